@@ -1,0 +1,1 @@
+"""Facts about tile IR; nothing here changes it."""

@@ -1,0 +1,1 @@
+"""The CPU backend: tile ops to fused loop nests to machine code."""

@@ -1,0 +1,1 @@
+"""Running unmodified Triton scripts on this package."""

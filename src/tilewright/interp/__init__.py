@@ -1,0 +1,1 @@
+"""The oracle: tile IR and eager kernels computed with NumPy."""

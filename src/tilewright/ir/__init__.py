@@ -1,0 +1,1 @@
+"""Tile IR: types, operations, text, verification, rewriting and passes."""

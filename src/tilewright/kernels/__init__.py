@@ -1,0 +1,1 @@
+"""Ready-made kernels, one family per file."""

@@ -1,0 +1,1 @@
+"""What kernel authors import as tl: typed, documented language functions."""

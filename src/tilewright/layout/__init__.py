@@ -1,0 +1,1 @@
+"""F2-linear layouts: how the elements of a tile are spread over registers, lanes and warps."""

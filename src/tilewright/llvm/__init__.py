@@ -1,0 +1,1 @@
+"""The boundary to LLVM: the only package that imports llvmlite."""

@@ -1,0 +1,1 @@
+"""The tile operations; each is a class whose docstring is its equation."""

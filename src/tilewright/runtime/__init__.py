@@ -1,0 +1,1 @@
+"""Launching kernels: specialisation, caches, autotuning."""

@@ -1,0 +1,1 @@
+"""Settings, diagnostics, errors and the event stream: what every layer may use."""

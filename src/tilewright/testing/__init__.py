@@ -1,0 +1,1 @@
+"""Public helpers to test and time kernels."""

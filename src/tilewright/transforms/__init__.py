@@ -1,0 +1,1 @@
+"""Target-independent rewrites and passes over tile IR."""
