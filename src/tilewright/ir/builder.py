@@ -1,0 +1,119 @@
+"""Builder and Rewriter: the only ways to change IR."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol, TypeVar
+
+from tilewright.ir.core import Block, Op, Value
+from tilewright.support.diagnostics import SourceLoc
+
+O = TypeVar("O", bound=Op)
+
+
+class Emitter(Protocol):
+    """Where semantics put ops: a Builder inserts them, the interpreter evaluates them at once."""
+
+    loc: SourceLoc | None
+
+    def emit(self, op: O) -> O:
+        """Take a detached op in; its results are valid from now on."""
+        ...
+
+    def value(self, op: Op) -> Value:
+        """Emit an op and return its only result."""
+        ...
+
+
+class Builder:
+    """Inserts ops at a point of a block, giving each the current source location."""
+
+    __slots__ = ("before", "block", "loc")
+
+    def __init__(
+        self, block: Block, before: Op | None = None, loc: SourceLoc | None = None
+    ) -> None:
+        self.block = block
+        self.before = before
+        self.loc = loc
+
+    @classmethod
+    def at(cls, op: Op) -> Builder:
+        """A builder that inserts before `op`, with its location."""
+        assert op.parent is not None
+        return cls(op.parent, op, op.loc)
+
+    @classmethod
+    def after(cls, op: Op) -> Builder:
+        assert op.parent is not None
+        return cls(op.parent, op.next, op.loc)
+
+    def emit(self, op: O) -> O:
+        if op.loc is None:
+            op.loc = self.loc
+        self.block.insert(op, self.before)
+        return op
+
+    def value(self, op: Op) -> Value:
+        return self.emit(op).result
+
+
+class Rewriter:
+    """Replaces and erases ops, keeping use lists right."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def replace_uses(old: Value, new: Value) -> None:
+        """Every use of `old` becomes a use of `new`, which inherits its name if it has none."""
+        assert old is not new
+        for op in list(old.uses):
+            for index, value in enumerate(op.operands):
+                if value is old:
+                    op.set_operand(index, new)
+        if not new.name:
+            new.name = old.name
+
+    @classmethod
+    def replace(cls, op: Op, values: Value | Sequence[Value]) -> None:
+        """Replace the results of `op` and erase it."""
+        new = (values,) if isinstance(values, Value) else values
+        for result, value in zip(op.results, new, strict=True):
+            if result is not value:
+                cls.replace_uses(result, value)
+        cls.erase(op)
+
+    @classmethod
+    def erase(cls, op: Op) -> None:
+        """Remove an op whose results are unused, with everything in its regions."""
+        assert all(not result.uses for result in op.results), f"{op.opcode} is still used"
+        assert op.parent is not None
+        op.parent.detach(op)
+        for block in op.regions:
+            for inner in reversed(block):
+                cls.drop(inner)
+
+    @classmethod
+    def drop(cls, op: Op) -> None:
+        """Detach an op inside a dead region, inner ops first."""
+        for block in op.regions:
+            for inner in reversed(block):
+                cls.drop(inner)
+        assert op.parent is not None
+        op.parent.detach(op)
+
+    @staticmethod
+    def move_before(op: Op, anchor: Op) -> None:
+        assert op.parent is not None and anchor.parent is not None
+        op.parent.detach(op)
+        anchor.parent.insert(op, anchor)
+
+    @staticmethod
+    def inline_block(block: Block, args: Iterable[Value], builder: Builder) -> list[Value]:
+        """Copy the ops of `block` to the builder; returns the operands of its terminator."""
+        mapping: dict[Value, Value] = dict(zip(block.args, args, strict=True))
+        for op in block:
+            if op.next is None:
+                return [mapping.get(v, v) for v in op.operands]
+            builder.block.insert(op.clone(mapping), builder.before)
+        raise AssertionError("block without terminator")

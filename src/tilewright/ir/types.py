@@ -1,0 +1,210 @@
+"""Types of tile IR: scalars, pointers and tiles. Interned, so that equality is identity.
+
+Signedness is part of an integer type, so `div`, `compare`, `shr` ... need no signed and unsigned forms.
+Text: `i32`, `u8`, `bf16`, `ptr<f32>`, `ptr<f32, const>`, `tile<128x64xf32>`, `tile<128xptr<f16>>`,
+and with a layout `tile<128x64xf32, blocked(...)>`.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Literal, Self
+
+Kind = Literal["bool", "int", "uint", "float"]
+
+
+class DType:
+    """A scalar element type.
+
+    bits: width of the value; bool is 1 bit and is stored as one byte.
+    mantissa: explicit fraction bits of a float; bias: exponent bias of a float.
+    """
+
+    __slots__ = ("bias", "bits", "kind", "mantissa", "name")
+    _interned: dict[str, DType] = {}
+
+    def __init__(self, name: str, kind: Kind, bits: int, mantissa: int = 0, bias: int = 0) -> None:
+        self.name, self.kind, self.bits = name, kind, bits
+        self.mantissa, self.bias = mantissa, bias
+        DType._interned[name] = self
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of one element in memory."""
+        return (self.bits + 7) // 8
+
+    @property
+    def is_bool(self) -> bool:
+        return self.kind == "bool"
+
+    @property
+    def is_float(self) -> bool:
+        return self.kind == "float"
+
+    @property
+    def is_integer(self) -> bool:
+        """Signed or unsigned, 8 bits or more; bool is not an integer."""
+        return self.kind in ("int", "uint")
+
+    @property
+    def is_signed(self) -> bool:
+        return self.kind == "int"
+
+    @property
+    def is_fp8(self) -> bool:
+        return self.kind == "float" and self.bits == 8
+
+    @property
+    def min_int(self) -> int:
+        """Smallest value of an integer or bool type."""
+        return -(1 << (self.bits - 1)) if self.kind == "int" else 0
+
+    @property
+    def max_int(self) -> int:
+        """Largest value of an integer or bool type."""
+        return (1 << (self.bits - 1)) - 1 if self.kind == "int" else (1 << self.bits) - 1
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return dtype_named, (self.name,)
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+
+def dtype_named(name: str) -> DType:
+    """The scalar type called `name`; KeyError if there is none."""
+    return DType._interned[name]  # pyright: ignore[reportPrivateUsage]
+
+
+def all_dtypes() -> tuple[DType, ...]:
+    """Every scalar type, in the order of their definition."""
+    return tuple(DType._interned.values())  # pyright: ignore[reportPrivateUsage]
+
+
+i1 = DType("i1", "bool", 1)
+i8 = DType("i8", "int", 8)
+i16 = DType("i16", "int", 16)
+i32 = DType("i32", "int", 32)
+i64 = DType("i64", "int", 64)
+u8 = DType("u8", "uint", 8)
+u16 = DType("u16", "uint", 16)
+u32 = DType("u32", "uint", 32)
+u64 = DType("u64", "uint", 64)
+f8e4m3 = DType("f8e4m3", "float", 8, 3, 7)
+f8e5m2 = DType("f8e5m2", "float", 8, 2, 15)
+f16 = DType("f16", "float", 16, 10, 15)
+bf16 = DType("bf16", "float", 16, 7, 127)
+f32 = DType("f32", "float", 32, 23, 127)
+f64 = DType("f64", "float", 64, 52, 1023)
+
+
+class PointerType:
+    """Address of elements of one scalar type; `const` ones are never stored through."""
+
+    __slots__ = ("const", "element")
+    _interned: dict[tuple[DType, bool], PointerType] = {}
+    element: DType
+    const: bool
+
+    def __new__(cls, element: DType, const: bool = False) -> PointerType:
+        found = cls._interned.get((element, const))
+        if found is None:
+            found = object.__new__(cls)
+            found.element, found.const = element, const
+            cls._interned[(element, const)] = found
+        return found
+
+    @property
+    def bytes(self) -> int:
+        return 8
+
+    @property
+    def bits(self) -> int:
+        return 64
+
+    def __repr__(self) -> str:
+        return f"ptr<{self.element}, const>" if self.const else f"ptr<{self.element}>"
+
+    def __reduce__(self) -> tuple[object, tuple[DType, bool]]:
+        return PointerType, (self.element, self.const)
+
+
+class TileType:
+    """A block of elements: static shape (rank >= 1), scalar or pointer element, optional layout."""
+
+    __slots__ = ("element", "layout", "shape")
+    _interned: dict[tuple[object, ...], TileType] = {}
+    shape: tuple[int, ...]
+    element: DType | PointerType
+    layout: object | None
+
+    def __new__(
+        cls,
+        shape: tuple[int, ...],
+        element: DType | PointerType,
+        layout: object | None = None,
+    ) -> TileType:
+        key = (shape, element, layout)
+        found = cls._interned.get(key)
+        if found is None:
+            assert shape, "a tile has at least one dimension"
+            found = object.__new__(cls)
+            found.shape, found.element, found.layout = shape, element, layout
+            cls._interned[key] = found
+        return found
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    @property
+    def numel(self) -> int:
+        return prod(self.shape)
+
+    def __repr__(self) -> str:
+        extents = "x".join(map(str, self.shape))
+        suffix = "" if self.layout is None else f", {self.layout}"
+        return f"tile<{extents}x{self.element}{suffix}>"
+
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+        return TileType, (self.shape, self.element, self.layout)
+
+
+Scalar = DType | PointerType
+Type = DType | PointerType | TileType
+
+
+def element_of(type_: Type) -> DType | PointerType:
+    """The element type of a tile, or the scalar type itself."""
+    return type_.element if isinstance(type_, TileType) else type_
+
+
+def dtype_of(type_: Type) -> DType:
+    """As `element_of`, for a type whose elements are not pointers."""
+    element = element_of(type_)
+    assert isinstance(element, DType), f"expected a number type, found {type_}"
+    return element
+
+
+def shape_of(type_: Type) -> tuple[int, ...]:
+    """Shape of a tile, () of a scalar."""
+    return type_.shape if isinstance(type_, TileType) else ()
+
+
+def with_element(type_: Type, element: DType | PointerType) -> Type:
+    """The same shape and layout with another element type."""
+    if isinstance(type_, TileType):
+        return TileType(type_.shape, element, type_.layout)
+    return element
+
+
+def with_shape(type_: Type, shape: tuple[int, ...]) -> Type:
+    """The same element with another shape and no layout; () gives the scalar."""
+    element = element_of(type_)
+    return TileType(shape, element) if shape else element

@@ -1,0 +1,256 @@
+"""Element-wise arithmetic on scalars and on tiles of one shape.
+
+Integers wrap. Signedness comes from the type. Floats follow IEEE 754 in round-to-nearest-even.
+"""
+
+from __future__ import annotations
+
+from tilewright.ir import (
+    Op,
+    Trait,
+    Value,
+    any_type,
+    attr,
+    boolean,
+    floating,
+    integer,
+    number,
+    operand,
+    variadic,
+)
+from tilewright.ir.types import Type, i1, with_element
+
+_ELEMENTWISE = (Trait.PURE, Trait.ELEMENTWISE)
+_COMMUTATIVE = (Trait.PURE, Trait.ELEMENTWISE, Trait.COMMUTATIVE)
+
+COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+MATH_FUNCTIONS = (
+    "exp", "exp2", "log", "log2", "sin", "cos", "tanh", "erf", "sqrt", "sqrt_rn", "rsqrt",
+    "floor", "ceil", "round_even", "trunc",
+)  # fmt: skip
+"""Functions of one float; `round_even` rounds to an integer, ties to even."""
+
+
+class ConstantOp(Op, opcode="arith.constant", traits=(*_ELEMENTWISE, Trait.CONSTANT)):
+    """result = value, in every element if the result type is a tile"""
+
+    value: int | float | bool = attr()
+    result_type: Type = attr()
+
+    def infer(self) -> Type:
+        return self.result_type
+
+
+class BinaryOp(Op):
+    """Base of the ops `result = lhs <op> rhs` with operands and result of one type."""
+
+    lhs: Value
+    rhs: Value
+
+    def infer(self) -> Type:
+        return self.lhs.type
+
+    def verify(self) -> str | None:
+        if self.lhs.type is not self.rhs.type:
+            return f"operands differ in type: {self.lhs.type} and {self.rhs.type}"
+        return None
+
+
+class AddOp(BinaryOp, opcode="arith.add", traits=_COMMUTATIVE):
+    """result = lhs + rhs"""
+
+    lhs: Value = operand(number)
+    rhs: Value = operand(number)
+
+
+class SubOp(BinaryOp, opcode="arith.sub", traits=_ELEMENTWISE):
+    """result = lhs - rhs"""
+
+    lhs: Value = operand(number)
+    rhs: Value = operand(number)
+
+
+class MulOp(BinaryOp, opcode="arith.mul", traits=_COMMUTATIVE):
+    """result = lhs * rhs"""
+
+    lhs: Value = operand(number)
+    rhs: Value = operand(number)
+
+
+class DivOp(BinaryOp, opcode="arith.div", traits=_ELEMENTWISE):
+    """result = lhs / rhs; integers truncate toward zero, and dividing by zero is undefined
+
+    precise: the float quotient must be correctly rounded; otherwise 2 ulp of fp32 are allowed.
+    """
+
+    lhs: Value = operand(number)
+    rhs: Value = operand(number)
+    precise: bool = attr(default=False)
+
+
+class RemOp(BinaryOp, opcode="arith.rem", traits=_ELEMENTWISE):
+    """result = lhs - trunc(lhs / rhs) * rhs: the sign of lhs; fmod for floats"""
+
+    lhs: Value = operand(number)
+    rhs: Value = operand(number)
+
+
+class AndOp(BinaryOp, opcode="arith.and", traits=_COMMUTATIVE):
+    """result = lhs & rhs, bitwise"""
+
+    lhs: Value = operand(integer)
+    rhs: Value = operand(integer)
+
+
+class OrOp(BinaryOp, opcode="arith.or", traits=_COMMUTATIVE):
+    """result = lhs | rhs, bitwise"""
+
+    lhs: Value = operand(integer)
+    rhs: Value = operand(integer)
+
+
+class XorOp(BinaryOp, opcode="arith.xor", traits=_COMMUTATIVE):
+    """result = lhs ^ rhs, bitwise"""
+
+    lhs: Value = operand(integer)
+    rhs: Value = operand(integer)
+
+
+class ShlOp(BinaryOp, opcode="arith.shl", traits=_ELEMENTWISE):
+    """result = lhs << rhs; 0 <= rhs < width, else undefined"""
+
+    lhs: Value = operand(integer)
+    rhs: Value = operand(integer)
+
+
+class ShrOp(BinaryOp, opcode="arith.shr", traits=_ELEMENTWISE):
+    """result = lhs >> rhs, copying the sign bit of a signed type; 0 <= rhs < width, else undefined"""
+
+    lhs: Value = operand(integer)
+    rhs: Value = operand(integer)
+
+
+class MinOp(BinaryOp, opcode="arith.min", traits=_COMMUTATIVE):
+    """result = min(lhs, rhs); a NaN loses, or wins if `nan` says so"""
+
+    lhs: Value = operand(number)
+    rhs: Value = operand(number)
+    nan: bool = attr(default=False)
+
+
+class MaxOp(BinaryOp, opcode="arith.max", traits=_COMMUTATIVE):
+    """result = max(lhs, rhs); a NaN loses, or wins if `nan` says so"""
+
+    lhs: Value = operand(number)
+    rhs: Value = operand(number)
+    nan: bool = attr(default=False)
+
+
+class MulHighOp(BinaryOp, opcode="arith.mul_high", traits=_COMMUTATIVE):
+    """result = (lhs * rhs) >> width: the high half of the full product"""
+
+    lhs: Value = operand(integer)
+    rhs: Value = operand(integer)
+
+
+class FmaOp(Op, opcode="arith.fma", traits=_ELEMENTWISE):
+    """result = a * b + c, rounded once"""
+
+    a: Value = operand(floating)
+    b: Value = operand(floating)
+    c: Value = operand(floating)
+
+    def infer(self) -> Type:
+        return self.a.type
+
+
+class NegOp(Op, opcode="arith.neg", traits=_ELEMENTWISE):
+    """result = -x; flips the sign of a float zero and of a NaN"""
+
+    x: Value = operand(number)
+
+    def infer(self) -> Type:
+        return self.x.type
+
+
+class AbsOp(Op, opcode="arith.abs", traits=_ELEMENTWISE):
+    """result = |x|; the most negative integer stays"""
+
+    x: Value = operand(number)
+
+    def infer(self) -> Type:
+        return self.x.type
+
+
+class CompareOp(Op, opcode="arith.compare", traits=_ELEMENTWISE):
+    """result = lhs <predicate> rhs as i1; with a NaN only `ne` is true. Pointers compare by address."""
+
+    lhs: Value = operand(any_type)
+    rhs: Value = operand(any_type)
+    predicate: str = attr(choices=COMPARISONS)
+
+    def infer(self) -> Type:
+        return with_element(self.lhs.type, i1)
+
+    def verify(self) -> str | None:
+        if self.lhs.type is not self.rhs.type:
+            return f"operands differ in type: {self.lhs.type} and {self.rhs.type}"
+        return None
+
+
+class SelectOp(Op, opcode="arith.select", traits=_ELEMENTWISE):
+    """result = x if condition else y, element by element"""
+
+    condition: Value = operand(boolean)
+    x: Value = operand(any_type)
+    y: Value = operand(any_type)
+
+    def infer(self) -> Type:
+        return self.x.type
+
+
+class CastOp(Op, opcode="arith.cast", traits=_ELEMENTWISE):
+    """result = x converted to another number type
+
+    float to float rounds (`rtne`) or truncates (`rtz`), and fp8 saturates to its largest finite value;
+    float to integer truncates toward zero (out of range: undefined); integer to integer wraps;
+    to i1 is x != 0; pointer from and to a 64-bit integer keeps the address.
+    """
+
+    x: Value = operand(any_type)
+    result_type: Type = attr()
+    rounding: str = attr(default="rtne", choices=("rtne", "rtz"))
+
+    def infer(self) -> Type:
+        return self.result_type
+
+
+class BitcastOp(Op, opcode="arith.bitcast", traits=_ELEMENTWISE):
+    """result = the same bits as another type of the same width"""
+
+    x: Value = operand(any_type)
+    result_type: Type = attr()
+
+    def infer(self) -> Type:
+        return self.result_type
+
+
+class MathOp(Op, opcode="arith.math", traits=_ELEMENTWISE):
+    """result = function(x)"""
+
+    x: Value = operand(floating)
+    function: str = attr(choices=MATH_FUNCTIONS)
+
+    def infer(self) -> Type:
+        return self.x.type
+
+
+class ExternOp(Op, opcode="arith.extern", traits=_ELEMENTWISE):
+    """result = symbol(args...), a function of the math library that a back end links"""
+
+    args: tuple[Value, ...] = variadic(any_type)
+    symbol: str = attr()
+    result_type: Type = attr()
+
+    def infer(self) -> Type:
+        return self.result_type

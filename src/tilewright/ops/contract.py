@@ -1,0 +1,60 @@
+"""Ops that combine elements of a tile: matrix product, reduction, scan."""
+
+from __future__ import annotations
+
+from tilewright.ir import Block, Op, Trait, Value, attr, operand, region, tile, variadic
+from tilewright.ir.types import Type, shape_of, with_shape
+
+PRECISIONS = ("ieee", "tf32", "tf32x3", "bf16x3", "bf16x6")
+
+
+class DotOp(Op, opcode="tile.dot", traits=(Trait.PURE,)):
+    """result[i, j] = acc[i, j] + sum_k a[i, k] * b[k, j]; with rank 3 for each first index
+
+    precision: how fp32 operands may be rounded; max_imprecise: longest run of fp8 products that may be
+    summed in less than fp32 (0: no limit). The sum is taken in the type of `acc`.
+    """
+
+    a: Value = operand(tile)
+    b: Value = operand(tile)
+    acc: Value = operand(tile)
+    precision: str = attr(default="ieee", choices=PRECISIONS)
+    max_imprecise: int = attr(default=0)
+
+    def infer(self) -> Type:
+        return self.acc.type
+
+    def verify(self) -> str | None:
+        a, b, acc = shape_of(self.a.type), shape_of(self.b.type), shape_of(self.acc.type)
+        if a[-1] != b[-2] or acc != (*a[:-1], b[-1]) or b[:-2] != a[:-2]:
+            return f"shapes do not fit: {a} x {b} -> {acc}"
+        return None
+
+
+class ReduceOp(Op, opcode="tile.reduce", traits=(Trait.PURE,)):
+    """result[i] = fold of combine over x[i, :] for the reduced axis; several tiles fold together
+
+    `combine` takes 2n scalars (left values, right values) and yields n; it is associative and commutative.
+    A tile of rank 1 folds to a scalar.
+    """
+
+    inputs: tuple[Value, ...] = variadic(tile)
+    combine: Block = region()
+    axis: int = attr()
+
+    def infer(self) -> tuple[Type, ...]:
+        shape = shape_of(self.inputs[0].type)
+        reduced = (*shape[: self.axis], *shape[self.axis + 1 :])
+        return tuple(with_shape(x.type, reduced) for x in self.inputs)
+
+
+class ScanOp(Op, opcode="tile.scan", traits=(Trait.PURE,)):
+    """result[i, j] = fold of combine over x[i, 0..j], or x[i, j..] if reversed"""
+
+    inputs: tuple[Value, ...] = variadic(tile)
+    combine: Block = region()
+    axis: int = attr()
+    reverse: bool = attr(default=False)
+
+    def infer(self) -> tuple[Type, ...]:
+        return tuple(x.type for x in self.inputs)
