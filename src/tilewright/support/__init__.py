@@ -1,1 +1,52 @@
-"""Settings, diagnostics, errors and the event stream: what every layer may use."""
+"""Settings, diagnostics, errors and the event stream: what every layer may use.
+
+The modules `boundary`, `config`, `diagnostics`, `errors` and `trace` are facades in their own right:
+`from tilewright.support import errors`, then `errors.ShapeMismatch(...)`, is the way to raise.
+"""
+
+from .boundary import UserBoundary, user_boundary
+from .config import Settings, settings
+from .diagnostics import Diagnostic, Severity, SourceLines, SourceLoc, render
+from .errors import TilewrightError, TilewrightWarning
+from .trace import (
+    Event,
+    ListRecorder,
+    PassEnded,
+    PassStarted,
+    Recorder,
+    RuleFired,
+    StageText,
+    TeeRecorder,
+    TimeReport,
+    Timing,
+    current_recorder,
+    recording,
+    timed,
+)
+
+__all__ = [
+    "Diagnostic",
+    "Event",
+    "ListRecorder",
+    "PassEnded",
+    "PassStarted",
+    "Recorder",
+    "RuleFired",
+    "Settings",
+    "Severity",
+    "SourceLines",
+    "SourceLoc",
+    "StageText",
+    "TeeRecorder",
+    "TilewrightError",
+    "TilewrightWarning",
+    "TimeReport",
+    "Timing",
+    "UserBoundary",
+    "current_recorder",
+    "recording",
+    "render",
+    "settings",
+    "timed",
+    "user_boundary",
+]

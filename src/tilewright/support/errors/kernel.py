@@ -1,0 +1,339 @@
+"""TW1xx: mistakes in a kernel, found while it is compiled."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from .base import TilewrightError, did_you_mean, listed
+
+
+@dataclass(eq=False)
+class CompilationError(TilewrightError):
+    """Base of the mistakes that are found while a kernel is compiled."""
+
+    code = "TW100"
+
+
+@dataclass(eq=False)
+class UnsupportedLanguageConstruct(CompilationError):
+    """A part of Python (or C) that kernels do not have.
+
+    `construct` names it as users do ("a generator expression"); `instead` says what to write.
+    """
+
+    code = "TW101"
+    template = "{construct} is not supported in a kernel"
+    hint_template = "{instead}"
+
+    construct: str
+    instead: str = ""
+
+
+@dataclass(eq=False)
+class CompileTimeAssertionFailure(CompilationError):
+    """A `static_assert` whose condition is false."""
+
+    code = "TW102"
+    template = "static assertion failed: {detail}"
+
+    detail: str
+
+
+@dataclass(eq=False)
+class UndefinedName(CompilationError, NameError):
+    """A name that is neither a local variable nor a global of the kernel's module."""
+
+    code = "TW103"
+    template = "name '{undefined}' is not defined"
+
+    undefined: str
+    known: Iterable[str] = ()
+
+    @property
+    def hint(self) -> str | None:
+        """The closest known names."""
+        return did_you_mean(self.undefined, self.known)
+
+
+@dataclass(eq=False)
+class NotConstexpr(CompilationError):
+    """A run-time value where the compiler must know the value.
+
+    `what` is the place ("the 'end' argument of arange"), `found` the value's type.
+    """
+
+    code = "TW104"
+    template = "{what} must be known at compile time, but is a run-time value of type {found}"
+    hint_template = "pass it as a parameter annotated 'tl.constexpr', or use a literal"
+
+    what: str
+    found: object
+
+
+@dataclass(eq=False)
+class RecursionNotSupported(CompilationError, RecursionError):
+    """A kernel function that calls itself, perhaps through others."""
+
+    code = "TW105"
+    template = "'{function}' calls itself: {chain}"
+    hint_template = "calls are inlined, so recursion never ends; write a loop"
+
+    function: str
+    chain: str
+
+
+@dataclass(eq=False)
+class SourceNotAvailable(CompilationError, OSError):
+    """A kernel whose source text cannot be found, as for functions typed at the prompt."""
+
+    code = "TW106"
+    template = "the source of '{function}' is not available: {reason}"
+    hint_template = "define the kernel in a file or a notebook cell"
+
+    function: str
+    reason: str
+
+    def __str__(self) -> str:
+        """As for any error; `OSError` would print its errno."""
+        return TilewrightError.__str__(self)
+
+
+@dataclass(eq=False)
+class UnsupportedGlobal(CompilationError):
+    """A global variable of a type that kernels cannot use."""
+
+    code = "TW107"
+    template = "global '{variable}' is a {found}, which a kernel cannot use"
+    hint_template = "kernels see functions, modules, dtypes, numbers, strings and constexpr globals"
+
+    variable: str
+    found: str
+
+
+@dataclass(eq=False)
+class UnknownAttribute(CompilationError, AttributeError):
+    """An attribute or method that the object does not have. `owner` names it: "a tile", "tl"."""
+
+    code = "TW108"
+    template = "{owner} has no attribute '{attribute}'"
+
+    owner: str
+    attribute: str
+    known: Iterable[str] = ()
+
+    @property
+    def hint(self) -> str | None:
+        """The closest known attributes."""
+        return did_you_mean(self.attribute, self.known)
+
+
+@dataclass(eq=False)
+class InconsistentType(CompilationError):
+    """A variable that changes its type in a branch or from one loop iteration to the next."""
+
+    code = "TW109"
+    template = "'{variable}' is {before} before the {construct} and {after} after it"
+    hint_template = "give it one shape and dtype, for example with .to(...) or tl.full(...)"
+
+    variable: str
+    construct: str
+    before: object
+    after: object
+
+
+@dataclass(eq=False)
+class ShapeMismatch(CompilationError, ValueError):
+    """Two tiles whose shapes do not fit the operation between them."""
+
+    code = "TW110"
+    template = "cannot {operation} tiles of shapes {left} and {right}"
+    hint_template = "tile shapes broadcast from the right, and sizes must be equal or 1"
+
+    operation: str
+    """A verb: "add", "dot", "broadcast"."""
+    left: tuple[int, ...]
+    right: tuple[int, ...]
+
+
+@dataclass(eq=False)
+class DTypeMismatch(CompilationError, TypeError):
+    """Operands whose dtypes the operation does not take."""
+
+    code = "TW111"
+    template = "cannot {operation} {left} and {right}"
+    hint_template = "convert one side with .to(...)"
+
+    operation: str
+    left: object
+    right: object
+
+
+@dataclass(eq=False)
+class InvalidValue(CompilationError, ValueError):
+    """An argument of a language function that is outside what it takes."""
+
+    code = "TW112"
+    template = "{function}: '{argument}' must be {expected}, found {found}"
+
+    function: str
+    argument: str
+    expected: str
+    found: object
+
+
+@dataclass(eq=False)
+class InvalidOperation(CompilationError, TypeError):
+    """An operation that the operands do not have. Reads "cannot <operation>: <reason>"."""
+
+    code = "TW113"
+    template = "cannot {operation}: {reason}"
+    hint_template = "{instead}"
+
+    operation: str
+    reason: str
+    instead: str = ""
+
+
+@dataclass(eq=False)
+class BlockTooLarge(CompilationError, ValueError):
+    """A tile with more elements than the language allows."""
+
+    code = "TW114"
+    template = "a tile of shape {shape} has {elements} elements; the limit is {limit}"
+    hint_template = "use smaller blocks and a larger grid, or a loop"
+
+    shape: tuple[int, ...]
+    elements: int
+    limit: int
+
+
+@dataclass(eq=False)
+class NonPowerOfTwo(CompilationError, ValueError):
+    """A tile size that is no power of two."""
+
+    code = "TW115"
+    template = "{what} must be a power of two, found {found}"
+
+    what: str
+    found: int
+
+    @property
+    def hint(self) -> str | None:
+        """The next power of two, for sizes that have one."""
+        if self.found < 1:
+            return None
+        size = 1 << (self.found - 1).bit_length()
+        return f"use {size} and mask the elements past {self.found}"
+
+
+@dataclass(eq=False)
+class ArgumentCount(CompilationError, TypeError):
+    """Too many positional arguments, in a launch or in a call inside a kernel."""
+
+    code = "TW116"
+    template = "{function}() takes {expected} arguments, found {found}"
+
+    function: str
+    expected: object
+    """A number, or words such as "2 to 4"."""
+    found: int
+
+
+@dataclass(eq=False)
+class MissingArgument(CompilationError, TypeError):
+    """A call that leaves out parameters without defaults."""
+
+    code = "TW117"
+    template = "{function}() misses a value for {names}"
+
+    function: str
+    missing: tuple[str, ...]
+
+    @property
+    def names(self) -> str:
+        """The missing parameters, as printed."""
+        return listed(self.missing)
+
+
+@dataclass(eq=False)
+class UnknownArgument(CompilationError, TypeError, KeyError):
+    """A keyword that neither the function nor the launch knows."""
+
+    code = "TW118"
+    template = "{function}() has no parameter '{argument}'"
+
+    function: str
+    argument: str
+    known: Iterable[str] = ()
+
+    @property
+    def hint(self) -> str | None:
+        """The closest parameters, else all of them."""
+        names = list(self.known)
+        return did_you_mean(self.argument, names) or f"it has {listed(names)}"
+
+
+@dataclass(eq=False)
+class RepeatedArgument(CompilationError, TypeError):
+    """A parameter that is given twice."""
+
+    code = "TW119"
+    template = "{function}() is given '{argument}' twice"
+
+    function: str
+    argument: str
+
+
+@dataclass(eq=False)
+class PossiblyUndefined(CompilationError, NameError):
+    """A variable that only one side of a branch, or only a loop body, assigns."""
+
+    code = "TW120"
+    template = "'{variable}' may be undefined here: it is assigned only inside the {construct}"
+    hint_template = "assign it before the {construct} too"
+
+    variable: str
+    construct: str
+
+
+@dataclass(eq=False)
+class StoreToConst(CompilationError):
+    """A store through a parameter annotated `tl.const`."""
+
+    code = "TW121"
+    template = "'{pointer}' points to constant memory and cannot be stored to"
+    hint_template = "remove the 'tl.const' annotation"
+
+    pointer: str
+
+
+@dataclass(eq=False)
+class LiteralOutOfRange(CompilationError, OverflowError):
+    """A literal that the dtype it must take cannot hold."""
+
+    code = "TW122"
+    template = "{literal} does not fit {dtype}"
+    hint_template = "convert the other side to a wider dtype with .to(...)"
+
+    literal: object
+    dtype: object
+
+
+@dataclass(eq=False)
+class TileIRSyntaxError(CompilationError, ValueError):
+    """Text that is not tile IR."""
+
+    code = "TW130"
+    template = "expected {expected}, found {found}"
+
+    expected: str
+    found: str
+
+
+@dataclass(eq=False)
+class InvalidTileIR(CompilationError, ValueError):
+    """Tile IR, read from text, that breaks the rules of the IR. `report` is the marked-up text."""
+
+    code = "TW131"
+    template = "invalid tile IR\n{report}"
+
+    report: str
