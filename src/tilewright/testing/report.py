@@ -1,0 +1,175 @@
+"""`perf_report`: run a benchmark function over sizes and variants; tables, CSV files and plots.
+
+The interface, the file names and the meaning of every option are Triton's:
+
+    @perf_report(
+        Benchmark(
+            x_names=["n"], x_vals=[2**i for i in range(12, 24)],
+            line_arg="provider", line_vals=["tilewright", "numpy"], line_names=["Tilewright",
+            "NumPy"], ylabel="GB/s", plot_name="add", args={},
+        )
+    )
+    def bench(n, provider): ...                     # returns one number, or (value, low, high)
+
+    bench.run(print_data=True, save_path="out")     # out/add.csv, out/add.png, out/results.html
+
+pandas and matplotlib come with the extra `[plot]`; they are imported when `run` starts, so that a
+missing one is reported before anything is measured.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from tilewright.testing.benchmark import Benchmark, Curve
+from tilewright.testing.plotting import import_extra, plot
+from tilewright.testing.progress import Step, step_bar
+
+BenchFn = Callable[..., object]
+# pandas.DataFrame, which cannot be named without importing pandas.
+DataFrame = Any
+
+HTML_NAME = "results.html"
+
+
+def perf_report(benchmarks: Benchmark | Sequence[Benchmark]) -> Callable[[BenchFn], Mark]:
+    """Decorate a benchmark function with one Benchmark, or a list that is run in order."""
+    return lambda fn: Mark(fn, benchmarks)
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What a run does with its results."""
+
+    show_plots: bool
+    print_data: bool
+    folder: Path | None
+    diff_col: bool
+    precision: int
+
+
+class Mark:
+    """A benchmark function with the benchmarks to run it on."""
+
+    def __init__(self, fn: BenchFn, benchmarks: Benchmark | Sequence[Benchmark]) -> None:
+        self.fn = fn
+        self.benchmarks = benchmarks
+
+    def run(
+        self,
+        show_plots: bool = False,
+        print_data: bool = False,
+        save_path: str | Path = "",
+        return_df: bool = False,
+        diff_col: bool = False,
+        save_precision: int = 6,
+        **kwargs: object,
+    ) -> DataFrame | list[DataFrame] | None:
+        """Measure every point, then show, print and save.
+
+        show_plots: open a window for each plot. print_data: print each table.
+        save_path: folder (made if missing) for <plot_name>.csv, <plot_name>.png and results.html.
+        return_df: return the DataFrame, or a list of them where perf_report was given a list.
+        diff_col: where there are two lines, add a column `Diff`: the second minus the first.
+        save_precision: digits after the point in the CSV file.
+        kwargs: passed on to the benchmark function.
+
+        Where a benchmark fails, what was measured before it is still on disk.
+        """
+        single = isinstance(self.benchmarks, Benchmark)
+        benchmarks = (
+            [self.benchmarks] if isinstance(self.benchmarks, Benchmark) else self.benchmarks
+        )
+        folder = Path(save_path) if save_path else None
+        output = Output(show_plots, print_data, folder, diff_col, save_precision)
+        pandas = _prepare(output)
+        frames: list[DataFrame] = []
+        try:
+            for benchmark in benchmarks:
+                curves = _measure(self.fn, benchmark, kwargs)
+                frames.append(_emit(pandas, benchmark, curves, output))
+        finally:
+            if folder is not None:
+                _write_html(folder / HTML_NAME, benchmarks[: len(frames)])
+        if not return_df:
+            return None
+        return frames[0] if single else frames
+
+
+def _prepare(output: Output) -> ModuleType:
+    """Find out what is missing before the first measurement; returns pandas."""
+    pandas = import_extra("pandas", "perf_report")
+    if output.show_plots or output.folder is not None:
+        import_extra("matplotlib", "plotting a benchmark")
+    if output.folder is not None:
+        output.folder.mkdir(parents=True, exist_ok=True)
+    return pandas
+
+
+def _measure(fn: BenchFn, benchmark: Benchmark, extra: dict[str, object]) -> list[Curve]:
+    curves = [Curve(name) for name in benchmark.line_names]
+    points = benchmark.points()
+    with step_bar(benchmark.plot_name, len(points) * len(curves)) as start:
+        for point in points:
+            _measure_point(fn, benchmark, point, curves, start, extra)
+    return curves
+
+
+def _measure_point(
+    fn: BenchFn,
+    benchmark: Benchmark,
+    point: tuple[object, ...],
+    curves: Sequence[Curve],
+    start: Step,
+    extra: dict[str, object],
+) -> None:
+    x_args = dict(zip(benchmark.x_names, point, strict=True))
+    for curve, line in zip(curves, benchmark.line_vals, strict=True):
+        start(f"{curve.name} {', '.join(f'{name}={x}' for name, x in x_args.items())}")
+        curve.append(fn(**x_args, **{benchmark.line_arg: line}, **benchmark.args, **extra))
+
+
+def _emit(
+    pandas: ModuleType, benchmark: Benchmark, curves: Sequence[Curve], output: Output
+) -> DataFrame:
+    """Plot, print and save one benchmark; returns its table."""
+    png = output.folder / f"{benchmark.plot_name}.png" if output.folder else None
+    if benchmark.plot_name and (output.show_plots or png):
+        plot(benchmark, curves, output.show_plots, png)
+    frame = _table(pandas, benchmark, curves, output.diff_col)
+    if output.print_data:
+        print(f"{benchmark.plot_name}:")
+        print(frame.to_string())
+    if output.folder is not None:
+        path = output.folder / f"{benchmark.plot_name}.csv"
+        frame.to_csv(path, float_format=f"%.{output.precision}f", index=False)
+    return frame
+
+
+def _table(
+    pandas: ModuleType, benchmark: Benchmark, curves: Sequence[Curve], diff_col: bool
+) -> DataFrame:
+    points = benchmark.points()
+    columns: dict[str, list[object]] = {
+        name: [point[index] for point in points] for index, name in enumerate(benchmark.x_names)
+    }
+    columns |= {curve.name: list(curve.values) for curve in curves}
+    frame = pandas.DataFrame(columns)
+    if diff_col and len(curves) == 2:
+        first, second = curves
+        frame["Diff"] = frame[second.name] - frame[first.name]
+    return frame
+
+
+def _write_html(path: Path, benchmarks: Sequence[Benchmark]) -> None:
+    images = [
+        f'<img src="{html.escape(benchmark.plot_name)}.png"/>\n'
+        for benchmark in benchmarks
+        if benchmark.plot_name
+    ]
+    path.write_text(f"<html><body>\n{''.join(images)}</body></html>\n", encoding="utf-8")
