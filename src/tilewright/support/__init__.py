@@ -1,6 +1,6 @@
 """Settings, diagnostics, errors and the event stream: what every layer may use.
 
-The modules `boundary`, `config`, `diagnostics`, `errors` and `trace` are facades in their own right:
+The modules `boundary`, `config`, `diagnostics`, `errors`, `trace` are facades in their own right:
 `from tilewright.support import errors`, then `errors.ShapeMismatch(...)`, is the way to raise.
 """
 
