@@ -1,0 +1,135 @@
+"""From LLVM IR text to machine code: parse, verify, optimise, emit.
+
+Kernels arrive already vectorised and scheduled by this compiler, so LLVM's vectorisers and
+unrolling are always off, and the pipeline is chosen by what it costs. Measured on an element-wise
+kernel of 571 lines (Zen 5): parsing 1.2 ms, verifying 0.4, code generation 10, and before it
+
+    level 0   0.0 ms   nothing: text that is already good, such as a register-blocked product
+    level 1   2.4 ms   SROA, instcombine, simplifycfg, value numbering
+    level 2   8.5 ms   LLVM's O1 function simplification: adds invariant motion, loop rotation,
+                       induction variables; the default, 15 % faster code than level 1 on loops
+                       that reload their arguments
+    level 3  16.2 ms   the whole of O3: inlining of functions in the module, the rest as level 2
+"""
+
+import functools
+from dataclasses import dataclass
+
+from llvmlite import binding
+
+from .target import TargetSpec, data_layout, target_machine
+
+__all__ = ["DEFAULT_LEVEL", "CompiledObject", "LlvmError", "compile_ir", "emit_assembly"]
+
+DEFAULT_LEVEL = 2
+
+
+class LlvmError(Exception):
+    """LLVM refused text or an object that this compiler made: a bug of the compiler.
+
+    `detail` is LLVM's own message; `ir` the text it is about, empty where there is none.
+    """
+
+    def __init__(self, detail: str, ir: str = "") -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.ir = ir
+
+
+@dataclass(frozen=True)
+class CompiledObject:
+    """Machine code of one module, and the text it came from.
+
+    obj:    the object file, for `jit.load_object` or a cache
+    source: the LLVM IR text as it was given
+    """
+
+    obj: bytes
+    source: str
+    target: TargetSpec
+    level: int
+
+    @functools.cached_property
+    def llir(self) -> str:
+        """The IR after optimisation; computed when asked for."""
+        return str(_optimised(self.source, self.target, self.level))
+
+    @functools.cached_property
+    def asm(self) -> str:
+        """The assembly text (PTX for NVIDIA targets); computed when asked for."""
+        return emit_assembly(self.source, self.target, self.level)
+
+
+def compile_ir(text: str, target: TargetSpec, level: int = DEFAULT_LEVEL) -> CompiledObject:
+    """Compile the module `text` to an object file for `target`.
+
+    level: 0-3, see the head of this module. Raises LlvmError for text that LLVM's parser or
+    verifier refuses. What only code generation finds out (an instruction that the target does
+    not have, bad inline assembly) ends the process: LLVM offers no way to catch it.
+    """
+    module = _optimised(text, target, level)
+    return CompiledObject(target_machine(target).emit_object(module), text, target, level)
+
+
+def emit_assembly(text: str, target: TargetSpec, level: int = DEFAULT_LEVEL) -> str:
+    """Compile the module `text` to assembly text; errors as in `compile_ir`."""
+    module = _optimised(text, target, level)
+    return target_machine(target).emit_assembly(module)
+
+
+def _optimised(text: str, target: TargetSpec, level: int) -> binding.ModuleRef:
+    module = _parsed(text)
+    module.triple = target_machine(target).triple
+    module.data_layout = data_layout(target)
+    _PIPELINES[level](module, target_machine(target))
+    return module
+
+
+def _parsed(text: str) -> binding.ModuleRef:
+    """A verified module in a context of its own, which dies with it."""
+    try:
+        module = binding.parse_assembly(text, binding.create_context())
+        module.verify()
+    except RuntimeError as error:
+        raise LlvmError(str(error), text) from None
+    return module
+
+
+def _pass_builder(machine: binding.TargetMachine, speed: int) -> binding.PassBuilder:
+    tuning = binding.create_pipeline_tuning_options(speed_level=speed)
+    tuning.loop_vectorization = False
+    tuning.slp_vectorization = False
+    tuning.loop_unrolling = False
+    return binding.create_pass_builder(machine, tuning)
+
+
+def _run_nothing(module: binding.ModuleRef, machine: binding.TargetMachine) -> None:
+    """Level 0."""
+
+
+def _run_quick(module: binding.ModuleRef, machine: binding.TargetMachine) -> None:
+    """Level 1."""
+    manager = binding.create_new_module_pass_manager()
+    manager.add_sroa_pass()
+    manager.add_instruction_combine_pass()
+    manager.add_simplify_cfg_pass()
+    manager.add_new_gvn_pass()
+    manager.run(module, _pass_builder(machine, speed=1))
+
+
+def _run_simplification(module: binding.ModuleRef, machine: binding.TargetMachine) -> None:
+    """Level 2."""
+    builder = _pass_builder(machine, speed=1)
+    manager = builder.getFunctionPassManager()
+    for function in module.functions:
+        if not function.is_declaration:
+            manager.run(function, builder)
+
+
+def _run_everything(module: binding.ModuleRef, machine: binding.TargetMachine) -> None:
+    """Level 3."""
+    builder = _pass_builder(machine, speed=3)
+    builder.getModulePassManager().run(module, builder)
+
+
+_PIPELINES = (_run_nothing, _run_quick, _run_simplification, _run_everything)

@@ -1,0 +1,122 @@
+"""Compiling LLVM IR text: levels, targets, artifacts, and text that LLVM refuses."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tilewright.llvm import (
+    HostCpu,
+    LlvmError,
+    TargetSpec,
+    compile_ir,
+    emit_assembly,
+    host_cpu,
+    host_target,
+    target_machine,
+)
+
+ADD = """
+define i64 @add_and_double(i64 %a, i64 %b) {
+  %slot = alloca i64
+  store i64 %a, ptr %slot
+  %x = load i64, ptr %slot
+  %sum = add i64 %x, %b
+  %double = mul i64 %sum, 2
+  ret i64 %double
+}
+"""
+
+WIDE_ADD = """
+define void @wide(ptr %p) ATTRIBUTES {
+  %x = load <16 x float>, ptr %p
+  %y = fadd <16 x float> %x, %x
+  store <16 x float> %y, ptr %p
+  ret void
+}
+"""
+
+
+@pytest.mark.parametrize("level", [0, 1, 2, 3])
+def test_every_level_makes_an_object(level: int) -> None:
+    compiled = compile_ir(ADD, host_target(), level)
+    assert len(compiled.obj) > 100
+    assert "add_and_double" in compiled.asm
+    assert ("alloca" in compiled.llir) == (level == 0)
+
+
+def test_source_is_kept_as_given() -> None:
+    assert compile_ir(ADD, host_target()).source == ADD
+
+
+def test_module_gets_the_layout_of_its_target() -> None:
+    llir = compile_ir(ADD, host_target()).llir
+    assert f'target triple = "{host_target().triple}"' in llir
+    assert "target datalayout" in llir
+
+
+def test_syntax_error_carries_message_and_text() -> None:
+    with pytest.raises(LlvmError, match="expected type") as caught:
+        compile_ir("define nonsense @f() {}", host_target())
+    assert caught.value.ir == "define nonsense @f() {}"
+
+
+def test_type_error_of_the_parser() -> None:
+    with pytest.raises(LlvmError, match="i64"):
+        compile_ir("define i32 @f(i64 %x) { ret i32 %x }", host_target())
+
+
+def test_verifier_error() -> None:
+    unterminated = """
+    define i32 @f(i1 %c) {
+    entry:
+      br i1 %c, label %a, label %b
+    a:
+      %x = add i32 1, 2
+      br label %b
+    b:
+      ret i32 %x
+    }
+    """
+    with pytest.raises(LlvmError, match="does not dominate"):
+        compile_ir(unterminated, host_target())
+
+
+def test_ptx_for_an_nvidia_target() -> None:
+    kernel = """
+    declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+    define ptx_kernel void @k(ptr addrspace(1) %p) {
+      %t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+      %q = getelementptr i32, ptr addrspace(1) %p, i32 %t
+      store i32 %t, ptr addrspace(1) %q
+      ret void
+    }
+    """
+    ptx = emit_assembly(kernel, TargetSpec("nvptx64-nvidia-cuda", "sm_90a", "+ptx83"))
+    assert ".target sm_90a" in ptx
+    assert "st.global" in ptx
+
+
+def test_target_machines_are_shared() -> None:
+    assert target_machine(host_target()) is target_machine(host_target())
+
+
+@pytest.mark.parametrize(("bits", "whole"), [(256, False), (512, True)])
+def test_function_attributes_decide_the_register_width(bits: int, whole: bool) -> None:
+    skylake = TargetSpec("x86_64-unknown-linux-gnu", "skylake-avx512")
+    cpu = HostCpu("skylake-avx512", "x86_64", "", bits)
+    asm = emit_assembly(WIDE_ADD.replace("ATTRIBUTES", cpu.function_attributes), skylake)
+    assert ("zmm" in asm) == whole
+
+
+def test_host_cpu_is_consistent() -> None:
+    host = host_cpu()
+    assert host.vector_bits in (128, 256, 512)
+    assert f'"prefer-vector-width"="{host.vector_bits}"' in host.function_attributes
+    assert host.has_avx512 == (host.vector_bits == 512)
+    assert not host.is_x86 or "sse2" in host.enabled
+
+
+def test_importing_tilewright_leaves_llvmlite_alone() -> None:
+    script = "import sys, tilewright; sys.exit('llvmlite' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
