@@ -1,0 +1,156 @@
+"""What a micro-kernel computes, on which vector unit, and how that cuts into register panels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tilewright.llvm import HostCpu
+
+CACHE_LINE = 64  # bytes; also the alignment of scratch buffers
+PANEL_VECTORS = 2  # vectors of columns in a full panel
+ENOUGH_SUMS = 16  # independent sums; a multiply-add takes 4 cycles in 2 (x86) or 4 (Arm) pipes
+
+
+class VectorUnit(NamedTuple):
+    """What the kernel must know of a vector instruction set."""
+
+    bits: int  # width of one register
+    registers: int  # architectural vector registers
+    fma: bool  # fused multiply-add of floats
+    lane_broadcast: bool  # a multiply-add can take one lane of a register as a scalar operand
+
+
+AVX512 = VectorUnit(512, 32, fma=True, lane_broadcast=False)
+AVX2 = VectorUnit(256, 16, fma=True, lane_broadcast=False)
+NEON = VectorUnit(128, 32, fma=True, lane_broadcast=True)
+GENERIC = VectorUnit(128, 16, fma=False, lane_broadcast=False)  # SSE2, and any other 128 bits
+
+
+class Element(NamedTuple):
+    """A scalar type that is multiplied; narrower ones are converted when they are materialized."""
+
+    suffix: str  # in names of overloaded intrinsics
+    size: int  # bytes
+    floating: bool
+
+
+ELEMENTS = {
+    "float": Element("f32", 4, floating=True),
+    "double": Element("f64", 8, floating=True),
+    "i32": Element("i32", 4, floating=False),
+}
+
+
+class Strides(NamedTuple):
+    """Elements from one row of a scratch buffer to the next."""
+
+    lda: int
+    ldb: int
+    ldc: int
+
+
+@dataclass(frozen=True, slots=True)
+class DotSpec:
+    """One micro-kernel: C[m, n] = (C +) A[m, k] @ B[k, n], all three row-major in scratch
+
+    element: "float", "double" or "i32" (which wraps modulo 2**32).
+    lda, ldb, ldc: elements from one row to the next; 0 means what `preferred_strides` says.
+    aligned: the three buffers start at a multiple of 64 bytes.
+    accumulate: add to C; otherwise C is only written.
+    """
+
+    m: int
+    n: int
+    k: int
+    element: str = "float"
+    unit: VectorUnit = GENERIC
+    lda: int = 0
+    ldb: int = 0
+    ldc: int = 0
+    aligned: bool = True
+    accumulate: bool = True
+
+    def __post_init__(self) -> None:
+        assert min(self.m, self.n, self.k) > 0, f"empty product {self.m}x{self.n}x{self.k}"
+        assert self.element in ELEMENTS, f"no micro-kernel multiplies {self.element}"
+        lda, ldb, ldc = self.strides
+        assert lda >= self.k and min(ldb, ldc) >= self.n, f"rows overlap: {self.strides}"
+
+    @property
+    def type(self) -> Element:
+        return ELEMENTS[self.element]
+
+    @property
+    def lanes(self) -> int:
+        """Elements in one vector."""
+        return self.unit.bits // 8 // self.type.size
+
+    @property
+    def fused(self) -> bool:
+        """Multiply and add are one LLVM instruction."""
+        return self.unit.fma and self.type.floating
+
+    @property
+    def strides(self) -> Strides:
+        """The given row strides, the preferred ones in place of zeros."""
+        given = (self.lda, self.ldb, self.ldc)
+        return Strides(*(x or y for x, y in zip(given, preferred_strides(self), strict=True)))
+
+
+def vector_unit(cpu: HostCpu) -> VectorUnit:
+    """The widest unit of `cpu` that has a row here."""
+    if cpu.is_arm64:
+        return NEON
+    if cpu.vector_bits == AVX512.bits:
+        return AVX512
+    return AVX2 if cpu.vector_bits == AVX2.bits and cpu.has_fma else GENERIC
+
+
+def preferred_strides(spec: DotSpec) -> Strides:
+    """Row strides that keep vectors inside cache lines and a B panel spread over the L1 sets
+
+    Rows are rounded up to whole vectors. A row of B wider than a panel is made an odd number of
+    cache lines: a panel reads two lines of each row, and rows 1 KiB apart would put all of them
+    into 8 of the 64 sets, which hold 12 lines each (8 on older cores). Worth 2 % at 128x128x64.
+    """
+    lanes = spec.lanes
+    lda, ldb, ldc = (-(-columns // lanes) * lanes for columns in (spec.k, spec.n, spec.n))
+    line = CACHE_LINE // spec.type.size
+    if ldb > PANEL_VECTORS * lanes:
+        ldb = (-(-ldb // line) | 1) * line
+    return Strides(lda, ldb, ldc)
+
+
+class Run(NamedTuple):
+    """`times` panels, one after the other, of `size` rows (or vectors of columns) each."""
+
+    times: int
+    size: int
+
+
+def panel_rows(spec: DotSpec, vectors: int) -> int:
+    """Rows of a panel `vectors` wide: as many as fit into the registers, or a power of two
+
+    Registers hold rows x vectors accumulators, the vectors of B, the broadcast scalar (for a unit
+    with lane broadcast: a vector of A for each row) and an unfused product. A power of two is taken
+    if it still gives enough independent sums to hide the latency of a multiply-add.
+    """
+    lane = spec.unit.lane_broadcast
+    free = spec.unit.registers - vectors - (not lane) - (not spec.fused)
+    most = free // (vectors + lane)
+    even = 1 << (most.bit_length() - 1)
+    return even if even * vectors >= ENOUGH_SUMS else most
+
+
+def row_runs(spec: DotSpec, vectors: int) -> tuple[Run, ...]:
+    """M cut into the fewest panels, whose sizes differ by at most one."""
+    panels = -(-spec.m // panel_rows(spec, vectors))
+    size, larger = divmod(spec.m, panels)
+    return tuple(run for run in (Run(larger, size + 1), Run(panels - larger, size)) if run.times)
+
+
+def column_runs(spec: DotSpec) -> tuple[Run, ...]:
+    """Panels over the whole vectors of N; what remains of N is not covered."""
+    full, rest = divmod(spec.n // spec.lanes, PANEL_VECTORS)
+    return tuple(run for run in (Run(full, PANEL_VECTORS), Run(1, rest)) if run.times * run.size)

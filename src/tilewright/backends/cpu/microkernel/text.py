@@ -1,0 +1,80 @@
+"""Lines of LLVM IR for one function body: fresh names, blocks, counted loops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class Writer:
+    """The lines so far; `block` is the label of the block that the next line goes to."""
+
+    def __init__(self) -> None:
+        self.lines = ["entry:"]
+        self.block = "entry"
+        self._names = 0
+
+    def name(self) -> str:
+        """A value name that is not used yet."""
+        self._names += 1
+        return f"%v{self._names}"
+
+    def label(self) -> str:
+        """A block label that is not used yet."""
+        self._names += 1
+        return f"b{self._names}"
+
+    def emit(self, text: str) -> None:
+        """Append an instruction without a result."""
+        self.lines.append(f"  {text}")
+
+    def value(self, text: str) -> str:
+        """Append an instruction, return the name of its result."""
+        name = self.name()
+        self.lines.append(f"  {name} = {text}")
+        return name
+
+    def start_block(self, label: str) -> None:
+        self.lines.append(f"{label}:")
+        self.block = label
+
+    def offset(self, pointer: str, distance: int) -> str:
+        """`pointer` moved by `distance` bytes."""
+        if not distance:
+            return pointer
+        return self.value(f"getelementptr inbounds i8, ptr {pointer}, i64 {distance}")
+
+
+class Loop:
+    """A loop of `turns` turns that stays open until `close`; a single turn becomes straight code
+
+    carried: (type, start value) of each loop-carried value. `values` are their names in the body.
+    """
+
+    def __init__(self, out: Writer, turns: int, carried: Sequence[tuple[str, str]]) -> None:
+        self._out, self._turns = out, turns
+        self.values = [start for _, start in carried]
+        if turns > 1:
+            self._carried = [("i64", "0"), *carried]
+            self._entry, self._label = out.block, out.label()
+            out.emit(f"br label %{self._label}")
+            out.start_block(self._label)
+            self._phis_at = len(out.lines)
+            self._index, *self.values = [out.name() for _ in self._carried]
+
+    def close(self, results: Sequence[str]) -> Sequence[str]:
+        """End the body with the values for the next turn; the same names hold them afterwards."""
+        if self._turns > 1:
+            out, leave = self._out, self._out.label()
+            following = out.value(f"add nuw nsw i64 {self._index}, 1")
+            done = out.value(f"icmp eq i64 {following}, {self._turns}")
+            out.emit(f"br i1 {done}, label %{leave}, label %{self._label}")
+            out.lines[self._phis_at : self._phis_at] = self._phis([following, *results])
+            out.start_block(leave)
+        return results
+
+    def _phis(self, results: Sequence[str]) -> list[str]:
+        names, latch = [self._index, *self.values], self._out.block
+        return [
+            f"  {name} = phi {kind} [ {start}, %{self._entry} ], [ {result}, %{latch} ]"
+            for name, (kind, start), result in zip(names, self._carried, results, strict=True)
+        ]
