@@ -110,12 +110,14 @@ def _difference(left: Comparable, right: Comparable) -> Floats:
 
 
 def _integer_difference(left: Comparable, right: Comparable) -> Floats:
-    """Exact until the last step: differences of 64-bit integers fit into uint64, which wraps."""
+    """For equal signs exact until the last step, since uint64 wraps; else the sum of both."""
+    opposite = np.less(left, 0) != np.less(right, 0)
     with np.errstate(over="ignore"):
         forward = np.subtract(left.astype(np.uint64), right.astype(np.uint64))
         backward = np.subtract(right.astype(np.uint64), left.astype(np.uint64))
     # NumPy compares int64 with uint64 by value.
-    return np.where(np.greater_equal(left, right), forward, backward).astype(np.float64)
+    exact = np.where(np.greater_equal(left, right), forward, backward).astype(np.float64)
+    return np.where(opposite, _magnitude(left) + _magnitude(right), exact)
 
 
 def _magnitude(values: Comparable) -> Floats:
@@ -133,16 +135,16 @@ def _explain(
     count = int(bad.sum())
     lines = [
         f"{count} of {bad.size} elements differ ({count / bad.size:.3%}) by more than {limits}",
-        f"  worst {_element(left, right, difference, worst)}",
+        f"  worst{_element(left, right, difference, worst)}",
     ]
     if count > 1:
-        lines.append(f"  first {_element(left, right, difference, first)}")
+        lines.append(f"  first{_element(left, right, difference, first)}")
     return "\n".join(lines)
 
 
 def _element(
     left: Comparable, right: Comparable, difference: Floats, index: tuple[np.intp, ...]
 ) -> str:
-    place = f"at [{', '.join(str(int(i)) for i in index)}]: " if index else ": "
+    place = f" at [{', '.join(str(int(i)) for i in index)}]" if index else ""
     x, y = left[index].item(), right[index].item()
-    return f"{place}x = {x!r}, y = {y!r}, difference {float(difference[index]):.6g}"
+    return f"{place}: x = {x!r}, y = {y!r}, difference {float(difference[index]):.6g}"

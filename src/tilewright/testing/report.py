@@ -33,6 +33,8 @@ from tilewright.testing.progress import Step, step_bar
 BenchFn = Callable[..., object]
 # pandas.DataFrame, which cannot be named without importing pandas.
 DataFrame = Any
+# A DataFrame, a list of them, or None.
+Frames = Any
 
 HTML_NAME = "results.html"
 
@@ -69,7 +71,7 @@ class Mark:
         diff_col: bool = False,
         save_precision: int = 6,
         **kwargs: object,
-    ) -> DataFrame | list[DataFrame] | None:
+    ) -> Frames:
         """Measure every point, then show, print and save.
 
         show_plots: open a window for each plot. print_data: print each table.
