@@ -18,8 +18,9 @@ Zen 5 with 512-bit units, whose peak is 262 GFLOP/s at 4.1 GHz; see `benchmarks/
 * Panels of 8x2, 12x2, 14x2 and 6x4 vectors all come within 2 % of the peak: a core that does two
   loads and two multiply-adds a cycle has time for the ten loads of sixteen multiply-adds. A power
   of two divides the usual tiles, so one panel body is enough where 14 rows need two: half the text
-  and half the compile time. With 16 registers 6x2 is best (AVX2: 128 GFLOP/s of 131; 4x2 has too
-  few independent sums and reaches 112).
+  and half the compile time. It also leaves registers spare: 14x2 needs 31 of 32 and spills at some
+  effort levels of the code generator (93 GFLOP/s). With 16 registers 6x2 is best (AVX2: 128
+  GFLOP/s of 131; 4x2 has too few independent sums and reaches 112).
 * Row-major operands. A or B packed into panel order, or A transposed: within 1 % alone and 2 % in
   a whole 1024^3 product, and the copy into scratch would become irregular.
 * C is added at the end, not loaded first: no load stands before the first multiply-add, and the

@@ -132,12 +132,14 @@ class Run(NamedTuple):
 def panel_rows(spec: DotSpec, vectors: int) -> int:
     """Rows of a panel `vectors` wide: as many as fit into the registers, or a power of two
 
-    Registers hold rows x vectors accumulators, the vectors of B, the broadcast scalar (for a unit
-    with lane broadcast: a vector of A for each row) and an unfused product. A power of two is taken
-    if it still gives enough independent sums to hide the latency of a multiply-add.
+    Registers hold rows x vectors accumulators, the vectors of B, and the broadcast scalar (for a
+    unit with lane broadcast: a vector of A for each row). Unfused products need room for two rows,
+    or LLVM's scheduler makes it spill. A power of two is taken if it still gives enough independent
+    sums to hide the latency of a multiply-add.
     """
     lane = spec.unit.lane_broadcast
-    free = spec.unit.registers - vectors - (not lane) - (not spec.fused)
+    products = 0 if spec.fused else 2 * vectors
+    free = spec.unit.registers - vectors - (not lane) - products
     most = free // (vectors + lane)
     even = 1 << (most.bit_length() - 1)
     return even if even * vectors >= ENOUGH_SUMS else most
