@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 from tilewright.ir.core import Block, Op, Value
 from tilewright.support.diagnostics import SourceLoc
 
-O = TypeVar("O", bound=Op)
+OpT = TypeVar("OpT", bound=Op)
 
 
 class Emitter(Protocol):
@@ -16,7 +16,7 @@ class Emitter(Protocol):
 
     loc: SourceLoc | None
 
-    def emit(self, op: O) -> O:
+    def emit(self, op: OpT) -> OpT:
         """Take a detached op in; its results are valid from now on."""
         ...
 
@@ -48,7 +48,7 @@ class Builder:
         assert op.parent is not None
         return cls(op.parent, op.next, op.loc)
 
-    def emit(self, op: O) -> O:
+    def emit(self, op: OpT) -> OpT:
         if op.loc is None:
             op.loc = self.loc
         self.block.insert(op, self.before)

@@ -1,9 +1,9 @@
 """The data structures of tile IR: values, ops, blocks, functions, modules.
 
-Control flow is structured (`cf.for`, `cf.while`, `cf.if`), so a region is exactly one block and the two
-notions are one class, `Block`. There is no CFG and no phi. A block links its ops, which makes insertion
-and removal O(1). Use lists name the ops that sit in a block; a detached op uses nothing, so that the
-interpreter can evaluate ops without ever building a program.
+Control flow is structured (`cf.for`, `cf.while`, `cf.if`), so a region is exactly one block and the
+two notions are one class, `Block`. There is no CFG and no phi. A block links its ops, which makes
+insertion and removal O(1). Use lists name the ops that sit in a block; a detached op uses nothing,
+so that the interpreter can evaluate ops without ever building a program.
 Only `Builder` and `Rewriter` (builder.py) change IR.
 """
 
@@ -91,7 +91,7 @@ class Op:
                 yield from op.walk()
 
     def clone(self, mapping: dict[Value, Value]) -> Self:
-        """A detached copy; operands found in `mapping` are replaced, and it learns the new results."""
+        """A detached copy; operands found in `mapping` are replaced; it learns the new results."""
         cls = type(self)
         copy = cls.__new__(cls)
         copy.operands = [mapping.get(value, value) for value in self.operands]

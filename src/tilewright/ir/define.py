@@ -1,4 +1,4 @@
-"""How an op is declared: fields, traits, effects, constraints; the registries of ops and reference rules.
+"""How an op is declared: fields, traits, effects, constraints; registries of ops and their rules.
 
     class SubOp(Op, opcode="arith.sub", traits=(Trait.PURE, Trait.ELEMENTWISE)):
         '''result = lhs - rhs'''
@@ -8,11 +8,12 @@
         def infer(self) -> Type:
             return self.lhs.type
 
-`SubOp(x, y)` infers its result types and returns a detached op; the constructor's parameters are the
-fields in the order of their declaration: what has no default first. Optional operands may be absent only
-from the end; an op has optional operands or one variadic (passed as a tuple), not both. An op whose
-result types do not follow from its operands declares them as an attribute named `result_type` or
-`result_types`; the text form shows those after the colon and not among the attributes.
+`SubOp(x, y)` infers its result types and returns a detached op; the constructor's parameters are
+the fields in the order of their declaration: what has no default first. Optional operands may be
+absent only from the end; an op has optional operands or one variadic (passed as a tuple), not both.
+An op whose result types do not follow from its operands declares them as an attribute named
+`result_type` or `result_types`; the text form shows those after the colon and not among the
+attributes.
 The class is built once and its constructor is generated source, as for dataclasses: 1-2 us per op.
 """
 

@@ -1,6 +1,6 @@
 """Types of tile IR: scalars, pointers and tiles. Interned, so that equality is identity.
 
-Signedness is part of an integer type, so `div`, `compare`, `shr` ... need no signed and unsigned forms.
+Signedness is part of an integer type: `div`, `compare`, `shr` ... need no signed and unsigned form.
 Text: `i32`, `u8`, `bf16`, `ptr<f32>`, `ptr<f32, const>`, `tile<128x64xf32>`, `tile<128xptr<f16>>`,
 and with a layout `tile<128x64xf32, blocked(...)>`.
 """

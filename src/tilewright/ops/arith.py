@@ -124,7 +124,7 @@ class ShlOp(BinaryOp, opcode="arith.shl", traits=_ELEMENTWISE):
 
 
 class ShrOp(BinaryOp, opcode="arith.shr", traits=_ELEMENTWISE):
-    """result = lhs >> rhs, copying the sign bit of a signed type; 0 <= rhs < width, else undefined"""
+    """result = lhs >> rhs, copying a signed type's sign; 0 <= rhs < width, else undefined"""
 
     lhs: Value = operand(integer)
     rhs: Value = operand(integer)
@@ -183,7 +183,7 @@ class AbsOp(Op, opcode="arith.abs", traits=_ELEMENTWISE):
 
 
 class CompareOp(Op, opcode="arith.compare", traits=_ELEMENTWISE):
-    """result = lhs <predicate> rhs as i1; with a NaN only `ne` is true. Pointers compare by address."""
+    """result = lhs <predicate> rhs as i1; with a NaN only `ne` is true; pointers as addresses"""
 
     lhs: Value = operand(any_type)
     rhs: Value = operand(any_type)
@@ -212,9 +212,9 @@ class SelectOp(Op, opcode="arith.select", traits=_ELEMENTWISE):
 class CastOp(Op, opcode="arith.cast", traits=_ELEMENTWISE):
     """result = x converted to another number type
 
-    float to float rounds (`rtne`) or truncates (`rtz`), and fp8 saturates to its largest finite value;
-    float to integer truncates toward zero (out of range: undefined); integer to integer wraps;
-    to i1 is x != 0; pointer from and to a 64-bit integer keeps the address.
+    float to float rounds (`rtne`) or truncates (`rtz`), and fp8 saturates to its largest finite
+    value; float to integer truncates toward zero (out of range: undefined); integer to integer
+    wraps; to i1 is x != 0; pointer from and to a 64-bit integer keeps the address.
     """
 
     x: Value = operand(any_type)

@@ -11,8 +11,8 @@ PRECISIONS = ("ieee", "tf32", "tf32x3", "bf16x3", "bf16x6")
 class DotOp(Op, opcode="tile.dot", traits=(Trait.PURE,)):
     """result[i, j] = acc[i, j] + sum_k a[i, k] * b[k, j]; with rank 3 for each first index
 
-    precision: how fp32 operands may be rounded; max_imprecise: longest run of fp8 products that may be
-    summed in less than fp32 (0: no limit). The sum is taken in the type of `acc`.
+    precision: how fp32 operands may be rounded; max_imprecise: longest run of fp8 products that may
+    be summed in less than fp32 (0: no limit). The sum is taken in the type of `acc`.
     """
 
     a: Value = operand(tile)
@@ -34,8 +34,8 @@ class DotOp(Op, opcode="tile.dot", traits=(Trait.PURE,)):
 class ReduceOp(Op, opcode="tile.reduce", traits=(Trait.PURE,)):
     """result[i] = fold of combine over x[i, :] for the reduced axis; several tiles fold together
 
-    `combine` takes 2n scalars (left values, right values) and yields n; it is associative and commutative.
-    A tile of rank 1 folds to a scalar.
+    `combine` takes 2n scalars (left values, right values) and yields n; it is associative and
+    commutative. A tile of rank 1 folds to a scalar.
     """
 
     inputs: tuple[Value, ...] = variadic(tile)

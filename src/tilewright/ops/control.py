@@ -131,7 +131,7 @@ class AssumeOp(Op, opcode="cf.assume", effects=(Effect.OBSERVE,)):
 
 
 class AssertOp(Op, opcode="cf.assert", effects=(Effect.OBSERVE,)):
-    """Stops the launch with the message unless every element of the condition (where mask) is true."""
+    """Stops the launch with the message unless each element of the condition (where mask) holds."""
 
     condition: Value = operand(boolean)
     message: str = attr()

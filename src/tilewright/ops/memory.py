@@ -74,7 +74,7 @@ class StoreOp(Op, opcode="mem.store", effects=(Effect.WRITE,)):
 
 
 class AtomicOp(Op, opcode="mem.atomic", effects=(Effect.READ, Effect.WRITE)):
-    """result[i] = *pointer[i]; *pointer[i] = kind(*pointer[i], operand[i]), atomically, where mask[i]"""
+    """result[i] = *pointer[i]; *pointer[i] = kind(result[i], operand[i]); atomic, where mask[i]"""
 
     pointer: Value = operand(pointer)
     operand: Value = operand(any_type)

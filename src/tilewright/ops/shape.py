@@ -136,8 +136,9 @@ class ItemOp(Op, opcode="tile.item", traits=_PURE):
 
 
 class HintOp(Op, opcode="tile.hint", traits=(Trait.PURE,)):
-    """result = x, promised per dimension: runs contiguous or constant, their first element divisible
+    """result = x, with promises per dimension
 
+    Runs of `contiguity` consecutive numbers or of `constancy` equal ones, whose first is divisible.
     Each attribute is empty (nothing promised) or has one number per dimension (one for a scalar).
     """
 

@@ -1,0 +1,70 @@
+"""Tokens of tile IR text, and where each one is.
+
+Tokens are plain strings; the first character tells the kind. Positions are computed only when they
+are asked for, by scanning again: an error or `parse_module(locate=True)` pays for them.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from typing import cast
+
+from tilewright.support import SourceLoc
+
+_STRING = r'"(?:[^"\\\n]|\\.)*"'
+_TOKEN = re.compile(
+    r"//[^\n]*"  # comment
+    r"|%[\w.$]+"  # value
+    rf"|@(?:[A-Za-z_][\w.$]*|{_STRING})"  # name of a function
+    rf"|{_STRING}"
+    r"|tile<(?:->|ptr<[^<>\n]*>|[^<>\n])*>"
+    r"|ptr<[^<>\n]*>"
+    r"|nan<0x[0-9a-f]+>"
+    r"|[A-Za-z_][\w.]*"  # opcode, attribute, keyword
+    r"|-?(?:\d+\.?\d*(?:[eE][+-]?\d+)?|inf\b)"
+    r"|\S",
+    re.ASCII,
+)
+END = ""
+"""The token after the last one."""
+
+
+def tokens_of(text: str) -> list[str]:
+    """The tokens of a text without its comments, then END."""
+    found = cast("list[str]", _TOKEN.findall(text))
+    if "//" in text:
+        found = [token for token in found if not token.startswith("//")]
+    found.append(END)
+    return found
+
+
+class Positions:
+    """Places of the tokens of one text."""
+
+    __slots__ = ("_file", "_lines", "_spans", "_starts")
+
+    def __init__(self, text: str, file: str) -> None:
+        self._file = file
+        self._lines = text.split("\n")
+        self._starts = [0]
+        for line in self._lines:
+            self._starts.append(self._starts[-1] + len(line) + 1)
+        spans = [m.span() for m in _TOKEN.finditer(text) if not m[0].startswith("//")]
+        end = len(text.rstrip())
+        self._spans = [*spans, (end, end)]
+
+    @property
+    def sources(self) -> dict[str, list[str]]:
+        """The text by lines, for the renderer of diagnostics."""
+        return {self._file: self._lines}
+
+    def loc(self, index: int) -> SourceLoc:
+        """Where token number `index` is."""
+        start, end = self._spans[index]
+        line = bisect_right(self._starts, start) - 1
+        first = self._starts[line]
+        text = self._lines[line]
+        col = len(text[: start - first].encode())
+        end_col = col + len(text[start - first : end - first].encode())
+        return SourceLoc(self._file, line + 1, col, end_col)

@@ -1,0 +1,435 @@
+"""Recursive-descent parser of tile IR text; printer.py describes the syntax.
+
+    module  = { "func" "@"name "(" args ")" [attrs] "{" { op } "}" [loc] }
+    op      = [%result {"," %result} "="] opcode [%operand {"," %operand}] [attrs]
+              [":" type {"," type}] { "(" args ")" "{" { op } "}" } [loc]
+    args    = [%arg ":" type [attrs] {"," %arg ":" type [attrs]}]
+    attrs   = "{" name "=" value {"," name "=" value} "}"
+    value   = integer | float | string | true | false | none | type | "[" [value {"," value}] "]"
+    loc     = "@" "file" ":" line [":" column [":" last column]] ["in" "function"] ["from" loc]
+
+Comments run from `//` to the end of the line. A value is defined above its uses and once in a
+function. The parser builds what the text says and checks no more than that; verifier.py judges it.
+Opcodes are those of the op modules that have been imported.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+from dataclasses import dataclass
+from math import inf, nan
+from typing import NoReturn, cast
+
+from tilewright.ir.core import Block, Function, Module, Value
+from tilewright.ir.define import OPS, Op
+from tilewright.ir.lexer import END, Positions, tokens_of
+from tilewright.ir.printer import RESULT_TYPE_ATTRS
+from tilewright.ir.types import DType, PointerType, TileType, Type, all_dtypes
+from tilewright.support import SourceLoc
+from tilewright.support.errors import TileIRSyntaxError, did_you_mean
+
+_SCALAR = r"(\w+)|ptr<\s*(\w+)\s*(,\s*const\s*)?>"
+_POINTER = re.compile(r"ptr<\s*(\w+)\s*(,\s*const\s*)?>")
+_TILE = re.compile(r"tile<\s*(\d+(?:x\d+)*)x(\w+|ptr<[^<>]*>)\s*(?:,\s*(.*?)\s*)?>")
+_WORDS: dict[str, object] = {"true": True, "false": False, "none": None, "nan": nan, "inf": inf}
+_DIGITS = frozenset("-0123456789")
+_MISSING = object()
+_types: dict[str, Type] = {dtype.name: dtype for dtype in all_dtypes()}
+
+
+def parse_module(text: str, file: str = "<tile IR>", *, locate: bool = False) -> Module:
+    """The module that a text describes.
+
+    locate: give ops without a location their place in `file`. Raises TileIRSyntaxError.
+    """
+    return _Parser(text, file, locate).module()
+
+
+def parse_function(text: str, file: str = "<tile IR>", *, locate: bool = False) -> Function:
+    """As `parse_module`, for a text with one function."""
+    return parse_module(text, file, locate=locate).kernel
+
+
+def parse_type(text: str) -> Type:
+    """The type of a text such as `tile<8xf32>`; ValueError if it is none."""
+    found = _types.get(text)
+    if found is None:
+        found = _types[text] = _build_type(text)
+    return found
+
+
+def _build_type(text: str) -> Type:
+    tile = _TILE.fullmatch(text)
+    if tile is not None:
+        shape = tuple(int(extent) for extent in tile[1].split("x"))
+        element = parse_type(tile[2])
+        assert not isinstance(element, TileType)
+        return TileType(shape, element, _parse_layout(tile[3]) if tile[3] else None)
+    pointer = _POINTER.fullmatch(text)
+    element = _types.get(pointer[1]) if pointer else None
+    if pointer is None or not isinstance(element, DType):
+        raise ValueError(text)
+    return PointerType(element, bool(pointer[2]))
+
+
+def _parse_layout(text: str) -> object:
+    raise ValueError(text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """What the text of an op class may hold."""
+
+    attrs: dict[str, object]
+    """Default of each attribute, or _MISSING, in the order of the fields."""
+    required: tuple[str, ...]
+    result_attr: str
+    regions: int
+
+
+_shapes: dict[str, _Shape] = {}
+
+
+def _shape_of(cls: type[Op]) -> _Shape:
+    fields = cls.attr_fields
+    shape = _shapes[cls.opcode] = _Shape(
+        {f.name: f.default if f.has_default else _MISSING for f in fields},
+        tuple(f.name for f in fields if not f.has_default and f.name not in RESULT_TYPE_ATTRS),
+        next((f.name for f in fields if f.name in RESULT_TYPE_ATTRS), ""),
+        len(cls.region_fields),
+    )
+    return shape
+
+
+class _Parser:
+    """One pass over the tokens of one text."""
+
+    __slots__ = ("at", "file", "locate", "places", "text", "tokens", "values")
+
+    def __init__(self, text: str, file: str, locate: bool) -> None:
+        self.text, self.file, self.locate = text, file, locate
+        self.tokens = tokens_of(text)
+        self.at = 0
+        self.values: dict[str, Value] = {}
+        self.places: Positions | None = None
+
+    def module(self) -> Module:
+        module = Module()
+        while self.tokens[self.at] != END:
+            start = self.at
+            function = self._function()
+            if function.name in module.functions:
+                self._fail("a new function name", f"'{function.name}' again", start + 1)
+            module.functions[function.name] = function
+        return module
+
+    def _function(self) -> Function:
+        start = self.at
+        self._expect("func")
+        name = self._symbol()
+        self.values = {}
+        body = Block()
+        self._args(body)
+        attrs: dict[str, object] = {}
+        if self.tokens[self.at] == "{" and self.tokens[self.at + 1].isidentifier():
+            attrs = self._attrs()
+        self._body(body)
+        return Function(name, body, attrs, self._location(start))
+
+    def _symbol(self) -> str:
+        token = self.tokens[self.at]
+        if token[:1] != "@" or len(token) == 1:
+            self._fail("a function name such as @kernel")
+        self.at += 1
+        return self._unquoted(token[1:]) if token[1] == '"' else token[1:]
+
+    def _args(self, block: Block) -> None:
+        """`(%a: i32, %b: f32 {fact = 1})`, added to the block."""
+        self._expect("(")
+        while self.tokens[self.at] != ")":
+            if block.args:
+                self._expect(",")
+            name = self._value_name()
+            self.at += 1
+            self._expect(":")
+            arg = block.add_arg(self._type(), _kept(name))
+            self.values[name] = arg
+            if self.tokens[self.at] == "{":
+                arg.facts = cast("dict[str, int]", self._attrs())
+        self.at += 1
+
+    def _value_name(self) -> str:
+        """The current token, which must name a new value."""
+        token = self.tokens[self.at]
+        if token[:1] != "%" or len(token) == 1:
+            self._fail("a value name such as %x")
+        if token in self.values:
+            self._fail("a new value name", f"{token} again")
+        return token
+
+    def _body(self, block: Block) -> None:
+        """`{ ops }`."""
+        self._expect("{")
+        tokens = self.tokens
+        while tokens[self.at] != "}":
+            self._op(block)
+        self.at += 1
+
+    def _op(self, block: Block) -> None:
+        tokens = self.tokens
+        start = self.at
+        names = self._result_names() if tokens[start][:1] == "%" else ()
+        opcode_at = self.at
+        cls = OPS.get(tokens[opcode_at])
+        if cls is None:
+            self._unknown_opcode()
+        shape = _shapes.get(cls.opcode) or _shape_of(cls)
+        self.at += 1
+        op = cls.__new__(cls)
+        op.parent = op.prev = op.next = op.loc = None
+        op.operands = self._operands()
+        attrs = shape.attrs.copy()
+        if tokens[self.at] == "{":
+            self._op_attrs(cls, attrs)
+        types = self._types() if tokens[self.at] == ":" else ()
+        if len(types) != len(names):
+            self._wrong_count(opcode_at, len(names), len(types))
+        if shape.required:
+            self._check_required(shape, attrs, opcode_at)
+        if shape.result_attr == "result_type" and types:
+            attrs["result_type"] = types[0]
+        elif shape.result_attr:
+            attrs[shape.result_attr] = types
+        op.attrs = attrs
+        op.results = tuple([Value(t, op, i, _kept(names[i])) for i, t in enumerate(types)])
+        for name, value in zip(names, op.results, strict=True):
+            self.values[name] = value
+        op.regions = self._regions(op, shape.regions) if shape.regions else ()
+        if self.locate or tokens[self.at] == "@":
+            op.loc = self._location(opcode_at)
+        block.insert(op)
+
+    def _result_names(self) -> list[str]:
+        names: list[str] = []
+        while True:
+            names.append(self._value_name())
+            self.at += 1
+            if self.tokens[self.at] != ",":
+                break
+            self.at += 1
+        if len(names) != len(set(names)):
+            self._fail("different names for the results", "one name twice")
+        self._expect("=")
+        return names
+
+    def _operands(self) -> list[Value]:
+        tokens, values = self.tokens, self.values
+        operands: list[Value] = []
+        while tokens[self.at][:1] == "%":
+            value = values.get(tokens[self.at])
+            if value is None:
+                self._undefined()
+            operands.append(value)
+            self.at += 1
+            if tokens[self.at] != ",":
+                break
+            self.at += 1
+        return operands
+
+    def _attrs(self) -> dict[str, object]:
+        """`{name = value, ...}`."""
+        attrs: dict[str, object] = {}
+        self._expect("{")
+        while self.tokens[self.at] != "}":
+            if attrs:
+                self._expect(",")
+            name = self._attr_name(attrs)
+            attrs[name] = self._attr_value()
+        self.at += 1
+        return attrs
+
+    def _attr_name(self, seen: dict[str, object]) -> str:
+        name = self.tokens[self.at]
+        if not name.isidentifier():
+            self._fail("the name of an attribute")
+        if name in seen:
+            self._fail("each attribute once", f"'{name}' again")
+        self.at += 1
+        self._expect("=")
+        return name
+
+    def _op_attrs(self, cls: type[Op], attrs: dict[str, object]) -> None:
+        start = self.at
+        found = self._attrs()
+        for name in found:
+            if name not in attrs or name in RESULT_TYPE_ATTRS:
+                known = [n for n in attrs if n not in RESULT_TYPE_ATTRS]
+                self._fail(f"an attribute of {cls.opcode}", f"'{name}'", start, name, known)
+        attrs.update(found)
+
+    def _check_required(self, shape: _Shape, attrs: dict[str, object], at: int) -> None:
+        for name in shape.required:
+            if attrs[name] is _MISSING:
+                self._fail(f"the attribute '{name}'", "none", at)
+
+    def _attr_value(self) -> object:
+        token = self.tokens[self.at]
+        first = token[:1]
+        if first in _DIGITS and first:
+            value = self._number(token)
+        elif first == '"':
+            value = self._unquoted(token)
+        elif first == "[":
+            return self._tuple()
+        elif token in _WORDS:
+            value = _WORDS[token]
+        elif token.startswith("nan<"):
+            (value,) = struct.unpack("<d", struct.pack("<Q", int(token[4:-1], 16)))
+        else:
+            return self._type("a value")
+        self.at += 1
+        return value
+
+    def _number(self, token: str) -> int | float:
+        try:
+            return int(token)
+        except ValueError:
+            pass
+        try:
+            return float(token)
+        except ValueError:
+            self._fail("a number")
+
+    def _unquoted(self, token: str) -> str:
+        try:
+            return json.loads(token)
+        except ValueError:
+            self._fail("a string as JSON writes it")
+
+    def _tuple(self) -> tuple[object, ...]:
+        self._expect("[")
+        items: list[object] = []
+        while self.tokens[self.at] != "]":
+            if items:
+                self._expect(",")
+            items.append(self._attr_value())
+        self.at += 1
+        return tuple(items)
+
+    def _types(self) -> tuple[Type, ...]:
+        types: list[Type] = []
+        while not types or self.tokens[self.at] == ",":
+            self.at += 1
+            types.append(self._type())
+        return tuple(types)
+
+    def _type(self, expected: str = "a type") -> Type:
+        token = self.tokens[self.at]
+        found = _types.get(token)
+        if found is None:
+            try:
+                found = parse_type(token)
+            except ValueError:
+                self._fail(expected)
+        self.at += 1
+        return found
+
+    def _regions(self, op: Op, count: int) -> tuple[Block, ...]:
+        regions: list[Block] = []
+        for _ in range(count):
+            block = Block()
+            self._args(block)
+            self._body(block)
+            block.owner = op
+            regions.append(block)
+        return tuple(regions)
+
+    def _location(self, token: int) -> SourceLoc | None:
+        """An explicit location, or that of a token if those are wanted."""
+        if self.tokens[self.at] == "@":
+            self.at += 1
+            return self._frame()
+        return self._positions().loc(token) if self.locate else None
+
+    def _frame(self) -> SourceLoc:
+        tokens = self.tokens
+        file = self._quoted("a file name in quotes")
+        numbers: list[int] = []
+        while tokens[self.at] == ":" and len(numbers) < 3:
+            self.at += 1
+            numbers.append(self._integer())
+        if not numbers:
+            self._fail("':' and a line number")
+        line, col, end = numbers + [0, -1][len(numbers) - 1 :]
+        function, caller = "", None
+        if tokens[self.at] == "in":
+            self.at += 1
+            function = self._quoted("a function name in quotes")
+        if tokens[self.at] == "from":
+            self.at += 1
+            caller = self._frame()
+        return SourceLoc(file, line, col - 1, end, function, caller)
+
+    def _quoted(self, expected: str) -> str:
+        token = self.tokens[self.at]
+        if token[:1] != '"':
+            self._fail(expected)
+        text = self._unquoted(token)
+        self.at += 1
+        return text
+
+    def _integer(self) -> int:
+        token = self.tokens[self.at]
+        if not token.isdigit():
+            self._fail("a number")
+        self.at += 1
+        return int(token)
+
+    def _expect(self, token: str) -> None:
+        if self.tokens[self.at] != token:
+            self._fail(f"'{token}'")
+        self.at += 1
+
+    def _positions(self) -> Positions:
+        if self.places is None:
+            self.places = Positions(self.text, self.file)
+        return self.places
+
+    def _unknown_opcode(self) -> NoReturn:
+        self._fail("an operation", None, self.at, self.tokens[self.at], list(OPS))
+
+    def _undefined(self) -> NoReturn:
+        token = self.tokens[self.at]
+        self._fail("a value defined above", token, self.at, token, list(self.values))
+
+    def _wrong_count(self, at: int, names: int, types: int) -> NoReturn:
+        self._fail(f"a type for each of {names} results", f"{types} types", at)
+
+    def _fail(
+        self,
+        expected: str,
+        found: str | None = None,
+        at: int | None = None,
+        name: str = "",
+        known: list[str] | None = None,
+    ) -> NoReturn:
+        """Raise the error at token `at`, the current one by default."""
+        index = self.at if at is None else at
+        token = self.tokens[index]
+        found = found or (f"'{token}'" if token else "the end of the text")
+        question = did_you_mean(name, known) if name and known else None
+        places = self._positions()
+        raise TileIRSyntaxError(
+            expected,
+            found,
+            loc=places.loc(index),
+            sources=places.sources,
+            notes=(question,) if question else (),
+        )
+
+
+def _kept(name: str) -> str:
+    """The name that a value keeps: numbers are made by the printer."""
+    return "" if name[1:].isdigit() else name[1:]
