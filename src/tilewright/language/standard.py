@@ -1,0 +1,225 @@
+"""Reductions, scans, products of tiles, and helpers on sizes."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Sequence
+from typing import Any
+
+from tilewright.language.constexpr import constexpr, constexpr_function
+from tilewright.language.core import Operand
+from tilewright.language.dispatch import DeviceFunction, builtin, host_builtin
+from tilewright.language.tensor import member, tensor
+from tilewright.language.types import dtype
+
+Axis = int | constexpr
+
+
+def _host_cdiv(x: int, div: int) -> int:
+    return (x + div - 1) // div
+
+
+@member
+@host_builtin(_host_cdiv)
+def cdiv(x: Any, div: Any) -> Any:
+    """x / div rounded up: `(x + div - 1) // div`; on the host, on constexprs and on tensors."""
+    ...
+
+
+@constexpr_function
+def next_power_of_2(n: int) -> int:
+    """The smallest power of two that is not below `n`; 1 for n < 1. Host and compile time."""
+    return 1 if n < 1 else 1 << (n - 1).bit_length()
+
+
+@constexpr_function
+def _is_power_of_two(n: int) -> bool:  # pyright: ignore[reportUnusedFunction] -- imported by Inductor
+    return n > 0 and n & (n - 1) == 0
+
+
+@constexpr_function
+def _log2(n: int) -> int:  # pyright: ignore[reportUnusedFunction] -- imported by Inductor
+    return n.bit_length() - 1
+
+
+@member
+@builtin
+def reduce(
+    input: tensor | Sequence[tensor],
+    axis: Axis | None,
+    combine_fn: DeviceFunction,
+    keep_dims: bool | constexpr = False,
+) -> Any:
+    """Fold `input` along `axis` (None: all) by `combine_fn`, an associative, commutative @jit
+    function.
+
+    With a tuple of n tiles of one shape `combine_fn` takes n left and n right scalars and returns
+    n.
+    The result has no such axis, or extent 1 there with keep_dims; a full reduction gives a scalar.
+    """
+    ...
+
+
+@member
+@builtin
+def associative_scan(
+    input: tensor | Sequence[tensor],
+    axis: Axis,
+    combine_fn: DeviceFunction,
+    reverse: bool | constexpr = False,
+) -> Any:
+    """Inclusive prefix fold of `input` (a tile or a tuple) along `axis` by `combine_fn`."""
+    ...
+
+
+@member
+@builtin
+def sum(
+    input: tensor,
+    axis: Axis | None = None,
+    keep_dims: bool | constexpr = False,
+    dtype: dtype | None = None,
+) -> tensor:
+    """Sum along `axis` (None: all). Integers below 32 bits widen to int32, or uint32 if unsigned.
+
+    16- and 8-bit floats are added in fp32 and rounded once. dtype: what to convert to first.
+    """
+    ...
+
+
+@member
+@builtin
+def max(
+    input: tensor,
+    axis: Axis | None = None,
+    return_indices: bool | constexpr = False,
+    return_indices_tie_break_left: bool | constexpr = True,
+    keep_dims: bool | constexpr = False,
+) -> Any:
+    """Maximum along `axis` (None: all); NaNs are ignored.
+
+    Integers below 32 bits widen to int32, floats below to fp32, unless return_indices asks for the
+    pair (value in the input's dtype, int32 index); among equals the leftmost index with
+    tie_break_left.
+    """
+    ...
+
+
+@member
+@builtin
+def min(
+    input: tensor,
+    axis: Axis | None = None,
+    return_indices: bool | constexpr = False,
+    return_indices_tie_break_left: bool | constexpr = True,
+    keep_dims: bool | constexpr = False,
+) -> Any:
+    """Minimum along `axis`; otherwise as `max`."""
+    ...
+
+
+@member
+@builtin
+def argmax(
+    input: tensor,
+    axis: Axis | None,
+    tie_break_left: bool | constexpr = True,
+    keep_dims: bool | constexpr = False,
+) -> tensor:
+    """int32 index of the maximum along `axis`; None: in the flattened tile. NaNs are ignored."""
+    ...
+
+
+@member
+@builtin
+def argmin(
+    input: tensor,
+    axis: Axis | None,
+    tie_break_left: bool | constexpr = True,
+    keep_dims: bool | constexpr = False,
+) -> tensor:
+    """int32 index of the minimum along `axis`; None: in the flattened tile. NaNs are ignored."""
+    ...
+
+
+@member
+@builtin
+def xor_sum(input: tensor, axis: Axis | None = None, keep_dims: bool | constexpr = False) -> tensor:
+    """Bitwise xor along `axis` of integers. Errors: DTypeMismatch for floats."""
+    ...
+
+
+@member
+@builtin
+def reduce_or(input: tensor, axis: Axis | None, keep_dims: bool | constexpr = False) -> tensor:
+    """Bitwise or along `axis` of integers. Errors: DTypeMismatch for floats."""
+    ...
+
+
+@member
+@builtin
+def cumsum(
+    input: tensor,
+    axis: Axis = 0,
+    reverse: bool | constexpr = False,
+    dtype: dtype | None = None,
+) -> tensor:
+    """Inclusive prefix sum along `axis`, from the end if reversed; widens as `sum`."""
+    ...
+
+
+@member
+@builtin
+def cumprod(
+    input: tensor,
+    axis: Axis = 0,
+    reverse: bool | constexpr = False,
+    dtype: dtype | None = None,
+) -> tensor:
+    """Inclusive prefix product along `axis`, from the end if reversed; widens as `sum`."""
+    ...
+
+
+@member
+@builtin
+def softmax(
+    x: tensor,
+    dim: Axis | None = None,
+    keep_dims: bool | constexpr = False,
+    ieee_rounding: bool | constexpr = False,
+) -> tensor:
+    """exp(x - max) / sum along `dim` (default 0), in x's shape; fp32, or fp64 for fp64.
+
+    keep_dims is accepted and changes nothing: the result always broadcasts back.
+    """
+    ...
+
+
+@builtin
+def dot(
+    input: tensor,
+    other: tensor,
+    acc: tensor | None = None,
+    input_precision: str | constexpr | None = None,
+    allow_tf32: bool | constexpr | None = None,
+    max_num_imprecise_acc: int | constexpr | None = None,
+    out_dtype: dtype | None = None,
+) -> tensor:
+    """Matrix product (M, K) x (K, N), plus `acc`; with a leading batch extent also rank 3.
+
+    Operands have one dtype out of int8, uint8, fp16, bf16, fp32, fp64, or are any two fp8 types.
+    Result: int8 gives int32; fp32 and bf16 fp32; fp64 fp64; fp16 and fp8 out_dtype (fp32 or fp16).
+    input_precision: how fp32 operands may be rounded: "ieee", "tf32", "tf32x3", "bf16x3", "bf16x6";
+    the default is the target's. allow_tf32 is the older spelling. max_num_imprecise_acc: longest
+    run of fp8 products summed in less than fp32.
+    Errors: ShapeMismatch, DTypeMismatch.
+    """
+    ...
+
+
+@builtin
+def swizzle2d(
+    i: Operand, j: Operand, size_i: Operand, size_j: Operand, size_g: Operand
+) -> builtins.tuple[Any, Any]:
+    """Indices (i, j) of a size_i x size_j grid, renumbered in groups of size_g rows."""
+    ...
