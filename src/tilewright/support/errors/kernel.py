@@ -319,6 +319,22 @@ class LiteralOutOfRange(CompilationError, OverflowError):
 
 
 @dataclass(eq=False)
+class InconsistentBranches(CompilationError):
+    """Something that has one type where a condition holds and another where it does not.
+
+    `what` names it: "'x'", "the conditional expression", "the result of f()".
+    """
+
+    code = "TW123"
+    template = "{what} is {left} on one path and {right} on the other"
+    hint_template = "give it one shape and dtype, for example with .to(...) or tl.full(...)"
+
+    what: str
+    left: object
+    right: object
+
+
+@dataclass(eq=False)
 class TileIRSyntaxError(CompilationError, ValueError):
     """Text that is not tile IR."""
 
