@@ -1,0 +1,101 @@
+"""Which NumPy dtype holds the elements of a tile IR type, and in which one arithmetic is done.
+
+An i1 is a `bool_`, a pointer the `uint64` of its byte address. NumPy's own dtypes compute in
+themselves; bf16, f16 and fp8 compute in float32 and are rounded back by `rounding`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.ir.types import (
+    DType,
+    PointerType,
+    Type,
+    bf16,
+    element_of,
+    f8e4m3,
+    f8e5m2,
+    f16,
+    f32,
+    f64,
+    i1,
+    i8,
+    i16,
+    i32,
+    i64,
+    u8,
+    u16,
+    u32,
+    u64,
+)
+
+Array = npt.NDArray[Any]
+"""Elements of a tile, or the 0-d array of a scalar."""
+
+NumpyDType = np.dtype[Any]
+
+NUMPY_DTYPES: dict[DType, NumpyDType] = {
+    i1: np.dtype(np.bool_),
+    i8: np.dtype(np.int8),
+    i16: np.dtype(np.int16),
+    i32: np.dtype(np.int32),
+    i64: np.dtype(np.int64),
+    u8: np.dtype(np.uint8),
+    u16: np.dtype(np.uint16),
+    u32: np.dtype(np.uint32),
+    u64: np.dtype(np.uint64),
+    f8e4m3: np.dtype(ml_dtypes.float8_e4m3fn),
+    f8e5m2: np.dtype(ml_dtypes.float8_e5m2),
+    f16: np.dtype(np.float16),
+    bf16: np.dtype(ml_dtypes.bfloat16),
+    f32: np.dtype(np.float32),
+    f64: np.dtype(np.float64),
+}
+
+ADDRESS: NumpyDType = np.dtype(np.uint64)
+"""Of pointers."""
+
+_UNSIGNED_BITS: dict[int, NumpyDType] = {
+    8: np.dtype(np.uint8),
+    16: np.dtype(np.uint16),
+    32: np.dtype(np.uint32),
+    64: np.dtype(np.uint64),
+}
+
+_FROM_NUMPY: dict[NumpyDType, DType] = {numpy: dtype for dtype, numpy in NUMPY_DTYPES.items()}
+
+
+def numpy_dtype(type_: Type) -> NumpyDType:
+    """The NumPy dtype of the elements of a scalar, pointer or tile type."""
+    element = element_of(type_)
+    return ADDRESS if isinstance(element, PointerType) else NUMPY_DTYPES[element]
+
+
+def dtype_of_array(dtype: NumpyDType) -> DType | None:
+    """The tile IR type that a NumPy dtype holds in native byte order; None if there is none."""
+    return _FROM_NUMPY.get(dtype) if dtype.isnative else None
+
+
+def bits_dtype(bits: int) -> NumpyDType:
+    """The unsigned integer of that many bits."""
+    return _UNSIGNED_BITS[bits]
+
+
+def bits_of(x: Array) -> Array:
+    """The same bits as unsigned integers."""
+    return x.view(_UNSIGNED_BITS[x.dtype.itemsize * 8])
+
+
+def wide(x: Array) -> Array:
+    """A float array in the dtype in which it is computed with: float32 or float64."""
+    return x if x.dtype.itemsize >= 4 else x.astype(np.float32)
+
+
+def as_array(x: object) -> Array:
+    """The result of a ufunc (which is a NumPy scalar for 0-d operands) as an array."""
+    return np.asarray(x)

@@ -1,0 +1,195 @@
+"""NumPy meaning of the element-wise ops: `rule(op, *arrays) -> array`.
+
+An array holds the elements of its operand in the shape of the operand's type (0-d for a scalar) and
+the dtype of `dtypes.numpy_dtype`; so does the result. Rules also take arrays that broadcast with
+each other, which is how the combine region of a reduction runs on whole slices at once.
+Rules give no warnings when run by `evaluate`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import isfinite
+from typing import cast
+
+import numpy as np
+
+from tilewright.interp import arithmetic
+from tilewright.interp.dtypes import Array, as_array, bits_dtype, numpy_dtype
+from tilewright.interp.rounding import convert, round_float
+from tilewright.ir import Op, reference
+from tilewright.ir.types import DType, PointerType, dtype_of, element_of, shape_of
+from tilewright.ops import (
+    AbsOp,
+    AddOp,
+    AndOp,
+    BitcastOp,
+    CastOp,
+    CompareOp,
+    ConstantOp,
+    DivOp,
+    FmaOp,
+    MaxOp,
+    MinOp,
+    MulHighOp,
+    MulOp,
+    NegOp,
+    OffsetOp,
+    OrOp,
+    RemOp,
+    SelectOp,
+    ShlOp,
+    ShrOp,
+    SubOp,
+    XorOp,
+)
+
+_COMPARISONS: dict[str, Callable[[Array, Array], object]] = {
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+}
+
+
+def evaluate(op: Op, rule: Callable[..., object], *arrays: Array) -> tuple[Array, ...]:
+    """The results of one op: its rule without floating-point warnings, always a tuple."""
+    with np.errstate(all="ignore"):
+        found = rule(op, *arrays)
+    return cast("tuple[Array, ...]", found) if isinstance(found, tuple) else (as_array(found),)
+
+
+@reference(ConstantOp)
+def constant(op: ConstantOp) -> Array:
+    """One value everywhere; finite fp8 values saturate as in a cast."""
+    type_ = op.result_type
+    element = element_of(type_)
+    dtype = numpy_dtype(type_)
+    if not (isinstance(element, DType) and element.is_float):
+        return np.full(shape_of(type_), op.value, dtype)
+    value = np.array(float(op.value))
+    rounded = round_float(value, element) if isfinite(op.value) else value.astype(dtype)
+    return np.full(shape_of(type_), rounded, dtype)
+
+
+@reference(AddOp)
+def add(op: AddOp, x: Array, y: Array) -> Array:
+    return arithmetic.compute(dtype_of(op.type), np.add, x, y)
+
+
+@reference(SubOp)
+def sub(op: SubOp, x: Array, y: Array) -> Array:
+    return arithmetic.compute(dtype_of(op.type), np.subtract, x, y)
+
+
+@reference(MulOp)
+def mul(op: MulOp, x: Array, y: Array) -> Array:
+    return arithmetic.compute(dtype_of(op.type), np.multiply, x, y)
+
+
+@reference(DivOp)
+def div(op: DivOp, x: Array, y: Array) -> Array:
+    return arithmetic.divide(dtype_of(op.type), x, y)
+
+
+@reference(RemOp)
+def rem(op: RemOp, x: Array, y: Array) -> Array:
+    return arithmetic.remainder(dtype_of(op.type), x, y)
+
+
+@reference(AndOp)
+def bit_and(op: AndOp, x: Array, y: Array) -> Array:
+    return as_array(x & y)
+
+
+@reference(OrOp)
+def bit_or(op: OrOp, x: Array, y: Array) -> Array:
+    return as_array(x | y)
+
+
+@reference(XorOp)
+def bit_xor(op: XorOp, x: Array, y: Array) -> Array:
+    return as_array(x ^ y)
+
+
+@reference(ShlOp)
+def shl(op: ShlOp, x: Array, y: Array) -> Array:
+    return arithmetic.compute(dtype_of(op.type), np.left_shift, x, y)
+
+
+@reference(ShrOp)
+def shr(op: ShrOp, x: Array, y: Array) -> Array:
+    return arithmetic.compute(dtype_of(op.type), np.right_shift, x, y)
+
+
+@reference(MinOp)
+def minimum(op: MinOp, x: Array, y: Array) -> Array:
+    return arithmetic.minimum(dtype_of(op.type), x, y, op.nan)
+
+
+@reference(MaxOp)
+def maximum(op: MaxOp, x: Array, y: Array) -> Array:
+    return arithmetic.maximum(dtype_of(op.type), x, y, op.nan)
+
+
+@reference(MulHighOp)
+def mul_high(op: MulHighOp, x: Array, y: Array) -> Array:
+    return arithmetic.multiply_high(dtype_of(op.type), x, y)
+
+
+@reference(FmaOp)
+def fma(op: FmaOp, a: Array, b: Array, c: Array) -> Array:
+    return arithmetic.fused_multiply_add(dtype_of(op.type), a, b, c)
+
+
+@reference(NegOp)
+def neg(op: NegOp, x: Array) -> Array:
+    return arithmetic.negate(dtype_of(op.type), x)
+
+
+@reference(AbsOp)
+def absolute(op: AbsOp, x: Array) -> Array:
+    return arithmetic.absolute(dtype_of(op.type), x)
+
+
+@reference(CompareOp)
+def compare(op: CompareOp, x: Array, y: Array) -> Array:
+    """Comparisons of ml_dtypes numbers and of addresses are those of their arrays."""
+    return as_array(_COMPARISONS[op.predicate](x, y))
+
+
+@reference(SelectOp)
+def select(op: SelectOp, condition: Array, x: Array, y: Array) -> Array:
+    return as_array(np.where(condition, x, y))
+
+
+@reference(CastOp)
+def convert_number(op: CastOp, x: Array) -> Array:
+    """Between numbers as `rounding.convert`; between a pointer and 64 bits, the same bits."""
+    source, target = element_of(op.x.type), element_of(op.result_type)
+    if isinstance(source, PointerType) or isinstance(target, PointerType):
+        return x.astype(numpy_dtype(op.result_type))
+    return convert(x, source, target, op.rounding)
+
+
+@reference(BitcastOp)
+def bitcast(op: BitcastOp, x: Array) -> Array:
+    """ml_dtypes views go through plain integers."""
+    integers = x.view(bits_dtype(x.dtype.itemsize * 8))
+    return integers.view(numpy_dtype(op.result_type))
+
+
+@reference(OffsetOp)
+def offset(op: OffsetOp, pointer: Array, elements: Array) -> Array:
+    """Addresses move by whole elements and wrap at 64 bits."""
+    size = np.uint64(element_of_pointer(op).bytes)
+    return as_array(pointer + elements.astype(np.int64).astype(np.uint64) * size)
+
+
+def element_of_pointer(op: OffsetOp) -> DType:
+    """What the pointers of an offset point to."""
+    pointer = element_of(op.pointer.type)
+    assert isinstance(pointer, PointerType)
+    return pointer.element

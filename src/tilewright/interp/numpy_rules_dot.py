@@ -1,0 +1,34 @@
+"""NumPy meaning of the matrix product."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tilewright.interp.dtypes import Array, as_array
+from tilewright.interp.rounding import convert, round_float
+from tilewright.ir import reference
+from tilewright.ir.types import DType, dtype_of, f64
+from tilewright.ops import DotOp
+
+_EXACT_BITS = 53
+"""Integers up to 2**53 are exact in float64."""
+
+
+@reference(DotOp)
+def dot(op: DotOp, a: Array, b: Array, acc: Array) -> Array:
+    """Floats are summed in float64 and rounded once, whatever roundings the op allows.
+
+    Integers are exact and wrap: in float64, which has a fast product, while no sum can exceed
+    2**53, else in 64-bit integers.
+    """
+    left, right, target = dtype_of(op.a.type), dtype_of(op.b.type), dtype_of(op.type)
+    if target.is_float:
+        product = convert(a, left, f64) @ convert(b, right, f64)
+        return round_float(as_array(product + acc.astype(np.float64)), target)
+    return as_array(_integer_product(left, right, a, b) + acc.astype(np.int64)).astype(acc.dtype)
+
+
+def _integer_product(left: DType, right: DType, a: Array, b: Array) -> Array:
+    if left.bits + right.bits + a.shape[-1].bit_length() <= _EXACT_BITS:
+        return as_array(a.astype(np.float64) @ b.astype(np.float64)).astype(np.int64)
+    return as_array(a.astype(np.int64) @ b.astype(np.int64))

@@ -1,0 +1,101 @@
+"""Conversions between number types, with exact rounding.
+
+NumPy and ml_dtypes round correctly from float32; from wider sources some of their paths go through
+float32 and round twice. Here a wider value first becomes float32 by *rounding to odd* (an inexact
+result gets an odd last bit), after which the final rounding to 11 or fewer significant bits is as
+if it had been the only one.
+
+Where the op leaves the result undefined, it is: a float out of range becomes the nearest integer
+of the type, and NaN becomes 0.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tilewright.interp.dtypes import NUMPY_DTYPES, Array, as_array, bits_of
+from tilewright.ir.types import DType, f8e4m3, f8e5m2, f16, f32, f64
+
+FP8_MAX = {f8e4m3: 448.0, f8e5m2: 57344.0}
+"""Largest finite values, to which casts saturate."""
+
+_DROPPED_BITS = 11
+"""Bits of a 64-bit integer that float64, with its 53, cannot hold."""
+
+
+def convert(x: Array, source: DType, target: DType, rounding: str = "rtne") -> Array:
+    """`x` of type `source` as type `target`; the meaning of `arith.cast` between numbers."""
+    if target is source:
+        return x
+    if target.is_bool:
+        return as_array(x != 0)
+    if not target.is_float:
+        return _float_to_int(x, target) if source.is_float else x.astype(NUMPY_DTYPES[target])
+    if not source.is_float:
+        return _int_to_float(x, source, target)
+    return round_float(x, target, rounding)
+
+
+def round_float(x: Array, target: DType, rounding: str = "rtne") -> Array:
+    """A float array of any type rounded to the float type `target`; fp8 saturates."""
+    if rounding == "rtz":
+        return _round_toward_zero(x, target)
+    if target in (f32, f64) or x.dtype == NUMPY_DTYPES[target]:
+        return x.astype(NUMPY_DTYPES[target])
+    if target is f16:
+        return x.astype(np.float16)  # NumPy rounds float64 to float16 once
+    narrow = to_float32_odd(x) if x.dtype == np.float64 else x.astype(np.float32)
+    if target in FP8_MAX:
+        narrow = np.clip(narrow, -FP8_MAX[target], FP8_MAX[target])
+    return narrow.astype(NUMPY_DTYPES[target])
+
+
+def to_float32_odd(x: Array) -> Array:
+    """float64 to float32, rounded to odd: exact, or the neighbour whose last bit is 1."""
+    near = as_array(x.astype(np.float32))
+    back = near.astype(np.float64)
+    even = (bits_of(near) & np.uint32(1)) == 0
+    toward = np.where(back < x, np.float32(np.inf), np.float32(-np.inf))
+    inexact = (back != x) & ~np.isnan(x)
+    finite = np.where(np.isinf(near) & inexact, np.copysign(_FLOAT32_MAX, near), near)
+    odd = np.where(np.isinf(near), finite, np.nextafter(near, toward))
+    return as_array(np.where(inexact & (even | np.isinf(near)), odd, near))
+
+
+_FLOAT32_MAX = np.finfo(np.float32).max  # all fraction bits are 1, so it is odd
+
+
+def _round_toward_zero(x: Array, target: DType) -> Array:
+    near = round_float(x, target)
+    bits = bits_of(near)
+    too_far = np.abs(near.astype(np.float64)) > np.abs(x.astype(np.float64))
+    return as_array(np.where(too_far, bits - bits.dtype.type(1), bits)).view(near.dtype)
+
+
+def _float_to_int(x: Array, target: DType) -> Array:
+    dtype = NUMPY_DTYPES[target]
+    whole = np.trunc(x.astype(np.float64))
+    low, high = float(target.min_int), float(target.max_int + 1)
+    inside = (whole >= low) & (whole < high)
+    found = np.where(inside, whole, 0.0).astype(dtype)
+    found = np.where(whole >= high, dtype.type(target.max_int), found)
+    return as_array(np.where(whole < low, dtype.type(target.min_int), found))
+
+
+def _int_to_float(x: Array, source: DType, target: DType) -> Array:
+    if target in (f32, f64):
+        return x.astype(NUMPY_DTYPES[target])
+    if source.bits < 64:
+        return round_float(x.astype(np.float64), target)
+    return round_float(_int64_to_float64_odd(x), target)
+
+
+def _int64_to_float64_odd(x: Array) -> Array:
+    """A 64-bit integer in float64, its lowest bits merged so that a later rounding is right."""
+    one, dropped = x.dtype.type(1), x.dtype.type(_DROPPED_BITS)
+    rest = x & ((one << dropped) - one)
+    merged = ((x >> dropped) | (rest != 0)) << dropped
+    large = (x >> x.dtype.type(53)) != 0
+    if x.dtype.kind == "i":
+        large &= (x >> x.dtype.type(53)) != x.dtype.type(-1)
+    return as_array(np.where(large, merged, x)).astype(np.float64)
