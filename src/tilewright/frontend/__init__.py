@@ -1,1 +1,43 @@
-"""From source text to tile IR: semantics once, one folder per source language."""
+"""Source text to tile IR: the meaning of the language, and the front ends that apply it."""
+
+from tilewright.frontend.semantics import (
+    REGISTRY,
+    Context,
+    FrontendOptions,
+    FunctionCaller,
+    binary,
+    call,
+    call_builtin,
+    cast_to,
+    compare,
+    describe,
+    getattr_,
+    getitem,
+    logical,
+    materialize,
+    truth,
+    type_in_words,
+    unary,
+    unify,
+)
+
+__all__ = [
+    "REGISTRY",
+    "Context",
+    "FrontendOptions",
+    "FunctionCaller",
+    "binary",
+    "call",
+    "call_builtin",
+    "cast_to",
+    "compare",
+    "describe",
+    "getattr_",
+    "getitem",
+    "logical",
+    "materialize",
+    "truth",
+    "type_in_words",
+    "unary",
+    "unify",
+]

@@ -1,0 +1,139 @@
+"""Which dtype comes out of an operator: the rules of the language as tables.
+
+`RESULTS[operator][a, b]` is the result dtype of `a operator b` for two tensors; a pair that is not
+there is an error. A Python literal is weak: if its kind (bool < int < float) is not above the
+tensor's, it takes the tensor's dtype; otherwise it counts as a tensor of `literal_dtype`.
+The rules are those of Triton, with the choices of docs/adr/0010-semantics.md.
+"""
+
+from __future__ import annotations
+
+from tilewright.ir.types import (
+    DType,
+    all_dtypes,
+    bf16,
+    f16,
+    f32,
+    f64,
+    i1,
+    i32,
+    i64,
+    u32,
+    u64,
+)
+
+Literal = int | float | bool
+Table = dict[tuple[DType, DType], DType]
+
+_DOMINANT_FLOATS = (f64, f32, f16)
+"""The first of these that is present is the result, beside whatever else."""
+
+_KINDS = {"bool": 0, "int": 1, "uint": 1, "float": 2}
+
+_SMALLEST_NORMAL_F32 = 2.0**-126
+_LARGEST_F32 = (2 - 2.0**-23) * 2.0**127
+_LITERAL_INTEGERS = (i32, u32, i64, u64)
+"""An integer literal takes the first of these that holds it."""
+
+
+def _promote_integers(a: DType, b: DType) -> DType:
+    """Same signedness: the wider. Mixed: the unsigned unless it is narrower. int1 is unsigned."""
+    if a.is_signed == b.is_signed:
+        return a if a.bits > b.bits else b
+    signed, unsigned = (a, b) if a.is_signed else (b, a)
+    return unsigned if unsigned.bits >= signed.bits else signed
+
+
+def _promote(a: DType, b: DType) -> DType | None:
+    """Result of `+ - *`."""
+    for dominant in _DOMINANT_FLOATS:
+        if dominant in (a, b):
+            return dominant
+    if bf16 in (a, b):
+        return bf16 if a is b else f32
+    if a.is_fp8 and b.is_fp8:
+        return a if a is b else f16
+    if a.is_float or b.is_float:
+        return None
+    return _promote_integers(a, b)
+
+
+def _promote_quotient(a: DType, b: DType) -> DType | None:
+    """As `_promote`, but floats have 32 bits or more, and integers must agree in signedness."""
+    both_integers = not a.is_float and not b.is_float
+    if both_integers and a.is_signed != b.is_signed:
+        return None
+    result = _promote(a, b)
+    return f32 if result is not None and result.is_float and result.bits < 32 else result
+
+
+def _integers_only(table: Table) -> Table:
+    return {pair: t for pair, t in table.items() if not pair[0].is_float and not pair[1].is_float}
+
+
+def _tabulated() -> dict[str, Table]:
+    pairs = [(a, b) for a in all_dtypes() for b in all_dtypes()]
+    sums = {(a, b): t for a, b in pairs if (t := _promote(a, b))}
+    quotients = {(a, b): t for a, b in pairs if (t := _promote_quotient(a, b))}
+    bits = _integers_only(sums)
+    return {
+        **dict.fromkeys(("add", "sub", "mul", "common"), sums),
+        "truediv": {pair: t if t.is_float else f32 for pair, t in quotients.items()},
+        "floordiv": _integers_only(quotients),
+        "mod": quotients,
+        **dict.fromkeys(("and", "or", "xor", "lshift", "rshift"), bits),
+    }
+
+
+RESULTS: dict[str, Table] = _tabulated()
+"""Result dtypes by operator; "common" is what comparisons, `where`, `maximum` ... compute in."""
+
+
+def literal_dtype(value: Literal) -> DType | None:
+    """The dtype of a literal by itself; None for an integer beyond 64 bits.
+
+    bool: i1. int: the first of i32, u32, i64, u64 that holds it. float: f32, unless it is finite,
+    not zero, and outside the normal range of f32.
+    """
+    if isinstance(value, bool):
+        return i1
+    if isinstance(value, int):
+        return next((t for t in _LITERAL_INTEGERS if fits(value, t)), None)
+    size = abs(value)
+    special = value != value or size in (0.0, float("inf"))
+    return f32 if special or _SMALLEST_NORMAL_F32 <= size <= _LARGEST_F32 else f64
+
+
+def fits(value: Literal, dtype: DType) -> bool:
+    """Whether an integer literal is in the range of an integer dtype; floats take every literal."""
+    return not dtype.is_integer or dtype.min_int <= value <= dtype.max_int
+
+
+def is_weak(value: Literal, dtype: DType) -> bool:
+    """Whether a literal takes the dtype of the tensor beside it."""
+    kind = 0 if isinstance(value, bool) else 1 if isinstance(value, int) else 2
+    return kind <= _KINDS[dtype.kind]
+
+
+def sum_dtype(dtype: DType) -> DType:
+    """What `sum`, `cumsum` and `cumprod` give: integers below 32 bits widen, signedness kept."""
+    if dtype.is_float or dtype.bits >= 32:
+        return dtype
+    return i32 if dtype.is_signed else u32
+
+
+def extremum_dtype(dtype: DType) -> DType:
+    """What `max` and `min` give: integers below 32 bits widen to i32, floats to f32."""
+    if dtype.bits >= 32:
+        return dtype
+    return f32 if dtype.is_float else i32
+
+
+def compute_dtype(dtype: DType) -> DType:
+    """The type that arithmetic on `dtype` is done in: fp8 has no arithmetic of its own."""
+    return f32 if dtype.is_fp8 else dtype
+
+
+def accumulator_dtype(dtype: DType) -> DType:
+    """The type that long sums of `dtype`, and functions such as exp, are computed in."""
+    return f32 if dtype.is_float and dtype.bits < 32 else dtype

@@ -1,0 +1,139 @@
+"""Block pointers: windows into strided arrays, expanded to tiles of pointers with masks.
+
+    p = make_block_ptr(base, shape=(M, K), strides=(sm, 1), offsets=(m, 0), block_shape=(BM, BK),
+    ...) load(p, boundary_check=(0,))
+        index_0 = m + arange(BM)[:, None]           # int64, as the strides
+        index_1 = 0 + arange(BK)[None, :]
+        load(base + index_0 * sm + index_1 * 1, mask=(0 <= index_0) & (index_0 < M))
+
+A dimension that is not checked adds no mask, so that its accesses stay plainly contiguous.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from tilewright import language as tl
+from tilewright.frontend.semantics import arguments
+from tilewright.frontend.semantics.arithmetic import binary
+from tilewright.frontend.semantics.broadcasting import broadcast_value
+from tilewright.frontend.semantics.casting import cast_to
+from tilewright.frontend.semantics.context import Context
+from tilewright.frontend.semantics.literals import constant, describe, is_pointer
+from tilewright.frontend.semantics.registry import meaning
+from tilewright.frontend.semantics.shape import along
+from tilewright.ir import Value
+from tilewright.ir.types import PointerType, i64, shape_of, with_shape
+from tilewright.language import block_pointer, tensor
+from tilewright.ops import AddOp, AndOp, CastOp, CompareOp, MulOp, OffsetOp, RangeOp, SplatOp
+from tilewright.support import errors
+
+PADDING = ("", "zero", "nan")
+
+
+class Window(NamedTuple):
+    """A block pointer as a masked access."""
+
+    pointer: Value
+    mask: Value | None
+    other: Value | None
+
+
+@meaning(tl.make_block_ptr)
+def make_block_ptr(
+    ctx: Context, base: Any, shape: Any, strides: Any, offsets: Any, block_shape: Any, order: Any
+) -> block_pointer:
+    if not is_pointer(base) or not isinstance(base.handle.type, PointerType):
+        found = describe(base)
+        ctx.fail(errors.InvalidValue, "make_block_ptr", "base", "a scalar pointer", found)
+    window = arguments.shape(ctx, "make_block_ptr", block_shape)
+    whole = _scalars(ctx, "shape", shape, tl.int64)
+    steps = _scalars(ctx, "strides", strides, tl.int64)
+    start = _scalars(ctx, "offsets", offsets, tl.int32)
+    dims = arguments.integers(ctx, "make_block_ptr", "order", order)
+    rank = len(window)
+    for name, items in (("shape", whole), ("strides", steps), ("offsets", start), ("order", dims)):
+        if len(items) != rank:
+            expected = f"of length {rank}, as block_shape"
+            ctx.fail(errors.InvalidValue, "make_block_ptr", name, expected, len(items))
+    if sorted(dims) != list(range(rank)):
+        expected = f"a permutation of the {rank} dimensions"
+        ctx.fail(errors.InvalidValue, "make_block_ptr", "order", expected, dims)
+    return block_pointer(base, whole, steps, start, window, dims)
+
+
+def _scalars(ctx: Context, name: str, values: Any, dtype: tl.dtype) -> list[tensor]:
+    found: list[tensor] = []
+    for item in arguments.sequence(ctx, "make_block_ptr", name, values):
+        number = cast_to(ctx, item, dtype)
+        if shape_of(number.handle.type):
+            ctx.fail(errors.InvalidValue, "make_block_ptr", name, "of scalars", number.type)
+        found.append(number)
+    return found
+
+
+@meaning(tl.advance)
+def advance(ctx: Context, base: Any, offsets: Any) -> block_pointer:
+    if not isinstance(base, block_pointer):
+        ctx.fail(errors.InvalidValue, "advance", "base", "a block pointer", describe(base))
+    steps = arguments.sequence(ctx, "advance", "offsets", offsets)
+    if len(steps) != len(base.offsets):
+        expected = f"of length {len(base.offsets)}, as the block pointer"
+        ctx.fail(errors.InvalidValue, "advance", "offsets", expected, len(steps))
+    moved = [
+        cast_to(ctx, binary(ctx, "add", o, s), tl.int32)
+        for o, s in zip(base.offsets, steps, strict=True)
+    ]
+    return block_pointer(base.base, base.whole, base.strides, moved, base.block_shape, base.order)
+
+
+def load_window(ctx: Context, p: block_pointer, boundary_check: Any, padding: Any) -> Window:
+    """Pointers, mask and padding of a load. Errors: InvalidValue."""
+    option = arguments.word(ctx, "load", "padding_option", padding, PADDING, "")
+    place = store_window(ctx, p, boundary_check, "load")
+    if not option or place.mask is None:
+        return place
+    assert isinstance(p.base.handle.type, PointerType)
+    element = p.base.handle.type.element
+    if option == "nan" and not element.is_float:
+        ctx.fail(errors.InvalidValue, "load", "padding_option", "zero for integers", '"nan"')
+    pad = float("nan") if option == "nan" else 0
+    return place._replace(other=constant(ctx, pad, with_shape(element, p.block_shape)))
+
+
+def store_window(
+    ctx: Context, p: block_pointer, boundary_check: Any, function: str = "store"
+) -> Window:
+    """Pointers and mask of an access. Errors: InvalidValue."""
+    shape = p.block_shape
+    dims = arguments.integers(ctx, function, "boundary_check", boundary_check or ())
+    checked = {arguments.axis(ctx, function, dim, len(shape), "boundary_check") for dim in dims}
+    distance = mask = None
+    for dim in range(len(shape)):
+        index = _index(ctx, p, dim)
+        step = ctx.value(MulOp(index, ctx.value(SplatOp(p.strides[dim].handle, (shape[dim],)))))
+        part = along(ctx, step, dim, shape)
+        distance = part if distance is None else ctx.value(AddOp(distance, part))
+        if dim in checked:
+            inside = along(ctx, _inside(ctx, p, dim, index), dim, shape)
+            mask = inside if mask is None else ctx.value(AndOp(mask, inside))
+    assert distance is not None
+    pointer = ctx.value(OffsetOp(broadcast_value(ctx, p.base.handle, shape), distance))
+    return Window(pointer, mask, None)
+
+
+def _index(ctx: Context, p: block_pointer, dim: int) -> Value:
+    """Positions of the window along one dimension, as int64."""
+    extent = p.block_shape[dim]
+    counted = ctx.value(RangeOp(0, extent))
+    counted = ctx.value(CastOp(counted, with_shape(i64, (extent,))))
+    offset = ctx.value(CastOp(p.offsets[dim].handle, i64))
+    return ctx.value(AddOp(ctx.value(SplatOp(offset, (extent,))), counted))
+
+
+def _inside(ctx: Context, p: block_pointer, dim: int, index: Value) -> Value:
+    """Whether positions lie in the array along one dimension."""
+    extent = ctx.value(SplatOp(p.whole[dim].handle, (p.block_shape[dim],)))
+    zero = constant(ctx, 0, index.type)
+    below = ctx.value(CompareOp(index, extent, "lt"))
+    return ctx.value(AndOp(ctx.value(CompareOp(index, zero, "ge")), below))

@@ -1,0 +1,64 @@
+"""Bringing values to one shape, and the limits that every tile keeps."""
+
+from __future__ import annotations
+
+from math import prod
+
+from tilewright.frontend.semantics.context import Context
+from tilewright.ir import Value
+from tilewright.ir.types import TileType, shape_of
+from tilewright.ops import BroadcastOp, ExpandDimsOp, SplatOp
+from tilewright.support import errors
+
+Shape = tuple[int, ...]
+
+
+def check_tile(ctx: Context, shape: Shape) -> Shape:
+    """`shape`, if a tile may have it. Errors: NonPowerOfTwo, BlockTooLarge."""
+    for dim, extent in enumerate(shape):
+        if extent < 1 or (ctx.options.power_of_two and extent & (extent - 1)):
+            ctx.fail(errors.NonPowerOfTwo, f"extent {dim} of a tile of shape {shape}", extent)
+    elements = prod(shape)
+    if elements > ctx.options.max_tile_numel:
+        ctx.fail(errors.BlockTooLarge, shape, elements, ctx.options.max_tile_numel)
+    return shape
+
+
+def common_shape(ctx: Context, verb: str, left: Shape, right: Shape) -> Shape:
+    """The shape that both broadcast to. Errors: ShapeMismatch, BlockTooLarge."""
+    if left == right or not right:
+        return left
+    if not left:
+        return right
+    rank = max(len(left), len(right))
+    padded = zip((1,) * (rank - len(left)) + left, (1,) * (rank - len(right)) + right, strict=True)
+    shape: list[int] = []
+    for a, b in padded:
+        if a != b and a != 1 and b != 1:
+            ctx.fail(errors.ShapeMismatch, verb, left, right)
+        shape.append(max(a, b))
+    return check_tile(ctx, tuple(shape))
+
+
+def broadcast_value(ctx: Context, value: Value, shape: Shape, verb: str = "broadcast") -> Value:
+    """`value` in exactly `shape`. Errors: ShapeMismatch."""
+    type_ = value.type
+    if not isinstance(type_, TileType):
+        return ctx.value(SplatOp(value, shape)) if shape else value
+    found = type_.shape
+    if found == shape:
+        return value
+    if common_shape(ctx, verb, found, shape) != shape:
+        ctx.fail(errors.ShapeMismatch, verb, found, shape)
+    for _ in range(len(shape) - len(found)):
+        value = ctx.value(ExpandDimsOp(value, 0))
+    return value if shape_of(value.type) == shape else ctx.value(BroadcastOp(value, shape))
+
+
+def broadcast_pair(ctx: Context, verb: str, x: Value, y: Value) -> tuple[Value, Value]:
+    """Both values in their common shape."""
+    left, right = shape_of(x.type), shape_of(y.type)
+    if left == right:
+        return x, y
+    shape = common_shape(ctx, verb, left, right)
+    return broadcast_value(ctx, x, shape, verb), broadcast_value(ctx, y, shape, verb)

@@ -1,0 +1,89 @@
+"""What every meaning gets first: where ops go, the options, how functions are called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn, Protocol
+
+from tilewright.ir import Block, Builder, Emitter, Op, Value
+from tilewright.ir.types import Type
+from tilewright.language import TRITON_MAX_TENSOR_NUMEL, DeviceFunction, tensor
+from tilewright.ops import YieldOp
+from tilewright.support.diagnostics import SourceLoc
+from tilewright.support.errors import CompilationError
+
+
+@dataclass(frozen=True, slots=True)
+class FrontendOptions:
+    """What changes the meaning of a kernel; part of the cache key.
+
+    f32_default_precision: how `dot` may round fp32 operands unless the call says; max_tile_numel:
+    most elements of one tile; power_of_two: whether tile extents must be powers of two.
+    """
+
+    backend: str = "cpu"
+    f32_default_precision: str = "ieee"
+    debug: bool = False
+    sanitize_overflow: bool = True
+    max_tile_numel: int = TRITON_MAX_TENSOR_NUMEL
+    power_of_two: bool = True
+
+
+class FunctionCaller(Protocol):
+    """How a front end runs a function that is written in the language."""
+
+    def call(
+        self, ctx: Context, fn: DeviceFunction, args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> Any:
+        """The result of `fn`, its ops emitted through `ctx`."""
+        ...
+
+
+class Context:
+    """The emitter that ops go to, the options, and the caller of device functions.
+
+    `emitter` is exchanged while a region is built, so read it anew instead of keeping it.
+    """
+
+    __slots__ = ("emitter", "functions", "options")
+
+    def __init__(
+        self, emitter: Emitter, options: FrontendOptions, functions: FunctionCaller
+    ) -> None:
+        self.emitter = emitter
+        self.options = options
+        self.functions = functions
+
+    @property
+    def loc(self) -> SourceLoc | None:
+        """The place in the user's source that is being translated."""
+        return self.emitter.loc
+
+    def value(self, op: Op) -> Value:
+        """Emit an op with one result."""
+        return self.emitter.value(op)
+
+    def tensor(self, op: Op) -> tensor:
+        """Emit an op with one result, seen as a tensor."""
+        return tensor(self.emitter.value(op))
+
+    def fail(
+        self, error: type[CompilationError], *fields: Any, notes: tuple[str, ...] = ()
+    ) -> NoReturn:
+        """Raise a designed error with its fields in order, at the current place."""
+        raise error(*fields, loc=self.emitter.loc, notes=notes)
+
+    def region(
+        self, arg_types: Sequence[Type], body: Callable[[list[tensor]], Sequence[tensor]]
+    ) -> Block:
+        """A block whose arguments `body` turns into the values that it yields."""
+        block = Block(tuple(arg_types))
+        outer = self.emitter
+        self.emitter = Builder(block, loc=outer.loc)
+        try:
+            results = body([tensor(arg) for arg in block.args])
+            self.emitter.emit(YieldOp(tuple(result.handle for result in results)))
+        finally:
+            self.emitter = outer
+        return block

@@ -1,0 +1,95 @@
+"""The grid, and tiles made from nothing: program_id, arange, full, zeros."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilewright.frontend.semantics import arguments
+from tilewright.frontend.semantics.broadcasting import broadcast_value, check_tile
+from tilewright.frontend.semantics.casting import cast_value, number_type
+from tilewright.frontend.semantics.context import Context
+from tilewright.frontend.semantics.literals import constant, dtype_of_literal, materialize
+from tilewright.frontend.semantics.registry import meaning
+from tilewright.ir.types import DType, element_of, i32, shape_of, with_shape
+from tilewright.language import (
+    arange,
+    full,
+    num_programs,
+    program_id,
+    tensor,
+    to_tensor,
+    zeros,
+    zeros_like,
+)
+from tilewright.ops import NumProgramsOp, ProgramIdOp, RangeOp
+from tilewright.support import errors
+
+
+@meaning(program_id)
+def program_id_meaning(ctx: Context, axis: Any) -> tensor:
+    return ctx.tensor(ProgramIdOp(_grid_axis(ctx, "program_id", axis)))
+
+
+@meaning(num_programs)
+def num_programs_meaning(ctx: Context, axis: Any) -> tensor:
+    return ctx.tensor(NumProgramsOp(_grid_axis(ctx, "num_programs", axis)))
+
+
+def _grid_axis(ctx: Context, function: str, value: Any) -> int:
+    axis = arguments.integer(ctx, function, "axis", value)
+    if axis not in (0, 1, 2):
+        ctx.fail(errors.InvalidValue, function, "axis", "0, 1 or 2", axis)
+    return axis
+
+
+@meaning(arange)
+def arange_meaning(ctx: Context, start: Any, end: Any = None) -> tensor:
+    if end is None:
+        start, end = 0, start
+    first = arguments.integer(ctx, "arange", "start", start)
+    last = arguments.integer(ctx, "arange", "end", end)
+    if last <= first:
+        ctx.fail(errors.InvalidValue, "arange", "end", f"above 'start', which is {first}", last)
+    if first < i32.min_int or last - 1 > i32.max_int:
+        ctx.fail(errors.LiteralOutOfRange, last if first >= i32.min_int else first, "int32")
+    if ctx.options.power_of_two and (last - first) & (last - first - 1):
+        ctx.fail(errors.NonPowerOfTwo, "the length of arange", last - first)
+    check_tile(ctx, (last - first,))
+    return ctx.tensor(RangeOp(first, last))
+
+
+@meaning(full)
+def full_meaning(ctx: Context, shape: Any, value: Any, dtype: Any = None) -> tensor:
+    extents = arguments.shape(ctx, "full", shape)
+    if isinstance(value, tensor):
+        found = value.handle
+        if dtype is not None:
+            found = cast_value(ctx, found, number_type(ctx, "full", dtype))
+        return tensor(broadcast_value(ctx, found, extents))
+    element = number_type(ctx, "full", dtype) if dtype else dtype_of_literal(ctx, value)
+    return filled(ctx, extents, value, element)
+
+
+def filled(ctx: Context, shape: tuple[int, ...], value: Any, element: DType) -> tensor:
+    """A literal in every element of a shape, () for a scalar."""
+    return tensor(constant(ctx, value, with_shape(element, shape)))
+
+
+@meaning(zeros)
+def zeros_meaning(ctx: Context, shape: Any, dtype: Any) -> tensor:
+    extents = arguments.shape(ctx, "zeros", shape)
+    return filled(ctx, extents, 0, number_type(ctx, "zeros", dtype))
+
+
+@meaning(zeros_like)
+def zeros_like_meaning(ctx: Context, input: Any) -> tensor:
+    like = arguments.tensor_argument(ctx, "zeros_like", "input", input)
+    element = element_of(like.handle.type)
+    if not isinstance(element, DType):
+        ctx.fail(errors.InvalidOperation, "make zeros like a pointer", "it is not a number")
+    return filled(ctx, shape_of(like.handle.type), 0, element)
+
+
+@meaning(to_tensor)
+def to_tensor_meaning(ctx: Context, x: Any) -> tensor:
+    return materialize(ctx, x)

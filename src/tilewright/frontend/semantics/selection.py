@@ -1,0 +1,110 @@
+"""Choosing between values: where, maximum, minimum, clamp."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tilewright import language as tl
+from tilewright.frontend.promotion import RESULTS, compute_dtype
+from tilewright.frontend.semantics.arithmetic import as_condition, operands, result_dtype
+from tilewright.frontend.semantics.broadcasting import broadcast_value, common_shape
+from tilewright.frontend.semantics.casting import cast_value
+from tilewright.frontend.semantics.context import Context
+from tilewright.frontend.semantics.literals import constant, describe, is_pointer
+from tilewright.frontend.semantics.registry import meaning
+from tilewright.ir import Value
+from tilewright.ir.types import DType, element_of, i1, shape_of, with_shape
+from tilewright.language import PropagateNan, constexpr, tensor, unwrap
+from tilewright.ops import AndOp, MaxOp, MinOp, OrOp, SelectOp
+from tilewright.support import errors
+
+
+def place(ctx: Context, operand: Any, dtype: DType, shape: tuple[int, ...]) -> Value:
+    """A number, as a tensor or literal, in a dtype and a shape that it broadcasts to."""
+    if isinstance(operand, tensor):
+        return broadcast_value(ctx, cast_value(ctx, operand.handle, dtype), shape)
+    return constant(ctx, operand, with_shape(dtype, shape))
+
+
+def shape_of_all(ctx: Context, verb: str, operands: Sequence[Any]) -> tuple[int, ...]:
+    """The common shape of the tensors among the operands; () if all are scalars or literals."""
+    shape: tuple[int, ...] = ()
+    for operand in operands:
+        if isinstance(operand, tensor):
+            shape = common_shape(ctx, verb, shape, shape_of(operand.handle.type))
+    return shape
+
+
+@meaning(tl.where)
+def where(ctx: Context, condition: Any, x: Any, y: Any) -> tensor:
+    chosen = tensor(as_condition(ctx, condition))
+    x, y = unwrap(x), unwrap(y)
+    shape = shape_of_all(ctx, "select", (chosen, x, y))
+    if is_pointer(x) and is_pointer(y):
+        if x.dtype != y.dtype:
+            ctx.fail(errors.DTypeMismatch, "select", x.dtype, y.dtype)
+        left = broadcast_value(ctx, x.handle, shape)
+        right = broadcast_value(ctx, y.handle, shape)
+    else:
+        dtype = result_dtype(ctx, "common", x, y, "select")
+        left, right = place(ctx, x, dtype, shape), place(ctx, y, dtype, shape)
+    return ctx.tensor(SelectOp(broadcast_value(ctx, chosen.handle, shape), left, right))
+
+
+@meaning(tl.maximum)
+def maximum(ctx: Context, x: Any, y: Any, propagate_nan: Any = PropagateNan.NONE) -> Any:
+    return extremum(ctx, "maximum", x, y, _propagates(ctx, "maximum", propagate_nan))
+
+
+@meaning(tl.minimum)
+def minimum(ctx: Context, x: Any, y: Any, propagate_nan: Any = PropagateNan.NONE) -> Any:
+    return extremum(ctx, "minimum", x, y, _propagates(ctx, "minimum", propagate_nan))
+
+
+def extremum(ctx: Context, name: str, x: Any, y: Any, nan: bool) -> Any:
+    """The larger ("maximum") or smaller ("minimum") operand; compile-time values fold."""
+    x, y = unwrap(x), unwrap(y)
+    if not isinstance(x, tensor) and not isinstance(y, tensor):
+        return _fold_extremum(ctx, name, x, y)
+    dtype = result_dtype(ctx, "common", x, y, f"take the {name} of")
+    left, right = operands(ctx, f"take the {name} of", x, y, compute_dtype(dtype))
+    return tensor(cast_value(ctx, extremum_value(ctx, name, left, right, nan), dtype))
+
+
+def extremum_value(ctx: Context, name: str, x: Value, y: Value, nan: bool = False) -> Value:
+    """Maximum or minimum of two values of one type."""
+    if element_of(x.type) is i1:
+        return ctx.value(OrOp(x, y) if name == "maximum" else AndOp(x, y))
+    return ctx.value(MaxOp(x, y, nan) if name == "maximum" else MinOp(x, y, nan))
+
+
+def _fold_extremum(ctx: Context, name: str, x: Any, y: Any) -> Any:
+    try:
+        return constexpr(max(x, y) if name == "maximum" else min(x, y))
+    except TypeError as error:
+        what = f"take the {name} of {describe(x)} and {describe(y)}"
+        ctx.fail(errors.InvalidOperation, what, str(error))
+
+
+@meaning(tl.clamp)
+def clamp(
+    ctx: Context, x: Any, min: Any, max: Any, propagate_nan: Any = PropagateNan.NONE
+) -> tensor:
+    nan = _propagates(ctx, "clamp", propagate_nan)
+    lower = result_dtype(ctx, "common", x, min, "clamp")
+    upper = result_dtype(ctx, "common", x, max, "clamp")
+    dtype = RESULTS["common"].get((lower, upper))
+    if dtype is None:
+        ctx.fail(errors.DTypeMismatch, "clamp to", lower, upper)
+    shape = shape_of_all(ctx, "clamp", (x, min, max))
+    value, low, high = (place(ctx, v, compute_dtype(dtype), shape) for v in (x, min, max))
+    raised = extremum_value(ctx, "maximum", value, low, nan)
+    return tensor(cast_value(ctx, extremum_value(ctx, "minimum", raised, high, nan), dtype))
+
+
+def _propagates(ctx: Context, function: str, choice: Any) -> bool:
+    if not isinstance(choice, PropagateNan):
+        expected = "tl.PropagateNan.NONE or tl.PropagateNan.ALL"
+        ctx.fail(errors.InvalidValue, function, "propagate_nan", expected, describe(choice))
+    return choice is PropagateNan.ALL
