@@ -1,1 +1,27 @@
-"""One folder per backend; siblings do not know each other."""
+"""Backends: each a folder with a manifest; `base` is what the rest of the compiler sees."""
+
+from tilewright.backends.base import (
+    Backend,
+    CommonOptions,
+    GPUTarget,
+    Launcher,
+    Metadata,
+    Stage,
+    StageContext,
+    backend_named,
+    backend_names,
+    default_backend,
+)
+
+__all__ = [
+    "Backend",
+    "CommonOptions",
+    "GPUTarget",
+    "Launcher",
+    "Metadata",
+    "Stage",
+    "StageContext",
+    "backend_named",
+    "backend_names",
+    "default_backend",
+]

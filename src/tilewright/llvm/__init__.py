@@ -1,21 +1,48 @@
 """The boundary to LLVM: the only package that imports llvmlite."""
 
+from .emit import (
+    Code,
+    ModuleText,
+    Val,
+    float_text,
+    integer_literal,
+    llvm_type,
+    mangle,
+    splat_constant,
+    vector_of,
+    zero_of,
+)
 from .jit import LoadedObject, load_object
 from .optimize import DEFAULT_LEVEL, CompiledObject, LlvmError, compile_ir, emit_assembly
+from .scalar import constant, convert_element, lower_elementwise, supported
 from .target import HostCpu, TargetSpec, data_layout, host_cpu, host_target, target_machine
 
 __all__ = [
     "DEFAULT_LEVEL",
+    "Code",
     "CompiledObject",
     "HostCpu",
     "LlvmError",
     "LoadedObject",
+    "ModuleText",
     "TargetSpec",
+    "Val",
     "compile_ir",
+    "constant",
+    "convert_element",
     "data_layout",
     "emit_assembly",
+    "float_text",
     "host_cpu",
     "host_target",
+    "integer_literal",
+    "llvm_type",
     "load_object",
+    "lower_elementwise",
+    "mangle",
+    "splat_constant",
+    "supported",
     "target_machine",
+    "vector_of",
+    "zero_of",
 ]

@@ -1,0 +1,162 @@
+"""What the compiler and the runtime know of a backend: one frozen manifest, found by name.
+
+A kernel passes through the stages of its backend in order; each is named by the extension of the artifact
+it makes ("ttir", "llir", "obj"), so that any textual stage can be dumped, edited and compiled on from.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from importlib.metadata import entry_points
+from typing import Any, Protocol
+
+from tilewright.ir import Module
+from tilewright.support import errors
+
+
+@dataclass(frozen=True, slots=True)
+class GPUTarget:
+    """What code is generated for (Triton's name and fields).
+
+    backend: "cpu", "cuda" ...; arch: compute capability as an int (90), or a CPU name ("" is this
+    machine); warp_size: lanes that run in step, 1 on a CPU.
+    """
+
+    backend: str
+    arch: int | str
+    warp_size: int
+
+
+@dataclass(frozen=True, slots=True)
+class CommonOptions:
+    """Options of a launch that every backend takes, with Triton's names and defaults.
+
+    What has no meaning on a backend is accepted there and changes nothing.
+    """
+
+    num_warps: int = 4
+    num_stages: int = 3
+    num_ctas: int = 1
+    maxnreg: int | None = None
+    enable_fp_fusion: bool = True
+    launch_pdl: bool = False
+    launch_cooperative_grid: bool = False
+    debug: bool = False
+    sanitize_overflow: bool = True
+    extern_libs: tuple[tuple[str, str], ...] = ()
+    default_dot_input_precision: str = "ieee"
+
+    def __post_init__(self) -> None:
+        for name in ("num_warps", "num_stages", "num_ctas"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < (0 if name == "num_stages" else 1):
+                raise errors.InvalidOption(name, "a positive integer", value)
+        if self.num_warps & (self.num_warps - 1):
+            raise errors.InvalidOption("num_warps", "a power of two", self.num_warps)
+
+    @classmethod
+    def names(cls) -> frozenset[str]:
+        """The launch words that set an option."""
+        return frozenset(f.name for f in fields(cls))
+
+
+Metadata = dict[str, Any]
+
+
+@dataclass(slots=True)
+class StageContext:
+    """What the stages of one compilation share; `metadata` is stored with the kernel."""
+
+    target: GPUTarget
+    options: CommonOptions
+    metadata: Metadata = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One step of compilation.
+
+    extension: name of the artifact; run(previous artifact, context) -> artifact (a Module, text or
+    bytes); parse: text of this artifact -> artifact, to compile on from it
+    """
+
+    extension: str
+    run: Callable[[Any, StageContext], Module | str | bytes]
+    parse: Callable[[str], Module | str | bytes]
+
+
+class Launcher(Protocol):
+    """A loaded kernel, ready to run."""
+
+    n_regs: int
+    n_spills: int
+
+    def launch(self, grid: tuple[int, int, int], values: Sequence[int | float]) -> None:
+        """Run over the grid; `values` are addresses and numbers in the order of the parameters."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """The manifest of a backend.
+
+    name: of `GPUTarget.backend`; stages: from the frontend's module to the binary, the last is what
+    `load` takes; load(binary, metadata, parameter type texts) -> Launcher;
+    available: whether kernels can run here; target: that of this machine; artifacts: further texts,
+    made when asked for, from the finished artifacts; version: part of the cache key
+    """
+
+    name: str
+    options: type[CommonOptions]
+    stages: tuple[Stage, ...]
+    load: Callable[[bytes, Metadata, Sequence[str]], Launcher]
+    available: Callable[[], bool]
+    target: Callable[[], GPUTarget]
+    artifacts: Mapping[str, Callable[[Mapping[str, str | bytes], GPUTarget], str]]
+    version: Callable[[GPUTarget], str]
+
+    def __post_init__(self) -> None:
+        names = [stage.extension for stage in self.stages]
+        assert names and names[0] == "ttir", f"{self.name}: the first stage makes ttir"
+        assert len(set(names)) == len(names), f"{self.name}: two stages of one name"
+        assert issubclass(self.options, CommonOptions), f"{self.name}: options lack common ones"
+
+
+_BACKENDS = {
+    "cpu": "tilewright.backends.cpu.backend:BACKEND",
+}
+_loaded: dict[str, Backend] = {}
+
+
+def backend_named(name: str) -> Backend:
+    """The backend called `name`; third parties register an entry point `tilewright.backends`."""
+    found = _loaded.get(name)
+    if found is None:
+        found = _loaded[name] = _load(name)
+    return found
+
+
+def _load(name: str) -> Backend:
+    path = _BACKENDS.get(name)
+    if path is None:
+        for point in entry_points(group="tilewright.backends", name=name):
+            return point.load()
+        raise errors.InvalidOption("backend", f"one of {backend_names()}", name)
+    module, attribute = path.split(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def backend_names() -> list[str]:
+    """Every backend that is installed."""
+    others = {point.name for point in entry_points(group="tilewright.backends")}
+    return sorted(others | set(_BACKENDS))
+
+
+def default_backend() -> Backend:
+    """The backend that runs kernels on this machine: a GPU's if there is one, else the CPU's."""
+    for name in _BACKENDS:
+        if name != "cpu" and backend_named(name).available():
+            return backend_named(name)
+    return backend_named("cpu")

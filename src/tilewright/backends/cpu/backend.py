@@ -1,0 +1,94 @@
+"""The manifest of the CPU backend: tile IR -> prepared tile IR -> LLVM IR -> object file."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from tilewright.backends.base import (
+    Backend,
+    CommonOptions,
+    GPUTarget,
+    Launcher,
+    Metadata,
+    Stage,
+    StageContext,
+)
+from tilewright.backends.cpu.function import lower_function
+from tilewright.backends.cpu.launcher import CpuLauncher
+from tilewright.backends.cpu.microkernel import vector_unit
+from tilewright.backends.cpu.pipeline import run_pipeline
+from tilewright.ir import Module, parse_module
+from tilewright.llvm import compile_ir, emit_assembly, host_cpu, host_target
+
+
+@dataclass(frozen=True, slots=True)
+class CpuOptions(CommonOptions):
+    """Options of a CPU launch.
+
+    `num_warps`, `num_stages`, `num_ctas`, `maxnreg` and the launch words of GPUs mean nothing here:
+    a program instance is one thread. `enable_fp_fusion` lets a * b + c round once.
+    """
+
+
+def _ttir(module: Module, context: StageContext) -> Module:
+    run_pipeline(module, context)
+    return module
+
+
+def _llir(module: Module, context: StageContext) -> str:
+    cpu = host_cpu()
+    lowered = lower_function(
+        module.kernel,
+        vector_unit(cpu),
+        cpu.function_attributes,
+        contract=context.options.enable_fp_fusion,
+    )
+    context.metadata.update(
+        name=lowered.symbol, scratch_bytes=lowered.scratch_bytes, shared=0, global_scratch_size=0
+    )
+    return lowered.text
+
+
+def _obj(text: str, context: StageContext) -> bytes:
+    return compile_ir(text, host_target()).obj
+
+
+def _load(binary: bytes, metadata: Metadata, parameters: Sequence[str]) -> Launcher:
+    return CpuLauncher(binary, metadata, parameters)
+
+
+def _assembly(artifacts: Mapping[str, str | bytes], target: GPUTarget) -> str:
+    return emit_assembly(cast("str", artifacts["llir"]), host_target())
+
+
+def _same(text: str) -> Any:
+    return text
+
+
+def _target() -> GPUTarget:
+    return GPUTarget("cpu", host_cpu().name, 1)
+
+
+def _version(target: GPUTarget) -> str:
+    """Changes with whatever changes the machine code: LLVM and the CPU's features."""
+    cpu = host_cpu()
+    return f"llvmlite {importlib.metadata.version('llvmlite')} {cpu.name} {cpu.features}"
+
+
+BACKEND = Backend(
+    name="cpu",
+    options=CpuOptions,
+    stages=(
+        Stage("ttir", _ttir, parse_module),
+        Stage("llir", _llir, _same),
+        Stage("obj", _obj, _same),
+    ),
+    load=_load,
+    available=lambda: True,
+    target=_target,
+    artifacts={"asm": _assembly},
+    version=_version,
+)

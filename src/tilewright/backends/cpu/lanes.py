@@ -1,0 +1,186 @@
+"""Lane values: what a tile value is over the lanes of one vector step of a loop nest.
+
+`Lanes` is uniform (one scalar for all lanes), affine (base + stride * lane, kept as the scalar base) or a
+vector. Affine integers are what makes accesses contiguous: an address whose offset is affine with stride
+1 is one vector load. They follow the addition and multiplication of index arithmetic and decay to a
+vector elsewhere. As in the GPU back end, address arithmetic is taken not to wrap.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import gcd
+
+from tilewright.llvm import Code, Val, integer_literal, zero_of
+
+VECTOR = None
+_ANY_MULTIPLE = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """A value per lane.
+
+    base: scalar operand if uniform or affine, vector operand else
+    stride: 0 uniform, n affine, None vector
+    multiple: what `base` is known to be divisible by (of integers)
+    """
+
+    base: Val
+    stride: int | None = 0
+    multiple: int = 1
+
+    @property
+    def is_uniform(self) -> bool:
+        return self.stride == 0
+
+    @property
+    def is_vector(self) -> bool:
+        return self.stride is None
+
+    @property
+    def is_affine(self) -> bool:
+        return self.stride is not None and self.stride != 0
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Addresses per lane: a scalar base plus an offset in elements (None: the base in every lane).
+
+    The base takes up uniform offsets, so that they are added where they are known.
+    """
+
+    base: Val
+    offset: Lanes | None = None
+
+
+def uniform(base: Val) -> Lanes:
+    """The same scalar in every lane."""
+    constant = base.constant
+    multiple = 1 if constant is None else abs(constant) or _ANY_MULTIPLE
+    return Lanes(base, 0, multiple)
+
+
+def literal(value: int, type_: str = "i32") -> Lanes:
+    """An integer constant."""
+    return uniform(integer_literal(value, type_))
+
+
+class LaneMath:
+    """Arithmetic on lane values of one width."""
+
+    __slots__ = ("code", "width")
+
+    def __init__(self, code: Code, width: int) -> None:
+        self.code = code
+        self.width = width
+
+    def vector(self, value: Lanes) -> Val:
+        """The value as an LLVM vector (as a scalar if the width is 1)."""
+        if value.stride is None:
+            return value.base
+        splat = self.code.splat(value.base, self.width)
+        if value.stride == 0 or self.width == 1:
+            return splat
+        steps = self.code.step_vector(value.base.type, self.width, value.stride)
+        return self.code.binary("add", splat, steps)
+
+    def wrap(self, value: Val) -> Lanes:
+        """A lane value from a full vector; of width 1 it is uniform."""
+        return Lanes(value, 0 if self.width == 1 else None)
+
+    def add(self, x: Lanes, y: Lanes, instruction: str = "add") -> Lanes:
+        """x + y (or x - y) of integers of one type."""
+        if x.stride is None or y.stride is None:
+            return self.wrap(self.code.binary(instruction, self.vector(x), self.vector(y)))
+        stride = x.stride + y.stride if instruction == "add" else x.stride - y.stride
+        base = self._add_scalars(instruction, x.base, y.base)
+        return Lanes(base, stride, gcd(x.multiple, y.multiple))
+
+    def _add_scalars(self, instruction: str, x: Val, y: Val) -> Val:
+        a, b = x.constant, y.constant
+        if b == 0:
+            return x
+        if a == 0 and instruction == "add":
+            return y
+        if a is not None and b is not None:
+            return integer_literal(a + b if instruction == "add" else a - b, x.type)
+        return self.code.binary(instruction, x, y)
+
+    def multiply(self, x: Lanes, y: Lanes) -> Lanes:
+        """x * y of integers of one type."""
+        if x.is_uniform and not y.is_uniform:
+            x, y = y, x
+        if x.stride is None or not y.is_uniform:
+            return self.wrap(self.code.binary("mul", self.vector(x), self.vector(y)))
+        factor = y.base.constant
+        if x.stride != 0 and factor is None:
+            return self.wrap(self.code.binary("mul", self.vector(x), self.vector(y)))
+        multiple = min(x.multiple * y.multiple, _ANY_MULTIPLE)
+        if factor == 1:
+            return x
+        if factor == 0:
+            return literal(0, x.base.type)
+        constant = x.base.constant
+        if constant is not None and factor is not None:
+            base = integer_literal(constant * factor, x.base.type)
+        else:
+            base = self.code.binary("mul", x.base, y.base)
+        return Lanes(base, x.stride * (factor or 0), multiple)
+
+    def divide(self, x: Lanes, divisor: int) -> tuple[Lanes, Lanes]:
+        """Quotient and remainder of non-negative indices by a positive constant."""
+        if divisor == 1:
+            return x, literal(0, x.base.type if x.stride is not None else "i32")
+        span = 0 if x.stride is None else abs(x.stride) * (self.width - 1)
+        whole = x.stride is not None and x.multiple % (span + 1) == 0 and divisor % (span + 1) == 0
+        if x.is_uniform or (whole and x.stride is not None and x.stride > 0):
+            by = integer_literal(divisor, x.base.type)
+            quotient = self.code.binary("udiv", x.base, by)
+            remainder = self.code.binary("urem", x.base, by)
+            multiple = gcd(x.multiple, divisor)
+            return Lanes(quotient, 0), Lanes(remainder, x.stride, multiple)
+        vector = self.vector(x)
+        by = self.code.splat(integer_literal(divisor, vector.element), self.width)
+        quotient = self.wrap(self.code.binary("udiv", vector, by))
+        return quotient, self.wrap(self.code.binary("urem", vector, by))
+
+    def widen(self, x: Lanes, signed: bool, element: str) -> Lanes:
+        """Extend an integer; an affine index is taken not to wrap."""
+        instruction = "sext" if signed else "zext"
+        constant = x.base.constant if x.stride is not None else None
+        if constant is not None:
+            return Lanes(integer_literal(constant, element), x.stride, x.multiple)
+        return Lanes(self.code.convert(instruction, x.base, element), x.stride, x.multiple)
+
+    def offset(self, address: Address, offset: Lanes, signed: bool, element: str) -> Address:
+        """Addresses further by `offset` elements of LLVM memory type `element`."""
+        if offset.stride is not None or address.offset is not None or not signed:
+            offset = self.widen(offset, signed, "i64")
+        if offset.is_uniform:
+            base = self.code.element_address(address.base, offset.base, element)
+            return Address(base, address.offset)
+        if address.offset is None:
+            return Address(address.base, offset)
+        return Address(address.base, self.add(self.widen(address.offset, True, "i64"), offset))
+
+    def first(self, address: Address, element: str) -> Val:
+        """The address of lane 0 of a uniform or affine address."""
+        if address.offset is None:
+            return address.base
+        return self.code.element_address(address.base, address.offset.base, element)
+
+    def addresses(self, address: Address, element: str) -> Val:
+        """One address per lane, as a vector."""
+        if address.offset is None:
+            return self.code.splat(address.base, self.width)
+        return self.code.element_address(address.base, self.vector(address.offset), element)
+
+    def all_lanes(self) -> Val:
+        """The mask that is true everywhere."""
+        return self.code.splat(integer_literal(1, "i1"), self.width)
+
+    def undefined(self, element: str) -> Val:
+        """Anything, in every lane."""
+        zero = zero_of(element)
+        return self.code.splat(zero, self.width)

@@ -1,0 +1,47 @@
+"""Loads compiled kernels into the process and runs them over a grid."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import cast
+
+from tilewright.backends.base import Metadata
+from tilewright.backends.cpu.console import console
+from tilewright.backends.cpu.pool import shared_pool
+from tilewright.llvm import load_object
+from tilewright.support import settings
+
+_CODES = {
+    "i1": "?7x", "i8": "b7x", "i16": "h6x", "i32": "i4x", "i64": "q",
+    "u8": "B7x", "u16": "H6x", "u32": "I4x", "u64": "Q",
+    "f16": "e6x", "f32": "f4x", "f64": "d",
+}  # fmt: skip
+"""`struct` code of each scalar parameter in its 8-byte slot; pointers are Q."""
+
+
+class CpuLauncher:
+    """One loaded kernel."""
+
+    n_regs = 0
+    n_spills = 0
+
+    def __init__(self, obj: bytes, metadata: Metadata, parameters: Sequence[str]) -> None:
+        self._name = cast("str", metadata["name"])
+        self._code = load_object(obj, [self._name])
+        self._address = self._code[self._name]
+        self._scratch = cast("int", metadata["scratch_bytes"])
+        self._pack = struct.Struct("<" + "".join(_code(p) for p in parameters) + "Q").pack
+        self._console = console()
+        self._pool = shared_pool(settings().cpu.threads)
+
+    def launch(self, grid: tuple[int, int, int], values: Sequence[int | float]) -> None:
+        """Run the kernel; raises DeviceAssertion if an assertion in it failed."""
+        slots = self._pack(*values, self._console.address)
+        self._pool.launch(self._address, slots, grid, self._scratch)
+        if self._console.failures:
+            self._console.check()
+
+
+def _code(parameter: str) -> str:
+    return "Q" if parameter.startswith("ptr") else _CODES[parameter]

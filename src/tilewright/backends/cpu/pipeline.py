@@ -1,0 +1,1 @@
+"""The passes between the frontend's tile IR and CPU code, in order: read this first."""

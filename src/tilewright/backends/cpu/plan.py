@@ -1,0 +1,353 @@
+"""Decides which loop nests a block of tile ops becomes, and which tiles live in scratch memory.
+
+A *sink* is an op whose tile must be walked: a store, a reduction, an assertion. Sinks of one shape that
+do not need each other's results share a nest (a `Group`). Everything else is evaluated inside the nest of
+its sink, unless evaluating it there would be wrong or wasteful; such a value is *materialized*, in the
+first nest that computes it if it passes there element by element, else in a nest of its own:
+
+    x = load p                       group 1, shape 1024: x -> buffer, m = max x
+    m = reduce max x                 group 2: num -> buffer, d = sum num
+    num = exp (x - m)                group 3: store num / d
+    d = reduce sum num
+    store q, num / d
+
+Materialized are: loads needed in two nests, after a write, or inside a region; expensive values needed in
+two nests or inside a region; operands of ops that address elements freely (dot, scan, gather).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import cast
+
+from tilewright.ir import Block, Effect, Op, Trait, Value, effects_of
+from tilewright.ir.types import DType, TileType, element_of, shape_of
+from tilewright.ops import (
+    BarrierOp,
+    ConditionOp,
+    DivOp,
+    DotOp,
+    ForOp,
+    GatherOp,
+    IfOp,
+    ItemOp,
+    LoadOp,
+    MathOp,
+    OffsetOp,
+    ReduceOp,
+    RemOp,
+    ScanOp,
+    StoreOp,
+    WhileOp,
+    YieldOp,
+)
+
+EXPENSIVE = 6
+"""Float ops from which recomputing a value costs more than reading it back from cache."""
+
+_FUSED_SINKS = (StoreOp, ReduceOp)
+_REGIONS = (ForOp, WhileOp, IfOp)
+
+
+@dataclass(slots=True, eq=False)
+class Group:
+    """One loop nest over `shape`: sinks in order, and values it leaves in buffers.
+
+    order: index of its first op; run: index of the op where it is executed
+    """
+
+    shape: tuple[int, ...]
+    order: int
+    run: int
+    sinks: list[Op] = field(default_factory=list[Op])
+    materialized: list[Value] = field(default_factory=list[Value])
+    fused: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """A group that needs a value, and whether it reads it element by element at its own index."""
+
+    group: Group
+    identity: bool
+
+
+@dataclass(slots=True)
+class Plan:
+    """What to do for one block, in order: single ops and groups."""
+
+    steps: list[Op | Group] = field(default_factory=list["Op | Group"])
+    materialized: set[Value] = field(default_factory=set[Value])
+
+
+def is_tile(value: Value) -> bool:
+    return isinstance(value.type, TileType)
+
+
+def touches_tiles(op: Op) -> bool:
+    """Whether an op reads or makes a tile, other than in its regions."""
+    return any(map(is_tile, op.operands)) or any(map(is_tile, op.results))
+
+
+def is_lazy(op: Op) -> bool:
+    """Ops that are evaluated where they are used: pure functions of an index, and loads."""
+    if not touches_tiles(op) or isinstance(op, (*_REGIONS, DotOp, ScanOp, ReduceOp, ItemOp)):
+        return False
+    return Trait.PURE in op.traits or (isinstance(op, LoadOp) and not op.volatile)
+
+
+class Planner:
+    """Plans one block; see the head of this module."""
+
+    def __init__(self, block: Block) -> None:
+        self.ops: list[Op] = [cast("Op", op) for op in block]
+        self.order: dict[Op, int] = {op: i for i, op in enumerate(self.ops)}
+        self.group_of: dict[Op, Group] = {}
+        self.groups: list[Group] = []
+        self.demands: dict[Value, dict[int, Demand]] = {}
+        self.own: list[Group] = []
+        self.plan = Plan()
+
+    def run(self) -> Plan:
+        self._form_groups()
+        for op in reversed(self.ops):
+            if is_lazy(op):
+                for value in op.results:
+                    self._place(op, value)
+            elif isinstance(op, (DotOp, ScanOp)):
+                self.plan.materialized.update(op.results)
+        self._arrange()
+        return self.plan
+
+    # -- groups of sinks ------------------------------------------------------------------------
+
+    def _form_groups(self) -> None:
+        current: Group | None = None
+        for op in self.ops:
+            if is_lazy(op):
+                if current and self._address_needs(op, current):
+                    current = None
+                continue
+            if not self._needs_group(op):
+                if current and self._must_close(op, current):
+                    current = None
+                continue
+            fits = isinstance(op, _FUSED_SINKS)
+            shape = self._space(op)
+            if not (fits and current and current.shape == shape and self._joins(op, current)):
+                current = Group(shape, self.order[op], self.order[op], fused=fits)
+                self.groups.append(current)
+            current.sinks.append(op)
+            current.run = self.order[op]
+            self.group_of[op] = current
+            if not fits:
+                current = None
+
+    @staticmethod
+    def _needs_group(op: Op) -> bool:
+        if isinstance(op, (*_REGIONS, BarrierOp)):
+            return True
+        if isinstance(op, (YieldOp, ConditionOp)):
+            return any(map(is_tile, op.operands))
+        return touches_tiles(op)
+
+    @staticmethod
+    def _space(op: Op) -> tuple[int, ...]:
+        return next((shape_of(v.type) for v in op.operands if is_tile(v)), ())
+
+    @staticmethod
+    def _must_close(op: Op, group: Group) -> bool:
+        """Whether a scalar op has to wait for the group before it."""
+        produced = {r for sink in group.sinks for r in sink.results}
+        return bool(effects_of(op)) or any(v in produced for v in op.operands)
+
+    def _address_needs(self, op: Op, group: Group) -> bool:
+        """A load whose address or mask needs results of the open group ends the group."""
+        return isinstance(op, LoadOp) and self._reaches(op.operands, group)
+
+    def _joins(self, op: Op, group: Group) -> bool:
+        if self._reaches(op.operands, group):
+            return False
+        stores = [s for s in group.sinks if isinstance(s, StoreOp)]
+        if not stores:
+            return True
+        written = {_root(s.pointer) for s in stores}
+        if isinstance(op, StoreOp) and _root(op.pointer) in written:
+            return False
+        start = self.order[stores[0]]
+        return not any(
+            self.order.get(load, -1) > start and _root(load.operands[0]) in written
+            for load in self._loads_behind(op.operands)
+        )
+
+    def _reaches(self, values: Iterable[Value], group: Group) -> bool:
+        """Whether evaluating `values` needs a result of a sink of the group."""
+        seen: set[Value] = set()
+        stack = list(values)
+        while stack:
+            value = stack.pop()
+            op = cast("Op | None", value.op)
+            if value in seen or op is None or op not in self.order:
+                continue
+            seen.add(value)
+            if op in group.sinks:
+                return True
+            if self.order[op] >= group.order or is_lazy(op):
+                stack += op.operands
+        return False
+
+    def _loads_behind(self, values: Iterable[Value]) -> list[Op]:
+        seen: set[Value] = set()
+        found: list[Op] = []
+        stack = list(values)
+        while stack:
+            value = stack.pop()
+            op = cast("Op | None", value.op)
+            if value in seen or op is None or not is_lazy(op):
+                continue
+            seen.add(value)
+            if isinstance(op, LoadOp):
+                found.append(op)
+            stack += op.operands
+        return found
+
+    # -- materialization ------------------------------------------------------------------------
+
+    def _place(self, op: Op, value: Value) -> None:
+        """Decide, users before definitions, whether a lazy value gets a buffer and where."""
+        demands = self._demands(op, value)
+        self.demands[value] = demands
+        if not demands or not is_tile(value):
+            return
+        if self._stays_inline(op, value, demands):
+            return
+        self.plan.materialized.add(value)
+        home = self._home(op, value, demands)
+        home.materialized.insert(0, value)
+        self.demands[value] = {id(home): Demand(home, True)}
+
+    def _demands(self, op: Op, value: Value) -> dict[int, Demand]:
+        demands: dict[int, Demand] = {}
+        for raw in value.uses:
+            user = self._in_this_block(cast("Op", raw))
+            if user is None:
+                continue
+            if is_lazy(user) and user is raw:
+                same = Trait.ELEMENTWISE in user.traits or isinstance(user, LoadOp)
+                for result in user.results:
+                    for demand in self.demands.get(result, {}).values():
+                        self._add(demands, demand.group, demand.identity and same)
+            elif user in self.group_of:
+                group = self.group_of[user]
+                direct = user is raw and group.fused and shape_of(value.type) == group.shape
+                self._add(demands, group, direct)
+        return demands
+
+    @staticmethod
+    def _add(demands: dict[int, Demand], group: Group, identity: bool) -> None:
+        known = demands.get(id(group))
+        demands[id(group)] = Demand(group, identity and (known is None or known.identity))
+
+    def _in_this_block(self, op: Op) -> Op | None:
+        """The op of this block that is or contains `op`."""
+        current: Op | None = op
+        while current is not None and current not in self.order:
+            owner = current.parent.owner if current.parent is not None else None
+            current = owner if isinstance(owner, Op) else None
+        return current
+
+    def _stays_inline(self, op: Op, value: Value, demands: dict[int, Demand]) -> bool:
+        groups = [d.group for d in demands.values()]
+        if any(self._addresses_freely(g, value) for g in groups):
+            return False
+        shared = len(groups) > 1 or not groups[0].fused
+        if isinstance(op, LoadOp):
+            return not shared and not self._write_between(op, groups[0])
+        return not shared or cost(value) < EXPENSIVE or isinstance(op, OffsetOp)
+
+    @staticmethod
+    def _addresses_freely(group: Group, value: Value) -> bool:
+        sink = group.sinks[0] if group.sinks else None
+        if isinstance(sink, DotOp):
+            return value in (sink.a, sink.b)
+        if isinstance(sink, (ScanOp, YieldOp, ConditionOp)):
+            return value in sink.operands
+        return any(isinstance(user, GatherOp) and user.x is value for user in value.uses)
+
+    def _write_between(self, load: Op, group: Group) -> bool:
+        """Whether something may write what `load` reads after it and before its group is done."""
+        for op in self.ops[self.order[load] + 1 : group.run + 1]:
+            if not effects_of(op) & {Effect.WRITE, Effect.BARRIER}:
+                continue
+            if not isinstance(op, StoreOp) or self.group_of.get(op) is not group:
+                return True
+            if _root(op.pointer) is _root(load.operands[0]) and op.pointer is not load.operands[0]:
+                return True
+        return False
+
+    def _first_write(self, load: Op) -> int:
+        """When the first group with a write after `load` runs."""
+        for op in self.ops[self.order[load] + 1 :]:
+            if effects_of(op) & {Effect.WRITE, Effect.BARRIER}:
+                return self.group_of[op].run if op in self.group_of else self.order[op]
+        return len(self.ops)
+
+    def _home(self, op: Op, value: Value, demands: dict[int, Demand]) -> Group:
+        """The nest that computes a materialized value: its first user's, or one of its own."""
+        first = min(demands.values(), key=lambda d: d.group.run)
+        group, is_load = first.group, isinstance(op, LoadOp)
+        joins = first.identity and group.fused and group.shape == shape_of(value.type)
+        if joins and not (is_load and self._write_between(op, group)):
+            return group
+        run = min(group.run, self._first_write(op)) if is_load else group.run
+        home = Group(shape_of(value.type), self.order[op], run)
+        self.own.append(home)
+        return home
+
+    # -- order ----------------------------------------------------------------------------------
+
+    def _arrange(self) -> None:
+        """A group runs where its last sink is; a nest of its own right before its first user."""
+        shared = {g.run: g for g in self.groups}
+        own = sorted(self.own, key=lambda g: (g.run, g.order), reverse=True)
+        for i, op in enumerate(self.ops):
+            while own and own[-1].run <= i:
+                self.plan.steps.append(own.pop())
+            if i in shared:
+                self.plan.steps.append(shared[i])
+            elif op not in self.group_of and not is_lazy(op):
+                self.plan.steps.append(op)
+
+
+def _root(value: Value) -> Value:
+    """The pointer argument that an address starts from, as far as it is plain to see."""
+    op = value.op
+    while op is not None and op.operands and not isinstance(op, LoadOp):
+        value = op.operands[0]
+        op = value.op
+    return value
+
+
+_COSTS: dict[type[Op], int] = {DivOp: 4, RemOp: 8, MathOp: 8}
+
+
+def cost(value: Value) -> int:
+    """Float ops to recompute a value from memory, buffers and scalars; stops counting at EXPENSIVE."""
+    total = 0
+    seen: set[Value] = set()
+    stack = [value]
+    while stack and total < EXPENSIVE:
+        current = stack.pop()
+        op = cast("Op | None", current.op)
+        if current in seen or op is None or not is_lazy(op):
+            continue
+        seen.add(current)
+        element = element_of(current.type)
+        if Trait.ELEMENTWISE in op.traits and isinstance(element, DType) and element.is_float:
+            total += _COSTS.get(type(op), 1)
+        if isinstance(op, LoadOp):
+            total += EXPENSIVE
+            continue
+        stack += op.operands
+    return total

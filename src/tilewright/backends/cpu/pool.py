@@ -1,0 +1,196 @@
+"""Runs a compiled kernel over its grid on all cores, with the GIL released.
+
+A compiled kernel is a C function
+
+    void kernel(void *args, int64 begin, int64 end, int32 grid[3], void *scratch)
+
+that runs the program instances with linear ids begin..end-1 (x fastest). `args` points to 8 bytes
+an argument, pointers and scalars each in a slot of their own; `scratch` to a 64-byte aligned area
+that no other thread uses meanwhile.
+
+The threads are native ones that never touch Python (`pool_ir`); they start at the first launch
+that has more than one program, and again after a fork. Nothing has to be shut down at exit.
+Launches from several Python threads run one after another. On Windows, which has no pthreads,
+Python threads call the kernel instead (`PythonPool`): some 50 us more for each launch.
+"""
+
+import ctypes
+import functools
+import itertools
+import os
+import time
+import weakref
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import ClassVar, Protocol
+
+from tilewright.llvm import LoadedObject, compile_ir, host_cpu, host_target, load_object
+
+from .host import default_thread_count
+from .pool_ir import MAX_THREADS, POOL_SYMBOLS, pool_ir
+
+__all__ = ["Grid", "NativePool", "Pool", "PythonPool", "pool_object", "shared_pool"]
+
+Grid = tuple[int, int, int]
+
+SPIN_MICROSECONDS = 40.0
+"""How long a thread without work stays awake: about the cost of sleeping and waking once."""
+
+_CHUNKS_PER_THREAD = 8  # as in pool_ir
+
+_KERNEL = ctypes.CFUNCTYPE(
+    None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p
+)
+_LAUNCH = ctypes.CFUNCTYPE(
+    ctypes.c_int32,
+    ctypes.c_void_p,
+    ctypes.c_void_p,
+    ctypes.c_int32,
+    ctypes.c_int32,
+    ctypes.c_int32,
+    ctypes.c_int64,
+)
+_CONFIGURE = ctypes.CFUNCTYPE(None, ctypes.c_int32, ctypes.c_int32)
+_PAUSE = ctypes.CFUNCTYPE(None, ctypes.c_int64)
+_ACTION = ctypes.CFUNCTYPE(None)
+_COUNT = ctypes.CFUNCTYPE(ctypes.c_int32)
+
+
+class Pool(Protocol):
+    """What a launcher needs of either kind of pool."""
+
+    @property
+    def threads(self) -> int:
+        """Threads that share a grid, the caller's included."""
+        ...
+
+    @property
+    def launch_address(self) -> int:
+        """Address of the C function `tw_launch` (see `pool_ir`), or 0 if there is none."""
+        ...
+
+    def launch(self, kernel: int, args: int, grid: Grid, scratch_bytes: int) -> None:
+        """Run the kernel at address `kernel` over `grid`; return when all programs are done.
+
+        args: address of the argument slots; scratch_bytes: scratch that one thread needs.
+        Raises MemoryError when there is no memory for the scratch areas.
+        """
+        ...
+
+
+class NativePool:
+    """Native threads that wait for work; each instance has its own. Its code is never unloaded,
+    since a thread could be in it until the process ends."""
+
+    _code: ClassVar[list[LoadedObject]] = []
+
+    def __init__(self, threads: int, spin_us: float = SPIN_MICROSECONDS) -> None:
+        code = load_object(pool_object(), POOL_SYMBOLS)
+        self._code.append(code)
+        self._launch = _LAUNCH(code["tw_launch"])
+        self._configure = _CONFIGURE(code["tw_configure"])
+        self._stop = _ACTION(code["tw_stop"])
+        self._reset = _ACTION(code["tw_reset"])
+        self._workers = _COUNT(code["tw_workers"])
+        self._spin = _pauses(_PAUSE(code["tw_pause"]), spin_us)
+        self.launch_address = code["tw_launch"]
+        self._set_threads(threads)
+        _live_pools.add(self)
+
+    @property
+    def workers(self) -> int:
+        """Native threads that are alive now: 0 before the first parallel launch."""
+        return self._workers()
+
+    def launch(self, kernel: int, args: int, grid: Grid, scratch_bytes: int) -> None:
+        """See `Pool.launch`."""
+        if self._launch(kernel, args, *grid, scratch_bytes):
+            raise MemoryError(f"{scratch_bytes} bytes of scratch for {self.threads} threads each")
+
+    def resize(self, threads: int) -> None:
+        """From now on use `threads` threads. Must not run beside a launch."""
+        self.stop()
+        self._set_threads(threads)
+
+    def _set_threads(self, threads: int) -> None:
+        self.threads = min(max(1, threads), MAX_THREADS)
+        self._configure(self.threads, self._spin)
+
+    def stop(self) -> None:
+        """End the workers; waits for a launch that is under way. A later launch starts them."""
+        self._stop()
+
+    def forget_workers(self) -> None:
+        """In a forked child: the parent's workers and locks do not exist here."""
+        self._reset()
+
+
+class PythonPool:
+    """The same by Python threads, for systems without pthreads."""
+
+    launch_address = 0
+
+    def __init__(self, threads: int) -> None:
+        self.threads = max(1, threads)
+        self._executor = ThreadPoolExecutor(self.threads, thread_name_prefix="tilewright")
+
+    def launch(self, kernel: int, args: int, grid: Grid, scratch_bytes: int) -> None:
+        """See `Pool.launch`."""
+        total = grid[0] * grid[1] * grid[2]
+        chunk = max(1, total // (self.threads * _CHUNKS_PER_THREAD))
+        run = _KERNEL(kernel)
+        shape = (ctypes.c_int32 * 3)(*grid)
+        begins = itertools.count(0, chunk)
+
+        def work() -> None:
+            area = ctypes.create_string_buffer(scratch_bytes + 64)
+            scratch = (ctypes.addressof(area) + 63) & ~63
+            while (begin := next(begins)) < total:
+                run(args, begin, min(begin + chunk, total), ctypes.addressof(shape), scratch)
+
+        helpers = min(self.threads, -(-total // chunk)) - 1
+        others = [self._executor.submit(work) for _ in range(helpers)]
+        work()
+        for other in others:
+            other.result()
+
+
+@functools.cache
+def pool_object() -> bytes:
+    """The native pool as an object file, compiled once per process."""
+    return compile_ir(pool_ir(host_cpu().arch), host_target(effort=0), level=0).obj
+
+
+def shared_pool(threads: int = 0) -> Pool:
+    """The pool of `threads` threads that all launches share; 0: all CPUs of this process."""
+    return _shared_pool(threads or default_thread_count())
+
+
+@functools.cache
+def _shared_pool(threads: int) -> Pool:
+    return PythonPool(threads) if os.name == "nt" else NativePool(threads)
+
+
+def _pauses(pause: Callable[[int], None], microseconds: float) -> int:
+    """How many of the pool's pauses last `microseconds`."""
+    sample = 2000
+    best = min(_seconds(pause, sample) for _ in range(3))
+    return max(1, int(microseconds * 1e-6 * sample / best))
+
+
+def _seconds(pause: Callable[[int], None], count: int) -> float:
+    start = time.perf_counter()
+    pause(count)
+    return time.perf_counter() - start
+
+
+_live_pools: weakref.WeakSet[NativePool] = weakref.WeakSet()
+
+
+def _after_fork_in_child() -> None:
+    for pool in _live_pools:
+        pool.forget_workers()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -1,0 +1,568 @@
+"""The thread pool's machine code, as LLVM IR text.
+
+One launch at a time owns the pool. Its grid is cut into chunks of consecutive programs, about
+eight for each thread, and the chunks into as many consecutive ranges as there are threads. A thread
+works through its own range first and then helps with the others: thread k gets the same part of
+the arrays in each launch, so what it left in its caches is found again (on processors with
+several last-level caches twice as fast as handing out chunks in order).
+
+What is left of a range is a 64-bit *ticket*, (launch number << 32) | chunks not yet taken; a thread
+takes a chunk by a compare-and-swap that lowers the ticket by one. That the swap succeeded proves
+that the fields of the job which the thread read before it belong to the same launch: they are
+overwritten only when all tickets hold no chunks and every taken one is done.
+
+    caller   lock; write job; done = 0; write tickets; raise launch number; wake sleepers;
+             work; wait for done; unlock
+    worker   loop { work; spin until the launch number changes, in the end sleep on `wake` }
+    work     for each range, the thread's own first: while chunks are left: take one, run the
+             kernel on it, done += 1; who finishes the last wakes the caller if it sleeps
+
+No wake-up is lost, because each side first writes (launch number / number of sleepers) and then
+reads what the other wrote, all in one total order; and sleepers re-check while they hold the mutex.
+The caller takes chunks too, so a launch ends even if no worker ever runs.
+"""
+
+import signal
+import sys
+from string import Template
+
+__all__ = ["MAX_THREADS", "POOL_SYMBOLS", "pool_ir"]
+
+MAX_THREADS = 1024
+
+POOL_SYMBOLS = ("tw_launch", "tw_configure", "tw_stop", "tw_reset", "tw_pause", "tw_workers")
+
+# Offsets in bytes into the pool's state. What different threads write lies 128 bytes apart: two
+# lines of 64, because processors fetch lines in pairs. 128 bytes are enough for a pthread mutex
+# or condition on every platform (at most 64).
+_FIELDS = {
+    "kernel": 0,  # the job: written by the caller before the tickets
+    "args": 8,
+    "total": 16,  # programs
+    "chunk": 24,  # programs in a chunk
+    "chunks": 32,
+    "range": 40,  # chunks in a range
+    "ranges": 48,  # ranges that are not empty, at most as many as threads
+    "scratch": 56,
+    "stride": 64,  # bytes of scratch from one thread's to the next
+    "grid": 72,  # three i32
+    "launch": 128,  # number of the last launch
+    "done": 256,  # chunks
+    "sleepers": 384,
+    "waiting": 388,  # whether the caller sleeps
+    "stopping": 392,
+    "alive": 396,  # workers that have not left their loop
+    "started": 400,
+    "threads": 404,  # including the caller
+    "spin": 408,  # pauses before a thread sleeps
+    "launching": 512,  # mutex: one launch at a time
+    "mutex": 640,  # guards the sleepers' conditions
+    "wake": 768,
+    "finished": 896,
+    "tickets": 1024,
+}
+_LINE_BYTES = 128
+_STATE_BYTES = _FIELDS["tickets"] + MAX_THREADS * _LINE_BYTES
+
+# Faults of a kernel must still reach the thread that caused them; all other signals belong to
+# Python's main thread.
+_FAULTS = ("SIGILL", "SIGTRAP", "SIGABRT", "SIGBUS", "SIGFPE", "SIGSEGV", "SIGSYS")
+
+_PAUSES = {
+    "x86_64": ("declare void @llvm.x86.sse2.pause()", "call void @llvm.x86.sse2.pause()"),
+    "aarch64": ("declare void @llvm.aarch64.hint(i32)", "call void @llvm.aarch64.hint(i32 1)"),
+}
+_PAUSES["arm64"] = _PAUSES["aarch64"]
+
+
+def pool_ir(arch: str) -> str:
+    """The pool's module for `arch`, the first part of a target triple.
+
+    Each time the module is loaded it is a pool of its own. Exports (C signatures):
+
+    int  tw_launch(kernel, void *args, int x, int y, int z, int64 scratch_bytes)
+         runs the grid; 0, or 1 when there is no memory for the scratch areas
+    void tw_configure(int threads, int spin)   before the first launch or after tw_stop
+    void tw_stop(void)      ends the workers; a later launch starts them again
+    void tw_reset(void)     after fork, in the child: there are no workers
+    void tw_pause(int64 n)  spins n pauses, to measure how long one takes
+    int  tw_workers(void)   how many workers are alive
+    """
+    declare, pause = _PAUSES.get(arch, ("", ""))
+    names = {name: f"getelementptr (i8, ptr @pool, i64 {at})" for name, at in _FIELDS.items()}
+    names |= {
+        "state_bytes": str(_STATE_BYTES),
+        "line": str(_LINE_BYTES),
+        "pause": pause,
+        "blocked": _blocked_signals(),
+        "set_mask": str(int(getattr(signal, "SIG_SETMASK", 2))),
+    }
+    return Template(_DECLARATIONS + declare + _WORK + _WORKER + _LAUNCH + _CONTROL).substitute(names)
+
+
+def _blocked_signals() -> str:
+    """A sigset_t with every signal but the faults, as an LLVM array of 128 bytes."""
+    bits = (1 << 1024) - 1
+    for name in _FAULTS:
+        number = getattr(signal, name, None)
+        if number is not None:
+            bits &= ~(1 << (int(number) - 1))
+    return ", ".join(f"i8 {byte}" for byte in bits.to_bytes(128, sys.byteorder))
+
+
+_DECLARATIONS = """
+@pool = internal global [$state_bytes x i8] zeroinitializer, align 128
+@blocked = internal constant [128 x i8] [$blocked], align 16
+
+declare i32 @pthread_create(ptr, ptr, ptr, ptr)
+declare i32 @pthread_detach(i64)
+declare i32 @pthread_sigmask(i32, ptr, ptr)
+declare i32 @pthread_mutex_init(ptr, ptr)
+declare i32 @pthread_mutex_lock(ptr)
+declare i32 @pthread_mutex_unlock(ptr)
+declare i32 @pthread_cond_init(ptr, ptr)
+declare i32 @pthread_cond_wait(ptr, ptr)
+declare i32 @pthread_cond_signal(ptr)
+declare i32 @pthread_cond_broadcast(ptr)
+declare i32 @posix_memalign(ptr, i64, i64)
+declare i32 @sched_yield()
+declare void @free(ptr)
+"""
+
+_WORK = """
+; Takes chunks until none is left. %slot is the thread's number, 0 for the caller.
+define internal void @work(i64 %slot) nounwind {
+entry:
+  %ranges = load atomic i64, ptr $ranges acquire, align 8
+  %idle = icmp eq i64 %ranges, 0
+  br i1 %idle, label %exit, label %first
+first:
+  %own = urem i64 %slot, %ranges
+  br label %next
+next:
+  %visited = phi i64 [ 0, %first ], [ %visited.next, %visit ]
+  %range = phi i64 [ %own, %first ], [ %range.next, %visit ]
+  %all = icmp eq i64 %visited, %ranges
+  br i1 %all, label %exit, label %visit
+visit:
+  call void @work_on(i64 %range, i64 %slot)
+  %visited.next = add i64 %visited, 1
+  %after = add i64 %range, 1
+  %wraps = icmp eq i64 %after, %ranges
+  %range.next = select i1 %wraps, i64 0, i64 %after
+  br label %next
+exit:
+  ret void
+}
+
+define internal void @work_on(i64 %range, i64 %slot) nounwind {
+entry:
+  %ticket.offset = mul i64 %range, $line
+  %ticket.pointer = getelementptr i8, ptr $tickets, i64 %ticket.offset
+  br label %look
+look:
+  %ticket = load atomic i64, ptr %ticket.pointer acquire, align 8
+  %left = and i64 %ticket, 4294967295
+  %none = icmp eq i64 %left, 0
+  br i1 %none, label %exit, label %read
+read:
+  %kernel = load atomic ptr, ptr $kernel acquire, align 8
+  %args = load atomic ptr, ptr $args acquire, align 8
+  %total = load atomic i64, ptr $total acquire, align 8
+  %chunk = load atomic i64, ptr $chunk acquire, align 8
+  %chunks = load atomic i64, ptr $chunks acquire, align 8
+  %in.range = load atomic i64, ptr $range acquire, align 8
+  %areas = load atomic ptr, ptr $scratch acquire, align 8
+  %stride = load atomic i64, ptr $stride acquire, align 8
+  %rest = sub i64 %ticket, 1
+  %swap = cmpxchg ptr %ticket.pointer, i64 %ticket, i64 %rest acq_rel monotonic, align 8
+  %taken = extractvalue { i64, i1 } %swap, 1
+  br i1 %taken, label %run, label %look
+run:
+  %range.after = add i64 %range, 1
+  %range.end.full = mul i64 %range.after, %in.range
+  %range.end = call i64 @llvm.umin.i64(i64 %range.end.full, i64 %chunks)
+  %number = sub i64 %range.end, %left
+  %begin = mul i64 %number, %chunk
+  %end.full = add i64 %begin, %chunk
+  %end = call i64 @llvm.umin.i64(i64 %end.full, i64 %total)
+  %offset = mul i64 %slot, %stride
+  %area = getelementptr i8, ptr %areas, i64 %offset
+  call void %kernel(ptr %args, i64 %begin, i64 %end, ptr $grid, ptr %area)
+  %before = atomicrmw add ptr $done, i64 1 seq_cst, align 8
+  %now = add i64 %before, 1
+  %last = icmp eq i64 %now, %chunks
+  br i1 %last, label %tell, label %look
+tell:
+  %waiting = load atomic i32, ptr $waiting seq_cst, align 4
+  %sleeps = icmp ne i32 %waiting, 0
+  br i1 %sleeps, label %signal, label %exit
+signal:
+  call i32 @pthread_mutex_lock(ptr $mutex)
+  call i32 @pthread_mutex_unlock(ptr $mutex)
+  call i32 @pthread_cond_signal(ptr $finished)
+  br label %exit
+exit:
+  ret void
+}
+"""
+
+_WORKER = """
+; A worker's life.
+define internal ptr @worker(ptr %slot.pointer) nounwind {
+entry:
+  %slot = ptrtoint ptr %slot.pointer to i64
+  %pauses = load i32, ptr $spin, align 4
+  br label %work
+work:
+  %seen = load atomic i64, ptr $launch seq_cst, align 8
+  call void @work(i64 %slot)
+  br label %spin
+spin:
+  %n = phi i32 [ 0, %work ], [ %n.next, %spin.again ]
+  %launched = load atomic i64, ptr $launch acquire, align 8
+  %same = icmp eq i64 %launched, %seen
+  br i1 %same, label %spin.check, label %wanted
+spin.check:
+  %enough = icmp sge i32 %n, %pauses
+  br i1 %enough, label %sleep, label %spin.again
+spin.again:
+  call void @spin_once(i32 %n)
+  %n.next = add i32 %n, 1
+  br label %spin
+sleep:
+  call i32 @pthread_mutex_lock(ptr $mutex)
+  atomicrmw add ptr $sleepers, i32 1 seq_cst, align 4
+  br label %asleep
+asleep:
+  %launched.now = load atomic i64, ptr $launch seq_cst, align 8
+  %still = icmp eq i64 %launched.now, %seen
+  br i1 %still, label %wait, label %awake
+wait:
+  call i32 @pthread_cond_wait(ptr $wake, ptr $mutex)
+  br label %asleep
+awake:
+  atomicrmw sub ptr $sleepers, i32 1 seq_cst, align 4
+  call i32 @pthread_mutex_unlock(ptr $mutex)
+  br label %wanted
+wanted:
+  %stop = load atomic i32, ptr $stopping acquire, align 4
+  %stops = icmp ne i32 %stop, 0
+  br i1 %stops, label %exit, label %work
+exit:
+  atomicrmw sub ptr $alive, i32 1 seq_cst, align 4
+  ret ptr null
+}
+
+; A pause; each 64th (about 2 us) lets other threads of this CPU run, since where threads outnumber
+; free CPUs the one that is waited for may be among them.
+define internal void @spin_once(i32 %n) nounwind {
+entry:
+  $pause
+  %low = and i32 %n, 63
+  %yields = icmp eq i32 %low, 63
+  br i1 %yields, label %yield, label %exit
+yield:
+  call i32 @sched_yield()
+  br label %exit
+exit:
+  ret void
+}
+
+; Starts the workers, with fewer threads if the system refuses some.
+define internal void @start() nounwind {
+entry:
+  %thread = alloca i64
+  %old.mask = alloca [128 x i8], align 16
+  store i32 1, ptr $started, align 4
+  %threads = load i32, ptr $threads, align 4
+  call i32 @pthread_sigmask(i32 $set_mask, ptr @blocked, ptr %old.mask)
+  br label %next
+next:
+  %slot = phi i32 [ 1, %entry ], [ %slot.next, %made ]
+  %more = icmp slt i32 %slot, %threads
+  br i1 %more, label %create, label %exit
+create:
+  atomicrmw add ptr $alive, i32 1 seq_cst, align 4
+  %slot.wide = zext i32 %slot to i64
+  %argument = inttoptr i64 %slot.wide to ptr
+  %refused = call i32 @pthread_create(ptr %thread, ptr null, ptr @worker, ptr %argument)
+  %failed = icmp ne i32 %refused, 0
+  br i1 %failed, label %give.up, label %made
+made:
+  %handle = load i64, ptr %thread
+  call i32 @pthread_detach(i64 %handle)
+  %slot.next = add i32 %slot, 1
+  br label %next
+give.up:
+  atomicrmw sub ptr $alive, i32 1 seq_cst, align 4
+  br label %exit
+exit:
+  call i32 @pthread_sigmask(i32 $set_mask, ptr %old.mask, ptr null)
+  ret void
+}
+"""
+
+_LAUNCH = """
+define i32 @tw_launch(ptr %kernel, ptr %args, i32 %x, i32 %y, i32 %z, i64 %bytes) nounwind {
+entry:
+  call i32 @pthread_mutex_lock(ptr $launching)
+  %x.wide = sext i32 %x to i64
+  %y.wide = sext i32 %y to i64
+  %z.wide = sext i32 %z to i64
+  %xy = mul i64 %x.wide, %y.wide
+  %total = mul i64 %xy, %z.wide
+  %fits = call i1 @reserve(i64 %bytes)
+  br i1 %fits, label %describe, label %exit
+describe:
+  store atomic i32 %x, ptr $grid monotonic, align 8
+  store atomic i32 %y, ptr getelementptr (i8, ptr $grid, i64 4) monotonic, align 4
+  store atomic i32 %z, ptr getelementptr (i8, ptr $grid, i64 8) monotonic, align 8
+  %threads = load i32, ptr $threads, align 4
+  %alone = icmp sle i32 %threads, 1
+  %small = icmp sle i64 %total, 1
+  %inline = or i1 %alone, %small
+  br i1 %inline, label %run.inline, label %run.parallel
+run.inline:
+  %area = load ptr, ptr $scratch, align 8
+  call void %kernel(ptr %args, i64 0, i64 %total, ptr $grid, ptr %area)
+  br label %exit
+run.parallel:
+  %started = load i32, ptr $started, align 4
+  %is.started = icmp ne i32 %started, 0
+  br i1 %is.started, label %publish, label %start
+start:
+  call void @start()
+  br label %publish
+publish:
+  %threads.wide = zext i32 %threads to i64
+  %wanted = mul i64 %threads.wide, 8
+  %even = udiv i64 %total, %wanted
+  %chunk = call i64 @llvm.umax.i64(i64 %even, i64 1)
+  %chunks = call i64 @divide_up(i64 %total, i64 %chunk)
+  %range = call i64 @divide_up(i64 %chunks, i64 %threads.wide)
+  %ranges = call i64 @divide_up(i64 %chunks, i64 %range)
+  store atomic ptr %kernel, ptr $kernel monotonic, align 8
+  store atomic ptr %args, ptr $args monotonic, align 8
+  store atomic i64 %total, ptr $total monotonic, align 8
+  store atomic i64 %chunk, ptr $chunk monotonic, align 8
+  store atomic i64 %chunks, ptr $chunks monotonic, align 8
+  store atomic i64 %range, ptr $range monotonic, align 8
+  store atomic i64 %ranges, ptr $ranges monotonic, align 8
+  store atomic i64 0, ptr $done monotonic, align 8
+  call void @write_tickets(i64 %chunks, i64 %range)
+  call void @wake_sleepers(i64 %chunks)
+  call void @work(i64 0)
+  call void @wait_until_done(i64 %chunks)
+  br label %exit
+exit:
+  %status = phi i32 [ 1, %entry ], [ 0, %run.inline ], [ 0, %publish ]
+  call i32 @pthread_mutex_unlock(ptr $launching)
+  ret i32 %status
+}
+
+define internal i64 @divide_up(i64 %a, i64 %b) nounwind {
+  %padded = add i64 %a, %b
+  %less = sub i64 %padded, 1
+  %result = udiv i64 %less, %b
+  ret i64 %result
+}
+
+; Hands out all chunks under a new launch number.
+define internal void @write_tickets(i64 %chunks, i64 %range) nounwind {
+entry:
+  %launch.old = load atomic i64, ptr $launch monotonic, align 8
+  %launch = add i64 %launch.old, 1
+  %launch.high = shl i64 %launch, 32
+  br label %next
+next:
+  %left = phi i64 [ %chunks, %entry ], [ %left.next, %write ]
+  %pointer = phi ptr [ $tickets, %entry ], [ %pointer.next, %write ]
+  %over = icmp eq i64 %left, 0
+  br i1 %over, label %exit, label %write
+write:
+  %count = call i64 @llvm.umin.i64(i64 %left, i64 %range)
+  %ticket = or i64 %launch.high, %count
+  store atomic i64 %ticket, ptr %pointer release, align 8
+  %left.next = sub i64 %left, %count
+  %pointer.next = getelementptr i8, ptr %pointer, i64 $line
+  br label %next
+exit:
+  store atomic i64 %launch, ptr $launch seq_cst, align 8
+  ret void
+}
+
+; As many as there are chunks besides the caller's first.
+define internal void @wake_sleepers(i64 %chunks) nounwind {
+entry:
+  %sleepers = load atomic i32, ptr $sleepers seq_cst, align 4
+  %all.awake = icmp eq i32 %sleepers, 0
+  br i1 %all.awake, label %exit, label %pass
+pass:
+  call i32 @pthread_mutex_lock(ptr $mutex)
+  call i32 @pthread_mutex_unlock(ptr $mutex)
+  %others = sub i64 %chunks, 1
+  %sleepers.wide = zext i32 %sleepers to i64
+  %few = icmp ult i64 %others, %sleepers.wide
+  br i1 %few, label %some, label %all
+all:
+  call i32 @pthread_cond_broadcast(ptr $wake)
+  ret void
+some:
+  %n = phi i64 [ %others, %pass ], [ %n.next, %some.next ]
+  %finished = icmp eq i64 %n, 0
+  br i1 %finished, label %exit, label %some.next
+some.next:
+  call i32 @pthread_cond_signal(ptr $wake)
+  %n.next = sub i64 %n, 1
+  br label %some
+exit:
+  ret void
+}
+
+; Spins, then sleeps, until every chunk is done.
+define internal void @wait_until_done(i64 %chunks) nounwind {
+entry:
+  %pauses = load i32, ptr $spin, align 4
+  br label %spin
+spin:
+  %n = phi i32 [ 0, %entry ], [ %n.next, %spin.again ]
+  %done = load atomic i64, ptr $done acquire, align 8
+  %complete = icmp eq i64 %done, %chunks
+  br i1 %complete, label %exit, label %spin.check
+spin.check:
+  %enough = icmp sge i32 %n, %pauses
+  br i1 %enough, label %sleep, label %spin.again
+spin.again:
+  call void @spin_once(i32 %n)
+  %n.next = add i32 %n, 1
+  br label %spin
+sleep:
+  call i32 @pthread_mutex_lock(ptr $mutex)
+  store atomic i32 1, ptr $waiting seq_cst, align 4
+  br label %asleep
+asleep:
+  %done.now = load atomic i64, ptr $done seq_cst, align 8
+  %over = icmp eq i64 %done.now, %chunks
+  br i1 %over, label %awake, label %wait
+wait:
+  call i32 @pthread_cond_wait(ptr $finished, ptr $mutex)
+  br label %asleep
+awake:
+  store atomic i32 0, ptr $waiting seq_cst, align 4
+  call i32 @pthread_mutex_unlock(ptr $mutex)
+  br label %exit
+exit:
+  ret void
+}
+
+; Makes each thread's scratch area at least %bytes large. No launch is under way, so no thread
+; uses the old ones. Pages are touched first by the thread that owns them.
+define internal i1 @reserve(i64 %bytes) nounwind {
+entry:
+  %pointer = alloca ptr
+  %stride = load i64, ptr $stride, align 8
+  %fits = icmp ule i64 %bytes, %stride
+  br i1 %fits, label %good, label %grow
+grow:
+  %old = load ptr, ptr $scratch, align 8
+  call void @free(ptr %old)
+  store atomic ptr null, ptr $scratch monotonic, align 8
+  store atomic i64 0, ptr $stride monotonic, align 8
+  %bytes.up = add i64 %bytes, 65535
+  %rounded = and i64 %bytes.up, -65536
+  %threads = load i32, ptr $threads, align 4
+  %threads.wide = zext i32 %threads to i64
+  %all = mul i64 %rounded, %threads.wide
+  %refused = call i32 @posix_memalign(ptr %pointer, i64 4096, i64 %all)
+  %failed = icmp ne i32 %refused, 0
+  br i1 %failed, label %bad, label %keep
+keep:
+  %new = load ptr, ptr %pointer
+  store atomic ptr %new, ptr $scratch monotonic, align 8
+  store atomic i64 %rounded, ptr $stride monotonic, align 8
+  br label %good
+good:
+  ret i1 true
+bad:
+  ret i1 false
+}
+
+declare i64 @llvm.umax.i64(i64, i64)
+declare i64 @llvm.umin.i64(i64, i64)
+"""
+
+_CONTROL = """
+define void @tw_configure(i32 %threads, i32 %spin) nounwind {
+  call void @initialise()
+  %areas = load ptr, ptr $scratch, align 8
+  call void @free(ptr %areas)
+  store ptr null, ptr $scratch, align 8
+  store i64 0, ptr $stride, align 8
+  store i32 %threads, ptr $threads, align 4
+  store i32 %spin, ptr $spin, align 4
+  ret void
+}
+
+define void @tw_stop() nounwind {
+entry:
+  call i32 @pthread_mutex_lock(ptr $launching)
+  store atomic i32 1, ptr $stopping seq_cst, align 4
+  atomicrmw add ptr $launch, i64 1 seq_cst, align 8
+  br label %wake
+wake:
+  call i32 @pthread_mutex_lock(ptr $mutex)
+  call i32 @pthread_mutex_unlock(ptr $mutex)
+  call i32 @pthread_cond_broadcast(ptr $wake)
+  call i32 @sched_yield()
+  %alive = load atomic i32, ptr $alive seq_cst, align 4
+  %ended = icmp eq i32 %alive, 0
+  br i1 %ended, label %exit, label %wake
+exit:
+  store atomic i32 0, ptr $stopping seq_cst, align 4
+  store i32 0, ptr $started, align 4
+  call i32 @pthread_mutex_unlock(ptr $launching)
+  ret void
+}
+
+define void @tw_reset() nounwind {
+  call void @initialise()
+  ret void
+}
+
+; Everything but the configuration and the scratch areas.
+define internal void @initialise() nounwind {
+  store i64 0, ptr $ranges, align 8
+  store i32 0, ptr $sleepers, align 4
+  store i32 0, ptr $waiting, align 4
+  store i32 0, ptr $stopping, align 4
+  store i32 0, ptr $alive, align 4
+  store i32 0, ptr $started, align 4
+  call i32 @pthread_mutex_init(ptr $launching, ptr null)
+  call i32 @pthread_mutex_init(ptr $mutex, ptr null)
+  call i32 @pthread_cond_init(ptr $wake, ptr null)
+  call i32 @pthread_cond_init(ptr $finished, ptr null)
+  ret void
+}
+
+define void @tw_pause(i64 %count) nounwind {
+entry:
+  br label %loop
+loop:
+  %n = phi i64 [ 0, %entry ], [ %n.next, %again ]
+  %enough = icmp sge i64 %n, %count
+  br i1 %enough, label %exit, label %again
+again:
+  %ignored = load atomic i64, ptr $launch acquire, align 8
+  $pause
+  %n.next = add i64 %n, 1
+  br label %loop
+exit:
+  ret void
+}
+
+define i32 @tw_workers() nounwind {
+  %alive = load atomic i32, ptr $alive seq_cst, align 4
+  ret i32 %alive
+}
+"""

@@ -1,0 +1,101 @@
+"""What the lowering of one function keeps: code, values, scratch memory, the machine.
+
+Lowering rules are functions registered with `@lowering(OpClass)`; they take the state and the op, or the
+group whose only sink it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import prod
+
+from tilewright.backends.cpu.access import Buffer, Element
+from tilewright.backends.cpu.evaluate import Environment, Evaluator
+from tilewright.backends.cpu.microkernel import DotSpec, VectorUnit
+from tilewright.ir import Block, Op, Value
+from tilewright.ir.types import element_of, shape_of
+from tilewright.llvm import Code, ModuleText, Val
+
+ALIGNMENT = 64
+"""Bytes: a cache line, and the widest vector."""
+
+
+@dataclass(slots=True)
+class State:
+    """Lowering of one function to the body of one program instance."""
+
+    module: ModuleText
+    code: Code
+    unit: VectorUnit
+    lower_block: Callable[[State, Block], None]
+    env: Environment = field(default_factory=Environment)
+    entry: list[str] = field(default_factory=list[str])
+    scratch_bytes: int = 0
+    homes: dict[Value, Buffer] = field(default_factory=dict[Value, Buffer])
+    dots: dict[DotSpec, str] = field(default_factory=dict[DotSpec, str])
+    program: tuple[Val, ...] = ()
+    grid: tuple[Val, ...] = ()
+    console: Val = field(default_factory=lambda: Val("%console", "ptr"))
+    strings: int = 0
+
+    @property
+    def vector_bits(self) -> int:
+        return self.unit.bits
+
+    def allocate(
+        self, shape: tuple[int, ...], element: Element, strides: tuple[int, ...] | None = None
+    ) -> Buffer:
+        """A buffer in scratch memory, row-major unless `strides` (in elements) are given."""
+        steps = strides or row_major(shape)
+        name = self.code.name("buffer")
+        self.entry.append(f"{name} = getelementptr i8, ptr %scratch, i64 {self.scratch_bytes}")
+        buffer = Buffer(Val(name, "ptr"), shape, steps, element)
+        size = max(buffer.numel, prod(shape)) * element.bytes
+        self.scratch_bytes += -(-size // ALIGNMENT) * ALIGNMENT
+        return buffer
+
+    def home(self, value: Value, strides: tuple[int, ...] | None = None) -> Buffer:
+        """The buffer that a materialized value goes to: chosen before, or a new one."""
+        found = self.homes.get(value)
+        if found is None:
+            found = self.allocate(shape_of(value.type), element_of(value.type), strides)
+            self.homes[value] = found
+        return found
+
+    def evaluator(self, width: int = 1) -> Evaluator:
+        return Evaluator(self.code, self.env, width)
+
+    def string(self, text: str) -> Val:
+        """A zero-terminated constant."""
+        data = text.encode() + b"\0"
+        body = "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in data)
+        name = f"@text{self.strings}"
+        self.strings += 1
+        self.module.globals.append(
+            f'{name} = private unnamed_addr constant [{len(data)} x i8] c"{body}"'
+        )
+        return Val(name, "ptr")
+
+
+def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides in elements of a dense tile."""
+    strides = [1]
+    for extent in reversed(shape[1:]):
+        strides.append(strides[-1] * extent)
+    return tuple(reversed(strides))
+
+
+OpRule = Callable[[State, Op], None]
+RULES: dict[type[Op], OpRule] = {}
+
+
+def lowering(*op_classes: type[Op]) -> Callable[[OpRule], OpRule]:
+    """Register how ops with an identity of their own are lowered."""
+
+    def register(rule: OpRule) -> OpRule:
+        for op_class in op_classes:
+            RULES[op_class] = rule
+        return rule
+
+    return register

@@ -1,0 +1,249 @@
+"""A small typed builder of LLVM IR text.
+
+Text is 40 times cheaper to make than `llvmlite.ir` objects (20,000 instructions: 5 ms against 205 ms),
+and a kernel reaches that size. A `Val` is an operand as text with its LLVM type and the loop level at
+which it is known. `Code` collects instructions in nested sections: section 0 is straight-line code,
+section k the body of the k-th open loop. An instruction goes to the section of its deepest operand, so
+loop-invariant code is placed outside the loop as it is built.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+
+from tilewright.ir.types import DType, PointerType
+
+LLVM_TYPES = {
+    "i1": "i1", "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64",
+    "u8": "i8", "u16": "i16", "u32": "i32", "u64": "i64",
+    "f8e4m3": "i8", "f8e5m2": "i8",
+    "f16": "half", "bf16": "bfloat", "f32": "float", "f64": "double",
+}  # fmt: skip
+"""LLVM type of a scalar in a register; fp8 travels as its bits."""
+
+
+def llvm_type(type_: DType | PointerType) -> str:
+    """LLVM type of one element in a register."""
+    return "ptr" if isinstance(type_, PointerType) else LLVM_TYPES[type_.name]
+
+
+def vector_of(element: str, width: int) -> str:
+    """LLVM vector type; a width of 1 is the scalar."""
+    return element if width == 1 else f"<{width} x {element}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Val:
+    """An LLVM operand: its text, its LLVM type, and the loop level where it is defined."""
+
+    text: str
+    type: str
+    level: int = 0
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def typed(self) -> str:
+        return f"{self.type} {self.text}"
+
+    @property
+    def constant(self) -> int | None:
+        """The integer it is, if it is a literal."""
+        text = self.text
+        if text.lstrip("-").isdigit():
+            return int(text)
+        return {"true": 1, "false": 0}.get(text)
+
+    @property
+    def width(self) -> int:
+        """Lanes: 1 for a scalar."""
+        return int(self.type[1:].split(" ", 1)[0]) if self.type[0] == "<" else 1
+
+    @property
+    def element(self) -> str:
+        """LLVM type of one lane."""
+        return self.type[1:-1].split(" x ", 1)[1] if self.type[0] == "<" else self.type
+
+
+def integer_literal(value: int, type_: str = "i32") -> Val:
+    """An integer literal; i1 as true or false."""
+    if type_ == "i1":
+        return Val("true" if value else "false", type_)
+    return Val(str(value), type_)
+
+
+def float_text(value: float, type_: str) -> str:
+    """A float literal in LLVM's exact hexadecimal notation."""
+    if type_ == "half":
+        return f"0xH{struct.unpack('<H', struct.pack('<e', value))[0]:04X}"
+    single = struct.unpack("<I", struct.pack("<f", _to_single(value)))[0]
+    if type_ == "bfloat":
+        rounded = (single + 0x7FFF + ((single >> 16) & 1)) >> 16 if value == value else 0x7FC0
+        return f"0xR{rounded & 0xFFFF:04X}"
+    if type_ == "float":
+        value = _to_single(value)
+    return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
+
+
+def _to_single(value: float) -> float:
+    try:
+        return struct.unpack("<f", struct.pack("<f", value))[0]
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")
+
+
+def splat_constant(scalar: Val, width: int) -> Val:
+    """A literal in every lane."""
+    if width == 1:
+        return scalar
+    return Val(f"splat ({scalar.typed})", vector_of(scalar.type, width))
+
+
+@dataclass(slots=True)
+class ModuleText:
+    """Collects declarations, globals and functions of one LLVM module."""
+
+    declarations: dict[str, str] = field(default_factory=dict[str, str])
+    globals: list[str] = field(default_factory=list[str])
+    functions: list[str] = field(default_factory=list[str])
+    footer: list[str] = field(default_factory=list[str])
+
+    def declare(self, name: str, signature: str) -> None:
+        """Declare `name` once; `signature` is the whole line."""
+        self.declarations[name] = signature
+
+    def text(self, triple: str, data_layout: str) -> str:
+        head = [f'target triple = "{triple}"', f'target datalayout = "{data_layout}"']
+        return "\n".join(
+            [*head, *self.globals, *self.declarations.values(), *self.functions, *self.footer, ""]
+        )
+
+
+class Code:
+    """The instructions of one function, in nested loop sections."""
+
+    __slots__ = ("counter", "float_flags", "module", "sections")
+
+    def __init__(self, module: ModuleText, float_flags: str = "contract ") -> None:
+        self.module = module
+        self.float_flags = float_flags
+        self.counter = 0
+        self.sections: list[list[str]] = [[]]
+
+    @property
+    def level(self) -> int:
+        """Number of open loops."""
+        return len(self.sections) - 1
+
+    def name(self, hint: str = "v") -> str:
+        self.counter += 1
+        return f"%{hint}{self.counter}"
+
+    def label(self, hint: str) -> str:
+        self.counter += 1
+        return f"{hint}{self.counter}"
+
+    def line(self, text: str) -> None:
+        """An instruction without result, in the innermost section."""
+        self.sections[-1].append(text)
+
+    def let(self, expression: str, type_: str, *operands: Val) -> Val:
+        """An instruction with a result, placed at the level of its deepest operand."""
+        level = max([v.level for v in operands], default=0)
+        return self.let_at(level, expression, type_)
+
+    def let_at(self, level: int, expression: str, type_: str) -> Val:
+        self.counter += 1
+        name = f"%v{self.counter}"
+        self.sections[level].append(f"{name} = {expression}")
+        return Val(name, type_, level)
+
+    def let_here(self, expression: str, type_: str) -> Val:
+        """An instruction with a result that must stay in the innermost section."""
+        return self.let_at(self.level, expression, type_)
+
+    def binary(self, instruction: str, lhs: Val, rhs: Val) -> Val:
+        """`instruction` may carry flags, as in `fadd contract`."""
+        return self.let(f"{instruction} {lhs.typed}, {rhs}", lhs.type, lhs, rhs)
+
+    def compare(self, instruction: str, lhs: Val, rhs: Val) -> Val:
+        """`instruction` is `icmp slt`, `fcmp oeq` ..."""
+        type_ = vector_of("i1", lhs.width)
+        return self.let(f"{instruction} {lhs.typed}, {rhs}", type_, lhs, rhs)
+
+    def select(self, condition: Val, x: Val, y: Val) -> Val:
+        return self.let(f"select {condition.typed}, {x.typed}, {y.typed}", x.type, condition, x, y)
+
+    def convert(self, instruction: str, x: Val, element: str) -> Val:
+        """`sext`, `fptrunc`, `bitcast` ... to another element type."""
+        type_ = vector_of(element, x.width)
+        return x if type_ == x.type else self.let(f"{instruction} {x.typed} to {type_}", type_, x)
+
+    def call(self, function: str, type_: str, *args: Val, flags: str = "") -> Val:
+        """Call a pure function (an intrinsic); declares it."""
+        self.module.declare(
+            function, f"declare {type_} @{function}({', '.join(a.type for a in args)})"
+        )
+        arguments = ", ".join(a.typed for a in args)
+        return self.let(f"call {flags}{type_} @{function}({arguments})", type_, *args)
+
+    def intrinsic(self, name: str, type_: str, *args: Val, flags: str = "") -> Val:
+        """Call `llvm.NAME` overloaded on the result type."""
+        return self.call(f"llvm.{name}.{mangle(type_)}", type_, *args, flags=flags)
+
+    def splat(self, scalar: Val, width: int) -> Val:
+        """A scalar in every lane."""
+        if width == 1:
+            return scalar
+        if scalar.text[0] not in "%@":
+            return splat_constant(scalar, width)
+        type_ = vector_of(scalar.type, width)
+        first = self.let(f"insertelement {type_} poison, {scalar.typed}, i64 0", type_, scalar)
+        zeros = f"<{width} x i32> zeroinitializer"
+        return self.let(f"shufflevector {first.typed}, {type_} poison, {zeros}", type_, first)
+
+    def step_vector(self, element: str, width: int, stride: int) -> Val:
+        """The literal <0, stride, 2 * stride, ...>."""
+        lanes = ", ".join(f"{element} {lane * stride}" for lane in range(width))
+        return Val(f"<{lanes}>", vector_of(element, width))
+
+    def extract(self, vector: Val, lane: int) -> Val:
+        if vector.width == 1:
+            return vector
+        return self.let(f"extractelement {vector.typed}, i64 {lane}", vector.element, vector)
+
+    def shuffle(self, vector: Val, lanes: list[int], other: Val | None = None) -> Val:
+        """Lanes of `vector` (and of `other`, numbered after it); -1 leaves a lane undefined."""
+        second = f"{vector.type} poison" if other is None else other.typed
+        mask = ", ".join("i32 poison" if lane < 0 else f"i32 {lane}" for lane in lanes)
+        operands = (vector,) if other is None else (vector, other)
+        text = f"shufflevector {vector.typed}, {second}, <{len(lanes)} x i32> <{mask}>"
+        return self.let(text, f"<{len(lanes)} x {vector.element}>", *operands)
+
+    def element_address(self, base: Val, offset: Val, element: str) -> Val:
+        """base + offset elements; a vector offset gives a vector of addresses."""
+        if offset.text == "0" and offset.width == base.width:
+            return base
+        type_ = vector_of("ptr", max(base.width, offset.width))
+        text = f"getelementptr {element}, {base.typed}, {offset.typed}"
+        return self.let(text, type_, base, offset)
+
+
+_SCALAR_ZEROS = {"half": "0.0", "bfloat": "0.0", "float": "0.0", "double": "0.0", "ptr": "null"}
+
+
+def zero_of(type_: str) -> Val:
+    """The zero of any LLVM type."""
+    text = "zeroinitializer" if type_[0] == "<" else _SCALAR_ZEROS.get(type_, "0")
+    return Val("false" if type_ == "i1" else text, type_)
+
+
+def mangle(type_: str) -> str:
+    """The suffix LLVM gives an intrinsic overloaded on a type: v16f32, i32, p0."""
+    if type_[0] == "<":
+        width, element = type_[1:-1].split(" x ", 1)
+        return f"v{width}{mangle(element)}"
+    names = {"half": "f16", "bfloat": "bf16", "float": "f32", "double": "f64", "ptr": "p0"}
+    return names.get(type_, type_)
