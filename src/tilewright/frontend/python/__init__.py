@@ -1,1 +1,17 @@
-"""The Python front end: kernel source, abstract syntax tree, tile IR."""
+"""The Python front end: finds the source of a kernel and lowers its syntax tree to tile IR."""
+
+from tilewright.frontend.python.dependencies import Dependencies, UsedGlobal, dependencies
+from tilewright.frontend.python.lower import lower_kernel
+from tilewright.frontend.python.signature import ArgSpec, KernelSignature
+from tilewright.frontend.python.source import FunctionSource, source_of
+
+__all__ = [
+    "ArgSpec",
+    "Dependencies",
+    "FunctionSource",
+    "KernelSignature",
+    "UsedGlobal",
+    "dependencies",
+    "lower_kernel",
+    "source_of",
+]

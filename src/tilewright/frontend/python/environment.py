@@ -1,0 +1,59 @@
+"""The names that a function sees from outside: closure variables, globals, builtins."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import CellType, FunctionType
+
+_BUILTINS = vars(builtins)
+
+MISSING = object()
+"""What a look-up returns for a name that does not exist; None is a value like any other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an outside name is kept: a dictionary and a key, or a closure cell."""
+
+    holder: dict[str, object] | CellType
+    key: str
+
+    def read(self) -> object:
+        """The value now, or MISSING."""
+        if isinstance(self.holder, dict):
+            return self.holder.get(self.key, MISSING)
+        try:
+            return self.holder.cell_contents
+        except ValueError:  # the enclosing function has not assigned it yet
+            return MISSING
+
+
+class Environment:
+    """Looks up the names that a function does not assign itself."""
+
+    __slots__ = ("_cells", "_globals")
+
+    def __init__(self, fn: FunctionType) -> None:
+        self._globals = fn.__globals__
+        self._cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
+
+    def place(self, name: str) -> Place | None:
+        """Where a name of an enclosing function or of the module is kept; None for any other."""
+        cell = self._cells.get(name)
+        if cell is not None:
+            return Place(cell, name)
+        return Place(self._globals, name) if name in self._globals else None
+
+    def find(self, name: str) -> object:
+        """The value of a closure variable, global or builtin, or MISSING."""
+        if name in self._cells:
+            return Place(self._cells[name], name).read()
+        found = self._globals.get(name, MISSING)
+        return _BUILTINS.get(name, MISSING) if found is MISSING else found
+
+    def names(self) -> Iterator[str]:
+        """Closure variables and globals, for suggestions."""
+        yield from self._cells
+        yield from self._globals

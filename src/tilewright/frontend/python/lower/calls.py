@@ -1,0 +1,150 @@
+"""Calls: language functions, inlined functions, compile-time functions, Python's own."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from enum import Enum
+from types import BuiltinFunctionType, MethodType, ModuleType
+from typing import NoReturn, cast
+
+from tilewright import language
+from tilewright.frontend import semantics
+from tilewright.frontend.python.lower.activation import Activation, expression
+from tilewright.frontend.python.lower.expressions import items
+from tilewright.frontend.python.lower.inline import inline
+from tilewright.frontend.python.lower.iteration import iterate
+from tilewright.frontend.python.lower.python_builtins import BUILTINS, at_compile_time
+from tilewright.frontend.python.lower.values import describe, is_static, on_host, static, wrap
+from tilewright.language import DeviceFunction, constexpr, constexpr_function, dtype
+from tilewright.support import errors
+
+Arguments = tuple[object, ...]
+Keywords = dict[str, object]
+
+DEBUGGERS = frozenset({"bdb", "debugpy", "ipdb", "pdb", "pdbpp", "pudb", "IPython"})
+"""Modules whose functions stop a program for a look at it."""
+
+_VALUE_CLASSES: tuple[type, ...] = (
+    dtype, language.pointer_type, language.block_type, language.range, language.static_range,
+)  # fmt: skip
+_PLAIN_OWNERS = (str, int, float, bytes, tuple, list, dict, dtype)
+
+
+@expression(ast.Call)
+def call(act: Activation, node: ast.Call) -> object:
+    """`f(a, *b, c=d, **e)`."""
+    callee = act.expression(node.func)
+    args = tuple(items(act, node.args))
+    kwargs = _keywords(act, node) if node.keywords else {}
+    act.at(node)
+    return apply(act, node, callee, args, kwargs)
+
+
+def _keywords(act: Activation, node: ast.Call) -> Keywords:
+    kwargs: Keywords = {}
+    for keyword in node.keywords:
+        value = act.expression(keyword.value)
+        found = {keyword.arg: value} if keyword.arg is not None else value
+        if not isinstance(found, Mapping):
+            reason = f"it is {describe(value)}"
+            act.fail(keyword.value, errors.InvalidOperation("spread '**' of this", reason))
+        for name, item in cast("Mapping[str, object]", found).items():
+            if name in kwargs:
+                act.fail(keyword.value, errors.RepeatedArgument("the call", name))
+            kwargs[name] = item
+    return kwargs
+
+
+def apply(
+    act: Activation, node: ast.Call, callee: object, args: Arguments, kwargs: Keywords
+) -> object:
+    """The result of calling a language value."""
+    callee = cast("object", language.unwrap(callee))
+    if language.is_builtin(callee):
+        stub = cast("Callable[..., object]", callee)
+        return wrap(semantics.call_builtin(act.ctx, stub, args, kwargs))
+    if isinstance(callee, DeviceFunction):
+        return inline(act.session, callee, args, kwargs, act.loc(node))
+    if isinstance(callee, constexpr_function):
+        return at_compile_time(cast("Callable[..., object]", callee), args, kwargs)
+    if isinstance(callee, BuiltinFunctionType | type):
+        handler = BUILTINS.get(cast("Callable[..., object]", callee))
+        if handler is not None:
+            return handler(act, node, args, kwargs)
+    if isinstance(callee, BuiltinFunctionType | MethodType):
+        return _method(act, node, callee, args, kwargs)
+    if isinstance(callee, type):
+        return _construct(act, node, cast("type[object]", callee), args, kwargs)
+    _refuse(act, node, callee)
+
+
+def _method(
+    act: Activation,
+    node: ast.Call,
+    callee: BuiltinFunctionType | MethodType,
+    args: Arguments,
+    kwargs: Keywords,
+) -> object:
+    """A method: of a tensor (a stub), or of a compile-time value; or a function of `math`."""
+    owner = cast("object", callee.__self__)
+    function = getattr(callee, "__func__", None)
+    if language.is_builtin(function):
+        stub = cast("Callable[..., object]", function)
+        return wrap(semantics.call_builtin(act.ctx, stub, (owner, *args), kwargs))
+    plain_module = isinstance(owner, ModuleType) and owner.__name__ == "math"
+    if plain_module or isinstance(owner, _PLAIN_OWNERS):
+        return at_compile_time(cast("Callable[..., object]", callee), args, kwargs)
+    _refuse(act, node, callee)
+
+
+def _construct(
+    act: Activation, node: ast.Call, callee: type[object], args: Arguments, kwargs: Keywords
+) -> object:
+    """Classes that make compile-time values, ranges and tuples."""
+    if callee is constexpr:
+        return _to_constexpr(act, node, args)
+    if callee is language.tuple:
+        return language.tuple(iterate(act, node, args[0]) if args else ())
+    operation = f"make a {callee.__name__}"
+    if callee in _VALUE_CLASSES or issubclass(callee, Enum):
+        plain = [static(a) if is_static(a) else a for a in args]
+        named = {k: static(v) if is_static(v) else v for k, v in kwargs.items()}
+        return on_host(operation, lambda: callee(*plain, **named))
+    if hasattr(callee, "_fields"):
+        return on_host(operation, lambda: callee(*args, **kwargs))
+    _refuse(act, node, callee)
+
+
+def _to_constexpr(act: Activation, node: ast.Call, args: Arguments) -> object:
+    if len(args) != 1:
+        act.fail(node, errors.ArgumentCount("constexpr", 1, len(args)))
+    if not is_static(args[0]):
+        act.fail(node, errors.NotConstexpr("the argument of constexpr", describe(args[0])))
+    return constexpr(static(args[0]))
+
+
+def _refuse(act: Activation, node: ast.Call, callee: object) -> NoReturn:
+    """Say why something cannot be called, and what to do instead."""
+    name = str(getattr(callee, "__qualname__", getattr(callee, "__name__", callee)))
+    module = str(getattr(callee, "__module__", "") or "")
+    if callee is breakpoint or module.partition(".")[0] in DEBUGGERS:
+        refuse_debugger(act, node)
+    if isinstance(callee, dtype):
+        reason = "a dtype is not a function"
+        act.fail(node, errors.InvalidOperation(f"call {callee}", reason, "write x.to(dtype)"))
+    if not callable(callee):
+        reason = "it is not a function"
+        act.fail(node, errors.InvalidOperation(f"call {describe(callee)}", reason))
+    instead = "put @jit above it, or @constexpr_function if it computes constants"
+    if module == "builtins":
+        instead = "kernels know min, max, abs, len, range, isinstance, print and a few more"
+    if module in ("math", "numpy") or module.startswith(("numpy.", "torch")):
+        instead = "the functions of tilewright.language work on tensors"
+    act.unsupported(node, f"calling the Python function '{name}'", instead)
+
+
+def refuse_debugger(act: Activation, node: ast.expr | ast.stmt) -> NoReturn:
+    """A debugger cannot stop in compiled code."""
+    instead = "run it in the interpreter: @jit(interpret=True), or TILEWRIGHT_INTERPRET=1"
+    act.unsupported(node, "a debugger in compiled code", instead)

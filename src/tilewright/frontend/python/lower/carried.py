@@ -1,0 +1,164 @@
+"""Variables that a loop carries from one iteration to the next.
+
+Before the body is lowered, each name that it assigns and that exists already is taken apart into
+leaves (see `joins`); each leaf that can be a run-time value becomes a carried value of the loop op.
+After the body, the new value must have the same structure and types. An initial literal takes the
+type that the body gives the variable (`total = 0` before `total += x`); the body is then lowered
+once more.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+from tilewright.frontend.python.environment import MISSING
+from tilewright.frontend.python.lower.activation import Activation
+from tilewright.frontend.python.lower.joins import (
+    as_value,
+    common_type,
+    holds,
+    leaf_type,
+    leaves,
+    rebuild,
+    same_leaf,
+    same_structure,
+)
+from tilewright.frontend.python.lower.values import Deferred, describe
+from tilewright.ir import Block, Value
+from tilewright.ir.types import Type
+from tilewright.language import tensor
+from tilewright.support import errors
+
+
+class Retype(Exception):
+    """The literal that a carried leaf begins with must have another type; lower the body again."""
+
+    def __init__(self, key: tuple[str, int], type_: Type) -> None:
+        self.key = key
+        self.type = type_
+
+
+@dataclass(slots=True)
+class Variable:
+    """One carried variable: its value before the loop, its leaves, and the type of each.
+
+    A type of None marks a leaf that stays what it is at compile time.
+    """
+
+    name: str
+    initial: object
+    parts: list[object]
+    types: list[Type | None]
+
+    def with_values(self, values: Iterator[Value]) -> object:
+        """The variable with other run-time values."""
+        parts = [
+            part if type_ is None else tensor(next(values))
+            for part, type_ in zip(self.parts, self.types, strict=True)
+        ]
+        return rebuild(self.initial, iter(parts))
+
+
+@dataclass(slots=True)
+class Carried:
+    """The carried variables of one loop. construct: how messages call the loop."""
+
+    variables: list[Variable]
+    node: ast.For | ast.While
+    construct: str
+
+    @property
+    def names(self) -> list[str]:
+        """The name of the variable of each carried value."""
+        return [v.name for v in self.variables for t in v.types if t is not None]
+
+    def initial_values(self, act: Activation) -> tuple[Value, ...]:
+        """The values that the loop begins with; literals become constants here."""
+        ctx = act.at(self.node)
+        return tuple(
+            as_value(ctx, part, type_)
+            for variable in self.variables
+            for part, type_ in zip(variable.parts, variable.types, strict=True)
+            if type_ is not None
+        )
+
+    def add_arguments(self, block: Block) -> None:
+        """One argument of `block` for each carried value, named after its variable."""
+        for variable in self.variables:
+            for type_ in variable.types:
+                if type_ is not None:
+                    block.add_arg(type_, variable.name)
+
+    def bind(self, act: Activation, values: Sequence[Value]) -> None:
+        """Let the names stand for the carried values."""
+        remaining = iter(values)
+        for variable in self.variables:
+            act.scope[variable.name] = variable.with_values(remaining)
+
+    def next_values(self, act: Activation) -> list[Value]:
+        """The values at the end of the body, as the next iteration takes them.
+
+        Raises Retype, or InconsistentType.
+        """
+        values: list[Value] = []
+        for variable in self.variables:
+            values += self._next(act, variable)
+        return values
+
+    def _next(self, act: Activation, variable: Variable) -> Iterator[Value]:
+        final = act.scope.get(variable.name, MISSING)
+        if final is MISSING or isinstance(final, Deferred):
+            if isinstance(final, Deferred) and final.error.loc is not None:
+                raise final.error
+            error = errors.PossiblyUndefined(variable.name, "loop")
+            act.fail(self.node, error)
+        if not same_structure(variable.initial, final):
+            self._inconsistent(act, variable, final)
+        pairs = zip(variable.parts, variable.types, leaves(final), strict=True)
+        for index, (part, type_, leaf) in enumerate(pairs):
+            if type_ is None:
+                if not same_leaf(part, leaf):
+                    self._inconsistent(act, variable, final)
+            elif leaf_type(leaf) is type_ or holds(type_, leaf):
+                yield as_value(act.ctx, leaf, type_)
+            else:
+                self._widen(act, variable, index, leaf, final)
+
+    def _widen(
+        self, act: Activation, variable: Variable, index: int, leaf: object, final: object
+    ) -> None:
+        """The body gives a literal's variable another type: begin with that, if it can hold it."""
+        initial = variable.parts[index]
+        type_ = None if isinstance(initial, tensor) else common_type(initial, leaf)
+        if type_ is None or type_ is variable.types[index]:
+            self._inconsistent(act, variable, final)
+        raise Retype((variable.name, index), type_)
+
+    def _inconsistent(self, act: Activation, variable: Variable, final: object) -> NoReturn:
+        before, after = describe(variable.initial), describe(final)
+        error = errors.InconsistentType(variable.name, self.construct, before, after)
+        act.fail(self.node, error)
+
+
+def carried_variables(
+    act: Activation,
+    node: ast.For | ast.While,
+    names: Sequence[str],
+    retyped: dict[tuple[str, int], Type],
+) -> Carried:
+    """The variables among `names` that exist before the loop.
+
+    retyped: what earlier attempts have learned about the types of literals.
+    """
+    variables: list[Variable] = []
+    for name in names:
+        value = act.scope.get(name, MISSING)
+        if value is MISSING or isinstance(value, Deferred):
+            continue
+        parts = list(leaves(value))
+        types = [retyped.get((name, i), leaf_type(part)) for i, part in enumerate(parts)]
+        variables.append(Variable(name, value, parts, types))
+    return Carried(variables, node, "loop")

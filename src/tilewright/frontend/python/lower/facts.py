@@ -1,0 +1,78 @@
+"""What a syntax tree says before it is lowered: which names a statement assigns, where it returns.
+
+Each answer is kept in `FunctionSource.facts`, since a function is lowered many times.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from typing import cast
+
+from tilewright.frontend.python.source import FunctionSource
+
+_OWN_SCOPE = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+
+
+def assigned_names(source: FunctionSource, loop: ast.For | ast.While) -> tuple[str, ...]:
+    """Names that the body or the condition of a loop may assign, in the order of their first
+    assignment; the loop's own target is not among them unless the body assigns it too."""
+    key = ("assigned", loop)
+    found = source.facts.get(key)
+    if found is None:
+        parts: list[ast.AST] = list(loop.body)
+        if isinstance(loop, ast.While):
+            parts.append(loop.test)
+        found = source.facts[key] = tuple(dict.fromkeys(_assigned(parts)))
+    return cast("tuple[str, ...]", found)
+
+
+def contains_return(source: FunctionSource, statement: ast.stmt) -> bool:
+    """Whether a `return` of this function is somewhere inside the statement."""
+    key = ("returns", statement)
+    found = source.facts.get(key)
+    if found is None:
+        found = source.facts[key] = _any_return(statement)
+    return cast("bool", found)
+
+
+def local_names(source: FunctionSource) -> frozenset[str]:
+    """Every name that the function assigns, parameters included: Python treats them as local."""
+    key = ("local", source.tree)
+    found = source.facts.get(key)
+    if found is None:
+        arguments = source.tree.args
+        parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+        parameters += [a for a in (arguments.vararg, arguments.kwarg) if a is not None]
+        names = {a.arg for a in parameters}
+        names.update(_assigned(source.tree.body))
+        found = source.facts[key] = frozenset(names)
+    return cast("frozenset[str]", found)
+
+
+def _assigned(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    for node in nodes:
+        if isinstance(node, ast.Name):
+            if not isinstance(node.ctx, ast.Load):
+                yield node.id
+        elif isinstance(node, ast.alias):
+            yield (node.asname or node.name).partition(".")[0]
+        elif isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
+            yield from _named_inside(node)
+        elif not isinstance(node, _OWN_SCOPE):
+            yield from _assigned(ast.iter_child_nodes(node))
+
+
+def _named_inside(comprehension: ast.AST) -> Iterator[str]:
+    """Of the names in a comprehension, only those bound by `:=` belong to the function."""
+    for node in ast.walk(comprehension):
+        if isinstance(node, ast.NamedExpr):
+            yield node.target.id
+
+
+def _any_return(node: ast.AST) -> bool:
+    if isinstance(node, ast.Return):
+        return True
+    if isinstance(node, _OWN_SCOPE):
+        return False
+    return any(_any_return(child) for child in ast.iter_child_nodes(node))

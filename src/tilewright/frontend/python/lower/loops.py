@@ -1,0 +1,179 @@
+"""`for` and `while`: `cf.for`, `cf.while`, or copies of the body where the iterations are known.
+
+for k in range(K, 0, -16):        %n = sub %K, 0
+    acc += f(k)              ->   %acc = cf.for %t = 0 to %n step 16 carrying (%a = %init)
+                                    %k = sub %K, %t
+                                    cf.yield (add %a, f(%k))
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from tilewright import language
+from tilewright.frontend import semantics
+from tilewright.frontend.python.lower.activation import Activation, Jump, Outcome, statement
+from tilewright.frontend.python.lower.bounds import loop_bounds
+from tilewright.frontend.python.lower.branches import discard, refuse_jump
+from tilewright.frontend.python.lower.carried import Carried, Retype, carried_variables
+from tilewright.frontend.python.lower.facts import assigned_names
+from tilewright.frontend.python.lower.iteration import iterate
+from tilewright.frontend.python.lower.sequence import ContinuationUnknown, run
+from tilewright.frontend.python.lower.targets import assign
+from tilewright.frontend.python.lower.values import Deferred, is_static, static
+from tilewright.ir import Block, Value
+from tilewright.ir.types import Type
+from tilewright.ops import ConditionOp, ForOp, WhileOp, YieldOp
+from tilewright.support import errors
+
+
+@statement(ast.For)
+def for_statement(act: Activation, node: ast.For) -> Outcome:
+    """A loop over a range, or over what is known at compile time."""
+    iterable = act.expression(node.iter)
+    if isinstance(iterable, language.range):
+        if node.orelse:
+            act.unsupported(node.orelse[0], "'else' of a run-time loop", "put it after the loop")
+        _run_time_for(act, node, iterable)
+        return None
+    return _unrolled(act, node, iterate(act, node.iter, iterable))
+
+
+def _unrolled(act: Activation, node: ast.For, items: Iterable[object]) -> Outcome:
+    """One copy of the body for each item."""
+    for item in items:
+        assign(act, node.target, item)
+        try:
+            outcome = run(act, node.body, None)
+        except ContinuationUnknown:
+            act.unsupported(node, "a 'return' at run time inside a loop", "compute a flag instead")
+        if isinstance(outcome, Jump):
+            if isinstance(outcome.node, ast.Break):
+                return None
+        elif outcome is not None:
+            return outcome
+    return run(act, node.orelse, None)
+
+
+def _run_time_for(act: Activation, node: ast.For, loop: language.range) -> None:
+    bounds = loop_bounds(act, node.iter, loop)
+    targets = [n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)]
+    names = [n for n in assigned_names(act.source, node) if n not in targets]
+
+    def attempt(carried: Carried, body: Block) -> ForOp:
+        counter = body.add_arg(bounds.lower.type)
+        carried.add_arguments(body)
+        with act.into(body):
+            assign(act, node.target, bounds.index(act, node.iter, counter))
+            carried.bind(act, body.args[1:])
+            _lower_body(act, node, carried)
+        inits = carried.initial_values(act)
+        return ForOp(bounds.lower, bounds.upper, bounds.step, inits, body, **_hints(loop))
+
+    _emit_loop(act, node, names, attempt)
+    for target in targets:
+        instead = "assign it to another variable inside the loop"
+        what = f"the loop variable '{target}' after its loop"
+        act.scope[target] = Deferred(errors.UnsupportedLanguageConstruct(what, instead))
+
+
+def _hints(loop: language.range) -> dict[str, Any]:
+    return {
+        "stages": loop.num_stages,
+        "unroll": loop.loop_unroll_factor,
+        "flatten": loop.flatten,
+        "warp_specialize": loop.warp_specialize,
+        "licm": not loop.disable_licm,
+    }
+
+
+@statement(ast.While)
+def while_statement(act: Activation, node: ast.While) -> Outcome:
+    """A loop as long as a scalar condition holds."""
+    if node.orelse:
+        act.unsupported(node.orelse[0], "'else' of a run-time loop", "put it after the loop")
+    names = assigned_names(act.source, node)
+
+    def attempt(carried: Carried, body: Block) -> WhileOp | None:
+        before = Block()
+        try:
+            carried.add_arguments(before)
+            with act.into(before):
+                carried.bind(act, before.args)
+                go = _condition(act, node)
+                if go is None:
+                    return None
+                act.ctx.emitter.emit(ConditionOp(go, tuple(before.args)))
+            carried.add_arguments(body)
+            with act.into(body):
+                carried.bind(act, body.args)
+                _lower_body(act, node, carried)
+        except Retype:
+            discard(before)
+            raise
+        return WhileOp(carried.initial_values(act), before, body)
+
+    _emit_loop(act, node, names, attempt)
+    return None
+
+
+def _condition(act: Activation, node: ast.While) -> Value | None:
+    """The condition of a while loop as i1; None if it is known to be false."""
+    for inner in ast.walk(node.test):
+        if isinstance(inner, ast.NamedExpr):
+            act.unsupported(inner, "':=' in the condition of a loop", "assign inside the loop")
+    condition = act.expression(node.test)
+    if not is_static(condition):
+        return semantics.truth(act.at(node.test), condition)
+    if static(condition):
+        reason = "its condition is always true, and kernels have no 'break'"
+        act.fail(node.test, errors.InvalidOperation("run this loop", reason))
+    return None
+
+
+def _lower_body(act: Activation, node: ast.For | ast.While, carried: Carried) -> None:
+    """The statements of a loop, and what the next iteration begins with."""
+    outcome = run(act, node.body, None)
+    if isinstance(outcome, Jump):
+        refuse_jump(act, outcome)
+    act.at(node)
+    act.ctx.emitter.emit(YieldOp(tuple(carried.next_values(act))))
+
+
+def _emit_loop(
+    act: Activation,
+    node: ast.For | ast.While,
+    names: Sequence[str],
+    attempt: Callable[[Carried, Block], ForOp | WhileOp | None],
+) -> None:
+    """Lower a loop, again if a literal has to begin with another type; then bind its results."""
+    before = act.scope
+    retyped: dict[tuple[str, int], Type] = {}
+    op: ForOp | WhileOp | None = None
+    while True:
+        carried = carried_variables(act, node, names, retyped)
+        body = Block()
+        act.scope = dict(before)
+        act.loops += 1
+        try:
+            op = attempt(carried, body)
+            break
+        except Retype as found:
+            discard(body)
+            retyped[found.key] = found.type
+        finally:
+            act.loops -= 1
+            act.scope = before
+    if op is None:
+        return
+    results = act.at(node).emitter.emit(op).results
+    for name, result in zip(carried.names, results, strict=True):
+        result.name = name
+    carried.bind(act, results)
+    kept = {variable.name for variable in carried.variables}
+    construct = f"loop of line {act.loc(node).line}"
+    for name in names:
+        if name not in kept:
+            act.scope[name] = Deferred(errors.PossiblyUndefined(name, construct))

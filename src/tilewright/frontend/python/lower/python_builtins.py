@@ -1,0 +1,227 @@
+"""Python's own functions inside a kernel: min, max, len, range, isinstance, print ..."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Callable
+from typing import cast
+
+from tilewright import language
+from tilewright.frontend import semantics
+from tilewright.frontend.python.environment import MISSING
+from tilewright.frontend.python.lower.activation import Activation
+from tilewright.frontend.python.lower.expressions import attribute_of
+from tilewright.frontend.python.lower.iteration import iterate
+from tilewright.frontend.python.lower.operators import apply_binary
+from tilewright.frontend.python.lower.values import describe, is_static, on_host, static, wrap
+from tilewright.language import constexpr
+from tilewright.language import tuple as language_tuple
+from tilewright.support import errors
+
+Arguments = tuple[object, ...]
+Keywords = dict[str, object]
+Handler = Callable[[Activation, ast.Call, Arguments, Keywords], object]
+
+BUILTINS: dict[Callable[..., object], Handler] = {}
+
+
+def at_compile_time(callee: Callable[..., object], args: Arguments, kwargs: Keywords) -> object:
+    """Run a host function on compile-time values."""
+    name = str(getattr(callee, "__name__", "the function"))
+    labelled: list[tuple[object, object]] = [*enumerate(args, 1), *kwargs.items()]
+    for label, value in labelled:
+        if not is_static(value):
+            raise errors.NotConstexpr(f"argument {label} of {name}()", describe(value))
+    plain = [static(value) for value in args]
+    named = {key: static(value) for key, value in kwargs.items()}
+    return wrap(on_host(f"evaluate {name}()", lambda: callee(*plain, **named)))
+
+
+def _builtin(
+    function: Callable[..., object], least: int, most: int
+) -> Callable[[Handler], Handler]:
+    """Register the meaning of a Python function that takes `least` to `most` arguments."""
+
+    def register(handler: Handler) -> Handler:
+        def checked(act: Activation, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
+            name = function.__name__
+            if not least <= len(args) <= most:
+                expected = least if least == most else f"{least} to {most}"
+                act.fail(node, errors.ArgumentCount(name, expected, len(args)))
+            return handler(act, node, args, kwargs)
+
+        BUILTINS[function] = checked
+        return handler
+
+    return register
+
+
+_MANY = 1 << 30
+
+
+@_builtin(builtins.range, 1, 3)
+def _range(act: Activation, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
+    """A loop, or at compile time a sequence."""
+    bounds = [cast("int", static(a) if is_static(a) else a) for a in args]
+    first, second, third = (*bounds, None, None)[:3]
+    assert first is not None
+    return language.range(first, second, third)
+
+
+@_builtin(builtins.min, 1, _MANY)
+def _min(act: Activation, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
+    """`min(a, b, ...)`: element-wise if any of them is a tensor."""
+    return _extreme(act, node, args, kwargs, builtins.min, language.minimum)
+
+
+@_builtin(builtins.max, 1, _MANY)
+def _max(act: Activation, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
+    """`max(a, b, ...)`: element-wise if any of them is a tensor."""
+    return _extreme(act, node, args, kwargs, builtins.max, language.maximum)
+
+
+def _extreme(
+    act: Activation,
+    node: ast.Call,
+    args: Arguments,
+    kwargs: Keywords,
+    python: Callable[..., object],
+    stub: Callable[..., object],
+) -> object:
+    operands = tuple(iterate(act, node, args[0])) if len(args) == 1 else args
+    if is_static(operands):
+        return at_compile_time(python, operands, kwargs)
+    result = operands[0]
+    for operand in operands[1:]:
+        result = semantics.call_builtin(act.ctx, stub, (result, operand), kwargs)
+    return result
+
+
+@_builtin(builtins.abs, 1, 1)
+def _abs(act: Activation, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
+    if is_static(args[0]):
+        return at_compile_time(builtins.abs, args, kwargs)
+    return semantics.call_builtin(act.ctx, language.abs, args, kwargs)
+
+
+@_builtin(builtins.len, 1, 1)
+def _len(act: Activation, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
+    """Items of a tuple; of a tile its first extent."""
+    (value,) = args
+    if isinstance(value, language.tensor):
+        if not value.shape:
+            reason = "a scalar has no length"
+            act.fail(node, errors.InvalidOperation("take the length of a tensor", reason))
+        return value.shape[0]
+    return constexpr(len(list(iterate(act, node, value))))
+
+
+@_builtin(builtins.isinstance, 2, 2)
+def _isinstance(act: Activation, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
+    """Whether a value is a tensor, a constexpr, or a constexpr of a Python type."""
+    value, classes = args
+    kinds = cast("tuple[type, ...]", classes if isinstance(classes, tuple) else (classes,))
+    if isinstance(value, kinds):
+        return constexpr(True)
+    return constexpr(isinstance(value, constexpr) and isinstance(static(value), kinds))
+
+
+@_builtin(builtins.getattr, 2, 3)
+def _getattr(act: Activation, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
+    try:
+        return attribute_of(act, node, args[0], str(static(args[1])))
+    except errors.UnknownAttribute:
+        if len(args) < 3:
+            raise
+        return args[2]
+
+
+@_builtin(builtins.hasattr, 2, 2)
+def _hasattr(act: Activation, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
+    found = _getattr(act, node, (*args, MISSING), kwargs)
+    return constexpr(found is not MISSING)
+
+
+@_builtin(builtins.print, 0, _MANY)
+def _print(act: Activation, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
+    """`tl.device_print`, with the leading string as its prefix."""
+    prefixed = bool(args) and is_static(args[0]) and isinstance(static(args[0]), str)
+    whole = args if prefixed else (constexpr(""), *args)
+    return wrap(semantics.call_builtin(act.ctx, language.device_print, whole, kwargs))
+
+
+@_builtin(builtins.tuple, 0, 1)
+@_builtin(builtins.list, 0, 1)
+def _tuple(act: Activation, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
+    return language_tuple(iterate(act, node, args[0]) if args else ())
+
+
+@_builtin(builtins.sum, 1, 2)
+def _sum(act: Activation, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
+    """The sum of the items of a tuple."""
+    result = args[1] if len(args) == 2 else constexpr(0)
+    for item in iterate(act, node, args[0]):
+        result = apply_binary(act, node, ast.Add(), result, item)
+    return result
+
+
+@_builtin(builtins.zip, 0, _MANY)
+def _zip(act: Activation, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
+    columns = [tuple(iterate(act, node, arg)) for arg in args]
+    strict = bool(static(kwargs.get("strict", False)))
+    rows = on_host("zip tuples", lambda: list(zip(*columns, strict=strict)))
+    return language_tuple(language_tuple(row) for row in rows)
+
+
+@_builtin(builtins.enumerate, 1, 2)
+def _enumerate(act: Activation, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
+    start = static(args[1] if len(args) == 2 else kwargs.get("start", constexpr(0)))
+    pairs = enumerate(iterate(act, node, args[0]), cast("int", start))
+    return language_tuple(language_tuple([constexpr(i), item]) for i, item in pairs)
+
+
+@_builtin(builtins.reversed, 1, 1)
+def _reversed(act: Activation, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
+    return language_tuple(reversed(tuple(iterate(act, node, args[0]))))
+
+
+@_builtin(builtins.int, 1, 2)
+def _int(act: Activation, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
+    return _convert(act, node, args, kwargs, builtins.int, "tl.int32")
+
+
+@_builtin(builtins.float, 1, 1)
+def _float(act: Activation, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
+    return _convert(act, node, args, kwargs, builtins.float, "tl.float32")
+
+
+@_builtin(builtins.bool, 1, 1)
+def _bool(act: Activation, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
+    return _convert(act, node, args, kwargs, builtins.bool, "tl.int1")
+
+
+def _convert(
+    act: Activation,
+    node: ast.Call,
+    args: Arguments,
+    kwargs: Keywords,
+    python: type,
+    dtype: str,
+) -> object:
+    if not is_static(args):
+        what = f"calling {python.__name__}() on a run-time value"
+        act.unsupported(node, what, f"write x.to({dtype})")
+    return at_compile_time(python, args, kwargs)
+
+
+def _plain(function: Callable[..., object]) -> None:
+    """A Python function that only compile-time values have."""
+    BUILTINS[function] = lambda act, node, args, kwargs: at_compile_time(function, args, kwargs)
+
+
+for _function in (
+    builtins.all, builtins.any, builtins.callable, builtins.divmod, builtins.pow, builtins.repr,
+    builtins.round, builtins.sorted, builtins.str,
+):  # fmt: skip
+    _plain(cast("Callable[..., object]", _function))

@@ -1,0 +1,49 @@
+"""Binding of values to names: `x = v`, `a, (b, *c) = v`, loop targets, `x := v`."""
+
+from __future__ import annotations
+
+import ast
+
+from tilewright.frontend.python.lower.activation import Activation
+from tilewright.frontend.python.lower.iteration import iterate
+from tilewright.language import tensor
+from tilewright.language import tuple as language_tuple
+from tilewright.support import errors
+
+
+def assign(act: Activation, target: ast.expr, value: object) -> None:
+    """Bind `value` to a target; a run-time value without a name takes the variable's."""
+    if isinstance(target, ast.Name):
+        bind(act, target.id, value)
+    elif isinstance(target, ast.Tuple | ast.List):
+        _unpack(act, target, value)
+    elif isinstance(target, ast.Subscript):
+        instead = "store through a pointer with tl.store, or select with tl.where"
+        act.unsupported(target, "assigning to an element", instead)
+    else:
+        act.unsupported(target, "assigning to an attribute", "assign to a variable")
+
+
+def bind(act: Activation, name: str, value: object) -> None:
+    """Make a local variable stand for a value."""
+    act.scope[name] = value
+    if isinstance(value, tensor):
+        handle = value.handle
+        if not handle.name:
+            handle.name = name
+
+
+def _unpack(act: Activation, target: ast.Tuple | ast.List, value: object) -> None:
+    items = list(iterate(act, target, value))
+    stars = [i for i, element in enumerate(target.elts) if isinstance(element, ast.Starred)]
+    extra = len(items) - len(target.elts)
+    if stars and extra >= -1:
+        first = stars[0]
+        middle = language_tuple(items[first : first + extra + 1])
+        items[first : first + extra + 1] = [middle]
+    elif extra:
+        found = f"{len(items)} values for {len(target.elts)} variables"
+        act.fail(target, errors.InvalidOperation("unpack", found))
+    for element, item in zip(target.elts, items, strict=True):
+        inner = element.value if isinstance(element, ast.Starred) else element
+        assign(act, inner, item)

@@ -1,0 +1,91 @@
+"""Language values as the lowering sees them.
+
+A value is a run-time value (`tensor`, `block_pointer`), a compile-time one (`constexpr` around a
+Python number, string or None; or a plain object: function, module, dtype, dictionary of launch
+constants), or a tuple of values. Literals are constexprs until a loop or branch makes them tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeGuard, TypeVar, cast
+
+from tilewright.language import base_value, constexpr, tensor, unwrap, unwrap_deep
+from tilewright.language import tuple as language_tuple
+from tilewright.support import errors
+
+T = TypeVar("T")
+_LITERALS = (bool, int, float, str, bytes, complex, type(None))
+
+NONE = constexpr(None)
+
+
+class Deferred:
+    """What a name is bound to where using it would be a mistake; not using it is none."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: errors.CompilationError) -> None:
+        self.error = error
+
+
+def is_tuple(value: object) -> TypeGuard[tuple[object, ...]]:
+    """Whether a value is a tuple of the language, of Python, or a named one."""
+    return isinstance(value, tuple)
+
+
+def is_static(value: object) -> bool:
+    """Whether all of the value is known at compile time."""
+    if is_tuple(value):
+        return all(map(is_static, value))
+    return not isinstance(value, base_value)
+
+
+def static(value: object) -> object:
+    """The plain Python value of a static one."""
+    return cast("object", unwrap_deep(value))
+
+
+def wrap(value: object) -> object:
+    """A Python object as a language value."""
+    if isinstance(value, _LITERALS):
+        return constexpr(value)
+    if isinstance(value, constexpr | base_value | language_tuple):
+        return value
+    if is_tuple(value) or isinstance(value, list):
+        items = cast("Sequence[object]", value)
+        return like(items, [wrap(item) for item in items])
+    return value
+
+
+def like(template: object, items: Sequence[object]) -> object:
+    """A tuple of `items`; of the template's class if the template is a named tuple or its class."""
+    kind = template if isinstance(template, type) else type(template)
+    if hasattr(kind, "_fields"):
+        return cast("Callable[..., object]", kind)(*items)
+    return language_tuple(items)
+
+
+def describe(value: object) -> str:
+    """The type of a value, as messages name it."""
+    if isinstance(value, tensor):
+        return str(value.type)
+    if is_tuple(value):
+        return f"({', '.join(map(describe, value))})"
+    if isinstance(value, base_value):
+        return repr(value)
+    plain = cast("object", unwrap(value))
+    if isinstance(plain, _LITERALS):
+        return f"the constant {plain!r}"
+    return f"the {type(plain).__name__} {getattr(plain, '__name__', plain)!s}"
+
+
+def on_host(operation: str, compute: Callable[[], T]) -> T:
+    """Run plain Python at compile time; what it raises becomes the user's mistake."""
+    try:
+        return compute()
+    except errors.TilewrightError:
+        raise
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise errors.InvalidOperation(operation, reason) from error

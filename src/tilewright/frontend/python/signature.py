@@ -1,0 +1,39 @@
+"""What is known of a kernel's arguments when it is compiled: types, constants, facts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from tilewright.ir.types import Type
+
+ArgKind = Literal["value", "constexpr", "tuple"]
+
+
+@dataclass(frozen=True, slots=True)
+class ArgSpec:
+    """One argument of a launch, bound to the parameter `name`.
+
+    kind: a run-time `value` of scalar type `type`; a `constexpr` with its Python `value`; or a
+    `tuple` of further arguments in `items`, where `value` may be the named-tuple class to keep.
+    facts: what holds for every value passed: `aligned` (bytes, of a pointer), `multiple_of`.
+    """
+
+    name: str
+    kind: ArgKind
+    type: Type | None = None
+    value: object = None
+    facts: dict[str, int] = field(default_factory=dict[str, int])
+    items: tuple[ArgSpec, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSignature:
+    """The arguments of a kernel in the order of its parameters.
+
+    Keyword arguments that fill `**META` follow the parameters; each is a constexpr. A parameter
+    that is not mentioned takes its default. The IR function takes the run-time values in this
+    order, tuples flattened.
+    """
+
+    args: tuple[ArgSpec, ...]
