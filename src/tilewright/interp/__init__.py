@@ -12,19 +12,41 @@ from tilewright.interp.dtypes import (
     dtype_of_array,
     numpy_dtype,
 )
+from tilewright.interp.eager import EagerBuilder
+from tilewright.interp.functions import array_value, pad, run_function, scalar_value
+from tilewright.interp.interpreter import Interpreter, program_ids
+from tilewright.interp.machine import MACHINE_RULES, Grid, Machine, machine_rule, write_to_stdout
+from tilewright.interp.memory import Memory, Span, poison
 from tilewright.interp.numpy_rules import evaluate
 from tilewright.interp.rounding import convert, round_float
+from tilewright.interp.value import EagerValue
 
 __all__ = [
     "ADDRESS",
+    "MACHINE_RULES",
     "NUMPY_DTYPES",
     "Array",
+    "EagerBuilder",
+    "EagerValue",
+    "Grid",
+    "Interpreter",
+    "Machine",
+    "Memory",
+    "Span",
+    "array_value",
     "convert",
     "dtype_of_array",
     "evaluate",
+    "machine_rule",
     "numpy_dtype",
     "numpy_rules_dot",
     "numpy_rules_math",
     "numpy_rules_shape",
+    "pad",
+    "poison",
+    "program_ids",
     "round_float",
+    "run_function",
+    "scalar_value",
+    "write_to_stdout",
 ]

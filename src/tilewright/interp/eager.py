@@ -1,0 +1,38 @@
+"""The emitter that computes: semantics hand it ops, and it has their results at once."""
+
+from __future__ import annotations
+
+from typing import TypeVar, cast
+
+from tilewright.interp.interpreter import Interpreter
+from tilewright.interp.machine import Machine
+from tilewright.interp.value import EagerValue
+from tilewright.ir import Op, Value
+from tilewright.support import SourceLoc
+
+OpT = TypeVar("OpT", bound="Op")
+
+
+class EagerBuilder:
+    """An `ir.Emitter` that evaluates each op by its reference rule.
+
+    The results of an emitted op are `EagerValue`s. Ops inside a region (the combine function of a
+    reduction) are built by an ordinary builder and run when the op that owns the region is emitted.
+    """
+
+    __slots__ = ("interpreter", "loc")
+
+    def __init__(self, machine: Machine, loc: SourceLoc | None = None) -> None:
+        self.interpreter = Interpreter(machine)
+        self.loc = loc
+
+    def emit(self, op: OpT) -> OpT:
+        """Evaluate an op whose operands are eager values."""
+        if op.loc is None:
+            op.loc = self.loc
+        op.results = tuple(self.interpreter.run(op, cast("list[EagerValue]", op.operands)))
+        return op
+
+    def value(self, op: Op) -> Value:
+        """Evaluate an op and return its only result."""
+        return self.emit(op).result

@@ -1,0 +1,204 @@
+"""Runs tile IR: op by op with NumPy, every program instance of a grid after the other.
+
+The combine region of a reduction or scan takes whole slices where all its ops are element-wise:
+adjacent pairs are combined until one slice is left (a tree, which keeps left and right apart), and
+scans double their reach in each step. Otherwise the elements are folded one by one from the left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+from typing import Any, cast
+
+import numpy as np
+
+from tilewright.interp.dtypes import Array, as_array, numpy_dtype
+from tilewright.interp.machine import MACHINE_RULES, Grid, Machine
+from tilewright.interp.numpy_rules import evaluate
+from tilewright.interp.value import EagerValue
+from tilewright.ir import REFERENCE_RULES, Block, Op, Trait, Value
+from tilewright.ir.types import PointerType, element_of, shape_of
+from tilewright.ops import ForOp, IfOp, ReduceOp, ScanOp, WhileOp
+from tilewright.support import errors
+
+Environment = dict[Value, EagerValue]
+
+
+class Interpreter:
+    """Evaluates ops on a machine. `environment` holds the values of blocks that are running."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.environment: Environment = {}
+        self._on_slices = 0
+        self._structured: dict[type[Op], Callable[[Any, Sequence[EagerValue]], list[EagerValue]]]
+        self._structured = {
+            ForOp: self._for,
+            WhileOp: self._while,
+            IfOp: self._if,
+            ReduceOp: self._reduce,
+            ScanOp: self._scan,
+        }
+
+    def run(self, op: Op, inputs: Sequence[EagerValue]) -> list[EagerValue]:
+        """The results of one op. Designed errors get the op's location."""
+        try:
+            structured = self._structured.get(type(op))
+            return structured(op, inputs) if structured else self._simple(op, inputs)
+        except errors.TilewrightError as error:
+            raise error.with_loc(op.loc) from None
+
+    def run_block(self, block: Block, args: Sequence[EagerValue]) -> list[EagerValue]:
+        """What the terminator of a block passes on."""
+        environment = self.environment
+        for arg, value in zip(block.args, args, strict=True):
+            environment[arg] = value
+        last = block.terminator
+        for op in block:
+            inputs = [self._value(operand) for operand in op.operands]
+            if op is last:
+                return inputs
+            for result, value in zip(op.results, self.run(cast("Op", op), inputs), strict=True):
+                environment[result] = value
+        raise AssertionError("a block without terminator")
+
+    def _value(self, value: Value) -> EagerValue:
+        return value if isinstance(value, EagerValue) else self.environment[value]
+
+    def _simple(self, op: Op, inputs: Sequence[EagerValue]) -> list[EagerValue]:
+        machine_rule = MACHINE_RULES.get(type(op))
+        if machine_rule is not None:
+            arrays = machine_rule(self.machine, op, inputs)
+        else:
+            rule = REFERENCE_RULES.get(type(op))
+            if rule is None:
+                raise errors.InterpreterError(f"the interpreter has no rule for {op.opcode}")
+            arrays = evaluate(op, rule, *[value.data for value in inputs])
+        return [
+            self._result(op, result, array, inputs)
+            for result, array in zip(op.results, arrays, strict=True)
+        ]
+
+    def _result(
+        self, op: Op, result: Value, array: Array, inputs: Sequence[EagerValue]
+    ) -> EagerValue:
+        type_ = result.type
+        assert array.dtype == numpy_dtype(type_), f"{op.opcode} gave {array.dtype} for {type_}"
+        assert self._on_slices or array.shape == shape_of(type_), f"{op.opcode}: {array.shape}"
+        value = EagerValue(type_, array, name=result.name)
+        if isinstance(element_of(type_), PointerType):
+            roots = {v.root for v in inputs if isinstance(element_of(v.type), PointerType)}
+            value.root = roots.pop() if len(roots) == 1 else None
+        return value
+
+    # --- control flow -----------------------------------------------------------------------------
+
+    def _for(self, op: ForOp, inputs: Sequence[EagerValue]) -> list[EagerValue]:
+        lower, upper, step = (int(value.data) for value in inputs[:3])
+        carried = list(inputs[3:])
+        if step <= 0:
+            raise errors.InterpreterError(f"the step of a loop must be positive, found {step}")
+        index_type = inputs[0].type
+        dtype = numpy_dtype(index_type)
+        for index in range(lower, upper, step):
+            carried = self.run_block(
+                op.body, [EagerValue(index_type, np.array(index, dtype)), *carried]
+            )
+        return carried
+
+    def _while(self, op: WhileOp, inputs: Sequence[EagerValue]) -> list[EagerValue]:
+        carried = list(inputs)
+        while True:
+            go, *carried = self.run_block(op.before, carried)
+            if not go.data:
+                return carried
+            carried = self.run_block(op.body, carried)
+
+    def _if(self, op: IfOp, inputs: Sequence[EagerValue]) -> list[EagerValue]:
+        return self.run_block(op.then if inputs[0].data else op.orelse, ())
+
+    # --- reduction and scan -----------------------------------------------------------------------
+
+    def _reduce(self, op: ReduceOp, inputs: Sequence[EagerValue]) -> list[EagerValue]:
+        slices = [np.moveaxis(value.data, op.axis, 0) for value in inputs]
+        fold = self._fold_tree if _is_elementwise(op.combine) else self._fold_elements
+        found = fold(op.combine, slices)
+        return [EagerValue(r.type, as_array(x)) for r, x in zip(op.results, found, strict=True)]
+
+    def _fold_tree(self, combine: Block, slices: list[Array]) -> list[Array]:
+        while (count := len(slices[0])) > 1:
+            even = [x[0 : count - 1 : 2] for x in slices]
+            odd = [x[1:count:2] for x in slices]
+            pairs = self._combine(combine, even, odd)
+            if count % 2:
+                pairs = [np.concatenate([p, x[-1:]]) for p, x in zip(pairs, slices, strict=True)]
+            slices = pairs
+        return [x[0] for x in slices]
+
+    def _fold_elements(self, combine: Block, slices: list[Array]) -> list[Array]:
+        return [x[-1] for x in self._scan_elements(combine, slices)]
+
+    def _scan(self, op: ScanOp, inputs: Sequence[EagerValue]) -> list[EagerValue]:
+        slices = [np.moveaxis(value.data, op.axis, 0) for value in inputs]
+        slices = [x[::-1] if op.reverse else x for x in slices]
+        scan = self._scan_doubling if _is_elementwise(op.combine) else self._scan_elements
+        found = scan(op.combine, slices)
+        found = [x[::-1] if op.reverse else x for x in found]
+        return [
+            EagerValue(r.type, np.moveaxis(x, 0, op.axis))
+            for r, x in zip(op.results, found, strict=True)
+        ]
+
+    def _scan_doubling(self, combine: Block, slices: list[Array]) -> list[Array]:
+        reach = 1
+        while reach < len(slices[0]):
+            before, here = [x[:-reach] for x in slices], [x[reach:] for x in slices]
+            combined = self._combine(combine, before, here)
+            slices = [np.concatenate([x[:reach], c]) for x, c in zip(slices, combined, strict=True)]
+            reach *= 2
+        return slices
+
+    def _scan_elements(self, combine: Block, slices: list[Array]) -> list[Array]:
+        found = [x.copy() for x in slices]
+        for position, *rest in np.ndindex(slices[0].shape):
+            if position == 0:
+                continue
+            here, before = (position, *rest), (position - 1, *rest)
+            left = [as_array(x[before]) for x in found]
+            right = [as_array(x[here]) for x in slices]
+            for x, value in zip(found, self._combine(combine, left, right), strict=True):
+                x[here] = value
+        return found
+
+    def _combine(self, combine: Block, left: list[Array], right: list[Array]) -> list[Array]:
+        """The combine region on slices, or on single elements."""
+        args = [
+            EagerValue(arg.type, x) for arg, x in zip(combine.args, [*left, *right], strict=True)
+        ]
+        self._on_slices += 1
+        try:
+            results = self.run_block(combine, args)
+        finally:
+            self._on_slices -= 1
+        shape = left[0].shape
+        return [np.broadcast_to(value.data, shape) for value in results]
+
+
+def _is_elementwise(block: Block) -> bool:
+    return all(
+        Trait.ELEMENTWISE in cast("Op", op).traits or Trait.TERMINATOR in cast("Op", op).traits
+        for op in block
+    )
+
+
+def program_ids(grid: Grid, only: Grid | None = None) -> Iterator[Grid]:
+    """The program instances of a grid, the first axis fastest; or just the one that is asked for.
+
+    Errors: InterpreterError if it is not in the grid.
+    """
+    if only is None:
+        return ((x, y, z) for z, y, x in product(*(range(n) for n in reversed(grid))))
+    if any(i >= n for i, n in zip(only, grid, strict=True)):
+        raise errors.InterpreterError(f"the grid {grid} has no program {only}")
+    return iter([only])
