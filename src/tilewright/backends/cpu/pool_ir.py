@@ -26,6 +26,8 @@ import signal
 import sys
 from string import Template
 
+from .pool_work_ir import WORK, WORKER
+
 __all__ = ["MAX_THREADS", "POOL_SYMBOLS", "pool_ir"]
 
 MAX_THREADS = 1024
@@ -97,7 +99,7 @@ def pool_ir(arch: str) -> str:
         "blocked": _blocked_signals(),
         "set_mask": str(int(getattr(signal, "SIG_SETMASK", 2))),
     }
-    return Template(_DECLARATIONS + declare + _WORK + _WORKER + _LAUNCH + _CONTROL).substitute(names)
+    return Template(_DECLARATIONS + declare + WORK + WORKER + _LAUNCH + _CONTROL).substitute(names)
 
 
 def _blocked_signals() -> str:
@@ -129,180 +131,6 @@ declare i32 @sched_yield()
 declare void @free(ptr)
 """
 
-_WORK = """
-; Takes chunks until none is left. %slot is the thread's number, 0 for the caller.
-define internal void @work(i64 %slot) nounwind {
-entry:
-  %ranges = load atomic i64, ptr $ranges acquire, align 8
-  %idle = icmp eq i64 %ranges, 0
-  br i1 %idle, label %exit, label %first
-first:
-  %own = urem i64 %slot, %ranges
-  br label %next
-next:
-  %visited = phi i64 [ 0, %first ], [ %visited.next, %visit ]
-  %range = phi i64 [ %own, %first ], [ %range.next, %visit ]
-  %all = icmp eq i64 %visited, %ranges
-  br i1 %all, label %exit, label %visit
-visit:
-  call void @work_on(i64 %range, i64 %slot)
-  %visited.next = add i64 %visited, 1
-  %after = add i64 %range, 1
-  %wraps = icmp eq i64 %after, %ranges
-  %range.next = select i1 %wraps, i64 0, i64 %after
-  br label %next
-exit:
-  ret void
-}
-
-define internal void @work_on(i64 %range, i64 %slot) nounwind {
-entry:
-  %ticket.offset = mul i64 %range, $line
-  %ticket.pointer = getelementptr i8, ptr $tickets, i64 %ticket.offset
-  br label %look
-look:
-  %ticket = load atomic i64, ptr %ticket.pointer acquire, align 8
-  %left = and i64 %ticket, 4294967295
-  %none = icmp eq i64 %left, 0
-  br i1 %none, label %exit, label %read
-read:
-  %kernel = load atomic ptr, ptr $kernel acquire, align 8
-  %args = load atomic ptr, ptr $args acquire, align 8
-  %total = load atomic i64, ptr $total acquire, align 8
-  %chunk = load atomic i64, ptr $chunk acquire, align 8
-  %chunks = load atomic i64, ptr $chunks acquire, align 8
-  %in.range = load atomic i64, ptr $range acquire, align 8
-  %areas = load atomic ptr, ptr $scratch acquire, align 8
-  %stride = load atomic i64, ptr $stride acquire, align 8
-  %rest = sub i64 %ticket, 1
-  %swap = cmpxchg ptr %ticket.pointer, i64 %ticket, i64 %rest acq_rel monotonic, align 8
-  %taken = extractvalue { i64, i1 } %swap, 1
-  br i1 %taken, label %run, label %look
-run:
-  %range.after = add i64 %range, 1
-  %range.end.full = mul i64 %range.after, %in.range
-  %range.end = call i64 @llvm.umin.i64(i64 %range.end.full, i64 %chunks)
-  %number = sub i64 %range.end, %left
-  %begin = mul i64 %number, %chunk
-  %end.full = add i64 %begin, %chunk
-  %end = call i64 @llvm.umin.i64(i64 %end.full, i64 %total)
-  %offset = mul i64 %slot, %stride
-  %area = getelementptr i8, ptr %areas, i64 %offset
-  call void %kernel(ptr %args, i64 %begin, i64 %end, ptr $grid, ptr %area)
-  %before = atomicrmw add ptr $done, i64 1 seq_cst, align 8
-  %now = add i64 %before, 1
-  %last = icmp eq i64 %now, %chunks
-  br i1 %last, label %tell, label %look
-tell:
-  %waiting = load atomic i32, ptr $waiting seq_cst, align 4
-  %sleeps = icmp ne i32 %waiting, 0
-  br i1 %sleeps, label %signal, label %exit
-signal:
-  call i32 @pthread_mutex_lock(ptr $mutex)
-  call i32 @pthread_mutex_unlock(ptr $mutex)
-  call i32 @pthread_cond_signal(ptr $finished)
-  br label %exit
-exit:
-  ret void
-}
-"""
-
-_WORKER = """
-; A worker's life.
-define internal ptr @worker(ptr %slot.pointer) nounwind {
-entry:
-  %slot = ptrtoint ptr %slot.pointer to i64
-  %pauses = load i32, ptr $spin, align 4
-  br label %work
-work:
-  %seen = load atomic i64, ptr $launch seq_cst, align 8
-  call void @work(i64 %slot)
-  br label %spin
-spin:
-  %n = phi i32 [ 0, %work ], [ %n.next, %spin.again ]
-  %launched = load atomic i64, ptr $launch acquire, align 8
-  %same = icmp eq i64 %launched, %seen
-  br i1 %same, label %spin.check, label %wanted
-spin.check:
-  %enough = icmp sge i32 %n, %pauses
-  br i1 %enough, label %sleep, label %spin.again
-spin.again:
-  call void @spin_once(i32 %n)
-  %n.next = add i32 %n, 1
-  br label %spin
-sleep:
-  call i32 @pthread_mutex_lock(ptr $mutex)
-  atomicrmw add ptr $sleepers, i32 1 seq_cst, align 4
-  br label %asleep
-asleep:
-  %launched.now = load atomic i64, ptr $launch seq_cst, align 8
-  %still = icmp eq i64 %launched.now, %seen
-  br i1 %still, label %wait, label %awake
-wait:
-  call i32 @pthread_cond_wait(ptr $wake, ptr $mutex)
-  br label %asleep
-awake:
-  atomicrmw sub ptr $sleepers, i32 1 seq_cst, align 4
-  call i32 @pthread_mutex_unlock(ptr $mutex)
-  br label %wanted
-wanted:
-  %stop = load atomic i32, ptr $stopping acquire, align 4
-  %stops = icmp ne i32 %stop, 0
-  br i1 %stops, label %exit, label %work
-exit:
-  atomicrmw sub ptr $alive, i32 1 seq_cst, align 4
-  ret ptr null
-}
-
-; A pause; each 64th (about 2 us) lets other threads of this CPU run, since where threads outnumber
-; free CPUs the one that is waited for may be among them.
-define internal void @spin_once(i32 %n) nounwind {
-entry:
-  $pause
-  %low = and i32 %n, 63
-  %yields = icmp eq i32 %low, 63
-  br i1 %yields, label %yield, label %exit
-yield:
-  call i32 @sched_yield()
-  br label %exit
-exit:
-  ret void
-}
-
-; Starts the workers, with fewer threads if the system refuses some.
-define internal void @start() nounwind {
-entry:
-  %thread = alloca i64
-  %old.mask = alloca [128 x i8], align 16
-  store i32 1, ptr $started, align 4
-  %threads = load i32, ptr $threads, align 4
-  call i32 @pthread_sigmask(i32 $set_mask, ptr @blocked, ptr %old.mask)
-  br label %next
-next:
-  %slot = phi i32 [ 1, %entry ], [ %slot.next, %made ]
-  %more = icmp slt i32 %slot, %threads
-  br i1 %more, label %create, label %exit
-create:
-  atomicrmw add ptr $alive, i32 1 seq_cst, align 4
-  %slot.wide = zext i32 %slot to i64
-  %argument = inttoptr i64 %slot.wide to ptr
-  %refused = call i32 @pthread_create(ptr %thread, ptr null, ptr @worker, ptr %argument)
-  %failed = icmp ne i32 %refused, 0
-  br i1 %failed, label %give.up, label %made
-made:
-  %handle = load i64, ptr %thread
-  call i32 @pthread_detach(i64 %handle)
-  %slot.next = add i32 %slot, 1
-  br label %next
-give.up:
-  atomicrmw sub ptr $alive, i32 1 seq_cst, align 4
-  br label %exit
-exit:
-  call i32 @pthread_sigmask(i32 $set_mask, ptr %old.mask, ptr null)
-  ret void
-}
-"""
-
 _LAUNCH = """
 define i32 @tw_launch(ptr %kernel, ptr %args, i32 %x, i32 %y, i32 %z, i64 %bytes) nounwind {
 entry:
@@ -312,6 +140,9 @@ entry:
   %z.wide = sext i32 %z to i64
   %xy = mul i64 %x.wide, %y.wide
   %total = mul i64 %xy, %z.wide
+  %empty = icmp sle i64 %total, 0
+  br i1 %empty, label %exit, label %fit
+fit:
   %fits = call i1 @reserve(i64 %bytes)
   br i1 %fits, label %describe, label %exit
 describe:
@@ -320,7 +151,7 @@ describe:
   store atomic i32 %z, ptr getelementptr (i8, ptr $grid, i64 8) monotonic, align 8
   %threads = load i32, ptr $threads, align 4
   %alone = icmp sle i32 %threads, 1
-  %small = icmp sle i64 %total, 1
+  %small = icmp eq i64 %total, 1
   %inline = or i1 %alone, %small
   br i1 %inline, label %run.inline, label %run.parallel
 run.inline:
@@ -356,7 +187,7 @@ publish:
   call void @wait_until_done(i64 %chunks)
   br label %exit
 exit:
-  %status = phi i32 [ 1, %entry ], [ 0, %run.inline ], [ 0, %publish ]
+  %status = phi i32 [ 0, %entry ], [ 1, %fit ], [ 0, %run.inline ], [ 0, %publish ]
   call i32 @pthread_mutex_unlock(ptr $launching)
   ret i32 %status
 }
@@ -463,7 +294,10 @@ entry:
   %pointer = alloca ptr
   %stride = load i64, ptr $stride, align 8
   %fits = icmp ule i64 %bytes, %stride
-  br i1 %fits, label %good, label %grow
+  br i1 %fits, label %good, label %check
+check: ; beyond 1 TiB the sums below could overflow
+  %absurd = icmp ugt i64 %bytes, 1099511627776
+  br i1 %absurd, label %bad, label %grow
 grow:
   %old = load ptr, ptr $scratch, align 8
   call void @free(ptr %old)

@@ -1,0 +1,181 @@
+"""What the pool's threads do: take chunks, run the kernel on them, spin, sleep.
+
+Templates of LLVM IR; `pool_ir` explains the protocol and fills in the $names.
+"""
+
+__all__ = ["WORK", "WORKER"]
+
+WORK = """
+; Takes chunks until none is left. %slot is the thread's number, 0 for the caller.
+define internal void @work(i64 %slot) nounwind {
+entry:
+  %ranges = load atomic i64, ptr $ranges acquire, align 8
+  %idle = icmp eq i64 %ranges, 0
+  br i1 %idle, label %exit, label %first
+first:
+  %own = urem i64 %slot, %ranges
+  br label %next
+next:
+  %visited = phi i64 [ 0, %first ], [ %visited.next, %visit ]
+  %range = phi i64 [ %own, %first ], [ %range.next, %visit ]
+  %all = icmp eq i64 %visited, %ranges
+  br i1 %all, label %exit, label %visit
+visit:
+  call void @work_on(i64 %range, i64 %slot)
+  %visited.next = add i64 %visited, 1
+  %after = add i64 %range, 1
+  %wraps = icmp eq i64 %after, %ranges
+  %range.next = select i1 %wraps, i64 0, i64 %after
+  br label %next
+exit:
+  ret void
+}
+
+define internal void @work_on(i64 %range, i64 %slot) nounwind {
+entry:
+  %ticket.offset = mul i64 %range, $line
+  %ticket.pointer = getelementptr i8, ptr $tickets, i64 %ticket.offset
+  br label %look
+look:
+  %ticket = load atomic i64, ptr %ticket.pointer acquire, align 8
+  %left = and i64 %ticket, 4294967295
+  %none = icmp eq i64 %left, 0
+  br i1 %none, label %exit, label %read
+read:
+  %kernel = load atomic ptr, ptr $kernel acquire, align 8
+  %args = load atomic ptr, ptr $args acquire, align 8
+  %total = load atomic i64, ptr $total acquire, align 8
+  %chunk = load atomic i64, ptr $chunk acquire, align 8
+  %chunks = load atomic i64, ptr $chunks acquire, align 8
+  %in.range = load atomic i64, ptr $range acquire, align 8
+  %areas = load atomic ptr, ptr $scratch acquire, align 8
+  %stride = load atomic i64, ptr $stride acquire, align 8
+  %rest = sub i64 %ticket, 1
+  %swap = cmpxchg ptr %ticket.pointer, i64 %ticket, i64 %rest acq_rel monotonic, align 8
+  %taken = extractvalue { i64, i1 } %swap, 1
+  br i1 %taken, label %run, label %look
+run:
+  %range.after = add i64 %range, 1
+  %range.end.full = mul i64 %range.after, %in.range
+  %range.end = call i64 @llvm.umin.i64(i64 %range.end.full, i64 %chunks)
+  %number = sub i64 %range.end, %left
+  %begin = mul i64 %number, %chunk
+  %end.full = add i64 %begin, %chunk
+  %end = call i64 @llvm.umin.i64(i64 %end.full, i64 %total)
+  %offset = mul i64 %slot, %stride
+  %area = getelementptr i8, ptr %areas, i64 %offset
+  call void %kernel(ptr %args, i64 %begin, i64 %end, ptr $grid, ptr %area)
+  %before = atomicrmw add ptr $done, i64 1 seq_cst, align 8
+  %now = add i64 %before, 1
+  %last = icmp eq i64 %now, %chunks
+  br i1 %last, label %tell, label %look
+tell:
+  %waiting = load atomic i32, ptr $waiting seq_cst, align 4
+  %sleeps = icmp ne i32 %waiting, 0
+  br i1 %sleeps, label %signal, label %exit
+signal:
+  call i32 @pthread_mutex_lock(ptr $mutex)
+  call i32 @pthread_mutex_unlock(ptr $mutex)
+  call i32 @pthread_cond_signal(ptr $finished)
+  br label %exit
+exit:
+  ret void
+}
+"""
+
+WORKER = """
+; A worker's life.
+define internal ptr @worker(ptr %slot.pointer) nounwind {
+entry:
+  %slot = ptrtoint ptr %slot.pointer to i64
+  %pauses = load i32, ptr $spin, align 4
+  br label %work
+work:
+  ; Whoever raises the launch number has written the tickets, or `stopping`, before.
+  %seen = load atomic i64, ptr $launch seq_cst, align 8
+  %stop = load atomic i32, ptr $stopping seq_cst, align 4
+  %stops = icmp ne i32 %stop, 0
+  br i1 %stops, label %exit, label %help
+help:
+  call void @work(i64 %slot)
+  br label %spin
+spin:
+  %n = phi i32 [ 0, %help ], [ %n.next, %spin.again ]
+  %launched = load atomic i64, ptr $launch acquire, align 8
+  %same = icmp eq i64 %launched, %seen
+  br i1 %same, label %spin.check, label %work
+spin.check:
+  %enough = icmp sge i32 %n, %pauses
+  br i1 %enough, label %sleep, label %spin.again
+spin.again:
+  call void @spin_once(i32 %n)
+  %n.next = add i32 %n, 1
+  br label %spin
+sleep:
+  call i32 @pthread_mutex_lock(ptr $mutex)
+  atomicrmw add ptr $sleepers, i32 1 seq_cst, align 4
+  br label %asleep
+asleep:
+  %launched.now = load atomic i64, ptr $launch seq_cst, align 8
+  %still = icmp eq i64 %launched.now, %seen
+  br i1 %still, label %wait, label %awake
+wait:
+  call i32 @pthread_cond_wait(ptr $wake, ptr $mutex)
+  br label %asleep
+awake:
+  atomicrmw sub ptr $sleepers, i32 1 seq_cst, align 4
+  call i32 @pthread_mutex_unlock(ptr $mutex)
+  br label %work
+exit:
+  atomicrmw sub ptr $alive, i32 1 seq_cst, align 4
+  ret ptr null
+}
+
+; A pause; each 64th (about 2 us) lets other threads of this CPU run, since where threads outnumber
+; free CPUs the one that is waited for may be among them.
+define internal void @spin_once(i32 %n) nounwind {
+entry:
+  $pause
+  %low = and i32 %n, 63
+  %yields = icmp eq i32 %low, 63
+  br i1 %yields, label %yield, label %exit
+yield:
+  call i32 @sched_yield()
+  br label %exit
+exit:
+  ret void
+}
+
+; Starts the workers, with fewer threads if the system refuses some.
+define internal void @start() nounwind {
+entry:
+  %thread = alloca i64
+  %old.mask = alloca [128 x i8], align 16
+  store i32 1, ptr $started, align 4
+  %threads = load i32, ptr $threads, align 4
+  call i32 @pthread_sigmask(i32 $set_mask, ptr @blocked, ptr %old.mask)
+  br label %next
+next:
+  %slot = phi i32 [ 1, %entry ], [ %slot.next, %made ]
+  %more = icmp slt i32 %slot, %threads
+  br i1 %more, label %create, label %exit
+create:
+  atomicrmw add ptr $alive, i32 1 seq_cst, align 4
+  %slot.wide = zext i32 %slot to i64
+  %argument = inttoptr i64 %slot.wide to ptr
+  %refused = call i32 @pthread_create(ptr %thread, ptr null, ptr @worker, ptr %argument)
+  %failed = icmp ne i32 %refused, 0
+  br i1 %failed, label %give.up, label %made
+made:
+  %handle = load i64, ptr %thread
+  call i32 @pthread_detach(i64 %handle)
+  %slot.next = add i32 %slot, 1
+  br label %next
+give.up:
+  atomicrmw sub ptr $alive, i32 1 seq_cst, align 4
+  br label %exit
+exit:
+  call i32 @pthread_sigmask(i32 $set_mask, ptr %old.mask, ptr null)
+  ret void
+}
+"""
