@@ -43,8 +43,9 @@ from tilewright.layout.shared import (
     shared_swizzled,
     shared_xor,
 )
+from tilewright.layout.shared_access import SharedAccess, shared_access
 from tilewright.layout.shuffle import LaneMap, ShuffleRound, Shuffles
-from tilewright.layout.staging import SharedAccess, Staging, plan_staging, shared_access
+from tilewright.layout.staging import Staging, plan_staging
 
 __all__ = [
     "BLOCK",

@@ -57,10 +57,9 @@ def offset_basis(
     """
     big, small = _by_size(one, other)
     word_bits = max(0, WORD_BITS - element_bytes_log2)
-    spare = f2.extension(low, (*big.phase, *small.phase, *f2.unit(bits)))
-    word = (*low, *spare[: max(0, word_bits - len(low))])[:word_bits]
-    low_and_word = (*low, *word[len(low) :])
-    rest = _complement(low, big, small, bits, word)
+    rest = _complement(low, big, small, bits, low[:word_bits])
+    low_and_word = (*low, *rest[: max(0, word_bits - len(low))])
+    word = low_and_word[:word_bits]
     touched_big = f2.intersection((*word, *big.phase), rest)
     touched_small = f2.intersection((*low[: small.vector_bits], *word, *small.phase), rest)
     above = max(0, bits - (WAVEFRONT_BITS - element_bytes_log2))

@@ -1,0 +1,205 @@
+"""How one side of a conversion moves its registers to or from a buffer in shared memory.
+
+`shared_access` answers for a buffer that is given; `staging` chooses the buffer as well.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from tilewright.layout import banks, f2
+from tilewright.layout.linear import LANE, OFFSET, REGISTER, WARP, LinearLayout, log2
+from tilewright.layout.matrix_access import MatrixForm, matrix_addresses, matrix_form
+from tilewright.layout.places import normalized
+from tilewright.layout.swizzle import Demand
+
+AccessKind = Literal["vector", "matrix", "matrix_trans"]
+VECTOR_BYTES_LOG2 = 4  # the widest access of one lane is 16 bytes
+
+
+@dataclass(frozen=True, slots=True)
+class SharedAccess:
+    """How one side moves its registers to or from the buffer.
+
+    ``groups[i]`` are the registers of instruction ``i``. For a vector access they are consecutive
+    elements from the lane's own address on. For ldmatrix / stmatrix they are the elements of one
+    word after the other, a word for each matrix, and the address is that of the row which the
+    lane names. ``address`` maps (instruction, lane, warp) to the element offset; being linear, it
+    is the XOR of a part for the thread and a constant for the instruction. ``bits`` is the width
+    per lane; ``degree`` the bank-conflict degree; ``wavefronts`` the passes of all instructions
+    of one warp; ``repacks`` the instructions that bring elements below 32 bits into the words
+    moved.
+    """
+
+    kind: AccessKind
+    bits: int
+    groups: tuple[tuple[int, ...], ...]
+    address: LinearLayout
+    degree: int
+    wavefronts: int
+    repacks: int
+
+    @property
+    def cost(self) -> int:
+        """Issue slots and wavefronts of one warp."""
+        return len(self.groups) + self.wavefronts + self.repacks
+
+    def with_registers(self, registers: f2.Matrix) -> "SharedAccess":
+        """The same access with each register bit ``i`` standing for ``registers[i]``."""
+        groups = tuple(tuple(f2.apply(registers, r) for r in group) for group in self.groups)
+        return replace(self, groups=groups)
+
+    @property
+    def in_order(self) -> bool:
+        """Whether every instruction moves consecutive registers, as a copy without registers
+        must."""
+        return all(group == tuple(range(group[0], group[0] + len(group))) for group in self.groups)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side with the way it moves: ``form`` for matrices, else vectors of ``2**vector_bits``."""
+
+    layout: LinearLayout
+    vector_bits: int
+    form: MatrixForm | None
+    element_bytes_log2: int
+    keep_copies: bool
+
+    def demand(self) -> Demand:
+        """The wishes that `swizzle` is to satisfy."""
+        lanes, warps = self.layout.packed(LANE), self.layout.packed(WARP)
+        if self.form is not None:
+            fixed = (*self.form.rows, *self.form.matrices, *warps)
+            return Demand(len(self.form.row), fixed, self.form.rows)
+        together = banks.lanes_at_once(self.vector_bits + self.element_bytes_log2)
+        fixed = (*lanes, *warps) if self.vector_bits else ()
+        return Demand(self.vector_bits, fixed, lanes[:together])
+
+    def ideal_cost(self) -> int:
+        """The cost without any conflict."""
+        bits = len(self.layout.packed(REGISTER))
+        if self.form is not None:
+            count = self.form.count_bits
+            instructions = 1 << (bits - self.form.word_bits - count)
+            return instructions + (instructions << count)
+        instructions = 1 << (bits - self.vector_bits)
+        passes = 1 << max(0, self.vector_bits + self.element_bytes_log2 - banks.WORD_BITS)
+        parts = self.vector_bits + self.element_bytes_log2 < banks.WORD_BITS
+        return instructions * (1 + passes + parts)
+
+    def with_vector(self, bits: int) -> "Side":
+        """The side moving vectors of ``2**bits`` elements."""
+        return replace(self, vector_bits=bits, form=None)
+
+    def with_form(self, form: MatrixForm) -> "Side":
+        """The side moving matrices."""
+        return replace(self, vector_bits=len(form.row), form=form)
+
+    def forms(self) -> list[MatrixForm]:
+        """The ways of this layout through ldmatrix or stmatrix."""
+        bits = 8 << self.element_bytes_log2
+        found = (matrix_form(self.layout, bits, transposed=flag) for flag in (False, True))
+        return [form for form in found if form is not None]
+
+
+def shared_access(
+    shared: LinearLayout,
+    layout: LinearLayout,
+    element_bits: int,
+    *,
+    matrix: bool = False,
+    store: bool = False,
+) -> SharedAccess:
+    """The cheapest access of ``layout`` to a buffer whose layout is given, such as a TMA swizzle.
+
+    ``matrix`` allows ldmatrix (stmatrix for a store). A store skips registers that are copies;
+    which lanes and warps hold copies is the caller's matter (`free_variable_masks`). ``shared``
+    is a bijection from ``offset`` to the same tile.
+    """
+    size = log2(element_bits // 8)
+    layout = normalized(layout.reorder_outs(shared.out_names))
+    offsets = shared.invert().columns
+    side = Side(layout, 0, None, size, not store)
+    registers = f2.Span(f2.compose(offsets, layout.packed(REGISTER)))
+    threads = f2.compose(offsets, (*layout.packed(LANE), *layout.packed(WARP)))
+    bits = 0
+    while bits < VECTOR_BYTES_LOG2 - size and 1 << bits in registers:
+        if any(offset >> bits & 1 for offset in threads):
+            break
+        bits += 1
+    found = [_vector_access(side.with_vector(bits), offsets)]
+    for form in side.forms() if matrix else ():
+        above = f2.compose(offsets, side.with_form(form).demand().fixed)
+        row = f2.compose(offsets, form.row)
+        if row == f2.unit(len(row)) and not any(o & ((1 << len(row)) - 1) for o in above):
+            found.append(_matrix_access(side, form, offsets))
+    return min(found, key=lambda access: access.cost)
+
+
+def access(side: Side, offsets: f2.Matrix) -> SharedAccess:
+    """The access of one side to the buffer whose inverse map (tile to offset) is ``offsets``."""
+    if side.form is not None:
+        return _matrix_access(side, side.form, offsets)
+    return _vector_access(side, offsets)
+
+
+def _vector_access(side: Side, offsets: f2.Matrix) -> SharedAccess:
+    """Group the registers by vector: inside a group along the low offset bits."""
+    registers = f2.compose(offsets, side.layout.packed(REGISTER))
+    span = f2.Span(registers)
+    inner = tuple(span.solve(1 << bit) or 0 for bit in range(side.vector_bits))
+    units = f2.unit(len(registers))
+    if not side.keep_copies:
+        pivots = f2.pivots(registers)
+        units = tuple(unit for unit in units if unit & pivots)
+    low = (1 << side.vector_bits) - 1
+    outer = tuple(
+        unit ^ f2.apply(inner, f2.apply(registers, unit) & low)
+        for unit in f2.extension(inner, units)
+    )
+    groups = tuple(
+        tuple(f2.apply(outer, i) ^ f2.apply(inner, e) for e in range(1 << side.vector_bits))
+        for i in range(1 << len(outer))
+    )
+    lanes = f2.compose(offsets, side.layout.packed(LANE))
+    address = _address(f2.compose(registers, outer), lanes, side, offsets)
+    width = side.vector_bits + side.element_bytes_log2
+    degree = banks.degree(
+        lanes[: banks.lanes_at_once(width)], side.vector_bits, side.element_bytes_log2
+    )
+    passes = 1 << max(0, width - banks.WORD_BITS)
+    wavefronts = len(groups) * passes * degree
+    word_bits = max(0, banks.WORD_BITS - side.element_bytes_log2)
+    whole = inner[:word_bits] == f2.unit(word_bits)
+    repacks = 0 if whole else len(groups) * passes
+    return SharedAccess("vector", 8 << width, groups, address, degree, wavefronts, repacks)
+
+
+def _matrix_access(side: Side, form: MatrixForm, offsets: f2.Matrix) -> SharedAccess:
+    """Take the registers in order, as many words at a time as one instruction has matrices."""
+    size = 1 << (form.word_bits + form.count_bits)
+    total = 1 << len(side.layout.packed(REGISTER))
+    groups = tuple(tuple(range(start, start + size)) for start in range(0, total, size))
+    steps = f2.compose(offsets, form.matrices[form.count_bits :])
+    lanes = f2.compose(offsets, matrix_addresses(form))
+    degree = banks.degree(
+        f2.compose(offsets, form.rows),
+        VECTOR_BYTES_LOG2 - side.element_bytes_log2,
+        side.element_bytes_log2,
+    )
+    kind: AccessKind = "matrix_trans" if form.transposed else "matrix"
+    return SharedAccess(
+        kind,
+        32 << form.count_bits,
+        groups,
+        _address(steps, lanes, side, offsets),
+        degree,
+        len(groups) * degree << form.count_bits,
+        0,
+    )
+
+
+def _address(steps: f2.Matrix, lanes: f2.Matrix, side: Side, offsets: f2.Matrix) -> LinearLayout:
+    warps = f2.compose(offsets, side.layout.packed(WARP))
+    ins = (("instruction", len(steps)), (LANE, len(lanes)), (WARP, len(warps)))
+    return LinearLayout(ins, ((OFFSET, len(offsets)),), (*steps, *lanes, *warps))
