@@ -1,6 +1,21 @@
 """The meaning of every language function and operator, for all front ends and the interpreter."""
 
-from tilewright.frontend.semantics import creation, memory, selection, shape
+from tilewright.frontend.semantics import (
+    atomics,
+    block_pointers,
+    creation,
+    dot,
+    extrema,
+    hints,
+    math_functions,
+    memory,
+    random,
+    reductions,
+    selection,
+    shape,
+    sizes,
+    softmax,
+)
 from tilewright.frontend.semantics.arithmetic import (
     as_condition,
     binary,
@@ -28,6 +43,16 @@ __all__ = [
     "compare",
     "constant",
     "creation",
+    "atomics",
+    "block_pointers",
+    "dot",
+    "extrema",
+    "hints",
+    "math_functions",
+    "random",
+    "reductions",
+    "sizes",
+    "softmax",
     "describe",
     "getattr_",
     "getitem",

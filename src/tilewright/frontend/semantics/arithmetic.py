@@ -21,6 +21,7 @@ from tilewright.frontend.semantics.literals import (
     is_pointer,
     materialize,
 )
+from tilewright.frontend.semantics.overflow import check_overflow
 from tilewright.ir import Value
 from tilewright.ir.types import (
     DType,
@@ -77,10 +78,11 @@ _BOOL_OPS: dict[str, Callable[[Value, Value], BinaryOp]] = {
 """Arithmetic modulo 2, which is what wrapping means for int1."""
 
 
-def binary(ctx: Context, name: str, lhs: Any, rhs: Any) -> Any:
+def binary(ctx: Context, name: str, lhs: Any, rhs: Any, sanitize: bool = True) -> Any:
     """`lhs <name> rhs`; two compile-time values give a constexpr.
 
     name: add, sub, mul, truediv, floordiv, mod, pow, and, or, xor, lshift, rshift.
+    sanitize: check integers for overflow where the options ask for it.
     Errors: DTypeMismatch, ShapeMismatch, LiteralOutOfRange, InvalidOperation.
     """
     lhs, rhs = unwrap(lhs), unwrap(rhs)
@@ -97,6 +99,8 @@ def binary(ctx: Context, name: str, lhs: Any, rhs: Any) -> Any:
         )
     result = result_dtype(ctx, name, lhs, rhs)
     x, y = operands(ctx, name, lhs, rhs, compute_dtype(result))
+    if sanitize and ctx.options.debug and ctx.options.sanitize_overflow:
+        check_overflow(ctx, name, x, y)
     return tensor(cast_value(ctx, _apply(ctx, name, x, y), result))
 
 

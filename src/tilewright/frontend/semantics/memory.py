@@ -56,7 +56,7 @@ def load(
     address, condition = mask_beside(ctx, "load", address, mask)
     if condition is None:
         return ctx.tensor(LoadOp(address, None, None, *hints))
-    rest = None if other is None else _converted(ctx, "load", address, other)
+    rest = None if other is None else converted(ctx, "load", address, other)
     return ctx.tensor(LoadOp(address, condition, rest, *hints))
 
 
@@ -78,13 +78,13 @@ def store(
         _reject_mask(ctx, "store", mask, None)
         check_writable(ctx, pointer.base)
         place = store_window(ctx, pointer, boundary_check)
-        stored = _converted(ctx, "store", place.pointer, value)
+        stored = converted(ctx, "store", place.pointer, value)
         ctx.emitter.emit(StoreOp(place.pointer, stored, place.mask, *hints))
         return
     _reject_window_options(ctx, "store", boundary_check, "")
     address = pointer_argument(ctx, "store", pointer)
     check_writable(ctx, pointer)
-    stored = _converted(ctx, "store", address, value)
+    stored = converted(ctx, "store", address, value)
     condition = mask_for(ctx, "store", address, mask)
     ctx.emitter.emit(StoreOp(address, stored, condition, *hints))
 
@@ -146,7 +146,7 @@ def mask_for(ctx: Context, function: str, pointer: Value, mask: Any) -> Value | 
     return broadcast_value(ctx, mask.handle, shape, f"{function} with a mask")
 
 
-def _converted(ctx: Context, function: str, pointer: Value, value: Any) -> Value:
+def converted(ctx: Context, function: str, pointer: Value, value: Any) -> Value:
     """A value in the pointer's shape and the dtype that it points to."""
     element, shape = pointee_type(pointer), shape_of(pointer.type)
     if is_literal(value):

@@ -15,7 +15,7 @@ from tilewright.frontend.semantics.literals import constant, describe, is_pointe
 from tilewright.frontend.semantics.registry import meaning
 from tilewright.ir import Value
 from tilewright.ir.types import DType, element_of, i1, shape_of, with_shape
-from tilewright.language import PropagateNan, constexpr, tensor, unwrap
+from tilewright.language import PropagateNan, constexpr, tensor, type_of, unwrap
 from tilewright.ops import AndOp, MaxOp, MinOp, OrOp, SelectOp
 from tilewright.support import errors
 
@@ -34,6 +34,19 @@ def shape_of_all(ctx: Context, verb: str, operands: Sequence[Any]) -> tuple[int,
         if isinstance(operand, tensor):
             shape = common_shape(ctx, verb, shape, shape_of(operand.handle.type))
     return shape
+
+
+def common_dtype(ctx: Context, verb: str, operands: Sequence[Any]) -> DType:
+    """The dtype that all operands promote to, each with the first. Errors: DTypeMismatch."""
+    first, second, *rest = operands
+    dtype = result_dtype(ctx, "common", first, second, verb)
+    for operand in rest:
+        other = result_dtype(ctx, "common", first, operand, verb)
+        found = RESULTS["common"].get((dtype, other))
+        if found is None:
+            ctx.fail(errors.DTypeMismatch, verb, type_of(dtype), type_of(other))
+        dtype = found
+    return dtype
 
 
 @meaning(tl.where)
@@ -92,11 +105,7 @@ def clamp(
     ctx: Context, x: Any, min: Any, max: Any, propagate_nan: Any = PropagateNan.NONE
 ) -> tensor:
     nan = _propagates(ctx, "clamp", propagate_nan)
-    lower = result_dtype(ctx, "common", x, min, "clamp")
-    upper = result_dtype(ctx, "common", x, max, "clamp")
-    dtype = RESULTS["common"].get((lower, upper))
-    if dtype is None:
-        ctx.fail(errors.DTypeMismatch, "clamp to", lower, upper)
+    dtype = common_dtype(ctx, "clamp", (x, min, max))
     shape = shape_of_all(ctx, "clamp", (x, min, max))
     value, low, high = (place(ctx, v, compute_dtype(dtype), shape) for v in (x, min, max))
     raised = extremum_value(ctx, "maximum", value, low, nan)

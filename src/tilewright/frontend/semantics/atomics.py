@@ -1,0 +1,94 @@
+"""Atomic reads and writes of memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilewright import language as tl
+from tilewright.frontend.semantics import arguments
+from tilewright.frontend.semantics.context import Context
+from tilewright.frontend.semantics.memory import (
+    check_writable,
+    converted,
+    mask_beside,
+    pointee_type,
+    pointer_argument,
+)
+from tilewright.frontend.semantics.registry import meaning
+from tilewright.ir import Value
+from tilewright.ir.types import DType, bf16, f16, f32, f64, i16, i32, i64, u16, u32, u64
+from tilewright.language import tensor, type_of
+from tilewright.ops import MEMORY_ORDERS, SCOPES, AtomicCasOp, AtomicOp, BarrierOp
+from tilewright.support import errors
+
+_INTEGERS = (i32, u32, i64, u64)
+DTYPES: dict[str, tuple[DType, ...]] = {
+    "add": (*_INTEGERS, f16, bf16, f32, f64),
+    "max": (*_INTEGERS, f32, f64),
+    "min": (*_INTEGERS, f32, f64),
+    "and": _INTEGERS,
+    "or": _INTEGERS,
+    "xor": _INTEGERS,
+    "xchg": (*_INTEGERS, f32, f64),
+    "cas": (*_INTEGERS, i16, u16, f16, bf16, f32, f64),
+}
+"""Element types that each operation works on."""
+
+
+def _target(ctx: Context, kind: str, pointer: Any) -> Value:
+    address = pointer_argument(ctx, f"atomic_{kind}", pointer)
+    check_writable(ctx, pointer)
+    element = pointee_type(address)
+    if element not in DTYPES[kind]:
+        names = ", ".join(str(type_of(dtype)) for dtype in DTYPES[kind])
+        ctx.fail(
+            errors.InvalidOperation,
+            f"atomic_{kind} on {type_of(element)}",
+            f"it works on {names}",
+        )
+    return address
+
+
+def _ordering(ctx: Context, kind: str, sem: Any, scope: Any) -> tuple[str, str]:
+    function = f"atomic_{kind}"
+    order = arguments.word(ctx, function, "sem", sem, MEMORY_ORDERS, "acq_rel")
+    return order, arguments.word(ctx, function, "scope", scope, SCOPES, "gpu")
+
+
+def atomic(
+    ctx: Context, kind: str, pointer: Any, val: Any, mask: Any, sem: Any, scope: Any
+) -> tensor:
+    """One read-modify-write of each element; gives what was there."""
+    address = _target(ctx, kind, pointer)
+    order, extent = _ordering(ctx, kind, sem, scope)
+    address, condition = mask_beside(ctx, f"atomic_{kind}", address, mask)
+    value = converted(ctx, f"atomic_{kind}", address, val)
+    return ctx.tensor(AtomicOp(address, value, condition, kind, order, extent))
+
+
+def _register(kind: str) -> None:
+    @meaning(getattr(tl, f"atomic_{kind}"))
+    def function(  # pyright: ignore[reportUnusedFunction]
+        ctx: Context, pointer: Any, val: Any, mask: Any = None, sem: Any = None, scope: Any = None
+    ) -> tensor:
+        return atomic(ctx, kind, pointer, val, mask, sem, scope)
+
+
+for _kind in ("add", "max", "min", "and", "or", "xor", "xchg"):
+    _register(_kind)
+
+
+@meaning(tl.atomic_cas)
+def atomic_cas(
+    ctx: Context, pointer: Any, cmp: Any, val: Any, sem: Any = None, scope: Any = None
+) -> tensor:
+    address = _target(ctx, "cas", pointer)
+    order, extent = _ordering(ctx, "cas", sem, scope)
+    expected = converted(ctx, "atomic_cas", address, cmp)
+    new = converted(ctx, "atomic_cas", address, val)
+    return ctx.tensor(AtomicCasOp(address, expected, new, order, extent))
+
+
+@meaning(tl.debug_barrier)
+def debug_barrier(ctx: Context) -> None:
+    ctx.emitter.emit(BarrierOp())

@@ -1,0 +1,136 @@
+"""The matrix product of two tiles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilewright import language as tl
+from tilewright.frontend.semantics import arguments
+from tilewright.frontend.semantics.casting import number_type
+from tilewright.frontend.semantics.context import Context
+from tilewright.frontend.semantics.literals import constant
+from tilewright.frontend.semantics.registry import meaning
+from tilewright.ir import Value
+from tilewright.ir.types import (
+    DType,
+    TileType,
+    bf16,
+    dtype_of,
+    element_of,
+    f8e4m3,
+    f8e5m2,
+    f16,
+    f32,
+    f64,
+    i8,
+    i32,
+    shape_of,
+    u8,
+)
+from tilewright.language import tensor, type_of
+from tilewright.ops import PRECISIONS, DotOp
+from tilewright.support import errors
+
+ACCUMULATORS: dict[DType, tuple[DType, ...]] = {
+    i8: (i32,), u8: (i32,), f16: (f32, f16), bf16: (f32,), f32: (f32,), f64: (f64,),
+    f8e4m3: (f32, f16), f8e5m2: (f32, f16),
+}  # fmt: skip
+"""Operand dtypes and what their products may be summed in; the first is the default."""
+
+
+@meaning(tl.dot)
+def dot(
+    ctx: Context,
+    input: Any,
+    other: Any,
+    acc: Any = None,
+    input_precision: Any = None,
+    allow_tf32: Any = None,
+    max_num_imprecise_acc: Any = None,
+    out_dtype: Any = None,
+) -> tensor:
+    a, b = _factor(ctx, "input", input), _factor(ctx, "other", other)
+    left, right = dtype_of(a.type), dtype_of(b.type)
+    if left is not right and not (left.is_fp8 and right.is_fp8):
+        ctx.fail(errors.DTypeMismatch, "dot", type_of(left), type_of(right))
+    shape = _product_shape(ctx, a, b)
+    result = TileType(shape, _result_dtype(ctx, left, acc, out_dtype))
+    start = constant(ctx, 0, result) if acc is None else _accumulator(ctx, acc, result)
+    precision = _precision(ctx, left, input_precision, allow_tf32)
+    run = 0
+    if max_num_imprecise_acc is not None and left.is_fp8:
+        run = arguments.integer(ctx, "dot", "max_num_imprecise_acc", max_num_imprecise_acc)
+        depth = shape_of(a.type)[-1]
+        if run > depth:
+            expected = f"at most the contracted extent, {depth}"
+            ctx.fail(errors.InvalidValue, "dot", "max_num_imprecise_acc", expected, run)
+    return ctx.tensor(DotOp(a, b, start, precision, run))
+
+
+def _factor(ctx: Context, name: str, value: Any) -> Value:
+    tile = arguments.tile(ctx, "dot", name, value).handle
+    element, rank = element_of(tile.type), len(shape_of(tile.type))
+    if element not in ACCUMULATORS:
+        found = type_of(element)
+        ctx.fail(
+            errors.InvalidOperation,
+            f"dot with a tile of {found}",
+            "it takes int8, uint8, fp8, fp16, bf16, fp32 and fp64",
+            "convert it with .to(...)",
+        )
+    if rank not in (2, 3):
+        ctx.fail(errors.InvalidValue, "dot", name, "a tile of rank 2 or 3", value.type)
+    return tile
+
+
+def _product_shape(ctx: Context, a: Value, b: Value) -> tuple[int, ...]:
+    left, right = shape_of(a.type), shape_of(b.type)
+    if len(left) != len(right) or left[-1] != right[-2] or left[:-2] != right[:-2]:
+        ctx.fail(
+            errors.ShapeMismatch, "dot", left, right, notes=("dot takes (..., M, K) x (..., K, N)",)
+        )
+    return (*left[:-1], right[-1])
+
+
+def _result_dtype(ctx: Context, operand: DType, acc: Any, out_dtype: Any) -> DType:
+    """What to sum in: out_dtype, else the accumulator's dtype, else the default of the operands."""
+    choices = ACCUMULATORS[operand]
+    if out_dtype is not None:
+        wanted = number_type(ctx, "dot", out_dtype)
+        # 3.6 passes fp32 by default whatever the operands are; it means "the usual" there.
+        if wanted in choices or (wanted is f32 and operand in (i8, u8, f64)):
+            return wanted if wanted in choices else choices[0]
+        names = " or ".join(str(type_of(choice)) for choice in choices)
+        expected = f"{names} for operands of {type_of(operand)}"
+        ctx.fail(errors.InvalidValue, "dot", "out_dtype", expected, type_of(wanted))
+    if isinstance(acc, tensor):
+        found = element_of(acc.handle.type)
+        if isinstance(found, DType) and found in choices:
+            return found
+    return choices[0]
+
+
+def _accumulator(ctx: Context, acc: Any, result: TileType) -> Value:
+    value = arguments.tile(ctx, "dot", "acc", acc).handle
+    if shape_of(value.type) != result.shape:
+        ctx.fail(errors.ShapeMismatch, "add the product and acc:", result.shape, acc.shape)
+    if element_of(value.type) is not result.element:
+        product = type_of(result.element)
+        ctx.fail(errors.DTypeMismatch, "dot: add a product and acc,", product, acc.dtype)
+    return value
+
+
+def _precision(ctx: Context, operand: DType, wanted: Any, allow_tf32: Any) -> str:
+    """How fp32 operands may be rounded; other operands are exact."""
+    if wanted is not None and allow_tf32 is not None:
+        ctx.fail(
+            errors.InvalidOperation,
+            "dot with both 'input_precision' and 'allow_tf32'",
+            "they say the same",
+            "remove allow_tf32",
+        )
+    default = ctx.options.f32_default_precision
+    if allow_tf32 is not None:
+        default = "tf32" if arguments.flag(ctx, "dot", "allow_tf32", allow_tf32) else "ieee"
+    found = arguments.word(ctx, "dot", "input_precision", wanted, PRECISIONS, default)
+    return found if operand is f32 else "ieee"

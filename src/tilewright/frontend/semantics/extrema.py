@@ -1,0 +1,114 @@
+"""Maximum and minimum along an axis, with the index of where they are.
+
+With indices, pairs (value, index) fold by
+
+    first wins if  first > second  or  second is NaN  or  (first == second and first's index is
+    lower)
+
+which is associative and commutative up to the index of a tile that is all NaN.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from tilewright import language as tl
+from tilewright.frontend.promotion import accumulator_dtype
+from tilewright.frontend.semantics import arguments
+from tilewright.frontend.semantics.casting import cast_value
+from tilewright.frontend.semantics.context import Context
+from tilewright.frontend.semantics.reductions import (
+    Combine,
+    extremum_along,
+    fold,
+    number_tile,
+    optional_axis,
+)
+from tilewright.frontend.semantics.registry import meaning
+from tilewright.frontend.semantics.shape import along
+from tilewright.ir.types import dtype_of, shape_of
+from tilewright.language import tensor
+from tilewright.ops import AndOp, CompareOp, OrOp, RangeOp, ReshapeOp, SelectOp, SplatOp
+
+
+@meaning(tl.max)
+def max(
+    ctx: Context,
+    input: Any,
+    axis: Any = None,
+    return_indices: Any = False,
+    return_indices_tie_break_left: Any = True,
+    keep_dims: Any = False,
+) -> Any:
+    if not arguments.flag(ctx, "max", "return_indices", return_indices):
+        return extremum_along(ctx, "maximum", input, axis, keep_dims)
+    tie = arguments.flag(ctx, "max", "tie_break_left", return_indices_tie_break_left)
+    return tl.tuple(with_index(ctx, "max", input, axis, tie, keep_dims))
+
+
+@meaning(tl.min)
+def min(
+    ctx: Context,
+    input: Any,
+    axis: Any = None,
+    return_indices: Any = False,
+    return_indices_tie_break_left: Any = True,
+    keep_dims: Any = False,
+) -> Any:
+    if not arguments.flag(ctx, "min", "return_indices", return_indices):
+        return extremum_along(ctx, "minimum", input, axis, keep_dims)
+    tie = arguments.flag(ctx, "min", "tie_break_left", return_indices_tie_break_left)
+    return tl.tuple(with_index(ctx, "min", input, axis, tie, keep_dims))
+
+
+@meaning(tl.argmax)
+def argmax(
+    ctx: Context, input: Any, axis: Any, tie_break_left: Any = True, keep_dims: Any = False
+) -> tensor:
+    tie = arguments.flag(ctx, "argmax", "tie_break_left", tie_break_left)
+    return with_index(ctx, "argmax", input, axis, tie, keep_dims)[1]
+
+
+@meaning(tl.argmin)
+def argmin(
+    ctx: Context, input: Any, axis: Any, tie_break_left: Any = True, keep_dims: Any = False
+) -> tensor:
+    tie = arguments.flag(ctx, "argmin", "tie_break_left", tie_break_left)
+    return with_index(ctx, "argmin", input, axis, tie, keep_dims)[1]
+
+
+def with_index(
+    ctx: Context, function: str, input: Any, axis: Any, tie_break_left: bool, keep_dims: Any
+) -> list[tensor]:
+    """The extremum in the input's dtype and its int32 index; without axis, in the flattened tile."""
+    value, element = number_tile(ctx, function, input)
+    dim = optional_axis(ctx, function, axis, value)
+    keep = arguments.flag(ctx, function, "keep_dims", keep_dims)
+    rank = len(shape_of(value.type))
+    if dim is None and rank > 1:
+        value = ctx.value(ReshapeOp(value, (prod(shape_of(value.type)),)))
+    value = cast_value(ctx, value, accumulator_dtype(element))
+    shape = shape_of(value.type)
+    index = along(ctx, ctx.value(RangeOp(0, shape[dim or 0])), dim or 0, shape)
+    predicate = "gt" if function.endswith("max") else "lt"
+    combine = _better_pair(ctx, predicate, tie_break_left)
+    best, where = fold(ctx, [value, index], dim or 0, combine, keep and dim is not None)
+    if keep and dim is None:
+        best, where = (ctx.tensor(SplatOp(part.handle, (1,) * rank)) for part in (best, where))
+    return [tensor(cast_value(ctx, best.handle, element)), where]
+
+
+def _better_pair(ctx: Context, predicate: str, tie_break_left: bool) -> Combine:
+    def combine(pairs: list[tensor]) -> list[tensor]:
+        x, i, y, j = (scalar.handle for scalar in pairs)
+        wins = ctx.value(CompareOp(x, y, predicate))
+        if dtype_of(y.type).is_float:
+            wins = ctx.value(OrOp(wins, ctx.value(CompareOp(y, y, "ne"))))
+        if tie_break_left:
+            same = ctx.value(CompareOp(x, y, "eq"))
+            tie = ctx.value(AndOp(same, ctx.value(CompareOp(i, j, "lt"))))
+            wins = ctx.value(OrOp(wins, tie))
+        return [ctx.tensor(SelectOp(wins, x, y)), ctx.tensor(SelectOp(wins, i, j))]
+
+    return combine

@@ -1,0 +1,159 @@
+"""Element-wise mathematics. Floats below 32 bits are computed in fp32 and rounded back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tilewright.frontend.promotion import accumulator_dtype, compute_dtype
+from tilewright.frontend.semantics import arguments
+from tilewright.frontend.semantics.arithmetic import binary, logical, operands, result_dtype
+from tilewright.frontend.semantics.broadcasting import broadcast_pair
+from tilewright.frontend.semantics.casting import cast_value
+from tilewright.frontend.semantics.context import Context
+from tilewright.frontend.semantics.literals import constant, describe, dtype_of_literal
+from tilewright.frontend.semantics.registry import meaning
+from tilewright.frontend.semantics.selection import common_dtype, place, shape_of_all
+from tilewright.ir import Value
+from tilewright.ir.types import DType, element_of
+from tilewright.language import constexpr, math, tensor
+from tilewright.ops import AbsOp, AddOp, DivOp, FmaOp, MathOp, MulHighOp, MulOp, NegOp
+from tilewright.support import errors
+
+_FUNCTIONS = (
+    "exp", "exp2", "log", "log2", "sin", "cos", "tanh", "erf", "sqrt", "sqrt_rn", "rsqrt", "floor",
+    "ceil",
+)  # fmt: skip
+
+
+def float_argument(ctx: Context, function: str, x: Any) -> Value:
+    """A float tensor, or a literal as fp32 (fp64 out of its range). Errors: InvalidOperation."""
+    if isinstance(x, int | float):
+        number = float(x)
+        return constant(ctx, number, dtype_of_literal(ctx, number))
+    if isinstance(x, tensor):
+        element = element_of(x.handle.type)
+        if isinstance(element, DType) and element.is_float:
+            return x.handle
+        ctx.fail(
+            errors.InvalidOperation,
+            f"compute {function} of {x.dtype}",
+            "it is defined for floats",
+            "convert it first: x.to(tl.float32)",
+        )
+    ctx.fail(errors.InvalidOperation, f"compute {function} of {describe(x)}", "it is no number")
+
+
+def in_accumulator(ctx: Context, value: Value, compute: Callable[[Value], Value]) -> tensor:
+    """`compute` applied in fp32 at least, its result rounded back to the dtype of `value`."""
+    element = element_of(value.type)
+    assert isinstance(element, DType)
+    wide = cast_value(ctx, value, accumulator_dtype(element))
+    return tensor(cast_value(ctx, compute(wide), element))
+
+
+def math_function(ctx: Context, function: str, x: Any) -> tensor:
+    """One of `ops.MATH_FUNCTIONS` of a float."""
+    value = float_argument(ctx, function, x)
+    return in_accumulator(ctx, value, lambda wide: ctx.value(MathOp(wide, function)))
+
+
+def _register(name: str) -> None:
+    @meaning(getattr(math, name))
+    def function(ctx: Context, x: Any) -> tensor:  # pyright: ignore[reportUnusedFunction]
+        return math_function(ctx, name, x)
+
+
+for _name in _FUNCTIONS:
+    _register(_name)
+
+
+@meaning(math.abs)
+def abs_meaning(ctx: Context, x: Any) -> Any:
+    if not isinstance(x, tensor):
+        return constexpr(abs(x))
+    element = element_of(x.handle.type)
+    if not isinstance(element, DType):
+        ctx.fail(errors.InvalidOperation, "compute abs of a pointer", "it is not a number")
+    if not element.is_float and not element.is_signed:
+        return x
+    value = cast_value(ctx, x.handle, compute_dtype(element))
+    return tensor(cast_value(ctx, ctx.value(AbsOp(value)), element))
+
+
+@meaning(math.sigmoid)
+def sigmoid(ctx: Context, x: Any) -> tensor:
+    def compute(wide: Value) -> Value:
+        one = constant(ctx, 1, wide.type)
+        decay = ctx.value(MathOp(ctx.value(NegOp(wide)), "exp"))
+        return ctx.value(DivOp(one, ctx.value(AddOp(one, decay))))
+
+    return in_accumulator(ctx, float_argument(ctx, "sigmoid", x), compute)
+
+
+@meaning(math.fma)
+def fma(ctx: Context, x: Any, y: Any, z: Any) -> tensor:
+    dtype = common_dtype(ctx, "fma", (x, y, z))
+    shape = shape_of_all(ctx, "fma", (x, y, z))
+    a, b, c = (place(ctx, v, compute_dtype(dtype), shape) for v in (x, y, z))
+    if dtype.is_float:
+        return tensor(cast_value(ctx, ctx.value(FmaOp(a, b, c)), dtype))
+    return ctx.tensor(AddOp(ctx.value(MulOp(a, b)), c))
+
+
+def quotient(ctx: Context, function: str, x: Any, y: Any, precise: bool) -> tensor:
+    """x / y of floats; 16-bit operands give fp32."""
+    for operand in (x, y):
+        if isinstance(operand, tensor):
+            float_argument(ctx, function, operand)
+    dtype = result_dtype(ctx, "truediv", x, y)
+    left, right = operands(ctx, "truediv", x, y, dtype)
+    return ctx.tensor(DivOp(left, right, precise))
+
+
+@meaning(math.fdiv)
+def fdiv(ctx: Context, x: Any, y: Any, ieee_rounding: Any = False, approx: Any = False) -> tensor:
+    return quotient(ctx, "fdiv", x, y, arguments.flag(ctx, "fdiv", "ieee_rounding", ieee_rounding))
+
+
+@meaning(math.div_rn)
+def div_rn(ctx: Context, x: Any, y: Any) -> tensor:
+    return quotient(ctx, "div_rn", x, y, True)
+
+
+@meaning(math.umulhi)
+def umulhi(ctx: Context, x: Any, y: Any) -> tensor:
+    dtype = result_dtype(ctx, "and", x, y, "take the high product of")
+    if dtype.bits < 32:
+        ctx.fail(
+            errors.InvalidOperation,
+            f"compute umulhi of {describe(x)} and {describe(y)}",
+            "it takes integers of 32 or 64 bits",
+        )
+    left, right = operands(ctx, "multiply", x, y, dtype)
+    return ctx.tensor(MulHighOp(*broadcast_pair(ctx, "multiply", left, right)))
+
+
+@meaning(math.add)
+def add(ctx: Context, x: Any, y: Any, sanitize_overflow: Any = True) -> Any:
+    return binary(ctx, "add", x, y, arguments.flag(ctx, "add", "flag", sanitize_overflow))
+
+
+@meaning(math.sub)
+def sub(ctx: Context, x: Any, y: Any, sanitize_overflow: Any = True) -> Any:
+    return binary(ctx, "sub", x, y, arguments.flag(ctx, "sub", "flag", sanitize_overflow))
+
+
+@meaning(math.mul)
+def mul(ctx: Context, x: Any, y: Any, sanitize_overflow: Any = True) -> Any:
+    return binary(ctx, "mul", x, y, arguments.flag(ctx, "mul", "flag", sanitize_overflow))
+
+
+@meaning(math.logical_and)
+def logical_and(ctx: Context, x: Any, y: Any) -> Any:
+    return logical(ctx, "and", x, y)
+
+
+@meaning(math.logical_or)
+def logical_or(ctx: Context, x: Any, y: Any) -> Any:
+    return logical(ctx, "or", x, y)

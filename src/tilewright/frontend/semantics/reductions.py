@@ -1,0 +1,210 @@
+"""Reductions and scans.
+
+Each becomes one op per reduced axis whose region combines two scalars. Sums of floats below 32 bits
+are kept in fp32 and rounded once at the end, so that a tile of 4096 bf16 numbers has a useful sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+from tilewright import language as tl
+from tilewright.frontend.promotion import accumulator_dtype, extremum_dtype, sum_dtype
+from tilewright.frontend.semantics import arguments
+from tilewright.frontend.semantics.broadcasting import broadcast_value
+from tilewright.frontend.semantics.casting import cast_value, number_type
+from tilewright.frontend.semantics.context import Context
+from tilewright.frontend.semantics.literals import materialize
+from tilewright.frontend.semantics.registry import call, meaning
+from tilewright.frontend.semantics.selection import extremum_value
+from tilewright.ir import Value
+from tilewright.ir.types import DType, element_of, shape_of
+from tilewright.language import tensor, type_of, unwrap
+from tilewright.ops import AddOp, ExpandDimsOp, MulOp, OrOp, ReduceOp, ScanOp, XorOp
+from tilewright.support import errors
+
+Combine = Callable[[list[tensor]], Sequence[tensor]]
+"""Left values then right values, as scalars, to the combined ones."""
+
+
+def fold(
+    ctx: Context, inputs: Sequence[Value], axis: int | None, combine: Combine, keep_dims: bool
+) -> list[tensor]:
+    """Tiles of one shape folded along `axis`; None folds all axes, the last first."""
+    rank = len(shape_of(inputs[0].type))
+    values = list(inputs)
+    for dim in (axis,) if axis is not None else reversed(range(rank)):
+        values = _fold_axis(ctx, values, dim, combine)
+    if keep_dims:
+        values = [_kept(ctx, value, axis, rank) for value in values]
+    return [tensor(value) for value in values]
+
+
+def _fold_axis(ctx: Context, values: list[Value], axis: int, combine: Combine) -> list[Value]:
+    elements = [element_of(value.type) for value in values]
+    region = ctx.region([*elements, *elements], combine)
+    return list(ctx.emitter.emit(ReduceOp(tuple(values), region, axis)).results)
+
+
+def _kept(ctx: Context, value: Value, axis: int | None, rank: int) -> Value:
+    """A folded value with extent 1 where it was folded."""
+    if axis is None or rank == 1:
+        return broadcast_value(ctx, value, (1,) * rank)
+    return ctx.value(ExpandDimsOp(value, axis))
+
+
+def folded_by(ctx: Context, op: Callable[[Value, Value], Any]) -> Combine:
+    """The combination of one pair by one op."""
+    return lambda pair: [ctx.tensor(op(pair[0].handle, pair[1].handle))]
+
+
+def user_combine(ctx: Context, function: str, fn: Any, inputs: Sequence[Value]) -> Combine:
+    """A device function as a combination; its results must have the dtypes of the inputs."""
+    elements = [element_of(value.type) for value in inputs]
+
+    def combine(scalars: list[tensor]) -> list[tensor]:
+        returned = unwrap(call(ctx, fn, scalars, {}))
+        items = cast("Sequence[Any]", returned if isinstance(returned, tuple) else (returned,))
+        if len(items) != len(elements):
+            ctx.fail(errors.ArgumentCount, f"{function}: the result of combine_fn", 1, len(items))
+        results = [materialize(ctx, item) for item in items]
+        for result, element in zip(results, elements, strict=True):
+            if result.handle.type is not element:
+                expected, found = type_of(element), result.type
+                ctx.fail(errors.DTypeMismatch, f"{function}: combine", expected, found)
+        return results
+
+    return combine
+
+
+def tiles_argument(ctx: Context, function: str, value: Any) -> tuple[list[Value], bool]:
+    """One tile or a tuple of tiles of one shape; and whether it was a tuple."""
+    if isinstance(value, tensor):
+        return [arguments.tile(ctx, function, "input", value).handle], False
+    items = arguments.sequence(ctx, function, "input", value)
+    tiles = [arguments.tile(ctx, function, "input", item).handle for item in items]
+    for tile in tiles[1:]:
+        if shape_of(tile.type) != shape_of(tiles[0].type):
+            ctx.fail(errors.ShapeMismatch, function, shape_of(tiles[0].type), shape_of(tile.type))
+    return tiles, True
+
+
+def optional_axis(ctx: Context, function: str, axis: Any, tile: Value) -> int | None:
+    """An axis of a tile; None stands for all."""
+    rank = len(shape_of(tile.type))
+    return None if unwrap(axis) is None else arguments.axis(ctx, function, axis, rank)
+
+
+@meaning(tl.reduce)
+def reduce(ctx: Context, input: Any, axis: Any, combine_fn: Any, keep_dims: Any = False) -> Any:
+    tiles, many = tiles_argument(ctx, "reduce", input)
+    dim = optional_axis(ctx, "reduce", axis, tiles[0])
+    combine = user_combine(ctx, "reduce", combine_fn, tiles)
+    keep = arguments.flag(ctx, "reduce", "keep_dims", keep_dims)
+    results = fold(ctx, tiles, dim, combine, keep)
+    return tl.tuple(results) if many else results[0]
+
+
+@meaning(tl.associative_scan)
+def associative_scan(
+    ctx: Context, input: Any, axis: Any, combine_fn: Any, reverse: Any = False
+) -> Any:
+    tiles, many = tiles_argument(ctx, "associative_scan", input)
+    combine = user_combine(ctx, "associative_scan", combine_fn, tiles)
+    results = scan(ctx, "associative_scan", tiles, axis, combine, reverse)
+    return tl.tuple(results) if many else results[0]
+
+
+def scan(
+    ctx: Context, function: str, tiles: Sequence[Value], axis: Any, combine: Combine, reverse: Any
+) -> list[tensor]:
+    """The inclusive scan of tiles of one shape."""
+    dim = arguments.axis(ctx, function, axis, len(shape_of(tiles[0].type)))
+    elements = [element_of(tile.type) for tile in tiles]
+    region = ctx.region([*elements, *elements], combine)
+    backwards = arguments.flag(ctx, function, "reverse", reverse)
+    op = ctx.emitter.emit(ScanOp(tuple(tiles), region, dim, backwards))
+    return [tensor(result) for result in op.results]
+
+
+def number_tile(ctx: Context, function: str, input: Any) -> tuple[Value, DType]:
+    """A tile of numbers and its dtype. Errors: InvalidValue."""
+    value = arguments.tile(ctx, function, "input", input).handle
+    element = element_of(value.type)
+    if not isinstance(element, DType):
+        ctx.fail(errors.InvalidValue, function, "input", "a tile of numbers", input.type)
+    return value, element
+
+
+def _widened(ctx: Context, function: str, input: Any, dtype: Any) -> tuple[Value, DType]:
+    """The input in the type to sum in, and the dtype of the result."""
+    value, element = number_tile(ctx, function, input)
+    result = sum_dtype(element) if dtype is None else number_type(ctx, function, dtype)
+    return cast_value(ctx, value, accumulator_dtype(result)), result
+
+
+@meaning(tl.sum)
+def sum(
+    ctx: Context, input: Any, axis: Any = None, keep_dims: Any = False, dtype: Any = None
+) -> tensor:
+    value, result = _widened(ctx, "sum", input, dtype)
+    dim = optional_axis(ctx, "sum", axis, value)
+    keep = arguments.flag(ctx, "sum", "keep_dims", keep_dims)
+    (total,) = fold(ctx, [value], dim, folded_by(ctx, AddOp), keep)
+    return tensor(cast_value(ctx, total.handle, result))
+
+
+@meaning(tl.cumsum)
+def cumsum(
+    ctx: Context, input: Any, axis: Any = 0, reverse: Any = False, dtype: Any = None
+) -> tensor:
+    value, result = _widened(ctx, "cumsum", input, dtype)
+    (totals,) = scan(ctx, "cumsum", [value], axis, folded_by(ctx, AddOp), reverse)
+    return tensor(cast_value(ctx, totals.handle, result))
+
+
+@meaning(tl.cumprod)
+def cumprod(
+    ctx: Context, input: Any, axis: Any = 0, reverse: Any = False, dtype: Any = None
+) -> tensor:
+    value, result = _widened(ctx, "cumprod", input, dtype)
+    (products,) = scan(ctx, "cumprod", [value], axis, folded_by(ctx, MulOp), reverse)
+    return tensor(cast_value(ctx, products.handle, result))
+
+
+def extremum_along(ctx: Context, name: str, input: Any, axis: Any, keep_dims: Any) -> tensor:
+    """Maximum or minimum along an axis, in its widened dtype."""
+    function = name[:3]
+    value, element = number_tile(ctx, function, input)
+    value = cast_value(ctx, value, extremum_dtype(element))
+    dim = optional_axis(ctx, function, axis, value)
+    keep = arguments.flag(ctx, function, "keep_dims", keep_dims)
+
+    def combine(pair: list[tensor]) -> list[tensor]:
+        return [tensor(extremum_value(ctx, name, pair[0].handle, pair[1].handle))]
+
+    return fold(ctx, [value], dim, combine, keep)[0]
+
+
+def _bitwise(
+    ctx: Context, function: str, op: Callable[[Value, Value], Any], input: Any, axis: Any, keep: Any
+) -> tensor:
+    value, element = number_tile(ctx, function, input)
+    if element.is_float:
+        ctx.fail(
+            errors.InvalidOperation, f"compute {function} of {input.dtype}", "it takes integers"
+        )
+    dim = optional_axis(ctx, function, axis, value)
+    kept = arguments.flag(ctx, function, "keep_dims", keep)
+    return fold(ctx, [value], dim, folded_by(ctx, op), kept)[0]
+
+
+@meaning(tl.xor_sum)
+def xor_sum(ctx: Context, input: Any, axis: Any = None, keep_dims: Any = False) -> tensor:
+    return _bitwise(ctx, "xor_sum", XorOp, input, axis, keep_dims)
+
+
+@meaning(tl.reduce_or)
+def reduce_or(ctx: Context, input: Any, axis: Any, keep_dims: Any = False) -> tensor:
+    return _bitwise(ctx, "reduce_or", OrOp, input, axis, keep_dims)
