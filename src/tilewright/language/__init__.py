@@ -1,7 +1,7 @@
 """What users import as `tl`: types, compile-time values, and the functions of the language."""
 
 from tilewright.language import core, math, random, standard
-from tilewright.language.constexpr import (
+from tilewright.language.compile_time import (
     base_value,
     constexpr,
     constexpr_function,
@@ -143,13 +143,6 @@ from tilewright.language.standard import (
     swizzle2d,
     xor_sum,
 )
-from tilewright.language.tensor import (
-    block_pointer,
-    member,
-    member_names,
-    tensor,
-    tuple,
-)
 from tilewright.language.types import (
     bfloat16,
     block_type,
@@ -176,6 +169,13 @@ from tilewright.language.types import (
     uint16,
     uint32,
     uint64,
+)
+from tilewright.language.values import (
+    block_pointer,
+    member,
+    member_names,
+    tensor,
+    tuple,
 )
 
 __all__ = [

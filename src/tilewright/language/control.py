@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tilewright.language.constexpr import base_value, constexpr, unwrap
+from tilewright.language.compile_time import base_value, constexpr, unwrap
 from tilewright.language.core import Operand
 from tilewright.language.dispatch import builtin, dispatch_operator
-from tilewright.language.tensor import tensor
+from tilewright.language.values import tensor
 from tilewright.support import errors
 
 Count = int | constexpr | None

@@ -11,10 +11,10 @@ import builtins
 from collections.abc import Sequence
 from typing import Any
 
-from tilewright.language.constexpr import constexpr
+from tilewright.language.compile_time import constexpr
 from tilewright.language.dispatch import builtin
-from tilewright.language.tensor import member, tensor
 from tilewright.language.types import dtype
+from tilewright.language.values import member, tensor
 
 Literal = constexpr | int | float | bool
 """A compile-time number."""

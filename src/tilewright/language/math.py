@@ -10,10 +10,10 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any
 
-from tilewright.language.constexpr import constexpr
+from tilewright.language.compile_time import constexpr
 from tilewright.language.core import Operand
 from tilewright.language.dispatch import builtin
-from tilewright.language.tensor import member, tensor
+from tilewright.language.values import member, tensor
 
 
 class PropagateNan(Enum):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from tilewright.language.constexpr import constexpr
+from tilewright.language.compile_time import constexpr
 from tilewright.language.core import Operand, Shape
 from tilewright.language.dispatch import builtin
-from tilewright.language.tensor import block_pointer, member, tensor
+from tilewright.language.values import block_pointer, member, tensor
 
 
 @builtin

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import builtins
 
-from tilewright.language.constexpr import constexpr
+from tilewright.language.compile_time import constexpr
 from tilewright.language.core import Operand
 from tilewright.language.dispatch import builtin
-from tilewright.language.tensor import tensor
+from tilewright.language.values import tensor
 
 Tensors4 = builtins.tuple[tensor, tensor, tensor, tensor]
 

@@ -6,11 +6,11 @@ import builtins
 from collections.abc import Sequence
 from typing import Any
 
-from tilewright.language.constexpr import constexpr, constexpr_function
+from tilewright.language.compile_time import constexpr, constexpr_function
 from tilewright.language.core import Operand
 from tilewright.language.dispatch import DeviceFunction, builtin, host_builtin
-from tilewright.language.tensor import member, tensor
 from tilewright.language.types import dtype
+from tilewright.language.values import member, tensor
 
 Axis = int | constexpr
 

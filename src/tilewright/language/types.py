@@ -12,7 +12,7 @@ from math import prod
 from typing import NamedTuple
 
 from tilewright.ir import types as ir
-from tilewright.language.constexpr import constexpr, unwrap
+from tilewright.language.compile_time import constexpr, unwrap
 from tilewright.support import errors
 
 

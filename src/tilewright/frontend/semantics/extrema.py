@@ -81,7 +81,7 @@ def argmin(
 def with_index(
     ctx: Context, function: str, input: Any, axis: Any, tie_break_left: bool, keep_dims: Any
 ) -> list[tensor]:
-    """The extremum in the input's dtype and its int32 index; without axis, in the flattened tile."""
+    """The extremum in the dtype of the input, and its int32 index (flattened without axis)."""
     value, element = number_tile(ctx, function, input)
     dim = optional_axis(ctx, function, axis, value)
     keep = arguments.flag(ctx, function, "keep_dims", keep_dims)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tilewright import language as tl
 from tilewright.frontend.promotion import accumulator_dtype, compute_dtype
 from tilewright.frontend.semantics import arguments
 from tilewright.frontend.semantics.arithmetic import binary, logical, operands, result_dtype
@@ -16,7 +17,7 @@ from tilewright.frontend.semantics.registry import meaning
 from tilewright.frontend.semantics.selection import common_dtype, place, shape_of_all
 from tilewright.ir import Value
 from tilewright.ir.types import DType, element_of
-from tilewright.language import constexpr, math, tensor
+from tilewright.language import constexpr, tensor
 from tilewright.ops import AbsOp, AddOp, DivOp, FmaOp, MathOp, MulHighOp, MulOp, NegOp
 from tilewright.support import errors
 
@@ -59,7 +60,7 @@ def math_function(ctx: Context, function: str, x: Any) -> tensor:
 
 
 def _register(name: str) -> None:
-    @meaning(getattr(math, name))
+    @meaning(getattr(tl.math, name))
     def function(ctx: Context, x: Any) -> tensor:  # pyright: ignore[reportUnusedFunction]
         return math_function(ctx, name, x)
 
@@ -68,7 +69,7 @@ for _name in _FUNCTIONS:
     _register(_name)
 
 
-@meaning(math.abs)
+@meaning(tl.math.abs)
 def abs_meaning(ctx: Context, x: Any) -> Any:
     if not isinstance(x, tensor):
         return constexpr(abs(x))
@@ -81,7 +82,7 @@ def abs_meaning(ctx: Context, x: Any) -> Any:
     return tensor(cast_value(ctx, ctx.value(AbsOp(value)), element))
 
 
-@meaning(math.sigmoid)
+@meaning(tl.math.sigmoid)
 def sigmoid(ctx: Context, x: Any) -> tensor:
     def compute(wide: Value) -> Value:
         one = constant(ctx, 1, wide.type)
@@ -91,7 +92,7 @@ def sigmoid(ctx: Context, x: Any) -> tensor:
     return in_accumulator(ctx, float_argument(ctx, "sigmoid", x), compute)
 
 
-@meaning(math.fma)
+@meaning(tl.math.fma)
 def fma(ctx: Context, x: Any, y: Any, z: Any) -> tensor:
     dtype = common_dtype(ctx, "fma", (x, y, z))
     shape = shape_of_all(ctx, "fma", (x, y, z))
@@ -111,17 +112,17 @@ def quotient(ctx: Context, function: str, x: Any, y: Any, precise: bool) -> tens
     return ctx.tensor(DivOp(left, right, precise))
 
 
-@meaning(math.fdiv)
+@meaning(tl.math.fdiv)
 def fdiv(ctx: Context, x: Any, y: Any, ieee_rounding: Any = False, approx: Any = False) -> tensor:
     return quotient(ctx, "fdiv", x, y, arguments.flag(ctx, "fdiv", "ieee_rounding", ieee_rounding))
 
 
-@meaning(math.div_rn)
+@meaning(tl.math.div_rn)
 def div_rn(ctx: Context, x: Any, y: Any) -> tensor:
     return quotient(ctx, "div_rn", x, y, True)
 
 
-@meaning(math.umulhi)
+@meaning(tl.math.umulhi)
 def umulhi(ctx: Context, x: Any, y: Any) -> tensor:
     dtype = result_dtype(ctx, "and", x, y, "take the high product of")
     if dtype.bits < 32:
@@ -134,26 +135,26 @@ def umulhi(ctx: Context, x: Any, y: Any) -> tensor:
     return ctx.tensor(MulHighOp(*broadcast_pair(ctx, "multiply", left, right)))
 
 
-@meaning(math.add)
+@meaning(tl.math.add)
 def add(ctx: Context, x: Any, y: Any, sanitize_overflow: Any = True) -> Any:
     return binary(ctx, "add", x, y, arguments.flag(ctx, "add", "flag", sanitize_overflow))
 
 
-@meaning(math.sub)
+@meaning(tl.math.sub)
 def sub(ctx: Context, x: Any, y: Any, sanitize_overflow: Any = True) -> Any:
     return binary(ctx, "sub", x, y, arguments.flag(ctx, "sub", "flag", sanitize_overflow))
 
 
-@meaning(math.mul)
+@meaning(tl.math.mul)
 def mul(ctx: Context, x: Any, y: Any, sanitize_overflow: Any = True) -> Any:
     return binary(ctx, "mul", x, y, arguments.flag(ctx, "mul", "flag", sanitize_overflow))
 
 
-@meaning(math.logical_and)
+@meaning(tl.math.logical_and)
 def logical_and(ctx: Context, x: Any, y: Any) -> Any:
     return logical(ctx, "and", x, y)
 
 
-@meaning(math.logical_or)
+@meaning(tl.math.logical_or)
 def logical_or(ctx: Context, x: Any, y: Any) -> Any:
     return logical(ctx, "or", x, y)

@@ -14,7 +14,7 @@ from typing import Any, SupportsIndex, TypeVar, cast, overload
 
 from tilewright.ir import Value
 from tilewright.ir.types import PointerType, element_of, shape_of
-from tilewright.language.constexpr import base_value, constexpr
+from tilewright.language.compile_time import base_value, constexpr
 from tilewright.language.dispatch import dispatch_operator
 from tilewright.language.types import dtype, pointer_type, type_of
 from tilewright.support import errors
