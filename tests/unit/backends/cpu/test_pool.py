@@ -96,9 +96,10 @@ class Launch:
         slots = [self.counters.ctypes.data, mark, burn, self.shape.ctypes.data]
         slots += [self.errors.ctypes.data, scratch - 8]
         self.args = np.array(slots, dtype=np.int64)
+        self.kernel = kernel()
 
     def run(self, pool: Pool, grid: tuple[int, int, int]) -> None:
-        pool.launch(kernel()["kernel"], self.args.ctypes.data, grid, self.scratch)
+        pool.launch(self.kernel["kernel"], self.args.ctypes.data, grid, self.scratch)
 
     def assert_each_ran(self, times: int) -> None:
         assert self.errors[0] == 0
@@ -233,7 +234,7 @@ def test_native_entry_is_a_c_function(pool: NativePool) -> None:
     entry = ctypes.CFUNCTYPE(int32, pointer, pointer, int32, int32, int32, int64)
     launch = Launch(35)
     status = entry(pool.launch_address)(
-        kernel()["kernel"], launch.args.ctypes.data, 5, 7, 1, SCRATCH_BYTES
+        launch.kernel["kernel"], launch.args.ctypes.data, 5, 7, 1, SCRATCH_BYTES
     )
     assert status == 0
     launch.assert_each_ran(times=1)
