@@ -1,1 +1,11 @@
-"""Facts about tile IR; nothing here changes it."""
+"""Facts about IR; analyses never change it."""
+
+from tilewright.analysis.alignment import (
+    LARGEST,
+    Alignment,
+    analyze_alignment,
+    power_of_two_in,
+)
+from tilewright.analysis.dataflow import Forward
+
+__all__ = ["LARGEST", "Alignment", "Forward", "analyze_alignment", "power_of_two_in"]

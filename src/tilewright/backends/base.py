@@ -1,7 +1,8 @@
 """What the compiler and the runtime know of a backend: one frozen manifest, found by name.
 
-A kernel passes through the stages of its backend in order; each is named by the extension of the artifact
-it makes ("ttir", "llir", "obj"), so that any textual stage can be dumped, edited and compiled on from.
+A kernel passes through the stages of its backend in order; each is named by the extension of the
+artifact it makes ("ttir", "llir", "obj"), so that any textual stage can be dumped, edited and
+compiled on from.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """A small typed builder of LLVM IR text.
 
-Text is 40 times cheaper to make than `llvmlite.ir` objects (20,000 instructions: 5 ms against 205 ms),
-and a kernel reaches that size. A `Val` is an operand as text with its LLVM type and the loop level at
-which it is known. `Code` collects instructions in nested sections: section 0 is straight-line code,
-section k the body of the k-th open loop. An instruction goes to the section of its deepest operand, so
-loop-invariant code is placed outside the loop as it is built.
+Text is 40 times cheaper to make than `llvmlite.ir` objects (20,000 instructions: 5 ms against 205
+ms), and a kernel reaches that size. A `Val` is an operand as text with its LLVM type and the loop
+level at which it is known. `Code` collects instructions in nested sections: section 0 is
+straight-line code, section k the body of the k-th open loop. An instruction goes to the section
+of its deepest operand, so loop-invariant code is placed outside the loop as it is built.
 """
 
 from __future__ import annotations

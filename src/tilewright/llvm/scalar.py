@@ -1,8 +1,8 @@
 """One table: element-wise tile op -> LLVM instruction or intrinsic, for scalars and vectors alike.
 
-A rule takes (code, op, operands, element types of the operands) with operands of one width, and returns
-the result. Both back ends use the table; what an architecture lacks is expanded before (see the
-expansion passes of each back end), so a rule never chooses by target.
+A rule takes (code, op, operands, element types of the operands) with operands of one width, and
+returns the result. Both back ends use the table; what an architecture lacks is expanded before
+(see the expansion passes of each back end), so a rule never chooses by target.
 """
 
 from __future__ import annotations

@@ -84,9 +84,7 @@ def _stride(address: Address) -> int | None:
     return 0 if address.offset is None else address.offset.stride
 
 
-def _load_scalar(
-    math: LaneMath, access: Access, mask: Lanes | None, other: Lanes | None
-) -> Lanes:
+def _load_scalar(math: LaneMath, access: Access, mask: Lanes | None, other: Lanes | None) -> Lanes:
     code, kind = math.code, memory_type(access.element)
     assert isinstance(access.address, Address)
     pointer = math.first(access.address, kind)
@@ -131,9 +129,7 @@ def _load_contiguous(
     return _masked_load(code, type_, pointer, access.align, math.vector(mask), fill)
 
 
-def _masked_load(
-    code: Code, type_: str, pointer: Val, align: int, mask: Val, fill: Val
-) -> Val:
+def _masked_load(code: Code, type_: str, pointer: Val, align: int, mask: Val, fill: Val) -> Val:
     name = f"llvm.masked.load.{mangle(type_)}.p0"
     code.module.declare(name, f"declare {type_} @{name}(ptr, i32, {mask.type}, {type_})")
     arguments = f"{pointer.typed}, i32 {align}, {mask.typed}, {fill.typed}"
@@ -161,9 +157,7 @@ def _gather(math: LaneMath, access: Access, mask: Lanes | None, other: Lanes | N
     return code.let(f"call {type_} @{name}({arguments})", type_, pointers, lanes, fill)
 
 
-def _gather_one(
-    code: Code, type_: str, pointer: Val, access: Access, mask: Val, fill: Val
-) -> Val:
+def _gather_one(code: Code, type_: str, pointer: Val, access: Access, mask: Val, fill: Val) -> Val:
     if mask.constant == 1:
         return code.let(f"load {type_}, {pointer.typed}, align {access.align}", type_, pointer)
     found = _load_scalar(

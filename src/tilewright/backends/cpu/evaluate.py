@@ -1,8 +1,9 @@
 """Evaluates a tile value at the coordinates of the lanes: tile ops as functions of an index.
 
-Ops that only compute or move elements have no code of their own: `Evaluator.at(value, coords)` walks
-from a use up to what exists (a buffer, a scalar, memory) and emits what one vector step needs. Results
-are remembered for the nest, so that a value shared by several sinks of a nest is computed once.
+Ops that only compute or move elements have no code of their own: `Evaluator.at(value, coords)`
+walks from a use up to what exists (a buffer, a scalar, memory) and emits what one vector step
+needs. Results are remembered for the nest, so that a value shared by several sinks of a nest is
+computed once.
 """
 
 from __future__ import annotations
@@ -345,7 +346,11 @@ def _widens(source: DType, target: DType) -> bool:
 
 def _select_same(ev: Evaluator, op: Op, found: list[Evaluated]) -> Evaluated | None:
     condition, x, y = found
-    if isinstance(condition, Lanes) and condition.is_uniform and condition.base.constant is not None:
+    if (
+        isinstance(condition, Lanes)
+        and condition.is_uniform
+        and condition.base.constant is not None
+    ):
         return x if condition.base.constant else y
     return x if x == y else None
 

@@ -1,7 +1,7 @@
 """From a tile IR function to the LLVM text of one CPU kernel.
 
-The module has two functions: the body, which runs one program instance, and the entry, which unpacks the
-arguments and runs the body for a range of the grid (the contract of `pool`).
+The module has two functions: the body, which runs one program instance, and the entry, which
+unpacks the arguments and runs the body for a range of the grid (the contract of `pool`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Emits the loop nest of a group: vectors along one dimension, loops over the others.
 
-Per step all values are evaluated first and written afterwards, so that a store never comes between the
-loads of its step. With reductions the loops are: kept dimensions outside, the reduced one inside.
+Per step all values are evaluated first and written afterwards, so that a store never comes
+between the loads of its step. With reductions the loops are: kept dimensions outside, the reduced
+one inside.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ class _Nest:
 
     def __init__(self, state: State, group: Group) -> None:
         self.state, self.group, self.code = state, group, state.code
-        self.reduces = [cast("ReduceOp", s) for s in group.sinks if isinstance(s, ReduceOp)]
-        self.stores = [cast("StoreOp", s) for s in group.sinks if isinstance(s, StoreOp)]
+        self.reduces = [s for s in group.sinks if isinstance(s, ReduceOp)]
+        self.stores = [s for s in group.sinks if isinstance(s, StoreOp)]
         self.axis = self.reduces[0].axis if self.reduces else None
         self.vector_dim, self.width = self._choose_vectors()
         self.ev = state.evaluator(self.width)
@@ -73,7 +74,9 @@ class _Nest:
         code.sections += [[] for _ in self.group.shape]
         ev = Evaluator(code, self.state.env, width)
         coords = tuple(
-            Lanes(Val(f"%p{d}", "i32", d + 1), int(d == dim and width > 1), width if d == dim else 1)
+            Lanes(
+                Val(f"%p{d}", "i32", d + 1), int(d == dim and width > 1), width if d == dim else 1
+            )
             for d in range(len(self.group.shape))
         )
         for value in self._inputs():
@@ -149,8 +152,7 @@ class _Nest:
 
     def _open_accumulators(self, starts: list[list[Lanes]]) -> None:
         self.accumulators = [
-            Accumulators(self.ev, op, start)
-            for op, start in zip(self.reduces, starts, strict=True)
+            Accumulators(self.ev, op, start) for op, start in zip(self.reduces, starts, strict=True)
         ]
 
     def _step(self, dim: int, coords: dict[int, Lanes], coord: Lanes) -> list[list[Lanes]]:

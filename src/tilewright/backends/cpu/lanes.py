@@ -1,9 +1,10 @@
 """Lane values: what a tile value is over the lanes of one vector step of a loop nest.
 
-`Lanes` is uniform (one scalar for all lanes), affine (base + stride * lane, kept as the scalar base) or a
-vector. Affine integers are what makes accesses contiguous: an address whose offset is affine with stride
-1 is one vector load. They follow the addition and multiplication of index arithmetic and decay to a
-vector elsewhere. As in the GPU back end, address arithmetic is taken not to wrap.
+`Lanes` is uniform (one scalar for all lanes), affine (base + stride * lane, kept as the scalar
+base) or a vector. Affine integers are what makes accesses contiguous: an address whose offset is
+affine with stride 1 is one vector load. They follow the addition and multiplication of index
+arithmetic and decay to a vector elsewhere. As in the GPU back end, address arithmetic is taken
+not to wrap.
 """
 
 from __future__ import annotations

@@ -3,13 +3,13 @@
     with loop(code, extent=128, step=16) as i:      for (i = 0; i < 128; i += 16)
         ...                                             instructions at level of i go here
 
-A loop that runs once is no loop. Values carried around a loop are phis: `carry` gives the current one,
-`Loop.update` sets what the next iteration sees, `Loop.final` is valid after it.
+A loop that runs once is no loop. Values carried around a loop are phis: `carry` gives the current
+one, `Loop.update` sets what the next iteration sees, `Loop.final` is valid after it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -49,7 +49,7 @@ class Loop:
 
 
 @contextmanager
-def loop(code: Code, extent: int, step: int = 1, start: int = 0) -> Iterator[Loop]:
+def loop(code: Code, extent: int, step: int = 1, start: int = 0) -> Generator[Loop]:
     """Open a counted loop; `extent - start` is positive and a multiple of `step`."""
     if start + step >= extent:
         yield Loop(code, integer_literal(start), runs_once=True)

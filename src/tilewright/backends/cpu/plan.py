@@ -1,9 +1,10 @@
 """Decides which loop nests a block of tile ops becomes, and which tiles live in scratch memory.
 
-A *sink* is an op whose tile must be walked: a store, a reduction, an assertion. Sinks of one shape that
-do not need each other's results share a nest (a `Group`). Everything else is evaluated inside the nest of
-its sink, unless evaluating it there would be wrong or wasteful; such a value is *materialized*, in the
-first nest that computes it if it passes there element by element, else in a nest of its own:
+A *sink* is an op whose tile must be walked: a store, a reduction, an assertion. Sinks of one
+shape that do not need each other's results share a nest (a `Group`). Everything else is evaluated
+inside the nest of its sink, unless evaluating it there would be wrong or wasteful; such a value
+is *materialized*, in the first nest that computes it if it passes there element by element, else
+in a nest of its own:
 
     x = load p                       group 1, shape 1024: x -> buffer, m = max x
     m = reduce max x                 group 2: num -> buffer, d = sum num
@@ -11,8 +12,9 @@ first nest that computes it if it passes there element by element, else in a nes
     d = reduce sum num
     store q, num / d
 
-Materialized are: loads needed in two nests, after a write, or inside a region; expensive values needed in
-two nests or inside a region; operands of ops that address elements freely (dot, scan, gather).
+Materialized are: loads needed in two nests, after a write, or inside a region; expensive values
+needed in two nests or inside a region; operands of ops that address elements freely (dot, scan,
+gather).
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import cast
 
+from tilewright.backends.cpu.ops import BlockTransposeOp
 from tilewright.ir import Block, Effect, Op, Trait, Value, effects_of
 from tilewright.ir.types import DType, TileType, element_of, shape_of
 from tilewright.ops import (
@@ -48,6 +51,7 @@ EXPENSIVE = 6
 
 _FUSED_SINKS = (StoreOp, ReduceOp)
 _REGIONS = (ForOp, WhileOp, IfOp)
+_WITH_IDENTITY = (*_REGIONS, DotOp, ScanOp, ReduceOp, ItemOp, BlockTransposeOp)
 
 
 @dataclass(slots=True, eq=False)
@@ -92,7 +96,9 @@ def touches_tiles(op: Op) -> bool:
 
 def is_lazy(op: Op) -> bool:
     """Ops that are evaluated where they are used: pure functions of an index, and loads."""
-    if not touches_tiles(op) or isinstance(op, (*_REGIONS, DotOp, ScanOp, ReduceOp, ItemOp)):
+    if not touches_tiles(op) or isinstance(
+        op, (*_REGIONS, DotOp, ScanOp, ReduceOp, ItemOp, BlockTransposeOp)
+    ):
         return False
     return Trait.PURE in op.traits or (isinstance(op, LoadOp) and not op.volatile)
 
@@ -115,7 +121,7 @@ class Planner:
             if is_lazy(op):
                 for value in op.results:
                     self._place(op, value)
-            elif isinstance(op, (DotOp, ScanOp)):
+            elif isinstance(op, (DotOp, ScanOp, BlockTransposeOp)):
                 self.plan.materialized.update(op.results)
         self._arrange()
         return self.plan
@@ -235,9 +241,9 @@ class Planner:
                 continue
             if is_lazy(user) and user is raw:
                 same = Trait.ELEMENTWISE in user.traits or isinstance(user, LoadOp)
-                for result in user.results:
-                    for demand in self.demands.get(result, {}).values():
-                        self._add(demands, demand.group, demand.identity and same)
+                found = [d for r in user.results for d in self.demands.get(r, {}).values()]
+                for demand in found:
+                    self._add(demands, demand.group, demand.identity and same)
             elif user in self.group_of:
                 group = self.group_of[user]
                 direct = user is raw and group.fused and shape_of(value.type) == group.shape
@@ -261,10 +267,18 @@ class Planner:
         groups = [d.group for d in demands.values()]
         if any(self._addresses_freely(g, value) for g in groups):
             return False
-        shared = len(groups) > 1 or not groups[0].fused
+        shared = len(groups) > 1 or not self._evaluates(groups[0], value)
         if isinstance(op, LoadOp):
             return not shared and not self._write_between(op, groups[0])
         return not shared or cost(value) < EXPENSIVE or isinstance(op, OffsetOp)
+
+    @staticmethod
+    def _evaluates(group: Group, value: Value) -> bool:
+        """Whether the group walks the value in a nest of its own, element by element."""
+        if group.fused:
+            return True
+        sink = group.sinks[0]
+        return isinstance(sink, BlockTransposeOp) or (isinstance(sink, DotOp) and value is sink.acc)
 
     @staticmethod
     def _addresses_freely(group: Group, value: Value) -> bool:
@@ -333,7 +347,7 @@ _COSTS: dict[type[Op], int] = {DivOp: 4, RemOp: 8, MathOp: 8}
 
 
 def cost(value: Value) -> int:
-    """Float ops to recompute a value from memory, buffers and scalars; stops counting at EXPENSIVE."""
+    """Float ops to recompute a value from memory, buffers, scalars; counts up to EXPENSIVE."""
     total = 0
     seen: set[Value] = set()
     stack = [value]

@@ -1,8 +1,8 @@
 """Reductions and scans over lane values.
 
-A reduction along the vector dimension keeps one accumulator vector, started with the first step, and
-folds its lanes at the end by halves: lane i with lane i + n/2, then n/4 ... That order is fixed for a
-given tile shape and vector width, so results repeat from run to run.
+A reduction along the vector dimension keeps one accumulator vector, started with the first step,
+and folds its lanes at the end by halves: lane i with lane i + n/2, then n/4 ... That order is
+fixed for a given tile shape and vector width, so results repeat from run to run.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Accumulators:
 
 
 def scan_along(code: Code, env: Environment, op: ScanOp, outputs: list[Buffer]) -> None:
-    """Inclusive scan, one element after the other along the axis, vectors across it if there are any.
+    """Inclusive scan, one element after the other along the axis, vectors across it.
 
     Inputs are read where they are; the running value is carried in registers.
     """
@@ -107,9 +107,7 @@ def _scan_loops(
     _scan_line(ev, op, outputs, coords)
 
 
-def _scan_line(
-    ev: Evaluator, op: ScanOp, outputs: list[Buffer], coords: dict[int, Lanes]
-) -> None:
+def _scan_line(ev: Evaluator, op: ScanOp, outputs: list[Buffer], coords: dict[int, Lanes]) -> None:
     extent = outputs[0].shape[op.axis]
     last = literal(extent - 1)
 
@@ -134,5 +132,3 @@ def _scan_line(
         for phi, buffer, value in zip(phis, outputs, results, strict=True):
             write_buffer(ev.math, buffer, place(step), value)
             opened.update(phi, ev.math.vector(value))
-
-

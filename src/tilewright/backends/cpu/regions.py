@@ -1,8 +1,8 @@
 """Control flow: loops and branches with carried scalars (phis) and carried tiles (buffers).
 
-A carried tile has two buffers. The body reads the current one and writes the next; the pointers swap
-from one iteration to the next, so nothing is copied. If the only reader of the current tile is the
-product that makes the next one (`acc = dot(a, b, acc)`), one buffer serves both.
+A carried tile has two buffers. The body reads the current one and writes the next; the pointers
+swap from one iteration to the next, so nothing is copied. If the only reader of the current tile
+is the product that makes the next one (`acc = dot(a, b, acc)`), one buffer serves both.
 """
 
 from __future__ import annotations
@@ -212,7 +212,9 @@ def lower_if(state: State, op: Op) -> None:
     """Both branches write tile results to one buffer; scalars meet in phis."""
     branch, code = cast("IfOp", op), state.code
     buffers = [
-        state.allocate(shape_of(r.type), element_of(r.type)) if isinstance(r.type, TileType) else None
+        state.allocate(shape_of(r.type), element_of(r.type))
+        if isinstance(r.type, TileType)
+        else None
         for r in branch.results
     ]
     labels = [code.label(n) for n in ("then", "else", "join")]

@@ -1,4 +1,4 @@
-"""Ops that are more than one nest: products, scans, atomics, assertions, prints, single elements."""
+"""Ops that are more than one nest: products, scans, atomics, assertions, prints, elements."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ from tilewright.backends.cpu.groups import emit_group
 from tilewright.backends.cpu.lanes import Lanes, literal, uniform
 from tilewright.backends.cpu.microkernel import DotSpec, dot_declarations, dot_function
 from tilewright.backends.cpu.nest import loop
+from tilewright.backends.cpu.ops import BlockTransposeOp
 from tilewright.backends.cpu.plan import Group
 from tilewright.backends.cpu.reduce import scan_along
 from tilewright.backends.cpu.state import State, lowering
 from tilewright.ir import Op, Value
 from tilewright.ir.types import DType, TileType, dtype_of, element_of, shape_of
-from tilewright.llvm import Val, integer_literal
+from tilewright.llvm import Code, Val, integer_literal
 from tilewright.ops import (
     AssertOp,
     AssumeOp,
@@ -125,6 +126,43 @@ def lower_scan(state: State, op: Op) -> None:
         state.env.buffers[result] = buffer
 
 
+@lowering(BlockTransposeOp)
+def lower_block_transpose(state: State, op: Op) -> None:
+    """Read rows of square blocks as vectors, transpose the block, write the columns as rows."""
+    source, target = op.operands[0], state.home(op.result)
+    *others, rows, columns = shape_of(source.type)
+    side = min(16, rows & -rows, columns & -columns)
+    ev = state.evaluator(side)
+    with ExitStack() as stack:
+        outer = [uniform(stack.enter_context(loop(state.code, n)).index) for n in others]
+        row = uniform(stack.enter_context(loop(state.code, rows, side)).index)
+        column = uniform(stack.enter_context(loop(state.code, columns, side)).index)
+        across = Lanes(column.base, int(side > 1), side)
+        vectors = [
+            ev.vector(source, (*outer, ev.math.add(row, literal(i)), across)) for i in range(side)
+        ]
+        down = Lanes(row.base, int(side > 1), side)
+        for j, vector in enumerate(_transposed(state.code, vectors)):
+            place = (*outer, ev.math.add(column, literal(j)), down)
+            write_buffer(ev.math, target, place, ev.math.wrap(vector))
+    state.env.buffers[op.result] = target
+
+
+def _transposed(code: Code, rows: list[Val]) -> list[Val]:
+    """Swap ever smaller off-diagonal blocks of a square of vectors."""
+    side = len(rows)
+    half = side // 2
+    while half:
+        for i in (i for i in range(side) if not i & half):
+            upper, lower = rows[i], rows[i + half]
+            first = [n if not n & half else side + n - half for n in range(side)]
+            second = [n + half if not n & half else side + n for n in range(side)]
+            rows[i] = code.shuffle(upper, first, lower)
+            rows[i + half] = code.shuffle(upper, second, lower)
+        half //= 2
+    return rows
+
+
 @lowering(ItemOp)
 def lower_item(state: State, op: Op) -> None:
     source = op.operands[0]
@@ -149,7 +187,9 @@ class _Elements:
     """Loops over every element of an op's tile, one at a time."""
 
     def __init__(self, state: State, op: Op) -> None:
-        shaped = next((v for v in (*op.operands, *op.results) if isinstance(v.type, TileType)), None)
+        shaped = next(
+            (v for v in (*op.operands, *op.results) if isinstance(v.type, TileType)), None
+        )
         self.shape = () if shaped is None else shape_of(shaped.type)
         self.state, self.ev = state, state.evaluator()
         self.stack = ExitStack()
@@ -180,7 +220,7 @@ def lower_atomic(state: State, op: Op) -> None:
     with elements as coords:
         ev = elements.ev
         pointer, *values = (ev.lanes(v, coords).base for v in op.operands)
-        mask = cast("AtomicOp", op).mask if isinstance(op, AtomicOp) else None
+        mask = op.mask if isinstance(op, AtomicOp) else None
         after = code.label("after")
         old_slot = _slot(state, op)
         if mask is not None:

@@ -1,7 +1,7 @@
 """What the lowering of one function keeps: code, values, scratch memory, the machine.
 
-Lowering rules are functions registered with `@lowering(OpClass)`; they take the state and the op, or the
-group whose only sink it is.
+Lowering rules are functions registered with `@lowering(OpClass)`; they take the state and the op,
+or the group whose only sink it is.
 """
 
 from __future__ import annotations

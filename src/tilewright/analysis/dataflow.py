@@ -1,0 +1,109 @@
+"""A forward dataflow solver over structured control flow.
+
+An analysis gives a fact for each value from the facts of the operands; at loops and branches
+facts meet. Loops are repeated until the facts of their carried values stop changing; a lattice of
+finite height makes that end, and a bound of rounds makes a mistake in one visible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar, cast
+
+from tilewright.ir import Block, Function, Op, Value
+from tilewright.ops import ForOp, IfOp, WhileOp
+
+F = TypeVar("F")
+_MAX_ROUNDS = 64
+
+
+class Forward(Generic[F]):
+    """Facts of all values of a function.
+
+    transfer(op, operand facts) -> facts of its results, for ops without regions; meet joins two
+    facts; unknown(value) is the fact that holds always; index(op, facts of the bounds) that of a
+    loop index.
+    """
+
+    def __init__(
+        self,
+        transfer: Callable[[Op, Sequence[F]], Sequence[F]],
+        meet: Callable[[F, F], F],
+        unknown: Callable[[Value], F],
+        index: Callable[[ForOp, Sequence[F]], F],
+    ) -> None:
+        self._transfer, self._meet, self._unknown, self._index = transfer, meet, unknown, index
+        self.facts: dict[Value, F] = {}
+
+    def run(self, function: Function, arguments: Sequence[F]) -> dict[Value, F]:
+        """Solve; the result has a fact for every value."""
+        self.facts.update(zip(function.args, arguments, strict=True))
+        self._block(function.body)
+        return self.facts
+
+    def _block(self, block: Block) -> None:
+        for raw in block:
+            op = cast("Op", raw)
+            if isinstance(op, ForOp):
+                self._for(op)
+            elif isinstance(op, WhileOp):
+                self._while(op)
+            elif isinstance(op, IfOp):
+                self._if(op)
+            elif op.regions:
+                self._opaque(op)
+            else:
+                found = self._transfer(op, [self.facts[v] for v in op.operands])
+                self.facts.update(zip(op.results, found, strict=True))
+
+    def _opaque(self, op: Op) -> None:
+        for region in op.regions:
+            self.facts.update((arg, self._unknown(arg)) for arg in region.args)
+            self._block(region)
+        self.facts.update((result, self._unknown(result)) for result in op.results)
+
+    def _of(self, values: Sequence[Value]) -> list[F]:
+        return [self.facts[v] for v in values]
+
+    def _settle(
+        self, args: Sequence[Value], start: list[F], step: Callable[[], list[F]]
+    ) -> list[F]:
+        """Repeat `step` with the facts of `args` until they hold after it too."""
+        current = start
+        for _ in range(_MAX_ROUNDS):
+            self.facts.update(zip(args, current, strict=True))
+            joined = [self._meet(a, b) for a, b in zip(current, step(), strict=True)]
+            if joined == current:
+                return current
+            current = joined
+        raise AssertionError("dataflow facts do not settle")
+
+    def _for(self, op: ForOp) -> None:
+        self.facts[op.index] = self._index(op, self._of([op.lower, op.upper, op.step]))
+
+        def step() -> list[F]:
+            self._block(op.body)
+            return self._of(op.body.terminator.operands)
+
+        settled = self._settle(op.carried, self._of(op.inits), step)
+        self.facts.update(zip(op.results, settled, strict=True))
+
+    def _while(self, op: WhileOp) -> None:
+        def step() -> list[F]:
+            self._block(op.before)
+            passed = self._of(op.before.terminator.operands[1:])
+            self.facts.update(zip(op.body.args, passed, strict=True))
+            self._block(op.body)
+            return self._of(op.body.terminator.operands)
+
+        self._settle(op.before.args, self._of(op.inits), step)
+        passed = self._of(op.before.terminator.operands[1:])
+        self.facts.update(zip(op.results, passed, strict=True))
+
+    def _if(self, op: IfOp) -> None:
+        branches: list[list[F]] = []
+        for region in op.regions:
+            self._block(region)
+            branches.append(self._of(region.terminator.operands))
+        met = (self._meet(a, b) for a, b in zip(*branches, strict=True))
+        self.facts.update(zip(op.results, met, strict=True))

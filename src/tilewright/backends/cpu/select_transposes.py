@@ -1,0 +1,58 @@
+"""Chooses which transpositions move data through registers.
+
+A transposition is free where the tile is computed in the order of its result. Where the tile
+comes from memory whose rows are contiguous, that order would gather element by element; then it
+is worth reading along the rows and transposing square blocks in registers.
+
+    %x = mem.load %p : tile<64x32xf32>                          (%p contiguous along the rows)
+    %y = tile.transpose %x {order = [1, 0]} : tile<32x64xf32>
+becomes
+    %y = cpu.transpose %x : tile<32x64xf32>
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from tilewright.analysis import Alignment, analyze_alignment
+from tilewright.backends.cpu.ops import BlockTransposeOp
+from tilewright.ir import Builder, Function, Op, Rewriter, Trait, Value
+from tilewright.ir.types import PointerType, element_of
+from tilewright.ops import LoadOp, SplatOp, TransposeOp
+
+_MAX_DEPTH = 32
+
+
+def select_transposes(function: Function) -> None:
+    """Rewrite the transpositions of one function."""
+    found = [op for op in function.walk() if isinstance(op, TransposeOp) and _swaps_last(op)]
+    if not found:
+        return
+    facts = analyze_alignment(function)
+    for op in found:
+        if isinstance(element_of(op.type), PointerType):
+            continue
+        if _row_contiguous(op.x, facts, 0):
+            Rewriter.replace(op, Builder.at(op).value(BlockTransposeOp(op.x)))
+
+
+def _swaps_last(op: TransposeOp) -> bool:
+    rank = len(op.order)
+    return rank >= 2 and op.order == (*range(rank - 2), rank - 1, rank - 2)
+
+
+def _row_contiguous(value: Value, facts: dict[Value, Alignment], depth: int) -> bool:
+    """Whether computing the tile along its last dimension reads memory in order."""
+    op = cast("Op | None", value.op)
+    if op is None or depth > _MAX_DEPTH:
+        return True
+    if isinstance(op, LoadOp):
+        return facts[op.pointer].contiguity[-1] > 1
+    if Trait.ELEMENTWISE in op.traits:
+        tiles = [v for v in op.operands if v.op is not None and not isinstance(v.op, SplatOp)]
+        return any(_row_contiguous(v, facts, depth + 1) for v in tiles)
+    return bool(op.regions) or Trait.PURE in op.traits and _has_buffer(op)
+
+
+def _has_buffer(op: Op) -> bool:
+    return op.opcode in ("tile.dot", "tile.scan", "tile.reduce", "cpu.transpose")
