@@ -129,7 +129,7 @@ def sigmoid(x: Operand) -> tensor:
 
 @builtin
 def fma(x: Operand, y: Operand, z: Operand) -> tensor:
-    """x * y + z, rounded once for floats; integers wrap. Operands broadcast and promote."""
+    """x * y + z, of floats, rounded once. Operands broadcast and promote."""
     ...
 
 

@@ -17,8 +17,8 @@ from tilewright.frontend.semantics.registry import meaning
 from tilewright.frontend.semantics.selection import common_dtype, place, shape_of_all
 from tilewright.ir import Value
 from tilewright.ir.types import DType, element_of
-from tilewright.language import constexpr, tensor
-from tilewright.ops import AbsOp, AddOp, DivOp, FmaOp, MathOp, MulHighOp, MulOp, NegOp
+from tilewright.language import constexpr, tensor, type_of
+from tilewright.ops import AbsOp, AddOp, DivOp, FmaOp, MathOp, MulHighOp, NegOp
 from tilewright.support import errors
 
 _FUNCTIONS = (
@@ -95,11 +95,16 @@ def sigmoid(ctx: Context, x: Any) -> tensor:
 @meaning(tl.math.fma)
 def fma(ctx: Context, x: Any, y: Any, z: Any) -> tensor:
     dtype = common_dtype(ctx, "fma", (x, y, z))
+    if not dtype.is_float:
+        ctx.fail(
+            errors.InvalidOperation,
+            f"compute fma of {type_of(dtype)}",
+            "it is defined for floats",
+            "integers need no fused operation: write x * y + z",
+        )
     shape = shape_of_all(ctx, "fma", (x, y, z))
     a, b, c = (place(ctx, v, compute_dtype(dtype), shape) for v in (x, y, z))
-    if dtype.is_float:
-        return tensor(cast_value(ctx, ctx.value(FmaOp(a, b, c)), dtype))
-    return ctx.tensor(AddOp(ctx.value(MulOp(a, b)), c))
+    return tensor(cast_value(ctx, ctx.value(FmaOp(a, b, c)), dtype))
 
 
 def quotient(ctx: Context, function: str, x: Any, y: Any, precise: bool) -> tensor:
