@@ -25,7 +25,20 @@ __all__ = ["LoadedObject", "load_object"]
 
 _CONVERSIONS_LIBRARY = "tilewright.conversions"
 _numbers = itertools.count()
-_lock = threading.Lock()
+
+
+class _Guard:
+    """Serialises the linker; a child of a fork gets a free lock, whoever held it in the parent."""
+
+    lock = threading.Lock()
+
+    @classmethod
+    def renew(cls) -> None:
+        cls.lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_Guard.renew)
 
 
 class LoadedObject:
@@ -55,7 +68,7 @@ def load_object(obj: bytes, symbols: Sequence[str]) -> LoadedObject:
     Raises LlvmError if `obj` is damaged, lacks one of `symbols`, or needs a symbol that nobody
     defines; the message names it. The process is unharmed then.
     """
-    with _lock:
+    with _Guard.lock:
         jit = _linker()
         if any(name.encode() in obj for name in CONVERSION_SYMBOLS):
             _link_conversions()

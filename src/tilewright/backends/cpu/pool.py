@@ -18,6 +18,7 @@ import ctypes
 import functools
 import itertools
 import os
+import threading
 import time
 import weakref
 from collections.abc import Callable
@@ -161,14 +162,23 @@ def pool_object() -> bytes:
     return compile_ir(pool_ir(host_cpu().arch), host_target(effort=0), level=0).obj
 
 
+class _Shared:
+    """The process's pools by number of threads; created once, also when threads race for them."""
+
+    pools: ClassVar[dict[int, Pool]] = {}
+    lock = threading.Lock()
+
+
 def shared_pool(threads: int = 0) -> Pool:
-    """The pool of `threads` threads that all launches share; 0: all CPUs of this process."""
-    return _shared_pool(threads or default_thread_count())
+    """The pool of `threads` threads that all launches share; 0: all CPUs of this process.
 
-
-@functools.cache
-def _shared_pool(threads: int) -> Pool:
-    return PythonPool(threads) if os.name == "nt" else NativePool(threads)
+    Creating it compiles its code (6 ms); a thread may do so while a kernel is being compiled.
+    """
+    count = threads or default_thread_count()
+    with _Shared.lock:
+        if count not in _Shared.pools:
+            _Shared.pools[count] = PythonPool(count) if os.name == "nt" else NativePool(count)
+        return _Shared.pools[count]
 
 
 def _pauses(pause: Callable[[int], None], microseconds: float) -> int:
@@ -188,6 +198,7 @@ _live_pools: weakref.WeakSet[NativePool] = weakref.WeakSet()
 
 
 def _after_fork_in_child() -> None:
+    _Shared.lock = threading.Lock()
     for pool in _live_pools:
         pool.forget_workers()
 
