@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from tilewright.interp.interpreter import Interpreter
 from tilewright.interp.machine import Machine
@@ -10,7 +10,8 @@ from tilewright.interp.value import EagerValue
 from tilewright.ir import Op, Value
 from tilewright.support import SourceLoc
 
-OpT = TypeVar("OpT", bound="Op")
+OpT = TypeVar("OpT")
+"""An op."""
 
 
 class EagerBuilder:
@@ -28,11 +29,14 @@ class EagerBuilder:
 
     def emit(self, op: OpT) -> OpT:
         """Evaluate an op whose operands are eager values."""
-        if op.loc is None:
-            op.loc = self.loc
-        op.results = tuple(self.interpreter.run(op, cast("list[EagerValue]", op.operands)))
+        known = cast("Op", op)
+        if known.loc is None:
+            known.loc = self.loc
+        inputs = cast("list[EagerValue]", known.operands)
+        known.results = tuple(self.interpreter.run(known, inputs))
+        self.interpreter.environment.clear()
         return op
 
-    def value(self, op: Op) -> Value:
+    def value(self, op: Any) -> Value:
         """Evaluate an op and return its only result."""
-        return self.emit(op).result
+        return self.emit(cast("Op", op)).result

@@ -1,0 +1,129 @@
+"""What a host passes to a kernel, as the language values that the kernel's parameters are bound to.
+
+Arrays are used in place: results appear in them. Recognised without importing any library are NumPy
+arrays, torch tensors on the CPU, and whatever has `__array_interface__` or `__dlpack__`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, cast
+
+import ml_dtypes
+import numpy as np
+
+from tilewright import language
+from tilewright.interp import Array, Memory, array_value, dtype_of_array, scalar_value
+from tilewright.ir.types import DType, PointerType, f32, i1, i32, i64, u64
+from tilewright.language import DeviceFunction, constexpr, tensor
+from tilewright.support import errors
+
+_TORCH_ONLY: dict[str, tuple[str, type]] = {
+    "torch.bfloat16": ("int16", ml_dtypes.bfloat16),
+    "torch.float8_e4m3fn": ("uint8", ml_dtypes.float8_e4m3fn),
+    "torch.float8_e5m2": ("uint8", ml_dtypes.float8_e5m2),
+}
+"""torch dtypes that NumPy lacks: the torch dtype to view them as, and the one of ml_dtypes."""
+
+_COMPILE_TIME = (str, language.dtype, DeviceFunction, language.constexpr_function)
+
+
+class TorchTensor(Protocol):
+    """The part of `torch.Tensor` that is used here."""
+
+    dtype: object
+    device: Any
+
+    def detach(self) -> TorchTensor: ...
+    def view(self, dtype: object) -> TorchTensor: ...
+    def numpy(self) -> Array: ...
+
+
+def language_value(memory: Memory, name: str, value: object, annotation: object = None) -> Any:
+    """One argument as a kernel sees it.
+
+    Arrays become pointers, numbers scalar tensors (of the annotated dtype, else the smallest of
+    int32, int64, uint64 that holds them, float32, int1); tuples keep their structure; None and
+    compile-time values stay. Errors: UnsupportedArgument, DeviceMismatch.
+    """
+    if isinstance(value, constexpr):
+        return None if value.value is None else value
+    if value is None or isinstance(value, _COMPILE_TIME):
+        return cast("object", value)
+    if isinstance(value, tuple | list):
+        items = cast("Sequence[object]", value)
+        found = [language_value(memory, f"{name}[{i}]", item) for i, item in enumerate(items)]
+        return _like(items, found)
+    plain: object = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, int | float):
+        return tensor(scalar_value(name, plain, _dtype_of_number(name, plain, annotation)))
+    array = as_numpy(name, cast("object", value))
+    dtype = dtype_of_array(array.dtype)
+    if dtype is None:
+        found = f"{array.dtype} array"
+        raise errors.UnsupportedArgument(name, found, "convert it to a dtype of the language")
+    pointer = PointerType(dtype, annotation is language.const)
+    return tensor(array_value(memory, name, array, pointer))
+
+
+def as_numpy(name: str, value: object) -> Array:
+    """An array of any library as a NumPy array of the same memory.
+
+    Errors: UnsupportedArgument, DeviceMismatch.
+    """
+    if isinstance(value, np.ndarray):
+        return cast("Array", value)
+    if type(value).__module__.partition(".")[0] == "torch" and hasattr(value, "data_ptr"):
+        return _from_torch(name, cast("TorchTensor", value))
+    if hasattr(value, "__cuda_array_interface__"):
+        raise errors.DeviceMismatch(name, "a GPU", "the CPU")
+    if hasattr(value, "__array_interface__"):
+        return np.asarray(value)
+    if hasattr(value, "__dlpack__"):
+        return cast("Array", np.from_dlpack(cast("Any", value)))
+    raise errors.UnsupportedArgument(name, type(value).__name__)
+
+
+def annotations_of(fn: Callable[..., object]) -> Mapping[str, object]:
+    """The annotations of a function; those written as text are evaluated where that is possible."""
+    try:
+        return inspect.get_annotations(fn, eval_str=True)
+    except Exception:  # an annotation that names something which does not exist
+        return inspect.get_annotations(fn)
+
+
+def _from_torch(name: str, value: TorchTensor) -> Array:
+    device = value.device.type
+    if device != "cpu":
+        raise errors.DeviceMismatch(name, str(value.device), "the CPU")
+    plain = value.detach()
+    stand_in = _TORCH_ONLY.get(str(value.dtype))
+    try:
+        if stand_in is None:
+            return plain.numpy()
+        torch_name, dtype = stand_in
+        return plain.view(getattr(sys.modules["torch"], torch_name)).numpy().view(np.dtype(dtype))
+    except TypeError:
+        raise errors.UnsupportedArgument(name, f"{value.dtype} tensor") from None
+
+
+def _dtype_of_number(name: str, value: float, annotation: object) -> DType:
+    """The type that a number is passed as."""
+    if isinstance(annotation, language.dtype) and isinstance(annotation.ir, DType):
+        return annotation.ir
+    if isinstance(value, bool):
+        return i1
+    if isinstance(value, float):
+        return f32
+    for dtype in (i32, i64, u64):
+        if dtype.min_int <= value <= dtype.max_int:
+            return dtype
+    raise errors.UnsupportedArgument(name, "integer of more than 64 bits")
+
+
+def _like(original: Sequence[object], items: list[Any]) -> Any:
+    if hasattr(original, "_fields"):
+        return cast("Callable[..., Any]", type(original))(*items)
+    return language.tuple(items)

@@ -1,0 +1,79 @@
+"""Binding of arguments to the parameters of a kernel function, as the compiler does it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from tilewright.language import base_value, constexpr
+from tilewright.support import errors
+
+_P = inspect.Parameter
+_NAMED = (_P.POSITIONAL_OR_KEYWORD, _P.KEYWORD_ONLY)
+_POSITIONAL = (_P.POSITIONAL_ONLY, _P.POSITIONAL_OR_KEYWORD)
+
+
+def bind_call(
+    name: str,
+    signature: inspect.Signature,
+    annotations: Mapping[str, object],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> inspect.BoundArguments:
+    """The arguments of a call with defaults; those annotated `constexpr` as constexprs.
+
+    Errors: ArgumentCount, UnknownArgument, RepeatedArgument, MissingArgument, NotConstexpr.
+    """
+    try:
+        bound = signature.bind(*args, **kwargs)
+    except TypeError as error:
+        raise _wrong_call(name, signature, args, kwargs, str(error)) from None
+    bound.apply_defaults()
+    for parameter, value in bound.arguments.items():
+        if _is_constexpr(annotations.get(parameter)):
+            bound.arguments[parameter] = _compile_time(name, parameter, value)
+    return bound
+
+
+def _is_constexpr(annotation: object) -> bool:
+    if isinstance(annotation, str):
+        return annotation.rpartition(".")[2].strip() == "constexpr"
+    return annotation is constexpr
+
+
+def _compile_time(function: str, parameter: str, value: Any) -> Any:
+    """The value as a constexpr; None stays None, so that `is None` holds."""
+    if isinstance(value, base_value):
+        found = getattr(value, "type", value)
+        raise errors.NotConstexpr(f"argument '{parameter}' of {function}()", found)
+    if value is None or isinstance(value, constexpr):
+        return value
+    return constexpr(value)
+
+
+def _wrong_call(
+    name: str,
+    signature: inspect.Signature,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    reason: str,
+) -> errors.TilewrightError:
+    """What is wrong with a call that Python refuses."""
+    parameters = signature.parameters.values()
+    positional = [p.name for p in parameters if p.kind in _POSITIONAL]
+    named = [p.name for p in parameters if p.kind in _NAMED]
+    for keyword in kwargs:
+        if keyword not in named:
+            return errors.UnknownArgument(name, keyword, named)
+        if keyword in positional[: len(args)]:
+            return errors.RepeatedArgument(name, keyword)
+    if len(args) > len(positional):
+        return errors.ArgumentCount(name, len(positional), len(args))
+    given = {*positional[: len(args)], *kwargs}
+    missing = [p.name for p in parameters if p.default is p.empty and p.name not in given]
+    return errors.MissingArgument(name, tuple(missing)) if missing else _unexplained(name, reason)
+
+
+def _unexplained(name: str, reason: str) -> errors.TilewrightError:
+    return errors.InvalidOperation(f"call {name}()", reason)

@@ -1,0 +1,174 @@
+"""Gives stubs, operators and device functions their meaning while a kernel runs as Python.
+
+The meaning is that of the compiler's front ends, applied to an emitter that computes at once.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import CodeType, FunctionType
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from tilewright import language
+from tilewright.eager.arguments import annotations_of
+from tilewright.eager.calls import bind_call
+from tilewright.eager.carried import LoopVariables
+from tilewright.eager.namespace import Namespaces
+from tilewright.frontend import (
+    Context,
+    FrontendOptions,
+    binary,
+    call_builtin,
+    compare,
+    getitem,
+    materialize,
+    truth,
+    unary,
+)
+from tilewright.interp import EagerBuilder, EagerValue, Machine, numpy_dtype
+from tilewright.ir import Value
+from tilewright.language import (
+    BINARY_OPERATORS,
+    COMPARISON_OPERATORS,
+    UNARY_OPERATORS,
+    DeviceFunction,
+    tensor,
+)
+from tilewright.support import errors
+
+_CONVERSIONS: dict[str, Callable[[Any], Any]] = {"int": int, "float": float, "index": int}
+
+
+class _Runnable(NamedTuple):
+    """A device function made ready to run."""
+
+    fn: FunctionType
+    parameters: tuple[inspect.Signature, Mapping[str, object]]
+
+
+class EagerDispatcher:
+    """One launch: the context of the semantics, and the functions that run in it.
+
+    codes: the code objects of all kernel functions that have run, for locations of errors.
+    """
+
+    def __init__(self, machine: Machine, options: FrontendOptions) -> None:
+        self.codes: set[CodeType] = set()
+        self._stack: list[DeviceFunction] = []
+        self._namespaces = Namespaces()
+        self._functions: dict[DeviceFunction, _Runnable] = {}
+        self._loops = LoopVariables()
+        self._context = Context(EagerBuilder(machine), options, _Caller(self))
+
+    # --- language.Dispatcher ----------------------------------------------------------------------
+
+    def call(
+        self, stub: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> object:
+        """The result of a language function."""
+        return call_builtin(self._context, stub, args, kwargs)
+
+    def operator(self, name: str, args: tuple[Any, ...]) -> object:
+        """The result of a Python operator with a tensor among its operands."""
+        ctx = self._context
+        if name in BINARY_OPERATORS:
+            return binary(ctx, name, *args)
+        if name in COMPARISON_OPERATORS:
+            return compare(ctx, name, *args)
+        if name in UNARY_OPERATORS:
+            return unary(ctx, name, *args)
+        if name == "getitem":
+            return getitem(ctx, *args)
+        if name == "range":
+            return self._loop(*args)
+        if name == "bool":
+            return self._condition(args[0])
+        return self._convert(name, args[0])
+
+    def call_function(
+        self, function: DeviceFunction, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """The result of a function written in the language: its Python code is run."""
+        if function in self._stack:
+            names = [f.__name__ for f in self._stack[self._stack.index(function) :]]
+            chain = " calls ".join([*names, function.__name__])
+            raise errors.RecursionNotSupported(function.__name__, chain)
+        running = self._runnable(function)
+        bound = bind_call(function.__name__, *running.parameters, args, kwargs)
+        self._stack.append(function)
+        try:
+            return running.fn(*bound.args, **bound.kwargs)
+        finally:
+            self._stack.pop()
+
+    def _runnable(self, function: DeviceFunction) -> _Runnable:
+        found = self._functions.get(function)
+        if found is None:
+            fn = cast("FunctionType", function.fn)
+            self.codes.add(fn.__code__)
+            self._loops.know(fn)
+            parameters = (inspect.signature(fn), annotations_of(fn))
+            found = self._functions[function] = _Runnable(self._namespaces.bind(fn), parameters)
+        return found
+
+    # --- Python's view of scalars -----------------------------------------------------------------
+
+    def _convert(self, name: str, x: tensor) -> Any:
+        """`int(x)`, `float(x)` and the use of an integer scalar as an index."""
+        elements = _elements(x.handle)
+        if elements.size != 1:
+            reason = f"it is a tile of shape {elements.shape}"
+            raise errors.InvalidOperation(f"convert a tensor with {name}()", reason)
+        value = elements.reshape(()).item()
+        if name == "index" and not isinstance(value, int):
+            reason = f"it is {x.type}, not an integer"
+            raise errors.InvalidOperation("use a tensor as an index", reason)
+        return _CONVERSIONS[name](value)
+
+    def _condition(self, x: tensor) -> bool:
+        """The truth of a scalar; in the head of a `while`, a loop begins or goes on."""
+        holds = bool(_elements(truth(self._context, x)))
+        self._loops.enter(lambda literal: materialize(self._context, literal))
+        return holds
+
+    def _loop(self, loop: language.range) -> Iterator[tensor]:
+        """The indices of a loop, in the common integer type of its bounds."""
+        ctx = self._context
+        self._loops.enter(lambda literal: materialize(ctx, literal))
+        return self._indices(ctx, loop)
+
+    def _indices(self, ctx: Context, loop: language.range) -> Iterator[tensor]:
+        start, end, step = (materialize(ctx, x) for x in (loop.start, loop.end, loop.step))
+        like = binary(ctx, "add", binary(ctx, "add", start, end), step).handle.type
+        bounds = [self._convert("index", x) for x in (start, end, step)]
+        if bounds[2] == 0:
+            raise errors.InvalidValue("range", "step", "a number other than 0", 0)
+        for index in range(*bounds):
+            yield tensor(EagerValue(like, np.array(index, numpy_dtype(like))))
+
+
+class _Caller:
+    """How the semantics have a function run: a combine function of a reduction, for example."""
+
+    def __init__(self, dispatcher: EagerDispatcher) -> None:
+        self._dispatcher = dispatcher
+
+    def call(
+        self, ctx: Context, fn: DeviceFunction, args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> Any:
+        """The result of its Python code."""
+        return self._dispatcher.call_function(fn, tuple(args), kwargs)
+
+
+def _elements(value: Value) -> np.ndarray[Any, np.dtype[Any]]:
+    """The elements of a value that has some."""
+    if isinstance(value, EagerValue):
+        return value.data
+    raise errors.InvalidOperation(
+        "look at a value inside a combine function",
+        "it stands for all elements of the reduction at once",
+        "select with tl.where",
+    )
