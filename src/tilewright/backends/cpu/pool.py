@@ -172,7 +172,8 @@ class _Shared:
 def shared_pool(threads: int = 0) -> Pool:
     """The pool of `threads` threads that all launches share; 0: all CPUs of this process.
 
-    Creating it compiles its code (6 ms); a thread may do so while a kernel is being compiled.
+    Creating it compiles its code (8 to 12 ms in a fresh process); a thread may do so while a
+    kernel is being compiled.
     """
     count = threads or default_thread_count()
     with _Shared.lock:
