@@ -56,10 +56,10 @@ def language_value(memory: Memory, name: str, value: object, annotation: object 
         items = cast("Sequence[object]", value)
         found = [language_value(memory, f"{name}[{i}]", item) for i, item in enumerate(items)]
         return _like(items, found)
-    plain: object = value.item() if isinstance(value, np.generic) else value
+    plain = _unboxed(value)
     if isinstance(plain, int | float):
         return tensor(scalar_value(name, plain, _dtype_of_number(name, plain, annotation)))
-    array = as_numpy(name, cast("object", value))
+    array = as_numpy(name, value)
     dtype = dtype_of_array(array.dtype)
     if dtype is None:
         found = f"{array.dtype} array"
@@ -92,6 +92,11 @@ def annotations_of(fn: Callable[..., object]) -> Mapping[str, object]:
         return inspect.get_annotations(fn, eval_str=True)
     except Exception:  # an annotation that names something which does not exist
         return inspect.get_annotations(fn)
+
+
+def _unboxed(value: object) -> object:
+    """A NumPy scalar as a Python number."""
+    return cast("np.generic[Any]", value).item() if isinstance(value, np.generic) else value
 
 
 def _from_torch(name: str, value: TorchTensor) -> Array:
