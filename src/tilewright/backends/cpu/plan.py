@@ -175,17 +175,17 @@ class Planner:
     def _joins(self, op: Op, group: Group) -> bool:
         if self._reaches(op.operands, group):
             return False
+        axes = {s.axis for s in (*group.sinks, op) if isinstance(s, ReduceOp)}
+        if len(axes) > 1:
+            return False
         stores = [s for s in group.sinks if isinstance(s, StoreOp)]
         if not stores:
             return True
-        written = {_root(s.pointer) for s in stores}
-        if isinstance(op, StoreOp) and _root(op.pointer) in written:
+        if isinstance(op, StoreOp) and _root(op.pointer) in {_root(s.pointer) for s in stores}:
             return False
         start = self.order[stores[0]]
-        return not any(
-            self.order.get(load, -1) > start and _root(load.operands[0]) in written
-            for load in self._loads_behind(op.operands)
-        )
+        loads = self._loads_behind(op.operands)
+        return all(self.order.get(load, -1) < start for load in loads)
 
     def _reaches(self, values: Iterable[Value], group: Group) -> bool:
         """Whether evaluating `values` needs a result of a sink of the group."""
