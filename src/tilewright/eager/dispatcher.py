@@ -28,6 +28,7 @@ from tilewright.frontend import (
     truth,
     unary,
 )
+from tilewright.frontend.python import inline_call
 from tilewright.interp import EagerBuilder, EagerValue, Machine, numpy_dtype
 from tilewright.ir import Value
 from tilewright.language import (
@@ -159,8 +160,13 @@ class _Caller:
     def call(
         self, ctx: Context, fn: DeviceFunction, args: Sequence[Any], kwargs: dict[str, Any]
     ) -> Any:
-        """The result of its Python code."""
-        return self._dispatcher.call_function(fn, tuple(args), kwargs)
+        """The result of its Python code; inside a region, which is IR, of its syntax tree."""
+        if isinstance(ctx.emitter, EagerBuilder):
+            return self._dispatcher.call_function(fn, tuple(args), kwargs)
+        try:
+            return inline_call(ctx, fn, args, kwargs)
+        except errors.SourceNotAvailable:  # then the Python code has to do without `if`
+            return self._dispatcher.call_function(fn, tuple(args), kwargs)
 
 
 def _elements(value: Value) -> np.ndarray[Any, np.dtype[Any]]:

@@ -1,7 +1,7 @@
 """The Python front end: finds the source of a kernel and lowers its syntax tree to tile IR."""
 
 from tilewright.frontend.python.dependencies import Dependencies, UsedGlobal, dependencies
-from tilewright.frontend.python.lower import lower_kernel
+from tilewright.frontend.python.lower import inline_call, lower_kernel
 from tilewright.frontend.python.signature import ArgSpec, KernelSignature
 from tilewright.frontend.python.source import FunctionSource, source_of
 
@@ -12,6 +12,7 @@ __all__ = [
     "KernelSignature",
     "UsedGlobal",
     "dependencies",
+    "inline_call",
     "lower_kernel",
     "source_of",
 ]
