@@ -20,6 +20,7 @@ from tilewright.ir.types import DType, PointerType, TileType
 from tilewright.language import DeviceFunction, constexpr, constexpr_function, dtype
 
 _CONSTANTS = (bool, int, float, str, bytes, type(None), tuple, constexpr, dtype, Enum)
+_RECORDED = (*_CONSTANTS, DeviceFunction, constexpr_function)
 _PLAIN = (
     bool,
     int,
@@ -98,10 +99,12 @@ class _Collector:
         if place is None:
             return
         value: object = place.read()
+        of_language = False
         for attribute in path[1:]:
-            if not isinstance(value, ModuleType):
+            if not isinstance(value, ModuleType | type):
                 return
-            place = Place(vars(value), attribute)
+            of_language = of_language or value.__name__.startswith("tilewright.")
+            place = Place(value if isinstance(value, type) else vars(value), attribute)
             value = place.read()
         if value is MISSING or isinstance(value, ModuleType):
             return
@@ -109,7 +112,7 @@ class _Collector:
         self._add(name, _fingerprint(value))
         if isinstance(value, DeviceFunction | constexpr_function):
             self.function(value.fn)
-        elif not isinstance(value, _CONSTANTS):
+        if of_language or not isinstance(value, _RECORDED):
             return
         self.used[id(place.holder), place.key] = UsedGlobal(name, place, cast("object", value))
 

@@ -15,15 +15,17 @@ MISSING = object()
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an outside name is kept: a dictionary and a key, or a closure cell."""
+    """Where an outside name is kept: a key of a dictionary, a closure cell, a class attribute."""
 
-    holder: dict[str, object] | CellType
+    holder: dict[str, object] | CellType | type
     key: str
 
     def read(self) -> object:
         """The value now, or MISSING."""
         if isinstance(self.holder, dict):
             return self.holder.get(self.key, MISSING)
+        if isinstance(self.holder, type):
+            return getattr(self.holder, self.key, MISSING)
         try:
             return self.holder.cell_contents
         except ValueError:  # the enclosing function has not assigned it yet

@@ -43,7 +43,7 @@ def loop_bounds(act: Activation, node: ast.expr, loop: range) -> Bounds:
     ]
     step = parts[2]
     descending = isinstance(step, int) and step < 0
-    if step == 0 and isinstance(step, int):
+    if isinstance(step, int) and step == 0:
         act.fail(node, errors.InvalidValue("range", "step", "a number other than 0", 0))
     index = reduce(lambda a, b: RESULTS["add"][a, b], map(_dtype, parts), i32)
     if descending and not index.is_signed:

@@ -128,7 +128,8 @@ def _refuse(act: Activation, node: ast.Call, callee: object) -> NoReturn:
     """Say why something cannot be called, and what to do instead."""
     name = str(getattr(callee, "__qualname__", getattr(callee, "__name__", callee)))
     module = str(getattr(callee, "__module__", "") or "")
-    if callee is breakpoint or module.partition(".")[0] in DEBUGGERS:
+    stops = callee is breakpoint or name.endswith("set_trace")
+    if stops or module.partition(".")[0] in DEBUGGERS:
         refuse_debugger(act, node)
     if isinstance(callee, dtype):
         reason = "a dtype is not a function"
@@ -147,4 +148,4 @@ def _refuse(act: Activation, node: ast.Call, callee: object) -> NoReturn:
 def refuse_debugger(act: Activation, node: ast.expr | ast.stmt) -> NoReturn:
     """A debugger cannot stop in compiled code."""
     instead = "run it in the interpreter: @jit(interpret=True), or TILEWRIGHT_INTERPRET=1"
-    act.unsupported(node, "a debugger in compiled code", instead)
+    act.unsupported(node, "stopping compiled code in a debugger", instead)

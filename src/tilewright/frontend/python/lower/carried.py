@@ -2,16 +2,16 @@
 
 Before the body is lowered, each name that it assigns and that exists already is taken apart into
 leaves (see `joins`); each leaf that can be a run-time value becomes a carried value of the loop op.
-After the body, the new value must have the same structure and types. An initial literal takes the
-type that the body gives the variable (`total = 0` before `total += x`); the body is then lowered
-once more.
+After the body, the new value must have the same structure and types. If it has not, the body is
+lowered once more: an initial literal takes the type that the body gives the variable (`total = 0`
+before `total += x`); any other variable is not carried, and reading it is the user's mistake.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NoReturn
 
 from tilewright.frontend.python.environment import MISSING
@@ -33,12 +33,22 @@ from tilewright.language import tensor
 from tilewright.support import errors
 
 
-class Retype(Exception):
-    """The literal that a carried leaf begins with must have another type; lower the body again."""
+class Again(Exception):
+    """The body has taught something about the carried variables; lower it once more."""
 
-    def __init__(self, key: tuple[str, int], type_: Type) -> None:
-        self.key = key
-        self.type = type_
+
+@dataclass(slots=True)
+class Lessons:
+    """What the attempts to lower a loop have taught.
+
+    types: what the literal that a leaf begins with must become, by variable and leaf; the last is
+    in force. dropped: variables that do not keep one type; reading them is a mistake.
+    """
+
+    types: dict[tuple[str, int], list[Type]] = field(
+        default_factory=dict[tuple[str, int], list[Type]]
+    )
+    dropped: dict[str, Deferred] = field(default_factory=dict[str, Deferred])
 
 
 @dataclass(slots=True)
@@ -69,6 +79,7 @@ class Carried:
     variables: list[Variable]
     node: ast.For | ast.While
     construct: str
+    lessons: Lessons
 
     @property
     def names(self) -> list[str]:
@@ -94,15 +105,13 @@ class Carried:
 
     def bind(self, act: Activation, values: Sequence[Value]) -> None:
         """Let the names stand for the carried values."""
+        act.scope.update(self.lessons.dropped)
         remaining = iter(values)
         for variable in self.variables:
             act.scope[variable.name] = variable.with_values(remaining)
 
     def next_values(self, act: Activation) -> list[Value]:
-        """The values at the end of the body, as the next iteration takes them.
-
-        Raises Retype, or InconsistentType.
-        """
+        """The values at the end of the body, as the next iteration takes them; may raise Again."""
         values: list[Value] = []
         for variable in self.variables:
             values += self._next(act, variable)
@@ -111,10 +120,8 @@ class Carried:
     def _next(self, act: Activation, variable: Variable) -> Iterator[Value]:
         final = act.scope.get(variable.name, MISSING)
         if final is MISSING or isinstance(final, Deferred):
-            if isinstance(final, Deferred) and final.error.loc is not None:
-                raise final.error
-            error = errors.PossiblyUndefined(variable.name, "loop")
-            act.fail(self.node, error)
+            error = errors.PossiblyUndefined(variable.name, self.construct)
+            self._drop(variable, final if isinstance(final, Deferred) else Deferred(error))
         if not same_structure(variable.initial, final):
             self._inconsistent(act, variable, final)
         pairs = zip(variable.parts, variable.types, leaves(final), strict=True)
@@ -129,36 +136,38 @@ class Carried:
 
     def _widen(
         self, act: Activation, variable: Variable, index: int, leaf: object, final: object
-    ) -> None:
+    ) -> NoReturn:
         """The body gives a literal's variable another type: begin with that, if it can hold it."""
         initial = variable.parts[index]
         type_ = None if isinstance(initial, tensor) else common_type(initial, leaf)
-        if type_ is None or type_ is variable.types[index]:
+        tried = self.lessons.types.setdefault((variable.name, index), [])
+        if type_ is None or type_ in tried:
             self._inconsistent(act, variable, final)
-        raise Retype((variable.name, index), type_)
+        tried.append(type_)
+        raise Again
 
     def _inconsistent(self, act: Activation, variable: Variable, final: object) -> NoReturn:
         before, after = describe(variable.initial), describe(final)
         error = errors.InconsistentType(variable.name, self.construct, before, after)
-        act.fail(self.node, error)
+        self._drop(variable, Deferred(error.with_loc(act.loc(self.node))))
+
+    def _drop(self, variable: Variable, why: Deferred) -> NoReturn:
+        self.lessons.dropped[variable.name] = why
+        raise Again
 
 
 def carried_variables(
-    act: Activation,
-    node: ast.For | ast.While,
-    names: Sequence[str],
-    retyped: dict[tuple[str, int], Type],
+    act: Activation, node: ast.For | ast.While, names: Sequence[str], lessons: Lessons
 ) -> Carried:
-    """The variables among `names` that exist before the loop.
-
-    retyped: what earlier attempts have learned about the types of literals.
-    """
+    """The variables among `names` that exist before the loop; `lessons` of earlier attempts."""
     variables: list[Variable] = []
     for name in names:
         value = act.scope.get(name, MISSING)
-        if value is MISSING or isinstance(value, Deferred):
+        if value is MISSING or isinstance(value, Deferred) or name in lessons.dropped:
             continue
         parts = list(leaves(value))
-        types = [retyped.get((name, i), leaf_type(part)) for i, part in enumerate(parts)]
+        types = [
+            lessons.types.get((name, i), [leaf_type(part)])[-1] for i, part in enumerate(parts)
+        ]
         variables.append(Variable(name, value, parts, types))
-    return Carried(variables, node, "loop")
+    return Carried(variables, node, f"loop of line {act.loc(node).line}", lessons)

@@ -123,13 +123,15 @@ def item_of(act: Activation, node: ast.expr, owner: object, index: object) -> ob
     if isinstance(container, Mapping):
         known = cast("Mapping[object, object]", container)
         if key not in known:
-            raise errors.UndefinedName(str(key), map(str, known))
+            note = "it is looked up among the keyword arguments of the launch"
+            raise errors.UndefinedName(str(key), [str(k) for k in known], notes=(note,))
         return wrap(known[key])
     if not hasattr(container, "__getitem__") or callable(container):
         reason = "only tuples, strings and tiles have items"
         raise errors.InvalidOperation(f"index {describe(owner)}", reason)
     indexable = cast("list[object]", container)
-    return wrap(on_host(f"index {describe(owner)}", lambda: indexable[cast("int", key)]))
+    operation = f"index a {type(indexable).__name__}"
+    return wrap(on_host(operation, lambda: indexable[cast("int", key)]))
 
 
 def _index(act: Activation, node: ast.expr) -> object:

@@ -67,8 +67,8 @@ def lower_kernel(
     except TilewrightError as error:
         raise error.with_loc(loc) from error.__cause__
     if node is not None and not (is_static(result) and static(result) is None):
-        what = f"returning {describe(result)} from a kernel"
-        act.unsupported(node, what, "store it through a pointer parameter")
+        operation, instead = f"return {describe(result)}", "store it through a pointer parameter"
+        act.fail(node, errors.InvalidOperation(operation, "kernels have no result", instead))
     ctx.emitter.emit(ReturnOp())
     return Module((Function(fn.__name__, body, loc=loc),))
 

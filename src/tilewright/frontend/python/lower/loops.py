@@ -17,14 +17,13 @@ from tilewright.frontend import semantics
 from tilewright.frontend.python.lower.activation import Activation, Jump, Outcome, statement
 from tilewright.frontend.python.lower.bounds import loop_bounds
 from tilewright.frontend.python.lower.branches import discard, refuse_jump
-from tilewright.frontend.python.lower.carried import Carried, Retype, carried_variables
+from tilewright.frontend.python.lower.carried import Again, Carried, Lessons, carried_variables
 from tilewright.frontend.python.lower.facts import assigned_names
 from tilewright.frontend.python.lower.iteration import iterate
 from tilewright.frontend.python.lower.sequence import ContinuationUnknown, run
 from tilewright.frontend.python.lower.targets import assign
 from tilewright.frontend.python.lower.values import Deferred, is_static, static
 from tilewright.ir import Block, Value
-from tilewright.ir.types import Type
 from tilewright.ops import ConditionOp, ForOp, WhileOp, YieldOp
 from tilewright.support import errors
 
@@ -104,13 +103,14 @@ def while_statement(act: Activation, node: ast.While) -> Outcome:
                 carried.bind(act, before.args)
                 go = _condition(act, node)
                 if go is None:
+                    discard(before)
                     return None
                 act.ctx.emitter.emit(ConditionOp(go, tuple(before.args)))
             carried.add_arguments(body)
             with act.into(body):
                 carried.bind(act, body.args)
                 _lower_body(act, node, carried)
-        except Retype:
+        except Again:
             discard(before)
             raise
         return WhileOp(carried.initial_values(act), before, body)
@@ -148,21 +148,20 @@ def _emit_loop(
     names: Sequence[str],
     attempt: Callable[[Carried, Block], ForOp | WhileOp | None],
 ) -> None:
-    """Lower a loop, again if a literal has to begin with another type; then bind its results."""
+    """Lower a loop, again while that teaches something; then bind its results."""
     before = act.scope
-    retyped: dict[tuple[str, int], Type] = {}
+    lessons = Lessons()
     op: ForOp | WhileOp | None = None
     while True:
-        carried = carried_variables(act, node, names, retyped)
+        carried = carried_variables(act, node, names, lessons)
         body = Block()
         act.scope = dict(before)
         act.loops += 1
         try:
             op = attempt(carried, body)
             break
-        except Retype as found:
+        except Again:
             discard(body)
-            retyped[found.key] = found.type
         finally:
             act.loops -= 1
             act.scope = before
@@ -173,7 +172,7 @@ def _emit_loop(
         result.name = name
     carried.bind(act, results)
     kept = {variable.name for variable in carried.variables}
-    construct = f"loop of line {act.loc(node).line}"
     for name in names:
-        if name not in kept:
-            act.scope[name] = Deferred(errors.PossiblyUndefined(name, construct))
+        if name not in kept and name not in lessons.dropped:
+            error = errors.PossiblyUndefined(name, carried.construct)
+            act.scope[name] = Deferred(error)

@@ -53,8 +53,7 @@ def annotated_assignment(act: Activation, node: ast.AnnAssign) -> Outcome:
     value = act.expression(node.value)
     if is_constexpr_annotation(node.annotation):
         if not is_static(value):
-            name = node.target.id if isinstance(node.target, ast.Name) else "the target"
-            what = f"'{name}', which is annotated constexpr,"
+            what = f"the constexpr variable '{ast.unparse(node.target)}'"
             act.fail(node.value, errors.NotConstexpr(what, describe(value)))
         if not is_tuple(value):
             value = constexpr(static(value))
