@@ -1,5 +1,7 @@
 """Mistakes in calls, constants and loop bounds, and where they are shown."""
 
+# pyright: reportAssignmentType=false, reportCallIssue=false, reportGeneralTypeIssues=false
+
 # ruff: noqa: B007, E501, E731, F401, F821, F823, F841 -- the mistakes are meant
 
 import pytest

@@ -1,5 +1,7 @@
 """Parts of Python that kernels do not have."""
 
+# pyright: reportCallIssue=false, reportMissingImports=false
+
 # ruff: noqa: B007, E501, E731, F401, F821, F823, F841 -- the mistakes are meant
 
 import math

@@ -1,5 +1,7 @@
 """Mistakes with names: undefined, undefined on some paths, of changing type."""
 
+# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportPossiblyUnboundVariable=false, reportUnboundVariable=false, reportUndefinedVariable=false
+
 # ruff: noqa: B007, E501, E731, F401, F821, F823, F841 -- the mistakes are meant
 
 import threading

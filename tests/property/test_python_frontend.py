@@ -1,5 +1,7 @@
 """Random programs of branches, loops and returns: the IR computes what Python computes."""
 
+# pyright: reportArgumentType=false, reportCallIssue=false
+
 import linecache
 from itertools import count
 

@@ -1,5 +1,7 @@
 """Lowers a kernel from keyword arguments, checks the IR, shows it, runs it."""
 
+# pyright: reportArgumentType=false
+
 import numpy as np
 
 from tilewright import ir

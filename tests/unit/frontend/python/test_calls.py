@@ -1,5 +1,7 @@
 """Calls: inlining, argument binding, combine functions, compile-time functions, locations."""
 
+# pyright: reportArgumentType=false
+
 import numpy as np
 import pytest
 

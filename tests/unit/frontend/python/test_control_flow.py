@@ -1,5 +1,7 @@
 """`if`, loops and `return`: what kernels compute, and how the IR looks."""
 
+# pyright: reportAssignmentType=false, reportAttributeAccessIssue=false
+
 import numpy as np
 import pytest
 

@@ -1,5 +1,7 @@
 """Expressions and assignments: names, tuples, operators, comprehensions, Python's functions."""
 
+# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportInvalidTypeForm=false, reportRedeclaration=false
+
 import math
 from collections import namedtuple
 

@@ -1,5 +1,7 @@
 """Finding the source of functions, and what a kernel depends on."""
 
+# pyright: reportArgumentType=false, reportAttributeAccessIssue=false
+
 import linecache
 import textwrap
 from types import FunctionType, ModuleType
