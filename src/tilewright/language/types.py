@@ -6,6 +6,7 @@ with `==`. `type_of` maps an IR type to its view, `.ir` maps back.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 from functools import cached_property
 from math import prod
@@ -275,7 +276,7 @@ class pointer_type(dtype):
 class block_type(dtype):
     """Type of a tile: a static shape of elements of one scalar or pointer type."""
 
-    def __init__(self, element_ty: dtype, shape: tuple[int, ...] | list[int]) -> None:
+    def __init__(self, element_ty: dtype, shape: Sequence[int | constexpr]) -> None:
         self.element_ty: dtype = element_ty
         self.shape: tuple[int, ...] = tuple(int(extent) for extent in shape)
         if not self.shape:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from tilewright import language as tl
 from tilewright.frontend.semantics import Context, FrontendOptions, binary, call_builtin
 from tilewright.interp import EagerBuilder, EagerValue, Machine, Memory, array_value, convert
-from tilewright.ir import Block, Builder
-from tilewright.ir.types import DType, PointerType, TileType, Type
+from tilewright.ir import Block, Builder, Emitter
+from tilewright.ir.types import DType, PointerType, TileType, Type, dtype_named
 
 
 class PlainCalls:
@@ -42,7 +42,7 @@ class Operators:
 
 
 class Bench:
-    """A context with shorthands: `bench.call(tl.sum, x)`, `bench.arg(type)`, `bench.tile(array)`."""
+    """A context with shorthands: `bench.call(tl.sum, x)`, `bench.arg(type)`, `bench.tile(...)`."""
 
     def __init__(self, ctx: Context) -> None:
         self.ctx = ctx
@@ -77,7 +77,8 @@ class EagerBench(Bench):
         self.memory = Memory("test")
         self.printed: list[str] = []
         machine = Machine(self.memory, write=self.printed.append)
-        super().__init__(Context(EagerBuilder(machine), FrontendOptions(**options), PlainCalls()))
+        emitter = cast("Emitter", EagerBuilder(machine))
+        super().__init__(Context(emitter, FrontendOptions(**options), PlainCalls()))
 
     def tile(self, values: Any, element: DType) -> tl.tensor:
         """Values as a tile, or as a scalar if they have no shape."""
@@ -99,8 +100,6 @@ def _type(shape: tuple[int, ...], element: DType) -> Type:
 
 
 def _source(values: np.ndarray) -> DType:
-    from tilewright.ir import types
-
     names = {"bool": "i1", "float64": "f64", "float32": "f32", "float16": "f16"}
     short = str(values.dtype).replace("uint", "u").replace("int", "i")
-    return types.dtype_named(names.get(str(values.dtype), short))
+    return dtype_named(names.get(str(values.dtype), short))

@@ -53,7 +53,7 @@ def cast_operand(
 ) -> tensor:
     target = element_type(ctx, "cast", dtype)
     if not isinstance(input, tensor):
-        return _cast_literal(ctx, input, target)
+        return _cast_literal(ctx, unwrap(input), target)
     value = input.handle
     source = ir.element_of(value.type)
     _check_rounding(ctx, fp_downcast_rounding, source, target)

@@ -1,0 +1,94 @@
+"""Laws that the promotion tables keep."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tilewright.frontend import promotion
+from tilewright.frontend.promotion import RESULTS
+from tilewright.ir import types as ir
+
+DTYPES = st.sampled_from(ir.all_dtypes())
+INTEGERS = st.sampled_from([t for t in ir.all_dtypes() if not t.is_float])
+OPERATORS = st.sampled_from(sorted(RESULTS))
+LITERALS = st.one_of(
+    st.booleans(), st.integers(-(2**65), 2**65), st.floats(allow_nan=True, allow_infinity=True)
+)
+
+
+@given(OPERATORS, DTYPES, DTYPES)
+def test_the_order_of_operands_does_not_matter(name: str, a: ir.DType, b: ir.DType) -> None:
+    forward, backward = RESULTS[name].get((a, b)), RESULTS[name].get((b, a))
+    # Integers of one width and signedness aside, which are one type, promotion is symmetric.
+    assert forward is backward
+
+
+@given(DTYPES)
+def test_one_dtype_promotes_to_itself(a: ir.DType) -> None:
+    assert RESULTS["common"][a, a] is a
+
+
+@given(OPERATORS, INTEGERS, INTEGERS)
+def test_integers_never_shrink(name: str, a: ir.DType, b: ir.DType) -> None:
+    result = RESULTS[name].get((a, b))
+    if result is not None and not result.is_float:
+        assert result.bits >= max(a.bits, b.bits)
+        assert result in (a, b)
+
+
+@given(INTEGERS, INTEGERS, INTEGERS)
+def test_integer_promotion_is_associative(a: ir.DType, b: ir.DType, c: ir.DType) -> None:
+    common = RESULTS["common"]
+    assert common[common[a, b], c].bits == common[a, common[b, c]].bits
+
+
+@given(DTYPES, DTYPES)
+def test_division_gives_floats_of_32_bits_or_more(a: ir.DType, b: ir.DType) -> None:
+    result = RESULTS["truediv"].get((a, b))
+    assert result is None or (result.is_float and result.bits >= 32)
+
+
+@given(DTYPES, DTYPES)
+def test_bits_and_whole_quotients_are_for_integers(a: ir.DType, b: ir.DType) -> None:
+    for name in ("and", "or", "xor", "lshift", "rshift", "floordiv"):
+        result = RESULTS[name].get((a, b))
+        assert result is None or not (a.is_float or b.is_float or result.is_float)
+
+
+@given(DTYPES, DTYPES)
+def test_a_float_operand_gives_a_float(a: ir.DType, b: ir.DType) -> None:
+    result = RESULTS["common"].get((a, b))
+    if result is not None:
+        assert result.is_float == (a.is_float or b.is_float)
+
+
+@given(LITERALS)
+def test_literals_fit_the_dtype_that_they_have(value: float) -> None:
+    found = promotion.literal_dtype(value)
+    if found is None:
+        assert isinstance(value, int) and not -(2**63) <= value < 2**64
+    else:
+        assert promotion.fits(value, found) and promotion.is_weak(value, found)
+
+
+@given(LITERALS, DTYPES)
+def test_weak_literals_do_not_change_the_dtype(value: float, dtype: ir.DType) -> None:
+    if promotion.is_weak(value, dtype):
+        assert RESULTS["add"][dtype, dtype] is dtype
+
+
+@given(DTYPES)
+def test_sums_and_extrema_keep_their_kind(a: ir.DType) -> None:
+    total, peak = promotion.sum_dtype(a), promotion.extremum_dtype(a)
+    assert total.is_float == a.is_float == peak.is_float
+    assert total.bits >= a.bits and peak.bits >= 32
+
+
+def test_floats_below_32_bits_are_not_associative() -> None:
+    """bf16 beside an integer is fp32, so the order of three operands can matter; as in Triton."""
+    common = RESULTS["common"]
+    assert common[common[ir.bf16, ir.i8], ir.bf16] is ir.f32
+    with pytest.raises(KeyError):
+        common[ir.f8e4m3, ir.i32]
