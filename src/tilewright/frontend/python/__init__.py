@@ -1,6 +1,6 @@
 """The Python front end: finds the source of a kernel and lowers its syntax tree to tile IR."""
 
-from tilewright.frontend.python.dependencies import Dependencies, UsedGlobal, dependencies
+from tilewright.frontend.python.depends import Dependencies, UsedGlobal, dependencies
 from tilewright.frontend.python.lower import inline_call, lower_kernel
 from tilewright.frontend.python.signature import ArgSpec, KernelSignature
 from tilewright.frontend.python.source import FunctionSource, source_of
