@@ -3,7 +3,7 @@
 `RESULTS[operator][a, b]` is the result dtype of `a operator b` for two tensors; a pair that is not
 there is an error. A Python literal is weak: if its kind (bool < int < float) is not above the
 tensor's, it takes the tensor's dtype; otherwise it counts as a tensor of `literal_dtype`.
-The rules are those of Triton, with the choices of docs/adr/0010-semantics.md.
+The rules are those of Triton, with the choices of docs/adr/0010-promotion-and-semantics.md.
 """
 
 from __future__ import annotations

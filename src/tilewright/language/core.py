@@ -11,7 +11,7 @@ import builtins
 from collections.abc import Sequence
 from typing import Any
 
-from tilewright.language.compile_time import constexpr
+from tilewright.language.compile_time import constexpr, unwrap
 from tilewright.language.dispatch import builtin
 from tilewright.language.types import dtype
 from tilewright.language.values import member, tensor
@@ -25,6 +25,8 @@ Shape = Sequence[int | constexpr] | constexpr
 
 TRITON_MAX_TENSOR_NUMEL = 1048576
 """Most elements that one tile may have (Triton's limit)."""
+
+_unwrap_if_constexpr = unwrap  # pyright: ignore[reportUnusedVariable] -- imported by third parties
 
 
 @builtin

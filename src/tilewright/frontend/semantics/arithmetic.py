@@ -304,7 +304,7 @@ def _fold(ctx: Context, name: str, lhs: Any, rhs: Any) -> Any:
     except (TypeError, ValueError, ArithmeticError) as error:
         what = f"{VERBS[name]} {describe(lhs)} and {describe(rhs)}"
         ctx.fail(errors.InvalidOperation, what, str(error))
-    return cast("Any", result) if isinstance(result, tuple) else constexpr(result)
+    return cast("Any", result) if isinstance(result, tuple | list) else constexpr(result)
 
 
 def _fold_unary(ctx: Context, name: str, x: Any) -> Any:
