@@ -75,7 +75,7 @@ class Memory:
 
     def __init__(self, kernel: str = "the kernel") -> None:
         self.kernel = kernel
-        self._spans: list[Span] = []
+        self.spans: list[Span] = []
         self._starts: list[int] = []
         self._foreign: list[Span] = []
 
@@ -83,8 +83,8 @@ class Memory:
         """Make an array accessible; returns its range, which is the root of pointers to it."""
         start, stop = _bounds(array)
         span = Span(name, start, stop, array.flags.writeable, array.dtype.itemsize, (array,))
-        self._spans = _merged([*self._spans, span])
-        self._starts = [known.start for known in self._spans]
+        self.spans = _merged([*self.spans, span])
+        self._starts = [known.start for known in self.spans]
         return span
 
     def read(self, access: Access, addresses: Array) -> Array:
@@ -132,8 +132,8 @@ class Memory:
     def _find(self, address: int) -> Span | None:
         """The range that holds an address: an argument's, else mapped memory."""
         index = bisect_right(self._starts, address) - 1
-        if index >= 0 and address < self._spans[index].stop:
-            return self._spans[index]
+        if index >= 0 and address < self.spans[index].stop:
+            return self.spans[index]
         for span in self._foreign:
             if span.covers(address, address + 1):
                 return span

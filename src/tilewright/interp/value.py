@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tilewright.interp.dtypes import Array
 from tilewright.interp.memory import Span
 from tilewright.ir import Block, Value
-from tilewright.ir.types import Type, shape_of, with_shape
+from tilewright.ir.types import DType, Scalar, Type, element_of, shape_of
+
+_PREFIX = "tensor("
+"""What the language prints before the elements: further lines of an array are aligned with it."""
 
 _NOWHERE = Block()
 """Owner of all eager values: they keep no op alive, and so no operands of it."""
@@ -29,6 +34,18 @@ class EagerValue(Value):
     def __repr__(self) -> str:
         """The elements, the element type, and the shape of a tile."""
         shape = shape_of(self.type)
-        if not shape:
-            return f"{self.data}, {self.type}"
-        return f"{self.data}, {with_shape(self.type, ())}, shape={shape}"
+        element = element_of(self.type)
+        text = self._elements(element)
+        return f"{text}, {element}, shape={shape}" if shape else f"{text}, {element}"
+
+    def _elements(self, element: Scalar) -> str:
+        """Numbers; addresses as offsets from the argument that they are made from, else in hex."""
+        if isinstance(element, DType):
+            return np.array2string(self.data, prefix=_PREFIX)
+        if self.root is not None:
+            offsets = self.data.astype(np.int64) - self.root.start
+            if not (offsets % element.element.bytes).any():
+                name = self.root.name + " + "
+                elements = np.asarray(offsets // element.element.bytes)
+                return name + np.array2string(elements, prefix=_PREFIX + name)
+        return np.array2string(self.data, prefix=_PREFIX, formatter={"int": hex})
