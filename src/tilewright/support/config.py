@@ -295,6 +295,35 @@ class Cpu(Group):
     )
 
 
+class Cuda(Group):
+    """The NVIDIA backend."""
+
+    ptxas_path = Setting[Path | None](
+        None,
+        Path,
+        "TILEWRIGHT_PTXAS_PATH",
+        "TRITON_PTXAS_PATH",
+        expected="a program",
+        doc="The assembler for PTX; searched for in PATH, the CUDA toolkit and wheels if unset.",
+    )
+    home = Setting[Path | None](
+        None,
+        Path,
+        "CUDA_HOME",
+        "CUDA_PATH",
+        expected="a folder",
+        doc="Folder of the CUDA toolkit.",
+    )
+    launch_blocking = Setting(
+        False,
+        _flag,
+        "TILEWRIGHT_LAUNCH_BLOCKING",
+        "CUDA_LAUNCH_BLOCKING",
+        expected=_FLAG,
+        doc="Wait after each launch, so that a fault is reported by the launch that caused it.",
+    )
+
+
 @dataclass(frozen=True)
 class Settings:
     """All groups. One instance serves the process: `settings()`."""
@@ -304,6 +333,7 @@ class Settings:
     cache: Cache
     autotuning: Autotuning
     cpu: Cpu
+    cuda: Cuda
 
     def groups(self) -> Iterator[tuple[str, Group]]:
         """Name and object of each group."""
@@ -319,7 +349,7 @@ class Settings:
         )
 
 
-_settings = Settings(Interpreter(), Compilation(), Cache(), Autotuning(), Cpu())
+_settings = Settings(Interpreter(), Compilation(), Cache(), Autotuning(), Cpu(), Cuda())
 
 
 def settings() -> Settings:
