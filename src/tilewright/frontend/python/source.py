@@ -55,6 +55,7 @@ def source_of(fn: FunctionType) -> FunctionSource:
 
 def _read(fn: FunctionType) -> FunctionSource:
     code = fn.__code__
+    linecache.checkcache(code.co_filename)
     lines = linecache.getlines(code.co_filename, fn.__globals__)
     first = code.co_firstlineno - 1
     if not lines:
@@ -110,10 +111,12 @@ def _checked(fn: FunctionType, text: str, node: ast.stmt, line_shift: int) -> Fu
     arguments = node.args
     names = [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
     count = code.co_argcount + code.co_kwonlyargcount
-    if node.name != code.co_name or tuple(names) != code.co_varnames[:count]:
+    end = (node.end_lineno or 0) + line_shift
+    ends_inside = all((line or 0) <= end for _, _, line in code.co_lines())
+    if node.name != code.co_name or tuple(names) != code.co_varnames[:count] or not ends_inside:
         raise _unavailable(fn, f"{code.co_filename} has changed since it was imported")
     first = node.lineno + line_shift - code.co_firstlineno
-    last = (node.end_lineno or 0) + line_shift - code.co_firstlineno
+    last = end - code.co_firstlineno
     text = "".join(text.splitlines(keepends=True)[first : last + 1])
     return FunctionSource(code.co_filename, node.name, text, node, line_shift)
 

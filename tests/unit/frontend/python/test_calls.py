@@ -168,3 +168,15 @@ def test_lowering_twice_gives_the_same_text(repeat):
     from tests.unit.frontend.python.harness import text
 
     assert text(calls_weighted, out="*i32", n="i32") == text(calls_weighted, out="*i32", n="i32")
+
+
+@device_function
+def prints(out, n):
+    print("n is", n)
+    print(n)
+    tl.store(out, n)
+
+
+def test_print_is_device_print(capsys):
+    output(prints, 1, n=RunTime(5))
+    assert "n is" in capsys.readouterr().out

@@ -379,3 +379,37 @@ def conditional(out, n, flag: tl.constexpr):
 def test_conditional_expressions():
     assert output(conditional, 2, n=RunTime(5), flag=True) == [5, 6]
     assert output(conditional, 2, n=RunTime(2), flag=1) == [2, 0]
+
+
+@device_function
+def literals_become_tiles(out, n):
+    i = tl.arange(0, 4)
+    total = 0
+    for k in range(n):
+        total += i * k
+    tl.store(out + i, total)
+    last = i if n > 2 else 0
+    tl.store(out + 4 + i, last)
+
+
+def test_literals_broadcast_where_they_meet_tiles():
+    assert output(literals_become_tiles, n=RunTime(3)) == [0, 3, 6, 9, 0, 1, 2, 3]
+    assert output(literals_become_tiles, n=RunTime(1)) == [0] * 8
+
+
+@device_function
+def clipped(x, limit):
+    if x > limit:
+        return limit
+    x += 1
+    return x
+
+
+@device_function
+def calls_in_a_loop(out, n):
+    for i in range(n):
+        tl.store(out + i, clipped(i, 3))
+
+
+def test_called_functions_may_return_early_inside_a_loop():
+    assert output(calls_in_a_loop, 6, n=RunTime(6)) == [1, 2, 3, 4, 3, 3]

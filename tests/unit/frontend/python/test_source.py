@@ -103,6 +103,16 @@ def test_a_file_that_has_changed_is_no_source():
         source_of(define("\n\ndef f(x): return x", "<changed>"))
     with pytest.raises(errors.SourceNotAvailable, match="has changed since it was imported"):
         source_of(define("\n\n\n\n\ndef f(x): return x", "<changed>"))
+    remember("<shorter>", "def f(x):\n  return x\n")
+    with pytest.raises(errors.SourceNotAvailable, match="has changed since it was imported"):
+        source_of(define("def f(x):\n  y = x\n  return y\n", "<shorter>"))
+
+
+def test_a_reloaded_file_is_read_again(tmp_path):
+    file = tmp_path / "kernels.py"
+    for text in ("def f(x):\n    return x + 1\n", "def f(x):\n    return x + 22\n"):
+        file.write_text(text)
+        assert source_of(define(text, str(file))).text == text
 
 
 def test_a_lambda_is_no_kernel():
