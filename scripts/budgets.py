@@ -1,0 +1,117 @@
+"""Checks the budgets on size: lines per file and per function, width of a line, and file names.
+
+    python scripts/budgets.py [ROOT]        # checks ROOT/src, ROOT/tests, ROOT/scripts ...
+
+Complexity (10) and nesting (3) are ruff's C901 and PLR1702. What may exceed a budget is listed in
+`budgets.toml` beside this file, with its present size and the reason; a size there may only shrink,
+so an entry that is larger than the code needs is a violation as well.
+"""
+
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+FILE_LINES = 600
+FUNCTION_LINES = 60
+CHECKED = ("src", "tests", "scripts", "benchmarks", "examples")
+EXCEPTIONS = Path(__file__).with_name("budgets.toml")
+_FILE_NAME = re.compile(r"[a-z_][a-z0-9_]*\.py")
+_BANNED_NAMES = {"utils.py", "util.py", "helpers.py", "misc.py", "common.py"}
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large a file, or a function in it, is. `key` is what `budgets.toml` calls it."""
+
+    key: str
+    line: int
+    lines: int
+    limit: int
+
+
+@dataclass(frozen=True)
+class Exemption:
+    """What `budgets.toml` allows for one key."""
+
+    lines: int
+    reason: str
+
+
+def main(arguments: list[str]) -> int:
+    """Print each violation; the exit status is 1 if there is any."""
+    root = Path(arguments[0]) if arguments else EXCEPTIONS.parent.parent
+    violations = check(root, read_exceptions(EXCEPTIONS))
+    for violation in violations:
+        print(violation)
+    return 1 if violations else 0
+
+
+def read_exceptions(path: Path) -> dict[str, Exemption]:
+    """The exemptions in `path` by key; an entry without a reason is a KeyError."""
+    table = tomllib.loads(path.read_text("utf-8")) if path.exists() else {}
+    return {key: Exemption(int(row["lines"]), str(row["reason"])) for key, row in table.items()}
+
+
+def check(root: Path, exceptions: dict[str, Exemption]) -> list[str]:
+    """All violations below `root`, one line of text each."""
+    violations: list[str] = []
+    unused = dict(exceptions)
+    for path in python_files(root):
+        violations += _name_violations(path, root)
+        for size in measure(path, root):
+            violations += _size_violations(size, unused.pop(size.key, None))
+    violations += [f"budgets.toml: '{key}' names nothing; remove it" for key in unused]
+    return violations
+
+
+def python_files(root: Path) -> Iterator[Path]:
+    """Every Python file in the checked folders of `root`, sorted."""
+    for folder in CHECKED:
+        yield from sorted((root / folder).rglob("*.py"))
+
+
+def measure(path: Path, root: Path) -> Iterator[Size]:
+    """The size of the file and of each function in it, methods and nested functions included."""
+    text = path.read_text("utf-8")
+    name = path.relative_to(root).as_posix()
+    yield Size(name, 1, text.count("\n"), FILE_LINES)
+    for qualified, node in _functions(ast.parse(text), ""):
+        lines = (node.end_lineno or node.lineno) - node.lineno + 1
+        yield Size(f"{name}::{qualified}", node.lineno, lines, FUNCTION_LINES)
+
+
+def _functions(node: ast.AST, prefix: str) -> Iterator[tuple[str, FunctionNode]]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, FunctionNode):
+            yield prefix + child.name, child
+        named = isinstance(child, FunctionNode | ast.ClassDef)
+        yield from _functions(child, f"{prefix}{child.name}." if named else prefix)
+
+
+def _name_violations(path: Path, root: Path) -> list[str]:
+    if _FILE_NAME.fullmatch(path.name) and path.name not in _BANNED_NAMES:
+        return []
+    return [f"{path.relative_to(root).as_posix()}: name the file for one noun, in snake_case"]
+
+
+def _size_violations(size: Size, exemption: Exemption | None) -> list[str]:
+    where = f"{size.key.partition('::')[0]}:{size.line}: {size.key.rpartition('::')[2]}"
+    if exemption is None:
+        if size.lines <= size.limit:
+            return []
+        return [f"{where} has {size.lines} lines; the limit is {size.limit}"]
+    if size.lines > exemption.lines:
+        return [f"{where} has grown from {exemption.lines} to {size.lines} lines"]
+    if size.lines < exemption.lines:
+        return [f"{where} has shrunk to {size.lines} lines; say so in budgets.toml, or remove it"]
+    return []
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
