@@ -1,0 +1,25 @@
+"""erf: near 0 an odd polynomial, beyond 1 by the logarithm of its complement.
+
+erf(x) = 1 - e^(h(x)) with h = log(erfc): h is close to a parabola, and its error counts only by
+erfc(x) <= 0.16 (the form that N. Juffa published for CUDA's erff; fitted anew here).
+"""
+
+from __future__ import annotations
+
+from tilewright.backends.cpu.prepare import polynomials
+from tilewright.backends.cpu.prepare.arithmetic import Arithmetic
+from tilewright.backends.cpu.prepare.exponential import exp_in_range
+from tilewright.ir import Value
+
+
+def erf(a: Arithmetic, x: Value) -> Value:
+    """The error function; both forms are computed, and the right one is kept."""
+    if a.single:
+        near, far, end = polynomials.ERF_SMALL_32, polynomials.ERF_LARGE_32, 4.0
+    else:
+        near, far, end = polynomials.ERF_SMALL_64, polynomials.ERF_LARGE_64, 6.0
+    y = a.at_most(a.abs(x), end)
+    small = a.fma(a.polynomial(near, a.mul(y, y)), y, y)
+    mantissa, scale = exp_in_range(a, a.polynomial(far, y))
+    large = a.fma(a.neg(mantissa), scale, 1.0)
+    return a.with_sign(a.select(a.compare("lt", y, 1.0), small, large), a.sign_of(x))

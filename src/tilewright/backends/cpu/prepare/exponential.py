@@ -1,0 +1,126 @@
+"""e^x, 2^x and tanh.
+
+The reduction is the classical one (W. J. Cody and W. Waite, "Software Manual for the Elementary
+Functions", 1980): x = n ln(2) + r with an integer n and |r| <= ln(2)/2, so that e^x = 2^n e^r.
+Adding 1.5 * 2^mantissa rounds to the integer n and leaves it in the low bits of the sum, whence one
+shift moves it to an exponent field (N. Schraudolph's idea, Neural Computation 11, 1999, made exact).
+ln(2) is split in two, the first part short, so that n times it is exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log
+
+from tilewright.backends.cpu.prepare import polynomials
+from tilewright.backends.cpu.prepare.arithmetic import SINGLE, Arithmetic, Format
+from tilewright.ir import Value
+
+LOG2_E = 1 / log(2)
+
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """Of one float format.
+
+    ln2_high has at least 9 (f32) or 11 (f64) trailing zero bits, so that its product with n is
+    exact; low and high: e^x is 0 below and infinite above; wide: from where tanh is 1.
+    """
+
+    ln2_high: float
+    ln2_low: float
+    low: float
+    high: float
+    low2: float
+    high2: float
+    wide: float
+    exp: tuple[float, ...]
+    exp2: tuple[float, ...]
+    tanh: tuple[float, ...]
+
+
+_SINGLE = Constants(
+    0.693145751953125, 1.428606765330187e-06, -104.5, 89.0, -151.0, 128.0, 9.1,
+    polynomials.EXP_32, polynomials.EXP2_32, polynomials.TANH_32,
+)  # fmt: skip
+_DOUBLE = Constants(
+    0.6931471803691238, 1.9082149292705877e-10, -746.0, 710.0, -1076.0, 1024.0, 19.1,
+    polynomials.EXP_64, polynomials.EXP2_64, polynomials.TANH_64,
+)  # fmt: skip
+
+
+def constants_of(form: Format) -> Constants:
+    return _SINGLE if form is SINGLE else _DOUBLE
+
+
+def exp(a: Arithmetic, x: Value) -> Value:
+    """e^x: 18 instructions of f32, two of them the clamps."""
+    k = constants_of(a.format)
+    x = a.clamp(x, k.low, k.high)
+    whole = a.fma(x, LOG2_E, _biased_shifter(a))
+    r = reduced(a, x, whole)
+    return _scaled(a, one_plus(a, r, k.exp), whole, a.fma(x, LOG2_E / 2, _biased_shifter(a)))
+
+
+def exp2(a: Arithmetic, x: Value) -> Value:
+    """2^x; the reduction is exact."""
+    k = constants_of(a.format)
+    x = a.clamp(x, k.low2, k.high2)
+    whole = a.add(x, _biased_shifter(a))
+    r = a.sub(x, a.sub(whole, _biased_shifter(a)))
+    mantissa = a.fma(a.polynomial(k.exp2, r), r, 1.0)
+    return _scaled(a, mantissa, whole, a.fma(x, 0.5, _biased_shifter(a)))
+
+
+def tanh(a: Arithmetic, x: Value) -> Value:
+    """Near 0 an odd polynomial, beyond 0.625 sign(x) (1 - 2 / (e^(2|x|) + 1)).
+
+    Both forms are computed. e^(2|x|) / (e^(2|x|) + 1) alone would cost less, and be 2.5 ulp off.
+    """
+    k = constants_of(a.format)
+    y = a.at_most(a.abs(x), k.wide)
+    square = a.mul(y, y)
+    small = a.fma(a.mul(square, a.polynomial(k.tanh, square)), y, y)
+    mantissa, scale = exp_in_range(a, a.add(y, y))
+    large = a.sub(1.0, a.div(2.0, a.fma(mantissa, scale, 1.0)))
+    return a.with_sign(a.select(a.compare("lt", y, 0.625), small, large), a.sign_of(x))
+
+
+def exp_in_range(a: Arithmetic, x: Value) -> tuple[Value, Value]:
+    """e^x as (mantissa, power of two), for x where both are normal numbers."""
+    whole = a.fma(x, LOG2_E, _biased_shifter(a))
+    mantissa = one_plus(a, reduced(a, x, whole), constants_of(a.format).exp)
+    return mantissa, power_of_two(a, whole)
+
+
+def one_plus(a: Arithmetic, r: Value, coefficients: tuple[float, ...]) -> Value:
+    """1 + r + r^2 (c0 + c1 r + ...)"""
+    return a.polynomial((1.0, 1.0, *coefficients), r)
+
+
+def reduced(a: Arithmetic, x: Value, whole: Value) -> Value:
+    """x - n ln(2), for n in the low bits of `whole`."""
+    k = constants_of(a.format)
+    n = a.sub(whole, _biased_shifter(a))
+    return a.fma(n, -k.ln2_low, a.fma(n, -k.ln2_high, x))
+
+
+def power_of_two(a: Arithmetic, whole: Value) -> Value:
+    """2^n, for n in the low bits of `whole` plus the exponent bias."""
+    return a.floats(a.shl(a.bits(whole), a.format.mantissa))
+
+
+def _biased_shifter(a: Arithmetic) -> float:
+    """Rounds to an integer as a sum, and adds the exponent's bias to it."""
+    return a.format.shifter + a.format.bias
+
+
+def _scaled(a: Arithmetic, mantissa: Value, whole: Value, half: Value) -> Value:
+    """mantissa * 2^n, in two steps, so that it underflows gradually and overflows to infinity.
+
+    whole: n plus the bias in its low bits; half: the same of about n / 2. The first step adds
+    n - n/2 to the exponent field, the second multiplies.
+    """
+    rest = a.sub(a.bits(whole), a.bits(half))
+    first = a.floats(a.add(a.bits(mantissa), a.shl(rest, a.format.mantissa)))
+    return a.mul(first, power_of_two(a, half))

@@ -1,0 +1,78 @@
+"""log(x), log2(x) and 1/sqrt(x).
+
+x = 2^k m with sqrt(1/2) <= m < sqrt(2), so that k log(2) and log(m) never cancel; m - 1 is exact.
+f32 takes a polynomial in f = m - 1. f64 takes the series in s = f / (2 + f), where log(1 + f) is
+2 atanh(s), in the form of fdlibm's e_log.c (Sun Microsystems, 1993), which rounds f last:
+log(1 + f) = f - (f^2/2 - s (f^2/2 + s^2 P(s^2))).
+"""
+
+from __future__ import annotations
+
+from math import log
+
+from tilewright.backends.cpu.prepare import polynomials
+from tilewright.backends.cpu.prepare.arithmetic import Arithmetic
+from tilewright.backends.cpu.prepare.exponential import LOG2_E, constants_of
+from tilewright.ir import Value
+
+_SQRT_HALF = {32: 0x3F3504F3, 64: 0x3FE6A09E667F3BCD}
+"""Bits of sqrt(1/2)."""
+
+
+def log_e(a: Arithmetic, x: Value) -> Value:
+    """The natural logarithm."""
+    k, f = _split(a, x)
+    if a.single:
+        rest = a.polynomial(polynomials.LOG_32, f)
+        found = a.fma(k, log(2), a.fma(a.mul(f, f), rest, f))
+    else:
+        parts = constants_of(a.format)
+        half_square, inner = _log_double(a, f)
+        low = a.fma(k, parts.ln2_low, inner)
+        found = a.fma(k, parts.ln2_high, a.sub(f, a.sub(half_square, low)))
+    return _special(a, x, found)
+
+
+def log_2(a: Arithmetic, x: Value) -> Value:
+    """The logarithm to base 2; exact for powers of two."""
+    k, f = _split(a, x)
+    if a.single:
+        rest = a.mul(a.mul(f, f), a.polynomial(polynomials.LOG2_32, f))
+        fraction = a.fma(f, LOG2_E, rest)
+    else:
+        half_square, inner = _log_double(a, f)
+        fraction = a.fma(f, LOG2_E, a.mul(a.sub(inner, half_square), LOG2_E))
+    return _special(a, x, a.add(k, fraction))
+
+
+def rsqrt(a: Arithmetic, x: Value) -> Value:
+    """1 / sqrt(x), both correctly rounded."""
+    return a.div(1.0, a.math("sqrt", x))
+
+
+def _split(a: Arithmetic, x: Value) -> tuple[Value, Value]:
+    """k as a float, and m - 1; subnormal numbers are scaled first."""
+    form = a.format
+    shift = form.mantissa + 1
+    tiny = a.compare("lt", x, 2.0 ** (1 - form.bias))
+    bits = a.bits(a.select(tiny, a.mul(x, 2.0**shift), x))
+    k = a.shr(a.sub(bits, _SQRT_HALF[form.dtype.bits]), form.mantissa)
+    m = a.floats(a.sub(bits, a.shl(k, form.mantissa)))
+    k = a.add(k, a.select(tiny, -shift, a.constant(0, k.type)))
+    return a.cast(k, form.dtype), a.sub(m, 1.0)
+
+
+def _log_double(a: Arithmetic, f: Value) -> tuple[Value, Value]:
+    """f^2/2 and s (f^2/2 + s^2 P(s^2)); log(1 + f) is f - (the first - the second)."""
+    s = a.div(f, a.add(f, 2.0))
+    square = a.mul(s, s)
+    half_square = a.mul(a.mul(f, 0.5), f)
+    rest = a.fma(square, a.polynomial(polynomials.ATANH_64, square), half_square)
+    return half_square, a.mul(s, rest)
+
+
+def _special(a: Arithmetic, x: Value, found: Value) -> Value:
+    """-inf for zero, NaN for negative numbers, x itself for +inf and NaN."""
+    found = a.select(a.compare("lt", x, float("inf")), found, x)
+    rest = a.select(a.compare("eq", x, 0.0), a.constant(float("-inf")), float("nan"))
+    return a.select(a.compare("gt", x, 0.0), found, rest)

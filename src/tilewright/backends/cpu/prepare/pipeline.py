@@ -1,0 +1,62 @@
+"""From legal tile IR to what the CPU lowering accepts.
+
+After it there are no elementary functions but those that LLVM has, no arithmetic on fp8, no fp8
+constants, no casts that LLVM lacks, and products only of f32, f64 and i32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import cast
+
+from tilewright.backends.cpu.prepare.expand_math import expand_math
+from tilewright.backends.cpu.prepare.widen import (
+    widen_dot,
+    widen_elementwise,
+    widen_math,
+    widen_print,
+)
+from tilewright.ir import Builder, Function, Op, Rewriter, Value
+from tilewright.ops import (
+    AbsOp,
+    AddOp,
+    CompareOp,
+    DivOp,
+    DotOp,
+    FmaOp,
+    MathOp,
+    MaxOp,
+    MinOp,
+    MulOp,
+    NegOp,
+    PrintOp,
+    RemOp,
+    SubOp,
+)
+
+Rule = Callable[[Op, Builder], Value | None]
+
+WIDEN: dict[type[Op], Rule] = {
+    DotOp: widen_dot,
+    MathOp: widen_math,
+    PrintOp: widen_print,
+    **dict.fromkeys(
+        (AddOp, SubOp, MulOp, DivOp, RemOp, MinOp, MaxOp, FmaOp, NegOp, AbsOp, CompareOp),
+        widen_elementwise,
+    ),
+}
+
+
+def prepare(function: Function, fma: bool = True) -> None:
+    """Rewrite `function` in place; `fma`: whether the machine multiplies and adds in one step."""
+    rewrite(function, WIDEN)
+    rewrite(function, {MathOp: lambda op, builder: expand_math(op, builder, fma)})
+
+
+def rewrite(function: Function, rules: dict[type[Op], Rule]) -> None:
+    """Apply at most one rule to each op that is there now, in regions too."""
+    matching = [op for op in cast("Iterator[Op]", function.walk()) if type(op) in rules]
+    for op in matching:
+        value = rules[type(op)](op, Builder.at(op))
+        if value is not None:
+            Rewriter.replace(op, value)
