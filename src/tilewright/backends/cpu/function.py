@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import cast
 
+from tilewright.analysis import analyze_alignment
 from tilewright.backends.cpu import regions, special
 from tilewright.backends.cpu.access import Access, memory_type, store
 from tilewright.backends.cpu.groups import emit_group
@@ -49,10 +50,11 @@ def lower_function(
     """Lower a prepared function; `attributes` are LLVM's function attributes for this machine."""
     module = ModuleText()
     code = Code(module, "contract " if contract else "")
-    state = State(module, code, unit, lower_block)
+    state = State(module, code, unit, lower_block, analyze_alignment(function))
     parameters = [_parameter(state, i, arg) for i, arg in enumerate(function.args)]
     state.program = tuple(Val(f"%pid{axis}", "i32") for axis in range(3))
     state.grid = tuple(Val(f"%grid{axis}", "i32") for axis in range(3))
+    _look_ahead(state, function)
     lower_block(state, function.body)
     signature = ", ".join(
         [*parameters, *(v.typed for v in (*state.program, *state.grid)),
@@ -63,6 +65,21 @@ def lower_function(
     module.functions.append("\n".join(body))
     module.functions.append(_entry(function, attributes))
     return LoweredKernel(module.text("", ""), function.name, state.scratch_bytes)
+
+
+def _look_ahead(state: State, function: Function) -> None:
+    """Environments in which addresses of this and of the next program instance are known."""
+    following = Val("%pid_next", "i32")
+    state.entry.append(f"{following} = add i32 %pid0, 1")
+    for ahead in (state.this_program, state.next_program):
+        ahead.scalars.update(state.env.scalars)
+    for op in function.walk():
+        if isinstance(op, (ProgramIdOp, NumProgramsOp)):
+            axis = cast("int", op.attrs["axis"])
+            known = (state.program if isinstance(op, ProgramIdOp) else state.grid)[axis]
+            is_next = isinstance(op, ProgramIdOp) and axis == 0
+            state.this_program.scalars[op.result] = uniform(known)
+            state.next_program.scalars[op.result] = uniform(following if is_next else known)
 
 
 def _parameter(state: State, index: int, arg: Value) -> str:
@@ -131,7 +148,7 @@ def _entry(function: Function, attributes: str) -> str:
 
 def lower_block(state: State, block: Block) -> None:
     """Lower the ops of a block in the order of its plan."""
-    for step in Planner(block).run().steps:
+    for step in Planner(block, state.facts).run().steps:
         if not isinstance(step, Group):
             lower_scalar(state, step)
         elif step.fused:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from typing import cast
 
-from tilewright.backends.cpu.access import Access, Buffer, store, write_buffer
+from tilewright.backends.cpu.access import Access, Buffer, memory_type, store, write_buffer
 from tilewright.backends.cpu.dot_operands import operand_strides
 from tilewright.backends.cpu.evaluate import Coords, Evaluated, Evaluator
 from tilewright.backends.cpu.lanes import Lanes, uniform
+from tilewright.backends.cpu.microkernel import CACHE_LINE
 from tilewright.backends.cpu.nest import loop
-from tilewright.backends.cpu.plan import Group
+from tilewright.backends.cpu.plan import Group, Prefetch
 from tilewright.backends.cpu.reduce import Accumulators
 from tilewright.backends.cpu.state import State
 from tilewright.ir import Op, Value
@@ -49,6 +50,10 @@ class _Nest:
         ]
         self.buffers += [(r, b) for r, b in self.results if b is not None]
         self.accumulators: list[Accumulators] = []
+        self.ahead = (
+            Evaluator(self.code, state.next_program, self.width),
+            Evaluator(self.code, state.this_program, self.width),
+        )
 
     def _buffer(self, value: Value) -> Buffer:
         return self.state.home(value, operand_strides(self.state.unit, value))
@@ -162,7 +167,25 @@ class _Nest:
         values = self._evaluate(ordered)
         inputs = [[self.ev.lanes(v, ordered) for v in op.inputs] for op in self.reduces]
         self._write(ordered, values)
+        for prefetch in self.group.prefetches:
+            self._prefetch(prefetch, ordered)
         return inputs
+
+    def _prefetch(self, prefetch: Prefetch, coords: Coords) -> None:
+        """One prefetch for each cache line that a step of the later nest, or program, touches."""
+        kind = int(prefetch.for_store)
+        found = self.ahead[kind].at(prefetch.pointer, coords)
+        if isinstance(found, Lanes) or found.offset is None or found.offset.stride != 1:
+            return
+        element = pointee(prefetch.pointer.type)
+        memory = memory_type(element_of(element))
+        first = self.ev.math.first(found, memory)
+        self.code.module.declare(
+            "llvm.prefetch.p0", "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)"
+        )
+        for byte in range(0, self.width * element_of(element).bytes, CACHE_LINE):
+            line = self.code.let(f"getelementptr i8, {first.typed}, i64 {byte}", "ptr", first)
+            self.code.line(f"call void @llvm.prefetch.p0(ptr {line}, i32 {kind}, i32 3, i32 1)")
 
     # -- the body -------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from tilewright.backends.cpu.access import Buffer, write_buffer
 from tilewright.backends.cpu.evaluate import Environment, Evaluator
 from tilewright.backends.cpu.lanes import Lanes, literal, uniform
 from tilewright.backends.cpu.nest import Loop, loop
-from tilewright.ir import Block, Op, Value
+from tilewright.ir import Block, Op, Trait, Value
 from tilewright.llvm import Code, Val
 from tilewright.ops import ReduceOp, ScanOp
 
@@ -51,7 +51,9 @@ class Accumulators:
     def fold(self, opened: Loop, values: list[Lanes]) -> None:
         """Combine one more step into the accumulators."""
         current = [self.ev.math.wrap(phi) for phi in self.phis]
-        results = apply_region(self.ev, self.op.combine, current + values)
+        # The newcomer goes first where order is free: a NaN test is then off the carried chain.
+        both = values + current if _is_one_commutative_op(self.op.combine) else current + values
+        results = apply_region(self.ev, self.op.combine, both)
         for phi, result in zip(self.phis, results, strict=True):
             opened.update(phi, self.ev.math.vector(result))
 
@@ -75,6 +77,13 @@ class Accumulators:
         if width == 1:
             return self.ev.code.extract(vector, start)
         return self.ev.code.shuffle(vector, list(range(start, start + width)))
+
+
+def _is_one_commutative_op(block: Block) -> bool:
+    first = cast("Op | None", block.first)
+    if first is None or first.next is None or first.next.next is not None:
+        return False
+    return Trait.COMMUTATIVE in first.traits
 
 
 def scan_along(code: Code, env: Environment, op: ScanOp, outputs: list[Buffer]) -> None:

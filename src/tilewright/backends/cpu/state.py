@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import prod
 
+from tilewright.analysis import Alignment
 from tilewright.backends.cpu.access import Buffer, Element
 from tilewright.backends.cpu.evaluate import Environment, Evaluator
 from tilewright.backends.cpu.microkernel import DotSpec, VectorUnit
@@ -29,9 +30,12 @@ class State:
     code: Code
     unit: VectorUnit
     lower_block: Callable[[State, Block], None]
+    facts: dict[Value, Alignment]
     env: Environment = field(default_factory=Environment)
     entry: list[str] = field(default_factory=list[str])
     scratch_bytes: int = 0
+    this_program: Environment = field(default_factory=Environment)
+    next_program: Environment = field(default_factory=Environment)
     homes: dict[Value, Buffer] = field(default_factory=dict[Value, Buffer])
     dots: dict[DotSpec, str] = field(default_factory=dict[DotSpec, str])
     program: tuple[Val, ...] = ()

@@ -32,6 +32,7 @@ from .kernel import dot_declarations, dot_function
 from .spec import (
     AVX2,
     AVX512,
+    CACHE_LINE,
     GENERIC,
     NEON,
     DotSpec,
@@ -44,6 +45,7 @@ from .spec import (
 __all__ = [
     "AVX2",
     "AVX512",
+    "CACHE_LINE",
     "GENERIC",
     "NEON",
     "DotSpec",

@@ -2,8 +2,8 @@
 
 The reduction is the classical one (W. J. Cody and W. Waite, "Software Manual for the Elementary
 Functions", 1980): x = n ln(2) + r with an integer n and |r| <= ln(2)/2, so that e^x = 2^n e^r.
-Adding 1.5 * 2^mantissa rounds to the integer n and leaves it in the low bits of the sum, whence one
-shift moves it to an exponent field (N. Schraudolph's idea, Neural Computation 11, 1999, made exact).
+Adding 1.5 * 2^mantissa rounds to the integer n and leaves it in the low bits of the sum, whence
+one shift moves it to an exponent field (as N. Schraudolph's exp does, Neural Computation 11, 1999).
 ln(2) is split in two, the first part short, so that n times it is exact.
 """
 
