@@ -1,1 +1,5 @@
-"""Launching kernels: specialisation, caches, autotuning."""
+"""Launching: arguments, variants, grids, tuning."""
+
+from tilewright.runtime.jit import JITFunction, jit
+
+__all__ = ["JITFunction", "jit"]

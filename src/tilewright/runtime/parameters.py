@@ -1,0 +1,110 @@
+"""The parameters of a kernel function, and what their annotations say."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from tilewright.compiler import find_type
+from tilewright.ir.types import Scalar
+from tilewright.language import const, constexpr, dtype
+
+_KINDS = inspect.Parameter
+
+
+@dataclass(frozen=True, slots=True)
+class KernelParam:
+    """One parameter.
+
+    num: its position; type: what an annotation fixes, else None; const: annotated `tl.const`;
+    do_not_specialize, do_not_specialize_on_alignment: as `jit` was told; kind: as in `inspect`.
+    """
+
+    name: str
+    num: int
+    annotation: object
+    default: object
+    kind: Any
+    is_constexpr: bool
+    type: Scalar | None
+    const: bool
+    do_not_specialize: bool
+    do_not_specialize_on_alignment: bool
+
+    @property
+    def has_default(self) -> bool:
+        """Whether a launch may leave it out."""
+        return self.default is not _KINDS.empty
+
+    @property
+    def is_keywords(self) -> bool:
+        """Whether it is `**META`."""
+        return self.kind is _KINDS.VAR_KEYWORD
+
+    @property
+    def is_rest(self) -> bool:
+        """Whether it is `*args`."""
+        return self.kind is _KINDS.VAR_POSITIONAL
+
+
+Selection = Sequence[str | int] | None
+
+
+def parameters_of(
+    fn: Callable[..., object], fixed: Selection = None, unaligned: Selection = None
+) -> tuple[KernelParam, ...]:
+    """The parameters of a function; `fixed` and `unaligned` name those not to specialize."""
+    annotations = _annotations(fn)
+    found: list[KernelParam] = []
+    for num, parameter in enumerate(inspect.signature(fn).parameters.values()):
+        name, annotation = parameter.name, annotations.get(parameter.name)
+        found.append(
+            KernelParam(
+                name,
+                num,
+                annotation,
+                parameter.default,
+                parameter.kind,
+                _is(annotation, constexpr),
+                _fixed_type(annotation),
+                _is(annotation, const),
+                _selects(fixed, name, num),
+                _selects(unaligned, name, num),
+            )
+        )
+    return tuple(found)
+
+
+def _selects(selection: Selection, name: str, num: int) -> bool:
+    return selection is not None and (name in selection or num in selection)
+
+
+def _annotations(fn: Callable[..., object]) -> dict[str, Any]:
+    """Annotations, those of `from __future__ import annotations` evaluated one by one."""
+    return {
+        name: _evaluated(fn, text) if isinstance(text, str) else text
+        for name, text in inspect.get_annotations(fn).items()
+    }
+
+
+def _evaluated(fn: Callable[..., object], text: str) -> object:
+    """What an annotation written as text stands for; the text itself if that is no expression."""
+    try:
+        return eval(text, getattr(fn, "__globals__", {}))  # noqa: S307
+    except Exception:  # "*fp32" and names that exist only for type checkers
+        return text
+
+
+def _is(annotation: object, wanted: type) -> bool:
+    if isinstance(annotation, str):
+        return annotation.rpartition(".")[2].strip() == wanted.__name__
+    return annotation is wanted
+
+
+def _fixed_type(annotation: object) -> Scalar | None:
+    """The type that an annotation fixes: `tl.int64`, "i64", "*fp16", `tl.pointer_type(...)`."""
+    if isinstance(annotation, dtype) and not annotation.is_block():
+        return cast("Scalar", annotation.ir)
+    return find_type(annotation) if isinstance(annotation, str) else None

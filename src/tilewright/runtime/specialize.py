@@ -1,0 +1,239 @@
+"""What of an argument decides which variant of a kernel runs: its type, and facts about its value.
+
+Each argument gives one element of a variant's key:
+
+    Spec         a run-time value: its type and facts; equal ones are one object
+    int, None    a compile-time value (also every integer argument that is 1)
+    Constant     another compile-time value, told apart by type: 1, 1.0 and True differ
+    TupleKey     a tuple argument: its class, then one element for each item
+
+The rules are Triton's: None -> compile-time; bool -> u1; an int is i32, i64 or u64, the first that
+holds it, with the fact that it is a multiple of 16; float -> fp32; an array is a pointer, with the
+fact that it is aligned to 16 bytes.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, cast
+
+from tilewright.compiler import name_of_type
+from tilewright.ir.types import DType, PointerType, Scalar, f32, i1, i32, i64, u64
+from tilewright.language import DeviceFunction, constexpr, constexpr_function, dtype
+from tilewright.support import errors
+
+ALIGNMENT = 16
+"""Bytes, and the divisor, that a variant may rely on; as in Triton."""
+
+HOST = "cpu"
+
+
+class Spec:
+    """A run-time argument as the compiler sees it. Made by `spec`; compared by identity.
+
+    type: scalar or pointer; fact: whether the value is divisible by 16 (a pointer: aligned so);
+    device: where a pointer points to ("" for numbers); read_only: it must not be stored through;
+    plain: the same without the fact.
+    """
+
+    __slots__ = ("device", "fact", "plain", "read_only", "type")
+
+    def __init__(self, type_: Scalar, fact: bool, device: str, read_only: bool) -> None:
+        self.type = type_
+        self.fact = fact
+        self.device = device
+        self.read_only = read_only
+        self.plain: Spec = spec(type_, False, device, read_only) if fact else self
+
+    def facts(self) -> dict[str, int]:
+        """The fact in the words of the front end."""
+        if not self.fact:
+            return {}
+        return {"aligned" if isinstance(self.type, PointerType) else "multiple_of": ALIGNMENT}
+
+    def __repr__(self) -> str:
+        return name_of_type(self.type) + ("D" if self.fact else "")
+
+
+@cache
+def spec(type_: Scalar, fact: bool = False, device: str = "", read_only: bool = False) -> Spec:
+    """The one Spec with these properties."""
+    return Spec(type_, fact, device, read_only)
+
+
+class Constant(tuple[object, ...]):
+    """A compile-time value in a key: (type, value), so that 1.0 is not 1."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return repr(self[-1])
+
+
+class TupleKey(tuple[object, ...]):
+    """A tuple argument in a key: (class, key of each item ...)."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"({', '.join(map(repr, self[1:]))})"
+
+
+Key = Spec | int | None | Constant | TupleKey
+
+BOOL = spec(i1)
+FLOAT = spec(f32)
+I32, I32_16 = spec(i32), spec(i32, True)
+I64, I64_16 = spec(i64), spec(i64, True)
+U64, U64_16 = spec(u64), spec(u64, True)
+
+
+def integer_key(value: int) -> Spec:
+    """The key of an integer that is not specialized to 1."""
+    divisible = not value & (ALIGNMENT - 1)
+    if -0x80000000 <= value <= 0x7FFFFFFF:
+        return I32_16 if divisible else I32
+    if -0x8000000000000000 <= value <= 0x7FFFFFFFFFFFFFFF:
+        return I64_16 if divisible else I64
+    if 0 <= value <= 0xFFFFFFFFFFFFFFFF:
+        return U64_16 if divisible else U64
+    raise errors.UnsupportedArgument("", "integer of more than 64 bits", "split it in two")
+
+
+def constant_key(value: object) -> Key:
+    """The key of a compile-time value; one that cannot be hashed is known by its text."""
+    if isinstance(value, constexpr):
+        value = cast("object", value.value)
+    kind = type(value)
+    if kind is int or value is None:
+        return cast("int | None", value)
+    if kind is float:
+        return Constant((kind, cast("float", value).hex(), value))
+    if kind is tuple or kind is list:
+        items = cast("Sequence[object]", value)
+        return Constant((kind, *map(constant_key, items), value if kind is tuple else None))
+    try:
+        hash(value)
+    except TypeError:
+        return Constant((kind, repr(value)))
+    return Constant((kind, value))
+
+
+Handled = tuple[Key, object]
+Handler = Callable[[Any], Handled]
+
+
+class Handlers(dict[type, Handler]):
+    """How an argument of each type is seen: type -> function of the argument -> (key, value).
+
+    A type that is met for the first time is resolved by `resolvers`, in order, and remembered.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.resolvers: list[Callable[[type], Handler | None]] = []
+
+    def __missing__(self, kind: type) -> Handler:
+        for resolve in self.resolvers:
+            handler = resolve(kind)
+            if handler is not None:
+                self[kind] = handler
+                return handler
+        raise errors.UnsupportedArgument("", kind.__name__, *_instead(kind))
+
+    def key_and_value(self, value: object) -> Handled:
+        """The key of an argument that has no annotation, and what is passed for it."""
+        return self[type(value)](value)
+
+
+HANDLERS = Handlers()
+
+
+def _instead(kind: type) -> tuple[str, ...]:
+    """What to pass instead of a type that is often tried."""
+    if issubclass(kind, list):
+        return ("pass a tuple, or an array (numpy.asarray, torch.tensor)",)
+    if issubclass(kind, dict | set):
+        return ("pass its items one by one, or as a tuple",)
+    if issubclass(kind, complex):
+        return ("pass the real and the imaginary part",)
+    return ()
+
+
+def _of_int(value: int) -> Handled:
+    return (1, 1) if value == 1 else (integer_key(value), value)
+
+
+def _of_tuple(items: Sequence[object]) -> Handled:
+    pairs = [HANDLERS.key_and_value(item) for item in items]
+    return TupleKey((type(items), *(k for k, _ in pairs))), [v for _, v in pairs]
+
+
+def _of_constant(value: object) -> Handled:
+    return constant_key(value), value
+
+
+def _of_constexpr(wrapped: constexpr) -> Handled:
+    value = cast("object", wrapped.value)
+    return constant_key(value), value
+
+
+def _resolve_plain(kind: type) -> Handler | None:
+    """Subclasses of what the language knows by itself."""
+    if issubclass(kind, enum.Enum | str | dtype | DeviceFunction | constexpr_function):
+        return _of_constant
+    if issubclass(kind, bool | int):
+        return lambda value: _of_int(int(value))
+    if issubclass(kind, float):
+        return lambda value: (FLOAT, float(value))
+    return _of_tuple if issubclass(kind, tuple) else None
+
+
+HANDLERS.update(
+    {
+        bool: lambda value: (BOOL, value),
+        int: _of_int,
+        float: lambda value: (FLOAT, value),
+        type(None): lambda value: (None, None),
+        constexpr: _of_constexpr,
+        tuple: _of_tuple,
+        str: _of_constant,
+        dtype: _of_constant,
+    }
+)
+HANDLERS.resolvers.append(_resolve_plain)
+
+
+def annotated_key(type_: Scalar) -> Handler:
+    """The handler of a parameter whose annotation fixes its type: no specialization on values."""
+    if isinstance(type_, PointerType):
+        return lambda value: _pointer(type_, value)
+    fixed = spec(type_)
+    convert = float if type_.is_float else _wrapping(type_)
+    return lambda value: (fixed, convert(value))
+
+
+def _wrapping(type_: DType) -> Callable[[Any], object]:
+    if type_.is_bool:
+        return bool
+    low, high = type_.min_int, type_.max_int
+
+    def convert(value: Any) -> int:
+        number = int(value)
+        if low <= number <= high:
+            return number
+        raise errors.UnsupportedArgument("", f"value {number}, too large for {type_}")
+
+    return convert
+
+
+def _pointer(type_: PointerType, value: object) -> Handled:
+    """An array, or an address as a plain int, for a parameter annotated as a pointer."""
+    if isinstance(value, int):
+        return spec(type_, not value % ALIGNMENT), value
+    found, address = HANDLERS.key_and_value(value)
+    if not isinstance(found, Spec):
+        return found, address
+    return spec(type_, found.fact, found.device, found.read_only), address
