@@ -38,6 +38,14 @@ from tilewright.ir.printer import (
     print_module,
     print_op,
 )
+from tilewright.ir.verifier import (
+    Contract,
+    Problem,
+    problems,
+    render_problems,
+    report,
+    verify,
+)
 
 __all__ = [
     "OPS",
@@ -45,6 +53,7 @@ __all__ = [
     "Block",
     "Builder",
     "Constraint",
+    "Contract",
     "Effect",
     "Emitter",
     "Field",
@@ -52,6 +61,7 @@ __all__ = [
     "Module",
     "Names",
     "Op",
+    "Problem",
     "Rewriter",
     "Trait",
     "Value",
@@ -75,10 +85,14 @@ __all__ = [
     "print_function",
     "print_module",
     "print_op",
+    "problems",
     "reference",
     "region",
+    "render_problems",
+    "report",
     "scalar",
     "scalar_integer",
     "tile",
     "variadic",
+    "verify",
 ]

@@ -27,6 +27,7 @@ from tilewright.ir.define import OPS, Op
 from tilewright.ir.lexer import END, Positions, tokens_of
 from tilewright.ir.printer import RESULT_TYPE_ATTRS
 from tilewright.ir.types import DType, PointerType, TileType, Type, all_dtypes
+from tilewright.layout import LinearLayout
 from tilewright.support import SourceLoc
 from tilewright.support.errors import TileIRSyntaxError, did_you_mean
 
@@ -66,16 +67,12 @@ def _build_type(text: str) -> Type:
         shape = tuple(int(extent) for extent in tile[1].split("x"))
         element = parse_type(tile[2])
         assert not isinstance(element, TileType)
-        return TileType(shape, element, _parse_layout(tile[3]) if tile[3] else None)
+        return TileType(shape, element, LinearLayout.parse(tile[3]) if tile[3] else None)
     pointer = _POINTER.fullmatch(text)
     element = _types.get(pointer[1]) if pointer else None
     if pointer is None or not isinstance(element, DType):
         raise ValueError(text)
     return PointerType(element, bool(pointer[2]))
-
-
-def _parse_layout(text: str) -> object:
-    raise ValueError(text)
 
 
 @dataclass(frozen=True, slots=True)

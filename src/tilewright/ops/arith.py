@@ -18,10 +18,11 @@ from tilewright.ir import (
     operand,
     variadic,
 )
-from tilewright.ir.types import Type, i1, with_element
+from tilewright.ir.types import DType, Type, element_of, i1, with_element
 
 _ELEMENTWISE = (Trait.PURE, Trait.ELEMENTWISE)
 _COMMUTATIVE = (Trait.PURE, Trait.ELEMENTWISE, Trait.COMMUTATIVE)
+_MAX = 2**64 - 1
 
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 MATH_FUNCTIONS = (
@@ -39,6 +40,15 @@ class ConstantOp(Op, opcode="arith.constant", traits=(*_ELEMENTWISE, Trait.CONST
 
     def infer(self) -> Type:
         return self.result_type
+
+    def verify(self) -> str | None:
+        element = element_of(self.result_type)
+        if isinstance(element, DType) and element.is_float:
+            return None
+        low, high = (element.min_int, element.max_int) if isinstance(element, DType) else (0, _MAX)
+        if isinstance(self.value, int) and low <= self.value <= high:
+            return None
+        return f"{self.value!r} is no value of {element}"
 
 
 class BinaryOp(Op):
@@ -163,6 +173,11 @@ class FmaOp(Op, opcode="arith.fma", traits=_ELEMENTWISE):
     def infer(self) -> Type:
         return self.a.type
 
+    def verify(self) -> str | None:
+        if self.a.type is self.b.type and self.a.type is self.c.type:
+            return None
+        return f"operands differ in type: {self.a.type}, {self.b.type} and {self.c.type}"
+
 
 class NegOp(Op, opcode="arith.neg", traits=_ELEMENTWISE):
     """result = -x; flips the sign of a float zero and of a NaN"""
@@ -208,6 +223,11 @@ class SelectOp(Op, opcode="arith.select", traits=_ELEMENTWISE):
     def infer(self) -> Type:
         return self.x.type
 
+    def verify(self) -> str | None:
+        if self.x.type is not self.y.type:
+            return f"operands differ in type: {self.x.type} and {self.y.type}"
+        return None
+
 
 class CastOp(Op, opcode="arith.cast", traits=_ELEMENTWISE):
     """result = x converted to another number type
@@ -233,6 +253,11 @@ class BitcastOp(Op, opcode="arith.bitcast", traits=_ELEMENTWISE):
 
     def infer(self) -> Type:
         return self.result_type
+
+    def verify(self) -> str | None:
+        if element_of(self.x.type).bits == element_of(self.result_type).bits:
+            return None
+        return f"{self.x.type} and {self.result_type} differ in width"
 
 
 class MathOp(Op, opcode="arith.math", traits=_ELEMENTWISE):

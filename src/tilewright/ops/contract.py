@@ -3,9 +3,25 @@
 from __future__ import annotations
 
 from tilewright.ir import Block, Op, Trait, Value, attr, operand, region, tile, variadic
-from tilewright.ir.types import Type, shape_of, with_shape
+from tilewright.ir.types import Type, element_of, shape_of, with_shape
+from tilewright.ops.regions import wrong_args, wrong_end
 
 PRECISIONS = ("ieee", "tf32", "tf32x3", "bf16x3", "bf16x6")
+
+
+def _wrong_fold(inputs: tuple[Value, ...], combine: Block, axis: int) -> str | None:
+    """What is wrong with an op that folds tiles along an axis by a combine region."""
+    if not inputs:
+        return "needs at least one tile"
+    shapes = {shape_of(x.type) for x in inputs}
+    if len(shapes) > 1:
+        return f"the tiles must have one shape, not {sorted(shapes)}"
+    if not 0 <= axis < len(shapes.pop()):
+        return f"axis {axis} is not a dimension of {inputs[0].type}"
+    elements = tuple(element_of(x.type) for x in inputs)
+    return wrong_args("`combine`", combine, elements * 2) or wrong_end(
+        "`combine`", combine, "cf.yield", elements
+    )
 
 
 class DotOp(Op, opcode="tile.dot", traits=(Trait.PURE,)):
@@ -26,6 +42,8 @@ class DotOp(Op, opcode="tile.dot", traits=(Trait.PURE,)):
 
     def verify(self) -> str | None:
         a, b, acc = shape_of(self.a.type), shape_of(self.b.type), shape_of(self.acc.type)
+        if len(b) < 2 or len(a) != len(b):
+            return f"operands must have one rank of at least 2: {a} x {b}"
         if a[-1] != b[-2] or acc != (*a[:-1], b[-1]) or b[:-2] != a[:-2]:
             return f"shapes do not fit: {a} x {b} -> {acc}"
         return None
@@ -47,6 +65,9 @@ class ReduceOp(Op, opcode="tile.reduce", traits=(Trait.PURE,)):
         reduced = (*shape[: self.axis], *shape[self.axis + 1 :])
         return tuple(with_shape(x.type, reduced) for x in self.inputs)
 
+    def verify(self) -> str | None:
+        return _wrong_fold(self.inputs, self.combine, self.axis)
+
 
 class ScanOp(Op, opcode="tile.scan", traits=(Trait.PURE,)):
     """result[i, j] = fold of combine over x[i, 0..j], or x[i, j..] if reversed"""
@@ -58,3 +79,6 @@ class ScanOp(Op, opcode="tile.scan", traits=(Trait.PURE,)):
 
     def infer(self) -> tuple[Type, ...]:
         return tuple(x.type for x in self.inputs)
+
+    def verify(self) -> str | None:
+        return _wrong_fold(self.inputs, self.combine, self.axis)

@@ -17,7 +17,8 @@ from tilewright.ir import (
     scalar_integer,
     variadic,
 )
-from tilewright.ir.types import Type, i32
+from tilewright.ir.types import Type, i1, i32, shape_of
+from tilewright.ops.regions import not_in_a_region, types_of, wrong_args, wrong_end
 
 
 class ForOp(Op, opcode="cf.for"):
@@ -39,7 +40,15 @@ class ForOp(Op, opcode="cf.for"):
     licm: bool = attr(default=True)
 
     def infer(self) -> tuple[Type, ...]:
-        return tuple(v.type for v in self.inits)
+        return types_of(self.inits)
+
+    def verify(self) -> str | None:
+        index, carried = self.lower.type, types_of(self.inits)
+        if self.upper.type is not index or self.step.type is not index:
+            return f"bounds and step differ in type: {index}, {self.upper.type}, {self.step.type}"
+        return wrong_args("the body", self.body, (index, *carried)) or wrong_end(
+            "the body", self.body, "cf.yield", carried
+        )
 
     @property
     def index(self) -> Value:
@@ -62,7 +71,16 @@ class WhileOp(Op, opcode="cf.while"):
     body: Block = region()
 
     def infer(self) -> tuple[Type, ...]:
-        return tuple(v.type for v in self.inits)
+        return types_of(self.inits)
+
+    def verify(self) -> str | None:
+        carried = types_of(self.inits)
+        return (
+            wrong_args("`before`", self.before, carried)
+            or wrong_end("`before`", self.before, "cf.condition", (i1, *carried))
+            or wrong_args("the body", self.body, carried)
+            or wrong_end("the body", self.body, "cf.yield", carried)
+        )
 
 
 class IfOp(Op, opcode="cf.if"):
@@ -76,6 +94,17 @@ class IfOp(Op, opcode="cf.if"):
     def infer(self) -> tuple[Type, ...]:
         return self.result_types
 
+    def verify(self) -> str | None:
+        if self.condition.type is not i1:
+            return f"the condition must be i1, not {self.condition.type}"
+        for what, block in (("`then`", self.then), ("`orelse`", self.orelse)):
+            message = wrong_args(what, block, ()) or wrong_end(
+                what, block, "cf.yield", self.result_types
+            )
+            if message is not None:
+                return message
+        return None
+
 
 class YieldOp(Op, opcode="cf.yield", traits=(Trait.TERMINATOR,)):
     """Ends a region: its operands are the results of the region."""
@@ -84,6 +113,9 @@ class YieldOp(Op, opcode="cf.yield", traits=(Trait.TERMINATOR,)):
 
     def infer(self) -> None:
         return None
+
+    def verify(self) -> str | None:
+        return not_in_a_region(self)
 
 
 class ConditionOp(Op, opcode="cf.condition", traits=(Trait.TERMINATOR,)):
@@ -95,11 +127,20 @@ class ConditionOp(Op, opcode="cf.condition", traits=(Trait.TERMINATOR,)):
     def infer(self) -> None:
         return None
 
+    def verify(self) -> str | None:
+        return not_in_a_region(self)
+
 
 class ReturnOp(Op, opcode="cf.return", traits=(Trait.TERMINATOR,)):
     """Ends the program instance."""
 
     def infer(self) -> None:
+        return None
+
+    def verify(self) -> str | None:
+        parent = self.parent
+        if parent is not None and isinstance(parent.owner, Op):
+            return "cf.return cannot end a region"
         return None
 
 
@@ -138,6 +179,11 @@ class AssertOp(Op, opcode="cf.assert", effects=(Effect.OBSERVE,)):
     mask: Value | None = optional_operand(boolean, default=None)
 
     def infer(self) -> None:
+        return None
+
+    def verify(self) -> str | None:
+        if self.mask is not None and shape_of(self.mask.type) != shape_of(self.condition.type):
+            return f"the mask {self.mask.type} does not fit the condition {self.condition.type}"
         return None
 
 

@@ -15,7 +15,7 @@ from tilewright.ir import (
     optional_operand,
     pointer,
 )
-from tilewright.ir.types import PointerType, Type, element_of, with_element
+from tilewright.ir.types import PointerType, Type, element_of, shape_of, with_element
 
 CACHE_MODIFIERS = ("", ".ca", ".cg", ".cv", ".cs", ".wb", ".wt")
 EVICTION_POLICIES = ("", "evict_first", "evict_last")
@@ -29,6 +29,25 @@ def pointee(type_: Type) -> Type:
     element = element_of(type_)
     assert isinstance(element, PointerType)
     return with_element(type_, element.element)
+
+
+def _wrong_mask(pointer: Value, mask: Value | None) -> str | None:
+    if mask is None or shape_of(mask.type) == shape_of(pointer.type):
+        return None
+    return f"the mask {mask.type} does not fit the pointer {pointer.type}"
+
+
+def _wrong_value(pointer: Value, value: Value, verb: str) -> str | None:
+    """What is wrong with passing `value` to the memory behind `pointer`."""
+    if pointee(pointer.type) is value.type:
+        return None
+    return f"{verb} {value.type} through {pointer.type}"
+
+
+def _const(pointer: Value) -> str | None:
+    element = element_of(pointer.type)
+    assert isinstance(element, PointerType)
+    return "writes through a const pointer" if element.const else None
 
 
 class OffsetOp(Op, opcode="mem.offset", traits=(Trait.PURE, Trait.ELEMENTWISE)):
@@ -54,6 +73,11 @@ class LoadOp(Op, opcode="mem.load", effects=(Effect.READ,)):
     def infer(self) -> Type:
         return pointee(self.pointer.type)
 
+    def verify(self) -> str | None:
+        if self.other is not None and self.other.type is not pointee(self.pointer.type):
+            return f"`other` is {self.other.type}, loaded are {pointee(self.pointer.type)}"
+        return _wrong_mask(self.pointer, self.mask)
+
 
 class StoreOp(Op, opcode="mem.store", effects=(Effect.WRITE,)):
     """*pointer[i] = value[i] where mask[i]"""
@@ -68,9 +92,11 @@ class StoreOp(Op, opcode="mem.store", effects=(Effect.WRITE,)):
         return None
 
     def verify(self) -> str | None:
-        if pointee(self.pointer.type) is not self.stored.type:
-            return f"stores {self.stored.type} through {self.pointer.type}"
-        return None
+        return (
+            _wrong_value(self.pointer, self.stored, "stores")
+            or _wrong_mask(self.pointer, self.mask)
+            or _const(self.pointer)
+        )
 
 
 class AtomicOp(Op, opcode="mem.atomic", effects=(Effect.READ, Effect.WRITE)):
@@ -86,6 +112,13 @@ class AtomicOp(Op, opcode="mem.atomic", effects=(Effect.READ, Effect.WRITE)):
     def infer(self) -> Type:
         return pointee(self.pointer.type)
 
+    def verify(self) -> str | None:
+        return (
+            _wrong_value(self.pointer, self.operand, "combines")
+            or _wrong_mask(self.pointer, self.mask)
+            or _const(self.pointer)
+        )
+
 
 class AtomicCasOp(Op, opcode="mem.atomic_cas", effects=(Effect.READ, Effect.WRITE)):
     """result[i] = *pointer[i]; *pointer[i] = new[i] if result[i] == expected[i], atomically"""
@@ -98,6 +131,13 @@ class AtomicCasOp(Op, opcode="mem.atomic_cas", effects=(Effect.READ, Effect.WRIT
 
     def infer(self) -> Type:
         return pointee(self.pointer.type)
+
+    def verify(self) -> str | None:
+        return (
+            _wrong_value(self.pointer, self.expected, "compares")
+            or _wrong_value(self.pointer, self.new, "stores")
+            or _const(self.pointer)
+        )
 
 
 class BarrierOp(Op, opcode="mem.barrier", effects=(Effect.BARRIER,)):

@@ -19,6 +19,11 @@ class RangeOp(Op, opcode="tile.range", traits=_PURE):
     def infer(self) -> Type:
         return TileType((self.end - self.start,), i32)
 
+    def verify(self) -> str | None:
+        if not i32.min_int <= self.start < self.end <= i32.max_int + 1:
+            return f"the range {self.start} to {self.end} is empty or not in i32"
+        return None
+
 
 class SplatOp(Op, opcode="tile.splat", traits=_PURE):
     """result[...] = x"""
@@ -28,6 +33,9 @@ class SplatOp(Op, opcode="tile.splat", traits=_PURE):
 
     def infer(self) -> Type:
         return with_shape(self.x.type, self.shape)
+
+    def verify(self) -> str | None:
+        return None if self.shape else "a tile has at least one dimension"
 
 
 class BroadcastOp(Op, opcode="tile.broadcast", traits=_PURE):
@@ -58,6 +66,11 @@ class ExpandDimsOp(Op, opcode="tile.expand_dims", traits=_PURE):
         shape = shape_of(self.x.type)
         return with_shape(self.x.type, (*shape[: self.axis], 1, *shape[self.axis :]))
 
+    def verify(self) -> str | None:
+        if not 0 <= self.axis <= len(shape_of(self.x.type)):
+            return f"axis {self.axis} does not fit {self.x.type}"
+        return None
+
 
 class ReshapeOp(Op, opcode="tile.reshape", traits=_PURE):
     """result.flat[i] = x.flat[i]"""
@@ -69,6 +82,8 @@ class ReshapeOp(Op, opcode="tile.reshape", traits=_PURE):
         return with_shape(self.x.type, self.shape)
 
     def verify(self) -> str | None:
+        if not self.shape:
+            return "a tile has at least one dimension"
         if prod(shape_of(self.x.type)) != prod(self.shape):
             return f"cannot reshape {shape_of(self.x.type)} to {self.shape}"
         return None
@@ -99,6 +114,11 @@ class JoinOp(Op, opcode="tile.join", traits=_PURE):
     def infer(self) -> Type:
         return with_shape(self.lhs.type, (*shape_of(self.lhs.type), 2))
 
+    def verify(self) -> str | None:
+        if self.lhs.type is not self.rhs.type:
+            return f"operands differ in type: {self.lhs.type} and {self.rhs.type}"
+        return None
+
 
 class SplitOp(Op, opcode="tile.split", traits=_PURE):
     """first = x[..., 0], second = x[..., 1]: takes a last dimension of 2 apart"""
@@ -110,7 +130,10 @@ class SplitOp(Op, opcode="tile.split", traits=_PURE):
         return (part, part)
 
     def verify(self) -> str | None:
-        return None if shape_of(self.x.type)[-1] == 2 else "the last dimension must be 2"
+        shape = shape_of(self.x.type)
+        if len(shape) > 1 and shape[-1] == 2:
+            return None
+        return f"needs at least two dimensions, the last of 2, not {self.x.type}"
 
 
 class CatOp(Op, opcode="tile.cat", traits=_PURE):
@@ -125,6 +148,16 @@ class CatOp(Op, opcode="tile.cat", traits=_PURE):
         shape[self.axis] += shape_of(self.rhs.type)[self.axis]
         return with_shape(self.lhs.type, tuple(shape))
 
+    def verify(self) -> str | None:
+        shapes = shape_of(self.lhs.type), shape_of(self.rhs.type)
+        if not 0 <= self.axis < len(shapes[0]):
+            return f"axis {self.axis} is not a dimension of {self.lhs.type}"
+        left, right = ((*s[: self.axis], *s[self.axis + 1 :]) for s in shapes)
+        same_element = element_of(self.lhs.type) is element_of(self.rhs.type)
+        if left != right or len(shapes[0]) != len(shapes[1]) or not same_element:
+            return f"cannot join {self.lhs.type} and {self.rhs.type} along axis {self.axis}"
+        return None
+
 
 class ItemOp(Op, opcode="tile.item", traits=_PURE):
     """result = the only element of x, as a scalar"""
@@ -133,6 +166,9 @@ class ItemOp(Op, opcode="tile.item", traits=_PURE):
 
     def infer(self) -> Type:
         return element_of(self.x.type)
+
+    def verify(self) -> str | None:
+        return None if prod(shape_of(self.x.type)) == 1 else f"{self.x.type} has several elements"
 
 
 class HintOp(Op, opcode="tile.hint", traits=(Trait.PURE,)):
@@ -150,6 +186,13 @@ class HintOp(Op, opcode="tile.hint", traits=(Trait.PURE,)):
     def infer(self) -> Type:
         return self.x.type
 
+    def verify(self) -> str | None:
+        rank = max(1, len(shape_of(self.x.type)))
+        for promise in (self.divisibility, self.contiguity, self.constancy):
+            if len(promise) not in (0, rank):
+                return f"{promise} has not one number for each of {rank} dimensions"
+        return None
+
 
 class GatherOp(Op, opcode="tile.gather", traits=_PURE):
     """result[i, j] = x[index[i, j], j] for axis 0, and so on"""
@@ -160,3 +203,12 @@ class GatherOp(Op, opcode="tile.gather", traits=_PURE):
 
     def infer(self) -> Type:
         return with_shape(self.x.type, shape_of(self.index.type))
+
+    def verify(self) -> str | None:
+        shapes = shape_of(self.x.type), shape_of(self.index.type)
+        if not 0 <= self.axis < len(shapes[0]):
+            return f"axis {self.axis} is not a dimension of {self.x.type}"
+        left, right = ((*s[: self.axis], *s[self.axis + 1 :]) for s in shapes)
+        if left != right or len(shapes[0]) != len(shapes[1]):
+            return f"cannot gather {self.index.type} from {self.x.type} along axis {self.axis}"
+        return None

@@ -1,0 +1,308 @@
+"""The invariants of tile IR. `verify` collects every breach; `report` shows each under its op.
+
+Structure
+  * a block knows its owner; its ops know their block, and their links agree in both directions
+  * a block ends with a terminator (trait TERMINATOR) and has no other
+Values
+  * a result or block argument knows its owner and its index
+  * an operand is defined above its use, in the same block or in one that encloses it
+  * a value's use list holds exactly the ops that use it, each with how often
+Ops
+  * operands: as many as declared, and each type satisfies its constraint
+  * attributes: exactly the declared ones, each among its choices
+  * regions: as many as declared
+  * ELEMENTWISE ops: operands and results have one shape
+  * result types are those that `infer` gives
+  * `verify` of the op itself is content; the op modules state there what blocks of `for`, `while`,
+    `if`, `reduce` and `scan` take and yield, and which terminator ends them
+Types
+  * extents of tiles are positive
+Contract of a stage, where one is given
+  * only the legal ops occur, and every value's type is legal
+
+What depends only on an op's class and types is remembered, so a valid op costs 2-3 us.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
+
+from tilewright.ir.core import Block, Function, Module, Value
+from tilewright.ir.core import Op as CoreOp
+from tilewright.ir.define import Field, Op, Trait
+from tilewright.ir.printer import attr_text, print_function, type_text
+from tilewright.ir.types import TileType, Type, shape_of
+from tilewright.support import Diagnostic, Severity
+
+
+@dataclass(frozen=True)
+class Contract:
+    """What is legal after a stage.
+
+    ops: the legal op classes, None for all; type_problem: what is wrong with a type, or None.
+    """
+
+    name: str
+    ops: frozenset[type[Op]] | None = None
+    type_problem: Callable[[Type], str | None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One breach of an invariant, in a function."""
+
+    where: CoreOp | Function
+    message: str
+    function: Function
+
+
+def verify(ir: Function | Module, contract: Contract | None = None) -> list[Diagnostic]:
+    """Every breach of the invariants, in the order of the text."""
+    return [
+        Diagnostic(Severity.ERROR, problem.message, problem.where.loc)
+        for problem in problems(ir, contract)
+    ]
+
+
+def report(ir: Function | Module, contract: Contract | None = None) -> str | None:
+    """The text of the invalid functions with each message below its op; None if all is well."""
+    return render_problems(problems(ir, contract))
+
+
+def problems(ir: Function | Module, contract: Contract | None = None) -> list[Problem]:
+    """As `verify`, with the op or function that each breach belongs to."""
+    functions = (ir,) if isinstance(ir, Function) else ir.functions.values()
+    found: list[Problem] = []
+    for function in functions:
+        found += _Verifier(function, contract).run()
+    return found
+
+
+def render_problems(found: list[Problem]) -> str | None:
+    """The functions with problems as text, each message below its op."""
+    notes: dict[Function, dict[object, list[str]]] = {}
+    for problem in found:
+        lines = notes.setdefault(problem.function, {}).setdefault(problem.where, [])
+        lines.append(f"error: {problem.message}")
+    texts = [print_function(function, notes=marks) for function, marks in notes.items()]
+    return "\n".join(texts) if texts else None
+
+
+class _Plan:
+    """What is checked for one op class, and the type signatures known to be right."""
+
+    __slots__ = ("attrs", "choices", "known", "regions", "terminator")
+
+    def __init__(self, cls: type[Op]) -> None:
+        self.attrs = dict.fromkeys(f.name for f in cls.attr_fields).keys()
+        self.choices = tuple((f.name, f.choices) for f in cls.attr_fields if f.choices)
+        self.known: set[tuple[Type | None, ...]] = set()
+        self.regions = len(cls.region_fields)
+        self.terminator = Trait.TERMINATOR in cls.traits
+
+
+_plans: dict[type[CoreOp], _Plan] = {}
+
+
+def _plan(cls: type[CoreOp]) -> _Plan:
+    plan = _plans.get(cls)
+    if plan is None:
+        plan = _plans[cls] = _Plan(cast("type[Op]", cls))
+    return plan
+
+
+class _Verifier:
+    """One walk over one function."""
+
+    __slots__ = ("contract", "found", "function", "legal_types", "operands", "values", "visible")
+
+    def __init__(self, function: Function, contract: Contract | None) -> None:
+        self.function = function
+        self.contract = contract
+        self.found: list[Problem] = []
+        self.values: list[Value] = []
+        self.visible: set[Value] = set()
+        self.legal_types: set[Type] = set()
+        self.operands = 0
+
+    def run(self) -> list[Problem]:
+        self._block(self.function.body, self.function)
+        uses = 0
+        for value in self.values:
+            if value.uses:
+                uses += sum(value.uses.values())
+        if uses != self.operands:
+            self._stale_uses()
+        return self.found
+
+    def _fail(self, where: CoreOp | Function, message: str) -> None:
+        self.found.append(Problem(where, message, self.function))
+
+    def _block(self, block: Block, owner: CoreOp | Function) -> None:
+        if block.owner is not owner:
+            self._fail(owner, "the block does not know its owner")
+        first_value = len(self.values)
+        self._define(block.args, block, owner)
+        previous: CoreOp | None = None
+        op = block.first
+        while op is not None:
+            if op.prev is not previous or op.parent is not block:
+                self._fail(op, "the op's links and its block do not agree")
+                break
+            self._op(op)
+            previous, op = op, op.next
+        if block.last is not previous:
+            self._fail(owner, "the block's last op is not the end of its list")
+        if previous is None:
+            self._fail(owner, "the block has no terminator")
+        for value in self.values[first_value:]:
+            self.visible.discard(value)
+
+    def _define(
+        self, values: list[Value] | tuple[Value, ...], owner: object, where: CoreOp | Function
+    ) -> None:
+        for index, value in enumerate(values):
+            if value.owner is not owner or value.index != index:
+                self._fail(where, f"value {index} does not know its owner and index")
+            if self.contract is not None and value.type not in self.legal_types:
+                self._check_type(value.type, where)
+            self.values.append(value)
+            self.visible.add(value)
+
+    def _op(self, op: CoreOp) -> None:
+        cls = type(op)
+        plan = _plans.get(cls) or _plan(cls)
+        operands, results = op.operands, op.results
+        visible = self.visible
+        for value in operands:
+            if value not in visible or value.uses.get(op) != operands.count(value):
+                self._bad_operand(op, value)
+        self.operands += len(operands)
+        if plan.terminator is not (op.next is None):
+            wrong = "ends a block" if plan.terminator else "does not end a block"
+            self._fail(op, f"{op.opcode} {wrong}")
+        if self._well_formed(op, plan):
+            signature = (*[v.type for v in operands], None, *[v.type for v in results])
+            if signature in plan.known or self._right_types(op, plan, signature):
+                self._op_itself(op)
+        if self.contract is not None:
+            self._check_contract(op)
+        for block in op.regions:
+            self._block(block, op)
+        self._define(results, op, op)
+
+    def _well_formed(self, op: CoreOp, plan: _Plan) -> bool:
+        """Attributes and regions are there, so that the op's own methods can be called."""
+        if op.attrs.keys() != plan.attrs:
+            self._fail(op, f"expected the attributes {list(plan.attrs)}, found {list(op.attrs)}")
+            return False
+        if len(op.regions) != plan.regions:
+            self._fail(op, f"expected {plan.regions} regions, found {len(op.regions)}")
+            return False
+        for name, choices in plan.choices:
+            if op.attrs[name] not in choices:
+                allowed = ", ".join(attr_text(choice) for choice in choices)
+                self._fail(op, f"{name} must be one of {allowed}, not {op.attrs[name]!r}")
+        return True
+
+    def _op_itself(self, op: CoreOp) -> None:
+        """What the op's class says: its `verify`, and the result types that it infers."""
+        try:
+            message = op.verify()
+            if message is None:
+                message = self._wrong_result(op)
+        except Exception as error:  # malformed ops may raise anything; that is a finding as well
+            message = f"cannot be checked: {type(error).__name__}: {error}"
+        if message is not None:
+            self._fail(op, message)
+
+    @staticmethod
+    def _wrong_result(op: CoreOp) -> str | None:
+        inferred, results = op.infer(), op.results
+        if len(results) == 1 and results[0].type is inferred:
+            return None
+        expected = inferred if isinstance(inferred, tuple) else (inferred,) if inferred else ()
+        actual = tuple([v.type for v in results])
+        if actual == expected:
+            return None
+        return f"expected result types ({_listed(expected)}), found ({_listed(actual)})"
+
+    def _right_types(self, op: CoreOp, plan: _Plan, signature: tuple[Type | None, ...]) -> bool:
+        """Check a combination of types that was not met before; remember it if it is right."""
+        before = len(self.found)
+        self._check_operands(op)
+        for type_ in signature:
+            if isinstance(type_, TileType) and min(type_.shape) <= 0:
+                self._fail(op, f"extents must be positive: {type_}")
+        if Trait.ELEMENTWISE in cast("Op", op).traits:
+            shapes = {shape_of(v.type) for v in (*op.operands, *op.results)}
+            if len(shapes) > 1:
+                types = _listed(tuple(v.type for v in (*op.operands, *op.results)))
+                self._fail(op, f"operands and results must have one shape: {types}")
+        if len(self.found) > before:
+            return False
+        plan.known.add(signature)
+        return True
+
+    def _check_operands(self, op: CoreOp) -> None:
+        fields = cast("Op", op).operand_fields
+        least = sum(f.role == "operand" for f in fields)
+        endless = any(f.role == "variadic" for f in fields)
+        count = len(op.operands)
+        if count < least or (count > len(fields) and not endless):
+            self._fail(op, f"takes {_operand_count(fields)}, found {count}")
+            return
+        for index, value in enumerate(op.operands):
+            field = fields[min(index, len(fields) - 1)]
+            if not field.constraint.accepts(value.type):
+                expected = field.constraint.name
+                self._fail(op, f"operand '{field.name}' must be {expected}, not {value.type}")
+
+    def _bad_operand(self, op: CoreOp, value: Value) -> None:
+        if value not in self.visible:
+            self._fail(op, f"operand %{value.name or '?'} is not defined above, in a block around")
+            return
+        listed, used = value.uses.get(op, 0), op.operands.count(value)
+        name = f"%{value.name}" if value.name else f"operand {op.operands.index(value)}"
+        self._fail(op, f"{name} is used {used} times, its use list says {listed}")
+
+    def _stale_uses(self) -> None:
+        """Report uses by ops that are not in the function or do not use the value."""
+        ops = set(self.function.walk())
+        for value in self.values:
+            for user in value.uses:
+                if user not in ops:
+                    owner = value.op or self.function
+                    self._fail(owner, f"the use list names a {user.opcode} outside the function")
+                elif value not in user.operands:
+                    self._fail(
+                        user, f"is in the use list of %{value.name or '?'}, but unused there"
+                    )
+
+    def _check_type(self, type_: Type, where: CoreOp | Function) -> None:
+        assert self.contract is not None
+        test = self.contract.type_problem
+        message = test(type_) if test is not None else None
+        if message is None:
+            self.legal_types.add(type_)
+        else:
+            self._fail(where, f"{message} (after {self.contract.name})")
+
+    def _check_contract(self, op: CoreOp) -> None:
+        assert self.contract is not None
+        legal = self.contract.ops
+        if legal is not None and type(op) not in legal:
+            self._fail(op, f"{op.opcode} is not legal after {self.contract.name}")
+
+
+def _listed(types: tuple[Type, ...]) -> str:
+    return ", ".join([type_text(t) for t in types])
+
+
+def _operand_count(fields: tuple[Field, ...]) -> str:
+    least = sum(f.role == "operand" for f in fields)
+    if any(f.role == "variadic" for f in fields):
+        return f"at least {least} operands"
+    return f"{least} operands" if least == len(fields) else f"{least} to {len(fields)} operands"

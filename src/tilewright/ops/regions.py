@@ -1,0 +1,44 @@
+"""What the blocks of structured ops take and yield: shared by their `verify` methods."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tilewright.ir import Block, Function, Op, Value
+from tilewright.ir.types import Type
+
+
+def types_of(values: Sequence[Value]) -> tuple[Type, ...]:
+    """The types of some values."""
+    return tuple([value.type for value in values])
+
+
+def wrong_args(what: str, block: Block, expected: tuple[Type, ...]) -> str | None:
+    """What is wrong with the arguments of a block."""
+    found = types_of(block.args)
+    if found == expected:
+        return None
+    return f"{what} must take {_listed(expected)}, it takes {_listed(found)}"
+
+
+def wrong_end(what: str, block: Block, opcode: str, expected: tuple[Type, ...]) -> str | None:
+    """What is wrong with the terminator of a block and what it passes on."""
+    end = block.last
+    if end is None or end.opcode != opcode:
+        return f"{what} must end with {opcode}"
+    found = types_of(end.operands)
+    if found == expected:
+        return None
+    return f"{what} must end with {_listed(expected)}, it ends with {_listed(found)}"
+
+
+def not_in_a_region(op: Op) -> str | None:
+    """An op that ends a region cannot end a function."""
+    parent = op.parent
+    if parent is not None and isinstance(parent.owner, Function):
+        return f"{op.opcode} cannot end a function"
+    return None
+
+
+def _listed(types: tuple[Type, ...]) -> str:
+    return f"({', '.join(map(str, types))})"
