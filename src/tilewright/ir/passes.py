@@ -1,0 +1,1 @@
+"""Passes and pipelines: what transforms a function, in which order, and why."""

@@ -1,0 +1,221 @@
+"""Rewrite rules, sets of them, and the driver that applies them until nothing matches.
+
+    @rule(AddOp)
+    def add_zero(op: AddOp, ctx: RuleContext) -> Value | None:
+        '''x + 0 -> x'''
+        return op.lhs if is_constant(op.rhs, 0) else None
+
+A rule gets an op and answers with what replaces its results: a value, or a tuple of values (empty
+for an op without results, which is then erased). None means that it does not match, and then it has
+not changed anything. New ops are made through `ctx`, which puts them before the op. The docstring
+states the identity. What else a rule owes is written in transforms/rules/README.md.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from tilewright.ir.builder import Builder, Rewriter
+from tilewright.ir.core import Block, Function, Value
+from tilewright.ir.core import Op as CoreOp
+from tilewright.ir.define import Op, Trait, is_pure
+from tilewright.support import Recorder, RuleFired, current_recorder
+from tilewright.support.errors import InternalCompilerError
+
+RuleResult = Value | tuple[Value, ...] | None
+OpT = TypeVar("OpT", bound=CoreOp)
+RewriteFunction = Callable[[Any, "RuleContext"], RuleResult]
+
+
+class RuleContext:
+    """What a rule may do: make ops in front of the one that it matches."""
+
+    __slots__ = ("builder",)
+
+    def __init__(self, builder: Builder) -> None:
+        self.builder = builder
+
+    def emit(self, op: OpT) -> OpT:
+        """Insert an op before the matched one."""
+        return self.builder.emit(op)
+
+    def value(self, op: CoreOp) -> Value:
+        """Insert an op before the matched one; returns its only result."""
+        return self.builder.value(op)
+
+    def inline(self, block: Block, args: Iterable[Value] = ()) -> tuple[Value, ...]:
+        """Copy a block before the matched op; returns the operands of its terminator."""
+        return tuple(Rewriter.inline_block(block, args, self.builder))
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One identity, for one or several op classes."""
+
+    name: str
+    matches: tuple[type[Op], ...]
+    function: RewriteFunction
+    identity: str
+    """First line of the docstring."""
+    file: str
+    """`file:line` of the function."""
+
+    def __call__(self, op: CoreOp, ctx: RuleContext) -> RuleResult:
+        return self.function(op, ctx)
+
+
+def rule(*op_classes: type[Op]) -> Callable[[RewriteFunction], Rule]:
+    """Make a function a rule for ops of these classes."""
+
+    def decorate(function: RewriteFunction) -> Rule:
+        code = function.__code__
+        identity = (function.__doc__ or "").strip().partition("\n")[0]
+        assert identity, f"the rule {function.__name__} does not state its identity"
+        where = f"{Path(code.co_filename).name}:{code.co_firstlineno}"
+        return Rule(function.__name__, op_classes, function, identity, where)
+
+    return decorate
+
+
+class RuleSet:
+    """Rules indexed by op class; `+` joins sets. For one class they are tried in order."""
+
+    __slots__ = ("by_class", "rules")
+
+    def __init__(self, rules: Iterable[Rule] = ()) -> None:
+        self.rules = tuple(rules)
+        self.by_class: dict[type[CoreOp], tuple[Rule, ...]] = {}
+        for item in self.rules:
+            for cls in item.matches:
+                self.by_class[cls] = (*self.by_class.get(cls, ()), item)
+
+    def __add__(self, other: RuleSet) -> RuleSet:
+        return RuleSet((*self.rules, *other.rules))
+
+    def __len__(self) -> int:
+        return len(self.rules)
+
+
+def rewrite(function: Function, rules: RuleSet) -> bool:
+    """Apply rules, and remove pure ops without uses, until nothing matches. Whether any did.
+
+    Raises InternalCompilerError, naming the busiest rules, if they do not come to an end.
+    """
+    return _Driver(function, rules).run()
+
+
+_FIRINGS_PER_OP = 64
+_FIRINGS_AT_LEAST = 4096
+
+
+class _Driver:
+    """The worklist: each op whose surroundings changed is looked at again."""
+
+    __slots__ = ("budget", "fired", "queue", "queued", "recorder", "rules")
+
+    def __init__(self, function: Function, rules: RuleSet) -> None:
+        ops = list(function.walk())
+        self.rules = rules.by_class
+        self.recorder: Recorder | None = current_recorder()
+        self.queue: list[CoreOp] = ops[::-1]
+        self.queued: set[CoreOp] = set(ops)
+        self.fired: Counter[str] = Counter()
+        self.budget = max(_FIRINGS_AT_LEAST, _FIRINGS_PER_OP * len(ops))
+
+    def run(self) -> bool:
+        changed = False
+        queue, queued, rules = self.queue, self.queued, self.rules
+        while queue:
+            op = queue.pop()
+            queued.discard(op)
+            if op.parent is None:
+                continue
+            if op.results and self._is_dead(op):
+                self._erase(op)
+                changed = True
+                continue
+            for candidate in rules.get(type(op), ()):
+                if self._apply(candidate, op):
+                    changed = True
+                    break
+        return changed
+
+    @staticmethod
+    def _is_dead(op: CoreOp) -> bool:
+        return not any([value.uses for value in op.results]) and removable(op)
+
+    def _apply(self, candidate: Rule, op: CoreOp) -> bool:
+        block, before = op.parent, op.prev
+        assert block is not None
+        found = candidate.function(op, RuleContext(Builder.at(op)))
+        if found is None:
+            assert op.prev is before, f"{candidate.name} made ops and did not match"
+            return False
+        self._count(candidate, op)
+        values = found if isinstance(found, tuple) else (found,)
+        self._push_new(before.next if before is not None else block.first, op)
+        self._push_users(op.results)
+        operands = list(op.operands)
+        Rewriter.replace(op, values)
+        self._push_definitions((*operands, *values))
+        return True
+
+    def _erase(self, op: CoreOp) -> None:
+        operands = [value for inner in op.walk() for value in inner.operands]
+        Rewriter.erase(op)
+        self._push_definitions(operands)
+
+    def _count(self, candidate: Rule, op: CoreOp) -> None:
+        self.fired[candidate.name] += 1
+        if self.recorder is not None:
+            self.recorder.record(RuleFired(candidate.name, candidate.file, op.opcode))
+        self.budget -= 1
+        if self.budget < 0:
+            busiest = ", ".join(f"{name} ({n}x)" for name, n in self.fired.most_common(4))
+            raise InternalCompilerError(f"rewriting does not come to an end: {busiest}")
+
+    def _push(self, op: CoreOp) -> None:
+        if op not in self.queued:
+            self.queued.add(op)
+            self.queue.append(op)
+
+    def _push_new(self, first: CoreOp | None, op: CoreOp) -> None:
+        """Queue the ops from `first` up to `op`, with what is in their regions."""
+        while first is not op:
+            assert first is not None
+            for inner in first.walk():
+                self._push(inner)
+            first = first.next
+
+    def _push_users(self, results: Sequence[Value]) -> None:
+        for value in results:
+            for user in value.uses:
+                self._push(user)
+
+    def _push_definitions(self, values: Iterable[Value]) -> None:
+        """Queue the ops that define some values, which may be dead now, or match otherwise."""
+        for value in values:
+            if isinstance(value.owner, CoreOp):
+                self._push(value.owner)
+
+
+def removable(op: CoreOp) -> bool:
+    """Whether an op may be removed once its results are unused.
+
+    Pure ops, and structured control flow that has only such ops inside, except loops that may run
+    for ever.
+    """
+    traits = cast("Op", op).traits
+    if Trait.PURE in traits:
+        return is_pure(op)
+    if Trait.TERMINATOR in traits or not op.regions or op.opcode == "cf.while":
+        return False
+    return all(
+        Trait.TERMINATOR in cast("Op", inner).traits or removable(inner)
+        for block in op.regions
+        for inner in block
+    )

@@ -1,0 +1,1 @@
+"""Canonicalize, merge what is computed twice, drop what is not used."""

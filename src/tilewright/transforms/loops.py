@@ -1,0 +1,1 @@
+"""Loops: scalar totals instead of carried tiles, motion of invariant code, unrolling."""

@@ -1,0 +1,1 @@
+"""Rewrite rules that any back end may use."""

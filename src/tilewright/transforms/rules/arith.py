@@ -1,0 +1,1 @@
+"""Identities and constant folding of element-wise arithmetic."""

@@ -1,0 +1,1 @@
+"""Identities of shapes, memory accesses and contractions."""
