@@ -2,7 +2,8 @@
 
 The compiler gives them a type where the loop begins (`total = 0` becomes an int32 before
 `total += x`), so that what the loop adds to is no weak literal. Here the local variables of the
-running function are changed in the same way, just before its first iteration.
+running function are changed in the same way, just before its first iteration. A `while` begins
+unseen where its condition has no tensor; its variables stay Python numbers until one joins in.
 """
 
 from __future__ import annotations
@@ -46,8 +47,7 @@ class LoopVariables:
             )
             for loop in ast.walk(source.tree)
             if isinstance(loop, ast.For | ast.While)
-            for part in ast.walk(_head(loop))
-            if isinstance(part, ast.expr)
+            for part in _heads(loop)
         }
 
     def enter(self, materialize: Callable[[Any], Any]) -> None:
@@ -69,8 +69,17 @@ class LoopVariables:
         return frame
 
 
-def _head(loop: ast.For | ast.While) -> ast.expr:
-    return loop.iter if isinstance(loop, ast.For) else loop.test
+def _heads(loop: ast.For | ast.While) -> Iterator[ast.expr | ast.stmt]:
+    """What a frame may be evaluating when a loop begins.
+
+    For a `for` that is, by version of Python, the statement or what it iterates over; for a `while`
+    a part of its condition.
+    """
+    if isinstance(loop, ast.For):
+        yield loop
+        yield loop.iter
+    else:
+        yield from (part for part in ast.walk(loop.test) if isinstance(part, ast.expr))
 
 
 def _assigned(loop: ast.For | ast.While) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tilewright.eager.arguments import annotations_of, language_value
 from tilewright.eager.dispatcher import EagerDispatcher
-from tilewright.eager.location import location_in
+from tilewright.eager.location import definition_of, location_in
 from tilewright.frontend import FrontendOptions
 from tilewright.interp import Machine, Memory, pad, program_ids, write_to_stdout
 from tilewright.language import ACTIVE, DeviceFunction
@@ -51,7 +51,9 @@ def _run_program(fn: DeviceFunction, dispatcher: EagerDispatcher, values: dict[s
         ACTIVE.reset(token)
     if result is not None:
         raise errors.UnsupportedLanguageConstruct(
-            "returning a value from a kernel", "store it through a pointer parameter"
+            "returning a value from a kernel",
+            "store it through a pointer parameter",
+            loc=definition_of(fn.fn.__code__),
         )
 
 

@@ -20,6 +20,11 @@ def location_in(traceback: TracebackType | None, kernels: Collection[CodeType]) 
     return found
 
 
+def definition_of(code: CodeType) -> SourceLoc:
+    """Where a function begins."""
+    return SourceLoc(code.co_filename, code.co_firstlineno, function=code.co_name)
+
+
 def _place(code: CodeType, traceback: TracebackType, caller: SourceLoc | None) -> SourceLoc:
     instruction = traceback.tb_lasti // 2  # two bytes for each code unit
     positions = next(islice(code.co_positions(), instruction, None), (None,) * 4)
