@@ -1,0 +1,54 @@
+"""What every test gets: no writes to the user's cache, repeatable properties, skips by need."""
+
+import ctypes
+import importlib.util
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import settings as hypothesis_settings
+
+# Repeatable: a property that fails in CI fails for everyone. No deadline: machines differ.
+hypothesis_settings.register_profile("repeatable", derandomize=True, deadline=None)
+hypothesis_settings.load_profile("repeatable")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip tests whose marker names something that this machine has not."""
+    lacking = {
+        "gpu": (_has_gpu, "needs an NVIDIA GPU"),
+        "torch": (_has_torch, "needs torch"),
+    }
+    for marker, (is_here, reason) in lacking.items():
+        needy = [item for item in items if item.get_closest_marker(marker)]
+        if needy and not is_here():
+            for item in needy:
+                item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:  # pyright: ignore[reportUnusedFunction]
+    """A disk cache of the run's own; subprocesses inherit it."""
+    folder = tmp_path_factory.mktemp("tilewright-cache")
+    before = os.environ.get("TILEWRIGHT_CACHE_DIR")
+    os.environ["TILEWRIGHT_CACHE_DIR"] = str(folder)
+    yield folder
+    if before is None:
+        del os.environ["TILEWRIGHT_CACHE_DIR"]
+    else:
+        os.environ["TILEWRIGHT_CACHE_DIR"] = before
+
+
+def _has_torch() -> bool:
+    return importlib.util.find_spec("torch") is not None
+
+
+def _has_gpu() -> bool:
+    """Whether the CUDA driver is installed and sees a device."""
+    try:
+        driver = ctypes.CDLL("nvcuda.dll" if os.name == "nt" else "libcuda.so.1")
+    except OSError:
+        return False
+    count = ctypes.c_int(0)
+    return driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) == 0 < count.value
