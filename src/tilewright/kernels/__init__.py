@@ -1,1 +1,11 @@
-"""Ready-made kernels, one family per file."""
+"""Ready-made kernels, one family a file: the kernel, a function over arrays, its configurations."""
+
+from tilewright.kernels.attention import attention
+from tilewright.kernels.dropout import dropout
+from tilewright.kernels.elementwise import add
+from tilewright.kernels.matmul import matmul
+from tilewright.kernels.norm import layer_norm
+from tilewright.kernels.softmax import softmax
+from tilewright.kernels.transpose import transpose
+
+__all__ = ["add", "attention", "dropout", "layer_norm", "matmul", "softmax", "transpose"]

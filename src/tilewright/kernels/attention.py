@@ -1,0 +1,68 @@
+"""Attention forward with an online softmax: keys and values stream past one block of queries."""
+
+from __future__ import annotations
+
+import tilewright.language as tl
+from tilewright.kernels.arrays import Array, empty, is_on_cpu, strides
+from tilewright.runtime import cdiv, jit
+
+
+@jit
+def attention_kernel(
+    q_ptr, k_ptr, v_ptr, out_ptr, stride_h, stride_l, length, scale,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, HEAD: tl.constexpr, CAUSAL: tl.constexpr,
+):  # fmt: skip
+    """One block of queries of one head; q, k, v and out have the same strides.
+
+    Running maximum and sum per row, as in Milakov and Gimelshein, "Online normalizer calculation
+    for softmax" (2018), and Dao et al., "FlashAttention" (2022).
+    """
+    start = tl.program_id(0) * BLOCK_M
+    head = tl.program_id(1) * stride_h
+    rows = start + tl.arange(0, BLOCK_M)
+    inner = tl.arange(0, HEAD)
+    q = tl.load(
+        q_ptr + head + rows[:, None] * stride_l + inner[None, :],
+        mask=rows[:, None] < length, other=0.0,
+    )  # fmt: skip
+    factor = scale * 1.4426950408889634
+    top = tl.full((BLOCK_M,), -float("inf"), dtype=tl.float32)
+    total = tl.zeros((BLOCK_M,), dtype=tl.float32)
+    acc = tl.zeros((BLOCK_M, HEAD), dtype=tl.float32)
+    end = min(start + BLOCK_M, length) if CAUSAL else length
+    for j in range(0, end, BLOCK_N):
+        columns = j + tl.arange(0, BLOCK_N)
+        there = columns[:, None] < length
+        place = head + columns[:, None] * stride_l + inner[None, :]
+        k = tl.load(k_ptr + place, mask=there, other=0.0)
+        scores = tl.dot(q, tl.trans(k)) * factor
+        visible = columns[None, :] < length
+        if CAUSAL:
+            visible = visible & (columns[None, :] <= rows[:, None])
+        scores = tl.where(visible, scores, -float("inf"))
+        higher = tl.maximum(top, tl.max(scores, axis=1))
+        shrink = tl.exp2(top - higher)
+        weights = tl.exp2(scores - higher[:, None])
+        total = total * shrink + tl.sum(weights, axis=1)
+        v = tl.load(v_ptr + place, mask=there, other=0.0)
+        acc = tl.dot(weights.to(v.dtype), v, acc * shrink[:, None])
+        top = higher
+    tl.store(
+        out_ptr + head + rows[:, None] * stride_l + inner[None, :],
+        (acc / total[:, None]).to(out_ptr.dtype.element_ty), mask=rows[:, None] < length,
+    )  # fmt: skip
+
+
+def attention(q: Array, k: Array, v: Array, causal: bool = False, scale: float = 0.0) -> Array:
+    """softmax(q @ k^T * scale) @ v for contiguous arrays (heads, length, head size).
+
+    scale: 1 / sqrt(head size) unless given; the head size is a power of two.
+    """
+    heads, length, size = (int(n) for n in q.shape)
+    result = empty(q, (heads, length, size))
+    block_m, block_n = (64, 64) if is_on_cpu(q) else (128, 64)
+    attention_kernel[(cdiv(length, block_m), heads)](
+        q, k, v, result, *strides(q)[:2], length, scale or size**-0.5,
+        BLOCK_M=block_m, BLOCK_N=block_n, HEAD=size, CAUSAL=causal,
+    )  # fmt: skip
+    return result

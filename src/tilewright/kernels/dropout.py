@@ -1,0 +1,27 @@
+"""Dropout that keeps no mask: the same seed drops the same elements again."""
+
+from __future__ import annotations
+
+import tilewright.language as tl
+from tilewright.kernels.arrays import Array, empty
+from tilewright.runtime import cdiv, jit
+
+
+@jit
+def dropout_kernel(x_ptr, out_ptr, n, p, seed, BLOCK: tl.constexpr):
+    """out[i] = x[i] / (1 - p) with probability 1 - p, else 0; Philox counters are the indices."""
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    x = tl.load(x_ptr + offsets, mask=mask)
+    keep = tl.rand(seed, offsets) > p
+    tl.store(out_ptr + offsets, tl.where(keep, x / (1 - p), 0.0), mask=mask)
+
+
+def dropout(x: Array, p: float, seed: int) -> Array:
+    """Zero each element with probability p, scale the others by 1 / (1 - p)."""
+    result = empty(x, tuple(x.shape))
+    n = 1
+    for extent in x.shape:
+        n *= int(extent)
+    dropout_kernel[(cdiv(n, 1024),)](x, result, n, p, seed, BLOCK=1024)
+    return result
