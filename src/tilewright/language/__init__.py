@@ -1,6 +1,6 @@
 """What users import as `tl`: types, compile-time values, and the functions of the language."""
 
-from tilewright.language import core, math, random, standard
+from tilewright.language import core, extra, math, random, standard
 from tilewright.language.compile_time import (
     base_value,
     constexpr,
@@ -239,6 +239,7 @@ __all__ = [
     "exp",
     "exp2",
     "expand_dims",
+    "extra",
     "fdiv",
     "flip",
     "float16",
