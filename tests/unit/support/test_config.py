@@ -7,7 +7,6 @@ import pytest
 from tilewright.support import Settings, errors, settings
 from tilewright.support.config import Group, setting_rows
 
-
 SHARED = {("CUDA_HOME", "CUDA_PATH")}
 """Variables that belong to the tool that they locate."""
 
