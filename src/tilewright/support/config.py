@@ -238,6 +238,14 @@ class Compilation(Group):
         expected="a folder",
         doc="Write every stage of every compiled kernel below this folder.",
     )
+    override_dir = Setting[Path | None](
+        None,
+        Path,
+        "TILEWRIGHT_OVERRIDE_DIR",
+        "TRITON_OVERRIDE_DIR",
+        expected="a folder",
+        doc="Take a stage of a kernel from a file here, named as in the dumps, where there is one.",
+    )
 
 
 class Cache(Group):
@@ -259,6 +267,13 @@ class Cache(Group):
         "TRITON_ALWAYS_COMPILE",
         expected=_FLAG,
         doc="Do not read the disk cache.",
+    )
+    max_megabytes = Setting(
+        2048,
+        _count,
+        "TILEWRIGHT_CACHE_MB",
+        expected="a number of megabytes, 0 for no limit",
+        doc="Size that the disk cache may grow to; what was used longest ago is deleted first.",
     )
 
 

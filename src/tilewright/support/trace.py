@@ -70,7 +70,16 @@ class Timing:
     seconds: float
 
 
-Event = PassStarted | PassEnded | RuleFired | StageText | Timing
+@dataclass(frozen=True, slots=True)
+class VariantAdded:
+    """A launch needs a variant of a kernel that is not in memory: it is compiled, or loaded."""
+
+    kernel: str
+    reason: str
+    """Which arguments or options differ from the closest variant before, and how."""
+
+
+Event = PassStarted | PassEnded | RuleFired | StageText | Timing | VariantAdded
 
 
 class Recorder(Protocol):

@@ -103,6 +103,19 @@ class BadSetting(LaunchError, ValueError):
     found: str
 
 
+@dataclass(eq=False)
+class RefusedKeyword(LaunchError, TypeError):
+    """A launch keyword that has a meaning elsewhere but none in a launch."""
+
+    code = "TW208"
+    template = "{kernel}[grid]() takes no '{keyword}'"
+    hint_template = "{instead}"
+
+    kernel: str
+    keyword: str
+    instead: str
+
+
 # --- TW3xx: backends and tools --------------------------------------------------------------------
 
 
