@@ -35,9 +35,10 @@ def run_kernel(
     only = settings().interpreter.program_id if pid is None else pid
     machine = Machine(Memory(fn.__name__), pad(grid, 1), write=write)
     values = _values(fn, machine.memory, arguments)
+    dispatcher = EagerDispatcher(machine, options or FrontendOptions())
     for program in program_ids(machine.grid, None if only is None else pad(only, 0)):
         machine.program = program
-        _run_program(fn, EagerDispatcher(machine, options or FrontendOptions()), values)
+        _run_program(fn, dispatcher, values)
 
 
 def _run_program(fn: DeviceFunction, dispatcher: EagerDispatcher, values: dict[str, Any]) -> None:

@@ -34,7 +34,10 @@ class EagerBuilder:
             known.loc = self.loc
         inputs = cast("list[EagerValue]", known.operands)
         known.results = tuple(self.interpreter.run(known, inputs))
-        self.interpreter.environment.clear()
+        if known.regions:
+            self.interpreter.environment.clear()
+        for region in known.regions:
+            region.owner = None  # no cycle: the op and the tiles that it holds go at once
         return op
 
     def value(self, op: Any) -> Value:

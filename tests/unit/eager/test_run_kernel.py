@@ -304,10 +304,11 @@ def test_long_loops_keep_no_old_values_alive():
         p = x + tl.arange(0, 4)
         for _ in range(n):
             p += 0
+            tl.sum(tl.load(p))
             counts.append(alive())
 
     run_kernel(walk, (1,), {"x": np.zeros(4, np.float32), "n": 20})
-    assert counts[-1] == counts[5]
+    assert len(set(counts[5:])) == 1
 
 
 def test_the_interpreter_agrees_with_the_compiled_function():

@@ -34,6 +34,18 @@ def test_float64(a, b, c):
     assert found == exact64(a, b, c)
 
 
+def test_a_tie_that_the_addend_breaks():
+    """The product lies between two values; what is added is too small for the wider format."""
+    x = 1 + 2.0**-12
+    found = run(ops.FmaOp(tile(f32, [x, x]), tile(f32, [x, x]), tile(f32, [2.0**-60, -(2.0**-60)])))
+    assert found.tolist() == [1 + 2.0**-11 + 2.0**-23, 1 + 2.0**-11]
+    x, y = 1 + 2.0**-26, 1 + 2.0**-27
+    below = 1 + 2.0**-26 + 2.0**-27
+    c = [2.0**-110, -(2.0**-110)]
+    found = run(ops.FmaOp(tile(f64, [x, x]), tile(f64, [y, y]), tile(f64, c)))
+    assert found.tolist() == [below + 2.0**-52, below]
+
+
 def test_float64_many_of_ordinary_size():
     rng = np.random.default_rng(1)
     a, b = rng.normal(size=(2, 2000))
