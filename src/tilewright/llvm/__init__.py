@@ -15,6 +15,7 @@ from .emit import (
 from .jit import LoadedObject, load_object
 from .optimize import DEFAULT_LEVEL, CompiledObject, LlvmError, compile_ir, emit_assembly
 from .scalar import constant, convert_element, lower_elementwise, supported
+from .scalar import rule as lowering_rule
 from .target import HostCpu, TargetSpec, data_layout, host_cpu, host_target, target_machine
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "llvm_type",
     "load_object",
     "lower_elementwise",
+    "lowering_rule",
     "mangle",
     "splat_constant",
     "supported",

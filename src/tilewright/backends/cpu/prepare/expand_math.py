@@ -8,6 +8,7 @@ from tilewright.backends.cpu.prepare.arithmetic import Arithmetic
 from tilewright.backends.cpu.prepare.error_function import erf
 from tilewright.backends.cpu.prepare.exponential import exp, exp2, tanh
 from tilewright.backends.cpu.prepare.logarithm import log_2, log_e, rsqrt
+from tilewright.backends.cpu.prepare.trigonometric import cos, sin
 from tilewright.ir import Builder, Op, Value
 from tilewright.ops import MathOp
 
@@ -18,6 +19,8 @@ EXPANSIONS: dict[str, Expansion] = {
     "exp2": exp2,
     "log": log_e,
     "log2": log_2,
+    "sin": sin,
+    "cos": cos,
     "tanh": tanh,
     "erf": erf,
     "rsqrt": rsqrt,

@@ -1,0 +1,108 @@
+"""`cpu.rare`: an element-wise value with a slow form that few elements need.
+
+Tile ops have no branches, so an expansion that is expensive for unusual arguments only would cost
+as much for all. This op states both forms; it becomes one branch per vector, around the slow form,
+that is taken if any lane needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from tilewright.ir import (
+    REFERENCE_RULES,
+    Block,
+    Builder,
+    Op,
+    Trait,
+    Value,
+    boolean,
+    operand,
+    reference,
+    region,
+    variadic,
+)
+from tilewright.ir.types import Type, element_of
+from tilewright.llvm import Code, Val, constant, lower_elementwise, lowering_rule
+from tilewright.ops import ConstantOp, SelectOp, YieldOp
+
+_WEIGHTS = '!prof !{!"branch_weights", i32 1, i32 100000}'
+
+
+class RareOp(Op, opcode="cpu.rare", traits=(Trait.PURE, Trait.ELEMENTWISE)):
+    """result = slow(args...) where condition, else common
+
+    `slow` takes one element of each of args and yields one of the result; its ops are element-wise.
+    """
+
+    condition: Value = operand(boolean)
+    common: Value = operand()
+    args: tuple[Value, ...] = variadic()
+    slow: Block = region()
+
+    def infer(self) -> Type:
+        return self.common.type
+
+
+def rarely(
+    builder: Builder,
+    condition: Value,
+    common: Value,
+    x: Value,
+    slow: Callable[[Builder, Value], Value],
+) -> Value:
+    """`slow(x)` where the condition holds, else `common`."""
+    block = Block((element_of(x.type),), ("x",))
+    inner = Builder(block, loc=builder.loc)
+    inner.emit(YieldOp((slow(inner, block.args[0]),)))
+    return builder.value(RareOp(condition, common, (x,), block))
+
+
+@reference(RareOp)
+def rare_reference(op: RareOp, condition: Any, common: Any, *args: Any) -> Any:
+    """Both forms, and the right one of them."""
+    values: dict[Value, Any] = dict(zip(op.slow.args, args, strict=True))
+    for inner in op.slow:
+        operands = [values[v] for v in inner.operands]
+        if isinstance(inner, YieldOp):
+            return REFERENCE_RULES[SelectOp](op, condition, operands[0], common)
+        values[inner.result] = REFERENCE_RULES[type(inner)](inner, *operands)
+    raise AssertionError("a region without terminator")
+
+
+@lowering_rule("cpu.rare")
+def lower_rare(code: Code, op: Op, operands: list[Val]) -> Val:
+    """A branch in the section of the operands: it is taken if any lane meets the condition."""
+    condition, common, *args = operands
+    section = code.sections[max(v.level for v in operands)]
+    before, slow, done = (code.label(h) for h in ("before", "slow", "done"))
+    section += [f"br label %{before}", f"{before}:"]
+    taken = _any_lane(code, condition)
+    section += [f"br i1 {taken}, label %{slow}, label %{done}, {_WEIGHTS}", f"{slow}:"]
+    exact = _lower_region(code, cast("RareOp", op).slow, args)
+    mixed = code.select(condition, exact, common)
+    section += [f"br label %{done}", f"{done}:"]
+    ways = f"[ {common}, %{before} ], [ {mixed}, %{slow} ]"
+    return code.let(f"phi {common.type} {ways}", common.type, *operands)
+
+
+def _any_lane(code: Code, condition: Val) -> Val:
+    if condition.width == 1:
+        return condition
+    return code.call(f"llvm.vector.reduce.or.v{condition.width}i1", "i1", condition)
+
+
+def _lower_region(code: Code, block: Block, args: list[Val]) -> Val:
+    values = dict(zip(block.args, args, strict=True))
+    for op in cast("list[Op]", list(block)):
+        if isinstance(op, YieldOp):
+            return values[op.operands[0]]
+        if isinstance(op, ConstantOp):
+            element = element_of(op.type)
+            literal = constant(op.value, cast("Any", element), args[0].width)
+            values[op.result] = literal
+        else:
+            operands = [values[v] for v in op.operands]
+            values[op.result] = lower_elementwise(code, op, operands)
+    raise AssertionError("a region without terminator")

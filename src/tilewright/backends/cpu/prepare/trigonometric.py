@@ -1,0 +1,224 @@
+"""sin and cos: reduction to |r| <= pi/4 and a quarter turn, then a polynomial each.
+
+x = n pi/2 + r. For common arguments pi/2 is split in three numbers (W. J. Cody and W. Waite, 1980),
+of full precision where products are fused with sums (as P. Markstein describes in "IA-64 and
+Elementary Functions", 2000), else short, so that their products with n are exact. For larger ones x
+times 2/pi is computed modulo 4 in integers from the bits of 2/pi that matter (M. Payne and R. Hanek,
+"Radian reduction for trigonometric functions", SIGNUM Newsletter 18, 1983). That costs five times as
+much and sits in a `cpu.rare`: common arguments pay a comparison and a branch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from math import pi
+
+from tilewright.backends.cpu.prepare import polynomials
+from tilewright.backends.cpu.prepare.arithmetic import Arithmetic, Format
+from tilewright.backends.cpu.prepare.rare import rarely
+from tilewright.ir import Builder, Value
+from tilewright.ir.types import f64, i64, u64, with_element
+
+_WORD = 64
+_LOW_HALF = (1 << 32) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """How one float format is reduced.
+
+    limit: largest |x| of the common form; parts: pi/2 in numbers of so many bits
+    """
+
+    limit: float
+    bits: int
+    parts: int
+
+
+_FUSED = {32: Reduction(2.0**17, 24, 3), 64: Reduction(2.0**30, 53, 3)}
+_UNFUSED = {32: Reduction(2.0**11, 13, 4), 64: Reduction(2.0**19, 33, 4)}
+_PADDING = {32: 14, 64: 35}
+"""Zeros before the bits of 2/pi, so that the window is never before its start: the window of
+x = m 2^e starts at bit e - 2, and x is large from e = -12 (f32) or -33 (f64) if unfused."""
+
+
+def sin(a: Arithmetic, x: Value) -> Value:
+    return _periodic(a, x, 0)
+
+
+def cos(a: Arithmetic, x: Value) -> Value:
+    return _periodic(a, x, 1)
+
+
+def _periodic(a: Arithmetic, x: Value, quarters: int) -> Value:
+    """sin(x + quarters * pi/2)"""
+    table = _FUSED if a.has_fma else _UNFUSED
+    plan = table[a.format.dtype.bits]
+    y = a.abs(x)
+    sign = a.sign_of(x) if quarters == 0 else None
+    r, turn = _reduce_common(a, y, plan)
+    common = _evaluate(a, r, _turned(a, turn, quarters), sign)
+
+    def slow(builder: Builder, x: Value) -> Value:
+        inner = Arithmetic(builder, x.type, a.has_fma)
+        y = inner.abs(x)
+        sign = inner.sign_of(x) if quarters == 0 else None
+        r, turn = _reduce_large(inner, y)
+        found = _evaluate(inner, r, _turned(inner, turn, quarters), sign)
+        return inner.select(inner.compare("lt", y, float("inf")), found, float("nan"))
+
+    return rarely(a.builder, a.compare("gt", y, plan.limit), common, x, slow)
+
+
+def _turned(a: Arithmetic, turn: Value, quarters: int) -> Value:
+    return a.add(turn, quarters) if quarters else turn
+
+
+def _evaluate(a: Arithmetic, r: Value, turn: Value, sign: Value | None) -> Value:
+    """sin(r + turn * pi/2), with `sign` flipped in; turn counts modulo 4."""
+    sin_fit, cos_fit = (
+        (polynomials.SIN_32, polynomials.COS_32) if a.single
+        else (polynomials.SIN_64, polynomials.COS_64)
+    )  # fmt: skip
+    square = a.mul(r, r)
+    sine = a.fma(a.mul(square, a.polynomial(sin_fit, square)), r, r)
+    cosine = a.fma(a.fma(a.polynomial(cos_fit, square), square, -0.5), square, 1.0)
+    odd = a.compare("ne", a.bit_and(turn, 1), 0)
+    flip = a.shl(a.shr(turn, 1), a.format.dtype.bits - 1)
+    if sign is not None:
+        flip = a.bit_xor(flip, sign)
+    return a.floats(a.bit_xor(a.bits(a.select(odd, cosine, sine)), flip))
+
+
+def _reduce_common(a: Arithmetic, y: Value, plan: Reduction) -> tuple[Value, Value]:
+    """r and n, in the low bits, for |y| <= plan.limit."""
+    shifter = a.format.shifter
+    whole = a.fma(y, 2 / pi, shifter)
+    n = a.sub(whole, shifter)
+    r = y
+    for part in _half_pi(plan.bits, plan.parts, a.format.mantissa + 1):
+        r = a.fma(n, -part, r)
+    return r, a.bits(whole)
+
+
+def _reduce_large(a: Arithmetic, y: Value) -> tuple[Value, Value]:
+    """r and n, in the low bits, for any finite y from 2^11 (f32) or 2^19 (f64) up."""
+    form = a.format
+    wide = with_element(a.type, u64)
+    bits = a.bits(y)
+    fraction = a.bit_or(a.bit_and(bits, (1 << form.mantissa) - 1), 1 << form.mantissa)
+    m = a.cast(fraction, u64)
+    exponent = a.cast(a.shr(bits, form.mantissa), u64)
+    offset = _PADDING[form.dtype.bits] - 2 - form.bias - form.mantissa
+    position = a.add(exponent, a.constant(offset % (1 << _WORD), wide))
+    window = _window(a, position, 2 if a.single else 3)
+    if a.single:
+        # m has 24 bits: the upper half of the second word is enough
+        tail = a.shr(a.mul(m, a.shr(window[1], 32)), 32)
+        high, low = a.add(a.mul(m, window[0]), tail), None
+    else:
+        high, low = _product(a, m, window)
+    turn = a.shr(a.add(high, 1 << (_WORD - 3)), _WORD - 2)
+    return _from_turns(a, high, low), a.cast(turn, form.integer)
+
+
+def _product(a: Arithmetic, m: Value, words: list[Value]) -> tuple[Value, Value]:
+    """The upper two words of m times three words, modulo 2^192, for m below 2^53."""
+    middle = a.mul(m, words[1])
+    low = a.add(middle, _mul_high(a, m, words[2]))
+    one, zero = (a.constant(k, m.type) for k in (1, 0))
+    carry = a.select(a.compare("lt", low, middle), one, zero)
+    high = a.add(a.mul(m, words[0]), a.add(_mul_high(a, m, words[1]), carry))
+    return high, low
+
+
+def _mul_high(a: Arithmetic, m: Value, word: Value) -> Value:
+    """m * word >> 64 from products of half words, which vectors have."""
+    m_low, m_high = a.bit_and(m, _LOW_HALF), a.shr(m, 32)
+    low, high = a.bit_and(word, _LOW_HALF), a.shr(word, 32)
+    cross = a.add(a.mul(m_low, high), a.shr(a.mul(m_low, low), 32))
+    other = a.add(a.mul(m_high, low), a.bit_and(cross, _LOW_HALF))
+    return a.add(a.mul(m_high, high), a.add(a.shr(cross, 32), a.shr(other, 32)))
+
+
+def _from_turns(a: Arithmetic, high: Value, low: Value | None) -> Value:
+    """r from the fraction below the upper two bits, a signed count of 2^-64 quarter turns."""
+    moved = a.shl(high, 2)
+    if low is None:
+        quarter = a.cast(a.bitcast(moved, i64), f64)
+        return a.cast(a.mul(quarter, float(_half_pi_exact() / 2**_WORD)), a.format.dtype)
+    quarter = a.cast(a.bitcast(a.bit_or(moved, a.shr(low, _WORD - 2)), i64), f64)
+    rest = a.cast(a.shl(low, 2), f64)
+    quarter = a.fma(rest, 2.0**-_WORD, quarter)
+    half_pi_high, half_pi_low = _half_pi(53, 2, 53)
+    scaled = a.fma(quarter, half_pi_high, a.mul(quarter, half_pi_low))
+    return a.mul(scaled, 2.0**-_WORD)
+
+
+def _window(a: Arithmetic, position: Value, count: int) -> list[Value]:
+    """`count` words of 2/pi from a bit position on; the words are chosen by bits of the position."""
+    levels = 1 if a.single else 4
+    bits_of = _two_over_pi_words((1 << levels) + count, _PADDING[a.format.dtype.bits])
+    words = [a.constant(word, position.type) for word in bits_of]
+    for level in reversed(range(levels)):
+        step = 1 << level
+        bit = a.compare("ne", a.bit_and(position, _WORD << level), 0)
+        words = [a.select(bit, words[j + step], words[j]) for j in range(count + step)]
+    shift = a.bit_and(position, _WORD - 1)
+    rest = a.bit_xor(shift, _WORD - 1)
+    return [
+        a.bit_or(a.shl(words[j], shift), a.shr(a.shr(words[j + 1], 1), rest)) for j in range(count)
+    ]
+
+
+@cache
+def _half_pi_exact() -> Fraction:
+    """pi/2 with an error below 2^-1250, by Machin's formula."""
+    one = 1 << 1280
+
+    def arctan_of_inverse(n: int) -> int:
+        total, power, k = 0, one // n, 1
+        while power:
+            total += power // k if k % 4 == 1 else -(power // k)
+            power //= n * n
+            k += 2
+        return total
+
+    return Fraction(8 * arctan_of_inverse(5) - 2 * arctan_of_inverse(239), one)
+
+
+@cache
+def _half_pi(bits: int, parts: int, last_bits: int) -> tuple[float, ...]:
+    """pi/2 as a sum of numbers of `bits` bits each, the last rounded to `last_bits`."""
+    rest, found = _half_pi_exact(), list[float]()
+    for index in range(parts):
+        precision = last_bits if index == parts - 1 else bits
+        part = _rounded(rest, precision)
+        found.append(float(part))
+        rest -= part
+    return tuple(found)
+
+
+def _rounded(value: Fraction, bits: int) -> Fraction:
+    """The nearest number of so many significant bits."""
+    magnitude = abs(value)
+    exponent = magnitude.numerator.bit_length() - magnitude.denominator.bit_length()
+    if magnitude < Fraction(2) ** exponent:
+        exponent -= 1
+    scale = Fraction(2) ** (exponent + 1 - bits)
+    return round(value / scale) * scale
+
+
+@cache
+def _two_over_pi_words(count: int, padding: int) -> tuple[int, ...]:
+    """Zeros and the bits of 2/pi after the point, in words of 64 bits, the first bits highest."""
+    bits = count * _WORD - padding
+    number = int((1 << bits) / _half_pi_exact())
+    return tuple(number >> (_WORD * (count - 1 - i)) & ((1 << _WORD) - 1) for i in range(count))
+
+
+def reduction_limit(form: Format, fma: bool) -> float:
+    """The largest |x| whose sine does not need the slow form."""
+    return (_FUSED if fma else _UNFUSED)[form.dtype.bits].limit
