@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,11 @@ READ_BY_PEOPLE = ("src", "scripts", "docs", "README.md", "CONTRIBUTING.md", ".ci
 def json_rows(verdict: Verdict) -> list[dict[str, Any]]:
     """The rows of a JSON report."""
     return json.loads(verdict.report)
+
+
+def configuration() -> dict[str, Any]:
+    """`pyproject.toml` of this checkout."""
+    return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 
 
 def planted(folder: Path, files: dict[str, str]) -> Path:

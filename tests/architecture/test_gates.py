@@ -121,6 +121,13 @@ def test_types_finds_each_mistake(tmp_path: Path) -> None:
     assert not missed, verdict.report
 
 
+def test_every_package_but_the_kernels_is_typed_strictly() -> None:
+    package = gates.ROOT / "src" / "tilewright"
+    names = {path.parent.name for path in package.glob("*/__init__.py")}
+    strict = {Path(entry).name for entry in gates.configuration()["tool"]["pyright"]["strict"]}
+    assert strict == names - {"kernels"} | {"scripts", "*.py"}
+
+
 # --- import-linter --------------------------------------------------------------------------------
 
 
