@@ -1,0 +1,37 @@
+# `just` lists the recipes. Each is one command, so that it can be typed without just as well.
+
+python := env("PYTHON", "python")
+export PYTHONPATH := justfile_directory() / "src"
+
+# List the recipes.
+default:
+    @just --list
+
+# Everything that is checked without running kernels, in about 20 s.
+check:
+    {{python}} -m pytest -q tests/architecture
+
+# Tidy imports and layout.
+format:
+    {{python}} -m ruff check --fix .
+    {{python}} -m ruff format .
+
+# Tests of the sources here; arguments go to pytest: `just test tests/unit/ir -x`.
+test *arguments:
+    {{python}} -m pytest {{arguments}}
+
+# Tests that need an NVIDIA GPU.
+test-gpu *arguments:
+    {{python}} -m pytest -m gpu {{arguments}}
+
+# Rewrite the expected output of golden tests: `just bless tests/golden/canonicalize`.
+bless *paths="tests/golden":
+    {{python}} -m pytest --bless {{paths}}
+
+# Benchmarks of the CPU backend against NumPy and torch.
+bench *arguments:
+    {{python}} benchmarks/cpu.py {{arguments}}
+
+# What CI does: a fresh environment, the installed package, all tests.
+ci:
+    .ci/run
