@@ -29,6 +29,14 @@ from tilewright.ir.define import (
     variadic,
 )
 from tilewright.ir.parser import parse_function, parse_module, parse_type
+from tilewright.ir.passes import (
+    PASSES,
+    Pass,
+    Pipeline,
+    Step,
+    parse_pipeline,
+    pipeline_of,
+)
 from tilewright.ir.printer import (
     Names,
     attr_text,
@@ -37,6 +45,15 @@ from tilewright.ir.printer import (
     print_function,
     print_module,
     print_op,
+)
+from tilewright.ir.rules import (
+    Rule,
+    RuleContext,
+    RuleResult,
+    RuleSet,
+    removable,
+    rewrite,
+    rule,
 )
 from tilewright.ir.verifier import (
     Contract,
@@ -49,6 +66,7 @@ from tilewright.ir.verifier import (
 
 __all__ = [
     "OPS",
+    "PASSES",
     "REFERENCE_RULES",
     "Block",
     "Builder",
@@ -61,8 +79,15 @@ __all__ = [
     "Module",
     "Names",
     "Op",
+    "Pass",
+    "Pipeline",
     "Problem",
     "Rewriter",
+    "Rule",
+    "RuleContext",
+    "RuleResult",
+    "RuleSet",
+    "Step",
     "Trait",
     "Value",
     "any_type",
@@ -80,7 +105,9 @@ __all__ = [
     "optional_operand",
     "parse_function",
     "parse_module",
+    "parse_pipeline",
     "parse_type",
+    "pipeline_of",
     "pointer",
     "print_function",
     "print_module",
@@ -88,8 +115,11 @@ __all__ = [
     "problems",
     "reference",
     "region",
+    "removable",
     "render_problems",
     "report",
+    "rewrite",
+    "rule",
     "scalar",
     "scalar_integer",
     "tile",

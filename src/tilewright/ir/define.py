@@ -37,6 +37,7 @@ class Trait(Enum):
     COMMUTATIVE = "the first two operands may be swapped"
     TERMINATOR = "ends a block"
     CONSTANT = "its value is known"
+    ENDLESS = "may run for ever"
 
 
 class Effect(Enum):

@@ -1,1 +1,210 @@
-"""Passes and pipelines: what transforms a function, in which order, and why."""
+"""Passes and pipelines: what is done to IR, in which order, and why.
+
+    @dataclass(frozen=True)
+    class Unroll(Pass, name="unroll"):
+        limit: int = 8
+
+        def run(self, function: Function) -> bool: ...
+
+    pipeline = Pipeline("cpu", (Step(Unroll(limit=4), "short loops cost more than their bodies"),))
+    pipeline.run(module)
+
+A pass is a frozen dataclass; its fields are its options, and the text of both is `unroll{limit=4}`.
+A pipeline is data: passes with one reason each. Running it verifies the IR before the first pass
+and after each one (setting `compilation.verify`), checks the contract of each step, and reports
+every pass to the recorder of support/trace.py. Its text `a,b{x=1}` parses back, so that a failure
+names the passes that repeat it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import Field, dataclass, fields
+from time import perf_counter
+from typing import Any, ClassVar
+
+from tilewright.ir.core import Function, Module
+from tilewright.ir.printer import print_function
+from tilewright.ir.verifier import Contract, report
+from tilewright.support import PassEnded, PassStarted, Recorder, current_recorder, settings
+from tilewright.support.errors import (
+    InternalCompilerError,
+    InvalidOption,
+    TilewrightError,
+    did_you_mean,
+    listed,
+)
+
+PASSES: dict[str, type[Pass]] = {}
+"""Every pass class by name."""
+
+_STEP = re.compile(r"\s*([\w-]+)\s*(?:\{([^{}]*)\})?\s*(?:,|$)")
+
+
+@dataclass(frozen=True)
+class Pass:
+    """Base of all passes. Subclasses are frozen dataclasses; each field is an option."""
+
+    name: ClassVar[str] = ""
+
+    def __init_subclass__(cls, name: str = "") -> None:
+        if name:
+            assert name not in PASSES, f"two passes are called {name}"
+            cls.name = name
+            PASSES[name] = cls
+
+    def run(self, function: Function) -> bool:
+        """Change a function in place; whether anything changed."""
+        raise NotImplementedError(self.name)
+
+    def __str__(self) -> str:
+        """`name{option=value}`, with the options that differ from their defaults."""
+        given = [(f.name, getattr(self, f.name)) for f in fields(self)]
+        defaults = {f.name: f.default for f in fields(self)}
+        shown = [f"{n}={_option_text(v)}" for n, v in given if v != defaults[n]]
+        return f"{self.name}{{{' '.join(shown)}}}" if shown else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One entry of a pipeline: the pass, why it is there, and what is legal after it."""
+
+    work: Pass
+    why: str = ""
+    contract: Contract | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """Steps in order."""
+
+    name: str
+    steps: tuple[Step, ...]
+
+    def __str__(self) -> str:
+        """The passes, as `parse_pipeline` reads them."""
+        return ",".join(str(step.work) for step in self.steps)
+
+    def describe(self) -> str:
+        """One line for each pass with its reason."""
+        width = max((len(str(step.work)) for step in self.steps), default=0)
+        lines = [
+            f"{i:>3}. {step.work!s:<{width}}  {step.why}".rstrip()
+            for i, step in enumerate(self.steps, 1)
+        ]
+        return "\n".join([f"{self.name}:", *lines])
+
+    def run(self, ir: Function | Module) -> bool:
+        """Run all passes on a function, or on each function of a module; whether any changed it.
+
+        Raises InternalCompilerError if a pass fails or leaves invalid IR.
+        """
+        functions = (ir,) if isinstance(ir, Function) else tuple(ir.functions.values())
+        checked = settings().compilation.verify
+        recorder = current_recorder()
+        changed = False
+        for function in functions:
+            if checked:
+                _require_valid(function, None, "before the first pass", str(self))
+            for index, step in enumerate(self.steps):
+                changed |= self._run_step(step, function, recorder, index)
+                if checked:
+                    after = f"after the pass {step.work}"
+                    _require_valid(function, step.contract, after, self._from(index))
+        return changed
+
+    def _run_step(
+        self, step: Step, function: Function, recorder: Recorder | None, index: int
+    ) -> bool:
+        work = step.work
+        start = perf_counter()
+        if recorder is not None:
+            recorder.record(PassStarted(str(work), function.name, lambda: print_function(function)))
+        try:
+            changed = work.run(function)
+        except TilewrightError:
+            raise
+        except Exception as error:
+            detail = f"the pass {work} failed on @{function.name}: {type(error).__name__}: {error}"
+            notes = (f"passes from here: {self._from(index)}",)
+            raise InternalCompilerError(detail, notes=notes) from error
+        if recorder is not None:
+            text = lambda: print_function(function)  # noqa: E731
+            seconds = perf_counter() - start
+            recorder.record(PassEnded(str(work), function.name, seconds, changed, text))
+        return changed
+
+    def _from(self, index: int) -> str:
+        return str(Pipeline(self.name, self.steps[index:]))
+
+
+def _require_valid(function: Function, contract: Contract | None, when: str, passes: str) -> None:
+    found = report(function, contract)
+    if found is not None:
+        notes = (f"passes: {passes}",)
+        raise InternalCompilerError(f"invalid tile IR {when}:\n{found}", notes=notes)
+
+
+def parse_pipeline(text: str, passes: Mapping[str, type[Pass]] | None = None) -> Pipeline:
+    """The pipeline of a text such as `canonicalize,unroll{limit=4},cse`.
+
+    passes: the known passes by name, PASSES by default. Raises InvalidOption for an unknown pass or
+    option, and for text that is no pipeline.
+    """
+    known = PASSES if passes is None else passes
+    steps: list[Step] = []
+    at = 0
+    while at < len(text.rstrip()):
+        match = _STEP.match(text, at)
+        if match is None:
+            raise InvalidOption("pipeline", "passes such as a,b{x=1}", text[at:])
+        name, options = match[1], match[2]
+        if name not in known:
+            raise InvalidOption("pass", _one_of(name, known), name)
+        steps.append(Step(_build(known[name], options or "")))
+        at = match.end()
+    return Pipeline(text.strip(), tuple(steps))
+
+
+def _build(cls: type[Pass], text: str) -> Pass:
+    options = {f.name: f for f in fields(cls)}
+    values: dict[str, Any] = {}
+    for word in text.replace(",", " ").split():
+        name, _, value = word.partition("=")
+        if name not in options:
+            raise InvalidOption(f"option of {cls.name}", _one_of(name, options), name)
+        values[name] = _option_value(cls, options[name], value)
+    return cls(**values)
+
+
+def _option_value(cls: type[Pass], field: Field[Any], text: str) -> object:
+    """The value of an option, of the type of its default."""
+    default = field.default
+    try:
+        if text == "none":
+            return None
+        if isinstance(default, bool):
+            return {"true": True, "false": False}[text]
+        if isinstance(default, str):
+            return text
+        return float(text) if isinstance(default, float) else int(text)
+    except (KeyError, ValueError):
+        kind = _option_text(default)
+        raise InvalidOption(f"{field.name} of {cls.name}", f"a value like {kind}", text) from None
+
+
+def _one_of(name: str, known: Iterable[str]) -> str:
+    close = did_you_mean(name, known)
+    return f"one of {listed(known)}" + (f" ({close})" if close else "")
+
+
+def _option_text(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "none" if value is None else str(value)
+
+
+def pipeline_of(name: str, steps: Iterable[tuple[Pass, str]]) -> Pipeline:
+    """A pipeline from (pass, why) pairs."""
+    return Pipeline(name, tuple(Step(work, why) for work, why in steps))

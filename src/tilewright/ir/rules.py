@@ -22,7 +22,7 @@ from typing import Any, TypeVar, cast
 from tilewright.ir.builder import Builder, Rewriter
 from tilewright.ir.core import Block, Function, Value
 from tilewright.ir.core import Op as CoreOp
-from tilewright.ir.define import Op, Trait, is_pure
+from tilewright.ir.define import Effect, Op, Trait
 from tilewright.support import Recorder, RuleFired, current_recorder
 from tilewright.support.errors import InternalCompilerError
 
@@ -108,6 +108,7 @@ def rewrite(function: Function, rules: RuleSet) -> bool:
     return _Driver(function, rules).run()
 
 
+_READ = frozenset((Effect.READ,))
 _FIRINGS_PER_OP = 64
 _FIRINGS_AT_LEAST = 4096
 
@@ -134,7 +135,7 @@ class _Driver:
             queued.discard(op)
             if op.parent is None:
                 continue
-            if op.results and self._is_dead(op):
+            if self._is_dead(op):
                 self._erase(op)
                 changed = True
                 continue
@@ -206,16 +207,11 @@ class _Driver:
 def removable(op: CoreOp) -> bool:
     """Whether an op may be removed once its results are unused.
 
-    Pure ops, and structured control flow that has only such ops inside, except loops that may run
-    for ever.
+    So it is if the op, and all in its regions, at most reads (not `volatile`) and comes to an end.
     """
-    traits = cast("Op", op).traits
-    if Trait.PURE in traits:
-        return is_pure(op)
-    if Trait.TERMINATOR in traits or not op.regions or op.opcode == "cf.while":
+    traits, effects = cast("Op", op).traits, cast("Op", op).effects
+    if effects - _READ or Trait.ENDLESS in traits or op.attrs.get("volatile"):
         return False
-    return all(
-        Trait.TERMINATOR in cast("Op", inner).traits or removable(inner)
-        for block in op.regions
-        for inner in block
+    return Trait.TERMINATOR not in traits and all(
+        inner.next is None or removable(inner) for block in op.regions for inner in block
     )

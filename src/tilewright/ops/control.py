@@ -60,7 +60,7 @@ class ForOp(Op, opcode="cf.for"):
         return self.body.args[1:]
 
 
-class WhileOp(Op, opcode="cf.while"):
+class WhileOp(Op, opcode="cf.while", traits=(Trait.ENDLESS,)):
     """while true: (go, carried) = before(*carried); if not go: break; carried = body(*carried)
 
     `before` ends with `cf.condition go, *carried`, `body` with `cf.yield`; results = carried.
