@@ -7,20 +7,26 @@ constants, no casts that LLVM lacks, and products only of f32, f64 and i32.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import cast
 
+from tilewright.backends.cpu.prepare.expand_casts import expand_cast, expand_constant
 from tilewright.backends.cpu.prepare.expand_math import expand_math
 from tilewright.backends.cpu.prepare.widen import (
     widen_dot,
     widen_elementwise,
+    widen_fma,
     widen_math,
     widen_print,
+    widen_sign,
 )
 from tilewright.ir import Builder, Function, Op, Rewriter, Value
 from tilewright.ops import (
     AbsOp,
     AddOp,
+    CastOp,
     CompareOp,
+    ConstantOp,
     DivOp,
     DotOp,
     FmaOp,
@@ -39,18 +45,26 @@ Rule = Callable[[Op, Builder], Value | None]
 WIDEN: dict[type[Op], Rule] = {
     DotOp: widen_dot,
     MathOp: widen_math,
+    FmaOp: widen_fma,
     PrintOp: widen_print,
+    NegOp: widen_sign,
+    AbsOp: widen_sign,
     **dict.fromkeys(
-        (AddOp, SubOp, MulOp, DivOp, RemOp, MinOp, MaxOp, FmaOp, NegOp, AbsOp, CompareOp),
+        (AddOp, SubOp, MulOp, DivOp, RemOp, MinOp, MaxOp, CompareOp),
         widen_elementwise,
     ),
 }
+"""Arithmetic in types that CPUs compute in. It makes casts, and functions of f32."""
+
+EXPAND_CASTS: dict[type[Op], Rule] = {CastOp: expand_cast, ConstantOp: expand_constant}
+"""Casts between types, in integer arithmetic."""
 
 
 def prepare(function: Function, fma: bool = True) -> None:
     """Rewrite `function` in place; `fma`: whether the machine multiplies and adds in one step."""
     rewrite(function, WIDEN)
-    rewrite(function, {MathOp: lambda op, builder: expand_math(op, builder, fma)})
+    rewrite(function, {MathOp: partial(expand_math, fma=fma)})
+    rewrite(function, EXPAND_CASTS)
 
 
 def rewrite(function: Function, rules: dict[type[Op], Rule]) -> None:

@@ -2,10 +2,10 @@
 
 x = n pi/2 + r. For common arguments pi/2 is split in three numbers (W. J. Cody and W. Waite, 1980),
 of full precision where products are fused with sums (as P. Markstein describes in "IA-64 and
-Elementary Functions", 2000), else short, so that their products with n are exact. For larger ones x
-times 2/pi is computed modulo 4 in integers from the bits of 2/pi that matter (M. Payne and R. Hanek,
-"Radian reduction for trigonometric functions", SIGNUM Newsletter 18, 1983). That costs five times as
-much and sits in a `cpu.rare`: common arguments pay a comparison and a branch.
+Elementary Functions", 2000), else short, so that their products with n are exact. For larger ones
+x times 2/pi is computed modulo 4 in integers from the bits of 2/pi that matter (M. Payne and
+R. Hanek, "Radian reduction for trigonometric functions", SIGNUM Newsletter 18, 1983). That costs
+five times as much and sits in a `cpu.rare`: common arguments pay a comparison and a branch.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def _from_turns(a: Arithmetic, high: Value, low: Value | None) -> Value:
 
 
 def _window(a: Arithmetic, position: Value, count: int) -> list[Value]:
-    """`count` words of 2/pi from a bit position on; the words are chosen by bits of the position."""
+    """`count` words of 2/pi from a bit position on; bits of the position choose the words."""
     levels = 1 if a.single else 4
     bits_of = _two_over_pi_words((1 << levels) + count, _PADDING[a.format.dtype.bits])
     words = [a.constant(word, position.type) for word in bits_of]

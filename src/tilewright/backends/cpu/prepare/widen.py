@@ -8,8 +8,20 @@ from __future__ import annotations
 from typing import cast
 
 from tilewright.ir import Builder, Op, Value
-from tilewright.ir.types import DType, dtype_of, element_of, f32, f64, i32, with_element
-from tilewright.ops import CastOp, ConstantOp, DotOp, MathOp, PrintOp
+from tilewright.ir.types import DType, dtype_of, element_of, f32, f64, i32, u8, with_element
+from tilewright.ops import (
+    AbsOp,
+    AndOp,
+    BitcastOp,
+    CastOp,
+    ConstantOp,
+    DotOp,
+    FmaOp,
+    MathOp,
+    NegOp,
+    PrintOp,
+    XorOp,
+)
 
 
 def converted(builder: Builder, x: Value, dtype: DType) -> Value:
@@ -67,9 +79,35 @@ def widen_elementwise(op: Op, builder: Builder) -> Value | None:
     return converted(builder, builder.value(copy), result)
 
 
+def widen_sign(op: Op, builder: Builder) -> Value | None:
+    """-x or |x| of fp8: a change of the sign bit, also of a NaN."""
+    assert isinstance(op, NegOp | AbsOp)
+    if not dtype_of(op.type).is_fp8:
+        return None
+    byte = with_element(op.type, u8)
+    bits = builder.value(BitcastOp(op.x, byte))
+    flips = isinstance(op, NegOp)
+    mask = builder.value(ConstantOp(0x80 if flips else 0x7F, byte))
+    changed = XorOp(bits, mask) if flips else AndOp(bits, mask)
+    return builder.value(BitcastOp(builder.value(changed), op.type))
+
+
 def widen_print(op: Op, builder: Builder) -> None:
     """Prints fp8 as f32."""
     for index, value in enumerate(cast("PrintOp", op).args):
         kind = element_of(value.type)
         if isinstance(kind, DType) and kind.is_fp8:
             op.set_operand(index, converted(builder, value, f32))
+
+
+def widen_fma(op: Op, builder: Builder) -> Value | None:
+    """A fused product and sum of fewer than 32 bits, computed in f32 and rounded a second time.
+
+    The product is exact in f32, so the result is that of one rounding but for ties of the sum.
+    """
+    assert isinstance(op, FmaOp)
+    dtype = dtype_of(op.type)
+    if not is_small_float(dtype):
+        return None
+    operands = (converted(builder, v, f32) for v in op.operands)
+    return converted(builder, builder.value(FmaOp(*operands)), dtype)
