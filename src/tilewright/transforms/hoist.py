@@ -1,0 +1,1 @@
+"""Loop-invariant code moves in front of the loop."""

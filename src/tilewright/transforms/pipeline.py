@@ -1,0 +1,1 @@
+"""The shared pipeline that every back end starts with."""

@@ -1,0 +1,1 @@
+"""Loop-carried tiles that move by a uniform amount become a scalar total."""

@@ -1,0 +1,1 @@
+"""Loops unroll as `tl.range(loop_unroll_factor=...)` asks."""
