@@ -182,7 +182,8 @@ def store(math: LaneMath, access: Access, value: Lanes, hint: str = "") -> None:
     if isinstance(address, Address) and (stride == 1 or (math.width == 1 and stride == 0)):
         pointer = math.first(address, kind)
         if mask is None:
-            code.line(f"store {lanes.typed}, {pointer.typed}, align {access.align}{hint}")
+            align = max(access.align, 16) if hint else access.align
+            code.line(f"store {lanes.typed}, {pointer.typed}, align {align}{hint}")
         else:
             _masked_store(code, lanes, pointer, access.align, math.vector(mask))
         return

@@ -16,6 +16,7 @@ from tilewright.backends.base import (
     Stage,
     StageContext,
 )
+from tilewright.backends.cpu.host import last_level_cache_bytes
 from tilewright.backends.cpu.function import lower_function
 from tilewright.backends.cpu.launcher import CpuLauncher
 from tilewright.backends.cpu.microkernel import vector_unit
@@ -45,6 +46,7 @@ def _llir(module: Module, context: StageContext) -> str:
         vector_unit(cpu),
         cpu.function_attributes,
         contract=context.options.enable_fp_fusion,
+        stream_above=last_level_cache_bytes() if cpu.is_x86 else 0,
     )
     context.metadata.update(
         name=lowered.symbol, scratch_bytes=lowered.scratch_bytes, shared=0, global_scratch_size=0

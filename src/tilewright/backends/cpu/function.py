@@ -45,9 +45,17 @@ class LoweredKernel:
 
 
 def lower_function(
-    function: Function, unit: VectorUnit, attributes: str, contract: bool = True
+    function: Function,
+    unit: VectorUnit,
+    attributes: str,
+    contract: bool = True,
+    stream_above: int = 0,
 ) -> LoweredKernel:
-    """Lower a prepared function; `attributes` are LLVM's function attributes for this machine."""
+    """Lower a prepared function.
+
+    attributes: LLVM's function attributes for this machine; contract: a * b + c may round once;
+    stream_above: bytes written by a grid from which stores go past the caches (0: never)
+    """
     module = ModuleText()
     code = Code(module, "contract " if contract else "")
     state = State(module, code, unit, lower_block, analyze_alignment(function))
@@ -55,15 +63,16 @@ def lower_function(
     state.program = tuple(Val(f"%pid{axis}", "i32") for axis in range(3))
     state.grid = tuple(Val(f"%grid{axis}", "i32") for axis in range(3))
     _look_ahead(state, function)
+    state.stream_at_top = stream_above > 0
     lower_block(state, function.body)
     signature = ", ".join(
         [*parameters, *(v.typed for v in (*state.program, *state.grid)),
-         "ptr noalias %scratch", "ptr %console"]
+         "ptr noalias %scratch", "ptr %console", "i1 %streaming"]
     )  # fmt: skip
     body = [f"define internal void @program({signature}) {attributes} {{", "entry:"]
     body += [*state.entry, *code.sections[0], "}"]
     module.functions.append("\n".join(body))
-    module.functions.append(_entry(function, attributes))
+    module.functions.append(_entry(state, function, attributes, stream_above))
     return LoweredKernel(module.text("", ""), function.name, state.scratch_bytes)
 
 
@@ -95,7 +104,19 @@ def _parameter(state: State, index: int, arg: Value) -> str:
     return name.typed
 
 
-def _entry(function: Function, attributes: str) -> str:
+def _streaming_lines(state: State, stream_above: int) -> list[str]:
+    """Whether the stores of the whole grid exceed the caches."""
+    if not state.streamed_bytes:
+        return ["%streaming = and i1 false, false"]
+    return [
+        "%plane = mul i64 %wide0, %wide1",
+        "%programs = mul i64 %plane, %wide2",
+        f"%written = mul i64 %programs, {state.streamed_bytes}",
+        f"%streaming = icmp ugt i64 %written, {stream_above}",
+    ]
+
+
+def _entry(state: State, function: Function, attributes: str, stream_above: int) -> str:
     """void NAME(args, begin, end, grid, scratch): the programs begin..end-1, x fastest."""
     lines = [
         f"define void @{function.name}"
@@ -122,7 +143,12 @@ def _entry(function: Function, attributes: str) -> str:
         lines.append(f"%grid{axis} = load i32, ptr %at{axis}")
         lines.append(f"%wide{axis} = zext i32 %grid{axis} to i64")
     ids = ["i32 %x", "i32 %y", "i32 %z", *(f"i32 %grid{a}" for a in range(3))]
-    call = ", ".join([*passed, *ids, "ptr %scratch", "ptr %console"])
+    call = ", ".join([*passed, *ids, "ptr %scratch", "ptr %console", "i1 %streaming"])
+    fence = []
+    if state.streamed_bytes:
+        state.module.declare("llvm.x86.sse.sfence", "declare void @llvm.x86.sse.sfence()")
+        fence = ["call void @llvm.x86.sse.sfence()"]
+    lines += _streaming_lines(state, stream_above)
     lines += [
         "%any = icmp slt i64 %begin, %end",
         "br i1 %any, label %head, label %done",
@@ -140,6 +166,7 @@ def _entry(function: Function, attributes: str) -> str:
         "%more = icmp slt i64 %next, %end",
         "br i1 %more, label %head, label %done",
         "done:",
+        *fence,
         "ret void",
         "}",
     ]
@@ -154,6 +181,7 @@ def lower_block(state: State, block: Block) -> None:
         elif step.fused:
             emit_group(state, step)
         else:
+            state.prefetches = step.prefetches
             lower_op(state, step.sinks[0])
 
 

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from typing import cast
 
-from tilewright.backends.cpu.access import Access, Buffer, memory_type, store, write_buffer
+from tilewright.backends.cpu.access import Access, Buffer, store, write_buffer
 from tilewright.backends.cpu.dot_operands import operand_strides
 from tilewright.backends.cpu.evaluate import Coords, Evaluated, Evaluator
 from tilewright.backends.cpu.lanes import Lanes, uniform
-from tilewright.backends.cpu.microkernel import CACHE_LINE
 from tilewright.backends.cpu.nest import loop
-from tilewright.backends.cpu.plan import Group, Prefetch
+from tilewright.backends.cpu.plan import Group
+from tilewright.backends.cpu.prefetch import Prefetcher
 from tilewright.backends.cpu.reduce import Accumulators
 from tilewright.backends.cpu.state import State
+from tilewright.backends.cpu.streaming import nontemporal_hint, streaming_condition
 from tilewright.ir import Op, Value
 from tilewright.ir.types import PointerType, element_of
 from tilewright.llvm import Code, ModuleText, Val, constant, integer_literal
@@ -26,17 +27,34 @@ from tilewright.ops import AddOp, AndOp, MulOp, OrOp, ReduceOp, StoreOp, XorOp, 
 
 def emit_group(state: State, group: Group) -> None:
     """Emit the nest; materialized values and results of reductions have buffers afterwards."""
+    condition = streaming_condition(state, group)
+    if condition is not None:
+        _emit_both(state, group, condition)
+        return
     nest = _Nest(state, group)
     nest.emit()
     for value, buffer in nest.buffers:
         state.env.buffers[value] = buffer
 
 
+def _emit_both(state: State, group: Group, condition: Val) -> None:
+    """The streaming and the ordinary nest; a nest of stores leaves nothing behind."""
+    code = state.code
+    streaming, ordinary, done = (code.label(n) for n in ("streaming", "ordinary", "stored"))
+    code.line(f"br i1 {condition}, label %{streaming}, label %{ordinary}")
+    for label in (streaming, ordinary):
+        code.line(f"{label}:")
+        _Nest(state, group, streaming=label == streaming).emit()
+        code.line(f"br label %{done}")
+    code.line(f"{done}:")
+
+
 class _Nest:
     """The nest of one group."""
 
-    def __init__(self, state: State, group: Group) -> None:
+    def __init__(self, state: State, group: Group, streaming: bool = False) -> None:
         self.state, self.group, self.code = state, group, state.code
+        self.streaming = streaming
         self.reduces = [s for s in group.sinks if isinstance(s, ReduceOp)]
         self.stores = [s for s in group.sinks if isinstance(s, StoreOp)]
         self.axis = self.reduces[0].axis if self.reduces else None
@@ -50,10 +68,7 @@ class _Nest:
         ]
         self.buffers += [(r, b) for r, b in self.results if b is not None]
         self.accumulators: list[Accumulators] = []
-        self.ahead = (
-            Evaluator(self.code, state.next_program, self.width),
-            Evaluator(self.code, state.this_program, self.width),
-        )
+        self.prefetcher = Prefetcher(state, self.width)
 
     def _buffer(self, value: Value) -> Buffer:
         return self.state.home(value, operand_strides(self.state.unit, value))
@@ -168,24 +183,8 @@ class _Nest:
         inputs = [[self.ev.lanes(v, ordered) for v in op.inputs] for op in self.reduces]
         self._write(ordered, values)
         for prefetch in self.group.prefetches:
-            self._prefetch(prefetch, ordered)
+            self.prefetcher.emit(prefetch, ordered)
         return inputs
-
-    def _prefetch(self, prefetch: Prefetch, coords: Coords) -> None:
-        """One prefetch for each cache line that a step of the later nest, or program, touches."""
-        kind = int(prefetch.for_store)
-        found = self.ahead[kind].at(prefetch.pointer, coords)
-        if isinstance(found, Lanes) or found.offset is None or found.offset.stride != 1:
-            return
-        element = pointee(prefetch.pointer.type)
-        memory = memory_type(element_of(element))
-        first = self.ev.math.first(found, memory)
-        self.code.module.declare(
-            "llvm.prefetch.p0", "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)"
-        )
-        for byte in range(0, self.width * element_of(element).bytes, CACHE_LINE):
-            line = self.code.let(f"getelementptr i8, {first.typed}, i64 {byte}", "ptr", first)
-            self.code.line(f"call void @llvm.prefetch.p0(ptr {line}, i32 {kind}, i32 3, i32 1)")
 
     # -- the body -------------------------------------------------------------------------------
 
@@ -194,7 +193,7 @@ class _Nest:
         for op in self.stores:
             self.ev.at(op.pointer, coords)
             self.ev.at(op.stored, coords)
-            if op.mask is not None:
+            if op.mask is not None and not self.streaming:
                 self.ev.at(op.mask, coords)
         for op in self.reduces:
             for value in op.inputs:
@@ -205,10 +204,12 @@ class _Nest:
         for value, found in zip(self.group.materialized, values, strict=True):
             write_buffer(self.ev.math, self.state.homes[value], coords, found)
         for op in self.stores:
-            mask = None if op.mask is None else self.ev.lanes(op.mask, coords)
+            whole = op.mask is None or self.streaming
+            mask = None if whole or op.mask is None else self.ev.lanes(op.mask, coords)
             element = element_of(pointee(op.pointer.type))
             access = Access(self.ev.at(op.pointer, coords), element, mask)
-            store(self.ev.math, access, self.ev.lanes(op.stored, coords))
+            hint = nontemporal_hint(self.state) if self.streaming else ""
+            store(self.ev.math, access, self.ev.lanes(op.stored, coords), hint)
 
     # -- reductions -----------------------------------------------------------------------------
 

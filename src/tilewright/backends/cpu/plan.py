@@ -367,20 +367,27 @@ class Planner:
         next program instance can come (softmax 4096 x 4096: 5.7 ms without, 4.1 with). A nest
         before one that stores fetches the lines of the store (3.2 ms with both).
         """
-        nests = [s for s in self.plan.steps if isinstance(s, Group) and s.fused]
+        nests = [s for s in self.plan.steps if isinstance(s, Group) and walks_once(s)]
         for value, demands in self.demands.items():
             load = value.op
-            if isinstance(load, LoadOp) and len(demands) > 1 and known_early(load.pointer):
-                second = sorted((d.group for d in demands.values()), key=lambda g: g.run)[1]
-                if second.fused and second.shape == shape_of(load.pointer.type):
-                    second.prefetches.append(Prefetch(load.pointer, for_store=False))
+            if not isinstance(load, LoadOp) or not known_early(load.pointer):
+                continue
+            readers = sorted((d.group for d in demands.values()), key=lambda g: g.run)
+            last = readers[-1] if readers else None
+            if last is None or last.shape != shape_of(load.pointer.type) or not walks_once(last):
+                continue
+            if len(readers) > 1 or not last.fused:
+                readers[min(1, len(readers) - 1)].prefetches.append(Prefetch(load.pointer, False))
         for before, nest in pairwise(nests):
-            stores = [
-                s for s in nest.sinks if isinstance(s, StoreOp) and before.shape == nest.shape
-            ]
-            for store in stores:
+            shape = before.shape if before.fused else shape_of(before.sinks[0].results[0].type)
+            for store in (s for s in nest.sinks if isinstance(s, StoreOp) and shape == nest.shape):
                 if known_early(store.pointer):
                     before.prefetches.append(Prefetch(store.pointer, for_store=True))
+
+
+def walks_once(group: Group) -> bool:
+    """Whether a group is one nest over its shape (a fused one, or a block transposition)."""
+    return group.fused or isinstance(group.sinks[0], BlockTransposeOp)
 
 
 def known_early(value: Value) -> bool:

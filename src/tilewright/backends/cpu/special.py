@@ -21,6 +21,7 @@ from tilewright.backends.cpu.microkernel import DotSpec, dot_declarations, dot_f
 from tilewright.backends.cpu.nest import loop
 from tilewright.backends.cpu.ops import BlockTransposeOp
 from tilewright.backends.cpu.plan import Group
+from tilewright.backends.cpu.prefetch import Prefetcher
 from tilewright.backends.cpu.reduce import scan_along
 from tilewright.backends.cpu.state import State, lowering
 from tilewright.ir import Op, Value
@@ -142,6 +143,13 @@ def lower_block_transpose(state: State, op: Op) -> None:
             ev.vector(source, (*outer, ev.math.add(row, literal(i)), across)) for i in range(side)
         ]
         down = Lanes(row.base, int(side > 1), side)
+        prefetcher = Prefetcher(state, side)
+        for prefetch in state.prefetches:
+            for i in range(side):
+                if prefetch.for_store:
+                    prefetcher.emit(prefetch, (*outer, ev.math.add(column, literal(i)), down))
+                else:
+                    prefetcher.emit(prefetch, (*outer, ev.math.add(row, literal(i)), across))
         for j, vector in enumerate(_transposed(state.code, vectors)):
             place = (*outer, ev.math.add(column, literal(j)), down)
             write_buffer(ev.math, target, place, ev.math.wrap(vector))

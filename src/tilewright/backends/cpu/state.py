@@ -6,7 +6,7 @@ or the group whose only sink it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -14,6 +14,7 @@ from tilewright.analysis import Alignment
 from tilewright.backends.cpu.access import Buffer, Element
 from tilewright.backends.cpu.evaluate import Environment, Evaluator
 from tilewright.backends.cpu.microkernel import DotSpec, VectorUnit
+from tilewright.backends.cpu.plan import Prefetch
 from tilewright.ir import Block, Op, Value
 from tilewright.ir.types import element_of, shape_of
 from tilewright.llvm import Code, ModuleText, Val
@@ -34,8 +35,11 @@ class State:
     env: Environment = field(default_factory=Environment)
     entry: list[str] = field(default_factory=list[str])
     scratch_bytes: int = 0
+    stream_at_top: bool = False
+    streamed_bytes: int = 0
     this_program: Environment = field(default_factory=Environment)
     next_program: Environment = field(default_factory=Environment)
+    prefetches: Sequence[Prefetch] = ()
     homes: dict[Value, Buffer] = field(default_factory=dict[Value, Buffer])
     dots: dict[DotSpec, str] = field(default_factory=dict[DotSpec, str])
     program: tuple[Val, ...] = ()

@@ -44,6 +44,17 @@ class RareOp(Op, opcode="cpu.rare", traits=(Trait.PURE, Trait.ELEMENTWISE)):
     def infer(self) -> Type:
         return self.common.type
 
+    def verify(self) -> str | None:
+        expected = [element_of(arg.type) for arg in self.args]
+        if [arg.type for arg in self.slow.args] != expected:
+            return f"`slow` must take {expected}"
+        end = self.slow.last
+        if not isinstance(end, YieldOp) or len(end.operands) != 1:
+            return "`slow` must yield one value"
+        if end.operands[0].type is not element_of(self.common.type):
+            return f"`slow` must yield {element_of(self.common.type)}"
+        return None
+
 
 def rarely(
     builder: Builder,

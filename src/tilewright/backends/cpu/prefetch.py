@@ -1,0 +1,42 @@
+"""Emits prefetches: lines that a later nest stores to, or that the next program instance loads."""
+
+from __future__ import annotations
+
+from tilewright.backends.cpu.access import memory_type
+from tilewright.backends.cpu.evaluate import Coords, Evaluator
+from tilewright.backends.cpu.lanes import Lanes
+from tilewright.backends.cpu.microkernel import CACHE_LINE
+from tilewright.backends.cpu.plan import Prefetch
+from tilewright.backends.cpu.state import State
+from tilewright.ir.types import element_of
+from tilewright.ops import pointee
+
+
+class Prefetcher:
+    """Prefetches for one nest with steps of `width` lanes."""
+
+    __slots__ = ("code", "now", "soon", "width")
+
+    def __init__(self, state: State, width: int) -> None:
+        self.code, self.width = state.code, width
+        self.now = Evaluator(state.code, state.this_program, width)
+        self.soon = Evaluator(state.code, state.next_program, width)
+
+    def emit(self, prefetch: Prefetch, coords: Coords) -> None:
+        """One prefetch for each cache line of a step, if the step is contiguous."""
+        ev = self.now if prefetch.for_store else self.soon
+        found = ev.at(prefetch.pointer, coords)
+        if isinstance(found, Lanes) or found.offset is None or found.offset.stride != 1:
+            return
+        element = element_of(pointee(prefetch.pointer.type))
+        first = ev.math.first(found, memory_type(element))
+        name = "llvm.prefetch.p0"
+        self.code.module.declare(name, f"declare void @{name}(ptr, i32, i32, i32)")
+        write = int(prefetch.for_store)
+        for byte in range(0, self.width * element.bytes, CACHE_LINE):
+            line = self.code.let(f"getelementptr i8, {first.typed}, i64 {byte}", "ptr", first)
+            if prefetch.for_store:
+                # A streaming store wants its lines out of the cache.
+                text = f"select i1 %streaming, ptr %scratch, {line.typed}"
+                line = self.code.let(text, "ptr", line)
+            self.code.line(f"call void @{name}(ptr {line}, i32 {write}, i32 3, i32 1)")

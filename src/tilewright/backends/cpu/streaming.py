@@ -1,0 +1,141 @@
+"""Decides which stores may go past the caches, and emits the condition.
+
+Where a grid writes more than the caches hold, an ordinary store first reads the line that it then
+overwrites. A non-temporal store does not (fp32 addition of 2^24 elements: 1.25 times as fast), but it
+costs where the output would still be in the cache for its reader. So a nest of nothing but stores is
+emitted twice, and the program chooses:
+
+    br (grid writes more than the caches hold) and (tile is full), streaming nest, ordinary nest
+
+A tile is full if its mask holds at the last corner, for a mask that only falls along each dimension.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from tilewright.backends.cpu.lanes import literal
+from tilewright.backends.cpu.plan import Group
+from tilewright.backends.cpu.state import State
+from tilewright.ir import Op, Value
+from tilewright.ir.types import DType, element_of, shape_of
+from tilewright.llvm import Val
+from tilewright.ops import (
+    AddOp,
+    AndOp,
+    BroadcastOp,
+    CastOp,
+    CompareOp,
+    ConstantOp,
+    ExpandDimsOp,
+    HintOp,
+    MulOp,
+    RangeOp,
+    SplatOp,
+    StoreOp,
+    SubOp,
+    TransposeOp,
+    pointee,
+)
+
+STREAM_ALIGNMENT = 16
+"""Bytes; LLVM splits a wider non-temporal store into pieces of this size, which are as fast."""
+
+_MOVES = (BroadcastOp, ExpandDimsOp, TransposeOp, HintOp)
+
+
+def streaming_condition(state: State, group: Group) -> Val | None:
+    """When the nest of this group should stream; None if it never may."""
+    stores = [s for s in group.sinks if isinstance(s, StoreOp)]
+    if not state.stream_at_top or len(stores) != len(group.sinks) or group.materialized:
+        return None
+    if not all(_aligned(state, s.pointer) for s in stores):
+        return None
+    masks = [s.mask for s in stores if s.mask is not None]
+    if not all(falls(mask) for mask in masks):
+        return None
+    state.streamed_bytes += sum(_bytes(s.stored) for s in stores)
+    condition = Val("%streaming", "i1")
+    ev = state.evaluator()
+    corner = tuple(literal(extent - 1) for extent in group.shape)
+    for mask in dict.fromkeys(masks):
+        condition = state.code.binary("and", condition, ev.lanes(mask, corner).base)
+    return condition
+
+
+def _bytes(value: Value) -> int:
+    size = element_of(value.type).bytes
+    for extent in shape_of(value.type):
+        size *= extent
+    return size
+
+
+def _aligned(state: State, pointer: Value) -> bool:
+    facts = state.facts.get(pointer)
+    if facts is None:
+        return False
+    last = len(facts.contiguity) - 1
+    run = facts.contiguity[last]
+    width = element_of(pointee(pointer.type)).bytes
+    return run * width >= STREAM_ALIGNMENT and facts.divisibility[last] >= STREAM_ALIGNMENT
+
+
+def falls(mask: Value) -> bool:
+    """Whether a mask, once false along a dimension, stays false."""
+    op = cast("Op | None", mask.op)
+    if isinstance(op, _MOVES):
+        return falls(op.operands[0])
+    if isinstance(op, AndOp):
+        return falls(op.lhs) and falls(op.rhs)
+    if isinstance(op, SplatOp | ConstantOp):
+        return True
+    if not isinstance(op, CompareOp):
+        return False
+    low, high = (op.lhs, op.rhs) if op.predicate in ("lt", "le") else (op.rhs, op.lhs)
+    ordered = op.predicate in ("lt", "le", "gt", "ge")
+    return ordered and direction(low) in (0, 1) and direction(high) in (0, -1)
+
+
+def direction(value: Value) -> int | None:
+    """1 if an integer tile never decreases along any dimension, -1 never increases, 0 constant."""
+    op = cast("Op | None", value.op)
+    if not shape_of(value.type) or isinstance(op, SplatOp | ConstantOp):
+        return 0
+    if isinstance(op, RangeOp):
+        return 1
+    if isinstance(op, CastOp):
+        source, target = element_of(op.x.type), element_of(op.type)
+        wider = isinstance(source, DType) and isinstance(target, DType) and (
+            target.is_integer and target.bits >= source.bits)  # fmt: skip
+        return direction(op.x) if wider else None
+    if isinstance(op, _MOVES):
+        return direction(op.operands[0])
+    if isinstance(op, AddOp | SubOp):
+        return _sum(direction(op.lhs), direction(op.rhs), 1 if isinstance(op, AddOp) else -1)
+    if isinstance(op, MulOp):
+        return _product(op)
+    return None
+
+
+def _sum(x: int | None, y: int | None, sign: int) -> int | None:
+    if x is None or y is None:
+        return None
+    y *= sign
+    return x or y if x * y >= 0 else None
+
+
+def _product(op: MulOp) -> int | None:
+    for factor, other in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
+        constant = factor.op
+        if isinstance(constant, ConstantOp):
+            along = direction(other)
+            return None if along is None else along * (1 if constant.value >= 0 else -1)
+    return 0 if direction(op.lhs) == 0 == direction(op.rhs) else None
+
+
+def nontemporal_hint(state: State) -> str:
+    """The metadata of a streaming store, as it follows the instruction."""
+    line = "!0 = !{i32 1}"
+    if line not in state.module.footer:
+        state.module.footer.append(line)
+    return ", !nontemporal !0"
