@@ -1,20 +1,38 @@
-"""From a source to a compiled kernel: the stages of a backend, run in order."""
+"""From a source to a compiled kernel: the stages of a backend, run in order; the disk cache."""
 
-from tilewright.compiler.compile import compile, compile_kernel, frontend_options, options_of
-from tilewright.compiler.kernel import Artifacts, CompiledKernel
-from tilewright.compiler.sources import ASTSource, value_text
+from tilewright.compiler.compile import (
+    compile,
+    compile_kernel,
+    compile_source,
+    frontend_options,
+    kernel_hash,
+    options_of,
+)
+from tilewright.compiler.kernel import Artifacts, CompiledKernel, KernelMetadata
+from tilewright.compiler.sources import ASTSource, IRSource, value_text
+from tilewright.compiler.store import Entry, Store, package_version, shared_store
+from tilewright.compiler.stored import stored_arguments
 from tilewright.compiler.type_names import find_type, name_of_type, type_named
 
 __all__ = [
     "ASTSource",
     "Artifacts",
     "CompiledKernel",
+    "Entry",
+    "IRSource",
+    "KernelMetadata",
+    "Store",
     "compile",
     "compile_kernel",
+    "compile_source",
     "find_type",
     "frontend_options",
+    "kernel_hash",
     "name_of_type",
     "options_of",
+    "package_version",
+    "shared_store",
+    "stored_arguments",
     "type_named",
     "value_text",
 ]

@@ -1,9 +1,13 @@
-"""Runs the stages of a backend on the IR of a kernel."""
+"""`compile`: from a source to a compiled kernel, through the disk cache."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 from tilewright.backends import (
     Backend,
@@ -13,41 +17,48 @@ from tilewright.backends import (
     backend_named,
     default_backend,
 )
-from tilewright.compiler.kernel import Artifact, CompiledKernel
-from tilewright.compiler.sources import ASTSource
+from tilewright.compiler.kernel import Artifact, Artifacts, CompiledKernel
+from tilewright.compiler.sources import SOURCE, ASTSource, IRSource
+from tilewright.compiler.stages import Run, dump, dump_metadata
+from tilewright.compiler.store import Entry, package_version, shared_store
 from tilewright.frontend import FrontendOptions
-from tilewright.ir import Module
-from tilewright.support import errors, settings, user_boundary
+from tilewright.ir import Module, parse_module
+from tilewright.support import errors, settings, timed, user_boundary
+from tilewright.support.errors import did_you_mean
+
+Words = Mapping[str, Any]
 
 
-def compile(  # noqa: A001
-    src: ASTSource,
+def compile(
+    src: ASTSource | IRSource | str | Path,
     target: GPUTarget | None = None,
-    options: Mapping[str, object] | CommonOptions | None = None,
+    options: Words | CommonOptions | None = None,
 ) -> CompiledKernel:
-    """Compile a kernel for a target.
+    """Compile a kernel; no device is needed for a target that is given.
 
+    src: a kernel with types, or a stage of one (a path of a file stands for its `IRSource`);
     target: default is this machine; options: of the target's backend, by name.
+    Errors: CompilationErrors in the kernel, BackendErrors, InvalidOption.
     """
     with user_boundary:
+        source = IRSource(src) if isinstance(src, str | Path) else src
         backend = default_backend() if target is None else backend_named(target.backend)
-        target = target or backend.target()
         if not isinstance(options, CommonOptions):
             options = options_of(backend, options or {})
-        module = src.lower(frontend_options(backend, options))
-        return compile_kernel(module, backend, target, options)
+        return compile_source(source, backend, target or backend.target(), options)
 
 
-def options_of(backend: Backend, words: Mapping[str, object]) -> CommonOptions:
-    """The options of a backend from launch words; InvalidOption for one that it does not have."""
+def options_of(backend: Backend, words: Words) -> CommonOptions:
+    """The options of a backend by name; InvalidOption for one that it does not have."""
     known = backend.options.names()
     for word, value in words.items():
         if word not in known:
-            raise errors.InvalidOption(word, f"one of {', '.join(sorted(known))}", value)
-    defaults: dict[str, object] = {"enable_fp_fusion": settings().compilation.fp_fusion}
+            expected = did_you_mean(word, known) or f"one of {', '.join(sorted(known))}"
+            raise errors.InvalidOption(word, expected, value)
+    defaults: dict[str, Any] = {"enable_fp_fusion": settings().compilation.fp_fusion}
     if settings().compilation.debug:
         defaults["debug"] = True
-    return backend.options(**{**defaults, **words})  # pyright: ignore[reportArgumentType]
+    return backend.options(**{**defaults, **words})
 
 
 def frontend_options(backend: Backend, options: CommonOptions) -> FrontendOptions:
@@ -61,14 +72,74 @@ def frontend_options(backend: Backend, options: CommonOptions) -> FrontendOption
     )
 
 
+def kernel_hash(
+    source: ASTSource | IRSource, backend: Backend, target: GPUTarget, options: CommonOptions
+) -> str:
+    """The name of a compiled kernel: a sha256 over all that decides its code."""
+    parts = (
+        source.key(),
+        repr(options),
+        repr(target),
+        settings().cache_key(),
+        backend.version(target),
+        package_version(),
+    )
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def compile_source(
+    source: ASTSource | IRSource, backend: Backend, target: GPUTarget, options: CommonOptions
+) -> CompiledKernel:
+    """As `compile`, with everything decided."""
+    digest = kernel_hash(source, backend, target, options)
+    lower = partial(_front_end_module, source, frontend_options(backend, options))
+    overridden = settings().compilation.override_dir is not None
+    store = shared_store()
+    entry: Entry | None = None
+    if not (overridden or settings().cache.always_compile):
+        with timed("disk cache"):
+            entry = store.read(digest)
+    if entry is not None:
+        metadata, made = entry.metadata, dict[str, Artifact](entry.artifacts)
+        _dump_all(source.name, digest, entry)
+    else:
+        context = StageContext(target, options, {**asdict(options), "hash": digest})
+        made = Run(source, backend, context, digest).run(frontend_options(backend, options))
+        metadata = context.metadata
+        if not overridden:
+            store.write(digest, _entry(metadata, made))
+        if settings().compilation.dump_dir is not None:
+            _dump_all(source.name, digest, _entry(metadata, made))
+    asm = Artifacts(made, backend, target, lower)
+    return CompiledKernel(source, backend, target, asm, {**metadata, "target": target})
+
+
+def _entry(metadata: dict[str, Any], made: Mapping[str, Artifact]) -> Entry:
+    return Entry(metadata, {k: v for k, v in made.items() if not isinstance(v, Module)})
+
+
+def _dump_all(kernel: str, digest: str, entry: Entry) -> None:
+    folder = settings().compilation.dump_dir
+    if folder is not None:
+        dump(folder, kernel, digest, entry.artifacts)
+        dump_metadata(folder, kernel, digest, entry.metadata)
+
+
+def _front_end_module(source: ASTSource | IRSource, options: FrontendOptions) -> Module:
+    """The tile IR before any pass of a backend."""
+    if isinstance(source, ASTSource):
+        return source.lower(options)
+    if source.extension in (SOURCE, "tile", "ttir"):
+        return parse_module(source.text)
+    raise errors.InvalidOption("artifact", f"one after {source.extension}", SOURCE)
+
+
 def compile_kernel(
     module: Module, backend: Backend, target: GPUTarget, options: CommonOptions
 ) -> CompiledKernel:
-    """Compile the frontend's module to a kernel of `backend`."""
-    context = StageContext(target, options, {**asdict(options), "name": module.kernel.name})
-    parameters = [str(arg.type) for arg in module.kernel.args]
-    made: dict[str, Artifact] = {}
-    artifact: Artifact = module
-    for stage in backend.stages:
-        artifact = made[stage.extension] = stage.run(artifact, context)
-    return CompiledKernel(backend, target, made, context.metadata, parameters)
+    """Compile a module of tile IR, which is changed in place; the disk cache has no part in it."""
+    source = IRSource("", SOURCE, {"name": module.kernel.name})
+    context = StageContext(target, options, {**asdict(options), "hash": "0" * 64})
+    made = Run(source, backend, context, "0" * 64).run_module(module)
+    asm = Artifacts(made, backend, target)
+    return CompiledKernel(source, backend, target, asm, {**context.metadata, "target": target})

@@ -1,78 +1,216 @@
-"""A compiled kernel: its artifacts, its metadata, and its launcher."""
+"""A compiled kernel: its artifacts, its metadata, and how it is run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 from tilewright.backends import Backend, GPUTarget, Launcher, Metadata
 from tilewright.ir import Module, print_module
+from tilewright.support import errors
 
 Artifact = Module | str | bytes
+
+Number = int | float
+
+
+class Source(Protocol):
+    """What a kernel was compiled from (see `sources`)."""
+
+    name: str
+
+    @property
+    def extension(self) -> str:
+        """Name of the artifact that it is."""
+        ...
+
+    def key(self) -> str:
+        """Text that decides, with options and target, what is compiled."""
+        ...
+
+    def run_time_arguments(self, args: Sequence[object]) -> list[object]:
+        """Those of a launch's arguments that are passed at run time, tuples flattened."""
+        ...
 
 
 class Artifacts(Mapping[str, "str | bytes"]):
     """Artifacts by extension; IR is printed, and further texts are made, when asked for."""
 
-    def __init__(self, made: dict[str, Artifact], backend: Backend, target: GPUTarget) -> None:
+    def __init__(
+        self,
+        made: dict[str, Artifact],
+        backend: Backend,
+        target: GPUTarget,
+        source: Callable[[], Module] | None = None,
+    ) -> None:
         self._made = made
-        self._backend = backend
         self._target = target
+        self._makers: dict[str, Callable[[], str]] = {}
+        for name, make in backend.artifacts.items():
+            self._makers[name] = lambda make=make: make(self, self._target)
+        if source is not None:
+            self._makers["source"] = lambda: print_module(source())
 
     def __getitem__(self, extension: str) -> str | bytes:
         found = self._made.get(extension)
         if isinstance(found, Module):
             found = self._made[extension] = print_module(found)
         if found is None:
-            found = self._made[extension] = self._backend.artifacts[extension](self, self._target)
+            found = self._made[extension] = self._makers[extension]()
         return found
 
     def __iter__(self) -> Iterator[str]:
         yield from self._made
-        yield from (name for name in self._backend.artifacts if name not in self._made)
+        yield from (name for name in self._makers if name not in self._made)
 
     def __len__(self) -> int:
         return len(list(iter(self)))
 
+    def __contains__(self, extension: object) -> bool:
+        return extension in self._made or extension in self._makers
+
+
+class KernelMetadata:
+    """What is known of a kernel, as attributes: name, hash, target, num_warps, shared ..."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self, values: Metadata) -> None:
+        self._values = values
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self._values[name]
+        except KeyError:
+            raise AttributeError(f"kernel metadata has no '{name}'") from None
+
+    @property
+    def _fields(self) -> tuple[str, ...]:
+        return tuple(self._values)
+
+    def _asdict(self) -> Metadata:
+        """A copy as a dictionary."""
+        return dict(self._values)
+
+    def __dir__(self) -> list[str]:
+        return [*self._values]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, KernelMetadata) and self._values == other._values
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType]
+
+    def __repr__(self) -> str:
+        return f"KernelMetadata({', '.join(f'{k}={v!r}' for k, v in self._values.items())})"
+
 
 class CompiledKernel:
-    """What a launch needs of one variant of a kernel.
+    """One variant of a kernel.
 
-    asm: artifacts by extension, as in Triton; metadata: what the backend recorded, and the options;
-    parameters: types of the run-time arguments, as text.
+    src: what it was compiled from; asm: artifacts by extension, as in Triton; metadata: what the
+    backend recorded, and all options; parameters: types of the run-time arguments, as text;
+    hash: its name in the disk cache; stored: positions of the run-time arguments that the kernel
+    may store through.
     """
 
     def __init__(
         self,
+        src: Source,
         backend: Backend,
         target: GPUTarget,
-        made: dict[str, Artifact],
+        asm: Artifacts,
         metadata: Metadata,
-        parameters: Sequence[str],
     ) -> None:
+        self.src = src
         self.backend = backend
         self.target = target
-        self.asm = Artifacts(made, backend, target)
-        self.metadata = metadata
-        self.parameters = tuple(parameters)
+        self.asm = asm
+        self.metadata = KernelMetadata(metadata)
+        self._metadata = metadata
+        self.hash: str = metadata["hash"]
+        self.parameters: tuple[str, ...] = tuple(metadata["parameters"])
+        self.stored: tuple[int, ...] = tuple(metadata["stored"])
         self._launcher: Launcher | None = None
 
     @property
     def name(self) -> str:
-        return self.metadata["name"]
+        """The symbol of the kernel in the binary."""
+        return self.metadata.name
 
     @property
     def launcher(self) -> Launcher:
         """The loaded kernel; loads it at the first use."""
         if self._launcher is None:
-            binary = self.asm[self.backend.stages[-1].extension]
-            assert isinstance(binary, bytes)
-            self._launcher = self.backend.load(binary, self.metadata, self.parameters)
+            self._launcher = self.backend.load(self.kernel, self._metadata, self.parameters)
         return self._launcher
 
     @property
+    def kernel(self) -> bytes:
+        """The binary: the last artifact."""
+        binary = self.asm[self.backend.stages[-1].extension]
+        assert isinstance(binary, bytes)
+        return binary
+
+    @property
+    def module(self) -> Launcher:
+        """The loaded module; on backends without modules, the launcher."""
+        return getattr(self.launcher, "module", self.launcher)
+
+    @property
+    def function(self) -> object:
+        """The loaded function: a handle or address, as the backend has it."""
+        return getattr(self.launcher, "function", self.launcher)
+
+    @property
     def n_regs(self) -> int:
+        """Registers of a thread; 0 where that means nothing."""
         return self.launcher.n_regs
 
     @property
     def n_spills(self) -> int:
+        """Bytes of a thread that did not fit registers; 0 where that means nothing."""
         return self.launcher.n_spills
+
+    @property
+    def n_max_threads(self) -> int:
+        """Most threads that a program instance may have."""
+        return getattr(self.launcher, "n_max_threads", 1)
+
+    @property
+    def packed_metadata(self) -> tuple[int, int, int]:
+        """What Triton's launchers take: warps, cooperating blocks, bytes of shared memory."""
+        return self.metadata.num_warps, self.metadata.num_ctas, self.metadata.shared
+
+    def _init_handles(self) -> None:
+        """Load the kernel now (Triton's name)."""
+        _ = self.launcher
+
+    def run(self, x: int, y: int, z: int, *args: object) -> None:
+        """Run over a grid of x * y * z program instances; arguments as for `kernel[grid]`."""
+        values = [passed_value(arg) for arg in self.src.run_time_arguments(args)]
+        if len(values) != len(self.parameters):
+            raise errors.ArgumentCount(self.name, len(self.parameters), len(values))
+        self.launcher.launch((x, y, z), values)
+
+    def __getitem__(self, grid: Sequence[int]) -> Callable[..., None]:
+        """`kernel[grid](*args)`: arguments are all of the kernel's, or only the run-time ones."""
+        x, y, z = [*grid, 1, 1][:3]
+
+        def launch(*args: object, stream: object = None) -> None:
+            self.run(x, y, z, *args)
+
+        return launch
+
+    def __repr__(self) -> str:
+        return f"<CompiledKernel {self.name} for {self.target.backend}, {self.hash[:12]}>"
+
+
+def passed_value(value: Any) -> Number:
+    """A run-time argument as it is passed: a number, or the address of an array."""
+    if isinstance(value, int | float):
+        return value
+    if hasattr(value, "data_ptr"):
+        return value.data_ptr()
+    if hasattr(value, "__array_interface__"):
+        return value.__array_interface__["data"][0]
+    raise errors.UnsupportedArgument("", type(value).__name__)

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import re
 from collections.abc import Mapping, Sequence
-from typing import cast
+from pathlib import Path
+from typing import Any, cast
 
 from tilewright.compiler.type_names import type_named
 from tilewright.frontend import FrontendOptions
-from tilewright.frontend.python import ArgSpec, KernelSignature, dependencies, lower_kernel
+from tilewright.frontend.python import (
+    ArgSpec,
+    KernelSignature,
+    dependencies,
+    lower_kernel,
+    source_of,
+)
 from tilewright.ir import Module
 from tilewright.language import DeviceFunction, constexpr
 from tilewright.support import errors
 
-Path = int | str | tuple[int | str, ...]
-"""A parameter by name or position; in front of an index into a tuple argument."""
+Place = int | str | tuple[int | str, ...]
+"""A parameter by name or position, perhaps as the only item of a tuple."""
 
-_FACTS = {"tt.divisibility": ("aligned", "multiple_of")}
+SOURCE = "source"
+"""Extension of the front end's tile IR, before any pass of a backend."""
 
 
 class ASTSource:
@@ -24,20 +35,21 @@ class ASTSource:
     fn: the kernel; signature: parameter name -> "*fp32", "i32", ..., "constexpr"; constexprs: name
     or position -> value; attrs: {(position,): [["tt.divisibility", 16]]}, Triton's way to say that
     a pointer is aligned to 16 bytes or that an integer is a multiple of 16.
+    Errors: MissingArgument (a constexpr without a value), InvalidOption (an unknown type).
     """
 
-    extension = "source"
+    extension = SOURCE
 
     def __init__(
         self,
         fn: DeviceFunction,
         signature: Mapping[str, str],
-        constexprs: Mapping[Path, object] | None = None,
-        attrs: Mapping[Path, Sequence[Sequence[object]]] | None = None,
+        constexprs: Mapping[Any, object] | None = None,
+        attrs: Mapping[Any, Sequence[Sequence[object]]] | None = None,
     ) -> None:
         names = list(signature)
-        values = {_name(path, names): value for path, value in (constexprs or {}).items()}
-        facts = {_name(path, names): known for path, known in (attrs or {}).items()}
+        values = {_name(place, names): value for place, value in (constexprs or {}).items()}
+        facts = {_name(place, names): known for place, known in (attrs or {}).items()}
         missing = [n for n, t in signature.items() if t == "constexpr" and n not in values]
         if missing:
             raise errors.MissingArgument(fn.__name__, tuple(missing))
@@ -67,15 +79,82 @@ class ASTSource:
         """The frontend's tile IR. Raises CompilationErrors."""
         return lower_kernel(self.fn, self.signature, options)
 
+    @property
+    def text(self) -> str:
+        """The Python source of the kernel."""
+        return source_of(self.fn.fn).text
+
     def key(self) -> str:
         """Text that decides, with options and target, what is compiled."""
         if self._digest is None:
             self._digest = dependencies(self.fn).hash
         return f"{self._digest} {[_spec_text(spec) for spec in self.signature.args]}"
 
+    def run_time_arguments(self, args: Sequence[object]) -> list[object]:
+        """Those of a launch's arguments that are passed at run time, tuples flattened.
 
-def _name(path: Path, names: Sequence[str]) -> str:
-    head = path[0] if isinstance(path, tuple) else path
+        Given may be all arguments of the kernel in order, or the run-time ones alone.
+        """
+        specs = self.signature.args
+        if len(args) != len(specs):
+            specs = tuple(spec for spec in specs if spec.kind != "constexpr")
+            if len(args) != len(specs):
+                raise errors.ArgumentCount(self.name, len(self.signature.args), len(args))
+        return _run_time(specs, args)
+
+
+class IRSource:
+    """A stage of a kernel as text: tile IR (`source`, `ttir`) or what follows from it (`llir`).
+
+    text: the text, or the path of a file whose suffix is the stage; extension: the stage, for text.
+    metadata: what the stages before have recorded, which later stages than tile IR need; a file
+    that was dumped has it beside itself, in `kernel.json`.
+    Errors: InvalidOption.
+    """
+
+    def __init__(
+        self,
+        text: str | Path,
+        extension: str | None = None,
+        metadata: Mapping[str, object] | None = None,
+    ) -> None:
+        path = _path(text)
+        if path is not None:
+            extension = extension or path.suffix.removeprefix(".")
+            beside = path.with_name("kernel.json")
+            if metadata is None and beside.exists():
+                metadata = json.loads(beside.read_text(encoding="utf-8"))
+            text = path.read_text(encoding="utf-8")
+        self.text = str(text)
+        self.extension = extension or "ttir"
+        self.metadata = dict(metadata or {})
+        self.name = str(self.metadata.get("name") or _first_name(self.text))
+
+    def key(self) -> str:
+        """Text that decides, with options and target, what is compiled."""
+        digest = hashlib.sha256(self.text.encode()).hexdigest()
+        return f"{self.extension} {digest} {sorted(self.metadata.items())}"
+
+    def run_time_arguments(self, args: Sequence[object]) -> list[object]:
+        """All arguments: a kernel from text has no compile-time ones."""
+        return list(args)
+
+
+def _path(text: str | Path) -> Path | None:
+    """`text` as a path, if it is one: it has no line break, and a suffix."""
+    if isinstance(text, Path):
+        return text
+    return Path(text) if "\n" not in text and re.search(r"\.\w+$", text) else None
+
+
+def _first_name(text: str) -> str:
+    """The first symbol that is defined in a text of tile IR or LLVM IR."""
+    found = re.search(r"@([\w.$]+)", text)
+    return found.group(1) if found else "kernel"
+
+
+def _name(place: Place, names: Sequence[str]) -> str:
+    head = place[0] if isinstance(place, tuple) else place
     return names[head] if isinstance(head, int) else head
 
 
@@ -85,12 +164,22 @@ def _spec(
     if type_name == "constexpr" or name in values:
         return ArgSpec(name, "constexpr", value=values[name])
     type_ = type_named(type_name, f"type of '{name}'")
-    pointer = type_name.startswith("*")
+    fact = "aligned" if type_name.startswith("*") else "multiple_of"
     facts: dict[str, int] = {}
-    for fact, amount in cast("Sequence[tuple[str, int]]", known):
-        if fact in _FACTS:
-            facts[_FACTS[fact][0 if pointer else 1]] = amount
+    for attribute, amount in cast("Sequence[tuple[str, int]]", known):
+        if attribute == "tt.divisibility":
+            facts[fact] = amount
     return ArgSpec(name, "value", type_, facts=facts)
+
+
+def _run_time(specs: Sequence[ArgSpec], args: Sequence[object]) -> list[object]:
+    found: list[object] = []
+    for spec, arg in zip(specs, args, strict=True):
+        if spec.kind == "tuple":
+            found += _run_time(spec.items, cast("Sequence[object]", arg))
+        elif spec.kind == "value":
+            found.append(arg)
+    return found
 
 
 def _spec_text(spec: ArgSpec) -> str:

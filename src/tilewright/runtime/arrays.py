@@ -8,9 +8,10 @@ first element; strides are arguments of their own, so that arrays need not be co
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from ctypes import c_void_p
 from typing import Any, cast
+
+import numpy
 
 from tilewright.ir.types import (
     DType,
@@ -43,6 +44,9 @@ DTYPES: dict[str, DType] = {
 """By the name that NumPy, ml_dtypes and torch share."""
 
 _MASK = ALIGNMENT - 1
+_DLPACK_HOST = (1, 3, 11)
+"""DLDeviceType: kDLCPU, and memory of the host that CUDA and ROCm have pinned."""
+_DLPACK_NAMES = {2: "cuda", 8: "metal", 10: "hip", 14: "oneapi"}
 
 
 def element_type(name: str) -> DType:
@@ -76,25 +80,23 @@ class _Pointers(dict[object, Any]):
 _HOST = _Pointers(HOST)
 
 
-def _resolve(kind: type) -> Handler | None:
+def _resolve(kind: type[Any]) -> Handler | None:
     """The handler of arrays of a type."""
-    numpy = sys.modules.get("numpy")
-    if numpy is not None:
-        if issubclass(kind, numpy.ndarray):
-            return _numpy_handler(numpy)
-        if issubclass(kind, numpy.generic):
-            return lambda value: HANDLERS.key_and_value(value.item())
+    if issubclass(kind, numpy.ndarray):
+        return _numpy_handler()
+    if issubclass(kind, numpy.generic):
+        return lambda value: HANDLERS.key_and_value(value.item())
     if hasattr(kind, "data_ptr") and hasattr(kind, "dtype"):
         return _of_tensor if hasattr(kind, "is_cpu") else _of_pointer
     if hasattr(kind, "__array_interface__"):
         return _of_interface
-    return None
+    return _of_dlpack if hasattr(kind, "__dlpack__") else None
 
 
 HANDLERS.resolvers.append(_resolve)
 
 
-def _numpy_handler(numpy: Any) -> Handler:
+def _numpy_handler() -> Handler:
     offset = object.__basicsize__
     at = c_void_p.from_address
     specs = _HOST
@@ -111,10 +113,10 @@ def _numpy_handler(numpy: Any) -> Handler:
         index = 0 if address & _MASK else 1
         return found[index if array.flags.writeable else index + 2], address
 
-    return of_ndarray if _data_follows_header(numpy, offset) else of_ndarray_portably
+    return of_ndarray if _data_follows_header(offset) else of_ndarray_portably
 
 
-def _data_follows_header(numpy: Any, offset: int) -> bool:
+def _data_follows_header(offset: int) -> bool:
     """Whether an array object holds the address of its data right after the object header.
 
     So NumPy's C API has it (`PyArrayObject_fields.data`) on CPython, and reading it there takes
@@ -154,11 +156,27 @@ def _of_pointer(value: Any) -> Handled:
 
 
 def _of_interface(value: Any) -> Handled:
+    """An object that describes its memory as NumPy arrays do."""
     interface = cast("dict[str, Any]", value.__array_interface__)
     address, read_only = interface["data"]
-    numpy = __import__("numpy")
     dtype = numpy.dtype(interface["typestr"])
     return _HOST[dtype][(0 if address & _MASK else 1) + 2 * bool(read_only)], address
 
 
-Address = Callable[[Any], int]
+class _Owned(int):
+    """An address, and the array that keeps its memory."""
+
+    owner: object
+
+
+def _of_dlpack(value: Any) -> Handled:
+    """An array of another library, through DLPack."""
+    device, index = cast("tuple[int, int]", value.__dlpack_device__())
+    if device not in _DLPACK_HOST:
+        name = f"{_DLPACK_NAMES.get(device, f'DLPack device {device}')}:{index}"
+        raise errors.DeviceMismatch("", name, "the CPU")
+    array = numpy.from_dlpack(value)
+    key, address = HANDLERS.key_and_value(array)
+    owned = _Owned(address)
+    owned.owner = array
+    return key, owned

@@ -13,9 +13,10 @@ as text and compiled, as `dataclasses` does. For `def add(x, n, B: tl.constexpr 
                 else: k1, v1 = HANDLERS[n.__class__](n)
                 k2 = B if B.__class__ is int else constant_key(B)
                 variant = VARIANTS.get((k0, k1, k2))
-            except Exception as problem: ...
-            ...
-            variant.launch(grid, variant.pick((v0, v1, v2)))
+            except Exception:
+                variant = None                      # the slow way finds out what is wrong
+            if variant is None: return slow(grid, (x, n, B), more, words)
+            variant.launch(normal_grid(grid), variant.pick((v0, v1, v2)))
             return variant.kernel
 
 with the names below prefixed by `_tw_`.
@@ -23,8 +24,9 @@ with the names below prefixed by `_tw_`.
 
 from __future__ import annotations
 
+import keyword
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from tilewright.runtime.parameters import KernelParam
 from tilewright.runtime.specialize import (
@@ -34,6 +36,7 @@ from tilewright.runtime.specialize import (
     Handler,
     Spec,
     annotated_key,
+    constant_items,
     constant_key,
     integer_key,
 )
@@ -48,18 +51,23 @@ else: {k}, {v} = _tw_HANDLERS[{x}.__class__]({x})
 _FIXED = "{k}, {v} = _tw_fixed_{x}({x})\n"
 _CONSTEXPR = "{k} = {x} if {x}.__class__ is int else _tw_constant_key({x})\n{v} = {x}\n"
 
-_BODY = """\
-def {name}(_tw_grid, /{parameters}, *{rest}, **{words}):
+_ORDER = """\
+def _tw_order(_tw_self, /{positional}, *{rest}{keyword_only}, **{words}):
+    return ({arguments}), {rest}, {words}
+"""
+
+_LAUNCH = """\
+def {name}(_tw_grid, /{positional}, *{rest}{keyword_only}, **{words}):
     with _tw_boundary:
         try:
 {specialize}
             _tw_key = ({keys})
-            if {words}: _tw_key = (*_tw_key, *{words}.items())
+            if {words}: _tw_key = (*_tw_key, *{word_keys})
             if _tw_assigned: _tw_key = (*_tw_key, *_tw_assigned.items())
             _tw_variant = _tw_variants.get(_tw_key)
-        except Exception as _tw_problem:
-            _tw_variant, _tw_key = None, _tw_problem
-        if _tw_variant is None or _tw_self.hooked:
+        except Exception:
+            _tw_variant = None
+        if _tw_variant is None or _tw_enter or _tw_exit{surplus}:
             return _tw_slow(_tw_grid, ({arguments}), {rest}, {words})
         for _tw_get, _tw_name, _tw_value in _tw_variant.globals:
             if _tw_get(_tw_name) is not _tw_value: _tw_variant.check_globals()
@@ -102,12 +110,14 @@ def _unaligned(value: Any) -> tuple[Any, Any]:
     return (key.plain if isinstance(key, Spec) else key), passed
 
 
-def launch_function(
+def launch_functions(
     name: str, params: Sequence[KernelParam], environment: Mapping[str, object]
-) -> Callable[..., Any]:
-    """The launch function of a kernel.
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The launch function of a kernel, and one that only orders arguments.
 
-    environment: `boundary`, `variants`, `assigned`, `self`, `slow` and `normal_grid`.
+    launch(grid, *args, **words) -> CompiledKernel. order(None, *args, **words) -> (arguments for
+    named parameters or MISSING, further positional ones, further keywords).
+    environment: `boundary`, `variants`, `assigned`, `slow`, `enter`, `exit` and `normal_grid`.
     """
     names: dict[str, object] = {
         "_tw_HANDLERS": HANDLERS,
@@ -115,26 +125,39 @@ def launch_function(
         "_tw_I32_16": I32_16,
         "_tw_integer_key": integer_key,
         "_tw_constant_key": constant_key,
+        "_tw_constant_items": constant_items,
         "_tw_MISSING": MISSING,
         **{f"_tw_{key}": value for key, value in environment.items()},
     }
-    named = [p for p in params if not (p.is_keywords or p.is_rest)]
-    rest = next((p.name for p in params if p.is_rest), "_tw_rest")
-    words = next((p.name for p in params if p.is_keywords), "_tw_words")
-    code = "".join(_specialize(param, names) for param in named)
-    source = _BODY.format(
-        name=name,
-        parameters="".join(f", {p.name}={_default(p, names)}" for p in named),
-        rest=rest,
-        words=words,
-        specialize="".join(f"            {line}\n" for line in code.splitlines()),
-        keys="".join(f"_tw_k_{p.name}, " for p in named),
-        values="".join(f"_tw_v_{p.name}, " for p in named),
-        arguments="".join(f"{p.name}, " for p in named),
-        meta="".join(f"{p.name!r}: {p.name}, " for p in named),
-    )
-    exec(compile(source, f"<launch of {name}>", "exec"), names)
-    return names[name]  # pyright: ignore[reportReturnType]
+    function = name if name.isidentifier() and not keyword.iskeyword(name) else "launch"
+    pieces = _pieces(params, names)
+    for template in (_ORDER, _LAUNCH):
+        source = template.format(name=function, **pieces)
+        exec(compile(source, f"<launch of {name}>", "exec"), names)
+    return cast("Any", names[function]), cast("Any", names["_tw_order"])
+
+
+def _pieces(params: Sequence[KernelParam], names: dict[str, object]) -> dict[str, str]:
+    """What the templates are filled with; adds to `names` what the texts refer to."""
+    ordered = [param for param in params if not param.is_keywords]
+    named = [param for param in ordered if not param.is_rest]
+    declared = {param.name: f", {param.name}={_default(param, names)}" for param in named}
+    rest = next((param.name for param in params if param.is_rest), "")
+    meta = next((param.name for param in params if param.is_keywords), "")
+    code = "".join(_specialize(param, names) for param in ordered)
+    return {
+        "positional": "".join(declared[p.name] for p in named if p.is_positional),
+        "keyword_only": "".join(declared[p.name] for p in named if not p.is_positional),
+        "rest": rest or "_tw_rest",
+        "words": meta or "_tw_words",
+        "word_keys": f"_tw_constant_items({meta})" if meta else "_tw_words.items()",
+        "surplus": "" if rest else " or _tw_rest",
+        "specialize": "".join(f"            {line}\n" for line in code.splitlines()),
+        "keys": "".join(f"_tw_k_{param.name}, " for param in ordered),
+        "values": "".join(f"_tw_v_{param.name}, " for param in ordered),
+        "arguments": "".join(f"{param.name}, " for param in named),
+        "meta": "".join(f"{param.name!r}: {param.name}, " for param in ordered),
+    }
 
 
 def _specialize(param: KernelParam, names: dict[str, object]) -> str:

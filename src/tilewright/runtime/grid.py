@@ -19,12 +19,7 @@ def normal_grid(grid: object) -> Grid:
 
     Raises BadGrid.
     """
-    if isinstance(grid, int):
-        extents: Sequence[object] = (grid,)
-    elif isinstance(grid, tuple | list):
-        extents = cast("Sequence[object]", grid)
-    else:
-        extents = _extents(grid)
+    extents = _extents(grid)
     if not 1 <= len(extents) <= 3:
         raise errors.BadGrid(grid, f"has {len(extents)} extents")
     x, y, z = [*(_extent(extent, grid) for extent in extents), 1, 1][:3]
@@ -32,6 +27,8 @@ def normal_grid(grid: object) -> Grid:
 
 
 def _extents(grid: object) -> Sequence[object]:
+    if isinstance(grid, tuple | list):
+        return cast("Sequence[object]", grid)
     try:
         return (index(grid),)  # pyright: ignore[reportArgumentType]
     except TypeError:

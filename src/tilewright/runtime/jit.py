@@ -2,122 +2,248 @@
 
 from __future__ import annotations
 
+import inspect
+import json
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import Any, TypeVar, overload
+from functools import cached_property, partial
+from types import SimpleNamespace
+from typing import Any, cast, overload
 
-from tilewright.backends import Backend, backend_named, default_backend
-from tilewright.compiler import ASTSource, CompiledKernel, compile, options_of
-from tilewright.frontend.python import Dependencies, KernelSignature, dependencies
+from tilewright.backends import backend_named
+from tilewright.compiler import ASTSource, CompiledKernel, compile, frontend_options, options_of
+from tilewright.eager import run_kernel
+from tilewright.frontend.python import source_of
 from tilewright.language import DeviceFunction
-from tilewright.runtime import arrays as arrays
-from tilewright.runtime.binder import MISSING, launch_function
+from tilewright.runtime.binder import launch_functions
+from tilewright.runtime.calls import Call, bind
 from tilewright.runtime.grid import normal_grid
-from tilewright.runtime.once import Once
-from tilewright.runtime.parameters import KernelParam, Selection, parameters_of
-from tilewright.runtime.specialize import HANDLERS, Key, Spec, constant_key
-from tilewright.runtime.variant import Variant, arg_spec
-from tilewright.support import errors, settings, user_boundary
+from tilewright.runtime.hooks import HookChain, LaunchMetadata, launch_enter, launch_exit
+from tilewright.runtime.mock import mocked
+from tilewright.runtime.parameters import Selection, parameters_of
+from tilewright.runtime.variants import Variants, described
+from tilewright.support import settings, user_boundary
 
-F = TypeVar("F", bound=Callable[..., Any])
+Kernel = Callable[..., Any]
 
 
 class JITFunction(DeviceFunction):
-    """A kernel: `kernel[grid](*args, **words)` compiles what is needed and runs it."""
+    """A kernel: `kernel[grid](*args, **words)` compiles the variant that it needs and runs it.
+
+    params: its parameters; arg_names: their names; signature: as `inspect` has it.
+    """
 
     def __init__(
         self,
-        fn: Callable[..., Any],
+        fn: Kernel,
+        version: object = None,
+        repr: Callable[[Any], str] | None = None,
+        launch_metadata: Callable[..., Mapping[str, object]] | None = None,
         do_not_specialize: Selection = None,
         do_not_specialize_on_alignment: Selection = None,
+        debug: bool | None = None,
+        noinline: bool | None = None,
+        interpret: bool | None = None,
     ) -> None:
         super().__init__(fn)
+        self.version = version
+        self.debug = debug
+        self.noinline = noinline
+        self.do_not_specialize = do_not_specialize
+        self.do_not_specialize_on_alignment = do_not_specialize_on_alignment
+        self.launch_metadata = launch_metadata
+        self.interpreted = settings().interpreter.enabled if interpret is None else interpret
         self.params = parameters_of(fn, do_not_specialize, do_not_specialize_on_alignment)
-        self.arg_names = [p.name for p in self.params]
-        self.hooked = False
-        self.variants: dict[Any, Variant] = {}
-        self._kernels: Once[Any, CompiledKernel] = Once()
-        self._found: Dependencies | None = None
-        self._launch = launch_function(
-            "launch",
+        self.arg_names = [param.name for param in self.params]
+        self.pre_run_hooks: HookChain[...] = HookChain()
+        self.variants = Variants(self, {} if debug is None else {"debug": debug})
+        self._repr = repr
+        launch, self._order = launch_functions(
+            self.__name__,
             self.params,
             {
                 "boundary": user_boundary,
-                "variants": self.variants,
+                "variants": self.variants.by_key,
                 "assigned": vars(settings().compilation),
-                "self": self,
-                "slow": self._slow,
+                "slow": self._launch_slowly,
+                "enter": launch_enter,
+                "exit": launch_exit,
                 "normal_grid": normal_grid,
             },
         )
+        self._launch: Kernel = self._interpret if self.interpreted else launch
 
     def __getitem__(self, grid: object) -> Callable[..., CompiledKernel]:
+        """`kernel[grid]`, to be called with the arguments.
+
+        grid: one to three positive ints, or a function of all arguments by name that returns them.
+        """
+        if self.pre_run_hooks:
+            return partial(self._launch_with_hooks, grid)
         return partial(self._launch, grid)
 
-    def dependencies(self) -> Dependencies:
-        """What the kernel's meaning depends on, as found at its first use."""
-        if self._found is None:
-            self._found = dependencies(self)
-        return self._found
+    def run(
+        self, *args: object, grid: object, warmup: bool = False, **words: object
+    ) -> CompiledKernel:
+        """As `kernel[grid](*args, **words)`; with `warmup`, only compile."""
+        if warmup:
+            return self.warmup(*args, grid=grid, **words)
+        return self[grid](*args, **words)
 
-    def _slow(
+    def warmup(self, *args: object, grid: object = None, **words: object) -> CompiledKernel:
+        """Compile what a launch with these arguments would run. Arrays may be stand-ins: dtypes of
+        the language, NumPy or torch, or `MockTensor`s."""
+        with user_boundary:
+            call = self._bind(*self._order(None, *args, **words))
+            call.args = [
+                arg if param.is_constexpr else mocked(arg)
+                for param, arg in zip(call.params, call.args, strict=True)
+            ]
+            return self.variants.compiled(call)
+
+    def add_pre_run_hook(self, hook: Callable[..., object]) -> None:
+        """Call `hook(*args, **words)` before each launch of this kernel."""
+        self.pre_run_hooks.add(hook)
+
+    # --- what Triton's functions offer ------------------------------------------------------------
+
+    @property
+    def src(self) -> str:
+        """The source text, from `def` on."""
+        return source_of(self.fn).text
+
+    @cached_property
+    def signature(self) -> inspect.Signature:
+        """The Python function's signature."""
+        return inspect.signature(self.fn)
+
+    @property
+    def constexprs(self) -> list[int]:
+        """Positions of the parameters annotated `constexpr`."""
+        return [param.num for param in self.params if param.is_constexpr]
+
+    @property
+    def cache_key(self) -> str:
+        """A hash of the source, of what it calls, and of the globals that it uses."""
+        return self.variants.dependencies.hash
+
+    @property
+    def used_global_vals(self) -> dict[tuple[str, int], tuple[object, object]]:
+        """(name, id of the holder) -> (value, holder) of each global that the kernel uses."""
+        used = self.variants.dependencies.used
+        return {(u.name, id(u.place.holder)): (u.value, u.place.holder) for u in used}
+
+    @property
+    def device_caches(self) -> dict[int, tuple[dict[tuple[object, ...], CompiledKernel]]]:
+        """Device -> (compiled kernels by what decides them,)."""
+        return {0: (self.variants.kernels.made,)}
+
+    def preload(self, specialization_data: str) -> CompiledKernel:
+        """Compile a variant that `specialization_data` describes, as `specialize_data` wrote it."""
+        data = json.loads(specialization_data)
+        attrs = {tuple(place): known for place, known in data["attrs"]}
+        source = ASTSource(self, data["signature"], data["constexprs"], attrs)
+        target = backend_named(data["backend"]).target()
+        return compile(source, target, data["options"])
+
+    # --- launching --------------------------------------------------------------------------------
+
+    def _bind(
+        self, args: Sequence[object], rest: Sequence[object], words: Mapping[str, object]
+    ) -> Call:
+        return bind(self.__name__, self.params, args, rest, words)
+
+    def _launch_slowly(
         self,
         grid: object,
         args: Sequence[object],
         rest: Sequence[object],
         words: Mapping[str, object],
     ) -> CompiledKernel:
-        """A launch of a variant that is not known yet, or with something unusual about it."""
-        bound = {
-            p.name: a for p, a in zip((p for p in self.params if not p.is_keywords), args)
+        """A launch whose variant is not in memory, or with something unusual about it."""
+        call = self._bind(args, rest, words)
+        variant = self.variants.variant(call)
+        variant.check_globals()
+        extents = normal_grid(grid(call.named) if callable(grid) else grid)
+        metadata = LaunchMetadata(partial(self._describe, variant.kernel, extents, call))
+        launch_enter(metadata)
+        variant.launch(extents, variant.pick(call.values))
+        launch_exit(metadata)
+        return variant.kernel
+
+    def _launch_with_hooks(self, grid: object, *args: object, **words: object) -> CompiledKernel:
+        self.pre_run_hooks(*args, **words)
+        return self._launch(grid, *args, **words)
+
+    def _interpret(self, grid: object, *args: object, **words: object) -> None:
+        """A launch in the interpreter, where nothing is compiled."""
+        with user_boundary:
+            call = self._bind(*self._order(None, *args, **words))
+            backend = backend_named("cpu")
+            options = options_of(backend, call.options)
+            extents = normal_grid(grid(call.named) if callable(grid) else grid)
+            arguments = {p.name: a for p, a in zip(call.params, call.args, strict=True)}
+            arguments.update(call.meta)
+            run_kernel(self, extents, arguments, frontend_options(backend, options))
+
+    def _describe(
+        self, kernel: CompiledKernel, grid: tuple[int, int, int], call: Call
+    ) -> dict[str, Any]:
+        """What launch hooks are told."""
+        found: dict[str, Any] = {
+            "name": self._display_name(call),
+            "kernel": kernel,
+            "grid": grid,
+            "function": kernel.function,
+            "stream": 0,
         }
-        keys: dict[str, Key] = {}
-        values: dict[str, object] = {}
-        for param in self.params:
-            if param.is_keywords:
-                continue
-            value = bound[param.name]
-            if value is MISSING:
-                raise errors.MissingArgument(self.__name__, (param.name,))
-            if param.is_constexpr:
-                keys[param.name], values[param.name] = constant_key(value), value
-            else:
-                keys[param.name], values[param.name] = HANDLERS.key_and_value(value)
-        backend = self._backend(keys)
-        known = backend.options.names()
-        options = options_of(backend, {k: v for k, v in words.items() if k in known})
-        meta = {k: v for k, v in words.items() if k not in known}
-        specs = [arg_spec(n, k, values[n]) for n, k in keys.items()]
-        specs += [arg_spec(n, constant_key(v), v) for n, v in meta.items()]
-        key = (*keys.values(), *words.items(), *vars(settings().compilation).items())
+        if self.launch_metadata is not None:
+            found.update(self.launch_metadata(grid, kernel.metadata, call.named))
+        return found
 
-        def build() -> CompiledKernel:
-            signature = KernelSignature(tuple(specs))
-            source = ASTSource.of(self, signature, self.dependencies().hash)
-            return compile(source, backend.target(), options)
-
-        kernel = self._kernels.get(key, build)
-        variant = self.variants[key] = Variant(
-            kernel, tuple(keys.values()), self.dependencies()
-        )
-        if callable(grid):
-            grid = grid({**bound, **words})
-        variant.launch(normal_grid(grid), variant.pick(tuple(values.values())))
-        return kernel
-
-    def _backend(self, keys: Mapping[str, Key]) -> Backend:
-        devices = {k.device: n for n, k in keys.items() if isinstance(k, Spec) and k.device}
-        if not devices:
-            return default_backend()
-        return backend_named(next(iter(devices)).partition(":")[0])
+    def _display_name(self, call: Call) -> str:
+        if self._repr is None:
+            return self.__name__
+        constants = {
+            param.name: arg
+            for param, key, arg in zip(call.params, call.keys, call.args, strict=True)
+            if param.is_constexpr or key is None or key == 1
+        }
+        return self._repr(SimpleNamespace(constants=constants, signature=described(call)))
 
 
 @overload
-def jit(fn: F) -> JITFunction: ...
+def jit(fn: Kernel) -> JITFunction: ...
+
+
 @overload
-def jit(fn: None = None, **words: Any) -> Callable[[F], JITFunction]: ...
-def jit(fn: F | None = None, **words: Any) -> JITFunction | Callable[[F], JITFunction]:
-    """Make a kernel of a Python function."""
-    if fn is None:
-        return lambda fn: JITFunction(fn)
-    return JITFunction(fn)
+def jit(
+    fn: None = None,
+    *,
+    version: object = None,
+    repr: Callable[[Any], str] | None = None,
+    launch_metadata: Callable[..., Mapping[str, object]] | None = None,
+    do_not_specialize: Selection = None,
+    do_not_specialize_on_alignment: Selection = None,
+    debug: bool | None = None,
+    noinline: bool | None = None,
+    interpret: bool | None = None,
+) -> Callable[[Kernel], JITFunction]: ...
+
+
+def jit(
+    fn: Kernel | None = None, **options: object
+) -> JITFunction | Callable[[Kernel], JITFunction]:
+    """Make a kernel of a Python function; used as `@jit` or `@jit(debug=True)`.
+
+    version: accepted for Triton's sake; repr: function of the specialization that gives the name
+    in profiles; launch_metadata: function (grid, metadata, arguments by name) -> dict for launch
+    hooks; do_not_specialize: names or positions of parameters whose values must not decide the
+    variant; do_not_specialize_on_alignment: whose divisibility by 16 must not; debug: keep
+    `device_assert`; noinline: accepted, calls are always inlined; interpret: run as Python instead
+    of compiling (default: the setting TILEWRIGHT_INTERPRET).
+
+    Launching a kernel raises the designed errors of `tilewright.support.errors`, without frames of
+    the compiler.
+    """
+    make = cast("Callable[[Kernel], JITFunction]", partial(JITFunction, **cast("Any", options)))
+    return make if fn is None else make(fn)

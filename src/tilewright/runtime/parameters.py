@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from tilewright.compiler import find_type
@@ -47,6 +47,15 @@ class KernelParam:
     def is_rest(self) -> bool:
         """Whether it is `*args`."""
         return self.kind is _KINDS.VAR_POSITIONAL
+
+    @property
+    def is_positional(self) -> bool:
+        """Whether it may be given by position."""
+        return self.kind in (_KINDS.POSITIONAL_ONLY, _KINDS.POSITIONAL_OR_KEYWORD)
+
+    def renamed(self, name: str) -> KernelParam:
+        """The same under another name: an entry of `**META`."""
+        return replace(self, name=name)
 
 
 Selection = Sequence[str | int] | None

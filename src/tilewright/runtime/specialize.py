@@ -15,7 +15,7 @@ fact that it is aligned to 16 bytes.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, cast
 
@@ -28,6 +28,8 @@ ALIGNMENT = 16
 """Bytes, and the divisor, that a variant may rely on; as in Triton."""
 
 HOST = "cpu"
+MOCK = "mock"
+"""Devices: of arrays in host memory, and of stand-ins without memory."""
 
 
 class Spec:
@@ -77,8 +79,18 @@ class TupleKey(tuple[object, ...]):
 
     __slots__ = ()
 
+    @property
+    def kind(self) -> object:
+        """The class of the tuple."""
+        return self[0]
+
+    @property
+    def items(self) -> tuple[Key, ...]:
+        """Keys of the items."""
+        return cast("tuple[Key, ...]", self[1:])
+
     def __repr__(self) -> str:
-        return f"({', '.join(map(repr, self[1:]))})"
+        return f"({', '.join(map(repr, self.items))})"
 
 
 Key = Spec | int | None | Constant | TupleKey
@@ -121,11 +133,16 @@ def constant_key(value: object) -> Key:
     return Constant((kind, value))
 
 
-Handled = tuple[Key, object]
+def constant_items(words: Mapping[str, object]) -> list[tuple[str, Key]]:
+    """Keys of the entries of a `**META`."""
+    return [(name, constant_key(value)) for name, value in words.items()]
+
+
+Handled = tuple[Key, Any]
 Handler = Callable[[Any], Handled]
 
 
-class Handlers(dict[type, Handler]):
+class Handlers(dict[type[Any], Handler]):
     """How an argument of each type is seen: type -> function of the argument -> (key, value).
 
     A type that is met for the first time is resolved by `resolvers`, in order, and remembered.
@@ -133,9 +150,9 @@ class Handlers(dict[type, Handler]):
 
     def __init__(self) -> None:
         super().__init__()
-        self.resolvers: list[Callable[[type], Handler | None]] = []
+        self.resolvers: list[Callable[[type[Any]], Handler | None]] = []
 
-    def __missing__(self, kind: type) -> Handler:
+    def __missing__(self, kind: type[Any]) -> Handler:
         for resolve in self.resolvers:
             handler = resolve(kind)
             if handler is not None:
@@ -151,7 +168,7 @@ class Handlers(dict[type, Handler]):
 HANDLERS = Handlers()
 
 
-def _instead(kind: type) -> tuple[str, ...]:
+def _instead(kind: type[Any]) -> tuple[str, ...]:
     """What to pass instead of a type that is often tried."""
     if issubclass(kind, list):
         return ("pass a tuple, or an array (numpy.asarray, torch.tensor)",)
@@ -180,7 +197,7 @@ def _of_constexpr(wrapped: constexpr) -> Handled:
     return constant_key(value), value
 
 
-def _resolve_plain(kind: type) -> Handler | None:
+def _resolve_plain(kind: type[Any]) -> Handler | None:
     """Subclasses of what the language knows by itself."""
     if issubclass(kind, enum.Enum | str | dtype | DeviceFunction | constexpr_function):
         return _of_constant

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
-from typing import Any, NoReturn
+from typing import Any, cast
 
 from tilewright.compiler import CompiledKernel
 from tilewright.frontend.python import ArgSpec, Dependencies, UsedGlobal
+from tilewright.ir.types import PointerType
+from tilewright.runtime.parameters import KernelParam
 from tilewright.runtime.specialize import Key, Spec, TupleKey
 from tilewright.support import errors
 
@@ -34,8 +36,13 @@ class Variant:
 
     def check_globals(self) -> None:
         """Raise ChangedGlobal if a global has another value than when the kernel was compiled."""
-        for used in self._dependencies.changed():
-            _raise_changed(used, self.kernel.name)
+        check_globals(self.kernel.src.name, self._dependencies)
+
+
+def check_globals(kernel: str, dependencies: Dependencies) -> None:
+    """Raise ChangedGlobal if a global of a kernel has changed since `dependencies` were found."""
+    for used in dependencies.changed():
+        raise errors.ChangedGlobal(used.name, kernel, used.value, used.place.read())
 
 
 def _check(used: UsedGlobal) -> GlobalCheck:
@@ -45,39 +52,38 @@ def _check(used: UsedGlobal) -> GlobalCheck:
     return lambda _name: place.read(), place.key, used.value
 
 
-def _raise_changed(used: UsedGlobal, kernel: str) -> NoReturn:
-    raise errors.ChangedGlobal(used.name, kernel, used.value, used.place.read())
-
-
 def picker(keys: Sequence[Key]) -> Pick:
     """Picks the run-time values of a launch; tuples are flattened."""
     if any(isinstance(key, TupleKey) for key in keys):
-        return lambda values: _flat(keys, values)
+        return lambda values: [value for _, value in run_time_pairs(keys, values)]
     indices = [i for i, key in enumerate(keys) if isinstance(key, Spec)]
     if len(indices) > 1:
         return itemgetter(*indices)
     return lambda values: [values[i] for i in indices]
 
 
-def _flat(keys: Sequence[Key], values: Sequence[Any]) -> list[Any]:
-    found: list[Any] = []
-    for key, value in zip(keys, values, strict=True):
+def run_time_pairs(keys: Sequence[Key], items: Sequence[Any]) -> Iterator[tuple[Spec, Any]]:
+    """The run-time arguments, tuples flattened, each with what `items` has in its place."""
+    for key, item in zip(keys, items, strict=True):
         if isinstance(key, TupleKey):
-            found += _flat(key[1:], value)  # pyright: ignore[reportArgumentType]
+            yield from run_time_pairs(key.items, item)
         elif isinstance(key, Spec):
-            found.append(value)
-    return found
+            yield key, item
 
 
-def arg_spec(name: str, key: Key, value: object) -> ArgSpec:
+def arg_spec(param: KernelParam, key: Key, value: object) -> ArgSpec:
     """An argument in the words of the front end."""
+    return _arg_spec(param.name, key, value, param.const)
+
+
+def _arg_spec(name: str, key: Key, value: object, const: bool) -> ArgSpec:
     if isinstance(key, Spec):
-        return ArgSpec(name, "value", key.type, facts=key.facts())
+        type_ = key.type
+        if const and isinstance(type_, PointerType):
+            type_ = PointerType(type_.element, const=True)
+        return ArgSpec(name, "value", type_, facts=key.facts())
     if isinstance(key, TupleKey):
-        kind, *keys = key
-        items = [
-            arg_spec(f"{name}_{i}", k, v)  # pyright: ignore[reportArgumentType]
-            for i, (k, v) in enumerate(zip(keys, value, strict=True))  # pyright: ignore
-        ]
-        return ArgSpec(name, "tuple", value=kind, items=tuple(items))
+        pairs = zip(key.items, cast("Sequence[object]", value), strict=True)
+        items = [_arg_spec(f"{name}_{i}", k, v, const) for i, (k, v) in enumerate(pairs)]
+        return ArgSpec(name, "tuple", value=key.kind, items=tuple(items))
     return ArgSpec(name, "constexpr", value=value)

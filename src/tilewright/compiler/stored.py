@@ -1,0 +1,115 @@
+"""Which pointer arguments a kernel may store through, so that read-only arrays can be refused.
+
+A store names a pointer; it is followed back to the arguments that it may come from: through pointer
+arithmetic, shapes, selections, loops and branches. An address that has been an integer on its way
+may come from any argument that is converted to an integer anywhere. Pointers that are loaded from
+memory come from no argument.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import cast
+
+from tilewright.ir import Effect, Function, Op, Value
+from tilewright.ir.types import PointerType, element_of
+from tilewright.ops import CastOp, ForOp, IfOp, LoadOp, WhileOp
+
+Roots = frozenset[int]
+_NONE: Roots = frozenset()
+
+
+def stored_arguments(function: Function) -> tuple[int, ...]:
+    """Positions of the arguments through which the function may write, in order."""
+    roots = _Roots(function)
+    found: set[int] = set()
+    for op in function.walk():
+        if Effect.WRITE in cast("Op", op).effects:
+            found.update(*(roots.of(v) for v in op.operands if _is_pointer(v)))
+    return tuple(sorted(found))
+
+
+class _Roots:
+    """For each pointer value the arguments that it may be derived from, to a fixed point."""
+
+    def __init__(self, function: Function) -> None:
+        self._of: dict[Value, Roots] = {
+            arg: frozenset((i,)) for i, arg in enumerate(function.args) if _is_pointer(arg)
+        }
+        self._as_integers: Roots = _NONE
+        self._flows = [flow for op in function.walk() for flow in _flows(cast("Op", op))]
+        self._casts = [op for op in function.walk() if isinstance(op, CastOp)]
+        while self._step():
+            pass
+
+    def of(self, value: Value) -> Roots:
+        return self._of.get(value, _NONE)
+
+    def _step(self) -> bool:
+        """Pass on what is known; whether anything new came out."""
+        changed = False
+        for op in self._casts:
+            if _is_pointer(op.result):
+                changed |= self._add(op.result, self._as_integers)
+            elif _is_pointer(op.x) and not self.of(op.x) <= self._as_integers:
+                self._as_integers |= self.of(op.x)
+                changed = True
+        for source, target in self._flows:
+            changed |= self._add(target, self.of(source))
+        return changed
+
+    def _add(self, value: Value, roots: Roots) -> bool:
+        known = self.of(value)
+        if roots <= known:
+            return False
+        self._of[value] = known | roots
+        return True
+
+
+def _is_pointer(value: Value) -> bool:
+    return isinstance(element_of(value.type), PointerType)
+
+
+def _flows(op: Op) -> Iterator[tuple[Value, Value]]:
+    """Pairs (from, to) of pointer values such that `to` may be derived from `from`."""
+    if isinstance(op, LoadOp):
+        return
+    pairs: Iterable[tuple[Value, Value]]
+    if isinstance(op, ForOp):
+        ends = op.body.terminator.operands
+        pairs = _matched((op.inits, ends), (op.carried, op.results))
+    elif isinstance(op, WhileOp):
+        go_on = op.before.terminator.operands[1:]
+        into = (op.inits, op.body.terminator.operands)
+        pairs = [
+            *_matched(into, (op.before.args,)),
+            *_matched((go_on,), (op.body.args, op.results)),
+        ]
+    elif isinstance(op, IfOp):
+        ends = (op.then.terminator.operands, op.orelse.terminator.operands)
+        pairs = _matched(ends, (op.results,))
+    else:
+        pairs = _each_to_each(op)
+    yield from ((source, target) for source, target in pairs if _is_pointer(target))
+
+
+def _matched(
+    sources: Iterable[Sequence[Value]], targets: Iterable[Sequence[Value]]
+) -> Iterator[tuple[Value, Value]]:
+    """The values of each source with those of each target, position by position."""
+    targets = list(targets)
+    for source in sources:
+        for target in targets:
+            yield from zip(source, target, strict=True)
+
+
+def _each_to_each(op: Op) -> Iterator[tuple[Value, Value]]:
+    """Any pointer that goes in may come out, also of the op's regions."""
+    inner = [arg for block in op.regions for arg in block.args]
+    ends = [value for block in op.regions for value in block.terminator.operands]
+    for source in op.operands:
+        if _is_pointer(source):
+            yield from ((source, target) for target in (*op.results, *inner))
+    for source in ends:
+        if _is_pointer(source):
+            yield from ((source, target) for target in op.results)

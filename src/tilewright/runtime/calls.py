@@ -1,0 +1,187 @@
+"""One launch that has to be looked at closely: its arguments bound, specialized, and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from tilewright.backends import Backend, backend_named, backend_names, default_backend
+from tilewright.frontend.python import KernelSignature
+from tilewright.runtime.binder import MISSING, special_handler
+from tilewright.runtime.parameters import KernelParam
+from tilewright.runtime.specialize import (
+    HANDLERS,
+    HOST,
+    MOCK,
+    Handled,
+    Key,
+    Spec,
+    constant_key,
+)
+from tilewright.runtime.variant import arg_spec, run_time_pairs
+from tilewright.runtime.words import split_words
+from tilewright.support import errors, settings
+
+
+@dataclass
+class Call:
+    """A launch of `kernel`.
+
+    params: the kernel's without `**META`; args: one for each of them; words: the other keywords.
+    """
+
+    kernel: str
+    all_params: Sequence[KernelParam]
+    params: Sequence[KernelParam]
+    args: Sequence[object]
+    words: Mapping[str, object]
+
+    @cached_property
+    def named(self) -> dict[str, object]:
+        """Arguments and other keywords by name, as a callable grid sees them."""
+        names = (param.name for param in self.params)
+        return {**dict(zip(names, self.args, strict=True)), **self.words}
+
+    @cached_property
+    def _handled(self) -> list[Handled]:
+        return [_handled(param, arg) for param, arg in zip(self.params, self.args, strict=True)]
+
+    @cached_property
+    def keys(self) -> list[Key]:
+        """What of each argument decides the variant."""
+        return [key for key, _ in self._handled]
+
+    @cached_property
+    def values(self) -> list[object]:
+        """What is passed for each argument."""
+        return [value for _, value in self._handled]
+
+    @cached_property
+    def key(self) -> tuple[object, ...]:
+        """What decides the variant; the generated launch function makes the same."""
+        takes_all = any(param.is_keywords for param in self.all_params)
+        words = [
+            (name, value if _plain(value) and not takes_all else constant_key(value))
+            for name, value in self.words.items()
+        ]
+        assigned = vars(settings().compilation)
+        return (*self.keys, *words, *assigned.items())
+
+    @cached_property
+    def backend(self) -> Backend:
+        """The backend of the device that the arrays are on. Raises DeviceMismatch."""
+        first: tuple[str, str] | None = None
+        for name, spec in self.run_time_arguments():
+            if spec.device in ("", MOCK):
+                continue
+            if first is None:
+                first = (name, spec.device)
+            elif spec.device != first[1]:
+                raise errors.DeviceMismatch(name, _in_words(spec.device), _in_words(first[1]))
+        if first is None:
+            return default_backend()
+        name, device = first
+        backend = device.partition(":")[0]
+        if backend not in backend_names():
+            raise errors.DeviceMismatch(name, device, _in_words(HOST))
+        return backend_named(backend)
+
+    def run_time_arguments(self) -> list[tuple[str, Spec]]:
+        """Name and Spec of each run-time argument, tuples flattened."""
+        found: list[tuple[str, Spec]] = []
+        for param, key, value in zip(self.params, self.keys, self.values, strict=True):
+            found += [(param.name, spec) for spec, _ in run_time_pairs([key], [value])]
+        return found
+
+    @cached_property
+    def _split(self) -> tuple[dict[str, Any], dict[str, object]]:
+        known = self.backend.options.names()
+        options, meta = split_words(self.kernel, self.all_params, self.words, known)
+        for param, arg in zip(self.params, self.args, strict=True):
+            if param.is_constexpr and param.name in known and arg is not None:
+                options[param.name] = arg
+        return options, meta
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Options of the backend, as given."""
+        return self._split[0]
+
+    @property
+    def meta(self) -> dict[str, object]:
+        """What the kernel's `**META` holds."""
+        return self._split[1]
+
+    def signature(self) -> KernelSignature:
+        """The arguments in the words of the front end."""
+        triples = zip(self.params, self.keys, self.args, strict=True)
+        specs = [arg_spec(param, key, arg) for param, key, arg in triples]
+        keywords = [param for param in self.all_params if param.is_keywords]
+        for name, value in self.meta.items():
+            specs.append(arg_spec(keywords[0].renamed(name), constant_key(value), value))
+        return KernelSignature(tuple(specs))
+
+    def check_runnable(self) -> None:
+        """Raise UnsupportedArgument for a stand-in that has no memory."""
+        for name, spec in self.run_time_arguments():
+            if spec.device == MOCK:
+                raise errors.UnsupportedArgument(
+                    name, "MockTensor", "it has no memory; use it with kernel.warmup(...)"
+                )
+
+    def check_writable(self, stored: Sequence[int]) -> None:
+        """Raise ReadOnlyArray if a read-only array is among the arguments stored through."""
+        for position, (name, spec) in enumerate(self.run_time_arguments()):
+            if spec.read_only and position in stored:
+                raise errors.ReadOnlyArray(name, self.kernel)
+
+
+def bind(
+    kernel: str,
+    params: Sequence[KernelParam],
+    args: Sequence[object],
+    rest: Sequence[object],
+    words: Mapping[str, object],
+) -> Call:
+    """A launch, with `args` for the named parameters and further positional ones in `rest`.
+
+    Errors: ArgumentCount, MissingArgument.
+    """
+    ordered = [param for param in params if not param.is_keywords]
+    named = [param for param in ordered if not param.is_rest]
+    missing = [p.name for p, arg in zip(named, args, strict=True) if arg is MISSING]
+    if missing:
+        raise errors.MissingArgument(kernel, tuple(missing))
+    if rest and len(named) == len(ordered):
+        count = sum(param.is_positional for param in named)
+        raise errors.ArgumentCount(kernel, count, count + len(rest))
+    given = dict(zip((param.name for param in named), args, strict=True))
+    all_args = [rest if param.is_rest else given[param.name] for param in ordered]
+    return Call(kernel, params, ordered, all_args, words)
+
+
+def _plain(value: object) -> bool:
+    """Whether a keyword's value can stand for itself in a key."""
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _handled(param: KernelParam, arg: object) -> Handled:
+    """As the generated launch function does it, with the parameter's name in errors."""
+    try:
+        if param.is_constexpr:
+            return constant_key(arg), arg
+        handler = special_handler(param)
+        return HANDLERS.key_and_value(arg) if handler is None else handler(arg)
+    except (errors.UnsupportedArgument, errors.DeviceMismatch) as problem:
+        problem.argument = problem.argument or param.name
+        raise
+
+
+def _in_words(device: str) -> str:
+    return "the CPU" if device == HOST else device

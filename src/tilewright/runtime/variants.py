@@ -1,0 +1,106 @@
+"""All variants of one kernel that are in memory, and how a new one comes to be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tilewright.compiler import ASTSource, CompiledKernel, compile_source, options_of
+from tilewright.frontend.python import Dependencies, dependencies
+from tilewright.language import DeviceFunction
+from tilewright.runtime.calls import Call
+from tilewright.runtime.once import Once
+from tilewright.runtime.specialize import Key
+from tilewright.runtime.variant import Variant, check_globals
+from tilewright.support import VariantAdded, current_recorder
+
+
+class Variants:
+    """The variants of `function`.
+
+    by_key: what a launch looks its variant up in; kernels: what has been compiled, by everything
+    that decides it, so that keys which lead to the same code share it; defaults: options that hold
+    where a launch does not say.
+    """
+
+    def __init__(self, function: DeviceFunction, defaults: Mapping[str, Any]) -> None:
+        self.by_key: dict[tuple[object, ...], Variant] = {}
+        self.kernels: Once[tuple[object, ...], CompiledKernel] = Once()
+        self._function = function
+        self._defaults = defaults
+        self._dependencies: Dependencies | None = None
+        self._seen: list[dict[str, str]] = []
+
+    @property
+    def dependencies(self) -> Dependencies:
+        """What the kernel's meaning depends on, as found when it was first asked for."""
+        if self._dependencies is None:
+            self._dependencies = dependencies(self._function)
+        return self._dependencies
+
+    def compiled(self, call: Call) -> CompiledKernel:
+        """The kernel that a call needs, compiled or found; it is not loaded."""
+        check_globals(call.kernel, self.dependencies)
+        backend, target = call.backend, call.backend.target()
+        options = options_of(backend, {**self._defaults, **call.options})
+        source = ASTSource.of(self._function, call.signature(), self.dependencies.hash)
+        key = (source.key(), backend.name, target, options, _settings_of(call))
+
+        def make() -> CompiledKernel:
+            self._announce(call)
+            return compile_source(source, backend, target, options)
+
+        return self.kernels.get(key, make)
+
+    def variant(self, call: Call) -> Variant:
+        """The variant that a call runs. Errors: those of compiling; ReadOnlyArray, ..."""
+        found = self.by_key.get(call.key)
+        if found is None:
+            call.check_runnable()
+            kernel = self.compiled(call)
+            call.check_writable(kernel.stored)
+            found = self.by_key[call.key] = Variant(kernel, call.keys, self._all_dependencies(call))
+        return found
+
+    def _all_dependencies(self, call: Call) -> Dependencies:
+        """Those of the kernel, and of functions that it is given as compile-time arguments."""
+        given = [arg for arg in call.named.values() if isinstance(arg, DeviceFunction)]
+        used = [item for fn in given for item in dependencies(fn).used]
+        return Dependencies(self.dependencies.hash, (*self.dependencies.used, *used))
+
+    def _announce(self, call: Call) -> None:
+        """Tell the event stream of a new variant, and why it is one."""
+        recorder = current_recorder()
+        now = described(call)
+        if recorder is not None:
+            recorder.record(VariantAdded(call.kernel, difference(now, self._seen)))
+        self._seen.append(now)
+
+
+def _settings_of(call: Call) -> tuple[object, ...]:
+    return call.key[len(call.keys) + len(call.words) :]
+
+
+def described(call: Call) -> dict[str, str]:
+    """What decides a variant, for people: parameter or option -> how it is specialized."""
+    pairs: list[tuple[str, Key | object]] = [
+        *((param.name, key) for param, key in zip(call.params, call.keys, strict=True)),
+        *call.words.items(),
+    ]
+    return {name: repr(key) for name, key in pairs}
+
+
+def difference(now: Mapping[str, str], before: Sequence[Mapping[str, str]]) -> str:
+    """How a variant differs from the closest one before: "n: i32D -> i32"."""
+    if not before:
+        return "the first launch"
+
+    def changes(old: Mapping[str, str]) -> list[str]:
+        names = dict.fromkeys([*now, *old])
+        return [
+            f"{name}: {old.get(name, 'not given')} -> {now.get(name, 'not given')}"
+            for name in names
+            if old.get(name) != now.get(name)
+        ]
+
+    return ", ".join(min(map(changes, before), key=len)) or "settings have changed"
