@@ -1,0 +1,276 @@
+"""NVIDIA's architectures as data: one row each, and nobody else asks for an architecture.
+
+Limits are those of the CUDA programming guide ("Compute Capabilities", technical specifications).
+Which instructions a row has was decided by ptxas 13.0: the unit tests assemble, for each row and
+each field, PTX that must be accepted or refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tilewright.llvm import TargetSpec
+from tilewright.support import errors
+
+__all__ = ["ARCHITECTURES", "TRIPLE", "Arch", "MmaForm", "row_for"]
+
+TRIPLE = "nvptx64-nvidia-cuda"
+_KB = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class MmaForm:
+    """A warp's matrix product d = a @ b + d: `mma.sync.aligned.m{m}n{n}k{k}.row.col`.
+
+    operand: element type of a and b; accumulator: of d.
+    """
+
+    operand: str
+    accumulator: str
+    m: int
+    n: int
+    k: int
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """(m, n, k)."""
+        return self.m, self.n, self.k
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arch:
+    """One architecture: limits, then what instructions it has.
+
+    capability: 10 * major + minor; cpu: name for LLVM and ptxas, where a letter at the end means
+    that code runs on this capability only; ptx: version of PTX that is emitted, 10 * major + minor.
+    Sizes are in bytes; `_sm` is what a multiprocessor has, the rest what a program (block) or a
+    thread may use.
+    """
+
+    capability: int
+    cpu: str
+    ptx: int
+
+    shared_static: int = 48 * _KB
+    """Shared memory declared in the kernel; more must be dynamic, and asked for at load time."""
+    shared_optin: int
+    shared_sm: int
+    shared_reserved: int = _KB
+    """Taken from `shared_sm` for each resident program."""
+    registers_thread: int = 255
+    registers_block: int = 65536
+    registers_sm: int = 65536
+    register_unit: int = 256
+    """Registers are given to warps in multiples of this."""
+    threads_block: int = 1024
+    warp_size: int = 32
+    warps_sm: int
+    blocks_sm: int
+    cluster_blocks: int = 1
+    """Programs of a cluster on any device of the architecture."""
+
+    mma: tuple[MmaForm, ...]
+
+    # copies between global and shared memory
+    cp_async: bool = True
+    bulk_copy: bool = False
+    tma: bool = False
+    # between shared memory and registers
+    ldmatrix: bool = True
+    ldmatrix_b8: bool = False
+    stmatrix: bool = False
+    stmatrix_b8: bool = False
+    movmatrix: bool = True
+    # matrix products that read shared memory
+    wgmma: bool = False
+    tcgen05: bool = False
+    # synchronization and roles
+    mbarrier: bool = True
+    mbarrier_wait: bool = False
+    proxy_fence: bool = False
+    clusters: bool = False
+    elect_sync: bool = False
+    setmaxnreg: bool = False
+    dependent_launch: bool = False
+    # across a warp
+    redux_integer: bool = True
+    redux_float: bool = False
+    # global memory
+    v8_access: bool = False
+    """Loads and stores of 32 bytes."""
+    cache_policy: bool = True
+    f16_atomic_add: bool = True
+    bf16_atomic_add: bool = False
+    f32_vector_atomic_add: bool = False
+    # arithmetic
+    fp8_conversion: bool = False
+    bf16_conversion_packed: bool = True
+    bf16_fma: bool = True
+    bf16_arithmetic: bool = False
+    """Addition and multiplication; without it they are written as fma."""
+    f32x2_arithmetic: bool = False
+    f16_exp2: bool = True
+    bf16_exp2: bool = False
+    tanh: bool = True
+    """tanh.approx of f32 and f16x2."""
+    bf16_tanh: bool = False
+    nan_max: bool = True
+    """Minimum and maximum that propagate NaN."""
+    max3: bool = False
+    """Minimum and maximum of three floats."""
+
+    @property
+    def name(self) -> str:
+        """sm_80 ...: without the letter of `cpu`."""
+        return f"sm_{self.capability}"
+
+    @property
+    def access_bytes(self) -> int:
+        """The widest load or store of global memory."""
+        return 32 if self.v8_access else 16
+
+    @property
+    def dtypes(self) -> frozenset[str]:
+        """Element types that kernels may use."""
+        return _DTYPES | _FP8 if self.fp8_conversion else _DTYPES
+
+    @property
+    def target(self) -> TargetSpec:
+        """For LLVM."""
+        return TargetSpec(TRIPLE, self.cpu, f"+ptx{self.ptx}")
+
+    @property
+    def ptx_version(self) -> str:
+        """As in the directive `.version`."""
+        return f"{self.ptx // 10}.{self.ptx % 10}"
+
+    def mma_forms(self, operand: str, accumulator: str) -> tuple[MmaForm, ...]:
+        """Matrix products of these element types, the largest last; empty if there are none."""
+        return tuple(
+            form for form in self.mma if form.operand == operand and form.accumulator == accumulator
+        )
+
+
+_DTYPES = frozenset(
+    ("i1", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64")
+)
+_FP8 = frozenset(("f8e4m3", "f8e5m2"))
+
+
+def _forms(operands: str, accumulator: str, *shapes: tuple[int, int, int]) -> tuple[MmaForm, ...]:
+    return tuple(MmaForm(o, accumulator, *shape) for o in operands.split() for shape in shapes)
+
+
+_MMA_AMPERE = (
+    *_forms("f16", "f32", (16, 8, 8), (16, 8, 16)),
+    *_forms("f16", "f16", (16, 8, 8), (16, 8, 16)),
+    *_forms("bf16", "f32", (16, 8, 8), (16, 8, 16)),
+    *_forms("tf32", "f32", (16, 8, 4), (16, 8, 8)),
+    *_forms("f64", "f64", (8, 8, 4)),
+    *_forms("i8 u8", "i32", (8, 8, 16), (16, 8, 16), (16, 8, 32)),
+)
+_MMA_FP8 = (
+    *_forms("f8e4m3 f8e5m2", "f32", (16, 8, 16), (16, 8, 32)),
+    *_forms("f8e4m3 f8e5m2", "f16", (16, 8, 16), (16, 8, 32)),
+)
+_MMA_F64 = _forms("f64", "f64", (16, 8, 4), (16, 8, 8), (16, 8, 16))
+
+_SM_80 = Arch(
+    capability=80,
+    cpu="sm_80",
+    ptx=87,
+    shared_optin=163 * _KB,
+    shared_sm=164 * _KB,
+    warps_sm=64,
+    blocks_sm=32,
+    mma=_MMA_AMPERE,
+)
+_SM_86 = replace(
+    _SM_80,
+    capability=86,
+    cpu="sm_86",
+    shared_optin=99 * _KB,
+    shared_sm=100 * _KB,
+    warps_sm=48,
+    blocks_sm=16,
+)
+_SM_89 = replace(
+    _SM_86,
+    capability=89,
+    cpu="sm_89",
+    blocks_sm=24,
+    mma=_MMA_AMPERE + _MMA_FP8,
+    fp8_conversion=True,
+)
+_SM_90 = replace(
+    _SM_89,
+    capability=90,
+    cpu="sm_90a",
+    shared_optin=227 * _KB,
+    shared_sm=228 * _KB,
+    warps_sm=64,
+    blocks_sm=32,
+    cluster_blocks=8,
+    mma=_MMA_AMPERE + _MMA_FP8 + _MMA_F64,
+    bulk_copy=True,
+    tma=True,
+    stmatrix=True,
+    wgmma=True,
+    mbarrier_wait=True,
+    proxy_fence=True,
+    clusters=True,
+    elect_sync=True,
+    setmaxnreg=True,
+    dependent_launch=True,
+    bf16_atomic_add=True,
+    f32_vector_atomic_add=True,
+    bf16_arithmetic=True,
+    bf16_exp2=True,
+    bf16_tanh=True,
+)
+_BLACKWELL = replace(
+    _SM_90,
+    ptx=88,
+    wgmma=False,
+    setmaxnreg=False,
+    v8_access=True,
+    f32x2_arithmetic=True,
+    max3=True,
+)
+_SM_100 = replace(
+    _BLACKWELL,
+    capability=100,
+    cpu="sm_100a",
+    tcgen05=True,
+    setmaxnreg=True,
+    ldmatrix_b8=True,
+    stmatrix_b8=True,
+    redux_float=True,
+)
+_SM_103 = replace(_BLACKWELL, capability=103, cpu="sm_100")
+_SM_120 = replace(
+    _BLACKWELL,
+    capability=120,
+    cpu="sm_120",
+    shared_optin=99 * _KB,
+    shared_sm=100 * _KB,
+    warps_sm=48,
+    blocks_sm=24,
+)
+
+ARCHITECTURES = {row.capability: row for row in (_SM_80, _SM_86, _SM_89, _SM_90, _SM_100, _SM_120)}
+"""By capability, ascending: what is compiled, assembled and tested."""
+
+_SAME_CODE = {87: _SM_86, 103: _SM_103, 121: _SM_120}
+"""Later members of a family run the code of an earlier one, as far as it is not for that alone."""
+
+
+def row_for(capability: int) -> Arch:
+    """The row whose code runs on a capability (10 * major + minor, as in `GPUTarget.arch`).
+
+    Raises UnknownTarget for one that there is no code for.
+    """
+    row = ARCHITECTURES.get(capability) or _SAME_CODE.get(capability)
+    if row is None:
+        raise errors.UnknownTarget(f"cuda:{capability}", [f"cuda:{c}" for c in ARCHITECTURES])
+    return row

@@ -1,0 +1,249 @@
+"""Finds and runs ptxas, NVIDIA's assembler, and reads its report."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tilewright.support import errors, settings
+
+__all__ = [
+    "Assembled",
+    "Report",
+    "assemble",
+    "explain_failure",
+    "find_disassembler",
+    "find_ptxas",
+    "parse_report",
+    "sass",
+    "version",
+]
+
+_TIMEOUT_SECONDS = 600
+_EXCERPT_LINES = 2
+_EXCERPT_COUNT = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What ptxas or the driver's compiler says of one kernel.
+
+    registers: of a thread; stack, spill_stores, spill_loads: bytes of local memory of a thread;
+    shared: bytes of static shared memory; barriers: named barriers in use;
+    warnings: performance warnings (codes C75xx), such as a wgmma that is serialized
+    """
+
+    registers: int = 0
+    stack: int = 0
+    spill_stores: int = 0
+    spill_loads: int = 0
+    shared: int = 0
+    barriers: int = 0
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """Machine code of a kernel, the report, and the text that the report was read from."""
+
+    cubin: bytes
+    report: Report
+    log: str
+
+
+def assemble(
+    ptx: str, cpu: str, kernel: str, *, maxnreg: int | None = None, line_info: bool = False
+) -> Assembled:
+    """Assemble a module with ptxas.
+
+    cpu: as in `Arch.cpu`; kernel: the function that the report is about; maxnreg: limit of
+    registers of a thread; line_info: keep `.loc` for profilers.
+    Raises ToolMissing, and PTXASError with the lines of PTX that were refused.
+    """
+    flags = [f"-arch={cpu}", "-v", "-O3"]
+    if maxnreg is not None:
+        flags.append(f"-maxrregcount={maxnreg}")
+    if line_info:
+        flags.append("-lineinfo")
+    program = find_ptxas()
+    with tempfile.TemporaryDirectory(prefix="tilewright-") as folder:
+        source, cubin = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
+        source.write_text(ptx)
+        command = [str(program), *flags, str(source), "-o", str(cubin)]
+        log = _run(command, kernel, ptx)
+        return Assembled(cubin.read_bytes(), parse_report(log, kernel), log)
+
+
+def _run(command: list[str], kernel: str, ptx: str) -> str:
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=_TIMEOUT_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise errors.PTXASError(f"{kernel}: no end after {_TIMEOUT_SECONDS} s") from None
+    if done.returncode != 0:
+        log = done.stderr or f"ended with status {done.returncode}"
+        raise explain_failure(log, kernel, ptx)
+    return done.stderr
+
+
+# --- reports --------------------------------------------------------------------------------------
+
+_SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+_USED = re.compile(r"Used (\d+) registers")
+_BARRIERS = re.compile(r"used (\d+) barriers")
+_SHARED = re.compile(r"(\d+) bytes smem")
+_WARNING = re.compile(r"^.*(?:\(C75\d\d\)|serialized).*$", re.MULTILINE)
+_SECTION = re.compile(r"(?:Compiling entry function|Function properties for) '?([\w$.]+)'?")
+
+
+def parse_report(log: str, kernel: str) -> Report:
+    """The figures of `kernel` in the output of `ptxas -v`, or in the log of the driver."""
+    text = "\n".join(_lines_about(log, kernel))
+    spills = _SPILLS.search(text)
+    stack, stores, loads = (int(n) for n in spills.groups()) if spills else (0, 0, 0)
+    return Report(
+        registers=_number(_USED, text),
+        stack=stack,
+        spill_stores=stores,
+        spill_loads=loads,
+        shared=_number(_SHARED, text),
+        barriers=_number(_BARRIERS, text),
+        warnings=tuple(line.strip() for line in _WARNING.findall(log)),
+    )
+
+
+def _number(pattern: re.Pattern[str], text: str) -> int:
+    found = pattern.search(text)
+    return int(found[1]) if found else 0
+
+
+def _lines_about(log: str, kernel: str) -> Iterator[str]:
+    """Lines from a heading that names `kernel` to the next heading."""
+    inside = False
+    for line in log.splitlines():
+        heading = _SECTION.search(line)
+        if heading:
+            inside = heading[1] == kernel
+        if inside:
+            yield line
+
+
+_PLACE = re.compile(r"(?:line (\d+)|:(\d+)[:)]).*?(?:error|fatal|Fatal)")
+
+
+def explain_failure(log: str, kernel: str, ptx: str) -> errors.PTXASError:
+    """The error for a failed assembly: its messages, and the lines of PTX around each place."""
+    messages = [
+        line.split(": ", 1)[-1].strip()
+        for line in log.splitlines()
+        if "error" in line or "fatal" in line.lower()
+    ] or [log.strip()]
+    places = dict.fromkeys(int(a or b) for a, b in _PLACE.findall(log))
+    lines = ptx.splitlines()
+    notes = [_excerpt(lines, place) for place in list(places)[:_EXCERPT_COUNT]]
+    return errors.PTXASError(
+        f"{kernel}: {messages[0]}", notes=(*messages[1:_EXCERPT_COUNT], *filter(None, notes))
+    )
+
+
+def _excerpt(lines: list[str], place: int) -> str:
+    """Line number `place` (from 1) with its neighbours, marked."""
+    if not 1 <= place <= len(lines):
+        return ""
+    first, last = max(1, place - _EXCERPT_LINES), min(len(lines), place + _EXCERPT_LINES)
+    numbered = [
+        f"  {'->' if number == place else '  '} {number:5d} | {lines[number - 1].rstrip()}"
+        for number in range(first, last + 1)
+    ]
+    return "\n".join([f"PTX line {place}:", *numbered])
+
+
+# --- finding the tools ----------------------------------------------------------------------------
+
+
+def find_ptxas() -> Path:
+    """The assembler: the setting `cuda.ptxas_path`, PATH, the CUDA toolkit, NVIDIA's wheel.
+
+    Raises ToolMissing that says where it was looked for.
+    """
+    chosen = settings().cuda.ptxas_path
+    if chosen is not None:
+        if chosen.is_file():
+            return chosen
+        raise errors.ToolMissing("ptxas", f"the setting cuda.ptxas_path, {chosen}")
+    found = _find("ptxas")
+    if found is None:
+        raise errors.ToolMissing("ptxas", _SEARCHED, "install it: pip install nvidia-cuda-nvcc")
+    return found
+
+
+def find_disassembler() -> Path:
+    """nvdisasm, looked for like ptxas."""
+    found = _find("nvdisasm")
+    if found is None:
+        raise errors.ToolMissing("nvdisasm", _SEARCHED, "install NVIDIA's CUDA toolkit")
+    return found
+
+
+_SEARCHED = "PATH, CUDA_HOME, /usr/local/cuda and the installed NVIDIA wheels"
+
+
+def _find(tool: str) -> Path | None:
+    on_path = shutil.which(tool)
+    if on_path:
+        return Path(on_path)
+    home = settings().cuda.home
+    toolkits = [home] if home else []
+    folders = [Path(k, "bin") for k in (*toolkits, Path("/usr/local/cuda"))] + _wheel_folders()
+    for folder in folders:
+        for name in (tool, f"{tool}.exe"):
+            if Path(folder, name).is_file():
+                return Path(folder, name)
+    return None
+
+
+def _wheel_folders() -> list[Path]:
+    """nvidia/cuda_nvcc/bin (CUDA 12), nvidia/cu13/bin (CUDA 13) ... in site-packages."""
+    spec = importlib.util.find_spec("nvidia")
+    roots = (spec.submodule_search_locations if spec else None) or []
+    return [folder for root in roots for folder in sorted(Path(root).glob("*/bin"), reverse=True)]
+
+
+def version(program: Path) -> str:
+    """The release of ptxas, such as 13.0.88; part of the key of compiled kernels."""
+    return _version(program, program.stat().st_mtime_ns)
+
+
+@functools.cache
+def _version(program: Path, changed: int) -> str:
+    done = subprocess.run(
+        [str(program), "--version"], capture_output=True, text=True, timeout=60, check=False
+    )
+    found = re.search(r"V(\d[\d.]*)", done.stdout)
+    return found[1] if found else "unknown"
+
+
+def sass(cubin: bytes) -> str:
+    """The machine code of a cubin as text, by nvdisasm. Raises ToolMissing without it."""
+    program = find_disassembler()
+    with tempfile.TemporaryDirectory(prefix="tilewright-") as folder:
+        path = Path(folder, "kernel.cubin")
+        path.write_bytes(cubin)
+        done = subprocess.run(
+            [str(program), "-c", str(path)],
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT_SECONDS,
+            check=False,
+        )
+    if done.returncode != 0:
+        raise errors.PTXASError(f"nvdisasm: {done.stderr.strip()}")
+    return done.stdout
