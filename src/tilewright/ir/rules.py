@@ -47,6 +47,11 @@ class RuleContext:
         """Insert an op before the matched one; returns its only result."""
         return self.builder.value(op)
 
+    @staticmethod
+    def replace_uses(old: Value, new: Value) -> None:
+        """Replace a value inside the regions of the matched op."""
+        Rewriter.replace_uses(old, new)
+
     def inline(self, block: Block, args: Iterable[Value] = ()) -> tuple[Value, ...]:
         """Copy a block before the matched op; returns the operands of its terminator."""
         return tuple(Rewriter.inline_block(block, args, self.builder))

@@ -1,0 +1,84 @@
+"""Identities of structured control flow: branches and loops whose course is known."""
+
+from __future__ import annotations
+
+from tilewright.ir import Rule, RuleContext, RuleSet, Value, is_pure, rule
+from tilewright.ops import ForOp, IfOp
+from tilewright.transforms.carried import drop_carried, yielded
+from tilewright.transforms.rules.exact import constant_of
+
+
+@rule(IfOp)
+def known_branch(op: IfOp, ctx: RuleContext) -> tuple[Value, ...] | None:
+    """if true: a else: b -> a"""
+    condition = constant_of(op.condition)
+    if condition is None:
+        return None
+    return ctx.inline(op.then if condition else op.orelse)
+
+
+@rule(ForOp)
+def loop_without_trip(op: ForOp, ctx: RuleContext) -> tuple[Value, ...] | None:
+    """for i in range(c1, c2): ... -> initial values, if c1 >= c2"""
+    lower, upper = constant_of(op.lower), constant_of(op.upper)
+    if lower is None or upper is None or lower < upper:
+        return None
+    return op.inits
+
+
+@rule(ForOp)
+def loop_with_one_trip(op: ForOp, ctx: RuleContext) -> tuple[Value, ...] | None:
+    """for i in range(c1, c2, c3): body(i) -> body(c1), if c1 < c2 <= c1 + c3"""
+    lower, upper, step = constant_of(op.lower), constant_of(op.upper), constant_of(op.step)
+    if lower is None or upper is None or step is None or not lower < upper <= lower + step:
+        return None
+    return ctx.inline(op.body, (op.lower, *op.inits))
+
+
+@rule(ForOp)
+def unchanging_carried(op: ForOp, ctx: RuleContext) -> tuple[Value, ...] | None:
+    """for ... carries x: yield x -> the initial x, inside and after the loop"""
+    carried, passed = op.carried, yielded(op)
+    same = {i for i, arg in enumerate(carried) if passed[i] is arg or passed[i] is op.inits[i]}
+    if not same:
+        return None
+    inits = op.inits
+    for index in same:
+        ctx.replace_uses(carried[index], inits[index])
+    fresh = drop_carried(op, same, ctx.builder)
+    return tuple(value or init for value, init in zip(fresh, inits, strict=True))
+
+
+@rule(ForOp)
+def unused_carried(op: ForOp, ctx: RuleContext) -> tuple[Value, ...] | None:
+    """for ... carries x, used only to compute the next x -> without x"""
+    unused = {i for i, result in enumerate(op.results) if not result.uses and _feeds_itself(op, i)}
+    if not unused:
+        return None
+    inits = op.inits
+    for index in unused:
+        if op.carried[index].uses:
+            ctx.replace_uses(op.carried[index], inits[index])
+    fresh = drop_carried(op, unused, ctx.builder)
+    return tuple(value or init for value, init in zip(fresh, inits, strict=True))
+
+
+def _feeds_itself(op: ForOp, index: int) -> bool:
+    """Whether everything computed from a carried value only ends in its own next value."""
+    end = op.body.terminator
+    pending = [op.carried[index]]
+    while pending:
+        value = pending.pop()
+        for user in value.uses:
+            if user is not end and (
+                user.parent is not op.body or user.regions or not is_pure(user)
+            ):
+                return False
+            pending += user.results
+        if end in value.uses and any(v is value and i != index for i, v in enumerate(end.operands)):
+            return False
+    return True
+
+
+CONTROL = RuleSet(item for item in globals().values() if isinstance(item, Rule))
+"""All of the above, in the order in which they stand."""
