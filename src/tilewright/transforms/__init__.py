@@ -1,1 +1,19 @@
 """Target-independent rewrites and passes over tile IR."""
+
+from tilewright.transforms.canonicalize import Canonicalize
+from tilewright.transforms.cse import MergeEqual
+from tilewright.transforms.dce import RemoveDead
+from tilewright.transforms.hoist import Hoist
+from tilewright.transforms.pipeline import SHARED
+from tilewright.transforms.uniform_induction import UniformInduction
+from tilewright.transforms.unroll import Unroll
+
+__all__ = [
+    "SHARED",
+    "Canonicalize",
+    "Hoist",
+    "MergeEqual",
+    "RemoveDead",
+    "UniformInduction",
+    "Unroll",
+]

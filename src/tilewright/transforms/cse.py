@@ -1,0 +1,75 @@
+"""Merges ops that compute the same (`cse`).
+
+    %a = arith.add %x, %y : i32
+    %b = arith.add %y, %x : i32        ->    %a = arith.add %x, %y : i32, used for %b too
+
+Pure ops merge with an equal one above them, in their block or around it. Loads merge where nothing
+between them may write memory or order memory operations; a load in a `cf.while` never merges
+with one outside, since the loop may wait for somebody else to write.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import cast
+
+from tilewright.ir import Block, Effect, Function, Op, Pass, Rewriter, Trait, effects_of
+from tilewright.ops import ConstantOp, LoadOp, WhileOp
+
+_CHANGES_MEMORY = frozenset((Effect.WRITE, Effect.BARRIER))
+
+
+@dataclass(frozen=True)
+class MergeEqual(Pass, name="cse"):
+    """Merge ops that compute the same."""
+
+    def run(self, function: Function) -> bool:
+        walk = _Walk()
+        walk.block(function.body)
+        return walk.changed
+
+
+@dataclass(slots=True)
+class _Walk:
+    """known: ops above by what they compute; epoch: number of writes met so far."""
+
+    known: dict[object, Op] = field(default_factory=dict[object, Op])
+    epoch: int = 0
+    changed: bool = False
+
+    def block(self, block: Block) -> None:
+        entered: list[object] = []
+        for raw in block:
+            op = cast("Op", raw)
+            if op.regions:
+                self._regions(op)
+            elif Trait.PURE in op.traits or (isinstance(op, LoadOp) and not op.volatile):
+                key = self._key(op)
+                equal = self.known.get(key)
+                if equal is None:
+                    self.known[key] = op
+                    entered.append(key)
+                else:
+                    Rewriter.replace(op, equal.results)
+                    self.changed = True
+            elif op.effects & _CHANGES_MEMORY:
+                self.epoch += 1
+        for key in entered:
+            del self.known[key]
+
+    def _regions(self, op: Op) -> None:
+        """Each iteration of a loop sees what the others write."""
+        if isinstance(op, WhileOp) or effects_of(op) & _CHANGES_MEMORY:
+            self.epoch += 1
+        for region in op.regions:
+            self.block(region)
+
+    def _key(self, op: Op) -> object:
+        """Equal for ops that compute the same; -0.0 and 0.0 differ, NaN does not equal itself."""
+        operands = [id(value) for value in op.operands]
+        if isinstance(op, ConstantOp):
+            return (ConstantOp, repr(op.value), op.result_type)
+        if Trait.COMMUTATIVE in op.traits and operands[0] > operands[1]:
+            operands[0], operands[1] = operands[1], operands[0]
+        epoch = self.epoch if isinstance(op, LoadOp) else 0
+        return (type(op), *operands, None, *op.attrs.values(), epoch)

@@ -1,0 +1,103 @@
+"""Removes what no effect depends on (`dce`).
+
+    %a, %n = cf.for ... %x, %y (%i, %b, %m) {          %a = cf.for ... %x (%i, %b) {
+      %m2 = arith.add %m, %one                  ->       ...
+      ...                                                cf.yield %b2
+      cf.yield %b2, %m2                                }
+    }                     %n is not used
+
+Marks what has effects, and from there what is needed, slot by slot of loops and branches: a
+carried value that is needed only to compute itself is not. What is not marked goes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from tilewright.ir import Block, Function, Op, Pass, Rewriter, Trait, Value, removable
+from tilewright.ops import WhileOp
+from tilewright.transforms.slots import (
+    Structured,
+    feeding,
+    first_init,
+    is_structured,
+    remove_slots,
+    slot_of,
+)
+
+
+@dataclass(frozen=True)
+class RemoveDead(Pass, name="dce"):
+    """Remove ops, carried values and results of branches that nothing needs."""
+
+    def run(self, function: Function) -> bool:
+        ops = [cast("Op", op) for op in function.walk()]
+        needed = _Needed()
+        for op in ops:
+            if _is_root(op):
+                needed.add_op(op)
+        needed.close()
+        dead = [op for op in ops if op not in needed.ops and Trait.TERMINATOR not in op.traits]
+        for op in reversed(dead):
+            if op.parent is not None:
+                Rewriter.drop(op)
+        shrunk = [needed.shrink(op) for op in ops if op in needed.ops and is_structured(op)]
+        return bool(dead) or any(shrunk)
+
+
+def _is_root(op: Op) -> bool:
+    """Ops that are needed for what they do; a loop or branch only if it may run for ever."""
+    if Trait.TERMINATOR in op.traits:
+        return isinstance(op.parent, Block) and isinstance(op.parent.owner, Function)
+    if is_structured(op):
+        return isinstance(op, WhileOp)
+    return not removable(op)
+
+
+class _Needed:
+    """Ops and slots that are needed, and values still to be followed."""
+
+    __slots__ = ("ops", "pending", "slots")
+
+    def __init__(self) -> None:
+        self.ops: set[Op] = set()
+        self.slots: set[tuple[Structured, int]] = set()
+        self.pending: list[Value] = []
+
+    def add_op(self, op: Op) -> None:
+        """An op that is needed, and the ops that it is inside of."""
+        if op in self.ops:
+            return
+        self.ops.add(op)
+        if isinstance(op, WhileOp):
+            self.pending.append(op.before.terminator.operands[0])
+        elif is_structured(op):
+            self.pending += op.operands[: first_init(op)]
+        else:
+            self.pending += op.operands
+            for inner in op.walk() if op.regions else ():
+                self.ops.add(cast("Op", inner))
+                self.pending += inner.operands
+        owner = op.parent.owner if op.parent is not None else None
+        if isinstance(owner, Op):
+            self.add_op(owner)
+
+    def close(self) -> None:
+        """Follow all values to what they need."""
+        while self.pending:
+            value = self.pending.pop()
+            slot = slot_of(value)
+            if slot is not None and slot not in self.slots:
+                self.slots.add(slot)
+                self.pending += feeding(*slot)
+            owner = value.owner.owner if isinstance(value.owner, Block) else value.owner
+            if isinstance(owner, Op):
+                self.add_op(owner)
+
+    def shrink(self, op: Structured) -> bool:
+        """Remove the slots of a needed op that are not needed."""
+        dead = [k for k in range(len(op.results)) if (op, k) not in self.slots]
+        if dead:
+            remove_slots(op, dead)
+        return bool(dead)
