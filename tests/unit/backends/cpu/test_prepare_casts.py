@@ -1,0 +1,152 @@
+"""Casts between all number types: machine code against the reference rules, bit by bit."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from tests.unit.backends.cpu.elementwise import (
+    BLOCK,
+    Array,
+    cast_kernel,
+    compiled,
+    interpreted,
+    kernel,
+    padded,
+    parsed,
+    prepared,
+)
+from tilewright.backends.cpu.prepare.expand_casts import fp8_bits
+from tilewright.interp import convert, numpy_dtype
+from tilewright.ir.types import dtype_named, f8e4m3, f8e5m2
+from tilewright.ir.verifier import report
+
+FLOATS = ("f8e4m3", "f8e5m2", "f16", "bf16", "f32", "f64")
+INTEGERS = ("i1", "i8", "u8", "i16", "i32", "u32", "i64", "u64")
+FP8 = {"f8e4m3": ml_dtypes.float8_e4m3fn, "f8e5m2": ml_dtypes.float8_e5m2}
+SMALLEST_BF16 = 2.0**-126
+
+
+def _values(dtype: str) -> Array:
+    """All values of narrow types; of wide ones the ties of the narrow types and many others."""
+    target = numpy_dtype(dtype_named(dtype))
+    if dtype == "i1":
+        return padded(np.array([False, True]))
+    if target.itemsize <= 2:
+        bits = np.arange(1 << (8 * target.itemsize), dtype=f"u{target.itemsize}")
+        return padded(bits.view(target))
+    return padded(_wide_floats(target) if dtype in FLOATS else _wide_integers(target))
+
+
+def _wide_integers(target: np.dtype) -> Array:
+    random = np.random.default_rng(1)
+    lengths = random.integers(0, 64, 8192).astype(np.uint64)
+    random_bits = random.integers(0, 2**64, 8192, dtype=np.uint64)
+    return (random_bits >> lengths).astype(target)
+
+
+@np.errstate(all="ignore")
+def _wide_floats(target: np.dtype) -> Array:
+    random = np.random.default_rng(2)
+    groups = [np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 65519.99, 65520.0, 1e-8, 3.4e38])]
+    for narrow in (*FP8.values(), np.float16, ml_dtypes.bfloat16):
+        size = np.dtype(narrow).itemsize
+        all_bits = np.arange(1 << (8 * size), dtype=f"u{size}")
+        values = all_bits.view(narrow).astype(np.float64)
+        values = np.sort(values[np.isfinite(values) & (np.abs(values) >= SMALLEST_BF16)])
+        ties = (values[1:] + values[:-1]) / 2
+        for nudge in (0.0, 2.0**-24, -(2.0**-24), 2.0**-45, -(2.0**-45)):
+            groups.append(ties * (1 + nudge))
+    groups.append(np.exp2(random.uniform(-125, 127, 4096)) * random.choice([-1, 1], 4096))
+    found = np.concatenate(groups).astype(target)
+    return found[(np.abs(found) >= SMALLEST_BF16) | (found == 0) | np.isnan(found)]
+
+
+@np.errstate(all="ignore")
+def _defined(x: Array, target: str) -> Array:
+    """Values outside an integer type's range, where the cast is undefined, replaced by 0."""
+    dtype = dtype_named(target)
+    if dtype.is_float or dtype.is_bool or x.dtype.kind in "iub":
+        return x
+    wide = x.astype(np.float64)
+    inside = (wide > dtype.min_int - 1) & (wide < float(dtype.max_int))
+    return np.where(inside, x, np.zeros((), x.dtype))
+
+
+@np.errstate(all="ignore")
+def _assert_same_bits(found: Array, expected: Array, x: Array) -> None:
+    if found.dtype.kind not in "iub":
+        numbers = ~(np.isnan(found.astype(np.float64)) & np.isnan(expected.astype(np.float64)))
+        found, expected, x = found[numbers], expected[numbers], x[numbers]
+    bits = f"u{found.dtype.itemsize}"
+    wrong = np.flatnonzero(found.view(bits) != expected.view(bits))
+    assert not wrong.size, [(x[i], found[i], expected[i]) for i in wrong[:4]]
+
+
+@pytest.mark.parametrize(
+    ("source", "target"), [p for p in product(FLOATS, FLOATS + INTEGERS) if p[0] != p[1]]
+)
+def test_casts_from_floats(source: str, target: str) -> None:
+    x = _defined(_values(source), target)
+    with np.errstate(all="ignore"):
+        expected = convert(x, dtype_named(source), dtype_named(target))
+        found = compiled(cast_kernel(source, target), target)(x)
+    _assert_same_bits(found, expected, x)
+
+
+@np.errstate(all="ignore")
+@pytest.mark.parametrize(("source", "target"), list(product(INTEGERS, FLOATS)))
+def test_casts_from_integers(source: str, target: str) -> None:
+    x = _values(source)
+    expected = convert(x, dtype_named(source), dtype_named(target))
+    _assert_same_bits(compiled(cast_kernel(source, target), target)(x), expected, x)
+
+
+@pytest.mark.parametrize(("source", "target"), [p for p in product(FLOATS, FLOATS) if p[0] != p[1]])
+def test_truncating_casts(source: str, target: str) -> None:
+    x = _values(source)
+    with np.errstate(all="ignore"):
+        expected = convert(x, dtype_named(source), dtype_named(target), "rtz")
+        found = compiled(cast_kernel(source, target, "rtz"), target)(x)
+    _assert_same_bits(found, expected, x)
+
+
+@pytest.mark.parametrize("rounding", ["rtne", "rtz"])
+@pytest.mark.parametrize(
+    ("source", "target"), [("f64", "f8e4m3"), ("f32", "f8e5m2"), ("f8e4m3", "f16")]
+)
+def test_expanded_casts_are_tile_ir(source: str, target: str, rounding: str) -> None:
+    """The same by the NumPy rules, without machine code."""
+    text = cast_kernel(source, target, rounding)
+    x = _values(source)[: 8 * BLOCK]
+    x = padded(x)
+    expanded = prepared(text)
+    assert report(expanded) is None
+    with np.errstate(all="ignore"):
+        found, expected = (interpreted(f, target, x) for f in (expanded, parsed(text)))
+    _assert_same_bits(found, expected, x)
+
+
+@pytest.mark.parametrize("name", FP8)
+def test_fp8_constants(name: str) -> None:
+    text = kernel("%y = arith.constant {value = 0.3} : {t}" + name + ">", ("f32",), name)
+    found = compiled(text, name)(np.zeros(BLOCK, np.float32))
+    assert set(found.tolist()) == {np.array(0.3).astype(FP8[name]).item()}
+
+
+@pytest.mark.parametrize("dtype", [f8e4m3, f8e5m2])
+def test_bits_of_fp8_constants_are_those_of_a_cast(dtype: object) -> None:
+    kind = FP8[repr(dtype)]
+    random = np.random.default_rng(4)
+    codes = np.arange(256, dtype=np.uint8).view(kind).astype(np.float64)
+    finite = np.sort(codes[np.isfinite(codes)])
+    values = np.concatenate([finite, (finite[1:] + finite[:-1]) / 2, random.normal(0, 50, 100)])
+    assert isinstance(dtype, type(f8e4m3))
+    for value in values:
+        expected = np.array(np.float64(value)).astype(kind).view(np.uint8)
+        assert fp8_bits(float(value), dtype) == expected, value
+    assert fp8_bits(float("inf"), dtype) == (0x7E if dtype is f8e4m3 else 0x7B)
+    assert np.isnan(np.uint8(fp8_bits(float("nan"), dtype)).view(kind))
