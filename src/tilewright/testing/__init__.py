@@ -1,18 +1,19 @@
 """Public helpers to test and time kernels."""
 
-from tilewright.testing.bench import do_bench, do_bench_cudagraph
-from tilewright.testing.benchmark import Benchmark
-from tilewright.testing.clocks import (
+from tilewright.runtime import (
     BenchClock,
     CpuClock,
     CudaEventClock,
+    NotAvailableError,
     clock_for,
+    do_bench,
+    do_bench_cudagraph,
     register_clock,
+    step_bar,
 )
+from tilewright.testing.benchmark import Benchmark
 from tilewright.testing.compare import assert_close, relative_error
-from tilewright.testing.progress import step_bar
 from tilewright.testing.report import Mark, perf_report
-from tilewright.testing.unavailable import NotAvailableError
 
 __all__ = [
     "BenchClock",

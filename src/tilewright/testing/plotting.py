@@ -9,8 +9,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from tilewright.runtime import NotAvailableError
 from tilewright.testing.benchmark import Benchmark, Curve
-from tilewright.testing.unavailable import NotAvailableError
 
 BAND_OPACITY = 0.15
 

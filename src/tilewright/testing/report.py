@@ -26,9 +26,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from tilewright.runtime import Step, step_bar
 from tilewright.testing.benchmark import Benchmark, Curve
 from tilewright.testing.plotting import import_extra, plot
-from tilewright.testing.progress import Step, step_bar
 
 BenchFn = Callable[..., object]
 # pandas.DataFrame, which cannot be named without importing pandas.

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.testing import cpu_caches
-from tilewright.testing.cpu_caches import (
+from tilewright.runtime.bench import cpu_caches
+from tilewright.runtime.bench.cpu_caches import (
     LARGEST_BUFFER_BYTES,
     MIB,
     UNKNOWN_SHARE_BYTES,

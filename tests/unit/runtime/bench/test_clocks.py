@@ -6,14 +6,14 @@ import sys
 
 import pytest
 
+from tests.unit.runtime.bench.fake_torch import FakeCuda, FakeTorch
 from tests.unit.testing.fake_clock import FakeClock
-from tests.unit.testing.fake_torch import FakeCuda, FakeTorch
+from tilewright.runtime.bench import clocks
 from tilewright.testing import (
     CpuClock,
     CudaEventClock,
     NotAvailableError,
     clock_for,
-    clocks,
     do_bench,
     do_bench_cudagraph,
     register_clock,

@@ -13,8 +13,14 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Literal, Protocol, cast, get_args, overload
 
-from tilewright.testing.clocks import BenchClock, CudaEvent, TorchCuda, clock_for, loaded_torch
-from tilewright.testing.unavailable import NotAvailableError
+from tilewright.runtime.bench.clocks import (
+    BenchClock,
+    CudaEvent,
+    TorchCuda,
+    clock_for,
+    loaded_torch,
+)
+from tilewright.runtime.bench.unavailable import NotAvailableError
 
 Fn = Callable[[], object]
 ReturnMode = Literal["min", "max", "mean", "median", "all"]

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from time import perf_counter_ns
 from typing import Protocol, TypeVar, cast
 
-from tilewright.testing.cpu_caches import CacheFlusher
-from tilewright.testing.unavailable import NotAvailableError
+from tilewright.runtime.bench.cpu_caches import CacheFlusher
+from tilewright.runtime.bench.unavailable import NotAvailableError
 
 NS_PER_MS = 1_000_000
 # A stamp costs about 0.1 us in Python; below one percent of this it no longer matters.

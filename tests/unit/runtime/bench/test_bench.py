@@ -9,8 +9,8 @@ from itertools import chain, count, repeat
 import pytest
 
 from tests.unit.testing.fake_clock import FakeClock
+from tilewright.runtime.bench.measure import quantile, summarize
 from tilewright.testing import NotAvailableError, do_bench, do_bench_cudagraph
-from tilewright.testing.bench import quantile, summarize
 
 
 @dataclass

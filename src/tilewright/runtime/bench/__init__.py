@@ -1,0 +1,25 @@
+"""Measuring how long a call takes, with the clock of the device that it runs on."""
+
+from tilewright.runtime.bench.clocks import (
+    BenchClock,
+    CpuClock,
+    CudaEventClock,
+    clock_for,
+    register_clock,
+)
+from tilewright.runtime.bench.measure import do_bench, do_bench_cudagraph
+from tilewright.runtime.bench.progress import Step, step_bar
+from tilewright.runtime.bench.unavailable import NotAvailableError
+
+__all__ = [
+    "BenchClock",
+    "CpuClock",
+    "CudaEventClock",
+    "NotAvailableError",
+    "Step",
+    "clock_for",
+    "do_bench",
+    "do_bench_cudagraph",
+    "register_clock",
+    "step_bar",
+]
