@@ -1,5 +1,6 @@
 """Rewrite rules by subject, and their union; README.md states the rules for rules."""
 
+from tilewright.transforms.rules.addresses import ADDRESSES
 from tilewright.transforms.rules.arith import ARITH
 from tilewright.transforms.rules.build import constant, scalar_of, with_operands
 from tilewright.transforms.rules.canonical import CANONICAL
@@ -9,6 +10,7 @@ from tilewright.transforms.rules.memory import MEMORY
 from tilewright.transforms.rules.tile import TILE
 
 __all__ = [
+    "ADDRESSES",
     "ARITH",
     "CANONICAL",
     "CONTROL",

@@ -1,9 +1,10 @@
 """The rules of the pass `canonicalize`."""
 
+from tilewright.transforms.rules.addresses import ADDRESSES
 from tilewright.transforms.rules.arith import ARITH
 from tilewright.transforms.rules.control import CONTROL
 from tilewright.transforms.rules.memory import MEMORY
 from tilewright.transforms.rules.tile import TILE
 
-CANONICAL = ARITH + TILE + MEMORY + CONTROL
+CANONICAL = ARITH + TILE + MEMORY + ADDRESSES + CONTROL
 """Every identity that never makes code worse, whatever the target."""
