@@ -11,8 +11,6 @@ import sys
 from ctypes import c_void_p
 from typing import Any, cast
 
-import numpy
-
 from tilewright.ir.types import (
     DType,
     PointerType,
@@ -81,10 +79,11 @@ _HOST = _Pointers(HOST)
 
 
 def _resolve(kind: type[Any]) -> Handler | None:
-    """The handler of arrays of a type."""
-    if issubclass(kind, numpy.ndarray):
+    """The handler of arrays of a type. An array of NumPy is one only if NumPy is imported."""
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and issubclass(kind, numpy.ndarray):
         return _numpy_handler()
-    if issubclass(kind, numpy.generic):
+    if numpy is not None and issubclass(kind, numpy.generic):
         return lambda value: HANDLERS.key_and_value(value.item())
     if hasattr(kind, "data_ptr") and hasattr(kind, "dtype"):
         return _of_tensor if hasattr(kind, "is_cpu") else _of_pointer
@@ -124,6 +123,8 @@ def _data_follows_header(offset: int) -> bool:
     """
     if sys.implementation.name != "cpython":
         return False
+    import numpy
+
     samples = [numpy.zeros(3), numpy.zeros((4, 4), dtype="int8")[1:, 2:], numpy.ones(5)[::-1]]
     return all(
         c_void_p.from_address(id(a) + offset).value == a.__array_interface__["data"][0]
@@ -157,6 +158,8 @@ def _of_pointer(value: Any) -> Handled:
 
 def _of_interface(value: Any) -> Handled:
     """An object that describes its memory as NumPy arrays do."""
+    import numpy
+
     interface = cast("dict[str, Any]", value.__array_interface__)
     address, read_only = interface["data"]
     dtype = numpy.dtype(interface["typestr"])
@@ -171,6 +174,8 @@ class _Owned(int):
 
 def _of_dlpack(value: Any) -> Handled:
     """An array of another library, through DLPack."""
+    import numpy
+
     device, index = cast("tuple[int, int]", value.__dlpack_device__())
     if device not in _DLPACK_HOST:
         name = f"{_DLPACK_NAMES.get(device, f'DLPack device {device}')}:{index}"

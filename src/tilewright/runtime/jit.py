@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +12,6 @@ from typing import Any, cast, overload
 
 from tilewright.backends import backend_named
 from tilewright.compiler import ASTSource, CompiledKernel, compile, frontend_options, options_of
-from tilewright.eager import run_kernel
 from tilewright.frontend.python import source_of
 from tilewright.language import DeviceFunction
 from tilewright.runtime.binder import launch_functions
@@ -183,7 +183,9 @@ class JITFunction(DeviceFunction):
             extents = normal_grid(grid(call.named) if callable(grid) else grid)
             arguments = {p.name: a for p, a in zip(call.params, call.args, strict=True)}
             arguments.update(call.meta)
-            run_kernel(self, extents, arguments, frontend_options(backend, options))
+            # Loaded late: its reference rules need NumPy, which compiled kernels do not.
+            eager = importlib.import_module("tilewright.eager")
+            eager.run_kernel(self, extents, arguments, frontend_options(backend, options))
 
     def _describe(
         self, kernel: CompiledKernel, grid: tuple[int, int, int], call: Call

@@ -18,8 +18,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-
-import numpy as np
+from typing import Protocol, SupportsInt
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -101,6 +100,8 @@ class CacheFlusher:
     def __init__(self) -> None:
         cores = usable_cores()
         words = bytes_per_core(read_caches(), len(cores)) // 8
+        import numpy as np  # takes 40 ms, which programs that launch kernels should not wait for
+
         self._parts = np.ones((len(cores), words), dtype=np.int64)
         self._pools = [ThreadPoolExecutor(1, "cache-flush", _pin, (core,)) for core in cores]
 
@@ -119,7 +120,13 @@ class CacheFlusher:
         self._pools = []
 
 
-def _read(part: np.ndarray) -> int:
+class _Summable(Protocol):
+    """An array, as far as it is used here."""
+
+    def sum(self) -> SupportsInt: ...
+
+
+def _read(part: _Summable) -> int:
     return int(part.sum())
 
 

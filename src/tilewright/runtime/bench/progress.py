@@ -9,16 +9,26 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
 Step = Callable[[str], None]
 
 
 @contextmanager
-def step_bar(title: str, steps: int, console: Console | None = None) -> Generator[Step]:
-    """Yield `start(text)`, to be called when a step begins; the step before then counts as done."""
-    console = console or Console(stderr=True)
+def step_bar(title: str, steps: int, terminal: object = None) -> Generator[Step]:
+    """Yield `start(text)`, to be called when a step begins; the step before then counts as done.
+
+    terminal: a `rich.console.Console` other than stderr
+    """
+    # rich takes 30 ms to import, which programs that launch kernels should not wait for.
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+
+    console = terminal if isinstance(terminal, Console) else Console(stderr=True)
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
