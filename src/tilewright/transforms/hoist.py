@@ -36,24 +36,23 @@ class Hoist(Pass, name="licm"):
 def _hoist_from(loop: Loop) -> bool:
     if isinstance(loop, ForOp) and not loop.licm:
         return False
-    loads_may_move: bool | None = None
-    changed = False
+    moved = 0
     for block in loop.regions:
         runs = _surely_runs(loop, block)
-        for raw in block:
-            op = cast("Op", raw)
-            if not _is_invariant(op, block):
-                continue
-            if isinstance(op, LoadOp):
-                if loads_may_move is None:
-                    loads_may_move = not effects_of(loop) & _CHANGES_MEMORY
-                movable = runs and loads_may_move and isinstance(loop, ForOp) and not op.volatile
-            else:
-                movable = is_pure(op) and (runs or not _may_trap(op))
-            if movable:
+        for op in block:
+            if _is_invariant(cast("Op", op), block) and _may_move(op, loop, runs):
                 Rewriter.move_before(op, loop)
-                changed = True
-    return changed
+                moved += 1
+    return moved > 0
+
+
+def _may_move(op: object, loop: Loop, runs: bool) -> bool:
+    """Whether an invariant op may run before the loop; `runs`: its block does so at least once."""
+    if isinstance(op, LoadOp):
+        steady = isinstance(loop, ForOp) and not op.volatile
+        return runs and steady and not effects_of(loop) & _CHANGES_MEMORY
+    known = cast("Op", op)
+    return is_pure(known) and (runs or not _may_trap(known))
 
 
 def _is_invariant(op: Op, block: Block) -> bool:

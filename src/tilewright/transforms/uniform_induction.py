@@ -34,8 +34,26 @@ from dataclasses import dataclass
 from typing import cast
 
 from tilewright.ir import Builder, Function, Op, Pass, Rewriter, Value, removable
-from tilewright.ir.types import DType, PointerType, TileType, element_of, i64, shape_of, with_element
-from tilewright.ops import AddOp, CastOp, ConstantOp, ForOp, MulOp, OffsetOp, SplatOp, SubOp, WhileOp
+from tilewright.ir.types import (
+    DType,
+    PointerType,
+    TileType,
+    element_of,
+    i64,
+    shape_of,
+    with_element,
+)
+from tilewright.ops import (
+    AddOp,
+    CastOp,
+    ConstantOp,
+    ForOp,
+    MulOp,
+    OffsetOp,
+    SplatOp,
+    SubOp,
+    WhileOp,
+)
 from tilewright.transforms.slots import (
     Loop,
     add_slot,
@@ -184,7 +202,7 @@ class _Rewriting:
 
     def _by_count(self, slot: int, update: _Update) -> None:
         """As `_by_totals` for an invariant tile, whose total is a multiple of it."""
-        loop, init = self.loop, self.loop.inits[slot]
+        init = self.loop.inits[slot]
         dtype = _total_type(init)
         counter = self._counter(dtype)
         amount = update.amount

@@ -45,7 +45,8 @@ def _unroll(loop: ForOp, limit: int) -> bool:
     builder = Builder.at(loop)
     middle = _end_of_groups(builder, loop, stride)
     body = _repeated(loop, factor)
-    words = {**loop.attrs, "unroll": None}
+    words = dict(loop.attrs)
+    words["unroll"] = None
     wide = builder.value(ConstantOp(stride, index))
     grouped = ForOp(loop.lower, middle, wide, loop.inits, body, **words)
     builder.emit(grouped)
