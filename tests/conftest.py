@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings as hypothesis_settings
 
+# Collects tests/golden/**/*.tile and adds --bless.
+pytest_plugins = ("tilewright.testing.golden",)
+
 # Repeatable: a property that fails in CI fails for everyone. No deadline: machines differ.
 hypothesis_settings.register_profile("repeatable", derandomize=True, deadline=None)
 hypothesis_settings.load_profile("repeatable")

@@ -130,10 +130,15 @@ class _Parser:
         body = Block()
         self._args(body)
         attrs: dict[str, object] = {}
-        if self.tokens[self.at] == "{" and self.tokens[self.at + 1].isidentifier():
+        if self._attrs_follow():
             attrs = self._attrs()
         self._body(body)
         return Function(name, body, attrs, self._location(start))
+
+    def _attrs_follow(self) -> bool:
+        """Whether `{` opens attributes and not a body: `{name =`, and no op is named without a dot."""
+        opening, name, equals = (*self.tokens[self.at : self.at + 3], END, END)[:3]
+        return opening == "{" and equals == "=" and name.isidentifier()
 
     def _symbol(self) -> str:
         token = self.tokens[self.at]

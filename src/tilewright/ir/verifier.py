@@ -181,8 +181,8 @@ class _Verifier:
                 self._bad_operand(op, value)
         self.operands += len(operands)
         if plan.terminator is not (op.next is None):
-            wrong = "ends a block" if plan.terminator else "does not end a block"
-            self._fail(op, f"{op.opcode} {wrong}")
+            wrong = "must be the last op" if plan.terminator else "cannot be the last op"
+            self._fail(op, f"{op.opcode} {wrong} of a block")
         if self._well_formed(op, plan):
             signature = (*[v.type for v in operands], None, *[v.type for v in results])
             if signature in plan.known or self._right_types(op, plan, signature):
@@ -262,7 +262,8 @@ class _Verifier:
 
     def _bad_operand(self, op: CoreOp, value: Value) -> None:
         if value not in self.visible:
-            self._fail(op, f"operand %{value.name or '?'} is not defined above, in a block around")
+            name = value.name or "?"
+            self._fail(op, f"operand %{name} is not defined above, in this block or one around it")
             return
         listed, used = value.uses.get(op, 0), op.operands.count(value)
         name = f"%{value.name}" if value.name else f"operand {op.operands.index(value)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilewright.ir import Rule, RuleContext, RuleSet, Value, is_pure, rule
+from tilewright.ir import Rule, RuleContext, RuleSet, Value, rule
 from tilewright.ops import ForOp, IfOp
 from tilewright.transforms.carried import drop_carried, yielded
 from tilewright.transforms.rules.exact import constant_of
@@ -47,37 +47,6 @@ def unchanging_carried(op: ForOp, ctx: RuleContext) -> tuple[Value, ...] | None:
         ctx.replace_uses(carried[index], inits[index])
     fresh = drop_carried(op, same, ctx.builder)
     return tuple(value or init for value, init in zip(fresh, inits, strict=True))
-
-
-@rule(ForOp)
-def unused_carried(op: ForOp, ctx: RuleContext) -> tuple[Value, ...] | None:
-    """for ... carries x, used only to compute the next x -> without x"""
-    unused = {i for i, result in enumerate(op.results) if not result.uses and _feeds_itself(op, i)}
-    if not unused:
-        return None
-    inits = op.inits
-    for index in unused:
-        if op.carried[index].uses:
-            ctx.replace_uses(op.carried[index], inits[index])
-    fresh = drop_carried(op, unused, ctx.builder)
-    return tuple(value or init for value, init in zip(fresh, inits, strict=True))
-
-
-def _feeds_itself(op: ForOp, index: int) -> bool:
-    """Whether everything computed from a carried value only ends in its own next value."""
-    end = op.body.terminator
-    pending = [op.carried[index]]
-    while pending:
-        value = pending.pop()
-        for user in value.uses:
-            if user is not end and (
-                user.parent is not op.body or user.regions or not is_pure(user)
-            ):
-                return False
-            pending += user.results
-        if end in value.uses and any(v is value and i != index for i, v in enumerate(end.operands)):
-            return False
-    return True
 
 
 CONTROL = RuleSet(item for item in globals().values() if isinstance(item, Rule))
