@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields
 from importlib.metadata import entry_points
 from typing import Any, Protocol
 
-from tilewright.ir import Module
+from tilewright.ir import Module, Pipeline
 from tilewright.support import errors
 
 
@@ -80,12 +80,14 @@ class Stage:
     """One step of compilation.
 
     extension: name of the artifact; run(previous artifact, context) -> artifact (a Module, text or
-    bytes); parse: text of this artifact -> artifact, to compile on from it
+    bytes); parse: text of this artifact -> artifact, to compile on from it; pipeline: the passes
+    that `run` puts a module through, for tools that show them
     """
 
     extension: str
     run: Callable[[Any, StageContext], Module | str | bytes]
     parse: Callable[[str], Module | str | bytes]
+    pipeline: Callable[[GPUTarget], Pipeline] | None = None
 
 
 class Launcher(Protocol):

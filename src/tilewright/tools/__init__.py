@@ -1,1 +1,1 @@
-"""Command line and inspection tools."""
+"""The command `tilewright`: demo, compile, opt, run, pipeline, cache, env."""

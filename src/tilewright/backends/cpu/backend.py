@@ -20,8 +20,8 @@ from tilewright.backends.cpu.host import last_level_cache_bytes
 from tilewright.backends.cpu.function import lower_function
 from tilewright.backends.cpu.launcher import CpuLauncher
 from tilewright.backends.cpu.microkernel import vector_unit
-from tilewright.backends.cpu.pipeline import run_pipeline
-from tilewright.ir import Module, parse_module
+from tilewright.backends.cpu.pipeline import cpu_pipeline, run_pipeline
+from tilewright.ir import Module, Pipeline, parse_module
 from tilewright.llvm import compile_ir, emit_assembly, host_cpu, host_target
 
 
@@ -37,6 +37,10 @@ class CpuOptions(CommonOptions):
 def _ttir(module: Module, context: StageContext) -> Module:
     run_pipeline(module, context)
     return module
+
+
+def _pipeline(target: GPUTarget) -> Pipeline:
+    return cpu_pipeline(host_cpu().has_fma)
 
 
 def _llir(module: Module, context: StageContext) -> str:
@@ -84,7 +88,7 @@ BACKEND = Backend(
     name="cpu",
     options=CpuOptions,
     stages=(
-        Stage("ttir", _ttir, parse_module),
+        Stage("ttir", _ttir, parse_module, _pipeline),
         Stage("llir", _llir, _same),
         Stage("obj", _obj, _same),
     ),

@@ -1,0 +1,102 @@
+"""`tilewright cache`: where compiled kernels are kept, which there are, their removal."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from tilewright.compiler import shared_store
+from tilewright.support import settings
+
+ACTIONS = ("path", "list", "clear")
+_MEGABYTE = 1 << 20
+_KINDS = ("kernels", "autotune", "crashes")
+"""Folders of the cache that this package writes; others in there are not touched."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """One kernel in the cache. size: bytes of its files; used: when it was last read or written."""
+
+    name: str
+    parameters: str
+    key: str
+    size: int
+    used: datetime
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the command."""
+    parser.add_argument("action", choices=ACTIONS, metavar="|".join(ACTIONS))
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Run the command."""
+    if chosen.action == "path":
+        print(settings().cache.dir)
+    elif chosen.action == "list":
+        Console().print(_table(list(kept(shared_store().folder))))
+    else:
+        count, size = clear(settings().cache.dir)
+        print(f"deleted {count} kernels and {size / _MEGABYTE:.1f} MB")
+    return 0
+
+
+def kept(folder: Path) -> Iterator[Kept]:
+    """The kernels in a folder of the store; what cannot be read is left out."""
+    for index in sorted(folder.glob("[!.]*/kernel.json")):
+        with suppress(OSError, ValueError, KeyError):
+            metadata: dict[str, Any] = json.loads(index.read_text(encoding="utf-8"))["metadata"]
+            place = index.parent
+            used = datetime.fromtimestamp(place.stat().st_mtime)
+            yield Kept(
+                metadata["name"], ", ".join(metadata["parameters"]), place.name, _size(place), used
+            )
+
+
+def clear(folder: Path) -> tuple[int, int]:
+    """Delete everything that is kept; returns how many kernels, and how many bytes in all."""
+    count = sum(1 for _ in kept(folder / "kernels"))
+    places = [folder / kind for kind in _KINDS]
+    size = sum(map(_size, places))
+    for place in places:
+        shutil.rmtree(place, ignore_errors=True)
+    return count, size
+
+
+def _table(rows: list[Kept]) -> Table:
+    rows.sort(key=lambda row: row.used, reverse=True)
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("kernel", overflow="fold")
+    table.add_column("parameters", overflow="ellipsis", no_wrap=True)
+    table.add_column("key", no_wrap=True)
+    table.add_column("kB", justify="right")
+    table.add_column("last used", no_wrap=True)
+    for row in rows:
+        used = f"{row.used:%Y-%m-%d %H:%M}"
+        size = f"{row.size / 1024:.0f}"
+        table.add_row(escape(row.name), escape(row.parameters), row.key[:12], size, used)
+    total = sum(row.size for row in rows) / _MEGABYTE
+    table.caption = f"{len(rows)} kernels, {total:.1f} MB"
+    return table
+
+
+def _size(folder: Path) -> int:
+    """Bytes of all files below a folder; 0 where there is none."""
+    total = 0
+    for path in folder.rglob("*"):
+        with suppress(OSError):
+            total += path.stat().st_size if path.is_file() else 0
+    return total

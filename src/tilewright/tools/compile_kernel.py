@@ -1,0 +1,138 @@
+"""`tilewright compile`: a kernel, or a stage of one, to any later stage.
+
+    tilewright compile kernel.tile --emit llir
+    tilewright compile tilewright.kernels.elementwise:add_kernel \\
+        'x_ptr=*fp32:16' 'y_ptr=*fp32:16' 'out_ptr=*fp32:16' n=i32 BLOCK=1024 --emit asm
+
+A Python kernel needs the type of each argument, or the value of each constexpr. `:16` promises that
+a pointer is aligned to 16 bytes, or that an integer is a multiple of 16.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import sys
+from pathlib import Path
+
+from tilewright.backends import GPUTarget, backend_named, default_backend
+from tilewright.compiler import ASTSource, CompiledKernel, IRSource, compile, find_type
+from tilewright.runtime import JITFunction
+from tilewright.support import ListRecorder, recording, settings
+from tilewright.tools.failure import CommandFailed
+from tilewright.tools.kernel_object import kernel_named
+from tilewright.tools.opt import add_trace_arguments, recorder, show_times
+from tilewright.tools.targets import add_target, target_named
+from tilewright.tools.tile_ir import read_module
+
+_TILE_IR = (".tile", ".ttir", ".source")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the command."""
+    parser.add_argument(
+        "kernel", metavar="KERNEL", help="FILE.tile, FILE.llir, module:kernel or FILE.py:kernel"
+    )
+    parser.add_argument(
+        "arguments", nargs="*", metavar="NAME=TYPE|VALUE", help="types and constexprs of a kernel"
+    )
+    parser.add_argument(
+        "--emit", default="ttir", metavar="STAGE",
+        help="source, ttir (default), or any later stage of the target, such as llir or asm",
+    )  # fmt: skip
+    parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE",
+                        help="an option of the target, such as num_warps=8")  # fmt: skip
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write to a file")
+    add_target(parser)
+    add_trace_arguments(parser)
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Run the command."""
+    target = None if chosen.target is None else target_named(chosen.target)
+    stages = _stages(target)
+    if chosen.emit not in stages:
+        raise CommandFailed(f"--emit takes one of {', '.join(stages)}, not {chosen.emit}")
+    source = _source(chosen.kernel, chosen.arguments)
+    options = {name: _value(text) for name, text in map(_pair, chosen.option)}
+    events = ListRecorder()
+    with settings().cache.scope(always_compile=True), recording(recorder(chosen, events)):
+        kernel = compile(source, target, options)
+        artifact = kernel.asm[chosen.emit]
+    _write(artifact, chosen.output, kernel)
+    show_times(chosen, events)
+    return 0
+
+
+def _stages(target: GPUTarget | None) -> list[str]:
+    backend = default_backend() if target is None else backend_named(target.backend)
+    return ["source", *(stage.extension for stage in backend.stages), *backend.artifacts]
+
+
+def _source(kernel: str, arguments: list[str]) -> ASTSource | IRSource:
+    """What to compile. Tile IR is checked first, so that its mistakes are shown as the user's."""
+    path, _, name = kernel.rpartition(":")
+    if not path:
+        if arguments:
+            raise CommandFailed("only a Python kernel (module:kernel) takes arguments")
+        if Path(kernel).suffix in _TILE_IR:
+            read_module(kernel)
+        return IRSource(Path(kernel))
+    return _ast_source(kernel_named(path, name), arguments)
+
+
+def _ast_source(kernel: JITFunction, arguments: list[str]) -> ASTSource:
+    """A Python kernel with its arguments in the order of its parameters."""
+    given = dict(map(_pair, arguments))
+    names = [param.name for param in kernel.params]
+    unknown = [name for name in given if name not in names]
+    missing = [name for name in names if name not in given]
+    if unknown or missing:
+        what = f"no parameter {', '.join(unknown)}" if unknown else f"no {', '.join(missing)}"
+        usage = " ".join(_usage(param.name, param.is_constexpr) for param in kernel.params)
+        raise CommandFailed(f"{kernel.__name__} got {what}\nit takes: {usage}")
+    signature: dict[str, str] = {}
+    constants: dict[str, object] = {}
+    facts: dict[tuple[int, ...], list[list[object]]] = {}
+    for position, param in enumerate(kernel.params):
+        type_name, _, multiple = given[param.name].partition(":")
+        if param.is_constexpr or find_type(type_name) is None:
+            signature[param.name] = "constexpr"
+            constants[param.name] = _value(given[param.name])
+            continue
+        signature[param.name] = type_name
+        if multiple:
+            facts[(position,)] = [["tt.divisibility", _value(multiple)]]
+    return ASTSource(kernel, signature, constants, facts)
+
+
+def _usage(name: str, is_constexpr: bool) -> str:
+    return f"{name}=VALUE" if is_constexpr else f"{name}=TYPE"
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name or not value:
+        raise CommandFailed(f"expected NAME=VALUE, found '{text}'")
+    return name, value
+
+
+def _value(text: str) -> object:
+    """A Python literal, or the text itself."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+def _write(artifact: str | bytes, output: Path | None, kernel: CompiledKernel) -> None:
+    if output is not None:
+        output.write_bytes(artifact.encode() if isinstance(artifact, str) else artifact)
+    elif isinstance(artifact, str):
+        sys.stdout.write(artifact if artifact.endswith("\n") else artifact + "\n")
+    elif sys.stdout.isatty():
+        raise CommandFailed(
+            f"{kernel.name} is {len(artifact)} bytes of binary; name a file with -o"
+        )
+    else:
+        sys.stdout.buffer.write(artifact)

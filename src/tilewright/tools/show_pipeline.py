@@ -1,0 +1,36 @@
+"""`tilewright pipeline`: the passes of a backend, in order, each with its reason."""
+
+from __future__ import annotations
+
+import argparse
+
+from tilewright.backends import Backend, GPUTarget, backend_named, default_backend
+from tilewright.tools.targets import add_target, target_named
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the command."""
+    add_target(parser)
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Run the command."""
+    if chosen.target is None:
+        backend = default_backend()
+        target = backend.target()
+    else:
+        target = target_named(chosen.target)
+        backend = backend_named(target.backend)
+    print(description(backend, target))
+    return 0
+
+
+def description(backend: Backend, target: GPUTarget) -> str:
+    """Every stage, with its passes where it has any."""
+    parts: list[str] = []
+    for stage in backend.stages:
+        parts.append(f"stage {stage.extension}")
+        if stage.pipeline is not None:
+            lines = stage.pipeline(target).describe().splitlines()
+            parts += [f"  {line}" for line in lines]
+    return "\n".join(parts)
