@@ -1,0 +1,84 @@
+"""The device and the stream that the program is using, without importing anything for it.
+
+PyTorch's once it has started CUDA, else CuPy's, else the device of the driver's current context
+with its default stream. A library that is not imported has no current stream.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Protocol, cast
+
+from .driver import driver
+
+__all__ = ["device_and_stream"]
+
+DeviceAndStream = Callable[[], tuple[int, int]]
+
+
+class _TorchCuda(Protocol):
+    def is_initialized(self) -> bool: ...
+
+
+class _TorchInternals(Protocol):
+    """What Triton asks PyTorch too: 0.1 us where the public functions take 1."""
+
+    def _cuda_getDevice(self) -> int: ...
+    def _cuda_getCurrentRawStream(self, device: int) -> int: ...
+
+
+class _Torch(Protocol):
+    cuda: _TorchCuda
+    _C: _TorchInternals
+
+
+class _CupyStream(Protocol):
+    ptr: int
+
+
+class _CupyRuntime(Protocol):
+    def getDevice(self) -> int: ...
+
+
+class _CupyCuda(Protocol):
+    runtime: _CupyRuntime
+
+    def get_current_stream(self) -> _CupyStream: ...
+
+
+class _Cupy(Protocol):
+    cuda: _CupyCuda
+
+
+def device_and_stream() -> tuple[int, int]:
+    """Ordinal of the current device, and its current stream as a CUstream."""
+    return _source()
+
+
+def _choose() -> tuple[int, int]:
+    """Find who knows; PyTorch is asked for good from the first time that it uses CUDA."""
+    global _source
+    torch = cast("_Torch | None", sys.modules.get("torch"))
+    if torch is not None and torch.cuda.is_initialized():
+        _source = _of_torch(torch)
+        return _source()
+    cupy = cast("_Cupy | None", sys.modules.get("cupy"))
+    if cupy is not None:
+        return cupy.cuda.runtime.getDevice(), cupy.cuda.get_current_stream().ptr
+    return driver().current_device(), 0
+
+
+_source: DeviceAndStream = _choose
+
+
+def _of_torch(torch: _Torch) -> DeviceAndStream:
+    internals = torch._C  # pyright: ignore[reportPrivateUsage]
+    device_of = internals._cuda_getDevice  # pyright: ignore[reportPrivateUsage]
+    stream_of = internals._cuda_getCurrentRawStream  # pyright: ignore[reportPrivateUsage]
+
+    def current() -> tuple[int, int]:
+        device = device_of()
+        return device, stream_of(device)
+
+    return current

@@ -1,0 +1,270 @@
+"""Loads compiled kernels and launches them on the current device and stream."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from tilewright.backends.base import Metadata
+from tilewright.support import errors, settings
+
+from .current import device_and_stream
+from .driver import Driver, driver
+from .errors import CudaCallFailed, faulted, is_fault, refused
+from .launch_entry import Entry, Handlers, LaunchLog, LaunchShape, PageTable, make_entry
+from .launch_values import address_of, slot_value
+
+__all__ = ["NvidiaLauncher", "launch_shape", "synchronize"]
+
+_INVALID_CONTEXT = 201
+_STATIC_LIMIT = 48 * 1024
+"""Bytes of shared memory of a program that need not be asked for."""
+_PORTABLE_CLUSTER = 8
+_SUSPECTS = 8
+
+
+class _DeviceState:
+    """What the kernels of one device share."""
+
+    def __init__(self, ordinal: int, api: Driver) -> None:
+        self.ordinal = ordinal
+        self.api = api
+        self.pages = PageTable()
+        self.log = LaunchLog()
+        self.names: dict[int, str] = {}
+        self.healthy = 0
+        """Number of the first launch that may not have ended well."""
+
+    def suspects(self, before: int) -> list[str]:
+        """The latest launches ahead of number `before`, as text, latest first."""
+        count = self.log.count
+        launches = self.log.latest(self.healthy)[max(count - before, 0) :]
+        return [
+            f"{self.names.get(launch.record, 'kernel')}[{launch.grid}]"
+            for launch in launches[:_SUSPECTS]
+        ]
+
+    def synchronize(self) -> None:
+        """Wait for all launches; KernelFault if one went wrong."""
+        count = self.log.count
+        try:
+            self.api.synchronize(self.ordinal)
+        except CudaCallFailed as error:
+            if not is_fault(error.status):
+                raise
+            raise faulted(error.status, self.suspects(self.log.count)) from None
+        self.healthy = count
+
+
+@functools.cache
+def _device_state(ordinal: int, api: Driver) -> _DeviceState:
+    return _DeviceState(ordinal, api)
+
+
+def synchronize(ordinal: int | None = None) -> None:
+    """Wait until a device (by default the current one) has finished.
+
+    Raises KernelFault, with the launches in question, if a kernel went wrong.
+    """
+    device = device_and_stream()[0] if ordinal is None else ordinal
+    _device_state(device, driver()).synchronize()
+
+
+def launch_shape(metadata: Metadata) -> LaunchShape:
+    """How a kernel is launched, by what the compiler recorded and the options.
+
+    num_warps; shared: bytes of dynamic shared memory; num_ctas: programs of a cluster;
+    launch_cooperative_grid; launch_pdl. `threads`, if there, is the number of threads with those of
+    further roles than num_warps has.
+    """
+    return LaunchShape(
+        threads=int(metadata.get("threads") or 32 * metadata["num_warps"]),
+        shared_bytes=int(metadata.get("shared", 0)),
+        cluster=(int(metadata.get("num_ctas", 1)), 1, 1),
+        cooperative=bool(metadata.get("launch_cooperative_grid", False)),
+        dependent=bool(metadata.get("launch_pdl", False)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    """A kernel on one device."""
+
+    entry: Entry
+    registers: int
+    local_bytes: int
+
+
+class NvidiaLauncher:
+    """One kernel, loaded on each device on which it is used.
+
+    binary: a cubin, or PTX; parameters: types of the kernel's arguments as text.
+    n_regs: registers of a thread; n_spills: 32-bit words of local memory of a thread.
+    Raises OutOfResources for a kernel that the current device has not enough of something for.
+    """
+
+    def __init__(
+        self,
+        binary: bytes,
+        metadata: Metadata,
+        parameters: Sequence[str],
+        api: Driver | None = None,
+    ) -> None:
+        self.name = cast("str", metadata["name"])
+        self.kinds = tuple("ptr" if p.startswith("ptr") else p for p in parameters)
+        self.shape = launch_shape(metadata)
+        self._blocking = bool(metadata.get("debug")) or settings().cuda.launch_blocking
+        self._names = cast("Sequence[str] | None", metadata.get("parameter_names"))
+        self._binary = binary
+        self._driver = api or driver()
+        self._lock = threading.Lock()
+        self._loaded: dict[int, _Loaded] = {}
+        self._entries: dict[int, Entry] = {}
+        first = self._load(device_and_stream()[0])
+        self.n_regs = first.registers
+        self.n_spills = first.local_bytes // 4
+
+    def launch(self, grid: tuple[int, int, int], values: Sequence[object]) -> None:
+        """Launch on the current device, in its current stream.
+
+        values: the kernel's arguments: numbers; addresses, None, or objects with `data_ptr`.
+        Raises LaunchRefused, BadGrid, UnsupportedArgument or DeviceMismatch if nothing was
+        launched; KernelFault if some earlier launch went wrong.
+        """
+        device, stream = device_and_stream()
+        entry = self._entries.get(device)
+        if entry is None:
+            entry = self.entry(device)
+        entry(*grid, stream, *values)
+
+    def entry(self, device: int) -> Entry:
+        """The launch on a device in machine code, for those who know device and stream:
+        entry(x, y, z, stream, *values)."""
+        return self._load(device).entry
+
+    def _load(self, device: int) -> _Loaded:
+        with self._lock:
+            found = self._loaded.get(device)
+            if found is None:
+                found = self._loaded[device] = self._load_on(device)
+                self._entries[device] = found.entry
+            return found
+
+    def _load_on(self, device: int) -> _Loaded:
+        api = self._driver
+        function = api.load(self._binary, self.name, device)
+        with api.context(device):
+            facts = api.function_facts(function)
+            self._check_resources(device, facts.static_shared, facts.max_threads)
+            if facts.static_shared + self.shape.shared_bytes > _STATIC_LIMIT:
+                api.allow_dynamic_shared(function, self.shape.shared_bytes)
+            if self.shape.cluster[0] > _PORTABLE_CLUSTER:
+                api.allow_large_clusters(function)
+        entry = self._make_entry(device, function)
+        return _Loaded(entry, facts.registers, facts.local_bytes)
+
+    def _check_resources(self, device: int, static_shared: int, max_threads: int) -> None:
+        limit = self._driver.device(device).shared_optin
+        needed = static_shared + self.shape.shared_bytes
+        if needed > limit:
+            raise errors.OutOfResources(needed, limit, "shared memory")
+        if self.shape.threads > max_threads:
+            raise errors.OutOfResources(self.shape.threads, max_threads, "threads")
+
+    def _make_entry(self, device: int, function: int) -> Entry:
+        state = _device_state(device, self._driver)
+        unusual = _Unusual(self.name, self.kinds, self._names, state)
+        after: Callable[[int, int, int, int], object] | None = None
+        if self._blocking:
+            after = unusual.after
+        entry = make_entry(
+            self.name,
+            self.kinds,
+            self.shape,
+            Handlers(unusual.convert, unusual.refuse, unusual.regrid, unusual.failed, after),
+            function=function,
+            device=device,
+            launch=self._driver.address_of("cuLaunchKernelEx"),
+            pointer_attribute=self._driver.address_of("cuPointerGetAttribute"),
+            pages=state.pages,
+            log=state.log,
+        )
+        state.names[entry.__self__] = self.name
+        return entry
+
+
+class _Unusual:
+    """What Python does for the launches of one kernel on one device: see `Handlers`."""
+
+    def __init__(
+        self,
+        kernel: str,
+        kinds: Sequence[str],
+        names: Sequence[str] | None,
+        state: _DeviceState,
+    ) -> None:
+        self._kernel = kernel
+        self._kinds = kinds
+        self._names = names
+        self._state = state
+
+    def _argument(self, index: int) -> str:
+        return self._names[index] if self._names else f"#{index}"
+
+    def convert(self, index: int, value: object) -> int:
+        kind, name = self._kinds[index], self._argument(index)
+        if kind != "ptr":
+            return slot_value(kind, name, value)
+        address = address_of(name, value)
+        if address:
+            self.refuse(index, address)
+        return address
+
+    def refuse(self, index: int, address: int) -> None:
+        """DeviceMismatch unless a kernel on this device can use the address: memory of the device,
+        managed memory, or pinned memory of the host."""
+        state = self._state
+        with state.api.context(state.ordinal):
+            found = state.api.pointer(address)
+        if found is not None and (
+            found.managed or not found.on_device or found.device == state.ordinal
+        ):
+            return
+        where = "the host" if found is None else f"cuda:{found.device}"
+        raise errors.DeviceMismatch(self._argument(index), where, f"cuda:{state.ordinal}")
+
+    def regrid(self, x: object, y: object, z: object) -> None:
+        sizes = (x, y, z)
+        whole = all(isinstance(size, int) for size in sizes)
+        negative = whole and any(cast("int", size) < 0 for size in sizes)
+        problem = "has a size that is not an integer"
+        if whole:
+            problem = "has a negative size" if negative else "is too large"
+        raise errors.BadGrid(sizes, problem)
+
+    def failed(self, status: int, attempt: int, x: int, y: int, z: int, stream: int) -> None:
+        """A thread's first launch finds no context; all else is an error."""
+        state = self._state
+        if is_fault(status):
+            raise faulted(status, state.suspects(state.log.count - 1))
+        if status == _INVALID_CONTEXT and attempt == 0 and not state.api.has_context():
+            state.api.make_current(state.ordinal)
+            return
+        raise refused(self._kernel, (x, y, z), status, *state.api.describe(status))
+
+    def after(self, x: int, y: int, z: int, stream: int) -> None:
+        """Wait for the launch, so that its fault is known as its own."""
+        state = self._state
+        if state.api.is_capturing(stream):
+            return
+        count = state.log.count
+        try:
+            state.api.synchronize_stream(stream)
+        except CudaCallFailed as error:
+            if not is_fault(error.status):
+                raise
+            raise faulted(error.status, [f"{self._kernel}[{(x, y, z)}]"]) from None
+        state.healthy = count
