@@ -31,12 +31,13 @@ def bind_call(
         raise _wrong_call(name, signature, args, kwargs, str(error)) from None
     bound.apply_defaults()
     for parameter, value in bound.arguments.items():
-        if _is_constexpr(annotations.get(parameter)):
+        if is_constexpr(annotations.get(parameter)):
             bound.arguments[parameter] = _compile_time(name, parameter, value)
     return bound
 
 
-def _is_constexpr(annotation: object) -> bool:
+def is_constexpr(annotation: object) -> bool:
+    """Whether an annotation, evaluated or still text, says `constexpr`."""
     if isinstance(annotation, str):
         return annotation.rpartition(".")[2].strip() == "constexpr"
     return annotation is constexpr

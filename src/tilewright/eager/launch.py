@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tilewright.eager.arguments import annotations_of, language_value
+from tilewright.eager.calls import is_constexpr
 from tilewright.eager.dispatcher import EagerDispatcher
 from tilewright.eager.location import definition_of, location_in
 from tilewright.frontend import FrontendOptions
@@ -59,12 +60,12 @@ def _run_program(fn: DeviceFunction, dispatcher: EagerDispatcher, values: dict[s
 
 
 def _values(fn: DeviceFunction, memory: Memory, arguments: Mapping[str, object]) -> dict[str, Any]:
-    """Language values of the parameters; `**META` entries stay what they are."""
+    """Language values of the parameters; constexprs and `**META` entries stay what they are."""
     parameters = inspect.signature(fn.fn).parameters
     annotations = annotations_of(fn.fn)
     return {
         name: language_value(memory, name, value, annotations.get(name))
-        if name in parameters
+        if name in parameters and not is_constexpr(annotations.get(name))
         else value
         for name, value in arguments.items()
     }

@@ -1,0 +1,24 @@
+"""The devices that every kernel test runs on, and repeatable random numbers."""
+
+import zlib
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.kernels.devices import DEVICES, Device
+
+
+@pytest.fixture(
+    params=["interpreter", "cpu", pytest.param("nvidia", marks=[pytest.mark.gpu, pytest.mark.torch])]
+)
+def device(request: pytest.FixtureRequest) -> Device:
+    """One of the devices; see `tests/kernels/devices.py`."""
+    return DEVICES[request.param]()
+
+
+@pytest.fixture
+def rng(request: pytest.FixtureRequest) -> np.random.Generator:
+    """Random numbers of the test's own: other tests get others, another run gets the same."""
+    case: Any = request.node
+    return np.random.default_rng(zlib.crc32(case.nodeid.encode()))

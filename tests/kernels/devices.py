@@ -1,0 +1,155 @@
+"""Where the kernels of this suite run: each device takes NumPy arrays and brings results back.
+
+No test names a device. `device.run(kernel, grid, *args, **words)` launches a kernel whose array
+arguments were made by `device.array(...)` or `device.empty(...)` (or are views of such arrays).
+Such arrays lie between guard bytes that are checked after every launch, and those of `empty` hold
+poison: NaN, or a pattern that no test computes.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+import tilewright
+
+GUARD_BYTES = 256
+GUARD = 0xDB
+POISON = 0xCD
+
+Array = np.ndarray[Any, Any]
+
+
+class Device:
+    """A way to run kernels.
+
+    is_slow: programs take milliseconds each, so tests choose few of them (see `pick`).
+    """
+
+    name: str
+    is_slow = False
+
+    def __init__(self) -> None:
+        self._guarded: list[tuple[Array, int]] = []
+
+    def empty(self, shape: int | tuple[int, ...], dtype: Any) -> Array:
+        """An array full of poison between guards."""
+        dtype = np.dtype(dtype)
+        extents = (shape,) if isinstance(shape, int) else shape
+        size = int(np.prod(extents)) * dtype.itemsize
+        memory = np.full(size + 2 * GUARD_BYTES + 64, GUARD, np.uint8)
+        start = GUARD_BYTES + -(memory.ctypes.data + GUARD_BYTES) % 64
+        self._guarded.append((memory, start))
+        self._guarded.append((memory, start + size))
+        array = memory[start : start + size].view(dtype).reshape(extents)
+        poison(array)
+        return array
+
+    def array(self, values: Any, dtype: Any = None) -> Array:
+        """A guarded copy of `values`."""
+        values = np.asarray(values, dtype)
+        array = self.empty(values.shape, values.dtype)
+        array[...] = values
+        return array
+
+    def pick(self, slow: Any, fast: Any) -> Any:
+        """The sizes for this device."""
+        return slow if self.is_slow else fast
+
+    def run(self, kernel: Any, grid: Any, *args: Any, **words: Any) -> Any:
+        """Launch a kernel and wait; then check the guards."""
+        result = self.launch(kernel, grid, *args, **words)
+        self.check_guards()
+        return result
+
+    def launch(self, kernel: Any, grid: Any, *args: Any, **words: Any) -> Any:
+        raise NotImplementedError
+
+    def check_guards(self) -> None:
+        """Fail if something was written right before or after an array."""
+        for i, (memory, edge) in enumerate(self._guarded):
+            guard = memory[edge : edge + GUARD_BYTES] if i % 2 else memory[:edge]
+            assert (guard == GUARD).all(), "a kernel wrote outside its arrays"
+
+
+def poison(array: Array) -> None:
+    """Fill with what no kernel should leave."""
+    if array.dtype.kind == "b":
+        array[...] = True
+    elif array.dtype.kind in "iu":
+        array.view(np.uint8)[...] = POISON
+    else:
+        array[...] = np.nan
+
+
+class Cpu(Device):
+    """Compiled for this machine's CPU."""
+
+    name = "cpu"
+
+    def launch(self, kernel: Any, grid: Any, *args: Any, **words: Any) -> Any:
+        return kernel[grid](*args, **words)
+
+
+@cache
+def interpreted(kernel: Any) -> Any:
+    """The kernel as the interpreter runs it."""
+    return tilewright.jit(kernel.fn, interpret=True)
+
+
+class Interpreter(Device):
+    """The Python function, run eagerly."""
+
+    name = "interpreter"
+    is_slow = True
+
+    def launch(self, kernel: Any, grid: Any, *args: Any, **words: Any) -> Any:
+        return interpreted(kernel)[grid](*args, **words)
+
+
+class Nvidia(Device):
+    """Compiled for an NVIDIA GPU; torch holds the arrays there."""
+
+    name = "nvidia"
+
+    def launch(self, kernel: Any, grid: Any, *args: Any, **words: Any) -> Any:
+        torch = sys.modules.get("torch") or __import__("torch")
+        copies: dict[int, tuple[Array, Any]] = {}
+
+        def on_device(arg: Any) -> Any:
+            if isinstance(arg, tuple):
+                return tuple(map(on_device, arg))
+            if not isinstance(arg, np.ndarray):
+                return arg
+            memory = _whole(arg)
+            _, bytes_there = copies.setdefault(
+                memory.ctypes.data, (memory, torch.from_numpy(memory).cuda())
+            )
+            place = arg.__array_interface__["data"][0] - memory.ctypes.data
+            typed = bytes_there[place:].view(torch.uint8)
+            whole = typed[: len(typed) // arg.itemsize * arg.itemsize]
+            return whole.view(getattr(torch, str(arg.dtype)))
+
+        result = kernel[grid](*map(on_device, args), **words)
+        torch.cuda.synchronize()
+        for memory, there in copies.values():
+            memory[...] = there.cpu().numpy()
+        return result
+
+
+def _whole(array: Array) -> Array:
+    """All the bytes that an array is a view of."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array.reshape(-1).view(np.uint8)
+
+
+DEVICES: dict[str, Callable[[], Device]] = {
+    "interpreter": Interpreter,
+    "cpu": Cpu,
+    "nvidia": Nvidia,
+}

@@ -1,0 +1,265 @@
+"""Element-wise operators on every element type, at edge values and odd sizes."""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilewright.language as tl
+from tests.kernels import functions
+from tests.kernels.data import (
+    ALL,
+    BOOL,
+    FLOATS,
+    INTEGERS,
+    NUMBERS,
+    SIGNED,
+    anything,
+    assert_same,
+    edges,
+    is_float,
+    pairs,
+)
+from tests.kernels.devices import Array, Device
+from tilewright import cdiv, jit
+
+BLOCK = 64
+
+
+@jit
+def unary_kernel(x, out, n, FUNCTION: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, FUNCTION(tl.load(x + i, mask=i < n)), mask=i < n)
+
+
+@jit
+def binary_kernel(x, y, out, n, FUNCTION: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    a = tl.load(x + i, mask=i < n)
+    b = tl.load(y + i, mask=i < n)
+    tl.store(out + i, FUNCTION(a, b), mask=i < n)
+
+
+@jit
+def ternary_kernel(x, y, z, out, n, FUNCTION: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    a = tl.load(x + i, mask=i < n)
+    b = tl.load(y + i, mask=i < n)
+    c = tl.load(z + i, mask=i < n)
+    tl.store(out + i, FUNCTION(a, b, c), mask=i < n)
+
+
+def apply(device: Device, function: Any, *inputs: Array, dtype: Any = None) -> Array:
+    """The function on all elements, by the kernel for that many operands."""
+    n = inputs[0].size
+    out = device.empty(n, inputs[0].dtype if dtype is None else dtype)
+    kernel = {1: unary_kernel, 2: binary_kernel, 3: ternary_kernel}[len(inputs)]
+    device.run(
+        kernel, (cdiv(n, BLOCK),), *map(device.array, inputs), out, n,
+        FUNCTION=function, BLOCK=BLOCK,
+    )  # fmt: skip
+    return out
+
+
+def cases(table: dict[str, Any], dtypes: Any) -> Any:
+    return pytest.mark.parametrize(
+        ("name", "dtype"), [(name, dtype) for name in table for dtype in dtypes], ids=str
+    )
+
+
+@cases(functions.BINARY, NUMBERS)
+def test_arithmetic(device: Device, rng: np.random.Generator, name: str, dtype: Any):
+    """Integers wrap around; a float result is the exact one, rounded once."""
+    function, reference = functions.BINARY[name]
+    x, y = pairs(rng, 333, dtype)
+    extremum = "minimum" in name or "maximum" in name
+    assert_same(apply(device, function, x, y), reference(x, y), same_zeros=not extremum)
+
+
+@cases(functions.DIVISION, INTEGERS)
+def test_integer_division(device: Device, rng: np.random.Generator, name: str, dtype: Any):
+    """Quotients are rounded towards zero; the remainder has the sign of the dividend."""
+    function, reference = functions.DIVISION[name]
+    x, y = pairs(rng, 333, dtype)
+    least = np.iinfo(dtype).min
+    undefined = (y == 0) | ((x == least) & (y == -1) if least else False)
+    y = np.where(undefined, dtype.type(3), y)
+    assert_same(apply(device, function, x, y), reference(x, y))
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_float_division(device: Device, rng: np.random.Generator, dtype: Any):
+    x, y = pairs(rng, 333, dtype)
+    found = apply(device, functions.truediv, x, y)
+    assert_same(found, functions.in_float64(np.divide)(x, y))
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_float_remainder(device: Device, rng: np.random.Generator, dtype: Any):
+    """The remainder of floats has the sign of the dividend, and is exact."""
+    x, y = pairs(rng, 333, dtype)
+    assert_same(apply(device, functions.mod, x, y), functions.in_float64(np.fmod)(x, y))
+
+
+@cases(functions.BITWISE, (BOOL, *INTEGERS))
+def test_bitwise(device: Device, rng: np.random.Generator, name: str, dtype: Any):
+    function, reference = functions.BITWISE[name]
+    x, y = pairs(rng, 333, dtype)
+    assert_same(apply(device, function, x, y), reference(x, y))
+
+
+@cases(functions.SHIFTS, INTEGERS)
+def test_shifts(device: Device, rng: np.random.Generator, name: str, dtype: Any):
+    """A right shift of signed integers keeps the sign."""
+    function, reference = functions.SHIFTS[name]
+    x = anything(rng, 333, dtype)
+    y = rng.integers(0, 8 * dtype.itemsize, x.size).astype(dtype)
+    assert_same(apply(device, function, x, y), reference(x, y))
+
+
+@cases(functions.COMPARISONS, (BOOL, *NUMBERS))
+def test_comparisons(device: Device, rng: np.random.Generator, name: str, dtype: Any):
+    function, reference = functions.COMPARISONS[name]
+    x, y = pairs(rng, 333, dtype)
+    assert_same(apply(device, function, x, y, dtype=bool), reference(x, y))
+
+
+@cases(functions.UNARY, SIGNED + FLOATS)
+def test_negation_and_magnitude(device: Device, rng: np.random.Generator, name: str, dtype: Any):
+    function, reference = functions.UNARY[name]
+    with np.errstate(all="ignore"):
+        x = anything(rng, 333, dtype)
+        assert_same(apply(device, function, x), reference(x))
+
+
+@pytest.mark.parametrize("dtype", (BOOL, *INTEGERS), ids=str)
+def test_inversion(device: Device, rng: np.random.Generator, dtype: Any):
+    x = anything(rng, 333, dtype)
+    assert_same(apply(device, functions.invert, x), np.invert(x))
+
+
+@pytest.mark.parametrize("dtype", (BOOL, *NUMBERS), ids=str)
+def test_test_for_zero(device: Device, rng: np.random.Generator, dtype: Any):
+    x = anything(rng, 333, dtype)
+    x[::3] = 0
+    assert_same(apply(device, functions.is_nonzero, x, dtype=bool), x != 0)
+
+
+@jit
+def fma(x, y, z):
+    return tl.fma(x, y, z)
+
+
+@jit
+def clamp(x, y, z):
+    return tl.clamp(x, y, z)
+
+
+@jit
+def choose(c, x, y):
+    return tl.where(c != 0, x, y)
+
+
+@pytest.mark.parametrize("dtype", FLOATS[2:], ids=str)
+def test_fma_rounds_once(device: Device, rng: np.random.Generator, dtype: Any):
+    """x * y - (x * y, rounded) is the exact rounding error of the product."""
+    x, y = rng.normal(size=(2, 333)).astype(dtype)
+    z = (-x * y).astype(dtype)
+    exact = [
+        float(Fraction(float(a)) * Fraction(float(b)) + Fraction(float(c)))
+        for a, b, c in zip(x, y, z, strict=True)
+    ]
+    assert_same(apply(device, fma, x, y, z), np.array(exact, dtype), same_zeros=False)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_clamp(device: Device, rng: np.random.Generator, dtype: Any):
+    x = anything(rng, 333, dtype)
+    x[np.isnan(x)] = 1
+    low, high = np.sort(rng.normal(size=(2, 333)), axis=0).astype(dtype)
+    expected = np.minimum(np.maximum(x, low), high)
+    assert_same(apply(device, clamp, x, low, high), expected, same_zeros=False)
+
+
+@pytest.mark.parametrize("dtype", ALL, ids=str)
+def test_where(device: Device, rng: np.random.Generator, dtype: Any):
+    x, y = pairs(rng, 333, dtype)
+    condition = rng.integers(0, 2, x.size).astype(np.int32)
+    out = device.empty(x.size, dtype)
+    inputs = map(device.array, (condition, x, y))
+    grid = (cdiv(x.size, BLOCK),)
+    device.run(ternary_kernel, grid, *inputs, out, x.size, FUNCTION=choose, BLOCK=BLOCK)
+    assert_same(out, np.where(condition != 0, x, y))
+
+
+@jit
+def copy_kernel(x, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i, mask=i < n), mask=i < n)
+
+
+@pytest.mark.parametrize("dtype", ALL, ids=str)
+def test_copy(device: Device, rng: np.random.Generator, dtype: Any):
+    """Loads and stores keep every bit, at any size of the array."""
+    for n in (1, 2, 63, 64, 65, 333):
+        x, out = device.array(anything(rng, n, dtype)), device.empty(n, dtype)
+        device.run(copy_kernel, (cdiv(n, BLOCK),), x, out, n, BLOCK=BLOCK)
+        if is_float(dtype):
+            x[np.isnan(x)], out[np.isnan(out)] = 1, 1
+        np.testing.assert_array_equal(out.view(np.uint8), x.view(np.uint8))
+
+
+@jit
+def mixed_kernel(i8, u16, i32, f16, f32, out_i, out_f, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    m = i < n
+    a = tl.load(i8 + i, mask=m)
+    b = tl.load(u16 + i, mask=m)
+    c = tl.load(i32 + i, mask=m)
+    d = tl.load(f16 + i, mask=m)
+    e = tl.load(f32 + i, mask=m)
+    tl.store(out_i + i, a * 2 + b - c, mask=m)
+    tl.store(out_f + i, d * a + e * 0.5 + c, mask=m)
+
+
+def test_element_types_of_several_widths_in_one_kernel(device: Device, rng: np.random.Generator):
+    n = 333
+    a = rng.integers(-20, 20, n).astype(np.int8)
+    b = rng.integers(0, 60000, n).astype(np.uint16)
+    c = rng.integers(-1000, 1000, n).astype(np.int32)
+    d, e = rng.integers(-8, 8, n).astype(np.float16), rng.normal(size=n).astype(np.float32)
+    out_i, out_f = device.empty(n, np.int32), device.empty(n, np.float32)
+    device.run(
+        mixed_kernel, (cdiv(n, BLOCK),), *map(device.array, (a, b, c, d, e)), out_i, out_f, n,
+        BLOCK=BLOCK,
+    )  # fmt: skip
+    product = (d * a).astype(np.float16).astype(np.float32)
+    np.testing.assert_array_equal(out_i, (a * np.int8(2)).astype(np.int32) + b - c)
+    np.testing.assert_allclose(out_f, product + e * 0.5 + c, rtol=1e-6)
+
+
+@jit
+def constants_kernel(x, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    v = tl.load(x + i, mask=i < n)
+    v = (1 + v) * 2 - 3
+    v = 5 - v
+    v = v + tl.full((BLOCK,), 1, v.dtype) - tl.zeros_like(v)
+    tl.store(out + i, v, mask=i < n)
+
+
+@pytest.mark.parametrize("dtype", NUMBERS, ids=str)
+def test_literals_take_the_type_of_the_tile(device: Device, rng: np.random.Generator, dtype: Any):
+    x = rng.integers(0, 20, 333).astype(dtype)
+    out = device.empty(333, dtype)
+    device.run(constants_kernel, (6,), device.array(x), out, 333, BLOCK=BLOCK)
+    one, two, three, five = (dtype.type(k) for k in (1, 2, 3, 5))
+    with np.errstate(all="ignore"):
+        expected = five - ((one + x) * two - three) + one
+    assert_same(out, expected.astype(dtype))
+
+
+def test_edges_are_what_they_claim():
+    assert np.isinf(edges(np.float16)).sum() == 2 and np.isnan(edges("float32")).sum() == 1
+    assert edges(np.int8).min() == -128 and edges(np.uint64).max() == 2**64 - 1
