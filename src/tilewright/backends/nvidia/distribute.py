@@ -1,0 +1,182 @@
+"""Which layouts memory accesses and products want, and how layouts follow shape ops.
+
+`coalesced` spreads the elements of one access so that a lane moves up to 16 bytes and neighbouring
+lanes move neighbouring addresses. The `*_source` functions answer: if the result of a shape op
+has this layout, which layout of its operand puts every element in the thread that needs it?
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from math import prod
+
+from tilewright.analysis import Alignment
+from tilewright.layout import REGISTER, LinearLayout, blocked
+
+VECTOR_BYTES = 16
+LANES = 32
+
+
+def coalesced(
+    shape: tuple[int, ...], element_bytes: int, facts: Alignment, warps: int
+) -> LinearLayout:
+    """The layout for a load or store of a tile of addresses with these facts."""
+    order = _by_contiguity(facts)
+    fastest = order[0]
+    run = min(facts.contiguity[fastest], facts.divisibility[fastest] // element_bytes or 1)
+    vector = max(1, min(run, VECTOR_BYTES // element_bytes, shape[fastest]))
+    # No wider than what leaves every thread something to do.
+    share = max(1, prod(shape) // (LANES * warps))
+    return spread(shape, min(vector, _power(share)), order, warps)
+
+
+def _power(number: int) -> int:
+    return 1 << (number.bit_length() - 1)
+
+
+def _by_contiguity(facts: Alignment) -> tuple[int, ...]:
+    """Dims from the one with the longest contiguous runs to the shortest; the last dim wins ties."""
+    rank = len(facts.contiguity)
+    return tuple(sorted(reversed(range(rank)), key=lambda d: -facts.contiguity[d]))
+
+
+@lru_cache(maxsize=1024)
+def spread(shape: tuple[int, ...], vector: int, order: tuple[int, ...], warps: int) -> LinearLayout:
+    """Lanes, then warps, side by side along `order`, each lane with `vector` elements."""
+    size, lanes, groups = [1] * len(shape), [1] * len(shape), [1] * len(shape)
+    size[order[0]] = vector
+    left_lanes, left_warps = LANES, warps
+    for dim in order:
+        room = max(1, shape[dim] // size[dim])
+        lanes[dim] = min(left_lanes, room)
+        left_lanes //= lanes[dim]
+    for dim in reversed(order):
+        room = max(1, shape[dim] // (size[dim] * lanes[dim]))
+        groups[dim] = min(left_warps, room)
+        left_warps //= groups[dim]
+    lanes[order[-1]] *= left_lanes
+    groups[order[-1]] *= left_warps
+    return blocked(shape, size, lanes, groups, order)
+
+
+def default_layout(shape: tuple[int, ...], warps: int) -> LinearLayout:
+    """For tiles that no access decides: rows along the lanes."""
+    return spread(shape, 1, tuple(reversed(range(len(shape)))), warps)
+
+
+def _without_copies(layout: LinearLayout) -> LinearLayout:
+    return layout.with_columns(REGISTER, [c for c in layout.packed(REGISTER) if c])
+
+
+def _with_outs(layout: LinearLayout, kept: Sequence[int], shape: Sequence[int]) -> LinearLayout:
+    """Keep some output dims, in their order, and number them anew over `shape`."""
+    names = [layout.out_names[d] for d in kept]
+    part = layout.sublayout(layout.in_names, names)
+    return part.rename({name: f"dim{i}" for i, name in enumerate(names)})
+
+
+@lru_cache(maxsize=4096)
+def expand_dims_source(layout: LinearLayout, axis: int) -> LinearLayout:
+    """Operand layout of `expand_dims`: the same without the dim of size 1."""
+    kept = [d for d in range(len(layout.outs)) if d != axis]
+    return _without_copies(_with_outs(layout, kept, ()))
+
+
+@lru_cache(maxsize=4096)
+def broadcast_source(layout: LinearLayout, source_shape: tuple[int, ...]) -> LinearLayout:
+    """Operand layout of `broadcast`: coordinates along repeated dims are dropped."""
+    bases = {
+        name: [
+            tuple(0 if n == 1 else c for c, n in zip(basis, source_shape, strict=True))
+            for basis in layout.bases(name)
+        ]
+        for name in layout.in_names
+    }
+    bases[REGISTER] = [basis for basis in bases[REGISTER] if any(basis)]
+    sizes = {f"dim{i}": n for i, n in enumerate(source_shape)}
+    return LinearLayout.from_bases(bases, sizes)
+
+
+@lru_cache(maxsize=4096)
+def transpose_source(layout: LinearLayout, order: tuple[int, ...]) -> LinearLayout:
+    """Operand layout of `transpose`: result dim k is operand dim order[k]."""
+    bases = {
+        name: [
+            tuple(basis[order.index(d)] for d in range(len(order))) for basis in layout.bases(name)
+        ]
+        for name in layout.in_names
+    }
+    shape = [layout.shape[order.index(d)] for d in range(len(order))]
+    return LinearLayout.from_bases(bases, {f"dim{d}": n for d, n in enumerate(shape)})
+
+
+@lru_cache(maxsize=4096)
+def transpose_target(layout: LinearLayout, order: tuple[int, ...]) -> LinearLayout:
+    """Result layout of `transpose` whose operand has this layout: nothing moves."""
+    inverse = tuple(order.index(d) for d in range(len(order)))
+    return transpose_source(layout, inverse)
+
+
+@lru_cache(maxsize=4096)
+def reshape_source(layout: LinearLayout, source_shape: tuple[int, ...]) -> LinearLayout:
+    """Operand (or result) layout of `reshape`: the same elements under other coordinates."""
+    bases = {
+        name: [
+            _unflatten(_flatten(basis, layout.shape), source_shape) for basis in layout.bases(name)
+        ]
+        for name in layout.in_names
+    }
+    return LinearLayout.from_bases(bases, {f"dim{i}": n for i, n in enumerate(source_shape)})
+
+
+def _flatten(coords: Sequence[int], shape: Sequence[int]) -> int:
+    index = 0
+    for coord, extent in zip(coords, shape, strict=True):
+        index = index * extent + coord
+    return index
+
+
+def _unflatten(index: int, shape: Sequence[int]) -> tuple[int, ...]:
+    coords: list[int] = []
+    for extent in reversed(shape):
+        coords.append(index % extent)
+        index //= extent
+    return tuple(reversed(coords))
+
+
+@lru_cache(maxsize=4096)
+def with_pair(layout: LinearLayout) -> LinearLayout:
+    """Result layout of `join`: a last dim of 2 in the lowest register bit."""
+    bases = {name: [(*basis, 0) for basis in layout.bases(name)] for name in layout.in_names}
+    bases[REGISTER] = [(*(0,) * len(layout.outs), 1), *bases[REGISTER]]
+    shape = (*layout.shape, 2)
+    return LinearLayout.from_bases(bases, {f"dim{i}": n for i, n in enumerate(shape)})
+
+
+@lru_cache(maxsize=4096)
+def registers_between(
+    result: LinearLayout, source: LinearLayout, kind: str, data: tuple[int, ...]
+) -> tuple[int, ...]:
+    """For each register of a shape op's result, the register of its operand that it is.
+
+    kind and data name the op: ("expand", (axis,)), ("broadcast", shape), ("transpose", order) or
+    ("reshape", source shape).
+    """
+    by_place = {source.apply(register=r): r for r in range(source.in_size(REGISTER))}
+    return tuple(
+        by_place[_source_coords(result.apply(register=r), result.shape, kind, data)]
+        for r in range(result.in_size(REGISTER))
+    )
+
+
+def _source_coords(
+    coords: tuple[int, ...], shape: tuple[int, ...], kind: str, data: tuple[int, ...]
+) -> tuple[int, ...]:
+    if kind == "expand":
+        return coords[: data[0]] + coords[data[0] + 1 :]
+    if kind == "broadcast":
+        return tuple(0 if n == 1 else c for c, n in zip(coords, data, strict=True))
+    if kind == "transpose":
+        return tuple(coords[data.index(d)] for d in range(len(data)))
+    return _unflatten(_flatten(coords, shape), data)

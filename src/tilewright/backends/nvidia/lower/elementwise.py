@@ -1,0 +1,193 @@
+"""Ops that work register by register: arithmetic, index functions, shape ops."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from tilewright.backends.nvidia.distribute import registers_between
+from tilewright.backends.nvidia.lower.state import (
+    BODY,
+    State,
+    layout_of,
+    lowering,
+    register_count,
+)
+from tilewright.ir import Op
+from tilewright.ir.types import PointerType, TileType, dtype_of, element_of, shape_of
+from tilewright.layout import REGISTER
+from tilewright.llvm import Val, constant, llvm_type, lower_elementwise
+from tilewright.ops import (
+    BroadcastOp,
+    ConstantOp,
+    ExpandDimsOp,
+    HintOp,
+    ItemOp,
+    JoinOp,
+    NumProgramsOp,
+    OffsetOp,
+    ProgramIdOp,
+    RangeOp,
+    ReshapeOp,
+    SplatOp,
+    SplitOp,
+    TransposeOp,
+)
+
+
+def lower_by_register(state: State, op: Op) -> None:
+    """An element-wise op: the same instruction for each register; equal operands compute once."""
+    count = register_count(op.results[0])
+    columns = [state.of(v) for v in op.operands]
+    known: dict[tuple[str, ...], Val] = {}
+    results: list[Val] = []
+    for i in range(count):
+        operands = [column[i] for column in columns]
+        key = tuple(v.text for v in operands)
+        if key not in known:
+            known[key] = lower_one(state, op, operands)
+        results.append(known[key])
+    state.set(op.results[0], results)
+
+
+def lower_one(state: State, op: Op, operands: list[Val]) -> Val:
+    """One element of an element-wise op."""
+    special = _APPROXIMATE.get(str(op.attrs.get("function"))) if op.opcode == "arith.math" else None
+    if special is not None and dtype_of(op.results[0].type).name == "f32":
+        return state.pure_asm(special, "=f,f", "float", *operands)
+    if op.opcode == "arith.div" and _is_fast_division(op):
+        return state.pure_asm("div.full.f32 $0, $1, $2;", "=f,f,f", "float", *operands)
+    return _here(lower_elementwise(state.code, op, operands))
+
+
+def _here(value: Val) -> Val:
+    return Val(value.text, value.type, BODY) if value.text.startswith("%") else value
+
+
+_APPROXIMATE = {
+    "exp2": "ex2.approx.ftz.f32 $0, $1;",
+    "log2": "lg2.approx.ftz.f32 $0, $1;",
+    "sqrt": "sqrt.approx.ftz.f32 $0, $1;",
+    "rsqrt": "rsqrt.approx.ftz.f32 $0, $1;",
+}
+"""The hardware's own functions, with at most 2 ulp (PTX ISA 9.7.3); results below 2^-126 are 0."""
+
+
+def _is_fast_division(op: Op) -> bool:
+    return dtype_of(op.results[0].type).name == "f32" and not op.attrs["precise"]
+
+
+@lowering(ConstantOp)
+def _constant(state: State, op: Op) -> None:
+    element = element_of(op.results[0].type)
+    number = cast("float", op.attrs["value"])
+    if isinstance(element, PointerType):
+        value = Val(f"inttoptr (i64 {int(number)} to ptr)" if number else "null", "ptr", BODY)
+    else:
+        literal = constant(number, element)
+        value = Val(literal.text, literal.type, BODY)
+    state.set(op.results[0], [value] * register_count(op.results[0]))
+
+
+@lowering(RangeOp)
+def _range(state: State, op: Op) -> None:
+    layout, start = layout_of(op.results[0]), cast("int", op.attrs["start"])
+    places = [state.place(layout, 0, r) for r in range(layout.in_size(REGISTER))]
+    if start:
+        places = [state.code.let_here(f"add nsw i32 {p}, {start}", "i32") for p in places]
+    state.set(op.results[0], places)
+
+
+@lowering(SplatOp)
+def _splat(state: State, op: Op) -> None:
+    state.set(op.results[0], [state.scalar(op.operands[0])] * register_count(op.results[0]))
+
+
+@lowering(HintOp)
+def _hint(state: State, op: Op) -> None:
+    state.set(op.results[0], state.of(op.operands[0]))
+
+
+@lowering(ItemOp)
+def _item(state: State, op: Op) -> None:
+    state.set(op.results[0], [state.of(op.operands[0])[0]])
+
+
+@lowering(OffsetOp)
+def _offset(state: State, op: Op) -> None:
+    element = element_of(op.results[0].type)
+    assert isinstance(element, PointerType)
+    memory = "i8" if element.element.is_bool else llvm_type(element.element)
+    signed = dtype_of(op.operands[1].type).is_signed
+    known: dict[tuple[str, str], Val] = {}
+    results: list[Val] = []
+    for pointer, offset in zip(state.of(op.operands[0]), state.of(op.operands[1]), strict=True):
+        key = pointer.text, offset.text
+        if key not in known:
+            wide = _wide(state, offset, signed)
+            text = f"getelementptr {memory}, ptr {pointer}, i64 {wide}"
+            known[key] = state.code.let_here(text, "ptr")
+        results.append(known[key])
+    state.set(op.results[0], results)
+
+
+def _wide(state: State, offset: Val, signed: bool) -> Val:
+    if offset.type == "i64" or offset.constant is not None:
+        return offset
+    return state.code.let_here(f"{'sext' if signed else 'zext'} {offset.typed} to i64", "i64")
+
+
+@lowering(ExpandDimsOp, BroadcastOp, TransposeOp, ReshapeOp)
+def _move(state: State, op: Op) -> None:
+    """The thread holds what it needs already, under other register numbers."""
+    kind, data = _movement(op)
+    source = state.of(op.operands[0])
+    if not isinstance(op.operands[0].type, TileType):
+        state.set(op.results[0], source)
+        return
+    numbers = registers_between(layout_of(op.results[0]), layout_of(op.operands[0]), kind, data)
+    state.set(op.results[0], [source[n] for n in numbers])
+
+
+def _movement(op: Op) -> tuple[str, tuple[int, ...]]:
+    if isinstance(op, ExpandDimsOp):
+        return "expand", (op.axis,)
+    if isinstance(op, BroadcastOp):
+        return "broadcast", shape_of(op.x.type)
+    if isinstance(op, TransposeOp):
+        return "transpose", op.order
+    return "reshape", shape_of(op.operands[0].type)
+
+
+@lowering(JoinOp)
+def _join(state: State, op: Op) -> None:
+    layout = layout_of(op.results[0])
+    sources = [state.of(v) for v in op.operands]
+    parts = [_register_at(layout_of(v)) for v in op.operands]
+    results: list[Val] = []
+    for r in range(layout.in_size(REGISTER)):
+        *place, side = layout.apply(register=r)
+        results.append(sources[side][parts[side][tuple(place)]])
+    state.set(op.results[0], results)
+
+
+@lowering(SplitOp)
+def _split(state: State, op: Op) -> None:
+    at, source = _register_at(layout_of(op.operands[0])), state.of(op.operands[0])
+    for side, result in enumerate(op.results):
+        layout = layout_of(result)
+        places = (layout.apply(register=r) for r in range(layout.in_size(REGISTER)))
+        state.set(result, [source[at[(*place, side)]] for place in places])
+
+
+def _register_at(layout) -> dict[tuple[int, ...], int]:
+    """Register by the coordinates it has in thread 0."""
+    return {layout.apply(register=r): r for r in range(layout.in_size(REGISTER))}
+
+
+@lowering(ProgramIdOp, NumProgramsOp)
+def _grid(state: State, op: Op) -> None:
+    axis = "xyz"[cast("int", op.attrs["axis"])]
+    name = "ctaid" if isinstance(op, ProgramIdOp) else "nctaid"
+    function = f"llvm.nvvm.read.ptx.sreg.{name}.{axis}"
+    state.module.declare(function, f"declare i32 @{function}()")
+    state.set(op.results[0], [state.code.let_here(f"call i32 @{function}()", "i32")])

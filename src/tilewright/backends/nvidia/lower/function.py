@@ -1,0 +1,93 @@
+"""From a kernel with layouts to the LLVM text of one GPU function."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from tilewright.analysis import analyze_alignment
+from tilewright.backends.nvidia.allocate_shared import allocate_shared
+from tilewright.backends.nvidia.arch import Arch
+from tilewright.backends.nvidia.lower import control, convert, mma, reduce
+from tilewright.backends.nvidia.lower.elementwise import lower_by_register
+from tilewright.backends.nvidia.lower.state import BODY, RULES, State
+from tilewright.ir import Block, Function, Op, Trait
+from tilewright.ir.types import element_of
+from tilewright.llvm import Code, ModuleText, TargetSpec, Val, data_layout, llvm_type
+from tilewright.support import errors
+
+__all__ = ["LoweredKernel", "control", "convert", "lower_function", "mma", "reduce"]
+
+
+@dataclass(frozen=True, slots=True)
+class LoweredKernel:
+    """LLVM text of a kernel and what its launch needs."""
+
+    text: str
+    symbol: str
+    shared_bytes: int
+
+
+def lower_function(
+    function: Function,
+    arch: Arch,
+    target: TargetSpec,
+    warps: int,
+    maxnreg: int | None = None,
+    contract: bool = True,
+) -> LoweredKernel:
+    """Lower a kernel whose tiles all have layouts, for `warps` warps."""
+    module = ModuleText()
+    code = Code(module, "contract " if contract else "")
+    code.sections = [[], []]
+    facts = analyze_alignment(function)
+    state = State(module, code, arch, warps, facts, lower_block)
+    state.offsets, state.shared_bytes = allocate_shared(function, warps, arch.stmatrix)
+    parameters: list[str] = []
+    for i, arg in enumerate(function.args):
+        name = Val(f"%arg{i}", llvm_type(element_of(arg.type)), BODY)
+        state.set(arg, [name])
+        parameters.append(name.typed)
+    lower_block(state, function.body)
+    head = f"define ptx_kernel void @{function.name}({', '.join(parameters)}) #0 {{"
+    body = [head, "entry:", *_thread(module, state), *code.sections[0], "br label %start",
+            "start:", *code.sections[1], "}"]  # fmt: skip
+    module.functions.append("\n".join(body))
+    module.footer += _attributes(warps, maxnreg)
+    text = module.text(target.triple, data_layout(target))
+    return LoweredKernel(text, function.name, state.shared_bytes)
+
+
+def _thread(module: ModuleText, state: State) -> list[str]:
+    """Lane, warp, and the base of shared memory."""
+    name = "llvm.nvvm.read.ptx.sreg.tid.x"
+    module.declare(name, f"declare i32 @{name}()")
+    module.globals.append("@shared_memory = external addrspace(3) global [0 x i8], align 1024")
+    pointer = "ptrtoint ptr addrspace(3) @shared_memory to i32"
+    return [
+        f"%tid = call range(i32 0, {32 * state.warps}) i32 @{name}()",
+        "%lane = and i32 %tid, 31",
+        "%warp = lshr i32 %tid, 5",
+        f"%shared = {pointer}",
+    ]
+
+
+def _attributes(warps: int, maxnreg: int | None) -> list[str]:
+    limit = f' "nvvm.maxnreg"="{maxnreg}"' if maxnreg else ""
+    return [
+        f'attributes #0 = {{ nounwind "nvvm.reqntid"="{32 * warps}"{limit} }}',
+        "attributes #1 = { convergent nounwind }",
+    ]
+
+
+def lower_block(state: State, block: Block) -> None:
+    """Lower the ops of a block in order."""
+    for raw in block:
+        op = cast("Op", raw)
+        rule = RULES.get(type(op))
+        if rule is not None:
+            rule(state, op)
+        elif Trait.ELEMENTWISE in op.traits:
+            lower_by_register(state, op)
+        else:
+            raise errors.LoweringMissing(op.opcode, "cuda").with_loc(op.loc)

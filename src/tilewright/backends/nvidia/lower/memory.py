@@ -1,0 +1,319 @@
+"""Global memory: vector loads and stores under predicates, and atomics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from tilewright.backends.nvidia.lower.state import (
+    BODY,
+    State,
+    layout_of,
+    lowering,
+    memory_bits,
+    register_count,
+)
+from tilewright.backends.nvidia.lower.words import Element, pack, unpack, word_type
+from tilewright.ir import Op, Value
+from tilewright.ir.types import DType, TileType, dtype_of, element_of
+from tilewright.layout import contiguous_registers
+from tilewright.llvm import Val, integer_literal
+from tilewright.ops import AtomicCasOp, AtomicOp, BarrierOp, LoadOp, StoreOp, pointee
+
+MAX_VECTOR_BITS = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How one instruction moves `count` elements: suffix ".v4.b32", words, their type."""
+
+    count: int
+    suffix: str
+    words: int
+    type: str
+
+    @property
+    def constraint(self) -> str:
+        return {"i64": "l", "i32": "r"}.get(self.type, "h")
+
+
+def vector_shape(element: Element, count: int) -> Shape:
+    """The instruction for `count` elements."""
+    bits = memory_bits(element)
+    type_ = word_type(element, count)
+    word = int(type_[1:])
+    words = max(1, bits * count // word)
+    suffix = f".v{words}.b{word}" if words > 1 else f".b{word}"
+    return Shape(count, suffix, words, type_)
+
+
+def vector_length(state: State, pointer: Value, mask: Value | None) -> int:
+    """How many consecutive registers are consecutive in memory, aligned, and masked together."""
+    if not isinstance(pointer.type, TileType):
+        return 1
+    layout, facts = layout_of(pointer), state.facts[pointer]
+    size = element_of(pointee(pointer.type)).bytes
+    best = 1
+    for dim in range(len(layout.outs)):
+        run = contiguous_registers(layout, dim)
+        run = min(run, facts.contiguity[dim], max(1, facts.divisibility[dim] // size))
+        if mask is not None:
+            run = min(run, state.facts[mask].constancy[dim])
+        best = max(best, run)
+    return min(best, max(1, MAX_VECTOR_BITS // (8 * size)))
+
+
+_LOAD_CACHE = {"": "", ".ca": ".ca", ".cg": ".cg", ".cv": ".cv", ".cs": ".cs"}
+_EVICTION = {"": "", "evict_first": ".L1::evict_first", "evict_last": ".L1::evict_last"}
+
+
+@lowering(LoadOp)
+def _load(state: State, op: Op) -> None:
+    load = cast("LoadOp", op)
+    element = element_of(load.type)
+    length = vector_length(state, load.pointer, load.mask)
+    pointers = state.of(load.pointer)
+    masks = None if load.mask is None else state.of(load.mask)
+    others = None if load.other is None else state.of(load.other)
+    results: list[Val] = []
+    for start in range(0, len(pointers), length):
+        other = None if others is None else others[start : start + length]
+        mask = None if masks is None else masks[start]
+        results += _load_vector(state, load, pointers[start], mask, other, element, length)
+    state.set(load.result, results)
+
+
+def _load_vector(
+    state: State,
+    op: LoadOp,
+    pointer: Val,
+    mask: Val | None,
+    other: Sequence[Val] | None,
+    element: Element,
+    length: int,
+) -> list[Val]:
+    shape = vector_shape(element, length)
+    register = "i16" if shape.type == "i8" else shape.type
+    names = [f"${i}" for i in range(shape.words)]
+    target = f"{{{', '.join(names)}}}" if shape.words > 1 else names[0]
+    kind = "ld.volatile.global" if op.volatile else f"ld.global{_LOAD_CACHE[op.cache]}"
+    hint = "" if op.volatile or op.cache else _EVICTION[op.eviction]
+    type_ = register if shape.words == 1 else f"{{ {', '.join([register] * shape.words)} }}"
+    outputs = ",".join([f"={shape.constraint}"] * shape.words)
+    n = shape.words
+    instruction = f"{kind}{hint}{shape.suffix} {target}, [${n}];"
+    if mask is None or mask.constant == 1:
+        got = state.asm(instruction, f"{outputs},l", type_, pointer)
+    else:
+        fill = _fill(state, other, element, shape, register)
+        ties = ",".join(str(i) for i in range(n))
+        text = f"@${n + 1} {instruction}"
+        got = state.asm(text, f"{outputs},l,b,{ties}", type_, pointer, mask, *fill)
+    words = _fields(state, got, shape.words, register)
+    if shape.type == "i8":
+        words = [state.code.let_here(f"trunc i16 {w} to i8", "i8") for w in words]
+    return unpack(state, words, length, element)
+
+
+def _fields(state: State, got: Val, count: int, type_: str) -> list[Val]:
+    if count == 1:
+        return [got]
+    return [state.code.let_here(f"extractvalue {got.type} {got}, {i}", type_) for i in range(count)]
+
+
+def _fill(
+    state: State, other: Sequence[Val] | None, element: Element, shape: Shape, register: str
+) -> list[Val]:
+    """What masked-off lanes get, as words."""
+    if other is None:
+        return [integer_literal(0, register)] * shape.words
+    words = pack(state, other, element)
+    if shape.type == "i8":
+        return [state.code.let_here(f"zext i8 {w} to i16", "i16") for w in words]
+    return words
+
+
+@lowering(StoreOp)
+def _store(state: State, op: Op) -> None:
+    """Only owners of an element write it; a scalar is written by thread 0."""
+    put = cast("StoreOp", op)
+    element = element_of(pointee(put.pointer.type))
+    is_tile = isinstance(put.pointer.type, TileType)
+    owner = state.owner(layout_of(put.pointer) if is_tile else None)
+    length = vector_length(state, put.pointer, put.mask)
+    pointers, values = state.of(put.pointer), state.of(put.stored)
+    masks = None if put.mask is None else state.of(put.mask)
+    cache = put.cache or _EVICTION[put.eviction]
+    for start in range(0, len(pointers), length):
+        mask = owner if masks is None else _both(state, owner, masks[start])
+        shape = vector_shape(element, length)
+        words = pack(state, values[start : start + length], element)
+        if shape.type == "i8":
+            words = [state.code.let_here(f"zext i8 {w} to i16", "i16") for w in words]
+        names = [f"${i + 1}" for i in range(shape.words)]
+        source = f"{{{', '.join(names)}}}" if shape.words > 1 else names[0]
+        text = f"st.global{cache}{shape.suffix} [$0], {source};"
+        constraints = ",".join(["l", *[shape.constraint] * shape.words])
+        operands = [pointers[start], *words]
+        if mask is not None:
+            text, constraints = f"@${shape.words + 1} {text}", f"{constraints},b"
+            operands.append(mask)
+        state.asm(text, f"{constraints},~{{memory}}", "void", *operands)
+
+
+def _both(state: State, x: Val | None, y: Val) -> Val:
+    if x is None:
+        return y
+    joined = state.code.binary("and", x, y)
+    return Val(joined.text, "i1", BODY)
+
+
+@lowering(BarrierOp)
+def _barrier(state: State, op: Op) -> None:
+    state.barrier()
+
+
+_TYPES = {"i": "s", "u": "u", "f": "f", "b": "b"}
+
+
+def _atomic_name(kind: str, element: DType) -> str:
+    """Operation and type as PTX writes them."""
+    bits = memory_bits(element)
+    if kind == "xchg":
+        return f"exch.b{bits}"
+    if kind in ("and", "or", "xor"):
+        return f"{kind}.b{bits}"
+    if element.is_float:
+        if bits == 16:
+            return f"add.noftz.{'bf16' if element.name == 'bf16' else 'f16'}"
+        return f"{kind}.f{bits}"
+    if kind == "add":
+        return f"add.{'s32' if element.name == 'i32' else f'u{bits}'}"
+    return f"{kind}.{'s' if element.is_signed else 'u'}{bits}"
+
+
+@lowering(AtomicOp)
+def _atomic(state: State, op: Op) -> None:
+    """One instruction for each element, by its owner; others see the same old value."""
+    atomic = cast("AtomicOp", op)
+    element = dtype_of(atomic.type)
+    is_tile = isinstance(atomic.pointer.type, TileType)
+    owner = state.owner(layout_of(atomic.pointer) if is_tile else None)
+    masks = None if atomic.mask is None else state.of(atomic.mask)
+    results: list[Val] = []
+    order = atomic.order
+    for i, (pointer, value) in enumerate(
+        zip(state.of(atomic.pointer), state.of(atomic.operand), strict=True)
+    ):
+        mask = owner if masks is None else _both(state, owner, masks[i])
+        text = f"atom.{order}.{_SCOPES[atomic.scope]}.global.{_atomic_name(atomic.kind, element)}"
+        results.append(_atomic_one(state, text, pointer, [value], mask, element))
+    _publish(state, op, results, owner)
+
+
+_SCOPES = {"cta": "cta", "gpu": "gpu", "sys": "sys"}
+
+
+def _atomic_one(
+    state: State, text: str, pointer: Val, values: list[Val], mask: Val | None, element: DType
+) -> Val:
+    words = [w for v in values for w in pack(state, [v], element)]
+    type_ = words[0].type
+    constraint = {"i64": "l", "i32": "r"}.get(type_, "h")
+    names = ", ".join(f"${i + 2}" for i in range(len(words)))
+    instruction = f"{text} $0, [$1], {names};"
+    constraints = ",".join([f"={constraint}", "l", *[constraint] * len(words)])
+    operands = [pointer, *words]
+    if mask is not None:
+        instruction = f"@${len(words) + 2} {instruction}"
+        constraints, operands = f"{constraints},b", [*operands, mask]
+    got = state.asm(instruction, f"{constraints},~{{memory}}", type_, *operands)
+    return unpack(state, [got], 1, element)[0]
+
+
+@lowering(AtomicCasOp)
+def _compare_and_swap(state: State, op: Op) -> None:
+    cas = cast("AtomicCasOp", op)
+    element = dtype_of(cas.type)
+    is_tile = isinstance(cas.pointer.type, TileType)
+    owner = state.owner(layout_of(cas.pointer) if is_tile else None)
+    text = f"atom.{cas.order}.{_SCOPES[cas.scope]}.global.cas.b{memory_bits(element)}"
+    results = [
+        _atomic_one(state, text, pointer, [old, new], owner, element)
+        for pointer, old, new in zip(
+            state.of(cas.pointer), state.of(cas.expected), state.of(cas.new), strict=True
+        )
+    ]
+    _publish(state, op, results, owner)
+
+
+def _publish(state: State, op: Op, results: list[Val], owner: Val | None) -> None:
+    """Give threads that hold copies what the owner's atomic returned, through shared memory."""
+    result = op.results[0]
+    if owner is None or not result.uses:
+        state.set(result, results)
+        return
+    element = element_of(result.type)
+    base = state.offsets[op]
+    size = element.bytes
+    slots: list[Val] = []
+    number = _owner_number(state, op)
+    for i, value in enumerate(results):
+        (word,) = pack(state, [value], element)
+        address = _slot(state, number, base, i, len(results), size)
+        slots.append(address)
+        _shared_store(state, address, word, owner)
+    state.barrier()
+    loaded = [_shared_load(state, a, word_type(element, 1)) for a in slots]
+    state.barrier()
+    state.set(result, [unpack(state, [w], 1, element)[0] for w in loaded])
+
+
+def _owner_number(state: State, op: Op) -> Val:
+    """A number that a thread shares with the owner of its elements, below the thread count."""
+    value = op.operands[0]
+    if not isinstance(value.type, TileType):
+        return integer_literal(0)
+    masks = layout_of(value).free_masks()
+    lane = state.code.let_here(f"and i32 {state.lane}, {31 & ~masks.get('lane', 0)}", "i32")
+    warp = state.code.let_here(
+        f"and i32 {state.warp}, {(state.warps - 1) & ~masks.get('warp', 0)}", "i32"
+    )
+    shifted = state.code.let_here(f"shl i32 {warp}, 5", "i32")
+    return state.code.let_here(f"or i32 {shifted}, {lane}", "i32")
+
+
+def _slot(state: State, number: Val, base: int, index: int, count: int, size: int) -> Val:
+    offset = state.code.let_here(f"mul i32 {number}, {count * size}", "i32")
+    start = state.code.let_here(f"add i32 {state.shared}, {offset}", "i32")
+    return state.code.let_here(f"add i32 {start}, {base + index * size}", "i32")
+
+
+def _shared_store(state: State, address: Val, word: Val, mask: Val | None) -> None:
+    if word.type == "i8":
+        word = state.code.let_here(f"zext i8 {word} to i16", "i16")
+        suffix, constraint = "b8", "h"
+    else:
+        suffix = f"b{word.type[1:]}"
+        constraint = {"i64": "l", "i32": "r"}.get(word.type, "h")
+    text, constraints = f"st.shared.{suffix} [$0], $1;", f"r,{constraint}"
+    operands = [address, word]
+    if mask is not None:
+        text, constraints, operands = f"@$2 {text}", f"{constraints},b", [*operands, mask]
+    state.asm(text, f"{constraints},~{{memory}}", "void", *operands)
+
+
+def _shared_load(state: State, address: Val, type_: str) -> Val:
+    register = "i16" if type_ == "i8" else type_
+    constraint = {"i64": "l", "i32": "r"}.get(register, "h")
+    text = f"ld.shared.b{type_[1:]} $0, [$1];"
+    got = state.asm(text, f"={constraint},r,~{{memory}}", register, address)
+    if type_ == "i8":
+        return state.code.let_here(f"trunc i16 {got} to i8", "i8")
+    return got
+
+
+shared_store, shared_load = _shared_store, _shared_load
+
+__all__ = ["register_count", "shared_load", "shared_store", "vector_length", "vector_shape"]

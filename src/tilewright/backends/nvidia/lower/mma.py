@@ -1,0 +1,105 @@
+"""Matrix products through mma.sync: which registers feed which instruction, and the instruction.
+
+The registers of a fragment repeat over the tile, so the instruction at (i, j) of the warp's part
+takes the registers whose coordinates (in thread 0) are those of the fragment, moved to (i, j).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from tilewright.backends.nvidia.lower.state import State, layout_of, lowering
+from tilewright.backends.nvidia.lower.words import pack
+from tilewright.backends.nvidia.select_mma import fragment_for
+from tilewright.ir import Op
+from tilewright.ir.types import DType, dtype_of
+from tilewright.layout import REGISTER, Fragment, LinearLayout
+from tilewright.llvm import Val
+from tilewright.ops import DotOp
+
+_NAMES = {"f16": "f16", "bf16": "bf16", "i8": "s8", "u8": "u8", "f8e4m3": "e4m3",
+          "f8e5m2": "e5m2", "f64": "f64", "f32": "tf32", "i32": "s32"}  # fmt: skip
+
+
+@lowering(DotOp)
+def _dot(state: State, op: Op) -> None:
+    dot = cast("DotOp", op)
+    fragment = fragment_for(dot)
+    a, b, acc = dot.operands
+    tiles = _Tiles(layout_of(dot.result), fragment)
+    a_words = _words(state, dot.a, layout_of(a), fragment.a, fragment)
+    b_words = _words(state, dot.b, layout_of(b), fragment.b, fragment)
+    results = list(state.of(acc))
+    text = _instruction(dot, fragment)
+    depth = layout_of(a).shape[1]
+    for k in range(0, depth, fragment.k):
+        for row, column, registers in tiles.parts:
+            operands = [*a_words[row, k], *b_words[k, column]]
+            sums = [results[r] for r in registers]
+            for r, value in zip(registers, _mma(state, text, operands, sums), strict=True):
+                results[r] = value
+    state.set(dot.result, results)
+
+
+class _Tiles:
+    """The instructions of a warp: origin of each in thread 0, and its result registers."""
+
+    def __init__(self, result: LinearLayout, fragment: Fragment) -> None:
+        per_part = fragment.c.in_size(REGISTER)
+        self.parts: list[tuple[int, int, list[int]]] = []
+        for start in range(0, result.in_size(REGISTER), per_part):
+            row, column = result.apply(register=start)
+            self.parts.append((row, column, list(range(start, start + per_part))))
+
+
+def _words(
+    state: State, value, layout: LinearLayout, single: LinearLayout | None, fragment: Fragment
+) -> dict[tuple[int, int], list[Val]]:
+    """Packed operand registers of each fragment, by the coordinates of its origin in thread 0."""
+    assert single is not None
+    element = dtype_of(value.type)
+    registers = state.of(value)
+    size = single.in_size(REGISTER)
+    found: dict[tuple[int, int], list[Val]] = {}
+    for start in range(0, layout.in_size(REGISTER), size):
+        origin = layout.apply(register=start)
+        words = pack(state, registers[start : start + size], element)
+        found[origin[0], origin[1]] = [_as_operand(state, w, element) for w in words]
+    return found
+
+
+def _as_operand(state: State, word: Val, element: DType) -> Val:
+    if element.name == "f64":
+        return state.code.let_here(f"bitcast i64 {word} to double", "double")
+    if element.name == "f32":
+        return state.pure_asm("cvt.rna.tf32.f32 $0, $1;", "=r,r", "i32", word)
+    return word
+
+
+def _instruction(op: DotOp, fragment: Fragment) -> str:
+    kinds = [_NAMES[dtype_of(v.type).name] for v in (op.a, op.b)]
+    total = dtype_of(op.type)
+    sums = "f32" if total.name == "f32" else _NAMES[total.name]
+    shape = f"m{fragment.m}n{fragment.n}k{fragment.k}"
+    return f"mma.sync.aligned.{shape}.row.col.{sums}.{kinds[0]}.{kinds[1]}.{sums}"
+
+
+def _mma(state: State, text: str, operands: Sequence[Val], sums: Sequence[Val]) -> list[Val]:
+    """d = a @ b + d, the sums tied to the results."""
+    type_ = sums[0].type
+    kind = {"float": "f", "double": "d", "i32": "r"}[type_]
+    inputs = {"i32": "r", "double": "d"}
+    count, n = len(sums), len(operands)
+    doubles = n and operands[0].type == "double"
+    a_count = {1: 1, 2: 1, 3: 2, 6: 4, 12: 8}[n] if doubles else n * 2 // 3
+    names = [f"${count + count + i}" for i in range(n)]
+    outputs = ", ".join(f"${i}" for i in range(count))
+    a, b = ", ".join(names[:a_count]), ", ".join(names[a_count:])
+    instruction = f"{text} {{{outputs}}}, {{{a}}}, {{{b}}}, {{{outputs}}};"
+    constraints = ",".join(
+        [*[f"={kind}"] * count, *map(str, range(count)), *(inputs[v.type] for v in operands)]
+    )
+    result = f"{{ {', '.join([type_] * count)} }}"
+    got = state.asm(instruction, constraints, result, *sums, *operands)
+    return [state.code.let_here(f"extractvalue {result} {got}, {i}", type_) for i in range(count)]
