@@ -14,20 +14,17 @@ from tests.unit.backends.cpu.elementwise import (
     cast_kernel,
     compiled,
     interpreted,
-    kernel,
     padded,
     parsed,
     prepared,
 )
-from tilewright.backends.cpu.prepare.expand_casts import fp8_bits
 from tilewright.interp import convert, numpy_dtype
-from tilewright.ir.types import dtype_named, f8e4m3, f8e5m2
+from tilewright.ir.types import dtype_named
 from tilewright.ir.verifier import report
 
 FLOATS = ("f8e4m3", "f8e5m2", "f16", "bf16", "f32", "f64")
 INTEGERS = ("i1", "i8", "u8", "i16", "i32", "u32", "i64", "u64")
 FP8 = {"f8e4m3": ml_dtypes.float8_e4m3fn, "f8e5m2": ml_dtypes.float8_e5m2}
-SMALLEST_BF16 = 2.0**-126
 
 
 def _values(dtype: str) -> Array:
@@ -56,13 +53,13 @@ def _wide_floats(target: np.dtype) -> Array:
         size = np.dtype(narrow).itemsize
         all_bits = np.arange(1 << (8 * size), dtype=f"u{size}")
         values = all_bits.view(narrow).astype(np.float64)
-        values = np.sort(values[np.isfinite(values) & (np.abs(values) >= SMALLEST_BF16)])
+        values = np.sort(values[np.isfinite(values)])
         ties = (values[1:] + values[:-1]) / 2
         for nudge in (0.0, 2.0**-24, -(2.0**-24), 2.0**-45, -(2.0**-45)):
             groups.append(ties * (1 + nudge))
-    groups.append(np.exp2(random.uniform(-125, 127, 4096)) * random.choice([-1, 1], 4096))
+    groups.append(np.exp2(random.uniform(-160, 127, 4096)) * random.choice([-1, 1], 4096))
     found = np.concatenate(groups).astype(target)
-    return found[(np.abs(found) >= SMALLEST_BF16) | (found == 0) | np.isnan(found)]
+    return found
 
 
 @np.errstate(all="ignore")
@@ -128,25 +125,3 @@ def test_expanded_casts_are_tile_ir(source: str, target: str, rounding: str) -> 
     with np.errstate(all="ignore"):
         found, expected = (interpreted(f, target, x) for f in (expanded, parsed(text)))
     _assert_same_bits(found, expected, x)
-
-
-@pytest.mark.parametrize("name", FP8)
-def test_fp8_constants(name: str) -> None:
-    text = kernel("%y = arith.constant {value = 0.3} : {t}" + name + ">", ("f32",), name)
-    found = compiled(text, name)(np.zeros(BLOCK, np.float32))
-    assert set(found.tolist()) == {np.array(0.3).astype(FP8[name]).item()}
-
-
-@pytest.mark.parametrize("dtype", [f8e4m3, f8e5m2])
-def test_bits_of_fp8_constants_are_those_of_a_cast(dtype: object) -> None:
-    kind = FP8[repr(dtype)]
-    random = np.random.default_rng(4)
-    codes = np.arange(256, dtype=np.uint8).view(kind).astype(np.float64)
-    finite = np.sort(codes[np.isfinite(codes)])
-    values = np.concatenate([finite, (finite[1:] + finite[:-1]) / 2, random.normal(0, 50, 100)])
-    assert isinstance(dtype, type(f8e4m3))
-    for value in values:
-        expected = np.array(np.float64(value)).astype(kind).view(np.uint8)
-        assert fp8_bits(float(value), dtype) == expected, value
-    assert fp8_bits(float("inf"), dtype) == (0x7E if dtype is f8e4m3 else 0x7B)
-    assert np.isnan(np.uint8(fp8_bits(float("nan"), dtype)).view(kind))

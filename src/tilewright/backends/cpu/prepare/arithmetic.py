@@ -174,8 +174,8 @@ class Arithmetic:
     def select(self, condition: Value, x: Operand, y: Operand) -> Value:
         return self.emit(SelectOp(condition, self.like(x, y), self.like(y, x)))
 
-    def both(self, x: Value, y: Value) -> Value:
-        return self.emit(AndOp(x, y))
+    def either(self, x: Value, y: Value) -> Value:
+        return self.emit(OrOp(x, y))
 
     def math(self, function: str, x: Value) -> Value:
         return self.emit(MathOp(x, function))

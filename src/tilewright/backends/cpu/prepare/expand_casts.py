@@ -1,4 +1,4 @@
-"""Casts that CPUs or LLVM lack: from and to fp8, truncating ones, and f64 to 16 bits in vectors.
+"""Casts that CPUs or LLVM lack: of fp8 and bf16, truncating ones, and f64 to 16 bits in vectors.
 
 fp8 travels in registers as its 8 bits. From f32 to a format with bias B and t fraction bits:
 
@@ -7,19 +7,23 @@ fp8 travels in registers as its 8 bits. From f32 to a format with bias B and t f
 * subnormal result: |x| + 2^(24 - B - t), whose last place is the smallest subnormal: the sum's low
                     bits are the answer, rounded by the hardware
 
+bf16 has the exponents of f32, so the first line does for all numbers. LLVM calls a function for
+each lane unless the CPU has AVX512-BF16, whose instruction rounds subnormal numbers to zero; so it
+is done here everywhere, with the same results on all machines.
+
 Longer floats go through f32 rounded to odd, which makes the second rounding the only one
-(S. Boldo and G. Melquiond, "When double rounding is odd", IMACS 2005).
+(S. Boldo and G. Melquiond, "When double rounding is odd", IMACS 2005); integers of 32 and 64 bits
+through f64, the latter made odd first.
 """
 
 from __future__ import annotations
-
-from math import copysign
 
 from tilewright.backends.cpu.prepare.arithmetic import SINGLE, Arithmetic, Number
 from tilewright.ir import Builder, Op, Value
 from tilewright.ir.types import (
     DType,
     bf16,
+    dtype_of,
     element_of,
     f8e4m3,
     f8e5m2,
@@ -33,8 +37,9 @@ from tilewright.ir.types import (
     u16,
     with_element,
 )
-from tilewright.ops import BitcastOp, CastOp, ConstantOp
+from tilewright.ops import CastOp
 
+_BY_HAND = (bf16, f8e4m3, f8e5m2)
 _LARGEST = {f8e4m3: 448.0, f8e5m2: 57344.0}
 _NAN = {f8e4m3: 0x7F, f8e5m2: 0x7E}
 
@@ -46,47 +51,51 @@ def expand_cast(op: Op, builder: Builder) -> Value | None:
     if not (isinstance(source, DType) and isinstance(target, DType)) or source is target:
         return None
     truncates = op.rounding == "rtz" and source.is_float and _narrows(source, target)
-    odd = source is f64 and target.is_float and target.bits < 32
-    if not (source.is_fp8 or target.is_fp8 or truncates or odd):
+    if not (truncates or _lacking(source, target)):
         return None
     a = Arithmetic(builder, with_element(op.x.type, f32))
-    if not target.is_float:
-        return a.cast(from_fp8(a, op.x, source), target)
-    x = from_fp8(a, op.x, source) if source.is_fp8 else op.x
-    return _narrowed(a, x, target, truncates)
+    if source in _BY_HAND or source is f16:
+        wide = to_f32(a, op.x)
+        return _narrowed(a, wide, target, truncates) if target.is_float else a.cast(wide, target)
+    if source is not f64 and source is not f32:
+        return _narrowed(a, _from_integer(a, op.x, source), target, False)
+    return _narrowed(a, op.x, target, truncates)
 
 
-def expand_constant(op: Op, builder: Builder) -> Value | None:
-    """An fp8 constant, as the bits of its rounded value."""
-    assert isinstance(op, ConstantOp)
-    dtype = element_of(op.result_type)
-    if not (isinstance(dtype, DType) and dtype.is_fp8):
-        return None
-    bits = fp8_bits(float(op.value), dtype)
-    constant = ConstantOp(bits, with_element(op.result_type, u8))
-    return builder.value(BitcastOp(builder.value(constant), op.result_type))
+def _lacking(source: DType, target: DType) -> bool:
+    """Whether LLVM has no good instructions for a cast to nearest."""
+    narrow = source is f64 and target.is_float and target.bits < 32
+    return narrow or source in _BY_HAND or target in _BY_HAND
 
 
-def fp8_bits(value: float, dtype: DType) -> int:
-    """The bits of the nearest fp8 number, ties to even; beyond the largest finite, that one."""
-    if value != value:
-        return _NAN[dtype]
-    sign = 0x80 if copysign(1.0, value) < 0 else 0
-    magnitude = min(abs(value), _LARGEST[dtype])
-    return sign | min(range(0x7F), key=lambda c: (abs(_fp8_value(c, dtype) - magnitude), c & 1))
+def _from_integer(a: Arithmetic, x: Value, source: DType) -> Value:
+    """An integer as a float whose rounding to bf16 or fp8 is the integer's."""
+    if source.bits <= 16:
+        return a.cast(x, f32)
+    if source.bits == 64:
+        x = _odd_if_long(a, x)
+    return a.cast(x, f64)
 
 
-def _fp8_value(code: int, dtype: DType) -> float:
-    """The number with these bits, taking the highest exponent for a normal one."""
-    exponent, fraction = code >> dtype.mantissa, code & ((1 << dtype.mantissa) - 1)
-    unit = 2.0 ** (1 - dtype.bias - dtype.mantissa)
-    if exponent == 0:
-        return fraction * unit
-    return ((1 << dtype.mantissa) | fraction) * unit * 2.0 ** (exponent - 1)
+def _odd_if_long(a: Arithmetic, x: Value) -> Value:
+    """A 64-bit integer that f64 holds exactly: one of 54 bits or more loses its last 11 to an odd
+    bit above them."""
+    dropped = 11
+    rest = a.bit_and(x, (1 << dropped) - 1)
+    sticky = a.cast(a.compare("ne", rest, 0), dtype_of(x.type))
+    merged = a.shl(a.bit_or(a.shr(x, dropped), sticky), dropped)
+    sign = a.shr(x, 53)
+    short = a.compare("eq", sign, 0)
+    if dtype_of(x.type).is_signed:
+        short = a.either(short, a.compare("eq", sign, -1))
+    return a.select(short, x, merged)
 
 
-def from_fp8(a: Arithmetic, x: Value, source: DType) -> Value:
-    """An fp8 value as f32, exactly; other types by a cast."""
+def to_f32(a: Arithmetic, x: Value) -> Value:
+    """A float of fewer bits as f32, exactly."""
+    source = dtype_of(x.type)
+    if source is bf16:
+        return a.floats(a.shl(a.cast(a.bitcast(x, i16), i32), 16))
     if not source.is_fp8:
         return a.cast(x, f32)
     if source is f8e5m2:
@@ -101,23 +110,29 @@ def from_fp8(a: Arithmetic, x: Value, source: DType) -> Value:
 
 
 def _narrowed(a: Arithmetic, x: Value, target: DType, truncates: bool) -> Value:
-    """A float as a float of fewer bits, rounded once."""
-    source = element_of(x.type)
-    if source is f64 and target is not f32:
-        x, source = _f64_to_f32(a, x, "odd" if not truncates else "rtz"), f32
-    if not truncates:
-        return to_fp8(a, a.cast(x, f32), target) if target.is_fp8 else a.cast(x, target)
-    if target is f32:
-        return _f64_to_f32(a, x, "rtz")
-    return _truncated(a, a.cast(x, f32), target)
+    """f32 or f64 as any float type, rounded once."""
+    if dtype_of(x.type) is f64 and target.bits < 64:
+        if target is f32 and not truncates:
+            return a.cast(x, f32)
+        x = _f64_to_f32(a, x, odd=target is not f32 and not truncates)
+    if truncates and target is not f32:
+        return _truncated(a, x, target)
+    return _rounded(a, x, target)
 
 
-def _f64_to_f32(a: Arithmetic, x: Value, rounding: str) -> Value:
+def _rounded(a: Arithmetic, x: Value, target: DType) -> Value:
+    """f32 as any float type, to nearest."""
+    if target.is_fp8:
+        return to_fp8(a, x, target)
+    return to_bf16(a, x) if target is bf16 else a.cast(x, target)
+
+
+def _f64_to_f32(a: Arithmetic, x: Value, odd: bool) -> Value:
     """Toward zero, or to the neighbour with an odd last bit."""
     near = a.cast(x, f32)
     back = a.cast(near, f64)
     bits = _one_less_if(a, a.bits(near), a.compare("gt", a.abs(back), a.abs(x)))
-    if rounding == "odd":
+    if odd:
         inexact = a.cast(a.compare("ne", back, x), i32)
         bits = a.bit_or(bits, inexact)
     return a.floats(bits)
@@ -126,14 +141,25 @@ def _f64_to_f32(a: Arithmetic, x: Value, rounding: str) -> Value:
 def _truncated(a: Arithmetic, x: Value, target: DType) -> Value:
     """f32 to f16, bf16 or fp8, toward zero."""
     if target is bf16:
-        upper = a.cast(a.shr(a.bits(x), 16), i16)
-        nan = a.constant(0x7FC0, upper.type)
-        return a.bitcast(a.select(a.compare("ne", x, x), nan, upper), bf16)
-    near = to_fp8(a, x, target) if target.is_fp8 else a.cast(x, target)
-    back = from_fp8(a, near, target)
-    too_far = a.compare("gt", a.abs(back), a.abs(x))
+        return _upper_half(a, x, a.bits(x))
+    near = _rounded(a, x, target)
+    too_far = a.compare("gt", a.abs(to_f32(a, near)), a.abs(x))
     integer = u8 if target.is_fp8 else u16
     return a.bitcast(_one_less_if(a, a.bitcast(near, integer), too_far), target)
+
+
+def to_bf16(a: Arithmetic, x: Value) -> Value:
+    """f32 as bf16, to nearest, ties to even."""
+    bits = a.bits(x)
+    odd = a.bit_and(a.shr(bits, 16), 1)
+    return _upper_half(a, x, a.add(a.add(bits, 0x7FFF), odd))
+
+
+def _upper_half(a: Arithmetic, x: Value, bits: Value) -> Value:
+    """The upper 16 of the bits as bf16; if x is a NaN, those of x, quiet."""
+    quiet = a.bit_or(a.bits(x), 1 << 22)
+    whole = a.select(a.compare("ne", x, x), quiet, bits)
+    return a.bitcast(a.cast(a.shr(whole, 16), i16), bf16)
 
 
 def _one_less_if(a: Arithmetic, bits: Value, condition: Value) -> Value:

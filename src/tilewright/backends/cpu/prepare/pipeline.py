@@ -1,7 +1,7 @@
 """From legal tile IR to what the CPU lowering accepts.
 
-After it there are no elementary functions but those that LLVM has, no arithmetic on fp8, no fp8
-constants, no casts that LLVM lacks, and products only of f32, f64 and i32.
+After it there are no elementary functions but those that LLVM has, no arithmetic on f16, nothing of
+bf16 and fp8 but their bits, no casts that LLVM lacks, and products only of f32, f64 and i32.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import cast
 
-from tilewright.backends.cpu.prepare.expand_casts import expand_cast, expand_constant
+from tilewright.backends.cpu.prepare.expand_casts import expand_cast
 from tilewright.backends.cpu.prepare.expand_math import expand_math
+from tilewright.backends.cpu.prepare.storage import store_as_bits
 from tilewright.backends.cpu.prepare.widen import (
     widen_dot,
     widen_elementwise,
-    widen_fma,
-    widen_math,
+    widen_extremum,
     widen_print,
     widen_sign,
 )
@@ -26,7 +26,6 @@ from tilewright.ops import (
     AddOp,
     CastOp,
     CompareOp,
-    ConstantOp,
     DivOp,
     DotOp,
     FmaOp,
@@ -44,27 +43,24 @@ Rule = Callable[[Op, Builder], Value | None]
 
 WIDEN: dict[type[Op], Rule] = {
     DotOp: widen_dot,
-    MathOp: widen_math,
-    FmaOp: widen_fma,
     PrintOp: widen_print,
     NegOp: widen_sign,
     AbsOp: widen_sign,
+    MinOp: widen_extremum,
+    MaxOp: widen_extremum,
     **dict.fromkeys(
-        (AddOp, SubOp, MulOp, DivOp, RemOp, MinOp, MaxOp, CompareOp),
-        widen_elementwise,
+        (AddOp, SubOp, MulOp, DivOp, RemOp, CompareOp, FmaOp, MathOp), widen_elementwise
     ),
 }
 """Arithmetic in types that CPUs compute in. It makes casts, and functions of f32."""
-
-EXPAND_CASTS: dict[type[Op], Rule] = {CastOp: expand_cast, ConstantOp: expand_constant}
-"""Casts between types, in integer arithmetic."""
 
 
 def prepare(function: Function, fma: bool = True) -> None:
     """Rewrite `function` in place; `fma`: whether the machine multiplies and adds in one step."""
     rewrite(function, WIDEN)
     rewrite(function, {MathOp: partial(expand_math, fma=fma)})
-    rewrite(function, EXPAND_CASTS)
+    rewrite(function, {CastOp: expand_cast})
+    store_as_bits(function)
 
 
 def rewrite(function: Function, rules: dict[type[Op], Rule]) -> None:

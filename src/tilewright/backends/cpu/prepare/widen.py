@@ -1,6 +1,7 @@
-"""Computes in f32 what the CPU does not compute in f16, bf16 and fp8; products in f32 or i32.
+"""Computes in f32 what CPUs do not compute in f16, bf16 and fp8; products in f32 or i32.
 
-Every op is rounded to its own type, as if it existed there: the casts stay, op by op.
+Every op is rounded to its own type, as if it existed there: the casts stay, op by op. (LLVM would
+do the same for f16 and bf16, but takes many of those vectors apart.)
 """
 
 from __future__ import annotations
@@ -8,18 +9,32 @@ from __future__ import annotations
 from typing import cast
 
 from tilewright.ir import Builder, Op, Value
-from tilewright.ir.types import DType, dtype_of, element_of, f32, f64, i32, u8, with_element
+from tilewright.ir.types import (
+    DType,
+    dtype_of,
+    element_of,
+    f16,
+    f32,
+    f64,
+    i32,
+    u8,
+    u16,
+    with_element,
+)
 from tilewright.ops import (
     AbsOp,
     AndOp,
     BitcastOp,
     CastOp,
+    CompareOp,
     ConstantOp,
     DotOp,
-    FmaOp,
-    MathOp,
+    MaxOp,
+    MinOp,
     NegOp,
+    OrOp,
     PrintOp,
+    SelectOp,
     XorOp,
 )
 
@@ -40,16 +55,6 @@ def is_small_float(dtype: object) -> bool:
     return isinstance(dtype, DType) and dtype.is_float and dtype.bits < 32
 
 
-def widen_math(op: Op, builder: Builder) -> Value | None:
-    """A function of f16 or bf16, computed in f32 and rounded."""
-    assert isinstance(op, MathOp)
-    dtype = dtype_of(op.x.type)
-    if not is_small_float(dtype):
-        return None
-    wide = builder.value(MathOp(converted(builder, op.x, f32), op.function))
-    return converted(builder, wide, dtype)
-
-
 def widen_dot(op: Op, builder: Builder) -> Value | None:
     """A product whose operands and sum are of one type: f32, f64 or i32."""
     assert isinstance(op, DotOp)
@@ -63,51 +68,59 @@ def widen_dot(op: Op, builder: Builder) -> Value | None:
 
 
 def widen_elementwise(op: Op, builder: Builder) -> Value | None:
-    """Arithmetic on fp8, computed in f32 and rounded."""
-    kinds = [element_of(v.type) for v in op.operands]
-    if not any(isinstance(kind, DType) and kind.is_fp8 for kind in kinds):
+    """Arithmetic on small floats, computed in f32 and rounded.
+
+    The rounding to f32 before hardly matters: sums, products, quotients and square roots of f16,
+    bf16 and fp8 are as if rounded once (S. Figueroa, "When is double rounding innocuous?", 1995);
+    a fused product and sum is but for ties.
+    """
+    small = [is_small_float(element_of(v.type)) for v in op.operands]
+    if not any(small):
         return None
     copy = op.clone({})
     for index, value in enumerate(copy.operands):
-        kind = kinds[index]
-        if isinstance(kind, DType) and kind.is_fp8:
+        if small[index]:
             copy.operands[index] = converted(builder, value, f32)
-    result = dtype_of(op.result.type)
-    if not result.is_fp8:
+    result = element_of(op.result.type)
+    if not is_small_float(result):
         return builder.value(copy)
-    copy.results[0].type = with_element(copy.results[0].type, f32)
-    return converted(builder, builder.value(copy), result)
+    copy.results[0].type = with_element(op.result.type, f32)
+    return converted(builder, builder.value(copy), dtype_of(op.result.type))
+
+
+def widen_extremum(op: Op, builder: Builder) -> Value | None:
+    """The smaller or larger of small floats.
+
+    LLVM would narrow min and max of extended f16 again, and call a function for each lane. So those
+    that return the number next to a NaN are compared and selected.
+    """
+    assert isinstance(op, MinOp | MaxOp)
+    if op.nan or element_of(op.type) is not f16:
+        return widen_elementwise(op, builder)
+    x, y = (converted(builder, v, f32) for v in op.operands)
+    better = builder.value(CompareOp(x, y, "lt" if isinstance(op, MinOp) else "gt"))
+    lonely = builder.value(CompareOp(y, y, "ne"))
+    first = builder.value(OrOp(better, lonely))
+    return builder.value(SelectOp(first, op.lhs, op.rhs))
 
 
 def widen_sign(op: Op, builder: Builder) -> Value | None:
-    """-x or |x| of fp8: a change of the sign bit, also of a NaN."""
+    """-x or |x| of a small float: a change of the sign bit, also of a NaN."""
     assert isinstance(op, NegOp | AbsOp)
-    if not dtype_of(op.type).is_fp8:
+    dtype = dtype_of(op.type)
+    if not is_small_float(dtype):
         return None
-    byte = with_element(op.type, u8)
-    bits = builder.value(BitcastOp(op.x, byte))
+    integer = with_element(op.type, u8 if dtype.is_fp8 else u16)
+    sign = 1 << (dtype.bits - 1)
+    bits = builder.value(BitcastOp(op.x, integer))
     flips = isinstance(op, NegOp)
-    mask = builder.value(ConstantOp(0x80 if flips else 0x7F, byte))
+    mask = builder.value(ConstantOp(sign if flips else sign - 1, integer))
     changed = XorOp(bits, mask) if flips else AndOp(bits, mask)
     return builder.value(BitcastOp(builder.value(changed), op.type))
 
 
 def widen_print(op: Op, builder: Builder) -> None:
-    """Prints fp8 as f32."""
+    """Prints small floats as f32."""
     for index, value in enumerate(cast("PrintOp", op).args):
-        kind = element_of(value.type)
-        if isinstance(kind, DType) and kind.is_fp8:
+        if is_small_float(element_of(value.type)):
             op.set_operand(index, converted(builder, value, f32))
-
-
-def widen_fma(op: Op, builder: Builder) -> Value | None:
-    """A fused product and sum of fewer than 32 bits, computed in f32 and rounded a second time.
-
-    The product is exact in f32, so the result is that of one rounding but for ties of the sum.
-    """
-    assert isinstance(op, FmaOp)
-    dtype = dtype_of(op.type)
-    if not is_small_float(dtype):
-        return None
-    operands = (converted(builder, v, f32) for v in op.operands)
-    return converted(builder, builder.value(FmaOp(*operands)), dtype)

@@ -1,0 +1,119 @@
+"""bf16 and fp8 values become their bits.
+
+What is left of these types after the other passes only moves: loads, stores, selections, shapes.
+LLVM takes vectors of `bfloat` apart in many of those and has no type for fp8; integers it moves
+well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from math import copysign, frexp, inf, isnan, ldexp
+from typing import cast
+
+from tilewright.ir import Function, Op, Value
+from tilewright.ir.types import (
+    DType,
+    PointerType,
+    TileType,
+    Type,
+    bf16,
+    element_of,
+    f8e4m3,
+    f8e5m2,
+    u8,
+    u16,
+)
+from tilewright.ops import AtomicOp, ConstantOp
+
+_INTEGERS: dict[DType, DType] = {bf16: u16, f8e4m3: u8, f8e5m2: u8}
+
+_LARGEST = {bf16: 0x7F80, f8e4m3: 0x7E, f8e5m2: 0x7B}
+"""Bits of what too large numbers become: infinity, or the largest finite number of fp8."""
+
+_NAN = {bf16: 0x7FC0, f8e4m3: 0x7F, f8e5m2: 0x7E}
+
+
+def store_as_bits(function: Function) -> None:
+    """Give every value of type bf16 or fp8 the unsigned integer of its width instead.
+
+    A type stays where it is if an atomic op computes in it.
+    """
+    ops = list(cast("Iterator[Op]", function.walk()))
+    kinds = _present(function, ops) - {_computed_atomically(op) for op in ops}
+    if not kinds:
+        return
+    swapped = _swapping(frozenset(kinds))
+    for op in ops:
+        _swap_attributes(op, swapped)
+    for value in _values(function, ops):
+        value.type = swapped(value.type)
+
+
+def float_bits(value: float, dtype: DType) -> int:
+    """The bits of the nearest number of bf16 or fp8, ties to even."""
+    if isnan(value):
+        return _NAN[dtype]
+    sign = (1 << (dtype.bits - 1)) if copysign(1.0, value) < 0 else 0
+    magnitude = abs(value)
+    if magnitude == inf:
+        return sign | _LARGEST[dtype]
+    smallest = 1 - dtype.bias
+    exponent = max(frexp(magnitude)[1] - 1, smallest) if magnitude else smallest
+    fraction = round(ldexp(magnitude, dtype.mantissa - exponent))
+    code = ((exponent + dtype.bias - 1) << dtype.mantissa) + fraction
+    return sign | min(code, _LARGEST[dtype])
+
+
+def _values(function: Function, ops: list[Op]) -> Iterator[Value]:
+    yield from function.args
+    for op in ops:
+        yield from op.results
+        for block in op.regions:
+            yield from block.args
+
+
+def _present(function: Function, ops: list[Op]) -> set[DType | None]:
+    types = {value.type for value in _values(function, ops)}
+    elements = {element_of(type_) for type_ in types}
+    pointed = {e.element if isinstance(e, PointerType) else e for e in elements}
+    return {kind for kind in pointed if kind in _INTEGERS}
+
+
+def _computed_atomically(op: Op) -> DType | None:
+    """The type in which an atomic op adds or compares."""
+    if isinstance(op, AtomicOp) and op.kind in ("add", "max", "min"):
+        return cast("DType", element_of(op.operand.type))
+    return None
+
+
+def _swapping(kinds: frozenset[DType | None]) -> Callable[[Type], Type]:
+    """Types with integers in place of some float types."""
+    known: dict[Type, Type] = {kind: _INTEGERS[kind] for kind in kinds if kind is not None}
+
+    def swapped(type_: Type) -> Type:
+        found = known.get(type_)
+        if found is None:
+            found = known[type_] = build(type_)
+        return found
+
+    def build(type_: Type) -> Type:
+        match type_:
+            case PointerType():
+                return PointerType(cast("DType", swapped(type_.element)), type_.const)
+            case TileType():
+                element = cast("DType | PointerType", swapped(type_.element))
+                return TileType(type_.shape, element, type_.layout)
+            case _:
+                return type_
+
+    return swapped
+
+
+def _swap_attributes(op: Op, swapped: Callable[[Type], Type]) -> None:
+    if isinstance(op, ConstantOp):
+        dtype = element_of(op.result_type)
+        if swapped(dtype) is not dtype and isinstance(dtype, DType):
+            op.attrs["value"] = float_bits(float(op.value), dtype)
+    if "result_type" in op.attrs:
+        op.attrs["result_type"] = swapped(op.attrs["result_type"])
