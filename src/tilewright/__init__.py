@@ -10,7 +10,8 @@
 
     add[(tilewright.cdiv(n, 1024),)](x, y, out, n, BLOCK=1024)
 
-Names are loaded when they are first used.
+The functions and types of `tilewright.language` are names of this module too. Everything is loaded
+when it is first used, so that importing the package takes no time; `__init__.pyi` has the types.
 """
 
 from __future__ import annotations
@@ -19,16 +20,61 @@ import importlib
 
 __version__ = "0.1.0"
 
-_MODULES = ("language", "runtime", "compiler", "testing")
-_PLACES = {"jit": "runtime", "JITFunction": "runtime", "compile": "compiler"}
+_MODULES = frozenset(
+    {
+        "backends", "compat", "compiler", "interp", "ir", "kernels", "language", "runtime",
+        "testing", "tools",
+    }
+)  # fmt: skip
+
+_RUNTIME = "runtime"
+_COMPILER = "compiler"
+_ERRORS = "support.errors"
+_PLACES = {
+    "ASTSource": _COMPILER,
+    "Autotuner": _RUNTIME,
+    "AutotunerError": _ERRORS,
+    "CompilationError": _ERRORS,
+    "CompiledKernel": _COMPILER,
+    "Config": _RUNTIME,
+    "GPUTarget": "backends",
+    "Heuristics": _RUNTIME,
+    "IRSource": _COMPILER,
+    "InterpreterError": _ERRORS,
+    "JITFunction": _RUNTIME,
+    "MockTensor": _RUNTIME,
+    "OutOfResources": _ERRORS,
+    "TensorWrapper": _RUNTIME,
+    "TilewrightError": _ERRORS,
+    "TilewrightWarning": _ERRORS,
+    "autotune": _RUNTIME,
+    "compile": _COMPILER,
+    "errors": "support",
+    "heuristics": _RUNTIME,
+    "jit": _RUNTIME,
+    "reinterpret": _RUNTIME,
+    "settings": "support",
+}
+"""Host-side names, and the module of this package that has each."""
+
+_ALIASES = {"TritonError": "TilewrightError"}
 
 
 def __getattr__(name: str) -> object:
-    if name in _MODULES:
-        return importlib.import_module(f"{__name__}.{name}")
-    module = importlib.import_module(f"{__name__}.{_PLACES.get(name, 'language')}")
-    found = getattr(module, name, None)
-    if found is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = found
+    """Load what is asked for, and keep it."""
+    wanted = _ALIASES.get(name, name)
+    if wanted in _MODULES:
+        return importlib.import_module(f"{__name__}.{wanted}")
+    if wanted in _PLACES:
+        module = importlib.import_module(f"{__name__}.{_PLACES[wanted]}")
+    else:
+        module = importlib.import_module(f"{__name__}.language")
+        if wanted not in module.__all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(module, wanted)
     return found
+
+
+def __dir__() -> list[str]:
+    language = importlib.import_module(f"{__name__}.language")
+    return sorted({*globals(), *_MODULES, *_PLACES, *_ALIASES, *language.__all__})

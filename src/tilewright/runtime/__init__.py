@@ -1,6 +1,9 @@
 """Launching: arguments, variants, grids, tuning."""
 
 from tilewright.language import cdiv, next_power_of_2
+from tilewright.runtime import errors, hooks
+from tilewright.runtime.active_driver import ActiveDriver, Driver, driver
+from tilewright.runtime.autotune import Autotuner, autotune
 from tilewright.runtime.bench import (
     BenchClock,
     CpuClock,
@@ -13,28 +16,42 @@ from tilewright.runtime.bench import (
     register_clock,
     step_bar,
 )
+from tilewright.runtime.configs import Config
 from tilewright.runtime.grid import normal_grid
+from tilewright.runtime.heuristics import Heuristics, heuristics
 from tilewright.runtime.hooks import HookChain, LaunchMetadata, launch_enter, launch_exit
 from tilewright.runtime.jit import JITFunction, jit
 from tilewright.runtime.mock import MockTensor, TensorWrapper, reinterpret
 from tilewright.runtime.parameters import KernelParam
+from tilewright.runtime.wrapper import KernelWrapper
 
 __all__ = [
+    "ActiveDriver",
+    "Autotuner",
     "BenchClock",
+    "Config",
     "CpuClock",
     "CudaEventClock",
+    "Driver",
+    "Heuristics",
     "HookChain",
     "JITFunction",
     "KernelParam",
+    "KernelWrapper",
     "LaunchMetadata",
     "MockTensor",
     "NotAvailableError",
     "Step",
     "TensorWrapper",
+    "autotune",
     "cdiv",
     "clock_for",
     "do_bench",
     "do_bench_cudagraph",
+    "driver",
+    "errors",
+    "heuristics",
+    "hooks",
     "jit",
     "launch_enter",
     "launch_exit",

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from tilewright.backends import Backend, backend_named, backend_names, default_backend
+from tilewright.backends import Backend, backend_named, backend_names
 from tilewright.frontend.python import KernelSignature
+from tilewright.runtime.active_driver import driver
 from tilewright.runtime.binder import MISSING, special_handler
 from tilewright.runtime.parameters import KernelParam
 from tilewright.runtime.specialize import (
@@ -81,7 +82,7 @@ class Call:
             elif spec.device != first[1]:
                 raise errors.DeviceMismatch(name, _in_words(spec.device), _in_words(first[1]))
         if first is None:
-            return default_backend()
+            return driver.active.backend
         name, device = first
         backend = device.partition(":")[0]
         if backend not in backend_names():

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from tilewright.compiler import ASTSource, CompiledKernel, compile_source, options_of
+from tilewright.compiler import ASTSource, CompiledKernel, IRSource, compile_source, options_of
 from tilewright.frontend.python import Dependencies, dependencies
 from tilewright.language import DeviceFunction
 from tilewright.runtime.calls import Call
 from tilewright.runtime.once import Once
 from tilewright.runtime.specialize import Key
 from tilewright.runtime.variant import Variant, check_globals
+from tilewright.runtime.words import IR_OVERRIDE
 from tilewright.support import VariantAdded, current_recorder
 
 
@@ -42,8 +44,12 @@ class Variants:
         """The kernel that a call needs, compiled or found; it is not loaded."""
         check_globals(call.kernel, self.dependencies)
         backend, target = call.backend, call.backend.target()
-        options = options_of(backend, {**self._defaults, **call.options})
+        words = {**self._defaults, **call.options}
+        override = words.pop(IR_OVERRIDE, None)
+        options = options_of(backend, words)
         source = ASTSource.of(self._function, call.signature(), self.dependencies.hash)
+        if override is not None:
+            source = IRSource(Path(override))
         key = (source.key(), backend.name, target, options, _settings_of(call))
 
         def make() -> CompiledKernel:

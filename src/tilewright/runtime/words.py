@@ -29,6 +29,9 @@ _REFUSED = {
     "warmup": "to compile without running, call kernel.warmup(..., grid=grid)",
 }
 
+IR_OVERRIDE = "ir_override"
+"""A path: compile on from the stage of a kernel that is in this file."""
+
 Words = Mapping[str, object]
 
 
@@ -44,7 +47,7 @@ def split_words(
     chosen: dict[str, Any] = {}
     meta: dict[str, object] = {}
     for word, value in words.items():
-        if word in options:
+        if word in options or word == IR_OVERRIDE:
             chosen[word] = hashable(value)
         elif takes_all:
             meta[word] = value

@@ -1,0 +1,349 @@
+"""`autotune`: measures a kernel's configurations at its first launch of a kind, keeps the best."""
+
+from __future__ import annotations
+
+import contextvars
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, Protocol, cast
+
+from tilewright.backends import Backend, backend_named, backend_names
+from tilewright.runtime.active_driver import driver
+from tilewright.runtime.array_state import ArrayState
+from tilewright.runtime.bench import do_bench, do_bench_cudagraph, step_bar
+from tilewright.runtime.configs import Config, Pruning
+from tilewright.runtime.jit import JITFunction
+from tilewright.runtime.specialize import HANDLERS, HOST, Spec
+from tilewright.runtime.tuning_store import Timing, choice_file, read_timings, write_timings
+from tilewright.runtime.wrapper import KernelWrapper
+from tilewright.support import TilewrightError, errors, settings, user_boundary
+
+QUANTILES = (0.5, 0.2, 0.8)
+"""Of the measured times of a configuration: the first decides."""
+
+_CANNOT_RUN = (
+    errors.OutOfResources,
+    errors.CompileTimeAssertionFailure,
+    errors.PTXASError,
+)
+"""What only says that a configuration does not fit; anything else is a mistake of the user."""
+
+_MOST_THREADS = 8
+
+
+class Bench(Protocol):
+    """Measures a call: milliseconds at each quantile."""
+
+    def __call__(self, fn: Callable[[], object], *, quantiles: Sequence[float]) -> Any: ...
+
+
+class PreHook(Protocol):
+    """Called with the arguments by name before a trial; before the launch proper, reset_only."""
+
+    def __call__(self, arguments: dict[str, Any], reset_only: bool = False) -> object: ...
+
+
+class PostHook(Protocol):
+    """Called with the arguments by name after a trial, and with what it has raised."""
+
+    def __call__(self, arguments: dict[str, Any], exception: Exception | None) -> object: ...
+
+
+class Autotuner(KernelWrapper):
+    """A kernel with configurations to choose from; made by `autotune`.
+
+    configs; keys: names of arguments whose values decide the choice; cache: key -> chosen Config;
+    best_config: the last one chosen; configs_timings: milliseconds (at QUANTILES) of each that was
+    measured last; bench_time: seconds that this took.
+    """
+
+    def __init__(
+        self,
+        fn: JITFunction | KernelWrapper,
+        configs: Sequence[Config],
+        key: Sequence[str],
+        pruning: Pruning,
+        state: ArrayState,
+        bench: Bench | None,
+        budgets: Mapping[str, float],
+        hooks: tuple[PreHook | None, PostHook | None],
+        use_cuda_graph: bool = False,
+        cache_results: bool | None = None,
+    ) -> None:
+        super().__init__(fn)
+        self.configs = list(configs) or [Config({})]
+        self.keys = list(key)
+        self.cache: dict[tuple[object, ...], Config] = {}
+        self.best_config: Config | None = None
+        self.configs_timings: dict[Config, Timing] = {}
+        self.bench_time = 0.0
+        self.cache_results = cache_results
+        self._pruning = pruning
+        self._state = state
+        self._bench = bench
+        self._budgets = dict(budgets)
+        self._pre_hook, self._post_hook = hooks
+        self._use_cuda_graph = use_cuda_graph
+        self._tuned = frozenset(name for config in self.configs for name in config.kwargs)
+        self._lock = threading.RLock()
+        self._check_names()
+
+    def _check_names(self) -> None:
+        """Raise UnknownArgument for a name that the kernel has no parameter for."""
+        for name in (*self.keys, *self._state.reset_to_zero, *self._state.restore_value):
+            if name not in self.arg_names:
+                raise errors.UnknownArgument(self.__name__, name, self.arg_names)
+
+    # --- launching --------------------------------------------------------------------------------
+
+    def run(self, *args: object, grid: object, **words: object) -> Any:
+        """Launch the best configuration, after measuring if this is the first launch of a kind."""
+        with user_boundary:
+            named = self.named_arguments(args, words)
+            config = self._choice(args, grid, words, named)
+        self.best_config = config
+        chosen = config.all_kwargs()
+        if config.pre_hook is not None:
+            config.pre_hook({**named, **chosen})
+        return self.fn.run(*args, grid=grid, **words, **chosen)
+
+    def warmup(self, *args: object, grid: object = None, **words: object) -> list[Any]:
+        """Compile every configuration that is not pruned; a list of compiled kernels."""
+        named = self.named_arguments(args, words)
+        left = self._pruning(self.configs, named, words)
+        return [self.fn.warmup(*args, grid=grid, **words, **c.all_kwargs()) for c in left]
+
+    def prune_configs(self, words: Mapping[str, Any]) -> list[Config]:
+        """The configurations that would be measured for arguments given by name."""
+        return self._pruning(self.configs, dict(words), {})
+
+    def _choice(
+        self,
+        args: tuple[object, ...],
+        grid: object,
+        words: Mapping[str, object],
+        named: dict[str, Any],
+    ) -> Config:
+        for name in self._tuned.intersection(words):
+            raise errors.AutotunerError(
+                f"'{name}' is given in the launch of {self.__name__} and tuned too",
+                "leave it out of the launch, or out of the configurations",
+            )
+        if len(self.configs) == 1:
+            return self.configs[0]
+        key = self._key(named)
+        found = self.cache.get(key)
+        if found is not None:
+            return found
+        with self._lock:
+            if key not in self.cache:
+                self.cache[key] = self._choose(_Trial(self, args, grid, words, named), key)
+            return self.cache[key]
+
+    def _key(self, named: Mapping[str, Any]) -> tuple[object, ...]:
+        """Values of the key arguments, and dtypes of all arrays."""
+        arguments = {name: named[name] for name in self.arg_names if name in named}
+        values = [arguments[name] for name in self.keys if name in arguments]
+        dtypes = [str(arg.dtype) for arg in arguments.values() if hasattr(arg, "dtype")]
+        return (*values, *dtypes)
+
+    # --- measuring --------------------------------------------------------------------------------
+
+    def _choose(self, trial: _Trial, key: tuple[object, ...]) -> Config:
+        left = self._pruning(self.configs, trial.named, trial.words)
+        if len(left) == 1 or self.base_fn.interpreted:
+            return left[0]
+        device, backend = _device(trial.named)
+        keep = settings().autotuning.cache if self.cache_results is None else self.cache_results
+        target = backend.target()
+        texts = (repr(target), backend.version(target))
+        file = choice_file(self.base_fn, self.configs, key, texts)
+        timings = None
+        if keep and not settings().cache.always_compile:
+            timings = read_timings(file, self.configs)
+        if timings is None:
+            timings = self._measured(trial, left, device)
+            if keep:
+                write_timings(file, self.configs, timings)
+        return self._best(timings, trial)
+
+    def _best(self, timings: dict[Config, Timing], trial: _Trial) -> Config:
+        self.configs_timings = timings
+        best = min(timings, key=lambda config: timings[config][0])
+        if timings[best][0] == float("inf"):
+            raise errors.AutotunerError(
+                f"no configuration of {self.__name__} can run: {trial.problem}",
+                "add smaller configurations",
+            ) from trial.problem
+        if settings().autotuning.print:
+            print(
+                f"Autotuning of {self.__name__} took {self.bench_time:.2f} s; "
+                f"best of {len(timings)}: {best} ({timings[best][0]:.4f} ms)"
+            )
+        return best
+
+    def _measured(
+        self, trial: _Trial, configs: Sequence[Config], device: str
+    ) -> dict[Config, Timing]:
+        """Milliseconds of each configuration; infinite for one that cannot run."""
+        start = time.perf_counter()
+        trial.compile_all(configs)
+        timings: dict[Config, Timing] = {}
+        with step_bar(f"tuning {self.__name__}", len(configs)) as step:
+            for config in configs:
+                step(str(config))
+                timings[config] = trial.time(config, self._bench_on(device))
+        self._clean(trial)
+        self.bench_time = time.perf_counter() - start
+        return timings
+
+    def _clean(self, trial: _Trial) -> None:
+        """After the trials: what accumulates must begin at zero in the launch proper."""
+        if self._pre_hook is not None:
+            self._pre_hook(trial.named, reset_only=True)
+        else:
+            self._state.reset(trial.named)
+
+    def _bench_on(self, device: str) -> Bench:
+        if self._bench is not None:
+            return self._bench
+        if self._use_cuda_graph and device != HOST:
+            return cast("Bench", do_bench_cudagraph)
+        return cast("Bench", partial(do_bench, device=device, **self._budgets))
+
+    def before_trial(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Prepare the arrays for a trial; what `after_trial` needs to put them back."""
+        if self._pre_hook is not None:
+            self._pre_hook(arguments)
+            return {}
+        self._state.reset(arguments)
+        return self._state.save(arguments)
+
+    def after_trial(
+        self, arguments: dict[str, Any], saved: dict[str, Any], problem: Exception | None
+    ) -> None:
+        """Put the arrays back."""
+        if self._post_hook is not None:
+            self._post_hook(arguments, exception=problem)
+        elif saved:
+            self._state.restore(arguments, saved)
+
+
+class _Trial:
+    """Trial launches with the arguments of one launch."""
+
+    def __init__(
+        self,
+        tuner: Autotuner,
+        args: tuple[object, ...],
+        grid: object,
+        words: Mapping[str, object],
+        named: dict[str, Any],
+    ) -> None:
+        self.words = words
+        self.named = named
+        self.problem: TilewrightError | None = None
+        self._tuner = tuner
+        self._args = args
+        self._grid = grid
+
+    def compile_all(self, configs: Sequence[Config]) -> None:
+        """Compile in threads; what goes wrong here goes wrong again when it is measured.
+
+        The optimiser and external assemblers run without Python's lock, so one thread compiles
+        machine code while another runs the front end.
+        """
+        threads = min(_MOST_THREADS, len(configs), os.cpu_count() or 1)
+        with ThreadPoolExecutor(threads, "tilewright-tune") as pool:
+            for config in configs:
+                pool.submit(contextvars.copy_context().run, self._compile, config)
+
+    def _compile(self, config: Config) -> None:
+        self._tuner.fn.warmup(*self._args, grid=self._grid, **self.words, **config.all_kwargs())
+
+    def time(self, config: Config, bench: Bench) -> Timing:
+        """Milliseconds at each quantile."""
+        try:
+            found = bench(partial(self._call, config), quantiles=QUANTILES)
+        except _CANNOT_RUN as problem:
+            self.problem = problem
+            return [float("inf")] * len(QUANTILES)
+        several = isinstance(found, list | tuple)
+        return [float(ms) for ms in cast("Sequence[float]", found if several else [found])]
+
+    def _call(self, config: Config) -> None:
+        chosen = config.all_kwargs()
+        arguments = {**self.named, **chosen}
+        if config.pre_hook is not None:
+            config.pre_hook(arguments)
+        saved = self._tuner.before_trial(arguments)
+        try:
+            self._tuner.fn.run(*self._args, grid=self._grid, **self.words, **chosen)
+        except Exception as problem:
+            self._tuner.after_trial(arguments, saved, problem)
+            raise
+        self._tuner.after_trial(arguments, saved, None)
+
+
+def _device(named: Mapping[str, Any]) -> tuple[str, Backend]:
+    """Where the first array is that a backend serves, and that backend."""
+    arrays = (value for value in named.values() if hasattr(value, "dtype"))
+    keys = (HANDLERS.key_and_value(array)[0] for array in arrays)
+    for device in (key.device for key in keys if isinstance(key, Spec)):
+        name = device.partition(":")[0]
+        if name in backend_names():
+            return device, backend_named(name)
+    backend = driver.active.backend
+    return backend.name, backend
+
+
+def autotune(
+    configs: Sequence[Config],
+    key: Sequence[str],
+    prune_configs_by: Mapping[str, Any] | None = None,
+    reset_to_zero: Sequence[str] | None = None,
+    restore_value: Sequence[str] | None = None,
+    pre_hook: PreHook | None = None,
+    post_hook: PostHook | None = None,
+    warmup: float | None = None,
+    rep: float | None = None,
+    use_cuda_graph: bool = False,
+    do_bench: Bench | None = None,
+    cache_results: bool | None = None,
+) -> Callable[[JITFunction | KernelWrapper], Autotuner]:
+    """Decorator: choose among configurations by measuring them.
+
+    configs: what to choose from; key: parameters whose values, with the dtypes of all arrays,
+    decide the choice: new ones are measured anew.
+    prune_configs_by: {"early_config_prune": function (configs, arguments, **keywords) -> configs,
+    "perf_model": function (**arguments) -> estimated time, "top_k": how many, or which part}.
+    reset_to_zero, restore_value: arrays to be zeroed before, or put back after, each trial;
+    pre_hook(arguments, reset_only=False), post_hook(arguments, exception): functions to call
+    instead. warmup, rep: milliseconds for `do_bench`; use_cuda_graph: measure inside a CUDA graph
+    where there is one; do_bench(fn, quantiles=...): measure by this. cache_results: keep the choice
+    on disk (default: the setting TILEWRIGHT_CACHE_AUTOTUNING).
+
+    A configuration for which compiling or launching runs out of resources, or fails a
+    `static_assert`, is passed over. Errors: AutotunerError, UnknownArgument.
+    """
+    budgets = {name: ms for name, ms in (("warmup", warmup), ("rep", rep)) if ms is not None}
+
+    def decorate(fn: JITFunction | KernelWrapper) -> Autotuner:
+        return Autotuner(
+            fn,
+            configs,
+            key,
+            Pruning(prune_configs_by),
+            ArrayState(reset_to_zero or (), restore_value or ()),
+            do_bench,
+            budgets,
+            (pre_hook, post_hook),
+            use_cuda_graph,
+            cache_results,
+        )
+
+    return decorate

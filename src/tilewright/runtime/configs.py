@@ -1,0 +1,101 @@
+"""`Config`: one choice of meta-parameters and options, and how a list of them is cut down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tilewright.support import errors
+
+_OPTIONS = ("num_warps", "num_ctas", "num_stages", "maxnreg", "ir_override")
+
+
+class Config:
+    """One configuration that an autotuner may choose.
+
+    kwargs: meta-parameters by name; num_warps, num_stages, num_ctas, maxnreg: options of the
+    launch; pre_hook: called with all arguments by name before each launch with this configuration;
+    ir_override: path of a file that replaces a stage of the compiler.
+    """
+
+    def __init__(
+        self,
+        kwargs: Mapping[str, Any],
+        num_warps: int = 4,
+        num_stages: int = 3,
+        num_ctas: int = 1,
+        maxnreg: int | None = None,
+        pre_hook: Callable[[dict[str, Any]], object] | None = None,
+        ir_override: str | None = None,
+    ) -> None:
+        self.kwargs = dict(kwargs)
+        self.num_warps = num_warps
+        self.num_stages = num_stages
+        self.num_ctas = num_ctas
+        self.maxnreg = maxnreg
+        self.pre_hook = pre_hook
+        self.ir_override = ir_override
+
+    def all_kwargs(self) -> dict[str, Any]:
+        """Meta-parameters and options, as they are passed to the launch."""
+        options = {name: getattr(self, name) for name in _OPTIONS}
+        return {**self.kwargs, **{k: v for k, v in options.items() if v is not None}}
+
+    def _identity(self) -> tuple[object, ...]:
+        return (*self.all_kwargs().items(), self.pre_hook)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Config) and self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name}: {value}" for name, value in self.all_kwargs().items())
+
+    def __repr__(self) -> str:
+        return f"Config({self})"
+
+
+class Pruning:
+    """How an autotuner leaves configurations out before it measures any.
+
+    early: function (configs, arguments by name, **keywords) -> those that may work; model: function
+    (**arguments and meta-parameters) -> estimated time; top_k: how many, or which part up to 1.0,
+    of those with the best estimates are measured.
+    """
+
+    def __init__(self, by: Mapping[str, Any] | None) -> None:
+        by = by or {}
+        unknown = by.keys() - {"early_config_prune", "perf_model", "top_k"}
+        if unknown:
+            expected = "a dictionary with 'early_config_prune', 'perf_model' and 'top_k'"
+            raise errors.InvalidOption("prune_configs_by", expected, sorted(unknown))
+        self.early: Callable[..., list[Config]] | None = by.get("early_config_prune")
+        self.model: Callable[..., float] | None = by.get("perf_model")
+        self.top_k: float = by.get("top_k", 1.0)
+
+    def __call__(
+        self, configs: Sequence[Config], named: dict[str, Any], words: Mapping[str, Any]
+    ) -> list[Config]:
+        """The configurations that are left. AutotunerError if there is none."""
+        left = list(configs)
+        if self.early is not None:
+            left = list(self.early(left, named, **words))
+            if not left:
+                raise errors.AutotunerError(
+                    "early_config_prune has left no configuration",
+                    "let it return at least one of those that it is given",
+                )
+        if self.model is not None:
+            estimates = [self.model(**{**named, **words, **c.all_kwargs()}) for c in left]
+            order = sorted(range(len(left)), key=estimates.__getitem__)
+            left = [left[i] for i in order[: self._count(len(configs))]]
+        return left
+
+    def _count(self, total: int) -> int:
+        if isinstance(self.top_k, float) and self.top_k <= 1.0:
+            return max(1, int(total * self.top_k))
+        if isinstance(self.top_k, int):
+            return max(1, self.top_k)
+        raise errors.InvalidOption("top_k", "an int, or a float up to 1.0", self.top_k)
