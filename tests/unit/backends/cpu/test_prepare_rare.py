@@ -57,3 +57,23 @@ def test_a_region_of_the_wrong_type_is_refused() -> None:
     )
     message = report(parsed(wrong))
     assert message is not None and "`slow` must take [f32]" in message
+
+
+def test_constants_of_the_block_around_may_be_used() -> None:
+    """As they are after equal constants were merged."""
+    body = """%from = mem.offset %X0, %pid : ptr<f32>
+      %s = mem.load %from : f32
+      %k = arith.constant {value = 3.0} : f32
+      %none = arith.constant {value = 0.0} : f32
+      %positive = arith.compare %s, %none {predicate = "gt"} : i1
+      %r = cpu.rare %positive, %none, %s : f32 (%x: f32) {
+        %slow = arith.mul %x, %k : f32
+        cf.yield %slow
+      }
+      %y = tile.splat %r {shape = [64]} : {t}f32>"""
+    text = kernel(body, ("f32",), "f32", 64)
+    for sign in (1, -1):
+        x = np.full(64, sign * 7, np.float32)
+        expected = np.full(64, 21 if sign > 0 else 0, np.float32)
+        np.testing.assert_array_equal(interpreted(parsed(text), "f32", x, block=64), expected)
+        np.testing.assert_array_equal(compiled(text, "f32", block=64)(x), expected)

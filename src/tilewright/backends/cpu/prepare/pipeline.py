@@ -55,18 +55,24 @@ WIDEN: dict[type[Op], Rule] = {
 """Arithmetic in types that CPUs compute in. It makes casts, and functions of f32."""
 
 
-def prepare(function: Function, fma: bool = True) -> None:
-    """Rewrite `function` in place; `fma`: whether the machine multiplies and adds in one step."""
-    rewrite(function, WIDEN)
-    rewrite(function, {MathOp: partial(expand_math, fma=fma)})
-    rewrite(function, {CastOp: expand_cast})
-    store_as_bits(function)
+def prepare(function: Function, fma: bool = True) -> bool:
+    """Rewrite `function` in place; whether anything changed.
+
+    fma: whether the machine multiplies and adds in one instruction.
+    """
+    widened = rewrite(function, WIDEN)
+    expanded = rewrite(function, {MathOp: partial(expand_math, fma=fma)})
+    cast_by_hand = rewrite(function, {CastOp: expand_cast})
+    return store_as_bits(function) or widened or expanded or cast_by_hand
 
 
-def rewrite(function: Function, rules: dict[type[Op], Rule]) -> None:
+def rewrite(function: Function, rules: dict[type[Op], Rule]) -> bool:
     """Apply at most one rule to each op that is there now, in regions too."""
+    changed = False
     matching = [op for op in cast("Iterator[Op]", function.walk()) if type(op) in rules]
     for op in matching:
         value = rules[type(op)](op, Builder.at(op))
         if value is not None:
             Rewriter.replace(op, value)
+            changed = True
+    return changed

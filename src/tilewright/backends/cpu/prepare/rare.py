@@ -23,7 +23,7 @@ from tilewright.ir import (
     region,
     variadic,
 )
-from tilewright.ir.types import Type, element_of
+from tilewright.ir.types import Type, dtype_of, element_of
 from tilewright.llvm import Code, Val, constant, lower_elementwise, lowering_rule
 from tilewright.ops import ConstantOp, SelectOp, YieldOp
 
@@ -33,7 +33,8 @@ _WEIGHTS = '!prof !{!"branch_weights", i32 1, i32 100000}'
 class RareOp(Op, opcode="cpu.rare", traits=(Trait.PURE, Trait.ELEMENTWISE)):
     """result = slow(args...) where condition, else common
 
-    `slow` takes one element of each of args and yields one of the result; its ops are element-wise.
+    `slow` takes one element of each of args and yields one of the result; its ops are element-wise,
+    on its arguments and constants.
     """
 
     condition: Value = operand(boolean)
@@ -73,12 +74,28 @@ def rarely(
 @reference(RareOp)
 def rare_reference(op: RareOp, condition: Any, common: Any, *args: Any) -> Any:
     """Both forms, and the right one of them."""
-    values: dict[Value, Any] = dict(zip(op.slow.args, args, strict=True))
-    for inner in op.slow:
-        operands = [values[v] for v in inner.operands]
+
+    def rule(inner: Op, operands: list[Any]) -> Any:
+        return REFERENCE_RULES[type(inner)](inner, *operands)
+
+    slow = _run(op.slow, dict(zip(op.slow.args, args, strict=True)), rule)
+    return REFERENCE_RULES[SelectOp](op, condition, slow, common)
+
+
+def _run(block: Block, values: dict[Value, Any], rule: Callable[[Op, list[Any]], Any]) -> Any:
+    """What the block yields; a constant of a block around it may be used as well."""
+
+    def at(value: Value) -> Any:
+        if value not in values:
+            constant = value.op
+            assert isinstance(constant, ConstantOp), "a rare form uses only its arguments"
+            values[value] = rule(constant, [])
+        return values[value]
+
+    for inner in cast("list[Op]", list(block)):
         if isinstance(inner, YieldOp):
-            return REFERENCE_RULES[SelectOp](op, condition, operands[0], common)
-        values[inner.result] = REFERENCE_RULES[type(inner)](inner, *operands)
+            return at(inner.operands[0])
+        values[inner.result] = rule(inner, [at(v) for v in inner.operands])
     raise AssertionError("a region without terminator")
 
 
@@ -105,15 +122,11 @@ def _any_lane(code: Code, condition: Val) -> Val:
 
 
 def _lower_region(code: Code, block: Block, args: list[Val]) -> Val:
-    values = dict(zip(block.args, args, strict=True))
-    for op in cast("list[Op]", list(block)):
-        if isinstance(op, YieldOp):
-            return values[op.operands[0]]
-        if isinstance(op, ConstantOp):
-            element = element_of(op.type)
-            literal = constant(op.value, cast("Any", element), args[0].width)
-            values[op.result] = literal
-        else:
-            operands = [values[v] for v in op.operands]
-            values[op.result] = lower_elementwise(code, op, operands)
-    raise AssertionError("a region without terminator")
+    width = args[0].width
+
+    def rule(inner: Op, operands: list[Val]) -> Val:
+        if isinstance(inner, ConstantOp):
+            return constant(inner.value, dtype_of(inner.result_type), width)
+        return lower_elementwise(code, inner, operands)
+
+    return _run(block, dict(zip(block.args, args, strict=True)), rule)

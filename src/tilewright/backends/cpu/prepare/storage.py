@@ -34,20 +34,21 @@ _LARGEST = {bf16: 0x7F80, f8e4m3: 0x7E, f8e5m2: 0x7B}
 _NAN = {bf16: 0x7FC0, f8e4m3: 0x7F, f8e5m2: 0x7E}
 
 
-def store_as_bits(function: Function) -> None:
-    """Give every value of type bf16 or fp8 the unsigned integer of its width instead.
+def store_as_bits(function: Function) -> bool:
+    """Give every value of type bf16 or fp8 the unsigned integer of its width; whether any was.
 
     A type stays where it is if an atomic op computes in it.
     """
     ops = list(cast("Iterator[Op]", function.walk()))
     kinds = _present(function, ops) - {_computed_atomically(op) for op in ops}
     if not kinds:
-        return
+        return False
     swapped = _swapping(frozenset(kinds))
     for op in ops:
         _swap_attributes(op, swapped)
     for value in _values(function, ops):
         value.type = swapped(value.type)
+    return True
 
 
 def float_bits(value: float, dtype: DType) -> int:
