@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -50,7 +51,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one subcommand; returns the exit status: 1 for a mistake, which is told on stderr."""
     chosen = parser().parse_args(arguments)
     try:
-        return chosen.run(chosen)
+        status = chosen.run(chosen)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        # Whoever read the output has seen enough; Python's own flush at exit must not complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
     except (TilewrightError, CommandFailed, OSError) as problem:
         if settings().compilation.debug:
             raise

@@ -217,10 +217,10 @@ def table_of(rows: Sequence[Row]) -> Table:
     for name in ("error", "speed", "fastest peer", "ratio"):
         table.add_column(name, no_wrap=True, justify="right")
     for row in rows:
-        verdict = f"{row.error:.1e}" if row.correct else f"[bold red]{row.error:.1e} WRONG"
+        verdict = f"{row.ratio:.2f}" if row.correct else "[bold red]WRONG"
         table.add_row(
-            row.kernel, row.shape, row.backend, verdict, f"{row.rate:.4g} {row.unit}",
-            f"{row.peer} {row.peer_rate:.4g}", f"{row.ratio:.2f}",
+            row.kernel, row.shape, row.backend, f"{row.error:.1e}", f"{row.rate:.4g} {row.unit}",
+            f"{row.peer} {row.peer_rate:.4g}", verdict,
         )  # fmt: skip
     return table
 

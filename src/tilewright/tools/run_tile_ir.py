@@ -61,9 +61,16 @@ def _argument(parameter: Value, text: str, rng: np.random.Generator) -> Argument
         return _number(text)
     made_up = _MADE_UP.fullmatch(text)
     if made_up is None:
-        return np.load(text)
+        return _loaded(text)
     shape = tuple(map(int, made_up[2].split("x")))
     return _made_up(made_up[1], shape, rng).astype(numpy_dtype(type_.element))
+
+
+def _loaded(file: str) -> Array:
+    try:
+        return np.load(file)
+    except (ValueError, EOFError):
+        raise CommandFailed(f"{file} is not an array in NumPy's format (.npy)") from None
 
 
 def _made_up(kind: str, shape: tuple[int, ...], rng: np.random.Generator) -> Array:

@@ -19,8 +19,11 @@ def load_backends() -> None:
 
 
 def read_text(file: str) -> str:
-    """The text of a file, or of standard input for `-`. Raises OSError."""
-    return sys.stdin.read() if file == STDIN else Path(file).read_text(encoding="utf-8")
+    """The text of a file, or of standard input for `-`. Raises OSError, CommandFailed."""
+    try:
+        return sys.stdin.read() if file == STDIN else Path(file).read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise CommandFailed(f"{file} is not a text") from None
 
 
 def read_module(file: str) -> Module:

@@ -1,0 +1,59 @@
+"""`tilewright run`: tile IR on arrays, through the NumPy rules."""
+
+import numpy as np
+import pytest
+
+from tests.unit.tools.texts import SCALE
+from tilewright.tools.cli import main
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "scale.tile"
+    path.write_text(SCALE)
+    return str(path)
+
+
+def test_arrays_from_files_and_made_up(file, tmp_path, capsys):
+    x = np.arange(128, dtype=np.float32)
+    np.save(tmp_path / "x.npy", x)
+    folder = tmp_path / "out"
+    arguments = [str(tmp_path / "x.npy"), "zeros:128", "2.5", "--grid", "2", "--save", str(folder)]
+    assert main(["run", file, *arguments]) == 0
+    np.testing.assert_array_equal(np.load(folder / "out.npy"), x * np.float32(2.5))
+    assert [path.name for path in folder.iterdir()] == ["out.npy"]
+    assert capsys.readouterr().out.startswith("out: float32 (128,)\n")
+
+
+def test_one_program_instance(file, tmp_path):
+    arguments = ["ones:64x2", "zeros:64x2", "3", "--grid", "2", "--pid", "1"]
+    assert main(["run", file, *arguments, "--save", str(tmp_path)]) == 0
+    out = np.load(tmp_path / "out.npy").ravel()
+    assert out[:64].tolist() == [0] * 64
+    assert out[64:].tolist() == [3] * 64
+
+
+def test_random_arrays_repeat_with_their_seed(file, tmp_path):
+    def out(seed):
+        arguments = ["random:64", "zeros:64", "1", "--seed", seed, "--save", str(tmp_path)]
+        assert main(["run", file, *arguments]) == 0
+        return np.load(tmp_path / "out.npy")
+
+    assert np.array_equal(out("1"), out("1"))
+    assert not np.array_equal(out("1"), out("2"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["zeros:64"], "@scale takes 3 arguments, found 1: x: ptr<f32>"),
+        (["zeros:64", "zeros:64", "many"], "expected a number, found 'many'"),
+        (["zeros:64", "zeros:64", "1", "--grid", "wide"], "expected numbers such as 4,1,1"),
+        (["none.npy", "zeros:64", "1"], "none.npy: No such file"),
+        (["zeros:40", "zeros:64", "1"], "load at element 40 of argument 'x'"),
+        (["FILE", "zeros:64", "1"], "is not an array in NumPy's format"),
+    ],
+)
+def test_mistakes(arguments, message, file, capsys):
+    assert main(["run", file, *[file if a == "FILE" else a for a in arguments]]) == 1
+    assert message in capsys.readouterr().err

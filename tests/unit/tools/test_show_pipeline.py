@@ -1,0 +1,29 @@
+"""`tilewright pipeline`: what is listed is what runs."""
+
+from tilewright.backends import backend_named
+from tilewright.tools.cli import main
+
+
+def test_every_pass_has_a_reason(capsys):
+    assert main(["pipeline", "--target", "cpu"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    backend = backend_named("cpu")
+    assert [line for line in lines if line.startswith("stage ")] == [
+        f"stage {stage.extension}" for stage in backend.stages
+    ]
+    first = backend.stages[0]
+    assert first.pipeline is not None
+    steps = first.pipeline(backend.target()).steps
+    shown = [line.split(maxsplit=2) for line in lines if line.lstrip()[:1].isdigit()]
+    assert [name for _, name, _ in shown] == [str(step.work) for step in steps]
+    assert [why for _, _, why in shown] == [step.why for step in steps]
+
+
+def test_the_default_is_this_machine(capsys):
+    assert main(["pipeline"]) == 0
+    assert "canonicalize" in capsys.readouterr().out
+
+
+def test_unknown_target(capsys):
+    assert main(["pipeline", "--target", "abacus"]) == 1
+    assert "no backend serves the target 'abacus'" in capsys.readouterr().err
