@@ -55,6 +55,14 @@ def element_type(name: str) -> DType:
     return found
 
 
+def plain(value: object) -> object:
+    """A scalar of NumPy as a number of Python; anything else as it is."""
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(value, numpy.generic):
+        return cast("Any", value).item()
+    return value
+
+
 class _Pointers(dict[object, Any]):
     """dtype of a library -> the Specs of its arrays: (unaligned, aligned), read-only ones after."""
 

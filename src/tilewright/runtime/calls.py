@@ -10,6 +10,7 @@ from typing import Any
 from tilewright.backends import Backend, backend_named, backend_names
 from tilewright.frontend.python import KernelSignature
 from tilewright.runtime.active_driver import driver
+from tilewright.runtime.arrays import plain
 from tilewright.runtime.binder import MISSING, special_handler
 from tilewright.runtime.parameters import KernelParam
 from tilewright.runtime.specialize import (
@@ -64,7 +65,7 @@ class Call:
         """What decides the variant; the generated launch function makes the same."""
         takes_all = any(param.is_keywords for param in self.all_params)
         words = [
-            (name, value if _plain(value) and not takes_all else constant_key(value))
+            (name, value if _hashable(value) and not takes_all else constant_key(value))
             for name, value in self.words.items()
         ]
         assigned = vars(settings().compilation)
@@ -117,8 +118,8 @@ class Call:
 
     def signature(self) -> KernelSignature:
         """The arguments in the words of the front end."""
-        triples = zip(self.params, self.keys, self.args, strict=True)
-        specs = [arg_spec(param, key, arg) for param, key, arg in triples]
+        triples = zip(self.params, self.keys, self.values, strict=True)
+        specs = [arg_spec(param, key, value) for param, key, value in triples]
         keywords = [param for param in self.all_params if param.is_keywords]
         for name, value in self.meta.items():
             specs.append(arg_spec(keywords[0].renamed(name), constant_key(value), value))
@@ -163,7 +164,7 @@ def bind(
     return Call(kernel, params, ordered, all_args, words)
 
 
-def _plain(value: object) -> bool:
+def _hashable(value: object) -> bool:
     """Whether a keyword's value can stand for itself in a key."""
     try:
         hash(value)
@@ -176,7 +177,7 @@ def _handled(param: KernelParam, arg: object) -> Handled:
     """As the generated launch function does it, with the parameter's name in errors."""
     try:
         if param.is_constexpr:
-            return constant_key(arg), arg
+            return constant_key(arg), plain(arg)
         handler = special_handler(param)
         return HANDLERS.key_and_value(arg) if handler is None else handler(arg)
     except (errors.UnsupportedArgument, errors.DeviceMismatch) as problem:

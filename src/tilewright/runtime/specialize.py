@@ -66,12 +66,18 @@ def spec(type_: Scalar, fact: bool = False, device: str = "", read_only: bool = 
 
 
 class Constant(tuple[object, ...]):
-    """A compile-time value in a key: (type, value), so that 1.0 is not 1."""
+    """A compile-time value in a key, with its type, so that 1.0 is not 1; or the keys of its items.
+
+    (type, value), (float, text) since nan is not nan, (tuple or list, key of each item ...)
+    """
 
     __slots__ = ()
 
     def __repr__(self) -> str:
-        return repr(self[-1])
+        kind, *items = self
+        if kind is tuple or kind is list:
+            return f"({', '.join(map(repr, items))})"
+        return str(items[0]) if kind is float else repr(items[0])
 
 
 class TupleKey(tuple[object, ...]):
@@ -122,10 +128,10 @@ def constant_key(value: object) -> Key:
     if kind is int or value is None:
         return cast("int | None", value)
     if kind is float:
-        return Constant((kind, cast("float", value).hex(), value))
+        return Constant((kind, repr(value)))
     if kind is tuple or kind is list:
         items = cast("Sequence[object]", value)
-        return Constant((kind, *map(constant_key, items), value if kind is tuple else None))
+        return Constant((kind, *map(constant_key, items)))
     try:
         hash(value)
     except TypeError:
