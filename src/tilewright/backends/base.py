@@ -129,6 +129,7 @@ class Backend:
 
 _BACKENDS = {
     "cpu": "tilewright.backends.cpu.backend:BACKEND",
+    "cuda": "tilewright.backends.nvidia.backend:BACKEND",
 }
 _loaded: dict[str, Backend] = {}
 

@@ -225,7 +225,7 @@ class _Verifier:
             return None
         expected = inferred if isinstance(inferred, tuple) else (inferred,) if inferred else ()
         actual = tuple([v.type for v in results])
-        if actual == expected:
+        if actual == expected or _without_layouts(actual) == _without_layouts(expected):
             return None
         return f"expected result types ({_listed(expected)}), found ({_listed(actual)})"
 
@@ -307,3 +307,8 @@ def _operand_count(fields: tuple[Field, ...]) -> str:
     if any(f.role == "variadic" for f in fields):
         return f"at least {least} operands"
     return f"{least} operands" if least == len(fields) else f"{least} to {len(fields)} operands"
+
+
+def _without_layouts(types: tuple[Type, ...]) -> tuple[Type, ...]:
+    """Layouts are chosen, not inferred: which ones fit is the contract of a back end's stage."""
+    return tuple(TileType(t.shape, t.element) if isinstance(t, TileType) else t for t in types)

@@ -72,4 +72,5 @@ class _Walk:
         if Trait.COMMUTATIVE in op.traits and operands[0] > operands[1]:
             operands[0], operands[1] = operands[1], operands[0]
         epoch = self.epoch if isinstance(op, LoadOp) else 0
-        return (type(op), *operands, None, *op.attrs.values(), epoch)
+        layouts = [value.type for value in op.results]
+        return (type(op), *operands, None, *op.attrs.values(), epoch, *layouts)

@@ -67,8 +67,8 @@ _ACCESSES = (LoadOp, StoreOp, AtomicOp, AtomicCasOp)
 class LayoutAssignment:
     """Assigns the layouts of one function for a number of warps and an architecture."""
 
-    def __init__(self, function: Function, warps: int, mma: tuple[str, ...]) -> None:
-        self.function, self.warps, self.mma = function, warps, mma
+    def __init__(self, function: Function, warps: int) -> None:
+        self.function, self.warps = function, warps
         self.facts: dict[Value, Alignment] = analyze_alignment(function)
         self.homes: dict[Value, LinearLayout] = {}
         self.dots: dict[Op, DotLayouts] = {}
@@ -98,7 +98,7 @@ class LayoutAssignment:
         if isinstance(op, _ACCESSES):
             return self._access_layout(op.operands[0])
         if isinstance(op, DotOp):
-            self.dots[op] = dot_layouts(op, self.warps, self.mma)
+            self.dots[op] = dot_layouts(op, self.warps)
             return self.dots[op].result
         if isinstance(op, ReduceOp):
             return slice_of(self._input_home(op), op.axis)
@@ -361,9 +361,9 @@ class LayoutAssignment:
                     end.set_operand(start + i, new)
 
 
-def assign_layouts(function: Function, warps: int, mma: tuple[str, ...]) -> None:
+def assign_layouts(function: Function, warps: int) -> None:
     """Run the assignment on a function; afterwards every tile type has a layout."""
-    assignment = LayoutAssignment(function, warps, mma)
+    assignment = LayoutAssignment(function, warps)
     assignment.run()
     assignment.rewrite_yields()
     _remove_unlaid(function.body)

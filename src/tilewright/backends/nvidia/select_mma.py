@@ -35,7 +35,7 @@ def fragment_for(op: DotOp) -> Fragment:
     return FRAGMENTS["m16n8k32.b8" if element.bits == 8 else "m16n8k16.b16"]
 
 
-def dot_layouts(op: DotOp, warps: int, mma: tuple[str, ...]) -> DotLayouts:
+def dot_layouts(op: DotOp, warps: int) -> DotLayouts:
     """Layouts for mma.sync: each warp computes a part of the result as square as it can."""
     fragment = fragment_for(op)
     m, n = shape_of(op.type)

@@ -1,0 +1,130 @@
+"""The manifest of the NVIDIA backend: tile IR -> layouts -> LLVM IR -> PTX -> cubin."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from tilewright.backends.base import (
+    Backend,
+    CommonOptions,
+    GPUTarget,
+    Launcher,
+    Metadata,
+    Stage,
+    StageContext,
+)
+from tilewright.backends.nvidia.arch import Arch, row_for
+from tilewright.backends.nvidia.driver import driver, unavailable_reason
+from tilewright.backends.nvidia.launcher import NvidiaLauncher
+from tilewright.backends.nvidia.lower.function import lower_function
+from tilewright.backends.nvidia.pipeline import front_pipeline, layout_pipeline
+from tilewright.backends.nvidia.ptxas import assemble, sass
+from tilewright.ir import Module, Pipeline, parse_module
+from tilewright.llvm import emit_assembly
+from tilewright.support import errors
+
+
+@dataclass(frozen=True, slots=True)
+class NvidiaOptions(CommonOptions):
+    """Options of a launch on an NVIDIA GPU; names and defaults are Triton's."""
+
+    default_dot_input_precision: str = "tf32"
+
+
+def _arch(context: StageContext) -> Arch:
+    return row_for(int(context.target.arch))
+
+
+def _pipeline(target: GPUTarget) -> Pipeline:
+    return Pipeline("cuda", (*front_pipeline().steps, *layout_pipeline(4).steps))
+
+
+def _ttir(module: Module, context: StageContext) -> Module:
+    front_pipeline().run(module)
+    return module
+
+
+def _ttgir(module: Module, context: StageContext) -> Module:
+    laid = Module(tuple(f.clone() for f in module.functions.values()))
+    layout_pipeline(context.options.num_warps).run(laid)
+    return laid
+
+
+def _llir(module: Module, context: StageContext) -> str:
+    arch, options = _arch(context), context.options
+    lowered = lower_function(
+        module.kernel,
+        arch,
+        arch.target,
+        options.num_warps,
+        maxnreg=options.maxnreg,
+        contract=options.enable_fp_fusion,
+    )
+    if lowered.shared_bytes > arch.shared_optin:
+        raise errors.OutOfResources(lowered.shared_bytes, arch.shared_optin, "shared memory")
+    context.metadata.update(name=lowered.symbol, shared=lowered.shared_bytes)
+    return lowered.text
+
+
+def _ptx(text: str, context: StageContext) -> str:
+    return emit_assembly(text, _arch(context).target, level=2)
+
+
+def _cubin(ptx: str, context: StageContext) -> bytes:
+    """By the driver's compiler if the device here is the target, else by ptxas."""
+    name, limit = cast("str", context.metadata["name"]), context.options.maxnreg
+    if unavailable_reason() is None and _device_capability() == int(context.target.arch):
+        made = driver().compile_ptx(ptx, name, driver().current_device(), maxnreg=limit)
+    else:
+        made = assemble(ptx, _arch(context).cpu, name, maxnreg=limit)
+    report = made.report
+    context.metadata.update(
+        registers=report.registers, spills=(report.spill_stores + report.spill_loads) // 4
+    )
+    return made.cubin
+
+
+def _device_capability() -> int:
+    return driver().device(driver().current_device()).capability
+
+
+def _load(binary: bytes, metadata: Metadata, parameters: Sequence[str]) -> Launcher:
+    return NvidiaLauncher(binary, metadata, parameters)
+
+
+def _sass(artifacts: Mapping[str, str | bytes], target: GPUTarget) -> str:
+    return sass(cast("bytes", artifacts["cubin"]))
+
+
+def _same(text: str) -> Any:
+    return text
+
+
+def _target() -> GPUTarget:
+    return GPUTarget("cuda", _device_capability(), 32)
+
+
+def _version(target: GPUTarget) -> str:
+    """LLVM makes the PTX; the driver or ptxas the code for one architecture."""
+    return f"llvmlite {importlib.metadata.version('llvmlite')} sm_{target.arch}"
+
+
+BACKEND = Backend(
+    name="cuda",
+    options=NvidiaOptions,
+    stages=(
+        Stage("ttir", _ttir, parse_module),
+        Stage("ttgir", _ttgir, parse_module),
+        Stage("llir", _llir, _same),
+        Stage("ptx", _ptx, _same),
+        Stage("cubin", _cubin, _same),
+    ),
+    load=_load,
+    available=lambda: unavailable_reason() is None,
+    target=_target,
+    artifacts={"sass": _sass},
+    version=_version,
+)

@@ -1,0 +1,54 @@
+"""The passes between the frontend's tile IR and code for NVIDIA GPUs, in order: read this first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilewright.backends.nvidia.assign_layouts import assign_layouts
+from tilewright.backends.nvidia.prepare import use_powers_of_two
+from tilewright.ir import Function, Pass, Pipeline, pipeline_of
+from tilewright.transforms import SHARED, Canonicalize, Hoist, MergeEqual, RemoveDead
+
+
+@dataclass(frozen=True)
+class UsePowersOfTwo(Pass, name="nvidia-powers-of-two"):
+    """exp and log through the hardware's exp2 and log2; see prepare.py."""
+
+    def run(self, function: Function) -> bool:
+        use_powers_of_two(function)
+        return True
+
+
+@dataclass(frozen=True)
+class AssignLayouts(Pass, name="nvidia-assign-layouts"):
+    """Give every tile a layout; see assign_layouts.py. warps: of a program instance."""
+
+    warps: int = 4
+
+    def run(self, function: Function) -> bool:
+        assign_layouts(function, self.warps)
+        return True
+
+
+def front_pipeline() -> Pipeline:
+    """Target-independent passes, and what the hardware's functions replace."""
+    own: tuple[tuple[Pass, str], ...] = (
+        (UsePowersOfTwo(), "ex2 and lg2 are instructions"),
+        (Canonicalize(), "factors meet constants"),
+        (MergeEqual(), "exp of one value is asked for twice"),
+        (RemoveDead(), "what was replaced"),
+    )
+    return Pipeline("nvidia-front", (*SHARED.steps, *pipeline_of("own", own).steps))
+
+
+def layout_pipeline(warps: int) -> Pipeline:
+    """Layouts, and what they leave to tidy up."""
+    return pipeline_of(
+        "nvidia-layouts",
+        (
+            (AssignLayouts(warps=warps), "coalescing, tensor cores, few conversions"),
+            (MergeEqual(), "two uses asked for one conversion"),
+            (Hoist(), "a conversion of what a loop does not change stands outside"),
+            (RemoveDead(), "values nobody asked for"),
+        ),
+    )
