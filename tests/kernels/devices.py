@@ -81,7 +81,7 @@ def poison(array: Array) -> None:
     if array.dtype.kind == "b":
         array[...] = True
     elif array.dtype.kind in "iu":
-        array.view(np.uint8)[...] = POISON
+        array.reshape(-1).view(np.uint8)[...] = POISON
     else:
         array[...] = np.nan
 
