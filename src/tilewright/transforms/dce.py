@@ -42,7 +42,8 @@ class RemoveDead(Pass, name="dce"):
         for op in reversed(dead):
             if op.parent is not None:
                 Rewriter.drop(op)
-        shrunk = [needed.shrink(op) for op in ops if op in needed.ops and is_structured(op)]
+        inner_first = [op for op in reversed(ops) if op in needed.ops and is_structured(op)]
+        shrunk = [needed.shrink(op) for op in inner_first]
         return bool(dead) or any(shrunk)
 
 

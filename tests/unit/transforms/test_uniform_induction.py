@@ -1,4 +1,4 @@
-"""Carried tiles that move uniformly: what becomes a total, and that the kernel computes the same."""
+"""Carried tiles that move uniformly: what becomes a total; the kernel computes the same."""
 
 from __future__ import annotations
 
@@ -267,9 +267,9 @@ def test_floats_stay_since_their_sums_depend_on_the_order():
 
 def test_pointers_are_no_longer_carried_by_a_matrix_product():
     def product(a, b, c, k, sak, sbk):
-        i, j, l = tl.arange(0, 8), tl.arange(0, 8), tl.arange(0, 4)
-        pa = a + i[:, None] * 16 + l[None, :] * sak
-        pb = b + l[:, None] * sbk + j[None, :]
+        i, j, m = tl.arange(0, 8), tl.arange(0, 8), tl.arange(0, 4)
+        pa = a + i[:, None] * 16 + m[None, :] * sak
+        pb = b + m[:, None] * sbk + j[None, :]
         acc = tl.zeros((8, 8), tl.float32)
         for _ in range(0, k, 4):
             acc += tl.dot(tl.load(pa), tl.load(pb))
