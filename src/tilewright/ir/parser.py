@@ -136,7 +136,7 @@ class _Parser:
         return Function(name, body, attrs, self._location(start))
 
     def _attrs_follow(self) -> bool:
-        """Whether `{` opens attributes and not a body: `{name =`, and no op is named without a dot."""
+        """Whether `{` opens attributes and not a body: `{name =`; opcodes have a dot."""
         opening, name, equals = (*self.tokens[self.at : self.at + 3], END, END)[:3]
         return opening == "{" and equals == "=" and name.isidentifier()
 
@@ -384,7 +384,7 @@ class _Parser:
 
     def _integer(self) -> int:
         token = self.tokens[self.at]
-        if not token.isdigit():
+        if not token.removeprefix("-").isdecimal():
             self._fail("a number")
         self.at += 1
         return int(token)

@@ -165,14 +165,17 @@ class _Driver:
         values = found if isinstance(found, tuple) else (found,)
         self._push_new(before.next if before is not None else block.first, op)
         self._push_users(op.results)
-        operands = list(op.operands)
+        operands = _all_operands(op)
         Rewriter.replace(op, values)
+        self._push_around(block)
         self._push_definitions((*operands, *values))
         return True
 
     def _erase(self, op: CoreOp) -> None:
-        operands = [value for inner in op.walk() for value in inner.operands]
+        operands = _all_operands(op)
+        block = op.parent
         Rewriter.erase(op)
+        self._push_around(block)
         self._push_definitions(operands)
 
     def _count(self, candidate: Rule, op: CoreOp) -> None:
@@ -188,6 +191,11 @@ class _Driver:
         if op not in self.queued:
             self.queued.add(op)
             self.queue.append(op)
+
+    def _push_around(self, block: Block | None) -> None:
+        """Queue the op that a block belongs to: it may have lost its last effect."""
+        if block is not None and isinstance(block.owner, CoreOp):
+            self._push(block.owner)
 
     def _push_new(self, first: CoreOp | None, op: CoreOp) -> None:
         """Queue the ops from `first` up to `op`, with what is in their regions."""
@@ -207,6 +215,13 @@ class _Driver:
         for value in values:
             if isinstance(value.owner, CoreOp):
                 self._push(value.owner)
+
+
+def _all_operands(op: CoreOp) -> list[Value]:
+    """What an op and its regions use."""
+    if not op.regions:
+        return list(op.operands)
+    return [value for inner in op.walk() for value in inner.operands]
 
 
 def removable(op: CoreOp) -> bool:
