@@ -5,7 +5,7 @@ of full precision where products are fused with sums (as P. Markstein describes 
 Elementary Functions", 2000), else short, so that their products with n are exact. For larger ones
 x times 2/pi is computed modulo 4 in integers from the bits of 2/pi that matter (M. Payne and
 R. Hanek, "Radian reduction for trigonometric functions", SIGNUM Newsletter 18, 1983). That costs
-five times as much and sits in a `cpu.rare`: common arguments pay a comparison and a branch.
+ten times as much and sits in a `cpu.rare`: common arguments pay a comparison and a branch.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from tilewright.ir.types import f64, i64, u64, with_element
 
 _WORD = 64
 _LOW_HALF = (1 << 32) - 1
+_ELEVEN_BITS = (1 << 11) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,12 +150,13 @@ def _from_turns(a: Arithmetic, high: Value, low: Value | None) -> Value:
     if low is None:
         quarter = a.cast(a.bitcast(moved, i64), f64)
         return a.cast(a.mul(quarter, float(_half_pi_exact() / 2**_WORD)), a.format.dtype)
-    quarter = a.cast(a.bitcast(a.bit_or(moved, a.shr(low, _WORD - 2)), i64), f64)
-    rest = a.cast(a.shl(low, 2), f64)
-    quarter = a.fma(rest, 2.0**-_WORD, quarter)
+    word = a.bitcast(a.bit_or(moved, a.shr(low, _WORD - 2)), i64)
+    last = a.bit_and(word, _ELEVEN_BITS)  # f64 holds the others exactly
+    quarter = a.cast(a.sub(word, last), f64)
+    rest = a.fma(a.cast(a.shl(low, 2), f64), 2.0**-_WORD, a.cast(last, f64))
     half_pi_high, half_pi_low = _half_pi(53, 2, 53)
-    scaled = a.fma(quarter, half_pi_high, a.mul(quarter, half_pi_low))
-    return a.mul(scaled, 2.0**-_WORD)
+    small = a.fma(quarter, half_pi_low, a.mul(rest, half_pi_high))
+    return a.mul(a.fma(quarter, half_pi_high, small), 2.0**-_WORD)
 
 
 def _window(a: Arithmetic, position: Value, count: int) -> list[Value]:
