@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tilewright.ir import Rule, RuleContext, RuleSet, Value, rule
-from tilewright.ops import ForOp, IfOp
-from tilewright.transforms.carried import drop_carried, yielded
+from tilewright.ops import ForOp, IfOp, WhileOp
 from tilewright.transforms.rules.exact import constant_of
+from tilewright.transforms.slots import Loop, passes_through, remove_slots, views, yielded
 
 
 @rule(IfOp)
@@ -35,18 +35,25 @@ def loop_with_one_trip(op: ForOp, ctx: RuleContext) -> tuple[Value, ...] | None:
     return ctx.inline(op.body, (op.lower, *op.inits))
 
 
-@rule(ForOp)
-def unchanging_carried(op: ForOp, ctx: RuleContext) -> tuple[Value, ...] | None:
-    """for ... carries x: yield x -> the initial x, inside and after the loop"""
-    carried, passed = op.carried, yielded(op)
-    same = {i for i, arg in enumerate(carried) if passed[i] is arg or passed[i] is op.inits[i]}
+@rule(ForOp, WhileOp)
+def unchanging_carried(op: Loop, ctx: RuleContext) -> tuple[Value, ...] | None:
+    """for ... carries x: yield x -> the initial x, inside and after the loop; also for while"""
+    same = [slot for slot in range(len(op.results)) if _is_unchanging(op, slot)]
     if not same:
         return None
-    inits = op.inits
-    for index in same:
-        ctx.replace_uses(carried[index], inits[index])
-    fresh = drop_carried(op, same, ctx.builder)
-    return tuple(value or init for value, init in zip(fresh, inits, strict=True))
+    fresh = ctx.emit(op.clone({}))
+    replaced = list(fresh.results)
+    for slot in same:
+        replaced[slot] = op.inits[slot]
+        for view in views(fresh, slot):
+            ctx.replace_uses(view, op.inits[slot])
+    remove_slots(fresh, same)
+    return tuple(replaced)
+
+
+def _is_unchanging(loop: Loop, slot: int) -> bool:
+    known = (loop.inits[slot], *views(loop, slot))
+    return passes_through(loop, slot) and yielded(loop, slot) in known
 
 
 CONTROL = RuleSet(item for item in globals().values() if isinstance(item, Rule))
