@@ -33,6 +33,7 @@ from tilewright.support.diagnostics import SourceLoc
 _INDENT = "  "
 _SYMBOL = re.compile(r"[A-Za-z_][\w.$]*", re.ASCII)
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.$]")
+_ABSENT = object()
 _DEFAULT_NAN = 0x7FF8000000000000
 RESULT_TYPE_ATTRS = ("result_type", "result_types")
 """Attributes that the text shows as the types after the colon."""
@@ -272,7 +273,9 @@ def _op_attrs(op: CoreOp) -> str:
     shown = _attrs_to_show.get(type(op)) or _shown_attrs(type(op))
     parts: list[str] = []
     for name, has_default, default in shown:
-        value = attrs[name]
+        value = attrs.get(name, _ABSENT)
+        if value is _ABSENT:  # an invalid op, in a report of the verifier
+            continue
         if has_default and (value is default or _same(value, default)):
             continue
         parts.append(f"{name} = {attr_text(value)}")
