@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from functools import partial
@@ -105,13 +106,14 @@ def compile_source(
     else:
         context = StageContext(target, options, {**asdict(options), "hash": digest})
         made = Run(source, backend, context, digest).run(frontend_options(backend, options))
-        metadata = context.metadata
+        metadata = json.loads(json.dumps(context.metadata))  # as it comes back from the cache
         if not overridden:
             store.write(digest, _entry(metadata, made))
         if settings().compilation.dump_dir is not None:
             _dump_all(source.name, digest, _entry(metadata, made))
     asm = Artifacts(made, backend, target, lower)
-    return CompiledKernel(source, backend, target, asm, {**metadata, "target": target})
+    metadata = {**metadata, **asdict(options), "target": target}
+    return CompiledKernel(source, backend, target, asm, metadata)
 
 
 def _entry(metadata: dict[str, Any], made: Mapping[str, Artifact]) -> Entry:

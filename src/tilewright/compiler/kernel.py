@@ -33,8 +33,8 @@ class Source(Protocol):
         ...
 
 
-class Artifacts(Mapping[str, "str | bytes"]):
-    """Artifacts by extension; IR is printed, and further texts are made, when asked for."""
+class Artifacts(Mapping[str, Any]):
+    """Artifacts by extension, text or bytes; what is not there yet is made when asked for."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Artifacts(Mapping[str, "str | bytes"]):
         if source is not None:
             self._makers["source"] = lambda: print_module(source())
 
-    def __getitem__(self, extension: str) -> str | bytes:
+    def __getitem__(self, extension: str) -> Any:
         found = self._made.get(extension)
         if isinstance(found, Module):
             found = self._made[extension] = print_module(found)
