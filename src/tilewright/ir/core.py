@@ -87,8 +87,7 @@ class Op:
         """This op and every op in its regions, outer before inner."""
         yield self
         for region in self.regions:
-            for op in region:
-                yield from op.walk()
+            yield from region.walk()
 
     def clone(self, mapping: dict[Value, Value]) -> Self:
         """A detached copy; operands found in `mapping` are replaced; it learns the new results."""
@@ -199,8 +198,14 @@ class Block:
         return copy
 
     def walk(self) -> Iterator[Op]:
-        for op in self:
-            yield from op.walk()
+        """Every op, also in the regions of its ops, outer before inner."""
+        op = self.first
+        while op is not None:
+            following = op.next
+            yield op
+            for region in op.regions:
+                yield from region.walk()
+            op = following
 
 
 class Function:

@@ -121,11 +121,12 @@ _FIRINGS_AT_LEAST = 4096
 class _Driver:
     """The worklist: each op whose surroundings changed is looked at again."""
 
-    __slots__ = ("budget", "fired", "queue", "queued", "recorder", "rules")
+    __slots__ = ("budget", "context", "fired", "queue", "queued", "recorder", "rules")
 
     def __init__(self, function: Function, rules: RuleSet) -> None:
         ops = list(function.walk())
         self.rules = rules.by_class
+        self.context = RuleContext(Builder(function.body))
         self.recorder: Recorder | None = current_recorder()
         self.queue: list[CoreOp] = ops[::-1]
         self.queued: set[CoreOp] = set(ops)
@@ -140,36 +141,40 @@ class _Driver:
             queued.discard(op)
             if op.parent is None:
                 continue
-            if self._is_dead(op):
+            results = op.results
+            if (not results or not results[0].uses) and _is_dead(op):
                 self._erase(op)
                 changed = True
-                continue
-            for candidate in rules.get(type(op), ()):
-                if self._apply(candidate, op):
+            else:
+                candidates = rules.get(type(op))
+                if candidates is not None and self._try(candidates, op, op.parent):
                     changed = True
-                    break
         return changed
 
-    @staticmethod
-    def _is_dead(op: CoreOp) -> bool:
-        return not any([value.uses for value in op.results]) and removable(op)
+    def _try(self, candidates: tuple[Rule, ...], op: CoreOp, block: Block) -> bool:
+        """Apply the first rule that matches."""
+        context, before = self.context, op.prev
+        builder = context.builder
+        builder.block, builder.before, builder.loc = block, op, op.loc
+        for candidate in candidates:
+            found = candidate.function(op, context)
+            if found is not None:
+                self._count(candidate, op)
+                values = found if isinstance(found, tuple) else (found,)
+                self._replace(op, block, values, before)
+                return True
+        assert op.prev is before, f"a rule for {op.opcode} made ops and did not match"
+        return False
 
-    def _apply(self, candidate: Rule, op: CoreOp) -> bool:
-        block, before = op.parent, op.prev
-        assert block is not None
-        found = candidate.function(op, RuleContext(Builder.at(op)))
-        if found is None:
-            assert op.prev is before, f"{candidate.name} made ops and did not match"
-            return False
-        self._count(candidate, op)
-        values = found if isinstance(found, tuple) else (found,)
+    def _replace(
+        self, op: CoreOp, block: Block, values: tuple[Value, ...], before: CoreOp | None
+    ) -> None:
         self._push_new(before.next if before is not None else block.first, op)
         self._push_users(op.results)
         operands = _all_operands(op)
         Rewriter.replace(op, values)
         self._push_around(block)
         self._push_definitions((*operands, *values))
-        return True
 
     def _erase(self, op: CoreOp) -> None:
         operands = _all_operands(op)
@@ -215,6 +220,10 @@ class _Driver:
         for value in values:
             if isinstance(value.owner, CoreOp):
                 self._push(value.owner)
+
+
+def _is_dead(op: CoreOp) -> bool:
+    return not any([value.uses for value in op.results]) and removable(op)
 
 
 def _all_operands(op: CoreOp) -> list[Value]:
