@@ -97,6 +97,14 @@ class ActiveDriver:
         return torch
 
 
+def backend_of(device: str) -> Backend | None:
+    """The backend of a device such as "cpu" or "cuda:1"; None if nobody serves it."""
+    try:
+        return backend_named(device.partition(":")[0])
+    except errors.InvalidOption:
+        return None
+
+
 class Driver:
     """Which backend launches without array arguments use, and who answers questions."""
 

@@ -30,7 +30,15 @@ from tilewright.ir.types import (
     u32,
     u64,
 )
-from tilewright.runtime.specialize import ALIGNMENT, HANDLERS, HOST, Handled, Handler, spec
+from tilewright.runtime.specialize import (
+    ALIGNMENT,
+    HANDLERS,
+    HOST,
+    Handled,
+    Handler,
+    refuse,
+    spec,
+)
 from tilewright.support import errors
 
 DTYPES: dict[str, DType] = {
@@ -97,7 +105,16 @@ def _resolve(kind: type[Any]) -> Handler | None:
         return _of_tensor if hasattr(kind, "is_cpu") else _of_pointer
     if hasattr(kind, "__array_interface__"):
         return _of_interface
-    return _of_dlpack if hasattr(kind, "__dlpack__") else None
+    return _of_dlpack if hasattr(kind, "__dlpack__") else _by_instance
+
+
+def _by_instance(value: Any) -> Handled:
+    """An object whose class does not tell what it is."""
+    if hasattr(value, "__array_interface__"):
+        return _of_interface(value)
+    if hasattr(value, "data_ptr") and hasattr(value, "dtype"):
+        return _of_pointer(value)
+    return refuse(value)
 
 
 HANDLERS.resolvers.append(_resolve)

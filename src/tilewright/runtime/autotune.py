@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Protocol, cast
 
-from tilewright.backends import Backend, backend_named, backend_names
-from tilewright.runtime.active_driver import driver
+from tilewright.backends import Backend
+from tilewright.runtime.active_driver import backend_of, driver
 from tilewright.runtime.array_state import ArrayState
 from tilewright.runtime.bench import do_bench, do_bench_cudagraph, step_bar
 from tilewright.runtime.configs import Config, Pruning
@@ -294,9 +294,9 @@ def _device(named: Mapping[str, Any]) -> tuple[str, Backend]:
     arrays = (value for value in named.values() if hasattr(value, "dtype"))
     keys = (HANDLERS.key_and_value(array)[0] for array in arrays)
     for device in (key.device for key in keys if isinstance(key, Spec)):
-        name = device.partition(":")[0]
-        if name in backend_names():
-            return device, backend_named(name)
+        backend = backend_of(device)
+        if backend is not None:
+            return device, backend
     backend = driver.active.backend
     return backend.name, backend
 

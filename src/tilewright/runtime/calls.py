@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from tilewright.backends import Backend, backend_named, backend_names
+from tilewright.backends import Backend
 from tilewright.frontend.python import KernelSignature
-from tilewright.runtime.active_driver import driver
+from tilewright.runtime.active_driver import backend_of, driver
 from tilewright.runtime.arrays import plain
 from tilewright.runtime.binder import MISSING, special_handler
 from tilewright.runtime.parameters import KernelParam
@@ -85,10 +85,10 @@ class Call:
         if first is None:
             return driver.active.backend
         name, device = first
-        backend = device.partition(":")[0]
-        if backend not in backend_names():
+        backend = backend_of(device)
+        if backend is None:
             raise errors.DeviceMismatch(name, device, _in_words(HOST))
-        return backend_named(backend)
+        return backend
 
     def run_time_arguments(self) -> list[tuple[str, Spec]]:
         """Name and Spec of each run-time argument, tuples flattened."""

@@ -159,12 +159,9 @@ class Handlers(dict[type[Any], Handler]):
         self.resolvers: list[Callable[[type[Any]], Handler | None]] = []
 
     def __missing__(self, kind: type[Any]) -> Handler:
-        for resolve in self.resolvers:
-            handler = resolve(kind)
-            if handler is not None:
-                self[kind] = handler
-                return handler
-        raise errors.UnsupportedArgument("", kind.__name__, *_instead(kind))
+        found = (resolve(kind) for resolve in self.resolvers)
+        handler = self[kind] = next(filter(None, found), refuse)
+        return handler
 
     def key_and_value(self, value: object) -> Handled:
         """The key of an argument that has no annotation, and what is passed for it."""
@@ -172,6 +169,12 @@ class Handlers(dict[type[Any], Handler]):
 
 
 HANDLERS = Handlers()
+
+
+def refuse(value: object) -> Handled:
+    """Raise UnsupportedArgument."""
+    kind = type(value)
+    raise errors.UnsupportedArgument("", kind.__name__, *_instead(kind))
 
 
 def _instead(kind: type[Any]) -> tuple[str, ...]:
