@@ -206,7 +206,7 @@ class Driver:
         name = self.value("cuDeviceGetName", self.api.cuDeviceGetName(256, handle))
         return Device(
             ordinal=ordinal,
-            name=name.rstrip(b"\0").decode(),
+            name=name.partition(b"\0")[0].decode(),
             capability=10 * number(_CAPABILITY_MAJOR) + number(_CAPABILITY_MINOR),
             multiprocessors=number(_MULTIPROCESSORS),
             warp_size=number(_WARP_SIZE),

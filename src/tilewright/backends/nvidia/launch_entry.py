@@ -138,15 +138,26 @@ class LaunchLog:
         """Launches so far."""
         return struct.unpack_from("<Q", self._buffer)[0]
 
+    def drop(self, record: int, grid: tuple[int, int, int], stream: int) -> None:
+        """Take back the latest launch like this, which the driver refused."""
+        for number in reversed(range(max(self.count - LOG_ENTRIES, 0), self.count)):
+            if self._entry(number) == LoggedLaunch(record, grid, stream):
+                struct.pack_into("<Q", self._buffer, self._offset(number), 0)
+                return
+
     def latest(self, since: int = 0) -> list[LoggedLaunch]:
         """The launches from number `since` on as far as they are known, latest first."""
         count = self.count
         first = max(since, count - LOG_ENTRIES, 0)
-        return [self._entry(number) for number in reversed(range(first, count))]
+        found = (self._entry(number) for number in reversed(range(first, count)))
+        return [launch for launch in found if launch.record]
+
+    def _offset(self, number: int) -> int:
+        return 8 + number % LOG_ENTRIES * LOG_ENTRY_BYTES
 
     def _entry(self, number: int) -> LoggedLaunch:
-        offset = 8 + number % LOG_ENTRIES * LOG_ENTRY_BYTES
-        record, x, y, z, stream = struct.unpack_from("<QIIIxxxxQ", self._buffer, offset)
+        fields = struct.unpack_from("<QIIIxxxxQ", self._buffer, self._offset(number))
+        record, x, y, z, stream = fields
         return LoggedLaunch(record, (x, y, z), stream)
 
 

@@ -38,13 +38,11 @@ class _DeviceState:
         self.healthy = 0
         """Number of the first launch that may not have ended well."""
 
-    def suspects(self, before: int) -> list[str]:
-        """The latest launches ahead of number `before`, as text, latest first."""
-        count = self.log.count
-        launches = self.log.latest(self.healthy)[max(count - before, 0) :]
+    def suspects(self) -> list[str]:
+        """The latest launches as text, latest first."""
         return [
             f"{self.names.get(launch.record, 'kernel')}[{launch.grid}]"
-            for launch in launches[:_SUSPECTS]
+            for launch in self.log.latest(self.healthy)[:_SUSPECTS]
         ]
 
     def synchronize(self) -> None:
@@ -55,7 +53,7 @@ class _DeviceState:
         except CudaCallFailed as error:
             if not is_fault(error.status):
                 raise
-            raise faulted(error.status, self.suspects(self.log.count)) from None
+            raise faulted(error.status, self.suspects()) from None
         self.healthy = count
 
 
@@ -192,6 +190,7 @@ class NvidiaLauncher:
             pages=state.pages,
             log=state.log,
         )
+        unusual.record = entry.__self__
         state.names[entry.__self__] = self.name
         return entry
 
@@ -210,6 +209,8 @@ class _Unusual:
         self._kinds = kinds
         self._names = names
         self._state = state
+        self.record = 0
+        """Of the entry, as in the log."""
 
     def _argument(self, index: int) -> str:
         return self._names[index] if self._names else f"#{index}"
@@ -248,11 +249,12 @@ class _Unusual:
     def failed(self, status: int, attempt: int, x: int, y: int, z: int, stream: int) -> None:
         """A thread's first launch finds no context; all else is an error."""
         state = self._state
-        if is_fault(status):
-            raise faulted(status, state.suspects(state.log.count - 1))
         if status == _INVALID_CONTEXT and attempt == 0 and not state.api.has_context():
             state.api.make_current(state.ordinal)
             return
+        state.log.drop(self.record, (x, y, z), stream)
+        if is_fault(status):
+            raise faulted(status, state.suspects())
         raise refused(self._kernel, (x, y, z), status, *state.api.describe(status))
 
     def after(self, x: int, y: int, z: int, stream: int) -> None:

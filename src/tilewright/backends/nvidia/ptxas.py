@@ -96,8 +96,10 @@ def _run(command: list[str], kernel: str, ptx: str) -> str:
 
 # --- reports --------------------------------------------------------------------------------------
 
-_SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
-_USED = re.compile(r"Used (\d+) registers")
+_STACK = re.compile(r"(\d+) (?:bytes )?stack")
+_STORES = re.compile(r"(\d+) bytes spill stores")
+_LOADS = re.compile(r"(\d+) bytes spill loads")
+_USED = re.compile(r"[Uu]sed (\d+) registers")
 _BARRIERS = re.compile(r"used (\d+) barriers")
 _SHARED = re.compile(r"(\d+) bytes smem")
 _WARNING = re.compile(r"^.*(?:\(C75\d\d\)|serialized).*$", re.MULTILINE)
@@ -107,13 +109,11 @@ _SECTION = re.compile(r"(?:Compiling entry function|Function properties for) '?(
 def parse_report(log: str, kernel: str) -> Report:
     """The figures of `kernel` in the output of `ptxas -v`, or in the log of the driver."""
     text = "\n".join(_lines_about(log, kernel))
-    spills = _SPILLS.search(text)
-    stack, stores, loads = (int(n) for n in spills.groups()) if spills else (0, 0, 0)
     return Report(
         registers=_number(_USED, text),
-        stack=stack,
-        spill_stores=stores,
-        spill_loads=loads,
+        stack=_number(_STACK, text),
+        spill_stores=_number(_STORES, text),
+        spill_loads=_number(_LOADS, text),
         shared=_number(_SHARED, text),
         barriers=_number(_BARRIERS, text),
         warnings=tuple(line.strip() for line in _WARNING.findall(log)),
@@ -141,11 +141,12 @@ _PLACE = re.compile(r"(?:line (\d+)|:(\d+)[:)]).*?(?:error|fatal|Fatal)")
 
 def explain_failure(log: str, kernel: str, ptx: str) -> errors.PTXASError:
     """The error for a failed assembly: its messages, and the lines of PTX around each place."""
-    messages = [
+    found = dict.fromkeys(
         line.split(": ", 1)[-1].strip()
         for line in log.splitlines()
         if "error" in line or "fatal" in line.lower()
-    ] or [log.strip()]
+    )
+    messages = [m for m in found if "aborted due to errors" not in m] or [log.strip()]
     places = dict.fromkeys(int(a or b) for a, b in _PLACE.findall(log))
     lines = ptx.splitlines()
     notes = [_excerpt(lines, place) for place in list(places)[:_EXCERPT_COUNT]]

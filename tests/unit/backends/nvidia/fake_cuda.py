@@ -17,6 +17,15 @@ HOST_PINNED = 1 << 43
 MANAGED = 1 << 42
 
 
+LOG = (
+    b"info    : 0 bytes gmem\n"
+    b"info    : Function properties for 'kernel':\n"
+    b"info    : used 55 registers, used 1 barriers, 24 stack, 16 bytes smem, 572 bytes cmem[0], "
+    b"8 bytes lmem"
+)
+"""As the driver of CUDA 13.0 writes it."""
+
+
 class CUresult(enum.IntEnum):
     CUDA_SUCCESS = 0
     CUDA_ERROR_INVALID_VALUE = 1
@@ -54,7 +63,7 @@ class FakeCuda:
         self.mode_of_loads: list[int] = []
         self.memory: dict[int, bytearray] = {}
         self.links: list[dict[int, object]] = []
-        self.log = b"ptxas info    : Compiling entry function 'kernel'\nUsed 55 registers"
+        self.log = LOG
         self.error_log = b""
         self.machine = FakeDriver()
         self.addresses = {
@@ -97,7 +106,7 @@ class FakeCuda:
         return self._done("cuDeviceGet"), ordinal
 
     def cuDeviceGetName(self, length: int, dev: int) -> tuple[CUresult, bytes]:
-        return self._done("cuDeviceGetName"), b"Fake GPU".ljust(length, b"\0")
+        return self._done("cuDeviceGetName"), b"Fake GPU\0".ljust(length)
 
     def cuDeviceGetAttribute(self, attrib: int, dev: int) -> tuple[CUresult, int]:
         major, minor = divmod(self.devices[dev], 10)

@@ -127,7 +127,8 @@ def test_make_current(api: Driver) -> None:
 def test_compile_ptx(cuda: FakeCuda, api: Driver) -> None:
     made = api.compile_ptx("text", "kernel", 1, maxnreg=64)
     assert made.cubin == b"\x7fELF machine code"
-    assert made.report.registers == 55
+    report = made.report
+    assert (report.registers, report.barriers, report.stack, report.shared) == (55, 1, 24, 16)
     assert cuda.links[0][0] == 64
     assert cuda.calls[-1] in ("cuCtxPopCurrent", "cuThreadExchangeStreamCaptureMode")
     assert "cuLinkDestroy" in cuda.calls

@@ -333,6 +333,16 @@ def test_log_names_the_latest_launches(driver: FakeDriver) -> None:
     assert first.__self__ != second.__self__
 
 
+def test_refused_launch_is_taken_out_of_the_log(driver: FakeDriver) -> None:
+    log = LaunchLog()
+    entry = entry_for(driver, [], log=log)
+    for x in (1, 2, 1, 3):
+        entry(x, 1, 1, 5)
+    log.drop(entry.__self__, (1, 1, 1), 5)
+    log.drop(entry.__self__, (9, 1, 1), 5)
+    assert [launch.grid[0] for launch in log.latest()] == [3, 2, 1]
+
+
 # --- life -----------------------------------------------------------------------------------------
 
 

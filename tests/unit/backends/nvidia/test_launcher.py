@@ -227,6 +227,9 @@ def test_fault_is_reported_with_the_launches_before(cuda: FakeCuda) -> None:
     with pytest.raises(KernelFault) as caught:
         first.launch((9, 1, 1), ())
     assert caught.value.suspects == ("second[(8, 1, 1)]", "first[(7, 1, 1)]")
+    with pytest.raises(KernelFault) as caught:
+        second.launch((9, 1, 1), ())
+    assert caught.value.suspects == ("second[(8, 1, 1)]", "first[(7, 1, 1)]")
     text = str(caught.value)
     assert "an access to an illegal address in one of the latest launches" in text
     assert "context of this process is lost" in text
