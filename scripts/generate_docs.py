@@ -1,0 +1,77 @@
+"""Writes what the documents take from the code: the op page, the settings, the README's tile IR.
+
+    python scripts/generate_docs.py            # rewrite
+    python scripts/generate_docs.py --check    # fail if anything is out of date
+
+A generated section stands between `<!-- generated: NAME -->` and `<!-- end -->`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import runpy
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from opref import op_reference
+
+from tilewright.tools.environment import settings_markdown
+
+ROOT = Path(__file__).resolve().parents[1]
+README = ROOT / "README.md"
+OP_PAGE = ROOT / "docs/ir/ops.md"
+_SECTION = re.compile(r"(<!-- generated: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+_PYTHON = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+def readme_tile_ir() -> str:
+    """The `ttir` of the kernel that the README opens with, as it prints when the README is run."""
+    first = _PYTHON.search(README.read_text("utf-8"))
+    assert first is not None
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "readme.py"
+        path.write_text(first[1], "utf-8")
+        kernel = runpy.run_path(str(path))["kernel"]
+    return f"```text\n{kernel.asm['ttir'].strip()}\n```"
+
+
+SECTIONS: dict[str, Callable[[], str]] = {
+    "readme-ttir": readme_tile_ir,
+    "settings": settings_markdown,
+}
+
+
+def filled(text: str) -> str:
+    """A document with its generated sections made anew."""
+    return _SECTION.sub(lambda m: f"{m[1]}{SECTIONS[m[2]]()}\n{m[3]}", text)
+
+
+def documents() -> dict[Path, str]:
+    """Each generated document with the text that it should have."""
+    return {README: filled(README.read_text("utf-8")), OP_PAGE: op_reference()}
+
+
+def main() -> int:
+    """Rewrite, or check; returns the exit status."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="change nothing; fail if out of date")
+    check: bool = parser.parse_args().check
+    stale = [
+        path
+        for path, text in documents().items()
+        if not path.exists() or path.read_text("utf-8") != text
+    ]
+    for path in stale:
+        print(f"{path.relative_to(ROOT)}: {'out of date' if check else 'rewritten'}")
+    if check:
+        return 1 if stale else 0
+    for path, text in documents().items():
+        path.write_text(text, "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

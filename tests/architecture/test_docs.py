@@ -1,0 +1,154 @@
+"""Documents say what is true: code runs, what is quoted is current, links lead to files.
+
+All Python blocks of a page run as one program, in order, in a process of their own. A block that
+needs more than the package says so after the language: ```` ```python torch ````. A block of
+output, ```` ```output ````, must be printed by the program, in that order.
+"""
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.gates import ROOT
+
+PAGES = sorted(
+    [
+        ROOT / "README.md",
+        ROOT / "ARCHITECTURE.md",
+        ROOT / "CONTRIBUTING.md",
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / "src").rglob("*.md"),
+    ]
+)
+NEEDS = {"torch", "gpu", "matplotlib"}
+_FENCE = re.compile(r"^(`{3,})(\S*)[ ]*(.*)$")
+_LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block. line: of its first line of text, from 1."""
+
+    language: str
+    needs: frozenset[str]
+    line: int
+    text: str
+
+
+def blocks(page: str) -> list[Block]:
+    """The fenced blocks of a page."""
+    found: list[Block] = []
+    fence, language, needs, start, lines = "", "", "", 0, []
+    for number, line in enumerate(page.splitlines(), 1):
+        match = _FENCE.match(line)
+        if not fence and match:
+            fence, language, needs = match[1], match[2], match[3]
+            start, lines = number + 1, []
+        elif fence and line == fence:
+            text = "".join(f"{x}\n" for x in lines)
+            found.append(Block(language, frozenset(needs.split()), start, text))
+            fence = ""
+        elif fence:
+            lines.append(line)
+    assert not fence, f"the block at line {start} is not closed"
+    return found
+
+
+def program(page: list[Block], lacking: frozenset[str]) -> str:
+    """The Python of a page, each line where the page has it, so that tracebacks name its lines."""
+    lines: list[str] = []
+    for block in page:
+        if block.language == "python" and not block.needs & lacking:
+            lines += [""] * (block.line - 1 - len(lines))
+            lines += block.text.splitlines()
+    return "\n".join(lines) + "\n"
+
+
+def lacking_here() -> frozenset[str]:
+    """What blocks may need and this environment has not."""
+    return frozenset(name for name in NEEDS if importlib.util.find_spec(name) is None)
+
+
+def runnable(path: Path) -> bool:
+    """Whether a page has Python that is not a doctest (those are run where they are tested)."""
+    found = blocks(path.read_text("utf-8"))
+    return any(b.language == "python" and ">>>" not in b.text for b in found)
+
+
+def run_page(path: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a page's program with `folder` as the current one."""
+    script = folder / f"{path.stem.replace('-', '_')}_page.py"
+    script.write_text(program(blocks(path.read_text("utf-8")), lacking_here()), "utf-8")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), *sys.path])}
+    return subprocess.run(
+        [sys.executable, str(script)],
+        cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "path", [p for p in PAGES if runnable(p)], ids=lambda p: str(p.relative_to(ROOT))
+)
+def test_code_runs_and_prints_what_the_page_says(path: Path, tmp_path: Path):
+    done = run_page(path, tmp_path)
+    assert done.returncode == 0, done.stderr
+    place = 0
+    for block in blocks(path.read_text("utf-8")):
+        if block.language == "output" and not block.needs & lacking_here():
+            found = done.stdout.find(block.text, place)
+            assert found >= 0, f"line {block.line} is not printed; printed is:\n{done.stdout}"
+            place = found + len(block.text)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_blocks_are_marked_with_known_words(path: Path):
+    for block in blocks(path.read_text("utf-8")):
+        if block.language in ("python", "output"):
+            assert block.needs <= NEEDS, f"line {block.line}: {sorted(block.needs - NEEDS)}"
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_links_lead_to_files(path: Path):
+    for link in _LINK.findall(path.read_text("utf-8")):
+        if not re.match(r"[a-z]+:|#", link):
+            assert (path.parent / link.partition("#")[0]).exists(), link
+
+
+def test_generated_sections_are_current():
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "scripts/generate_docs.py"), "--check"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), *sys.path])},
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    message = f"{done.stdout}{done.stderr}run: python scripts/generate_docs.py"
+    assert done.returncode == 0, message
+
+
+# ---- that these tests can fail -------------------------------------------------------------------
+
+
+def test_a_failing_block_is_found_at_its_line(tmp_path: Path):
+    page = tmp_path / "page.md"
+    page.write_text("# Page\n\n```python\nx = 1\n```\n\nText.\n\n```python\nassert x == 2\n```\n")
+    done = run_page(page, tmp_path)
+    assert done.returncode == 1
+    assert 'page_page.py", line 10' in done.stderr
+
+
+def test_blocks_that_need_more_are_left_out():
+    page = "```python\na\n```\n```python torch\nb\n```\n````text\n```\n````\n"
+    found = blocks(page)
+    assert [(b.language, b.line) for b in found] == [("python", 2), ("python", 5), ("text", 8)]
+    assert program(found, frozenset({"torch"})).split() == ["a"]
+    assert program(found, frozenset()).split() == ["a", "b"]
+
+
+def test_pages_are_found():
+    names = {path.name for path in PAGES if runnable(path)}
+    assert {"README.md", "01-vector-add.md", "add-an-op.md"} <= names
