@@ -197,7 +197,7 @@ def fold_cast(x: Number, source: DType, target: DType) -> Number | None:
         return x != 0
     if target.is_float:
         if source.is_float and not isfinite(x):
-            return x if isinf(x) and is_exact(float(x), target) else None
+            return x if isinf(x) and not target.is_fp8 else None  # fp8 saturates
         number = float(x) if abs(x) <= largest(target) else None
         return number if number is not None and number == x and is_exact(number, target) else None
     if not source.is_float:
