@@ -1,7 +1,8 @@
 """Offsets in shared memory for the ops that exchange data between threads.
 
 Conversions and reductions use their memory only while they run, with a barrier before the first
-write, so they all share one region, as large as the largest of them.
+write, so they all share one region, as large as the largest of them. The rings of a pipelined loop live as long
+as the loop: what is used inside it comes after them, what is used before and after shares their place.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from typing import cast
 from tilewright.backends.nvidia.lower.convert import conversion
 from tilewright.backends.nvidia.lower.reduce import reduce_bytes
 from tilewright.backends.nvidia.lower.state import register_count
-from tilewright.backends.nvidia.ops import ConvertOp
-from tilewright.ir import Function, Op
-from tilewright.ir.types import element_of
+from tilewright.backends.nvidia.ops import ConvertOp, RingOp
+from tilewright.ir import Function, Op, Value
+from tilewright.ir.types import TileType, element_of
 from tilewright.layout import SharedMemory
-from tilewright.ops import AtomicCasOp, AtomicOp, ReduceOp
+from tilewright.ops import AtomicCasOp, AtomicOp, ForOp, ReduceOp
 
 
 def allocate_shared(
@@ -23,14 +24,46 @@ def allocate_shared(
 ) -> tuple[dict[Op, int], int]:
     """Offset of each op that needs shared memory, and the bytes of the whole."""
     offsets: dict[Op, int] = {}
-    largest = 0
+    reserved = _rings(function, offsets)
+    largest = max(reserved.values(), default=0)
     for raw in function.walk():
         op = cast("Op", raw)
         size = _bytes(op, warps, matrix_stores)
         if size:
-            offsets[op] = 0
-            largest = max(largest, size)
+            offsets[op] = _reserved_around(op, reserved)
+            largest = max(largest, offsets[op] + size)
     return offsets, largest
+
+
+def _rings(function: Function, offsets: dict[Op, int]) -> dict[Op, int]:
+    """Place the rings of each pipelined loop; returns the bytes that each such loop keeps."""
+    reserved: dict[Op, int] = {}
+    for raw in function.walk():
+        op = cast("Op", raw)
+        if isinstance(op, RingOp):
+            loop = _loop_of(op.result)
+            offsets[op] = reserved.get(loop, 0)
+            assert isinstance(op.type, TileType)
+            reserved[loop] = offsets[op] + op.type.numel * op.type.element.bytes
+    return reserved
+
+
+def _loop_of(ring: Value) -> Op:
+    """The loop that carries a ring, behind the copies before it."""
+    (user,) = ring.uses
+    while not isinstance(user, ForOp):
+        (user,) = user.results[0].uses
+    return user
+
+
+def _reserved_around(op: Op, reserved: dict[Op, int]) -> int:
+    """Bytes below which the loops around an op keep their rings."""
+    total = 0
+    owner = op.parent.owner if op.parent is not None else None
+    while isinstance(owner, Op):
+        total = max(total, reserved.get(owner, 0))
+        owner = owner.parent.owner if owner.parent is not None else None
+    return total
 
 
 def _bytes(op: Op, warps: int, matrix_stores: bool) -> int:

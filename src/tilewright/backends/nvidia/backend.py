@@ -39,7 +39,7 @@ def _arch(context: StageContext) -> Arch:
 
 
 def _pipeline(target: GPUTarget) -> Pipeline:
-    return Pipeline("cuda", (*front_pipeline().steps, *layout_pipeline(4).steps))
+    return Pipeline("cuda", (*front_pipeline().steps, *layout_pipeline(4, 3, row_for(int(target.arch)).shared_optin).steps))
 
 
 def _ttir(module: Module, context: StageContext) -> Module:
@@ -49,7 +49,9 @@ def _ttir(module: Module, context: StageContext) -> Module:
 
 def _ttgir(module: Module, context: StageContext) -> Module:
     laid = Module(tuple(f.clone() for f in module.functions.values()))
-    layout_pipeline(context.options.num_warps).run(laid)
+    layout_pipeline(
+        context.options.num_warps, context.options.num_stages, _arch(context).shared_optin
+    ).run(laid)
     return laid
 
 

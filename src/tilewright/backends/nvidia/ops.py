@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilewright.ir import Op, Trait, Value, attr, operand, reference, tile
-from tilewright.ir.types import Type
+from tilewright.ir import Effect, Op, Trait, Value, attr, operand, reference, scalar_integer, tile
+from tilewright.ir.types import Type, dtype_of, shape_of
 
 
 class ConvertOp(Op, opcode="nvidia.convert", traits=(Trait.PURE,)):
@@ -22,3 +22,102 @@ class ConvertOp(Op, opcode="nvidia.convert", traits=(Trait.PURE,)):
 def convert(op: ConvertOp, x: Any) -> Any:
     """The elements stay what they are."""
     return x
+
+
+class RingOp(Op, opcode="nvidia.ring", traits=(Trait.PURE,)):
+    """result = a ring of tiles in shared memory, all zeros; the first dim counts its slots
+
+    number: tells the rings of a kernel apart.
+    """
+
+    result_type: Type = attr()
+    number: int = attr(default=0)
+
+    def infer(self) -> Type:
+        return self.result_type
+
+
+_NAMES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64",
+          "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2", "i1": "bool"}  # fmt: skip
+
+
+@reference(RingOp)
+def ring(op: RingOp) -> Any:
+    """Zeros, so that a slot read too early shows."""
+    import ml_dtypes  # noqa: PLC0415 -- for names of small floats; only the oracle needs it
+    import numpy as np  # noqa: PLC0415
+
+    element = dtype_of(op.result_type)
+    name = _NAMES.get(element.name, element.name.replace("i", "int").replace("u", "uint", 1))
+    dtype = getattr(ml_dtypes, name, None) or name
+    return np.zeros(shape_of(op.result_type), dtype)
+
+
+class PutOp(Op, opcode="nvidia.put", effects=(Effect.BARRIER,)):
+    """result = ring, but result[slot] = x, which is loaded; the copy is asynchronous
+
+    writer, reader: the tile in the layout in which it is copied, and in which `get` reads it.
+    """
+
+    ring: Value = operand(tile)
+    x: Value = operand(tile)
+    slot: Value = operand(scalar_integer)
+    writer: Type = attr()
+    reader: Type = attr()
+
+    def infer(self) -> Type:
+        return self.ring.type
+
+
+@reference(PutOp)
+def put(op: PutOp, ring: Any, x: Any, slot: Any) -> Any:
+    """A copy with one slot replaced."""
+    changed = ring.copy()
+    changed[int(slot)] = x if x.shape == ring.shape[1:] else x.swapaxes(-1, -2)
+    return changed
+
+
+class GetOp(Op, opcode="nvidia.get", effects=(Effect.READ,)):
+    """result = ring[slot], in the layout of the result type"""
+
+    ring: Value = operand(tile)
+    slot: Value = operand(scalar_integer)
+    result_type: Type = attr()
+    writer: Type = attr()
+
+    def infer(self) -> Type:
+        return self.result_type
+
+
+@reference(GetOp)
+def get(op: GetOp, ring: Any, slot: Any) -> Any:
+    """One slot."""
+    return ring[int(slot)]
+
+
+class CommitOp(Op, opcode="nvidia.commit", effects=(Effect.BARRIER,)):
+    """Ends a group of asynchronous copies."""
+
+    def infer(self) -> None:
+        return None
+
+
+class WaitOp(Op, opcode="nvidia.wait", effects=(Effect.BARRIER,)):
+    """All but the `pending` latest groups of copies have arrived, for every thread."""
+
+    pending: int = attr(default=0)
+
+    def infer(self) -> None:
+        return None
+
+
+@reference(CommitOp)
+def commit(op: CommitOp) -> tuple[()]:
+    """Copies are done at once here."""
+    return ()
+
+
+@reference(WaitOp)
+def wait(op: WaitOp) -> tuple[()]:
+    """Nothing to wait for."""
+    return ()

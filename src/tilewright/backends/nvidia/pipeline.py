@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tilewright.backends.nvidia.assign_layouts import assign_layouts
 from tilewright.backends.nvidia.prepare import use_powers_of_two
+from tilewright.backends.nvidia.software_pipeline import software_pipeline
 from tilewright.ir import Function, Pass, Pipeline, pipeline_of
 from tilewright.transforms import SHARED, Canonicalize, Hoist, MergeEqual, RemoveDead
 
@@ -30,6 +31,21 @@ class AssignLayouts(Pass, name="nvidia-assign-layouts"):
         return True
 
 
+@dataclass(frozen=True)
+class SoftwarePipeline(Pass, name="nvidia-software-pipeline"):
+    """Copy tiles for products several iterations ahead; see software_pipeline.py.
+
+    stages: slots of a ring; shared: bytes that rings may take.
+    """
+
+    stages: int = 3
+    shared: int = 160 * 1024
+
+    def run(self, function: Function) -> bool:
+        software_pipeline(function, self.stages, self.shared)
+        return True
+
+
 def front_pipeline() -> Pipeline:
     """Target-independent passes, and what the hardware's functions replace."""
     own: tuple[tuple[Pass, str], ...] = (
@@ -41,7 +57,7 @@ def front_pipeline() -> Pipeline:
     return Pipeline("nvidia-front", (*SHARED.steps, *pipeline_of("own", own).steps))
 
 
-def layout_pipeline(warps: int) -> Pipeline:
+def layout_pipeline(warps: int, stages: int, shared: int) -> Pipeline:
     """Layouts, and what they leave to tidy up."""
     return pipeline_of(
         "nvidia-layouts",
@@ -50,5 +66,7 @@ def layout_pipeline(warps: int) -> Pipeline:
             (MergeEqual(), "two uses asked for one conversion"),
             (Hoist(), "a conversion of what a loop does not change stands outside"),
             (RemoveDead(), "values nobody asked for"),
+            (SoftwarePipeline(stages=stages, shared=shared), "memory takes 100 times a product"),
+            (RemoveDead(), "addresses of loads that went ahead"),
         ),
     )

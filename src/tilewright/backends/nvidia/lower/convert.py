@@ -23,7 +23,7 @@ from tilewright.layout import (
     Shuffles,
     plan,
 )
-from tilewright.llvm import Val
+from tilewright.llvm import Val, integer_literal
 
 
 def conversion(op: ConvertOp, matrix_stores: bool) -> ConversionPlan:
@@ -155,14 +155,24 @@ def read_shared(
     """Load what one side asks for: values by register number."""
     found: dict[int, Val] = {}
     for index, group in enumerate(access.groups):
-        address = instruction_address(state, access, element, offset, index)
-        if access.kind == "vector":
-            words = _load_vector(state, address, element, len(group))
-        else:
-            words = _load_matrix(state, address, element, len(group), access.kind)
-        values = unpack(state, words, len(group), element)
+        values = read_group(state, access, element, integer_literal(offset), index)
         found.update(zip(group, values, strict=True))
     return found
+
+
+def read_group(
+    state: State, access: SharedAccess, element: Element, start: Val, index: int
+) -> list[Val]:
+    """The registers of one instruction of an access to a buffer at offset `start`."""
+    address = instruction_address(state, access, element, 0, index)
+    if start.text != "0":
+        address = state.code.let_here(f"add i32 {address}, {start}", "i32")
+    count = len(access.groups[index])
+    if access.kind == "vector":
+        words = _load_vector(state, address, element, count)
+    else:
+        words = _load_matrix(state, address, element, count, access.kind)
+    return unpack(state, words, count, element)
 
 
 def _load_vector(state: State, address: Val, element: Element, count: int) -> list[Val]:
@@ -302,4 +312,4 @@ def _select_where(state: State, entry: LaneMap, delta: int, value: Val, old: Val
     return state.code.let_here(f"select i1 {test}, {value.typed}, {old.typed}", value.type)
 
 
-__all__ = ["conversion", "read_shared", "shuffle_word", "write_shared"]
+__all__ = ["conversion", "read_group", "read_shared", "shuffle_word", "write_shared"]

@@ -8,7 +8,7 @@ from typing import cast
 from tilewright.analysis import analyze_alignment
 from tilewright.backends.nvidia.allocate_shared import allocate_shared
 from tilewright.backends.nvidia.arch import Arch
-from tilewright.backends.nvidia.lower import control, convert, mma, reduce
+from tilewright.backends.nvidia.lower import control, convert, mma, pipeline, reduce
 from tilewright.backends.nvidia.lower.elementwise import lower_by_register
 from tilewright.backends.nvidia.lower.state import BODY, RULES, State
 from tilewright.ir import Block, Function, Op, Trait
@@ -16,7 +16,7 @@ from tilewright.ir.types import element_of
 from tilewright.llvm import Code, ModuleText, TargetSpec, Val, data_layout, llvm_type
 from tilewright.support import errors
 
-__all__ = ["LoweredKernel", "control", "convert", "lower_function", "mma", "reduce"]
+__all__ = ["LoweredKernel", "control", "convert", "lower_function", "mma", "pipeline", "reduce"]
 
 
 @dataclass(frozen=True, slots=True)

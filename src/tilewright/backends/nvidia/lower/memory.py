@@ -15,13 +15,13 @@ from tilewright.backends.nvidia.lower.state import (
     register_count,
 )
 from tilewright.backends.nvidia.lower.words import Element, pack, unpack, word_type
-from tilewright.ir import Op, Value
+from tilewright.backends.nvidia.ops import PutOp
+from tilewright.backends.nvidia.vectors import vector_length
+from tilewright.ir import Op
 from tilewright.ir.types import DType, TileType, dtype_of, element_of
-from tilewright.layout import contiguous_registers
 from tilewright.llvm import Val, integer_literal
 from tilewright.ops import AtomicCasOp, AtomicOp, BarrierOp, LoadOp, StoreOp, pointee
 
-MAX_VECTOR_BITS = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,31 +48,22 @@ def vector_shape(element: Element, count: int) -> Shape:
     return Shape(count, suffix, words, type_)
 
 
-def vector_length(state: State, pointer: Value, mask: Value | None) -> int:
-    """How many consecutive registers are consecutive in memory, aligned, and masked together."""
-    if not isinstance(pointer.type, TileType):
-        return 1
-    layout, facts = layout_of(pointer), state.facts[pointer]
-    size = element_of(pointee(pointer.type)).bytes
-    best = 1
-    for dim in range(len(layout.outs)):
-        run = contiguous_registers(layout, dim)
-        run = min(run, facts.contiguity[dim], max(1, facts.divisibility[dim] // size))
-        if mask is not None:
-            run = min(run, state.facts[mask].constancy[dim])
-        best = max(best, run)
-    return min(best, max(1, MAX_VECTOR_BITS // (8 * size)))
-
-
 _LOAD_CACHE = {"": "", ".ca": ".ca", ".cg": ".cg", ".cv": ".cv", ".cs": ".cs"}
 _EVICTION = {"": "", "evict_first": ".L1::evict_first", "evict_last": ".L1::evict_last"}
+
+
+def is_copied(load: LoadOp) -> bool:
+    """Whether a load is an asynchronous copy to shared memory, which `put` makes."""
+    return any(isinstance(user, PutOp) for user in load.result.uses)
 
 
 @lowering(LoadOp)
 def _load(state: State, op: Op) -> None:
     load = cast("LoadOp", op)
+    if is_copied(load):
+        return
     element = element_of(load.type)
-    length = vector_length(state, load.pointer, load.mask)
+    length = vector_length(state.facts, load.pointer, load.mask)
     pointers = state.of(load.pointer)
     masks = None if load.mask is None else state.of(load.mask)
     others = None if load.other is None else state.of(load.other)
@@ -141,7 +132,7 @@ def _store(state: State, op: Op) -> None:
     element = element_of(pointee(put.pointer.type))
     is_tile = isinstance(put.pointer.type, TileType)
     owner = state.owner(layout_of(put.pointer) if is_tile else None)
-    length = vector_length(state, put.pointer, put.mask)
+    length = vector_length(state.facts, put.pointer, put.mask)
     pointers, values = state.of(put.pointer), state.of(put.stored)
     masks = None if put.mask is None else state.of(put.mask)
     cache = put.cache or _EVICTION[put.eviction]
@@ -316,4 +307,4 @@ def _shared_load(state: State, address: Val, type_: str) -> Val:
 
 shared_store, shared_load = _shared_store, _shared_load
 
-__all__ = ["register_count", "shared_load", "shared_store", "vector_length", "vector_shape"]
+__all__ = ["register_count", "shared_load", "shared_store", "vector_shape"]

@@ -12,7 +12,7 @@ from typing import cast
 from tilewright.backends.nvidia.lower.state import State, layout_of, lowering
 from tilewright.backends.nvidia.lower.words import pack
 from tilewright.backends.nvidia.select_mma import fragment_for
-from tilewright.ir import Op
+from tilewright.ir import Op, Value
 from tilewright.ir.types import DType, dtype_of
 from tilewright.layout import REGISTER, Fragment, LinearLayout
 from tilewright.llvm import Val
@@ -28,14 +28,19 @@ def _dot(state: State, op: Op) -> None:
     fragment = fragment_for(dot)
     a, b, acc = dot.operands
     tiles = _Tiles(layout_of(dot.result), fragment)
-    a_words = _words(state, dot.a, layout_of(a), fragment.a, fragment)
-    b_words = _words(state, dot.b, layout_of(b), fragment.b, fragment)
+    assert fragment.a is not None and fragment.b is not None
+    a_words = _Operand(state, a, fragment.a)
+    b_words = _Operand(state, b, fragment.b)
     results = list(state.of(acc))
     text = _instruction(dot, fragment)
     depth = layout_of(a).shape[1]
     for k in range(0, depth, fragment.k):
+        for ahead in (k, k + fragment.k):
+            for row, column, _ in tiles.parts if ahead < depth else ():
+                a_words.at(row, ahead)
+                b_words.at(ahead, column)
         for row, column, registers in tiles.parts:
-            operands = [*a_words[row, k], *b_words[k, column]]
+            operands = [*a_words.at(row, k), *b_words.at(k, column)]
             sums = [results[r] for r in registers]
             for r, value in zip(registers, _mma(state, text, operands, sums), strict=True):
                 results[r] = value
@@ -53,20 +58,30 @@ class _Tiles:
             self.parts.append((row, column, list(range(start, start + per_part))))
 
 
-def _words(
-    state: State, value, layout: LinearLayout, single: LinearLayout | None, fragment: Fragment
-) -> dict[tuple[int, int], list[Val]]:
-    """Packed operand registers of each fragment, by the coordinates of its origin in thread 0."""
-    assert single is not None
-    element = dtype_of(value.type)
-    registers = state.of(value)
-    size = single.in_size(REGISTER)
-    found: dict[tuple[int, int], list[Val]] = {}
-    for start in range(0, layout.in_size(REGISTER), size):
-        origin = layout.apply(register=start)
-        words = pack(state, registers[start : start + size], element)
-        found[origin[0], origin[1]] = [_as_operand(state, w, element) for w in words]
-    return found
+class _Operand:
+    """Packed registers of one operand by fragment, made when they are first asked for.
+
+    A fragment is named by the coordinates of its origin in thread 0. Operands in shared memory are
+    read then, one step of the inner dimension ahead of the instructions that use them.
+    """
+
+    def __init__(self, state: State, value: Value, single: LinearLayout) -> None:
+        layout = layout_of(value)
+        self.state, self.registers = state, state.of(value)
+        self.element = dtype_of(value.type)
+        self.size = single.in_size(REGISTER)
+        starts = range(0, layout.in_size(REGISTER), self.size)
+        self.start = {layout.apply(register=start): start for start in starts}
+        self.known: dict[tuple[int, int], list[Val]] = {}
+
+    def at(self, row: int, column: int) -> list[Val]:
+        found = self.known.get((row, column))
+        if found is None:
+            start = self.start[row, column]
+            words = pack(self.state, self.registers[start : start + self.size], self.element)
+            found = [_as_operand(self.state, w, self.element) for w in words]
+            self.known[row, column] = found
+        return found
 
 
 def _as_operand(state: State, word: Val, element: DType) -> Val:

@@ -19,7 +19,7 @@ from tilewright.llvm import Code, ModuleText, Val, integer_literal, llvm_type
 BODY = 1
 """Level of everything in the body, arguments included: code stays where it is written."""
 
-Registers = list[Val]
+Registers = Sequence[Val]
 
 
 @dataclass(slots=True)
@@ -163,13 +163,20 @@ def layout_of(value: Value) -> LinearLayout:
     return value.type.layout
 
 
+def is_in_shared(value: Value) -> bool:
+    """Whether a tile is a ring in shared memory: it has no layout, and its offset for a register."""
+    return isinstance(value.type, TileType) and value.type.layout is None
+
+
 def register_count(value: Value) -> int:
-    return layout_of(value).in_size(REGISTER) if isinstance(value.type, TileType) else 1
+    if not isinstance(value.type, TileType) or is_in_shared(value):
+        return 1
+    return layout_of(value).in_size(REGISTER)
 
 
 def register_type(value: Value) -> str:
     """LLVM type of one register of a value."""
-    return llvm_type(element_of(value.type))
+    return "i32" if is_in_shared(value) else llvm_type(element_of(value.type))
 
 
 def memory_bits(element: DType | PointerType) -> int:
