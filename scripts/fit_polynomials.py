@@ -2,7 +2,7 @@
 
     python scripts/fit_polynomials.py [--check]
 
-writes src/tilewright/backends/cpu/prepare/polynomials.py; `--check` says whether it is current.
+writes src/tilewright/transforms/expand/polynomials.py; `--check` says whether it is current.
 Needs mpmath. Method: the Remez exchange in 50 digits on the weighted error, then each coefficient
 rounded to the target format. The functions' first terms are outside the fits and exact, so that the
 rounding of the fitted ones costs little; the error printed is that of the rounded polynomial.
@@ -25,7 +25,7 @@ mp.mp.dps = 50
 Real = Any
 Curve = Callable[[Real], Real]
 
-TARGET = Path(__file__).parents[1] / "src/tilewright/backends/cpu/prepare/polynomials.py"
+TARGET = Path(__file__).parents[1] / "src/tilewright/transforms/expand/polynomials.py"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""`cpu.rare`: text form, verification, meaning, and that the slow form is behind a branch."""
+"""`arith.rare`: text form, verification, meaning, and that the slow form is behind a branch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tilewright.llvm import host_cpu
 BODY = """%limit = arith.constant {value = 10.0} : {t}f32>
   %large = arith.compare %x0, %limit {predicate = "gt"} : {t}i1>
   %common = arith.neg %x0 : {t}f32>
-  %y = cpu.rare %large, %common, %x0 : {t}f32> (%x: f32) {
+  %y = arith.rare %large, %common, %x0 : {t}f32> (%x: f32) {
     %k = arith.constant {value = 3.0} : f32
     %slow = arith.mul %x, %k : f32
     cf.yield %slow
@@ -66,7 +66,7 @@ def test_constants_of_the_block_around_may_be_used() -> None:
       %k = arith.constant {value = 3.0} : f32
       %none = arith.constant {value = 0.0} : f32
       %positive = arith.compare %s, %none {predicate = "gt"} : i1
-      %r = cpu.rare %positive, %none, %s : f32 (%x: f32) {
+      %r = arith.rare %positive, %none, %s : f32 (%x: f32) {
         %slow = arith.mul %x, %k : f32
         cf.yield %slow
       }

@@ -15,11 +15,11 @@ from tests.unit.backends.cpu.elementwise import (
     parsed,
     prepared,
 )
-from tilewright.backends.cpu.prepare.storage import float_bits
 from tilewright.interp import numpy_dtype
 from tilewright.ir import print_function
 from tilewright.ir.types import dtype_named
 from tilewright.ir.verifier import report
+from tilewright.transforms.expand import float_bits
 
 KINDS = {
     "f8e4m3": ml_dtypes.float8_e4m3fn,

@@ -6,21 +6,9 @@ bf16 and fp8 but their bits, no casts that LLVM lacks, and products only of f32,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from functools import partial
-from typing import cast
 
-from tilewright.backends.cpu.prepare.expand_casts import expand_cast
-from tilewright.backends.cpu.prepare.expand_math import expand_math
-from tilewright.backends.cpu.prepare.storage import store_as_bits
-from tilewright.backends.cpu.prepare.widen import (
-    widen_dot,
-    widen_elementwise,
-    widen_extremum,
-    widen_print,
-    widen_sign,
-)
-from tilewright.ir import Builder, Function, Op, Rewriter, Value
+from tilewright.ir import Function, Op
 from tilewright.ops import (
     AbsOp,
     AddOp,
@@ -38,10 +26,20 @@ from tilewright.ops import (
     RemOp,
     SubOp,
 )
+from tilewright.transforms.expand import (
+    Expansion,
+    expand,
+    expand_cast,
+    expand_math,
+    store_as_bits,
+    widen_dot,
+    widen_elementwise,
+    widen_extremum,
+    widen_print,
+    widen_sign,
+)
 
-Rule = Callable[[Op, Builder], Value | None]
-
-WIDEN: dict[type[Op], Rule] = {
+WIDEN: dict[type[Op], Expansion] = {
     DotOp: widen_dot,
     PrintOp: widen_print,
     NegOp: widen_sign,
@@ -60,19 +58,7 @@ def prepare(function: Function, fma: bool = True) -> bool:
 
     fma: whether the machine multiplies and adds in one instruction.
     """
-    widened = rewrite(function, WIDEN)
-    expanded = rewrite(function, {MathOp: partial(expand_math, fma=fma)})
-    cast_by_hand = rewrite(function, {CastOp: expand_cast})
+    widened = expand(function, WIDEN)
+    expanded = expand(function, {MathOp: partial(expand_math, fma=fma)})
+    cast_by_hand = expand(function, {CastOp: expand_cast})
     return store_as_bits(function) or widened or expanded or cast_by_hand
-
-
-def rewrite(function: Function, rules: dict[type[Op], Rule]) -> bool:
-    """Apply at most one rule to each op that is there now, in regions too."""
-    changed = False
-    matching = [op for op in cast("Iterator[Op]", function.walk()) if type(op) in rules]
-    for op in matching:
-        value = rules[type(op)](op, Builder.at(op))
-        if value is not None:
-            Rewriter.replace(op, value)
-            changed = True
-    return changed

@@ -1,4 +1,4 @@
-"""`cpu.rare`: an element-wise value with a slow form that few elements need.
+"""`arith.rare`: an element-wise value with a slow form that few elements need.
 
 Tile ops have no branches, so an expansion that is expensive for unusual arguments only would cost
 as much for all. This op states both forms; it becomes one branch per vector, around the slow form,
@@ -30,7 +30,7 @@ from tilewright.ops import ConstantOp, SelectOp, YieldOp
 _WEIGHTS = '!prof !{!"branch_weights", i32 1, i32 100000}'
 
 
-class RareOp(Op, opcode="cpu.rare", traits=(Trait.PURE, Trait.ELEMENTWISE)):
+class RareOp(Op, opcode="arith.rare", traits=(Trait.PURE, Trait.ELEMENTWISE)):
     """result = slow(args...) where condition, else common
 
     `slow` takes one element of each of args and yields one of the result; its ops are element-wise,
@@ -99,7 +99,7 @@ def _run(block: Block, values: dict[Value, Any], rule: Callable[[Op, list[Any]],
     raise AssertionError("a region without terminator")
 
 
-@lowering_rule("cpu.rare")
+@lowering_rule("arith.rare")
 def lower_rare(code: Code, op: Op, operands: list[Val]) -> Val:
     """A branch in the section of the operands: it is taken if any lane meets the condition."""
     condition, common, *args = operands

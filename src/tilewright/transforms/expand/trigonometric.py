@@ -5,7 +5,7 @@ of full precision where products are fused with sums (as P. Markstein describes 
 Elementary Functions", 2000), else short, so that their products with n are exact. For larger ones
 x times 2/pi is computed modulo 4 in integers from the bits of 2/pi that matter (M. Payne and
 R. Hanek, "Radian reduction for trigonometric functions", SIGNUM Newsletter 18, 1983). That costs
-ten times as much and sits in a `cpu.rare`: common arguments pay a comparison and a branch.
+ten times as much and sits in a `arith.rare`: common arguments pay a comparison and a branch.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from fractions import Fraction
 from functools import cache
 from math import pi
 
-from tilewright.backends.cpu.prepare import polynomials
-from tilewright.backends.cpu.prepare.arithmetic import Arithmetic, Format
-from tilewright.backends.cpu.prepare.rare import rarely
 from tilewright.ir import Builder, Value
 from tilewright.ir.types import f64, i64, u64, with_element
+from tilewright.transforms.expand import polynomials
+from tilewright.transforms.expand.arithmetic import Arithmetic, Format
+from tilewright.transforms.expand.rare import rarely
 
 _WORD = 64
 _LOW_HALF = (1 << 32) - 1

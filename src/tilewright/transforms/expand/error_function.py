@@ -6,10 +6,10 @@ erfc(x) <= 0.16 (the form that N. Juffa published for CUDA's erff; fitted anew h
 
 from __future__ import annotations
 
-from tilewright.backends.cpu.prepare import polynomials
-from tilewright.backends.cpu.prepare.arithmetic import Arithmetic
-from tilewright.backends.cpu.prepare.exponential import exp_in_range
 from tilewright.ir import Value
+from tilewright.transforms.expand import polynomials
+from tilewright.transforms.expand.arithmetic import Arithmetic
+from tilewright.transforms.expand.exponential import exp_in_range
 
 
 def erf(a: Arithmetic, x: Value) -> Value:

@@ -12,9 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import log
 
-from tilewright.backends.cpu.prepare import polynomials
-from tilewright.backends.cpu.prepare.arithmetic import SINGLE, Arithmetic, Format
 from tilewright.ir import Value
+from tilewright.transforms.expand import polynomials
+from tilewright.transforms.expand.arithmetic import SINGLE, Arithmetic, Format
 
 LOG2_E = 1 / log(2)
 

@@ -18,7 +18,6 @@ through f64, the latter made odd first.
 
 from __future__ import annotations
 
-from tilewright.backends.cpu.prepare.arithmetic import SINGLE, Arithmetic, Number
 from tilewright.ir import Builder, Op, Value
 from tilewright.ir.types import (
     DType,
@@ -38,6 +37,7 @@ from tilewright.ir.types import (
     with_element,
 )
 from tilewright.ops import CastOp
+from tilewright.transforms.expand.arithmetic import SINGLE, Arithmetic, Number
 
 _BY_HAND = (bf16, f8e4m3, f8e5m2)
 _LARGEST = {f8e4m3: 448.0, f8e5m2: 57344.0}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).parents[4] / "scripts" / "fit_polynomials.py"
+SCRIPT = Path(__file__).parents[3] / "scripts" / "fit_polynomials.py"
 
 
 @pytest.mark.slow

@@ -1,20 +1,20 @@
-"""Replaces the elementary functions that no CPU has by arithmetic, in f32 and f64."""
+"""Replaces the elementary functions that no machine has by arithmetic, in f32 and f64."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from tilewright.backends.cpu.prepare.arithmetic import Arithmetic
-from tilewright.backends.cpu.prepare.error_function import erf
-from tilewright.backends.cpu.prepare.exponential import exp, exp2, tanh
-from tilewright.backends.cpu.prepare.logarithm import log_2, log_e, rsqrt
-from tilewright.backends.cpu.prepare.trigonometric import cos, sin
 from tilewright.ir import Builder, Op, Value
 from tilewright.ops import MathOp
+from tilewright.transforms.expand.arithmetic import Arithmetic
+from tilewright.transforms.expand.error_function import erf
+from tilewright.transforms.expand.exponential import exp, exp2, tanh
+from tilewright.transforms.expand.logarithm import log_2, log_e, rsqrt
+from tilewright.transforms.expand.trigonometric import cos, sin
 
-Expansion = Callable[[Arithmetic, Value], Value]
+Formula = Callable[[Arithmetic, Value], Value]
 
-EXPANSIONS: dict[str, Expansion] = {
+EXPANSIONS: dict[str, Formula] = {
     "exp": exp,
     "exp2": exp2,
     "log": log_e,

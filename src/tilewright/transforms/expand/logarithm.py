@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from math import log
 
-from tilewright.backends.cpu.prepare import polynomials
-from tilewright.backends.cpu.prepare.arithmetic import Arithmetic
-from tilewright.backends.cpu.prepare.exponential import LOG2_E, constants_of
 from tilewright.ir import Value
+from tilewright.transforms.expand import polynomials
+from tilewright.transforms.expand.arithmetic import Arithmetic
+from tilewright.transforms.expand.exponential import LOG2_E, constants_of
 
 _SQRT_HALF = {32: 0x3F3504F3, 64: 0x3FE6A09E667F3BCD}
 """Bits of sqrt(1/2)."""

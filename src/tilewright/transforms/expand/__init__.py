@@ -1,0 +1,41 @@
+"""What a machine has no instruction for, written in ops that every machine has.
+
+Each back end chooses which of these rules it applies: elementary functions, casts, arithmetic on
+small floats, storage of types as their bits. `arithmetic` is the notation they are stated in.
+"""
+
+from tilewright.transforms.expand.apply import Expansion, expand
+from tilewright.transforms.expand.arithmetic import Arithmetic
+from tilewright.transforms.expand.casts import expand_cast
+from tilewright.transforms.expand.functions import EXPANSIONS, expand_math
+from tilewright.transforms.expand.rare import RareOp, rarely
+from tilewright.transforms.expand.storage import float_bits, store_as_bits
+from tilewright.transforms.expand.widen import (
+    converted,
+    is_small_float,
+    widen_dot,
+    widen_elementwise,
+    widen_extremum,
+    widen_print,
+    widen_sign,
+)
+
+__all__ = [
+    "EXPANSIONS",
+    "Arithmetic",
+    "Expansion",
+    "RareOp",
+    "converted",
+    "expand",
+    "expand_cast",
+    "expand_math",
+    "float_bits",
+    "is_small_float",
+    "rarely",
+    "store_as_bits",
+    "widen_dot",
+    "widen_elementwise",
+    "widen_extremum",
+    "widen_print",
+    "widen_sign",
+]
