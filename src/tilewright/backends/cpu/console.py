@@ -7,17 +7,19 @@ argument. The functions take the GIL; they are called only when something is pri
 from __future__ import annotations
 
 import ctypes
+import json
+import math
 import struct
 import sys
 import threading
 
-from tilewright.support import errors
+from tilewright.support import SourceLoc, errors
 
 _I32, _I64, _TEXT = ctypes.c_int32, ctypes.c_int64, ctypes.c_char_p
 _CALL = ctypes.CFUNCTYPE(None, _TEXT, _I32, _I64, *[_I32] * 6)
 
 _HEX = 8
-PRINT_KINDS = ("bool", "int", "uint", "float", "pointer", "text")
+PRINT_KINDS = ("bool", "int", "uint", "float", "pointer", "text", "double")
 """What the bits of a printed element mean; generated code passes the position."""
 
 
@@ -25,7 +27,7 @@ class Console:
     """One table for all kernels of the process."""
 
     def __init__(self) -> None:
-        self.failures: list[tuple[str, tuple[int, int, int]]] = []
+        self.failures: list[errors.DeviceAssertionFailure] = []
         self._lock = threading.Lock()
         self._functions = (_CALL(self._fail), _CALL(self._print))
         addresses = [ctypes.cast(f, ctypes.c_void_p).value for f in self._functions]
@@ -37,7 +39,10 @@ class Console:
     ) -> None:
         with self._lock:
             if not self.failures:
-                self.failures.append((f"{text.decode()}{_index(i, j, k)}", (x, y, z)))
+                message, loc = _unpacked(text.decode())
+                where = "" if i < 0 else f", at{_index(i, j, k).removeprefix(' idx')}"
+                failure = errors.DeviceAssertionFailure(f"{message}{where}", (x, y, z))
+                self.failures.append(failure.with_loc(loc))
 
     def _print(
         self, text: bytes, kind: int, bits: int, i: int, j: int, k: int, x: int, y: int, z: int
@@ -51,8 +56,21 @@ class Console:
         """Raise the first failure since the last check."""
         with self._lock:
             if self.failures:
-                detail, program = self.failures.pop(0)
-                raise errors.DeviceAssertionFailure(detail, program)
+                raise self.failures.pop(0)
+
+
+def packed(message: str, loc: SourceLoc | None) -> str:
+    """A message and the place that it is about, as one text."""
+    frames = [] if loc is None else [frame[:-1] for frame in loc.frames()]
+    return json.dumps([message, frames])
+
+
+def _unpacked(text: str) -> tuple[str, SourceLoc | None]:
+    message, frames = json.loads(text)
+    loc: SourceLoc | None = None
+    for frame in reversed(frames):
+        loc = SourceLoc(*frame, loc)
+    return message, loc
 
 
 def _index(*indices: int) -> str:
@@ -65,14 +83,27 @@ def _show(kind: str, bits: int, hexadecimal: bool) -> str:
     match kind:
         case "text":
             return ""
-        case "float" if not hexadecimal:
-            return f"{struct.unpack('<d', struct.pack('<Q', unsigned))[0]:g}"
+        case "float" | "double" if not hexadecimal:
+            (number,) = struct.unpack("<d", struct.pack("<Q", unsigned))
+            return repr(number if kind == "double" else _shortest(number))
         case "int" if not hexadecimal:
             return str(bits)
-        case "uint" | "bool" if not hexadecimal:
+        case "uint" if not hexadecimal:
             return str(unsigned)
+        case "bool" if not hexadecimal:
+            return str(bool(unsigned))
         case _:
             return f"0x{unsigned:x}"
+
+
+def _shortest(number: float) -> float:
+    """The number of fewest digits that is the same in fp32."""
+    if not math.isfinite(number):
+        return number
+    single = struct.Struct("<f").pack
+    rounded = (float(f"{number:.{digits}g}") for digits in range(1, 9))
+    found = (r for r in rounded if abs(r) < 3.4e38 and single(r) == single(number))
+    return next(found, number)
 
 
 _console: list[Console] = []

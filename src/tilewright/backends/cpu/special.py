@@ -12,7 +12,7 @@ from tilewright.backends.cpu.access import (
     to_memory,
     write_buffer,
 )
-from tilewright.backends.cpu.console import PRINT_KINDS
+from tilewright.backends.cpu.console import PRINT_KINDS, packed
 from tilewright.backends.cpu.dot_operands import KERNEL_ELEMENTS
 from tilewright.backends.cpu.evaluate import Coords
 from tilewright.backends.cpu.groups import emit_group
@@ -287,8 +287,7 @@ def lower_assert(state: State, op: Op) -> None:
         failed, holds = code.label("failed"), code.label("holds")
         code.line(f"br {condition.typed}, label %{holds}, label %{failed}")
         code.line(f"{failed}:")
-        place = f"{check.loc.file}:{check.loc.line}: " if check.loc is not None else ""
-        message = state.string(f"{place}{check.message}")
+        message = state.string(packed(check.message, check.loc))
         _tell(state, 0, [message, integer_literal(0), zero_bits(), *_indices(coords)])
         code.line("ret void")
         code.line(f"{holds}:")
@@ -317,18 +316,19 @@ def _tell(state: State, function: int, args: list[Val]) -> None:
 def lower_print(state: State, op: Op) -> None:
     """One line for each element, through the host so that it reaches Python's stdout."""
     show = cast("PrintOp", op)
-    text = state.string(show.prefix)
     if not show.args:
-        blank = [integer_literal(-1)] * 3
+        text, blank = state.string(show.prefix), [integer_literal(-1)] * 3
         _tell(state, 1, [text, integer_literal(PRINT_KINDS.index("text")), zero_bits(), *blank])
-    for arg in show.args:
+    for number, arg in enumerate(show.args):
+        operand = f" (operand {number})" if len(show.args) > 1 else ""
+        text = state.string(f"{show.prefix}{operand}: ")
         shape = shape_of(arg.type)
         with ExitStack() as stack:
             opened = (stack.enter_context(loop(state.code, n)) for n in shape)
             coords = tuple(uniform(o.index) for o in opened)
             kind, bits = _as_bits(state, arg, coords)
-            number = PRINT_KINDS.index(kind) + (8 if show.hex else 0)
-            _tell(state, 1, [text, integer_literal(number), bits, *_indices(coords)])
+            code = PRINT_KINDS.index(kind) + (8 if show.hex else 0)
+            _tell(state, 1, [text, integer_literal(code), bits, *_indices(coords)])
 
 
 def _as_bits(state: State, value: Value, coords: Coords) -> tuple[str, Val]:
@@ -338,7 +338,9 @@ def _as_bits(state: State, value: Value, coords: Coords) -> tuple[str, Val]:
     if not isinstance(element, DType):
         return "pointer", state.code.convert("ptrtoint", found, "i64")
     if element.is_float:
-        wide = found if found.type == "double" else state.code.convert("fpext", found, "double")
+        if found.type == "double":
+            return "double", state.code.convert("bitcast", found, "i64")
+        wide = state.code.convert("fpext", found, "double")
         return "float", state.code.convert("bitcast", wide, "i64")
     extend = "sext" if element.is_signed else "zext"
     return element.kind, state.code.convert(extend, found, "i64")
