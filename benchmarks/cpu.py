@@ -2,15 +2,16 @@
 
     python benchmarks/cpu.py [--threads N] [--rounds N] [--json benchmarks/results/cpu.json]
 
-Kernels are compared interleaved on the same threads, both sides writing into arrays that exist. The
-costs of compiling and importing are medians over fresh processes with an empty cache; a cold compile
-runs from the first launch of the first kernel of a process, after imports, to its return.
+Kernels are compared interleaved on the same threads, both sides writing into arrays that exist.
+The costs of compiling and importing are medians over fresh processes with an empty cache; a cold
+compile runs from the first launch of the first kernel of a process, after imports, to its return.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -182,9 +183,8 @@ def measure_costs(repeats: int) -> list[Cost]:
 
 
 def _fresh_process(script: Path, folder: Path, number: int) -> float:
-    import os
-
-    environment = {**os.environ, "TILEWRIGHT_CACHE_DIR": str(folder / f"cache-{script.stat().st_mtime_ns}-{number}")}  # fmt: skip  # noqa: E501
+    cache = folder / f"cache-{script.stat().st_mtime_ns}-{number}"
+    environment = {**os.environ, "TILEWRIGHT_CACHE_DIR": str(cache)}
     done = subprocess.run(
         [sys.executable, str(script)], env=environment, capture_output=True, text=True, check=True
     )
@@ -204,7 +204,7 @@ def show_costs(costs: list[Cost]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=21)
     parser.add_argument("--repeats", type=int, default=7, help="fresh processes for each cost")
