@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings as hypothesis_settings
 
-# Collects tests/golden/**/*.tile and adds --bless.
-pytest_plugins = ("tilewright.testing.golden",)
+# The first collects tests/golden/**/*.tile and adds --bless; the second tests the first.
+pytest_plugins = ("tilewright.testing.golden", "pytester")
 
 # Repeatable: a property that fails in CI fails for everyone. No deadline: machines differ.
 hypothesis_settings.register_profile("repeatable", derandomize=True, deadline=None)
