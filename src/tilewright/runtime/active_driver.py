@@ -57,8 +57,7 @@ class ActiveDriver:
 
     def get_current_device(self) -> int:
         """Index of the device: torch's current one on a GPU, 0 on a CPU."""
-        interface = self.get_device_interface()
-        return 0 if self.backend.name == "cpu" else interface.current_device()
+        return 0 if self.backend.name == "cpu" else self.get_device_interface().current_device()
 
     def get_current_stream(self, device: int = 0) -> int:
         """Handle of the stream that launches go to; 0 on a CPU."""

@@ -56,6 +56,8 @@ class PostHook(Protocol):
 class Autotuner(KernelWrapper):
     """A kernel with configurations to choose from; made by `autotune`.
 
+    Options of a launch, such as num_warps, beat those of the configuration.
+
     configs; keys: names of arguments whose values decide the choice; cache: key -> chosen Config;
     best_config: the last one chosen; configs_timings: milliseconds (at QUANTILES) of each that was
     measured last; bench_time: seconds that this took.
@@ -100,22 +102,22 @@ class Autotuner(KernelWrapper):
 
     # --- launching --------------------------------------------------------------------------------
 
-    def run(self, *args: object, grid: object, **words: object) -> Any:
+    def run(self, *args: object, grid: object, **words: Any) -> Any:
         """Launch the best configuration, after measuring if this is the first launch of a kind."""
         with user_boundary:
             named = self.named_arguments(args, words)
             config = self._choice(args, grid, words, named)
         self.best_config = config
-        chosen = config.all_kwargs()
+        chosen = {**config.all_kwargs(), **words}
         if config.pre_hook is not None:
             config.pre_hook({**named, **chosen})
-        return self.fn.run(*args, grid=grid, **words, **chosen)
+        return self.fn.run(*args, grid=grid, **chosen)
 
-    def warmup(self, *args: object, grid: object = None, **words: object) -> list[Any]:
+    def warmup(self, *args: object, grid: object = None, **words: Any) -> list[Any]:
         """Compile every configuration that is not pruned; a list of compiled kernels."""
         named = self.named_arguments(args, words)
         left = self._pruning(self.configs, named, words)
-        return [self.fn.warmup(*args, grid=grid, **words, **c.all_kwargs()) for c in left]
+        return [self.fn.warmup(*args, grid=grid, **{**c.all_kwargs(), **words}) for c in left]
 
     def prune_configs(self, words: Mapping[str, Any]) -> list[Config]:
         """The configurations that would be measured for arguments given by name."""
@@ -125,7 +127,7 @@ class Autotuner(KernelWrapper):
         self,
         args: tuple[object, ...],
         grid: object,
-        words: Mapping[str, object],
+        words: Mapping[str, Any],
         named: dict[str, Any],
     ) -> Config:
         for name in self._tuned.intersection(words):
@@ -241,7 +243,7 @@ class _Trial:
         tuner: Autotuner,
         args: tuple[object, ...],
         grid: object,
-        words: Mapping[str, object],
+        words: Mapping[str, Any],
         named: dict[str, Any],
     ) -> None:
         self.words = words
@@ -263,7 +265,8 @@ class _Trial:
                 pool.submit(contextvars.copy_context().run, self._compile, config)
 
     def _compile(self, config: Config) -> None:
-        self._tuner.fn.warmup(*self._args, grid=self._grid, **self.words, **config.all_kwargs())
+        words = {**config.all_kwargs(), **self.words}
+        self._tuner.fn.warmup(*self._args, grid=self._grid, **words)
 
     def time(self, config: Config, bench: Bench) -> Timing:
         """Milliseconds at each quantile."""
@@ -276,13 +279,13 @@ class _Trial:
         return [float(ms) for ms in cast("Sequence[float]", found if several else [found])]
 
     def _call(self, config: Config) -> None:
-        chosen = config.all_kwargs()
+        chosen = {**config.all_kwargs(), **self.words}
         arguments = {**self.named, **chosen}
         if config.pre_hook is not None:
             config.pre_hook(arguments)
         saved = self._tuner.before_trial(arguments)
         try:
-            self._tuner.fn.run(*self._args, grid=self._grid, **self.words, **chosen)
+            self._tuner.fn.run(*self._args, grid=self._grid, **chosen)
         except Exception as problem:
             self._tuner.after_trial(arguments, saved, problem)
             raise

@@ -1,0 +1,253 @@
+"""Mistakes in a launch: the message names the argument and says what to do."""
+
+# pyright: reportCallIssue=false
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilewright.language as tl
+from tilewright.runtime import jit
+from tilewright.support import errors
+
+
+@jit
+def add(x, y, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i, i < n) + tl.load(y + i, i < n), i < n)
+
+
+@jit
+def only_keyword(x, *, BLOCK: tl.constexpr):
+    tl.store(x, BLOCK)
+
+
+@jit
+def no_such_shape(x):
+    tl.store(x + tl.arange(0, 8), tl.arange(0, 4))
+
+
+X = np.zeros(64, "f")
+READ_ONLY = np.zeros(64, "f")
+READ_ONLY.flags.writeable = False
+
+
+def launch(*args: object, grid: object = 1, **words: object) -> Callable[[], object]:
+    return lambda: add[grid](*args, **words)
+
+
+MISTAKES: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
+    "missing": (
+        launch(X, X, BLOCK=64),
+        TypeError,
+        """add() misses a value for 'out', 'n' [TW117]""",
+    ),
+    "too many": (
+        launch(X, X, X, 64, 64, 7),
+        TypeError,
+        """add() takes 5 arguments, found 6 [TW116]""",
+    ),
+    "misspelled option": (
+        launch(X, X, X, 64, BLOCK=64, num_warp=4),
+        KeyError,
+        """
+        add() has no parameter 'num_warp' [TW118]
+          hint: did you mean 'num_warps' or 'num_ctas'?
+        """,
+    ),
+    "misspelled parameter": (
+        launch(X, X, X, 64, BLOK=64),
+        TypeError,
+        """add() misses a value for 'BLOCK' [TW117]""",
+    ),
+    "option out of range": (
+        launch(X, X, X, 64, BLOCK=64, num_warps=3),
+        ValueError,
+        """option 'num_warps' must be a power of two, found 3 [TW205]""",
+    ),
+    "device": (
+        launch(X, X, X, 64, BLOCK=64, device=0),
+        TypeError,
+        """
+        add[grid]() takes no 'device' [TW208]
+          hint: kernels run on the device of their array arguments
+        """,
+    ),
+    "stream": (
+        launch(X, X, X, 64, BLOCK=64, stream=0),
+        TypeError,
+        """
+        add[grid]() takes no 'stream' [TW208]
+          hint: kernels run on the current stream of their device
+        """,
+    ),
+    "warmup": (
+        launch(X, X, X, 64, BLOCK=64, warmup=True),
+        TypeError,
+        """
+        add[grid]() takes no 'warmup' [TW208]
+          hint: to compile without running, call kernel.warmup(..., grid=grid)
+        """,
+    ),
+    "list": (
+        launch([1.0], X, X, 64, BLOCK=64),
+        TypeError,
+        """
+        argument 'x' is a list, which a kernel cannot take [TW201]
+          hint: pass a tuple, or an array (numpy.asarray, torch.tensor)
+        """,
+    ),
+    "complex": (
+        launch(X, X, X, 1j, BLOCK=64),
+        TypeError,
+        """
+        argument 'n' is a complex, which a kernel cannot take [TW201]
+          hint: pass the real and the imaginary part
+        """,
+    ),
+    "big endian": (
+        launch(X.astype(">f4"), X, X, 64, BLOCK=64),
+        TypeError,
+        """
+        argument 'x' is a >f4 array, which a kernel cannot take [TW201]
+          hint: convert it to native order
+        """,
+    ),
+    "read-only": (
+        launch(X, X, READ_ONLY, 64, BLOCK=64),
+        ValueError,
+        """
+        argument 'out' is a read-only array, but add stores to it [TW202]
+          hint: pass a writable copy
+        """,
+    ),
+    "empty grid": (
+        launch(X, X, X, 64, BLOCK=64, grid=()),
+        ValueError,
+        """
+        the grid () has 0 extents [TW204]
+          hint: a grid is a tuple of 1 to 3 positive integers, or a function that returns one
+        """,
+    ),
+    "grid with zero": (
+        launch(X, X, X, 64, BLOCK=64, grid=(4, 0)),
+        ValueError,
+        """
+        the grid (4, 0) holds 0: there is nothing to run [TW204]
+          hint: a grid is a tuple of 1 to 3 positive integers, or a function that returns one
+        """,
+    ),
+    "negative grid": (
+        launch(X, X, X, 64, BLOCK=64, grid=lambda meta: -meta["n"]),
+        ValueError,
+        """
+        the grid -64 holds -64 [TW204]
+          hint: a grid is a tuple of 1 to 3 positive integers, or a function that returns one
+        """,
+    ),
+    "grid of floats": (
+        launch(X, X, X, 64, BLOCK=64, grid=(64 / 32,)),
+        ValueError,
+        """
+        the grid (2.0,) holds a float, which is no integer [TW204]
+          hint: a grid is a tuple of 1 to 3 positive integers, or a function that returns one
+        """,
+    ),
+    "large grid": (
+        launch(X, X, X, 64, BLOCK=64, grid=2**31),
+        ValueError,
+        """
+        the grid 2147483648 holds 2147483648; the limit is 2147483647 [TW204]
+          hint: a grid is a tuple of 1 to 3 positive integers, or a function that returns one
+        """,
+    ),
+    "four extents": (
+        launch(X, X, X, 64, BLOCK=64, grid=(1, 1, 1, 1)),
+        ValueError,
+        """
+        the grid (1, 1, 1, 1) has 4 extents [TW204]
+          hint: a grid is a tuple of 1 to 3 positive integers, or a function that returns one
+        """,
+    ),
+    "no grid": (
+        launch(X, X, X, 64, BLOCK=64, grid="all"),
+        ValueError,
+        """
+        the grid all is a str [TW204]
+          hint: a grid is a tuple of 1 to 3 positive integers, or a function that returns one
+        """,
+    ),
+    "keyword-only by position": (
+        lambda: only_keyword[1](X, 3),
+        TypeError,
+        """only_keyword() misses a value for 'BLOCK' [TW117]""",
+    ),
+}
+
+
+def unindented(text: str) -> str:
+    lines = text.strip("\n").rstrip().splitlines()
+    indent = len(lines[0]) - len(lines[0].lstrip())
+    return "\n".join(line[indent:] for line in lines)
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_message(name: str) -> None:
+    call, builtin, expected = MISTAKES[name]
+    with pytest.raises(errors.TilewrightError) as caught:
+        call()
+    assert str(caught.value) == unindented(expected)
+    assert isinstance(caught.value, builtin)
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_known_variant_gives_the_same_message(name: str) -> None:
+    add[1](X, X, X, 64, BLOCK=64)
+    test_message(name)
+
+
+def test_a_parameter_given_twice_is_pythons_own_error() -> None:
+    with pytest.raises(TypeError, match=r"add\(\) got multiple values for argument 'x'"):
+        launch(X, x=X)()
+
+
+def frames(call: Callable[[], Any]) -> list[str]:
+    """Files of the frames that a user sees."""
+    with pytest.raises(errors.TilewrightError) as caught:
+        call()
+    return [frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)]
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_no_frame_of_the_compiler_is_shown(name: str) -> None:
+    call, _, _ = MISTAKES[name]
+    seen = frames(call)
+    assert set(seen) == {__file__}
+
+
+def test_mistakes_in_kernels_are_shown_without_frames_too() -> None:
+    def call() -> object:
+        return no_such_shape[1](X)
+
+    assert set(frames(call)) == {__file__}
+    with pytest.raises(errors.CompilationError) as caught:
+        call()
+    assert caught.value.loc is not None
+    assert Path(caught.value.loc.file) == Path(__file__)
+    assert caught.value.__cause__ is None
+
+
+def test_what_a_grid_function_raises_is_the_users_own() -> None:
+    def grid(meta: dict[str, Any]) -> int:
+        return meta["BLOK"]
+
+    with pytest.raises(KeyError, match="BLOK") as caught:
+        launch(X, X, X, 64, BLOCK=64, grid=grid)()
+    assert not isinstance(caught.value, errors.TilewrightError)
+    assert "return meta" in str(traceback.extract_tb(caught.value.__traceback__)[-1].line)
