@@ -49,24 +49,29 @@ def plan_staging(
     matrix_loads: bool,
     matrix_stores: bool,
     copy: bool = False,
+    copy_elements: int | None = None,
 ) -> Staging:
     """The cheapest way of a tile from layout ``src`` through shared memory to layout ``dst``.
 
     Both layouts list the same outputs in the same order. ``copy`` says that the filling side is
     an asynchronous copy that ``src`` describes, as in a software pipeline: it moves consecutive
-    elements only, so its vectors are runs of consecutive registers, as long as possible.
+    elements only, so its vectors are runs of consecutive registers, as long as possible, but of no
+    more than ``copy_elements``: what is consecutive and aligned where the copy comes from.
     """
     size = log2(element_bits // 8)
     src, dst = normalized(src), normalized(dst)
     store, load = Side(src, 0, None, size, False), Side(dst, 0, None, size, True)
     widest = VECTOR_BYTES_LOG2 - size
-    vectors = _copy_candidates if copy else _vector_candidates
-    found = list(vectors(store, load, widest))
+    limit = widest if copy_elements is None else min(widest, log2(copy_elements))
+    found = list(
+        _copy_candidates(store, load, limit) if copy else _vector_candidates(store, load, widest)
+    )
     if matrix_loads:
         found += _matrix_load_candidates(store, load, matrix_stores and not copy, copy)
     if matrix_stores and not copy:
         found += _matrix_store_candidates(store, load)
     if copy:
+        found = [candidate for candidate in found if candidate.store.vector_bits <= limit]
         most = max(candidate.store.vector_bits for candidate in found)
         found = [candidate for candidate in found if candidate.store.vector_bits == most]
     best: Staging | None = None

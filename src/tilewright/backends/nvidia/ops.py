@@ -56,7 +56,8 @@ def ring(op: RingOp) -> Any:
 class PutOp(Op, opcode="nvidia.put", effects=(Effect.BARRIER,)):
     """result = ring, but result[slot] = x, which is loaded; the copy is asynchronous
 
-    writer, reader: the tile in the layout in which it is copied, and in which `get` reads it.
+    writer, reader: the tile in the layout in which it is copied, and in which `get` reads it;
+    vector: elements that are consecutive and aligned in global memory.
     """
 
     ring: Value = operand(tile)
@@ -64,6 +65,7 @@ class PutOp(Op, opcode="nvidia.put", effects=(Effect.BARRIER,)):
     slot: Value = operand(scalar_integer)
     writer: Type = attr()
     reader: Type = attr()
+    vector: int = attr()
 
     def infer(self) -> Type:
         return self.ring.type
@@ -84,6 +86,7 @@ class GetOp(Op, opcode="nvidia.get", effects=(Effect.READ,)):
     slot: Value = operand(scalar_integer)
     result_type: Type = attr()
     writer: Type = attr()
+    vector: int = attr()
 
     def infer(self) -> Type:
         return self.result_type

@@ -54,6 +54,7 @@ class Staged:
 
     load: LoadOp
     reader: ConvertOp
+    vector: int
 
     @property
     def writer(self) -> TileType:
@@ -113,8 +114,15 @@ class LoopPipeline:
                     n = loads[cast("LoadOp", op)]
                     load = self._guard(cast("LoadOp", copy), more)
                     staged = self.staged[n]
-                    types = {"writer": staged.writer, "reader": staged.reader.type}
-                    following[n] = builder.value(PutOp(following[n], load.result, slot, **types))
+                    put = PutOp(
+                        following[n],
+                        load.result,
+                        slot,
+                        writer=staged.writer,
+                        reader=staged.reader.type,
+                        vector=staged.vector,
+                    )
+                    following[n] = builder.value(put)
         builder.emit(CommitOp())
         yielded = self.loop.body.terminator.operands
         moved = [mapping.get(yielded[i], yielded[i]) for i in self.moving]
@@ -163,7 +171,13 @@ class LoopPipeline:
             builder, added[:count], free, added[count + 1], added[count + 2 :]
         )
         for n, staged in enumerate(self.staged):
-            get = GetOp(filled[n], slot, result_type=staged.reader.type, writer=staged.writer)
+            get = GetOp(
+                filled[n],
+                slot,
+                result_type=staged.reader.type,
+                writer=staged.writer,
+                vector=staged.vector,
+            )
             mapping[staged.reader.result] = builder.value(get)
         self._copy_body(builder, mapping)
         yielded = [mapping.get(v, v) for v in old.body.terminator.operands]
@@ -243,8 +257,9 @@ class Finder:
         for raw in loop.body:
             if isinstance(raw, LoadOp) and isinstance(raw.type, TileType):
                 reader = self._reader(raw)
-                if reader is not None and self._copyable(raw):
-                    found.append(Staged(raw, reader))
+                vector = self._vector(raw)
+                if reader is not None and vector:
+                    found.append(Staged(raw, reader, vector))
         return found if address_slice(loop, [s.load for s in found]) else []
 
     @staticmethod
@@ -258,13 +273,14 @@ class Finder:
         feeds = all(isinstance(u, DotOp | TransposeOp) for u in reader.result.uses)
         return reader if feeds else None
 
-    def _copyable(self, load: LoadOp) -> bool:
+    def _vector(self, load: LoadOp) -> int:
+        """Elements of one copy; 0 if the load cannot be an asynchronous copy."""
         if load.volatile or load.cache not in ("", ".cg", ".ca"):
-            return False
+            return 0
         if load.other is not None and not _is_zero(load.other):
-            return False
-        size = element_of(load.type).bytes
-        return vector_length(self.facts, load.pointer, load.mask) * size >= MIN_COPY_BYTES
+            return 0
+        length = vector_length(self.facts, load.pointer, load.mask)
+        return length if length * element_of(load.type).bytes >= MIN_COPY_BYTES else 0
 
 
 def _only_user(op: Op) -> Op | None:

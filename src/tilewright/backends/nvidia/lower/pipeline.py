@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import cast, overload
 
 from tilewright.backends.nvidia.lower.convert import instruction_address, read_group
@@ -16,12 +17,24 @@ from tilewright.llvm import Val
 from tilewright.ops import DotOp, LoadOp
 
 
-def staging(writer: TileType, reader: TileType) -> Staging:
+def staging(op: PutOp | GetOp, reader: TileType) -> Staging:
     """The buffer of one slot, how it is filled, and how it is read."""
-    source, target = writer.layout, reader.layout
+    source, target = cast("TileType", op.writer).layout, reader.layout
     assert isinstance(source, LinearLayout) and isinstance(target, LinearLayout)
-    bits = 8 * writer.element.bytes
-    return plan_staging(source, target, bits, matrix_loads=True, matrix_stores=False, copy=True)
+    return _plan(source, target, 8 * reader.element.bytes, op.vector)
+
+
+@lru_cache(maxsize=256)
+def _plan(source: LinearLayout, target: LinearLayout, bits: int, vector: int) -> Staging:
+    return plan_staging(
+        source,
+        target,
+        bits,
+        matrix_loads=True,
+        matrix_stores=False,
+        copy=True,
+        copy_elements=vector,
+    )
 
 
 def slot_bytes(type_: TileType) -> int:
@@ -48,7 +61,7 @@ def _put(state: State, op: Op) -> None:
     put = cast("PutOp", op)
     load = cast("LoadOp", put.x.op)
     writer = cast("TileType", put.writer)
-    access = staging(writer, cast("TileType", put.reader)).store
+    access = staging(put, cast("TileType", put.reader)).store
     start = _slot_address(state, put.ring, put.slot, slot_bytes(writer))
     pointers = state.of(load.pointer)
     masks = None if load.mask is None else state.of(load.mask)
@@ -122,7 +135,7 @@ def _get(state: State, op: Op) -> None:
     reader = cast("TileType", get.type)
     layout = reader.layout
     assert isinstance(layout, LinearLayout)
-    access = staging(cast("TileType", get.writer), reader).load
+    access = staging(get, reader).load
     start = _slot_address(state, get.ring, get.slot, slot_bytes(reader))
     count = layout.in_size(REGISTER)
     lazy = LazyRegisters(state, access, reader.element, start, count)
