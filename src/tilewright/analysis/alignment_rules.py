@@ -1,0 +1,484 @@
+"""What each op makes of alignment facts, and the analysis of a function.
+
+A rule takes (op, facts of the operands) and may claim more than the result type can hold: `bounded`
+cuts that. In the reasons below x is a run of c numbers from s on: x[j] = s + j.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from math import gcd, prod
+from typing import cast
+
+from tilewright.analysis.alignment import (
+    LARGEST,
+    Alignment,
+    bounded,
+    extents_of,
+    meet,
+    power_of_two_in,
+    unit_of,
+    unknown,
+)
+from tilewright.analysis.dataflow import Forward
+from tilewright.ir import Function, Op, Trait, Value
+from tilewright.ir.types import DType, PointerType, element_of, shape_of
+from tilewright.ops import (
+    AddOp,
+    AndOp,
+    BroadcastOp,
+    CastOp,
+    CatOp,
+    CompareOp,
+    ConstantOp,
+    DivOp,
+    ExpandDimsOp,
+    ForOp,
+    HintOp,
+    ItemOp,
+    JoinOp,
+    MaxOp,
+    MinOp,
+    MulOp,
+    NegOp,
+    NumProgramsOp,
+    OffsetOp,
+    OrOp,
+    ProgramIdOp,
+    RangeOp,
+    RemOp,
+    ReshapeOp,
+    SelectOp,
+    ShlOp,
+    ShrOp,
+    SplatOp,
+    SplitOp,
+    SubOp,
+    TransposeOp,
+    XorOp,
+)
+
+Facts = Sequence[Alignment]
+Rule = Callable[[Op, Facts], Alignment]
+_RULES: dict[type[Op], Rule] = {}
+
+
+def analyze_alignment(function: Function) -> dict[Value, Alignment]:
+    """Facts of every value of a function, from those of its arguments."""
+    solver = Forward(_transfer, meet, lambda value: unknown(value.type), _loop_index)
+    return solver.run(function, [_argument(arg) for arg in function.args])
+
+
+def _argument(arg: Value) -> Alignment:
+    facts, pointer = arg.facts or {}, isinstance(element_of(arg.type), PointerType)
+    multiple = power_of_two_in(facts.get("aligned" if pointer else "multiple_of", 1))
+    return bounded(arg.type, Alignment((1,), (multiple,), (1,)))
+
+
+def _loop_index(op: ForOp, bounds: Facts) -> Alignment:
+    lower, _, step = bounds
+    multiple = gcd(lower.divisibility[0], step.divisibility[0])
+    return bounded(op.index.type, Alignment((1,), (multiple,), (1,), natural=lower.natural))
+
+
+def _transfer(op: Op, operands: Facts) -> Facts:
+    rule = _RULES.get(type(op))
+    if rule is not None:
+        return [bounded(result.type, rule(op, operands)) for result in op.results]
+    if Trait.ELEMENTWISE in op.traits and operands:
+        constancy = _constancy(*operands)
+        return [_only_constant(result, constancy) for result in op.results]
+    return [unknown(result.type) for result in op.results]
+
+
+def _only_constant(result: Value, constancy: tuple[int, ...]) -> Alignment:
+    ones = (1,) * len(constancy)
+    return bounded(result.type, Alignment(ones, ones, constancy))
+
+
+def _constancy(*facts: Alignment) -> tuple[int, ...]:
+    """Where all operands are equal, so is what is computed of them."""
+    return tuple(gcd(*ks) for ks in zip(*(f.constancy for f in facts), strict=True))
+
+
+def _rule(*op_classes: type[Op]) -> Callable[[Rule], Rule]:
+    def register(rule: Rule) -> Rule:
+        for op_class in op_classes:
+            _RULES[op_class] = rule
+        return rule
+
+    return register
+
+
+# --- numbers that are known -----------------------------------------------------------------------
+
+
+def _everywhere(op: Op, every: int, value: int | None, natural: bool) -> Alignment:
+    """One number in all elements of the result."""
+    extents = extents_of(op.results[0].type)
+    ones = (1,) * len(extents)
+    return Alignment(ones, (every,) * len(ones), extents, value, natural)
+
+
+@_rule(ConstantOp)
+def _constant(op: Op, operands: Facts) -> Alignment:
+    element = element_of(op.results[0].type)
+    if isinstance(element, DType) and element.is_float:
+        return _everywhere(op, 1, None, False)
+    number = int(cast("int", op.attrs["value"]))
+    return _everywhere(op, power_of_two_in(number), number, number >= 0)
+
+
+@_rule(RangeOp)
+def _range(op: Op, operands: Facts) -> Alignment:
+    start, end = cast("int", op.attrs["start"]), cast("int", op.attrs["end"])
+    run = power_of_two_in(end - start)
+    multiple = power_of_two_in(start)
+    first = multiple if run == end - start else gcd(multiple, run)
+    return Alignment((run,), (first,), (1,), natural=start >= 0)
+
+
+@_rule(ProgramIdOp, NumProgramsOp)
+def _grid(op: Op, operands: Facts) -> Alignment:
+    return Alignment((1,), (1,), (1,), natural=True)
+
+
+# --- shapes ---------------------------------------------------------------------------------------
+
+
+@_rule(SplatOp)
+def _splat(op: Op, operands: Facts) -> Alignment:
+    x = operands[0]
+    return _everywhere(op, x.every, x.value, x.natural)
+
+
+@_rule(ItemOp)
+def _item(op: Op, operands: Facts) -> Alignment:
+    x = operands[0]
+    return Alignment((1,), (x.every,), (1,), x.value, x.natural)
+
+
+@_rule(ExpandDimsOp)
+def _expand_dims(op: Op, operands: Facts) -> Alignment:
+    x, axis = operands[0], cast("int", op.attrs["axis"])
+
+    def insert(facts: tuple[int, ...], new: int) -> tuple[int, ...]:
+        return (*facts[:axis], new, *facts[axis:])
+
+    return replace(
+        x,
+        contiguity=insert(x.contiguity, 1),
+        divisibility=insert(x.divisibility, x.every),
+        constancy=insert(x.constancy, 1),
+    )
+
+
+@_rule(BroadcastOp)
+def _broadcast(op: Op, operands: Facts) -> Alignment:
+    x, source, target = operands[0], shape_of(op.operands[0].type), shape_of(op.results[0].type)
+    constancy = (n if m == 1 else k for m, n, k in zip(source, target, x.constancy, strict=True))
+    return replace(x, constancy=tuple(constancy))
+
+
+@_rule(TransposeOp)
+def _transpose(op: Op, operands: Facts) -> Alignment:
+    x, order = operands[0], cast("tuple[int, ...]", op.attrs["order"])
+
+    def move(facts: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(facts[k] for k in order)
+
+    return replace(
+        x,
+        contiguity=move(x.contiguity),
+        divisibility=move(x.divisibility),
+        constancy=move(x.constancy),
+    )
+
+
+@_rule(ReshapeOp)
+def _reshape(op: Op, operands: Facts) -> Alignment:
+    """Groups along the innermost dimensions other than 1 are groups of the flat index."""
+    x = operands[0]
+    source, target = shape_of(op.operands[0].type), shape_of(op.results[0].type)
+    if prod(source) == prod(x.constancy):
+        return _everywhere(op, x.every, x.value, x.natural)
+    inner, outer = _innermost(source), _innermost(target)
+
+    def at_inner(facts: tuple[int, ...], other: int) -> tuple[int, ...]:
+        return tuple(facts[inner] if d == outer else other for d in range(len(target)))
+
+    return replace(
+        x,
+        contiguity=at_inner(x.contiguity, 1),
+        divisibility=at_inner(x.divisibility, x.every),
+        constancy=at_inner(x.constancy, 1),
+    )
+
+
+def _innermost(shape: tuple[int, ...]) -> int:
+    return max((d for d, n in enumerate(shape) if n > 1), default=len(shape) - 1)
+
+
+@_rule(SplitOp)
+def _split(op: Op, operands: Facts) -> Alignment:
+    x = operands[0]
+    return replace(
+        x,
+        contiguity=x.contiguity[:-1],
+        divisibility=x.divisibility[:-1],
+        constancy=x.constancy[:-1],
+    )
+
+
+@_rule(JoinOp)
+def _join(op: Op, operands: Facts) -> Alignment:
+    met = meet(*operands)
+    return replace(
+        met,
+        contiguity=(*met.contiguity, 1),
+        divisibility=(*met.divisibility, met.every),
+        constancy=(*met.constancy, 1),
+    )
+
+
+@_rule(CatOp)
+def _cat(op: Op, operands: Facts) -> Alignment:
+    """Groups are no longer than the left part, so that none goes over the seam."""
+    return meet(*operands)
+
+
+# --- casts and promises ---------------------------------------------------------------------------
+
+
+@_rule(CastOp)
+def _cast(op: Op, operands: Facts) -> Alignment:
+    """Modulo a power of two, runs stay runs and multiples of smaller ones stay multiples."""
+    x = operands[0]
+    source, target = element_of(op.operands[0].type), element_of(op.results[0].type)
+    kinds = [isinstance(e, PointerType) or e.is_integer for e in (source, target)]
+    if not all(kinds):
+        bit = isinstance(source, DType) and source.is_bool
+        value = x.value if bit else None
+        ones = (1,) * len(x.contiguity)
+        return Alignment(ones, ones, x.constancy, value, natural=bit)
+    natural = x.natural and target.bits > source.bits
+    if unit_of(op.results[0].type) != x.unit:
+        ones = (1,) * len(x.contiguity)
+        return Alignment(ones, (x.every,) * len(ones), x.constancy, x.value, natural)
+    return replace(x, natural=natural or (x.natural and source is target))
+
+
+@_rule(HintOp)
+def _hint(op: Op, operands: Facts) -> Alignment:
+    x = operands[0]
+
+    def promised(name: str, known: tuple[int, ...]) -> tuple[int, ...]:
+        said = cast("tuple[int, ...]", op.attrs[name])
+        if len(said) != len(known):
+            return known
+        return tuple(max(a, power_of_two_in(b)) for a, b in zip(known, said, strict=True))
+
+    return replace(
+        x,
+        contiguity=promised("contiguity", x.contiguity),
+        divisibility=promised("divisibility", x.divisibility),
+        constancy=promised("constancy", x.constancy),
+    )
+
+
+# --- arithmetic -----------------------------------------------------------------------------------
+
+
+def _folded(op: Op, x: Alignment, y: Alignment) -> int | None:
+    if x.value is None or y.value is None:
+        return None
+    table = {AddOp: x.value + y.value, SubOp: x.value - y.value, MulOp: x.value * y.value}
+    return table.get(cast("type[AddOp]", type(op)))
+
+
+@_rule(AddOp)
+def _sum(op: Op, operands: Facts) -> Alignment:
+    x, y = operands
+    return replace(_added(x, y, 1), value=_folded(op, x, y), natural=x.natural and y.natural)
+
+
+@_rule(OffsetOp)
+def _offset(op: Op, operands: Facts) -> Alignment:
+    return _added(operands[0], operands[1], operands[0].unit)
+
+
+def _added(x: Alignment, y: Alignment, scale: int) -> Alignment:
+    """x + scale * y; a run goes on where one side counts and the other stays."""
+    runs: list[int] = []
+    starts: list[int] = []
+    for d in x.dims:
+        left, right = gcd(x.contiguity[d], y.constancy[d]), gcd(x.constancy[d], y.contiguity[d])
+        run = max(left, right)
+        first = x.start(d, run) if run == left else x.each(d)
+        second = y.each(d) if run == left else y.start(d, run)
+        runs.append(run)
+        starts.append(gcd(first, min(scale * second, LARGEST)))
+    return Alignment(tuple(runs), tuple(starts), _constancy(x, y), unit=x.unit)
+
+
+@_rule(SubOp)
+def _difference(op: Op, operands: Facts) -> Alignment:
+    x, y = operands
+    runs = tuple(gcd(x.contiguity[d], y.constancy[d]) for d in x.dims)
+    starts = tuple(gcd(x.start(d, runs[d]), y.each(d)) for d in x.dims)
+    return Alignment(runs, starts, _constancy(x, y), _folded(op, x, y))
+
+
+@_rule(NegOp)
+def _negative(op: Op, operands: Facts) -> Alignment:
+    x = operands[0]
+    ones = (1,) * len(x.contiguity)
+    return Alignment(ones, tuple(map(x.each, x.dims)), x.constancy)
+
+
+@_rule(MulOp)
+def _product(op: Op, operands: Facts) -> Alignment:
+    x, y = operands
+    if x.value == 1:
+        return y
+    if y.value == 1:
+        return x
+    return _scaled(
+        x, tuple(y.each(d) for d in y.dims), _constancy(x, y), _folded(op, x, y),
+        x.natural and y.natural,
+    )  # fmt: skip
+
+
+@_rule(ShlOp)
+def _shifted_left(op: Op, operands: Facts) -> Alignment:
+    x, y = operands
+    if y.value == 0:
+        return x
+    factor = 1 << min(y.value or 0, 30) if (y.value or 0) >= 0 else 1
+    return _scaled(x, (factor,) * len(x.contiguity), _constancy(x, y), None, x.natural)
+
+
+def _scaled(
+    x: Alignment, factors: tuple[int, ...], constancy: tuple[int, ...], value: int | None,
+    natural: bool,
+) -> Alignment:  # fmt: skip
+    """x times something whose elements are divisible by `factors`."""
+    ones = (1,) * len(x.contiguity)
+    multiples = tuple(min(x.each(d) * factors[d], LARGEST) for d in x.dims)
+    return Alignment(ones, multiples, constancy, value, natural)
+
+
+@_rule(DivOp)
+def _quotient(op: Op, operands: Facts) -> Alignment:
+    """s + j with j < g has the quotient of s, if g divides both s and the divisor and s >= 0.
+
+    Below zero not: -4 / 4 = -1, but -3 / 4 = 0.
+    """
+    x, y = operands
+    if y.value == 1:
+        return x
+    constancy = list(_constancy(x, y))
+    if x.natural:
+        for d in x.dims:
+            constancy[d] = max(constancy[d], gcd(x.blocks(d, y.each(d)), y.constancy[d]))
+    divisor = power_of_two_in(y.value or 1)
+    exact = divisor == y.value
+    ones = (1,) * len(constancy)
+    starts = tuple(max(1, x.each(d) // divisor) if exact else 1 for d in x.dims)
+    return Alignment(ones, starts, tuple(constancy), natural=x.natural and y.natural)
+
+
+@_rule(ShrOp)
+def _shifted_right(op: Op, operands: Facts) -> Alignment:
+    """As division, but towards minus infinity: the sign does not matter."""
+    x, y = operands
+    if y.value == 0:
+        return x
+    constancy = list(_constancy(x, y))
+    ones = (1,) * len(constancy)
+    if y.value is None or not 0 <= y.value <= 30:
+        return Alignment(ones, ones, tuple(constancy), natural=x.natural)
+    divisor = 1 << y.value
+    for d in x.dims:
+        constancy[d] = max(constancy[d], x.blocks(d, divisor))
+    starts = tuple(max(1, x.each(d) // divisor) for d in x.dims)
+    return Alignment(ones, starts, tuple(constancy), natural=x.natural)
+
+
+@_rule(RemOp)
+def _remainder(op: Op, operands: Facts) -> Alignment:
+    """s + j with j < g counts on from the remainder of s, if g divides s and the divisor, s >= 0.
+
+    Below zero not: -4 % 4 = 0, but -3 % 4 = -3.
+    """
+    x, y = operands
+    runs = [gcd(x.blocks(d, y.each(d)), y.constancy[d]) if x.natural else 1 for d in x.dims]
+    starts = tuple(gcd(x.start(d, runs[d]), y.each(d)) for d in x.dims)
+    return Alignment(tuple(runs), starts, _constancy(x, y), natural=x.natural)
+
+
+@_rule(AndOp)
+def _conjunction(op: Op, operands: Facts) -> Alignment:
+    """x & (2^n - 1) is the remainder by 2^n that is never negative; low zeros stay zeros."""
+    x, y = operands if operands[1].value is not None else (operands[1], operands[0])
+    limit = (y.value or 0) + 1 if y.natural else 1
+    counts = power_of_two_in(limit) == limit
+    runs = tuple(x.blocks(d, limit) if counts else 1 for d in x.dims)
+    starts = tuple(
+        x.start(d, runs[d]) if runs[d] > 1 else max(x.each(d), y.each(d)) for d in x.dims
+    )
+    return Alignment(runs, starts, _constancy(x, y), natural=x.natural or y.natural)
+
+
+@_rule(OrOp, XorOp)
+def _bitwise(op: Op, operands: Facts) -> Alignment:
+    x, y = operands
+    ones = (1,) * len(x.contiguity)
+    common = tuple(gcd(x.each(d), y.each(d)) for d in x.dims)
+    return Alignment(ones, common, _constancy(x, y), natural=x.natural and y.natural)
+
+
+@_rule(MinOp, MaxOp)
+def _extremum(op: Op, operands: Facts) -> Alignment:
+    """One of the two, element by element."""
+    x, y = operands
+    both, either = x.natural and y.natural, x.natural or y.natural
+    natural = both if isinstance(op, MinOp) else either
+    ones = (1,) * len(x.contiguity)
+    common = tuple(gcd(x.each(d), y.each(d)) for d in x.dims)
+    return Alignment(ones, common, _constancy(x, y), natural=natural)
+
+
+@_rule(CompareOp)
+def _comparison(op: Op, operands: Facts) -> Alignment:
+    """Groups of an aligned run fall on one side of an aligned bound together.
+
+    s + j < b for a j < g exactly if s < b, where g divides s and b; so for `<` and `>=` the run
+    is on the left, for `>` and `<=` on the right.
+    """
+    x, y = operands
+    constancy = list(_constancy(x, y))
+    predicate = op.attrs["predicate"]
+    if predicate in ("lt", "ge", "gt", "le"):
+        run, bound = (x, y) if predicate in ("lt", "ge") else (y, x)
+        for d in x.dims:
+            together = gcd(run.blocks(d, bound.each(d)), bound.constancy[d])
+            constancy[d] = max(constancy[d], together)
+    ones = (1,) * len(constancy)
+    return Alignment(ones, ones, tuple(constancy))
+
+
+@_rule(SelectOp)
+def _select(op: Op, operands: Facts) -> Alignment:
+    condition, x, y = operands
+    if condition.value is not None:
+        return x if condition.value else y
+    met = meet(x, y)
+    runs = tuple(gcd(met.contiguity[d], condition.constancy[d]) for d in met.dims)
+    return replace(
+        met,
+        contiguity=runs,
+        divisibility=tuple(met.start(d, runs[d]) for d in met.dims),
+        constancy=tuple(gcd(met.constancy[d], condition.constancy[d]) for d in met.dims),
+    )
