@@ -90,6 +90,11 @@ def pairs(rng: np.random.Generator, n: int, dtype: Any) -> tuple[Array, Array]:
     )
 
 
+def poison_like(x: Array) -> Array:
+    """An array of NaN of the shape and type of another."""
+    return np.full_like(x, np.nan)
+
+
 def assert_same(actual: Array, expected: Array, same_zeros: bool = True) -> None:
     """Equal bit by bit; any NaN is like any other; zeros of both signs only on demand."""
     expected = np.asarray(expected)
