@@ -16,6 +16,7 @@ import hashlib
 import json
 import os
 import shutil
+import time
 import uuid
 import warnings
 from collections.abc import Mapping
@@ -30,8 +31,10 @@ from tilewright.support import TilewrightWarning, settings
 INDEX = "kernel.json"
 _TEXT = "text"
 _MEGABYTE = 1 << 20
-_SCAN_EVERY = 32
+_SCAN_EVERY = 256
 """Entries that a process writes between two looks at the size of the cache."""
+_SCAN_SECONDS = 3600.0
+"""Time after which the next write looks at the size; all processes together, by a file's time."""
 _KEEP = 0.8
 """Part of the limit that is kept when the cache is cut."""
 
@@ -85,9 +88,19 @@ class Store:
                 stacklevel=2,
             )
             return
-        if self._written % _SCAN_EVERY == 0:
-            self.evict()
         self._written += 1
+        if self._written % _SCAN_EVERY == 0 or self._scan_is_due():
+            self.evict()
+
+    def _scan_is_due(self) -> bool:
+        """Whether nobody has looked at the size for long; says so once."""
+        stamp = self.folder / ".scanned"
+        with suppress(OSError):
+            if time.time() - stamp.stat().st_mtime < _SCAN_SECONDS:
+                return False
+        with suppress(OSError):
+            stamp.touch()
+        return True
 
     def evict(self) -> None:
         """Delete the entries used longest ago until the cache is well below its limit."""
@@ -161,6 +174,8 @@ def _sizes(folder: Path) -> list[tuple[Path, float, int]]:
     found: list[tuple[Path, float, int]] = []
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
+            if not entry.is_dir(follow_symlinks=False):
+                continue
             with suppress(OSError), os.scandir(entry.path) as files:
                 size = sum(file.stat().st_size for file in files)
                 found.append((Path(entry.path), entry.stat().st_mtime, size))

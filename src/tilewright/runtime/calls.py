@@ -72,8 +72,8 @@ class Call:
         return (*self.keys, *words, *assigned.items())
 
     @cached_property
-    def backend(self) -> Backend:
-        """The backend of the device that the arrays are on. Raises DeviceMismatch."""
+    def device(self) -> str:
+        """Where the arrays are: "cpu", "cuda:1"; "" without arrays. Raises DeviceMismatch."""
         first: tuple[str, str] | None = None
         for name, spec in self.run_time_arguments():
             if spec.device in ("", MOCK):
@@ -83,12 +83,16 @@ class Call:
             elif spec.device != first[1]:
                 raise errors.DeviceMismatch(name, _in_words(spec.device), _in_words(first[1]))
         if first is None:
-            return driver.active.backend
+            return ""
         name, device = first
-        backend = backend_of(device)
-        if backend is None:
+        if backend_of(device) is None:
             raise errors.DeviceMismatch(name, device, _in_words(HOST))
-        return backend
+        return device
+
+    @cached_property
+    def backend(self) -> Backend:
+        """The backend of that device; without arrays, the active one."""
+        return backend_of(self.device) or driver.active.backend
 
     def run_time_arguments(self) -> list[tuple[str, Spec]]:
         """Name and Spec of each run-time argument, tuples flattened."""

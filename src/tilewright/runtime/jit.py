@@ -44,6 +44,7 @@ class JITFunction(DeviceFunction):
         noinline: bool | None = None,
         interpret: bool | None = None,
     ) -> None:
+        fn = fn.fn if isinstance(fn, DeviceFunction) else fn
         super().__init__(fn)
         self.version = version
         self.debug = debug

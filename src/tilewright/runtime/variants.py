@@ -50,7 +50,9 @@ class Variants:
         source = ASTSource.of(self._function, call.signature(), self.dependencies.hash)
         if override is not None:
             source = IRSource(Path(override))
-        key = (source.key(), backend.name, target, options, _settings_of(call))
+        # One device of several holds its own loaded copy; mocks and numbers have the first one's.
+        device = call.device.partition(":")[2]
+        key = (source.key(), target, device or "0", options, _settings_of(call))
 
         def make() -> CompiledKernel:
             self._announce(call)

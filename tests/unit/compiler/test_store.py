@@ -26,11 +26,16 @@ def store(tmp_path: Path) -> Store:
     return Store(tmp_path, 1 << 20)
 
 
+def names(store: Store) -> set[str]:
+    """Folders of the cache."""
+    return {path.name for path in store.folder.iterdir() if path.is_dir()}
+
+
 def test_an_entry_comes_back(store: Store) -> None:
     assert store.read("a") is None
     store.write("a", ENTRY)
     assert store.read("a") == ENTRY
-    assert [path.name for path in store.folder.iterdir()] == ["a"]
+    assert names(store) == {"a"}
 
 
 def damage_truncate(place: Path) -> None:
@@ -82,7 +87,7 @@ def test_the_second_writer_throws_its_own_away(store: Store) -> None:
     store.write("a", ENTRY)
     store.write("a", Entry({"name": "other"}, {}))
     assert store.read("a") == ENTRY
-    assert [path.name for path in store.folder.iterdir()] == ["a"]
+    assert names(store) == {"a"}
 
 
 def test_what_was_used_longest_ago_goes_first(tmp_path: Path) -> None:
@@ -93,8 +98,19 @@ def test_what_was_used_longest_ago_goes_first(tmp_path: Path) -> None:
     assert store.read("old") is not None  # which makes it the newest
     store.write("more", Entry({}, {"obj": bytes(1500)}))
     store.evict()
-    left = {path.name for path in store.folder.iterdir()}
-    assert left == {"old", "more"}
+    assert names(store) == {"old", "more"}
+
+
+def test_the_size_is_looked_at_by_the_first_write_of_an_hour(tmp_path: Path) -> None:
+    store = Store(tmp_path, 2000)
+    store.write("a", Entry({}, {"obj": bytes(1500)}))
+    store.write("b", Entry({}, {"obj": bytes(1500)}))
+    assert names(store) == {"a", "b"}
+    os.utime(store.folder / "a", (1e9, 1e9))
+    os.utime(store.folder / ".scanned", (1e9, 1e9))
+    store.write("c", Entry({}, {"obj": bytes(10)}))
+    assert "a" not in names(store)
+    assert "c" in names(store)
 
 
 def test_no_limit(tmp_path: Path) -> None:
@@ -121,7 +137,7 @@ def test_threads_that_write_one_entry(store: Store) -> None:
     for thread in threads:
         thread.join()
     assert store.read("a") == ENTRY
-    assert [path.name for path in store.folder.iterdir()] == ["a"]
+    assert names(store) == {"a"}
 
 
 # --- through `compile` ----------------------------------------------------------------------------
