@@ -37,7 +37,7 @@ class CudaCallFailed(BackendError, RuntimeError):
     @property
     def hint(self) -> str | None:
         """What to do about the failures whose cause is outside the call."""
-        return _CALL_HINTS.get(self.status)
+        return _LOST if is_fault(self.status) else _CALL_HINTS.get(self.status)
 
 
 @dataclass(eq=False)
@@ -117,6 +117,11 @@ _FAULTS = {
 _FORKED = (
     "a process that forks after its first use of CUDA cannot use it in the child: start processes "
     "with the 'spawn' method"
+)
+
+_LOST = (
+    "a kernel that ran before this call went wrong, and the CUDA context of this process is lost: "
+    "restart it, with TILEWRIGHT_LAUNCH_BLOCKING=1 to learn which kernel it was"
 )
 
 _CALL_HINTS = {

@@ -12,6 +12,9 @@ type or out of range (`convert`), an address that the driver does not know (`ref
 is none (`regrid`), a launch that the driver refuses (`failed`). `support_ir` holds what all
 signatures share; it is compiled once and reached by address.
 
+On the host of an H100 a launch with 7 arguments takes 3.6 us, 0.4 of them outside the driver
+(torch.add 8.1, Triton 18.2).
+
 `record` is a Python integer: the address of a `RECORD`, which holds what one kernel needs on one
 device. So kernels that differ in their numbers of warps or their shared memory share the code.
 

@@ -35,7 +35,8 @@ _EXCERPT_COUNT = 3
 class Report:
     """What ptxas or the driver's compiler says of one kernel.
 
-    registers: of a thread; stack, spill_stores, spill_loads: bytes of local memory of a thread;
+    registers: of a thread; stack, spill_stores, spill_loads: bytes of local memory of a thread (the
+    driver counts spills in `stack` alone);
     shared: bytes of static shared memory; barriers: named barriers in use;
     warnings: performance warnings (codes C75xx), such as a wgmma that is serialized
     """

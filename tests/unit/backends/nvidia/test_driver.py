@@ -87,6 +87,7 @@ def test_failed_call_says_what_failed_and_why(cuda: FakeCuda, api: Driver) -> No
     text = "cuMemAlloc failed: CUDA_ERROR_ILLEGAL_ADDRESS (700): text of 700"
     assert text in str(caught.value)
     assert caught.value.status == ILLEGAL_ADDRESS
+    assert "a kernel that ran before this call went wrong" in str(caught.value)
 
 
 def test_unknown_status(api: Driver) -> None:
