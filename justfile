@@ -28,6 +28,10 @@ test-gpu *arguments:
 bless *paths="tests/golden":
     {{python}} -m pytest --bless {{paths}}
 
+# Write anew what the documents take from the code: settings, ops, the README's tile IR.
+docs:
+    {{python}} scripts/generate_docs.py
+
 # Benchmarks of the CPU backend against NumPy and torch.
 bench *arguments:
     {{python}} benchmarks/cpu.py {{arguments}}

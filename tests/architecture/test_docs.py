@@ -126,7 +126,7 @@ def test_generated_sections_are_current():
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), *sys.path])},
         capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
-    message = f"{done.stdout}{done.stderr}run: python scripts/generate_docs.py"
+    message = f"{done.stdout}{done.stderr}run: just docs (python scripts/generate_docs.py)"
     assert done.returncode == 0, message
 
 
