@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tilewright.language as tl
-from tests.kernels.data import assert_same
+from tests.kernels.data import ALL, BFLOAT16, assert_same
 from tests.kernels.devices import Device
 from tilewright import jit
 
@@ -309,17 +309,48 @@ def branches_kernel(x, out, n, BLOCK: tl.constexpr):
         else:
             v = -v
     else:
-        v = v * 0 + pid
+        v = v * 0 + pid.to(v.dtype)
         scale = 0.5
     tl.store(out + pid * BLOCK + i, v * scale)
 
 
-def test_branches_that_change_tiles(device: Device, rng: np.random.Generator):
-    x = rng.normal(size=32).astype(np.float32)
-    out = device.empty((5, 32), np.float32)
+@pytest.mark.parametrize("dtype", ["float32", "float16", BFLOAT16, "float64"], ids=str)
+def test_branches_that_change_tiles(device: Device, rng: np.random.Generator, dtype: Any):
+    x = rng.integers(-9, 9, 32).astype(dtype)
+    out = device.empty((5, 32), dtype)
     device.run(branches_kernel, (5,), device.array(x), out, 3, BLOCK=32)
-    rows = [x + 1, -2 * x, 2 * x[::-1], np.full(32, 1.5), np.full(32, 2)]
-    assert_same(out, np.array(rows, np.float32))
+    wide = x.astype(np.float64)
+    rows = [wide + 1, -2 * wide, 2 * wide[::-1], np.full(32, 1.5), np.full(32, 2)]
+    assert_same(out, np.array(rows).astype(dtype), same_zeros=False)
+
+
+@jit
+def moving_branches_kernel(x, out, n, BLOCK: tl.constexpr):
+    """Branches and loops in which values of any type only move."""
+    i = tl.arange(0, BLOCK)
+    v, w = tl.load(x + i), tl.load(x + BLOCK + i)
+    for k in range(n):
+        if k % 2 == 0:
+            v, w = w, v
+        else:
+            v = tl.flip(v)
+    while n > 100:
+        v, n = w, n - 1
+    tl.store(out + i, v if n > 2 else w)
+
+
+@pytest.mark.parametrize("dtype", ALL, ids=str)
+@pytest.mark.parametrize("n", [0, 1, 4, 101])
+def test_branches_that_move_tiles_of_any_type(
+    device: Device, rng: np.random.Generator, n: int, dtype: Any
+):
+    x = rng.integers(0, 2, (2, 32)).astype(dtype)
+    out = device.empty(32, dtype)
+    device.run(moving_branches_kernel, (1,), device.array(x), out, n, BLOCK=32)
+    v, w = x
+    for k in range(n):
+        v, w = (w, v) if k % 2 == 0 else (v[::-1], w)
+    assert_same(out, v if 2 < n <= 100 else w)
 
 
 @jit

@@ -405,6 +405,24 @@ def test_load_after_store(device: Device, rng: np.random.Generator):
 
 
 @jit
+def load_between_stores_kernel(x, out, first, second, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    v = tl.load(x + i)
+    tl.store(out + i, v)
+    stored = tl.load(out + i)
+    tl.store(first + i, v)
+    tl.store(second + i, stored)
+
+
+def test_load_between_stores_of_other_arrays(device: Device, rng: np.random.Generator):
+    x = rng.normal(size=64).astype(np.float32)
+    out, first, second = (device.empty(64, np.float32) for _ in range(3))
+    device.run(load_between_stores_kernel, (1,), device.array(x), out, first, second, BLOCK=64)
+    for found in (out, first, second):
+        assert_same(found, x)
+
+
+@jit
 def two_stores_kernel(x, out, n, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     v = tl.load(x + i)

@@ -151,7 +151,7 @@ class Planner:
         current: Group | None = None
         for op in self.ops:
             if is_lazy(op):
-                if current and self._address_needs(op, current):
+                if current and self._load_closes(op, current):
                     current = None
                 continue
             if not self._needs_group(op):
@@ -187,9 +187,19 @@ class Planner:
         produced = {r for sink in group.sinks for r in sink.results}
         return bool(effects_of(op)) or any(v in produced for v in op.operands)
 
-    def _address_needs(self, op: Op, group: Group) -> bool:
-        """A load whose address or mask needs results of the open group ends the group."""
-        return isinstance(op, LoadOp) and self._reaches(op.operands, group)
+    def _load_closes(self, op: Op, group: Group) -> bool:
+        """Whether a lazy op is a load that can only be done when the open group is done.
+
+        Its address or mask needs results of the group; or the group stores: what is loaded must
+        be what was there after these stores and before those that follow.
+        """
+        if not isinstance(op, LoadOp):
+            return False
+        return self._stores(group) or self._reaches(op.operands, group)
+
+    @staticmethod
+    def _stores(group: Group) -> bool:
+        return any(isinstance(sink, StoreOp) for sink in group.sinks)
 
     def _joins(self, op: Op, group: Group) -> bool:
         if self._reaches(op.operands, group):
@@ -197,14 +207,8 @@ class Planner:
         axes = {s.axis for s in (*group.sinks, op) if isinstance(s, ReduceOp)}
         if len(axes) > 1:
             return False
-        stores = [s for s in group.sinks if isinstance(s, StoreOp)]
-        if not stores:
-            return True
-        if isinstance(op, StoreOp) and _root(op.pointer) in {_root(s.pointer) for s in stores}:
-            return False
-        start = self.order[stores[0]]
-        loads = self._loads_behind(op.operands)
-        return all(self.order.get(load, -1) < start for load in loads)
+        stored = {_root(s.pointer) for s in group.sinks if isinstance(s, StoreOp)}
+        return not (isinstance(op, StoreOp) and _root(op.pointer) in stored)
 
     def _reaches(self, values: Iterable[Value], group: Group) -> bool:
         """Whether evaluating `values` needs a result of a sink of the group."""
@@ -221,21 +225,6 @@ class Planner:
             if self.order[op] >= group.order or is_lazy(op):
                 stack += op.operands
         return False
-
-    def _loads_behind(self, values: Iterable[Value]) -> list[Op]:
-        seen: set[Value] = set()
-        found: list[Op] = []
-        stack = list(values)
-        while stack:
-            value = stack.pop()
-            op = cast("Op | None", value.op)
-            if value in seen or op is None or not is_lazy(op):
-                continue
-            seen.add(value)
-            if isinstance(op, LoadOp):
-                found.append(op)
-            stack += op.operands
-        return found
 
     # -- materialization ------------------------------------------------------------------------
 

@@ -24,7 +24,7 @@ from tilewright.ir.types import (
     u8,
     u16,
 )
-from tilewright.ops import AtomicOp, ConstantOp
+from tilewright.ops import AtomicOp, ConstantOp, IfOp
 
 _INTEGERS: dict[DType, DType] = {bf16: u16, f8e4m3: u8, f8e5m2: u8}
 
@@ -118,3 +118,5 @@ def _swap_attributes(op: Op, swapped: Callable[[Type], Type]) -> None:
             op.attrs["value"] = float_bits(float(op.value), dtype)
     if "result_type" in op.attrs:
         op.attrs["result_type"] = swapped(op.attrs["result_type"])
+    if isinstance(op, IfOp):
+        op.attrs["result_types"] = tuple(map(swapped, op.result_types))
