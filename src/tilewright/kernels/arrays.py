@@ -26,4 +26,6 @@ def empty(like: Array, shape: tuple[int, ...]) -> Array:
 def is_on_cpu(array: Array) -> bool:
     """Whether the array lives in the memory of the CPU."""
     device = getattr(array, "device", None)
-    return getattr(device, "type", "cpu") == "cpu" and not hasattr(array, "__cuda_array_interface__")
+    return getattr(device, "type", "cpu") == "cpu" and not hasattr(
+        array, "__cuda_array_interface__"
+    )

@@ -14,7 +14,7 @@ def matmul_kernel(
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr,
     LEAKY: tl.constexpr,
 ):  # fmt: skip
-    """One block of c = activation(a @ b); blocks are ordered in groups of GROUP_M rows for the L2."""
+    """One block of c = activation(a @ b); blocks go in groups of GROUP_M rows for the L2."""
     pid = tl.program_id(0)
     blocks_m = tl.cdiv(M, BLOCK_M)
     blocks_n = tl.cdiv(N, BLOCK_N)

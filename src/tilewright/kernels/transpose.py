@@ -33,6 +33,13 @@ def transpose(x: Array, out: Array | None = None) -> Array:
     block_m, block_n = 64, 64
     grid = (cdiv(rows, block_m), cdiv(columns, block_n))
     transpose_kernel[grid](
-        x, result, rows, columns, strides(x)[0], strides(result)[0], BLOCK_M=block_m, BLOCK_N=block_n
+        x,
+        result,
+        rows,
+        columns,
+        strides(x)[0],
+        strides(result)[0],
+        BLOCK_M=block_m,
+        BLOCK_N=block_n,
     )
     return result

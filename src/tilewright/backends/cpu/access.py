@@ -131,8 +131,8 @@ def _load_contiguous(
 
 def _masked_load(code: Code, type_: str, pointer: Val, align: int, mask: Val, fill: Val) -> Val:
     name = f"llvm.masked.load.{mangle(type_)}.p0"
-    code.module.declare(name, f"declare {type_} @{name}(ptr, i32, {mask.type}, {type_})")
-    arguments = f"{pointer.typed}, i32 {align}, {mask.typed}, {fill.typed}"
+    code.module.declare(name, f"declare {type_} @{name}(ptr, {mask.type}, {type_})")
+    arguments = f"ptr align {align} {pointer}, {mask.typed}, {fill.typed}"
     return code.let(f"call {type_} @{name}({arguments})", type_, pointer, mask, fill)
 
 
@@ -150,10 +150,9 @@ def _gather(math: LaneMath, access: Access, mask: Lanes | None, other: Lanes | N
     if math.width == 1:
         return _gather_one(code, type_, pointers, access, lanes, fill)
     name = f"llvm.masked.gather.{mangle(type_)}.{mangle(pointers.type)}"
-    code.module.declare(
-        name, f"declare {type_} @{name}({pointers.type}, i32, {lanes.type}, {type_})"
-    )
-    arguments = f"{pointers.typed}, i32 {access.align}, {lanes.typed}, {fill.typed}"
+    code.module.declare(name, f"declare {type_} @{name}({pointers.type}, {lanes.type}, {type_})")
+    addresses = f"{pointers.type} align {access.align} {pointers}"
+    arguments = f"{addresses}, {lanes.typed}, {fill.typed}"
     return code.let(f"call {type_} @{name}({arguments})", type_, pointers, lanes, fill)
 
 
@@ -215,8 +214,8 @@ def _masked_store(code: Code, lanes: Val, pointer: Val, align: int, mask: Val) -
         _guarded_store(code, lanes, pointer, align, mask)
         return
     name = f"llvm.masked.store.{mangle(lanes.type)}.p0"
-    code.module.declare(name, f"declare void @{name}({lanes.type}, ptr, i32, {mask.type})")
-    code.line(f"call void @{name}({lanes.typed}, {pointer.typed}, i32 {align}, {mask.typed})")
+    code.module.declare(name, f"declare void @{name}({lanes.type}, ptr, {mask.type})")
+    code.line(f"call void @{name}({lanes.typed}, ptr align {align} {pointer}, {mask.typed})")
 
 
 def _scatter(math: LaneMath, access: Access, lanes: Val, mask: Lanes | None) -> None:
@@ -226,10 +225,9 @@ def _scatter(math: LaneMath, access: Access, lanes: Val, mask: Lanes | None) -> 
         _guarded_store(code, lanes, pointers, access.align, live)
         return
     name = f"llvm.masked.scatter.{mangle(lanes.type)}.{mangle(pointers.type)}"
-    code.module.declare(
-        name, f"declare void @{name}({lanes.type}, {pointers.type}, i32, {live.type})"
-    )
-    arguments = f"{lanes.typed}, {pointers.typed}, i32 {access.align}, {live.typed}"
+    code.module.declare(name, f"declare void @{name}({lanes.type}, {pointers.type}, {live.type})")
+    addresses = f"{pointers.type} align {access.align} {pointers}"
+    arguments = f"{lanes.typed}, {addresses}, {live.typed}"
     code.line(f"call void @{name}({arguments})")
 
 

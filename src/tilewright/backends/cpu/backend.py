@@ -16,8 +16,8 @@ from tilewright.backends.base import (
     Stage,
     StageContext,
 )
-from tilewright.backends.cpu.host import last_level_cache_bytes
 from tilewright.backends.cpu.function import lower_function
+from tilewright.backends.cpu.host import last_level_cache_bytes
 from tilewright.backends.cpu.launcher import CpuLauncher
 from tilewright.backends.cpu.microkernel import vector_unit
 from tilewright.backends.cpu.pipeline import cpu_pipeline, run_pipeline

@@ -69,7 +69,7 @@ def _unpacked(text: str) -> tuple[str, SourceLoc | None]:
     message, frames = json.loads(text)
     loc: SourceLoc | None = None
     for frame in reversed(frames):
-        loc = SourceLoc(*frame, loc)
+        loc = SourceLoc._make([*frame, loc])
     return message, loc
 
 

@@ -70,10 +70,10 @@ class Pool(Protocol):
         """Address of the C function `tw_launch` (see `pool_ir`), or 0 if there is none."""
         ...
 
-    def launch(self, kernel: int, args: int, grid: Grid, scratch_bytes: int) -> None:
+    def launch(self, kernel: int, args: int | bytes, grid: Grid, scratch_bytes: int) -> None:
         """Run the kernel at address `kernel` over `grid`; return when all programs are done.
 
-        args: address of the argument slots; scratch_bytes: scratch that one thread needs.
+        args: the argument slots, or their address; scratch_bytes: scratch that one thread needs.
         Raises MemoryError when there is no memory for the scratch areas.
         """
         ...
@@ -103,7 +103,7 @@ class NativePool:
         """Native threads that are alive now: 0 before the first parallel launch."""
         return self._workers()
 
-    def launch(self, kernel: int, args: int, grid: Grid, scratch_bytes: int) -> None:
+    def launch(self, kernel: int, args: int | bytes, grid: Grid, scratch_bytes: int) -> None:
         """See `Pool.launch`."""
         if self._launch(kernel, args, *grid, scratch_bytes):
             raise MemoryError(f"{scratch_bytes} bytes of scratch for {self.threads} threads each")
@@ -135,7 +135,7 @@ class PythonPool:
         self.threads = max(1, threads)
         self._executor = ThreadPoolExecutor(self.threads, thread_name_prefix="tilewright")
 
-    def launch(self, kernel: int, args: int, grid: Grid, scratch_bytes: int) -> None:
+    def launch(self, kernel: int, args: int | bytes, grid: Grid, scratch_bytes: int) -> None:
         """See `Pool.launch`."""
         total = grid[0] * grid[1] * grid[2]
         chunk = max(1, total // (self.threads * _CHUNKS_PER_THREAD))

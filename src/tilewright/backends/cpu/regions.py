@@ -185,8 +185,7 @@ def lower_while(state: State, op: Op) -> None:
     _enter(state, carried, loop.before.args)
     state.lower_block(state, loop.before)
     go = _scalar(state, _yielded(loop.before)[0])
-    _pass_on(state, passed, loop.body.args)
-    _pass_on(state, passed, loop.results)
+    _pass_on(state, passed, loop)
     code.line(f"br i1 {go}, label %{body}, label %{done}")
     code.line(f"{body}:")
     _reserve(state, carried, yielded)
@@ -199,12 +198,18 @@ def lower_while(state: State, op: Op) -> None:
     _head(state, position, _phis(carried, before, latch))
 
 
-def _pass_on(state: State, values: Sequence[Value], names: Sequence[Value]) -> None:
-    for value, name in zip(values, names, strict=True):
+def _pass_on(state: State, values: Sequence[Value], loop: WhileOp) -> None:
+    """Let the body and the results have what the condition passes on."""
+    for value, arg, result in zip(values, loop.body.args, loop.results, strict=True):
         if isinstance(value.type, TileType):
-            state.env.buffers[name] = state.env.buffers[value]
+            buffer = state.env.buffers.get(value)
+            if buffer is None:
+                buffer = state.allocate(shape_of(value.type), element_of(value.type))
+                copy_into(state, value, buffer)
+            state.env.buffers[arg] = state.env.buffers[result] = buffer
         else:
-            state.env.scalars[name] = state.env.scalars[value]
+            found = state.env.scalars[value]
+            state.env.scalars[arg] = state.env.scalars[result] = found
 
 
 @lowering(IfOp)

@@ -145,11 +145,9 @@ def lower_block_transpose(state: State, op: Op) -> None:
         down = Lanes(row.base, int(side > 1), side)
         prefetcher = Prefetcher(state, side)
         for prefetch in state.prefetches:
+            line, lanes = (column, down) if prefetch.for_store else (row, across)
             for i in range(side):
-                if prefetch.for_store:
-                    prefetcher.emit(prefetch, (*outer, ev.math.add(column, literal(i)), down))
-                else:
-                    prefetcher.emit(prefetch, (*outer, ev.math.add(row, literal(i)), across))
+                prefetcher.emit(prefetch, (*outer, ev.math.add(line, literal(i)), lanes))
         for j, vector in enumerate(_transposed(state.code, vectors)):
             place = (*outer, ev.math.add(column, literal(j)), down)
             write_buffer(ev.math, target, place, ev.math.wrap(vector))

@@ -1,13 +1,14 @@
 """Decides which stores may go past the caches, and emits the condition.
 
 Where a grid writes more than the caches hold, an ordinary store first reads the line that it then
-overwrites. A non-temporal store does not (fp32 addition of 2^24 elements: 1.25 times as fast), but it
-costs where the output would still be in the cache for its reader. So a nest of nothing but stores is
-emitted twice, and the program chooses:
+overwrites. A non-temporal store does not (fp32 addition of 2^24 elements: 1.25 times as fast),
+but it costs where the output would still be in the cache for its reader. So a nest of nothing but
+stores is emitted twice, and the program chooses:
 
     br (grid writes more than the caches hold) and (tile is full), streaming nest, ordinary nest
 
-A tile is full if its mask holds at the last corner, for a mask that only falls along each dimension.
+A tile is full if its mask holds at the last corner, for a mask that only falls along each
+dimension.
 """
 
 from __future__ import annotations

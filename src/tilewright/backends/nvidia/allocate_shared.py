@@ -1,8 +1,9 @@
 """Offsets in shared memory for the ops that exchange data between threads.
 
 Conversions and reductions use their memory only while they run, with a barrier before the first
-write, so they all share one region, as large as the largest of them. The rings of a pipelined loop live as long
-as the loop: what is used inside it comes after them, what is used before and after shares their place.
+write, so they all share one region, as large as the largest of them. The rings of a pipelined
+loop live as long as the loop: what is used inside it comes after them, what is used before and
+after shares their place.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from tilewright.backends.base import (
     Stage,
     StageContext,
 )
+from tilewright.backends.nvidia.allocate_shared import allocate_shared
 from tilewright.backends.nvidia.arch import Arch, row_for
 from tilewright.backends.nvidia.driver import driver, unavailable_reason
 from tilewright.backends.nvidia.launcher import NvidiaLauncher
@@ -39,7 +40,13 @@ def _arch(context: StageContext) -> Arch:
 
 
 def _pipeline(target: GPUTarget) -> Pipeline:
-    return Pipeline("cuda", (*front_pipeline().steps, *layout_pipeline(4, 3, row_for(int(target.arch)).shared_optin).steps))
+    return Pipeline(
+        "cuda",
+        (
+            *front_pipeline().steps,
+            *layout_pipeline(4, 3, row_for(int(target.arch)).shared_optin).steps,
+        ),
+    )
 
 
 def _ttir(module: Module, context: StageContext) -> Module:
@@ -57,17 +64,18 @@ def _ttgir(module: Module, context: StageContext) -> Module:
 
 def _llir(module: Module, context: StageContext) -> str:
     arch, options = _arch(context), context.options
+    offsets, size = allocate_shared(module.kernel, options.num_warps, arch.stmatrix)
+    if size > arch.shared_optin:
+        raise errors.OutOfResources(size, arch.shared_optin, "shared memory")
     lowered = lower_function(
         module.kernel,
         arch,
-        arch.target,
         options.num_warps,
+        offsets,
         maxnreg=options.maxnreg,
         contract=options.enable_fp_fusion,
     )
-    if lowered.shared_bytes > arch.shared_optin:
-        raise errors.OutOfResources(lowered.shared_bytes, arch.shared_optin, "shared memory")
-    context.metadata.update(name=lowered.symbol, shared=lowered.shared_bytes)
+    context.metadata.update(name=lowered.symbol, shared=size)
     return lowered.text
 
 
@@ -118,7 +126,7 @@ BACKEND = Backend(
     name="cuda",
     options=NvidiaOptions,
     stages=(
-        Stage("ttir", _ttir, parse_module),
+        Stage("ttir", _ttir, parse_module, _pipeline),
         Stage("ttgir", _ttgir, parse_module),
         Stage("llir", _llir, _same),
         Stage("ptx", _ptx, _same),

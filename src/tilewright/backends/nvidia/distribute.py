@@ -36,7 +36,7 @@ def _power(number: int) -> int:
 
 
 def _by_contiguity(facts: Alignment) -> tuple[int, ...]:
-    """Dims from the one with the longest contiguous runs to the shortest; the last dim wins ties."""
+    """Dims from the longest contiguous runs to the shortest; the last dim wins ties."""
     rank = len(facts.contiguity)
     return tuple(sorted(reversed(range(rank)), key=lambda d: -facts.contiguity[d]))
 

@@ -1,23 +1,24 @@
 """Overlaps the loads of a loop with its products: asynchronous copies several iterations ahead.
 
 A loop is pipelined if it multiplies tiles that it loads, at addresses that follow from its index,
-invariants and carried scalars alone. Each such load goes to a ring of slots in shared memory; iteration i
-reads slot i mod S while the copies of iteration i + S - 1 are on their way:
+invariants and carried scalars alone. Each such load goes to a ring of slots in shared memory;
+iteration i reads slot i mod S while the copies of iteration i + S - 1 are on their way:
 
     cf.for %k = %lo, %hi, %s (%p) {                   put iterations 0 .. S-2 into slots 0 .. S-2
-      %a = mem.load (address of %k, %p)               cf.for %k = %lo, %hi, %s (%p, %ring, %ahead ...) {
-      %x = nvidia.convert %a : operand layout           nvidia.wait {pending = S - 2}
-      %c = tile.dot %x, ...                      ->      %a = mem.load (address of %ahead) if it is in range
-      cf.yield %p + step                                 %r = nvidia.put %ring, %a, %free
+      %a = mem.load (address of %k, %p)               cf.for %k = %lo, %hi, %s (%p, %ring, %ahead
+      ...) { %x = nvidia.convert %a : operand layout           nvidia.wait {pending = S - 2} %c =
+      tile.dot %x, ...                      ->      %a = mem.load (address of %ahead) if it is in
+      range cf.yield %p + step                                 %r = nvidia.put %ring, %a, %free
     }                                                    nvidia.commit
                                                          %x = nvidia.get %r, %slot : operand layout
                                                          %c = tile.dot %x, ...
                                                        }
                                                        nvidia.wait {pending = 0}
 
-One barrier in `wait` does for both directions: it publishes the copies of this iteration and shows that
-everybody is done with the slot that is filled next. The copies of iterations past the end are masked off;
-an asynchronous copy fills masked elements with zeros, so only loads with `other` of zero, or none, qualify.
+One barrier in `wait` does for both directions: it publishes the copies of this iteration and
+shows that everybody is done with the slot that is filled next. The copies of iterations past the
+end are masked off; an asynchronous copy fills masked elements with zeros, so only loads with
+`other` of zero, or none, qualify.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ class LoopPipeline:
         index: Value,
         carried: Sequence[Value],
     ) -> tuple[list[Value], Value, list[Value]]:
-        """Copy one iteration's tiles into a slot; returns rings, next index, next carried values."""
+        """Copy the tiles of an iteration into a slot; returns rings, next index and values."""
         mapping: dict[Value, Value] = {self.loop.index: index}
         for i, value in zip(self.moving, carried, strict=True):
             mapping[self.loop.carried[i]] = value
@@ -151,7 +152,7 @@ class LoopPipeline:
     def _rebuild(
         self, before: Builder, rings: Sequence[Value], index: Value, carried: Sequence[Value]
     ) -> None:
-        """The loop with rings, the slot to read, and the index and values of the iteration ahead."""
+        """The loop with rings, the slot to read, and what the iteration ahead needs."""
         old = self.loop
         zero = before.value(ConstantOp(0, i32))
         extra = [*rings, zero, index, *carried]
@@ -198,8 +199,10 @@ class LoopPipeline:
 
     def _copy_body(self, builder: Builder, mapping: dict[Value, Value]) -> None:
         """What is left of an iteration: everything but the staged loads and their conversions."""
-        gone: set[Op] = {op for s in self.staged for op in (s.load, s.reader)}
-        gone |= {cast("Op", op) for s in self.staged for op in _between(s)}
+        gone: set[Op] = set()
+        for staged in self.staged:
+            gone.update((staged.load, staged.reader))
+        gone.update(op for s in self.staged for op in _between(s))
         for raw in self.loop.body:
             op = cast("Op", raw)
             if op in gone or op.next is None:
@@ -231,13 +234,12 @@ def address_slice(loop: ForOp, loads: Sequence[LoadOp]) -> set[Op] | None:
             continue
         seen.add(value)
         op = cast("Op | None", value.op)
-        if op is None:
-            if value.owner is block and value is not loop.index:
-                if isinstance(value.type, TileType):
-                    return None
-                stack.append(block.terminator.operands[value.index - 1])
-            continue
-        if op.parent is not block:
+        carried = op is None and value.owner is block and value is not loop.index
+        if carried and isinstance(value.type, TileType):
+            return None
+        if carried:
+            stack.append(block.terminator.operands[value.index - 1])
+        if op is None or op.parent is not block:
             continue
         if Trait.PURE not in op.traits or op.regions or isinstance(op, DotOp):
             return None
@@ -316,5 +318,3 @@ def software_pipeline(function: Function, stages: int, shared_limit: int) -> Non
 def _bytes(type_: object) -> int:
     assert isinstance(type_, TileType)
     return type_.numel * type_.element.bytes
-
-

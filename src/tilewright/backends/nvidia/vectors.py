@@ -13,9 +13,7 @@ from tilewright.ops import pointee
 MAX_VECTOR_BYTES = 16
 
 
-def vector_length(
-    facts: Mapping[Value, Alignment], pointer: Value, mask: Value | None
-) -> int:
+def vector_length(facts: Mapping[Value, Alignment], pointer: Value, mask: Value | None) -> int:
     """Consecutive registers that are consecutive in memory, aligned, and masked together."""
     if not isinstance(pointer.type, TileType):
         return 1

@@ -122,7 +122,8 @@ def _if(state: State, op: Op) -> None:
 def _join(state: State, branch: IfOp, ends: list[tuple[str, list[Val]]]) -> None:
     position = 0
     for result in branch.results:
-        type_, merged = register_type(result), []
+        type_ = register_type(result)
+        merged: list[Val] = []
         for _ in range(register_count(result)):
             sources = ", ".join(f"[ {values[position]}, %{end} ]" for end, values in ends)
             merged.append(state.code.let_here(f"phi {type_} {sources}", type_))

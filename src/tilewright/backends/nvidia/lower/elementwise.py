@@ -14,7 +14,7 @@ from tilewright.backends.nvidia.lower.state import (
 )
 from tilewright.ir import Op
 from tilewright.ir.types import PointerType, TileType, dtype_of, element_of, shape_of
-from tilewright.layout import REGISTER
+from tilewright.layout import REGISTER, LinearLayout
 from tilewright.llvm import Val, constant, llvm_type, lower_elementwise
 from tilewright.ops import (
     BroadcastOp,
@@ -179,7 +179,7 @@ def _split(state: State, op: Op) -> None:
         state.set(result, [source[at[(*place, side)]] for place in places])
 
 
-def _register_at(layout) -> dict[tuple[int, ...], int]:
+def _register_at(layout: LinearLayout) -> dict[tuple[int, ...], int]:
     """Register by the coordinates it has in thread 0."""
     return {layout.apply(register=r): r for r in range(layout.in_size(REGISTER))}
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
 
 from tilewright.analysis import analyze_alignment
-from tilewright.backends.nvidia.allocate_shared import allocate_shared
 from tilewright.backends.nvidia.arch import Arch
 from tilewright.backends.nvidia.lower import control, convert, mma, pipeline, reduce
 from tilewright.backends.nvidia.lower.elementwise import lower_by_register
 from tilewright.backends.nvidia.lower.state import BODY, RULES, State
 from tilewright.ir import Block, Function, Op, Trait
 from tilewright.ir.types import element_of
-from tilewright.llvm import Code, ModuleText, TargetSpec, Val, data_layout, llvm_type
+from tilewright.llvm import Code, ModuleText, Val, data_layout, llvm_type
 from tilewright.support import errors
 
 __all__ = ["LoweredKernel", "control", "convert", "lower_function", "mma", "pipeline", "reduce"]
@@ -25,24 +25,26 @@ class LoweredKernel:
 
     text: str
     symbol: str
-    shared_bytes: int
 
 
 def lower_function(
     function: Function,
     arch: Arch,
-    target: TargetSpec,
     warps: int,
+    offsets: Mapping[Op, int],
     maxnreg: int | None = None,
     contract: bool = True,
 ) -> LoweredKernel:
-    """Lower a kernel whose tiles all have layouts, for `warps` warps."""
+    """Lower a kernel whose tiles all have layouts, for `warps` warps.
+
+    offsets: where in shared memory the ops that exchange data do so; see allocate_shared.py
+    """
     module = ModuleText()
     code = Code(module, "contract " if contract else "")
     code.sections = [[], []]
     facts = analyze_alignment(function)
     state = State(module, code, arch, warps, facts, lower_block)
-    state.offsets, state.shared_bytes = allocate_shared(function, warps, arch.stmatrix)
+    state.offsets = dict(offsets)
     parameters: list[str] = []
     for i, arg in enumerate(function.args):
         name = Val(f"%arg{i}", llvm_type(element_of(arg.type)), BODY)
@@ -54,8 +56,8 @@ def lower_function(
             "start:", *code.sections[1], "}"]  # fmt: skip
     module.functions.append("\n".join(body))
     module.footer += _attributes(warps, maxnreg)
-    text = module.text(target.triple, data_layout(target))
-    return LoweredKernel(text, function.name, state.shared_bytes)
+    text = module.text(arch.target.triple, data_layout(arch.target))
+    return LoweredKernel(text, function.name)
 
 
 def _thread(module: ModuleText, state: State) -> list[str]:

@@ -23,7 +23,6 @@ from tilewright.llvm import Val, integer_literal
 from tilewright.ops import AtomicCasOp, AtomicOp, BarrierOp, LoadOp, StoreOp, pointee
 
 
-
 @dataclass(frozen=True, slots=True)
 class Shape:
     """How one instruction moves `count` elements: suffix ".v4.b32", words, their type."""

@@ -1,4 +1,4 @@
-"""Rings of slots in shared memory: asynchronous copies into them, reads that come when they are needed."""
+"""Rings of slots in shared memory: asynchronous copies into them, reads when they are needed."""
 
 from __future__ import annotations
 
@@ -141,5 +141,3 @@ def _get(state: State, op: Op) -> None:
     lazy = LazyRegisters(state, access, reader.element, start, count)
     near = all(isinstance(u, DotOp) and u.parent is op.parent for u in get.result.uses)
     state.registers[get.result] = lazy if near else list(lazy)
-
-

@@ -37,7 +37,6 @@ class State:
     warp: Val = field(default_factory=lambda: Val("%warp", "i32", BODY))
     shared: Val = field(default_factory=lambda: Val("%shared", "i32", BODY))
     offsets: dict[Op, int] = field(default_factory=dict[Op, int])
-    shared_bytes: int = 0
     places: dict[tuple[LinearLayout, str], list[Val]] = field(
         default_factory=dict[tuple[LinearLayout, str], list[Val]]
     )
@@ -164,7 +163,7 @@ def layout_of(value: Value) -> LinearLayout:
 
 
 def is_in_shared(value: Value) -> bool:
-    """Whether a tile is a ring in shared memory: it has no layout, and its offset for a register."""
+    """Whether a tile is a ring in shared memory: without layout, its offset for a register."""
     return isinstance(value.type, TileType) and value.type.layout is None
 
 
