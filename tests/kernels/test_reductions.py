@@ -137,6 +137,16 @@ def test_extrema_of_every_type(device: Device, rng: np.random.Generator, axis: A
         assert_same(reduced(device, function, x, axis, wide), expected, same_zeros=False)
 
 
+def test_extrema_pass_over_signaling_nans(device: Device):
+    """Any NaN loses against a number, whatever its payload."""
+    x = np.array([3.0, -1.0, 7.0, 0.0], np.float32)
+    x.view(np.uint32)[3] = 0x7F800001
+    for place in range(4):
+        turned = np.roll(x.view(np.uint32), place).view(np.float32)
+        assert reduced(device, largest, turned, 0, np.float32) == 7
+        assert reduced(device, smallest, turned, 0, np.float32) == -1
+
+
 @pytest.mark.parametrize(("shape", "axis"), AXES, ids=str)
 def test_extrema_along_every_axis(device: Device, rng: np.random.Generator, shape: Any, axis: Any):
     x = normals(rng, shape, np.float32)
@@ -256,6 +266,26 @@ def test_kept_dimensions_broadcast_back(device: Device, rng: np.random.Generator
     exact = exact - exact.max(1, keepdims=True)
     exact = exact / exact.sum(0, keepdims=True)
     np.testing.assert_allclose(out, exact * np.abs(exact).sum(), rtol=1e-4, atol=1e-6)
+
+
+@jit
+def pair_kernel(x, sums, highs, lows, N: tl.constexpr):
+    pairs = tl.load(x + tl.arange(0, N)[:, None] * 2 + tl.arange(0, 2)[None, :])
+    i = tl.arange(0, N)
+    tl.store(sums + i, tl.sum(pairs, 1))
+    tl.store(highs + i, tl.max(pairs, 1))
+    tl.store(lows + i, tl.min(pairs, 1))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float64"])
+def test_several_reductions_of_pairs(device: Device, rng: np.random.Generator, dtype: str):
+    """All start with the same element, and take in one more."""
+    x = normals(rng, (16, 2), dtype)
+    sums, highs, lows = (device.empty(16, dtype) for _ in range(3))
+    device.run(pair_kernel, (1,), device.array(x), sums, highs, lows, N=16)
+    assert_same(sums, x.sum(1))
+    assert_same(highs, x.max(1))
+    assert_same(lows, x.min(1))
 
 
 @jit

@@ -45,12 +45,21 @@ def remainder(dtype: DType, x: Array, y: Array) -> Array:
 
 def minimum(dtype: DType, x: Array, y: Array, nan: bool = False) -> Array:
     """The smaller; of a NaN and a number the number, or the NaN if `nan`."""
-    return compute(dtype, np.minimum if nan or not dtype.is_float else np.fmin, x, y)
+    return compute(dtype, np.minimum if nan or not dtype.is_float else _lesser_number, x, y)
 
 
 def maximum(dtype: DType, x: Array, y: Array, nan: bool = False) -> Array:
     """The larger; of a NaN and a number the number, or the NaN if `nan`."""
-    return compute(dtype, np.maximum if nan or not dtype.is_float else np.fmax, x, y)
+    return compute(dtype, np.maximum if nan or not dtype.is_float else _greater_number, x, y)
+
+
+def _lesser_number(x: Array, y: Array) -> Array:
+    """As `numpy.fmin`, which lets a signaling NaN win over a number."""
+    return np.where(np.isnan(x), y, np.where(np.isnan(y), x, np.minimum(x, y)))
+
+
+def _greater_number(x: Array, y: Array) -> Array:
+    return np.where(np.isnan(x), y, np.where(np.isnan(y), x, np.maximum(x, y)))
 
 
 def negate(dtype: DType, x: Array) -> Array:

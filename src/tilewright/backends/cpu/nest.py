@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tilewright.llvm import Code, Val, integer_literal
 
@@ -30,7 +30,7 @@ class Loop:
     def carry(self, init: Val) -> Val:
         """A value that the loop carries, starting at `init`."""
         if self.runs_once:
-            phi = init
+            phi = replace(init)  # a Val of its own: two values may start alike
         else:
             phi = Val(self.code.name("c"), init.type, self.code.level)
         self.phis.append(phi)
@@ -40,12 +40,15 @@ class Loop:
 
     def update(self, phi: Val, value: Val) -> None:
         """The next iteration sees `value`."""
-        self.nexts[self.phis.index(phi)] = value
+        self.nexts[self._position(phi)] = value
 
     def final(self, phi: Val) -> Val:
         """The carried value after the last iteration; ask after the loop."""
-        value = self.nexts[self.phis.index(phi)]
+        value = self.nexts[self._position(phi)]
         return value if self.runs_once else Val(value.text, value.type, self.code.level)
+
+    def _position(self, phi: Val) -> int:
+        return next(i for i, known in enumerate(self.phis) if known is phi)
 
 
 @contextmanager
