@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tilewright.language as tl
-from tilewright.kernels.arrays import Array, empty, strides
+from tilewright.kernels.arrays import Array, empty, is_on_cpu, strides
 from tilewright.runtime import cdiv, jit
 
 
@@ -30,7 +30,7 @@ def transpose(x: Array, out: Array | None = None) -> Array:
     """The transpose of a matrix with contiguous rows, as a new matrix; into `out` if given."""
     rows, columns = (int(n) for n in x.shape)
     result = empty(x, (columns, rows)) if out is None else out
-    block_m, block_n = 64, 64
+    block_m, block_n = (128, 128) if is_on_cpu(x) else (64, 64)
     grid = (cdiv(rows, block_m), cdiv(columns, block_n))
     transpose_kernel[grid](
         x,
