@@ -1,9 +1,10 @@
 """Offsets in shared memory for the ops that exchange data between threads.
 
 Conversions and reductions use their memory only while they run, with a barrier before the first
-write, so they all share one region, as large as the largest of them. The rings of a pipelined
-loop live as long as the loop: what is used inside it comes after them, what is used before and
-after shares their place.
+write, so they all share one region, as large as the largest of them. Small reductions take turns
+at two places of it, so that one need not wait until all threads have read the one before. The rings
+of a pipelined loop live as long as the loop: what is used inside it comes after them, what is used
+before and after shares their place.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from tilewright.ir.types import TileType, element_of
 from tilewright.layout import SharedMemory
 from tilewright.ops import AtomicCasOp, AtomicOp, ForOp, ReduceOp
 
+TURN_BYTES = 512
+"""Of one place of small reductions: two results of each of 32 warps in 8 bytes."""
+
 
 def allocate_shared(
     function: Function, warps: int, matrix_stores: bool
@@ -27,11 +31,15 @@ def allocate_shared(
     offsets: dict[Op, int] = {}
     reserved = _rings(function, offsets)
     largest = max(reserved.values(), default=0)
+    turn = 0
     for raw in function.walk():
         op = cast("Op", raw)
         size = _bytes(op, warps, matrix_stores)
         if size:
             offsets[op] = _reserved_around(op, reserved)
+            if isinstance(op, ReduceOp) and size <= TURN_BYTES:
+                offsets[op] += turn
+                turn = TURN_BYTES - turn
             largest = max(largest, offsets[op] + size)
     return offsets, largest
 

@@ -169,13 +169,14 @@ def read_group(
         address = state.code.let_here(f"add i32 {address}, {start}", "i32")
     count = len(access.groups[index])
     if access.kind == "vector":
-        words = _load_vector(state, address, element, count)
+        words = load_vector(state, address, element, count)
     else:
         words = _load_matrix(state, address, element, count, access.kind)
     return unpack(state, words, count, element)
 
 
-def _load_vector(state: State, address: Val, element: Element, count: int) -> list[Val]:
+def load_vector(state: State, address: Val, element: Element, count: int) -> list[Val]:
+    """The words of `count` consecutive elements in shared memory, by one instruction."""
     shape = vector_shape(element, count)
     register = "i16" if shape.type == "i8" else shape.type
     names = [f"${i}" for i in range(shape.words)]
@@ -312,4 +313,4 @@ def _select_where(state: State, entry: LaneMap, delta: int, value: Val, old: Val
     return state.code.let_here(f"select i1 {test}, {value.typed}, {old.typed}", value.type)
 
 
-__all__ = ["conversion", "read_group", "read_shared", "shuffle_word", "write_shared"]
+__all__ = ["conversion", "load_vector", "read_group", "read_shared", "shuffle_word", "write_shared"]

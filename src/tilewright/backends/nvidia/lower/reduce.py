@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from tilewright.backends.nvidia.lower.convert import shuffle_word
+from tilewright.backends.nvidia.lower.convert import load_vector, shuffle_word
 from tilewright.backends.nvidia.lower.elementwise import lower_one
-from tilewright.backends.nvidia.lower.memory import shared_load, shared_store
-from tilewright.backends.nvidia.lower.state import State, layout_of, lowering
-from tilewright.backends.nvidia.lower.words import pack, unpack, word_type
+from tilewright.backends.nvidia.lower.memory import shared_store
+from tilewright.backends.nvidia.lower.state import BODY, State, layout_of, lowering
+from tilewright.backends.nvidia.lower.words import Element, pack, unpack
+from tilewright.backends.nvidia.vectors import MAX_VECTOR_BYTES as VECTOR_BYTES
 from tilewright.ir import Block, Op, Value
 from tilewright.ir.types import element_of
 from tilewright.layout import LANE, REGISTER, WARP, LinearLayout
@@ -65,7 +66,7 @@ def _reduce(state: State, op: Op) -> None:
             running = _across_lanes(state, reduce, running, bit)
         rows.append(running)
     if split.warps:
-        rows = _across_warps(state, reduce, layout, split, rows)
+        rows = _across_warps(state, reduce, Exchange.of(layout, axis, len(rows), state.warps), rows)
     _finish(state, reduce, list(groups), rows)
 
 
@@ -88,50 +89,117 @@ def _across_lanes(state: State, op: ReduceOp, running: list[Val], bit: int) -> l
     return apply_region(state, op.combine, [*running, *others])
 
 
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """Where the warps of a program leave their parts of a reduction in shared memory.
+
+    A slot holds one element; its number is
+
+        part * part_step + row * row_step + place,
+
+    part: the warp's number along the axis; row: of the results of a thread; place: the lane and the
+    warp among those that hold other results, counted by `place_step`. If a warp ends with one
+    result a row, its parts lie side by side, so that one instruction reads several; else
+    neighbouring lanes have neighbouring slots.
+    """
+
+    split: Split
+    kept_lanes: tuple[int, ...]
+    parts: int
+    rows: int
+    places: int
+
+    @classmethod
+    def of(cls, layout: LinearLayout, axis: int, rows: int, warps: int) -> Exchange:
+        """Of a reduction along `axis` that leaves `rows` results a thread."""
+        split = split_axis(layout, axis)
+        lanes = tuple(i for i, b in enumerate(layout.bases(LANE)) if any(b) and not b[axis])
+        parts = 1 << len(split.warps)
+        return cls(split, lanes, parts, rows, (1 << len(lanes)) * (warps // parts))
+
+    @property
+    def slots(self) -> int:
+        return self.parts * self.rows * self.places
+
+    @property
+    def part_step(self) -> int:
+        return self.rows * self.places if self.kept_lanes else 1
+
+    @property
+    def row_step(self) -> int:
+        return self.places if self.kept_lanes else self.parts
+
+    @property
+    def place_step(self) -> int:
+        return 1 if self.kept_lanes else self.parts * self.rows
+
+    def run(self, size: int) -> int:
+        """Parts of `size` bytes that one instruction reads."""
+        return 1 if self.kept_lanes else min(self.parts, VECTOR_BYTES // size)
+
+    def bytes(self, size: int) -> int:
+        """Of all slots for elements of `size` bytes, rounded up to whole vectors."""
+        return -(-self.slots * size // VECTOR_BYTES) * VECTOR_BYTES
+
+
 def _across_warps(
-    state: State, op: ReduceOp, layout: LinearLayout, split: Split, rows: list[list[Val]]
+    state: State, op: ReduceOp, exchange: Exchange, rows: list[list[Val]]
 ) -> list[list[Val]]:
     """Every warp leaves its part; all read all parts, in the order of the warps."""
     base = state.offsets[op]
-    parts = 1 << len(split.warps)
+    sizes = [exchange.bytes(element_of(v.type).bytes) for v in op.inputs]
+    state.before_writing(base, base + sum(sizes))
+    place = _place(state, exchange)
+    _leave_parts(state, op, exchange, rows, place)
     state.barrier()
-    stride = 32 * (state.warps // parts) * len(rows)
-    own = _part_slot(state, split, layout)
-    for k, source in enumerate(op.inputs):
-        element = element_of(source.type)
-        size = element.bytes
-        for i, row in enumerate(rows):
-            (word,) = pack(state, [row[k]], element)
-            number = _number(state, own[0], own[1], stride, i, len(rows))
-            shared_store(state, _address(state, number, base, size), word, None)
-        base += parts * stride * size
-    state.barrier()
-    return _read_parts(state, op, rows, parts, stride, own[1])
+    results: list[list[Val]] = []
+    for i in range(len(rows)):
+        columns = [
+            _read_parts(state, exchange, element_of(v.type), base + sum(sizes[:k]), i, place)
+            for k, v in enumerate(op.inputs)
+        ]
+        running, *others = ([*one] for one in zip(*columns, strict=True))
+        for other in others:
+            running = apply_region(state, op.combine, [*running, *other])
+        results.append(running)
+    state.reading = (base, base + sum(sizes))
+    return results
 
 
-def _part_slot(state: State, split: Split, layout: LinearLayout) -> tuple[Val, Val]:
-    """Which part this warp holds, and a number for its lane and its other warp bits."""
-    part = state.linear(_pick_bits(split.warps), state.warp)
-    kept = [b for b in range(state.warps.bit_length() - 1) if b not in split.warps]
-    other = state.linear(_pick_bits(tuple(kept)), state.warp)
-    shifted = state.code.let_here(f"shl i32 {other}, 5", "i32")
-    place = state.code.let_here(f"or i32 {shifted}, {state.lane}", "i32")
-    return part, place
+def _place(state: State, exchange: Exchange) -> Val:
+    """Number of the first slot of this thread's results, for part 0."""
+    other = [b for b in range(state.warps.bit_length() - 1) if b not in exchange.split.warps]
+    step, lanes = exchange.place_step, 1 << len(exchange.kept_lanes)
+    lane = state.linear(_pick_bits(exchange.kept_lanes, step), state.lane)
+    warp = state.linear(_pick_bits(tuple(other), step * lanes), state.warp)
+    return Val(state.code.let_here(f"or i32 {lane}, {warp}", "i32").text, "i32", BODY)
 
 
-def _pick_bits(bits: tuple[int, ...]) -> list[int]:
-    """Columns that gather some bits of an index into the lowest ones."""
+def _pick_bits(bits: tuple[int, ...], step: int) -> list[int]:
+    """Columns that gather some bits of an index, the lowest one as `step`."""
     columns = [0] * (max(bits, default=-1) + 1)
     for position, bit in enumerate(bits):
-        columns[bit] = 1 << position
+        columns[bit] = step << position
     return columns
 
 
-def _number(state: State, part: Val, place: Val, stride: int, index: int, count: int) -> Val:
-    row = state.code.let_here(f"mul i32 {place}, {count}", "i32")
-    line = state.code.let_here(f"mul i32 {part}, {stride}", "i32")
-    both = state.code.let_here(f"add i32 {row}, {line}", "i32")
-    return state.code.let_here(f"add i32 {both}, {index}", "i32") if index else both
+def _leave_parts(
+    state: State, op: ReduceOp, exchange: Exchange, rows: list[list[Val]], place: Val
+) -> None:
+    part = state.linear(_pick_bits(exchange.split.warps, exchange.part_step), state.warp)
+    number = state.code.let_here(f"or i32 {place}, {part}", "i32")
+    idle = 31 & ~sum(1 << bit for bit in exchange.kept_lanes)
+    own = state.code.let_here(f"and i32 {state.lane}, {idle}", "i32")
+    speaks = state.code.let_here(f"icmp eq i32 {own}, 0", "i1")
+    base = state.offsets[op]
+    for k, source in enumerate(op.inputs):
+        element = element_of(source.type)
+        for i, row in enumerate(rows):
+            (word,) = pack(state, [row[k]], element)
+            slot = i * exchange.row_step
+            address = _address(state, number, base + slot * element.bytes, element.bytes)
+            shared_store(state, address, word, speaks if idle else None)
+        base += exchange.bytes(element.bytes)
 
 
 def _address(state: State, number: Val, base: int, size: int) -> Val:
@@ -141,26 +209,17 @@ def _address(state: State, number: Val, base: int, size: int) -> Val:
 
 
 def _read_parts(
-    state: State, op: ReduceOp, rows: list[list[Val]], parts: int, stride: int, place: Val
-) -> list[list[Val]]:
-    results: list[list[Val]] = []
-    for i in range(len(rows)):
-        running: list[Val] = []
-        for part in range(parts):
-            base = state.offsets[op]
-            values: list[Val] = []
-            for source in op.inputs:
-                element = element_of(source.type)
-                index = integer_literal(part)
-                number = _number(state, index, place, stride, i, len(rows))
-                word = shared_load(
-                    state, _address(state, number, base, element.bytes), word_type(element, 1)
-                )
-                values += unpack(state, [word], 1, element)
-                base += parts * stride * element.bytes
-            running = apply_region(state, op.combine, [*running, *values]) if running else values
-        results.append(running)
-    return results
+    state: State, exchange: Exchange, element: Element, base: int, row: int, place: Val
+) -> list[Val]:
+    """One result's parts, in their order."""
+    size, run = element.bytes, exchange.run(element.bytes)
+    values: list[Val] = []
+    for part in range(0, exchange.parts, run):
+        slot = part * exchange.part_step + row * exchange.row_step
+        address = _address(state, place, base + slot * size, size)
+        words = load_vector(state, address, element, run)
+        values += unpack(state, words, run, element)
+    return values
 
 
 def _finish(
@@ -180,11 +239,10 @@ def _finish(
 def reduce_bytes(op: ReduceOp, warps: int) -> int:
     """Shared memory for the exchange between warps."""
     layout = layout_of(op.inputs[0])
-    split = split_axis(layout, op.axis)
-    if not split.warps:
+    if not split_axis(layout, op.axis).warps:
         return 0
-    rows = len(_groups(layout, op.axis))
-    return sum(32 * warps * rows * element_of(v.type).bytes for v in op.inputs)
+    exchange = Exchange.of(layout, op.axis, len(_groups(layout, op.axis)), warps)
+    return sum(exchange.bytes(element_of(v.type).bytes) for v in op.inputs)
 
 
 __all__ = ["apply_region", "reduce_bytes", "split_axis"]
