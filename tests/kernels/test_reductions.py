@@ -283,9 +283,29 @@ def test_several_reductions_of_pairs(device: Device, rng: np.random.Generator, d
     x = normals(rng, (16, 2), dtype)
     sums, highs, lows = (device.empty(16, dtype) for _ in range(3))
     device.run(pair_kernel, (1,), device.array(x), sums, highs, lows, N=16)
-    assert_same(sums, x.sum(1))
+    assert_same(sums, x.sum(1, dtype=x.dtype))
     assert_same(highs, x.max(1))
     assert_same(lows, x.min(1))
+
+
+@jit
+def two_shapes_kernel(x, highs, pairs, copy, M: tl.constexpr, N: tl.constexpr):
+    i, j = tl.arange(0, M)[:, None], tl.arange(0, N)[None, :]
+    v = tl.load(x + i * N + j)
+    tl.store(highs + tl.arange(0, N), tl.max(v, 0))
+    sums = tl.sum(tl.reshape(v, (M, N // 2, 2)), 2)
+    tl.store(pairs + i * N + j, tl.reshape(tl.interleave(sums, -sums), (M, N)))
+    tl.store(copy + i * N + j, v)
+
+
+def test_one_load_reduced_in_two_shapes(device: Device, rng: np.random.Generator):
+    x = normals(rng, (4, 16), np.int32)
+    highs, pairs, copy = (device.empty(s, np.int32) for s in (16, (4, 16), (4, 16)))
+    device.run(two_shapes_kernel, (1,), device.array(x), highs, pairs, copy, M=4, N=16)
+    sums = x[:, ::2] + x[:, 1::2]
+    assert_same(highs, x.max(0))
+    assert_same(pairs, np.stack([sums, -sums], -1).reshape(4, 16))
+    assert_same(copy, x)
 
 
 @jit

@@ -18,7 +18,7 @@ from functools import update_wrapper, wraps
 from types import FunctionType
 from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
-from tilewright.support import errors
+from tilewright.support import errors, user_boundary
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -93,7 +93,8 @@ def host_builtin(host: Callable[..., Any] | None) -> Callable[[Callable[P, R]], 
                 return dispatcher.call(stub, args, kwargs)
             if host is not None:
                 return host(*args, **kwargs)
-            return active_dispatcher(f"'{fn.__name__}'")
+            with user_boundary:
+                return active_dispatcher(f"'{fn.__name__}'")
 
         STUBS[stub] = fn.__name__
         return cast("Callable[P, R]", stub)
@@ -120,7 +121,11 @@ class DeviceFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run as a part of the kernel that is being interpreted."""
-        return active_dispatcher(f"'{self.__name__}'").call_function(self, args, kwargs)
+        dispatcher = ACTIVE.get()
+        if dispatcher is None:
+            with user_boundary:
+                dispatcher = active_dispatcher(f"'{self.__name__}'")
+        return dispatcher.call_function(self, args, kwargs)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.fn.__module__}:{self.fn.__qualname__})"

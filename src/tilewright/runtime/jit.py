@@ -21,7 +21,7 @@ from tilewright.runtime.hooks import HookChain, LaunchMetadata, launch_enter, la
 from tilewright.runtime.mock import mocked
 from tilewright.runtime.parameters import Selection, parameters_of
 from tilewright.runtime.variants import Variants, described
-from tilewright.support import settings, user_boundary
+from tilewright.support import kernel_boundary, settings, user_boundary
 
 Kernel = Callable[..., Any]
 
@@ -177,7 +177,7 @@ class JITFunction(DeviceFunction):
 
     def _interpret(self, grid: object, *args: object, **words: object) -> None:
         """A launch in the interpreter, where nothing is compiled."""
-        with user_boundary:
+        with kernel_boundary:
             call = self._bind(*self._order(None, *args, **words))
             backend = backend_named("cpu")
             options = options_of(backend, call.options)

@@ -4,7 +4,7 @@ The modules `boundary`, `config`, `diagnostics`, `errors`, `trace` are facades i
 `from tilewright.support import errors`, then `errors.ShapeMismatch(...)`, is the way to raise.
 """
 
-from .boundary import UserBoundary, user_boundary
+from .boundary import KernelBoundary, UserBoundary, kernel_boundary, user_boundary
 from .config import Settings, settings
 from .diagnostics import Diagnostic, Severity, SourceLines, SourceLoc, render
 from .errors import TilewrightError, TilewrightWarning
@@ -28,6 +28,7 @@ from .trace import (
 __all__ = [
     "Diagnostic",
     "Event",
+    "KernelBoundary",
     "ListRecorder",
     "PassEnded",
     "PassStarted",
@@ -46,6 +47,7 @@ __all__ = [
     "UserBoundary",
     "VariantAdded",
     "current_recorder",
+    "kernel_boundary",
     "recording",
     "render",
     "settings",

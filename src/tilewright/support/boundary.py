@@ -1,9 +1,13 @@
 """The line between the user's code and the compiler: mistakes cross it without compiler frames."""
 
+import os
+from collections.abc import Iterator, Sequence
 from types import TracebackType
 
 from .config import settings
 from .errors import TilewrightError
+
+_PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
 
 class UserBoundary:
@@ -35,4 +39,46 @@ class UserBoundary:
             error.__suppress_context__ = True
 
 
+class KernelBoundary(UserBoundary):
+    """As `UserBoundary`, around the user's own Python code: a kernel that is interpreted.
+
+    What that code raises shows its frames alone, without those of the interpreter in between. An
+    error that comes from inside this package keeps them all: it is a bug.
+    """
+
+    __slots__ = ()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Strip a designed error, and own frames of any other; never swallow anything."""
+        super().__exit__(kind, error, traceback)
+        if error is None or isinstance(error, TilewrightError) or settings().compilation.debug:
+            return
+        entries = list(_entries(traceback))
+        if entries and not _is_own(entries[-1]):
+            error.__traceback__ = _chained([entry for entry in entries if not _is_own(entry)])
+
+
+def _entries(traceback: TracebackType | None) -> Iterator[TracebackType]:
+    while traceback is not None:
+        yield traceback
+        traceback = traceback.tb_next
+
+
+def _is_own(entry: TracebackType) -> bool:
+    return entry.tb_frame.f_code.co_filename.startswith(_PACKAGE)
+
+
+def _chained(entries: Sequence[TracebackType]) -> TracebackType | None:
+    chain: TracebackType | None = None
+    for entry in reversed(entries):
+        chain = TracebackType(chain, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return chain
+
+
 user_boundary = UserBoundary()
+kernel_boundary = KernelBoundary()

@@ -362,10 +362,10 @@ class Planner:
             if not isinstance(load, LoadOp) or not known_early(load.pointer):
                 continue
             readers = sorted((d.group for d in demands.values()), key=lambda g: g.run)
-            last = readers[-1] if readers else None
-            if last is None or last.shape != shape_of(load.pointer.type) or not walks_once(last):
+            shape = shape_of(load.pointer.type)
+            if not all(g.shape == shape and walks_once(g) for g in readers[1:2] + readers[-1:]):
                 continue
-            if len(readers) > 1 or not last.fused:
+            if len(readers) > 1 or any(not g.fused for g in readers):
                 readers[min(1, len(readers) - 1)].prefetches.append(Prefetch(load.pointer, False))
         for before, nest in pairwise(nests):
             shape = before.shape if before.fused else shape_of(before.sinks[0].results[0].type)

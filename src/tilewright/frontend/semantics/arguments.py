@@ -18,9 +18,12 @@ def integer(ctx: Context, function: str, name: str, value: Any) -> int:
     value = unwrap(value)
     if isinstance(value, tensor):
         ctx.fail(errors.NotConstexpr, f"'{name}' of {function}", value.type)
-    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
-        ctx.fail(errors.InvalidValue, function, name, "an integer", describe(value))
-    return operator.index(value)
+    if not isinstance(value, bool) and isinstance(value, SupportsIndex):
+        try:
+            return operator.index(value)
+        except TypeError:  # arrays have the method, but only those of one integer an index
+            pass
+    ctx.fail(errors.InvalidValue, function, name, "an integer", describe(value))
 
 
 def word(
