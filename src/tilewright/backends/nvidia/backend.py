@@ -43,14 +43,14 @@ def _pipeline(target: GPUTarget) -> Pipeline:
     return Pipeline(
         "cuda",
         (
-            *front_pipeline().steps,
+            *front_pipeline(int(target.arch)).steps,
             *layout_pipeline(4, 3, row_for(int(target.arch)).shared_optin).steps,
         ),
     )
 
 
 def _ttir(module: Module, context: StageContext) -> Module:
-    front_pipeline().run(module)
+    front_pipeline(int(context.target.arch)).run(module)
     return module
 
 

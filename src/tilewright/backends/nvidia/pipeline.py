@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.assign_layouts import assign_layouts
-from tilewright.backends.nvidia.prepare import use_powers_of_two
+from tilewright.backends.nvidia.prepare import prepare
 from tilewright.backends.nvidia.software_pipeline import software_pipeline
 from tilewright.ir import Function, Pass, Pipeline, pipeline_of
 from tilewright.transforms import SHARED, Canonicalize, Hoist, MergeEqual, RemoveDead
 
 
 @dataclass(frozen=True)
-class UsePowersOfTwo(Pass, name="nvidia-powers-of-two"):
-    """exp and log through the hardware's exp2 and log2; see prepare.py."""
+class Prepare(Pass, name="nvidia-prepare"):
+    """Expand what the hardware lacks; see prepare.py. capability: of the architecture."""
+
+    capability: int = 90
 
     def run(self, function: Function) -> bool:
-        use_powers_of_two(function)
-        return True
+        return prepare(function, row_for(self.capability))
 
 
 @dataclass(frozen=True)
@@ -46,12 +48,12 @@ class SoftwarePipeline(Pass, name="nvidia-software-pipeline"):
         return True
 
 
-def front_pipeline() -> Pipeline:
-    """Target-independent passes, and what the hardware's functions replace."""
+def front_pipeline(capability: int) -> Pipeline:
+    """Target-independent passes, and the arithmetic that the hardware has."""
     own: tuple[tuple[Pass, str], ...] = (
-        (UsePowersOfTwo(), "ex2 and lg2 are instructions"),
-        (Canonicalize(), "factors meet constants"),
-        (MergeEqual(), "exp of one value is asked for twice"),
+        (Prepare(capability=capability), "ex2 and lg2 are instructions, sin is not"),
+        (Canonicalize(), "factors and expansions meet constants"),
+        (MergeEqual(), "exp of one value is asked for twice; expansions share steps"),
         (RemoveDead(), "what was replaced"),
     )
     return Pipeline("nvidia-front", (*SHARED.steps, *pipeline_of("own", own).steps))

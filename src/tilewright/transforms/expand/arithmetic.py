@@ -74,14 +74,24 @@ FORMATS = {f32: SINGLE, f64: DOUBLE}
 
 
 class Arithmetic:
-    """Emits ops on values of one shape; `type` is the float type computed in."""
+    """Emits ops on values of one shape; `type` is the float type computed in.
 
-    __slots__ = ("_constants", "builder", "format", "has_fma", "type")
+    native: floats of less than 32 bits that the machine converts from and to f32
+    """
 
-    def __init__(self, builder: Builder, type_: Type, fma: bool = True) -> None:
+    __slots__ = ("_constants", "builder", "format", "has_fma", "native", "type")
+
+    def __init__(
+        self,
+        builder: Builder,
+        type_: Type,
+        fma: bool = True,
+        native: frozenset[DType] = frozenset(),
+    ) -> None:
         self.builder = builder
         self.type = type_
         self.has_fma = fma
+        self.native = native
         self.format = FORMATS.get(dtype_of(type_), SINGLE)
         self._constants: dict[tuple[str, Type], Value] = {}
 

@@ -44,16 +44,22 @@ _LARGEST = {f8e4m3: 448.0, f8e5m2: 57344.0}
 _NAN = {f8e4m3: 0x7F, f8e5m2: 0x7E}
 
 
-def expand_cast(op: Op, builder: Builder) -> Value | None:
-    """The value of a cast; None if LLVM does it well."""
+def expand_cast(
+    op: Op, builder: Builder, native: frozenset[DType] = frozenset()
+) -> Value | None:
+    """The value of a cast; None if LLVM does it well.
+
+    native: floats of less than 32 bits that the machine converts from and to f32; with f16 among
+    them, from f64 too.
+    """
     assert isinstance(op, CastOp)
     source, target = element_of(op.x.type), element_of(op.type)
     if not (isinstance(source, DType) and isinstance(target, DType)) or source is target:
         return None
     truncates = op.rounding == "rtz" and source.is_float and _narrows(source, target)
-    if not (truncates or _lacking(source, target)):
+    if not (truncates or _lacking(source, target, native)):
         return None
-    a = Arithmetic(builder, with_element(op.x.type, f32))
+    a = Arithmetic(builder, with_element(op.x.type, f32), native=native)
     if source in _BY_HAND or source is f16:
         wide = to_f32(a, op.x)
         return _narrowed(a, wide, target, truncates) if target.is_float else a.cast(wide, target)
@@ -62,9 +68,11 @@ def expand_cast(op: Op, builder: Builder) -> Value | None:
     return _narrowed(a, op.x, target, truncates)
 
 
-def _lacking(source: DType, target: DType) -> bool:
+def _lacking(source: DType, target: DType, native: frozenset[DType]) -> bool:
     """Whether LLVM has no good instructions for a cast to nearest."""
-    narrow = source is f64 and target.is_float and target.bits < 32
+    if f32 in (source, target) and (source in native or target in native):
+        return False
+    narrow = source is f64 and target.is_float and target.bits < 32 and target not in native
     return narrow or source in _BY_HAND or target in _BY_HAND
 
 
@@ -94,6 +102,8 @@ def _odd_if_long(a: Arithmetic, x: Value) -> Value:
 def to_f32(a: Arithmetic, x: Value) -> Value:
     """A float of fewer bits as f32, exactly."""
     source = dtype_of(x.type)
+    if source in a.native:
+        return a.cast(x, f32)
     if source is bf16:
         return a.floats(a.shl(a.cast(a.bitcast(x, i16), i32), 16))
     if not source.is_fp8:
@@ -122,6 +132,8 @@ def _narrowed(a: Arithmetic, x: Value, target: DType, truncates: bool) -> Value:
 
 def _rounded(a: Arithmetic, x: Value, target: DType) -> Value:
     """f32 as any float type, to nearest."""
+    if target in a.native:
+        return a.cast(x, target)
     if target.is_fp8:
         return to_fp8(a, x, target)
     return to_bf16(a, x) if target is bf16 else a.cast(x, target)
