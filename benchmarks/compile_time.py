@@ -1,0 +1,306 @@
+"""Compile-only time for an NVIDIA GPU beside Triton's: the same kernels, target and assembler.
+
+    python benchmarks/compile_time.py --triton PYTHON [--processes N] [--json FILE]
+
+PYTHON is the interpreter of an environment that has Triton; no GPU is needed. Each side compiles in
+fresh processes, in turn, with an empty cache. A process imports its compiler and compiles one other
+kernel first; then it compiles every kernel once, in shuffled order, from Python source to cubin.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve()
+CAPABILITY = 90
+GOAL = 1.0
+
+Stages = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One variant. types: of its parameters in order, "16" marks what is a multiple of 16."""
+
+    source: str
+    types: str
+    constants: dict[str, object]
+    options: dict[str, int]
+
+
+def _constants(**values: object) -> dict[str, object]:
+    return values
+
+
+KERNELS = {
+    "add": Kernel(
+        "elementwise.add_kernel", "*fp32/16 *fp32/16 *fp32/16 i32/16", _constants(BLOCK=1024),
+        {"num_warps": 4},
+    ),
+    "softmax": Kernel(
+        "softmax.softmax_kernel", "*fp32/16 *fp32/16 i32/16 i32/16 i32/16",
+        _constants(BLOCK=4096), {"num_warps": 8},
+    ),
+    "layer norm": Kernel(
+        "norm.layer_norm_kernel", "*fp32/16 *fp32/16 *fp32/16 *fp32/16 i32/16 i32/16 i32/16 fp32",
+        _constants(BLOCK=4096), {"num_warps": 8},
+    ),
+    "transpose": Kernel(
+        "transpose.transpose_kernel", "*fp32/16 *fp32/16 i32/16 i32/16 i32/16 i32/16",
+        _constants(BLOCK_M=64, BLOCK_N=64), {"num_warps": 4},
+    ),
+    "dropout": Kernel(
+        "dropout.dropout_kernel", "*fp32/16 *fp32/16 i32/16 fp32 i32", _constants(BLOCK=1024),
+        {"num_warps": 4},
+    ),
+    "matmul": Kernel(
+        "matmul.matmul_kernel",
+        "*fp16/16 *fp16/16 *fp16/16 i32/16 i32/16 i32/16 i32/16 i32=1 i32/16 i32=1 i32/16 i32=1 "
+        "fp32",
+        _constants(BLOCK_M=128, BLOCK_N=128, BLOCK_K=32, GROUP_M=8, LEAKY=False),
+        {"num_warps": 4, "num_stages": 3},
+    ),
+    "attention": Kernel(
+        "attention.attention_kernel",
+        "*fp16/16 *fp16/16 *fp16/16 *fp16/16 i32/16 i32/16 i32/16 fp32",
+        _constants(BLOCK_M=128, BLOCK_N=64, HEAD=64, CAUSAL=True),
+        {"num_warps": 4, "num_stages": 3},
+    ),
+}  # fmt: skip
+
+WARM_UP = Kernel(
+    "elementwise.add_kernel", "*fp32/16 *fp32/16 *fp32/16 i32/16", _constants(BLOCK=256), {}
+)
+
+
+def arguments(kernel: Kernel, names: list[str]) -> tuple[dict[str, str], dict[str, Any], Any]:
+    """Signature, constants and attributes, as both compilers' `ASTSource` takes them."""
+    signature: dict[str, str] = {}
+    constants: dict[str, Any] = dict(kernel.constants)
+    attributes: dict[tuple[int], list[list[object]]] = {}
+    for position, (name, text) in enumerate(zip(names, kernel.types.split(), strict=False)):
+        type_, _, value = text.partition("=")
+        type_, _, multiple = type_.partition("/")
+        signature[name] = "constexpr" if value else type_
+        if value:
+            constants[name] = int(value)
+        if multiple:
+            attributes[position,] = [["tt.divisibility", int(multiple)]]
+    return signature | dict.fromkeys(kernel.constants, "constexpr"), constants, attributes
+
+
+# --- one process ----------------------------------------------------------------------------------
+
+
+def tilewright_compiler() -> Callable[[Kernel], Stages]:
+    """Compiles a kernel with tilewright; milliseconds of each stage."""
+    import importlib
+    from dataclasses import replace
+
+    from tilewright.backends import GPUTarget, backend_named
+    from tilewright.compiler import ASTSource, compile_source, options_of
+
+    stages: Stages = {}
+
+    def clocked(name: str, run: Callable[..., Any]) -> Callable[..., Any]:
+        def timed(*values: object) -> Any:
+            start = time.perf_counter()
+            result = run(*values)
+            stages[name] = 1e3 * (time.perf_counter() - start)
+            return result
+
+        return timed
+
+    target = GPUTarget("cuda", CAPABILITY, 32)
+    plain = backend_named(target.backend)
+    backend = replace(
+        plain, stages=tuple(replace(s, run=clocked(s.extension, s.run)) for s in plain.stages)
+    )
+
+    def compile_one(kernel: Kernel) -> Stages:
+        stages.clear()
+        module, _, name = kernel.source.partition(".")
+        function = getattr(importlib.import_module(f"tilewright.kernels.{module}"), name)
+        source = ASTSource(function, *arguments(kernel, _names(function.fn)))
+        lower = source.lower
+        source.lower = clocked("frontend", lower)  # pyright: ignore[reportAttributeAccessIssue]
+        made = compile_source(source, backend, target, options_of(backend, kernel.options))
+        assert made.asm["cubin"]
+        return dict(stages)
+
+    return compile_one
+
+
+def triton_compiler() -> Callable[[Kernel], Stages]:
+    """Compiles a kernel with Triton; milliseconds of each stage."""
+    import triton
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+    from triton_twins import twin
+
+    stages: Stages = {}
+
+    def listener(*, times: Any, **others: object) -> None:
+        stages["frontend"] = 1e-3 * times.ir_initialization
+        stages.update((name, 1e-3 * duration) for name, duration in times.lowering_stages)
+
+    triton.knobs.compilation.listener = listener
+    twins = {k.source: twin(k.source) for k in (WARM_UP, *KERNELS.values())}
+
+    def compile_one(kernel: Kernel) -> Stages:
+        stages.clear()
+        function = twins[kernel.source]
+        source = ASTSource(function, *arguments(kernel, _names(function.fn)))
+        made = triton.compile(
+            source, target=GPUTarget("cuda", CAPABILITY, 32), options=kernel.options
+        )
+        assert made.asm["cubin"]
+        return dict(stages)
+
+    return compile_one
+
+
+COMPILERS = {"tilewright": tilewright_compiler, "triton": triton_compiler}
+
+
+def _names(function: Any) -> list[str]:
+    code = function.__code__
+    return list(code.co_varnames[: code.co_argcount])
+
+
+def measure_here(side: str, seed: int) -> dict[str, Stages]:
+    """Milliseconds of each kernel's stages, and "total"."""
+    compile_one = COMPILERS[side]()
+    compile_one(WARM_UP)
+    found: dict[str, Stages] = {}
+    for name in random.Random(seed).sample(list(KERNELS), len(KERNELS)):
+        start = time.perf_counter()
+        stages = compile_one(KERNELS[name])
+        found[name] = stages | {"total": 1e3 * (time.perf_counter() - start)}
+    return found
+
+
+# --- all processes --------------------------------------------------------------------------------
+
+
+def measure(pythons: dict[str, str], ptxas: str, processes: int) -> dict[str, list[Any]]:
+    """Results of every process, by side."""
+    found: dict[str, list[Any]] = {side: [] for side in pythons}
+    for number in range(processes):
+        for side in random.Random(number).sample(list(pythons), len(pythons)):
+            with tempfile.TemporaryDirectory(prefix="compile-time-") as folder:
+                found[side].append(_in_process(side, pythons[side], ptxas, folder, number))
+    return found
+
+
+def _in_process(side: str, python: str, ptxas: str, folder: str, seed: int) -> Any:
+    chosen = {
+        "TILEWRIGHT_CACHE_DIR": folder,
+        "TRITON_CACHE_DIR": folder,
+        "TILEWRIGHT_PTXAS_PATH": ptxas,
+        "TRITON_PTXAS_PATH": ptxas,
+        "TRITON_PTXAS_BLACKWELL_PATH": ptxas,
+    }
+    command = [python, str(HERE), "--side", side, "--seed", str(seed)]
+    done = subprocess.run(
+        command, env=os.environ | chosen, capture_output=True, text=True, check=True
+    )
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def summarize(found: dict[str, list[Any]]) -> dict[str, Any]:
+    """For each kernel: medians of each side by stage, and the ratio with its interval."""
+    import statistics
+
+    from harness import spread_of
+
+    result: dict[str, Any] = {}
+    for name in KERNELS:
+        sides: dict[str, Any] = {}
+        for side, runs in found.items():
+            stages = {s for run in runs for s in run[name]}
+            sides[side] = {
+                s: statistics.median(run[name].get(s, 0.0) for run in runs) for s in stages
+            }
+        pairs = zip(found["tilewright"], found["triton"], strict=True)
+        ratio = spread_of([ours[name]["total"] / theirs[name]["total"] for ours, theirs in pairs])
+        result[name] = {
+            "ms": sides, "goal": GOAL, "met": ratio.median <= GOAL,
+            "ratio": {"median": ratio.median, "low95": ratio.low, "high95": ratio.high},
+        }  # fmt: skip
+    return result
+
+
+def show(summary: dict[str, Any]) -> None:
+    """The table of times, and ours by stage."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=f"Compile-only, sm_{CAPABILITY}, ms (medians)")
+    stages = ("frontend", "ttir", "ttgir", "llir", "ptx", "cubin")
+    for heading in ("kernel", "tilewright", "triton", "ratio", "95 %", "goal", *stages):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for name, entry in summary.items():
+        ours, theirs, ratio = entry["ms"]["tilewright"], entry["ms"]["triton"], entry["ratio"]
+        table.add_row(
+            name, f"{ours['total']:.0f}", f"{theirs['total']:.0f}", f"{ratio['median']:.2f}",
+            f"{ratio['low95']:.2f}-{ratio['high95']:.2f}", "met" if entry["met"] else "MISSED",
+            *(f"{ours.get(s, 0):.0f}/{theirs.get(s, 0):.0f}" for s in stages),
+        )  # fmt: skip
+    Console(width=140).print(table)
+
+
+def write(path: Path, summary: dict[str, Any], processes: int, ptxas: str, triton: str) -> None:
+    """Results, machine and versions as JSON."""
+    from harness import describe_machine, versions
+
+    asked = [triton, "-c", "import triton; print(triton.__version__)"]
+    version = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    release = subprocess.run([ptxas, "--version"], capture_output=True, text=True, check=True)
+    record = {
+        "title": "Compile-only time",
+        "target": f"sm_{CAPABILITY}",
+        "processes": processes,
+        "machine": describe_machine(),
+        "versions": versions() | {"triton": version, "ptxas": release.stdout.split()[-1]},
+        "kernels": summary,
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(record, indent=2) + "\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--triton", help="Python of an environment with Triton")
+    parser.add_argument("--processes", type=int, default=7, help="of each side")
+    parser.add_argument("--ptxas", default=shutil.which("ptxas"), help="assembler of both sides")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--side", choices=list(COMPILERS), help="measure one side, print JSON")
+    parser.add_argument("--seed", type=int, default=0)
+    chosen = parser.parse_args()
+    if chosen.side:
+        print(json.dumps(measure_here(chosen.side, chosen.seed)))
+        return
+    if not chosen.triton or not chosen.ptxas:
+        parser.error("--triton is needed, and ptxas on PATH or --ptxas")
+    pythons = {"tilewright": sys.executable, "triton": chosen.triton}
+    summary = summarize(measure(pythons, chosen.ptxas, chosen.processes))
+    show(summary)
+    if chosen.json is not None:
+        write(chosen.json, summary, chosen.processes, chosen.ptxas, chosen.triton)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+"""The kernels of `tilewright.kernels` as Triton's: the same source under Triton's decorator.
+
+Imports neither tilewright nor, before the first twin is asked for, triton: it also runs in an
+environment that holds Triton alone.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import tempfile
+from pathlib import Path
+from typing import Any
+
+KERNELS = Path(__file__).resolve().parent.parent / "src" / "tilewright" / "kernels"
+
+HEAD = "import triton\nimport triton.language as tl\n\n\n@triton.jit\n"
+
+
+def twin(name: str, folder: Path | None = None) -> Any:
+    """Triton's JITFunction of a kernel named as "softmax.softmax_kernel".
+
+    folder: where its source is written, since Triton reads the source of a kernel from its file;
+        a new temporary folder if not given.
+    """
+    module, _, function = name.partition(".")
+    place = Path(tempfile.mkdtemp(prefix="twins-")) if folder is None else folder
+    path = place / f"{function}.py"
+    path.write_text(HEAD + source_of(KERNELS / f"{module}.py", function))
+    spec = importlib.util.spec_from_file_location(function, path)
+    assert spec is not None and spec.loader is not None
+    loaded = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    return getattr(loaded, function)
+
+
+def source_of(path: Path, function: str) -> str:
+    """The text of one function of a file, without its decorators. Raises KeyError without it."""
+    text = path.read_text()
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.FunctionDef) and node.name == function:
+            return "\n".join(text.splitlines()[node.lineno - 1 : node.end_lineno]) + "\n"
+    raise KeyError(function)
