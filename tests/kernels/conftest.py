@@ -10,7 +10,11 @@ from tests.kernels.devices import DEVICES, Device
 
 
 @pytest.fixture(
-    params=["interpreter", "cpu", pytest.param("nvidia", marks=[pytest.mark.gpu, pytest.mark.torch])]
+    params=[
+        "interpreter",
+        "cpu",
+        pytest.param("nvidia", marks=[pytest.mark.gpu, pytest.mark.torch]),
+    ]
 )
 def device(request: pytest.FixtureRequest) -> Device:
     """One of the devices; see `tests/kernels/devices.py`."""

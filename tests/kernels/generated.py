@@ -240,7 +240,11 @@ def loop(s: Source) -> None:
     for _ in range(s.draw(st.integers(0, 2))):
         STATEMENTS[s.draw(st.integers(0, len(STATEMENTS) - 3))](s)
     new = s.known[-1]
-    forms = [f"{b.name}, {a.name}", f"{b.name}, {a.name} + {b.name}", f"{a.name} - {b.name}, {a.name}"]
+    forms = [
+        f"{b.name}, {a.name}",
+        f"{b.name}, {a.name} + {b.name}",
+        f"{a.name} - {b.name}, {a.name}",
+    ]
     if new.shape == "tile":
         forms.append(f"{spread(new, dtype)}, {a.name}")
     s.line(f"{a.name}, {b.name} = {s.pick(forms)}")

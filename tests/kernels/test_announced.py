@@ -4,6 +4,8 @@ Bare names, block sizes as plain globals or locals, `arange` with one argument, 
 count down, pointers that are reassigned, `num_warps` at the launch.
 """
 
+# ruff: noqa: B007 -- the loop variable of the announcement
+
 from pathlib import Path
 from typing import Any
 
@@ -97,9 +99,7 @@ def fused_softmax_kernel(input_ptr, output_ptr, input_row_stride, n_cols, BLOCK_
     row_idx = tl.program_id(axis=0)
     row_start_ptr = input_ptr + row_idx * input_row_stride
     col_offsets = tl.arange(0, BLOCK_SIZE)
-    row_input = tl.load(
-        row_start_ptr + col_offsets, mask=col_offsets < n_cols, other=-float("inf")
-    )
+    row_input = tl.load(row_start_ptr + col_offsets, mask=col_offsets < n_cols, other=-float("inf"))
     numerator = tl.exp(row_input - tl.max(row_input, axis=0))
     denominator = tl.sum(numerator, axis=0)
     output_ptrs = output_ptr + row_idx * input_row_stride + col_offsets
@@ -206,9 +206,7 @@ def test_matmul_with_meta(device: Device, rng: np.random.Generator, dtype: str):
     c = device.empty((m, n), dtype)
     grid = (m // 16 * 2, n // 32 // 2)
     arrays = device.array(a), device.array(b), c
-    device.run(
-        matmul, grid, *arrays, m, n, k, *steps(a), *steps(b), *steps(c), **META, GROUP_M=2
-    )
+    device.run(matmul, grid, *arrays, m, n, k, *steps(a), *steps(b), *steps(c), **META, GROUP_M=2)
     exact = a.astype(np.float64) @ b.astype(np.float64)
     tolerance = 1e-3 if dtype == "float16" else 1e-5
     np.testing.assert_allclose(c, exact, rtol=tolerance, atol=tolerance * 10)
@@ -237,7 +235,7 @@ def test_matmul_with_leaky_relu(device: Device, rng: np.random.Generator, size: 
 @pytest.mark.parametrize("interpret", [False, True], ids=["compiled", "interpreted"])
 def test_torch_tensors(interpret: bool):
     torch = pytest.importorskip("torch")
-    run = [jit(k.fn, interpret=interpret) for k in (add, softmax, fused_softmax_kernel, matmul)]
+    run = [jit(interpret=interpret)(k.fn) for k in (add, softmax, fused_softmax_kernel, matmul)]
     x, y = torch.rand(2, 700)
     z = torch.full_like(x, float("nan"))
     run[0][(2,)](x, y, z, 700)
@@ -251,9 +249,7 @@ def test_torch_tensors(interpret: bool):
     torch.testing.assert_close(y, torch.softmax(x, 1))
     a, b = torch.randn(32, 16, dtype=torch.bfloat16), torch.randn(16, 64, dtype=torch.bfloat16)
     c = torch.empty(32, 64)
-    run[3][(4, 1)](
-        a, b, c, 32, 64, 16, *a.stride(), *b.stride(), *c.stride(), **META, GROUP_M=2
-    )
+    run[3][(4, 1)](a, b, c, 32, 64, 16, *a.stride(), *b.stride(), *c.stride(), **META, GROUP_M=2)
     torch.testing.assert_close(c, a.float() @ b.float(), rtol=1e-4, atol=1e-4)
 
 
@@ -267,7 +263,7 @@ def test_torch_dtypes(name: str, interpret: bool):
     torch = pytest.importorskip("torch")
     x = torch.randint(0, 2, (100,)).to(getattr(torch, name))
     out = torch.zeros(100, dtype=x.dtype)
-    copy = jit(double_copy.fn, interpret=interpret)
+    copy = jit(interpret=interpret)(double_copy.fn)
     copy[(1,)](x, out, 100, BLOCK=128)
     assert torch.equal(out.float(), x.float())
 
@@ -295,11 +291,15 @@ def test_perf_report(device: Device, tmp_path: Path):
             device.run(fused_softmax_kernel, (M,), x, y, N, N, BLOCK_SIZE=N)
 
         run = tile if provider == "tile" else lambda: exact_softmax(x)
-        ms, low, high = testing.do_bench(run, quantiles=[0.5, 0.2, 0.8], warmup=1, rep=2)
+        times = testing.do_bench(run, quantiles=[0.5, 0.2, 0.8], warmup=1, rep=2)
+        assert isinstance(times, list)
+        ms, low, high = times
         assert 0 < low <= ms <= high
         return 2 * x.nbytes * 1e-6 / ms
 
-    found = benchmark.run(show_plots=False, print_data=False, save_path=str(tmp_path), return_df=True)
+    found = benchmark.run(
+        show_plots=False, print_data=False, save_path=str(tmp_path), return_df=True
+    )
     assert list(found.columns)[:3] == ["N", "Tilewright", "NumPy"]
     assert (found[["Tilewright", "NumPy"]] > 0).all().all()
     assert (tmp_path / "softmax-performance.png").exists()

@@ -48,9 +48,7 @@ def atomic_kernel(target, values, before, n, KIND: tl.constexpr, BLOCK: tl.const
 @pytest.mark.parametrize(
     ("kind", "dtype"), [(k, d) for k, (_, types) in KINDS.items() for d in types], ids=str
 )
-def test_result_and_what_was_there(
-    device: Device, rng: np.random.Generator, kind: str, dtype: Any
-):
+def test_result_and_what_was_there(device: Device, rng: np.random.Generator, kind: str, dtype: Any):
     x, y = normals(rng, 100, dtype), normals(rng, 100, dtype)
     target, before = device.array(x), device.empty(100, dtype)
     device.run(atomic_kernel, (4,), target, device.array(y), before, 100, KIND=kind, BLOCK=32)

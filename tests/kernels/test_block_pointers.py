@@ -33,9 +33,7 @@ def test_windows(device: Device, rng: np.random.Generator, at: tuple[int, int], 
     """What lies outside, before the start too, is padding."""
     x = rng.normal(size=(37, 41)).astype(np.float32)
     out = device.empty((8, 16), np.float32)
-    device.run(
-        window_kernel, (1,), device.array(x), out, 37, 41, *at, M=8, N=16, PADDING=padding
-    )
+    device.run(window_kernel, (1,), device.array(x), out, 37, 41, *at, M=8, N=16, PADDING=padding)
     assert_same(out, window(x, *at, 8, 16, 0 if padding == "zero" else np.nan))
 
 
@@ -83,7 +81,9 @@ def test_matmul(device: Device, rng: np.random.Generator, size: tuple[int, int, 
     a, b = rng.normal(size=(m, k)).astype(np.float16), rng.normal(size=(k, n)).astype(np.float16)
     c = device.empty((m, n), np.float16)
     grid = (cdiv(m, 32), cdiv(n, 32))
-    device.run(matmul_kernel, grid, device.array(a), device.array(b), c, m, n, k, BM=32, BN=32, BK=16)
+    device.run(
+        matmul_kernel, grid, device.array(a), device.array(b), c, m, n, k, BM=32, BN=32, BK=16
+    )
     np.testing.assert_allclose(c, a.astype(np.float64) @ b.astype(np.float64), rtol=2e-3, atol=4e-3)
 
 
@@ -106,12 +106,8 @@ def test_one_dimension(device: Device, rng: np.random.Generator, n: int):
 
 @jit
 def cube_kernel(x, out, A: tl.constexpr, B: tl.constexpr, C: tl.constexpr):
-    whole = tl.make_block_ptr(
-        x, (A, B, C), (B * C, C, 1), (0, 0, 0), (A, B, C), order=(2, 1, 0)
-    )
-    turned = tl.make_block_ptr(
-        out, (C, A, B), (A * B, B, 1), (0, 0, 0), (C, A, B), order=(2, 1, 0)
-    )
+    whole = tl.make_block_ptr(x, (A, B, C), (B * C, C, 1), (0, 0, 0), (A, B, C), order=(2, 1, 0))
+    turned = tl.make_block_ptr(out, (C, A, B), (A * B, B, 1), (0, 0, 0), (C, A, B), order=(2, 1, 0))
     tl.store(turned, tl.permute(tl.load(whole), (2, 0, 1)))
 
 

@@ -42,9 +42,7 @@ def bitcast_kernel(x, out, n, TYPE: tl.constexpr, BLOCK: tl.constexpr):
 @jit
 def truncating_kernel(x, out, n, TYPE: tl.constexpr, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    tl.store(
-        out + i, tl.load(x + i, mask=i < n).to(TYPE, fp_downcast_rounding="rtz"), mask=i < n
-    )
+    tl.store(out + i, tl.load(x + i, mask=i < n).to(TYPE, fp_downcast_rounding="rtz"), mask=i < n)
 
 
 def rounded(x: Array, dtype: Any, rounding: Any = np.rint) -> Array:

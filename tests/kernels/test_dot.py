@@ -1,5 +1,7 @@
 """Matrix products: operand types, sizes, transposed operands, masks, epilogues, batches."""
 
+# pyright: reportArgumentType=false
+
 from typing import Any
 
 import numpy as np
@@ -236,7 +238,9 @@ def split_k_kernel(a, b, c, K, M: tl.constexpr, N: tl.constexpr, BLOCK_K: tl.con
 def test_split_k_with_atomics(device: Device, rng: np.random.Generator):
     a, b = normals(rng, (16, 100), "float32"), normals(rng, (100, 32), "float32")
     c = device.array(np.zeros((16, 32), np.float32))
-    device.run(split_k_kernel, (7,), device.array(a), device.array(b), c, 100, M=16, N=32, BLOCK_K=16)
+    device.run(
+        split_k_kernel, (7,), device.array(a), device.array(b), c, 100, M=16, N=32, BLOCK_K=16
+    )
     assert_product(c, a, b)
 
 

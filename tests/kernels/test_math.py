@@ -106,7 +106,9 @@ FUNCTIONS: dict[str, tuple[Any, Any, float, float]] = {
 def arguments(rng: np.random.Generator, low: float, high: float, dtype: Any) -> Array:
     top = float(finfo(dtype).max)
     ordinary = rng.uniform(max(low, -top), min(high, top), 300)
-    special = [x for edge in EDGES for x in ((edge, -edge) if edge <= top or edge == math.inf else ())]
+    special = [
+        x for edge in EDGES for x in ((edge, -edge) if edge <= top or edge == math.inf else ())
+    ]
     small = rng.uniform(-1, 1, 31) * 10.0 ** rng.integers(-6, 0, 31)
     return np.concatenate([ordinary, small, special, [math.nan]]).astype(dtype)
 

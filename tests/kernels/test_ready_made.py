@@ -17,7 +17,6 @@ from tilewright.kernels.norm import layer_norm_kernel
 from tilewright.kernels.softmax import softmax_kernel
 from tilewright.kernels.transpose import transpose_kernel
 
-
 ROUNDED_EXPONENTS = 32
 """Ulps: exp(x - max) of arguments around -30 that were rounded to fp32 before."""
 
@@ -112,9 +111,7 @@ def exact_attention(q: Array, k: Array, v: Array, causal: bool) -> Array:
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("length", [1, 16, 37])
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
-def test_attention(
-    device: Device, rng: np.random.Generator, length: int, causal: bool, dtype: str
-):
+def test_attention(device: Device, rng: np.random.Generator, length: int, causal: bool, dtype: str):
     q, k, v = rng.normal(size=(3, 2, length, 16)).astype(dtype)
     out = device.empty(q.shape, dtype)
     device.run(
@@ -156,7 +153,9 @@ def test_functions_over_arrays(rng: np.random.Generator, kind: Callable[[Array],
     assert_same(np.asarray(kernels.transpose(kind(x))), x.T)
     product = np.asarray(kernels.matmul(kind(x), kind(y).T, slope=0.5))
     exact = x.astype(np.float64) @ y.T
-    np.testing.assert_allclose(product, np.where(exact >= 0, exact, exact / 2), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(
+        product, np.where(exact >= 0, exact, exact / 2), rtol=1e-4, atol=1e-4
+    )
     ones, zeros = np.ones(53, np.float32), np.zeros(53, np.float32)
     normal = np.asarray(kernels.layer_norm(kind(x), kind(ones), kind(zeros)))
     np.testing.assert_allclose(normal.std(1), 1, rtol=1e-3)

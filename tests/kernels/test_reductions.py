@@ -209,7 +209,9 @@ def mean_and_variance(count_a, mean_a, m2_a, count_b, mean_b, m2_b):
 
 
 @jit
-def welford_kernel(x, mean_out, var_out, rows, AXIS: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
+def welford_kernel(
+    x, mean_out, var_out, rows, AXIS: tl.constexpr, M: tl.constexpr, N: tl.constexpr
+):
     tile = tl.load(x + tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :])
     ones = tl.full((M, N), 1.0, tl.float32)
     zeros = tl.zeros((M, N), tl.float32)
@@ -224,9 +226,7 @@ def test_reduction_of_tuples(device: Device, rng: np.random.Generator, axis: int
     x = (rng.normal(size=(16, 32)) + 5).astype(np.float32)
     kept = x.shape[1 - axis]
     mean, variance = device.empty(kept, np.float32), device.empty(kept, np.float32)
-    device.run(
-        welford_kernel, (1,), device.array(x), mean, variance, 16, AXIS=axis, M=16, N=32
-    )
+    device.run(welford_kernel, (1,), device.array(x), mean, variance, 16, AXIS=axis, M=16, N=32)
     exact = x.astype(np.float64)
     np.testing.assert_allclose(mean, exact.mean(axis), rtol=1e-5)
     np.testing.assert_allclose(variance, exact.var(axis), rtol=1e-4)

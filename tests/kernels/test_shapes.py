@@ -155,7 +155,9 @@ def test_join_split_and_interleave(device: Device, cube: Array):
     pairs = np.stack([cube, -cube], -1).reshape(4, 8, 32)
     assert_same(moved(device, interleaved, cube, (4, 8, 32)), pairs)
     halves = cube.reshape(4, 64, 2)
-    assert_same(moved(device, difference_of_halves, halves, (4, 64)), halves[..., 1] - halves[..., 0])
+    assert_same(
+        moved(device, difference_of_halves, halves, (4, 64)), halves[..., 1] - halves[..., 0]
+    )
     expected = cube.reshape(4, 8, 8, 2)[..., ::-1].reshape(cube.shape)
     assert_same(moved(device, swapped_pairs, cube, cube.shape), expected)
 

@@ -1,0 +1,287 @@
+"""Loops over scalars and tiles: `for` over every form of range, `while`, what they carry."""
+
+import numpy as np
+import pytest
+
+import tilewright.language as tl
+from tests.kernels.data import assert_same
+from tests.kernels.devices import Device
+from tilewright import jit
+
+# --- for ------------------------------------------------------------------------------------------
+
+
+@jit
+def range_kernel(out, start, stop, STEP: tl.constexpr):
+    count = 0
+    total = 0
+    last = -100
+    for i in range(start, stop, STEP):
+        total += i * (count + 1)
+        count += 1
+        last = i
+    tl.store(out, count)
+    tl.store(out + 1, total)
+    tl.store(out + 2, last)
+
+
+@pytest.mark.parametrize("step", [1, 3, -1, -4])
+@pytest.mark.parametrize("bounds", [(0, 10), (5, 5), (10, 0), (-3, 8), (8, -3), (1, 2), (2, 1)])
+def test_ranges(device: Device, bounds: tuple[int, int], step: int):
+    out = device.empty(3, np.int32)
+    device.run(range_kernel, (1,), out, *bounds, STEP=step)
+    indices = list(range(*bounds, step))
+    total = sum(i * (k + 1) for k, i in enumerate(indices))
+    assert out.tolist() == [len(indices), total, indices[-1] if indices else -100]
+
+
+@jit
+def run_time_step_kernel(out, n, step):
+    total = 0
+    for i in range(0, n, step):
+        total += i
+    tl.store(out, total)
+
+
+@pytest.mark.parametrize("step", [1, 2, 7, 100])
+def test_steps_known_only_at_run_time(device: Device, step: int):
+    out = device.empty(1, np.int32)
+    device.run(run_time_step_kernel, (1,), out, 50, step)
+    assert out[0] == sum(range(0, 50, step))
+
+
+@jit
+def wide_range_kernel(out, start, n):
+    total = start * 0
+    for i in range(start, start + n):
+        total += i - start
+    tl.store(out, total)
+
+
+def test_64_bit_ranges(device: Device):
+    out = device.empty(1, np.int64)
+    device.run(wide_range_kernel, (1,), out, 2**40, 10)
+    assert out[0] == 45
+
+
+@jit
+def forms_of_range_kernel(x, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    acc = tl.zeros((BLOCK,), tl.int32)
+    for k in tl.range(0, n, 2, num_stages=3):
+        acc += tl.load(x + k * BLOCK + i)
+    for k in tl.static_range(3):
+        acc = acc * 2 + k
+    for k in tl.range(n, loop_unroll_factor=2):
+        acc -= k
+    for k in range(2):
+        for m in range(k, 3):
+            acc += k * 10 + m
+    tl.store(out + i, acc)
+
+
+def test_forms_of_range(device: Device, rng: np.random.Generator):
+    x = rng.integers(-9, 9, (5, 32)).astype(np.int32)
+    out = device.empty(32, np.int32)
+    device.run(forms_of_range_kernel, (1,), device.array(x), out, 5, BLOCK=32)
+    expected = x[0] + x[2] + x[4]
+    for k in range(3):
+        expected = expected * 2 + k
+    expected = expected - 10 + sum(k * 10 + m for k in range(2) for m in range(k, 3))
+    assert_same(out, expected.astype(np.int32))
+
+
+# --- carried tiles --------------------------------------------------------------------------------
+
+
+@jit
+def fibonacci_tiles_kernel(x, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    a = tl.load(x + i)
+    b = a * 0 + 1
+    for _ in range(n):
+        a, b = b, a + b
+    tl.store(out + i, a)
+    tl.store(out + BLOCK + i, b)
+
+
+@jit
+def rotate_tiles_kernel(x, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    a, b, c = tl.load(x + i), tl.load(x + BLOCK + i), tl.load(x + 2 * BLOCK + i)
+    for _ in range(n):
+        a, b, c = b, c, a
+    tl.store(out + i, a)
+    tl.store(out + BLOCK + i, b)
+    tl.store(out + 2 * BLOCK + i, c)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 7])
+def test_tiles_that_trade_places(device: Device, rng: np.random.Generator, n: int):
+    x = rng.integers(0, 9, 64).astype(np.int32)
+    out = device.empty(128, np.int32)
+    device.run(fibonacci_tiles_kernel, (1,), device.array(x), out, n, BLOCK=64)
+    a, b = x, np.ones_like(x)
+    for _ in range(n):
+        a, b = b, a + b
+    assert_same(out, np.concatenate([a, b]))
+    x = rng.normal(size=(3, 32)).astype(np.float32)
+    out = device.empty((3, 32), np.float32)
+    device.run(rotate_tiles_kernel, (1,), device.array(x), out, n, BLOCK=32)
+    assert_same(out, np.roll(x, -n, 0))
+
+
+@jit
+def shuffled_state_kernel(x, out, n, BLOCK: tl.constexpr):
+    """Each iteration moves elements of the carried tile and folds it."""
+    i = tl.arange(0, BLOCK)
+    state = tl.load(x + i)
+    best = tl.max(state, 0)
+    for k in range(n):
+        state = tl.flip(state) + k
+        state = tl.where(i < k, state, -state)
+        best = tl.maximum(best, tl.max(state, 0))
+        state -= best
+    tl.store(out + i, state)
+    tl.store(out + BLOCK, best)
+
+
+@pytest.mark.parametrize("n", [0, 1, 5])
+def test_tiles_whose_elements_move_each_iteration(device: Device, rng: np.random.Generator, n: int):
+    x = rng.integers(-9, 9, 64).astype(np.int32)
+    out = device.empty(65, np.int32)
+    device.run(shuffled_state_kernel, (1,), device.array(x), out, n, BLOCK=64)
+    state, best = x, x.max()
+    for k in range(n):
+        state = state[::-1] + k
+        state = np.where(np.arange(64) < k, state, -state)
+        best = max(best, state.max())
+        state = state - best
+    assert_same(out, np.append(state, best).astype(np.int32))
+
+
+@jit
+def carried_pointers_kernel(x, out, rows, stride, BLOCK: tl.constexpr):
+    pointers = x + tl.arange(0, BLOCK)
+    base = x
+    total = tl.zeros((BLOCK,), tl.float32)
+    first = 0.0
+    for _ in range(rows):
+        total += tl.load(pointers)
+        first += tl.load(base)
+        pointers += stride
+        base += stride
+    tl.store(out + tl.arange(0, BLOCK), total)
+    tl.store(out + BLOCK, first)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 6])
+def test_carried_pointers(device: Device, rng: np.random.Generator, rows: int):
+    x = rng.integers(0, 9, (6, 40)).astype(np.float32)
+    out = device.empty(33, np.float32)
+    device.run(carried_pointers_kernel, (1,), device.array(x), out, rows, 40, BLOCK=32)
+    sums = x[:rows, :32].sum(0)
+    assert_same(out, np.append(sums, sums[0]))
+
+
+@jit
+def scattered_pointers_kernel(x, index, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    pointers = x + tl.load(index + i)
+    total = tl.zeros((BLOCK,), tl.float32)
+    for k in range(n):
+        total += tl.load(pointers)
+        pointers += tl.load(index + i) * 0 + k
+    tl.store(out + i, total)
+
+
+def test_carried_pointers_of_a_gather(device: Device, rng: np.random.Generator):
+    x, index = rng.normal(size=60).astype(np.float32), rng.integers(0, 50, 32).astype(np.int32)
+    out = device.empty(32, np.float32)
+    arrays = device.array(x), device.array(index)
+    device.run(scattered_pointers_kernel, (1,), *arrays, out, 4, BLOCK=32)
+    expected = x[index] + x[index] + x[index + 1] + x[index + 3]
+    np.testing.assert_allclose(out, expected, rtol=1e-5, atol=1e-6)
+
+
+@jit
+def online_softmax_kernel(x, out, n, BLOCK: tl.constexpr):
+    top = -float("inf")
+    total = 0.0
+    for start in range(0, n, BLOCK):
+        i = start + tl.arange(0, BLOCK)
+        v = tl.load(x + i, mask=i < n, other=-float("inf"))
+        higher = max(top, tl.max(v, 0))
+        total = total * tl.exp(top - higher) + tl.sum(tl.exp(v - higher), 0)
+        top = higher
+    for start in range(0, n, BLOCK):
+        i = start + tl.arange(0, BLOCK)
+        v = tl.load(x + i, mask=i < n)
+        tl.store(out + i, tl.exp(v - top) / total, mask=i < n)
+
+
+@pytest.mark.parametrize("n", [1, 31, 32, 100])
+def test_online_softmax(device: Device, rng: np.random.Generator, n: int):
+    x, out = rng.normal(size=n).astype(np.float32) * 5, device.empty(n, np.float32)
+    device.run(online_softmax_kernel, (1,), device.array(x), out, n, BLOCK=32)
+    exact = np.exp(x.astype(np.float64) - x.max())
+    np.testing.assert_allclose(out, exact / exact.sum(), rtol=1e-5)
+
+
+# --- while ----------------------------------------------------------------------------------------
+
+
+@jit
+def collatz_kernel(x, out):
+    n = tl.load(x + tl.program_id(0))
+    steps = 0
+    while n != 1:
+        n = n // 2 if n % 2 == 0 else 3 * n + 1
+        steps += 1
+    tl.store(out + tl.program_id(0), steps)
+
+
+def test_while(device: Device):
+    x, out = device.array(np.arange(1, 20), np.int32), device.empty(19, np.int32)
+    device.run(collatz_kernel, (19,), x, out)
+    assert out.tolist() == [0, 1, 7, 2, 5, 8, 16, 3, 19, 6, 14, 9, 9, 17, 17, 4, 12, 20, 20]
+
+
+@jit
+def newton_kernel(x, out, tolerance, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    v = tl.load(x + i)
+    root = v * 0.5 + 0.5
+    error = tl.max(tl.abs(root * root - v), 0)
+    rounds = 0
+    while (error > tolerance) and (rounds < 50):
+        root = 0.5 * (root + v / root)
+        error = tl.max(tl.abs(root * root - v), 0)
+        rounds += 1
+    tl.store(out + i, root)
+
+
+def test_while_over_tiles(device: Device, rng: np.random.Generator):
+    x, out = rng.uniform(0.1, 50, 64), device.empty(64, np.float64)
+    device.run(newton_kernel, (1,), device.array(x), out, 1e-9, BLOCK=64)
+    np.testing.assert_allclose(out, np.sqrt(x), rtol=1e-7)
+
+
+@jit
+def nested_while_kernel(out, n):
+    total = 0
+    i = 0
+    while i < n:
+        j = i
+        while j > 0:
+            total += j
+            j -= 2
+        i += 1
+    tl.store(out, total)
+
+
+@pytest.mark.parametrize("n", [0, 1, 6])
+def test_nested_while(device: Device, n: int):
+    out = device.empty(1, np.int32)
+    device.run(nested_while_kernel, (1,), out, n)
+    assert out[0] == sum(j for i in range(n) for j in range(i, 0, -2))
