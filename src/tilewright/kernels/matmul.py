@@ -49,6 +49,8 @@ CPU_BLOCKS = _blocks(128, 256, 64, 1)
 
 GPU_BLOCKS = _blocks(128, 128, 32, 8)
 
+GPU_OPTIONS = {"num_warps": 4, "num_stages": 3}
+
 CONFIGS = [
     Config(_blocks(128, 256, 64, 8), num_warps=8, num_stages=3),
     Config(_blocks(128, 128, 64, 8), num_warps=8, num_stages=3),
@@ -75,8 +77,8 @@ def matmul(
     if tune:
         tuned_matmul_kernel[_grid(m, n)](*args, LEAKY=slope is not None)
         return result
-    blocks = CPU_BLOCKS if is_on_cpu(a) else GPU_BLOCKS
-    matmul_kernel[_grid(m, n)](*args, **blocks, LEAKY=slope is not None)
+    words = CPU_BLOCKS if is_on_cpu(a) else {**GPU_BLOCKS, **GPU_OPTIONS}
+    matmul_kernel[_grid(m, n)](*args, **words, LEAKY=slope is not None)
     return result
 
 
