@@ -296,12 +296,15 @@ class Planner:
 
     @staticmethod
     def _addresses_freely(group: Group, value: Value) -> bool:
+        """Whether the group, or a product in a region of it, reads the value from a buffer."""
         sink = group.sinks[0] if group.sinks else None
-        if isinstance(sink, DotOp):
-            return value in (sink.a, sink.b)
         if isinstance(sink, (ScanOp, YieldOp, ConditionOp)):
             return value in sink.operands
-        return any(isinstance(user, GatherOp) and user.x is value for user in value.uses)
+        return any(
+            (isinstance(user, GatherOp) and user.x is value)
+            or (isinstance(user, DotOp) and value in (user.a, user.b))
+            for user in value.uses
+        )
 
     def _write_between(self, load: Op, group: Group) -> bool:
         """Whether something may write what `load` reads after it and before its group is done."""

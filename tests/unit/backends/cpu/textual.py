@@ -1,0 +1,65 @@
+"""Compiles and runs functions written as tile IR text, as they stand or through the pipeline."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.backends.cpu.function import LoweredKernel, lower_function
+from tilewright.backends.cpu.launcher import CpuLauncher
+from tilewright.backends.cpu.microkernel import vector_unit
+from tilewright.backends.cpu.prepare import prepare
+from tilewright.backends.cpu.select_transposes import select_transposes
+from tilewright.interp import run_function
+from tilewright.ir import Function, parse_module, verify
+from tilewright.llvm import compile_ir, host_cpu, host_target
+
+Array = npt.NDArray[Any]
+Argument = Array | int | float
+
+
+def function_of(text: str) -> Function:
+    """The only function of a text, which is valid."""
+    function = parse_module(text).kernel
+    assert not verify(function), verify(function)
+    return function
+
+
+def lowered(text: str, stream_above: int = 0) -> LoweredKernel:
+    """LLVM IR for this machine, without the shared passes."""
+    function = function_of(text)
+    cpu = host_cpu()
+    prepare(function, cpu.has_fma)
+    select_transposes(function)
+    attributes = cpu.function_attributes
+    return lower_function(function, vector_unit(cpu), attributes, stream_above=stream_above)
+
+
+def run(
+    text: str, args: list[Argument], grid: tuple[int, ...] = (1,), stream_above: int = 0
+) -> None:
+    """Run the compiled function; arrays change in place. Errors: DeviceAssertionFailure."""
+    kernel = lowered(text, stream_above)
+    metadata: dict[str, object] = {"name": kernel.symbol, "scratch_bytes": kernel.scratch_bytes}
+    types = [str(arg.type) for arg in function_of(text).args]
+    launcher = CpuLauncher(compile_ir(kernel.text, host_target()).obj, metadata, types)
+    values = [a.ctypes.data if isinstance(a, np.ndarray) else a for a in args]
+    x, y, z = (*grid, 1, 1)[:3]
+    launcher.launch((x, y, z), values)
+
+
+def check(
+    text: str, args: list[Argument], grid: tuple[int, ...] = (1,), tolerance: float = 0.0
+) -> None:
+    """Run the function compiled and interpreted, and compare the arrays."""
+    copies = [[a.copy() if isinstance(a, np.ndarray) else a for a in args] for _ in range(2)]
+    run_function(function_of(text), copies[0], grid)
+    run(text, copies[1], grid)
+    for expected, found in zip(*copies, strict=True):
+        if isinstance(expected, np.ndarray):
+            np.testing.assert_allclose(
+                np.asarray(found, np.float64), np.asarray(expected, np.float64), atol=tolerance,
+                rtol=0,
+            )  # fmt: skip
