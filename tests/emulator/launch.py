@@ -13,7 +13,7 @@ from tests.emulator.memory import Global
 from tilewright.backends import Backend, GPUTarget
 from tilewright.backends.base import Stage, StageContext
 from tilewright.backends.nvidia.backend import BACKEND
-from tilewright.support import errors
+from tilewright.backends.nvidia.console import Console
 
 
 class Emulated:
@@ -22,27 +22,29 @@ class Emulated:
     memory: Global | None = None
 
     def __init__(self, binary: bytes, metadata: dict[str, Any], parameters: Sequence[str]) -> None:
-        text, warps, shared, self.asserts = pickle.loads(binary)
+        text, warps, shared, asserts, prints = pickle.loads(binary)
         self.kernel = Kernel(text, warps, shared)
+        self.console = Console(asserts, prints, self._read, self._clear)
         self.n_regs = self.n_spills = 0
 
     def launch(self, grid: tuple[int, int, int], values: Sequence[Any]) -> None:
         args = [_number(value) for value in values]
         for z, y, x in itertools.product(*map(range, reversed(grid))):
-            machine = run_program(self.kernel, args, (x, y, z), grid, self.memory)
-            for line in machine.printed:
-                print(line, end="")
-            self._check(machine.kernel)
+            run_program(self.kernel, args, (x, y, z), grid, self._memory())
+        self.console.drain()
 
-    def _check(self, kernel: Kernel) -> None:
-        state = kernel.variables.get("@tilewright_failure")
-        if state is None or not state.any():
-            return
-        flag, number, x, y, z, *index = (int(n) for n in state.view("i4"))
-        state[...] = 0
-        found = [str(i) for i in index[:3] if i >= 0]
-        where = f" idx ({', '.join(found)})" if found else " idx ()"
-        raise errors.DeviceAssertionFailure(f"{self.asserts[number]}{where}", (x, y, z))
+    def _memory(self) -> Global | None:
+        """What the program may access: the arrays, and the module's own memory."""
+        if self.memory is None:
+            return None
+        own = [(v.ctypes.data, v.ctypes.data + len(v)) for v in self.kernel.variables.values()]
+        return Global([*self.memory.ranges, *own])
+
+    def _read(self, name: str, size: int) -> bytes:
+        return self.kernel.variables[f"@{name}"][:size].tobytes()
+
+    def _clear(self, name: str, size: int) -> None:
+        self.kernel.variables[f"@{name}"][:size] = 0
 
 
 def _number(value: Any) -> Any:
@@ -52,7 +54,8 @@ def _number(value: Any) -> Any:
 
 def _packed(text: str, context: StageContext) -> bytes:
     found = context.metadata
-    shape = context.options.num_warps, int(found.get("shared", 0)), found.get("asserts", [])
+    shape = (context.options.num_warps, int(found.get("shared", 0)), found.get("asserts", []),
+             found.get("prints", []))  # fmt: skip
     return pickle.dumps((text, *shape))
 
 

@@ -44,7 +44,7 @@ class Kernel:
 
 
 class Machine:
-    """The state of one program. printed: lines of vprintf; failed: set by a failed assertion."""
+    """The state of one program."""
 
     def __init__(
         self, kernel: Kernel, program: tuple[int, int, int], grid: tuple[int, int, int],
@@ -62,7 +62,6 @@ class Machine:
         self.is_full = True
         self.copies: list[list[tuple[Array, Array, Array]]] = [[]]
         self.stack: list[Array] = []
-        self.printed: list[str] = []
 
     # -- registers ------------------------------------------------------------------------------
 
@@ -321,38 +320,5 @@ def _call(kernel: Kernel, result: str, rest: str) -> Step:
     assert match, rest
     type_ = re.sub(r"^range\([^)]*\) ", "", match[1].strip())
     operands = [_typed(kernel, part) for part in split_commas(match[3])]
-    if match[2] == "vprintf":
-        return _print(kernel, [read for read, _ in operands])
-    if match[2] == "llvm.trap":
-        return lambda m: (_ for _ in ()).throw(EmulationError("trap"))
     called = values.intrinsic(match[2], type_, [t for _, t in operands])
     return lambda m: m.set(result, called(m, *(read(m) for read, _ in operands)))
-
-
-_FORMATS = re.compile(r"%(?:ll?)?[duxgfscp%]|%0?\d*ll?[dux]")
-
-
-def _print(kernel: Kernel, readers: list[Callable[[Machine], Any]]) -> Step:
-    by_address = {data.ctypes.data: data for data in kernel.constants.values()}
-
-    def step(m: Machine) -> None:
-        text = bytes(by_address[int(np.min(readers[0](m)))]).split(b"\0")[0].decode()
-        words = [w for w in _FORMATS.findall(text) if w != "%%"]
-        areas = m.rows(readers[1](m))
-        for address in areas:
-            data = m.memory.load(np.array([address], np.uint64), 8 * len(words))[0] if words else b""
-            m.printed.append(_filled(text, words, bytes(data)))
-
-    return step
-
-
-def _filled(text: str, words: list[str], data: bytes) -> str:
-    shown: list[Any] = []
-    for n, word in enumerate(words):
-        raw = np.frombuffer(data[8 * n : 8 * n + 8], np.uint64)[0]
-        kind = word[-1]
-        shown.append(raw.view(np.float64) if kind in "gf" else
-                     raw.view(np.int64) if kind == "d" else raw)  # fmt: skip
-    return re.sub(r"ll?([dux])", r"\1", text).replace("%u", "%d") % tuple(
-        s.item() for s in shown
-    )

@@ -12,7 +12,6 @@ from tilewright.backends.cpu.access import (
     to_memory,
     write_buffer,
 )
-from tilewright.backends.cpu.console import PRINT_KINDS, packed
 from tilewright.backends.cpu.dot_operands import KERNEL_ELEMENTS
 from tilewright.backends.cpu.evaluate import Coords
 from tilewright.backends.cpu.groups import emit_group
@@ -24,6 +23,7 @@ from tilewright.backends.cpu.plan import Group
 from tilewright.backends.cpu.prefetch import Prefetcher
 from tilewright.backends.cpu.reduce import scan_along
 from tilewright.backends.cpu.state import State, lowering
+from tilewright.backends.device_text import PRINT_KINDS, packed
 from tilewright.ir import Op, Value
 from tilewright.ir.types import DType, TileType, dtype_of, element_of, shape_of
 from tilewright.llvm import Code, Val, integer_literal

@@ -12,13 +12,15 @@ from __future__ import annotations
 from typing import cast
 
 from tilewright.backends.nvidia.lower.convert import conversion
+from tilewright.backends.nvidia.lower.gather import gather_bytes
 from tilewright.backends.nvidia.lower.reduce import reduce_bytes
+from tilewright.backends.nvidia.lower.scan import scan_bytes
 from tilewright.backends.nvidia.lower.state import register_count
 from tilewright.backends.nvidia.ops import ConvertOp, RingOp
 from tilewright.ir import Function, Op, Value
 from tilewright.ir.types import TileType, element_of
 from tilewright.layout import SharedMemory
-from tilewright.ops import AtomicCasOp, AtomicOp, ForOp, ReduceOp
+from tilewright.ops import AtomicCasOp, AtomicOp, ForOp, GatherOp, ReduceOp, ScanOp
 
 TURN_BYTES = 512
 """Of one place of small reductions: two results of each of 32 warps in 8 bytes."""
@@ -81,6 +83,10 @@ def _bytes(op: Op, warps: int, matrix_stores: bool) -> int:
         return chosen.bytes if isinstance(chosen, SharedMemory) else 0
     if isinstance(op, ReduceOp):
         return reduce_bytes(op, warps)
+    if isinstance(op, ScanOp):
+        return scan_bytes(op, warps)
+    if isinstance(op, GatherOp):
+        return gather_bytes(op)
     if isinstance(op, AtomicOp | AtomicCasOp) and op.result.uses:
         return 32 * warps * register_count(op.pointer) * element_of(op.type).bytes
     return 0

@@ -28,10 +28,14 @@ from tilewright.backends.nvidia.distribute import (
     coalesced,
     default_layout,
     expand_dims_source,
+    is_scannable,
     reshape_source,
+    scan_layout,
     transpose_source,
     transpose_target,
+    with_half,
     with_pair,
+    without_pair,
 )
 from tilewright.backends.nvidia.ops import ConvertOp
 from tilewright.backends.nvidia.select_mma import DotLayouts, dot_layouts
@@ -72,6 +76,7 @@ class LayoutAssignment:
         self.facts: dict[Value, Alignment] = analyze_alignment(function)
         self.homes: dict[Value, LinearLayout] = {}
         self.dots: dict[Op, DotLayouts] = {}
+        self.halves: dict[Op, LinearLayout] = {}
         self.demands: dict[Value, Layouts] = {}
         self.versions: dict[tuple[Value, LinearLayout], Value] = {}
 
@@ -102,13 +107,19 @@ class LayoutAssignment:
             return self.dots[op].result
         if isinstance(op, ReduceOp):
             return slice_of(self._input_home(op), op.axis)
-        if isinstance(op, ScanOp | GatherOp):
+        if isinstance(op, ScanOp):
             return self._input_home(op)
+        if isinstance(op, GatherOp):
+            return self._own_or_default(op.index)
         if isinstance(op, JoinOp):
             home = self._known(op.operands)
             return None if home is None else with_pair(home)
-        if isinstance(op, SplitOp | CatOp):
-            return default_layout(shape_of(op.results[0].type), self.warps)
+        if isinstance(op, SplitOp):
+            home = without_pair(self._own_or_default(op.x))
+            return home or default_layout(shape_of(op.results[0].type), self.warps)
+        if isinstance(op, CatOp):
+            self.halves[op] = self._own_or_default(op.lhs)
+            return with_half(self.halves[op], op.axis)
         if isinstance(op, TransposeOp):
             home = self.homes.get(op.x)
             return None if home is None else transpose_target(home, op.order)
@@ -118,10 +129,16 @@ class LayoutAssignment:
         return self._known(op.operands) if Trait.ELEMENTWISE in op.traits else None
 
     def _input_home(self, op: Op) -> LinearLayout:
-        """Layout in which a reduction, scan or gather takes its input."""
-        source = op.operands[-1] if isinstance(op, GatherOp) else op.operands[0]
+        """Layout in which a reduction or scan takes its input."""
+        shape = shape_of(op.operands[0].type)
         home = self._known(op.operands)
-        return home or default_layout(shape_of(source.type), self.warps)
+        if isinstance(op, ScanOp):
+            fits = home is not None and is_scannable(home, op.axis)
+            return home if fits else scan_layout(shape, op.axis, self.warps)
+        return home or default_layout(shape, self.warps)
+
+    def _own_or_default(self, value: Value) -> LinearLayout:
+        return self.homes.get(value) or default_layout(shape_of(value.type), self.warps)
 
     def _known(self, values: Sequence[Value]) -> LinearLayout | None:
         """The home of the operand that decides: a tensor-core result before others."""
@@ -257,9 +274,9 @@ class LayoutAssignment:
         if isinstance(op, SplitOp):
             return with_pair(layout)
         if isinstance(op, CatOp):
-            return default_layout(shape_of(op.operands[index].type), self.warps)
+            return self.halves[op]
         if isinstance(op, GatherOp) and index == 0:
-            return default_layout(shape_of(op.x.type), self.warps)
+            return self._own_or_default(op.x)
         return layout
 
     @staticmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any, cast
 
 from tilewright.backends.base import (
@@ -76,6 +76,9 @@ def _llir(module: Module, context: StageContext) -> str:
         contract=options.enable_fp_fusion,
     )
     context.metadata.update(name=lowered.symbol, shared=size)
+    if lowered.asserts or lowered.prints:
+        prints = [astuple(printed) for printed in lowered.prints]
+        context.metadata.update(asserts=list(lowered.asserts), prints=prints)
     return lowered.text
 
 

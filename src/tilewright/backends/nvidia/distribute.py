@@ -8,11 +8,12 @@ has this layout, which layout of its operand puts every element in the thread th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 
 from tilewright.analysis import Alignment
-from tilewright.layout import REGISTER, LinearLayout, blocked
+from tilewright.layout import LANE, REGISTER, WARP, LinearLayout, blocked
 
 VECTOR_BYTES = 16
 LANES = 32
@@ -155,6 +156,18 @@ def with_pair(layout: LinearLayout) -> LinearLayout:
 
 
 @lru_cache(maxsize=4096)
+def without_pair(layout: LinearLayout) -> LinearLayout | None:
+    """The layout of which this one is `with_pair`; None if there is no such layout."""
+    all_bases = [basis for name in layout.in_names for basis in layout.bases(name)]
+    pairs = [basis for basis in all_bases if basis[-1]]
+    if len(pairs) != 1 or layout.bases(REGISTER)[:1] != (pairs[0],) or any(pairs[0][:-1]):
+        return None
+    bases = {name: [b[:-1] for b in layout.bases(name)] for name in layout.in_names}
+    bases[REGISTER] = bases[REGISTER][1:]
+    return LinearLayout.from_bases(bases, {f"dim{i}": n for i, n in enumerate(layout.shape[:-1])})
+
+
+@lru_cache(maxsize=4096)
 def registers_between(
     result: LinearLayout, source: LinearLayout, kind: str, data: tuple[int, ...]
 ) -> tuple[int, ...]:
@@ -180,3 +193,86 @@ def _source_coords(
     if kind == "transpose":
         return tuple(coords[data.index(d)] for d in range(len(data)))
     return _unflatten(_flatten(coords, shape), data)
+
+
+@lru_cache(maxsize=4096)
+def with_half(layout: LinearLayout, axis: int) -> LinearLayout:
+    """Result layout of `cat` of two tiles in `layout`: the highest register bit names the half."""
+    shape = list(layout.shape)
+    top = tuple(shape[axis] if d == axis else 0 for d in range(len(shape)))
+    shape[axis] *= 2
+    bases = {name: list(layout.bases(name)) for name in layout.in_names}
+    bases[REGISTER].append(top)
+    return LinearLayout.from_bases(bases, {f"dim{i}": n for i, n in enumerate(shape)})
+
+
+# ---- scans --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class AxisOrder:
+    """How a layout numbers the elements along an axis: runs of registers, lanes, warps, chunks.
+
+    lanes, warps: bits along the axis, from the lowest coordinate up; chunk: elements of all lanes
+    and warps together, and the distance of a register's next run
+    """
+
+    lanes: tuple[int, ...]
+    warps: tuple[int, ...]
+    chunk: int
+
+
+@lru_cache(maxsize=4096)
+def axis_order(layout: LinearLayout, axis: int) -> AxisOrder:
+    """The order along an axis of a layout that is scannable."""
+    lanes = _bits_along(layout, LANE, axis)
+    warps = _bits_along(layout, WARP, axis)
+    threads = [basis[axis] for name in (LANE, WARP) for basis in layout.bases(name) if basis[axis]]
+    extent = layout.shape[axis]
+    return AxisOrder(lanes, warps, 2 * max(threads) if threads else extent)
+
+
+def _bits_along(layout: LinearLayout, name: str, axis: int) -> tuple[int, ...]:
+    found = [(basis[axis], i) for i, basis in enumerate(layout.bases(name)) if basis[axis]]
+    return tuple(i for _, i in sorted(found))
+
+
+@lru_cache(maxsize=4096)
+def is_scannable(layout: LinearLayout, axis: int) -> bool:
+    """Whether coordinates along the axis are, bit by bit: registers, lanes, warps, registers."""
+    owner: dict[int, str] = {}
+    for name in (REGISTER, LANE, WARP):
+        for basis in layout.bases(name):
+            along = basis[axis]
+            pure = along & (along - 1) == 0 and sum(map(bool, basis)) == 1
+            if along and (not pure or along in owner):
+                return False
+            if along:
+                owner[along] = name
+    kinds = [owner[bit] for bit in sorted(owner)]
+    while kinds and kinds[0] == REGISTER:
+        kinds.pop(0)
+    while kinds and kinds[-1] == REGISTER:
+        kinds.pop()
+    return REGISTER not in kinds and kinds == sorted(kinds)
+
+
+def scan_layout(shape: tuple[int, ...], axis: int, warps: int) -> LinearLayout:
+    """A scannable layout: as many lines as possible side by side, each thread with one long run."""
+    others = [d for d in reversed(range(len(shape))) if d != axis]
+    lanes, groups, size = [1] * len(shape), [1] * len(shape), [1] * len(shape)
+    left_lanes, left_warps = LANES, warps
+    lanes[axis] = min(left_lanes, shape[axis])
+    left_lanes //= lanes[axis]
+    for dim in others:
+        lanes[dim] = min(left_lanes, shape[dim])
+        left_lanes //= lanes[dim]
+        groups[dim] = min(left_warps, shape[dim] // lanes[dim])
+        left_warps //= groups[dim]
+    groups[axis] *= min(left_warps, shape[axis] // lanes[axis])
+    left_warps //= groups[axis]
+    size[axis] = shape[axis] // (lanes[axis] * groups[axis])
+    spare = others[0] if others else axis
+    lanes[spare] *= left_lanes
+    groups[spare] *= left_warps
+    return blocked(shape, size, lanes, groups, (axis, *others))

@@ -13,7 +13,7 @@ from tilewright.backends.nvidia.lower.state import (
     register_count,
 )
 from tilewright.ir import Op
-from tilewright.ir.types import PointerType, TileType, dtype_of, element_of, shape_of
+from tilewright.ir.types import DType, PointerType, TileType, dtype_of, element_of, shape_of, u8
 from tilewright.layout import REGISTER, LinearLayout
 from tilewright.llvm import Val, constant, llvm_type, lower_elementwise
 from tilewright.ops import (
@@ -32,6 +32,7 @@ from tilewright.ops import (
     SplitOp,
     TransposeOp,
 )
+from tilewright.transforms.expand import float_bits
 
 
 def lower_by_register(state: State, op: Op) -> None:
@@ -80,6 +81,8 @@ def _is_fast_division(op: Op) -> bool:
 def _constant(state: State, op: Op) -> None:
     element = element_of(op.results[0].type)
     number = cast("float", op.attrs["value"])
+    if isinstance(element, DType) and element.is_fp8:
+        element, number = u8, float_bits(number, element)
     if isinstance(element, PointerType):
         value = Val(f"inttoptr (i64 {int(number)} to ptr)" if number else "null", "ptr", BODY)
     else:

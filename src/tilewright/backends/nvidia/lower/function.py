@@ -8,7 +8,18 @@ from typing import cast
 
 from tilewright.analysis import analyze_alignment
 from tilewright.backends.nvidia.arch import Arch
-from tilewright.backends.nvidia.lower import control, convert, mma, pipeline, reduce
+from tilewright.backends.nvidia.console import PrintedText
+from tilewright.backends.nvidia.lower import (
+    casts,
+    control,
+    convert,
+    debug,
+    gather,
+    mma,
+    pipeline,
+    reduce,
+    scan,
+)
 from tilewright.backends.nvidia.lower.elementwise import lower_by_register
 from tilewright.backends.nvidia.lower.state import BODY, EVERYTHING, RULES, State
 from tilewright.ir import Block, Function, Op, Trait
@@ -16,15 +27,29 @@ from tilewright.ir.types import element_of
 from tilewright.llvm import Code, ModuleText, Val, data_layout, llvm_type
 from tilewright.support import errors
 
-__all__ = ["LoweredKernel", "control", "convert", "lower_function", "mma", "pipeline", "reduce"]
+__all__ = [
+    "LoweredKernel",
+    "casts",
+    "control",
+    "convert",
+    "debug",
+    "gather",
+    "lower_function",
+    "mma",
+    "pipeline",
+    "reduce",
+    "scan",
+]
 
 
 @dataclass(frozen=True, slots=True)
 class LoweredKernel:
-    """LLVM text of a kernel and what its launch needs."""
+    """LLVM text of a kernel and what its launch needs; see console.py for the last two."""
 
     text: str
     symbol: str
+    asserts: tuple[str, ...] = ()
+    prints: tuple[PrintedText, ...] = ()
 
 
 def lower_function(
@@ -52,12 +77,14 @@ def lower_function(
         parameters.append(name.typed)
     lower_block(state, function.body)
     head = f"define ptx_kernel void @{function.name}({', '.join(parameters)}) #0 {{"
-    body = [head, "entry:", *_thread(module, state), *code.sections[0], "br label %start",
+    entry = [line for lines in state.entry.values() for line in lines]
+    first = [*_thread(module, state), *entry, *code.sections[0]]
+    body = [head, "entry:", *first, "br label %start",
             "start:", *code.sections[1], "}"]  # fmt: skip
     module.functions.append("\n".join(body))
     module.footer += _attributes(warps, maxnreg)
     text = module.text(arch.target.triple, data_layout(arch.target))
-    return LoweredKernel(text, function.name)
+    return LoweredKernel(text, function.name, tuple(state.asserts), tuple(state.prints))
 
 
 def _thread(module: ModuleText, state: State) -> list[str]:

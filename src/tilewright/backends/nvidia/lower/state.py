@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from tilewright.analysis import Alignment
 from tilewright.backends.nvidia.arch import Arch
+from tilewright.backends.nvidia.console import PrintedText
 from tilewright.ir import Block, Op, Value
 from tilewright.ir.types import DType, PointerType, TileType, element_of
 from tilewright.layout import LANE, REGISTER, WARP, LinearLayout
@@ -42,6 +43,11 @@ class State:
     offsets: dict[Op, int] = field(default_factory=dict[Op, int])
     reading: tuple[int, int] = (0, 0)
     """Bytes of shared memory that some thread may still use since the last barrier."""
+    asserts: list[str] = field(default_factory=list[str])
+    """Messages of the assertions, by number; see debug.py."""
+    prints: list[PrintedText] = field(default_factory=list[PrintedText])
+    entry: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """Lines at the start of the function, by what they define."""
     places: dict[tuple[LinearLayout, str], list[Val]] = field(
         default_factory=dict[tuple[LinearLayout, str], list[Val]]
     )

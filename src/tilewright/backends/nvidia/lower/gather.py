@@ -1,0 +1,73 @@
+"""Gathers: the source goes to shared memory in row-major order, each thread reads what it asks for.
+
+An index is taken modulo the extent of the axis, so that no index leaves the buffer.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from tilewright.backends.nvidia.lower.memory import shared_load, shared_store
+from tilewright.backends.nvidia.lower.state import State, layout_of, lowering
+from tilewright.backends.nvidia.lower.words import pack, unpack, word_type
+from tilewright.ir import Op
+from tilewright.ir.types import element_of, shape_of
+from tilewright.llvm import Val, integer_literal
+from tilewright.ops import GatherOp
+
+
+@lowering(GatherOp)
+def _gather(state: State, op: Op) -> None:
+    gather = cast("GatherOp", op)
+    element, shape = element_of(gather.x.type), shape_of(gather.x.type)
+    strides = _strides(shape)
+    state.barrier()
+    layout = layout_of(gather.x)
+    for r, value in enumerate(state.of(gather.x)):
+        coords = [state.place(layout, d, r) for d in range(len(shape))]
+        (word,) = pack(state, [value], element)
+        shared_store(state, _address(state, op, coords, strides, element.bytes), word, None)
+    state.barrier()
+    results: list[Val] = []
+    layout = layout_of(gather.index)
+    for r, index in enumerate(state.of(gather.index)):
+        coords = [state.place(layout, d, r) for d in range(len(shape))]
+        coords[gather.axis] = _inside(state, index, shape[gather.axis])
+        address = _address(state, op, coords, strides, element.bytes)
+        results += unpack(state, [shared_load(state, address, word_type(element, 1))], 1, element)
+    state.set(gather.result, results)
+
+
+def _strides(shape: tuple[int, ...]) -> list[int]:
+    strides = [1] * len(shape)
+    for dim in reversed(range(len(shape) - 1)):
+        strides[dim] = strides[dim + 1] * shape[dim + 1]
+    return strides
+
+
+def _inside(state: State, index: Val, extent: int) -> Val:
+    narrow = index
+    if index.type == "i64":
+        narrow = state.code.let_here(f"trunc i64 {index} to i32", "i32")
+    elif index.type != "i32":
+        narrow = state.code.let_here(f"zext {index.typed} to i32", "i32")
+    return state.code.let_here(f"and i32 {narrow}, {extent - 1}", "i32")
+
+
+def _address(state: State, op: Op, coords: list[Val], strides: list[int], size: int) -> Val:
+    total = integer_literal(state.offsets[op])
+    for coord, stride in zip(coords, strides, strict=True):
+        scaled = state.code.let_here(f"mul i32 {coord}, {stride * size}", "i32")
+        total = state.code.let_here(f"add i32 {total}, {scaled}", "i32")
+    return state.code.let_here(f"add i32 {state.shared}, {total}", "i32")
+
+
+def gather_bytes(op: GatherOp) -> int:
+    """Shared memory for the source."""
+    total = element_of(op.x.type).bytes
+    for extent in shape_of(op.x.type):
+        total *= extent
+    return total
+
+
+__all__ = ["gather_bytes"]
