@@ -222,6 +222,36 @@ def test_gather_along_an_axis(device: Device, rng: np.random.Generator):
 
 
 @jit
+def gathered_arithmetic(x):
+    place = tl.arange(0, 8)[:, None] * 16 + tl.arange(0, 16)[None, :]
+    return tl.flip(place % 3 + x, 0) + tl.flip(x)
+
+
+def test_gather_of_computed_values(device: Device, rng: np.random.Generator):
+    """The indices of a gather become coordinates of what computes its source."""
+    x = rng.integers(0, 9, (8, 16)).astype(np.int32)
+    place = np.arange(128, dtype=np.int32).reshape(8, 16)
+    found = moved(device, gathered_arithmetic, x, x.shape)
+    assert_same(found, (place % 3 + x)[::-1] + x[:, ::-1])
+
+
+@jit
+def indexed_kernel(x, index, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    table = tl.load(x + i) * 2
+    tl.store(out + i, tl.gather(table, tl.load(index + i), 0) + tl.gather(i, tl.load(index + i), 0))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "uint32", "int64", "uint64"])
+def test_gather_by_every_integer_type(device: Device, rng: np.random.Generator, dtype: str):
+    x = rng.integers(0, 1000, 256).astype(np.int32)
+    index = rng.integers(0, min(256, np.iinfo(dtype).max + 1), 256).astype(dtype)
+    out = device.empty(256, np.int32)
+    device.run(indexed_kernel, (1,), device.array(x), device.array(index), out, N=256)
+    assert_same(out, x[index] * 2 + index.astype(np.int32))
+
+
+@jit
 def one_element_kernel(x, out):
     tile = tl.load(x + tl.arange(0, 1))
     tl.store(out, tile.item() + tl.sum(tile))

@@ -279,7 +279,8 @@ def _split(ev: Evaluator, op: Op, value: Value, coords: Coords) -> Evaluated:
 @index_function(GatherOp)
 def _gather(ev: Evaluator, op: Op, value: Value, coords: Coords) -> Evaluated:
     axis = cast("int", op.attrs["axis"])
-    index = ev.math.widen(ev.lanes(op.operands[1], coords), True, "i64")
+    signed = dtype_of(op.operands[1].type).is_signed
+    index = ev.math.coordinate(ev.lanes(op.operands[1], coords), signed)
     return ev.at(op.operands[0], (*coords[:axis], index, *coords[axis + 1 :]))
 
 

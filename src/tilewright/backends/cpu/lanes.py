@@ -154,6 +154,17 @@ class LaneMath:
             return Lanes(integer_literal(constant, element), x.stride, x.multiple)
         return Lanes(self.code.convert(instruction, x.base, element), x.stride, x.multiple)
 
+    def coordinate(self, x: Lanes, signed: bool) -> Lanes:
+        """An index of any integer type as an i32, which holds every coordinate of a tile."""
+        bits = int(x.base.element[1:])
+        if bits == 32:
+            return x
+        if bits < 32:
+            return self.widen(x, signed, "i32")
+        if x.stride is not None and x.base.constant is not None:
+            return Lanes(integer_literal(x.base.constant, "i32"), x.stride, x.multiple)
+        return Lanes(self.code.convert("trunc", x.base, "i32"), x.stride, x.multiple)
+
     def offset(self, address: Address, offset: Lanes, signed: bool, element: str) -> Address:
         """Addresses further by `offset` elements of LLVM memory type `element`."""
         if offset.stride is not None or address.offset is not None or not signed:
