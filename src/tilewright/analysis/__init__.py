@@ -3,5 +3,19 @@
 from tilewright.analysis.alignment import LARGEST, Alignment, power_of_two_in
 from tilewright.analysis.alignment_rules import analyze_alignment
 from tilewright.analysis.dataflow import Forward
+from tilewright.analysis.liveness import Liveness, LiveRange, analyze_liveness
+from tilewright.analysis.packing import Packing, Request, pack
 
-__all__ = ["LARGEST", "Alignment", "Forward", "analyze_alignment", "power_of_two_in"]
+__all__ = [
+    "LARGEST",
+    "Alignment",
+    "Forward",
+    "LiveRange",
+    "Liveness",
+    "Packing",
+    "Request",
+    "analyze_alignment",
+    "analyze_liveness",
+    "pack",
+    "power_of_two_in",
+]
