@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.assign_layouts import assign_layouts
-from tilewright.backends.nvidia.prepare import prepare
+from tilewright.backends.nvidia.prepare import expand_casts, prepare
 from tilewright.backends.nvidia.software_pipeline import software_pipeline
 from tilewright.ir import Function, Pass, Pipeline, pipeline_of
 from tilewright.transforms import SHARED, Canonicalize, Hoist, MergeEqual, RemoveDead
@@ -20,6 +20,16 @@ class Prepare(Pass, name="nvidia-prepare"):
 
     def run(self, function: Function) -> bool:
         return prepare(function, row_for(self.capability))
+
+
+@dataclass(frozen=True)
+class ExpandCasts(Pass, name="nvidia-casts"):
+    """Casts become instructions or arithmetic; see prepare.py. capability: of the architecture."""
+
+    capability: int = 90
+
+    def run(self, function: Function) -> bool:
+        return expand_casts(function, row_for(self.capability))
 
 
 @dataclass(frozen=True)
@@ -53,6 +63,7 @@ def front_pipeline(capability: int) -> Pipeline:
     own: tuple[tuple[Pass, str], ...] = (
         (Prepare(capability=capability), "ex2 and lg2 are instructions, sin is not"),
         (Canonicalize(), "factors and expansions meet constants"),
+        (ExpandCasts(capability=capability), "last: canonical casts are single ones"),
         (MergeEqual(), "exp of one value is asked for twice; expansions share steps"),
         (RemoveDead(), "what was replaced"),
     )

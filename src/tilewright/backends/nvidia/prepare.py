@@ -1,10 +1,7 @@
 """From legal tile IR to the arithmetic that NVIDIA's GPUs have, before layouts are assigned.
 
-* exp and log of f32 go through the hardware's powers of two:
-
-    %y = arith.math %x {function = "exp"}   ->   %s = arith.mul %x, 1.4426950408889634
-                                                 %y = arith.math %s {function = "exp2"}
-
+* exp2, sqrt and 1/sqrt of f32 are the hardware's approximations; exp goes through exp2. (Its log2
+  is not used: near 1 it is good to 2^-22 absolutely, which is nothing of a small result.)
 * The other elementary functions, and all of f64, are expanded to arithmetic.
 * f16 and bf16 are added, multiplied and compared as they are, all else is computed in f32; fp8
   is always computed in f32.
@@ -24,7 +21,6 @@ from tilewright.ops import (
     AddOp,
     CastOp,
     CompareOp,
-    ConstantOp,
     DivOp,
     FmaOp,
     MathOp,
@@ -37,6 +33,7 @@ from tilewright.ops import (
     SubOp,
 )
 from tilewright.transforms.expand import (
+    Arithmetic,
     Expansion,
     expand,
     expand_cast,
@@ -46,19 +43,28 @@ from tilewright.transforms.expand import (
     widen_sign,
 )
 
-APPROXIMATE = ("exp2", "log2", "sqrt", "rsqrt")
+_LOG2_E = 1.44269502162933349609375
+"""log2(e) as f32."""
+
+APPROXIMATE = ("exp2", "sqrt", "rsqrt")
 """Functions of f32 that the hardware has, with errors of about 2 ulp (PTX ISA 9.7.3)."""
 
 
 def prepare(function: Function, arch: Arch) -> bool:
     """Rewrite `function` in place; whether anything changed."""
-    small = frozenset((f16, bf16))
-    casts = small | {f8e4m3, f8e5m2} if arch.fp8_conversion else small
-    native = small if arch.bf16_arithmetic else frozenset((f16,))
+    native = frozenset((f16, bf16) if arch.bf16_arithmetic else (f16,))
     widened = expand(function, _widening(native))
-    expanded = expand(function, {MathOp: _function})
-    cast = expand(function, {CastOp: partial(expand_cast, native=casts)})
-    return widened or expanded or cast
+    return expand(function, {MathOp: _function}) or widened
+
+
+def expand_casts(function: Function, arch: Arch) -> bool:
+    """Leave only casts that are instructions; whether anything changed.
+
+    After it casts must not be merged: one of fp8 to an integer would be made of two again.
+    """
+    small = frozenset((f16, bf16))
+    native = small | {f8e4m3, f8e5m2} if arch.fp8_conversion else small
+    return expand(function, {CastOp: partial(expand_cast, native=native)})
 
 
 def _widening(native: frozenset[DType]) -> dict[type[Op], Expansion]:
@@ -86,18 +92,16 @@ def _function(op: Op, builder: Builder) -> Value | None:
         if op.function in APPROXIMATE:
             return None
         if op.function == "exp":
-            return _exp(op, builder)
-        if op.function == "log":
-            return _log(op, builder)
+            return _exp(op, Arithmetic(builder, op.x.type))
     return expand_math(op, builder, fma=True)
 
 
-def _exp(op: MathOp, builder: Builder) -> Value:
-    factor = builder.value(ConstantOp(math.log2(math.e), op.type))
-    scaled = builder.value(MulOp(op.x, factor))
-    return builder.value(MathOp(scaled, function="exp2"))
+def _exp(op: MathOp, a: Arithmetic) -> Value:
+    """e^x = 2^t (1 + r ln 2), where r is what the rounding of t = x log2(e) lost.
 
-
-def _log(op: MathOp, builder: Builder) -> Value:
-    power = builder.value(MathOp(op.x, function="log2"))
-    return builder.value(MulOp(power, builder.value(ConstantOp(math.log(2), op.type))))
+    Without r the error would be 2^-24 |t|, 80 ulp at the ends. The clamp is for infinities alone.
+    """
+    x = a.clamp(op.x, -104.0, 89.0)
+    t = a.mul(x, _LOG2_E)
+    lost = a.fma(x, math.log2(math.e) - _LOG2_E, a.fma(x, _LOG2_E, a.neg(t)))
+    return a.mul(a.math("exp2", t), a.fma(lost, math.log(2), 1.0))
