@@ -3,6 +3,7 @@
 from tilewright.backends.base import (
     Backend,
     CommonOptions,
+    DirectLaunch,
     GPUTarget,
     Launcher,
     Metadata,
@@ -16,6 +17,7 @@ from tilewright.backends.base import (
 __all__ = [
     "Backend",
     "CommonOptions",
+    "DirectLaunch",
     "GPUTarget",
     "Launcher",
     "Metadata",

@@ -102,6 +102,21 @@ class Launcher(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class DirectLaunch:
+    """How machine code launches a kernel on one device; a Launcher whose method `direct()` returns
+    one is launched so.
+
+    call(x, y, z, stream, *values): the launch; device: index of the device; device_of() -> index of
+    the current one, on which alone `call` may be used; stream_of(device) -> its current stream
+    """
+
+    call: Callable[..., object]
+    device: int
+    device_of: Callable[[], int]
+    stream_of: Callable[[int], int]
+
+
+@dataclass(frozen=True, slots=True)
 class Backend:
     """The manifest of a backend.
 

@@ -8,7 +8,7 @@ first element; strides are arguments of their own, so that arrays need not be co
 from __future__ import annotations
 
 import sys
-from ctypes import c_void_p
+from ctypes import c_int, c_void_p
 from typing import Any, cast
 
 from tilewright.ir.types import (
@@ -140,6 +140,10 @@ def _numpy_handler() -> Handler:
     return of_ndarray if _data_follows_header(offset) else of_ndarray_portably
 
 
+_DTYPE_OFFSET, _FLAGS_OFFSET = 40, 48
+_WRITABLE = 0x400
+
+
 def _data_follows_header(offset: int) -> bool:
     """Whether an array object holds the address of its data right after the object header.
 
@@ -148,31 +152,53 @@ def _data_follows_header(offset: int) -> bool:
     """
     if sys.implementation.name != "cpython":
         return False
+    return all(
+        c_void_p.from_address(id(a) + offset).value == a.__array_interface__["data"][0]
+        for a in _sample_arrays()
+    )
+
+
+def reads_numpy_header() -> bool:
+    """Whether NumPy's arrays hold address, dtype and flags where its C API has them
+    (`PyArrayObject_fields`): 0, 40 and 48 bytes after the object header."""
+    offset = object.__basicsize__
+    return _data_follows_header(offset) and all(
+        c_void_p.from_address(id(a) + offset + _DTYPE_OFFSET).value == id(a.dtype)
+        and bool(c_int.from_address(id(a) + offset + _FLAGS_OFFSET).value & _WRITABLE)
+        == a.flags.writeable
+        for a in _sample_arrays()
+    )
+
+
+def _sample_arrays() -> list[Any]:
     import numpy
 
     samples = [numpy.zeros(3), numpy.zeros((4, 4), dtype="int8")[1:, 2:], numpy.ones(5)[::-1]]
-    return all(
-        c_void_p.from_address(id(a) + offset).value == a.__array_interface__["data"][0]
-        for a in samples
-    )
+    samples[-1].flags.writeable = False
+    return samples
+
+
+class _Devices(dict[object, _Pointers]):
+    """`torch.device` -> the Specs of its arrays; a dictionary asks it 10 times as fast as `str`."""
+
+    def __missing__(self, device: object) -> _Pointers:
+        found = self[device] = _HOST if str(device) == HOST else _Pointers(str(device))
+        return found
+
+
+_devices = _Devices()
 
 
 def _of_tensor(tensor: Any) -> Handled:
     """A torch tensor."""
-    if not tensor.is_cpu:
-        return _of_device_tensor(tensor)
     address = tensor.data_ptr()
-    return _HOST[tensor.dtype][0 if address & _MASK else 1], address
+    return _devices[tensor.device][tensor.dtype][0 if address & _MASK else 1], address
 
 
-_devices: dict[str, _Pointers] = {}
-
-
-def _of_device_tensor(tensor: Any) -> Handled:
-    device = str(tensor.device)
-    specs = _devices.setdefault(device, _Pointers(device))
-    address = tensor.data_ptr()
-    return specs[tensor.dtype][0 if address & _MASK else 1], address
+def is_tensor_type(kind: type[Any]) -> bool:
+    """Whether `data_ptr()`, `dtype` and `get_device()` tell all about arrays of a type: those of
+    torch. `get_device()` is -1 for memory of the host."""
+    return HANDLERS[kind] is _of_tensor and hasattr(kind, "get_device")
 
 
 def _of_pointer(value: Any) -> Handled:

@@ -19,7 +19,8 @@ from tilewright.runtime.calls import Call, bind
 from tilewright.runtime.grid import normal_grid
 from tilewright.runtime.hooks import HookChain, LaunchMetadata, launch_enter, launch_exit
 from tilewright.runtime.mock import mocked
-from tilewright.runtime.parameters import Selection, parameters_of
+from tilewright.runtime.parameters import Selection, machine_readable, parameters_of
+from tilewright.runtime.variant import Variant
 from tilewright.runtime.variants import Variants, described
 from tilewright.support import kernel_boundary, settings, user_boundary
 
@@ -58,20 +59,22 @@ class JITFunction(DeviceFunction):
         self.pre_run_hooks: HookChain[...] = HookChain()
         self.variants = Variants(self, {} if debug is None else {"debug": debug})
         self._repr = repr
-        launch, self._order = launch_functions(
+        self._assigned = vars(settings().compilation)
+        self._python_launch, self._order = launch_functions(
             self.__name__,
             self.params,
             {
                 "boundary": user_boundary,
                 "variants": self.variants.by_key,
-                "assigned": vars(settings().compilation),
+                "assigned": self._assigned,
                 "slow": self._launch_slowly,
                 "enter": launch_enter,
                 "exit": launch_exit,
                 "normal_grid": normal_grid,
             },
         )
-        self._launch: Kernel = self._interpret if self.interpreted else launch
+        self._launch: Kernel = self._interpret if self.interpreted else self._python_launch
+        self._can_dispatch = not self.interpreted and machine_readable(self.params)
 
     def __getitem__(self, grid: object) -> Callable[..., CompiledKernel]:
         """`kernel[grid]`, to be called with the arguments.
@@ -169,7 +172,33 @@ class JITFunction(DeviceFunction):
         launch_enter(metadata)
         variant.launch(extents, variant.pick(call.values))
         launch_exit(metadata)
+        if self._can_dispatch:
+            self._can_dispatch, self._launch = False, self._launch_again
         return variant.kernel
+
+    def _launch_again(self, grid: object, /, *args: object, **words: object) -> CompiledKernel:
+        """The second launch: from here on, machine code makes those that are like others."""
+        # Loaded late: it needs LLVM, which importing kernels does not.
+        dispatch = importlib.import_module("tilewright.runtime.dispatch")
+        dispatcher = dispatch.Dispatcher(
+            self.__name__,
+            self.params,
+            self._python_launch,
+            self._find,
+            assigned=self._assigned,
+            enter=launch_enter,
+            exit=launch_exit,
+        )
+        self._launch = dispatcher.launch
+        with user_boundary:
+            return self._launch(grid, *args, **words)
+
+    def _find(
+        self, args: Sequence[object], words: Mapping[str, object]
+    ) -> tuple[Call, Variant | None]:
+        """A launch's arguments, and its variant if that is in memory."""
+        call = self._bind(*self._order(None, *args, **words))
+        return call, self.variants.by_key.get(call.key)
 
     def _launch_with_hooks(self, grid: object, *args: object, **words: object) -> CompiledKernel:
         self.pre_run_hooks(*args, **words)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -84,6 +85,14 @@ def parameters_of(
             )
         )
     return tuple(found)
+
+
+def machine_readable(params: Sequence[KernelParam]) -> bool:
+    """Whether machine code can make launches of a kernel with these parameters (`dispatch`)."""
+    return sys.implementation.name == "cpython" and not any(
+        param.is_keywords or param.is_rest or (param.type is not None and not param.is_constexpr)
+        for param in params
+    )
 
 
 def _selects(selection: Selection, name: str, num: int) -> bool:

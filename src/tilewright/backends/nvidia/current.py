@@ -12,9 +12,10 @@ from typing import Protocol, cast
 
 from .driver import driver
 
-__all__ = ["device_and_stream"]
+__all__ = ["device_and_stream", "torch_queries"]
 
 DeviceAndStream = Callable[[], tuple[int, int]]
+Queries = tuple[Callable[[], int], Callable[[int], int]]
 
 
 class _TorchCuda(Protocol):
@@ -56,12 +57,24 @@ def device_and_stream() -> tuple[int, int]:
     return _source()
 
 
+def torch_queries() -> Queries | None:
+    """PyTorch's functions for the current device, and for the current stream of a device; None
+    unless it is PyTorch that knows."""
+    torch = cast("_Torch | None", sys.modules.get("torch"))
+    if torch is None or not torch.cuda.is_initialized():
+        return None
+    internals = torch._C  # pyright: ignore[reportPrivateUsage]
+    device_of = internals._cuda_getDevice  # pyright: ignore[reportPrivateUsage]
+    stream_of = internals._cuda_getCurrentRawStream  # pyright: ignore[reportPrivateUsage]
+    return device_of, stream_of
+
+
 def _choose() -> tuple[int, int]:
     """Find who knows; PyTorch is asked for good from the first time that it uses CUDA."""
     global _source
-    torch = cast("_Torch | None", sys.modules.get("torch"))
-    if torch is not None and torch.cuda.is_initialized():
-        _source = _of_torch(torch)
+    queries = torch_queries()
+    if queries is not None:
+        _source = _of_torch(*queries)
         return _source()
     cupy = cast("_Cupy | None", sys.modules.get("cupy"))
     if cupy is not None:
@@ -72,11 +85,7 @@ def _choose() -> tuple[int, int]:
 _source: DeviceAndStream = _choose
 
 
-def _of_torch(torch: _Torch) -> DeviceAndStream:
-    internals = torch._C  # pyright: ignore[reportPrivateUsage]
-    device_of = internals._cuda_getDevice  # pyright: ignore[reportPrivateUsage]
-    stream_of = internals._cuda_getCurrentRawStream  # pyright: ignore[reportPrivateUsage]
-
+def _of_torch(device_of: Callable[[], int], stream_of: Callable[[int], int]) -> DeviceAndStream:
     def current() -> tuple[int, int]:
         device = device_of()
         return device, stream_of(device)

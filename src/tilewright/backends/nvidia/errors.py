@@ -52,7 +52,7 @@ class LaunchRefused(LaunchError, RuntimeError):
     status: int
     name: str
     description: str = ""
-    advice: str = ""
+    remedy: str = ""
 
     @property
     def text(self) -> str:
@@ -62,7 +62,7 @@ class LaunchRefused(LaunchError, RuntimeError):
     @property
     def hint(self) -> str | None:
         """What to change."""
-        return self.advice or None
+        return self.remedy or None
 
 
 @dataclass(eq=False)
@@ -75,7 +75,7 @@ class KernelFault(KernelRunError):
 
     code = "TW411"
     template = "{what} in {where}"
-    hint_template = "{advice}"
+    hint_template = "{remedy}"
 
     what: str
     suspects: tuple[str, ...]
@@ -91,7 +91,7 @@ class KernelFault(KernelRunError):
         return "one of the latest launches: " + "; ".join(self.suspects)
 
     @property
-    def advice(self) -> str:
+    def remedy(self) -> str:
         """How to go on."""
         lost = "the CUDA context of this process is lost: restart the process"
         if len(self.suspects) == 1:
@@ -159,5 +159,5 @@ def refused(
     kernel: str, grid: tuple[int, ...], status: int, name: str, description: str
 ) -> LaunchRefused:
     """The error for a launch that the driver did not accept."""
-    advice = _LAUNCH_HINTS.get(status, "")
-    return LaunchRefused(kernel, grid, status, name, description, advice)
+    remedy = _LAUNCH_HINTS.get(status, "")
+    return LaunchRefused(kernel, grid, status, name, description, remedy)

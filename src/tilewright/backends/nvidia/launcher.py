@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from tilewright.backends.base import Metadata
+from tilewright.backends.base import DirectLaunch, Metadata
 from tilewright.support import errors, settings
 
-from .current import device_and_stream
+from .current import device_and_stream, torch_queries
 from .driver import Driver, driver
 from .errors import CudaCallFailed, faulted, is_fault, refused
 from .launch_entry import Entry, Handlers, LaunchLog, LaunchShape, PageTable, make_entry
@@ -137,6 +137,15 @@ class NvidiaLauncher:
         if entry is None:
             entry = self.entry(device)
         entry(*grid, stream, *values)
+
+    def direct(self) -> DirectLaunch | None:
+        """How machine code makes launches on the current device; None where PyTorch does not tell
+        device and stream."""
+        queries = torch_queries()
+        if queries is None:
+            return None
+        device = queries[0]()
+        return DirectLaunch(self.entry(device), device, *queries)
 
     def entry(self, device: int) -> Entry:
         """The launch on a device in machine code, for those who know device and stream:

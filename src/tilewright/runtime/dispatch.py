@@ -1,0 +1,307 @@
+"""Launches in machine code: what `dispatch_ir` does is told here, line by line.
+
+The generated Python function of a kernel (`binder`) does all that a launch may need, in a few
+microseconds. A `Dispatcher` stands in front of it: launches that look like one that Python has made
+before are made by machine code, the rest is passed on. On a machine where the Python function takes
+2.4 us, the machine code takes 0.6.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import enum
+import functools
+import struct
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, cast
+
+from tilewright.backends import DirectLaunch
+from tilewright.language import DeviceFunction, dtype
+from tilewright.llvm import LoadedObject, compile_ir, host_target, load_object
+from tilewright.runtime.arrays import is_tensor_type, reads_numpy_header
+from tilewright.runtime.calls import Call
+from tilewright.runtime.dispatch_ir import (
+    CONSTEXPR,
+    DISPATCH_SYMBOL,
+    LINE,
+    PROBES,
+    RECORD,
+    SHARED,
+    SLOTS,
+    TENSOR_TYPES,
+    UNALIGNED,
+    UNSPECIALIZED,
+    dispatch_ir,
+)
+from tilewright.runtime.parameters import KernelParam
+from tilewright.runtime.specialize import Spec, TupleKey
+from tilewright.runtime.variant import Variant
+from tilewright.support import user_boundary
+
+__all__ = ["Dispatcher", "Finder"]
+
+_MAX_LINES = 4 * SLOTS
+"""A kernel that is launched in more ways than that leaves new ones to Python."""
+_MAX_FAILURES = 16
+"""So does one with so many launches that cannot be told from others by their words."""
+
+_METH_FASTCALL_KEYWORDS = 0x80 | 0x02
+_BY_IDENTITY = (str, bool, dtype, DeviceFunction, enum.Enum, type(None))
+"""Compile-time objects that never change."""
+
+Launch = Callable[..., Any]
+
+
+class Finder(Protocol):
+    """What finds the variant that a launch has used: `JITFunction` does."""
+
+    def __call__(self, args: tuple[object, ...], words: Mapping[str, object]) -> tuple[Call, Any]:
+        """The launch's arguments, bound, and its Variant, or None if that is not in memory."""
+        ...
+
+
+@dataclass
+class _Memory:
+    """C structures, and what they point to; neither moves as long as this lives."""
+
+    kept: list[object] = field(default_factory=list[object])
+
+    def words(self, values: Sequence[int]) -> int:
+        """Address of an array of 64-bit words."""
+        array = (ctypes.c_uint64 * max(len(values), 1))(*values)
+        self.kept.append(array)
+        return ctypes.addressof(array)
+
+    def objects(self, objects: Sequence[object]) -> int:
+        """Address of an array of objects."""
+        self.kept.extend(objects)
+        return self.words([id(item) for item in objects])
+
+    def object(self, item: object) -> int:
+        """Address of an object."""
+        self.kept.append(item)
+        return id(item)
+
+    def struct(self, layout: Mapping[str, int], values: Mapping[str, int]) -> int:
+        """Address of a structure; fields that are not named are 0."""
+        array = (ctypes.c_uint64 * len(layout))()
+        for name, value in values.items():
+            array[layout[name] // 8] = value
+        self.kept.append(array)
+        return ctypes.addressof(array)
+
+
+class _MethodDef(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+class _Types:
+    """The types of arguments that the machine code knows, in all kernels."""
+
+    def __init__(self) -> None:
+        self._memory = _Memory()
+        keep = self._memory.object
+        named = {
+            "int": int, "float": float, "bool": bool, "tuple": tuple, "none": None, "one": 1,
+            "data_ptr": sys.intern("data_ptr"), "dtype": sys.intern("dtype"),
+            "get_device": sys.intern("get_device"),
+            "meet": self.meet, "boundary": user_boundary.__exit__,
+        }  # fmt: skip
+        fields = {name: keep(value) for name, value in named.items()}
+        self.address = self._memory.struct(SHARED, fields)
+        self._tensors: list[type] = []
+
+    def meet(self, value: object) -> None:
+        """Remember the type of an argument, if its arrays are of a kind that the machine code
+        reads."""
+        kind = type(value)
+        numpy = sys.modules.get("numpy")
+        if numpy is not None and kind is numpy.ndarray:
+            if reads_numpy_header():
+                self._set("ndarray", kind)
+        elif is_tensor_type(kind) and len(self._tensors) < TENSOR_TYPES - 1:
+            self._set(f"tensor{len(self._tensors)}", kind)
+            self._tensors.append(kind)
+
+    def _set(self, name: str, kind: type) -> None:
+        place = ctypes.c_uint64.from_address(self.address + SHARED[name])
+        place.value = self._memory.object(kind)
+
+
+@functools.cache
+def _types() -> _Types:
+    return _Types()
+
+
+@functools.cache
+def _code() -> LoadedObject:
+    """For all kernels: 7 ms, once in a process."""
+    text = dispatch_ir(object.__basicsize__)
+    return load_object(compile_ir(text, host_target(0), 1).obj, [DISPATCH_SYMBOL])
+
+
+class Dispatcher:
+    """`launch(grid, *args, **words)` in machine code, in front of the one in Python.
+
+    python: the generated function; find: see `Finder`; assigned, enter, exit: with anything in
+    them, each launch is left to Python.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        params: Sequence[KernelParam],
+        python: Launch,
+        find: Finder,
+        *,
+        assigned: Mapping[str, object],
+        enter: Sequence[object],
+        exit: Sequence[object],
+    ) -> None:
+        self._python = python
+        self._find = find
+        self._lines: list[_Memory] = []
+        self._failures = 0
+        self._table = (ctypes.c_uint64 * (SLOTS + PROBES))()
+        self._memory = memory = _Memory()
+        names = [sys.intern(param.name) for param in params]
+        fields = {
+            "shared": _types().address,
+            "table": ctypes.addressof(self._table),
+            "python": memory.object(python),
+            "learn": memory.object(self._learn),
+            "count": len(params),
+            "flags": memory.words([_flags(param) for param in params]),
+            "names": memory.objects(names),
+            "assigned": memory.object(assigned),
+            "enter": memory.object(enter),
+            "exit": memory.object(exit),
+        }
+        self._record = memory.struct(RECORD, fields)
+        self.launch = _builtin(name, self._record, self)
+
+    def _learn(self, words: bytes, grid: object, /, *args: object, **named: object) -> object:
+        """Launch, and tell the machine code how, if it can do so."""
+        with user_boundary:
+            kernel = self._python(grid, *args, **named)
+            call, variant = self._find(args, named)
+            if variant is not None and _can_learn(call, args, named):
+                self._add(words, args, named, call, variant)
+            else:
+                self._failures += 1
+            if self._failures == _MAX_FAILURES or len(self._lines) == _MAX_LINES:
+                self._give_up()
+        return kernel
+
+    def _give_up(self) -> None:
+        """Learn no more."""
+        ctypes.c_uint64.from_address(self._record + RECORD["learn"]).value = 0
+
+    def _add(
+        self,
+        words: bytes,
+        args: tuple[object, ...],
+        named: Mapping[str, object],
+        call: Call,
+        variant: Variant,
+    ) -> None:
+        memory = _Memory()
+        memory.kept += [variant, *map(_identities, [*args, *named.values()])]
+        numbers = struct.unpack(f"<{len(words) // 8}Q", words)
+        names = [*(param.name for param in call.params[: len(args)]), *named]
+        fields = {
+            "size": len(numbers) - 1,
+            "words": memory.words(numbers[:-1]),
+            "kernel": memory.object(variant.kernel),
+            "names": memory.objects(names),
+            "defaults": memory.object({n: v for n, v in call.named.items() if n not in names}),
+            **_passed(memory, names, call),
+            **_globals(memory, variant),
+            **_target(memory, variant),
+        }
+        self._lines.append(memory)
+        self._table[self._place(numbers[-1])] = memory.struct(LINE, fields)
+
+    def _place(self, slot: int) -> int:
+        """The first free place of a search that begins at `slot`; that one if there is none."""
+        free = (place for place in range(slot, slot + PROBES) if not self._table[place])
+        return next(free, slot)
+
+
+def _flags(param: KernelParam) -> int:
+    if param.is_constexpr:
+        return CONSTEXPR
+    if param.do_not_specialize:
+        return UNSPECIALIZED
+    return UNALIGNED if param.do_not_specialize_on_alignment else 0
+
+
+def _can_learn(call: Call, args: tuple[object, ...], named: Mapping[str, object]) -> bool:
+    """Whether the words of a launch decide all about it, for good."""
+    if any(isinstance(key, TupleKey) for key in call.keys):
+        return False
+    compile_time = {p.name: p.is_constexpr for p in call.params}
+    names = [*(param.name for param in call.params[: len(args)]), *named]
+    return all(
+        type(value) in (int, float) or isinstance(value, _BY_IDENTITY)
+        for name, value in zip(names, [*args, *named.values()], strict=True)
+        if compile_time.get(name, True)
+    )
+
+
+def _identities(value: object) -> tuple[object, ...]:
+    """The objects whose addresses are in the words of an argument."""
+    if isinstance(value, _BY_IDENTITY):
+        return (type(value), value)
+    return (type(value), getattr(value, "dtype", None))
+
+
+def _passed(memory: _Memory, names: Sequence[str], call: Call) -> dict[str, int]:
+    """Where the run-time values come from."""
+    places = {name: i for i, name in enumerate(names)}
+    sources = [
+        places[param.name] if param.name in places else memory.object(value)
+        for param, key, value in zip(call.params, call.keys, call.values, strict=True)
+        if isinstance(key, Spec)
+    ]
+    return {"values": len(sources), "sources": memory.words(sources)}
+
+
+def _globals(memory: _Memory, variant: Variant) -> dict[str, int]:
+    flat = [item for check in variant.globals for item in check]
+    return {"checks": len(variant.globals), "globals": memory.objects(flat)}
+
+
+def _target(memory: _Memory, variant: Variant) -> dict[str, int]:
+    """What a line calls: the backend's own machine code, or the launcher."""
+    offer = getattr(variant.kernel.launcher, "direct", None)
+    direct = cast("DirectLaunch | None", offer() if offer is not None else None)
+    if direct is None:
+        return {"call": memory.object(functools.partial(_launch_flat, variant.launch))}
+    return {
+        "call": memory.object(direct.call),
+        "device": memory.object(direct.device),
+        "device_of": memory.object(direct.device_of),
+        "stream_of": memory.object(direct.stream_of),
+    }
+
+
+def _launch_flat(launch: Launch, x: int, y: int, z: int, *values: Any) -> None:
+    launch((x, y, z), values)
+
+
+def _builtin(name: str, record: int, owner: object) -> Launch:
+    """A builtin function that runs the machine code with the record; keeps `owner` alive."""
+    address = _code()[DISPATCH_SYMBOL]
+    method = _MethodDef(name.encode(), address, _METH_FASTCALL_KEYWORDS, None)
+    new = ctypes.pythonapi.PyCFunction_NewEx
+    new.restype = ctypes.py_object
+    new.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
+    return new(ctypes.addressof(method), record, (owner, method, _code()))

@@ -1,0 +1,621 @@
+"""The machine code that finds and starts the variant of a launch, as LLVM IR text.
+
+`dispatch_ir` makes one C function for all kernels, of the kind that CPython calls without building
+a tuple (METH_FASTCALL | METH_KEYWORDS)::
+
+    PyObject *dispatch(PyObject *record, PyObject **args, Py_ssize_t count, PyObject *names)
+    dispatch(grid, *arguments, **words)
+
+It describes each argument in three words: the keyword's name or 0; the argument's type; and what
+else of it decides the variant: the class of an int (1; i32; i32 divisible by 16; ...), the dtype,
+device and alignment of an array, the value of a compile-time number, the identity of any other
+compile-time object. The words are looked up in a table of *lines*; a line says what a launch with
+these words does: which globals must be as they were, which arguments are passed, what is called.
+Whatever it does not know goes to Python: a launch with new words to `learn`, a type that it has not
+met to `meet`, everything unusual to `python`, which does all that this code does, and more.
+
+`record` is a Python integer: the address of a RECORD, one for each kernel. An address in an array
+is asked for through the methods `data_ptr()`, `get_device()` and the attribute `dtype`; of a NumPy
+array it is read where NumPy's C interface has it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from tilewright.runtime.dispatch_arguments import DESCRIBE, DESCRIBE_ARRAY
+
+__all__ = [
+    "CONSTEXPR",
+    "DISPATCH_SYMBOL",
+    "LINE",
+    "MAX_ARGUMENTS",
+    "PROBES",
+    "RECORD",
+    "SHARED",
+    "SLOTS",
+    "TENSOR_TYPES",
+    "UNALIGNED",
+    "UNSPECIALIZED",
+    "dispatch_ir",
+]
+
+DISPATCH_SYMBOL = "tw_dispatch"
+MAX_ARGUMENTS = 48
+"""A launch with more is left to Python."""
+TENSOR_TYPES = 8
+SLOTS, PROBES = 256, 8
+"""Places in the table of a kernel where a search for a line begins, and how far it goes."""
+
+CONSTEXPR, UNSPECIALIZED, UNALIGNED = 1, 2, 4
+"""Flags of a parameter: compile-time; no fact about its value matters; alignment does not."""
+
+
+def _offsets(*names: str) -> dict[str, int]:
+    return {name: 8 * i for i, name in enumerate(names)}
+
+
+RECORD = _offsets(
+    "shared",  # address of a SHARED
+    "table",  # address of SLOTS + PROBES addresses of lines; 0 ends a search
+    "python",  # PyObject *: launch(grid, *arguments, **words)
+    "learn",  # PyObject *: launch(words, grid, *arguments, **words), and add a line; or 0
+    "count",  # number of parameters
+    "flags",  # address of a word of flags for each
+    "names",  # address of PyObject *: interned name of each
+    "assigned",  # PyObject *: a dict: settings changed by the program; Python if there are any
+    "enter",  # PyObject *: a list: launch hooks; Python if there are any
+    "exit",
+)
+"""Offsets in bytes of the fields, all of 8 bytes; so below."""
+
+LINE = _offsets(
+    "size",  # number of words
+    "words",  # address
+    "call",  # PyObject *: call(x, y, z, [stream,] *values); 0: leave it to Python
+    "kernel",  # PyObject *: what the launch returns
+    "values",  # how many are passed
+    "sources",  # address of a word for each: position of an argument, or the object itself
+    "checks",  # number of globals
+    "globals",  # address of (get, name, value) for each: get(name) must be value
+    "device",  # PyObject *: what device_of must return
+    "device_of",  # PyObject *, or 0 if call takes no stream
+    "stream_of",  # PyObject *: stream_of(device) -> stream
+    "names",  # address of PyObject *: parameter or keyword of each argument
+    "defaults",  # PyObject *: dict of the parameters that are not given
+)
+
+SHARED = _offsets(
+    "int",  # PyObject *: types
+    "float",
+    "bool",
+    "tuple",
+    "none",  # PyObject *: None
+    "one",  # PyObject *: 1
+    "data_ptr",  # PyObject *: names
+    "dtype",
+    "get_device",
+    "meet",  # PyObject *: meet(object), an argument of a type that is not known here
+    "boundary",  # PyObject *: exit(type, error, traceback) of the user boundary
+    "ndarray",  # PyObject *: type of NumPy's arrays once it is known, else 0
+    *(f"tensor{i}" for i in range(TENSOR_TYPES)),  # PyObject *: types of tensors, then 0
+)
+
+_STRUCTS = {"RECORD": RECORD, "LINE": LINE, "SHARED": SHARED}
+_GET = re.compile(r"^  (%\w+) = get (\w+) (%\w+) (\w+)\.(\w+)$", re.MULTILINE)
+
+
+def dispatch_ir(header_bytes: int) -> str:
+    """The text; header_bytes: of a Python object, as in `object.__basicsize__`."""
+
+    def get(found: re.Match[str]) -> str:
+        result, type_, base, struct, field = found.groups()
+        offset = _STRUCTS[struct][field]
+        at = f"{result}_at_{field}"
+        return (
+            f"  {at} = getelementptr i8, ptr {base}, i64 {offset}\n"
+            f"  {result} = load {type_}, ptr {at}"
+        )
+
+    numbers = {
+        "TYPE_OFFSET": header_bytes - 8,
+        "DATA_OFFSET": header_bytes,
+        "DESCR_OFFSET": header_bytes + 40,
+        "FLAGS_OFFSET": header_bytes + 48,
+        "MAX_ARGUMENTS": MAX_ARGUMENTS,
+        "MAX_WORDS": 3 * MAX_ARGUMENTS + 1,
+        "PROBES": PROBES,
+        "MAX_PASSED": MAX_ARGUMENTS + 8,
+        "TENSORS_OFFSET": SHARED["tensor0"],
+        "TENSOR_TYPES": TENSOR_TYPES,
+    }
+    text = _GET.sub(get, _C_API + DESCRIBE + DESCRIBE_ARRAY + _GRID + _FIRE + _DISPATCH)
+    for name, number in numbers.items():
+        text = text.replace(name, str(number))
+    return text
+
+
+_C_API = """
+declare ptr @PyLong_AsVoidPtr(ptr)
+declare i64 @PyLong_AsLongLong(ptr)
+declare i64 @PyLong_AsLongLongAndOverflow(ptr, ptr)
+declare i64 @PyLong_AsUnsignedLongLong(ptr)
+declare ptr @PyLong_FromUnsignedLongLong(i64)
+declare double @PyFloat_AsDouble(ptr)
+declare ptr @PyBytes_FromStringAndSize(ptr, i64)
+declare i64 @PyTuple_Size(ptr)
+declare ptr @PyTuple_GetItem(ptr, i64)
+declare i64 @PyList_Size(ptr)
+declare i64 @PyDict_Size(ptr)
+declare ptr @PyDict_Copy(ptr)
+declare i32 @PyDict_SetItem(ptr, ptr, ptr)
+declare i32 @PyCallable_Check(ptr)
+declare ptr @PyObject_GetAttr(ptr, ptr)
+declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
+declare ptr @PyObject_VectorcallMethod(ptr, ptr, i64, ptr)
+declare void @PyErr_Clear()
+declare void @PyErr_Fetch(ptr, ptr, ptr)
+declare void @PyErr_NormalizeException(ptr, ptr, ptr)
+declare void @PyErr_Restore(ptr, ptr, ptr)
+declare i32 @PyException_SetTraceback(ptr, ptr)
+declare ptr @PyException_GetTraceback(ptr)
+declare void @Py_IncRef(ptr)
+declare void @Py_DecRef(ptr)
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+"""
+
+_GRID = """
+; whether an object is an int that can be an extent
+define internal i1 @is_extent(ptr %shared, ptr %object) nounwind {
+  %overflow = alloca i32
+  %type = call ptr @type_of(ptr %object)
+  %int = get ptr %shared SHARED.int
+  %is_int = icmp eq ptr %type, %int
+  br i1 %is_int, label %range, label %no
+range:
+  %v = call i64 @PyLong_AsLongLongAndOverflow(ptr %object, ptr %overflow)
+  %less = sub i64 %v, 1
+  %fine = icmp ult i64 %less, 2147483647
+  ret i1 %fine
+no:
+  ret i1 false
+}
+
+; the three extents of a tuple of ints, or of an int; false: for Python
+define internal i1 @extents(ptr %shared, ptr %grid, ptr %out) nounwind {
+  %one = get ptr %shared SHARED.one
+  %second = getelementptr ptr, ptr %out, i64 1
+  %third = getelementptr ptr, ptr %out, i64 2
+  store ptr %one, ptr %second
+  store ptr %one, ptr %third
+  %type = call ptr @type_of(ptr %grid)
+  %tuple = get ptr %shared SHARED.tuple
+  %is_tuple = icmp eq ptr %type, %tuple
+  br i1 %is_tuple, label %items, label %number
+number:
+  store ptr %grid, ptr %out
+  %fine = call i1 @is_extent(ptr %shared, ptr %grid)
+  ret i1 %fine
+items:
+  %count = call i64 @PyTuple_Size(ptr %grid)
+  %less = sub i64 %count, 1
+  %few = icmp ult i64 %less, 3
+  br i1 %few, label %item, label %no
+item:
+  %i = phi i64 [ 0, %items ], [ %next, %good ]
+  %object = call ptr @PyTuple_GetItem(ptr %grid, i64 %i)
+  %at = getelementptr ptr, ptr %out, i64 %i
+  store ptr %object, ptr %at
+  %is = call i1 @is_extent(ptr %shared, ptr %object)
+  br i1 %is, label %good, label %no
+good:
+  %next = add i64 %i, 1
+  %more = icmp ult i64 %next, %count
+  br i1 %more, label %item, label %yes
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}
+
+; what a callable grid returns for the arguments by name; null: it raised
+define internal ptr @call_grid(ptr %line, ptr %grid, ptr %args, i64 %total) nounwind {
+  %slot = alloca ptr
+  %defaults = get ptr %line LINE.defaults
+  %named = call ptr @PyDict_Copy(ptr %defaults)
+  store ptr %named, ptr %slot
+  %names = get ptr %line LINE.names
+  br label %test
+test:
+  %i = phi i64 [ 0, %0 ], [ %next, %body ]
+  %more = icmp ult i64 %i, %total
+  br i1 %more, label %body, label %ask
+body:
+  %name_at = getelementptr ptr, ptr %names, i64 %i
+  %name = load ptr, ptr %name_at
+  %next = add i64 %i, 1
+  %arg_at = getelementptr ptr, ptr %args, i64 %next
+  %arg = load ptr, ptr %arg_at
+  %set = call i32 @PyDict_SetItem(ptr %named, ptr %name, ptr %arg)
+  br label %test
+ask:
+  %result = call ptr @PyObject_Vectorcall(ptr %grid, ptr %slot, i64 1, ptr null)
+  call void @Py_DecRef(ptr %named)
+  ret ptr %result
+}
+"""
+
+_FIRE = """
+; takes the frames of the library off the current error, if it is one of its own
+define internal void @strip(ptr %shared) nounwind {
+  %parts = alloca [3 x ptr]
+  %second = getelementptr ptr, ptr %parts, i64 1
+  %third = getelementptr ptr, ptr %parts, i64 2
+  call void @PyErr_Fetch(ptr %parts, ptr %second, ptr %third)
+  call void @PyErr_NormalizeException(ptr %parts, ptr %second, ptr %third)
+  %type = load ptr, ptr %parts
+  %error = load ptr, ptr %second
+  %trace = load ptr, ptr %third
+  %no_trace = icmp eq ptr %trace, null
+  br i1 %no_trace, label %restore, label %leave
+leave:
+  %set = call i32 @PyException_SetTraceback(ptr %error, ptr %trace)
+  %exit = get ptr %shared SHARED.boundary
+  %left = call ptr @PyObject_Vectorcall(ptr %exit, ptr %parts, i64 3, ptr null)
+  call void @Py_DecRef(ptr %trace)
+  %rest = call ptr @PyException_GetTraceback(ptr %error)
+  br label %restore
+restore:
+  %kept = phi ptr [ null, %0 ], [ %rest, %leave ]
+  call void @PyErr_Restore(ptr %type, ptr %error, ptr %kept)
+  ret void
+}
+
+; whether nothing asks for Python: no hooks or settings, all globals and the device as they were
+define internal i1 @usual(ptr %record, ptr %line) nounwind {
+  %assigned = get ptr %record RECORD.assigned
+  %settings = call i64 @PyDict_Size(ptr %assigned)
+  %enter = get ptr %record RECORD.enter
+  %before = call i64 @PyList_Size(ptr %enter)
+  %exit = get ptr %record RECORD.exit
+  %behind = call i64 @PyList_Size(ptr %exit)
+  %hooks = or i64 %before, %behind
+  %any = or i64 %hooks, %settings
+  %none = icmp eq i64 %any, 0
+  br i1 %none, label %start, label %no
+start:
+  %checks = get i64 %line LINE.checks
+  %globals = get ptr %line LINE.globals
+  br label %test
+test:
+  %i = phi i64 [ 0, %start ], [ %next, %compare ]
+  %more = icmp ult i64 %i, %checks
+  br i1 %more, label %check, label %place
+check:
+  %offset = mul i64 %i, 3
+  %get_at = getelementptr ptr, ptr %globals, i64 %offset
+  %getter = load ptr, ptr %get_at
+  %name_at = getelementptr ptr, ptr %get_at, i64 1
+  %value_at = getelementptr ptr, ptr %get_at, i64 2
+  %value = load ptr, ptr %value_at
+  %found = call ptr @PyObject_Vectorcall(ptr %getter, ptr %name_at, i64 1, ptr null)
+  %raised = icmp eq ptr %found, null
+  br i1 %raised, label %error, label %compare
+compare:
+  call void @Py_DecRef(ptr %found)
+  %next = add i64 %i, 1
+  %same = icmp eq ptr %found, %value
+  br i1 %same, label %test, label %no
+place:
+  %device_of = get ptr %line LINE.device_of
+  %anywhere = icmp eq ptr %device_of, null
+  br i1 %anywhere, label %yes, label %ask
+ask:
+  %current = call ptr @PyObject_Vectorcall(ptr %device_of, ptr null, i64 0, ptr null)
+  %failed = icmp eq ptr %current, null
+  br i1 %failed, label %error, label %look
+look:
+  call void @Py_DecRef(ptr %current)
+  %device = get ptr %line LINE.device
+  %here = icmp eq ptr %current, %device
+  br i1 %here, label %yes, label %no
+yes:
+  ret i1 true
+error:
+  call void @PyErr_Clear()
+  br label %no
+no:
+  ret i1 false
+}
+
+; runs a line; values: for each argument what is passed
+define internal ptr @fire(ptr %record, ptr %line, ptr %args, i64 %count, ptr %names, i64 %total,
+    ptr %values) nounwind {
+  %passed = alloca [MAX_PASSED x ptr]
+  %shared = get ptr %record RECORD.shared
+  %is_usual = call i1 @usual(ptr %record, ptr %line)
+  br i1 %is_usual, label %size, label %unusual
+size:
+  %grid = load ptr, ptr %args
+  %sized = call i1 @extents(ptr %shared, ptr %grid, ptr %passed)
+  br i1 %sized, label %prepare, label %is_callable
+is_callable:
+  %can = call i32 @PyCallable_Check(ptr %grid)
+  %callable = icmp ne i32 %can, 0
+  br i1 %callable, label %ask, label %unusual
+ask:
+  %answer = call ptr @call_grid(ptr %line, ptr %grid, ptr %args, i64 %total)
+  %raised = icmp eq ptr %answer, null
+  br i1 %raised, label %fail, label %answered
+answered:
+  %answer_sized = call i1 @extents(ptr %shared, ptr %answer, ptr %passed)
+  br i1 %answer_sized, label %prepare, label %strange
+strange:
+  %all = add i64 %total, 1
+  %bytes = mul i64 %all, 8
+  call void @llvm.memcpy.p0.p0.i64(ptr %passed, ptr %args, i64 %bytes, i1 false)
+  store ptr %answer, ptr %passed
+  %strange_python = get ptr %record RECORD.python
+  %strange_result = call ptr @PyObject_Vectorcall(ptr %strange_python, ptr %passed, i64 %count,
+      ptr %names)
+  call void @Py_DecRef(ptr %answer)
+  ret ptr %strange_result
+prepare:
+  %owned = phi ptr [ null, %size ], [ %answer, %answered ]
+  %stream_of = get ptr %line LINE.stream_of
+  %no_stream = icmp eq ptr %stream_of, null
+  br i1 %no_stream, label %gather, label %ask_stream
+ask_stream:
+  %device_at = getelementptr i8, ptr %line, i64 DEVICE_FIELD
+  %found_stream = call ptr @PyObject_Vectorcall(ptr %stream_of, ptr %device_at, i64 1, ptr null)
+  %stream_at = getelementptr ptr, ptr %passed, i64 3
+  store ptr %found_stream, ptr %stream_at
+  %lost = icmp eq ptr %found_stream, null
+  br i1 %lost, label %finish, label %gather
+gather:
+  %stream = phi ptr [ null, %prepare ], [ %found_stream, %ask_stream ]
+  %leading = phi i64 [ 3, %prepare ], [ 4, %ask_stream ]
+  %number = get i64 %line LINE.values
+  %sources = get ptr %line LINE.sources
+  br label %test
+test:
+  %i = phi i64 [ 0, %gather ], [ %next, %place ]
+  %more = icmp ult i64 %i, %number
+  br i1 %more, label %pick, label %call
+pick:
+  %source_at = getelementptr i64, ptr %sources, i64 %i
+  %source = load i64, ptr %source_at
+  %is_position = icmp ult i64 %source, MAX_ARGUMENTS
+  br i1 %is_position, label %given, label %default
+given:
+  %value_at = getelementptr ptr, ptr %values, i64 %source
+  %value = load ptr, ptr %value_at
+  br label %place
+default:
+  %constant = inttoptr i64 %source to ptr
+  br label %place
+place:
+  %argument = phi ptr [ %value, %given ], [ %constant, %default ]
+  %position = add i64 %leading, %i
+  %place_at = getelementptr ptr, ptr %passed, i64 %position
+  store ptr %argument, ptr %place_at
+  %next = add i64 %i, 1
+  br label %test
+call:
+  %whole = add i64 %leading, %number
+  %callee = get ptr %line LINE.call
+  %result = call ptr @PyObject_Vectorcall(ptr %callee, ptr %passed, i64 %whole, ptr null)
+  br i1 %no_stream, label %finish, label %drop_stream
+drop_stream:
+  call void @Py_DecRef(ptr %stream)
+  br label %finish
+finish:
+  %outcome = phi ptr [ null, %ask_stream ], [ %result, %call ], [ %result, %drop_stream ]
+  call void @Py_DecRef(ptr %owned)
+  %bad = icmp eq ptr %outcome, null
+  br i1 %bad, label %fail, label %succeed
+succeed:
+  call void @Py_DecRef(ptr %outcome)
+  %kernel = get ptr %line LINE.kernel
+  call void @Py_IncRef(ptr %kernel)
+  ret ptr %kernel
+unusual:
+  %python = get ptr %record RECORD.python
+  %slow = call ptr @PyObject_Vectorcall(ptr %python, ptr %args, i64 %count, ptr %names)
+  ret ptr %slow
+fail:
+  call void @strip(ptr %shared)
+  ret ptr null
+}
+""".replace("DEVICE_FIELD", str(LINE["device"]))
+
+_DISPATCH = """
+; flags of the parameter called %name; those of a compile-time value if there is none
+define internal i64 @flags_of(ptr %record, ptr %name) nounwind {
+  %count = get i64 %record RECORD.count
+  %names = get ptr %record RECORD.names
+  %flags = get ptr %record RECORD.flags
+  br label %test
+test:
+  %i = phi i64 [ 0, %0 ], [ %next, %body ]
+  %more = icmp ult i64 %i, %count
+  br i1 %more, label %body, label %none
+body:
+  %candidate_at = getelementptr ptr, ptr %names, i64 %i
+  %candidate = load ptr, ptr %candidate_at
+  %next = add i64 %i, 1
+  %same = icmp eq ptr %candidate, %name
+  br i1 %same, label %found, label %test
+found:
+  %at = getelementptr i64, ptr %flags, i64 %i
+  %result = load i64, ptr %at
+  ret i64 %result
+none:
+  ret i64 1
+}
+
+define internal i1 @equal(ptr %line, ptr %words, i64 %size) nounwind {
+  %line_size = get i64 %line LINE.size
+  %line_words = get ptr %line LINE.words
+  %sized = icmp eq i64 %line_size, %size
+  br i1 %sized, label %test, label %no
+test:
+  %i = phi i64 [ 0, %0 ], [ %next, %body ]
+  %more = icmp ult i64 %i, %size
+  br i1 %more, label %body, label %yes
+body:
+  %x_at = getelementptr i64, ptr %line_words, i64 %i
+  %y_at = getelementptr i64, ptr %words, i64 %i
+  %x = load i64, ptr %x_at
+  %y = load i64, ptr %y_at
+  %next = add i64 %i, 1
+  %same = icmp eq i64 %x, %y
+  br i1 %same, label %test, label %no
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}
+
+define ptr @tw_dispatch(ptr %self, ptr %args, i64 %count, ptr %names) nounwind {
+  %words = alloca [MAX_WORDS x i64]
+  %values = alloca [MAX_ARGUMENTS x ptr]
+  %passed = alloca [MAX_PASSED x ptr]
+  %record = call ptr @PyLong_AsVoidPtr(ptr %self)
+  %shared = get ptr %record RECORD.shared
+  %parameters = get i64 %record RECORD.count
+  %flag_list = get ptr %record RECORD.flags
+  %no_names = icmp eq ptr %names, null
+  br i1 %no_names, label %begin, label %keywords
+keywords:
+  %keyword_count = call i64 @PyTuple_Size(ptr %names)
+  br label %begin
+begin:
+  %extra = phi i64 [ 0, %0 ], [ %keyword_count, %keywords ]
+  %positional = sub i64 %count, 1
+  %total = add i64 %positional, %extra
+  %valid = icmp ule i64 %positional, %parameters
+  %few = icmp ule i64 %total, MAX_ARGUMENTS
+  %normal = and i1 %valid, %few
+  br i1 %normal, label %test, label %python
+test:
+  %i = phi i64 [ 0, %begin ], [ %next, %described ]
+  %hash = phi i64 [ 0, %begin ], [ %hash3, %described ]
+  %more = icmp ult i64 %i, %total
+  br i1 %more, label %argument, label %find
+argument:
+  %next = add i64 %i, 1
+  %arg_at = getelementptr ptr, ptr %args, i64 %next
+  %arg = load ptr, ptr %arg_at
+  %is_positional = icmp ult i64 %i, %positional
+  br i1 %is_positional, label %by_position, label %by_name
+by_position:
+  %flag_at = getelementptr i64, ptr %flag_list, i64 %i
+  %flag = load i64, ptr %flag_at
+  br label %describe
+by_name:
+  %name_index = sub i64 %i, %positional
+  %name = call ptr @PyTuple_GetItem(ptr %names, i64 %name_index)
+  %name_flag = call i64 @flags_of(ptr %record, ptr %name)
+  br label %describe
+describe:
+  %flags = phi i64 [ %flag, %by_position ], [ %name_flag, %by_name ]
+  %called = phi ptr [ null, %by_position ], [ %name, %by_name ]
+  %offset = mul i64 %i, 3
+  %n_at = getelementptr i64, ptr %words, i64 %offset
+  %a_at = getelementptr i64, ptr %n_at, i64 1
+  %b_at = getelementptr i64, ptr %n_at, i64 2
+  %value_at = getelementptr ptr, ptr %values, i64 %i
+  store ptr %called, ptr %n_at
+  %fine = call i1 @describe(ptr %shared, ptr %arg, i64 %flags, ptr %a_at, ptr %b_at,
+      ptr %value_at)
+  br i1 %fine, label %described, label %give_up
+described:
+  %n = load i64, ptr %n_at
+  %a = load i64, ptr %a_at
+  %b = load i64, ptr %b_at
+  %mixed1 = xor i64 %hash, %n
+  %hash1 = mul i64 %mixed1, -7046029254386353131
+  %mixed2 = xor i64 %hash1, %a
+  %hash2 = mul i64 %mixed2, -7046029254386353131
+  %mixed3 = xor i64 %hash2, %b
+  %hash3 = mul i64 %mixed3, -7046029254386353131
+  br label %test
+find:
+  %size = mul i64 %total, 3
+  %slot = lshr i64 %hash, 56
+  %table = get ptr %record RECORD.table
+  %last = add i64 %slot, PROBES
+  br label %probe
+probe:
+  %place = phi i64 [ %slot, %find ], [ %further, %compare ]
+  %line_at = getelementptr ptr, ptr %table, i64 %place
+  %line = load ptr, ptr %line_at
+  %empty = icmp eq ptr %line, null
+  %searched = icmp uge i64 %place, %last
+  %unknown = or i1 %empty, %searched
+  br i1 %unknown, label %new, label %compare
+compare:
+  %further = add i64 %place, 1
+  %hit = call i1 @equal(ptr %line, ptr %words, i64 %size)
+  br i1 %hit, label %run, label %probe
+run:
+  %fired = call ptr @fire(ptr %record, ptr %line, ptr %args, i64 %count, ptr %names, i64 %total,
+      ptr %values)
+  br label %release
+new:
+  %learner = get ptr %record RECORD.learn
+  %learns = icmp ne ptr %learner, null
+  br i1 %learns, label %learn, label %leave
+leave:
+  %left = get ptr %record RECORD.python
+  %left_result = call ptr @PyObject_Vectorcall(ptr %left, ptr %args, i64 %count, ptr %names)
+  br label %release
+learn:
+  %slot_at = getelementptr i64, ptr %words, i64 %size
+  store i64 %slot, ptr %slot_at
+  %with_slot = add i64 %size, 1
+  %word_bytes = mul i64 %with_slot, 8
+  %text = call ptr @PyBytes_FromStringAndSize(ptr %words, i64 %word_bytes)
+  store ptr %text, ptr %passed
+  %behind = getelementptr ptr, ptr %passed, i64 1
+  %all = add i64 %total, 1
+  %all_bytes = mul i64 %all, 8
+  call void @llvm.memcpy.p0.p0.i64(ptr %behind, ptr %args, i64 %all_bytes, i1 false)
+  %one_more = add i64 %count, 1
+  %learned = call ptr @PyObject_Vectorcall(ptr %learner, ptr %passed, i64 %one_more, ptr %names)
+  call void @Py_DecRef(ptr %text)
+  br label %release
+release:
+  %result = phi ptr [ %fired, %run ], [ %learned, %learn ], [ %left_result, %leave ]
+  br label %drop
+drop:
+  %k = phi i64 [ 0, %release ], [ %k_next, %drop_one ]
+  %k_more = icmp ult i64 %k, %total
+  br i1 %k_more, label %drop_one, label %done
+drop_one:
+  %kept_at = getelementptr ptr, ptr %values, i64 %k
+  %kept = load ptr, ptr %kept_at
+  call void @Py_DecRef(ptr %kept)
+  %k_next = add i64 %k, 1
+  br label %drop
+done:
+  ret ptr %result
+give_up:
+  br label %undo
+undo:
+  %u = phi i64 [ 0, %give_up ], [ %u_next, %undo_one ]
+  %u_more = icmp ult i64 %u, %i
+  br i1 %u_more, label %undo_one, label %python
+undo_one:
+  %undone_at = getelementptr ptr, ptr %values, i64 %u
+  %undone = load ptr, ptr %undone_at
+  call void @Py_DecRef(ptr %undone)
+  %u_next = add i64 %u, 1
+  br label %undo
+python:
+  %plain = get ptr %record RECORD.python
+  %plain_result = call ptr @PyObject_Vectorcall(ptr %plain, ptr %args, i64 %count, ptr %names)
+  ret ptr %plain_result
+}
+"""
