@@ -9,9 +9,8 @@ this package, leave the arrays as they were, and leave the caches such that a ri
 
 # ruff: noqa: B018, F821 -- the mistakes are meant
 
-import os
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -296,10 +295,20 @@ def mode(kernel: Any, interpret: bool) -> Any:
     return jit(kernel.fn, interpret=interpret)
 
 
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path) -> Iterator[None]:  # pyright: ignore[reportUnusedFunction]
+    """A disk cache with one kernel in it."""
+    with settings().cache.scope(dir=tmp_path):
+        x = X.copy()
+        mode(good, False)[(1,)](x, 7, BLOCK=16)
+        assert files_of_the_cache()
+        yield
+
+
 def files_of_the_cache() -> dict[Path, bytes]:
     """Every file of the disk cache with what it holds."""
-    folder = Path(os.environ["TILEWRIGHT_CACHE_DIR"])
-    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    files = (path for path in settings().cache.dir.rglob("*") if path.is_file())
+    return {path: path.read_bytes() for path in files}
 
 
 def failure_of(launch: Callable[[], object], expected: type[Exception]) -> Exception:

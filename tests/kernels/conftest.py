@@ -1,6 +1,7 @@
 """The devices that every kernel test runs on, and repeatable random numbers."""
 
 import zlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,13 @@ from tests.kernels.devices import DEVICES, Device
 def device(request: pytest.FixtureRequest) -> Device:
     """One of the devices; see `tests/kernels/devices.py`."""
     return DEVICES[request.param]()
+
+
+@pytest.fixture(autouse=True)
+def _quiet_references() -> Iterator[None]:  # pyright: ignore[reportUnusedFunction]
+    """References are computed for infinities and NaNs too."""
+    with np.errstate(all="ignore"):
+        yield
 
 
 @pytest.fixture

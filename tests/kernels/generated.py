@@ -66,6 +66,7 @@ class Source:
     outputs: list[str] = field(default_factory=list[str])
     indent: str = "    "
     names: int = 0
+    depth: int = 0
 
     def __repr__(self) -> str:
         return f"<kernel over {', '.join(self.inputs)}, M = {self.m}, N = {self.n}>"
@@ -226,6 +227,23 @@ def through_memory(s: Source) -> None:
     s.let(f"tl.load(out{k} + place)", x.dtype, "tile")
 
 
+def dot(s: Source) -> None:
+    """Products of int8, whose sums are exact: (M, N) x (N, M) x (M, N)."""
+    x, y = (spread(s.var("tile"), "int8") for _ in range(2))
+    square = s.let(f"tl.dot({x}, tl.trans({y}))", "int32", "square")
+    s.known.pop()
+    s.let(f"tl.dot({square.name}.to(tl.int8), {x})", "int32", "tile")
+
+
+def inner(s: Source) -> None:
+    """Some statements inside a loop or a branch."""
+    s.depth += 1
+    choices = STATEMENTS if s.depth < 3 else STATEMENTS[:-2]
+    for _ in range(s.draw(st.integers(0, 3))):
+        choices[s.draw(st.integers(0, len(choices) - 1))](s)
+    s.depth -= 1
+
+
 def loop(s: Source) -> None:
     """Two tiles and a scalar that trade values for `n` or two iterations."""
     x, y = s.var("tile"), s.var()
@@ -237,8 +255,7 @@ def loop(s: Source) -> None:
     s.line(f"for {k} in range({s.pick(('n', '2', 'n - 3', '0'))}):")
     outer, s.indent, before = s.indent, s.indent + "    ", len(s.known)
     s.known.append(Var(k, "int32", "scalar"))
-    for _ in range(s.draw(st.integers(0, 2))):
-        STATEMENTS[s.draw(st.integers(0, len(STATEMENTS) - 3))](s)
+    inner(s)
     new = s.known[-1]
     forms = [
         f"{b.name}, {a.name}",
@@ -260,8 +277,7 @@ def branch(s: Source) -> None:
     s.line(f"if n > {s.draw(st.integers(0, 6))}:")
     outer, s.indent, before = s.indent, s.indent + "    ", len(s.known)
     for keep in ("tile", "else"):
-        for _ in range(s.draw(st.integers(0, 2))):
-            STATEMENTS[s.draw(st.integers(0, len(STATEMENTS) - 3))](s)
+        inner(s)
         s.line(f"{a.name} = {spread(s.var('tile'), dtype)}")
         del s.known[before:]
         if keep == "tile":
@@ -271,7 +287,7 @@ def branch(s: Source) -> None:
 
 STATEMENTS = (
     binary, binary, binary, compare, unary, select, load, load_line, reduce, reduce_line, move,
-    scan, through_memory, loop, branch,
+    scan, through_memory, dot, loop, branch,
 )  # fmt: skip
 
 

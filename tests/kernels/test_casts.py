@@ -90,7 +90,7 @@ def inputs(rng: np.random.Generator, source: Any, target: Any) -> Array:
     return x
 
 
-@pytest.mark.parametrize(("source", "target"), product(ALL, ALL), ids=str)
+@pytest.mark.parametrize(("source", "target"), list(product(ALL, ALL)), ids=str)
 def test_cast(device: Device, rng: np.random.Generator, source: Any, target: Any):
     x = inputs(rng, source, target)
     out = device.empty(x.size, target)

@@ -79,7 +79,7 @@ def permuted_kernel(
     tl.store(out + tl.reshape(place, RESULT), tl.permute(tile, ORDER))
 
 
-@pytest.mark.parametrize("order", permutations(range(3)), ids=str)
+@pytest.mark.parametrize("order", list(permutations(range(3))), ids=str)
 def test_permute(device: Device, cube: Array, order: tuple[int, ...]):
     expected = cube.transpose(order)
     out = device.empty(expected.shape, np.int32)
