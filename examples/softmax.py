@@ -46,7 +46,7 @@ def main() -> None:
     x = np.random.default_rng(1).normal(size=(583, 931)).astype(np.float32)
     difference = np.abs(kernels.softmax(x) - numpy_softmax(x.astype(np.float64))).max()
     print(f"largest difference from float64: {difference:.1e}")
-    bandwidth.run(print_data=True, save_path=sys.argv[1] if len(sys.argv) > 1 else None)
+    bandwidth.run(print_data=True, save_path=sys.argv[1] if len(sys.argv) > 1 else "")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,8 @@ from tilewright.interp import Machine, Memory, pad, program_ids, write_to_stdout
 from tilewright.language import ACTIVE, DeviceFunction
 from tilewright.support import TilewrightError, errors, settings
 
+_REST = inspect.Parameter.VAR_POSITIONAL
+
 
 def run_kernel(
     fn: DeviceFunction,
@@ -35,17 +37,19 @@ def run_kernel(
     """
     only = settings().interpreter.program_id if pid is None else pid
     machine = Machine(Memory(fn.__name__), pad(grid, 1), write=write)
-    values = _values(fn, machine.memory, arguments)
+    call = _call(fn, _values(fn, machine.memory, arguments))
     dispatcher = EagerDispatcher(machine, options or FrontendOptions())
     for program in program_ids(machine.grid, None if only is None else pad(only, 0)):
         machine.program = program
-        _run_program(fn, dispatcher, values)
+        _run_program(fn, dispatcher, *call)
 
 
-def _run_program(fn: DeviceFunction, dispatcher: EagerDispatcher, values: dict[str, Any]) -> None:
+def _run_program(
+    fn: DeviceFunction, dispatcher: EagerDispatcher, args: tuple[Any, ...], words: dict[str, Any]
+) -> None:
     token = ACTIVE.set(dispatcher)
     try:
-        result = dispatcher.call_function(fn, (), values)
+        result = dispatcher.call_function(fn, args, words)
     except TilewrightError as error:
         error.with_loc(location_in(error.__traceback__, dispatcher.codes))
         raise
@@ -69,3 +73,15 @@ def _values(fn: DeviceFunction, memory: Memory, arguments: Mapping[str, object])
         else value
         for name, value in arguments.items()
     }
+
+
+def _call(fn: DeviceFunction, values: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Positional and keyword arguments of a call; only `*args` asks for the former."""
+    words = dict(values)
+    kinds = {name: p.kind for name, p in inspect.signature(fn.fn).parameters.items()}
+    rest = next((name for name, kind in kinds.items() if kind is _REST), None)
+    if rest is None or rest not in words:
+        return (), words
+    before = list(kinds)[: list(kinds).index(rest)]
+    args = [words.pop(name) for name in before]
+    return (*args, *words.pop(rest)), words
