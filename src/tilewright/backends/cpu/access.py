@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tilewright.backends.cpu.lanes import Address, LaneMath, Lanes, uniform
+from tilewright.backends.cpu.scratch import Block
 from tilewright.ir.types import DType, PointerType
 from tilewright.llvm import Code, Val, integer_literal, llvm_type, mangle, vector_of, zero_of
 
@@ -17,17 +18,27 @@ Element = DType | PointerType
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """A materialized tile in scratch memory: address of element 0, extents, strides in elements."""
+    """A materialized tile in scratch memory: extents, strides in elements.
 
-    pointer: Val
+    base: address of element 0; blocks: where that may be
+    """
+
+    base: Val
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     element: Element
+    blocks: tuple[Block, ...]
 
     @property
-    def numel(self) -> int:
-        """Elements from the first to the last, padding included."""
-        return 1 + sum((n - 1) * s for n, s in zip(self.shape, self.strides, strict=True))
+    def pointer(self) -> Val:
+        """The address of element 0, for code that is emitted now."""
+        self.touch()
+        return self.base
+
+    def touch(self) -> None:
+        """The code that is emitted now needs the buffer."""
+        for block in self.blocks:
+            block.touch()
 
 
 def memory_type(element: Element) -> str:

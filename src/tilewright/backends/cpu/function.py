@@ -70,10 +70,11 @@ def lower_function(
          "ptr noalias %scratch", "ptr %console", "i1 %streaming"]
     )  # fmt: skip
     body = [f"define internal void @program({signature}) {attributes} {{", "entry:"]
-    body += [*state.entry, *code.sections[0], "}"]
+    addresses, scratch_bytes = state.scratch.place()
+    body += [*state.entry, *addresses, *code.sections[0], "}"]
     module.functions.append("\n".join(body))
     module.functions.append(_entry(state, function, attributes, stream_above))
-    return LoweredKernel(module.text("", ""), function.name, state.scratch_bytes)
+    return LoweredKernel(module.text("", ""), function.name, scratch_bytes)
 
 
 def _look_ahead(state: State, function: Function) -> None:
@@ -176,6 +177,7 @@ def _entry(state: State, function: Function, attributes: str, stream_above: int)
 def lower_block(state: State, block: Block) -> None:
     """Lower the ops of a block in the order of its plan."""
     for step in Planner(block, state.facts).run().steps:
+        state.scratch.step()
         if not isinstance(step, Group):
             lower_scalar(state, step)
         elif step.fused:

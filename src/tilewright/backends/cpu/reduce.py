@@ -94,7 +94,7 @@ def scan_along(code: Code, env: Environment, op: ScanOp, outputs: list[Buffer]) 
     shape = outputs[0].shape
     others = [d for d in range(len(shape)) if d != op.axis]
     across = others[-1] if others else None
-    width = 1 if across is None else min(shape[across], 16)
+    width = 1 if across is None else min(shape[across] & -shape[across], 16)
     ev = Evaluator(code, env, width)
     _scan_loops(ev, op, outputs, others, across, {})
 

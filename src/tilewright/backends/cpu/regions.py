@@ -74,12 +74,14 @@ def _carry(state: State, init: Value, in_place: bool) -> _Carried:
     copy_into(state, init, current)
     if in_place:
         return _Carried(current.pointer, current.pointer, buffer=current)
+    state.scratch.step()
     spare = state.allocate(shape, element)
     phi, spare_phi = Val(code.name("now"), "ptr"), Val(code.name("next"), "ptr")
+    blocks = (*current.blocks, *spare.blocks)
     return _Carried(
         phi, current.pointer, spare=spare_phi, spare_init=spare.pointer,
-        buffer=Buffer(phi, shape, current.strides, element),
-        spare_buffer=Buffer(spare_phi, shape, current.strides, element),
+        buffer=Buffer(phi, shape, current.strides, element, blocks),
+        spare_buffer=Buffer(spare_phi, shape, current.strides, element, blocks),
     )  # fmt: skip
 
 
@@ -105,7 +107,9 @@ def _leave(state: State, carried: Sequence[_Carried], yielded: Sequence[Value]) 
     for slot, value in zip(carried, yielded, strict=True):
         if slot.buffer is None:
             slot.following = _scalar(state, value)
-        elif slot.spare_buffer is None:
+            continue
+        slot.buffer.touch()
+        if slot.spare_buffer is None:
             copy_into(state, value, slot.buffer)
         else:
             copy_into(state, value, slot.spare_buffer)
@@ -159,9 +163,10 @@ def lower_for(state: State, op: Op) -> None:
     code.line(f"{body}:")
     _bind(state, loop.index, index.phi)
     _enter(state, carried, loop.carried)
-    _reserve(state, carried, yielded)
-    state.lower_block(state, loop.body)
-    _leave(state, carried, yielded)
+    with state.scratch.loop():
+        _reserve(state, carried, yielded)
+        state.lower_block(state, loop.body)
+        _leave(state, carried, yielded)
     code.line(f"br label %{latch}")
     code.line(f"{latch}:")
     index.following = code.binary("add", index.phi, step)
@@ -183,14 +188,15 @@ def lower_while(state: State, op: Op) -> None:
         code.line(line)
     position = len(code.sections[0])
     _enter(state, carried, loop.before.args)
-    state.lower_block(state, loop.before)
-    go = _scalar(state, _yielded(loop.before)[0])
-    _pass_on(state, passed, loop)
-    code.line(f"br i1 {go}, label %{body}, label %{done}")
-    code.line(f"{body}:")
-    _reserve(state, carried, yielded)
-    state.lower_block(state, loop.body)
-    _leave(state, carried, yielded)
+    with state.scratch.loop():
+        state.lower_block(state, loop.before)
+        go = _scalar(state, _yielded(loop.before)[0])
+        _pass_on(state, passed, loop)
+        code.line(f"br i1 {go}, label %{body}, label %{done}")
+        code.line(f"{body}:")
+        _reserve(state, carried, yielded)
+        state.lower_block(state, loop.body)
+        _leave(state, carried, yielded)
     code.line(f"br label %{latch}")
     code.line(f"{latch}:")
     code.line(f"br label %{head}")

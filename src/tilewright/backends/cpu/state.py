@@ -15,12 +15,10 @@ from tilewright.backends.cpu.access import Buffer, Element
 from tilewright.backends.cpu.evaluate import Environment, Evaluator
 from tilewright.backends.cpu.microkernel import DotSpec, VectorUnit
 from tilewright.backends.cpu.plan import Prefetch
+from tilewright.backends.cpu.scratch import Scratch
 from tilewright.ir import Block, Op, Value
 from tilewright.ir.types import element_of, shape_of
 from tilewright.llvm import Code, ModuleText, Val
-
-ALIGNMENT = 64
-"""Bytes: a cache line, and the widest vector."""
 
 
 @dataclass(slots=True)
@@ -34,7 +32,7 @@ class State:
     facts: dict[Value, Alignment]
     env: Environment = field(default_factory=Environment)
     entry: list[str] = field(default_factory=list[str])
-    scratch_bytes: int = 0
+    scratch: Scratch = field(default_factory=Scratch)
     stream_at_top: bool = False
     streamed_bytes: int = 0
     this_program: Environment = field(default_factory=Environment)
@@ -57,11 +55,9 @@ class State:
         """A buffer in scratch memory, row-major unless `strides` (in elements) are given."""
         steps = strides or row_major(shape)
         name = self.code.name("buffer")
-        self.entry.append(f"{name} = getelementptr i8, ptr %scratch, i64 {self.scratch_bytes}")
-        buffer = Buffer(Val(name, "ptr"), shape, steps, element)
-        size = max(buffer.numel, prod(shape)) * element.bytes
-        self.scratch_bytes += -(-size // ALIGNMENT) * ALIGNMENT
-        return buffer
+        last = sum((n - 1) * s for n, s in zip(shape, steps, strict=True))
+        block = self.scratch.allocate(name, max(last + 1, prod(shape)) * element.bytes)
+        return Buffer(Val(name, "ptr"), shape, steps, element, (block,))
 
     def home(self, value: Value, strides: tuple[int, ...] | None = None) -> Buffer:
         """The buffer that a materialized value goes to: chosen before, or a new one."""

@@ -1,0 +1,76 @@
+"""Scratch memory of a function: blocks that get their places when all code is emitted.
+
+Code is emitted in the order in which it runs, apart from loops, so it is enough to note when a
+block is touched: a clock counts the steps of the plan, and what is touched in a loop but exists
+before it is needed until the loop ends. Blocks that are not needed at one time may share a place.
+(Tiles are computed where they are used, so the uses in the IR do not tell when a buffer is read.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from tilewright.analysis import LiveRange, Request, pack
+
+ALIGNMENT = 64
+"""Bytes: a cache line, and the widest vector."""
+
+
+@dataclass(slots=True, eq=False)
+class Block:
+    """Some bytes, and when they were touched; `name` is the LLVM value of their address."""
+
+    scratch: Scratch
+    name: str
+    bytes: int
+    first: int
+    last: int
+
+    def touch(self) -> None:
+        """The block is read, written or passed on by the code that is being emitted."""
+        self.last = max(self.last, self.scratch.now)
+
+
+@dataclass(slots=True)
+class Scratch:
+    """All blocks of one function, and the clock."""
+
+    now: int = 0
+    blocks: list[Block] = field(default_factory=list[Block])
+
+    def allocate(self, name: str, size: int) -> Block:
+        """A block that is needed from now on."""
+        rounded = -(-size // ALIGNMENT) * ALIGNMENT
+        self.blocks.append(Block(self, name, rounded, self.now, self.now))
+        return self.blocks[-1]
+
+    def step(self) -> None:
+        """What follows comes after everything before."""
+        self.now += 1
+
+    @contextmanager
+    def loop(self) -> Generator[None]:
+        """The code emitted inside runs again and again."""
+        self.step()
+        start = self.now
+        yield
+        for block in self.blocks:
+            if block.first < start <= block.last:
+                block.touch()
+        self.step()
+
+    def place(self) -> tuple[list[str], int]:
+        """Instructions that compute the addresses, and the bytes of the whole."""
+        lives = [LiveRange(block.first, block.last) for block in self.blocks]
+        requests = [
+            Request(block.bytes, live, ALIGNMENT)
+            for block, live in zip(self.blocks, lives, strict=True)
+        ]
+        packing = pack(requests)
+        lines = [
+            f"{block.name} = getelementptr i8, ptr %scratch, i64 {offset}"
+            for block, offset in zip(self.blocks, packing.offsets, strict=True)
+        ]
+        return lines, -(-packing.total // ALIGNMENT) * ALIGNMENT
