@@ -12,11 +12,12 @@ from __future__ import annotations
 from typing import cast
 
 from tilewright.backends.nvidia.lower.convert import conversion
+from tilewright.backends.nvidia.lower.fma_dot import fma_dot_bytes
 from tilewright.backends.nvidia.lower.gather import gather_bytes
 from tilewright.backends.nvidia.lower.reduce import reduce_bytes
 from tilewright.backends.nvidia.lower.scan import scan_bytes
 from tilewright.backends.nvidia.lower.state import register_count
-from tilewright.backends.nvidia.ops import ConvertOp, RingOp
+from tilewright.backends.nvidia.ops import ConvertOp, FmaDotOp, RingOp
 from tilewright.ir import Function, Op, Value
 from tilewright.ir.types import TileType, element_of
 from tilewright.layout import SharedMemory
@@ -85,6 +86,8 @@ def _bytes(op: Op, warps: int, matrix_stores: bool) -> int:
         return reduce_bytes(op, warps)
     if isinstance(op, ScanOp):
         return scan_bytes(op, warps)
+    if isinstance(op, FmaDotOp):
+        return fma_dot_bytes(op)
     if isinstance(op, GatherOp):
         return gather_bytes(op)
     if isinstance(op, AtomicOp | AtomicCasOp) and op.result.uses:

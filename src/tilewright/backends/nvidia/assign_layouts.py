@@ -24,6 +24,7 @@ from typing import cast
 
 from tilewright.analysis import Alignment, analyze_alignment
 from tilewright.backends.nvidia.distribute import (
+    block_layout,
     broadcast_source,
     coalesced,
     default_layout,
@@ -37,7 +38,7 @@ from tilewright.backends.nvidia.distribute import (
     with_pair,
     without_pair,
 )
-from tilewright.backends.nvidia.ops import ConvertOp
+from tilewright.backends.nvidia.ops import ConvertOp, FmaDotOp
 from tilewright.backends.nvidia.select_mma import DotLayouts, dot_layouts
 from tilewright.ir import Block, Builder, Function, Op, Rewriter, Trait, Value
 from tilewright.ir.types import TileType, element_of, shape_of
@@ -105,6 +106,8 @@ class LayoutAssignment:
         if isinstance(op, DotOp):
             self.dots[op] = dot_layouts(op, self.warps)
             return self.dots[op].result
+        if isinstance(op, FmaDotOp):
+            return block_layout(shape_of(op.type), self.warps)
         if isinstance(op, ReduceOp):
             return slice_of(self._input_home(op), op.axis)
         if isinstance(op, ScanOp):
@@ -232,7 +235,7 @@ class LayoutAssignment:
         tiles = [i for i, v in enumerate(op.operands) if isinstance(v.type, TileType)]
         if not tiles or Trait.TERMINATOR in op.traits:
             return []
-        if op.regions and not isinstance(op, ReduceOp | ScanOp):
+        if isinstance(op, ForOp | WhileOp | IfOp):
             return []
         if isinstance(op, StoreOp):
             layout = self._store_layout(op)
@@ -240,6 +243,9 @@ class LayoutAssignment:
         if isinstance(op, DotOp):
             dot = self.dots[op]
             return [(0, dot.a), (1, dot.b), (2, dot.result)]
+        if isinstance(op, FmaDotOp):
+            a, b = (self._own_or_default(v) for v in (op.a, op.b))
+            return [(0, a), (1, b), (2, self.homes[op.result])]
         if isinstance(op, ReduceOp | ScanOp):
             return [(i, self._input_home(op)) for i in tiles]
         if op.results and op.results[0] in self.homes:

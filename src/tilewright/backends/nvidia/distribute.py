@@ -61,6 +61,26 @@ def spread(shape: tuple[int, ...], vector: int, order: tuple[int, ...], warps: i
     return blocked(shape, size, lanes, groups, order)
 
 
+def block_layout(shape: tuple[int, ...], warps: int) -> LinearLayout:
+    """For products without tensor cores: a square block of the last two dims for each thread."""
+    share = max(1, prod(shape) // (LANES * warps))
+    size, lanes, groups = [1] * len(shape), [1] * len(shape), [1] * len(shape)
+    size[-1] = min(4, shape[-1], share)
+    size[-2] = min(4, shape[-2], share // size[-1])
+    left_lanes, left_warps = LANES, warps
+    for dim, most in ((-1, 8), (-2, LANES), (-1, LANES)):
+        room = max(1, shape[dim] // (size[dim] * lanes[dim]))
+        more = min(left_lanes, room, most)
+        lanes[dim] *= more
+        left_lanes //= more
+    for dim in reversed(range(len(shape))):
+        groups[dim] = min(left_warps, max(1, shape[dim] // (size[dim] * lanes[dim])))
+        left_warps //= groups[dim]
+    lanes[0] *= left_lanes
+    groups[0] *= left_warps
+    return blocked(shape, size, lanes, groups, tuple(reversed(range(len(shape)))))
+
+
 def default_layout(shape: tuple[int, ...], warps: int) -> LinearLayout:
     """For tiles that no access decides: rows along the lanes."""
     return spread(shape, 1, tuple(reversed(range(len(shape)))), warps)

@@ -24,6 +24,24 @@ def convert(op: ConvertOp, x: Any) -> Any:
     return x
 
 
+class FmaDotOp(Op, opcode="nvidia.dot_fma", traits=(Trait.PURE,)):
+    """result = acc + a @ b by multiplications and additions in the type of all three"""
+
+    a: Value = operand(tile)
+    b: Value = operand(tile)
+    acc: Value = operand(tile)
+
+    def infer(self) -> Type:
+        return self.acc.type
+
+
+@reference(FmaDotOp)
+def fma_dot(op: FmaDotOp, a: Any, b: Any, acc: Any) -> Any:
+    """Floats are summed in float64 and rounded once; integers wrap."""
+    wide = np.float64 if acc.dtype.kind == "f" else np.int64
+    return (acc.astype(wide) + a.astype(wide) @ b.astype(wide)).astype(acc.dtype)
+
+
 class RingOp(Op, opcode="nvidia.ring", traits=(Trait.PURE,)):
     """result = a ring of tiles in shared memory, all zeros; the first dim counts its slots
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.assign_layouts import assign_layouts
 from tilewright.backends.nvidia.prepare import expand_casts, prepare
+from tilewright.backends.nvidia.prepare_dots import prepare_dots
 from tilewright.backends.nvidia.software_pipeline import software_pipeline
 from tilewright.ir import Function, Pass, Pipeline, pipeline_of
 from tilewright.transforms import SHARED, Canonicalize, Hoist, MergeEqual, RemoveDead
@@ -20,6 +21,16 @@ class Prepare(Pass, name="nvidia-prepare"):
 
     def run(self, function: Function) -> bool:
         return prepare(function, row_for(self.capability))
+
+
+@dataclass(frozen=True)
+class PrepareDots(Pass, name="nvidia-dots"):
+    """Products that tensor cores compute, or FMAs; see prepare_dots.py. capability: as above."""
+
+    capability: int = 90
+
+    def run(self, function: Function) -> bool:
+        return prepare_dots(function, row_for(self.capability))
 
 
 @dataclass(frozen=True)
@@ -61,6 +72,7 @@ class SoftwarePipeline(Pass, name="nvidia-software-pipeline"):
 def front_pipeline(capability: int) -> Pipeline:
     """Target-independent passes, and the arithmetic that the hardware has."""
     own: tuple[tuple[Pass, str], ...] = (
+        (PrepareDots(capability=capability), "it makes casts and arithmetic"),
         (Prepare(capability=capability), "ex2 and lg2 are instructions, sin is not"),
         (Canonicalize(), "factors and expansions meet constants"),
         (ExpandCasts(capability=capability), "last: canonical casts are single ones"),

@@ -18,6 +18,7 @@ from tilewright.layout import REGISTER, LinearLayout
 from tilewright.llvm import Val, constant, llvm_type, lower_elementwise
 from tilewright.ops import (
     BroadcastOp,
+    CatOp,
     ConstantOp,
     ExpandDimsOp,
     HintOp,
@@ -173,6 +174,12 @@ def _join(state: State, op: Op) -> None:
         *place, side = layout.apply(register=r)
         results.append(sources[side][parts[side][tuple(place)]])
     state.set(op.results[0], results)
+
+
+@lowering(CatOp)
+def _cat(state: State, op: Op) -> None:
+    """The halves differ in the highest register bit (see `with_half`)."""
+    state.set(op.results[0], [register for v in op.operands for register in state.of(v)])
 
 
 @lowering(SplitOp)

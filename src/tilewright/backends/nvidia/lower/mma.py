@@ -33,14 +33,14 @@ def _dot(state: State, op: Op) -> None:
     b_words = _Operand(state, b, fragment.b)
     results = list(state.of(acc))
     text = _instruction(dot, fragment)
-    depth = layout_of(a).shape[1]
+    depth = layout_of(a).shape[-1]
     for k in range(0, depth, fragment.k):
         for ahead in (k, k + fragment.k):
-            for row, column, _ in tiles.parts if ahead < depth else ():
-                a_words.at(row, ahead)
-                b_words.at(ahead, column)
-        for row, column, registers in tiles.parts:
-            operands = [*a_words.at(row, k), *b_words.at(k, column)]
+            for (*batch, row, column), _ in tiles.parts if ahead < depth else ():
+                a_words.at(*batch, row, ahead)
+                b_words.at(*batch, ahead, column)
+        for (*batch, row, column), registers in tiles.parts:
+            operands = [*a_words.at(*batch, row, k), *b_words.at(*batch, k, column)]
             sums = [results[r] for r in registers]
             for r, value in zip(registers, _mma(state, text, operands, sums), strict=True):
                 results[r] = value
@@ -52,10 +52,10 @@ class _Tiles:
 
     def __init__(self, result: LinearLayout, fragment: Fragment) -> None:
         per_part = fragment.c.in_size(REGISTER)
-        self.parts: list[tuple[int, int, list[int]]] = []
+        self.parts: list[tuple[tuple[int, ...], list[int]]] = []
         for start in range(0, result.in_size(REGISTER), per_part):
-            row, column = result.apply(register=start)
-            self.parts.append((row, column, list(range(start, start + per_part))))
+            origin = result.apply(register=start)
+            self.parts.append((origin, list(range(start, start + per_part))))
 
 
 class _Operand:
@@ -72,15 +72,15 @@ class _Operand:
         self.size = single.in_size(REGISTER)
         starts = range(0, layout.in_size(REGISTER), self.size)
         self.start = {layout.apply(register=start): start for start in starts}
-        self.known: dict[tuple[int, int], list[Val]] = {}
+        self.known: dict[tuple[int, ...], list[Val]] = {}
 
-    def at(self, row: int, column: int) -> list[Val]:
-        found = self.known.get((row, column))
+    def at(self, *origin: int) -> list[Val]:
+        found = self.known.get(origin)
         if found is None:
-            start = self.start[row, column]
+            start = self.start[origin]
             words = pack(self.state, self.registers[start : start + self.size], self.element)
             found = [_as_operand(self.state, w, self.element) for w in words]
-            self.known[row, column] = found
+            self.known[origin] = found
         return found
 
 

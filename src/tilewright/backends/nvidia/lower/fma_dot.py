@@ -1,0 +1,230 @@
+"""Products without tensor cores: operands in shared memory, each thread a block of the result.
+
+Both operands lie there with the summed dim first, so that a step reads the rows and columns of a
+thread's block as vectors and does their outer product:
+
+    for k:  a[m0..], b[n0..] = shared_a[k, m0..], shared_b[k, n0..];  c[m, n] += a[m] * b[n]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import cast
+
+from tilewright.backends.nvidia.lower.convert import load_vector
+from tilewright.backends.nvidia.lower.memory import shared_store
+from tilewright.backends.nvidia.lower.state import BODY, State, layout_of, lowering
+from tilewright.backends.nvidia.lower.words import pack, unpack
+from tilewright.backends.nvidia.ops import FmaDotOp
+from tilewright.ir import Op, Value
+from tilewright.ir.types import DType, dtype_of, shape_of
+from tilewright.layout import REGISTER
+from tilewright.llvm import Val, integer_literal, mangle
+
+_VECTOR_BYTES = 16
+_UNROLLED = 2048
+"""Multiplications of one thread that are written out; more make a loop over k."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Buffer:
+    """One operand in shared memory: element (batch, k, i) is at base + bytes of its number."""
+
+    base: int
+    depth: int
+    width: int
+    element: DType
+
+    @property
+    def pitch(self) -> int:
+        """Elements from one k to the next: padded, so that lanes along k use other banks."""
+        return self.width + max(1, _VECTOR_BYTES // self.element.bytes)
+
+    @property
+    def matrix(self) -> int:
+        return self.depth * self.pitch
+
+
+def _buffers(op: FmaDotOp, base: int) -> tuple[_Buffer, _Buffer, int]:
+    """The buffers of a and b, and their bytes together."""
+    *batch, m, k = shape_of(op.a.type)
+    n, element, count = shape_of(op.type)[-1], dtype_of(op.type), prod(batch)
+    a = _Buffer(base, k, m, element)
+    size = a.matrix * count * element.bytes
+    b = _Buffer(base + size, k, n, element)
+    return a, b, size + b.matrix * count * element.bytes
+
+
+def fma_dot_bytes(op: FmaDotOp) -> int:
+    """Shared memory for the operands."""
+    return _buffers(op, 0)[2]
+
+
+@lowering(FmaDotOp)
+def _fma_dot(state: State, op: Op) -> None:
+    dot = cast("FmaDotOp", op)
+    a, b, _ = _buffers(dot, state.offsets[op])
+    state.barrier()
+    _fill(state, dot.a, a, along=-2)
+    _fill(state, dot.b, b, along=-1)
+    state.barrier()
+    _Block(state, dot, a, b).run()
+
+
+def _fill(state: State, value: Value, buffer: _Buffer, along: int) -> None:
+    """Write an operand; `along`: its dim that is not summed."""
+    layout, rank = layout_of(value), len(shape_of(value.type))
+    for r, register in enumerate(state.of(value)):
+        coords = [state.place(layout, dim, r) for dim in range(rank)]
+        k = coords[-1 if along == -2 else -2]
+        number = _number(state, buffer, coords[:-2], k, coords[along])
+        (word,) = pack(state, [register], buffer.element)
+        shared_store(state, _address(state, buffer, number), word, None)
+
+
+def _number(state: State, buffer: _Buffer, batch: Sequence[Val], k: Val, i: Val) -> Val:
+    code = state.code
+    scaled = code.let_here(f"mul i32 {k}, {buffer.pitch}", "i32")
+    number = code.let_here(f"add i32 {scaled}, {i}", "i32")
+    for index in batch:
+        start = code.let_here(f"mul i32 {index}, {buffer.matrix}", "i32")
+        number = code.let_here(f"add i32 {number}, {start}", "i32")
+    return number
+
+
+def _address(state: State, buffer: _Buffer, number: Val) -> Val:
+    code = state.code
+    offset = code.let_here(f"mul i32 {number}, {buffer.element.bytes}", "i32")
+    place = code.let_here(f"add i32 {state.shared}, {offset}", "i32")
+    return code.let_here(f"add i32 {place}, {buffer.base}", "i32") if buffer.base else place
+
+
+class _Block:
+    """What one thread computes: its registers, and the rows and columns that they need."""
+
+    def __init__(self, state: State, op: FmaDotOp, a: _Buffer, b: _Buffer) -> None:
+        self.state, self.op, self.code = state, op, state.code
+        self.buffers = a, b
+        self.layout = layout_of(op.result)
+        count = self.layout.in_size(REGISTER)
+        self.places = [self.layout.apply(register=r) for r in range(count)]
+        self.sides = [self._lines(dim) for dim in (-2, -1)]
+        self.starts = [
+            {run[0]: self._start(side, run) for run in runs} for side, runs in enumerate(self.sides)
+        ]
+
+    def _lines(self, dim: int) -> list[list[tuple[int, ...]]]:
+        """Places (batch, row) or (batch, column) of the registers, in runs that one load reads."""
+        found = sorted({(*p[:-2], p[dim]) for p in self.places})
+        longest = max(1, _VECTOR_BYTES // dtype_of(self.op.type).bytes)
+        runs: list[list[tuple[int, ...]]] = []
+        for place in found:
+            last = runs[-1] if runs else []
+            follows = bool(last) and place == (*last[0][:-1], last[0][-1] + len(last))
+            if follows and len(last) < longest:
+                last.append(place)
+            else:
+                runs.append([place])
+        return [part for run in runs for part in _aligned(run)]
+
+    def _start(self, side: int, run: list[tuple[int, ...]]) -> Val:
+        """Address of the first element of a run for k = 0."""
+        dim, first = side - 2, run[0]
+        register = next(
+            r for r, p in enumerate(self.places) if (*p[:-2], p[dim]) == first
+        )
+        rank = len(self.places[0])
+        batch = [self.state.place(self.layout, d, register) for d in range(rank - 2)]
+        i = self.state.place(self.layout, rank + dim, register)
+        number = _number(self.state, self.buffers[side], batch, integer_literal(0), i)
+        return _address(self.state, self.buffers[side], number)
+
+    def run(self) -> None:
+        sums = list(self.state.of(self.op.acc))
+        depth = self.buffers[0].depth
+        steps = max(1, min(depth, _UNROLLED // len(sums)))
+        if steps == depth:
+            sums = self._steps(sums, integer_literal(0), depth)
+        else:
+            sums = self._loop(sums, depth, 1 << (steps.bit_length() - 1))
+        self.state.set(self.op.result, sums)
+
+    def _loop(self, sums: list[Val], depth: int, steps: int) -> list[Val]:
+        code, type_ = self.code, sums[0].type
+        before, head, done = (code.label(name) for name in ("before", "products", "done"))
+        for line in (f"br label %{before}", f"{before}:", f"br label %{head}", f"{head}:"):
+            code.line(line)
+        position = len(code.sections[-1])
+        index = Val(code.name("k"), "i32", BODY)
+        inner = [Val(code.name("c"), type_, BODY) for _ in sums]
+        found = self._steps(inner, index, steps)
+        following = code.let_here(f"add i32 {index}, {steps}", "i32")
+        more = code.let_here(f"icmp ult i32 {following}, {depth}", "i1")
+        latch = code.label("latch")
+        for line in (f"br label %{latch}", f"{latch}:"):
+            code.line(line)
+        code.line(f"br i1 {more}, label %{head}, label %{done}")
+        code.line(f"{done}:")
+        code.sections[-1][position:position] = [
+            f"{phi} = phi {phi.type} [ {start}, %{before} ], [ {end}, %{latch} ]"
+            for phi, start, end in zip(
+                [index, *inner], [integer_literal(0), *sums], [following, *found], strict=True
+            )
+        ]
+        return found
+
+    def _steps(self, sums: list[Val], index: Val, count: int) -> list[Val]:
+        """Products for k = index .. index + count - 1."""
+        offsets = [
+            self.code.let_here(f"mul i32 {index}, {b.pitch * b.element.bytes}", "i32")
+            for b in self.buffers
+        ]
+        for step in range(count):
+            rows, columns = (self._read(side, offsets[side], step) for side in (0, 1))
+            sums = [
+                self._multiply(rows[(*p[:-2], p[-2])], columns[(*p[:-2], p[-1])], total)
+                for p, total in zip(self.places, sums, strict=True)
+            ]
+        return sums
+
+    def _read(self, side: int, offset: Val, step: int) -> dict[tuple[int, ...], Val]:
+        buffer = self.buffers[side]
+        moved = step * buffer.pitch * buffer.element.bytes
+        found: dict[tuple[int, ...], Val] = {}
+        for run in self.sides[side]:
+            address = self.starts[side][run[0]]
+            if offset.text != "0":
+                address = self.code.let_here(f"add i32 {address}, {offset}", "i32")
+            if moved:
+                address = self.code.let_here(f"add i32 {address}, {moved}", "i32")
+            words = load_vector(self.state, address, buffer.element, len(run))
+            values = unpack(self.state, words, len(run), buffer.element)
+            found.update(zip(run, values, strict=True))
+        return found
+
+    def _multiply(self, x: Val, y: Val, total: Val) -> Val:
+        code = self.code
+        if total.type == "i32":
+            product = code.let_here(f"mul i32 {x}, {y}", "i32")
+            return code.let_here(f"add i32 {product}, {total}", "i32")
+        name = f"llvm.fma.{mangle(total.type)}"
+        type_ = total.type
+        self.state.module.declare(name, f"declare {type_} @{name}({type_}, {type_}, {type_})")
+        return code.let_here(f"call {type_} @{name}({x.typed}, {y.typed}, {total.typed})", type_)
+
+
+def _aligned(run: list[tuple[int, ...]]) -> list[list[tuple[int, ...]]]:
+    """A run cut into parts whose length is a power of two that divides where they start."""
+    parts: list[list[tuple[int, ...]]] = []
+    while run:
+        start = run[0][-1]
+        limit = len(run) if start == 0 else min(len(run), start & -start)
+        size = 1 << (limit.bit_length() - 1)
+        parts.append(run[:size])
+        run = run[size:]
+    return parts
+
+
+__all__ = ["fma_dot_bytes"]
