@@ -28,6 +28,7 @@ from tilewright.ops import (
     BroadcastOp,
     CastOp,
     CatOp,
+    CompareOp,
     ConstantOp,
     ExpandDimsOp,
     GatherOp,
@@ -334,11 +335,39 @@ def _affine_product(ev: Evaluator, op: Op, found: list[Evaluated]) -> Evaluated 
 def _affine_cast(ev: Evaluator, op: Op, found: list[Evaluated]) -> Evaluated | None:
     source, target = element_of(op.operands[0].type), element_of(op.results[0].type)
     x = found[0]
+    if isinstance(source, PointerType) and isinstance(target, PointerType):
+        moves = isinstance(x, Address) and x.offset is not None
+        return None if moves and source.element.bytes != target.element.bytes else x
     if isinstance(source, PointerType) or isinstance(target, PointerType):
-        return x if isinstance(source, PointerType) and isinstance(target, PointerType) else None
+        return None
     if isinstance(x, Address) or not x.is_affine or not _widens(source, target):
         return None
+    if target.bits > source.bits and not ev.math.counts_up(x) and not _only_addresses(op):
+        return None
     return ev.math.widen(x, source.is_signed, llvm_type(target))
+
+
+_INDEX_ARITHMETIC = (
+    AddOp,
+    SubOp,
+    MulOp,
+    CastOp,
+    BroadcastOp,
+    ExpandDimsOp,
+    TransposeOp,
+    ReshapeOp,
+)
+
+
+def _only_addresses(op: Op) -> bool:
+    """Whether a number serves to form addresses and masks only: then it is taken not to wrap."""
+    for raw in op.result.uses:
+        user = cast("Op", raw)
+        if isinstance(user, OffsetOp | CompareOp):
+            continue
+        if not isinstance(user, _INDEX_ARITHMETIC) or not _only_addresses(user):
+            return False
+    return True
 
 
 def _widens(source: DType, target: DType) -> bool:

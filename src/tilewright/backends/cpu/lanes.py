@@ -67,6 +67,12 @@ def literal(value: int, type_: str = "i32") -> Lanes:
     return uniform(integer_literal(value, type_))
 
 
+def _folded(value: int, type_: str) -> Val:
+    """An integer as a literal of the type, wrapped."""
+    half = 1 << (int(type_[1:]) - 1)
+    return integer_literal((value + half) % (2 * half) - half, type_)
+
+
 class LaneMath:
     """Arithmetic on lane values of one width."""
 
@@ -105,7 +111,7 @@ class LaneMath:
         if a == 0 and instruction == "add":
             return y
         if a is not None and b is not None:
-            return integer_literal(a + b if instruction == "add" else a - b, x.type)
+            return _folded(a + b if instruction == "add" else a - b, x.type)
         return self.code.binary(instruction, x, y)
 
     def multiply(self, x: Lanes, y: Lanes) -> Lanes:
@@ -124,7 +130,7 @@ class LaneMath:
             return literal(0, x.base.type)
         constant = x.base.constant
         if constant is not None and factor is not None:
-            base = integer_literal(constant * factor, x.base.type)
+            base = _folded(constant * factor, x.base.type)
         else:
             base = self.code.binary("mul", x.base, y.base)
         return Lanes(base, x.stride * (factor or 0), multiple)
@@ -146,11 +152,23 @@ class LaneMath:
         quotient = self.wrap(self.code.binary("udiv", vector, by))
         return quotient, self.wrap(self.code.binary("urem", vector, by))
 
+    def counts_up(self, x: Lanes) -> bool:
+        """Whether an affine number surely does not wrap within a step.
+
+        It does not if it starts at a multiple of a power of two that the step does not exceed.
+        """
+        if x.stride is None or x.stride < 0:
+            return False
+        block = min(x.multiple & -x.multiple, 1 << (int(x.base.type[1:]) - 1))
+        return block > x.stride * (self.width - 1)
+
     def widen(self, x: Lanes, signed: bool, element: str) -> Lanes:
         """Extend an integer; an affine index is taken not to wrap."""
         instruction = "sext" if signed else "zext"
         constant = x.base.constant if x.stride is not None else None
         if constant is not None:
+            if not signed:
+                constant %= 1 << int(x.base.type[1:])
             return Lanes(integer_literal(constant, element), x.stride, x.multiple)
         return Lanes(self.code.convert(instruction, x.base, element), x.stride, x.multiple)
 
