@@ -15,11 +15,12 @@ from __future__ import annotations
 
 from typing import cast
 
+from tilewright.backends.cpu.access import Element
 from tilewright.backends.cpu.lanes import literal
 from tilewright.backends.cpu.plan import Group
 from tilewright.backends.cpu.state import State
 from tilewright.ir import Op, Value
-from tilewright.ir.types import DType, element_of, shape_of
+from tilewright.ir.types import DType, dtype_of, element_of, shape_of
 from tilewright.llvm import Val
 from tilewright.ops import (
     AddOp,
@@ -105,17 +106,27 @@ def direction(value: Value) -> int | None:
     if isinstance(op, RangeOp):
         return 1
     if isinstance(op, CastOp):
-        source, target = element_of(op.x.type), element_of(op.type)
-        wider = isinstance(source, DType) and isinstance(target, DType) and (
-            target.is_integer and target.bits >= source.bits)  # fmt: skip
-        return direction(op.x) if wider else None
+        ordered = _keeps_order(element_of(op.x.type), element_of(op.type))
+        along = direction(op.x)
+        return along if ordered or along == 0 else None
     if isinstance(op, _MOVES):
         return direction(op.operands[0])
-    if isinstance(op, AddOp | SubOp):
+    if isinstance(op, AddOp) or (isinstance(op, SubOp) and dtype_of(op.type).is_signed):
         return _sum(direction(op.lhs), direction(op.rhs), 1 if isinstance(op, AddOp) else -1)
     if isinstance(op, MulOp):
         return _product(op)
     return None
+
+
+def _keeps_order(source: Element, target: Element) -> bool:
+    """Whether a cast keeps the order of numbers; it does not where -1 becomes a large one."""
+    if not isinstance(source, DType) or not isinstance(target, DType):
+        return False
+    if not source.is_integer or not target.is_integer:
+        return False
+    if source.is_signed == target.is_signed:
+        return target.bits >= source.bits
+    return target.is_signed and target.bits > source.bits
 
 
 def _sum(x: int | None, y: int | None, sign: int) -> int | None:
