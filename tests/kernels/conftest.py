@@ -14,7 +14,7 @@ from tests.kernels.devices import DEVICES, Device
     params=[
         "interpreter",
         "cpu",
-        pytest.param("nvidia", marks=[pytest.mark.gpu, pytest.mark.torch]),
+        pytest.param("nvidia", marks=pytest.mark.gpu),
     ]
 )
 def device(request: pytest.FixtureRequest) -> Device:

@@ -8,7 +8,7 @@ poison: NaN, or a pattern that no test computes.
 
 from __future__ import annotations
 
-import sys
+import importlib
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -19,6 +19,8 @@ import tilewright
 
 GUARD_BYTES = 256
 GUARD = 0xDB
+ALIGNMENT = 64
+"""Bytes; kept by copies on a device, so that views are as aligned there as here."""
 POISON = 0xCD
 
 Array = np.ndarray[Any, Any]
@@ -41,8 +43,8 @@ class Device:
         dtype = np.dtype(dtype)
         extents = (shape,) if isinstance(shape, int) else shape
         size = int(np.prod(extents)) * dtype.itemsize
-        memory = np.full(size + 2 * GUARD_BYTES + 64, GUARD, np.uint8)
-        start = GUARD_BYTES + -(memory.ctypes.data + GUARD_BYTES) % 64
+        memory = np.full(size + 2 * GUARD_BYTES + ALIGNMENT, GUARD, np.uint8)
+        start = GUARD_BYTES + -(memory.ctypes.data + GUARD_BYTES) % ALIGNMENT
         self._guarded.append((memory, start))
         self._guarded.append((memory, start + size))
         array = memory[start : start + size].view(dtype).reshape(extents)
@@ -111,34 +113,58 @@ class Interpreter(Device):
         return interpreted(kernel)[grid](*args, **words)
 
 
+class OnGpu:
+    """An array in the memory of a GPU, as kernels take it."""
+
+    is_cpu = False
+    device = "cuda:0"
+
+    def __init__(self, address: int, dtype: Any) -> None:
+        self.dtype = dtype
+        self._address = address
+
+    def data_ptr(self) -> int:
+        return self._address
+
+
 class Nvidia(Device):
-    """Compiled for an NVIDIA GPU; torch holds the arrays there."""
+    """Compiled for an NVIDIA GPU; arrays are copied there and back for each launch."""
 
     name = "nvidia"
 
     def launch(self, kernel: Any, grid: Any, *args: Any, **words: Any) -> Any:
-        torch = sys.modules.get("torch") or __import__("torch")
-        copies: dict[int, tuple[Array, Any]] = {}
+        cuda = importlib.import_module("tilewright.backends.nvidia.driver").driver()
+        copies: dict[int, tuple[Array, int, int]] = {}
 
         def on_device(arg: Any) -> Any:
             if isinstance(arg, tuple):
-                return tuple(map(on_device, arg))
+                moved = [on_device(item) for item in arg]
+                return type(arg)(*moved) if hasattr(arg, "_fields") else tuple(moved)
             if not isinstance(arg, np.ndarray):
                 return arg
             memory = _whole(arg)
-            _, bytes_there = copies.setdefault(
-                memory.ctypes.data, (memory, torch.from_numpy(memory).cuda())
-            )
-            place = arg.__array_interface__["data"][0] - memory.ctypes.data
-            typed = bytes_there[place:].view(torch.uint8)
-            whole = typed[: len(typed) // arg.itemsize * arg.itemsize]
-            return whole.view(getattr(torch, str(arg.dtype)))
+            if memory.ctypes.data not in copies:
+                block = cuda.allocate(memory.size + ALIGNMENT)
+                there = block + memory.ctypes.data % ALIGNMENT
+                cuda.write(there, memory.tobytes())
+                copies[memory.ctypes.data] = memory, block, there
+            there = copies[memory.ctypes.data][-1]
+            return OnGpu(there + _address(arg) - memory.ctypes.data, arg.dtype)
 
-        result = kernel[grid](*map(on_device, args), **words)
-        torch.cuda.synchronize()
-        for memory, there in copies.values():
-            memory[...] = there.cpu().numpy()
+        with cuda.context(0):
+            try:
+                result = kernel[grid](*map(on_device, args), **words)
+                cuda.synchronize(0)
+            finally:
+                for memory, block, there in copies.values():
+                    memory[...] = np.frombuffer(cuda.read(there, memory.size), np.uint8)
+                    cuda.free(block)
         return result
+
+
+def _address(array: Array) -> int:
+    """Where the first element is."""
+    return array.__array_interface__["data"][0]
 
 
 def _whole(array: Array) -> Array:

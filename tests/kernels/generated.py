@@ -5,6 +5,8 @@ devices must agree bit by bit: no division by zero, no float out of the range of
 float sums whose order is free. Launch the kernels with `enable_fp_fusion=False`.
 
     kernel(a0, ..., out0, ..., n): tiles are (M, N), rows (N,), columns (M,); `n` is a small number
+
+Inputs have SPARE elements behind their tile, outputs a tile for each program of a grid of PROGRAMS.
 """
 
 from __future__ import annotations
@@ -19,6 +21,9 @@ UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 INTEGERS = SIGNED + UNSIGNED
 DTYPES = (*INTEGERS, *FLOATS, "int1")
+
+SPARE = 64
+PROGRAMS = 2
 
 Draw = Callable[[st.SearchStrategy[int]], int]
 
@@ -38,6 +43,8 @@ def kernel({parameters}, n, M: tl.constexpr, N: tl.constexpr):
     j = tl.arange(0, N)
     place = i[:, None] * N + j[None, :]
     turned = j[None, :] * M + i[:, None]
+    pid = tl.program_id(0)
+    mine = pid * M * N
 """
 
 SPREAD = {"tile": "{}", "row": "{}[None, :]", "column": "{}[:, None]", "scalar": "{}"}
@@ -120,7 +127,7 @@ def load(s: Source) -> None:
     k = s.draw(st.integers(0, len(s.inputs) - 1))
     place = s.pick(("place", "turned", f"{s.m * s.n - 1} - place"))
     mask = s.pick(("", ", mask=place % 3 != 0, other=1", ", mask=i[:, None] < n, other=0"))
-    s.let(f"tl.load(a{k} + {place}{mask})", s.inputs[k], "tile")
+    s.let(f"tl.load(a{k} + pid + {place}{mask})", s.inputs[k], "tile")
 
 
 def load_line(s: Source) -> None:
@@ -221,10 +228,10 @@ def through_memory(s: Source) -> None:
     """Store a tile, then read it back in another order."""
     x, k = s.var("tile"), len(s.outputs)
     s.outputs.append("bool" if x.dtype == "int1" else x.dtype)
-    s.line(f"tl.store(out{k} + turned, {x.name})")
+    s.line(f"tl.store(out{k} + mine + turned, {x.name})")
     if s.draw(st.integers(0, 1)):
-        s.line(f"tl.store(out{k} + place, {x.name}, mask=place % 4 == n)")
-    s.let(f"tl.load(out{k} + place)", x.dtype, "tile")
+        s.line(f"tl.store(out{k} + mine + place, {x.name}, mask=place % 4 == n)")
+    s.let(f"tl.load(out{k} + mine + place)", x.dtype, "tile")
 
 
 def dot(s: Source) -> None:
@@ -245,16 +252,25 @@ def inner(s: Source) -> None:
 
 
 def loop(s: Source) -> None:
-    """Two tiles and a scalar that trade values for `n` or two iterations."""
-    x, y = s.var("tile"), s.var()
+    """Tiles that trade values, a row, a scalar and a pointer, for up to six iterations."""
+    x, y, array = s.var("tile"), s.var(), s.draw(st.integers(0, len(s.inputs) - 1))
     dtype = s.pick((*INTEGERS, *FLOATS))
     a = s.let(f"{spread(x, dtype)} + {spread(x, dtype)} * 0", dtype, "tile")
     b = s.let(f"tl.broadcast_to({spread(y, dtype)}, (M, N))", dtype, "tile")
-    c = s.let("0 * n", "int32", "scalar")
-    k = f"k{s.names}"
-    s.line(f"for {k} in range({s.pick(('n', '2', 'n - 3', '0'))}):")
+    row = s.let("j * n", "int32", "row")
+    p, k, end = f"p{s.names}", f"k{s.names}", s.pick(("n", "2", "n - 3", "0"))
+    start = s.pick(("place", "turned", "tl.argmax(place % 7, 0)[None, :] + place"))
+    s.line(f"{p} = a{array} + {start}")
+    if s.draw(st.integers(0, 1)):
+        s.line(f"for {k} in range({end}):")
+        step = f"{row.name} += {k}"
+    else:
+        s.line(f"{k} = 0 * n")
+        s.line(f"while {k} < {end}:")
+        step = f"{k} += 1"
     outer, s.indent, before = s.indent, s.indent + "    ", len(s.known)
     s.known.append(Var(k, "int32", "scalar"))
+    s.let(f"tl.load({p})", s.inputs[array], "tile")
     inner(s)
     new = s.known[-1]
     forms = [
@@ -264,8 +280,10 @@ def loop(s: Source) -> None:
     ]
     if new.shape == "tile":
         forms.append(f"{spread(new, dtype)}, {a.name}")
+        s.line(f"{row.name} = tl.maximum({row.name}, tl.max({spread(new, 'int32')}, 0))")
     s.line(f"{a.name}, {b.name} = {s.pick(forms)}")
-    s.line(f"{c.name} += {k} + 1")
+    s.line(f"{p} += 2")
+    s.line(step)
     del s.known[before:]
     s.indent = outer
 
@@ -297,6 +315,7 @@ def sources(draw: Draw) -> Source:
     inputs = [DTYPES[draw(st.integers(0, len(DTYPES) - 1))] for _ in range(2)]
     m, n = 1 << draw(st.integers(0, 4)), 1 << draw(st.integers(1, 6))
     s = Source(draw, inputs, m, n)
+    s.known.append(Var("pid", "int32", "scalar"))
     load(s)
     for _ in range(draw(st.integers(2, 10))):
         STATEMENTS[draw(st.integers(0, len(STATEMENTS) - 1))](s)
@@ -304,5 +323,5 @@ def sources(draw: Draw) -> Source:
         k = len(s.outputs)
         s.outputs.append("bool" if var.dtype == "int1" else var.dtype)
         place = {"tile": "place", "row": "j", "column": "i", "scalar": "0"}[var.shape]
-        s.line(f"tl.store(out{k} + {place}, {var.name})")
+        s.line(f"tl.store(out{k} + mine + {place}, {var.name})")
     return s

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.kernels.data import Array, anything, assert_same, is_float
 from tests.kernels.devices import DEVICES
-from tests.kernels.generated import Source, sources
+from tests.kernels.generated import PROGRAMS, SPARE, Source, sources
 
 
 def kernel_of(text: str) -> Any:
@@ -36,19 +36,19 @@ def dtype_of(name: str) -> np.dtype[Any]:
 
 def values(source: Source, seed: int) -> list[Array]:
     rng = np.random.default_rng(seed)
-    found = [anything(rng, source.m * source.n + 64, dtype_of(name)) for name in source.inputs]
+    found = [anything(rng, source.m * source.n + SPARE, dtype_of(name)) for name in source.inputs]
     return [x.reshape(-1) for x in found]
 
 
 def results(name: str, kernel: Any, source: Source, inputs: list[Array], n: int) -> list[Array]:
     device = DEVICES[name]()
-    outputs = [device.empty(source.m * source.n, dtype_of(d)) for d in source.outputs]
+    outputs = [device.empty(PROGRAMS * source.m * source.n, dtype_of(d)) for d in source.outputs]
     for out in outputs:
         out[...] = 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         device.run(
-            kernel, (1,), *map(device.array, inputs), *outputs, n, M=source.m, N=source.n,
+            kernel, (PROGRAMS,), *map(device.array, inputs), *outputs, n, M=source.m, N=source.n,
             enable_fp_fusion=False,
         )  # fmt: skip
     return outputs
