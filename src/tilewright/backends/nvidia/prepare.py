@@ -99,9 +99,10 @@ def _function(op: Op, builder: Builder) -> Value | None:
 def _exp(op: MathOp, a: Arithmetic) -> Value:
     """e^x = 2^t (1 + r ln 2), where r is what the rounding of t = x log2(e) lost.
 
-    Without r the error would be 2^-24 |t|, 80 ulp at the ends. The clamp is for infinities alone.
+    Without r the error would be 2^-24 |t|, 80 ulp at the ends. Of an infinite t nothing is known to
+    be lost, r is a NaN; the maximum then takes its other operand, and any positive number will do.
     """
-    x = a.clamp(op.x, -104.0, 89.0)
-    t = a.mul(x, _LOG2_E)
-    lost = a.fma(x, math.log2(math.e) - _LOG2_E, a.fma(x, _LOG2_E, a.neg(t)))
-    return a.mul(a.math("exp2", t), a.fma(lost, math.log(2), 1.0))
+    t = a.mul(op.x, _LOG2_E)
+    lost = a.fma(op.x, math.log2(math.e) - _LOG2_E, a.fma(op.x, _LOG2_E, a.neg(t)))
+    correction = a.fma(lost, math.log(2), 1.0)
+    return a.mul(a.math("exp2", t), a.emit(MaxOp(correction, a.like(0.5, correction), False)))

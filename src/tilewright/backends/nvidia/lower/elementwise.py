@@ -15,7 +15,7 @@ from tilewright.backends.nvidia.lower.state import (
 from tilewright.ir import Op
 from tilewright.ir.types import DType, PointerType, TileType, dtype_of, element_of, shape_of, u8
 from tilewright.layout import REGISTER, LinearLayout
-from tilewright.llvm import Val, constant, llvm_type, lower_elementwise
+from tilewright.llvm import Val, constant, float_text, llvm_type, lower_elementwise
 from tilewright.ops import (
     BroadcastOp,
     CatOp,
@@ -38,6 +38,9 @@ from tilewright.transforms.expand import float_bits
 
 def lower_by_register(state: State, op: Op) -> None:
     """An element-wise op: the same instruction for each register; equal operands compute once."""
+    if op.opcode == "arith.div" and _is_fast_division(op):
+        _divide(state, op)
+        return
     count = register_count(op.results[0])
     columns = [state.of(v) for v in op.operands]
     known: dict[tuple[str, ...], Val] = {}
@@ -78,6 +81,35 @@ exp2 takes 0 for results below 2^-126: one instruction instead of four.
 
 def _is_fast_division(op: Op) -> bool:
     return dtype_of(op.results[0].type).name == "f32" and not op.attrs["precise"]
+
+
+def _divide(state: State, op: Op) -> None:
+    """f32 quotients of at most 2 ulp: x / y = (x s) (1 / (y s)), where s keeps 1 / (y s) normal.
+
+    Registers with one divisor, as in x / sum(x), share s and the reciprocal.
+    """
+    known: dict[str, tuple[Val, Val]] = {}
+    results: list[Val] = []
+    for x, y in zip(state.of(op.operands[0]), state.of(op.operands[1]), strict=True):
+        if y.text not in known:
+            known[y.text] = _reciprocal(state, y)
+        scale, reciprocal = known[y.text]
+        scaled = state.code.let_here(f"fmul float {x}, {scale}", "float")
+        results.append(state.code.let_here(f"fmul float {scaled}, {reciprocal}", "float"))
+    state.set(op.results[0], results)
+
+
+def _reciprocal(state: State, y: Val) -> tuple[Val, Val]:
+    """s and 1 / (y s): s is 1/4 for |y| > 2^126, 2^24 for |y| < 2^-126, else 1."""
+    code = state.code
+    size = code.intrinsic("fabs", "float", y)
+    large = code.let_here(f"fcmp ogt float {size}, {float_text(2.0**126, 'float')}", "i1")
+    small = code.let_here(f"fcmp olt float {size}, {float_text(2.0**-126, 'float')}", "i1")
+    up = f"select i1 {small}, float {float_text(2.0**24, 'float')}, float 1.0"
+    not_down = code.let_here(up, "float")
+    scale = code.let_here(f"select i1 {large}, float 0.25, float {not_down}", "float")
+    product = code.let_here(f"fmul float {y}, {scale}", "float")
+    return scale, state.pure_asm("rcp.approx.ftz.f32 $0, $1;", "=f,f", "float", product)
 
 
 @lowering(ConstantOp)
