@@ -4,16 +4,16 @@ A loop is pipelined if it multiplies tiles that it loads, at addresses that foll
 invariants and carried scalars alone. Each such load goes to a ring of slots in shared memory;
 iteration i reads slot i mod S while the copies of iteration i + S - 1 are on their way:
 
-    cf.for %k = %lo, %hi, %s (%p) {             put iterations 0 .. S-2 into slots 0 .. S-2
-      %a = mem.load (address of %k, %p)         cf.for %k = %lo, %hi, %s (%p, %ring, %ahead ...) {
-      %x = nvidia.convert %a                      nvidia.wait {pending = S - 2}
-      %c = tile.dot %x, ...               ->      %x = nvidia.get %ring, %slot
-      cf.yield %p + step                          %c = tile.dot %x, ...
-    }                                             %a = mem.load (address of %ahead) if in range
-                                                  %r = nvidia.put %ring, %a, %free
-                                                  nvidia.commit
-                                                }
-                                                nvidia.wait {pending = 0}
+    cf.for %k = %lo, %hi, %s (%p) {                   put iterations 0 .. S-2 into slots 0 .. S-2
+      %a = mem.load (address of %k, %p)               cf.for %k = %lo, %hi, %s (%p, %ring, %ahead
+      ...) { %x = nvidia.convert %a : operand layout           nvidia.wait {pending = S - 2} %c =
+      tile.dot %x, ...                      ->      %a = mem.load (address of %ahead) if it is in
+      range cf.yield %p + step                                 %r = nvidia.put %ring, %a, %free
+    }                                                    nvidia.commit
+                                                         %x = nvidia.get %r, %slot : operand layout
+                                                         %c = tile.dot %x, ...
+                                                       }
+                                                       nvidia.wait {pending = 0}
 
 One barrier in `wait` does for both directions: it publishes the copies of this iteration and
 shows that everybody is done with the slot that is filled next. The copies of iterations past the
@@ -167,22 +167,20 @@ class LoopPipeline:
         count = len(self.staged)
         builder.emit(WaitOp(pending=self.slots - 2))
         slot = added[count]
+        free = self._next_slot(builder, slot, self.slots - 1)
+        filled, index_next, carried_next = self._fill(
+            builder, added[:count], free, added[count + 1], added[count + 2 :]
+        )
         for n, staged in enumerate(self.staged):
             get = GetOp(
-                added[n],
+                filled[n],
                 slot,
                 result_type=staged.reader.type,
                 writer=staged.writer,
                 vector=staged.vector,
             )
             mapping[staged.reader.result] = builder.value(get)
-        rest = self._copy_product(builder, mapping)
-        free = self._next_slot(builder, slot, self.slots - 1)
-        filled, index_next, carried_next = self._fill(
-            builder, added[:count], free, added[count + 1], added[count + 2 :]
-        )
-        for op in rest:
-            builder.emit(op.clone(mapping))
+        self._copy_body(builder, mapping)
         yielded = [mapping.get(v, v) for v in old.body.terminator.operands]
         slot_next = self._next_slot(builder, slot, 1)
         tail = [*filled, slot_next, index_next, *carried_next]
@@ -199,23 +197,17 @@ class LoopPipeline:
         wrapped = builder.value(AddOp(moved, builder.value(ConstantOp(-self.slots, i32))))
         return builder.value(SelectOp(past, wrapped, moved))
 
-    def _copy_product(self, builder: Builder, mapping: dict[Value, Value]) -> list[Op]:
-        """Copy an iteration up to its first product; returns what is to follow.
-
-        The staged loads and their conversions are left out. Copies ahead are issued after the
-        product, which has much to do by then: at the start everybody would wait for them.
-        """
+    def _copy_body(self, builder: Builder, mapping: dict[Value, Value]) -> None:
+        """What is left of an iteration: everything but the staged loads and their conversions."""
         gone: set[Op] = set()
         for staged in self.staged:
             gone.update((staged.load, staged.reader))
         gone.update(op for s in self.staged for op in _between(s))
-        body = [cast("Op", raw) for raw in self.loop.body]
-        rest = [op for op in body if op not in gone and op.next is not None]
-        products = [n for n, op in enumerate(rest) if isinstance(op, DotOp)]
-        first = products[0] + 1 if products else 0
-        for op in rest[:first]:
+        for raw in self.loop.body:
+            op = cast("Op", raw)
+            if op in gone or op.next is None:
+                continue
             builder.emit(op.clone(mapping))
-        return rest[first:]
 
 
 def _between(staged: Staged) -> list[Op]:
