@@ -22,7 +22,7 @@ __version__ = "0.1.0"
 
 _MODULES = frozenset(
     {
-        "backends", "compat", "compiler", "interp", "ir", "kernels", "language", "runtime",
+        "backends", "c", "compat", "compiler", "interp", "ir", "kernels", "language", "runtime",
         "testing", "tools",
     }
 )  # fmt: skip

@@ -1,5 +1,6 @@
 # The types of what `__init__.py` loads at first use.
 from tilewright import backends as backends
+from tilewright import c as c
 from tilewright import compiler as compiler
 from tilewright import kernels as kernels
 from tilewright import language as language

@@ -9,7 +9,13 @@ from tilewright.compiler.compile import (
     options_of,
 )
 from tilewright.compiler.kernel import Artifacts, CompiledKernel, KernelMetadata
-from tilewright.compiler.sources import ASTSource, IRSource, value_text
+from tilewright.compiler.sources import (
+    ASTSource,
+    IRSource,
+    KernelSource,
+    signature_text,
+    value_text,
+)
 from tilewright.compiler.store import Entry, Store, package_version, shared_store
 from tilewright.compiler.stored import stored_arguments
 from tilewright.compiler.type_names import find_type, name_of_type, type_named
@@ -21,6 +27,7 @@ __all__ = [
     "Entry",
     "IRSource",
     "KernelMetadata",
+    "KernelSource",
     "Store",
     "compile",
     "compile_kernel",
@@ -32,6 +39,7 @@ __all__ = [
     "options_of",
     "package_version",
     "shared_store",
+    "signature_text",
     "stored_arguments",
     "type_named",
     "value_text",

@@ -19,7 +19,7 @@ from tilewright.backends import (
     default_backend,
 )
 from tilewright.compiler.kernel import Artifact, Artifacts, CompiledKernel
-from tilewright.compiler.sources import SOURCE, ASTSource, IRSource
+from tilewright.compiler.sources import SOURCE, IRSource, KernelSource
 from tilewright.compiler.stages import Run, dump, dump_metadata
 from tilewright.compiler.store import Entry, package_version, shared_store
 from tilewright.frontend import FrontendOptions
@@ -31,7 +31,7 @@ Words = Mapping[str, Any]
 
 
 def compile(
-    src: ASTSource | IRSource | str | Path,
+    src: KernelSource | IRSource | str | Path,
     target: GPUTarget | None = None,
     options: Words | CommonOptions | None = None,
 ) -> CompiledKernel:
@@ -74,7 +74,7 @@ def frontend_options(backend: Backend, options: CommonOptions) -> FrontendOption
 
 
 def kernel_hash(
-    source: ASTSource | IRSource, backend: Backend, target: GPUTarget, options: CommonOptions
+    source: KernelSource | IRSource, backend: Backend, target: GPUTarget, options: CommonOptions
 ) -> str:
     """The name of a compiled kernel: a sha256 over all that decides its code."""
     parts = (
@@ -89,7 +89,7 @@ def kernel_hash(
 
 
 def compile_source(
-    source: ASTSource | IRSource, backend: Backend, target: GPUTarget, options: CommonOptions
+    source: KernelSource | IRSource, backend: Backend, target: GPUTarget, options: CommonOptions
 ) -> CompiledKernel:
     """As `compile`, with everything decided."""
     digest = kernel_hash(source, backend, target, options)
@@ -127,9 +127,9 @@ def _dump_all(kernel: str, digest: str, entry: Entry) -> None:
         dump_metadata(folder, kernel, digest, entry.metadata)
 
 
-def _front_end_module(source: ASTSource | IRSource, options: FrontendOptions) -> Module:
+def _front_end_module(source: KernelSource | IRSource, options: FrontendOptions) -> Module:
     """The tile IR before any pass of a backend."""
-    if isinstance(source, ASTSource):
+    if isinstance(source, KernelSource):
         return source.lower(options)
     if source.extension in (SOURCE, "tile", "ttir"):
         return parse_module(source.text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -29,7 +30,46 @@ SOURCE = "source"
 """Extension of the front end's tile IR, before any pass of a backend."""
 
 
-class ASTSource:
+class KernelSource(ABC):
+    """A kernel in a source language, and what is known of its arguments.
+
+    name: of the kernel; signature: of its arguments; suffix: of files in that language; comment:
+    what begins a comment there.
+    """
+
+    extension = SOURCE
+    suffix = ".py"
+    comment = "#"
+    name: str
+    signature: KernelSignature
+
+    @abstractmethod
+    def lower(self, options: FrontendOptions) -> Module:
+        """The frontend's tile IR. Raises CompilationErrors."""
+
+    @abstractmethod
+    def key(self) -> str:
+        """Text that decides, with options and target, what is compiled."""
+
+    @property
+    @abstractmethod
+    def text(self) -> str:
+        """The source text of the kernel."""
+
+    def run_time_arguments(self, args: Sequence[object]) -> list[object]:
+        """Those of a launch's arguments that are passed at run time, tuples flattened.
+
+        Given may be all arguments of the kernel in order, or the run-time ones alone.
+        """
+        specs = self.signature.args
+        if len(args) != len(specs):
+            specs = tuple(spec for spec in specs if spec.kind != "constexpr")
+            if len(args) != len(specs):
+                raise errors.ArgumentCount(self.name, len(self.signature.args), len(args))
+        return _run_time(specs, args)
+
+
+class ASTSource(KernelSource):
     """A Python kernel, and what is known of its arguments.
 
     fn: the kernel; signature: parameter name -> "*fp32", "i32", ..., "constexpr"; constexprs: name
@@ -37,8 +77,6 @@ class ASTSource:
     a pointer is aligned to 16 bytes or that an integer is a multiple of 16.
     Errors: MissingArgument (a constexpr without a value), InvalidOption (an unknown type).
     """
-
-    extension = SOURCE
 
     def __init__(
         self,
@@ -88,19 +126,7 @@ class ASTSource:
         """Text that decides, with options and target, what is compiled."""
         if self._digest is None:
             self._digest = dependencies(self.fn).hash
-        return f"{self._digest} {[_spec_text(spec) for spec in self.signature.args]}"
-
-    def run_time_arguments(self, args: Sequence[object]) -> list[object]:
-        """Those of a launch's arguments that are passed at run time, tuples flattened.
-
-        Given may be all arguments of the kernel in order, or the run-time ones alone.
-        """
-        specs = self.signature.args
-        if len(args) != len(specs):
-            specs = tuple(spec for spec in specs if spec.kind != "constexpr")
-            if len(args) != len(specs):
-                raise errors.ArgumentCount(self.name, len(self.signature.args), len(args))
-        return _run_time(specs, args)
+        return f"{self._digest} {signature_text(self.signature)}"
 
 
 class IRSource:
@@ -180,6 +206,11 @@ def _run_time(specs: Sequence[ArgSpec], args: Sequence[object]) -> list[object]:
         elif spec.kind == "value":
             found.append(arg)
     return found
+
+
+def signature_text(signature: KernelSignature) -> str:
+    """Text that differs between signatures for which different code is made."""
+    return str([_spec_text(spec) for spec in signature.args])
 
 
 def _spec_text(spec: ArgSpec) -> str:

@@ -17,7 +17,7 @@ from typing import cast
 
 from tilewright.backends import Backend, Stage, StageContext
 from tilewright.compiler.kernel import Artifact
-from tilewright.compiler.sources import SOURCE, ASTSource, IRSource
+from tilewright.compiler.sources import SOURCE, IRSource, KernelSource
 from tilewright.compiler.stored import stored_arguments
 from tilewright.frontend import FrontendOptions
 from tilewright.ir import Module, parse_module, print_module
@@ -42,7 +42,7 @@ class Run:
     """
 
     def __init__(
-        self, source: ASTSource | IRSource, backend: Backend, context: StageContext, digest: str
+        self, source: KernelSource | IRSource, backend: Backend, context: StageContext, digest: str
     ) -> None:
         self.source = source
         self.backend = backend
@@ -75,7 +75,7 @@ class Run:
     def _start(self, options: FrontendOptions) -> tuple[Artifact, tuple[Stage, ...]]:
         """The first artifact, and the stages after it."""
         source, stages = self.source, self.backend.stages
-        if isinstance(source, ASTSource):
+        if isinstance(source, KernelSource):
             with timed("frontend"):
                 module = source.lower(options)
             return self._module(module), stages
@@ -151,8 +151,10 @@ class Run:
         trace = "".join(traceback.format_exception(problem)).rstrip()
         try:
             body = self._source_text()
-            place = folder / ("kernel.tile" if body.lstrip().startswith("func") else "kernel.py")
-            mark = "//" if place.suffix == ".tile" else "#"
+            suffix, mark = ".tile", "//"
+            if isinstance(self.source, KernelSource) and not body.lstrip().startswith("func"):
+                suffix, mark = self.source.suffix, self.source.comment
+            place = folder / f"kernel{suffix}"
             stages = " -> ".join(stage.extension for stage in self.backend.stages)
             done = ", ".join(self.made) or "none"
             head = [
@@ -169,7 +171,7 @@ class Run:
         return str(place)
 
     def _source_text(self) -> str:
-        """The front end's tile IR; where the front end fails, the Python source."""
+        """The front end's tile IR; where the front end fails, the user's source."""
         if isinstance(self.source, IRSource):
             return self.source.text
         options = FrontendOptions(self.backend.name)

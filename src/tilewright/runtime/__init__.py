@@ -3,7 +3,7 @@
 from tilewright.language import cdiv, next_power_of_2
 from tilewright.runtime import errors, hooks
 from tilewright.runtime.active_driver import ActiveDriver, Driver, driver
-from tilewright.runtime.autotune import Autotuner, autotune
+from tilewright.runtime.autotune import Autotuner, autotune, is_on_host
 from tilewright.runtime.bench import (
     BenchClock,
     CpuClock,
@@ -22,10 +22,12 @@ from tilewright.runtime.heuristics import Heuristics, heuristics
 from tilewright.runtime.hooks import HookChain, LaunchMetadata, launch_enter, launch_exit
 from tilewright.runtime.jit import JITFunction, jit
 from tilewright.runtime.mock import MockTensor, TensorWrapper, reinterpret
-from tilewright.runtime.parameters import KernelParam
+from tilewright.runtime.parameters import KernelParam, kernel_parameters
+from tilewright.runtime.specialize import ALIGNMENT, Spec, argument_key, spec
 from tilewright.runtime.wrapper import KernelWrapper
 
 __all__ = [
+    "ALIGNMENT",
     "ActiveDriver",
     "Autotuner",
     "BenchClock",
@@ -41,8 +43,10 @@ __all__ = [
     "LaunchMetadata",
     "MockTensor",
     "NotAvailableError",
+    "Spec",
     "Step",
     "TensorWrapper",
+    "argument_key",
     "autotune",
     "cdiv",
     "clock_for",
@@ -52,12 +56,15 @@ __all__ = [
     "errors",
     "heuristics",
     "hooks",
+    "is_on_host",
     "jit",
+    "kernel_parameters",
     "launch_enter",
     "launch_exit",
     "next_power_of_2",
     "normal_grid",
     "register_clock",
     "reinterpret",
+    "spec",
     "step_bar",
 ]

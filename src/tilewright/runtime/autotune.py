@@ -304,6 +304,11 @@ def _device(named: Mapping[str, Any]) -> tuple[str, Backend]:
     return backend.name, backend
 
 
+def is_on_host(named: Mapping[str, Any]) -> bool:
+    """Whether arguments, by name, are in the memory of the CPU."""
+    return _device(named)[1].name == "cpu"
+
+
 def autotune(
     configs: Sequence[Config],
     key: Sequence[str],

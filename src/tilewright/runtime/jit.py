@@ -11,15 +11,27 @@ from types import SimpleNamespace
 from typing import Any, cast, overload
 
 from tilewright.backends import backend_named
-from tilewright.compiler import ASTSource, CompiledKernel, compile, frontend_options, options_of
-from tilewright.frontend.python import source_of
+from tilewright.compiler import (
+    ASTSource,
+    CompiledKernel,
+    KernelSource,
+    compile,
+    frontend_options,
+    options_of,
+)
+from tilewright.frontend.python import Dependencies, KernelSignature, dependencies, source_of
 from tilewright.language import DeviceFunction
 from tilewright.runtime.binder import launch_functions
 from tilewright.runtime.calls import Call, bind
 from tilewright.runtime.grid import normal_grid
 from tilewright.runtime.hooks import HookChain, LaunchMetadata, launch_enter, launch_exit
 from tilewright.runtime.mock import mocked
-from tilewright.runtime.parameters import Selection, machine_readable, parameters_of
+from tilewright.runtime.parameters import (
+    KernelParam,
+    Selection,
+    machine_readable,
+    parameters_of,
+)
 from tilewright.runtime.variant import Variant
 from tilewright.runtime.variants import Variants, described
 from tilewright.support import kernel_boundary, settings, user_boundary
@@ -44,6 +56,7 @@ class JITFunction(DeviceFunction):
         debug: bool | None = None,
         noinline: bool | None = None,
         interpret: bool | None = None,
+        params: Sequence[KernelParam] | None = None,
     ) -> None:
         fn = fn.fn if isinstance(fn, DeviceFunction) else fn
         super().__init__(fn)
@@ -54,7 +67,9 @@ class JITFunction(DeviceFunction):
         self.do_not_specialize_on_alignment = do_not_specialize_on_alignment
         self.launch_metadata = launch_metadata
         self.interpreted = settings().interpreter.enabled if interpret is None else interpret
-        self.params = parameters_of(fn, do_not_specialize, do_not_specialize_on_alignment)
+        self.params = tuple(
+            params or parameters_of(fn, do_not_specialize, do_not_specialize_on_alignment)
+        )
         self.arg_names = [param.name for param in self.params]
         self.pre_run_hooks: HookChain[...] = HookChain()
         self.variants = Variants(self, {} if debug is None else {"debug": debug})
@@ -107,6 +122,14 @@ class JITFunction(DeviceFunction):
     def add_pre_run_hook(self, hook: Callable[..., object]) -> None:
         """Call `hook(*args, **words)` before each launch of this kernel."""
         self.pre_run_hooks.add(hook)
+
+    def find_dependencies(self) -> Dependencies:
+        """What the kernel's meaning depends on, found anew."""
+        return dependencies(self)
+
+    def source(self, signature: KernelSignature, digest: str) -> KernelSource:
+        """The kernel for arguments; `digest` is the hash of its dependencies."""
+        return ASTSource.of(self, signature, digest)
 
     # --- what Triton's functions offer ------------------------------------------------------------
 

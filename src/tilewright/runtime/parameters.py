@@ -33,6 +33,8 @@ class KernelParam:
     const: bool
     do_not_specialize: bool
     do_not_specialize_on_alignment: bool
+    handler: Callable[[Any], Any] | None = None
+    """How an argument is seen, as in `specialize`, where nothing above says it."""
 
     @property
     def has_default(self) -> bool:
@@ -90,9 +92,17 @@ def parameters_of(
 def machine_readable(params: Sequence[KernelParam]) -> bool:
     """Whether machine code can make launches of a kernel with these parameters (`dispatch`)."""
     return sys.implementation.name == "cpython" and not any(
-        param.is_keywords or param.is_rest or (param.type is not None and not param.is_constexpr)
+        param.is_keywords
+        or param.is_rest
+        or param.handler is not None
+        or (param.type is not None and not param.is_constexpr)
         for param in params
     )
+
+
+def kernel_parameters(fn: Callable[..., object]) -> tuple[KernelParam, ...]:
+    """The parameters of a function, all specialized."""
+    return parameters_of(fn)
 
 
 def _selects(selection: Selection, name: str, num: int) -> bool:

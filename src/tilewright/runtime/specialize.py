@@ -263,3 +263,11 @@ def _pointer(type_: PointerType, value: object) -> Handled:
     if not isinstance(found, Spec):
         return found, address
     return spec(type_, found.fact, found.device, found.read_only), address
+
+
+def argument_key(value: object) -> Handled:
+    """The key and the passed value of an argument, by its type alone.
+
+    Errors: UnsupportedArgument.
+    """
+    return HANDLERS.key_and_value(value)

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from tilewright.compiler import ASTSource, CompiledKernel, IRSource, compile_source, options_of
-from tilewright.frontend.python import Dependencies, dependencies
+from tilewright.compiler import (
+    CompiledKernel,
+    IRSource,
+    KernelSource,
+    compile_source,
+    options_of,
+)
+from tilewright.frontend.python import Dependencies, KernelSignature, dependencies
 from tilewright.language import DeviceFunction
 from tilewright.runtime.calls import Call
 from tilewright.runtime.once import Once
@@ -15,6 +21,18 @@ from tilewright.runtime.specialize import Key
 from tilewright.runtime.variant import Variant, check_globals
 from tilewright.runtime.words import IR_OVERRIDE
 from tilewright.support import VariantAdded, current_recorder
+
+
+class Compilable(Protocol):
+    """A kernel in some source language."""
+
+    def find_dependencies(self) -> Dependencies:
+        """What the kernel's meaning depends on."""
+        ...
+
+    def source(self, signature: KernelSignature, digest: str) -> KernelSource:
+        """The kernel for arguments; `digest` is the hash of its dependencies."""
+        ...
 
 
 class Variants:
@@ -25,7 +43,7 @@ class Variants:
     where a launch does not say.
     """
 
-    def __init__(self, function: DeviceFunction, defaults: Mapping[str, Any]) -> None:
+    def __init__(self, function: Compilable, defaults: Mapping[str, Any]) -> None:
         self.by_key: dict[tuple[object, ...], Variant] = {}
         self.kernels: Once[tuple[object, ...], CompiledKernel] = Once()
         self._function = function
@@ -37,7 +55,7 @@ class Variants:
     def dependencies(self) -> Dependencies:
         """What the kernel's meaning depends on, as found when it was first asked for."""
         if self._dependencies is None:
-            self._dependencies = dependencies(self._function)
+            self._dependencies = self._function.find_dependencies()
         return self._dependencies
 
     def compiled(self, call: Call) -> CompiledKernel:
@@ -47,7 +65,8 @@ class Variants:
         words = {**self._defaults, **call.options}
         override = words.pop(IR_OVERRIDE, None)
         options = options_of(backend, words)
-        source = ASTSource.of(self._function, call.signature(), self.dependencies.hash)
+        source: KernelSource | IRSource
+        source = self._function.source(call.signature(), self.dependencies.hash)
         if override is not None:
             source = IRSource(Path(override))
         # One device of several holds its own loaded copy; mocks and numbers have the first one's.

@@ -2,8 +2,8 @@
 
 from tilewright.frontend.python.depends import Dependencies, UsedGlobal, dependencies
 from tilewright.frontend.python.lower import inline_call, lower_kernel
-from tilewright.frontend.python.signature import ArgSpec, KernelSignature
 from tilewright.frontend.python.source import FunctionSource, source_of
+from tilewright.frontend.signature import ArgSpec, KernelSignature
 
 __all__ = [
     "ArgSpec",

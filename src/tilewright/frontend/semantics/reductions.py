@@ -21,7 +21,7 @@ from tilewright.frontend.semantics.selection import extremum_value
 from tilewright.ir import Value
 from tilewright.ir.types import DType, element_of, shape_of
 from tilewright.language import tensor, type_of, unwrap
-from tilewright.ops import AddOp, ExpandDimsOp, MulOp, OrOp, ReduceOp, ScanOp, XorOp
+from tilewright.ops import AddOp, AndOp, ExpandDimsOp, MulOp, OrOp, ReduceOp, ScanOp, XorOp
 from tilewright.support import errors
 
 Combine = Callable[[list[tensor]], Sequence[tensor]]
@@ -208,3 +208,20 @@ def xor_sum(ctx: Context, input: Any, axis: Any = None, keep_dims: Any = False) 
 @meaning(tl.reduce_or)
 def reduce_or(ctx: Context, input: Any, axis: Any, keep_dims: Any = False) -> tensor:
     return _bitwise(ctx, "reduce_or", OrOp, input, axis, keep_dims)
+
+
+def reduce_by(ctx: Context, name: str, input: tensor, axis: int) -> tensor:
+    """A tile folded along an axis, by a name that a front end has an operator for.
+
+    name: sum, prod, and, or, xor, max, min; the dtypes of results are those of `sum` and `max`.
+    """
+    if name == "sum":
+        return sum(ctx, input, axis)
+    if name in ("max", "min"):
+        return extremum_along(ctx, f"{name}imum", input, axis, False)
+    if name == "prod":
+        value, result = _widened(ctx, name, input, None)
+        (total,) = fold(ctx, [value], axis, folded_by(ctx, MulOp), False)
+        return tensor(cast_value(ctx, total.handle, result))
+    op = {"and": AndOp, "or": OrOp, "xor": XorOp}[name]
+    return _bitwise(ctx, f"the reduction by {name}", op, input, axis, False)

@@ -33,6 +33,8 @@ class TilewrightError(Exception):
     """Further facts, one printed line each."""
     sources: SourceLines | None = field(default=None, kw_only=True, repr=False)
     """Lines of sources that are no files."""
+    advice: str | None = field(default=None, kw_only=True)
+    """What to try, where a front end knows better than `hint`."""
 
     @property
     def message(self) -> str:
@@ -47,7 +49,12 @@ class TilewrightError(Exception):
     def diagnostic(self) -> Diagnostic:
         """This error as data."""
         return Diagnostic(
-            Severity.ERROR, self.message, self.loc, self.notes, self.hint, code=self.code
+            Severity.ERROR,
+            self.message,
+            self.loc,
+            self.notes,
+            self.hint if self.advice is None else self.advice,
+            code=self.code,
         )
 
     def with_loc(self, loc: SourceLoc | None, sources: SourceLines | None = None) -> Self:

@@ -22,8 +22,8 @@ from tilewright.frontend.python.lower.values import (
     static,
     wrap,
 )
-from tilewright.frontend.python.signature import ArgSpec, KernelSignature
 from tilewright.frontend.semantics import Context, FrontendOptions
+from tilewright.frontend.signature import ArgSpec, KernelSignature
 from tilewright.ir import Block, Builder, Function, Module
 from tilewright.language import DeviceFunction, constexpr, tensor
 from tilewright.ops import ReturnOp

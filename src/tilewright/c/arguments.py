@@ -1,0 +1,87 @@
+"""How the arguments of a launch are seen by a kernel whose parameters have declared types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from tilewright.frontend.c import KernelParameter, in_words
+from tilewright.ir.types import DType, PointerType
+from tilewright.runtime import ALIGNMENT, Spec, argument_key, spec
+from tilewright.support import errors
+
+Handler = Callable[[Any], tuple[Any, Any]]
+
+
+def handler_of(parameter: KernelParameter) -> Handler:
+    """The handler of a parameter: argument -> (what of it decides the variant, what is passed).
+
+    Integers are specialized as in Python kernels: whether they are 1, or multiples of 16.
+    Errors of the handler: UnsupportedArgument.
+    """
+    type_ = parameter.type
+    if isinstance(type_, PointerType):
+        return _pointer_handler(parameter, type_)
+    return _integer_handler(parameter, type_) if type_.is_integer else _number_handler(type_)
+
+
+def _number_handler(type_: DType) -> Handler:
+    plain = spec(type_)
+    convert = bool if type_.is_bool else float
+    return lambda value: (plain, convert(_number(value)))
+
+
+def _integer_handler(parameter: KernelParameter, type_: DType) -> Handler:
+    plain, divisible = spec(type_), spec(type_, True)
+    low, high = type_.min_int, type_.max_int
+    multiple = parameter.facts.get("multiple_of", 1)
+
+    def handle(value: Any) -> tuple[Any, Any]:
+        number = value if type(value) is int else _whole(value)
+        if not low <= number <= high:
+            raise errors.UnsupportedArgument("", f"value {number}, too large for {in_words(type_)}")
+        if number % multiple:
+            found = f"value {number}, declared to be a multiple of {multiple}"
+            raise errors.UnsupportedArgument("", found, f"pass a multiple of {multiple}")
+        if number == 1:
+            return 1, 1
+        return (plain if number % ALIGNMENT else divisible), number
+
+    return handle
+
+
+def _number(value: Any) -> Any:
+    found, passed = argument_key(value)
+    if isinstance(found, Spec) and isinstance(found.type, PointerType):
+        raise errors.UnsupportedArgument("", "array", "the parameter is declared as a number")
+    return passed
+
+
+def _whole(value: Any) -> int:
+    number = _number(value)
+    if int(number) != number:
+        raise errors.UnsupportedArgument("", f"value {number}", "pass an integer")
+    return int(number)
+
+
+def _pointer_handler(parameter: KernelParameter, type_: PointerType) -> Handler:
+    aligned = parameter.facts.get("aligned", 1)
+
+    def handle(value: Any) -> tuple[Any, Any]:
+        if type(value) is int or value is None:
+            found, address = spec(type_, not (value or 0) % ALIGNMENT), value or 0
+        else:
+            given, address = argument_key(value)
+            if not isinstance(given, Spec) or not isinstance(given.type, PointerType):
+                instead = f"pass an array for {in_words(type_)}"
+                raise errors.UnsupportedArgument("", type(value).__name__, instead)
+            if given.type.element is not type_.element:
+                what = f"{in_words(given.type.element)} array"
+                raise errors.UnsupportedArgument("", what, f"it is declared {in_words(type_)}")
+            found = spec(type_, given.fact, given.device, given.read_only)
+        if cast("int", address) % aligned:
+            what = f"pointer that is not aligned to {aligned} bytes, as declared"
+            raise errors.UnsupportedArgument("", what, "pass an aligned array")
+        return found, address
+
+    return handle

@@ -1,0 +1,70 @@
+"""`kernel`: a Triton-C source as an object that is launched, and tuned where there is a choice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tilewright.c.defines import Defines, choices_of, values_of, warps_of
+from tilewright.c.function import CFunction
+from tilewright.c.program import CProgram
+from tilewright.runtime import Autotuner, Config, autotune, is_on_host
+from tilewright.support import user_boundary
+
+CKernel = Autotuner
+"""What `kernel` gives: `k[grid](...)`, `best_config`, `warmup`, as of any tuned kernel."""
+
+
+def kernel(
+    source_or_path: str | Path,
+    defines: Defines | None = None,
+    num_warps: int | Sequence[int] = (4, 8),
+    name: str | None = None,
+    *,
+    num_stages: int = 3,
+    reset_to_zero: Sequence[str] | None = None,
+    restore_value: Sequence[str] | None = None,
+    warmup: float | None = None,
+    rep: float | None = None,
+    interpret: bool | None = None,
+) -> Autotuner:
+    """A kernel written in Triton-C.
+
+    source_or_path: the text, or the path of a file; defines: macros; every list among the values is
+    tuned, as num_warps is (on GPUs, where it matters), anew for each set of integer arguments and
+    dtypes. name: of the kernel, where there are several. reset_to_zero, restore_value, warmup, rep:
+    as of `autotune`; interpret: run in the interpreter (default: the setting TILEWRIGHT_INTERPRET).
+
+    The kernel is launched as `k[grid](arguments in the order of the source)`; `grid` is a tuple, or
+    a function of the arguments and chosen macros by name.
+    Errors: CompilationErrors in the source, KernelNotFound, AmbiguousKernel, EmptyDefine,
+    InvalidOption.
+    """
+    with user_boundary:
+        macros = dict(defines or {})
+        for macro, value in macros.items():
+            values_of(macro, value)
+        warps = warps_of(num_warps)
+        function = CFunction(CProgram(source_or_path), name, macros, interpret)
+        configs = [
+            Config(choice, num_warps=count, num_stages=num_stages)
+            for choice in choices_of(macros)
+            for count in warps
+        ]
+        return autotune(
+            configs,
+            key=function.integers,
+            prune_configs_by={"early_config_prune": _that_differ} if len(warps) > 1 else None,
+            reset_to_zero=reset_to_zero,
+            restore_value=restore_value,
+            warmup=warmup,
+            rep=rep,
+        )(function)
+
+
+def _that_differ(configs: list[Config], arguments: Mapping[str, Any], **words: Any) -> list[Config]:
+    """On a CPU warps mean nothing: one configuration for each choice of macros is enough."""
+    if not is_on_host(arguments):
+        return configs
+    return list({repr(config.kwargs): config for config in reversed(configs)}.values())[::-1]

@@ -1,0 +1,63 @@
+"""A source text or file, parsed once for each set of definitions."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from threading import Lock
+
+from tilewright.frontend.c import Parsed, Source, parse
+from tilewright.support import errors
+
+STRING = "<triton-c>"
+"""Name of a source that is no file."""
+
+_KEPT = 64
+"""Parsed sources in memory, for each program."""
+
+
+class CProgram:
+    """A Triton-C source. name: its file, or STRING; text: what it holds.
+
+    Errors: SourceNotAvailable for a file that cannot be read.
+    """
+
+    def __init__(self, source: str | Path) -> None:
+        path = _path(source)
+        self.folder: Path | None = None
+        self.name, self.text = STRING, str(source)
+        if path is not None:
+            self.name, self.folder = str(path), path.resolve().parent
+            try:
+                self.text = path.read_text(encoding="utf-8")
+            except (OSError, UnicodeDecodeError) as problem:
+                reason = getattr(problem, "strerror", None) or str(problem)
+                raise errors.SourceNotAvailable(self.name, reason) from None
+        self._parsed: dict[tuple[tuple[str, str], ...], Parsed] = {}
+        self._lock = Lock()
+
+    def parsed(self, defines: Mapping[str, str]) -> Parsed:
+        """The syntax tree under some definitions. Errors: CompilationErrors."""
+        key = tuple(sorted(defines.items()))
+        with self._lock:
+            found = self._parsed.get(key)
+            if found is None:
+                if len(self._parsed) >= _KEPT:
+                    self._parsed.pop(next(iter(self._parsed)))
+                source = Source(self.text, self.name, self.folder)
+                found = self._parsed[key] = parse(source, defines)
+            return found
+
+    def digest(self, defines: Mapping[str, str]) -> str:
+        """A hash of the text and of all headers that it includes."""
+        texts = [self.text, *self.parsed(defines).source.texts]
+        return hashlib.sha256("\0".join(texts).encode()).hexdigest()
+
+
+def _path(source: str | Path) -> Path | None:
+    """`source` as a path, if it is one: a single line that ends as names of C files do."""
+    if isinstance(source, Path):
+        return source
+    is_path = "\n" not in source and source.endswith((".c", ".h", ".tc"))
+    return Path(source) if is_path else None

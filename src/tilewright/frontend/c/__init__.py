@@ -1,0 +1,24 @@
+"""The Triton-C front end: preprocesses, parses and lowers C-like sources to tile IR."""
+
+from tilewright.frontend.c.lower import lower_kernel
+from tilewright.frontend.c.parameters import (
+    KernelParameter,
+    kernel_named,
+    kernels_of,
+    parameters_of,
+)
+from tilewright.frontend.c.parser import Parsed, parse
+from tilewright.frontend.c.preprocess import Source
+from tilewright.frontend.c.types import in_words
+
+__all__ = [
+    "KernelParameter",
+    "Parsed",
+    "Source",
+    "in_words",
+    "kernel_named",
+    "kernels_of",
+    "lower_kernel",
+    "parameters_of",
+    "parse",
+]

@@ -1,0 +1,114 @@
+"""`if`, and what else evaluates only one of two things at run time: `cf.if`.
+
+    if (c) x = a; else x = b;    ->    %x = cf.if %c -> i32 then { cf.yield %a } else { ... }
+
+A variable that only one side gives a value has none after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tilewright.frontend.c import syntax
+from tilewright.frontend.c.lower.activation import Activation, Unset, Values, Variable
+from tilewright.ir import Block, Value
+from tilewright.ir.types import Type
+from tilewright.language import tensor
+from tilewright.ops import IfOp, YieldOp
+from tilewright.support import errors
+
+Side = Callable[[], None]
+
+
+def branch(
+    act: Activation, node: syntax.Node, test: Value, then: Side, orelse: Side, construct: str
+) -> None:
+    """Lower two sides, of which one runs, and join the variables that they leave different."""
+    before = act.values
+    blocks = (Block(), Block())
+    after: list[Values] = []
+    for block, side in zip(blocks, (then, orelse), strict=True):
+        act.values = dict(before)
+        with act.into(block):
+            side()
+        after.append(act.values)
+    act.values = dict(before)
+    joined = [v for v in before if _differs(after[0][v], after[1][v])]
+    for variable in joined:
+        act.values[variable] = Unset(construct)
+    joined = [v for v in joined if _is_set(v, after[0][v], after[1][v])]
+    results = _emit(act, node, test, blocks, after, joined)
+    for variable, result in zip(joined, results, strict=True):
+        act.set(variable, tensor(result))
+
+
+def _differs(a: tensor | Unset, b: tensor | Unset) -> bool:
+    if isinstance(a, Unset) or isinstance(b, Unset):
+        return a is not b
+    return a.handle is not b.handle
+
+
+def _is_set(variable: Variable, a: tensor | Unset, b: tensor | Unset) -> bool:
+    return variable.hidden or not (isinstance(a, Unset) or isinstance(b, Unset))
+
+
+def _emit(
+    act: Activation,
+    node: syntax.Node,
+    test: Value,
+    blocks: tuple[Block, Block],
+    after: list[Values],
+    joined: list[Variable],
+) -> tuple[Value, ...]:
+    """End the blocks with the values to join and emit the op; its results."""
+    for block, values in zip(blocks, after, strict=True):
+        with act.into(block):
+            ends = [holding(act, variable, values[variable]) for variable in joined]
+            act.at(node).emitter.emit(YieldOp(tuple(end.handle for end in ends)))
+    types: tuple[Type, ...] = tuple(variable.type for variable in joined)
+    op = IfOp(test, *blocks, result_types=types)
+    return act.at(node).emitter.emit(op).results
+
+
+def holding(act: Activation, variable: Variable, value: tensor | Unset) -> tensor:
+    """What a variable holds; zero for a hidden one that has no value."""
+    if not isinstance(value, Unset):
+        return value
+    assert variable.hidden
+    return act.zero(variable)
+
+
+def choose(
+    act: Activation,
+    node: syntax.Expression,
+    test: Value,
+    then: Callable[[], tensor],
+    orelse: Callable[[], tensor],
+) -> tensor:
+    """The value of one of two expressions, of which only that one is evaluated.
+
+    Errors: InconsistentBranches if their types differ.
+    """
+    chosen: list[tensor] = []
+    sides = [lambda: chosen.append(then()), lambda: chosen.append(orelse())]
+    before = act.values
+    blocks = (Block(), Block())
+    after: list[Values] = []
+    for block, side in zip(blocks, sides, strict=True):
+        act.values = dict(before)
+        with act.into(block):
+            side()
+        after.append(act.values)
+    act.values = dict(before)
+    a, b = chosen
+    if a.handle.type is not b.handle.type:
+        what = "the conditional expression"
+        act.fail(node, errors.InconsistentBranches(what, a.type, b.type))
+    result = Variable("", a.handle.type, hidden=True)
+    joined = [v for v in before if _differs(after[0][v], after[1][v])]
+    for values, value in zip(after, chosen, strict=True):
+        values[result] = value
+    results = _emit(act, node, test, blocks, after, [result, *joined])
+    for variable, value in zip(joined, results[1:], strict=True):
+        act.set(variable, tensor(value))
+    return tensor(results[0])

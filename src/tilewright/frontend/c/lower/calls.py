@@ -1,0 +1,279 @@
+"""Calls: functions of the source, inlined; C's own names; the functions of the language."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+from tilewright import language as tl
+from tilewright.frontend import semantics
+from tilewright.frontend.c import syntax
+from tilewright.frontend.c.jumps import ends, jumps
+from tilewright.frontend.c.lower.activation import (
+    STATEMENTS,
+    Activation,
+    Session,
+    Unset,
+    Variable,
+    expression,
+)
+from tilewright.frontend.c.lower.conversion import (
+    adopted,
+    converted,
+    describe,
+    named_type,
+)
+from tilewright.frontend.c.lower.sequence import run
+from tilewright.frontend.c.types import scalar_type
+from tilewright.frontend.semantics import Context
+from tilewright.frontend.semantics.broadcasting import common_shape
+from tilewright.ir.types import Scalar, Type, shape_of, with_shape
+from tilewright.language import DeviceFunction, constexpr, is_builtin, tensor, type_of, unwrap
+from tilewright.support import SourceLoc, errors
+
+_RENAMED: dict[str, Callable[..., Any]] = {
+    "get_program_id": tl.program_id,
+    "get_num_programs": tl.num_programs,
+    "select": tl.where,
+    "fabs": tl.abs,
+    "fmax": tl.maximum,
+    "fmin": tl.minimum,
+}
+_PAIRWISE: dict[str, Callable[..., Any]] = {"max": tl.maximum, "min": tl.minimum}
+"""With two arguments, C's meaning; with one, the reduction of the language."""
+
+_NOT_IN_C = frozenset({"range", "static_range", "constexpr", "load", "store", "static_print"})
+"""Names of the language for which C has syntax of its own."""
+
+_CONVERSION = re.compile(r"%[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l)?([diouxXeEfFgGcsp%])")
+
+
+class CFunction(DeviceFunction):
+    """A function of the source as a value: the combine function of a reduction."""
+
+    def __init__(self, function: syntax.Function) -> None:
+        self.function = function
+        self.__name__ = function.name
+
+
+class Inliner:
+    """How the semantics run a function of the source."""
+
+    session: Session
+
+    def call(
+        self, ctx: Context, fn: DeviceFunction, args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> Any:
+        """The value that the call returns, its ops emitted through `ctx`."""
+        assert isinstance(fn, CFunction) and not kwargs
+        return inline(self.session, fn.function, list(args), ctx.loc)
+
+
+@expression(syntax.Call)
+def call_expression(act: Activation, node: syntax.Call) -> object:
+    """`f(a, b)`; for functions of the language also `f(a, axis = 1)`."""
+    function = _function(act, node.function)
+    if function is not None:
+        args = [act.expression(_plain(act, argument)) for argument in node.arguments]
+        return inline(act.session, function, args, act.loc(node))
+    if node.function in _SPECIAL:
+        return _SPECIAL[node.function](act, node)
+    positional: list[object] = []
+    named: dict[str, object] = {}
+    for argument in node.arguments:
+        if isinstance(argument, syntax.Assign) and isinstance(argument.target, syntax.Name):
+            named[argument.target.name] = _argument(act, argument.value)
+        else:
+            positional.append(_argument(act, argument))
+    stub = _stub(act, node, len(positional))
+    return _wrapped(semantics.call_builtin(act.at(node), stub, positional, named))
+
+
+def _wrapped(value: object) -> object:
+    if value is None or isinstance(value, tensor | tl.tuple):
+        return value
+    return tl.tuple(cast("Sequence[Any]", value)) if isinstance(value, tuple) else constexpr(value)
+
+
+def _function(act: Activation, name: str) -> syntax.Function | None:
+    return next((f for f in act.session.program.functions if f.name == name), None)
+
+
+def _plain(act: Activation, node: syntax.Expression | syntax.TypeName) -> syntax.Expression:
+    if isinstance(node, syntax.TypeName):
+        act.fail(node, errors.CSyntaxError("a value", "a type"))
+    return node
+
+
+def _argument(act: Activation, node: syntax.Expression | syntax.TypeName) -> object:
+    """A value, a type, or the name of a function of the source."""
+    if isinstance(node, syntax.TypeName):
+        return type_of(named_type(act, node))
+    if isinstance(node, syntax.Name) and act.find(node.name) is None:
+        function = _function(act, node.name)
+        if function is not None:
+            return CFunction(function)
+        if node.name == "None":
+            return constexpr(None)
+    return act.expression(node)
+
+
+def _stub(act: Activation, node: syntax.Call, count: int) -> Callable[..., Any]:
+    """The function of the language that a name means. Errors: UndefinedName."""
+    name = node.function
+    if count >= 2 and name in _PAIRWISE:
+        return _PAIRWISE[name]
+    found: object = _RENAMED.get(name)
+    if found is None and name not in _NOT_IN_C:
+        found = getattr(tl, name, None)
+    if is_builtin(found):
+        return cast("Callable[..., Any]", found)
+    if act.find(name) is not None:
+        act.fail(node, errors.InvalidOperation(f"call '{name}'", "it is a variable"))
+    known = [f.name for f in act.session.program.functions]
+    known += [*_RENAMED, *(n for n in tl.__all__ if is_builtin(getattr(tl, n)))]
+    act.fail(node, errors.UndefinedName(name, known))
+
+
+# --- functions of the source ----------------------------------------------------------------------
+
+
+def inline(
+    session: Session,
+    function: syntax.Function,
+    args: list[object],
+    caller: SourceLoc | None,
+) -> object:
+    """The value that a call returns; its operations are emitted where the caller stands."""
+    name = function.name
+    if name in session.stack:
+        chain = " calls ".join([*session.stack[session.stack.index(name) :], name])
+        raise errors.RecursionNotSupported(name, chain, loc=caller)
+    if len(args) != len(function.parameters):
+        raise errors.ArgumentCount(f"{name}", len(function.parameters), len(args), loc=caller)
+    inner = Activation(session, function, caller)
+    declare_constants(inner)
+    inner.scopes.append({})
+    for parameter, arg in zip(function.parameters, args, strict=True):
+        type_ = parameter_type(inner, parameter, arg)
+        value = converted(inner, parameter, arg, type_)
+        inner.values[inner.declare(Variable(parameter.name, type_))] = value
+    result = run_function(inner, _common_shape(inner, args))
+    session.ctx.emitter.loc = caller
+    return result
+
+
+def _common_shape(act: Activation, args: Sequence[object]) -> tuple[int, ...]:
+    """The shape that the arguments of a call broadcast to."""
+    shape: tuple[int, ...] = ()
+    for arg in args:
+        if isinstance(arg, tensor):
+            shape = common_shape(act.ctx, "call with", shape, shape_of(arg.handle.type))
+    return shape
+
+
+def parameter_type(act: Activation, node: syntax.Parameter, arg: object) -> Type:
+    """The type of a parameter of a device function: it takes scalars, and tiles of any shape."""
+    element = named_type(act, node.type)
+    shape = shape_of(arg.handle.type) if isinstance(arg, tensor) else ()
+    return adopted(with_shape(element, shape), arg)
+
+
+def run_function(act: Activation, shape: tuple[int, ...] = ()) -> object:
+    """Lower the body of a function whose parameters are bound; what it returns.
+
+    A result has the shape of what is returned; where there are several `return`s, that of the
+    arguments, which is `shape`.
+    """
+    function = act.function
+    type_ = scalar_type(function.type)
+    body = function.body.body
+    if type_ is not None and not ends(function.body):
+        reason = "not every path through it returns one"
+        operation = f"take the value of {function.name}()"
+        act.fail(function, errors.InvalidOperation(operation, reason, "end it with a return"))
+    act.values[act.returned] = Unset()
+    act.session.stack.append(function.name)
+    try:
+        with act.scope():
+            if type_ is not None and _single_return(body):
+                run(act, body[:-1])
+                return _returned(act, cast("syntax.Jump", body[-1]), type_)
+            if type_ is not None:
+                act.result = Variable("result", with_shape(type_, shape), hidden=True)
+                act.values[act.result] = Unset()
+            run(act, body)
+    finally:
+        act.session.stack.pop()
+    return None if act.result is None else act.values[act.result]
+
+
+def _single_return(body: Sequence[syntax.Statement]) -> bool:
+    """Whether the only `return` is the last statement."""
+    last = body[-1] if body else None
+    simple = isinstance(last, syntax.Jump) and last.value is not None
+    return simple and not any("return" in jumps(node) for node in body[:-1])
+
+
+def _returned(act: Activation, node: syntax.Jump, type_: Scalar) -> tensor:
+    assert node.value is not None
+    value = act.expression(node.value)
+    shape = shape_of(value.handle.type) if isinstance(value, tensor) else ()
+    return converted(act, node.value, value, adopted(with_shape(type_, shape), value))
+
+
+def declare_constants(act: Activation) -> None:
+    """The constants outside of all functions."""
+    for constant in act.session.program.constants:
+        STATEMENTS[type(constant)](act, constant)
+
+
+# --- names with a meaning of their own ------------------------------------------------------------
+
+
+def _printf(act: Activation, node: syntax.Call) -> object:
+    """`printf("x = %d", x)`: the device's print, which chooses the format by the type."""
+    if not node.arguments or not isinstance(node.arguments[0], syntax.Text):
+        expected, found = "a string", "something else" if node.arguments else "nothing"
+        act.fail(node, errors.InvalidValue("printf", "format", expected, found))
+    text = node.arguments[0].value
+    found = [kind for kind in _CONVERSION.findall(text) if kind != "%"]
+    values = [act.expression(_plain(act, argument)) for argument in node.arguments[1:]]
+    if len(found) != len(values):
+        act.fail(node, errors.ArgumentCount("printf", f"{len(found) + 1}", len(values) + 1))
+    prefix = _CONVERSION.sub(lambda m: "%" if m[1] == "%" else "", text)
+    options = {"hex": bool(found) and all(kind in "xXp" for kind in found)}
+    prefix = " ".join(prefix.split())
+    semantics.call_builtin(act.at(node), tl.device_print, [prefix, *values], options)
+    return None
+
+
+def _assert(act: Activation, node: syntax.Call) -> object:
+    """`assert(condition)`, `assert(condition, "message")`."""
+    if not 1 <= len(node.arguments) <= 2:
+        act.fail(node, errors.ArgumentCount("assert", "1 or 2", len(node.arguments)))
+    args = [act.expression(_plain(act, argument)) for argument in node.arguments]
+    if len(args) == 2 and not isinstance(unwrap(args[1]), str):
+        found = describe(args[1])
+        act.fail(node, errors.InvalidValue("assert", "message", "a string", found))
+    if isinstance(args[0], tensor):
+        semantics.call_builtin(act.at(node), tl.device_assert, args, {})
+    elif not unwrap(args[0]):
+        detail = str(unwrap(args[1])) if len(args) == 2 else "the condition is false"
+        act.fail(node, errors.CompileTimeAssertionFailure(detail))
+    return None
+
+
+def _size_of(act: Activation, node: syntax.Call) -> object:
+    """`sizeof(float)`."""
+    if len(node.arguments) != 1 or not isinstance(node.arguments[0], syntax.TypeName):
+        act.fail(node, errors.CSyntaxError("sizeof(type)", "another argument"))
+    return constexpr(named_type(act, node.arguments[0]).bytes)
+
+
+_SPECIAL: dict[str, Callable[[Activation, syntax.Call], object]] = {
+    "printf": _printf,
+    "assert": _assert,
+    "sizeof": _size_of,
+}

@@ -1,0 +1,140 @@
+"""Values brought to the type of a declaration, and compile-time integers."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from tilewright.frontend.c import syntax
+from tilewright.frontend.c.lower.activation import Activation, null
+from tilewright.frontend.c.types import in_words, scalar_type
+from tilewright.frontend.semantics import cast_to, constant
+from tilewright.frontend.semantics.broadcasting import broadcast_value, check_tile
+from tilewright.ir.types import (
+    DType,
+    PointerType,
+    Scalar,
+    TileType,
+    Type,
+    element_of,
+    shape_of,
+    with_element,
+)
+from tilewright.language import tensor, type_of, unwrap
+from tilewright.ops import BitcastOp
+from tilewright.support import errors
+
+
+def describe(value: object) -> str:
+    """A value's type in C's words; a literal as it is."""
+    if not isinstance(value, tensor):
+        return f"the constant {unwrap(value)!r}"
+    type_ = value.handle.type
+    extents = ", ".join(map(str, shape_of(type_)))
+    return in_words(element_of(type_)) + (f"[{extents}]" if extents else "")
+
+
+def named_type(act: Activation, name: syntax.TypeName, read_only: bool = False) -> Scalar:
+    """A type without extents, where `void` makes no sense. Errors: CSyntaxError."""
+    try:
+        found = scalar_type(name, read_only)
+    except errors.CSyntaxError as problem:
+        act.fail(name, problem)
+    if found is None:
+        act.fail(name, errors.CSyntaxError("a type with values", "'void'"))
+    return found
+
+
+def declared_type(act: Activation, node: syntax.Variable) -> Type:
+    """The type of a declared variable. Errors: NotConstexpr, NonPowerOfTwo, BlockTooLarge."""
+    element = named_type(act, node.type)
+    if not node.extents:
+        return element
+    shape = tuple(constant_integer(act, extent, "the extent of a tile") for extent in node.extents)
+    return TileType(check_tile(act.at(node.extents[0]), shape), element)
+
+
+def constant_integer(act: Activation, node: syntax.Expression, what: str) -> int:
+    """An integer that is known at compile time. Errors: NotConstexpr, InvalidValue."""
+    if isinstance(node, syntax.Name):
+        variable = act.find(node.name)
+        if variable is not None and variable.number is not None:
+            return variable.number
+    value = unwrap(act.expression(node))
+    if isinstance(value, tensor):
+        error = errors.NotConstexpr(what, describe(value))
+        error.advice = "use literals and macros: -DTM=64, or defines={...}"
+        act.fail(node, error)
+    if isinstance(value, bool) or not isinstance(value, int):
+        act.fail(node, errors.InvalidValue("declaration", what, "an integer", repr(value)))
+    return value
+
+
+def converted(act: Activation, node: syntax.Node, value: object, type_: Type) -> tensor:
+    """`value` as an assignment to a variable of type `type_` converts and broadcasts it.
+
+    Errors: ShapeMismatch, DTypeMismatch, LiteralOutOfRange.
+    """
+    target = element_of(type_)
+    if isinstance(target, PointerType):
+        return _converted_pointer(act, node, value, target, type_)
+    ctx = act.at(node)
+    if not isinstance(value, tensor):
+        number = _number(act, node, value)
+        whole = target.is_integer and not target.is_bool
+        return tensor(constant(ctx, int(number) if whole else number, type_))
+    if isinstance(element_of(value.handle.type), PointerType):
+        _refuse(act, node, value, target)
+    found = cast_to(ctx, value, type_of(target)).handle
+    return tensor(broadcast_value(ctx, found, shape_of(type_), "assign"))
+
+
+def _number(act: Activation, node: syntax.Node, value: object) -> int | float:
+    number = unwrap(value)
+    if not isinstance(number, int | float):
+        act.fail(node, errors.InvalidOperation(f"use {number!r} as a number", "it is none"))
+    return number
+
+
+def _converted_pointer(
+    act: Activation, node: syntax.Node, value: object, target: PointerType, type_: Type
+) -> tensor:
+    ctx = act.at(node)
+    if not isinstance(value, tensor):
+        if unwrap(value) != 0:
+            _refuse(act, node, value, target)
+        return tensor(null(ctx, type_))
+    found = element_of(value.handle.type)
+    if not isinstance(found, PointerType) or found.element is not target.element:
+        _refuse(act, node, value, target)
+    if found.const and not target.const:
+        act.fail(node, _drops_const(value))
+    handle = value.handle
+    if found.const is not target.const:
+        handle = ctx.value(BitcastOp(handle, with_element(handle.type, target)))
+    return tensor(broadcast_value(ctx, handle, shape_of(type_), "assign"))
+
+
+def _drops_const(value: tensor) -> errors.CompilationError:
+    reason = "the pointer assigned points to constant data"
+    operation = f"convert {describe(value)} to a pointer that may be stored through"
+    return errors.InvalidOperation(operation, reason, "declare the variable const as well")
+
+
+def _refuse(act: Activation, node: syntax.Node, value: object, target: Scalar) -> NoReturn:
+    error = errors.DTypeMismatch("convert", describe(value), f"to {in_words(target)}")
+    error.advice = f"cast it: ({in_words(target)}) ..."
+    act.fail(node, error)
+
+
+def adopted(type_: Type, value: object) -> Type:
+    """The type of a declaration whose initial value may point to constant data: then it does too.
+
+    So `float *p[16] = x + i` needs no `const` for a parameter `const float *x`.
+    """
+    target = element_of(type_)
+    if isinstance(target, DType) or not isinstance(value, tensor):
+        return type_
+    found = element_of(value.handle.type)
+    if isinstance(found, PointerType) and found.const and found.element is target.element:
+        return with_element(type_, found)
+    return type_

@@ -1,0 +1,277 @@
+"""Expressions: literals, names, operators, casts, ranges, subscripts. Their meaning is in the
+semantics that all front ends share; here is syntax."""
+
+from __future__ import annotations
+
+from typing import NoReturn, cast
+
+from tilewright import language as tl
+from tilewright.frontend import semantics
+from tilewright.frontend.c import syntax
+from tilewright.frontend.c.jumps import is_plain
+from tilewright.frontend.c.lower.activation import Activation, Unset, Variable, call, expression
+from tilewright.frontend.c.lower.branches import choose
+from tilewright.frontend.c.lower.conversion import constant_integer, describe, named_type
+from tilewright.frontend.promotion import RESULTS
+from tilewright.frontend.semantics.reductions import reduce_by
+from tilewright.ir.types import DType, PointerType, element_of, i32, i64, shape_of, u32, u64
+from tilewright.language import constexpr, tensor, type_of, unwrap
+from tilewright.support import errors
+
+BINARY = {
+    "+": "add", "-": "sub", "*": "mul", "&": "and", "|": "or", "^": "xor", "<<": "lshift",
+    ">>": "rshift", "%": "mod",
+}  # fmt: skip
+_COMPARISONS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
+_UNARY = {"-": "neg", "+": "pos", "~": "invert"}
+_SUFFIXES = {"u": u32, "l": i64, "ll": i64, "ul": u64, "lu": u64, "ull": u64, "llu": u64}
+_WORDS = {"true": True, "false": False, "NULL": 0, "INFINITY": float("inf"), "NAN": float("nan")}
+_REDUCTIONS = {"+": "sum", "*": "prod", "&": "and", "|": "or", "^": "xor"}
+
+
+@expression(syntax.Number)
+def number(act: Activation, node: syntax.Number) -> object:
+    """A literal: weak, so it takes the type of the value beside it, unless a suffix says more."""
+    dtype = _SUFFIXES.get(node.suffix)
+    if dtype is None or isinstance(node.value, float):
+        return constexpr(node.value)
+    return semantics.cast_to(act.at(node), node.value, type_of(dtype))
+
+
+@expression(syntax.Text)
+def text(act: Activation, node: syntax.Text) -> object:
+    """A string, for functions that take one."""
+    return constexpr(node.value)
+
+
+@expression(syntax.Name)
+def name(act: Activation, node: syntax.Name) -> object:
+    """A variable; `true`, `false`, `NULL`, `INFINITY`, `NAN`."""
+    variable = act.find(node.name)
+    if variable is None:
+        if node.name in _WORDS:
+            return constexpr(_WORDS[node.name])
+        _undefined(act, node)
+    return read(act, node, variable)
+
+
+def read(act: Activation, node: syntax.Expression, variable: Variable) -> tensor:
+    """What a variable holds. Errors: PossiblyUndefined."""
+    value = act.values[variable]
+    if not isinstance(value, Unset):
+        return value
+    if value.construct:
+        act.fail(node, errors.PossiblyUndefined(variable.name, value.construct))
+    reason, instead = "it has no value yet", "give it one where it is declared"
+    act.fail(node, errors.InvalidOperation(f"read '{variable.name}'", reason, instead))
+
+
+def _undefined(act: Activation, node: syntax.Name) -> NoReturn:
+    known = [name for scope in act.scopes for name in scope]
+    functions = [f.name for f in act.session.program.functions]
+    close = errors.did_you_mean(node.name, known)
+    if close is None and node.name.isupper():
+        act.fail(node, errors.MissingDefine(node.name))
+    error = errors.UndefinedName(node.name, known)
+    if node.name in functions or hasattr(tl, node.name):
+        error.advice = f"'{node.name}' is a function: call it"
+    act.fail(node, error)
+
+
+# --- operators ------------------------------------------------------------------------------------
+
+
+@expression(syntax.Binary)
+def binary(act: Activation, node: syntax.Binary) -> object:
+    """`a + b`; `a + b @ c` accumulates the product."""
+    if node.operator in ("&&", "||"):
+        return _logical(act, node)
+    if node.operator == "@":
+        return product(act, node, None)
+    if node.operator == "+" and _is_product(node.right):
+        return accumulate(act, node, act.expression(node.left), cast("syntax.Binary", node.right))
+    left = act.expression(node.left)
+    return apply_binary(act, node, node.operator, left, act.expression(node.right))
+
+
+def _is_product(node: syntax.Expression) -> bool:
+    return isinstance(node, syntax.Binary) and node.operator == "@"
+
+
+def apply_binary(
+    act: Activation, node: syntax.Expression, symbol: str, left: object, right: object
+) -> object:
+    """`left <symbol> right`, also for compound assignments."""
+    ctx = act.at(node)
+    if symbol in _COMPARISONS:
+        return semantics.compare(ctx, _COMPARISONS[symbol], left, right)
+    if symbol in ("/", "%"):
+        return _divide(act, node, symbol, left, right)
+    if symbol == "@":
+        return call(act, node, tl.dot, left, right)
+    return semantics.binary(ctx, BINARY[symbol], left, right)
+
+
+def _divide(
+    act: Activation, node: syntax.Expression, symbol: str, left: object, right: object
+) -> object:
+    """C's quotient and remainder: of integers towards zero, in their common type."""
+    ctx = act.at(node)
+    kinds = [_dtype(ctx, side) for side in (left, right)]
+    static = not isinstance(left, tensor) and not isinstance(right, tensor)
+    if any(kind is None or kind.is_float for kind in kinds):
+        return semantics.binary(ctx, "mod" if symbol == "%" else "truediv", left, right)
+    if static:
+        return constexpr(_fold_division(act, node, symbol, left, right))
+    if all(isinstance(side, tensor) for side in (left, right)):
+        common = RESULTS["common"][kinds[0], kinds[1]]  # pyright: ignore[reportArgumentType]
+        left, right = (semantics.cast_to(ctx, side, type_of(common)) for side in (left, right))
+    return semantics.binary(ctx, "mod" if symbol == "%" else "floordiv", left, right)
+
+
+def _fold_division(
+    act: Activation, node: syntax.Expression, symbol: str, left: object, right: object
+) -> int:
+    a, b = cast("int", unwrap(left)), cast("int", unwrap(right))
+    if b == 0:
+        act.fail(node, errors.InvalidOperation(f"compute {a} {symbol} 0", "it is a division by 0"))
+    quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+    return quotient if symbol == "/" else a - quotient * b
+
+
+def _dtype(ctx: semantics.Context, value: object) -> DType | None:
+    """The element type of a number; None for a pointer."""
+    if isinstance(value, tensor):
+        element = element_of(value.handle.type)
+        return element if isinstance(element, DType) else None
+    return i32 if isinstance(unwrap(value), int) else RESULTS["truediv"][i32, i32]
+
+
+def product(act: Activation, node: syntax.Binary, acc: tensor | None) -> tensor:
+    """`a @ b`, added to an accumulator if there is one."""
+    left, right = act.expression(node.left), act.expression(node.right)
+    args = (left, right) if acc is None else (left, right, acc)
+    return cast("tensor", call(act, node, tl.dot, *args))
+
+
+def accumulate(
+    act: Activation, node: syntax.Expression, before: object, factors: syntax.Binary
+) -> object:
+    """`before + a @ b`: one operation where the accumulator has a type that products sum in."""
+    if isinstance(before, tensor) and len(shape_of(before.handle.type)) >= 2:
+        left, right = act.expression(factors.left), act.expression(factors.right)
+        try:
+            return call(act, factors, tl.dot, left, right, before)
+        except (errors.DTypeMismatch, errors.ShapeMismatch):
+            result = call(act, factors, tl.dot, left, right)
+    else:
+        result = act.expression(factors)
+    return apply_binary(act, node, "+", before, result)
+
+
+@expression(syntax.Unary)
+def unary(act: Activation, node: syntax.Unary) -> object:
+    """`-x`, `+x`, `~x`, `!x`; `^x` is the transposition."""
+    value = act.expression(node.operand)
+    ctx = act.at(node)
+    if node.operator == "^":
+        return call(act, node, tl.trans, value)
+    if node.operator == "!":
+        return semantics.unary(ctx, "not", value)
+    return semantics.unary(ctx, _UNARY[node.operator], value)
+
+
+def _logical(act: Activation, node: syntax.Binary) -> object:
+    """`&&`, `||`: of tiles element by element; a scalar on the left decides whether the right side
+    is evaluated, if that could make a difference."""
+    word = "and" if node.operator == "&&" else "or"
+    left = act.expression(node.left)
+    if not isinstance(left, tensor):
+        decided = bool(unwrap(left)) != (word == "and")
+        right = constexpr(word == "or") if decided else act.expression(node.right)
+        return (
+            constexpr(bool(unwrap(right)))
+            if not isinstance(right, tensor)
+            else _as_bool(act, node, right)
+        )
+    if is_plain(node.right) or shape_of(left.handle.type):
+        return semantics.logical(act.at(node), word, left, act.expression(node.right))
+    test = semantics.truth(act.at(node.left), left)
+
+    def evaluate() -> tensor:
+        return _as_bool(act, node.right, act.tensor(node.right))
+
+    def settle() -> tensor:
+        return semantics.cast_to(act.at(node), word == "or", tl.int1)
+
+    return choose(act, node, test, *((evaluate, settle) if word == "and" else (settle, evaluate)))
+
+
+def _as_bool(act: Activation, node: syntax.Expression, value: tensor) -> tensor:
+    return tensor(semantics.as_condition(act.at(node), value))
+
+
+@expression(syntax.Comma)
+def comma(act: Activation, node: syntax.Comma) -> object:
+    """`a, b`."""
+    return [act.expression(item) for item in node.items][-1]
+
+
+@expression(syntax.Cast)
+def cast_expression(act: Activation, node: syntax.Cast) -> object:
+    """`(half) x`, of tiles element by element."""
+    target = named_type(act, node.type)
+    value = act.expression(node.operand)
+    return semantics.cast_to(act.at(node), value, type_of(target))
+
+
+@expression(syntax.Range)
+def range_expression(act: Activation, node: syntax.Range) -> object:
+    """`0 ... 16`: the int32 tile of the numbers from the first up to, without it, the last."""
+    first = constant_integer(act, node.first, "the beginning of a range")
+    last = constant_integer(act, node.last, "the end of a range")
+    return call(act, node, tl.arange, first, last)
+
+
+# --- subscripts -----------------------------------------------------------------------------------
+
+
+@expression(syntax.Subscript)
+def subscript(act: Activation, node: syntax.Subscript) -> object:
+    """`x[:, newaxis]` adds an extent of 1; `x[:, +]` sums along the second axis."""
+    base = act.expression(node.base)
+    kinds = [_kind(act, node, item, base) for item in node.items]
+    if not isinstance(base, tensor) or not shape_of(base.handle.type):
+        if any(kind != "newaxis" for kind in kinds):
+            reason = "it is no tile, so it has no axes"
+            act.fail(node, errors.InvalidOperation(f"subscript {describe(base)}", reason))
+    else:
+        axes = [kind for kind in kinds if kind != "newaxis"]
+        rank = len(shape_of(base.handle.type))
+        if len(axes) != rank:
+            reason = f"it has {rank} axes, and the subscript is for {len(axes)}"
+            act.fail(node, errors.InvalidOperation(f"subscript {describe(base)}", reason))
+        for axis in reversed(range(rank)):
+            if axes[axis] != ":":
+                base = reduce_by(act.at(node), axes[axis], base, axis)
+    index = [None if kind == "newaxis" else slice(None) for kind in kinds if kind in _KEPT]
+    if not index or None not in index:
+        return base
+    return semantics.getitem(act.at(node), act.run_time(node, base), tuple(index))
+
+
+_KEPT = (":", "newaxis")
+
+
+def _kind(act: Activation, node: syntax.Subscript, item: syntax.Expression, base: object) -> str:
+    """What a subscript does to its axis: ":", "newaxis", or the name of a reduction."""
+    if isinstance(item, syntax.Axis):
+        return _REDUCTIONS.get(item.kind, item.kind)
+    if isinstance(item, syntax.Name) and item.name in ("newaxis", "max", "min"):
+        return item.name
+    if isinstance(item, syntax.Name) and act.find(item.name) is None:
+        _undefined(act, item)
+    instead = "subscripts are ':', 'newaxis', and the reductions + * & | ^ max min"
+    if isinstance(base, tensor) and isinstance(element_of(base.handle.type), PointerType):
+        instead = "add to the pointer and dereference the sum: *(p + i)"
+    act.fail(item, errors.UnsupportedLanguageConstruct("picking an element of a tile", instead))

@@ -1,0 +1,162 @@
+"""Loads, stores and conditional expressions: `*p`, `*?(mask) p`, `check ? *p : 0`."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from tilewright import language as tl
+from tilewright.frontend import semantics
+from tilewright.frontend.c import syntax
+from tilewright.frontend.c.jumps import has_effects, is_plain, walk
+from tilewright.frontend.c.lower.activation import Activation, call, expression
+from tilewright.frontend.c.lower.branches import choose
+from tilewright.frontend.c.lower.conversion import describe
+from tilewright.ir.types import PointerType, element_of, shape_of
+from tilewright.language import constexpr, tensor, unwrap
+from tilewright.support import errors
+
+
+@expression(syntax.Dereference)
+def dereference(act: Activation, node: syntax.Dereference) -> object:
+    """A load; where the mask does not hold the value is undefined."""
+    return load(act, node, None)
+
+
+def load(act: Activation, node: syntax.Dereference, other: object) -> tensor:
+    """A load, with `other` where the conditions around it do not hold."""
+    pointer = pointer_of(act, node, "load through")
+    mask = mask_of(act, node, pointer)
+    if mask is None:
+        return cast("tensor", call(act, node, tl.load, pointer))
+    args = (pointer, mask) if other is None else (pointer, mask, other)
+    return cast("tensor", call(act, node, tl.load, *args))
+
+
+def pointer_of(act: Activation, node: syntax.Dereference, verb: str) -> tensor:
+    """The pointers of an access. Errors: InvalidOperation, ProtectedPointer."""
+    pointer = act.tensor(node.pointer)
+    element = element_of(pointer.handle.type)
+    if not isinstance(element, PointerType):
+        operation, reason = f"dereference {describe(pointer)}", "it is no pointer"
+        act.fail(node, errors.InvalidOperation(operation, reason))
+    root = root_name(node.pointer)
+    if verb == "store through" and element.const:
+        act.fail(node, errors.ProtectedPointer(verb, root, "const or __readonly"))
+    if verb == "load through":
+        _check_readable(act, node, verb)
+    return pointer
+
+
+def _check_readable(act: Activation, node: syntax.Dereference, verb: str) -> None:
+    for inner in walk(node.pointer):
+        if isinstance(inner, syntax.Name):
+            variable = act.find(inner.name)
+            if variable is not None and variable.write_only:
+                act.fail(node, errors.ProtectedPointer(verb, inner.name, "__writeonly"))
+
+
+def root_name(node: syntax.Expression) -> str:
+    """The first name in the expression of a pointer, as messages call it."""
+    names = (inner.name for inner in walk(node) if isinstance(inner, syntax.Name))
+    return next(names, "the pointer")
+
+
+def mask_of(act: Activation, node: syntax.Dereference, pointer: tensor) -> object:
+    """Where an access is done: its own mask, and the conditions of expressions around it."""
+    own = None if node.mask is None else act.expression(node.mask)
+    if own is not None and not isinstance(own, tensor):
+        own = None if unwrap(own) else constexpr(False)
+    if isinstance(own, tensor):
+        own = tensor(semantics.as_condition(act.at(node), own))
+    if act.guard is None:
+        return own
+    if shape_of(act.guard.handle.type) and not shape_of(pointer.handle.type):
+        reason = "the condition around it is a tile, the pointer is a scalar"
+        act.fail(node, errors.InvalidOperation("load under this condition", reason))
+    return act.guard if own is None else semantics.logical(act.at(node), "and", act.guard, own)
+
+
+# --- conditional expressions ----------------------------------------------------------------------
+
+
+@expression(syntax.Conditional)
+def conditional(act: Activation, node: syntax.Conditional) -> object:
+    """`test ? a : b`. Loads in it become masked loads, whether the test is a tile or a scalar."""
+    test = act.expression(node.test)
+    if not isinstance(test, tensor):
+        return act.expression(node.then if unwrap(test) else node.orelse)
+    ctx = act.at(node.test)
+    condition = tensor(semantics.as_condition(ctx, test))
+    if not shape_of(condition.handle.type) and (has_effects(node.then) or has_effects(node.orelse)):
+        return _branching(act, node, condition)
+    masked = _masked(act, node, condition)
+    if masked is not None:
+        return masked
+    then = _under(act, node.then, condition)
+    orelse = _under(act, node.orelse, condition, inverted=True)
+    return call(act, node, tl.where, condition, then, orelse)
+
+
+def _masked(act: Activation, node: syntax.Conditional, condition: tensor) -> tensor | None:
+    """`c ? *p : 0` as one load, where the other side is a literal."""
+    then, orelse = node.then, node.orelse
+    if isinstance(then, syntax.Dereference) and is_plain(orelse):
+        other = act.expression(orelse)
+        if not isinstance(other, tensor):
+            return _load_or(act, then, condition, other)
+    return None
+
+
+def _load_or(
+    act: Activation, node: syntax.Dereference, condition: tensor, other: object
+) -> tensor | None:
+    outer, act.guard = act.guard, _both(act, node, act.guard, condition)
+    try:
+        return load(act, node, other)
+    finally:
+        act.guard = outer
+
+
+def _under(
+    act: Activation, node: syntax.Expression, condition: tensor, inverted: bool = False
+) -> object:
+    """The value of an expression whose loads are done only where a condition holds, or not."""
+    if is_plain(node):
+        return act.expression(node)
+    if inverted:
+        condition = semantics.unary(act.at(node), "not", condition)
+    outer, act.guard = act.guard, _both(act, node, act.guard, condition)
+    try:
+        return act.expression(node)
+    finally:
+        act.guard = outer
+
+
+def _both(act: Activation, node: syntax.Node, outer: tensor | None, condition: tensor) -> tensor:
+    if outer is None:
+        return condition
+    return cast("tensor", semantics.logical(act.at(node), "and", outer, condition))
+
+
+def _branching(act: Activation, node: syntax.Conditional, condition: tensor) -> object:
+    """Both sides may do something, so only one is evaluated."""
+    return choose(
+        act,
+        node,
+        condition.handle,
+        lambda: act.tensor(node.then),
+        lambda: act.tensor(node.orelse),
+    )
+
+
+# --- stores ---------------------------------------------------------------------------------------
+
+
+def store(act: Activation, node: syntax.Dereference, value: object) -> None:
+    """`*p = value`."""
+    pointer = pointer_of(act, node, "store through")
+    mask = mask_of(act, node, pointer)
+    if not isinstance(value, tensor):
+        value = unwrap(value)
+    args = (pointer, value) if mask is None else (pointer, value, mask)
+    call(act, node, tl.store, *args)

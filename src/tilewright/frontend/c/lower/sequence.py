@@ -1,0 +1,139 @@
+"""Runs statement lists; jumps become conditions, since control flow is structured.
+
+A jump sets a hidden variable of what it leaves; what comes after a statement that may have jumped
+runs only where none of its jumps has happened. Where one side of an `if` always jumps, the rest of
+the list goes to the other side instead, which is what people mean by an early return:
+
+    if (i >= n) return;            cf.if %c
+    work();                 ->       then {}
+                                     else { work() }
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tilewright.frontend import semantics
+from tilewright.frontend.c import syntax
+from tilewright.frontend.c.jumps import Jumps, ends, jumps
+from tilewright.frontend.c.lower.activation import STATEMENTS, Activation, Unset, statement
+from tilewright.frontend.c.lower.branches import branch
+from tilewright.frontend.c.lower.conversion import converted
+from tilewright.ir import Value
+from tilewright.language import tensor, unwrap
+from tilewright.support import errors
+
+Statements = Sequence[syntax.Statement]
+
+
+def run(act: Activation, statements: Statements) -> None:
+    """Lower a statement list."""
+    for index, node in enumerate(statements):
+        rest = statements[index + 1 :]
+        if isinstance(node, syntax.If):
+            run_if(act, node, rest)
+            return
+        STATEMENTS[type(node)](act, node)
+        if ends(node):
+            return
+        if rest and jumps(node):
+            run_unless(act, node, jumps(node), rest)
+            return
+
+
+def run_unless(act: Activation, node: syntax.Node, left: Jumps, rest: Statements) -> None:
+    """What follows a statement that may have jumped."""
+    jumped = flags(act, left)
+    if jumped is None:
+        run(act, rest)
+        return
+    branch(act, node, jumped, lambda: None, lambda: run(act, rest), _construct(act, node))
+
+
+def flags(act: Activation, left: Jumps) -> Value | None:
+    """Whether one of some jumps has happened; None where none of them ever can have."""
+    variables = {"break": act.broken, "continue": act.continued, "return": act.returned}
+    happened: tensor | None = None
+    for word in sorted(left):
+        variable = variables[word]
+        value = Unset() if variable is None else act.values.get(variable, Unset())
+        if isinstance(value, Unset):
+            continue
+        ctx = act.ctx
+        happened = value if happened is None else semantics.logical(ctx, "or", happened, value)
+    return None if happened is None else happened.handle
+
+
+def _construct(act: Activation, node: syntax.Node) -> str:
+    return f"'if' of line {act.loc(node).line}"
+
+
+def run_if(act: Activation, node: syntax.If, rest: Statements) -> None:
+    """An `if` and what follows it in its list."""
+    condition = act.expression(node.test)
+    if not isinstance(condition, tensor):
+        chosen = node.then if unwrap(condition) else node.orelse
+        run(act, rest if chosen is None else [chosen, *rest])
+        return
+    test = semantics.truth(act.at(node.test), condition)
+    sides = [node.then, node.orelse]
+    left = [ends(side) for side in sides]
+    follow: list[Statements] = [(), ()]
+    if any(left):
+        follow = [rest, ()] if left[1] else [(), rest]
+    lists = [
+        [*([] if side is None else [side]), *more] for side, more in zip(sides, follow, strict=True)
+    ]
+    then, orelse = (lambda: run(act, lists[0])), (lambda: run(act, lists[1]))
+    branch(act, node, test, then, orelse, _construct(act, node))
+    if not any(left) and rest:
+        if jumps(node):
+            run_unless(act, node, jumps(node), rest)
+        else:
+            run(act, rest)
+
+
+@statement(syntax.If)
+def if_statement(act: Activation, node: syntax.If) -> None:
+    """An `if` that is the whole body of a loop or of another `if`."""
+    run_if(act, node, ())
+
+
+@statement(syntax.Block)
+def block(act: Activation, node: syntax.Block) -> None:
+    """`{ ... }`."""
+    with act.scope():
+        run(act, node.body)
+
+
+@statement(syntax.Evaluate)
+def evaluate(act: Activation, node: syntax.Evaluate) -> None:
+    """An expression for its effects."""
+    act.expression(node.value)
+
+
+@statement(syntax.Jump)
+def jump(act: Activation, node: syntax.Jump) -> None:
+    """`break`, `continue`, `return`: note that it has happened."""
+    if node.keyword == "return":
+        _return(act, node)
+        return
+    variable = act.broken if node.keyword == "break" else act.continued
+    if variable is None:
+        act.fail(node, errors.UnsupportedLanguageConstruct(f"'{node.keyword}' outside of a loop"))
+    act.at(node)
+    act.raise_flag(variable, True)
+
+
+def _return(act: Activation, node: syntax.Jump) -> None:
+    result = act.result
+    if (node.value is None) is not (result is None):
+        found = "no value" if node.value is None else "a value"
+        reason = "it is declared void" if result is None else "its declaration promises one"
+        operation = f"return {found} from {act.function.name}()"
+        instead = "" if result is not None else "store it through a pointer parameter"
+        act.fail(node, errors.InvalidOperation(operation, reason, instead))
+    if node.value is not None and result is not None:
+        act.set(result, converted(act, node.value, act.expression(node.value), result.type))
+    act.at(node)
+    act.raise_flag(act.returned, True)

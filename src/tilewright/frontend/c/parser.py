@@ -1,0 +1,167 @@
+"""Tokens to syntax trees, by the grammar in grammar.lark; mistakes as designed errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any, cast
+
+from lark import Lark, UnexpectedToken
+from lark.lexer import Lexer
+
+from tilewright.frontend.c.build import Builder
+from tilewright.frontend.c.preprocess import (
+    TYPES,
+    Source,
+    expansion_notes,
+    location,
+    preprocess,
+)
+from tilewright.frontend.c.syntax import Program
+from tilewright.frontend.c.tokens import Span, Token
+from tilewright.support import errors
+
+_WORDS = {
+    "NAME": "a name", "INTEGER": "a number", "TYPE": "a type", "$END": "the end of the source",
+    "SEMICOLON": "';'", "RPAR": "')'", "LPAR": "'('", "RBRACE": "'}'", "LBRACE": "'{'",
+    "RSQB": "']'", "COMMA": "','", "COLON": "':'", "EQUAL": "'='",
+}  # fmt: skip
+"""Terminals as messages call them."""
+
+_ORDER = ("SEMICOLON", "RPAR", "RSQB", "COLON", "LBRACE", "RBRACE", "LPAR", "TYPE", "NAME")
+"""Of the terminals that would fit, these are the likeliest, in this order."""
+
+
+class TokenStream(Lexer):
+    """Hands tokens on to the parser; a token without a type is a word of the grammar."""
+
+    def __init__(self, lexer_conf: Any) -> None:
+        self._names: dict[str, str] = {
+            terminal.pattern.value: terminal.name
+            for terminal in lexer_conf.terminals
+            if terminal.pattern is not None
+        }
+
+    def lex(self, data: Any) -> Iterator[Any]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """The tokens in order."""
+        names = self._names
+        for token in cast("Sequence[Token]", data):
+            if token.type in ("", "NAME"):
+                token.type = names.get(token.value, token.type or token.value)
+            yield token
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A syntax tree with what messages need: the source and the definitions."""
+
+    program: Program
+    source: Source
+    defines: Mapping[str, str]
+
+
+@cache
+def grammar() -> Lark:
+    """The parser; building it takes about 0.1 s, once in a process."""
+    text = resources.files("tilewright.frontend.c").joinpath("grammar.lark").read_text("utf-8")
+    return Lark(
+        text,
+        start="program",
+        parser="lalr",
+        lexer=TokenStream,
+        transformer=Builder(),
+    )
+
+
+def parse(source: Source, defines: Mapping[str, str]) -> Parsed:
+    """Preprocess and parse a source. Errors: PreprocessorError, CSyntaxError, MissingDefine."""
+    try:
+        tokens = preprocess(source, defines)
+        lark: Any = grammar()
+        program = _parsed(lark, tokens, defines)
+    except errors.TilewrightError as problem:
+        raise problem.with_loc(None, source.lines) from problem.__cause__
+    return Parsed(program, source, defines)
+
+
+def _parsed(lark: Any, tokens: list[Token], defines: Mapping[str, str]) -> Program:
+    try:
+        return lark.parse(tokens)
+    except UnexpectedToken as problem:
+        raise _mistake(problem, tokens, defines) from None
+
+
+def _mistake(
+    problem: UnexpectedToken, tokens: list[Token], defines: Mapping[str, str]
+) -> errors.CompilationError:
+    """What is wrong at the first token that does not fit."""
+    token: Any = problem.token
+    accepts = cast("set[str]", cast("Any", problem.interactive_parser).accepts())
+    if token.type == "$END":
+        last = tokens[-1].span if tokens else Span("", 1, 0, 1)
+        return _expected(accepts, "the end of the source", last, _unclosed(tokens), defines)
+    index = tokens.index(token)
+    before = tokens[index - 1] if index else None
+    missing = _missing_type(token, before, accepts)
+    if missing is not None:
+        error = errors.MissingDefine(missing.value)
+        error.advice = _type_advice(missing.value)
+        return _at(error, missing.span, defines)
+    span: Span = token.span
+    if before is not None and "SEMICOLON" in accepts and before.span.line < span.line:
+        place = Span(before.span.file, before.span.line, before.span.end, before.span.end + 1)
+        return _expected({"SEMICOLON"}, f"'{token.value}' on the next line", place, "", defines)
+    return _expected(accepts, f"'{token.value}'", span, _instead(token, before), defines)
+
+
+def _missing_type(token: Token, before: Token | None, accepts: set[str]) -> Token | None:
+    """The name that stands where only a type, or a macro for one, makes sense."""
+    if token.type == "NAME" and "TYPE" in accepts and "NAME" not in accepts:
+        return token
+    if token.type == "NAME" and before is not None and before.type == "NAME":
+        return before
+    return None
+
+
+def _type_advice(name: str) -> str:
+    close = errors.did_you_mean(name, TYPES)
+    return close or f"if it is a type, give it one: {name}='float' among defines, or -D{name}=float"
+
+
+def _instead(token: Token, before: Token | None) -> str:
+    if token.value == "[" and before is not None and before.value == "]":
+        return "a tile has all extents in one pair of brackets: float x[16, 8]"
+    if token.value in ("struct", "union", "enum", "typedef", "switch", "goto", "case"):
+        return f"Triton-C has no '{token.value}'"
+    return ""
+
+
+def _unclosed(tokens: Iterable[Token]) -> str:
+    """Which bracket is still open at the end."""
+    closing = {")": "(", "]": "[", "}": "{"}
+    opened: list[Token] = []
+    for token in tokens:
+        if token.value in closing.values():
+            opened.append(token)
+        elif token.value in closing and opened and opened[-1].value == closing[token.value]:
+            opened.pop()
+    if not opened:
+        return ""
+    return f"'{opened[-1].value}' of line {opened[-1].span.line} is not closed"
+
+
+def _expected(
+    accepts: set[str], found: str, span: Span, instead: str, defines: Mapping[str, str]
+) -> errors.CompilationError:
+    likely = [word for word in _ORDER if word in accepts][:3]
+    words = " or ".join(_WORDS[word] for word in likely) or "an operator"
+    return _at(errors.CSyntaxError(words, found, instead), span, defines)
+
+
+def _at(
+    error: errors.CompilationError, span: Span, defines: Mapping[str, str]
+) -> errors.CompilationError:
+    error.notes = (*error.notes, *expansion_notes(span, defines))
+    return error.with_loc(location(span))

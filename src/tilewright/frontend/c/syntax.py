@@ -1,0 +1,267 @@
+"""The syntax tree of Triton-C: small frozen nodes, each with its place in the source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tilewright.frontend.c.tokens import Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Node:
+    """Anything with a place. Nodes are compared by identity."""
+
+    span: Span
+
+
+class Expression(Node):
+    """Anything with a value."""
+
+    __slots__ = ()
+
+
+class Statement(Node):
+    """Anything that is done."""
+
+    __slots__ = ()
+
+
+# --- types and declarations -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Attribute(Node):
+    """`__aligned(16)`, `__readonly`. amount: of the parentheses, if there are any."""
+
+    name: str
+    amount: Expression | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TypeName(Node):
+    """`const unsigned char *restrict`.
+
+    words: of the type; qualifiers: before the first `*`; pointers: the qualifiers after each `*`.
+    """
+
+    words: tuple[str, ...]
+    qualifiers: tuple[str, ...]
+    pointers: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Variable(Node):
+    """One variable of a declaration; extents: of a tile, else empty."""
+
+    type: TypeName
+    name: str
+    extents: tuple[Expression, ...]
+    value: Expression | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Parameter(Node):
+    """One parameter of a function."""
+
+    type: TypeName
+    name: str
+    attributes: tuple[Attribute, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Function(Node):
+    """A function. span: its name; type: what it returns."""
+
+    type: TypeName
+    name: str
+    parameters: tuple[Parameter, ...]
+    body: Block
+
+    @property
+    def is_kernel(self) -> bool:
+        """Whether it is declared `__global__`."""
+        return "__global__" in self.type.qualifiers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Program(Node):
+    """A translation unit: functions and constants, each in the order of the source."""
+
+    functions: tuple[Function, ...]
+    constants: tuple[Declaration, ...]
+
+
+# --- statements -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Declaration(Statement):
+    """`float x[16] = 0, y = 1;`"""
+
+    variables: tuple[Variable, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block(Statement):
+    """`{ ... }`, with names of its own; empty for `;`."""
+
+    body: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evaluate(Statement):
+    """An expression for its effects."""
+
+    value: Expression
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class If(Statement):
+    """`if (test) then else orelse`."""
+
+    test: Expression
+    then: Statement
+    orelse: Statement | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Loop(Statement):
+    """`for`, `while` and `do`; `keyword` tells which. Only `for` has a start and a step."""
+
+    keyword: Literal["for", "while", "do"]
+    start: Statement | None
+    test: Expression | None
+    step: Expression | None
+    body: Statement
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Jump(Statement):
+    """`break`, `continue`, `return value`."""
+
+    keyword: Literal["break", "continue", "return"]
+    value: Expression | None
+
+
+# --- expressions ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Name(Expression):
+    """A variable, or a word that means something where it stands."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Number(Expression):
+    """A literal. suffix: of its type, in lower case: "", "f", "u", "l", "ul"."""
+
+    value: int | float
+    suffix: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Text(Expression):
+    """A string."""
+
+    value: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unary(Expression):
+    """`-x`, `+x`, `!x`, `~x`, and `^x`, the transposition."""
+
+    operator: str
+    operand: Expression
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dereference(Expression):
+    """`*p`, `*?(mask) p`."""
+
+    mask: Expression | None
+    pointer: Expression
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Binary(Expression):
+    """`a + b` and the like; also `&&`, `||`, `@`."""
+
+    operator: str
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Conditional(Expression):
+    """`test ? then : orelse`."""
+
+    test: Expression
+    then: Expression
+    orelse: Expression
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Assign(Expression):
+    """`target = value`; operator: of a compound assignment, else empty."""
+
+    operator: str
+    target: Expression
+    value: Expression
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step(Expression):
+    """`++x`, `x--`; operator: + or -; prefix: whether the value is the new one."""
+
+    operator: str
+    target: Expression
+    prefix: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cast(Expression):
+    """`(float) x`."""
+
+    type: TypeName
+    operand: Expression
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Range(Expression):
+    """`0 ... 16`, without its end."""
+
+    first: Expression
+    last: Expression
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Axis(Expression):
+    """A subscript that is no expression: `:`, or the operator of a reduction."""
+
+    kind: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Subscript(Expression):
+    """`x[:, newaxis]`, `x[:, +]`."""
+
+    base: Expression
+    items: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call(Expression):
+    """`f(a, b)`; a type can be an argument too."""
+
+    function: str
+    arguments: tuple[Expression | TypeName, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comma(Expression):
+    """`a, b`: both are evaluated, the last is the value."""
+
+    items: tuple[Expression, ...]
