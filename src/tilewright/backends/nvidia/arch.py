@@ -137,7 +137,7 @@ class Arch:
     @property
     def target(self) -> TargetSpec:
         """For LLVM."""
-        return TargetSpec(TRIPLE, self.cpu, f"+ptx{self.ptx}")
+        return TargetSpec(TRIPLE, self.cpu, f"+ptx{self.ptx}", effort=1)
 
     @property
     def ptx_version(self) -> str:
