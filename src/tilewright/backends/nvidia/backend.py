@@ -19,12 +19,14 @@ from tilewright.backends.base import (
 from tilewright.backends.nvidia.allocate_shared import allocate_shared
 from tilewright.backends.nvidia.arch import Arch, row_for
 from tilewright.backends.nvidia.driver import driver, unavailable_reason
+from tilewright.backends.nvidia.isolation import emit_ptx
 from tilewright.backends.nvidia.launcher import NvidiaLauncher
 from tilewright.backends.nvidia.lower.function import lower_function
 from tilewright.backends.nvidia.pipeline import front_pipeline, layout_pipeline
-from tilewright.backends.nvidia.ptxas import assemble, sass
+from tilewright.backends.nvidia.ptxas import assemble, find_ptxas, sass
+from tilewright.backends.nvidia.ptxas import version as ptxas_version
+from tilewright.backends.nvidia.timer import CudaEventTimer
 from tilewright.ir import Module, Pipeline, parse_module
-from tilewright.llvm import emit_assembly
 from tilewright.support import errors
 
 
@@ -75,7 +77,9 @@ def _llir(module: Module, context: StageContext) -> str:
         maxnreg=options.maxnreg,
         contract=options.enable_fp_fusion,
     )
-    context.metadata.update(name=lowered.symbol, shared=size)
+    context.metadata.update(
+        name=lowered.symbol, shared=size, parameter_names=[arg.name for arg in module.kernel.args]
+    )
     if lowered.asserts or lowered.prints:
         prints = [astuple(printed) for printed in lowered.prints]
         context.metadata.update(asserts=list(lowered.asserts), prints=prints)
@@ -83,13 +87,14 @@ def _llir(module: Module, context: StageContext) -> str:
 
 
 def _ptx(text: str, context: StageContext) -> str:
-    return emit_assembly(text, _arch(context).target, level=2)
+    """LLVM ends the process on what it cannot compile; `emit_ptx` keeps that in a child process."""
+    return emit_ptx(text, _arch(context), cast("str", context.metadata["name"]), level=2)
 
 
 def _cubin(ptx: str, context: StageContext) -> bytes:
     """By the driver's compiler if the device here is the target, else by ptxas."""
     name, limit = cast("str", context.metadata["name"]), context.options.maxnreg
-    if unavailable_reason() is None and _device_capability() == int(context.target.arch):
+    if _by_driver(context.target):
         made = driver().compile_ptx(ptx, name, driver().current_device(), maxnreg=limit)
     else:
         made = assemble(ptx, _arch(context).cpu, name, maxnreg=limit)
@@ -98,6 +103,11 @@ def _cubin(ptx: str, context: StageContext) -> bytes:
         registers=report.registers, spills=(report.spill_stores + report.spill_loads) // 4
     )
     return made.cubin
+
+
+def _by_driver(target: GPUTarget) -> bool:
+    """Whether the driver's compiler makes the machine code: if the device here is the target."""
+    return unavailable_reason() is None and _device_capability() == int(target.arch)
 
 
 def _device_capability() -> int:
@@ -122,7 +132,17 @@ def _target() -> GPUTarget:
 
 def _version(target: GPUTarget) -> str:
     """LLVM makes the PTX; the driver or ptxas the code for one architecture."""
-    return f"llvmlite {importlib.metadata.version('llvmlite')} sm_{target.arch}"
+    llvm = f"llvmlite {importlib.metadata.version('llvmlite')}"
+    return f"{llvm} {_assembler(target)} sm_{target.arch}"
+
+
+def _assembler(target: GPUTarget) -> str:
+    if _by_driver(target):
+        return f"driver {driver().version}"
+    try:
+        return f"ptxas {ptxas_version(find_ptxas())}"
+    except errors.ToolMissing:
+        return "no ptxas"  # the last stage will say so
 
 
 BACKEND = Backend(
@@ -140,4 +160,5 @@ BACKEND = Backend(
     target=_target,
     artifacts={"sass": _sass},
     version=_version,
+    clock=CudaEventTimer,
 )

@@ -184,6 +184,11 @@ class Driver:
         name = self.api.cuGetErrorName(result)[1] or b"CUresult"
         return name.decode(), (self.api.cuGetErrorString(result)[1] or b"").decode()
 
+    @functools.cached_property
+    def version(self) -> int:
+        """Of CUDA as the driver has it: 13000 for 13.0."""
+        return self.value("cuDriverGetVersion", self.api.cuDriverGetVersion())
+
     # --- devices ----------------------------------------------------------------------------------
 
     def device(self, ordinal: int) -> Device:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from time import perf_counter_ns
 from typing import Protocol, TypeVar, cast
 
+from tilewright.backends import backend_in_use
 from tilewright.runtime.bench.cpu_caches import CacheFlusher
 from tilewright.runtime.bench.unavailable import NotAvailableError
 
@@ -215,8 +216,18 @@ def clock_for(device: object = None) -> BenchClock[object]:
 
 def _cuda_in_use() -> bool:
     torch = loaded_torch()
-    return torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized()
+    if torch is None:
+        return backend_in_use("cuda") is not None
+    return torch.cuda.is_available() and torch.cuda.is_initialized()
+
+
+def _cuda_clock(index: int | None) -> BenchClock[object]:
+    """PyTorch's events if the program uses PyTorch, else the backend's own."""
+    backend = backend_in_use("cuda") if loaded_torch() is None else None
+    if backend is None or backend.clock is None:
+        return cast("BenchClock[object]", CudaEventClock(index))
+    return cast("BenchClock[object]", backend.clock(index))
 
 
 register_clock("cpu", lambda _index: cast("BenchClock[object]", CpuClock()), lambda: True)
-register_clock("cuda", lambda i: cast("BenchClock[object]", CudaEventClock(i)), _cuda_in_use)
+register_clock("cuda", _cuda_clock, _cuda_in_use)

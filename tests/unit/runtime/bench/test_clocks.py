@@ -137,3 +137,20 @@ def test_the_host_clock_counts_milliseconds() -> None:
     assert clock.elapsed_ms(1_000_000, 3_500_000) == 2.5
     start = clock.record()
     assert clock.elapsed_ms(start, clock.record()) >= 0.0
+
+
+def test_without_torch_the_backend_has_a_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once its kernels run; before, the host's clock is the one in use."""
+
+    class Backend:
+        clock = staticmethod(lambda index: ("clock of", index))
+
+    in_use: dict[str, type[Backend]] = {}
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    monkeypatch.setattr(clocks, "backend_in_use", in_use.get)
+    assert isinstance(clock_for(), CpuClock)
+    with pytest.raises(NotAvailableError, match="PyTorch"):
+        clock_for("cuda")
+    in_use["cuda"] = Backend
+    assert clock_for() == ("clock of", None)
+    assert clock_for("cuda:1") == ("clock of", 1)

@@ -1,0 +1,62 @@
+"""The manifest of the NVIDIA backend, on a machine without a GPU."""
+
+import pytest
+
+from tilewright.backends import GPUTarget, StageContext
+from tilewright.backends.nvidia import backend, isolation
+from tilewright.backends.nvidia.backend import BACKEND
+from tilewright.ir import parse_module
+from tilewright.support import errors
+
+TARGET = GPUTarget("cuda", 90, 32)
+KERNEL = """
+func @kernel(%out: ptr<f32>, %count: i32) {
+  cf.return
+}
+"""
+
+
+class FakeDriver:
+    version = 13010
+
+
+def test_the_key_of_machine_code_names_what_made_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def version(by_driver: bool) -> str:
+        monkeypatch.setattr(backend, "_by_driver", lambda target: by_driver)
+        return BACKEND.version(TARGET)
+
+    monkeypatch.setattr(backend, "driver", FakeDriver)
+    assert "driver 13010" in version(True)
+    monkeypatch.setattr(backend, "find_ptxas", lambda: "the path")
+    monkeypatch.setattr(backend, "ptxas_version", lambda path: f"12.9.86 at {path}")
+    assert "ptxas 12.9.86 at the path" in version(False)
+    assert "sm_90" in version(False)
+
+    def missing() -> None:
+        raise errors.ToolMissing("ptxas", "nowhere")
+
+    monkeypatch.setattr(backend, "find_ptxas", missing)
+    assert "no ptxas" in version(False)
+
+
+def test_text_that_may_end_the_process_goes_to_a_child(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[list[str] | None] = []
+
+    def isolated(text: str, target: object, kernel: str, **words: object) -> str:
+        seen.append(words["risks"])  # pyright: ignore[reportArgumentType]
+        return "ptx"
+
+    monkeypatch.setattr(isolation, "emit_ptx_isolated", isolated)
+    context = StageContext(TARGET, BACKEND.options(), {"name": "kernel"})
+    stage = next(s for s in BACKEND.stages if s.extension == "ptx")
+    text = "define void @kernel(i128 %x) {\n  %y = udiv i128 %x, 3\n  ret void\n}\n"
+    assert stage.run(text, context) == "ptx"
+    assert seen and seen[0]
+
+
+def test_metadata_names_the_parameters() -> None:
+    context = StageContext(TARGET, BACKEND.options())
+    artifact: object = parse_module(KERNEL)
+    for stage in BACKEND.stages[:3]:
+        artifact = stage.run(artifact, context)
+    assert context.metadata["parameter_names"] == ["out", "count"]
