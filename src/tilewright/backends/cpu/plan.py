@@ -307,8 +307,11 @@ class Planner:
         )
 
     def _write_between(self, load: Op, group: Group) -> bool:
-        """Whether something may write what `load` reads after it and before its group is done."""
-        for op in self.ops[self.order[load] + 1 : group.run + 1]:
+        """Whether something may write what `load` reads after it and before its group is done.
+
+        A group without sinks is done right before the op at its `run`.
+        """
+        for op in self.ops[self.order[load] + 1 : group.run + bool(group.sinks)]:
             if not effects_of(op) & {Effect.WRITE, Effect.BARRIER}:
                 continue
             if not isinstance(op, StoreOp) or self.group_of.get(op) is not group:
