@@ -108,14 +108,16 @@ class DirectLaunch:
     """How machine code launches a kernel on one device; a Launcher whose method `direct()` returns
     one is launched so.
 
-    call(x, y, z, stream, *values): the launch; device: index of the device; device_of() -> index of
-    the current one, on which alone `call` may be used; stream_of(device) -> its current stream
+    call(x, y, z, stream, *values): the launch; device: index of the device; stream_of(device) ->
+    its current stream; context_of: address of a C function int(void **context), which finds this
+    thread's context; context: the one in which alone `call` may be used
     """
 
     call: Callable[..., object]
     device: int
-    device_of: Callable[[], int]
     stream_of: Callable[[int], int]
+    context_of: int
+    context: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -224,7 +224,7 @@ class Dispatcher:
             "defaults": memory.object({n: v for n, v in call.named.items() if n not in names}),
             **_passed(memory, names, call),
             **_globals(memory, variant),
-            **_target(memory, variant),
+            **_target(memory, variant, bool(call.device)),
         }
         self._lines.append(memory)
         self._table[self._place(numbers[-1])] = memory.struct(LINE, fields)
@@ -279,17 +279,19 @@ def _globals(memory: _Memory, variant: Variant) -> dict[str, int]:
     return {"checks": len(variant.globals), "globals": memory.objects(flat)}
 
 
-def _target(memory: _Memory, variant: Variant) -> dict[str, int]:
-    """What a line calls: the backend's own machine code, or the launcher."""
-    offer = getattr(variant.kernel.launcher, "direct", None)
+def _target(memory: _Memory, variant: Variant, with_arrays: bool) -> dict[str, int]:
+    """What a line calls: the backend's own machine code, or the launcher, which is also asked where
+    no array tells the device."""
+    offer = getattr(variant.kernel.launcher, "direct", None) if with_arrays else None
     direct = cast("DirectLaunch | None", offer() if offer is not None else None)
     if direct is None:
         return {"call": memory.object(functools.partial(_launch_flat, variant.launch))}
     return {
         "call": memory.object(direct.call),
         "device": memory.object(direct.device),
-        "device_of": memory.object(direct.device_of),
         "stream_of": memory.object(direct.stream_of),
+        "context_of": direct.context_of,
+        "context": direct.context,
     }
 
 
@@ -297,11 +299,19 @@ def _launch_flat(launch: Launch, x: int, y: int, z: int, *values: Any) -> None:
     launch((x, y, z), values)
 
 
+class _Address(int):
+    """Of a record: what a builtin function has as its self; keeps alive what that needs."""
+
+    owner: object
+
+
 def _builtin(name: str, record: int, owner: object) -> Launch:
     """A builtin function that runs the machine code with the record; keeps `owner` alive."""
     address = _code()[DISPATCH_SYMBOL]
     method = _MethodDef(name.encode(), address, _METH_FASTCALL_KEYWORDS, None)
+    self = _Address(record)
+    self.owner = (owner, method, _code())
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype = ctypes.py_object
     new.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
-    return new(ctypes.addressof(method), record, (owner, method, _code()))
+    return new(ctypes.addressof(method), self, __name__)

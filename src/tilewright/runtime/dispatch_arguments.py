@@ -1,6 +1,6 @@
-"""How the machine code of `dispatch_ir` describes an argument, as text that it completes."""
+"""How the machine code of `dispatch_ir` sees arguments and grids, as text that it completes."""
 
-__all__ = ["DESCRIBE", "DESCRIBE_ARRAY"]
+__all__ = ["DESCRIBE", "DESCRIBE_ARRAY", "GRID"]
 
 DESCRIBE = """
 define internal ptr @type_of(ptr %object) nounwind alwaysinline {
@@ -183,5 +183,86 @@ pass:
 error:
   call void @PyErr_Clear()
   ret i1 false
+}
+"""
+
+GRID = """
+; whether an object is an int that can be an extent
+define internal i1 @is_extent(ptr %shared, ptr %object) nounwind {
+  %overflow = alloca i32
+  %type = call ptr @type_of(ptr %object)
+  %int = get ptr %shared SHARED.int
+  %is_int = icmp eq ptr %type, %int
+  br i1 %is_int, label %range, label %no
+range:
+  %v = call i64 @PyLong_AsLongLongAndOverflow(ptr %object, ptr %overflow)
+  %less = sub i64 %v, 1
+  %fine = icmp ult i64 %less, 2147483647
+  ret i1 %fine
+no:
+  ret i1 false
+}
+
+; the three extents of a tuple of ints, or of an int; false: for Python
+define internal i1 @extents(ptr %shared, ptr %grid, ptr %out) nounwind {
+  %one = get ptr %shared SHARED.one
+  %second = getelementptr ptr, ptr %out, i64 1
+  %third = getelementptr ptr, ptr %out, i64 2
+  store ptr %one, ptr %second
+  store ptr %one, ptr %third
+  %type = call ptr @type_of(ptr %grid)
+  %tuple = get ptr %shared SHARED.tuple
+  %is_tuple = icmp eq ptr %type, %tuple
+  br i1 %is_tuple, label %items, label %number
+number:
+  store ptr %grid, ptr %out
+  %fine = call i1 @is_extent(ptr %shared, ptr %grid)
+  ret i1 %fine
+items:
+  %count = call i64 @PyTuple_Size(ptr %grid)
+  %less = sub i64 %count, 1
+  %few = icmp ult i64 %less, 3
+  br i1 %few, label %item, label %no
+item:
+  %i = phi i64 [ 0, %items ], [ %next, %good ]
+  %object = call ptr @PyTuple_GetItem(ptr %grid, i64 %i)
+  %at = getelementptr ptr, ptr %out, i64 %i
+  store ptr %object, ptr %at
+  %is = call i1 @is_extent(ptr %shared, ptr %object)
+  br i1 %is, label %good, label %no
+good:
+  %next = add i64 %i, 1
+  %more = icmp ult i64 %next, %count
+  br i1 %more, label %item, label %yes
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}
+
+; what a callable grid returns for the arguments by name; null: it raised
+define internal ptr @call_grid(ptr %line, ptr %grid, ptr %args, i64 %total) nounwind {
+  %slot = alloca ptr
+  %defaults = get ptr %line LINE.defaults
+  %named = call ptr @PyDict_Copy(ptr %defaults)
+  store ptr %named, ptr %slot
+  %names = get ptr %line LINE.names
+  br label %test
+test:
+  %i = phi i64 [ 0, %0 ], [ %next, %body ]
+  %more = icmp ult i64 %i, %total
+  br i1 %more, label %body, label %ask
+body:
+  %name_at = getelementptr ptr, ptr %names, i64 %i
+  %name = load ptr, ptr %name_at
+  %next = add i64 %i, 1
+  %arg_at = getelementptr ptr, ptr %args, i64 %next
+  %arg = load ptr, ptr %arg_at
+  %set = call i32 @PyDict_SetItem(ptr %named, ptr %name, ptr %arg)
+  br label %test
+ask:
+  %result = call ptr @PyObject_Vectorcall(ptr %grid, ptr %slot, i64 1, ptr null)
+  call void @Py_DecRef(ptr %named)
+  ret ptr %result
 }
 """

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import re
 
-from tilewright.runtime.dispatch_arguments import DESCRIBE, DESCRIBE_ARRAY
+from tilewright.runtime.dispatch_arguments import DESCRIBE, DESCRIBE_ARRAY, GRID
 
 __all__ = [
     "CONSTEXPR",
@@ -78,9 +78,10 @@ LINE = _offsets(
     "sources",  # address of a word for each: position of an argument, or the object itself
     "checks",  # number of globals
     "globals",  # address of (get, name, value) for each: get(name) must be value
-    "device",  # PyObject *: what device_of must return
-    "device_of",  # PyObject *, or 0 if call takes no stream
-    "stream_of",  # PyObject *: stream_of(device) -> stream
+    "device",  # PyObject *: argument of stream_of
+    "stream_of",  # PyObject *: stream_of(device) -> stream; 0 if call takes none
+    "context_of",  # address of int context_of(void **), or 0
+    "context",  # what it must find
     "names",  # address of PyObject *: parameter or keyword of each argument
     "defaults",  # PyObject *: dict of the parameters that are not given
 )
@@ -129,7 +130,7 @@ def dispatch_ir(header_bytes: int) -> str:
         "TENSORS_OFFSET": SHARED["tensor0"],
         "TENSOR_TYPES": TENSOR_TYPES,
     }
-    text = _GET.sub(get, _C_API + DESCRIBE + DESCRIBE_ARRAY + _GRID + _FIRE + _DISPATCH)
+    text = _GET.sub(get, _C_API + DESCRIBE + DESCRIBE_ARRAY + GRID + _FIRE + _DISPATCH)
     for name, number in numbers.items():
         text = text.replace(name, str(number))
     return text
@@ -164,87 +165,6 @@ declare void @Py_DecRef(ptr)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 """
 
-_GRID = """
-; whether an object is an int that can be an extent
-define internal i1 @is_extent(ptr %shared, ptr %object) nounwind {
-  %overflow = alloca i32
-  %type = call ptr @type_of(ptr %object)
-  %int = get ptr %shared SHARED.int
-  %is_int = icmp eq ptr %type, %int
-  br i1 %is_int, label %range, label %no
-range:
-  %v = call i64 @PyLong_AsLongLongAndOverflow(ptr %object, ptr %overflow)
-  %less = sub i64 %v, 1
-  %fine = icmp ult i64 %less, 2147483647
-  ret i1 %fine
-no:
-  ret i1 false
-}
-
-; the three extents of a tuple of ints, or of an int; false: for Python
-define internal i1 @extents(ptr %shared, ptr %grid, ptr %out) nounwind {
-  %one = get ptr %shared SHARED.one
-  %second = getelementptr ptr, ptr %out, i64 1
-  %third = getelementptr ptr, ptr %out, i64 2
-  store ptr %one, ptr %second
-  store ptr %one, ptr %third
-  %type = call ptr @type_of(ptr %grid)
-  %tuple = get ptr %shared SHARED.tuple
-  %is_tuple = icmp eq ptr %type, %tuple
-  br i1 %is_tuple, label %items, label %number
-number:
-  store ptr %grid, ptr %out
-  %fine = call i1 @is_extent(ptr %shared, ptr %grid)
-  ret i1 %fine
-items:
-  %count = call i64 @PyTuple_Size(ptr %grid)
-  %less = sub i64 %count, 1
-  %few = icmp ult i64 %less, 3
-  br i1 %few, label %item, label %no
-item:
-  %i = phi i64 [ 0, %items ], [ %next, %good ]
-  %object = call ptr @PyTuple_GetItem(ptr %grid, i64 %i)
-  %at = getelementptr ptr, ptr %out, i64 %i
-  store ptr %object, ptr %at
-  %is = call i1 @is_extent(ptr %shared, ptr %object)
-  br i1 %is, label %good, label %no
-good:
-  %next = add i64 %i, 1
-  %more = icmp ult i64 %next, %count
-  br i1 %more, label %item, label %yes
-yes:
-  ret i1 true
-no:
-  ret i1 false
-}
-
-; what a callable grid returns for the arguments by name; null: it raised
-define internal ptr @call_grid(ptr %line, ptr %grid, ptr %args, i64 %total) nounwind {
-  %slot = alloca ptr
-  %defaults = get ptr %line LINE.defaults
-  %named = call ptr @PyDict_Copy(ptr %defaults)
-  store ptr %named, ptr %slot
-  %names = get ptr %line LINE.names
-  br label %test
-test:
-  %i = phi i64 [ 0, %0 ], [ %next, %body ]
-  %more = icmp ult i64 %i, %total
-  br i1 %more, label %body, label %ask
-body:
-  %name_at = getelementptr ptr, ptr %names, i64 %i
-  %name = load ptr, ptr %name_at
-  %next = add i64 %i, 1
-  %arg_at = getelementptr ptr, ptr %args, i64 %next
-  %arg = load ptr, ptr %arg_at
-  %set = call i32 @PyDict_SetItem(ptr %named, ptr %name, ptr %arg)
-  br label %test
-ask:
-  %result = call ptr @PyObject_Vectorcall(ptr %grid, ptr %slot, i64 1, ptr null)
-  call void @Py_DecRef(ptr %named)
-  ret ptr %result
-}
-"""
-
 _FIRE = """
 ; takes the frames of the library off the current error, if it is one of its own
 define internal void @strip(ptr %shared) nounwind {
@@ -271,8 +191,9 @@ restore:
   ret void
 }
 
-; whether nothing asks for Python: no hooks or settings, all globals and the device as they were
+; whether nothing asks for Python: no hooks or settings, all globals and the context as they were
 define internal i1 @usual(ptr %record, ptr %line) nounwind {
+  %slot = alloca ptr
   %assigned = get ptr %record RECORD.assigned
   %settings = call i64 @PyDict_Size(ptr %assigned)
   %enter = get ptr %record RECORD.enter
@@ -307,17 +228,15 @@ compare:
   %same = icmp eq ptr %found, %value
   br i1 %same, label %test, label %no
 place:
-  %device_of = get ptr %line LINE.device_of
-  %anywhere = icmp eq ptr %device_of, null
+  %context_of = get ptr %line LINE.context_of
+  %anywhere = icmp eq ptr %context_of, null
   br i1 %anywhere, label %yes, label %ask
 ask:
-  %current = call ptr @PyObject_Vectorcall(ptr %device_of, ptr null, i64 0, ptr null)
-  %failed = icmp eq ptr %current, null
-  br i1 %failed, label %error, label %look
-look:
-  call void @Py_DecRef(ptr %current)
-  %device = get ptr %line LINE.device
-  %here = icmp eq ptr %current, %device
+  store ptr null, ptr %slot
+  %status = call i32 %context_of(ptr %slot)
+  %current = load ptr, ptr %slot
+  %context = get ptr %line LINE.context
+  %here = icmp eq ptr %current, %context
   br i1 %here, label %yes, label %no
 yes:
   ret i1 true

@@ -1,16 +1,18 @@
 """Launches by machine code do what those by Python do, and leave to it what they must."""
 
+import ctypes
 import gc
 import itertools
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tilewright.language as tl
+from tilewright.backends import DirectLaunch
 from tilewright.runtime import JITFunction, jit
 from tilewright.runtime.dispatch_ir import PROBES, SLOTS
 from tilewright.runtime.hooks import launch_enter
@@ -390,3 +392,77 @@ def test_threads_launch_at_once() -> None:
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+CONTEXT = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_uint64))
+
+
+class DirectLauncher:
+    """A launcher of a backend with machine code of its own; writes down what it is asked."""
+
+    n_regs = n_spills = 0
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[object, ...]] = []
+        self.current = 5
+        self.error: Exception | None = None
+        self._context_of = CONTEXT(self._find_context)
+
+    def _find_context(self, place: Any) -> int:
+        place[0] = self.current
+        return 0
+
+    def launch(self, grid: tuple[int, int, int], values: Sequence[object]) -> None:
+        self.seen.append(("python", *grid, *values))
+
+    def call(self, *args: object) -> None:
+        if self.error is not None:
+            raise self.error
+        self.seen.append(args)
+
+    def direct(self) -> DirectLaunch:
+        address = ctypes.cast(self._context_of, ctypes.c_void_p).value
+        return DirectLaunch(self.call, 3, self.stream_of, address or 0, 5)
+
+    def stream_of(self, device: int) -> int:
+        return 0x5000 + device
+
+
+@pytest.fixture
+def direct() -> tuple[JITFunction, DirectLauncher]:
+    """A kernel whose launches go to a DirectLauncher."""
+    scale, launcher = new_scale(), DirectLauncher()
+    x, out = np.arange(8, dtype="f"), np.zeros(8, "f")
+    kernel = scale[(2,)](out, x, 8)
+    kernel._launcher = launcher
+    next(iter(scale.variants.by_key.values())).launch = launcher.launch
+    for _ in range(3):
+        scale[(2,)](out, x, 8)
+    launcher.seen.clear()
+    return scale, launcher
+
+
+def test_direct_launches_get_device_and_stream(
+    direct: tuple[JITFunction, DirectLauncher],
+) -> None:
+    scale, launcher = direct
+    x, out = np.arange(8, dtype="f"), np.zeros(8, "f")
+    scale[2, 3](out, x, 8)
+    passed = (out.ctypes.data, x.ctypes.data, 8, 2)
+    assert launcher.seen == [(2, 3, 1, 0x5003, *passed)]
+    launcher.current = 6
+    scale[2, 3](out, x, 8)
+    assert launcher.seen[1:] == [("python", 2, 3, 1, *passed)]
+
+
+def test_errors_of_direct_launches(direct: tuple[JITFunction, DirectLauncher]) -> None:
+    scale, launcher = direct
+    x, out = np.arange(8, dtype="f"), np.zeros(8, "f")
+    launcher.error = errors.DeviceMismatch("x", "the moon", "the earth")
+    with pytest.raises(errors.DeviceMismatch, match="moon") as caught:
+        scale[(2,)](out, x, 8)
+    assert len(caught.traceback) == 1
+    launcher.error = ZeroDivisionError("mine")
+    with pytest.raises(ZeroDivisionError) as other:
+        scale[(2,)](out, x, 8)
+    assert [entry.name for entry in other.traceback][1:] == ["call"]

@@ -7,7 +7,7 @@ import functools
 import mmap
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 from tilewright.llvm import LoadedObject, compile_ir, host_target, load_object
@@ -170,11 +170,10 @@ class _MethodDef(ctypes.Structure):
     )
 
 
-@dataclass(slots=True)
-class _Owner:
-    """What an entry needs as long as it lives."""
+class _Address(int):
+    """Of a record: the self of an entry. keep: what the entry needs as long as it lives."""
 
-    keep: list[object] = field(default_factory=list[object])
+    keep: list[object]
 
 
 def make_entry(
@@ -225,18 +224,19 @@ def make_entry(
     struct.pack_into("<QI", record, 40, ctypes.addressof(attribute_buffer), count)
     for key, value in fields.items():
         struct.pack_into("<Q", record, RECORD[key], value)
-    owner = _Owner([record, attribute_buffer, handlers, data_ptr, pages, log, code])
-    return _c_function(name, code[SIGNATURE_SYMBOL], ctypes.addressof(record), owner)
+    address = _Address(ctypes.addressof(record))
+    address.keep = [record, attribute_buffer, handlers, data_ptr, pages, log, code]
+    return _c_function(name, code[SIGNATURE_SYMBOL], address)
 
 
-def _c_function(name: str, address: int, record: int, owner: _Owner) -> Entry:
-    """A builtin function with the record's address as its self; keeps `owner` alive."""
-    method = _MethodDef(name.encode(), address, _METH_FASTCALL, None)
-    owner.keep.append(method)
+def _c_function(name: str, code: int, record: _Address) -> Entry:
+    """A builtin function with the record's address as its self."""
+    method = _MethodDef(name.encode(), code, _METH_FASTCALL, None)
+    record.keep.append(method)
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype = ctypes.py_object
     new.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
-    return new(ctypes.addressof(method), record, owner)
+    return new(ctypes.addressof(method), record, __name__)
 
 
 @functools.cache

@@ -144,8 +144,14 @@ class NvidiaLauncher:
         queries = torch_queries()
         if queries is None:
             return None
-        device = queries[0]()
-        return DirectLaunch(self.entry(device), device, *queries)
+        device, stream_of = queries[0](), queries[1]
+        return DirectLaunch(
+            self.entry(device),
+            device,
+            stream_of,
+            self._driver.address_of("cuCtxGetCurrent"),
+            int(self._driver.primary_context(device)),
+        )
 
     def entry(self, device: int) -> Entry:
         """The launch on a device in machine code, for those who know device and stream:

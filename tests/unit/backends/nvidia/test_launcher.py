@@ -320,3 +320,21 @@ def test_cupy_is_asked_where_there_is_no_torch(modules: Callable[..., None]) -> 
 def test_driver_is_asked_where_there_is_neither(modules: Callable[..., None]) -> None:
     modules()
     assert current.device_and_stream() == (0, 0)
+
+
+def test_direct_launches_are_offered_where_pytorch_tells_device_and_stream(
+    cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cuda.addresses[b"cuCtxGetCurrent"] = 0xC0
+    kernel = make(cuda, ["ptr<f32>"])
+    monkeypatch.setattr(launcher, "torch_queries", lambda: None)
+    assert kernel.direct() is None
+    monkeypatch.setattr(launcher, "torch_queries", lambda: (lambda: DEVICE, lambda device: 0x58))
+    direct = kernel.direct()
+    assert direct is not None
+    assert direct.device == DEVICE and direct.stream_of(DEVICE) == 0x58
+    assert direct.context == int(kernel._driver.primary_context(DEVICE))
+    assert direct.context_of == 0xC0
+    direct.call(2, 1, 1, 0x58, DEVICE_BASE)
+    assert cuda.machine.launched().stream == 0x58
+    assert isinstance(kernel.entry(DEVICE).__module__, str)
