@@ -116,10 +116,10 @@ def spread(var: Var, dtype: str) -> str:
     return converted(SPREAD[var.shape].format(var.name), var.dtype, dtype)
 
 
-def widened(dtype: str) -> str:
-    """The dtype of a sum or an extremum."""
+def widened(dtype: str, function: str = "max") -> str:
+    """The dtype of a sum or an extremum; only sums keep narrow integers unsigned."""
     if dtype == "int1" or (dtype in INTEGERS and dtype[-2:] not in ("32", "64")):
-        return "uint32" if dtype in UNSIGNED else "int32"
+        return "uint32" if dtype in UNSIGNED and function == "sum" else "int32"
     return "float32" if dtype in ("float16", "bfloat16") else dtype
 
 
@@ -189,7 +189,7 @@ def reduce(s: Source) -> None:
         name = x.name if x.dtype != "int1" else f"{x.name}.to(tl.int8)"
         s.let(f"tl.reduce({name}, {axis}, larger)", "int8" if x.dtype == "int1" else x.dtype, shape)
     else:
-        s.let(f"tl.{kind}({x.name}, {axis})", widened(x.dtype), shape)
+        s.let(f"tl.{kind}({x.name}, {axis})", widened(x.dtype, kind), shape)
 
 
 def reduce_line(s: Source) -> None:
@@ -197,7 +197,7 @@ def reduce_line(s: Source) -> None:
         return reduce(s)
     x = s.var("row", "column")
     kind = s.pick(("max", "min") if x.dtype in FLOATS else ("sum", "max", "xor_sum"))
-    dtype = x.dtype if kind == "xor_sum" else widened(x.dtype)
+    dtype = x.dtype if kind == "xor_sum" else widened(x.dtype, kind)
     s.let(f"tl.{kind}({x.name}, 0)", dtype, "scalar")
 
 
@@ -221,7 +221,7 @@ def scan(s: Source) -> None:
     reverse = s.pick(("False", "True"))
     dtype = s.pick(("int32", "uint16", "int64"))
     text = f"tl.cumsum({spread(x, dtype)}, {axis}, reverse={reverse})"
-    s.let(text, widened(dtype), "tile")
+    s.let(text, widened(dtype, "sum"), "tile")
 
 
 def through_memory(s: Source) -> None:

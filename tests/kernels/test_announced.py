@@ -91,7 +91,7 @@ def test_softmax(device: Device, rng: np.random.Generator, transposed: bool):
     there = device.array(x.T).T if transposed else device.array(x)
     y = device.empty(shape, np.float32)
     device.run(softmax, (shape[0],), y, *steps(y), there, *steps(there), *shape)
-    assert_near(y, exact_softmax(x), 8)
+    assert_near(y, exact_softmax(x), 32)
 
 
 @jit
@@ -134,12 +134,12 @@ def test_fused_softmax_with_warps(device: Device, rng: np.random.Generator, colu
         fused_softmax_kernel, lambda meta: (13,), there, y, columns, columns, BLOCK_SIZE=block,
         num_warps=warps(block),
     )  # fmt: skip
-    assert_near(y, exact_softmax(x), 8)
+    assert_near(y, exact_softmax(x), 32)
     device.run(
         softmax_forward_kernel, (13,), y, steps(y)[0], there, steps(there)[0], columns,
         block_size=block, num_warps=warps(block),
     )  # fmt: skip
-    assert_near(y, exact_softmax(x), 8)
+    assert_near(y, exact_softmax(x), 32)
 
 
 @jit
