@@ -39,7 +39,8 @@ def kinds(group: Group) -> list[type[Op]]:
 
 def total(result: str, operand: str, kind: str = "add", axis: int = 0) -> str:
     return f"""
-      %{result} = tile.reduce %{operand} {{axis = {axis}}} : f32 (%a{result}: f32, %b{result}: f32) {{
+      %{result} = tile.reduce %{operand} {{axis = {axis}}} : f32
+          (%a{result}: f32, %b{result}: f32) {{
         %c{result} = arith.{kind} %a{result}, %b{result} : f32
         cf.yield %c{result}
       }}"""
