@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from tilewright.support import TilewrightError, settings
 from tilewright.tools import (
     cache,
+    compile_c,
     compile_kernel,
     demo,
     environment,
@@ -38,6 +39,7 @@ COMMANDS = tuple(
     for name, help, module in (
         ("demo", "compile, check and time kernels on this machine", demo),
         ("compile", "compile a kernel and print a stage of it", compile_kernel),
+        ("cc", "compile a kernel in Triton-C and print a stage of it", compile_c),
         ("opt", "put tile IR through passes", opt),
         ("run", "execute tile IR with NumPy, every access checked", run_tile_ir),
         ("pipeline", "list the passes of a backend, each with its reason", show_pipeline),

@@ -50,21 +50,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(chosen: argparse.Namespace) -> int:
     """Run the command."""
     target = None if chosen.target is None else target_named(chosen.target)
-    stages = _stages(target)
+    stages = stages_of(target)
     if chosen.emit not in stages:
         raise CommandFailed(f"--emit takes one of {', '.join(stages)}, not {chosen.emit}")
     source = _source(chosen.kernel, chosen.arguments)
-    options = {name: _value(text) for name, text in map(_pair, chosen.option)}
+    options = {name: option_value(text) for name, text in map(pair, chosen.option)}
     events = ListRecorder()
     with settings().cache.scope(always_compile=True), recording(recorder(chosen, events)):
         kernel = compile(source, target, options)
         artifact = kernel.asm[chosen.emit]
-    _write(artifact, chosen.output, kernel)
+    write_artifact(artifact, chosen.output, kernel)
     show_times(chosen, events)
     return 0
 
 
-def _stages(target: GPUTarget | None) -> list[str]:
+def stages_of(target: GPUTarget | None) -> list[str]:
+    """What a kernel can be shown as, for a target; None is this machine."""
     backend = default_backend() if target is None else backend_named(target.backend)
     return ["source", *(stage.extension for stage in backend.stages), *backend.artifacts]
 
@@ -83,7 +84,7 @@ def _source(kernel: str, arguments: list[str]) -> ASTSource | IRSource:
 
 def _ast_source(kernel: JITFunction, arguments: list[str]) -> ASTSource:
     """A Python kernel with its arguments in the order of its parameters."""
-    given = dict(map(_pair, arguments))
+    given = dict(map(pair, arguments))
     names = [param.name for param in kernel.params]
     unknown = [name for name in given if name not in names]
     missing = [name for name in names if name not in given]
@@ -98,11 +99,11 @@ def _ast_source(kernel: JITFunction, arguments: list[str]) -> ASTSource:
         type_name, _, multiple = given[param.name].partition(":")
         if param.is_constexpr or find_type(type_name) is None:
             signature[param.name] = "constexpr"
-            constants[param.name] = _value(given[param.name])
+            constants[param.name] = option_value(given[param.name])
             continue
         signature[param.name] = type_name
         if multiple:
-            facts[(position,)] = [["tt.divisibility", _value(multiple)]]
+            facts[(position,)] = [["tt.divisibility", option_value(multiple)]]
     return ASTSource(kernel, signature, constants, facts)
 
 
@@ -110,14 +111,15 @@ def _usage(name: str, is_constexpr: bool) -> str:
     return f"{name}=VALUE" if is_constexpr else f"{name}=TYPE"
 
 
-def _pair(text: str) -> tuple[str, str]:
+def pair(text: str) -> tuple[str, str]:
+    """NAME=VALUE, taken apart. Errors: CommandFailed."""
     name, equals, value = text.partition("=")
     if not equals or not name or not value:
         raise CommandFailed(f"expected NAME=VALUE, found '{text}'")
     return name, value
 
 
-def _value(text: str) -> object:
+def option_value(text: str) -> object:
     """A Python literal, or the text itself."""
     try:
         return ast.literal_eval(text)
@@ -125,7 +127,8 @@ def _value(text: str) -> object:
         return text
 
 
-def _write(artifact: str | bytes, output: Path | None, kernel: CompiledKernel) -> None:
+def write_artifact(artifact: str | bytes, output: Path | None, kernel: CompiledKernel) -> None:
+    """Print a stage of a kernel, or write it to a file. Errors: CommandFailed."""
     if output is not None:
         output.write_bytes(artifact.encode() if isinstance(artifact, str) else artifact)
     elif isinstance(artifact, str):

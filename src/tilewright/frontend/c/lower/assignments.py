@@ -114,13 +114,9 @@ def _target(act: Activation, node: syntax.Expression, target: syntax.Expression)
 
 
 def _assign_memory(act: Activation, node: syntax.Assign, target: syntax.Dereference) -> object:
-    value: object
     if node.operator:
-        value = _combined(act, node, act.expression(target))
-    else:
-        value = act.expression(node.value)
-    store(act, target, value)
-    return value
+        return store(act, target, lambda: _combined(act, node, act.expression(target)))
+    return store(act, target, lambda: act.expression(node.value))
 
 
 @expression(syntax.Step)
@@ -138,11 +134,6 @@ def _place(
 ) -> tuple[Callable[[], object], Callable[[object], object]]:
     target = node.target
     if isinstance(target, syntax.Dereference):
-
-        def write(value: object) -> object:
-            store(act, target, value)
-            return value
-
-        return lambda: act.expression(target), write
+        return lambda: act.expression(target), lambda v: store(act, target, lambda: v)
     variable = _target(act, node, target)
     return lambda: read(act, target, variable), lambda v: _assign(act, node, variable, v)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import cast
 
 from tilewright import language as tl
@@ -152,11 +153,13 @@ def _branching(act: Activation, node: syntax.Conditional, condition: tensor) -> 
 # --- stores ---------------------------------------------------------------------------------------
 
 
-def store(act: Activation, node: syntax.Dereference, value: object) -> None:
-    """`*p = value`."""
+def store(act: Activation, node: syntax.Dereference, evaluate: Callable[[], object]) -> object:
+    """`*p = value`: the pointer comes first, then the value, then the mask; gives the value."""
     pointer = pointer_of(act, node, "store through")
+    value = evaluate()
     mask = mask_of(act, node, pointer)
     if not isinstance(value, tensor):
         value = unwrap(value)
     args = (pointer, value) if mask is None else (pointer, value, mask)
     call(act, node, tl.store, *args)
+    return value
