@@ -2,8 +2,9 @@
 
 The generated Python function of a kernel (`binder`) does all that a launch may need, in a few
 microseconds. A `Dispatcher` stands in front of it: launches that look like one that Python has made
-before are made by machine code, the rest is passed on. On a machine where the Python function takes
-2.4 us, the machine code takes 0.6.
+before are made by machine code, the rest is passed on. With 7 arguments, three of them tensors of
+PyTorch, on the host of an H100 in one run: 4.7 us, of which the backend's own machine code with the
+driver is 3.5; by the Python function 7.7 (torch.add 5.5, Triton 3.6.0 12.1).
 """
 
 from __future__ import annotations
