@@ -88,7 +88,7 @@ def _llir(module: Module, context: StageContext) -> str:
 
 def _ptx(text: str, context: StageContext) -> str:
     """LLVM ends the process on what it cannot compile; `emit_ptx` keeps that in a child process."""
-    return emit_ptx(text, _arch(context), cast("str", context.metadata["name"]), level=2)
+    return emit_ptx(text, _arch(context), cast("str", context.metadata["name"]))
 
 
 def _cubin(ptx: str, context: StageContext) -> bytes:
