@@ -104,6 +104,7 @@ class Bench:
     def compare(
         self, name: str, run: Mapping[str, Callable[[Any], object]], like: Any, reference: Any,
         work: Work, error: float, goals: Mapping[str, float], cold: bool = True,
+        parameters: Mapping[str, object] | None = None,
     ) -> Case:  # fmt: skip
         """Time contestants that each write an array like `like`; check what they wrote.
 
@@ -117,7 +118,7 @@ class Bench:
         case = interleave(
             calls, self.rounds, min_time=5.0, name=name, baseline="triton", work=work,
             goals={"tilewright": goals["triton"]}, settle_ms=0.0, flush_cache=cold,
-            clock=self.clock,
+            clock=self.clock, parameters=parameters,
         )  # fmt: skip
         for who, out in outs.items():
             if who != "copy":
@@ -148,15 +149,23 @@ class Bench:
         import torch
 
         from tilewright import kernels
-        from tilewright.kernels.softmax import softmax_warps
+        from tilewright.kernels.softmax import row_options, softmax_kernel
         from tilewright.runtime import next_power_of_2
 
         x = torch.randn(SOFTMAX_ROWS, columns, device="cuda").to(dtype)
         kernel, block = self.twins["softmax.softmax_kernel"], next_power_of_2(columns)
-        warps = softmax_warps(columns)
+        words = row_options(columns)
 
-        def theirs(out: Any) -> None:
-            kernel[(SOFTMAX_ROWS,)](out, x, columns, columns, columns, BLOCK=block, num_warps=warps)
+        def launch(kernel: Any, out: Any) -> Any:
+            return kernel[(SOFTMAX_ROWS,)](out, x, columns, columns, columns, BLOCK=block, **words)
+
+        def theirs(out: Any) -> Any:
+            return launch(kernel, out)
+
+        registers = {
+            "tilewright": launch(softmax_kernel, torch.empty_like(x)).n_regs,
+            "triton": theirs(torch.empty_like(x)).n_regs,
+        }
 
         size = "fp32" if dtype == torch.float32 else "fp16"
         return self.compare(
@@ -166,22 +175,21 @@ class Bench:
              "copy": lambda out: out.copy_(x), "triton": theirs},
             x, torch.softmax(x.double(), -1), Work(2 * x.nbytes * 1e-9, "GB"),
             1e-6 if size == "fp32" else 1e-3, {"triton": SOFTMAX_GOAL},
+            parameters={**words, "registers": registers},
         )  # fmt: skip
 
     def layer_norm(self) -> Case:
         import torch
 
         from tilewright import kernels
-        from tilewright.kernels.softmax import softmax_warps
+        from tilewright.kernels.softmax import row_options
 
         size = 4096
         x, weight, bias = (torch.randn(s, device="cuda") for s in ((size, size), size, size))
-        kernel, warps = self.twins["norm.layer_norm_kernel"], softmax_warps(size)
+        kernel, words = self.twins["norm.layer_norm_kernel"], row_options(size)
 
         def theirs(out: Any) -> None:
-            kernel[(size,)](
-                x, weight, bias, out, size, size, size, 1e-5, BLOCK=size, num_warps=warps
-            )
+            kernel[(size,)](x, weight, bias, out, size, size, size, 1e-5, BLOCK=size, **words)
 
         moments = [torch.empty(size, 1, device="cuda") for _ in range(2)]
 
@@ -419,6 +427,8 @@ def main() -> None:
     bench = Bench(chosen.rounds, EventClock(), {name: twin(name) for name in TWINS})
     cases, launch = bench.cases(), launch_case(chosen.rounds)
     print_table([*cases, launch])
+    for case in cases:
+        print(case.name, dict(case.parameters))
     checks = [*kernel_checks(cases), *cost_checks(launch, cold)]
     show(checks, cold)
     if chosen.json is not None:

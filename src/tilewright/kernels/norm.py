@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tilewright.language as tl
 from tilewright.kernels.arrays import Array, empty, strides
-from tilewright.kernels.softmax import softmax_warps
+from tilewright.kernels.softmax import row_options
 from tilewright.runtime import jit, next_power_of_2
 
 
@@ -34,6 +34,6 @@ def layer_norm(
     result = empty(x, (rows, columns)) if out is None else out
     layer_norm_kernel[(rows,)](
         x, weight, bias, result, strides(x)[0], strides(result)[0], columns, eps,
-        BLOCK=next_power_of_2(columns), num_warps=softmax_warps(columns),
+        BLOCK=next_power_of_2(columns), **row_options(columns),
     )  # fmt: skip
     return result

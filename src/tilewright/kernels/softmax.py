@@ -24,6 +24,17 @@ def softmax_warps(columns: int) -> int:
     return min(16, max(2, next_power_of_2(columns) // 1024))
 
 
+def row_options(columns: int) -> dict[str, int | None]:
+    """Launch options of a kernel that keeps a row on the chip.
+
+    Two programs of 16 warps share a multiprocessor, one computing while the other loads, if a
+    thread has 64 registers at most: enough for 32 elements.
+    """
+    warps = softmax_warps(columns)
+    pairs = warps == 16 and next_power_of_2(columns) <= 32 * 32 * warps
+    return {"num_warps": warps, "maxnreg": 64 if pairs else None}
+
+
 def softmax(x: Array, out: Array | None = None) -> Array:
     """Softmax along the last dimension of a matrix with contiguous rows; into `out` if given."""
     rows, columns = (int(n) for n in x.shape)
@@ -35,6 +46,6 @@ def softmax(x: Array, out: Array | None = None) -> Array:
         strides(x)[0],
         columns,
         BLOCK=next_power_of_2(columns),
-        num_warps=softmax_warps(columns),
+        **row_options(columns),
     )
     return result
