@@ -78,7 +78,8 @@ def load(math: LaneMath, access: Access, other: Lanes | None = None) -> Lanes:
     """Read one element per lane; lanes masked off get `other`, or anything without it."""
     code, address = math.code, access.address
     mask = _useful(access.mask)
-    if isinstance(address, Address) and _stride(address) == 0 and (mask is None or mask.is_uniform):
+    same = all(lanes is None or lanes.is_uniform for lanes in (mask, other))
+    if isinstance(address, Address) and _stride(address) == 0 and same:
         return _load_scalar(math, access, mask, other)
     if isinstance(address, Address) and _stride(address) == 1:
         raw = _load_contiguous(math, access, mask, other)

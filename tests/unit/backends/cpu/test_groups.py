@@ -169,6 +169,23 @@ def test_extrema_of_nans(kind: str, nans: int):
     check(fold_kernel((16,), 0, kind, "f32"), [x, np.zeros(1, np.float32)])
 
 
+@pytest.mark.parametrize("n", [0, 1])
+def test_one_address_with_a_fill_of_each_lane(n: int):
+    text = """func @k(%X: ptr<i32>, %Y: ptr<i32>, %n: i32) {
+      %i = tile.range {start = 0, end = 64} : tile<64xi32>
+      %xs = tile.splat %X {shape = [64]} : tile<64xptr<i32>>
+      %zero = arith.constant {value = 0} : i32
+      %go = arith.compare %n, %zero {predicate = "gt"} : i1
+      %m = tile.splat %go {shape = [64]} : tile<64xi1>
+      %x = mem.load %xs, %m, %i : tile<64xi32>
+      %ys = tile.splat %Y {shape = [64]} : tile<64xptr<i32>>
+      %yp = mem.offset %ys, %i : tile<64xptr<i32>>
+      mem.store %yp, %x
+      cf.return
+    }"""
+    check(text, [np.array([77], np.int32), np.zeros(64, np.int32), n])
+
+
 @pytest.mark.parametrize("count", [0, 1, 15, 16, 17, 63, 64])
 @pytest.mark.parametrize("element", ["f32", "f16", "i8", "i1", "i64"])
 def test_masked_tiles(count: int, element: str):
