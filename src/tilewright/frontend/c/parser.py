@@ -30,6 +30,9 @@ _WORDS = {
 }  # fmt: skip
 """Terminals as messages call them."""
 
+_RESERVED = frozenset({"struct", "union", "enum", "typedef", "switch", "goto", "case", "default"})
+"""Words of C that begin what Triton-C does not have."""
+
 _ORDER = ("SEMICOLON", "RPAR", "RSQB", "COLON", "LBRACE", "RBRACE", "LPAR", "TYPE", "NAME")
 """Of the terminals that would fit, these are the likeliest, in this order."""
 
@@ -104,16 +107,27 @@ def _mistake(
         return _expected(accepts, "the end of the source", last, _unclosed(tokens), defines)
     index = tokens.index(token)
     before = tokens[index - 1] if index else None
-    missing = _missing_type(token, before, accepts)
+    missing = None if token.value in _RESERVED else _missing_type(token, before, accepts)
     if missing is not None:
         error = errors.MissingDefine(missing.value)
         error.advice = _type_advice(missing.value)
         return _at(error, missing.span, defines)
     span: Span = token.span
+    forgotten = _forgotten(tokens, index)
     if before is not None and "SEMICOLON" in accepts and before.span.line < span.line:
         place = Span(before.span.file, before.span.line, before.span.end, before.span.end + 1)
         return _expected({"SEMICOLON"}, f"'{token.value}' on the next line", place, "", defines)
-    return _expected(accepts, f"'{token.value}'", span, _instead(token, before), defines)
+    instead = _instead(token, before) or forgotten
+    return _expected(accepts, f"'{token.value}'", span, instead, defines)
+
+
+def _forgotten(tokens: list[Token], index: int) -> str:
+    """A question about the line above, where it ends as no statement does."""
+    line = tokens[index].span.line
+    above = next((t for t in reversed(tokens[:index]) if t.span.line < line), None)
+    if above is None or not (above.value.isidentifier() or above.value[-1] in "0123456789)]"):
+        return ""
+    return f"is a ';' missing at the end of line {above.span.line}?"
 
 
 def _missing_type(token: Token, before: Token | None, accepts: set[str]) -> Token | None:
@@ -133,7 +147,7 @@ def _type_advice(name: str) -> str:
 def _instead(token: Token, before: Token | None) -> str:
     if token.value == "[" and before is not None and before.value == "]":
         return "a tile has all extents in one pair of brackets: float x[16, 8]"
-    if token.value in ("struct", "union", "enum", "typedef", "switch", "goto", "case"):
+    if token.value in _RESERVED:
         return f"Triton-C has no '{token.value}'"
     return ""
 

@@ -75,7 +75,7 @@ class _Preprocessor(Preprocessor):
 
     def on_error(self, file: str, line: int, msg: str) -> NoReturn:
         """Every complaint of pcpp is a mistake of the user."""
-        text = msg[:1].lower() + msg[1:]
+        text = msg[:1].lower() + msg[1:].strip()
         raise errors.PreprocessorError(text, loc=_loc(file or self.read.name, line))
 
     def on_include_not_found(

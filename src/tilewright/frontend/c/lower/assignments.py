@@ -102,7 +102,7 @@ def _target(act: Activation, node: syntax.Expression, target: syntax.Expression)
         if isinstance(target, syntax.Binary) and target.right.span.line > target.left.span.line:
             error.advice = f"is a ';' missing at the end of line {target.left.span.line}?"
         if isinstance(target, syntax.Subscript):
-            error.advice = "tiles are assigned as a whole; select with c ? a : b"
+            error.advice = "add to the pointer: *(p + i) = x; tiles change as a whole: c ? a : b"
         act.fail(target, error)
     variable = act.find(target.name)
     if variable is None:

@@ -7,8 +7,9 @@ from typing import NoReturn
 from tilewright.frontend.c import syntax
 from tilewright.frontend.c.lower.activation import Activation, null
 from tilewright.frontend.c.types import in_words, scalar_type
-from tilewright.frontend.semantics import cast_to, constant
+from tilewright.frontend.semantics import cast_to, constant, truth
 from tilewright.frontend.semantics.broadcasting import broadcast_value, check_tile
+from tilewright.ir import Value
 from tilewright.ir.types import (
     DType,
     PointerType,
@@ -121,9 +122,19 @@ def _drops_const(value: tensor) -> errors.CompilationError:
 
 
 def _refuse(act: Activation, node: syntax.Node, value: object, target: Scalar) -> NoReturn:
-    error = errors.DTypeMismatch("convert", describe(value), f"to {in_words(target)}")
-    error.advice = f"cast it: ({in_words(target)}) ..."
-    act.fail(node, error)
+    operation = f"convert {describe(value)} to {in_words(target)}"
+    instead = f"cast it: ({in_words(target)}) ..."
+    act.fail(node, errors.InvalidOperation(operation, "this needs a cast", instead))
+
+
+def condition(act: Activation, node: syntax.Expression, value: tensor) -> Value:
+    """A scalar as i1, for control flow. Errors: InvalidOperation for a tile."""
+    if shape_of(value.handle.type):
+        reason = "the whole program instance takes one branch"
+        instead = "select with c ? a : b, or reduce it: (x > 0)[|]"
+        operation = f"use {describe(value)} as a condition"
+        act.fail(node, errors.InvalidOperation(operation, reason, instead))
+    return truth(act.at(node), value)
 
 
 def adopted(type_: Type, value: object) -> Type:

@@ -3,12 +3,12 @@ semantics that all front ends share; here is syntax."""
 
 from __future__ import annotations
 
-from typing import NoReturn, cast
+from typing import NoReturn, TypeGuard, cast
 
 from tilewright import language as tl
 from tilewright.frontend import semantics
 from tilewright.frontend.c import syntax
-from tilewright.frontend.c.jumps import is_plain
+from tilewright.frontend.c.jumps import is_plain, walk
 from tilewright.frontend.c.lower.activation import Activation, Unset, Variable, call, expression
 from tilewright.frontend.c.lower.branches import choose
 from tilewright.frontend.c.lower.conversion import constant_integer, describe, named_type
@@ -69,6 +69,11 @@ def read(act: Activation, node: syntax.Expression, variable: Variable) -> tensor
 def _undefined(act: Activation, node: syntax.Name) -> NoReturn:
     known = [name for scope in act.scopes for name in scope]
     functions = [f.name for f in act.session.program.functions]
+    later = [v.span.line for v in walk(act.function) if _declares(v, node)]
+    if later:
+        error = errors.UndefinedName(node.name, known)
+        error.advice = f"it is declared further down, on line {later[0]}"
+        act.fail(node, error)
     close = errors.did_you_mean(node.name, known)
     if close is None and node.name.isupper():
         act.fail(node, errors.MissingDefine(node.name))
@@ -76,6 +81,12 @@ def _undefined(act: Activation, node: syntax.Name) -> NoReturn:
     if node.name in functions or hasattr(tl, node.name):
         error.advice = f"'{node.name}' is a function: call it"
     act.fail(node, error)
+
+
+def _declares(node: syntax.Node, name: syntax.Name) -> TypeGuard[syntax.Variable]:
+    """Whether a node declares a name that is used before."""
+    declares = isinstance(node, syntax.Variable) and node.name == name.name
+    return declares and (node.span.line, node.span.col) > (name.span.line, name.span.col)
 
 
 # --- operators ------------------------------------------------------------------------------------

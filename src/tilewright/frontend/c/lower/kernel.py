@@ -53,7 +53,7 @@ def lower_kernel(
         calls.run_function(act)
         ctx.emitter.emit(ReturnOp())
     except TilewrightError as problem:
-        raise _located(problem, session) from problem.__cause__
+        raise _located(problem, session, parsed) from problem.__cause__
     return Module((Function(kernel.name, body, loc=loc),))
 
 
@@ -85,7 +85,7 @@ def _argument(act: Activation, parameter: KernelParameter, spec: ArgSpec, body: 
     return tensor(value)
 
 
-def _located(problem: TilewrightError, session: Session) -> TilewrightError:
+def _located(problem: TilewrightError, session: Session, parsed: Parsed) -> TilewrightError:
     """The problem with its place, and hints in the words of C."""
     notes = problem.notes
     if session.span is not None:
@@ -93,4 +93,4 @@ def _located(problem: TilewrightError, session: Session) -> TilewrightError:
     problem.notes = tuple(dict.fromkeys(notes))
     if problem.advice is None:
         problem.advice = HINTS.get(type(problem))
-    return problem.with_loc(session.ctx.loc)
+    return problem.with_loc(session.ctx.loc, parsed.source.lines)

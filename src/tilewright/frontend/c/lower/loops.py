@@ -22,6 +22,7 @@ from tilewright.frontend.c.lower.activation import (
     statement,
 )
 from tilewright.frontend.c.lower.branches import branch, holding
+from tilewright.frontend.c.lower.conversion import condition as truth
 from tilewright.frontend.c.lower.counting import Bounds, Counted, bounds_of, counted
 from tilewright.frontend.c.lower.sequence import flags, run
 from tilewright.ir import Block, Value
@@ -192,7 +193,7 @@ def _test(act: Activation, node: syntax.Loop, left: frozenset[str]) -> Value:
     condition: object = constexpr(True) if node.test is None else act.expression(node.test)
     if isinstance(condition, tensor):
         assert node.test is not None
-        return semantics.truth(act.at(node.test), condition)
+        return truth(act, node.test, condition)
     if unwrap(condition) and not left:
         reason = "its condition is always true, and nothing leaves it"
         act.fail(node, errors.InvalidOperation("run this loop", reason, "add a 'break'"))

@@ -160,6 +160,10 @@ def store(act: Activation, node: syntax.Dereference, evaluate: Callable[[], obje
     mask = mask_of(act, node, pointer)
     if not isinstance(value, tensor):
         value = unwrap(value)
+    elif shape_of(value.handle.type) and not shape_of(pointer.handle.type):
+        operation = f"store {describe(value)} through one pointer"
+        instead = "add a tile of offsets to it: *(p + 0 ... 16) = x"
+        act.fail(node, errors.InvalidOperation(operation, "each element needs its own", instead))
     args = (pointer, value) if mask is None else (pointer, value, mask)
     call(act, node, tl.store, *args)
     return value

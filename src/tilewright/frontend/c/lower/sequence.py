@@ -18,6 +18,7 @@ from tilewright.frontend.c import syntax
 from tilewright.frontend.c.jumps import Jumps, ends, jumps
 from tilewright.frontend.c.lower.activation import STATEMENTS, Activation, Unset, statement
 from tilewright.frontend.c.lower.branches import branch
+from tilewright.frontend.c.lower.conversion import condition as truth
 from tilewright.frontend.c.lower.conversion import converted
 from tilewright.ir import Value
 from tilewright.language import tensor, unwrap
@@ -75,7 +76,7 @@ def run_if(act: Activation, node: syntax.If, rest: Statements) -> None:
         chosen = node.then if unwrap(condition) else node.orelse
         run(act, rest if chosen is None else [chosen, *rest])
         return
-    test = semantics.truth(act.at(node.test), condition)
+    test = truth(act, node.test, condition)
     sides = [node.then, node.orelse]
     left = [ends(side) for side in sides]
     follow: list[Statements] = [(), ()]
