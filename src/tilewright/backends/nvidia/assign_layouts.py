@@ -114,6 +114,10 @@ class LayoutAssignment:
             return self._input_home(op)
         if isinstance(op, GatherOp):
             return self._own_or_default(op.index)
+        return self._shape_home(op)
+
+    def _shape_home(self, op: Op) -> LinearLayout | None:
+        """Of ops that move elements; the rest follow their operands if they are element-wise."""
         if isinstance(op, JoinOp):
             home = self._known(op.operands)
             return None if home is None else with_pair(home)
@@ -136,8 +140,9 @@ class LayoutAssignment:
         shape = shape_of(op.operands[0].type)
         home = self._known(op.operands)
         if isinstance(op, ScanOp):
-            fits = home is not None and is_scannable(home, op.axis)
-            return home if fits else scan_layout(shape, op.axis, self.warps)
+            if home is not None and is_scannable(home, op.axis):
+                return home
+            return scan_layout(shape, op.axis, self.warps)
         return home or default_layout(shape, self.warps)
 
     def _own_or_default(self, value: Value) -> LinearLayout:

@@ -74,7 +74,7 @@ class Console:
         if not failed:
             return
         self._clear(FAILURE, FAILURE_BYTES)
-        message, loc = unpacked(self._asserts[number])
+        message, loc = unpacked(self._asserts[int(number)])
         where = f", at {index_text(*index)}" if index[0] >= 0 else ""
         raise errors.DeviceAssertionFailure(f"{message}{where}", (x, y, z)).with_loc(loc)
 
@@ -95,7 +95,7 @@ class Console:
         for start in range(0, len(data), RECORD_BYTES):
             record = _RECORD.unpack_from(data, start)
             bits, number, order, x, y, z, i, j, k, _, _ = record
-            shown = self._prints[number]
+            shown = self._prints[int(number)]
             line = printed_line(
                 shown.text, shown.kind, shown.hexadecimal, bits, (i, j, k), (x, y, z)
             )

@@ -38,7 +38,7 @@ class FmaDotOp(Op, opcode="nvidia.dot_fma", traits=(Trait.PURE,)):
 @reference(FmaDotOp)
 def fma_dot(op: FmaDotOp, a: Any, b: Any, acc: Any) -> Any:
     """Floats are summed in float64 and rounded once; integers wrap."""
-    wide = np.float64 if acc.dtype.kind == "f" else np.int64
+    wide = "float64" if acc.dtype.kind == "f" else "int64"
     return (acc.astype(wide) + a.astype(wide) @ b.astype(wide)).astype(acc.dtype)
 
 

@@ -64,9 +64,7 @@ def dot_layouts(op: DotOp, warps: int) -> DotLayouts:
 def _batched(layout: LinearLayout, batch: Sequence[int]) -> LinearLayout:
     """The layout for several matrices, each spread like one, in further registers."""
     for count in batch:
-        bases = {
-            name: [(0, *basis) for basis in layout.bases(name)] for name in layout.in_names
-        }
+        bases = {name: [(0, *basis) for basis in layout.bases(name)] for name in layout.in_names}
         rest = (0,) * len(layout.outs)
         bases[REGISTER] += [(1 << bit, *rest) for bit in range(log2(count))]
         shape = (count, *layout.shape)

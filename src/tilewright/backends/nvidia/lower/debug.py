@@ -89,7 +89,9 @@ def _first_failure(state: State, check: AssertOp) -> tuple[Val, list[Val]]:
         failed = code.let_here(f"or i1 {failed}, {bad}", "i1")
         here = _index(state, check.condition, r)
         index = [
-            old if new is _NOWHERE else code.let_here(f"select i1 {bad}, i32 {new}, i32 {old}", "i32")
+            old
+            if new is _NOWHERE
+            else code.let_here(f"select i1 {bad}, i32 {new}, i32 {old}", "i32")
             for new, old in zip(here, index, strict=True)
         ]
     return failed, index

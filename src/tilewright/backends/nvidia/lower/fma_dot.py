@@ -132,9 +132,7 @@ class _Block:
     def _start(self, side: int, run: list[tuple[int, ...]]) -> Val:
         """Address of the first element of a run for k = 0."""
         dim, first = side - 2, run[0]
-        register = next(
-            r for r, p in enumerate(self.places) if (*p[:-2], p[dim]) == first
-        )
+        register = next(r for r, p in enumerate(self.places) if (*p[:-2], p[dim]) == first)
         rank = len(self.places[0])
         batch = [self.state.place(self.layout, d, register) for d in range(rank - 2)]
         i = self.state.place(self.layout, rank + dim, register)

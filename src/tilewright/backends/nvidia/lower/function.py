@@ -10,6 +10,7 @@ from tilewright.analysis import analyze_alignment
 from tilewright.backends.nvidia.arch import Arch
 from tilewright.backends.nvidia.console import PrintedText
 from tilewright.backends.nvidia.lower import (
+    atomics,
     casts,
     control,
     convert,
@@ -30,6 +31,7 @@ from tilewright.support import errors
 
 __all__ = [
     "LoweredKernel",
+    "atomics",
     "casts",
     "control",
     "convert",

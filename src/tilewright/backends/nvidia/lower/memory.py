@@ -1,4 +1,4 @@
-"""Global memory: vector loads and stores under predicates, and atomics."""
+"""Global memory: vector loads and stores under predicates."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from tilewright.backends.nvidia.lower.words import Element, pack, unpack, word_t
 from tilewright.backends.nvidia.ops import PutOp
 from tilewright.backends.nvidia.vectors import vector_length
 from tilewright.ir import Op
-from tilewright.ir.types import DType, TileType, dtype_of, element_of
+from tilewright.ir.types import TileType, element_of
 from tilewright.llvm import Val, integer_literal
-from tilewright.ops import AtomicCasOp, AtomicOp, BarrierOp, LoadOp, StoreOp, pointee
+from tilewright.ops import BarrierOp, LoadOp, StoreOp, pointee
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,122 +162,6 @@ def _both(state: State, x: Val | None, y: Val) -> Val:
 @lowering(BarrierOp)
 def _barrier(state: State, op: Op) -> None:
     state.barrier()
-
-
-_TYPES = {"i": "s", "u": "u", "f": "f", "b": "b"}
-
-
-def _atomic_name(kind: str, element: DType) -> str:
-    """Operation and type as PTX writes them."""
-    bits = memory_bits(element)
-    if kind == "xchg":
-        return f"exch.b{bits}"
-    if kind in ("and", "or", "xor"):
-        return f"{kind}.b{bits}"
-    if element.is_float:
-        if bits == 16:
-            return f"add.noftz.{'bf16' if element.name == 'bf16' else 'f16'}"
-        return f"{kind}.f{bits}"
-    if kind == "add":
-        return f"add.{'s32' if element.name == 'i32' else f'u{bits}'}"
-    return f"{kind}.{'s' if element.is_signed else 'u'}{bits}"
-
-
-@lowering(AtomicOp)
-def _atomic(state: State, op: Op) -> None:
-    """One instruction for each element, by its owner; others see the same old value."""
-    atomic = cast("AtomicOp", op)
-    element = dtype_of(atomic.type)
-    is_tile = isinstance(atomic.pointer.type, TileType)
-    owner = state.owner(layout_of(atomic.pointer) if is_tile else None)
-    masks = None if atomic.mask is None else state.of(atomic.mask)
-    results: list[Val] = []
-    order = atomic.order
-    for i, (pointer, value) in enumerate(
-        zip(state.of(atomic.pointer), state.of(atomic.operand), strict=True)
-    ):
-        mask = owner if masks is None else _both(state, owner, masks[i])
-        text = f"atom.{order}.{_SCOPES[atomic.scope]}.global.{_atomic_name(atomic.kind, element)}"
-        results.append(_atomic_one(state, text, pointer, [value], mask, element))
-    _publish(state, op, results, owner)
-
-
-_SCOPES = {"cta": "cta", "gpu": "gpu", "sys": "sys"}
-
-
-def _atomic_one(
-    state: State, text: str, pointer: Val, values: list[Val], mask: Val | None, element: DType
-) -> Val:
-    words = [w for v in values for w in pack(state, [v], element)]
-    type_ = words[0].type
-    constraint = {"i64": "l", "i32": "r"}.get(type_, "h")
-    names = ", ".join(f"${i + 2}" for i in range(len(words)))
-    instruction = f"{text} $0, [$1], {names};"
-    constraints = ",".join([f"={constraint}", "l", *[constraint] * len(words)])
-    operands = [pointer, *words]
-    if mask is not None:
-        instruction = f"@${len(words) + 2} {instruction}"
-        constraints, operands = f"{constraints},b", [*operands, mask]
-    got = state.asm(instruction, f"{constraints},~{{memory}}", type_, *operands)
-    return unpack(state, [got], 1, element)[0]
-
-
-@lowering(AtomicCasOp)
-def _compare_and_swap(state: State, op: Op) -> None:
-    cas = cast("AtomicCasOp", op)
-    element = dtype_of(cas.type)
-    is_tile = isinstance(cas.pointer.type, TileType)
-    owner = state.owner(layout_of(cas.pointer) if is_tile else None)
-    text = f"atom.{cas.order}.{_SCOPES[cas.scope]}.global.cas.b{memory_bits(element)}"
-    results = [
-        _atomic_one(state, text, pointer, [old, new], owner, element)
-        for pointer, old, new in zip(
-            state.of(cas.pointer), state.of(cas.expected), state.of(cas.new), strict=True
-        )
-    ]
-    _publish(state, op, results, owner)
-
-
-def _publish(state: State, op: Op, results: list[Val], owner: Val | None) -> None:
-    """Give threads that hold copies what the owner's atomic returned, through shared memory."""
-    result = op.results[0]
-    if owner is None or not result.uses:
-        state.set(result, results)
-        return
-    element = element_of(result.type)
-    base = state.offsets[op]
-    size = element.bytes
-    slots: list[Val] = []
-    number = _owner_number(state, op)
-    for i, value in enumerate(results):
-        (word,) = pack(state, [value], element)
-        address = _slot(state, number, base, i, len(results), size)
-        slots.append(address)
-        _shared_store(state, address, word, owner)
-    state.barrier()
-    loaded = [_shared_load(state, a, word_type(element, 1)) for a in slots]
-    state.barrier()
-    state.set(result, [unpack(state, [w], 1, element)[0] for w in loaded])
-
-
-def _owner_number(state: State, op: Op) -> Val:
-    """A number that a thread shares with the owner of its elements, below the thread count."""
-    value = op.operands[0]
-    if not isinstance(value.type, TileType):
-        return integer_literal(0)
-    masks = layout_of(value).free_masks()
-    lane = state.code.let_here(f"and i32 {state.lane}, {31 & ~masks.get('lane', 0)}", "i32")
-    warp = state.code.let_here(
-        f"and i32 {state.warp}, {(state.warps - 1) & ~masks.get('warp', 0)}", "i32"
-    )
-    shifted = state.code.let_here(f"shl i32 {warp}, 5", "i32")
-    return state.code.let_here(f"or i32 {shifted}, {lane}", "i32")
-
-
-def _slot(state: State, number: Val, base: int, index: int, count: int, size: int) -> Val:
-    offset = state.code.let_here(f"mul i32 {number}, {count * size}", "i32")
-    start = state.code.let_here(f"add i32 {state.shared}, {offset}", "i32")
-    return state.code.let_here(f"add i32 {start}, {base + index * size}", "i32")
 
 
 def _shared_store(state: State, address: Val, word: Val, mask: Val | None) -> None:

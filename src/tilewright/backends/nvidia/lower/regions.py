@@ -7,7 +7,7 @@ from typing import cast
 
 from tilewright.backends.nvidia.lower.elementwise import lower_one
 from tilewright.backends.nvidia.lower.state import RULES, State
-from tilewright.ir import Block, Op, Value
+from tilewright.ir import Block, Op
 from tilewright.llvm import Val
 
 
@@ -25,4 +25,4 @@ def apply_region(state: State, block: Block, args: Sequence[Val]) -> list[Val]:
         else:
             operands = [state.scalar(v) for v in op.operands]
             state.set(op.results[0], [lower_one(state, op, operands)])
-    return [state.scalar(v) for v in cast("list[Value]", block.terminator.operands)]
+    return [state.scalar(v) for v in block.terminator.operands]

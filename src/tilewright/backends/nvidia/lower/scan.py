@@ -283,9 +283,7 @@ def scan_bytes(op: ScanOp, warps: int) -> int:
     return sum(32 * warps * lines * chunks * element_of(v.type).bytes for v in op.inputs)
 
 
-def _distinct(
-    layout: LinearLayout, key: Callable[[tuple[int, ...]], tuple[int, ...]]
-) -> int:
+def _distinct(layout: LinearLayout, key: Callable[[tuple[int, ...]], tuple[int, ...]]) -> int:
     return len({key(layout.apply(register=r)) for r in range(layout.in_size(REGISTER))})
 
 
