@@ -36,7 +36,9 @@ def printed_line(
     text: str, kind: int, hexadecimal: bool, bits: int, index: tuple[int, ...],
     program: tuple[int, ...],
 ) -> str:  # fmt: skip
-    """One line of `device_print`: bits of an element of PRINT_KINDS[kind]."""
+    """One line of `device_print`: bits of an element of PRINT_KINDS[kind]; a text has no index."""
+    if PRINT_KINDS[kind] == "text":
+        return f"pid ({', '.join(map(str, program))}) {text}\n"
     shown = shown_bits(PRINT_KINDS[kind], bits, hexadecimal)
     return f"pid ({', '.join(map(str, program))}) idx {index_text(*index)} {text}{shown}\n"
 
