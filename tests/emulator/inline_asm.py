@@ -132,8 +132,10 @@ def _load(match: re.Match[str], args: list[str]) -> Made:
             data = r.m.shared.load(places, count * size, r.m.warp_of[r.predicate])
         else:
             data = r.m.memory.load(places, count * size)
-        words = np.ascontiguousarray(data).view(f"u{size}") if len(data) else np.zeros(
-            (0, count), f"u{size}"
+        words = (
+            np.ascontiguousarray(data).view(f"u{size}")
+            if len(data)
+            else np.zeros((0, count), f"u{size}")
         )
         for i, target in enumerate(targets):
             r.put(target, r.spread(words[:, i]))
@@ -330,7 +332,7 @@ def _places(layout: Any) -> Any:
     """(lanes, registers, 2) coordinates."""
     lanes, registers = layout.in_size(LANE), layout.in_size(REGISTER)
     return np.array(
-        [[layout.apply(register=i, lane=l) for i in range(registers)] for l in range(lanes)]
+        [[layout.apply(register=i, lane=lane) for i in range(registers)] for lane in range(lanes)]
     )
 
 
@@ -432,7 +434,9 @@ def _move(match: re.Match[str], args: list[str]) -> Made:
     return lambda r: r.put(args[0], r.get(args[1]))
 
 
-_HINTS = r"(?:\.(?:volatile|relaxed|weak|ca|cg|cs|cv|wb|wt|nc|gpu|cta|sys|acquire|L1::\w+|L2::\w+))*"
+_HINTS = (
+    r"(?:\.(?:volatile|relaxed|weak|ca|cg|cs|cv|wb|wt|nc|gpu|cta|sys|acquire|L1::\w+|L2::\w+))*"
+)
 _VECTOR = r"(?:\.v(?P<count>\d))?\.[bufs](?P<bits>\d+)"
 
 _INSTRUCTIONS: list[tuple[str, Callable[[re.Match[str], list[str]], Made]]] = [

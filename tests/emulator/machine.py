@@ -173,17 +173,23 @@ def _phis(kernel: Kernel, phis: list[Instruction]) -> Step:
             if (came == came[0]).all():
                 value = next(read(m) for read, source in ways if source == came[0])
             else:
-                value = None
-                for read, source in ways:
-                    here = m.previous == source
-                    if (here & m.mask).any():
-                        new = read(m)
-                        value = new if value is None else values.merge(here, new, value)
+                value = _merged(m, ways)
             found.append((name, value))
         for name, value in found:
             m.set(name, value)
 
     return step
+
+
+def _merged(m: Machine, ways: Any) -> Any:
+    """The value of a phi whose threads came from several blocks."""
+    value = None
+    for read, source in ways:
+        here = m.previous == source
+        if (here & m.mask).any():
+            new = read(m)
+            value = new if value is None else values.merge(here, new, value)
+    return value
 
 
 _FLAGS = re.compile(r"^(?:(?:nuw|nsw|exact|contract|afn|arcp|nnan|ninf|nsz|fast|disjoint|nneg|"

@@ -68,7 +68,9 @@ def literal(text: str, type_: str) -> Any:
         inner, value = split_type(text[7:-1])
         return np.full(lanes, literal(value, inner), dtype)
     if lanes and text.startswith("<"):
-        return np.array([literal(*reversed(split_type(t))) for t in split_commas(text[1:-1])], dtype)
+        return np.array(
+            [literal(*reversed(split_type(t))) for t in split_commas(text[1:-1])], dtype
+        )
     if text in ("poison", "undef", "zeroinitializer", "null"):
         return np.zeros(lanes, dtype) if lanes else np.zeros((), dtype)[()]
     if text.startswith("inttoptr"):
@@ -148,6 +150,4 @@ def _parameter(text: str) -> tuple[str, str]:
 
 
 def _bytes(text: str) -> bytes:
-    return re.sub(
-        rb"\\([0-9A-Fa-f]{2})", lambda m: bytes([int(m[1], 16)]), text.encode("latin-1")
-    )
+    return re.sub(rb"\\([0-9A-Fa-f]{2})", lambda m: bytes([int(m[1], 16)]), text.encode("latin-1"))

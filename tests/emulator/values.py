@@ -1,4 +1,4 @@
-"""What LLVM's instructions compute: on scalars for all threads (0-d), rows of threads, and vectors."""
+"""What LLVM's instructions compute: scalars of all threads (0-d), rows of threads, vectors."""
 
 from __future__ import annotations
 
@@ -359,7 +359,8 @@ def _combine(kind: str, old: Any, new: Any) -> Any:
     functions: dict[str, Any] = {
         "add": np.add, "fadd": np.add, "max": np.maximum, "min": np.minimum, "umax": np.maximum,
         "umin": np.minimum, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
-        "fmax": np.fmax, "fmin": np.fmin, "xchg": lambda old, new: new, "exch": lambda old, new: new,
+        "fmax": np.fmax, "fmin": np.fmin,
+        "xchg": lambda old, new: new, "exch": lambda old, new: new,
     }  # fmt: skip
     if kind in ("max", "min"):
         as_signed = _SIGNED[old.dtype.type]

@@ -9,7 +9,8 @@ poison: NaN, or a pattern that no test computes.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -29,11 +30,13 @@ Array = np.ndarray[Any, Any]
 class Device:
     """A way to run kernels.
 
-    is_slow: programs take milliseconds each, so tests choose few of them (see `pick`).
+    is_slow: programs take milliseconds each, so tests choose few of them (see `pick`);
+    is_approximate: fp32 quotients and functions are within a few ulp, and 0 below 2^-126.
     """
 
     name: str
     is_slow = False
+    is_approximate = False
 
     def __init__(self) -> None:
         self._guarded: list[tuple[Array, int]] = []
@@ -113,6 +116,18 @@ class Interpreter(Device):
         return interpreted(kernel)[grid](*args, **words)
 
 
+@contextmanager
+def exact_products() -> Iterator[None]:
+    """A block in which products of fp32 are exact unless they say otherwise, as on other devices."""
+    compilation = tilewright.settings().compilation
+    before = compilation.f32_default
+    compilation.f32_default = "ieee"
+    try:
+        yield
+    finally:
+        compilation.f32_default = before
+
+
 class OnGpu:
     """An array in the memory of a GPU, as kernels take it."""
 
@@ -131,6 +146,7 @@ class Nvidia(Device):
     """Compiled for an NVIDIA GPU; arrays are copied there and back for each launch."""
 
     name = "nvidia"
+    is_approximate = True
 
     def launch(self, kernel: Any, grid: Any, *args: Any, **words: Any) -> Any:
         cuda = importlib.import_module("tilewright.backends.nvidia.driver").driver()
@@ -153,7 +169,8 @@ class Nvidia(Device):
 
         with cuda.context(0):
             try:
-                result = kernel[grid](*map(on_device, args), **words)
+                with exact_products():
+                    result = kernel[grid](*map(on_device, args), **words)
                 cuda.synchronize(0)
             finally:
                 for memory, block, there in copies.values():

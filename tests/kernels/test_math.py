@@ -120,7 +120,12 @@ def test_function(device: Device, rng: np.random.Generator, name: str, dtype: An
     x = arguments(rng, low, high, dtype)
     with np.errstate(all="ignore"):
         expected = reference(x.astype(WIDE)).astype(np.float64)
-    assert_near(apply(device, function, x), expected, ULPS[str(dtype)])
+    found = apply(device, function, x)
+    if device.is_approximate and dtype.itemsize < 8:
+        ulps = 4.0 if dtype == np.float32 else ULPS[str(dtype)]
+        assert_near(found, expected, ulps, float(np.finfo(np.float32).tiny))
+        return
+    assert_near(found, expected, ULPS[str(dtype)])
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)

@@ -357,6 +357,12 @@ class Driver:
             found = self.api.cuModuleGetFunction(module, kernel.encode())
             return int(self.value("cuModuleGetFunction", found))
 
+    def variable(self, function: int, name: str) -> int:
+        """Address of a variable of the module that a loaded kernel is from."""
+        module = self.value("cuFuncGetModule", self.api.cuFuncGetModule(function))
+        status, address, _ = self.api.cuModuleGetGlobal(module, name.encode())
+        return int(self.value("cuModuleGetGlobal", (status, address)))
+
     def function_facts(self, function: int) -> FunctionFacts:
         """Registers, memory and threads of a loaded kernel."""
 

@@ -11,6 +11,7 @@ from typing import cast
 from tilewright.backends.base import DirectLaunch, Metadata
 from tilewright.support import errors, settings
 
+from .console import Console
 from .current import device_and_stream, torch_queries
 from .driver import Driver, driver
 from .errors import CudaCallFailed, faulted, is_fault, refused
@@ -114,7 +115,10 @@ class NvidiaLauncher:
         self.name = cast("str", metadata["name"])
         self.kinds = tuple("ptr" if p.startswith("ptr") else p for p in parameters)
         self.shape = launch_shape(metadata)
-        self._blocking = bool(metadata.get("debug")) or settings().cuda.launch_blocking
+        self._asserts = cast("Sequence[str]", metadata.get("asserts") or ())
+        self._prints = cast("Sequence[Sequence[object]]", metadata.get("prints") or ())
+        told = bool(self._asserts or self._prints)
+        self._blocking = told or bool(metadata.get("debug")) or settings().cuda.launch_blocking
         self._names = cast("Sequence[str] | None", metadata.get("parameter_names"))
         self._binary = binary
         self._driver = api or driver()
@@ -189,7 +193,8 @@ class NvidiaLauncher:
 
     def _make_entry(self, device: int, function: int) -> Entry:
         state = _device_state(device, self._driver)
-        unusual = _Unusual(self.name, self.kinds, self._names, state)
+        console = self._console(device, function)
+        unusual = _Unusual(self.name, self.kinds, self._names, state, console)
         after: Callable[[int, int, int, int], object] | None = None
         if self._blocking:
             after = unusual.after
@@ -209,6 +214,22 @@ class NvidiaLauncher:
         state.names[entry.__self__] = self.name
         return entry
 
+    def _console(self, device: int, function: int) -> Console | None:
+        """Where the kernel's prints and assertions are read; None if it has none."""
+        if not (self._asserts or self._prints):
+            return None
+        api = self._driver
+
+        def read(name: str, size: int) -> bytes:
+            with api.context(device):
+                return api.read(api.variable(function, name), size)
+
+        def clear(name: str, size: int) -> None:
+            with api.context(device):
+                api.write(api.variable(function, name), bytes(size))
+
+        return Console(self._asserts, self._prints, read, clear)
+
 
 class _Unusual:
     """What Python does for the launches of one kernel on one device: see `Handlers`."""
@@ -219,7 +240,9 @@ class _Unusual:
         kinds: Sequence[str],
         names: Sequence[str] | None,
         state: _DeviceState,
+        console: Console | None,
     ) -> None:
+        self._console = console
         self._kernel = kernel
         self._kinds = kinds
         self._names = names
@@ -273,7 +296,7 @@ class _Unusual:
         raise refused(self._kernel, (x, y, z), status, *state.api.describe(status))
 
     def after(self, x: int, y: int, z: int, stream: int) -> None:
-        """Wait for the launch, so that its fault is known as its own."""
+        """Wait for the launch, so that its fault is known as its own, and hear what it tells."""
         state = self._state
         if state.api.is_capturing(stream):
             return
@@ -285,3 +308,5 @@ class _Unusual:
                 raise
             raise faulted(error.status, [f"{self._kernel}[{(x, y, z)}]"]) from None
         state.healthy = count
+        if self._console is not None:
+            self._console.drain()
