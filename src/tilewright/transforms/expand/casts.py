@@ -44,9 +44,7 @@ _LARGEST = {f8e4m3: 448.0, f8e5m2: 57344.0}
 _NAN = {f8e4m3: 0x7F, f8e5m2: 0x7E}
 
 
-def expand_cast(
-    op: Op, builder: Builder, native: frozenset[DType] = frozenset()
-) -> Value | None:
+def expand_cast(op: Op, builder: Builder, native: frozenset[DType] = frozenset()) -> Value | None:
     """The value of a cast; None if LLVM does it well.
 
     native: floats of less than 32 bits that the machine converts from and to f32; with f16 among

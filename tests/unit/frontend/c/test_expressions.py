@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from tests.unit.frontend.c.harness import run
+from tilewright.c import kernel
+from tilewright.support import errors
 
 Array = np.ndarray[Any, Any]
 HERE = "int i[16] = 0 ... 16;"
@@ -223,3 +225,20 @@ def test_atomics() -> None:
     """
     run(body, out)
     assert list(out) == [7, 9, 1, 6]
+
+
+def test_null_pointers_and_pointers_of_other_types() -> None:
+    out = np.zeros(2, np.int32)
+    run("int *p = a; int *q = NULL; if (p != NULL && q == 0) *(float *) (p + 1) = 1;", out)
+    assert out.view(np.float32)[1] == 1
+
+
+def test_printf_and_assert(capsys: pytest.CaptureFixture[str]) -> None:
+    k = kernel(
+        '__global__ void k(int *p) { printf("x = %d\\n", *p); assert(*p == 3, "three"); }',
+        interpret=True,
+    )
+    k[(1,)](np.array([3], np.int32))
+    assert "x: 3" in capsys.readouterr().out
+    with pytest.raises(errors.DeviceAssertionFailure, match="three"):
+        k[(1,)](np.array([4], np.int32), debug=True)

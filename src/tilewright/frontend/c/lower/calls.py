@@ -244,7 +244,7 @@ def _printf(act: Activation, node: syntax.Call) -> object:
         act.fail(node, errors.ArgumentCount("printf", f"{len(found) + 1}", len(values) + 1))
     prefix = _CONVERSION.sub(lambda m: "%" if m[1] == "%" else "", text)
     options = {"hex": bool(found) and all(kind in "xXp" for kind in found)}
-    prefix = " ".join(prefix.split())
+    prefix = " ".join(prefix.split()).rstrip(" =:")
     semantics.call_builtin(act.at(node), tl.device_print, [prefix, *values], options)
     return None
 

@@ -142,14 +142,14 @@ def bounds_of(act: Activation, node: syntax.Loop, loop: Counted) -> Bounds | Non
         return None
     ctx = act.at(node)
     dtype = type_of(index)
-    first, last = (semantics.cast_to(ctx, part, dtype) for part in (start, limit))
-    lower = semantics.cast_to(ctx, 0, dtype) if loop.down else first
+    first, last, size = (semantics.cast_to(ctx, part, dtype) for part in (start, limit, step))
     upper = semantics.binary(ctx, "sub", first, last) if loop.down else last
     if loop.inclusive:
         upper = semantics.binary(ctx, "add", upper, 1)
-    size = semantics.cast_to(ctx, step, dtype)
-    origin = first.handle if loop.down else None
-    return Bounds(lower.handle, upper.handle, size.handle, origin)
+    if not loop.down:
+        return Bounds(first.handle, upper.handle, size.handle, None)
+    zero = semantics.cast_to(ctx, 0, dtype)
+    return Bounds(zero.handle, upper.handle, size.handle, first.handle)
 
 
 def _dtype(value: object) -> DType | None:

@@ -9,7 +9,14 @@ from tilewright import language as tl
 from tilewright.frontend import semantics
 from tilewright.frontend.c import syntax
 from tilewright.frontend.c.jumps import is_plain, walk
-from tilewright.frontend.c.lower.activation import Activation, Unset, Variable, call, expression
+from tilewright.frontend.c.lower.activation import (
+    Activation,
+    Unset,
+    Variable,
+    call,
+    expression,
+    null,
+)
 from tilewright.frontend.c.lower.branches import choose
 from tilewright.frontend.c.lower.conversion import constant_integer, describe, named_type
 from tilewright.frontend.promotion import RESULTS
@@ -115,12 +122,26 @@ def apply_binary(
     """`left <symbol> right`, also for compound assignments."""
     ctx = act.at(node)
     if symbol in _COMPARISONS:
+        left, right = _beside_null(act, node, left, right)
         return semantics.compare(ctx, _COMPARISONS[symbol], left, right)
     if symbol in ("/", "%"):
         return _divide(act, node, symbol, left, right)
     if symbol == "@":
         return call(act, node, tl.dot, left, right)
     return semantics.binary(ctx, BINARY[symbol], left, right)
+
+
+def _beside_null(
+    act: Activation, node: syntax.Expression, left: object, right: object
+) -> tuple[object, object]:
+    """Two operands of a comparison; the literal 0 beside a pointer is one that is null."""
+    sides = [left, right]
+    for index, (side, other) in enumerate(((left, right), (right, left))):
+        if isinstance(other, tensor) and not isinstance(side, tensor) and unwrap(side) == 0:
+            type_ = other.handle.type
+            if isinstance(element_of(type_), PointerType):
+                sides[index] = tensor(null(act.at(node), type_))
+    return sides[0], sides[1]
 
 
 def _divide(
