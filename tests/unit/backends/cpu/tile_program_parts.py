@@ -33,17 +33,16 @@ from tilewright.ops import AbsOp, CastOp, ConstantOp, MaxOp, MinOp, RemOp, Splat
 REGION = 2048
 """Elements of each array for one program instance."""
 
-_ELEMENTS = 1024
-_FLOATS = (f32, f32, f32, f16, bf16, f64)
-_INTEGERS = (i32, i32, i8, i16, i64, u8, u32)
-_COUNTS_TO = {f64: 2.0**40, f32: 2.0**22, f16: 1024.0, bf16: 128.0}
+ELEMENTS = 1024
+FLOATS = (f32, f32, f32, f16, bf16, f64)
+INTEGERS = (i32, i32, i8, i16, i64, u8, u32)
+COUNTS_TO = {f64: 2.0**40, f32: 2.0**22, f16: 1024.0, bf16: 128.0}
 """Integers up to here are exact, and so is one addition or fused product of them."""
 
 ARRAY_BOUND = 8
 """Size of the floats in arrays."""
 
-_CARRIED_BOUND = 32
-_EPSILON = 1e-5
+CARRIED_BOUND = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +87,7 @@ class TileProgram:
 
 
 @dataclass(slots=True)
-class _Scope:
+class Scope:
     """What a block can use."""
 
     block: Block
@@ -100,7 +99,7 @@ class ProgramBase(ABC):
 
     def __init__(self, random: Random) -> None:
         self.random = random
-        self.scope = _Scope(Block())
+        self.scope = Scope(Block())
         self.arrays: list[Array] = []
         self.sizes: list[int] = []
         self.size_values: list[Value] = []
@@ -112,7 +111,7 @@ class ProgramBase(ABC):
 
     def _parameters(self) -> None:
         main = self.random.choice((f32, f32, i32, f16))
-        others = [self.random.choice((*_FLOATS, *_INTEGERS, i1)) for _ in range(2)]
+        others = [self.random.choice((*FLOATS, *INTEGERS, i1)) for _ in range(2)]
         for number, element in enumerate([main, main, *others, f32]):
             arg = self.scope.block.add_arg(PointerType(element), f"p{number}")
             if self.random.random() < 0.6:
@@ -177,7 +176,7 @@ class ProgramBase(ABC):
 
     def _room(self, x: Known, share: Callable[[float], float] = lambda limit: limit / 2) -> Known:
         """The value, small enough that an op on it stays exact: below share(limit)."""
-        limit = _COUNTS_TO.get(x.element, inf)
+        limit = COUNTS_TO.get(x.element, inf)
         return self._bounded(x, share(limit)) if x.element.is_float else x
 
     def _of_type(self, type_: Type) -> Known:
@@ -206,7 +205,7 @@ class ProgramBase(ABC):
         if x.element is element:
             return x
         if element.is_float:
-            x = self._bounded(x, _COUNTS_TO[element])
+            x = self._bounded(x, COUNTS_TO[element])
         elif x.element.is_float and element is not i1:
             x = self._bounded(x, min(element.max_int, 100))
             if not element.is_signed:

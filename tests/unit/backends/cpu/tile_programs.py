@@ -17,22 +17,23 @@ from dataclasses import replace
 from math import inf, prod
 
 from tests.unit.backends.cpu.tile_program_parts import (
-    _CARRIED_BOUND,
-    _COUNTS_TO,
-    _ELEMENTS,
-    _FLOATS,
-    _INTEGERS,
     ARRAY_BOUND,
+    CARRIED_BOUND,
+    COUNTS_TO,
+    ELEMENTS,
+    FLOATS,
+    INTEGERS,
     REGION,
     Array,
     Known,
     ProgramBase,
+    Scope,
     TileProgram,
-    _Scope,
 )
 from tilewright.ir import Block, Builder, Function, Op, Value
 from tilewright.ir.types import (
     DType,
+    PointerType,
     TileType,
     Type,
     bf16,
@@ -45,6 +46,7 @@ from tilewright.ir.types import (
     i32,
     i64,
     shape_of,
+    u8,
     with_element,
 )
 from tilewright.ops import (
@@ -140,7 +142,7 @@ class TilePrograms(ProgramBase):
         extents = (1, 2, 4, 8, 16, 32, 3, 6, 64, 256)
         while True:
             shape = tuple(self.random.choice(extents) for _ in range(rank))
-            if prod(shape) <= _ELEMENTS:
+            if prod(shape) <= ELEMENTS:
                 return shape
 
     def _binary(self) -> None:
@@ -202,7 +204,7 @@ class TilePrograms(ProgramBase):
         self._keep(Known(self._value(op), max(x.bound, y.bound), max(x.error, y.error)))
 
     def _cast(self) -> None:
-        self._keep(self._converted(self._exact(), self.random.choice((*_FLOATS, *_INTEGERS, i1))))
+        self._keep(self._converted(self._exact(), self.random.choice((*FLOATS, *INTEGERS, i1))))
 
     def _inexact(self) -> None:
         """What rounds, of bounded f32."""
@@ -237,7 +239,7 @@ class TilePrograms(ProgramBase):
             return x, kind, inf
         if kind is AddOp:
             x = self._room(x, lambda limit: limit // count / 2 or 1)
-            if x.bound * count > _COUNTS_TO[x.element]:
+            if x.bound * count > COUNTS_TO[x.element]:
                 kind = MaxOp
         return x, kind, x.bound * (count if kind is AddOp else 1)
 
@@ -308,7 +310,7 @@ class TilePrograms(ProgramBase):
             self._keep(replace(x, value=self._value(ExpandDimsOp(x.value, axis=axis))))
         elif 1 in shape:
             sizes = tuple(n if n > 1 else self.random.choice((2, 4, 8)) for n in shape)
-            if prod(sizes) <= _ELEMENTS:
+            if prod(sizes) <= ELEMENTS:
                 self._keep(replace(x, value=self._value(BroadcastOp(x.value, shape=sizes))))
         elif choice == 4:
             self._keep(replace(x, value=self._value(ReshapeOp(x.value, shape=self._other(shape)))))
@@ -326,7 +328,7 @@ class TilePrograms(ProgramBase):
     def _combine(self) -> None:
         x = self._exact()
         y = self._of_type(x.value.type)
-        if 2 * prod(x.shape) > _ELEMENTS:
+        if 2 * prod(x.shape) > ELEMENTS:
             return
         bound = max(x.bound, y.bound)
         if len(x.shape) < 3 and self.random.random() < 0.5:
@@ -490,7 +492,7 @@ class TilePrograms(ProgramBase):
     @contextmanager
     def _inside(self, block: Block, args: Sequence[Known]) -> Iterator[None]:
         outer = self.scope
-        self.scope = _Scope(block, [*outer.pool, *args, *args])
+        self.scope = Scope(block, [*outer.pool, *args, *args])
         yield
         self.scope = outer
 
@@ -500,7 +502,7 @@ class TilePrograms(ProgramBase):
         return [self._bounded(k, self._carried_bound(k.element)) for k in found]
 
     def _carried_bound(self, element: DType) -> float:
-        return _CARRIED_BOUND if element.is_float else self._bound_of(element)
+        return CARRIED_BOUND if element.is_float else self._bound_of(element)
 
     def _as_known(self, values: Sequence[Value]) -> list[Known]:
         return [Known(v, self._carried_bound(dtype_of(v.type))) for v in values]
