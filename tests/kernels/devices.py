@@ -133,6 +133,7 @@ class OnGpu:
 
     is_cpu = False
     device = "cuda:0"
+    dtype: Any = None
 
     def __init__(self, address: int, dtype: Any) -> None:
         self.dtype = dtype
