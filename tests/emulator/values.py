@@ -336,9 +336,19 @@ def intrinsic(name: str, type_: str, types: list[str]) -> Callable[..., Any]:
         return lambda m, x, poison: np.abs(signed(x, type_)).astype(dtype)
     if word == "fma":
         return lambda m, x, y, z: _fma(x, y, z)
+    if word == "ctlz":
+        return lambda m, x, poison: _leading_zeros(np.asarray(x)).astype(dtype)
     if word == "copysign":
         return lambda m, x, y: np.copysign(x, y)
     raise AssertionError(f"the emulator does not know {name}")
+
+
+def _leading_zeros(x: Any) -> Any:
+    width = 8 * x.dtype.itemsize
+    found = np.full(x.shape, width)
+    for bit in range(width):
+        found = np.where((x >> x.dtype.type(bit)) & x.dtype.type(1) != 0, width - 1 - bit, found)
+    return found
 
 
 def _special(name: str, axis: int) -> Callable[..., Any]:

@@ -20,6 +20,7 @@ from tilewright.backends.nvidia.lower import (
     mma,
     pipeline,
     reduce,
+    remainder,
     scan,
 )
 from tilewright.backends.nvidia.lower.elementwise import lower_by_register
@@ -42,6 +43,7 @@ __all__ = [
     "mma",
     "pipeline",
     "reduce",
+    "remainder",
     "scan",
 ]
 
