@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
+from dataclasses import dataclass
 from random import Random
 
 import numpy as np
@@ -17,7 +18,7 @@ import pytest
 from tests.unit.backends.cpu.tile_programs import ARRAY_BOUND, REGION, TileProgram, TilePrograms
 from tilewright.backends.cpu.console import console
 from tilewright.backends.cpu.function import lower_function
-from tilewright.backends.cpu.microkernel import vector_unit
+from tilewright.backends.cpu.microkernel import AVX2, GENERIC, VectorUnit, vector_unit
 from tilewright.backends.cpu.pipeline import cpu_pipeline
 from tilewright.backends.cpu.prepare import prepare
 from tilewright.backends.cpu.select_transposes import select_transposes
@@ -63,24 +64,45 @@ def _aligned(numbers: Data) -> Data:
     return result
 
 
-def prepared(function: Function, shared: bool) -> Function:
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How a program is compiled: with the shared passes, streaming from so many bytes, for what."""
+
+    shared: bool
+    stream_above: int
+    unit: VectorUnit
+
+    @property
+    def attributes(self) -> str:
+        """LLVM attributes for registers as wide as those of the unit."""
+        bits = self.unit.bits
+        return f'nounwind "prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}"'
+
+
+def random_way(random: Random) -> Way:
+    """This machine's vector unit, or a narrower one that it can stand in for."""
+    own = vector_unit(host_cpu())
+    units = [own, *(u for u in (AVX2, GENERIC) if u.bits < own.bits)]
+    return Way(random.random() < 0.6, random.choice((0, 1, 1 << 30)), random.choice(units))
+
+
+def prepared(function: Function, way: Way) -> Function:
     """A copy that went through the whole pipeline, or only through what the lowering needs."""
     copy = function.clone()
-    fma = host_cpu().has_fma
-    if shared:
-        cpu_pipeline(fma).run(Module((copy,)))
+    if way.shared:
+        cpu_pipeline(way.unit.fma).run(Module((copy,)))
     else:
-        prepare(copy, fma)
+        prepare(copy, way.unit.fma)
         select_transposes(copy)
     return copy
 
 
-def run_compiled(function: Function, arrays: list[Data], sizes: list[int], grid: tuple[int, ...],
-                 stream_above: int) -> None:  # fmt: skip
+def run_compiled(program: TileProgram, way: Way, arrays: list[Data]) -> None:
     """Every program instance on this thread, in scratch memory full of garbage between guards."""
-    cpu = host_cpu()
+    sizes, grid = program.sizes, program.grid
+    function = prepared(program.function, way)
     lowered = lower_function(
-        function, vector_unit(cpu), cpu.function_attributes, stream_above=stream_above
+        function, way.unit, way.attributes, way.unit.fma, stream_above=way.stream_above
     )
     code = load_object(compile_ir(lowered.text, host_target()).obj, [lowered.symbol])
     slots = struct.pack(f"<{len(arrays)}Q" + "i4x" * len(sizes) + "Q",
@@ -101,9 +123,8 @@ def check(seed: int) -> None:
     assert not verify(program.function), f"seed {seed}: {verify(program.function)[0]}"
     expected, found = data_of(program, seed), data_of(program, seed)
     run_function(program.function, [*expected, *program.sizes], program.grid)
-    shared, stream = random.random() < 0.6, random.choice((0, 1, 1 << 30))
-    function = prepared(program.function, shared)
-    run_compiled(function, found, program.sizes, program.grid, stream)
+    way = random_way(random)
+    run_compiled(program, way, found)
     for array, wanted, got in zip(program.arrays, expected, found, strict=True):
         tolerance = array.error
         if array.element.is_float:
@@ -115,8 +136,8 @@ def check(seed: int) -> None:
             at = int(np.argmin(same))
             text = print_function(program.function)
             raise AssertionError(
-                f"seed {seed} (shared={shared}, stream={stream}): %{array.value.name}[{at}] is "
-                f"{got[at]} instead of {wanted[at]}; {np.sum(~same)} wrong\n{text}"
+                f"seed {seed}, {way}: %{array.value.name}[{at}] is {got[at]} instead of "
+                f"{wanted[at]}; {np.sum(~same)} wrong\n{text}"
             )
 
 
