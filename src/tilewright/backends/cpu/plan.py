@@ -26,6 +26,7 @@ from typing import cast
 
 from tilewright.analysis import Alignment
 from tilewright.backends.cpu.ops import BlockTransposeOp
+from tilewright.backends.cpu.roots import roots
 from tilewright.ir import Block, Effect, Function, Op, Trait, Value, effects_of
 from tilewright.ir.types import DType, TileType, element_of, shape_of
 from tilewright.ops import (
@@ -131,6 +132,7 @@ class Planner:
         self.groups: list[Group] = []
         self.demands: dict[Value, dict[int, Demand]] = {}
         self.own: list[Group] = []
+        self.roots: dict[Value, frozenset[Value]] = {}
         self.plan = Plan()
 
     def run(self) -> Plan:
@@ -207,8 +209,10 @@ class Planner:
         axes = {s.axis for s in (*group.sinks, op) if isinstance(s, ReduceOp)}
         if len(axes) > 1:
             return False
-        stored = {_root(s.pointer) for s in group.sinks if isinstance(s, StoreOp)}
-        return not (isinstance(op, StoreOp) and _root(op.pointer) in stored)
+        stores = [s for s in group.sinks if isinstance(s, StoreOp)]
+        return not isinstance(op, StoreOp) or not any(
+            self._may_meet(op.pointer, store.pointer) for store in stores
+        )
 
     def _reaches(self, values: Iterable[Value], group: Group) -> bool:
         """Whether evaluating `values` needs a result of a sink of the group."""
@@ -316,9 +320,18 @@ class Planner:
                 continue
             if not isinstance(op, StoreOp) or self.group_of.get(op) is not group:
                 return True
-            if _root(op.pointer) is _root(load.operands[0]) and op.pointer is not load.operands[0]:
+            loaded = load.operands[0]
+            if op.pointer is not loaded and self._may_meet(op.pointer, loaded):
                 return True
         return False
+
+    def _may_meet(self, *pointers: Value) -> bool:
+        """Whether two addresses start from one pointer."""
+        for pointer in pointers:
+            if pointer not in self.roots:
+                self.roots[pointer] = roots(pointer)
+        first, second = (self.roots[pointer] for pointer in pointers)
+        return not first.isdisjoint(second)
 
     def _first_write(self, load: Op) -> int:
         """When the first group with a write after `load` runs."""
@@ -403,15 +416,6 @@ def known_early(value: Value) -> bool:
         else:
             stack += op.operands
     return True
-
-
-def _root(value: Value) -> Value:
-    """The pointer argument that an address starts from, as far as it is plain to see."""
-    op = value.op
-    while op is not None and op.operands and not isinstance(op, LoadOp):
-        value = op.operands[0]
-        op = value.op
-    return value
 
 
 _COSTS: dict[type[Op], int] = {DivOp: 4, RemOp: 8, MathOp: 8}

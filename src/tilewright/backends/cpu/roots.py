@@ -1,0 +1,73 @@
+"""From which pointers an address starts: what decides whether two accesses may meet.
+
+    %p = mem.offset %X, %i          starts from %X
+    %q = arith.select %c, %p, %Y    from %X or %Y
+    cf.for ... %q (%k, %r) ...      %r from what %q does, and from what the body yields
+
+Arguments are taken not to overlap unless they are the same address, as are pointers that are
+loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from tilewright.ir import Block, Op, Value
+from tilewright.ir.types import PointerType, element_of
+from tilewright.ops import CatOp, ForOp, IfOp, JoinOp, LoadOp, SelectOp, WhileOp
+
+
+def roots(value: Value) -> frozenset[Value]:
+    """Arguments, loaded pointers and integers that an address may be computed from."""
+    found: set[Value] = set()
+    seen: set[Value] = set()
+    stack = [value]
+    while stack:
+        current = stack.pop()
+        if current in seen:
+            continue
+        seen.add(current)
+        sources = _sources(current)
+        if sources:
+            stack += sources
+        else:
+            found.add(current)
+    return frozenset(found)
+
+
+def _sources(value: Value) -> Sequence[Value]:
+    """The values that an address is made of; none for a root."""
+    if not isinstance(element_of(value.type), PointerType):
+        return ()
+    op = cast("Op | None", value.op)
+    if op is None:
+        return _of_argument(value)
+    if isinstance(op, LoadOp) or not op.operands:
+        return ()
+    if isinstance(op, SelectOp):
+        return (op.x, op.y)
+    if isinstance(op, JoinOp | CatOp):
+        return (op.lhs, op.rhs)
+    if isinstance(op, IfOp):
+        return [region.terminator.operands[value.index] for region in op.regions]
+    if isinstance(op, ForOp):
+        return (op.inits[value.index], op.body.terminator.operands[value.index])
+    if isinstance(op, WhileOp):
+        return (op.before.terminator.operands[1 + value.index],)
+    return op.operands[:1]
+
+
+def _of_argument(value: Value) -> Sequence[Value]:
+    """What a carried value starts from, and what the body passes on; nothing for a parameter."""
+    block = value.owner
+    assert isinstance(block, Block)
+    owner = block.owner
+    if isinstance(owner, ForOp) and value.index > 0:
+        at = value.index - 1
+        return (owner.inits[at], block.terminator.operands[at])
+    if isinstance(owner, WhileOp):
+        if block is owner.body:
+            return (owner.before.terminator.operands[1 + value.index],)
+        return (owner.inits[value.index], owner.body.terminator.operands[value.index])
+    return ()
