@@ -14,6 +14,7 @@ from tests.kernels.devices import DEVICES, Device
     params=[
         "interpreter",
         "cpu",
+        "emulated",
         pytest.param("nvidia", marks=pytest.mark.gpu),
     ]
 )

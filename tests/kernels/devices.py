@@ -118,7 +118,7 @@ class Interpreter(Device):
 
 @contextmanager
 def exact_products() -> Iterator[None]:
-    """A block in which products of fp32 are exact unless they say otherwise, as on other devices."""
+    """A block in which products of fp32 are exact unless they say otherwise."""
     compilation = tilewright.settings().compilation
     before = compilation.f32_default
     compilation.f32_default = "ieee"
@@ -132,11 +132,12 @@ class OnGpu:
     """An array in the memory of a GPU, as kernels take it."""
 
     is_cpu = False
-    device = "cuda:0"
     dtype: Any = None
+    device = ""
 
-    def __init__(self, address: int, dtype: Any) -> None:
+    def __init__(self, address: int, dtype: Any, device: str = "cuda:0") -> None:
         self.dtype = dtype
+        self.device = device
         self._address = address
 
     def data_ptr(self) -> int:
@@ -153,31 +154,56 @@ class Nvidia(Device):
         cuda = importlib.import_module("tilewright.backends.nvidia.driver").driver()
         copies: dict[int, tuple[Array, int, int]] = {}
 
-        def on_device(arg: Any) -> Any:
-            if isinstance(arg, tuple):
-                moved = [on_device(item) for item in arg]
-                return type(arg)(*moved) if hasattr(arg, "_fields") else tuple(moved)
-            if not isinstance(arg, np.ndarray):
-                return arg
-            memory = _whole(arg)
+        def on_device(array: Array) -> OnGpu:
+            memory = _whole(array)
             if memory.ctypes.data not in copies:
                 block = cuda.allocate(memory.size + ALIGNMENT)
                 there = block + memory.ctypes.data % ALIGNMENT
                 cuda.write(there, memory.tobytes())
                 copies[memory.ctypes.data] = memory, block, there
             there = copies[memory.ctypes.data][-1]
-            return OnGpu(there + _address(arg) - memory.ctypes.data, arg.dtype)
+            return OnGpu(there + _address(array) - memory.ctypes.data, array.dtype)
 
         with cuda.context(0):
             try:
                 with exact_products():
-                    result = kernel[grid](*map(on_device, args), **words)
+                    result = kernel[grid](*_moved(args, on_device), **words)
                 cuda.synchronize(0)
             finally:
                 for memory, block, there in copies.values():
                     memory[...] = np.frombuffer(cuda.read(there, memory.size), np.uint8)
                     cuda.free(block)
         return result
+
+
+class EmulatedNvidia(Device):
+    """Compiled for an NVIDIA GPU, and run by the emulator on the arrays where they are."""
+
+    name = "emulated"
+    is_slow = True
+    is_approximate = True
+
+    def launch(self, kernel: Any, grid: Any, *args: Any, **words: Any) -> Any:
+        emulator = importlib.import_module("tests.emulator")
+
+        def described(array: Array) -> OnGpu:
+            return OnGpu(_address(array), array.dtype, "emulated:0")
+
+        ranges = {m.ctypes.data: m.ctypes.data + m.size for m, _ in self._guarded}
+        with emulator.accessible(list(ranges.items())), exact_products():
+            return kernel[grid](*_moved(args, described), **words)
+
+
+def _moved(args: Any, move: Callable[[Array], Any]) -> list[Any]:
+    """Arguments with what `move` makes of their arrays, in tuples too."""
+
+    def one(arg: Any) -> Any:
+        if isinstance(arg, tuple):
+            items = _moved(arg, move)
+            return type(arg)(*items) if hasattr(arg, "_fields") else tuple(items)
+        return move(arg) if isinstance(arg, np.ndarray) else arg
+
+    return [one(arg) for arg in args]
 
 
 def _address(array: Array) -> int:
@@ -195,5 +221,6 @@ def _whole(array: Array) -> Array:
 DEVICES: dict[str, Callable[[], Device]] = {
     "interpreter": Interpreter,
     "cpu": Cpu,
+    "emulated": EmulatedNvidia,
     "nvidia": Nvidia,
 }

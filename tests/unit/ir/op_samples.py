@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import cast
 
 from tilewright import ops
-from tilewright.ir import Block, Builder, Constraint, Field, Function, Op, Value, verify
+from tilewright.ir import OPS, Block, Builder, Constraint, Field, Function, Op, Value, verify
 from tilewright.ir.types import (
     DType,
     PointerType,
@@ -133,6 +133,11 @@ BY_HAND: dict[type[Op], Maker] = {
     ops.AtomicOp: lambda s: ops.AtomicOp(s.arg(PointerType(i64)), s.arg(i64), kind="max"),
     ops.AtomicCasOp: lambda s: ops.AtomicCasOp(s.arg(PointerType(i64)), s.arg(i64), s.arg(i64)),
 }
+
+
+def shared_ops() -> list[type[Op]]:
+    """Ops of every back end; ops of one, and of one pass, have tests beside it."""
+    return [cls for cls in OPS.values() if cls.__module__.startswith("tilewright.ops")]
 
 
 def sample(cls: type[Op]) -> Function:

@@ -5,10 +5,9 @@ import struct
 
 import pytest
 
-from tests.unit.ir.op_samples import sample
+from tests.unit.ir.op_samples import sample, shared_ops
 from tilewright import ops
 from tilewright.ir import (
-    OPS,
     Block,
     Builder,
     Function,
@@ -27,7 +26,7 @@ from tilewright.support import SourceLoc
 from tilewright.support.errors import TileIRSyntaxError
 
 
-@pytest.mark.parametrize("cls", OPS.values(), ids=lambda cls: cls.opcode)
+@pytest.mark.parametrize("cls", shared_ops(), ids=lambda cls: cls.opcode)
 def test_every_op_prints_and_parses_back(cls: type[Op]) -> None:
     text = print_function(sample(cls))
     again = parse_function(text)

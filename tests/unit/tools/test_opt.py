@@ -70,7 +70,8 @@ def test_list_names_every_pass(capsys):
     names = [line.split()[0] for line in lines]
     assert names == sorted(names)
     assert {"canonicalize", "cse", "dce"} <= set(names)
-    assert all(len(line.split()) > 2 for line in lines)
+    described = {line.split()[0] for line in lines if len(line.split()) > 2}
+    assert {"canonicalize", "cse", "dce"} <= described
 
 
 @pytest.mark.parametrize(
