@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import pickle
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 from tests.emulator.machine import Kernel, run_program
 from tests.emulator.memory import Global
-from tilewright.backends import Backend, GPUTarget
+from tilewright.backends import Backend, GPUTarget, base
 from tilewright.backends.base import Stage, StageContext
 from tilewright.backends.nvidia.backend import BACKEND
 from tilewright.backends.nvidia.console import Console
+from tilewright.runtime.bench import clock_for, register_clock
+
+_accessible: list[list[tuple[int, int]]] = []
+
+
+@contextmanager
+def accessible(ranges: list[tuple[int, int]]) -> Iterator[None]:
+    """A block in which kernels may access only these (first, end) addresses."""
+    register()
+    _accessible.append(ranges)
+    try:
+        yield
+    finally:
+        _accessible.pop()
 
 
 class Emulated:
-    """A launcher. `memory`, if given, is what the program may access."""
-
-    memory: Global | None = None
+    """A loaded kernel."""
 
     def __init__(self, binary: bytes, metadata: dict[str, Any], parameters: Sequence[str]) -> None:
         text, warps, shared, asserts, prints = pickle.loads(binary)
@@ -35,10 +49,10 @@ class Emulated:
 
     def _memory(self) -> Global | None:
         """What the program may access: the arrays, and the module's own memory."""
-        if self.memory is None:
+        if not _accessible:
             return None
         own = [(v.ctypes.data, v.ctypes.data + len(v)) for v in self.kernel.variables.values()]
-        return Global([*self.memory.ranges, *own])
+        return Global([*_accessible[-1], *own])
 
     def _read(self, name: str, size: int) -> bytes:
         return self.kernel.variables[f"@{name}"][:size].tobytes()
@@ -59,11 +73,20 @@ def _packed(text: str, context: StageContext) -> bytes:
     return pickle.dumps((text, *shape))
 
 
+@functools.cache
+def register(capability: int = 90) -> None:
+    """Serve arrays of the device "emulated"."""
+    base._loaded["emulated"] = emulated_backend(capability)  # pyright: ignore[reportPrivateUsage]
+    register_clock("emulated", lambda index: clock_for("cpu"), lambda: False)
+
+
 def emulated_backend(capability: int) -> Backend:
     """The NVIDIA backend up to LLVM text, for one architecture."""
     stages = tuple(s for s in BACKEND.stages if s.extension in ("ttir", "ttgir", "llir"))
     return replace(
         BACKEND,
+        name="emulated",
+        version=lambda target: f"emulated {target.arch}",
         stages=(*stages, Stage("emulated", _packed, lambda text: text)),
         load=Emulated,
         available=lambda: True,

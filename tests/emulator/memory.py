@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,17 @@ class EmulationError(AssertionError):
     """The kernel did what a GPU would not forgive."""
 
 
+class _Bytes:
+    """Memory of this process as an array."""
+
+    def __init__(self, low: int, size: int) -> None:
+        self.__array_interface__ = {
+            "version": 3, "data": (low, False), "shape": (size,), "typestr": "|u1",
+        }  # fmt: skip
+
+
 def _bytes_at(low: int, size: int) -> Array:
-    return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(low))
+    return np.asarray(_Bytes(low, size))
 
 
 def _check_alignment(addresses: Array, size: int, what: str) -> None:
