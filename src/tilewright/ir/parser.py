@@ -191,7 +191,7 @@ class _Parser:
         self.at += 1
         op = cls.__new__(cls)
         op.parent = op.prev = op.next = op.loc = None
-        op.operands = self._operands()
+        op.operands = self._operands() if cls.operand_fields else []
         attrs = shape.attrs.copy()
         if tokens[self.at] == "{":
             self._op_attrs(cls, attrs)
