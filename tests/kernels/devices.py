@@ -9,8 +9,8 @@ poison: NaN, or a pattern that no test computes.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any
 
@@ -116,16 +116,9 @@ class Interpreter(Device):
         return interpreted(kernel)[grid](*args, **words)
 
 
-@contextmanager
-def exact_products() -> Iterator[None]:
+def exact_products() -> AbstractContextManager[Any]:
     """A block in which products of fp32 are exact unless they say otherwise."""
-    compilation = tilewright.settings().compilation
-    before = compilation.f32_default
-    compilation.f32_default = "ieee"
-    try:
-        yield
-    finally:
-        compilation.f32_default = before
+    return tilewright.settings().compilation.scope(f32_default="ieee")
 
 
 class OnGpu:
