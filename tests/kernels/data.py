@@ -113,7 +113,7 @@ def assert_same(actual: Array, expected: Array, same_zeros: bool = True) -> None
         raise AssertionError(f"{(~same).sum()} of {same.size} differ: {'; '.join(shown)}")
 
 
-def assert_near(actual: Array, expected: Array, ulps: float = 2.0, floor: float = 0.0) -> None:
+def assert_near(actual: Array, expected: Array, ulps: Any = 2.0, floor: float = 0.0) -> None:
     """Within `ulps` units in the last place of the type of `actual`, or within `floor`."""
     exact = np.asarray(expected, np.float64)
     info = finfo(actual.dtype)

@@ -1,7 +1,8 @@
 """From legal tile IR to the arithmetic that NVIDIA's GPUs have, before layouts are assigned.
 
-* exp2, sqrt and 1/sqrt of f32 are the hardware's approximations; exp goes through exp2. (Its log2
-  is not used: near 1 it is good to 2^-22 absolutely, which is nothing of a small result.)
+* exp2, sqrt and 1/sqrt of f32 are the hardware's approximations; exp goes through exp2, as fast
+  and as exact as Triton's. (The hardware's log2 is not used: near 1 it is good to 2^-22 absolutely,
+  which is nothing of a small result.)
 * The other elementary functions, and all of f64, are expanded to arithmetic.
 * f16 and bf16 are added, multiplied and compared as they are, all else is computed in f32; fp8
   is always computed in f32.
@@ -42,9 +43,6 @@ from tilewright.transforms.expand import (
     widen_print,
     widen_sign,
 )
-
-_LOG2_E = 1.44269502162933349609375
-"""log2(e) as f32."""
 
 APPROXIMATE = ("exp2", "sqrt", "rsqrt")
 """Functions of f32 that the hardware has, with errors of about 2 ulp (PTX ISA 9.7.3)."""
@@ -97,12 +95,8 @@ def _function(op: Op, builder: Builder) -> Value | None:
 
 
 def _exp(op: MathOp, a: Arithmetic) -> Value:
-    """e^x = 2^t (1 + r ln 2), where r is what the rounding of t = x log2(e) lost.
+    """e^x = 2^(x log2(e)): two instructions; the rounding of the product costs |x| / 2 ulp.
 
-    Without r the error would be 2^-24 |t|, 80 ulp at the ends. Of an infinite t nothing is known to
-    be lost, r is a NaN; the maximum then takes its other operand, and any positive number will do.
+    What it loses is in `libdevice.exp`.
     """
-    t = a.mul(op.x, _LOG2_E)
-    lost = a.fma(op.x, math.log2(math.e) - _LOG2_E, a.fma(op.x, _LOG2_E, a.neg(t)))
-    correction = a.fma(lost, math.log(2), 1.0)
-    return a.mul(a.math("exp2", t), a.emit(MaxOp(correction, a.like(0.5, correction), False)))
+    return a.math("exp2", a.mul(op.x, math.log2(math.e)))

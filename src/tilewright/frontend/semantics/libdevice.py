@@ -1,6 +1,6 @@
 """The wider mathematical library as formulas over the functions that every backend has.
 
-Formulas run in fp64 and are rounded to the dtype of the operands once.
+Formulas run in fp64 and are rounded to the dtype of the operands once; that of exp runs in fp32.
 """
 
 from __future__ import annotations
@@ -14,10 +14,14 @@ from tilewright.frontend.semantics.casting import cast_to, cast_value
 from tilewright.frontend.semantics.composed import evaluate
 from tilewright.frontend.semantics.context import Context
 from tilewright.frontend.semantics.literals import describe, materialize
-from tilewright.frontend.semantics.math_functions import float_argument, math_function
+from tilewright.frontend.semantics.math_functions import (
+    float_argument,
+    in_accumulator,
+    math_function,
+)
 from tilewright.frontend.semantics.registry import meaning
 from tilewright.frontend.semantics.selection import common_dtype
-from tilewright.ir.types import DType, dtype_of
+from tilewright.ir.types import DType, dtype_of, f64
 from tilewright.language import tensor
 from tilewright.support import errors
 
@@ -26,6 +30,11 @@ lib = tl.extra.libdevice
 PI = 3.141592653589793
 PI_LOW = 1.2246467991473532e-16
 """pi = PI + PI_LOW to 106 bits."""
+LOG2_E = 1.44269502162933349609375
+"""log2(e) as fp32."""
+LOG2_E_LOW = 1.925963033500116e-08
+"""log2(e) = LOG2_E + LOG2_E_LOW to 50 bits."""
+LN_2 = 0.6931471805599453
 LOG10_OF_2 = 0.3010299956639812
 TAN_PI_8 = 0.41421356237309503
 TAN_3PI_8 = 2.414213562373095
@@ -39,6 +48,20 @@ ATAN_COEFFICIENTS = (
 
 Interpolation of atan(sqrt(z)) / sqrt(z) at 13 Chebyshev nodes of [0, tan(pi/8)^2] with 50 digits.
 """
+
+# --- formulas: tensors of fp32 --------------------------------------------------------------------
+
+
+def exp(x: Any) -> Any:
+    """e^x = 2^t (1 + r ln 2), where r is what the rounding of t = x log2(e) lost.
+
+    Without r, as `tl.exp` may be, the error is up to 1.25 |x| ulp. r is infinite or a NaN where 2^t
+    is 0 or infinite; any positive factor will do there.
+    """
+    t = x * LOG2_E
+    lost = tl.fma(x, LOG2_E_LOW, tl.fma(x, LOG2_E, -t))
+    return tl.exp2(t) * tl.minimum(tl.maximum(tl.fma(lost, LN_2, 1.0), 0.5), 2.0)
+
 
 # --- formulas: tensors of fp64 --------------------------------------------------------------------
 
@@ -175,6 +198,14 @@ for _formula in (log1p, expm1, log10, tan, sinh, cosh, atan, asin, acos):
     _register_unary(_formula.__name__, _formula)
 for _formula in (atan2, pow):
     _register_binary(_formula.__name__, _formula)
+
+
+@meaning(lib.exp)
+def exp_meaning(ctx: Context, x: Any) -> tensor:
+    value = float_argument(ctx, "exp", x)
+    if dtype_of(value.type) is f64:
+        return math_function(ctx, "exp", tensor(value))
+    return in_accumulator(ctx, value, lambda wide: evaluate(ctx, lambda: exp(tensor(wide))).handle)
 
 
 @meaning(lib.rint)
