@@ -24,6 +24,7 @@ from tilewright.ir import Module, parse_module, print_module
 from tilewright.support import (
     StageText,
     TilewrightError,
+    collection_paused,
     current_recorder,
     errors,
     settings,
@@ -60,7 +61,8 @@ class Run:
 
     def _guarded(self, work: Callable[[], dict[str, Artifact]]) -> dict[str, Artifact]:
         try:
-            return work()
+            with collection_paused():
+                return work()
         except (TilewrightError, MemoryError):
             raise
         except Exception as problem:

@@ -5,6 +5,7 @@ The modules `boundary`, `config`, `diagnostics`, `errors`, `trace` are facades i
 """
 
 from .boundary import KernelBoundary, UserBoundary, kernel_boundary, user_boundary
+from .collection import collection_paused
 from .config import Settings, settings
 from .diagnostics import Diagnostic, Severity, SourceLines, SourceLoc, render
 from .errors import TilewrightError, TilewrightWarning
@@ -46,6 +47,7 @@ __all__ = [
     "Timing",
     "UserBoundary",
     "VariantAdded",
+    "collection_paused",
     "current_recorder",
     "kernel_boundary",
     "recording",
