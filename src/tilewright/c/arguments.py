@@ -7,10 +7,17 @@ from typing import Any, cast
 
 from tilewright.frontend.c import KernelParameter, in_words
 from tilewright.ir.types import DType, PointerType
-from tilewright.runtime import ALIGNMENT, Spec, argument_key, spec
+from tilewright.runtime import ALIGNMENT, Declared, Spec, argument_key, spec
 from tilewright.support import errors
 
 Handler = Callable[[Any], tuple[Any, Any]]
+
+
+def declared_as(parameter: KernelParameter) -> Declared:
+    """A parameter as launches see it."""
+    facts = parameter.facts
+    multiple = facts.get("aligned", facts.get("multiple_of", 1))
+    return Declared(parameter.type, multiple, handler_of(parameter))
 
 
 def handler_of(parameter: KernelParameter) -> Handler:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from tilewright.backends import backend_named
-from tilewright.c.arguments import handler_of
+from tilewright.c.arguments import declared_as
 from tilewright.c.defines import Defines, text_of, texts_of
 from tilewright.c.program import CProgram
 from tilewright.c.source import CSource
@@ -38,8 +38,8 @@ class CFunction(JITFunction):
         self.defines = dict(defines)
         self.parameters = parameters_of(kernel)
         signature = _python_function(kernel.name, self.parameters, defines)
-        handlers = {parameter.name: handler_of(parameter) for parameter in self.parameters}
-        params = [replace(p, handler=handlers.get(p.name)) for p in kernel_parameters(signature)]
+        declared = {parameter.name: declared_as(parameter) for parameter in self.parameters}
+        params = [replace(p, declared=declared.get(p.name)) for p in kernel_parameters(signature)]
         super().__init__(signature, interpret=interpret, params=params)
 
     @property

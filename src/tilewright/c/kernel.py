@@ -9,11 +9,16 @@ from typing import Any
 from tilewright.c.defines import Defines, choices_of, values_of, warps_of
 from tilewright.c.function import CFunction
 from tilewright.c.program import CProgram
-from tilewright.runtime import Autotuner, Config, autotune, is_on_host
+from tilewright.runtime import ArrayState, Autotuner, Config, Pruning, is_on_host
 from tilewright.support import user_boundary
 
-CKernel = Autotuner
-"""What `kernel` gives: `k[grid](...)`, `best_config`, `warmup`, as of any tuned kernel."""
+
+class CKernel(Autotuner):
+    """What `kernel` gives: `k[grid](...)`, `best_config`, `warmup`, as of any tuned kernel."""
+
+    def is_settled(self, named: Mapping[str, Any]) -> bool:
+        """With no lists of macros, on a CPU, where warps mean nothing, there is no choice."""
+        return super().is_settled(named) or (not self._tuned and is_on_host(named))
 
 
 def kernel(
@@ -28,7 +33,7 @@ def kernel(
     warmup: float | None = None,
     rep: float | None = None,
     interpret: bool | None = None,
-) -> Autotuner:
+) -> CKernel:
     """A kernel written in Triton-C.
 
     source_or_path: the text, or the path of a file; defines: macros; every list among the values is
@@ -52,15 +57,17 @@ def kernel(
             for choice in choices_of(macros)
             for count in warps
         ]
-        return autotune(
+        budgets = {"warmup": warmup, "rep": rep}
+        return CKernel(
+            function,
             configs,
-            key=function.integers,
-            prune_configs_by={"early_config_prune": _that_differ} if len(warps) > 1 else None,
-            reset_to_zero=reset_to_zero,
-            restore_value=restore_value,
-            warmup=warmup,
-            rep=rep,
-        )(function)
+            function.integers,
+            Pruning({"early_config_prune": _that_differ} if len(warps) > 1 else None),
+            ArrayState(reset_to_zero or (), restore_value or ()),
+            None,
+            {name: ms for name, ms in budgets.items() if ms is not None},
+            (None, None),
+        )
 
 
 def _that_differ(configs: list[Config], arguments: Mapping[str, Any], **words: Any) -> list[Config]:

@@ -3,6 +3,7 @@
 from tilewright.language import cdiv, next_power_of_2
 from tilewright.runtime import errors, hooks
 from tilewright.runtime.active_driver import ActiveDriver, Driver, driver
+from tilewright.runtime.array_state import ArrayState
 from tilewright.runtime.autotune import Autotuner, autotune, is_on_host
 from tilewright.runtime.bench import (
     BenchClock,
@@ -16,24 +17,26 @@ from tilewright.runtime.bench import (
     register_clock,
     step_bar,
 )
-from tilewright.runtime.configs import Config
+from tilewright.runtime.configs import Config, Pruning
 from tilewright.runtime.grid import normal_grid
 from tilewright.runtime.heuristics import Heuristics, heuristics
 from tilewright.runtime.hooks import HookChain, LaunchMetadata, launch_enter, launch_exit
 from tilewright.runtime.jit import JITFunction, jit
 from tilewright.runtime.mock import MockTensor, TensorWrapper, reinterpret
-from tilewright.runtime.parameters import KernelParam, kernel_parameters
+from tilewright.runtime.parameters import Declared, KernelParam, kernel_parameters
 from tilewright.runtime.specialize import ALIGNMENT, Spec, argument_key, spec
 from tilewright.runtime.wrapper import KernelWrapper
 
 __all__ = [
     "ALIGNMENT",
     "ActiveDriver",
+    "ArrayState",
     "Autotuner",
     "BenchClock",
     "Config",
     "CpuClock",
     "CudaEventClock",
+    "Declared",
     "Driver",
     "Heuristics",
     "HookChain",
@@ -43,6 +46,7 @@ __all__ = [
     "LaunchMetadata",
     "MockTensor",
     "NotAvailableError",
+    "Pruning",
     "Spec",
     "Step",
     "TensorWrapper",

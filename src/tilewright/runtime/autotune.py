@@ -16,9 +16,11 @@ from tilewright.runtime.active_driver import backend_of, driver
 from tilewright.runtime.array_state import ArrayState
 from tilewright.runtime.bench import do_bench, do_bench_cudagraph, step_bar
 from tilewright.runtime.configs import Config, Pruning
+from tilewright.runtime.found import Found
 from tilewright.runtime.jit import JITFunction
 from tilewright.runtime.specialize import HANDLERS, HOST, Spec
 from tilewright.runtime.tuning_store import Timing, choice_file, read_timings, write_timings
+from tilewright.runtime.variant import GlobalCheck
 from tilewright.runtime.wrapper import KernelWrapper
 from tilewright.support import TilewrightError, errors, settings, user_boundary
 
@@ -33,6 +35,9 @@ _CANNOT_RUN = (
 """What only says that a configuration does not fit; anything else is a mistake of the user."""
 
 _MOST_THREADS = 8
+
+_BY_VALUE = (int, float, bool, type(None))
+"""Keys that machine code compares by value."""
 
 
 class Bench(Protocol):
@@ -92,6 +97,8 @@ class Autotuner(KernelWrapper):
         self._use_cuda_graph = use_cuda_graph
         self._tuned = frozenset(name for config in self.configs for name in config.kwargs)
         self._lock = threading.RLock()
+        self._launch: Callable[..., Any] = self._run
+        self._can_dispatch = isinstance(fn, JITFunction) and fn.dispatchable
         self._check_names()
 
     def _check_names(self) -> None:
@@ -102,8 +109,16 @@ class Autotuner(KernelWrapper):
 
     # --- launching --------------------------------------------------------------------------------
 
+    def __getitem__(self, grid: object) -> Callable[..., Any]:
+        """`kernel[grid]`, to be called with the arguments."""
+        hooks = self.base_fn.pre_run_hooks
+        return partial(self._run if hooks else self._launch, grid)
+
     def run(self, *args: object, grid: object, **words: Any) -> Any:
         """Launch the best configuration, after measuring if this is the first launch of a kind."""
+        return self[grid](*args, **words)
+
+    def _run(self, grid: object, /, *args: object, **words: Any) -> Any:
         with user_boundary:
             named = self.named_arguments(args, words)
             config = self._choice(args, grid, words, named)
@@ -111,7 +126,59 @@ class Autotuner(KernelWrapper):
         chosen = {**config.all_kwargs(), **words}
         if config.pre_hook is not None:
             config.pre_hook({**named, **chosen})
-        return self.fn.run(*args, grid=grid, **chosen)
+        result = self.fn.run(*args, grid=grid, **chosen)
+        if self._can_dispatch:
+            self._can_dispatch, self._launch = False, self._launch_again
+        return result
+
+    def _launch_again(self, grid: object, /, *args: object, **words: Any) -> Any:
+        """The second launch: from here on, machine code makes those that are like others."""
+        fn = cast("JITFunction", self.fn)
+        launch = fn.dispatched(self._run, self._find, self.keys)
+        if self.is_settled(self.named_arguments(args, words)):
+            launch = fn.dispatched(launch, self._find_settled)
+        self._launch = launch
+        with user_boundary:
+            return launch(grid, *args, **words)
+
+    def is_settled(self, named: Mapping[str, Any]) -> bool:
+        """Whether arguments like these, by name, always get one configuration, whatever the values
+        of those that decide the choice."""
+        return len(self.configs) == 1
+
+    def _find_settled(self, args: tuple[object, ...], words: Mapping[str, Any]) -> Found | None:
+        """What a launch has run, if launches like it are the same whatever the values."""
+        named = self.named_arguments(args, words)
+        if not self.is_settled(named):
+            return None
+        config = self.cache.get(self._key(named)) if len(self.configs) > 1 else self.configs[0]
+        return self._found(args, words, config)
+
+    def _find(self, args: tuple[object, ...], words: Mapping[str, Any]) -> Found | None:
+        """What a launch has run, if launches like it with the same values of keys are the same."""
+        named = self.named_arguments(args, words)
+        values = [named[name] for name in self.keys if name in named]
+        if len(self.configs) == 1 or not all(isinstance(value, _BY_VALUE) for value in values):
+            return None
+        key = self._key(named)
+        config = self.cache.get(key)
+        return self._found(args, words, config, (self.cache.get, key, config))
+
+    def _found(
+        self,
+        args: tuple[object, ...],
+        words: Mapping[str, Any],
+        config: Config | None,
+        *checks: GlobalCheck,
+    ) -> Found | None:
+        """A launch with a configuration; machine code notes it as the last one, as `_run` does."""
+        if config is None or config.pre_hook is not None:
+            return None
+        found = cast("JITFunction", self.fn).find(args, {**config.all_kwargs(), **words})
+        if found is None:
+            return None
+        noted = (partial(setattr, self, "best_config"), config, None)
+        return Found(found.call, found.variant, (*checks, noted))
 
     def warmup(self, *args: object, grid: object = None, **words: Any) -> list[Any]:
         """Compile every configuration that is not pruned; a list of compiled kernels."""

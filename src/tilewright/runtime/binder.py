@@ -90,8 +90,8 @@ MISSING = Missing()
 
 def special_handler(param: KernelParam) -> Handler | None:
     """How an argument is seen where the type alone does not decide; None where it does."""
-    if param.handler is not None:
-        return param.handler
+    if param.declared is not None:
+        return param.declared.handler
     if param.type is not None:
         return annotated_key(param.type)
     if param.do_not_specialize:

@@ -14,31 +14,38 @@ import enum
 import functools
 import struct
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
 from tilewright.backends import DirectLaunch
+from tilewright.ir.types import DType
 from tilewright.language import DeviceFunction, dtype
 from tilewright.llvm import LoadedObject, compile_ir, host_target, load_object
 from tilewright.runtime.arrays import is_tensor_type, reads_numpy_header
 from tilewright.runtime.calls import Call
 from tilewright.runtime.dispatch_ir import (
+    BY_VALUE,
     CONSTEXPR,
     DISPATCH_SYMBOL,
+    FLOAT,
     LINE,
+    MULTIPLE,
     PROBES,
+    RANGE,
     RECORD,
     SHARED,
+    SIGNED,
     SLOTS,
     TENSOR_TYPES,
     UNALIGNED,
     UNSPECIALIZED,
     dispatch_ir,
 )
-from tilewright.runtime.parameters import KernelParam
+from tilewright.runtime.found import Found
+from tilewright.runtime.parameters import Declared, KernelParam
 from tilewright.runtime.specialize import Spec, TupleKey
-from tilewright.runtime.variant import Variant
+from tilewright.runtime.variant import GlobalCheck, Variant
 from tilewright.support import user_boundary
 
 __all__ = ["Dispatcher", "Finder"]
@@ -56,10 +63,10 @@ Launch = Callable[..., Any]
 
 
 class Finder(Protocol):
-    """What finds the variant that a launch has used: `JITFunction` does."""
+    """What finds the variant that a launch has run: `JITFunction` does."""
 
-    def __call__(self, args: tuple[object, ...], words: Mapping[str, object]) -> tuple[Call, Any]:
-        """The launch's arguments, bound, and its Variant, or None if that is not in memory."""
+    def __call__(self, args: tuple[object, ...], words: Mapping[str, object]) -> Found | None:
+        """What the launch with these arguments has run; None if others like it might differ."""
         ...
 
 
@@ -151,8 +158,9 @@ def _code() -> LoadedObject:
 class Dispatcher:
     """`launch(grid, *args, **words)` in machine code, in front of the one in Python.
 
-    python: the generated function; find: see `Finder`; assigned, enter, exit: with anything in
-    them, each launch is left to Python.
+    python: the generated function; find: see `Finder`; by_value: parameters whose value decides,
+    beyond its facts, which variant runs; assigned, enter, exit: with anything in them, each launch
+    is left to Python.
     """
 
     def __init__(
@@ -162,6 +170,7 @@ class Dispatcher:
         python: Launch,
         find: Finder,
         *,
+        by_value: Collection[str] = (),
         assigned: Mapping[str, object],
         enter: Sequence[object],
         exit: Sequence[object],
@@ -179,7 +188,7 @@ class Dispatcher:
             "python": memory.object(python),
             "learn": memory.object(self._learn),
             "count": len(params),
-            "flags": memory.words([_flags(param) for param in params]),
+            "flags": memory.words([_flags(param, param.name in by_value) for param in params]),
             "names": memory.objects(names),
             "assigned": memory.object(assigned),
             "enter": memory.object(enter),
@@ -192,9 +201,9 @@ class Dispatcher:
         """Launch, and tell the machine code how, if it can do so."""
         with user_boundary:
             kernel = self._python(grid, *args, **named)
-            call, variant = self._find(args, named)
-            if variant is not None and _can_learn(call, args, named):
-                self._add(words, args, named, call, variant)
+            found = self._find(args, named)
+            if found is not None and _can_learn(found.call, args, named):
+                self._add(words, args, named, found)
             else:
                 self._failures += 1
             if self._failures == _MAX_FAILURES or len(self._lines) == _MAX_LINES:
@@ -210,10 +219,9 @@ class Dispatcher:
         words: bytes,
         args: tuple[object, ...],
         named: Mapping[str, object],
-        call: Call,
-        variant: Variant,
+        found: Found,
     ) -> None:
-        memory = _Memory()
+        memory, call, variant = _Memory(), found.call, found.variant
         memory.kept += [variant, *map(_identities, [*args, *named.values()])]
         numbers = struct.unpack(f"<{len(words) // 8}Q", words)
         names = [*(param.name for param in call.params[: len(args)]), *named]
@@ -224,7 +232,7 @@ class Dispatcher:
             "names": memory.objects(names),
             "defaults": memory.object({n: v for n, v in call.named.items() if n not in names}),
             **_passed(memory, names, call),
-            **_globals(memory, variant),
+            **_checks(memory, (*variant.globals, *found.checks)),
             **_target(memory, variant, bool(call.device)),
         }
         self._lines.append(memory)
@@ -236,25 +244,45 @@ class Dispatcher:
         return next(free, slot)
 
 
-def _flags(param: KernelParam) -> int:
+def _flags(param: KernelParam, by_value: bool) -> int:
     if param.is_constexpr:
         return CONSTEXPR
     if param.do_not_specialize:
-        return UNSPECIALIZED
-    return UNALIGNED if param.do_not_specialize_on_alignment else 0
+        found = UNSPECIALIZED
+    else:
+        found = UNALIGNED if param.do_not_specialize_on_alignment else 0
+    declared = 0 if param.declared is None else _declared_flags(param.declared)
+    return found | declared | (BY_VALUE if by_value else 0)
+
+
+def _declared_flags(declared: Declared) -> int:
+    """What machine code checks before it takes an argument to be like others of its class."""
+    type_ = declared.type
+    found = declared.multiple << MULTIPLE if declared.multiple > 1 else 0
+    if not isinstance(type_, DType) or type_.is_bool:
+        return found
+    if type_.is_float:
+        return found | FLOAT
+    if type_.is_signed:
+        return found | (SIGNED | type_.bits << RANGE if type_.bits < 64 else 0)
+    return found | min(type_.bits, 63) << RANGE
 
 
 def _can_learn(call: Call, args: tuple[object, ...], named: Mapping[str, object]) -> bool:
     """Whether the words of a launch decide all about it, for good."""
     if any(isinstance(key, TupleKey) for key in call.keys):
         return False
-    compile_time = {p.name: p.is_constexpr for p in call.params}
+    params = {param.name: param for param in call.params}
     names = [*(param.name for param in call.params[: len(args)]), *named]
-    return all(
-        type(value) in (int, float) or isinstance(value, _BY_IDENTITY)
-        for name, value in zip(names, [*args, *named.values()], strict=True)
-        if compile_time.get(name, True)
-    )
+    given = zip(names, [*args, *named.values()], strict=True)
+    return all(_decided(params.get(name), value) for name, value in given)
+
+
+def _decided(param: KernelParam | None, value: object) -> bool:
+    """Whether what the words say of an argument is all that matters of it."""
+    if param is None or param.is_constexpr:
+        return type(value) in (int, float) or isinstance(value, _BY_IDENTITY)
+    return param.declared is None or param.declared.takes_as_is(value)
 
 
 def _identities(value: object) -> tuple[object, ...]:
@@ -275,9 +303,9 @@ def _passed(memory: _Memory, names: Sequence[str], call: Call) -> dict[str, int]
     return {"values": len(sources), "sources": memory.words(sources)}
 
 
-def _globals(memory: _Memory, variant: Variant) -> dict[str, int]:
-    flat = [item for check in variant.globals for item in check]
-    return {"checks": len(variant.globals), "globals": memory.objects(flat)}
+def _checks(memory: _Memory, checks: Sequence[GlobalCheck]) -> dict[str, int]:
+    flat = [item for check in checks for item in check]
+    return {"checks": len(checks), "globals": memory.objects(flat)}
 
 
 def _target(memory: _Memory, variant: Variant, with_arrays: bool) -> dict[str, int]:

@@ -19,6 +19,8 @@ define internal i1 @describe(ptr %shared, ptr %object, i64 %flags, ptr %a, ptr %
   store i64 0, ptr %b
   %const_bit = and i64 %flags, 1
   %constant = icmp ne i64 %const_bit, 0
+  %value_bits = and i64 %flags, 9
+  %by_value = icmp ne i64 %value_bits, 0
   %int = get ptr %shared SHARED.int
   %is_int = icmp eq ptr %type, %int
   br i1 %is_int, label %integer, label %no_int
@@ -26,7 +28,29 @@ integer:
   %v = call i64 @PyLong_AsLongLongAndOverflow(ptr %object, ptr %overflow)
   %over = load i32, ptr %overflow
   %fits = icmp eq i32 %over, 0
-  br i1 %fits, label %ranged, label %no
+  br i1 %fits, label %declared, label %no
+declared:
+  %shifted_bits = lshr i64 %flags, 8
+  %bits = and i64 %shifted_bits, 63
+  %any_range = icmp eq i64 %bits, 0
+  br i1 %any_range, label %factor, label %range
+range:
+  %signed_bit = and i64 %flags, 32
+  %signed = icmp ne i64 %signed_bit, 0
+  %less_bits = sub i64 %bits, 1
+  %half = shl i64 1, %less_bits
+  %bias = select i1 %signed, i64 %half, i64 0
+  %biased = add i64 %v, %bias
+  %beyond = lshr i64 %biased, %bits
+  %within = icmp eq i64 %beyond, 0
+  br i1 %within, label %factor, label %no
+factor:
+  %multiple = lshr i64 %flags, 32
+  %has_multiple = icmp ne i64 %multiple, 0
+  %divisor = select i1 %has_multiple, i64 %multiple, i64 1
+  %remainder = srem i64 %v, %divisor
+  %is_multiple = icmp eq i64 %remainder, 0
+  br i1 %is_multiple, label %ranged, label %no
 ranged:
   %low32 = trunc i64 %v to i32
   %wide = sext i32 %low32 to i64
@@ -44,17 +68,24 @@ ranged:
   %one_on = icmp eq i64 %one_off, 0
   %one = and i1 %is_1, %one_on
   %kind = select i1 %one, i64 1, i64 %class
-  %word = select i1 %constant, i64 %v, i64 %kind
+  %word = select i1 %by_value, i64 %v, i64 %kind
   store i64 %word, ptr %b
-  br label %itself
+  %float_bit = and i64 %flags, 16
+  %no_float_wanted = icmp eq i64 %float_bit, 0
+  br i1 %no_float_wanted, label %itself, label %to_float
+to_float:
+  %converted = sitofp i64 %v to double
+  %new_float = call ptr @PyFloat_FromDouble(double %converted)
+  store ptr %new_float, ptr %value
+  ret i1 true
 no_int:
   %float = get ptr %shared SHARED.float
   %is_float = icmp eq ptr %type, %float
   br i1 %is_float, label %real, label %no_float
 real:
   %x = call double @PyFloat_AsDouble(ptr %object)
-  %bits = bitcast double %x to i64
-  %seen = select i1 %constant, i64 %bits, i64 0
+  %pattern = bitcast double %x to i64
+  %seen = select i1 %by_value, i64 %pattern, i64 0
   store i64 %seen, ptr %b
   br label %itself
 no_float:
@@ -68,7 +99,7 @@ run_time:
   %none = get ptr %shared SHARED.none
   %is_none = icmp eq ptr %object, %none
   %plain = or i1 %is_bool, %is_none
-  br i1 %plain, label %itself, label %other
+  br i1 %plain, label %identity, label %other
 other:
   %is_array = call i1 @describe_array(ptr %shared, ptr %object, i64 %flags, ptr %b, ptr %value)
   ret i1 %is_array
@@ -163,7 +194,13 @@ known:
   %word = add i64 %what, %bit
   store i64 %word, ptr %b
   %odd = add i64 %where, 1
-  %rare = icmp ule i64 %odd, 1
+  %nowhere = icmp ule i64 %odd, 1
+  %multiple = lshr i64 %flags, 32
+  %has_multiple = icmp ne i64 %multiple, 0
+  %divisor = select i1 %has_multiple, i64 %multiple, i64 1
+  %remainder = urem i64 %where, %divisor
+  %misaligned = icmp ne i64 %remainder, 0
+  %rare = or i1 %nowhere, %misaligned
   %to_make = icmp eq ptr %made, null
   br i1 %rare, label %unusual, label %usual
 unusual:

@@ -26,13 +26,18 @@ import re
 from tilewright.runtime.dispatch_arguments import DESCRIBE, DESCRIBE_ARRAY, GRID
 
 __all__ = [
+    "BY_VALUE",
     "CONSTEXPR",
     "DISPATCH_SYMBOL",
+    "FLOAT",
     "LINE",
     "MAX_ARGUMENTS",
+    "MULTIPLE",
     "PROBES",
+    "RANGE",
     "RECORD",
     "SHARED",
+    "SIGNED",
     "SLOTS",
     "TENSOR_TYPES",
     "UNALIGNED",
@@ -47,8 +52,12 @@ TENSOR_TYPES = 8
 SLOTS, PROBES = 256, 8
 """Places in the table of a kernel where a search for a line begins, and how far it goes."""
 
-CONSTEXPR, UNSPECIALIZED, UNALIGNED = 1, 2, 4
-"""Flags of a parameter: compile-time; no fact about its value matters; alignment does not."""
+CONSTEXPR, UNSPECIALIZED, UNALIGNED, BY_VALUE, FLOAT, SIGNED = 1, 2, 4, 8, 16, 32
+"""Flags of a parameter: compile-time; no fact about its value matters; alignment does not; numbers
+decide by their value, although they are passed; ints are passed as floats; its range has a sign."""
+RANGE, MULTIPLE = 8, 32
+"""Bits of the flags from where on they hold the bits of the range of ints, 0 for any that fits a
+word (to Python goes what is outside); and what ints and addresses must be multiples of, or 0."""
 
 
 def _offsets(*names: str) -> dict[str, int]:
@@ -143,6 +152,7 @@ declare i64 @PyLong_AsLongLongAndOverflow(ptr, ptr)
 declare i64 @PyLong_AsUnsignedLongLong(ptr)
 declare ptr @PyLong_FromUnsignedLongLong(i64)
 declare double @PyFloat_AsDouble(ptr)
+declare ptr @PyFloat_FromDouble(double)
 declare ptr @PyBytes_FromStringAndSize(ptr, i64)
 declare i64 @PyTuple_Size(ptr)
 declare ptr @PyTuple_GetItem(ptr, i64)

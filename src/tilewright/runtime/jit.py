@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property, partial
 from types import SimpleNamespace
 from typing import Any, cast, overload
@@ -23,6 +23,7 @@ from tilewright.frontend.python import Dependencies, KernelSignature, dependenci
 from tilewright.language import DeviceFunction
 from tilewright.runtime.binder import launch_functions
 from tilewright.runtime.calls import Call, bind
+from tilewright.runtime.found import Found
 from tilewright.runtime.grid import normal_grid
 from tilewright.runtime.hooks import HookChain, LaunchMetadata, launch_enter, launch_exit
 from tilewright.runtime.mock import mocked
@@ -32,7 +33,6 @@ from tilewright.runtime.parameters import (
     machine_readable,
     parameters_of,
 )
-from tilewright.runtime.variant import Variant
 from tilewright.runtime.variants import Variants, described
 from tilewright.support import kernel_boundary, settings, user_boundary
 
@@ -89,7 +89,8 @@ class JITFunction(DeviceFunction):
             },
         )
         self._launch: Kernel = self._interpret if self.interpreted else self._python_launch
-        self._can_dispatch = not self.interpreted and machine_readable(self.params)
+        self.dispatchable = not self.interpreted and machine_readable(self.params)
+        self._can_dispatch = self.dispatchable
 
     def __getitem__(self, grid: object) -> Callable[..., CompiledKernel]:
         """`kernel[grid]`, to be called with the arguments.
@@ -201,27 +202,32 @@ class JITFunction(DeviceFunction):
 
     def _launch_again(self, grid: object, /, *args: object, **words: object) -> CompiledKernel:
         """The second launch: from here on, machine code makes those that are like others."""
-        # Loaded late: it needs LLVM, which importing kernels does not.
-        dispatch = importlib.import_module("tilewright.runtime.dispatch")
-        dispatcher = dispatch.Dispatcher(
-            self.__name__,
-            self.params,
-            self._python_launch,
-            self._find,
-            assigned=self._assigned,
-            enter=launch_enter,
-            exit=launch_exit,
-        )
-        self._launch = dispatcher.launch
+        self._launch = self.dispatched(self._python_launch, self.find)
         with user_boundary:
             return self._launch(grid, *args, **words)
 
-    def _find(
-        self, args: Sequence[object], words: Mapping[str, object]
-    ) -> tuple[Call, Variant | None]:
-        """A launch's arguments, and its variant if that is in memory."""
+    def dispatched(
+        self, python: Kernel, find: Callable[..., Found | None], by_value: Collection[str] = ()
+    ) -> Kernel:
+        """`launch(grid, *args, **words)` by machine code, as `dispatch.Dispatcher` tells."""
+        # Loaded late: it needs LLVM, which importing kernels does not.
+        dispatch = importlib.import_module("tilewright.runtime.dispatch")
+        return dispatch.Dispatcher(
+            self.__name__,
+            self.params,
+            python,
+            find,
+            by_value=by_value,
+            assigned=self._assigned,
+            enter=launch_enter,
+            exit=launch_exit,
+        ).launch
+
+    def find(self, args: Sequence[object], words: Mapping[str, object]) -> Found | None:
+        """What a launch has run, if that is in memory."""
         call = self._bind(*self._order(None, *args, **words))
-        return call, self.variants.by_key.get(call.key)
+        variant = self.variants.by_key.get(call.key)
+        return None if variant is None else Found(call, variant)
 
     def _launch_with_hooks(self, grid: object, *args: object, **words: object) -> CompiledKernel:
         self.pre_run_hooks(*args, **words)

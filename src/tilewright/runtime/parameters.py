@@ -9,10 +9,35 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from tilewright.compiler import find_type
-from tilewright.ir.types import Scalar
+from tilewright.ir.types import PointerType, Scalar
 from tilewright.language import const, constexpr, dtype
 
 _KINDS = inspect.Parameter
+
+MOST_MULTIPLE = 1 << 32
+"""A multiple that is declared must be below this for machine code to check it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What a language whose parameters have types says of one.
+
+    multiple: its value, or its address, is a multiple of it; handler: how an argument is seen, as
+    in `specialize`: int, float, bool and arrays where the type fits, anything else it may convert.
+    """
+
+    type: Scalar
+    multiple: int
+    handler: Callable[[Any], Any]
+
+    def takes_as_is(self, value: object) -> bool:
+        """Whether `handler` neither converts an argument nor looks at more than others of the same
+        type and range show; floats may be given as ints."""
+        if isinstance(self.type, PointerType):
+            return not isinstance(value, int | None)
+        if self.type.is_integer:
+            return type(value) is (bool if self.type.is_bool else int)
+        return type(value) in (int, float)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +45,8 @@ class KernelParam:
     """One parameter.
 
     num: its position; type: what an annotation fixes, else None; const: annotated `tl.const`;
-    do_not_specialize, do_not_specialize_on_alignment: as `jit` was told; kind: as in `inspect`.
+    do_not_specialize, do_not_specialize_on_alignment: as `jit` was told; kind: as in `inspect`;
+    declared: in a language where parameters have types.
     """
 
     name: str
@@ -33,8 +59,7 @@ class KernelParam:
     const: bool
     do_not_specialize: bool
     do_not_specialize_on_alignment: bool
-    handler: Callable[[Any], Any] | None = None
-    """How an argument is seen, as in `specialize`, where nothing above says it."""
+    declared: Declared | None = None
 
     @property
     def has_default(self) -> bool:
@@ -94,7 +119,7 @@ def machine_readable(params: Sequence[KernelParam]) -> bool:
     return sys.implementation.name == "cpython" and not any(
         param.is_keywords
         or param.is_rest
-        or param.handler is not None
+        or (param.declared is not None and param.declared.multiple >= MOST_MULTIPLE)
         or (param.type is not None and not param.is_constexpr)
         for param in params
     )

@@ -14,7 +14,8 @@ from tilewright.runtime.specialize import Key, Spec, TupleKey
 from tilewright.support import errors
 
 Pick = Callable[[Sequence[Any]], Sequence[Any]]
-GlobalCheck = tuple[Callable[[str], object], str, object]
+GlobalCheck = tuple[Callable[[Any], object], object, object]
+"""A launch asks `get(name)`, which must be what it was: `value`."""
 
 
 class Variant:
