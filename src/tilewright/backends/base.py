@@ -120,6 +120,37 @@ class DirectLaunch:
     context: int
 
 
+class Streamed(int):
+    """An address of memory that another stream than the current one works on: a launch must come
+    after what is there, and be waited for by what follows there.
+
+    device: its index; stream: handle of the stream, 0 for the default one
+    """
+
+    device: int
+    stream: int
+
+    def __new__(cls, address: int, device: int, stream: int) -> Streamed:
+        """An address with its stream."""
+        self = super().__new__(cls, address)
+        self.device, self.stream = device, stream
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceMemory:
+    """What a backend knows of memory and streams when arrays do not tell.
+
+    device_of(address): the device whose memory an address is in ("cuda:0"), None if it is the
+    host's; usable(address): whether kernels may use it, as they may pinned memory of the host;
+    current() -> index of the current device and its current stream
+    """
+
+    device_of: Callable[[int], str | None]
+    usable: Callable[[int], bool]
+    current: Callable[[], tuple[int, int]]
+
+
 @dataclass(frozen=True, slots=True)
 class Backend:
     """The manifest of a backend.
@@ -128,7 +159,8 @@ class Backend:
     `load` takes; load(binary, metadata, parameter type texts) -> Launcher;
     available: whether kernels can run here; target: that of this machine; artifacts: further texts,
     made when asked for, from the finished artifacts; version: part of the cache key;
-    clock(index or None) -> a clock of the device for `testing.do_bench`, where PyTorch has none
+    clock(index or None) -> a clock of the device for `testing.do_bench`, where PyTorch has none;
+    memory: of devices that have their own
     """
 
     name: str
@@ -140,6 +172,7 @@ class Backend:
     artifacts: Mapping[str, Callable[[Mapping[str, str | bytes], GPUTarget], str]]
     version: Callable[[GPUTarget], str]
     clock: Callable[[int | None], object] | None = None
+    memory: DeviceMemory | None = None
 
     def __post_init__(self) -> None:
         names = [stage.extension for stage in self.stages]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -73,20 +73,23 @@ class Call:
 
     @cached_property
     def device(self) -> str:
-        """Where the arrays are: "cpu", "cuda:1"; "" without arrays. Raises DeviceMismatch."""
-        first: tuple[str, str] | None = None
-        for name, spec in self.run_time_arguments():
-            if spec.device in ("", MOCK):
-                continue
-            if first is None:
-                first = (name, spec.device)
-            elif spec.device != first[1]:
-                raise errors.DeviceMismatch(name, _in_words(spec.device), _in_words(first[1]))
-        if first is None:
+        """Where the arrays are: "cpu", "cuda:1"; "" without arrays. Raises DeviceMismatch.
+
+        Those on the host may be used on a GPU if they are pinned."""
+        arrays = [
+            (name, spec.device, value)
+            for name, spec, value in self._run_time_values()
+            if spec.device not in ("", MOCK)
+        ]
+        if not arrays:
             return ""
-        name, device = first
-        if backend_of(device) is None:
-            raise errors.DeviceMismatch(name, device, _in_words(HOST))
+        first, device, _ = next((found for found in arrays if found[1] != HOST), arrays[0])
+        backend = backend_of(device)
+        if backend is None:
+            raise errors.DeviceMismatch(first, device, _in_words(HOST))
+        for name, where, value in arrays:
+            if where != device and not (where == HOST and _is_usable(value, backend)):
+                raise errors.DeviceMismatch(name, _in_words(where), _in_words(device))
         return device
 
     @cached_property
@@ -96,10 +99,13 @@ class Call:
 
     def run_time_arguments(self) -> list[tuple[str, Spec]]:
         """Name and Spec of each run-time argument, tuples flattened."""
-        found: list[tuple[str, Spec]] = []
+        return [(name, spec) for name, spec, _ in self._run_time_values()]
+
+    def _run_time_values(self) -> Iterator[tuple[str, Spec, Any]]:
+        """The same with what is passed for it."""
         for param, key, value in zip(self.params, self.keys, self.values, strict=True):
-            found += [(param.name, spec) for spec, _ in run_time_pairs([key], [value])]
-        return found
+            for spec, passed in run_time_pairs([key], [value]):
+                yield param.name, spec, passed
 
     @cached_property
     def _split(self) -> tuple[dict[str, Any], dict[str, object]]:
@@ -187,6 +193,12 @@ def _handled(param: KernelParam, arg: object) -> Handled:
     except (errors.UnsupportedArgument, errors.DeviceMismatch) as problem:
         problem.argument = problem.argument or param.name
         raise
+
+
+def _is_usable(address: int, backend: Backend) -> bool:
+    """Whether kernels of a backend may use memory of the host."""
+    memory = backend.memory
+    return memory is not None and backend.available() and memory.usable(address)
 
 
 def _in_words(device: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from tilewright.ir.types import DType, PointerType
 from tilewright.language import dtype
-from tilewright.runtime.arrays import DTYPES, element_type
+from tilewright.runtime.array_specs import DTYPES, element_type
 from tilewright.runtime.specialize import HANDLERS, MOCK, Handled, Handler, Spec, spec
 from tilewright.support import errors
 

@@ -25,6 +25,7 @@ from tilewright.backends.nvidia.lower.function import lower_function
 from tilewright.backends.nvidia.pipeline import front_pipeline, layout_pipeline
 from tilewright.backends.nvidia.ptxas import assemble, find_ptxas, sass
 from tilewright.backends.nvidia.ptxas import version as ptxas_version
+from tilewright.backends.nvidia.streams import MEMORY
 from tilewright.backends.nvidia.timer import CudaEventTimer
 from tilewright.ir import Module, Pipeline, parse_module
 from tilewright.support import errors
@@ -161,4 +162,5 @@ BACKEND = Backend(
     artifacts={"sass": _sass},
     version=_version,
     clock=CudaEventTimer,
+    memory=MEMORY,
 )

@@ -36,6 +36,8 @@ _LEGACY_STREAM = 1  # CU_GET_PROC_ADDRESS_LEGACY_STREAM
 _RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
 _LOG_BYTES = 1 << 16
 
+_UNTIMED = 2  # CU_EVENT_DISABLE_TIMING
+
 _SUCCESS = 0
 _INVALID_VALUE = 1
 
@@ -433,13 +435,18 @@ class Driver:
 
     # --- events -----------------------------------------------------------------------------------
 
-    def create_event(self) -> int:
-        """A CUevent of the current device that takes the time."""
-        return int(self.value("cuEventCreate", self.api.cuEventCreate(0)))
+    def create_event(self, timed: bool = True) -> int:
+        """A CUevent of the current device, which takes the time unless it need not."""
+        flags = 0 if timed else _UNTIMED
+        return int(self.value("cuEventCreate", self.api.cuEventCreate(flags)))
 
     def record_event(self, event: int, stream: int) -> None:
         """Put an event behind the work issued to a stream."""
         self.done("cuEventRecord", self.api.cuEventRecord(event, stream))
+
+    def wait_event(self, stream: int, event: int) -> None:
+        """Let what follows in a stream wait for an event."""
+        self.done("cuStreamWaitEvent", self.api.cuStreamWaitEvent(stream, event, 0))
 
     def elapsed_ms(self, start: int, end: int) -> float:
         """Milliseconds between two events that have happened."""

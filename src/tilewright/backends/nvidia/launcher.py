@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from tilewright.backends.base import DirectLaunch, Metadata
+from tilewright.backends.base import DirectLaunch, Metadata, Streamed
 from tilewright.support import errors, settings
 
 from .console import Console
@@ -17,6 +17,7 @@ from .driver import Driver, driver
 from .errors import CudaCallFailed, faulted, is_fault, refused
 from .launch_entry import Entry, Handlers, LaunchLog, LaunchShape, PageTable, make_entry
 from .launch_values import address_of, slot_value
+from .streams import chosen_stream, joined
 
 __all__ = ["NvidiaLauncher", "launch_shape", "synchronize"]
 
@@ -130,7 +131,8 @@ class NvidiaLauncher:
         self.n_spills = first.local_bytes // 4
 
     def launch(self, grid: tuple[int, int, int], values: Sequence[object]) -> None:
-        """Launch on the current device, in its current stream.
+        """Launch on the current device, in its current stream; see `streams` for arrays that come
+        from another one.
 
         values: the kernel's arguments: numbers; addresses, None, or objects with `data_ptr`.
         Raises LaunchRefused, BadGrid, UnsupportedArgument or DeviceMismatch if nothing was
@@ -140,7 +142,25 @@ class NvidiaLauncher:
         entry = self._entries.get(device)
         if entry is None:
             entry = self.entry(device)
-        entry(*grid, stream, *values)
+        try:
+            entry(*grid, stream, *values)
+            return
+        except _OtherStream:
+            pass
+        self._launch_ordered(grid, values, device, stream)
+
+    def _launch_ordered(
+        self, grid: tuple[int, int, int], values: Sequence[object], device: int, stream: int
+    ) -> None:
+        """Launch on arrays of which some come from another stream than the current one."""
+        pointers = [v for v, kind in zip(values, self.kinds, strict=True) if kind == "ptr"]
+        others: set[int] = set()
+        if stream == 0 or not self._driver.is_capturing(stream):  # the default one never is
+            device, stream = chosen_stream(pointers, device, stream)
+            others = {p.stream for p in pointers if isinstance(p, Streamed)} - {stream}
+        plain = [int(value) if isinstance(value, Streamed) else value for value in values]
+        with joined(self._driver, device, stream, sorted(others)):
+            self.entry(device)(*grid, stream, *plain)
 
     def direct(self) -> DirectLaunch | None:
         """How machine code makes launches on the current device; None where PyTorch does not tell
@@ -231,6 +251,10 @@ class NvidiaLauncher:
         return Console(self._asserts, self._prints, read, clear)
 
 
+class _OtherStream(Exception):
+    """An array comes from another stream than the current one; nothing has been launched."""
+
+
 class _Unusual:
     """What Python does for the launches of one kernel on one device: see `Handlers`."""
 
@@ -257,6 +281,8 @@ class _Unusual:
         kind, name = self._kinds[index], self._argument(index)
         if kind != "ptr":
             return slot_value(kind, name, value)
+        if isinstance(value, Streamed):
+            raise _OtherStream
         address = address_of(name, value)
         if address:
             self.refuse(index, address)

@@ -47,7 +47,10 @@ class FakeFunction:
 
 
 class FakeCuda:
-    """`devices`: capabilities. Everything succeeds but what `fails` names."""
+    """`devices`: capabilities. Everything succeeds but what `fails` names.
+
+    order: (stream, stream that waits for it, launches before that)
+    """
 
     CUresult = CUresult
 
@@ -62,6 +65,9 @@ class FakeCuda:
         self.capture_mode = 0
         self.mode_of_loads: list[int] = []
         self.memory: dict[int, bytearray] = {}
+        self.untimed: set[int] = set()
+        self.recorded: dict[int, int] = {}
+        self.order: list[tuple[int, int, int]] = []
         self.links: list[dict[int, object]] = []
         self.log = LOG
         self.error_log = b""
@@ -223,13 +229,20 @@ class FakeCuda:
         return self._done("cuThreadExchangeStreamCaptureMode"), before
 
     def cuEventCreate(self, Flags: int) -> tuple[CUresult, int]:
-        assert Flags == 0, "an event without time"
-        return self._done("cuEventCreate"), next(self._numbers)
+        event = next(self._numbers)
+        self.untimed |= {event} if Flags == 2 else set()
+        return self._done("cuEventCreate"), event
 
     def cuEventRecord(self, hEvent: int, hStream: int) -> tuple[CUresult]:
+        self.recorded[hEvent] = hStream
         return (self._done("cuEventRecord"),)
 
+    def cuStreamWaitEvent(self, hStream: int, hEvent: int, Flags: int) -> tuple[CUresult]:
+        self.order.append((self.recorded[hEvent], hStream, self.machine.calls))
+        return (self._done("cuStreamWaitEvent"),)
+
     def cuEventElapsedTime(self, hStart: int, hEnd: int) -> tuple[CUresult, float]:
+        assert not {hStart, hEnd} & self.untimed, "events without time"
         return self._done("cuEventElapsedTime"), (hEnd - hStart) / (1 << 20)
 
     def cuEventDestroy(self, hEvent: int) -> tuple[CUresult]:
