@@ -9,12 +9,10 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 from pathlib import Path
 
-from tilewright.c import CSource
 from tilewright.compiler import compile
-from tilewright.frontend.c import kernel_named, parameters_of
-from tilewright.ir.types import PointerType
 from tilewright.support import ListRecorder, recording, settings
 from tilewright.tools.compile_kernel import option_value, pair, stages_of, write_artifact
 from tilewright.tools.failure import CommandFailed
@@ -49,7 +47,8 @@ def run(chosen: argparse.Namespace) -> int:
     stages = stages_of(target)
     if chosen.emit not in stages:
         raise CommandFailed(f"--emit takes one of {', '.join(stages)}, not {chosen.emit}")
-    source = _source(chosen)
+    # Loaded late: the front end needs lark and pcpp, 70 ms that other commands do without.
+    source = importlib.import_module("tilewright.tools.c_source").source_of(chosen)
     options = {name: option_value(text) for name, text in map(pair, chosen.option)}
     events = ListRecorder()
     with settings().cache.scope(always_compile=True), recording(recorder(chosen, events)):
@@ -58,28 +57,3 @@ def run(chosen: argparse.Namespace) -> int:
     write_artifact(artifact, chosen.output, kernel)
     show_times(chosen, events)
     return 0
-
-
-def _source(chosen: argparse.Namespace) -> CSource:
-    defines = dict(_definition(text) for text in chosen.defines)
-    plain = CSource(chosen.file, defines, chosen.kernel)
-    parameters = parameters_of(kernel_named(plain.program.parsed(plain.defines), plain.name))
-    types = {parameter.name: parameter.type for parameter in parameters}
-    facts: dict[str, dict[str, int]] = {}
-    for name, amount in map(pair, chosen.multiple):
-        if name not in types:
-            raise CommandFailed(
-                f"{plain.name} has no parameter '{name}'; it has {', '.join(types)}"
-            )
-        if not amount.isdecimal() or int(amount) < 1:
-            raise CommandFailed(f"--multiple takes NAME=N with a positive number, not '{amount}'")
-        fact = "aligned" if isinstance(types[name], PointerType) else "multiple_of"
-        facts[name] = {fact: int(amount)}
-    return CSource(chosen.file, defines, chosen.kernel, facts)
-
-
-def _definition(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not name.isidentifier():
-        raise CommandFailed(f"-D takes NAME or NAME=TEXT, not '{text}'")
-    return name, value if equals else "1"

@@ -72,3 +72,11 @@ def test_a_closed_pipe_ends_quietly():
     assert process.stderr.read() == ""
     process.stderr.close()
     assert process.wait(60) == 1
+
+
+def test_only_cc_loads_the_c_front_end():
+    script = (
+        "import sys; from tilewright.tools.cli import main; main(['env']); "
+        "sys.exit(any(name in sys.modules for name in ('lark', 'pcpp')))"
+    )
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True).returncode == 0
