@@ -22,7 +22,7 @@ from tilewright.support import settings
 
 ACTIONS = ("path", "list", "clear")
 _MEGABYTE = 1 << 20
-_KINDS = ("kernels", "autotune", "crashes")
+_KINDS = ("kernels", "autotune", "crashes", "grammar")
 """Folders of the cache that this package writes; others in there are not touched."""
 
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
-from importlib import resources
 from typing import Any, cast
 
-from lark import Lark, UnexpectedToken
-from lark.lexer import Lexer
+from lark import UnexpectedToken
 
-from tilewright.frontend.c.build import Builder
+from tilewright.frontend.c.grammar import grammar
 from tilewright.frontend.c.preprocess import (
     TYPES,
     Source,
@@ -37,25 +34,6 @@ _ORDER = ("SEMICOLON", "RPAR", "RSQB", "COLON", "LBRACE", "RBRACE", "LPAR", "TYP
 """Of the terminals that would fit, these are the likeliest, in this order."""
 
 
-class TokenStream(Lexer):
-    """Hands tokens on to the parser; a token without a type is a word of the grammar."""
-
-    def __init__(self, lexer_conf: Any) -> None:
-        self._names: dict[str, str] = {
-            terminal.pattern.value: terminal.name
-            for terminal in lexer_conf.terminals
-            if terminal.pattern is not None
-        }
-
-    def lex(self, data: Any) -> Iterator[Any]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """The tokens in order."""
-        names = self._names
-        for token in cast("Sequence[Token]", data):
-            if token.type in ("", "NAME"):
-                token.type = names.get(token.value, token.type or token.value)
-            yield token
-
-
 @dataclass(frozen=True, slots=True)
 class Parsed:
     """A syntax tree with what messages need: the source and the definitions."""
@@ -63,19 +41,6 @@ class Parsed:
     program: Program
     source: Source
     defines: Mapping[str, str]
-
-
-@cache
-def grammar() -> Lark:
-    """The parser; building it takes about 0.1 s, once in a process."""
-    text = resources.files("tilewright.frontend.c").joinpath("grammar.lark").read_text("utf-8")
-    return Lark(
-        text,
-        start="program",
-        parser="lalr",
-        lexer=TokenStream,
-        transformer=Builder(),
-    )
 
 
 def parse(source: Source, defines: Mapping[str, str]) -> Parsed:
