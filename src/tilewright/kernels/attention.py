@@ -53,6 +53,23 @@ def attention_kernel(
     )  # fmt: skip
 
 
+CPU_BLOCKS = {"BLOCK_M": 64, "BLOCK_N": 64}
+
+
+def gpu_words(head: int, item_bytes: int) -> dict[str, int]:
+    """Blocks and launch options: the fastest on an H200, at a length of 4096, that do not spill.
+
+    All fit the 99 KB of shared memory that the smallest architectures have.
+    """
+    wide = item_bytes > 2
+    return {
+        "BLOCK_M": 128 if head <= (32 if wide else 128) else 64,
+        "BLOCK_N": 32 if wide or head > 128 else 64,
+        "num_warps": 8 if not wide and head > 64 else 4,
+        "num_stages": 3 if head <= 64 else 2,
+    }
+
+
 def attention(q: Array, k: Array, v: Array, causal: bool = False, scale: float = 0.0) -> Array:
     """softmax(q @ k^T * scale) @ v for contiguous arrays (heads, length, head size).
 
@@ -60,9 +77,9 @@ def attention(q: Array, k: Array, v: Array, causal: bool = False, scale: float =
     """
     heads, length, size = (int(n) for n in q.shape)
     result = empty(q, (heads, length, size))
-    block_m, block_n = (64, 64) if is_on_cpu(q) else (128, 64)
-    attention_kernel[(cdiv(length, block_m), heads)](
+    words = CPU_BLOCKS if is_on_cpu(q) else gpu_words(size, int(q.itemsize))
+    attention_kernel[(cdiv(length, words["BLOCK_M"]), heads)](
         q, k, v, result, *strides(q)[:2], length, scale or size**-0.5,
-        BLOCK_M=block_m, BLOCK_N=block_n, HEAD=size, CAUSAL=causal,
+        **words, HEAD=size, CAUSAL=causal,
     )  # fmt: skip
     return result
