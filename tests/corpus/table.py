@@ -1,0 +1,52 @@
+"""The text of a table of figures: written, compared, and rewritten by `pytest --bless`."""
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import astuple, fields
+from pathlib import Path
+
+from tests.corpus.figures import Figures
+from tests.corpus.variants import Variant
+
+COLUMNS = tuple(field.name for field in fields(Figures))
+
+
+def text_of(figures: Mapping[Variant, Figures], assembler: str) -> str:
+    """A line for each variant under the names of the columns."""
+    rows = [("row", "variant", *COLUMNS)]
+    for variant, found in figures.items():
+        rows.append((f"sm_{variant.capability}", variant.label, *map(str, astuple(found))))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join(
+            cell.ljust(width) if at < 2 else cell.rjust(width)
+            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    ]
+    return "\n".join([f"# ptxas {assembler}", *lines]) + "\n"
+
+
+def check(path: Path, actual: str, *, bless: bool = False) -> str | None:
+    """What differs from the table at `path`, as a report; None if nothing does."""
+    expected = path.read_text() if path.exists() else ""
+    if actual == expected:
+        return None
+    if bless:
+        path.write_text(actual)
+        return None
+    before, after = expected.splitlines(), actual.splitlines()
+    changes = [
+        line
+        for line in difflib.unified_diff(before, after, lineterm="", n=0)
+        if not line.startswith(("---", "+++", "@@"))
+    ]
+    where = f"{path.parent.name}/{path.name}"
+    return "\n".join(
+        [
+            f"{where}: the code of the corpus changed (- expected, + now)",
+            f" {after[1]}",
+            *changes,
+            f"if it is meant: pytest --bless tests/corpus -k {path.stem}",
+        ]
+    )

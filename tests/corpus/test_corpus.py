@@ -1,0 +1,145 @@
+"""Every ready-made kernel, assembled for every architecture: figures as in the tables, no spills.
+
+The tables are `tests/golden/corpus/*.txt`; a change of them is a change of generated code, to be
+judged and then accepted by `pytest --bless tests/corpus`.
+"""
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.corpus import table
+from tests.corpus.assembler import PACKAGE, VERSION, pinned_ptxas
+from tests.corpus.figures import Figures, count, figures_of, widest
+from tests.corpus.variants import CORPUS, HERE, Variant
+from tilewright import kernels, settings
+from tilewright.backends.nvidia import backend, ptxas
+from tilewright.backends.nvidia.arch import ARCHITECTURES
+from tilewright.backends.nvidia.ptxas import version
+
+FOLDER = Path(__file__).parents[1] / "golden" / "corpus"
+
+
+@pytest.fixture(autouse=True)
+def _wheel(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:  # pyright: ignore[reportUnusedFunction]
+    """Assemble by the wheel's ptxas, also where a GPU's driver could."""
+    monkeypatch.setattr(backend, "_by_driver", lambda target: False)
+    with settings().cuda.scope(ptxas_path=pinned_ptxas()):
+        yield
+
+
+@cache
+def figures_of_kernel(name: str) -> dict[Variant, Figures]:
+    return {variant: figures_of(variant) for variant in CORPUS[name]}
+
+
+@pytest.mark.parametrize("name", CORPUS)
+def test_code_is_as_in_the_table(name: str, request: pytest.FixtureRequest) -> None:
+    text = table.text_of(figures_of_kernel(name), VERSION)
+    report = table.check(
+        FOLDER / f"{name}.txt", text, bless=bool(request.config.getoption("--bless"))
+    )
+    if report is not None:
+        pytest.fail(report, pytrace=False)
+
+
+MAY_SPILL = {
+    # 64 registers let two programs share a multiprocessor: 9 % faster than 74 without spills (H200)
+    ("layer_norm", HERE, "fp32 16384"),
+    # a row of 128 KB is half of all registers; weight and bias come beside it
+    ("layer_norm", HERE, "fp32 32768"),
+    # ptxas wants more than the 255 registers of a thread on this architecture alone
+    ("attention", 120, "fp16 64"),
+}
+"""May only shrink."""
+
+
+@pytest.mark.parametrize("name", CORPUS)
+def test_nothing_spills(name: str) -> None:
+    spilled = {
+        (name, v.capability, v.label) for v, f in figures_of_kernel(name).items() if f.spills
+    }
+    assert spilled == {known for known in MAY_SPILL if known[0] == name}
+
+
+# --- the corpus is whole --------------------------------------------------------------------------
+
+
+def test_every_ready_made_kernel_is_in_the_corpus() -> None:
+    assert set(CORPUS) == set(kernels.__all__)
+    assert {path.stem for path in FOLDER.iterdir()} == set(CORPUS)
+
+
+@pytest.mark.parametrize("name", CORPUS)
+def test_every_kernel_is_compiled_for_every_architecture(name: str) -> None:
+    assert {variant.capability for variant in CORPUS[name]} == set(ARCHITECTURES)
+    assert len({(v.capability, v.label) for v in CORPUS[name]}) == len(CORPUS[name])
+    everywhere = {v.label for v in CORPUS[name]}
+    assert everywhere == {v.label for v in CORPUS[name] if v.capability == HERE}
+
+
+def test_the_assembler_is_the_one_of_the_tables() -> None:
+    program = pinned_ptxas()
+    assert version(program) == VERSION
+    assert program.parent in ptxas._wheel_folders()  # pyright: ignore[reportPrivateUsage]
+    project = Path(__file__).parents[2] / "pyproject.toml"
+    assert f'"{PACKAGE}=={VERSION};' in project.read_text()
+
+
+# --- a change is seen -----------------------------------------------------------------------------
+
+
+def test_a_changed_row_fails_with_its_difference(tmp_path: Path) -> None:
+    text = table.text_of(figures_of_kernel("add"), VERSION)
+    row = next(line for line in text.splitlines() if line.split()[:2] == ["sm_90", "fp32"])
+    registers = row.split()[2]
+    other = row.replace(f" {registers} ", f" {int(registers) + 1} ", 1)
+    path = tmp_path / "add.txt"
+    path.write_text(text.replace(row, other))
+    report = table.check(path, text)
+    assert report is not None
+    lines = report.splitlines()
+    assert lines[1].split()[:4] == ["row", "variant", "registers", "spills"]
+    assert lines[2:4] == [f"-{other}", f"+{row}"]
+    assert lines[4:] == ["if it is meant: pytest --bless tests/corpus -k add"]
+    assert table.check(path, text, bless=True) is None
+    assert path.read_text() == text
+
+
+def test_a_missing_or_added_row_fails(tmp_path: Path) -> None:
+    text = table.text_of(figures_of_kernel("add"), VERSION)
+    path = tmp_path / "add.txt"
+    assert table.check(path, text) is not None
+    path.write_text(text + "sm_90 one more\n")
+    assert "-sm_90 one more" in (table.check(path, text) or "")
+
+
+def test_figures_see_what_the_compiler_knows() -> None:
+    """Without the alignment of its pointers the same kernel has narrow accesses."""
+    found = {(v.capability, v.label): f for v, f in figures_of_kernel("add").items()}
+    assert found[90, "fp32"].load == found[90, "fp32"].store == 16
+    assert found[90, "fp32 unaligned"].load == 4
+
+
+PTX = """
+  ld.param.b64 %rd1, [k_param_0];
+  @%p1 ld.global.v4.b32 {%r1, %r2, %r3, %r4}, [%rd1];
+  ld.global.cg.L1::no_allocate.v2.b64 {%rd2, %rd3}, [%rd1];
+  ld.global.nc.v8.b32 {%r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8}, [%rd1];
+  st.shared.v4.b32 [%r1], {%r1, %r2, %r3, %r4};
+  st.volatile.global.b16 [%rd1], %rs1;
+  cp.async.cg.shared.global [%r1], [%rd1], 16, %r2;
+  mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {...};
+  bar.sync 0;
+"""
+
+
+def test_accesses_and_instructions_are_read_from_ptx() -> None:
+    assert widest(PTX, "ld") == 32
+    assert widest(PTX, "st") == 2
+    assert widest(PTX, "cp.async") == 16
+    assert widest("", "ld") == 0
+    assert count(PTX, r"mma\.sync") == 1
+    assert count(PTX, r"bar\.sync") == 1
