@@ -7,13 +7,15 @@ one inside.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import cast
 
 from tilewright.backends.cpu.access import Access, Buffer, store, write_buffer
+from tilewright.backends.cpu.clip import WORTH_CLIPPING, live_count
 from tilewright.backends.cpu.dot_operands import operand_strides
 from tilewright.backends.cpu.evaluate import Coords, Evaluated, Evaluator
 from tilewright.backends.cpu.lanes import Lanes, uniform
-from tilewright.backends.cpu.nest import loop
+from tilewright.backends.cpu.nest import Loop, loop, rest
 from tilewright.backends.cpu.plan import Group
 from tilewright.backends.cpu.prefetch import Prefetcher
 from tilewright.backends.cpu.reduce import Accumulators
@@ -127,7 +129,9 @@ class _Nest:
     def _loops(self, dims: list[int], coords: dict[int, Lanes]) -> None:
         """Open the loops over `dims`, then the vector loop, then that of the reduced dimension."""
         if dims:
-            with loop(self.code, self.group.shape[dims[0]]) as opened:
+            stores_only = not self.reduces and not self.group.materialized
+            live = self._live(dims[0], coords, 1) if stores_only else None
+            with loop(self.code, self.group.shape[dims[0]], live=live) as opened:
                 self._loops(dims[1:], {**coords, dims[0]: uniform(opened.index)})
         elif self.axis is None:
             self._along(self.vector_dim, coords, reducing=False)
@@ -153,19 +157,48 @@ class _Nest:
             lanes = [[uniform(n) for n in start or []] for start in starts]
             self._open_accumulators(lanes)
         elif reducing:
-            self._open_accumulators(self._step(dim, coords, self._coord(dim, integer_literal(0))))
+            start = self._coord(dim, integer_literal(0))
+            self._open_accumulators(self._step(dim, coords, start)[0])
             first = step
         if first < extent:
-            with loop(self.code, extent, step, first) as opened:
-                for accumulator in self.accumulators:
-                    accumulator.enter(opened)
-                inputs = self._step(dim, coords, self._coord(dim, opened.index))
-                for accumulator, values in zip(self.accumulators, inputs, strict=True):
-                    accumulator.fold(opened, values)
-            for accumulator in self.accumulators:
-                accumulator.leave(opened)
+            self._steps(dim, coords, step, first)
         if reducing:
             self._finish(coords, along_lanes)
+
+    def _steps(self, dim: int, coords: dict[int, Lanes], step: int, first: int) -> None:
+        """The innermost loop itself, from `first` on."""
+        extent, live = self.group.shape[dim], self._live(dim, coords, step)
+        settle = bool(self.reduces or self.group.materialized)
+        with loop(self.code, extent, step, first, live, settle) as opened:
+            for accumulator in self.accumulators:
+                accumulator.enter(opened)
+            inputs, kept = self._step(dim, coords, self._coord(dim, opened.index))
+            for accumulator, values in zip(self.accumulators, inputs, strict=True):
+                accumulator.fold(opened, values)
+        for accumulator in self.accumulators:
+            accumulator.leave(opened)
+        if live is not None and self.group.materialized and not opened.runs_once:
+            self._fill(dim, coords, step, opened, kept)
+
+    def _live(self, dim: int, coords: dict[int, Lanes], step: int) -> Val | None:
+        """How far along a dimension the nest has something to do, if that may be known."""
+        if self.streaming or self.group.shape[dim] < WORTH_CLIPPING * step:
+            return None
+        return live_count(self.state, self.group, dim, coords)
+
+    def _fill(
+        self, dim: int, coords: dict[int, Lanes], step: int, opened: Loop, kept: list[Evaluated]
+    ) -> None:
+        """Give buffers what they got in the last step in the steps that were left out."""
+        level = self.code.level
+        with rest(self.code, opened, self.group.shape[dim], step) as index:
+            place = {**coords, dim: self._coord(dim, index)}
+            ordered = tuple(place[d] for d in range(len(place)))
+            for value, found in zip(self.group.materialized, kept, strict=True):
+                assert isinstance(found, Lanes)
+                base = replace(found.base, level=min(found.base.level, level))
+                lanes = replace(found, base=base)
+                write_buffer(self.ev.math, self.state.homes[value], ordered, lanes)
 
     def _coord(self, dim: int, index: Val) -> Lanes:
         return self._vector_coord(index) if dim == self.vector_dim else uniform(index)
@@ -175,8 +208,10 @@ class _Nest:
             Accumulators(self.ev, op, start) for op, start in zip(self.reduces, starts, strict=True)
         ]
 
-    def _step(self, dim: int, coords: dict[int, Lanes], coord: Lanes) -> list[list[Lanes]]:
-        """One step of the innermost loop; returns what each reduction takes in."""
+    def _step(
+        self, dim: int, coords: dict[int, Lanes], coord: Lanes
+    ) -> tuple[list[list[Lanes]], list[Evaluated]]:
+        """One step of the innermost loop; returns what each reduction and each buffer takes in."""
         place = {**coords, dim: coord}
         ordered = tuple(place[d] for d in range(len(place)))
         values = self._evaluate(ordered)
@@ -184,7 +219,7 @@ class _Nest:
         self._write(ordered, values)
         for prefetch in self.group.prefetches:
             self.prefetcher.emit(prefetch, ordered)
-        return inputs
+        return inputs, values
 
     # -- the body -------------------------------------------------------------------------------
 
