@@ -31,7 +31,9 @@ _DEFAULT_STREAM = 1
 """Of both protocols, where CUDA also says 0."""
 
 _TYPESTRS = {
-    "|b1": "bool", "|i1": "int8", "|u1": "uint8",
+    **{f"{order}b1": "bool" for order in "|<"},
+    **{f"{order}i1": "int8" for order in "|<"},
+    **{f"{order}u1": "uint8" for order in "|<"},
     **{f"<i{size}": f"int{8 * size}" for size in (2, 4, 8)},
     **{f"<u{size}": f"uint{8 * size}" for size in (2, 4, 8)},
     **{f"<f{size}": f"float{8 * size}" for size in (2, 4, 8)},
