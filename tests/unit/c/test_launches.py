@@ -221,3 +221,19 @@ def test_hooks_of_configurations_run_at_every_launch() -> None:
     tuned.base_fn.add_pre_run_hook(lambda *args, **words: seen.append(0))
     tuned[(2,)](out, x, 8, 2.0)
     assert seen[4:] == [8, 0]
+
+
+def test_choices_are_kept_on_disk_and_told_in_a_bar(
+    cache: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, x = vectors()
+    with settings().autotuning.scope(print=True):
+        first = scale([4, 8])
+        first[(2,)](out, x, 8, 2.0)
+        assert "Autotuning of scale took" in capsys.readouterr().out
+    assert len(list((cache / "autotune").glob("scale-*.json"))) == 1
+    second = scale([4, 8])
+    second[(2,)](out, x, 8, 2.0)
+    assert second.bench_time == 0 and second.best_config == first.best_config
+    scale([4, 16])[(2,)](out, x, 8, 2.0)
+    assert len(list((cache / "autotune").iterdir())) == 2

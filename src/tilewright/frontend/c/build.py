@@ -206,6 +206,9 @@ class Build(Transformer[Any, Any]):
     def arguments(self, *items: Any) -> tuple[Any, ...]:
         return items
 
+    def braces(self, *items: Any) -> syntax.Braces:
+        return syntax.Braces(_over(items), items)
+
     def group(self, start: Token, inner: syntax.Expression, end: Token) -> syntax.Expression:
         return inner
 

@@ -72,7 +72,11 @@ def _mistake(
         return _expected(accepts, "the end of the source", last, _unclosed(tokens), defines)
     index = tokens.index(token)
     before = tokens[index - 1] if index else None
-    missing = None if token.value in _RESERVED else _missing_type(token, before, accepts)
+    foreign = _foreign(tokens[: index + 1])
+    if foreign is not None:
+        error = errors.CSyntaxError("what Triton-C has", f"'{foreign.value}' of C")
+        return _at(error, foreign.span, defines)
+    missing = _missing_type(token, before, accepts)
     if missing is not None:
         error = errors.MissingDefine(missing.value)
         error.advice = _type_advice(missing.value)
@@ -84,6 +88,12 @@ def _mistake(
         return _expected({"SEMICOLON"}, f"'{token.value}' on the next line", place, "", defines)
     instead = _instead(token, before) or forgotten
     return _expected(accepts, f"'{token.value}'", span, instead, defines)
+
+
+def _foreign(tokens: list[Token]) -> Token | None:
+    """A word on the line of the last token that only C knows."""
+    line = tokens[-1].span.line
+    return next((t for t in tokens if t.value in _RESERVED and t.span.line == line), None)
 
 
 def _forgotten(tokens: list[Token], index: int) -> str:
@@ -112,8 +122,6 @@ def _type_advice(name: str) -> str:
 def _instead(token: Token, before: Token | None) -> str:
     if token.value == "[" and before is not None and before.value == "]":
         return "a tile has all extents in one pair of brackets: float x[16, 8]"
-    if token.value in _RESERVED:
-        return f"Triton-C has no '{token.value}'"
     return ""
 
 

@@ -261,6 +261,13 @@ class Call(Expression):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Braces(Expression):
+    """`{4, 8}`: several values as one argument."""
+
+    items: tuple[Expression | TypeName, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Comma(Expression):
     """`a, b`: both are evaluated, the last is the value."""
 

@@ -15,8 +15,8 @@ from tilewright.transforms import SHARED
 Array = np.ndarray[Any, Any]
 NAMES = {
     "float32": "float", "float64": "double", "float16": "half", "int8": "char", "int16": "short",
-    "int32": "int", "int64": "long", "uint8": "unsigned char", "uint32": "unsigned",
-    "uint64": "unsigned long", "bool": "bool",
+    "int32": "int", "int64": "long", "uint8": "unsigned char", "uint16": "unsigned short",
+    "uint32": "unsigned", "uint64": "unsigned long", "bool": "bool",
 }  # fmt: skip
 
 

@@ -24,6 +24,7 @@ from tilewright.frontend.c.lower.conversion import (
     describe,
     named_type,
 )
+from tilewright.frontend.c.lower.memory import check_named_load
 from tilewright.frontend.c.lower.sequence import run
 from tilewright.frontend.c.types import scalar_type
 from tilewright.frontend.semantics import Context
@@ -43,7 +44,7 @@ _RENAMED: dict[str, Callable[..., Any]] = {
 _PAIRWISE: dict[str, Callable[..., Any]] = {"max": tl.maximum, "min": tl.minimum}
 """With two arguments, C's meaning; with one, the reduction of the language."""
 
-_NOT_IN_C = frozenset({"range", "static_range", "constexpr", "load", "store", "static_print"})
+NOT_IN_C = frozenset({"range", "static_range", "constexpr", "static_print"})
 """Names of the language for which C has syntax of its own."""
 
 _CONVERSION = re.compile(r"%[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l)?([diouxXeEfFgGcsp%])")
@@ -87,6 +88,8 @@ def call_expression(act: Activation, node: syntax.Call) -> object:
         else:
             positional.append(_argument(act, argument))
     stub = _stub(act, node, len(positional))
+    if stub is tl.load and positional:
+        check_named_load(act, node, _plain(act, node.arguments[0]))
     return _wrapped(semantics.call_builtin(act.at(node), stub, positional, named))
 
 
@@ -101,13 +104,16 @@ def _function(act: Activation, name: str) -> syntax.Function | None:
 
 
 def _plain(act: Activation, node: syntax.Expression | syntax.TypeName) -> syntax.Expression:
-    if isinstance(node, syntax.TypeName):
-        act.fail(node, errors.CSyntaxError("a value", "a type"))
+    if isinstance(node, syntax.TypeName | syntax.Braces):
+        found = "a type" if isinstance(node, syntax.TypeName) else "several in braces"
+        act.fail(node, errors.CSyntaxError("a value", found))
     return node
 
 
 def _argument(act: Activation, node: syntax.Expression | syntax.TypeName) -> object:
-    """A value, a type, or the name of a function of the source."""
+    """A value, a type, the name of a function of the source, or several in braces."""
+    if isinstance(node, syntax.Braces):
+        return tl.tuple([_argument(act, item) for item in node.items])
     if isinstance(node, syntax.TypeName):
         return type_of(named_type(act, node))
     if isinstance(node, syntax.Name) and act.find(node.name) is None:
@@ -125,7 +131,7 @@ def _stub(act: Activation, node: syntax.Call, count: int) -> Callable[..., Any]:
     if count >= 2 and name in _PAIRWISE:
         return _PAIRWISE[name]
     found: object = _RENAMED.get(name)
-    if found is None and name not in _NOT_IN_C:
+    if found is None and name not in NOT_IN_C:
         found = getattr(tl, name, None)
     if is_builtin(found):
         return cast("Callable[..., Any]", found)

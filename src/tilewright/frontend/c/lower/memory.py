@@ -44,12 +44,23 @@ def pointer_of(act: Activation, node: syntax.Dereference, verb: str) -> tensor:
     if verb == "store through" and element.const:
         act.fail(node, errors.ProtectedPointer(verb, root, "const or __readonly"))
     if verb == "load through":
-        _check_readable(act, node, verb)
+        _check_readable(act, node, node.pointer, verb)
     return pointer
 
 
-def _check_readable(act: Activation, node: syntax.Dereference, verb: str) -> None:
-    for inner in walk(node.pointer):
+def check_named_load(act: Activation, node: syntax.Call, pointer: syntax.Expression) -> None:
+    """What `load(p)` may not do, though `tl.load` of Python may."""
+    _check_readable(act, node, pointer, "load through")
+    if act.guard is not None:
+        reason = "load() loads whatever the condition around it says"
+        instead = "write *?(mask) p, or pass the mask to load() outside of it"
+        act.fail(node, errors.InvalidOperation("load under this condition", reason, instead))
+
+
+def _check_readable(
+    act: Activation, node: syntax.Expression, pointer: syntax.Expression, verb: str
+) -> None:
+    for inner in walk(pointer):
         if isinstance(inner, syntax.Name):
             variable = act.find(inner.name)
             if variable is not None and variable.write_only:
