@@ -1,0 +1,67 @@
+"""`tilewright cc`: macros, stages, targets, several kernels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tilewright.tools.cli import main
+
+SOURCE = """
+#include "sizes.h"
+__global__ void fill(TYPE *p, int n) { *(p + 0 ... TM) = n + EXTRA; }
+#ifdef TWO
+__global__ void other(float *p) { *p = 1; }
+#endif
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    (tmp_path / "sizes.h").write_text("#ifndef EXTRA\n#define EXTRA 2\n#endif\n")
+    path = tmp_path / "fill.c"
+    path.write_text(SOURCE)
+    return path
+
+
+def cc(capsys: pytest.CaptureFixture[str], *words: object) -> str:
+    """What the command prints."""
+    status = main(["cc", *map(str, words)])
+    printed = capsys.readouterr()
+    assert status == 0, printed.err
+    return printed.out
+
+
+@pytest.mark.parametrize(
+    ("target", "stage", "expected"),
+    [
+        ("sm_90", "ptx", ".target sm_90"), ("sm_90", "llir", "nvptx64"), ("cpu", "asm", ".globl"),
+        ("cpu", "llir", "define"), ("sm_90", "ttir", "func @fill(%p: ptr<f16>, %n: i32)"),
+    ],
+)  # fmt: skip
+def test_each_target_and_stage(
+    file: Path, capsys: pytest.CaptureFixture[str], target: str, stage: str, expected: str
+) -> None:
+    macros = ("-DTM=64", "-DTYPE=half")
+    assert expected in cc(capsys, file, *macros, "--target", target, "--emit", stage)
+
+
+def test_macros_promises_options_and_output(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = (file, "-D", "TM=16", "-DTYPE=unsigned char", "-DEXTRA=5", "-DUNUSED")
+    found = cc(capsys, *words, "--multiple", "n=8", "--multiple", "p=32")
+    assert "%p: ptr<u8> {aligned = 32}, %n: i32 {multiple_of = 8}" in found
+    assert "value = 5" in found and "end = 16" in found
+    out = tmp_path / "fill.ptx"
+    ptx = ("--target", "sm_90", "--emit", "ptx")
+    assert cc(capsys, *words, *ptx, "--option", "num_warps=2", "-o", out) == ""
+    assert ".reqntid 64" in out.read_text() or ".maxntid 64" in out.read_text()
+
+
+def test_one_of_several_kernels(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = [str(file), "-DTM=16", "-DTYPE=float", "-DTWO"]
+    assert "func @other(" in cc(capsys, *words, "--kernel", "other")
+    assert main(["cc", *words]) == 1
+    assert "several kernels: 'fill', 'other'" in capsys.readouterr().err
