@@ -36,7 +36,7 @@ class CFunction(JITFunction):
         kernel = kernel_named(parsed, name)
         self.program = program
         self.defines = dict(defines)
-        self.parameters = parameters_of(kernel)
+        self.parameters = parameters_of(parsed, kernel)
         signature = _python_function(kernel.name, self.parameters, defines)
         declared = {parameter.name: declared_as(parameter) for parameter in self.parameters}
         params = [replace(p, declared=declared.get(p.name)) for p in kernel_parameters(signature)]
@@ -67,7 +67,7 @@ class CFunction(JITFunction):
         chosen = {arg.name: arg.value for arg in signature.args if arg.name in self.defines}
         texts = {name: text_of(name, value) for name, value in chosen.items()}
         parsed = self.program.parsed(texts)
-        found = parameters_of(kernel_named(parsed, self.__name__))
+        found = parameters_of(parsed, kernel_named(parsed, self.__name__))
         if found != self.parameters:
             expected = "such that all values give the kernel the same parameters"
             raise errors.InvalidOption("defines", expected, _difference(self.parameters, found))

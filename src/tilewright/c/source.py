@@ -33,11 +33,12 @@ class CSource(KernelSource):
         facts: Mapping[str, Mapping[str, int]] | None = None,
     ) -> None:
         program, texts = CProgram(source), texts_of(defines or {})
-        kernel = kernel_named(program.parsed(texts), name)
+        parsed = program.parsed(texts)
+        kernel = kernel_named(parsed, name)
         known = facts or {}
         specs = tuple(
             ArgSpec(p.name, "value", p.type, facts=dict(known.get(p.name, {})))
-            for p in parameters_of(kernel)
+            for p in parameters_of(parsed, kernel)
         )
         self._init(program, kernel.name, texts, KernelSignature(specs))
 

@@ -15,7 +15,8 @@ def source_of(chosen: argparse.Namespace) -> CSource:
     """The kernel that the arguments of the command name. Errors: CommandFailed."""
     defines = dict(_definition(text) for text in chosen.defines)
     plain = CSource(chosen.file, defines, chosen.kernel)
-    parameters = parameters_of(kernel_named(plain.program.parsed(plain.defines), plain.name))
+    parsed = plain.program.parsed(plain.defines)
+    parameters = parameters_of(parsed, kernel_named(parsed, plain.name))
     types = {parameter.name: parameter.type for parameter in parameters}
     facts: dict[str, dict[str, int]] = {}
     for name, amount in map(pair, chosen.multiple):

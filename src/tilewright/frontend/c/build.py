@@ -52,10 +52,11 @@ class Build(Transformer[Any, Any]):
         specifiers: list[Token],
         pointers: list[tuple[str, ...]],
         name: Token,
+        extents: tuple[syntax.Expression, ...] | None,
         *attributes: syntax.Attribute,
     ) -> syntax.Parameter:
         type_ = self.type_name(specifiers, pointers)
-        return syntax.Parameter(name.span, type_, name.value, attributes)
+        return syntax.Parameter(name.span, type_, name.value, extents or (), attributes)
 
     def attribute(self, name: Token, amount: syntax.Expression) -> syntax.Attribute:
         return syntax.Attribute(name.span, name.value, amount)

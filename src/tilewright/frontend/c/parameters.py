@@ -16,13 +16,15 @@ from tilewright.support import errors
 class KernelParameter:
     """One parameter of a kernel.
 
-    facts: `aligned` (bytes) and `multiple_of`, as declared; write_only: declared `__writeonly`.
+    facts: `aligned` (bytes) and `multiple_of`, as declared; write_only: declared `__writeonly`;
+    fixed: declared `const` itself, not what it points to.
     """
 
     name: str
     type: Scalar
     facts: dict[str, int] = field(default_factory=dict[str, int])
     write_only: bool = False
+    fixed: bool = False
 
 
 def kernels_of(parsed: Parsed) -> list[syntax.Function]:
@@ -49,12 +51,15 @@ def kernel_named(parsed: Parsed, name: str | None) -> syntax.Function:
     return found[0]
 
 
-def parameters_of(kernel: syntax.Function) -> tuple[KernelParameter, ...]:
-    """The parameters in order. Errors: CSyntaxError, InvalidValue."""
-    if kernel.type.words != ("void",) or kernel.type.pointers:
-        error = errors.CSyntaxError("'void' before the name of a kernel", "another type")
-        raise error.with_loc(location(kernel.span, kernel.name))
-    return tuple(_parameter(kernel, node) for node in kernel.parameters)
+def parameters_of(parsed: Parsed, kernel: syntax.Function) -> tuple[KernelParameter, ...]:
+    """The parameters of a kernel in order. Errors: CSyntaxError, InvalidValue, InvalidOperation."""
+    try:
+        if kernel.type.words != ("void",) or kernel.type.pointers:
+            error = errors.CSyntaxError("'void' before the name of a kernel", "another type")
+            raise error.with_loc(location(kernel.span, kernel.name))
+        return tuple(_parameter(kernel, node) for node in kernel.parameters)
+    except errors.CompilationError as problem:
+        raise problem.with_loc(None, parsed.source.lines) from None
 
 
 def _parameter(kernel: syntax.Function, node: syntax.Parameter) -> KernelParameter:
@@ -63,12 +68,15 @@ def _parameter(kernel: syntax.Function, node: syntax.Parameter) -> KernelParamet
     words |= set(node.type.qualifiers)
     try:
         type_ = scalar_type(node.type, not READ_ONLY.isdisjoint(words - {"const"}))
+        if node.extents:
+            instead = "pass a pointer, and load the tile"
+            raise errors.CSyntaxError("a number or a pointer", f"the tile '{node.name}'", instead)
         if type_ is None:
             raise errors.CSyntaxError("a type with values", "'void'")
         facts = _facts(node, type_)
     except errors.CompilationError as problem:
         raise problem.with_loc(location(node.span, kernel.name)) from None
-    return KernelParameter(node.name, type_, facts, "__writeonly" in words)
+    return KernelParameter(node.name, type_, facts, "__writeonly" in words, node.type.is_fixed)
 
 
 def _facts(node: syntax.Parameter, type_: Scalar) -> dict[str, int]:

@@ -49,6 +49,11 @@ class TypeName(Node):
     qualifiers: tuple[str, ...]
     pointers: tuple[tuple[str, ...], ...]
 
+    @property
+    def is_fixed(self) -> bool:
+        """Whether what is declared is constant itself: `const int n`, `float *const p`."""
+        return "const" in (self.pointers[-1] if self.pointers else self.qualifiers)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Variable(Node):
@@ -62,10 +67,11 @@ class Variable(Node):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parameter(Node):
-    """One parameter of a function."""
+    """One parameter of a function; extents: of a tile, else empty."""
 
     type: TypeName
     name: str
+    extents: tuple[Expression, ...]
     attributes: tuple[Attribute, ...]
 
 

@@ -125,6 +125,19 @@ def test_device_functions() -> None:
     np.testing.assert_array_equal(out, [0, 0.5, 1, 1.5])
 
 
+def test_parameters_that_are_tiles() -> None:
+    before = """
+        #define M 4
+        int weigh(int x[M, 8], const int w[8], int scale) { x *= w; return scale * x[+, +]; }
+    """
+    body = """
+        int i[4] = 0 ... 4, j[8] = 0 ... 8;
+        r = weigh(i[:, newaxis] + j[newaxis, :], j, 2) + weigh(n, 1, 1);
+    """
+    expected = 2 * ((np.arange(4)[:, None] + np.arange(8)) * np.arange(8)).sum() + 32 * 3
+    assert value(body, 3, before) == expected
+
+
 def test_a_function_as_an_argument() -> None:
     before = "int larger(int x, int y) { return x > y ? x : y; }"
     assert value("r = reduce((0 ... 16) ^ 5, 0, larger);", 0, before) == 15

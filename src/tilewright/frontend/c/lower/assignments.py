@@ -15,7 +15,6 @@ from tilewright.frontend.c.lower.activation import (
 from tilewright.frontend.c.lower.conversion import adopted, converted, declared_type
 from tilewright.frontend.c.lower.expressions import accumulate, apply_binary, read
 from tilewright.frontend.c.lower.memory import store
-from tilewright.frontend.c.types import READ_ONLY
 from tilewright.ir.types import DType, TileType
 from tilewright.language import constexpr, tensor, unwrap
 from tilewright.support import errors
@@ -33,7 +32,7 @@ def _declare(act: Activation, node: syntax.Variable) -> None:
         reason = "this block declares it already"
         act.fail(node, errors.InvalidOperation(f"declare '{node.name}'", reason))
     type_ = declared_type(act, node)
-    fixed = _is_fixed(node)
+    fixed = node.type.is_fixed
     if node.value is None:
         if fixed:
             reason = "a constant needs its value where it is declared"
@@ -47,13 +46,6 @@ def _declare(act: Activation, node: syntax.Variable) -> None:
     result = _initial(act, node, value, type_)
     variable = Variable(node.name, type_, fixed=fixed, number=number if whole else None)
     act.set(act.declare(variable), result)
-
-
-def _is_fixed(node: syntax.Variable) -> bool:
-    """Whether the variable itself is constant: `const int n`, `float *const p`."""
-    if node.type.pointers:
-        return "const" in node.type.pointers[-1]
-    return not READ_ONLY.isdisjoint(node.type.qualifiers)
 
 
 def _initial(act: Activation, node: syntax.Variable, value: object, type_: object) -> tensor:

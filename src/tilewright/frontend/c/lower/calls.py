@@ -21,6 +21,7 @@ from tilewright.frontend.c.lower.activation import (
 from tilewright.frontend.c.lower.conversion import (
     adopted,
     converted,
+    declared_type,
     describe,
     named_type,
 )
@@ -164,7 +165,8 @@ def inline(
     for parameter, arg in zip(function.parameters, args, strict=True):
         type_ = parameter_type(inner, parameter, arg)
         value = converted(inner, parameter, arg, type_)
-        inner.values[inner.declare(Variable(parameter.name, type_))] = value
+        variable = Variable(parameter.name, type_, fixed=parameter.type.is_fixed)
+        inner.values[inner.declare(variable)] = value
     result = run_function(inner, _common_shape(inner, args))
     session.ctx.emitter.loc = caller
     return result
@@ -180,7 +182,10 @@ def _common_shape(act: Activation, args: Sequence[object]) -> tuple[int, ...]:
 
 
 def parameter_type(act: Activation, node: syntax.Parameter, arg: object) -> Type:
-    """The type of a parameter of a device function: it takes scalars, and tiles of any shape."""
+    """The type of a parameter of a device function: one without extents takes tiles of any shape,
+    and scalars."""
+    if node.extents:
+        return adopted(declared_type(act, node), arg)
     element = named_type(act, node.type)
     shape = shape_of(arg.handle.type) if isinstance(arg, tensor) else ()
     return adopted(with_shape(element, shape), arg)

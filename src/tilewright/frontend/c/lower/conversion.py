@@ -45,7 +45,7 @@ def named_type(act: Activation, name: syntax.TypeName, read_only: bool = False) 
     return found
 
 
-def declared_type(act: Activation, node: syntax.Variable) -> Type:
+def declared_type(act: Activation, node: syntax.Variable | syntax.Parameter) -> Type:
     """The type of a declared variable. Errors: NotConstexpr, NonPowerOfTwo, BlockTooLarge."""
     element = named_type(act, node.type)
     if not node.extents:

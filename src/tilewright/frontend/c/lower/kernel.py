@@ -65,11 +65,16 @@ def _bind(
     body: Block,
 ) -> None:
     """Parameters as variables; run-time ones become arguments of `body`."""
-    parameters = parameters_of(kernel)
+    parameters = parameters_of(parsed, kernel)
     if len(parameters) != len(signature.args):
         raise errors.ArgumentCount(kernel.name, len(parameters), len(signature.args))
     for parameter, spec in zip(parameters, signature.args, strict=True):
-        variable = Variable(parameter.name, parameter.type, write_only=parameter.write_only)
+        variable = Variable(
+            parameter.name,
+            parameter.type,
+            fixed=parameter.fixed,
+            write_only=parameter.write_only,
+        )
         act.set(act.declare(variable), _argument(act, parameter, spec, body))
 
 
