@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from tilewright.backends import Backend, GPUTarget, Launcher, Metadata
+from tilewright.backends import Backend, DeviceMemory, GPUTarget, Launcher, Metadata, Streamed
 from tilewright.ir import Module, print_module
 from tilewright.support import errors
 
@@ -187,7 +187,8 @@ class CompiledKernel:
 
     def run(self, x: int, y: int, z: int, *args: object) -> None:
         """Run over a grid of x * y * z program instances; arguments as for `kernel[grid]`."""
-        values = [passed_value(arg) for arg in self.src.run_time_arguments(args)]
+        memory = self.backend.memory
+        values = [passed_value(arg, memory) for arg in self.src.run_time_arguments(args)]
         if len(values) != len(self.parameters):
             raise errors.ArgumentCount(self.name, len(self.parameters), len(values))
         self.launcher.launch((x, y, z), values)
@@ -205,12 +206,24 @@ class CompiledKernel:
         return f"<CompiledKernel {self.name} for {self.target.backend}, {self.hash[:12]}>"
 
 
-def passed_value(value: Any) -> Number:
-    """A run-time argument as it is passed: a number, or the address of an array."""
+def passed_value(value: Any, memory: DeviceMemory | None = None) -> Number:
+    """A run-time argument as it is passed: a number, or the address of an array; memory: of the
+    device, to order the launch after the stream that the array may name."""
     if isinstance(value, int | float):
         return value
     if hasattr(value, "data_ptr"):
         return value.data_ptr()
+    interface = getattr(value, "__cuda_array_interface__", None)
+    if interface is not None:
+        return _on_device(interface, memory)
     if hasattr(value, "__array_interface__"):
         return value.__array_interface__["data"][0]
     raise errors.UnsupportedArgument("", type(value).__name__)
+
+
+def _on_device(interface: Mapping[str, Any], memory: DeviceMemory | None) -> int:
+    address, stream = int(interface["data"][0] or 0), interface.get("stream")
+    if stream is None or memory is None:
+        return address
+    device, _ = memory.current()
+    return Streamed(address, device, 0 if stream == 1 else int(stream))

@@ -57,14 +57,14 @@ def _given(arguments: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]
             continue
         if not _is_array(array):
             raise errors.UnsupportedArgument(
-                name, type(array).__name__, "only torch tensors and NumPy arrays can be reset"
+                name, type(array).__name__, "only arrays of torch, NumPy and CuPy can be reset"
             )
         found[name] = array
     return found
 
 
 def _is_array(value: Any) -> bool:
-    numpy = sys.modules.get("numpy")
-    if numpy is not None and isinstance(value, numpy.ndarray):
+    modules = [sys.modules[name] for name in ("numpy", "cupy") if name in sys.modules]
+    if any(isinstance(value, module.ndarray) for module in modules):
         return True
     return hasattr(value, "zero_") and hasattr(value, "clone")

@@ -61,10 +61,10 @@ def by_instance(value: Any) -> Handled:
     interface = getattr(value, "__cuda_array_interface__", None)
     if interface is not None:
         return _of_cuda_interface(value, cast("Mapping[str, Any]", interface))
-    if hasattr(value, "__array_interface__"):
-        return _of_interface(value)
     if hasattr(value, "data_ptr") and hasattr(value, "dtype"):
         return _of_pointer(value)
+    if hasattr(value, "__array_interface__"):
+        return _of_interface(value)
     return _of_dlpack(value) if hasattr(value, "__dlpack__") else refuse(value)
 
 

@@ -17,6 +17,7 @@ import pytest
 from tests.unit.runtime.kernels import add, new_value
 from tilewright.backends import DeviceMemory, Streamed, backend_named
 from tilewright.runtime import device_arrays, dlpack
+from tilewright.runtime.array_state import ArrayState
 from tilewright.runtime.calls import Call
 from tilewright.runtime.parameters import kernel_parameters
 from tilewright.runtime.specialize import HANDLERS, Spec
@@ -197,6 +198,31 @@ def test_arrays_of_cupy_beside_torch(cupy: Callable[..., None]) -> None:
     cupy(0x99, torch=True)
     address = seen(CupyArray())[1]
     assert isinstance(address, Streamed) and address.stream == 0x99
+
+
+class Writable:
+    """As `cupy.ndarray`, for what resets and restores arrays."""
+
+    def __init__(self, values: list[int]) -> None:
+        self.values = values
+
+    def copy(self) -> Writable:
+        return Writable(list(self.values))
+
+    def __setitem__(self, place: object, value: Any) -> None:
+        assert place is ...
+        self.values = list(value.values) if isinstance(value, Writable) else [value] * 2
+
+
+def test_arrays_of_cupy_can_be_reset(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cupy", types.SimpleNamespace(ndarray=Writable))  # pyright: ignore[reportArgumentType]
+    state = ArrayState(["x"], ["y"])
+    x, y = Writable([1, 2]), Writable([3, 4])
+    saved = state.save({"x": x, "y": y})
+    state.reset({"x": x, "y": y})
+    y.values = [5, 6]
+    state.restore({"y": y}, saved)
+    assert (x.values, y.values) == ([0, 0], [3, 4])
 
 
 # --- data_ptr -------------------------------------------------------------------------------------
