@@ -168,7 +168,7 @@ class CompiledKernel:
 
     @property
     def n_spills(self) -> int:
-        """Bytes of a thread that did not fit registers; 0 where that means nothing."""
+        """32-bit words of a thread that did not fit registers; 0 where that means nothing."""
         return self.launcher.n_spills
 
     @property
