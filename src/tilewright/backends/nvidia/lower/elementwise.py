@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 from tilewright.backends.nvidia.distribute import registers_between
+from tilewright.backends.nvidia.lower.packed import is_packed, lower_packed
 from tilewright.backends.nvidia.lower.state import (
     BODY,
     State,
@@ -40,6 +41,9 @@ def lower_by_register(state: State, op: Op) -> None:
     """An element-wise op: the same instruction for each register; equal operands compute once."""
     if op.opcode == "arith.div" and _is_fast_division(op):
         _divide(state, op)
+        return
+    if is_packed(state, op):
+        lower_packed(state, op, lower_one)
         return
     count = register_count(op.results[0])
     columns = [state.of(v) for v in op.operands]

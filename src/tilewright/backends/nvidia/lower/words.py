@@ -20,13 +20,14 @@ def word_type(element: Element, count: int) -> str:
 def pack(state: State, values: Sequence[Val], element: Element) -> list[Val]:
     """Registers as words, lowest element first."""
     bits = memory_bits(element)
-    raw = [_to_bits(state, v, element) for v in values]
     per_word = max(1, 32 // bits) if bits < 32 else 1
-    per_word = min(per_word, len(raw))
+    per_word = min(per_word, len(values))
     if per_word == 1:
-        return raw
+        return [_to_bits(state, v, element) for v in values]
     words: list[Val] = []
-    vector = f"<{per_word} x i{bits}>"
+    # 16-bit floats stay what they are, so that the pairs of packed.py meet their words
+    raw = values if bits == 16 else [_to_bits(state, v, element) for v in values]
+    vector = f"<{per_word} x {raw[0].type}>"
     for start in range(0, len(raw), per_word):
         joined = Val("poison", vector)
         for lane, value in enumerate(raw[start : start + per_word]):
@@ -46,10 +47,11 @@ def unpack(state: State, words: Sequence[Val], count: int, element: Element) -> 
         if per_word == 1:
             raw.append(word)
             continue
-        vector = f"<{per_word} x i{bits}>"
+        lane_type = llvm_type(element) if bits == 16 else f"i{bits}"
+        vector = f"<{per_word} x {lane_type}>"
         split = state.code.let_here(f"bitcast {word.typed} to {vector}", vector)
         raw += [
-            state.code.let_here(f"extractelement {split.typed}, i64 {lane}", f"i{bits}")
+            state.code.let_here(f"extractelement {split.typed}, i64 {lane}", lane_type)
             for lane in range(per_word)
         ]
     return [_from_bits(state, v, element) for v in raw[:count]]

@@ -1,0 +1,50 @@
+"""Compiles kernels for a GPU that need not be here, and counts what came of them."""
+
+import re
+from collections import Counter
+from typing import Any
+
+import tilewright
+from tests.corpus.figures import source_of
+from tests.corpus.variants import OPTIONS, Variant
+from tilewright.backends import GPUTarget
+from tilewright.compiler import CompiledKernel
+
+_INSTRUCTION = re.compile(r"^\s*(?:@!?%\w+\s+)?([a-z][\w.:]*)", re.MULTILINE)
+_OPCODE = re.compile(r"(?:^|= )([a-z]+\.\w+)", re.MULTILINE)
+
+
+def compiled(kernel: Any, types: str, capability: int = 90, **words: Any) -> CompiledKernel:
+    """types: of the run-time parameters, as in the corpus: "*fp32/16 i32"; words: constants and
+    launch options"""
+    source = source_of(Variant(capability, "", kernel, types, tuple(words.items())))
+    options = {k: v for k, v in words.items() if k in OPTIONS}
+    return tilewright.compile(source, GPUTarget("cuda", capability, 32), options)
+
+
+def instructions(kernel: CompiledKernel) -> Counter[str]:
+    """How often each instruction, by its whole name, stands in the PTX."""
+    return Counter(_INSTRUCTION.findall(str(kernel.asm["ptx"])))
+
+
+def count(kernel: CompiledKernel, prefix: str) -> int:
+    """Instructions of the PTX whose names start so."""
+    return sum(n for name, n in instructions(kernel).items() if name.startswith(prefix))
+
+
+def ops(text: str) -> Counter[str]:
+    """How often each op stands in textual tile IR."""
+    return Counter(_OPCODE.findall(re.sub(r"^ +", "", text, flags=re.MULTILINE)))
+
+
+def bodies_of_loops(text: str) -> str:
+    """The lines of textual tile IR that stand inside loops."""
+    depth, kept = 0, list[str]()
+    for line in text.splitlines():
+        if depth and line.strip().startswith("}"):
+            depth -= 1
+        if depth:
+            kept.append(line)
+        if line.rstrip().endswith("{") and (depth or "cf.for" in line or "cf.while" in line):
+            depth += 1
+    return "\n".join(kept)

@@ -1,0 +1,140 @@
+"""Arithmetic as PTX: pairs of 16-bit floats, approximate and precise functions, libdevice."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import tilewright.language as tl
+from tests.unit.backends.nvidia.compiled import compiled, count, instructions
+from tests.unit.backends.nvidia.requires import needs_ptxas
+from tilewright import jit
+from tilewright.backends.nvidia.arch import ARCHITECTURES
+from tilewright.language.extra import libdevice
+
+pytestmark = needs_ptxas
+
+
+@jit
+def pairs(x, y, out):
+    i = tl.arange(0, 1024)
+    a, b = tl.load(x + i), tl.load(y + i)
+    tl.store(out + i, tl.maximum(a + b, -b) - tl.minimum(a, b))
+
+
+@jit
+def fused(x, y, out):
+    i = tl.arange(0, 1024)
+    a, b = tl.load(x + i), tl.load(y + i)
+    tl.store(out + i, tl.fma(a, b, a))
+
+
+PACKED = [("f16", c) for c in ARCHITECTURES]
+PACKED += [("bf16", c) for c, row in ARCHITECTURES.items() if row.bf16_arithmetic]
+
+
+@pytest.mark.parametrize("dtype, capability", PACKED)
+def test_arithmetic_of_16_bits_takes_two_at_a_time(dtype: str, capability: int) -> None:
+    types = " ".join([f"*{dtype}/16"] * 3)
+    kernel = compiled(pairs, types, capability)
+    found = instructions(kernel)
+    for name in ("add", "sub", "min", "max", "neg"):
+        assert found[f"{name}.{dtype}x2"] == 4, name
+    assert count(kernel, "cvt") == 0
+    assert instructions(compiled(fused, types, capability))[f"fma.rn.{dtype}x2"] == 4
+
+
+@jit
+def halves(x, y, out, EVEN: tl.constexpr):
+    """One register of a thread, or a pair whose halves are the same."""
+    i = tl.arange(0, 128 if EVEN else 1024)
+    a = tl.load(x + i)
+    tl.store(out + i, a + (a if EVEN else tl.load(y)))
+
+
+def test_a_single_register_is_not_packed() -> None:
+    found = instructions(compiled(halves, "*fp16/16 *fp16/16 *fp16/16", EVEN=True))
+    assert found["add.f16"] == found["add.rn.f16"] + 1 == 1
+
+
+def test_a_scalar_is_paired_with_itself() -> None:
+    assert (
+        instructions(compiled(halves, "*fp16/16 *fp16/16 *fp16/16", EVEN=False))["add.f16x2"] == 4
+    )
+
+
+def test_conversions_to_16_bits_take_two_at_a_time() -> None:
+    kernel = compiled(cast, "*fp32/16 *fp16/16")
+    assert instructions(kernel)["cvt.rn.f16x2.f32"] == 4
+
+
+@jit
+def cast(x, out):
+    i = tl.arange(0, 1024)
+    tl.store(out + i, tl.load(x + i).to(tl.float16))
+
+
+# --- functions ------------------------------------------------------------------------------------
+
+
+@jit
+def apply(x, out, F: tl.constexpr):
+    i = tl.arange(0, 128)
+    tl.store(out + i, F(tl.load(x + i)))
+
+
+@jit
+def apply_two(x, out, F: tl.constexpr):
+    i = tl.arange(0, 128)
+    value = tl.load(x + i)
+    tl.store(out + i, F(value, value + 1))
+
+
+@jit
+def quotient(x, y):
+    return x / y
+
+
+@pytest.mark.parametrize(
+    "function, instruction",
+    [
+        (tl.exp2, "ex2.approx.ftz.f32"),
+        (tl.exp, "ex2.approx.ftz.f32"),
+        (tl.sqrt, "sqrt.approx.f32"),
+        (tl.rsqrt, "rsqrt.approx.f32"),
+        (tl.sqrt_rn, "sqrt.rn.f32"),
+    ],
+)
+def test_functions_of_one_argument(function: Callable[..., Any], instruction: str) -> None:
+    assert count(compiled(apply, "*fp32/16 *fp32/16", F=function), instruction) == 1
+
+
+@pytest.mark.parametrize(
+    "function, instruction", [(quotient, "rcp.approx.ftz.f32"), (tl.div_rn, "div.rn.f32")]
+)
+def test_quotients(function: Callable[..., Any], instruction: str) -> None:
+    assert count(compiled(apply_two, "*fp32/16 *fp32/16", F=function), instruction) == 1
+
+
+@pytest.mark.parametrize("function", [libdevice.exp, libdevice.log, libdevice.tanh])
+def test_libdevice_where_the_language_asks_for_it(function: Callable[..., Any]) -> None:
+    """Exact to an ulp or two: more than the approximate instruction, and no call that is left."""
+    kernel = compiled(apply, "*fp32/16 *fp32/16", F=function)
+    assert count(kernel, "fma.rn.f32") >= 3
+    assert count(kernel, "call") == 0
+
+
+def test_fusion_of_products_and_sums_is_an_option() -> None:
+    fused_too, not_fused = (
+        compiled(product_and_sum, "*fp32/16 *fp32/16", enable_fp_fusion=fuse)
+        for fuse in (True, False)
+    )
+    assert (count(fused_too, "fma.rn.f32"), count(fused_too, "mul.rn.f32")) == (1, 0)
+    assert (count(not_fused, "fma"), count(not_fused, "mul.rn.f32")) == (0, 1)
+
+
+@jit
+def product_and_sum(x, out):
+    i = tl.arange(0, 128)
+    value = tl.load(x + i)
+    tl.store(out + i, value * value + value)
