@@ -70,10 +70,10 @@ _ACCESSES = (LoadOp, StoreOp, AtomicOp, AtomicCasOp)
 
 
 class LayoutAssignment:
-    """Assigns the layouts of one function for a number of warps and an architecture."""
+    """Assigns the layouts of one function for a number of warps, and bytes of an access."""
 
-    def __init__(self, function: Function, warps: int) -> None:
-        self.function, self.warps = function, warps
+    def __init__(self, function: Function, warps: int, access_bytes: int) -> None:
+        self.function, self.warps, self.access_bytes = function, warps, access_bytes
         self.facts: dict[Value, Alignment] = analyze_alignment(function)
         self.homes: dict[Value, LinearLayout] = {}
         self.dots: dict[Op, DotLayouts] = {}
@@ -157,7 +157,8 @@ class LayoutAssignment:
     def _access_layout(self, pointer: Value) -> LinearLayout:
         element = element_of(pointee(pointer.type))
         shape = shape_of(pointer.type)
-        return coalesced(shape, element.bytes, self.facts[pointer], self.warps)
+        facts = self.facts[pointer]
+        return coalesced(shape, element.bytes, facts, self.warps, self.access_bytes)
 
     def _loop_homes(self, op: ForOp | WhileOp) -> None:
         args = op.carried if isinstance(op, ForOp) else op.before.args
@@ -389,9 +390,9 @@ class LayoutAssignment:
                     end.set_operand(start + i, new)
 
 
-def assign_layouts(function: Function, warps: int) -> None:
+def assign_layouts(function: Function, warps: int, access_bytes: int) -> None:
     """Run the assignment on a function; afterwards every tile type has a layout."""
-    assignment = LayoutAssignment(function, warps)
+    assignment = LayoutAssignment(function, warps, access_bytes)
     assignment.run()
     assignment.rewrite_yields()
     _remove_unlaid(function.body)

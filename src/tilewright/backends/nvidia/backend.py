@@ -47,7 +47,7 @@ def _pipeline(target: GPUTarget) -> Pipeline:
         "cuda",
         (
             *front_pipeline(int(target.arch)).steps,
-            *layout_pipeline(4, 3, row_for(int(target.arch)).shared_optin).steps,
+            *layout_pipeline(row_for(int(target.arch)), 4, 3).steps,
         ),
     )
 
@@ -59,9 +59,8 @@ def _ttir(module: Module, context: StageContext) -> Module:
 
 def _ttgir(module: Module, context: StageContext) -> Module:
     laid = Module(tuple(f.clone() for f in module.functions.values()))
-    layout_pipeline(
-        context.options.num_warps, context.options.num_stages, _arch(context).shared_optin
-    ).run(laid)
+    options = context.options
+    layout_pipeline(_arch(context), options.num_warps, options.num_stages).run(laid)
     return laid
 
 

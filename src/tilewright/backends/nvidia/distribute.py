@@ -1,8 +1,9 @@
 """Which layouts memory accesses and products want, and how layouts follow shape ops.
 
-`coalesced` spreads the elements of one access so that a lane moves up to 16 bytes and neighbouring
-lanes move neighbouring addresses. The `*_source` functions answer: if the result of a shape op
-has this layout, which layout of its operand puts every element in the thread that needs it?
+`coalesced` spreads the elements of one access so that a lane moves as wide a vector as it can and
+neighbouring lanes move neighbouring addresses. The `*_source` functions answer: if the result of a
+shape op has this layout, which layout of its operand puts every element in the thread that needs
+it?
 """
 
 from __future__ import annotations
@@ -15,18 +16,20 @@ from math import prod
 from tilewright.analysis import Alignment
 from tilewright.layout import LANE, REGISTER, WARP, LinearLayout, blocked
 
-VECTOR_BYTES = 16
 LANES = 32
 
 
 def coalesced(
-    shape: tuple[int, ...], element_bytes: int, facts: Alignment, warps: int
+    shape: tuple[int, ...], element_bytes: int, facts: Alignment, warps: int, most: int
 ) -> LinearLayout:
-    """The layout for a load or store of a tile of addresses with these facts."""
+    """The layout for a load or store of a tile of addresses with these facts.
+
+    most: bytes of one access
+    """
     order = _by_contiguity(facts)
     fastest = order[0]
     run = min(facts.contiguity[fastest], facts.divisibility[fastest] // element_bytes or 1)
-    vector = max(1, min(run, VECTOR_BYTES // element_bytes, shape[fastest]))
+    vector = max(1, min(run, most // element_bytes, shape[fastest]))
     # No wider than what leaves every thread something to do.
     share = max(1, prod(shape) // (LANES * warps))
     return spread(shape, min(vector, _power(share)), order, warps)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tilewright.backends.nvidia.arch import row_for
+from tilewright.backends.nvidia.arch import Arch, row_for
 from tilewright.backends.nvidia.assign_layouts import assign_layouts
 from tilewright.backends.nvidia.prepare import expand_casts, prepare
 from tilewright.backends.nvidia.prepare_dots import prepare_dots
@@ -45,12 +45,16 @@ class ExpandCasts(Pass, name="nvidia-casts"):
 
 @dataclass(frozen=True)
 class AssignLayouts(Pass, name="nvidia-assign-layouts"):
-    """Give every tile a layout; see assign_layouts.py. warps: of a program instance."""
+    """Give every tile a layout; see assign_layouts.py.
+
+    warps: of a program instance; access: bytes of the widest access to global memory.
+    """
 
     warps: int = 4
+    access: int = 16
 
     def run(self, function: Function) -> bool:
-        assign_layouts(function, self.warps)
+        assign_layouts(function, self.warps, self.access)
         return True
 
 
@@ -82,16 +86,18 @@ def front_pipeline(capability: int) -> Pipeline:
     return Pipeline("nvidia-front", (*SHARED.steps, *pipeline_of("own", own).steps))
 
 
-def layout_pipeline(warps: int, stages: int, shared: int) -> Pipeline:
+def layout_pipeline(arch: Arch, warps: int, stages: int) -> Pipeline:
     """Layouts, and what they leave to tidy up."""
+    layouts = AssignLayouts(warps=warps, access=arch.access_bytes)
+    ahead = SoftwarePipeline(stages=stages, shared=arch.shared_optin)
     return pipeline_of(
         "nvidia-layouts",
         (
-            (AssignLayouts(warps=warps), "coalescing, tensor cores, few conversions"),
+            (layouts, "coalescing, tensor cores, few conversions"),
             (MergeEqual(), "two uses asked for one conversion"),
             (Hoist(), "a conversion of what a loop does not change stands outside"),
             (RemoveDead(), "values nobody asked for"),
-            (SoftwarePipeline(stages=stages, shared=shared), "memory takes 100 times a product"),
+            (ahead, "memory takes 100 times a product"),
             (RemoveDead(), "addresses of loads that went ahead"),
         ),
     )

@@ -11,10 +11,19 @@ from tilewright.layout import LinearLayout, contiguous_registers
 from tilewright.ops import pointee
 
 MAX_VECTOR_BYTES = 16
+"""Of shared memory and of asynchronous copies; see `Arch.access_bytes` for global memory."""
 
 
-def vector_length(facts: Mapping[Value, Alignment], pointer: Value, mask: Value | None) -> int:
-    """Consecutive registers that are consecutive in memory, aligned, and masked together."""
+def vector_length(
+    facts: Mapping[Value, Alignment],
+    pointer: Value,
+    mask: Value | None,
+    most: int = MAX_VECTOR_BYTES,
+) -> int:
+    """Consecutive registers that are consecutive in memory, aligned, and masked together.
+
+    most: bytes of one access
+    """
     if not isinstance(pointer.type, TileType):
         return 1
     layout, known = pointer.type.layout, facts[pointer]
@@ -27,4 +36,4 @@ def vector_length(facts: Mapping[Value, Alignment], pointer: Value, mask: Value 
         if mask is not None:
             run = min(run, facts[mask].constancy[dim])
         best = max(best, run)
-    return min(best, max(1, MAX_VECTOR_BYTES // size))
+    return min(best, max(1, most // size))

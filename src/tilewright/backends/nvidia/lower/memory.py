@@ -62,7 +62,7 @@ def _load(state: State, op: Op) -> None:
     if is_copied(load):
         return
     element = element_of(load.type)
-    length = vector_length(state.facts, load.pointer, load.mask)
+    length = vector_length(state.facts, load.pointer, load.mask, state.arch.access_bytes)
     pointers = state.of(load.pointer)
     masks = None if load.mask is None else state.of(load.mask)
     others = None if load.other is None else state.of(load.other)
@@ -131,7 +131,7 @@ def _store(state: State, op: Op) -> None:
     element = element_of(pointee(put.pointer.type))
     is_tile = isinstance(put.pointer.type, TileType)
     owner = state.owner(layout_of(put.pointer) if is_tile else None)
-    length = vector_length(state.facts, put.pointer, put.mask)
+    length = vector_length(state.facts, put.pointer, put.mask, state.arch.access_bytes)
     pointers, values = state.of(put.pointer), state.of(put.stored)
     masks = None if put.mask is None else state.of(put.mask)
     cache = put.cache or _EVICTION[put.eviction]

@@ -1,0 +1,139 @@
+"""Accesses to global memory as PTX: width, cache modifiers, eviction, volatile, masks."""
+
+# pyright: reportOptionalOperand=none
+
+from typing import Any
+
+import pytest
+
+import tilewright.language as tl
+from tests.unit.backends.nvidia.compiled import compiled, count, instructions
+from tests.unit.backends.nvidia.requires import needs_ptxas
+from tilewright import jit
+from tilewright.backends.nvidia.arch import ARCHITECTURES
+
+pytestmark = needs_ptxas
+
+
+@jit
+def copy(x, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i, i < n), i < n)
+
+
+@jit
+def copy_of_32_bytes(x, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < tl.multiple_of(n, 32)
+    value = tl.load(tl.multiple_of(x, 32) + i, mask)
+    tl.store(tl.multiple_of(out, 32) + i, value, mask)
+
+
+@jit
+def copy_hinted(
+    x, out, LOAD: tl.constexpr, STORE: tl.constexpr, EVICT: tl.constexpr, VOLATILE: tl.constexpr
+):
+    i = tl.arange(0, 512)
+    value = tl.load(x + i, cache_modifier=LOAD, eviction_policy=EVICT, volatile=VOLATILE)
+    tl.store(out + i, value, cache_modifier=STORE, eviction_policy=EVICT)
+
+
+SUFFIXES = {"fp64": "v2.b64", "fp32": "v4.b32", "fp16": "v4.b32", "bf16": "v4.b32", "i8": "v4.b32"}
+
+
+@pytest.mark.parametrize("dtype", SUFFIXES)
+def test_aligned_accesses_take_16_bytes(dtype: str) -> None:
+    found = instructions(compiled(copy, f"*{dtype}/16 *{dtype}/16 i32/16", BLOCK=2048))
+    assert found[f"ld.global.{SUFFIXES[dtype]}"] == found[f"st.global.{SUFFIXES[dtype]}"] > 0
+    assert (
+        sum(n for name, n in found.items() if ".global." in name)
+        == 2 * found[f"ld.global.{SUFFIXES[dtype]}"]
+    )
+
+
+@pytest.mark.parametrize(
+    "types, load",
+    [
+        ("*fp32/8 *fp32/16 i32/16", "ld.global.v2.b32"),
+        ("*fp32 *fp32/16 i32/16", "ld.global.b32"),
+        ("*fp16/8 *fp16/8 i32/16", "ld.global.v2.b32"),
+        ("*fp16 *fp16 i32/16", "ld.global.b16"),
+        ("*fp32/16 *fp32/16 i32/2", "ld.global.v2.b32"),
+        ("*fp32/16 *fp32/16 i32", "ld.global.b32"),
+        ("*i8 *i8 i32", "ld.global.b8"),
+    ],
+)
+def test_what_is_known_of_pointers_and_masks_limits_the_width(types: str, load: str) -> None:
+    found = instructions(compiled(copy, types, BLOCK=1024))
+    assert {name for name in found if name.startswith("ld.global")} == {load}
+
+
+@pytest.mark.parametrize("capability", ARCHITECTURES)
+@pytest.mark.parametrize(
+    "dtype, suffix", [("fp32", "v8.b32"), ("fp16", "v8.b32"), ("fp64", "v4.b64")]
+)
+def test_32_bytes_where_the_architecture_has_them(capability: int, dtype: str, suffix: str) -> None:
+    types = f"*{dtype}/16 *{dtype}/16 i32/16"
+    kernel = compiled(copy_of_32_bytes, types, capability, BLOCK=4096)
+    wide = ARCHITECTURES[capability].v8_access
+    assert (count(kernel, f"ld.global.{suffix}") > 0) == wide
+    assert (count(kernel, f"st.global.{suffix}") > 0) == wide
+    total = 4096 // 128 * {"fp32": 4, "fp16": 2, "fp64": 8}[dtype] // (32 if wide else 16)
+    assert count(kernel, "ld.global") == count(kernel, "st.global") == total
+
+
+def test_a_mask_is_a_predicate_and_not_a_branch() -> None:
+    kernel = compiled(copy, "*fp32/16 *fp32/16 i32/16", BLOCK=1024)
+    lines = [line for line in kernel.asm["ptx"].splitlines() if ".global." in line]
+    assert lines and all(line.strip().startswith("@%p") for line in lines)
+    assert count(kernel, "bra") == 0
+
+
+def hinted(**words: Any) -> dict[str, int]:
+    known = {"LOAD": "", "STORE": "", "EVICT": "", "VOLATILE": False}
+    return instructions(compiled(copy_hinted, "*fp32/16 *fp32/16", **(known | words)))
+
+
+@pytest.mark.parametrize("modifier", [".ca", ".cg", ".cs", ".cv"])
+def test_cache_modifiers_of_loads(modifier: str) -> None:
+    assert hinted(LOAD=modifier)[f"ld.global{modifier}.v4.b32"] == 1
+
+
+@pytest.mark.parametrize("modifier", [".wb", ".cg", ".cs", ".wt"])
+def test_cache_modifiers_of_stores(modifier: str) -> None:
+    assert hinted(STORE=modifier)[f"st.global{modifier}.v4.b32"] == 1
+
+
+@pytest.mark.parametrize("policy", ["evict_first", "evict_last"])
+def test_eviction_policies(policy: str) -> None:
+    found = hinted(EVICT=policy)
+    assert found[f"ld.global.L1::{policy}.v4.b32"] == 1
+    assert found[f"st.global.L1::{policy}.v4.b32"] == 1
+
+
+def test_volatile_loads() -> None:
+    assert hinted(VOLATILE=True)["ld.volatile.global.v4.b32"] == 1
+
+
+# --- coalescing, small tiles, broadcasts ----------------------------------------------------------
+
+
+@jit
+def outer_sum(x, y, out):
+    i = tl.arange(0, 64)
+    total = tl.load(x + i)[:, None] + tl.load(y + i)[None, :]
+    tl.store(out + i[:, None] * 64 + i[None, :], total)
+
+
+def test_broadcast_tiles_are_loaded_once_for_each_thread_that_needs_them() -> None:
+    found = instructions(compiled(outer_sum, "*fp32/16 *fp32/16 *fp32/16"))
+    assert found["st.global.v4.b32"] == 64 * 64 // (4 * 128)
+    assert sum(n for name, n in found.items() if name.startswith("ld.global")) <= 9
+
+
+@pytest.mark.parametrize("block", [1, 16, 32, 64])
+def test_small_tiles_are_stored_once(block: int) -> None:
+    """Threads without elements of their own hold copies; one of them stores."""
+    kernel = compiled(copy, "*fp32/16 *fp32/16 i32/16", BLOCK=block)
+    assert count(kernel, "ld.global") == count(kernel, "st.global") == 1
+    assert "@%p" in next(line for line in kernel.asm["ptx"].splitlines() if "st.global" in line)
