@@ -1,0 +1,157 @@
+"""Threads among each other, as PTX: atomics, barriers, shared memory, prints and assertions."""
+
+from itertools import product
+
+import pytest
+
+import tilewright.language as tl
+from tests.unit.backends.nvidia.compiled import compiled, count
+from tests.unit.backends.nvidia.requires import needs_ptxas
+from tilewright import jit
+
+pytestmark = needs_ptxas
+
+ORDERS = ("relaxed", "acquire", "release", "acq_rel")
+SCOPES = ("cta", "gpu", "sys")
+
+
+@jit
+def counted(out, SEM: tl.constexpr, SCOPE: tl.constexpr):
+    tl.atomic_add(out + tl.arange(0, 128), 1, sem=SEM, scope=SCOPE)
+
+
+@jit
+def swapped(out, SEM: tl.constexpr, SCOPE: tl.constexpr):
+    tl.atomic_cas(out, 0, 1, sem=SEM, scope=SCOPE)
+
+
+@pytest.mark.parametrize("sem, scope", list(product(ORDERS, SCOPES)))
+def test_order_and_scope_of_atomics(sem: str, scope: str) -> None:
+    added = compiled(counted, "*i32/16", SEM=sem, SCOPE=scope)
+    assert count(added, f"atom.{sem}.{scope}.global.add.s32") == 1
+    compared = compiled(swapped, "*i32/16", SEM=sem, SCOPE=scope)
+    assert count(compared, f"atom.{sem}.{scope}.global.cas.b32") == 1
+
+
+@jit
+def atomic(out, value, KIND: tl.constexpr):
+    if KIND == "add":
+        tl.atomic_add(out, value)
+    elif KIND == "max":
+        tl.atomic_max(out, value)
+    elif KIND == "xchg":
+        tl.atomic_xchg(out, value)
+    elif KIND == "and":
+        tl.atomic_and(out, value)
+    else:
+        tl.atomic_min(out, value)
+
+
+@pytest.mark.parametrize(
+    "kind, dtype, capability, instruction",
+    [
+        ("add", "fp16", 80, "add.noftz.f16"),
+        ("add", "bf16", 90, "add.noftz.bf16"),
+        ("add", "bf16", 80, "cas.b16"),
+        ("add", "fp32", 80, "add.f32"),
+        ("add", "fp64", 80, "add.f64"),
+        ("add", "u64", 80, "add.u64"),
+        ("max", "i32", 80, "max.s32"),
+        ("max", "u32", 80, "max.u32"),
+        ("max", "fp32", 80, "max.s32"),
+        ("min", "fp32", 80, "max.u32"),
+        ("min", "i64", 80, "min.s64"),
+        ("xchg", "i64", 80, "exch.b64"),
+        ("and", "i32", 80, "and.b32"),
+    ],
+)
+def test_kinds_of_atomics(kind: str, dtype: str, capability: int, instruction: str) -> None:
+    kernel = compiled(atomic, f"*{dtype}/16 {dtype}", capability, KIND=kind)
+    assert count(kernel, f"atom.acq_rel.gpu.global.{instruction}") == 1
+
+
+# --- barriers -------------------------------------------------------------------------------------
+
+
+@jit
+def barriers(out, HOW_MANY: tl.constexpr):
+    i = tl.arange(0, 128)
+    for _ in tl.static_range(HOW_MANY):
+        tl.store(out + i, i)
+        tl.debug_barrier()
+
+
+@pytest.mark.parametrize("number", [0, 1, 3])
+def test_debug_barrier(number: int) -> None:
+    """Element-wise code has no barriers of its own."""
+    assert count(compiled(barriers, "*i32/16", HOW_MANY=number), "bar.sync") == number
+
+
+@jit
+def sums(x, out, HOW_MANY: tl.constexpr):
+    i = tl.arange(0, 1024)
+    value = tl.load(x + i)
+    for _ in tl.static_range(HOW_MANY):
+        value = value - tl.sum(value, axis=0)
+    tl.store(out + i, value)
+
+
+@pytest.mark.parametrize("number", [1, 2, 5])
+def test_reductions_take_turns_and_need_one_barrier_each(number: int) -> None:
+    kernel = compiled(sums, "*fp32/16 *fp32/16", HOW_MANY=number)
+    assert count(kernel, "bar.sync") == number
+
+
+def test_one_warp_needs_neither_barriers_nor_memory_for_a_sum() -> None:
+    kernel = compiled(sums, "*fp32/16 *fp32/16", HOW_MANY=3, num_warps=1)
+    assert (count(kernel, "bar.sync"), kernel.metadata.shared) == (0, 0)
+    assert count(kernel, "shfl.sync") == 15
+
+
+@jit
+def turned(x, out, HOW_MANY: tl.constexpr):
+    i, j = tl.arange(0, 64)[:, None], tl.arange(0, 64)[None, :]
+    for k in tl.static_range(HOW_MANY):
+        tile = tl.load(x + 4096 * k + i * 64 + j)
+        tl.store(out + 4096 * k + i * 64 + j, tl.trans(tile))
+
+
+def test_shared_memory_is_used_again_by_what_comes_later() -> None:
+    """By liveness: three transpositions one after another need the memory of one."""
+    one, three = (
+        compiled(turned, "*fp32/16 *fp32/16", HOW_MANY=number).metadata.shared for number in (1, 3)
+    )
+    assert one == three == 64 * 64 * 4
+
+
+def test_memory_that_is_used_again_is_waited_for() -> None:
+    """Two barriers each: written before it is read, and read before it is written again."""
+    found = [count(compiled(turned, "*fp32/16 *fp32/16", HOW_MANY=n), "bar.sync") for n in (1, 3)]
+    assert found[0] in (1, 2)
+    assert found[1] == found[0] + 4
+
+
+# --- prints and assertions ------------------------------------------------------------------------
+
+
+@jit
+def printing(x):
+    tl.device_print("x =", tl.load(x + tl.arange(0, 128)))
+
+
+def test_a_print_is_a_record_in_memory() -> None:
+    kernel = compiled(printing, "*fp32/16")
+    assert len(kernel.metadata.prints) == 1
+    assert count(kernel, "atom.") == 1
+
+
+@jit
+def asserting(x):
+    tl.device_assert(tl.load(x + tl.arange(0, 128)) > 0, "must be positive")
+
+
+def test_an_assertion_is_checked_by_all_threads_together() -> None:
+    kernel = compiled(asserting, "*fp32/16", debug=True)
+    assert ["must be positive" in text for text in kernel.metadata.asserts] == [True]
+    assert count(kernel, "bar.red.popc.u32") == 1
+    assert count(compiled(asserting, "*fp32/16"), "bar.red") == 0
