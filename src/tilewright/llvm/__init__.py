@@ -16,7 +16,15 @@ from .jit import LoadedObject, load_object
 from .optimize import DEFAULT_LEVEL, CompiledObject, LlvmError, compile_ir, emit_assembly
 from .scalar import constant, convert_element, lower_elementwise, supported
 from .scalar import rule as lowering_rule
-from .target import HostCpu, TargetSpec, data_layout, host_cpu, host_target, target_machine
+from .target import (
+    HostCpu,
+    TargetSpec,
+    data_layout,
+    host_cpu,
+    host_target,
+    llvm_version,
+    target_machine,
+)
 
 __all__ = [
     "DEFAULT_LEVEL",
@@ -38,6 +46,7 @@ __all__ = [
     "host_target",
     "integer_literal",
     "llvm_type",
+    "llvm_version",
     "load_object",
     "lower_elementwise",
     "lowering_rule",

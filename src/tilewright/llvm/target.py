@@ -8,9 +8,18 @@ import functools
 import os
 from dataclasses import dataclass
 
+import llvmlite
 from llvmlite import binding
 
-__all__ = ["HostCpu", "TargetSpec", "data_layout", "host_cpu", "host_target", "target_machine"]
+__all__ = [
+    "HostCpu",
+    "TargetSpec",
+    "data_layout",
+    "host_cpu",
+    "host_target",
+    "llvm_version",
+    "target_machine",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,3 +178,8 @@ def target_machine(spec: TargetSpec) -> binding.TargetMachine:
 def data_layout(spec: TargetSpec) -> str:
     """LLVM's description of sizes and alignments on `spec`."""
     return str(target_machine(spec).target_data)
+
+
+def llvm_version() -> str:
+    """The version of llvmlite, which brings LLVM; importlib.metadata takes 2 ms to tell."""
+    return llvmlite.__version__

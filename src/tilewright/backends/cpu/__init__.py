@@ -1,1 +1,8 @@
-"""The CPU backend: tile ops to fused loop nests to machine code."""
+"""The CPU backend: tile ops to fused loop nests to machine code.
+
+Importing it starts to compile the pool of threads, beside the imports of the other modules.
+"""
+
+from tilewright.backends.cpu.pool import compile_early
+
+compile_early()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -22,7 +21,7 @@ from tilewright.backends.cpu.launcher import CpuLauncher
 from tilewright.backends.cpu.microkernel import vector_unit
 from tilewright.backends.cpu.pipeline import cpu_pipeline, run_pipeline
 from tilewright.ir import Module, Pipeline, parse_module
-from tilewright.llvm import compile_ir, emit_assembly, host_cpu, host_target
+from tilewright.llvm import compile_ir, emit_assembly, host_cpu, host_target, llvm_version
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +80,7 @@ def _target() -> GPUTarget:
 def _version(target: GPUTarget) -> str:
     """Changes with whatever changes the machine code: LLVM and the CPU's features."""
     cpu = host_cpu()
-    return f"llvmlite {importlib.metadata.version('llvmlite')} {cpu.name} {cpu.features}"
+    return f"llvmlite {llvm_version()} {cpu.name} {cpu.features}"
 
 
 BACKEND = Backend(

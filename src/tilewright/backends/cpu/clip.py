@@ -21,8 +21,7 @@ As elsewhere in this back end, index arithmetic on signed integers is taken not 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import cast
+from typing import NamedTuple, cast
 
 from tilewright.backends.cpu.lanes import Lanes, literal
 from tilewright.backends.cpu.plan import Group
@@ -53,8 +52,7 @@ Axes = tuple[int | None, ...]
 """For each dimension of a value, the dimension of the nest that runs along it (None: extent 1)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(NamedTuple):
     """A value as a nest sees it."""
 
     value: Value
@@ -121,11 +119,13 @@ def ends(group: Group, dim: int) -> list[Bound]:
     return [Bound(c) for c in search.candidates() if search.ends(c)]
 
 
-@dataclass(frozen=True, slots=True)
 class Bound:
     """A comparison `low < high` (or <=) that ends a nest."""
 
-    condition: Seen
+    __slots__ = ("condition",)
+
+    def __init__(self, condition: Seen) -> None:
+        self.condition = condition
 
     @staticmethod
     def sides(op: CompareOp) -> tuple[Value, Value]:
@@ -158,16 +158,16 @@ class Bound:
         return count if kind == "i32" else code.convert("trunc", count, "i32")
 
 
-@dataclass(frozen=True, slots=True)
 class _Search:
     """Looks for a condition that ends a nest along a dimension.
 
     taken: what reductions and buffers take; masks: of the stores
     """
 
-    dim: int
-    taken: list[Seen]
-    masks: list[Seen]
+    __slots__ = ("dim", "masks", "taken")
+
+    def __init__(self, dim: int, taken: list[Seen], masks: list[Seen]) -> None:
+        self.dim, self.taken, self.masks = dim, taken, masks
 
     def candidates(self) -> list[Seen]:
         """Comparisons of an index along the dimension, in what the nest needs."""

@@ -15,7 +15,15 @@ import numpy as np
 import pytest
 
 from tilewright.backends.cpu.host import default_thread_count, last_level_cache_bytes
-from tilewright.backends.cpu.pool import NativePool, Pool, PythonPool, shared_pool
+from tilewright.backends.cpu.pool import (
+    NativePool,
+    Pool,
+    PythonPool,
+    _Early,  # pyright: ignore[reportPrivateUsage]
+    compile_early,
+    pool_object,
+    shared_pool,
+)
 from tilewright.llvm import LoadedObject, compile_ir, host_target, load_object
 
 # args: counters (i32 per program), what to write at scratch[0] and check at the end (i64),
@@ -344,3 +352,54 @@ def test_exit_is_clean(ending: str) -> None:
             [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
         )
         assert (result.returncode, result.stdout, result.stderr) == (0, "end of script\n", "")
+
+
+EARLY_SCRIPT = """
+import os
+import threading
+import tilewright.backends.cpu
+{rest}
+print("end of script")
+"""
+EARLY_ENDINGS = {
+    "at once": "",
+    "fork": """
+child = os.fork()
+from tilewright.backends.cpu.pool import shared_pool
+shared_pool(2)
+if not child:
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+""",
+    "pool": """
+from tilewright.backends.cpu import pool
+assert len(pool._Early.started) == 1
+found = pool.pool_object()
+assert not pool._Early.started[0].is_alive()
+pool.compile_early()
+assert pool.pool_object() is found and len(pool._Early.started) == 1
+""",
+}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no native pool")
+@pytest.mark.parametrize("ending", EARLY_ENDINGS)
+def test_the_pool_is_compiled_beside_imports(ending: str) -> None:
+    script = EARLY_SCRIPT.format(rest=EARLY_ENDINGS[ending])
+    for _ in range(3):
+        result = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", script],
+            capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        assert (result.returncode, result.stdout, result.stderr) == (0, "end of script\n", "")
+
+
+def test_a_process_that_may_not_start_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(_Early, "started", [])
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    compile_early()
+    assert not _Early.started
+    assert pool_object()
