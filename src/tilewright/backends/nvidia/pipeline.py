@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tilewright.backends.nvidia.arch import Arch, row_for
 from tilewright.backends.nvidia.assign_layouts import assign_layouts
+from tilewright.backends.nvidia.convert_loads import convert_loads
 from tilewright.backends.nvidia.prepare import expand_casts, prepare
 from tilewright.backends.nvidia.prepare_dots import prepare_dots
 from tilewright.backends.nvidia.software_pipeline import software_pipeline
@@ -59,6 +60,16 @@ class AssignLayouts(Pass, name="nvidia-assign-layouts"):
 
 
 @dataclass(frozen=True)
+class ConvertLoads(Pass, name="nvidia-convert-loads"):
+    """Conversions of operands move up to their loads; see convert_loads.py. stages: as below."""
+
+    stages: int = 3
+
+    def run(self, function: Function) -> bool:
+        return convert_loads(function, self.stages)
+
+
+@dataclass(frozen=True)
 class SoftwarePipeline(Pass, name="nvidia-software-pipeline"):
     """Copy tiles for products several iterations ahead; see software_pipeline.py.
 
@@ -97,6 +108,11 @@ def layout_pipeline(arch: Arch, warps: int, stages: int) -> Pipeline:
             (MergeEqual(), "two uses asked for one conversion"),
             (Hoist(), "a conversion of what a loop does not change stands outside"),
             (RemoveDead(), "values nobody asked for"),
+            (
+                ConvertLoads(stages=stages),
+                "only what is converted as it is loaded can be copied ahead",
+            ),
+            (RemoveDead(), "what was computed before the conversion"),
             (ahead, "memory takes 100 times a product"),
             (RemoveDead(), "addresses of loads that went ahead"),
         ),

@@ -270,10 +270,9 @@ class Finder:
         reader = _only_user(load)
         if isinstance(reader, TransposeOp):
             reader = _only_user(reader)
-        if not isinstance(reader, ConvertOp) or not reader.result.uses:
+        if not isinstance(reader, ConvertOp):
             return None
-        feeds = all(isinstance(u, DotOp | TransposeOp) for u in reader.result.uses)
-        return reader if feeds else None
+        return reader if _feeds_products(reader) else None
 
     def _vector(self, load: LoadOp) -> int:
         """Elements of one copy; 0 if the load cannot be an asynchronous copy."""
@@ -283,6 +282,19 @@ class Finder:
             return 0
         length = vector_length(self.facts, load.pointer, load.mask)
         return length if length * element_of(load.type).bytes >= MIN_COPY_BYTES else 0
+
+
+def _feeds_products(op: Op) -> bool:
+    """Whether all uses are products, behind whatever computes their operands."""
+    users = cast("list[Op]", list(op.results[0].uses))
+    return bool(users) and all(
+        isinstance(user, DotOp | TransposeOp) or (_is_between(user) and _feeds_products(user))
+        for user in users
+    )
+
+
+def _is_between(op: Op) -> bool:
+    return isinstance(op, ConvertOp) or Trait.ELEMENTWISE in op.traits
 
 
 def _only_user(op: Op) -> Op | None:
@@ -309,10 +321,17 @@ def software_pipeline(function: Function, stages: int, shared_limit: int) -> Non
         if not staged or wanted < 2:
             continue
         size = sum(_bytes(s.writer) for s in staged)
-        slots = min(wanted, shared_limit // size)
+        slots = min(wanted, (shared_limit - _scratch(loop, staged)) // size)
         if slots >= 2:
             LoopPipeline(loop, staged, slots, rings).run()
             rings += len(staged)
+
+
+def _scratch(loop: ForOp, staged: Sequence[Staged]) -> int:
+    """Bytes of shared memory that other conversions of the loop may take beside the rings."""
+    readers = [s.reader for s in staged]
+    others = (op for op in loop.body if isinstance(op, ConvertOp) and op not in readers)
+    return max((_bytes(op.type) for op in others), default=0)
 
 
 def _bytes(type_: object) -> int:

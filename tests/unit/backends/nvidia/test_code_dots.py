@@ -1,0 +1,192 @@
+"""Products as PTX: the instruction for each type, loads of its operands, copies ahead."""
+
+from typing import Any
+
+import pytest
+
+import tilewright.language as tl
+from tests.unit.backends.nvidia.compiled import bodies_of_loops, compiled, count, instructions, ops
+from tests.unit.backends.nvidia.requires import needs_ptxas
+from tilewright import jit
+from tilewright.compiler import CompiledKernel
+
+pytestmark = needs_ptxas
+
+
+@jit
+def product(a, b, c, ACC: tl.constexpr):
+    i, k = tl.arange(0, 64), tl.arange(0, 64)
+    x = tl.load(a + i[:, None] * 64 + k[None, :])
+    y = tl.load(b + k[:, None] * 64 + i[None, :])
+    tl.store(c + i[:, None] * 64 + i[None, :], tl.dot(x, y, out_dtype=ACC))  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize(
+    "dtype, result, acc, capability, instruction",
+    [
+        ("fp16", "fp32", tl.float32, 80, "m16n8k16.row.col.f32.f16.f16.f32"),
+        ("bf16", "fp32", tl.float32, 80, "m16n8k16.row.col.f32.bf16.bf16.f32"),
+        ("fp32", "fp32", tl.float32, 80, "m16n8k8.row.col.f32.tf32.tf32.f32"),
+        ("i8", "i32", tl.int32, 80, "m16n8k32.row.col.s32.s8.s8.s32"),
+        ("u8", "i32", tl.int32, 80, "m16n8k32.row.col.s32.u8.u8.s32"),
+        ("fp8e4nv", "fp32", tl.float32, 80, "m16n8k16.row.col.f32.f16.f16.f32"),
+        ("fp8e4nv", "fp32", tl.float32, 89, "m16n8k32.row.col.f32.e4m3.e4m3.f32"),
+        ("fp8e5", "fp32", tl.float32, 90, "m16n8k32.row.col.f32.e5m2.e5m2.f32"),
+        ("fp64", "fp64", tl.float64, 80, "m8n8k4.row.col.f64.f64.f64.f64"),
+    ],
+)
+def test_instruction_of_each_type(
+    dtype: str, result: str, acc: Any, capability: int, instruction: str
+) -> None:
+    types = f"*{dtype}/16 *{dtype}/16 *{result}/16"
+    found = instructions(compiled(product, types, capability, ACC=acc))
+    products = {name: n for name, n in found.items() if name.startswith("mma.sync")}
+    m, n, k = (
+        int(x) for x in instruction.split(".")[0][1:].replace("n", " ").replace("k", " ").split()
+    )
+    assert products == {f"mma.sync.aligned.{instruction}": (64 // m) * (64 // n) * (64 // k) // 4}
+
+
+def test_operands_of_16_bits_come_by_ldmatrix() -> None:
+    found = instructions(compiled(product, "*fp16/16 *fp16/16 *fp32/16", ACC=tl.float32))
+    assert found["ldmatrix.sync.aligned.m8n8.x4.shared.b16"] > 0
+    assert found["ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"] > 0
+
+
+# --- loops ----------------------------------------------------------------------------------------
+
+
+@jit
+def prepared(x, HOW: tl.constexpr):
+    if HOW == "cast":
+        return x.to(tl.float16)
+    if HOW == "scaled":
+        return (x * 2 + 1).to(tl.float16)
+    return x
+
+
+@jit
+def looped(a, b, c, K, HOW: tl.constexpr, OTHER: tl.constexpr, STAGES: tl.constexpr):
+    i, k = tl.arange(0, 64), tl.arange(0, 32)
+    acc = tl.zeros((64, 64), tl.float32)
+    for start in tl.range(0, K, 32, num_stages=STAGES):
+        inside = k + start < K
+        x = tl.load(a + i[:, None] * K + k[None, :] + start, inside[None, :], other=OTHER)
+        y = tl.load(b + (k[:, None] + start) * 64 + i[None, :], inside[:, None], other=OTHER)
+        acc = tl.dot(prepared(x, HOW), prepared(y, HOW), acc)
+    tl.store(c + i[:, None] * 64 + i[None, :], acc)
+
+
+def loop(dtype: str = "fp16", capability: int = 90, **words: Any) -> CompiledKernel:
+    known = {"HOW": "", "OTHER": 0.0, "STAGES": None}
+    return compiled(
+        looped, f"*{dtype}/16 *{dtype}/16 *fp32/16 i32/16", capability, **(known | words)
+    )
+
+
+@pytest.mark.parametrize("stages", [2, 3, 4])
+def test_loads_are_copied_ahead(stages: int) -> None:
+    """Each of two operands has 64 x 32 elements of 2 bytes: two copies of 16 bytes a thread."""
+    kernel = loop(num_stages=stages)
+    assert count(kernel, "cp.async.cg.shared.global") == 4 * stages
+    assert instructions(kernel)["cp.async.wait_group"] == 2
+    assert f"cp.async.wait_group {stages - 2};" in kernel.asm["ptx"]
+    assert kernel.metadata.shared >= stages * 2 * 64 * 32 * 2
+    assert ops(bodies_of_loops(kernel.asm["ttgir"]))["nvidia.convert"] == 0
+
+
+def test_stages_of_the_loop_come_before_those_of_the_launch() -> None:
+    assert count(loop(num_stages=2, STAGES=4), "cp.async.cg") == 16
+    assert count(loop(num_stages=4, STAGES=1), "cp.async") == 0
+
+
+def test_one_stage_copies_nothing_ahead() -> None:
+    kernel = loop(num_stages=1)
+    assert count(kernel, "cp.async") == 0
+    assert count(kernel, "mma.sync") == 16
+
+
+def test_copies_fill_with_zeros_only() -> None:
+    """Another `other` than zero is loaded through registers."""
+    assert count(loop(OTHER=1.0), "cp.async") == 0
+
+
+@pytest.mark.parametrize(
+    "dtype, how, capability",
+    [("fp32", "cast", 90), ("i8", "cast", 80), ("fp16", "scaled", 90), ("fp8e4nv", "", 80)],
+)
+def test_loads_are_copied_ahead_through_elementwise_code(
+    dtype: str, how: str, capability: int
+) -> None:
+    kernel = loop(dtype, capability, HOW=how)
+    assert count(kernel, "cp.async.c") > 0
+    assert count(kernel, "mma.sync.aligned.m16n8k16") == 16
+    body = ops(bodies_of_loops(kernel.asm["ttgir"]))
+    widened = dtype in ("i8", "fp8e4nv")
+    assert (body["nvidia.convert"], body["nvidia.get"]) == (2 if widened else 0, 2)
+
+
+@jit
+def widened(a, b, c, K, BLOCK: tl.constexpr):
+    i, k = tl.arange(0, 128), tl.arange(0, BLOCK)
+    acc = tl.zeros((128, 128), tl.float32)
+    for start in range(0, K, BLOCK):
+        x = tl.load(a + i[:, None] * K + k[None, :] + start).to(tl.float16)
+        y = tl.load(b + (k[:, None] + start) * 128 + i[None, :]).to(tl.float16)
+        acc = tl.dot(x, y, acc)
+    tl.store(c + i[:, None] * 128 + i[None, :], acc)
+
+
+def test_rings_leave_room_for_what_the_loop_converts() -> None:
+    """5 slots of 32 KB would fit the 163 KB, but not beside a conversion of 32 KB."""
+    kernel = compiled(
+        widened, "*i8/16 *i8/16 *fp32/16 i32/16", 80, BLOCK=128, num_warps=8, num_stages=5
+    )
+    assert kernel.metadata.shared == (4 * 32 + 32) * 1024
+
+
+@jit
+def chained(q, k, v, out, n):
+    """Two products of each iteration, the second of what the first made."""
+    i, j = tl.arange(0, 64), tl.arange(0, 64)
+    x = tl.load(q + i[:, None] * 64 + j[None, :])
+    acc = tl.zeros((64, 64), tl.float32)
+    for start in range(0, n, 64):
+        place = (start + j)[:, None] * 64 + j[None, :]
+        scores = tl.dot(x, tl.trans(tl.load(k + place)))
+        acc = tl.dot(scores.to(tl.float16), tl.load(v + place), acc)
+    tl.store(out + i[:, None] * 64 + j[None, :], acc)
+
+
+def test_chained_products_need_no_memory_between_them() -> None:
+    kernel = compiled(chained, "*fp16/16 *fp16/16 *fp16/16 *fp32/16 i32/16")
+    body = bodies_of_loops(kernel.asm["ttgir"])
+    assert ops(body)["nvidia.get"] == 2
+    assert count(kernel, "cp.async.cg") == 3 * 8
+    assert "q" not in [line.split()[0].strip("%") for line in body.splitlines()]
+
+
+def test_what_a_loop_does_not_change_is_converted_before_it() -> None:
+    text = compiled(chained, "*fp16/16 *fp16/16 *fp16/16 *fp32/16 i32/16").asm["ttgir"]
+    assert ops(text)["nvidia.convert"] > ops(bodies_of_loops(text))["nvidia.convert"]
+    converted = [line for line in text.splitlines() if "nvidia.convert %x" in line]
+    assert len(converted) == 1 and converted[0] not in bodies_of_loops(text)
+
+
+def test_rings_of_two_loops_share_memory() -> None:
+    """By liveness: the second loop begins when the first has ended."""
+    types = "*fp16/16 *fp16/16 *fp32/16 i32/16"
+    one, two = (compiled(repeated, types, TIMES=n).metadata.shared for n in (1, 2))
+    assert one == two
+
+
+@jit
+def repeated(a, b, c, K, TIMES: tl.constexpr):
+    i, k = tl.arange(0, 64), tl.arange(0, 32)
+    acc = tl.zeros((64, 64), tl.float32)
+    for _ in tl.static_range(TIMES):
+        for start in range(0, K, 32):
+            x = tl.load(a + i[:, None] * K + k[None, :] + start)
+            y = tl.load(b + (k[:, None] + start) * 64 + i[None, :])
+            acc = tl.dot(x, y, acc)
+    tl.store(c + i[:, None] * 64 + i[None, :], acc)
