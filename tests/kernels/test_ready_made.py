@@ -19,6 +19,9 @@ from tilewright.kernels.transpose import transpose_kernel
 
 ROUNDED_EXPONENTS = 32
 """Ulps: exp(x - max) of arguments around -30 that were rounded to fp32 before."""
+APPROXIMATE_EXPONENTS = 48
+"""The same by 2^(x log2 e), whose product around 43 is rounded too: half an ulp of it is 22 of the
+result, that of the argument 16."""
 
 
 def steps(x: Array) -> tuple[int, ...]:
@@ -53,7 +56,8 @@ def test_softmax(device: Device, rng: np.random.Generator, columns: int, dtype: 
     if dtype == "float64":  # exp runs in fp32 there
         np.testing.assert_allclose(out, exact, rtol=4e-6)
     else:
-        assert_near(out, exact, ROUNDED_EXPONENTS if dtype == "float32" else 1)
+        rounded = APPROXIMATE_EXPONENTS if device.is_approximate else ROUNDED_EXPONENTS
+        assert_near(out, exact, rounded if dtype == "float32" else 1)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (64, 64), (65, 130), (3, 200)], ids=str)
