@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
@@ -393,12 +393,20 @@ class Driver:
     def pointer(self, address: int) -> Pointer | None:
         """Whose memory an address is in; None for memory that CUDA does not know."""
         kind = self._pointer_fact(_MEMORY_TYPE, address)
-        ordinal = self._pointer_fact(_DEVICE_ORDINAL, address)
-        if kind is None or ordinal is None:
+        if kind is None:
             return None
-        return Pointer(
-            ordinal, kind == _DEVICE_MEMORY, bool(self._pointer_fact(_IS_MANAGED, address))
-        )
+        ordinal = ctypes.c_int()
+        status = self._pointer_attribute(ctypes.byref(ordinal), _DEVICE_ORDINAL, address)
+        if status != _SUCCESS:
+            raise self.failure("cuPointerGetAttribute", status)
+        managed = bool(self._pointer_fact(_IS_MANAGED, address))
+        return Pointer(ordinal.value, kind == _DEVICE_MEMORY, managed)
+
+    @functools.cached_property
+    def _pointer_attribute(self) -> Callable[[object, int, int], int]:
+        """The C function: that of cuda-bindings said device 0 of memory on device 1 (13.0)."""
+        prototype = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint64)
+        return prototype(self.address_of("cuPointerGetAttribute"))
 
     def _pointer_fact(self, attribute: int, address: int) -> int | None:
         key = self.api.CUpointer_attribute(attribute)

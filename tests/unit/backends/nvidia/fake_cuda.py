@@ -74,13 +74,25 @@ class FakeCuda:
         self.machine = FakeDriver()
         self.addresses = {
             b"cuLaunchKernelEx": self.machine.launch,
-            b"cuPointerGetAttribute": self.machine.pointer_attribute,
+            b"cuPointerGetAttribute": self._pointer_attribute_in_c(),
         }
         self._numbers = itertools.count(DEVICE_BASE, 1 << 20)
         self._cubin = ctypes.create_string_buffer(b"\x7fELF machine code")
 
     def driver(self) -> Driver:
         return Driver(self)  # pyright: ignore[reportArgumentType]
+
+    def _pointer_attribute_in_c(self) -> int:
+        """Address of `cuPointerGetAttribute` as a C function."""
+
+        def query(out: int, attribute: int, address: int) -> int:
+            status, value = self.cuPointerGetAttribute(attribute, address)
+            ctypes.c_int.from_address(out).value = value
+            return int(status)
+
+        kinds = ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint64
+        self._query = ctypes.CFUNCTYPE(*kinds)(query)
+        return ctypes.cast(self._query, ctypes.c_void_p).value or 0
 
     def _done(self, call: str) -> CUresult:
         self.calls.append(call)
