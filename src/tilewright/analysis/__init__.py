@@ -5,6 +5,7 @@ from tilewright.analysis.alignment_rules import analyze_alignment
 from tilewright.analysis.dataflow import Forward
 from tilewright.analysis.liveness import Liveness, LiveRange, analyze_liveness
 from tilewright.analysis.packing import Packing, Request, pack
+from tilewright.analysis.pointers import roots
 
 __all__ = [
     "LARGEST",
@@ -18,4 +19,5 @@ __all__ = [
     "analyze_liveness",
     "pack",
     "power_of_two_in",
+    "roots",
 ]

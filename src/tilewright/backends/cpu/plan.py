@@ -24,9 +24,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import cast
 
-from tilewright.analysis import Alignment
+from tilewright.analysis import Alignment, roots
 from tilewright.backends.cpu.ops import BlockTransposeOp
-from tilewright.backends.cpu.roots import roots
 from tilewright.ir import Block, Effect, Function, Op, Trait, Value, effects_of
 from tilewright.ir.types import DType, TileType, element_of, shape_of
 from tilewright.ops import (

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from tilewright.backends.nvidia.arch import Arch, row_for
 from tilewright.backends.nvidia.assign_layouts import assign_layouts
 from tilewright.backends.nvidia.convert_loads import convert_loads
+from tilewright.backends.nvidia.order_memory import order_memory
 from tilewright.backends.nvidia.prepare import expand_casts, prepare
 from tilewright.backends.nvidia.prepare_dots import prepare_dots
 from tilewright.backends.nvidia.software_pipeline import software_pipeline
@@ -84,6 +85,14 @@ class SoftwarePipeline(Pass, name="nvidia-software-pipeline"):
         return True
 
 
+@dataclass(frozen=True)
+class OrderMemory(Pass, name="nvidia-order-memory"):
+    """Barriers where threads may meet in global memory; see order_memory.py."""
+
+    def run(self, function: Function) -> bool:
+        return order_memory(function)
+
+
 def front_pipeline(capability: int) -> Pipeline:
     """Target-independent passes, and the arithmetic that the hardware has."""
     own: tuple[tuple[Pass, str], ...] = (
@@ -115,5 +124,6 @@ def layout_pipeline(arch: Arch, warps: int, stages: int) -> Pipeline:
             (RemoveDead(), "what was computed before the conversion"),
             (ahead, "memory takes 100 times a product"),
             (RemoveDead(), "addresses of loads that went ahead"),
+            (OrderMemory(), "last: it tells threads by the layouts of addresses"),
         ),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tests.unit.backends.cpu.textual import check, function_of
-from tilewright.backends.cpu.roots import roots
+from tilewright.analysis import roots
 from tilewright.ir import Function, Value
 
 _HEAD = """func @k(%X: ptr<i32>, %Y: ptr<i32>, %P: ptr<i64>, %n: i32) {
