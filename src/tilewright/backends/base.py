@@ -16,7 +16,7 @@ from importlib.metadata import entry_points
 from typing import Any, Protocol
 
 from tilewright.ir import Module, Pipeline
-from tilewright.support import errors
+from tilewright.support import collection_paused, errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +203,8 @@ def _load(name: str) -> Backend:
             return point.load()
         raise errors.InvalidOption("backend", f"one of {backend_names()}", name)
     module, attribute = path.split(":")
-    return getattr(importlib.import_module(module), attribute)
+    with collection_paused():  # a tenth of the time, and all of it stays
+        return getattr(importlib.import_module(module), attribute)
 
 
 def backend_names() -> list[str]:

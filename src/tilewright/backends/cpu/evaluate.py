@@ -62,13 +62,16 @@ class Environment:
 
 
 class Evaluator:
-    """Evaluates values for one nest."""
+    """Evaluates values for one nest. holds: conditions that are true wherever it runs."""
 
-    __slots__ = ("code", "env", "known", "math")
+    __slots__ = ("code", "env", "holds", "known", "math")
 
-    def __init__(self, code: Code, env: Environment, width: int) -> None:
+    def __init__(
+        self, code: Code, env: Environment, width: int, holds: frozenset[Value] = frozenset()
+    ) -> None:
         self.code = code
         self.env = env
+        self.holds = holds
         self.math = LaneMath(code, width)
         self.known: dict[tuple[Value, Coords], Evaluated] = {}
 
@@ -83,7 +86,9 @@ class Evaluator:
         found = self.known.get(key)
         if found is None:
             buffer = self.env.buffers.get(value)
-            if buffer is not None:
+            if value in self.holds:
+                found = uniform(integer_literal(1, "i1"))
+            elif buffer is not None:
                 found = read_buffer(self.math, buffer, coords)
             else:
                 found = self._compute(value, coords)

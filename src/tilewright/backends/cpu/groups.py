@@ -61,7 +61,8 @@ class _Nest:
         self.stores = [s for s in group.sinks if isinstance(s, StoreOp)]
         self.axis = self.reduces[0].axis if self.reduces else None
         self.vector_dim, self.width = self._choose_vectors()
-        self.ev = state.evaluator(self.width)
+        masks = [s.mask for s in self.stores if s.mask is not None]
+        self.ev = state.evaluator(self.width, frozenset(masks if streaming else ()))
         self.buffers = [(v, self._buffer(v)) for v in group.materialized]
         self.results = [
             (r, None if r.type is element_of(r.type) else state.home(r))

@@ -67,8 +67,8 @@ class State:
             self.homes[value] = found
         return found
 
-    def evaluator(self, width: int = 1) -> Evaluator:
-        return Evaluator(self.code, self.env, width)
+    def evaluator(self, width: int = 1, holds: frozenset[Value] = frozenset()) -> Evaluator:
+        return Evaluator(self.code, self.env, width, holds)
 
     def string(self, text: str) -> Val:
         """A zero-terminated constant."""

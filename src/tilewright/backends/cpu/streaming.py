@@ -8,7 +8,8 @@ stores is emitted twice, and the program chooses:
     br (grid writes more than the caches hold) and (tile is full), streaming nest, ordinary nest
 
 A tile is full if its mask holds at the last corner, for a mask that only falls along each
-dimension.
+dimension. The streaming nest has no masks then, nor have its loads under the same one (fp32
+addition of 2^24 elements on Zen 5: 4.2 ms instead of 5.0).
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -147,3 +149,31 @@ def test_directions(name: str, expected: int | None):
 )  # fmt: skip
 def test_masks_that_stay_false(name: str, expected: bool):
     assert falls(masks()[name]) == expected
+
+
+def copy_kernel(load_mask: str) -> str:
+    """Stores, under the mask %below, what it loads under another one."""
+    loads = (
+        f"%v = mem.load %yp, {load_mask}, %y : tile<{BLOCK}xf32>\n      mem.store %yp, %v, %below"
+    )
+    return store_kernel().replace("mem.store %yp, %y, %below", loads)
+
+
+@pytest.mark.parametrize(("mask", "masked"), [("%below", 1), ("%odd", 2)])
+def test_a_full_tile_is_loaded_without_its_mask(mask: str, masked: int):
+    """Of two nests only the ordinary one masks its loads; another mask stays in both."""
+    text = lowered(copy_kernel(mask), 1).text
+    stores = len(re.findall(r"call .*@llvm\.masked\.store", text))
+    assert len(re.findall(r"call .*@llvm\.masked\.load", text)) == masked * stores > 0
+
+
+@pytest.mark.skipif(not host_cpu().is_x86, reason="streams with x86 instructions")
+@pytest.mark.parametrize("mask", ["%below", "%odd"])
+def test_streamed_tiles_of_loads(mask: str):
+    y = aligned(256)
+    y[:] = -1
+    run(copy_kernel(mask), [y, 250], (4,), stream_above=1)
+    index = np.arange(256)
+    kept = index < 250 if mask == "%below" else index % 2 == 1
+    expected = np.where(kept | (index >= 250), -1, index)
+    np.testing.assert_array_equal(y, expected)
