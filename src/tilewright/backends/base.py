@@ -12,7 +12,6 @@ import importlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from importlib.metadata import entry_points
 from typing import Any, Protocol
 
 from tilewright.ir import Module, Pipeline
@@ -199,8 +198,9 @@ def backend_named(name: str) -> Backend:
 def _load(name: str) -> Backend:
     path = _BACKENDS.get(name)
     if path is None:
-        for point in entry_points(group="tilewright.backends", name=name):
-            return point.load()
+        load = _installed().get(name)
+        if load is not None:
+            return load()
         raise errors.InvalidOption("backend", f"one of {backend_names()}", name)
     module, attribute = path.split(":")
     with collection_paused():  # a tenth of the time, and all of it stays
@@ -209,8 +209,14 @@ def _load(name: str) -> Backend:
 
 def backend_names() -> list[str]:
     """Every backend that is installed."""
-    others = {point.name for point in entry_points(group="tilewright.backends")}
-    return sorted(others | set(_BACKENDS))
+    return sorted({*_installed(), *_BACKENDS})
+
+
+def _installed() -> dict[str, Callable[[], Backend]]:
+    """What loads the backends of other packages."""
+    from importlib.metadata import entry_points  # noqa: PLC0415 -- 8 ms, and rarely needed
+
+    return {point.name: point.load for point in entry_points(group="tilewright.backends")}
 
 
 def default_backend() -> Backend:

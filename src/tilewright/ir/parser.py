@@ -27,7 +27,6 @@ from tilewright.ir.define import OPS, Op
 from tilewright.ir.lexer import END, Positions, tokens_of
 from tilewright.ir.printer import RESULT_TYPE_ATTRS
 from tilewright.ir.types import DType, PointerType, TileType, Type, all_dtypes
-from tilewright.layout import LinearLayout
 from tilewright.support import SourceLoc
 from tilewright.support.errors import TileIRSyntaxError, did_you_mean
 
@@ -67,7 +66,11 @@ def _build_type(text: str) -> Type:
         shape = tuple(int(extent) for extent in tile[1].split("x"))
         element = parse_type(tile[2])
         assert not isinstance(element, TileType)
-        return TileType(shape, element, LinearLayout.parse(tile[3]) if tile[3] else None)
+        if not tile[3]:
+            return TileType(shape, element)
+        from tilewright.layout import LinearLayout  # noqa: PLC0415 -- 7 ms; a CPU has no layouts
+
+        return TileType(shape, element, LinearLayout.parse(tile[3]))
     pointer = _POINTER.fullmatch(text)
     element = _types.get(pointer[1]) if pointer else None
     if pointer is None or not isinstance(element, DType):

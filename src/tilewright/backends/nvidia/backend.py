@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any, cast
@@ -28,6 +27,7 @@ from tilewright.backends.nvidia.ptxas import version as ptxas_version
 from tilewright.backends.nvidia.streams import MEMORY
 from tilewright.backends.nvidia.timer import CudaEventTimer
 from tilewright.ir import Module, Pipeline, parse_module
+from tilewright.llvm import llvm_version
 from tilewright.support import errors
 
 
@@ -132,8 +132,7 @@ def _target() -> GPUTarget:
 
 def _version(target: GPUTarget) -> str:
     """LLVM makes the PTX; the driver or ptxas the code for one architecture."""
-    llvm = f"llvmlite {importlib.metadata.version('llvmlite')}"
-    return f"{llvm} {_assembler(target)} sm_{target.arch}"
+    return f"llvmlite {llvm_version()} {_assembler(target)} sm_{target.arch}"
 
 
 def _assembler(target: GPUTarget) -> str:
