@@ -44,7 +44,7 @@ _STEP = re.compile(r"\s*([\w-]+)\s*(?:\{([^{}]*)\})?\s*(?:,|$)")
 
 @dataclass(frozen=True)
 class Pass:
-    """Base of all passes. Subclasses are frozen dataclasses; each field is an option."""
+    """Base of all passes. Those with options are frozen dataclasses; each field is an option."""
 
     name: ClassVar[str] = ""
 

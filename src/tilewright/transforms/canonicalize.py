@@ -9,13 +9,10 @@ The rules are in `rules/`, one identity each; `rules/README.md` says what they o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tilewright.ir import Function, Pass, rewrite
 from tilewright.transforms.rules import CANONICAL
 
 
-@dataclass(frozen=True)
 class Canonicalize(Pass, name="canonicalize"):
     """Bring ops to their canonical forms, and remove pure ops without uses."""
 

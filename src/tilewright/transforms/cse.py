@@ -19,7 +19,6 @@ from tilewright.ops import ConstantOp, LoadOp, WhileOp
 _CHANGES_MEMORY = frozenset((Effect.WRITE, Effect.BARRIER))
 
 
-@dataclass(frozen=True)
 class MergeEqual(Pass, name="cse"):
     """Merge ops that compute the same."""
 

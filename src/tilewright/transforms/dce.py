@@ -12,7 +12,6 @@ carried value that is needed only to compute itself is not. What is not marked g
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import cast
 
 from tilewright.ir import Block, Function, Op, Pass, Rewriter, Trait, Value, removable
@@ -27,7 +26,6 @@ from tilewright.transforms.slots import (
 )
 
 
-@dataclass(frozen=True)
 class RemoveDead(Pass, name="dce"):
     """Remove ops, carried values and results of branches that nothing needs."""
 

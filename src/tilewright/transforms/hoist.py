@@ -12,7 +12,6 @@ there. `tl.range(disable_licm=True)` forbids it for a loop.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import cast
 
 from tilewright.ir import Block, Effect, Function, Op, Pass, Rewriter, Trait, effects_of, is_pure
@@ -23,7 +22,6 @@ from tilewright.transforms.slots import Loop, home
 _CHANGES_MEMORY = frozenset((Effect.WRITE, Effect.BARRIER))
 
 
-@dataclass(frozen=True)
 class Hoist(Pass, name="licm"):
     """Move loop-invariant ops in front of their loops."""
 

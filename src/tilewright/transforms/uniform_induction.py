@@ -66,7 +66,6 @@ from tilewright.transforms.slots import (
 )
 
 
-@dataclass(frozen=True)
 class UniformInduction(Pass, name="uniform-induction"):
     """Carry scalar totals instead of tiles that move uniformly."""
 

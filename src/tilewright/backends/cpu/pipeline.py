@@ -13,7 +13,6 @@ from tilewright.llvm import host_cpu
 from tilewright.transforms import SHARED, Canonicalize, MergeEqual, RemoveDead
 
 
-@dataclass(frozen=True)
 class UseReciprocals(Pass, name="cpu-reciprocals"):
     """Divide tiles by a smaller value through its reciprocal; see reciprocal.py."""
 
@@ -33,7 +32,6 @@ class Prepare(Pass, name="cpu-prepare"):
         return True
 
 
-@dataclass(frozen=True)
 class SelectTransposes(Pass, name="cpu-transposes"):
     """Choose the transpositions that go through registers; see select_transposes.py."""
 

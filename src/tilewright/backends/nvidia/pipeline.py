@@ -85,7 +85,6 @@ class SoftwarePipeline(Pass, name="nvidia-software-pipeline"):
         return True
 
 
-@dataclass(frozen=True)
 class OrderMemory(Pass, name="nvidia-order-memory"):
     """Barriers where threads may meet in global memory; see order_memory.py."""
 
