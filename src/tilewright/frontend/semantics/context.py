@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
@@ -73,6 +74,17 @@ class Context:
     ) -> NoReturn:
         """Raise a designed error with its fields in order, at the current place."""
         raise error(*fields, loc=self.emitter.loc, notes=notes)
+
+    @contextmanager
+    def into(self, block: Block) -> Generator[Block]:
+        """Emit into `block` while the context manager is open; the place goes on from there."""
+        outer = self.emitter
+        self.emitter = Builder(block, loc=outer.loc)
+        try:
+            yield block
+        finally:
+            outer.loc = self.emitter.loc
+            self.emitter = outer
 
     def region(
         self, arg_types: Sequence[Type], body: Callable[[list[tensor]], Sequence[tensor]]

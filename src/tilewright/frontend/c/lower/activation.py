@@ -10,7 +10,7 @@ fits. `values` says what each variable holds where the lowering stands.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import NoReturn, TypeVar, cast
 
@@ -19,7 +19,7 @@ from tilewright.frontend.c import syntax
 from tilewright.frontend.c.preprocess import expansion_notes, location
 from tilewright.frontend.c.tokens import Span
 from tilewright.frontend.semantics import Context, call_builtin, constant
-from tilewright.ir import Block, Builder, Value
+from tilewright.ir import Block, Value
 from tilewright.ir.types import DType, Type, element_of, i1, i64, with_element
 from tilewright.language import tensor
 from tilewright.ops import CastOp
@@ -187,17 +187,9 @@ class Activation:
         error.notes = (*error.notes, *expansion_notes(node.span, self.session.defines))
         raise error.with_loc(self.loc(node))
 
-    @contextmanager
-    def into(self, block: Block) -> Generator[Block]:
+    def into(self, block: Block) -> AbstractContextManager[Block]:
         """Emit into `block` while the context manager is open."""
-        ctx = self.ctx
-        outer = ctx.emitter
-        ctx.emitter = Builder(block, loc=outer.loc)
-        try:
-            yield block
-        finally:
-            outer.loc = ctx.loc
-            ctx.emitter = outer
+        return self.ctx.into(block)
 
 
 def zero_of(ctx: Context, type_: Type) -> Value:

@@ -7,8 +7,8 @@ Handlers are plain functions in the modules beside this one; importing those fil
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import NoReturn, TypeVar, cast
 
@@ -16,7 +16,7 @@ from tilewright.frontend.python.environment import Environment
 from tilewright.frontend.python.lower.facts import local_names
 from tilewright.frontend.python.source import FunctionSource, source_of
 from tilewright.frontend.semantics import Context
-from tilewright.ir import Block, Builder
+from tilewright.ir import Block
 from tilewright.language import DeviceFunction
 from tilewright.support import SourceLoc, errors
 
@@ -156,14 +156,6 @@ class Activation:
         """Raise for a part of Python that kernels do not have."""
         self.fail(node, errors.UnsupportedLanguageConstruct(construct, instead))
 
-    @contextmanager
-    def into(self, block: Block) -> Generator[Block]:
+    def into(self, block: Block) -> AbstractContextManager[Block]:
         """Emit into `block` while the context manager is open."""
-        ctx = self.ctx
-        outer = ctx.emitter
-        ctx.emitter = Builder(block, loc=outer.loc)
-        try:
-            yield block
-        finally:
-            outer.loc = ctx.loc
-            ctx.emitter = outer
+        return self.ctx.into(block)
