@@ -4,8 +4,10 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -223,9 +225,7 @@ def test_hooks_of_configurations_run_at_every_launch() -> None:
     assert seen[4:] == [8, 0]
 
 
-def test_choices_are_kept_on_disk_and_told_in_a_bar(
-    cache: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_choices_are_kept_on_disk_and_told(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out, x = vectors()
     with settings().autotuning.scope(print=True):
         first = scale([4, 8])
@@ -237,3 +237,21 @@ def test_choices_are_kept_on_disk_and_told_in_a_bar(
     assert second.bench_time == 0 and second.best_config == first.best_config
     scale([4, 16])[(2,)](out, x, 8, 2.0)
     assert len(list((cache / "autotune").iterdir())) == 2
+
+
+def test_tuning_advances_a_progress_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each configuration is a step of the autotuner's bar (shown on terminals only)."""
+    tuner = importlib.import_module("tilewright.runtime.autotune")
+    shown: list[tuple[str, int]] = []
+    steps: list[str] = []
+
+    @contextmanager
+    def bar(title: str, total: int) -> Iterator[Callable[[str], None]]:
+        shown.append((title, total))
+        yield steps.append
+
+    monkeypatch.setattr(tuner, "step_bar", bar)
+    out, x = vectors()
+    scale([4, 8])[(2,)](out, x, 8, 2.0)
+    assert shown == [("tuning scale", 2)]
+    assert ["BLOCK: 4" in steps[0], "BLOCK: 8" in steps[1]] == [True, True]
