@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from tilewright.backends import backend_named
 from tilewright.c.arguments import declared_as
-from tilewright.c.defines import Defines, text_of, texts_of
+from tilewright.c.defines import Defines, is_tuned, text_of, texts_of
 from tilewright.c.program import CProgram
 from tilewright.c.source import CSource
 from tilewright.compiler import KernelSource, frontend_options, options_of
@@ -54,9 +54,8 @@ class CFunction(JITFunction):
 
     def find_dependencies(self) -> Dependencies:
         """The text and its headers; nothing outside of them can change the kernel."""
-        digest = self.program.digest(texts_of(self.defines))
-        texts = sorted(texts_of(self.defines).items())
-        text = f"{digest} {self.__name__} {texts}"
+        texts = texts_of(self.defines)
+        text = f"{self.program.digest(texts)} {self.__name__} {sorted(texts.items())}"
         return Dependencies(hashlib.sha256(text.encode()).hexdigest(), ())
 
     def source(self, signature: KernelSignature, digest: str) -> KernelSource:
@@ -114,7 +113,7 @@ def _python_function(
             raise errors.InvalidOption("parameters", "other names", f"'{word}', which {reason}")
     function = name if not keyword.iskeyword(name) else "kernel"
     words = [
-        f"{macro}: constexpr" + ("" if isinstance(value, list) else f" = defines[{macro!r}]")
+        f"{macro}: constexpr" + ("" if is_tuned(value) else f" = defines[{macro!r}]")
         for macro, value in defines.items()
     ]
     listed = ", ".join([*names, *(["*", *words] if words else [])])

@@ -5,7 +5,6 @@ from tilewright.compiler.compile import (
     compile_kernel,
     compile_source,
     frontend_options,
-    kernel_hash,
     options_of,
 )
 from tilewright.compiler.kernel import Artifacts, CompiledKernel, KernelMetadata
@@ -14,7 +13,6 @@ from tilewright.compiler.sources import (
     IRSource,
     KernelSource,
     signature_text,
-    value_text,
 )
 from tilewright.compiler.store import Entry, Store, package_version, shared_store
 from tilewright.compiler.stored import stored_arguments
@@ -34,7 +32,6 @@ __all__ = [
     "compile_source",
     "find_type",
     "frontend_options",
-    "kernel_hash",
     "name_of_type",
     "options_of",
     "package_version",
@@ -42,5 +39,4 @@ __all__ = [
     "signature_text",
     "stored_arguments",
     "type_named",
-    "value_text",
 ]

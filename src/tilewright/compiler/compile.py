@@ -73,7 +73,7 @@ def frontend_options(backend: Backend, options: CommonOptions) -> FrontendOption
     )
 
 
-def kernel_hash(
+def _kernel_hash(
     source: KernelSource | IRSource, backend: Backend, target: GPUTarget, options: CommonOptions
 ) -> str:
     """The name of a compiled kernel: a sha256 over all that decides its code."""
@@ -92,8 +92,8 @@ def compile_source(
     source: KernelSource | IRSource, backend: Backend, target: GPUTarget, options: CommonOptions
 ) -> CompiledKernel:
     """As `compile`, with everything decided."""
-    digest = kernel_hash(source, backend, target, options)
-    lower = partial(_front_end_module, source, frontend_options(backend, options))
+    digest = _kernel_hash(source, backend, target, options)
+    front = frontend_options(backend, options)
     overridden = settings().compilation.override_dir is not None
     store = shared_store()
     entry: Entry | None = None
@@ -102,16 +102,15 @@ def compile_source(
             entry = store.read(digest)
     if entry is not None:
         metadata, made = entry.metadata, dict[str, Artifact](entry.artifacts)
-        _dump_all(source.name, digest, entry)
     else:
         context = StageContext(target, options, {**asdict(options), "hash": digest})
-        made = Run(source, backend, context, digest).run(frontend_options(backend, options))
+        made = Run(source, backend, context, digest).run(front)
         metadata = json.loads(json.dumps(context.metadata))  # as it comes back from the cache
+        entry = _entry(metadata, made)
         if not overridden:
-            store.write(digest, _entry(metadata, made))
-        if settings().compilation.dump_dir is not None:
-            _dump_all(source.name, digest, _entry(metadata, made))
-    asm = Artifacts(made, backend, target, lower)
+            store.write(digest, entry)
+    _dump_all(source.name, digest, entry)
+    asm = Artifacts(made, backend, target, partial(_front_end_module, source, front))
     metadata = {**metadata, **asdict(options), "target": target}
     return CompiledKernel(source, backend, target, asm, metadata)
 

@@ -218,17 +218,17 @@ def _spec_text(spec: ArgSpec) -> str:
         kind = getattr(spec.value, "__qualname__", spec.value)
         return f"{spec.name}={kind}({', '.join(map(_spec_text, spec.items))})"
     if spec.kind == "constexpr":
-        return f"{spec.name}:={value_text(spec.value)}"
+        return f"{spec.name}:={_value_text(spec.value)}"
     return f"{spec.name}: {spec.type} {sorted(spec.facts.items())}"
 
 
-def value_text(value: object) -> str:
+def _value_text(value: object) -> str:
     """Text that differs between compile-time values of different meaning."""
     if isinstance(value, constexpr):
-        return value_text(cast("object", value.value))
+        return _value_text(cast("object", value.value))
     if isinstance(value, DeviceFunction):
         return f"function {dependencies(value).hash}"
     if isinstance(value, tuple | list):
         items = cast("Sequence[object]", value)
-        return f"{type(items).__name__}({', '.join(map(value_text, items))})"
+        return f"{type(items).__name__}({', '.join(map(_value_text, items))})"
     return f"{type(value).__name__} {value!r}"

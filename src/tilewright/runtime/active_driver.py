@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable
 from typing import Any
 
 from tilewright.backends import Backend, GPUTarget, backend_named, default_backend
 from tilewright.runtime.bench import do_bench
+from tilewright.runtime.bench.cpu_caches import usable_cores
 from tilewright.support import errors, settings
 
 UNLIMITED_BYTES = 2**31 - 1
@@ -30,18 +30,12 @@ class DriverUtils:
         return {
             "max_shared_mem": UNLIMITED_BYTES,
             "max_num_regs": 0,
-            "multiprocessor_count": settings().cpu.threads or _usable_cpus(),
+            "multiprocessor_count": settings().cpu.threads or len(usable_cores()),
             "warpSize": self._driver.get_current_target().warp_size,
             "sm_clock_rate": 0,
             "mem_clock_rate": 0,
             "mem_bus_width": 0,
         }
-
-
-def _usable_cpus() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 class ActiveDriver:

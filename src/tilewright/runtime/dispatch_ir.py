@@ -406,6 +406,23 @@ no:
   ret i1 false
 }
 
+; gives up the references in an array
+define internal void @drop(ptr %objects, i64 %count) nounwind alwaysinline {
+  br label %test
+test:
+  %i = phi i64 [ 0, %0 ], [ %next, %body ]
+  %more = icmp ult i64 %i, %count
+  br i1 %more, label %body, label %done
+body:
+  %at = getelementptr ptr, ptr %objects, i64 %i
+  %object = load ptr, ptr %at
+  call void @Py_DecRef(ptr %object)
+  %next = add i64 %i, 1
+  br label %test
+done:
+  ret void
+}
+
 define ptr @tw_dispatch(ptr %self, ptr %args, i64 %count, ptr %names) nounwind {
   %words = alloca [MAX_WORDS x i64]
   %values = alloca [MAX_ARGUMENTS x ptr]
@@ -517,31 +534,11 @@ learn:
   br label %release
 release:
   %result = phi ptr [ %fired, %run ], [ %learned, %learn ], [ %left_result, %leave ]
-  br label %drop
-drop:
-  %k = phi i64 [ 0, %release ], [ %k_next, %drop_one ]
-  %k_more = icmp ult i64 %k, %total
-  br i1 %k_more, label %drop_one, label %done
-drop_one:
-  %kept_at = getelementptr ptr, ptr %values, i64 %k
-  %kept = load ptr, ptr %kept_at
-  call void @Py_DecRef(ptr %kept)
-  %k_next = add i64 %k, 1
-  br label %drop
-done:
+  call void @drop(ptr %values, i64 %total)
   ret ptr %result
 give_up:
-  br label %undo
-undo:
-  %u = phi i64 [ 0, %give_up ], [ %u_next, %undo_one ]
-  %u_more = icmp ult i64 %u, %i
-  br i1 %u_more, label %undo_one, label %python
-undo_one:
-  %undone_at = getelementptr ptr, ptr %values, i64 %u
-  %undone = load ptr, ptr %undone_at
-  call void @Py_DecRef(ptr %undone)
-  %u_next = add i64 %u, 1
-  br label %undo
+  call void @drop(ptr %values, i64 %i)
+  br label %python
 python:
   %plain = get ptr %record RECORD.python
   %plain_result = call ptr @PyObject_Vectorcall(ptr %plain, ptr %args, i64 %count, ptr %names)

@@ -201,11 +201,6 @@ def _of_constant(value: object) -> Handled:
     return constant_key(value), value
 
 
-def _of_constexpr(wrapped: constexpr) -> Handled:
-    value = cast("object", wrapped.value)
-    return constant_key(value), value
-
-
 def _resolve_plain(kind: type[Any]) -> Handler | None:
     """Subclasses of what the language knows by itself."""
     if issubclass(kind, enum.Enum | str | dtype | DeviceFunction | constexpr_function):
@@ -223,7 +218,7 @@ HANDLERS.update(
         int: _of_int,
         float: lambda value: (FLOAT, value),
         type(None): lambda value: (None, None),
-        constexpr: _of_constexpr,
+        constexpr: lambda wrapped: _of_constant(wrapped.value),
         tuple: _of_tuple,
         str: _of_constant,
         dtype: _of_constant,

@@ -108,38 +108,6 @@ class ListRecorder:
         return [event for event in self.events if isinstance(event, kind)]
 
 
-@dataclass(slots=True)
-class TimeEntry:
-    """Total time of one name in a `TimeReport`."""
-
-    name: str
-    calls: int = 0
-    seconds: float = 0.0
-
-
-@dataclass(slots=True)
-class TimeReport:
-    """Adds up the seconds of passes and timings by name."""
-
-    entries: dict[str, TimeEntry] = field(default_factory=dict[str, TimeEntry])
-
-    def record(self, event: Event) -> None:
-        """Add the event's seconds to its name; events without a duration are ignored."""
-        if isinstance(event, PassEnded):
-            self._add(event.pass_name, event.seconds)
-        elif isinstance(event, Timing):
-            self._add(event.name, event.seconds)
-
-    def slowest_first(self) -> list[TimeEntry]:
-        """All entries, most seconds first."""
-        return sorted(self.entries.values(), key=lambda entry: -entry.seconds)
-
-    def _add(self, name: str, seconds: float) -> None:
-        entry = self.entries.setdefault(name, TimeEntry(name))
-        entry.calls += 1
-        entry.seconds += seconds
-
-
 @dataclass(frozen=True, slots=True)
 class TeeRecorder:
     """Passes each event on to several recorders, in order."""
@@ -175,17 +143,17 @@ def recording(recorder: Recorder | None) -> Generator[None]:
 
 
 @contextmanager
-def timed(name: str, recorder: Recorder | None = None) -> Generator[None]:
+def timed(name: str) -> Generator[None]:
     """Record how long the block took as a `Timing`, also when it raises.
 
-    `recorder` defaults to the current one; without any nothing is measured.
+    Without a recorder nothing is measured.
     """
-    target = recorder if recorder is not None else _current.get()
-    if target is None:
+    recorder = _current.get()
+    if recorder is None:
         yield
         return
     start = time.perf_counter()
     try:
         yield
     finally:
-        target.record(Timing(name, time.perf_counter() - start))
+        recorder.record(Timing(name, time.perf_counter() - start))

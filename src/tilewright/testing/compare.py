@@ -44,7 +44,7 @@ def assert_close(
         raise AssertionError(f"{headline}shapes differ: x is {left.shape}, y is {right.shape}")
     left, right = np.broadcast_arrays(left, right)
     difference = _difference(left, right)
-    bad = ~_close(left, right, difference, limits)
+    bad = ~_close(right, difference, limits)
     if bad.any():
         raise AssertionError(headline + _explain(left, right, difference, bad, limits))
 
@@ -94,7 +94,7 @@ def _resolve(tolerance: Tolerance, default: float, x: object) -> float:
     return float(tolerance(dtype_of(x))) if callable(tolerance) else float(tolerance)
 
 
-def _close(left: Comparable, right: Comparable, difference: Floats, limits: _Limits) -> Bools:
+def _close(right: Comparable, difference: Floats, limits: _Limits) -> Bools:
     # An infinite difference is never close, whatever the tolerance.
     return np.isfinite(difference) & (difference <= limits.allowed(right))
 

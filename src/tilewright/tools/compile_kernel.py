@@ -13,10 +13,18 @@ from __future__ import annotations
 import argparse
 import ast
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from tilewright.backends import GPUTarget, backend_named, default_backend
-from tilewright.compiler import ASTSource, CompiledKernel, IRSource, compile, find_type
+from tilewright.compiler import (
+    ASTSource,
+    CompiledKernel,
+    IRSource,
+    KernelSource,
+    compile,
+    find_type,
+)
 from tilewright.runtime import JITFunction
 from tilewright.support import ListRecorder, recording, settings
 from tilewright.tools.failure import CommandFailed
@@ -36,9 +44,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "arguments", nargs="*", metavar="NAME=TYPE|VALUE", help="types and constexprs of a kernel"
     )
+    add_output_arguments(parser)
+
+
+def add_output_arguments(parser: argparse.ArgumentParser) -> None:
+    """What to make of a kernel, for `emit`; `tilewright cc` has it too."""
     parser.add_argument(
         "--emit", default="ttir", metavar="STAGE",
-        help="source, ttir (default), or any later stage of the target, such as llir or asm",
+        help="source, ttir (default), or any later stage of the target, such as llir, ptx or asm",
     )  # fmt: skip
     parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE",
                         help="an option of the target, such as num_warps=8")  # fmt: skip
@@ -49,22 +62,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     """Run the command."""
+    return emit(chosen, lambda: _source(chosen.kernel, chosen.arguments))
+
+
+def emit(chosen: argparse.Namespace, source: Callable[[], KernelSource | IRSource]) -> int:
+    """Compile a source, which is made once the stage is known to exist, and write the stage."""
     target = None if chosen.target is None else target_named(chosen.target)
-    stages = stages_of(target)
+    stages = _stages_of(target)
     if chosen.emit not in stages:
         raise CommandFailed(f"--emit takes one of {', '.join(stages)}, not {chosen.emit}")
-    source = _source(chosen.kernel, chosen.arguments)
-    options = {name: option_value(text) for name, text in map(pair, chosen.option)}
+    made = source()
+    options = {name: _option_value(text) for name, text in map(pair, chosen.option)}
     events = ListRecorder()
     with settings().cache.scope(always_compile=True), recording(recorder(chosen, events)):
-        kernel = compile(source, target, options)
+        kernel = compile(made, target, options)
         artifact = kernel.asm[chosen.emit]
-    write_artifact(artifact, chosen.output, kernel)
+    _write(artifact, chosen.output, kernel)
     show_times(chosen, events)
     return 0
 
 
-def stages_of(target: GPUTarget | None) -> list[str]:
+def _stages_of(target: GPUTarget | None) -> list[str]:
     """What a kernel can be shown as, for a target; None is this machine."""
     backend = default_backend() if target is None else backend_named(target.backend)
     return ["source", *(stage.extension for stage in backend.stages), *backend.artifacts]
@@ -99,11 +117,11 @@ def _ast_source(kernel: JITFunction, arguments: list[str]) -> ASTSource:
         type_name, _, multiple = given[param.name].partition(":")
         if param.is_constexpr or find_type(type_name) is None:
             signature[param.name] = "constexpr"
-            constants[param.name] = option_value(given[param.name])
+            constants[param.name] = _option_value(given[param.name])
             continue
         signature[param.name] = type_name
         if multiple:
-            facts[(position,)] = [["tt.divisibility", option_value(multiple)]]
+            facts[(position,)] = [["tt.divisibility", _option_value(multiple)]]
     return ASTSource(kernel, signature, constants, facts)
 
 
@@ -119,7 +137,7 @@ def pair(text: str) -> tuple[str, str]:
     return name, value
 
 
-def option_value(text: str) -> object:
+def _option_value(text: str) -> object:
     """A Python literal, or the text itself."""
     try:
         return ast.literal_eval(text)
@@ -127,7 +145,7 @@ def option_value(text: str) -> object:
         return text
 
 
-def write_artifact(artifact: str | bytes, output: Path | None, kernel: CompiledKernel) -> None:
+def _write(artifact: str | bytes, output: Path | None, kernel: CompiledKernel) -> None:
     """Print a stage of a kernel, or write it to a file. Errors: CommandFailed."""
     if output is not None:
         output.write_bytes(artifact.encode() if isinstance(artifact, str) else artifact)

@@ -6,20 +6,14 @@ import pytest
 
 from tilewright.support import (
     ListRecorder,
-    PassEnded,
     RuleFired,
     StageText,
     TeeRecorder,
-    TimeReport,
     Timing,
     current_recorder,
     recording,
     timed,
 )
-
-
-def pass_ended(name: str, seconds: float) -> PassEnded:
-    return PassEnded(name, "f", seconds, changed=True, text=lambda: "")
 
 
 def test_off_by_default_and_after_the_block() -> None:
@@ -52,20 +46,6 @@ def test_list_recorder_filters_by_kind() -> None:
     assert len(events.events) == 3
 
 
-def test_time_report_adds_up_by_name() -> None:
-    report = TimeReport()
-    for event in (
-        pass_ended("cse", 0.25),
-        pass_ended("licm", 2.0),
-        pass_ended("cse", 0.5),
-        Timing("llvm", 1.0),
-        RuleFired("r", "f", "o"),
-    ):
-        report.record(event)
-    rows = [(entry.name, entry.calls, entry.seconds) for entry in report.slowest_first()]
-    assert rows == [("licm", 1, 2.0), ("llvm", 1, 1.0), ("cse", 2, 0.75)]
-
-
 def test_tee_passes_on_in_order() -> None:
     first, second = ListRecorder(), ListRecorder()
     TeeRecorder((first, second)).record(Timing("x", 1.0))
@@ -78,10 +58,3 @@ def test_timed_measures_also_what_raises() -> None:
         _ = 1 // 0
     (timing,) = events.of(Timing)
     assert timing.name == "division" and timing.seconds >= 0
-
-
-def test_timed_prefers_the_recorder_that_it_is_given() -> None:
-    given, installed = ListRecorder(), ListRecorder()
-    with recording(installed), timed("x", given):
-        pass
-    assert len(given.events) == 1 and not installed.events

@@ -4,7 +4,6 @@ from tilewright.frontend.c.lower import lower_kernel
 from tilewright.frontend.c.parameters import (
     KernelParameter,
     kernel_named,
-    kernels_of,
     parameters_of,
 )
 from tilewright.frontend.c.parser import Parsed, parse
@@ -17,7 +16,6 @@ __all__ = [
     "Source",
     "in_words",
     "kernel_named",
-    "kernels_of",
     "lower_kernel",
     "parameters_of",
     "parse",

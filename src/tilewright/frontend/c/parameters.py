@@ -27,7 +27,7 @@ class KernelParameter:
     fixed: bool = False
 
 
-def kernels_of(parsed: Parsed) -> list[syntax.Function]:
+def _kernels_of(parsed: Parsed) -> list[syntax.Function]:
     """The functions declared `__global__`; without any, those that return nothing."""
     functions = parsed.program.functions
     marked = [function for function in functions if function.is_kernel]
@@ -36,7 +36,7 @@ def kernels_of(parsed: Parsed) -> list[syntax.Function]:
 
 def kernel_named(parsed: Parsed, name: str | None) -> syntax.Function:
     """The kernel with a name, or the only one. Errors: KernelNotFound, AmbiguousKernel."""
-    found = kernels_of(parsed)
+    found = _kernels_of(parsed)
     names = tuple(function.name for function in found)
     source = parsed.source.name
     if name is not None:

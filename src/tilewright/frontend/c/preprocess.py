@@ -52,7 +52,7 @@ _BUILT_IN = ("__DATE__", "__TIME__")
 class Source:
     """A text to compile. name: of the file, or in angle brackets; folder: where includes are.
 
-    lines: of every file that was read, for messages; digest_parts: their texts, for cache keys.
+    lines: of every file that was read, for messages; texts: of the headers, for cache keys.
     """
 
     text: str

@@ -1,6 +1,6 @@
 """What all user-visible errors share: rendering, late locations, pickling, suggestions.
 
-The mistakes themselves are in `kernel` and `host`.
+The mistakes themselves are in `kernel`, `host` and `c_language`.
 """
 
 import difflib

@@ -343,13 +343,3 @@ class TileIRSyntaxError(CompilationError, ValueError):
 
     expected: str
     found: str
-
-
-@dataclass(eq=False)
-class InvalidTileIR(CompilationError, ValueError):
-    """Tile IR, read from text, that breaks the rules of the IR. `report` is the marked-up text."""
-
-    code = "TW131"
-    template = "invalid tile IR\n{report}"
-
-    report: str

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +18,7 @@ ELEMENTS = 4096
 RUNS = 4
 """Sets of random arguments."""
 _OBSERVED = frozenset((Effect.WRITE, Effect.OBSERVE))
-_TOLERANCE = {"f64": 1e-12, "f32": 1e-5, "f16": 1e-2, "bf16": 5e-2}
+_TOLERANCE = {"float64": 1e-12, "float32": 1e-5, "float16": 1e-2, "bfloat16": 5e-2}
 """For passes that may sum in another order; relative to the largest element."""
 
 
@@ -110,18 +109,13 @@ def _array(element: DType, size: int, random: np.random.Generator) -> Array:
 
 
 def _difference(left: Array, right: Array) -> str | None:
-    tolerance = _TOLERANCE.get(_float_name(left), 0.0)
+    tolerance = _TOLERANCE.get(left.dtype.name, 0.0)
     scale = _largest(left) if tolerance else 0.0
     try:
         assert_close(right, left, atol=tolerance * scale, rtol=0.0)
     except AssertionError as error:
         return str(error)
     return None
-
-
-def _float_name(array: Array) -> str:
-    names: dict[Any, str] = {"float64": "f64", "float32": "f32", "float16": "f16"}
-    return names.get(array.dtype.name, "bf16" if array.dtype.name == "bfloat16" else "")
 
 
 def _largest(array: Array) -> float:

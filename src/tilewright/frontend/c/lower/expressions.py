@@ -25,9 +25,9 @@ from tilewright.ir.types import DType, PointerType, element_of, i32, i64, shape_
 from tilewright.language import constexpr, tensor, type_of, unwrap
 from tilewright.support import errors
 
-BINARY = {
+_BINARY = {
     "+": "add", "-": "sub", "*": "mul", "&": "and", "|": "or", "^": "xor", "<<": "lshift",
-    ">>": "rshift", "%": "mod",
+    ">>": "rshift",
 }  # fmt: skip
 _COMPARISONS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 _UNARY = {"-": "neg", "+": "pos", "~": "invert"}
@@ -128,7 +128,7 @@ def apply_binary(
         return _divide(act, node, symbol, left, right)
     if symbol == "@":
         return call(act, node, tl.dot, left, right)
-    return semantics.binary(ctx, BINARY[symbol], left, right)
+    return semantics.binary(ctx, _BINARY[symbol], left, right)
 
 
 def _beside_null(
@@ -149,7 +149,7 @@ def _divide(
 ) -> object:
     """C's quotient and remainder: of integers towards zero, in their common type."""
     ctx = act.at(node)
-    kinds = [_dtype(ctx, side) for side in (left, right)]
+    kinds = [_dtype(side) for side in (left, right)]
     static = not isinstance(left, tensor) and not isinstance(right, tensor)
     if any(kind is None or kind.is_float for kind in kinds):
         return semantics.binary(ctx, "mod" if symbol == "%" else "truediv", left, right)
@@ -171,7 +171,7 @@ def _fold_division(
     return quotient if symbol == "/" else a - quotient * b
 
 
-def _dtype(ctx: semantics.Context, value: object) -> DType | None:
+def _dtype(value: object) -> DType | None:
     """The element type of a number; None for a pointer."""
     if isinstance(value, tensor):
         element = element_of(value.handle.type)
@@ -272,7 +272,7 @@ def range_expression(act: Activation, node: syntax.Range) -> object:
 def subscript(act: Activation, node: syntax.Subscript) -> object:
     """`x[:, newaxis]` adds an extent of 1; `x[:, +]` sums along the second axis."""
     base = act.expression(node.base)
-    kinds = [_kind(act, node, item, base) for item in node.items]
+    kinds = [_kind(act, item, base) for item in node.items]
     if not isinstance(base, tensor) or not shape_of(base.handle.type):
         if any(kind != "newaxis" for kind in kinds):
             reason = "it is no tile, so it has no axes"
@@ -295,7 +295,7 @@ def subscript(act: Activation, node: syntax.Subscript) -> object:
 _KEPT = (":", "newaxis")
 
 
-def _kind(act: Activation, node: syntax.Subscript, item: syntax.Expression, base: object) -> str:
+def _kind(act: Activation, item: syntax.Expression, base: object) -> str:
     """What a subscript does to its axis: ":", "newaxis", or the name of a reduction."""
     if isinstance(item, syntax.Axis):
         return _REDUCTIONS.get(item.kind, item.kind)
