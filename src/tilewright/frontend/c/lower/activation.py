@@ -83,7 +83,7 @@ Values = dict[Variable, tensor | Unset]
 @dataclass(slots=True)
 class Session:
     """What all activations of one kernel share. stack: the functions being lowered, outer first;
-    node: what is being lowered."""
+    span: of what is being lowered."""
 
     ctx: Context
     program: syntax.Program

@@ -158,7 +158,7 @@ def inline(
         chain = " calls ".join([*session.stack[session.stack.index(name) :], name])
         raise errors.RecursionNotSupported(name, chain, loc=caller)
     if len(args) != len(function.parameters):
-        raise errors.ArgumentCount(f"{name}", len(function.parameters), len(args), loc=caller)
+        raise errors.ArgumentCount(name, len(function.parameters), len(args), loc=caller)
     inner = Activation(session, function, caller)
     declare_constants(inner)
     inner.scopes.append({})

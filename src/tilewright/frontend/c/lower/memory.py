@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import cast
 
 from tilewright import language as tl
@@ -122,11 +123,8 @@ def _masked(act: Activation, node: syntax.Conditional, condition: tensor) -> ten
 def _load_or(
     act: Activation, node: syntax.Dereference, condition: tensor, other: object
 ) -> tensor | None:
-    outer, act.guard = act.guard, _both(act, node, act.guard, condition)
-    try:
+    with _guarded(act, node, condition):
         return load(act, node, other)
-    finally:
-        act.guard = outer
 
 
 def _under(
@@ -137,17 +135,21 @@ def _under(
         return act.expression(node)
     if inverted:
         condition = semantics.unary(act.at(node), "not", condition)
-    outer, act.guard = act.guard, _both(act, node, act.guard, condition)
-    try:
+    with _guarded(act, node, condition):
         return act.expression(node)
+
+
+@contextmanager
+def _guarded(act: Activation, node: syntax.Node, condition: tensor) -> Generator[None]:
+    """A block in which loads are done only where a condition holds, too."""
+    outer = act.guard
+    if outer is not None:
+        condition = cast("tensor", semantics.logical(act.at(node), "and", outer, condition))
+    act.guard = condition
+    try:
+        yield
     finally:
         act.guard = outer
-
-
-def _both(act: Activation, node: syntax.Node, outer: tensor | None, condition: tensor) -> tensor:
-    if outer is None:
-        return condition
-    return cast("tensor", semantics.logical(act.at(node), "and", outer, condition))
 
 
 def _branching(act: Activation, node: syntax.Conditional, condition: tensor) -> object:
