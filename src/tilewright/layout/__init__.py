@@ -1,5 +1,4 @@
 """Layouts: where each element of a tile sits, in registers of lanes of warps or in shared memory.
-tile.
 
 Mathematics only. `linear` is the place to start: its head comment teaches the idea on a 4 x 4 tile.
 """

@@ -1,16 +1,14 @@
 """Gives every tile a layout: coalesced accesses, tensor-core fragments, few conversions.
 
 Three steps over the whole function.
-1. *Homes*: a value that costs something to make has one layout. A load has the coalesced layout
-of its
-   addresses, a product that of its tensor-core result, a reduction what its input leaves;
+1. *Homes*: a value that costs something to make has one layout. A load has the coalesced layout of
+   its addresses, a product that of its tensor-core result, a reduction what its input leaves;
    element-wise results follow their operands; values carried by loops follow what is carried.
 2. *Demands*, users first: each use asks for its operand in a layout. Values without a home (ranges,
    splats, pointer arithmetic, masks, shape ops) are made in every layout asked for.
 3. *Emission*: result types get their layouts, homeless values are cloned for each demand, and
-where a
-   value is wanted in another layout than its home a conversion follows its definition, so that it
-   stands outside the loops that use it.
+   where a value is wanted in another layout than its home a conversion follows its definition, so
+   that it stands outside the loops that use it.
 
     %i = tile.range : tile<256xi32>                 %i = tile.range : tile<256xi32, A>
     %p = mem.offset %x, %i                     ->   %p = mem.offset %x, %i : tile<256xptr<f32>, A>
@@ -244,7 +242,7 @@ class LayoutAssignment:
         if isinstance(op, ForOp | WhileOp | IfOp):
             return []
         if isinstance(op, StoreOp):
-            layout = self._store_layout(op)
+            layout = self._access_layout(op.pointer)
             return [(i, layout) for i in tiles]
         if isinstance(op, DotOp):
             dot = self.dots[op]
@@ -262,10 +260,6 @@ class LayoutAssignment:
             layouts = [self._sink_layout(op, tiles)]
         return [(i, self._source(op, i, layout)) for layout in layouts for i in tiles]
 
-    def _store_layout(self, op: StoreOp) -> LinearLayout:
-        """The value's own layout if it writes vectors as wide as the addresses allow."""
-        return self._access_layout(op.pointer)
-
     def _sink_layout(self, op: Op, tiles: Sequence[int]) -> LinearLayout:
         operands = [op.operands[i] for i in tiles]
         home = self._known(operands)
@@ -282,7 +276,7 @@ class LayoutAssignment:
         if isinstance(op, ReshapeOp):
             return reshape_source(layout, shape_of(op.x.type))
         if isinstance(op, JoinOp):
-            return self._join_source(op, layout)
+            return slice_of(layout, len(shape_of(op.lhs.type)))
         if isinstance(op, SplitOp):
             return with_pair(layout)
         if isinstance(op, CatOp):
@@ -290,10 +284,6 @@ class LayoutAssignment:
         if isinstance(op, GatherOp) and index == 0:
             return self._own_or_default(op.x)
         return layout
-
-    @staticmethod
-    def _join_source(op: JoinOp, layout: LinearLayout) -> LinearLayout:
-        return slice_of(layout, len(shape_of(op.lhs.type)))
 
     # -- 3. emission ----------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 from math import prod
 
 from tilewright.analysis import Alignment
-from tilewright.layout import LANE, REGISTER, WARP, LinearLayout, blocked
+from tilewright.layout import LANE, REGISTER, WARP, LinearLayout, blocked, slice_of
 
 LANES = 32
 
@@ -89,22 +89,10 @@ def default_layout(shape: tuple[int, ...], warps: int) -> LinearLayout:
     return spread(shape, 1, tuple(reversed(range(len(shape)))), warps)
 
 
-def _without_copies(layout: LinearLayout) -> LinearLayout:
-    return layout.with_columns(REGISTER, [c for c in layout.packed(REGISTER) if c])
-
-
-def _with_outs(layout: LinearLayout, kept: Sequence[int], shape: Sequence[int]) -> LinearLayout:
-    """Keep some output dims, in their order, and number them anew over `shape`."""
-    names = [layout.out_names[d] for d in kept]
-    part = layout.sublayout(layout.in_names, names)
-    return part.rename({name: f"dim{i}" for i, name in enumerate(names)})
-
-
 @lru_cache(maxsize=4096)
 def expand_dims_source(layout: LinearLayout, axis: int) -> LinearLayout:
     """Operand layout of `expand_dims`: the same without the dim of size 1."""
-    kept = [d for d in range(len(layout.outs)) if d != axis]
-    return _without_copies(_with_outs(layout, kept, ()))
+    return slice_of(layout, axis)
 
 
 @lru_cache(maxsize=4096)
@@ -125,33 +113,19 @@ def broadcast_source(layout: LinearLayout, source_shape: tuple[int, ...]) -> Lin
 @lru_cache(maxsize=4096)
 def transpose_source(layout: LinearLayout, order: tuple[int, ...]) -> LinearLayout:
     """Operand layout of `transpose`: result dim k is operand dim order[k]."""
-    bases = {
-        name: [
-            tuple(basis[order.index(d)] for d in range(len(order))) for basis in layout.bases(name)
-        ]
-        for name in layout.in_names
-    }
-    shape = [layout.shape[order.index(d)] for d in range(len(order))]
-    return LinearLayout.from_bases(bases, {f"dim{d}": n for d, n in enumerate(shape)})
+    return layout.transpose([order.index(d) for d in range(len(order))])
 
 
 @lru_cache(maxsize=4096)
 def transpose_target(layout: LinearLayout, order: tuple[int, ...]) -> LinearLayout:
     """Result layout of `transpose` whose operand has this layout: nothing moves."""
-    inverse = tuple(order.index(d) for d in range(len(order)))
-    return transpose_source(layout, inverse)
+    return layout.transpose(order)
 
 
 @lru_cache(maxsize=4096)
 def reshape_source(layout: LinearLayout, source_shape: tuple[int, ...]) -> LinearLayout:
     """Operand (or result) layout of `reshape`: the same elements under other coordinates."""
-    bases = {
-        name: [
-            _unflatten(_flatten(basis, layout.shape), source_shape) for basis in layout.bases(name)
-        ]
-        for name in layout.in_names
-    }
-    return LinearLayout.from_bases(bases, {f"dim{i}": n for i, n in enumerate(source_shape)})
+    return layout.reshape(source_shape)
 
 
 def _flatten(coords: Sequence[int], shape: Sequence[int]) -> int:

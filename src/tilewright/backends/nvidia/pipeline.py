@@ -96,7 +96,7 @@ def front_pipeline(capability: int) -> Pipeline:
     """Target-independent passes, and the arithmetic that the hardware has."""
     own: tuple[tuple[Pass, str], ...] = (
         (PrepareDots(capability=capability), "it makes casts and arithmetic"),
-        (Prepare(capability=capability), "ex2 and lg2 are instructions, sin is not"),
+        (Prepare(capability=capability), "ex2 is an instruction, sin is not"),
         (Canonicalize(), "factors and expansions meet constants"),
         (ExpandCasts(capability=capability), "last: canonical casts are single ones"),
         (MergeEqual(), "exp of one value is asked for twice; expansions share steps"),

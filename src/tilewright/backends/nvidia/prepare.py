@@ -1,11 +1,11 @@
 """From legal tile IR to the arithmetic that NVIDIA's GPUs have, before layouts are assigned.
 
-* exp2, sqrt and 1/sqrt of f32 are the hardware's approximations; exp goes through exp2, as fast
-  and as exact as Triton's. (The hardware's log2 is not used: near 1 it is good to 2^-22 absolutely,
-  which is nothing of a small result.)
+* exp2, sqrt and 1/sqrt of f32 are the hardware's approximations; exp is a product and exp2, with
+  the error of Triton's (ADR 0006). (The hardware's log2 is not used: near 1 it is good to 2^-22
+  absolutely, which is nothing of a small result.)
 * The other elementary functions, and all of f64, are expanded to arithmetic.
-* f16 and bf16 are added, multiplied and compared as they are, all else is computed in f32; fp8
-  is always computed in f32.
+* f16 is added, multiplied and compared as it is, and so is bf16 where the architecture has
+  arithmetic on it; all else of them, and all of fp8, is computed in f32.
 * Casts that are no instruction are expanded.
 """
 

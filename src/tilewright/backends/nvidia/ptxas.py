@@ -59,20 +59,16 @@ class Assembled:
     log: str
 
 
-def assemble(
-    ptx: str, cpu: str, kernel: str, *, maxnreg: int | None = None, line_info: bool = False
-) -> Assembled:
+def assemble(ptx: str, cpu: str, kernel: str, *, maxnreg: int | None = None) -> Assembled:
     """Assemble a module with ptxas.
 
     cpu: as in `Arch.cpu`; kernel: the function that the report is about; maxnreg: limit of
-    registers of a thread; line_info: keep `.loc` for profilers.
+    registers of a thread.
     Raises ToolMissing, and PTXASError with the lines of PTX that were refused.
     """
     flags = [f"-arch={cpu}", "-v", "-O3"]
     if maxnreg is not None:
         flags.append(f"-maxrregcount={maxnreg}")
-    if line_info:
-        flags.append("-lineinfo")
     program = find_ptxas()
     with tempfile.TemporaryDirectory(prefix="tilewright-") as folder:
         source, cubin = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")

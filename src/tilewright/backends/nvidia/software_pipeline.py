@@ -4,16 +4,16 @@ A loop is pipelined if it multiplies tiles that it loads, at addresses that foll
 invariants and carried scalars alone. Each such load goes to a ring of slots in shared memory;
 iteration i reads slot i mod S while the copies of iteration i + S - 1 are on their way:
 
-    cf.for %k = %lo, %hi, %s (%p) {                   put iterations 0 .. S-2 into slots 0 .. S-2
-      %a = mem.load (address of %k, %p)               cf.for %k = %lo, %hi, %s (%p, %ring, %ahead
-      ...) { %x = nvidia.convert %a : operand layout           nvidia.wait {pending = S - 2} %c =
-      tile.dot %x, ...                      ->      %a = mem.load (address of %ahead) if it is in
-      range cf.yield %p + step                                 %r = nvidia.put %ring, %a, %free
-    }                                                    nvidia.commit
-                                                         %x = nvidia.get %r, %slot : operand layout
-                                                         %c = tile.dot %x, ...
-                                                       }
-                                                       nvidia.wait {pending = 0}
+    cf.for %k = %lo, %hi, %s (%p) {          put iterations 0 .. S-2 into slots 0 .. S-2
+      %a = mem.load (address of %k, %p)      cf.for %k = %lo, %hi, %s (%p, %ring, %ahead ...) {
+      %x = nvidia.convert %a           ->      nvidia.wait {pending = S - 2}
+      %c = tile.dot %x, ...                    %a = mem.load (address of %ahead) if in range
+      cf.yield %p + step                       %r = nvidia.put %ring, %a, %free
+    }                                          nvidia.commit
+                                               %x = nvidia.get %r, %slot
+                                               %c = tile.dot %x, ...
+                                             }
+                                             nvidia.wait {pending = 0}
 
 One barrier in `wait` does for both directions: it publishes the copies of this iteration and
 shows that everybody is done with the slot that is filled next. The copies of iterations past the

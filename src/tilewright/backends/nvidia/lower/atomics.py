@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import cast
 
-from tilewright.backends.nvidia.lower.memory import shared_load, shared_store
+from tilewright.backends.nvidia.lower.memory import both, shared_load, shared_store
 from tilewright.backends.nvidia.lower.state import (
     BODY,
     State,
@@ -36,7 +36,7 @@ def _atomic(state: State, op: Op) -> None:
     run = _operation(state, atomic)
     results: list[Val] = []
     for i, pointer in enumerate(state.of(atomic.pointer)):
-        mask = owner if masks is None else _both(state, owner, masks[i])
+        mask = owner if masks is None else both(state, owner, masks[i])
         results.append(run(pointer, state.of(atomic.operand)[i], mask))
     _publish(state, op, results, owner)
 
@@ -57,12 +57,6 @@ def _compare_and_swap(state: State, op: Op) -> None:
 
 def _owner(state: State, pointer: Value) -> Val | None:
     return state.owner(layout_of(pointer) if isinstance(pointer.type, TileType) else None)
-
-
-def _both(state: State, x: Val | None, y: Val) -> Val:
-    if x is None:
-        return y
-    return Val(state.code.binary("and", x, y).text, "i1", BODY)
 
 
 def _prefix(op: AtomicOp | AtomicCasOp) -> str:
@@ -110,8 +104,8 @@ def _float_extremum(state: State, op: AtomicOp, element: DType) -> Atomic:
         word = code.let_here(f"bitcast {number.typed} to i{bits}", f"i{bits}")
         negative = code.let_here(f"icmp slt i{bits} {word}, 0", "i1")
         positive = code.let_here(f"xor i1 {negative}, true", "i1")
-        first = _word_atomic(state, plain, pointer, word, _both(state, mask, positive))
-        second = _word_atomic(state, turned, pointer, word, _both(state, mask, negative))
+        first = _word_atomic(state, plain, pointer, word, both(state, mask, positive))
+        second = _word_atomic(state, turned, pointer, word, both(state, mask, negative))
         found = code.let_here(f"select i1 {negative}, {second.typed}, {first.typed}", first.type)
         return code.let_here(f"bitcast {found.typed} to {x.type}", x.type)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from tilewright.backends.nvidia.lower.memory import vector_shape
-from tilewright.backends.nvidia.lower.state import State, layout_of, lowering
+from tilewright.backends.nvidia.lower.memory import fields, vector_shape
+from tilewright.backends.nvidia.lower.state import BODY, State, layout_of, lowering
 from tilewright.backends.nvidia.lower.words import Element, pack, unpack
 from tilewright.backends.nvidia.ops import ConvertOp
 from tilewright.ir import Op
@@ -84,7 +84,7 @@ def thread_address(state: State, access: SharedAccess, element: Element, offset:
         total = state.linear([b[0] * element.bytes for b in address.bases(LANE)], state.lane)
         warp = state.linear([b[0] * element.bytes for b in address.bases(WARP)], state.warp)
         joined = state.code.let_here(f"xor i32 {total}, {warp}", "i32")
-        base = Val(joined.text, "i32", 1)
+        base = Val(joined.text, "i32", BODY)
         state.code.sections = sections
         found = state.places[key] = [base]
     return found[0]
@@ -205,9 +205,7 @@ def _asm_words(
 ) -> list[Val]:
     type_ = register if count == 1 else f"{{ {', '.join([register] * count)} }}"
     got = state.asm(text, constraints, type_, *operands)
-    if count == 1:
-        return [got]
-    return [state.code.let_here(f"extractvalue {type_} {got}, {i}", register) for i in range(count)]
+    return fields(state, got, count, register)
 
 
 # ---- shuffles -----------------------------------------------------------------------------------
@@ -257,8 +255,7 @@ def _lane_value(state: State, entry: LaneMap) -> Val:
 
 def _pick(state: State, publish: LaneMap, source: Sequence[Val], extra: int) -> Val:
     """source[publish(lane) ^ extra]: a tree of selects over the bits that the lane decides."""
-    numbers = {publish.constant ^ extra: None}
-    return _select_tree(state, publish, source, next(iter(numbers)), 0)
+    return _select_tree(state, publish, source, publish.constant ^ extra, 0)
 
 
 def _select_tree(state: State, entry: LaneMap, source: Sequence[Val], number: int, bit: int) -> Val:

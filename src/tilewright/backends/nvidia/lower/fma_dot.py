@@ -18,12 +18,12 @@ from tilewright.backends.nvidia.lower.memory import shared_store
 from tilewright.backends.nvidia.lower.state import BODY, State, layout_of, lowering
 from tilewright.backends.nvidia.lower.words import pack, unpack
 from tilewright.backends.nvidia.ops import FmaDotOp
+from tilewright.backends.nvidia.vectors import MAX_VECTOR_BYTES
 from tilewright.ir import Op, Value
 from tilewright.ir.types import DType, dtype_of, shape_of
 from tilewright.layout import REGISTER
 from tilewright.llvm import Val, integer_literal, mangle
 
-_VECTOR_BYTES = 16
 _UNROLLED = 2048
 """Multiplications of one thread that are written out; more make a loop over k."""
 
@@ -40,7 +40,7 @@ class _Buffer:
     @property
     def pitch(self) -> int:
         """Elements from one k to the next: padded, so that lanes along k use other banks."""
-        return self.width + max(1, _VECTOR_BYTES // self.element.bytes)
+        return self.width + max(1, MAX_VECTOR_BYTES // self.element.bytes)
 
     @property
     def matrix(self) -> int:
@@ -118,7 +118,7 @@ class _Block:
     def _lines(self, dim: int) -> list[list[tuple[int, ...]]]:
         """Places (batch, row) or (batch, column) of the registers, in runs that one load reads."""
         found = sorted({(*p[:-2], p[dim]) for p in self.places})
-        longest = max(1, _VECTOR_BYTES // dtype_of(self.op.type).bytes)
+        longest = max(1, MAX_VECTOR_BYTES // dtype_of(self.op.type).bytes)
         runs: list[list[tuple[int, ...]]] = []
         for place in found:
             last = runs[-1] if runs else []

@@ -12,7 +12,6 @@ from tilewright.backends.nvidia.lower.state import (
     layout_of,
     lowering,
     memory_bits,
-    register_count,
 )
 from tilewright.backends.nvidia.lower.words import Element, pack, unpack, word_type
 from tilewright.backends.nvidia.ops import PutOp
@@ -27,7 +26,6 @@ from tilewright.ops import BarrierOp, LoadOp, StoreOp, pointee
 class Shape:
     """How one instruction moves `count` elements: suffix ".v4.b32", words, their type."""
 
-    count: int
     suffix: str
     words: int
     type: str
@@ -44,7 +42,7 @@ def vector_shape(element: Element, count: int) -> Shape:
     word = int(type_[1:])
     words = max(1, bits * count // word)
     suffix = f".v{words}.b{word}" if words > 1 else f".b{word}"
-    return Shape(count, suffix, words, type_)
+    return Shape(suffix, words, type_)
 
 
 _LOAD_CACHE = {"": "", ".ca": ".ca", ".cg": ".cg", ".cv": ".cv", ".cs": ".cs"}
@@ -100,13 +98,14 @@ def _load_vector(
         ties = ",".join(str(i) for i in range(n))
         text = f"@${n + 1} {instruction}"
         got = state.asm(text, f"{outputs},l,b,{ties}", type_, pointer, mask, *fill)
-    words = _fields(state, got, shape.words, register)
+    words = fields(state, got, shape.words, register)
     if shape.type == "i8":
         words = [state.code.let_here(f"trunc i16 {w} to i8", "i8") for w in words]
     return unpack(state, words, length, element)
 
 
-def _fields(state: State, got: Val, count: int, type_: str) -> list[Val]:
+def fields(state: State, got: Val, count: int, type_: str) -> list[Val]:
+    """The words that inline assembly returned: itself, or a struct of several."""
     if count == 1:
         return [got]
     return [state.code.let_here(f"extractvalue {got.type} {got}, {i}", type_) for i in range(count)]
@@ -136,7 +135,7 @@ def _store(state: State, op: Op) -> None:
     masks = None if put.mask is None else state.of(put.mask)
     cache = put.cache or _EVICTION[put.eviction]
     for start in range(0, len(pointers), length):
-        mask = owner if masks is None else _both(state, owner, masks[start])
+        mask = owner if masks is None else both(state, owner, masks[start])
         shape = vector_shape(element, length)
         words = pack(state, values[start : start + length], element)
         if shape.type == "i8":
@@ -152,7 +151,8 @@ def _store(state: State, op: Op) -> None:
         state.asm(text, f"{constraints},~{{memory}}", "void", *operands)
 
 
-def _both(state: State, x: Val | None, y: Val) -> Val:
+def both(state: State, x: Val | None, y: Val) -> Val:
+    """Of two conditions; None always holds."""
     if x is None:
         return y
     joined = state.code.binary("and", x, y)
@@ -164,7 +164,8 @@ def _barrier(state: State, op: Op) -> None:
     state.barrier()
 
 
-def _shared_store(state: State, address: Val, word: Val, mask: Val | None) -> None:
+def shared_store(state: State, address: Val, word: Val, mask: Val | None) -> None:
+    """Store one word, where the mask holds."""
     if word.type == "i8":
         word = state.code.let_here(f"zext i8 {word} to i16", "i16")
         suffix, constraint = "b8", "h"
@@ -178,7 +179,8 @@ def _shared_store(state: State, address: Val, word: Val, mask: Val | None) -> No
     state.asm(text, f"{constraints},~{{memory}}", "void", *operands)
 
 
-def _shared_load(state: State, address: Val, type_: str) -> Val:
+def shared_load(state: State, address: Val, type_: str) -> Val:
+    """One word of this type."""
     register = "i16" if type_ == "i8" else type_
     constraint = {"i64": "l", "i32": "r"}.get(register, "h")
     text = f"ld.shared.b{type_[1:]} $0, [$1];"
@@ -186,8 +188,3 @@ def _shared_load(state: State, address: Val, type_: str) -> Val:
     if type_ == "i8":
         return state.code.let_here(f"trunc i16 {got} to i8", "i8")
     return got
-
-
-shared_store, shared_load = _shared_store, _shared_load
-
-__all__ = ["register_count", "shared_load", "shared_store", "vector_shape"]

@@ -6,33 +6,26 @@ warps in their order. So a result does not change from run to run.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
 from tilewright.backends.nvidia.lower.convert import load_vector, shuffle_word
-from tilewright.backends.nvidia.lower.elementwise import lower_one
 from tilewright.backends.nvidia.lower.memory import shared_store
-from tilewright.backends.nvidia.lower.state import BODY, State, layout_of, lowering
+from tilewright.backends.nvidia.lower.regions import apply_region
+from tilewright.backends.nvidia.lower.state import (
+    BODY,
+    State,
+    gathered_bits,
+    layout_of,
+    lowering,
+)
 from tilewright.backends.nvidia.lower.words import Element, pack, unpack
 from tilewright.backends.nvidia.vectors import MAX_VECTOR_BYTES as VECTOR_BYTES
-from tilewright.ir import Block, Op, Value
+from tilewright.ir import Op
 from tilewright.ir.types import element_of
 from tilewright.layout import LANE, REGISTER, WARP, LinearLayout
 from tilewright.llvm import Val, integer_literal
 from tilewright.ops import ReduceOp
-
-
-def apply_region(state: State, block: Block, args: Sequence[Val]) -> list[Val]:
-    """Run the straight-line ops of a combine region on one element of each argument."""
-    local: dict[Value, Val] = dict(zip(block.args, args, strict=True))
-    for raw in block:
-        op = cast("Op", raw)
-        operands = [local[v] if v in local else state.scalar(v) for v in op.operands]
-        if op.next is None:
-            return operands
-        local[op.results[0]] = lower_one(state, op, operands)
-    raise AssertionError("combine region without terminator")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +36,7 @@ class Split:
     warps: tuple[int, ...]
 
 
-def split_axis(layout: LinearLayout, axis: int) -> Split:
+def _split_axis(layout: LinearLayout, axis: int) -> Split:
     """Lane and warp bits that move along `axis`."""
     lanes = tuple(i for i, basis in enumerate(layout.bases(LANE)) if basis[axis])
     warps = tuple(i for i, basis in enumerate(layout.bases(WARP)) if basis[axis])
@@ -56,7 +49,7 @@ def _reduce(state: State, op: Op) -> None:
     layout, axis = layout_of(reduce.inputs[0]), reduce.axis
     columns = [state.of(v) for v in reduce.inputs]
     groups = _groups(layout, axis)
-    split = split_axis(layout, axis)
+    split = _split_axis(layout, axis)
     rows: list[list[Val]] = []
     for registers in groups.values():
         running = [column[registers[0]] for column in columns]
@@ -112,7 +105,7 @@ class Exchange:
     @classmethod
     def of(cls, layout: LinearLayout, axis: int, rows: int, warps: int) -> Exchange:
         """Of a reduction along `axis` that leaves `rows` results a thread."""
-        split = split_axis(layout, axis)
+        split = _split_axis(layout, axis)
         lanes = tuple(i for i, b in enumerate(layout.bases(LANE)) if any(b) and not b[axis])
         parts = 1 << len(split.warps)
         return cls(split, lanes, parts, rows, (1 << len(lanes)) * (warps // parts))
@@ -170,23 +163,15 @@ def _place(state: State, exchange: Exchange) -> Val:
     """Number of the first slot of this thread's results, for part 0."""
     other = [b for b in range(state.warps.bit_length() - 1) if b not in exchange.split.warps]
     step, lanes = exchange.place_step, 1 << len(exchange.kept_lanes)
-    lane = state.linear(_pick_bits(exchange.kept_lanes, step), state.lane)
-    warp = state.linear(_pick_bits(tuple(other), step * lanes), state.warp)
+    lane = state.linear(gathered_bits(exchange.kept_lanes, step), state.lane)
+    warp = state.linear(gathered_bits(other, step * lanes), state.warp)
     return Val(state.code.let_here(f"or i32 {lane}, {warp}", "i32").text, "i32", BODY)
-
-
-def _pick_bits(bits: tuple[int, ...], step: int) -> list[int]:
-    """Columns that gather some bits of an index, the lowest one as `step`."""
-    columns = [0] * (max(bits, default=-1) + 1)
-    for position, bit in enumerate(bits):
-        columns[bit] = step << position
-    return columns
 
 
 def _leave_parts(
     state: State, op: ReduceOp, exchange: Exchange, rows: list[list[Val]], place: Val
 ) -> None:
-    part = state.linear(_pick_bits(exchange.split.warps, exchange.part_step), state.warp)
+    part = state.linear(gathered_bits(exchange.split.warps, exchange.part_step), state.warp)
     number = state.code.let_here(f"or i32 {place}, {part}", "i32")
     idle = 31 & ~sum(1 << bit for bit in exchange.kept_lanes)
     own = state.code.let_here(f"and i32 {state.lane}, {idle}", "i32")
@@ -239,10 +224,10 @@ def _finish(
 def reduce_bytes(op: ReduceOp, warps: int) -> int:
     """Shared memory for the exchange between warps."""
     layout = layout_of(op.inputs[0])
-    if not split_axis(layout, op.axis).warps:
+    if not _split_axis(layout, op.axis).warps:
         return 0
     exchange = Exchange.of(layout, op.axis, len(_groups(layout, op.axis)), warps)
     return sum(exchange.bytes(element_of(v.type).bytes) for v in op.inputs)
 
 
-__all__ = ["apply_region", "reduce_bytes", "split_axis"]
+__all__ = ["reduce_bytes"]

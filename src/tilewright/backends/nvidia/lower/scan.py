@@ -12,7 +12,7 @@ need be associative only. A reverse scan is the same with every order turned aro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
@@ -20,7 +20,7 @@ from tilewright.backends.nvidia.distribute import axis_order
 from tilewright.backends.nvidia.lower.convert import shuffle_word
 from tilewright.backends.nvidia.lower.memory import shared_load, shared_store
 from tilewright.backends.nvidia.lower.regions import apply_region
-from tilewright.backends.nvidia.lower.state import State, layout_of, lowering
+from tilewright.backends.nvidia.lower.state import State, gathered_bits, layout_of, lowering
 from tilewright.backends.nvidia.lower.words import pack, unpack, word_type
 from tilewright.ir import Op
 from tilewright.ir.types import element_of
@@ -220,9 +220,9 @@ class _Slots:
     def __init__(self, scan: _Scan, lines: int, chunks: int) -> None:
         self.scan, self.state = scan, scan.state
         warps = scan.order.warps
-        self.part = self.state.linear(_gather_bits(warps), self.state.warp)
+        self.part = self.state.linear(gathered_bits(warps), self.state.warp)
         others = [b for b in range(self.state.warps.bit_length() - 1) if b not in warps]
-        other = self.state.linear(_gather_bits(others), self.state.warp)
+        other = self.state.linear(gathered_bits(others), self.state.warp)
         shifted = self.state.code.let_here(f"shl i32 {other}, 5", "i32")
         self.place = self.state.code.let_here(f"or i32 {shifted}, {self.state.lane}", "i32")
         self.across = 32 * (self.state.warps >> len(warps))
@@ -257,14 +257,6 @@ class _Slots:
         scaled = self.state.code.let_here(f"mul i32 {number}, {sizes[k]}", "i32")
         place = self.state.code.let_here(f"add i32 {self.state.shared}, {scaled}", "i32")
         return self.state.code.let_here(f"add i32 {place}, {base}", "i32")
-
-
-def _gather_bits(bits: Sequence[int]) -> list[int]:
-    """Columns that move some bits of an index, in this order, into the lowest ones."""
-    columns = [0] * (max(bits, default=-1) + 1)
-    for position, bit in enumerate(bits):
-        columns[bit] = 1 << position
-    return columns
 
 
 @lowering(ScanOp)

@@ -186,6 +186,14 @@ def is_in_shared(value: Value) -> bool:
     return isinstance(value.type, TileType) and value.type.layout is None
 
 
+def gathered_bits(bits: Sequence[int], step: int = 1) -> list[int]:
+    """Columns for `State.linear` that gather some bits of an index, the first one as `step`."""
+    columns = [0] * (max(bits, default=-1) + 1)
+    for position, bit in enumerate(bits):
+        columns[bit] = step << position
+    return columns
+
+
 def register_count(value: Value) -> int:
     if not isinstance(value.type, TileType) or is_in_shared(value):
         return 1
