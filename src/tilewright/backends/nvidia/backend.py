@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any, cast
@@ -28,7 +29,7 @@ from tilewright.backends.nvidia.streams import MEMORY
 from tilewright.backends.nvidia.timer import CudaEventTimer
 from tilewright.ir import Module, Pipeline, parse_module
 from tilewright.llvm import llvm_version
-from tilewright.support import errors
+from tilewright.support import errors, settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,14 @@ def _same(text: str) -> Any:
 
 
 def _target() -> GPUTarget:
-    return GPUTarget("cuda", _device_capability(), 32)
+    """The current device's, or the one that the setting names."""
+    chosen = settings().compilation.override_arch
+    if chosen is None:
+        return GPUTarget("cuda", _device_capability(), 32)
+    named = re.fullmatch(r"(?:sm_?)?(\d+)[af]?", chosen)
+    if named is None:
+        raise errors.InvalidOption("override_arch", "an architecture such as sm90", chosen)
+    return GPUTarget("cuda", int(named[1]), 32)
 
 
 def _version(target: GPUTarget) -> str:

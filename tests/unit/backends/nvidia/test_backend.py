@@ -6,7 +6,7 @@ from tilewright.backends import GPUTarget, StageContext
 from tilewright.backends.nvidia import backend, isolation
 from tilewright.backends.nvidia.backend import BACKEND
 from tilewright.ir import parse_module
-from tilewright.support import errors
+from tilewright.support import errors, settings
 
 TARGET = GPUTarget("cuda", 90, 32)
 KERNEL = """
@@ -60,3 +60,17 @@ def test_metadata_names_the_parameters() -> None:
     for stage in BACKEND.stages[:3]:
         artifact = stage.run(artifact, context)
     assert context.metadata["parameter_names"] == ["out", "count"]
+
+
+@pytest.mark.parametrize("text", ["sm80", "sm_80", "80", "sm_80a"])
+def test_a_setting_names_another_architecture(text: str) -> None:
+    with settings().compilation.scope(override_arch=text):
+        assert BACKEND.target() == GPUTarget("cuda", 80, 32)
+
+
+def test_a_setting_that_names_none() -> None:
+    with (
+        settings().compilation.scope(override_arch="gfx942"),
+        pytest.raises(errors.InvalidOption, match="an architecture such as sm90"),
+    ):
+        BACKEND.target()
