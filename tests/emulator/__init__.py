@@ -5,7 +5,6 @@ first. Shared memory reports races, cp.async copies late, and every access is ch
 alignment.
 """
 
-from tests.emulator.launch import accessible, emulated_backend
-from tests.emulator.machine import EmulationError, Kernel, run_program
+from tests.emulator.launch import accessible
 
-__all__ = ["EmulationError", "Kernel", "accessible", "emulated_backend", "run_program"]
+__all__ = ["accessible"]

@@ -147,11 +147,6 @@ def absolute(x):
 
 
 @jit
-def not_(x):
-    return not x
-
-
-@jit
 def is_nonzero(x):
     return x != 0
 

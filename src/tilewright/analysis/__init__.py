@@ -3,8 +3,7 @@
 from tilewright.analysis.alignment import LARGEST, Alignment, power_of_two_in
 from tilewright.analysis.alignment_rules import analyze_alignment
 from tilewright.analysis.dataflow import Forward
-from tilewright.analysis.liveness import Liveness, LiveRange, analyze_liveness
-from tilewright.analysis.packing import Packing, Request, pack
+from tilewright.analysis.packing import LiveRange, Request, pack
 from tilewright.analysis.pointers import roots
 
 __all__ = [
@@ -12,11 +11,8 @@ __all__ = [
     "Alignment",
     "Forward",
     "LiveRange",
-    "Liveness",
-    "Packing",
     "Request",
     "analyze_alignment",
-    "analyze_liveness",
     "pack",
     "power_of_two_in",
     "roots",

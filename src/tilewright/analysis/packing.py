@@ -10,7 +10,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tilewright.analysis.liveness import LiveRange
+
+@dataclass(frozen=True, slots=True)
+class LiveRange:
+    """From when to when something is needed, both ends included."""
+
+    first: int
+    last: int
+
+    def overlaps(self, other: LiveRange) -> bool:
+        """Whether both are needed at one time."""
+        return self.first <= other.last and other.first <= self.last
 
 
 @dataclass(frozen=True, slots=True)

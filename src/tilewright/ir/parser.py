@@ -30,7 +30,6 @@ from tilewright.ir.types import DType, PointerType, TileType, Type, all_dtypes
 from tilewright.support import SourceLoc
 from tilewright.support.errors import TileIRSyntaxError, did_you_mean
 
-_SCALAR = r"(\w+)|ptr<\s*(\w+)\s*(,\s*const\s*)?>"
 _POINTER = re.compile(r"ptr<\s*(\w+)\s*(,\s*const\s*)?>")
 _TILE = re.compile(r"tile<\s*(\d+(?:x\d+)*)x(\w+|ptr<[^<>]*>)\s*(?:,\s*(.*?)\s*)?>")
 _WORDS: dict[str, object] = {"true": True, "false": False, "none": None, "nan": nan, "inf": inf}

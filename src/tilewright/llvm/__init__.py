@@ -14,7 +14,7 @@ from .emit import (
 )
 from .jit import LoadedObject, load_object
 from .optimize import DEFAULT_LEVEL, CompiledObject, LlvmError, compile_ir, emit_assembly
-from .scalar import constant, convert_element, lower_elementwise, supported
+from .scalar import constant, convert_element, lower_elementwise
 from .scalar import rule as lowering_rule
 from .target import (
     HostCpu,
@@ -52,7 +52,6 @@ __all__ = [
     "lowering_rule",
     "mangle",
     "splat_constant",
-    "supported",
     "target_machine",
     "vector_of",
     "zero_of",

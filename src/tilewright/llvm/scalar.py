@@ -44,11 +44,6 @@ def rule(*opcodes: str) -> Callable[[Rule], Rule]:
     return register
 
 
-def supported(op: Op) -> bool:
-    """Whether the table has a rule for this op."""
-    return op.opcode in _RULES
-
-
 def lower_elementwise(code: Code, op: Op, operands: list[Val]) -> Val:
     """Emit one element-wise op; KeyError if the table lacks it."""
     return _RULES[op.opcode](code, op, operands)

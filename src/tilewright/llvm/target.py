@@ -85,26 +85,6 @@ class HostCpu:
         return {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= self.enabled
 
     @property
-    def has_avx512_bf16(self) -> bool:
-        """Conversion to bf16 and bf16 dot products in vectors of 512 bits."""
-        return self.has_avx512 and "avx512bf16" in self.enabled
-
-    @property
-    def has_f16c(self) -> bool:
-        """Conversion between f16 and f32 in hardware."""
-        return self.is_arm64 or "f16c" in self.enabled
-
-    @property
-    def has_amx_bf16(self) -> bool:
-        """Tile matrix products of bf16."""
-        return "amx-bf16" in self.enabled
-
-    @property
-    def has_amx_int8(self) -> bool:
-        """Tile matrix products of int8."""
-        return "amx-int8" in self.enabled
-
-    @property
     def function_attributes(self) -> str:
         """Attributes that every emitted function needs, as LLVM text.
 

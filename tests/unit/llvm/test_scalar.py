@@ -5,17 +5,14 @@ Tiles of 64 elements run as vectors, tiles of 3 as scalars. (Floats: tests of th
 
 from __future__ import annotations
 
-from typing import cast
-
 import numpy as np
 import pytest
 
 from tests.unit.backends.cpu.textual import Array, check, run
 from tests.unit.interp.tiles import odd_integers
 from tilewright.interp import numpy_dtype
-from tilewright.ir import Op, parse_module
 from tilewright.ir.types import DType, dtype_named
-from tilewright.llvm import constant, supported
+from tilewright.llvm import constant
 from tilewright.ops import COMPARISONS
 
 TYPES = ["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"]
@@ -165,13 +162,3 @@ def test_constants():
     assert constant(-1, dtype_named("i64"), 4).typed == "<4 x i64> splat (i64 -1)"
     assert constant(True, dtype_named("i1")).text == "true"
     assert constant(0.5, dtype_named("f32")).text == "0x3FE0000000000000"
-
-
-def test_what_the_table_has():
-    text = """func @k(%x: f32, %y: i32) {
-      %a = arith.add %y, %y : i32
-      %b = tile.splat %x {shape = [4]} : tile<4xf32>
-      cf.return
-    }"""
-    ops = list(parse_module(text).kernel.walk())
-    assert [supported(cast("Op", op)) for op in ops] == [True, False, False]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from tilewright.backends.cpu.lanes import Address, LaneMath, Lanes, uniform
 from tilewright.backends.cpu.scratch import Block
 from tilewright.ir.types import DType, PointerType
-from tilewright.llvm import Code, Val, integer_literal, llvm_type, mangle, vector_of, zero_of
+from tilewright.llvm import Code, Val, integer_literal, llvm_type, mangle, vector_of
 
 Element = DType | PointerType
 
@@ -272,8 +272,3 @@ def write_buffer(
         assert isinstance(element, PointerType)
         value = math.wrap(math.addresses(value, memory_type(element.element)))
     store(math, Access(buffer_address(math, buffer, coords), buffer.element), value)
-
-
-def zero_lanes(element: Element) -> Lanes:
-    """Zero in every lane."""
-    return uniform(zero_of(llvm_type(element)))

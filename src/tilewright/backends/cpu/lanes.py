@@ -14,7 +14,6 @@ from math import gcd
 
 from tilewright.llvm import Code, Val, integer_literal, zero_of
 
-VECTOR = None
 _ANY_MULTIPLE = 1 << 30
 
 

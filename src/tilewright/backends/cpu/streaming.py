@@ -42,7 +42,7 @@ from tilewright.ops import (
 )
 
 STREAM_ALIGNMENT = 16
-"""Bytes; LLVM splits a wider non-temporal store into pieces of this size, which are as fast."""
+"""Bytes; LLVM splits a non-temporal store that is wider than it is aligned, which is as fast."""
 
 _MOVES = (BroadcastOp, ExpandDimsOp, TransposeOp, HintOp)
 

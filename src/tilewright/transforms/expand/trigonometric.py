@@ -18,7 +18,7 @@ from math import pi
 from tilewright.ir import Builder, Value
 from tilewright.ir.types import f64, i64, u64, with_element
 from tilewright.transforms.expand import polynomials
-from tilewright.transforms.expand.arithmetic import Arithmetic, Format
+from tilewright.transforms.expand.arithmetic import Arithmetic
 from tilewright.transforms.expand.rare import rarely
 
 _WORD = 64
@@ -219,8 +219,3 @@ def _two_over_pi_words(count: int, padding: int) -> tuple[int, ...]:
     bits = count * _WORD - padding
     number = int((1 << bits) / _half_pi_exact())
     return tuple(number >> (_WORD * (count - 1 - i)) & ((1 << _WORD) - 1) for i in range(count))
-
-
-def reduction_limit(form: Format, fma: bool) -> float:
-    """The largest |x| whose sine does not need the slow form."""
-    return (_FUSED if fma else _UNFUSED)[form.dtype.bits].limit

@@ -48,7 +48,6 @@ def fold(kind: str, value: str = "%x", name: str = "r") -> str:
 
 
 STORE = "mem.store %yp, %x, %m"
-FOLD = fold("add") + "\nmem.store %yp, %rs, %m"
 EXP = f"""{fold("max")}
   %d = arith.sub %x, %rs : tile<{EXTENT}xf32>
   %e = arith.math %d {{function = "exp"}} : tile<{EXTENT}xf32>

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from tests.unit.backends.cpu.textual import check, function_of, lowered, run
+from tests.unit.backends.cpu.textual import check, function_of, lowered, run, strided_offsets
 from tilewright.backends.cpu.groups import neutral_elements
 from tilewright.ops import ReduceOp
 
@@ -15,27 +15,10 @@ from tilewright.ops import ReduceOp
 def copy_kernel(shape: tuple[int, ...], strides: tuple[int, ...], element: str = "f32") -> str:
     """y = x, dense, where x has the given strides."""
     sizes, numel = "x".join(map(str, shape)), int(np.prod(shape))
-    lines = [f"%at0 = arith.constant {{value = 0}} : tile<{sizes}xi32>"]
-    for d in range(len(shape)):
-        lines.append(f"%r{d}_0 = tile.range {{start = 0, end = {shape[d]}}} : tile<{shape[d]}xi32>")
-        current, name = [shape[d]], f"%r{d}_0"
-        for axis in (a for a in range(len(shape)) if a != d):
-            current.insert(axis, 1)
-            kind = "x".join(map(str, current))
-            new = f"%r{d}_{axis + 1}"
-            lines.append(f"{new} = tile.expand_dims {name} {{axis = {axis}}} : tile<{kind}xi32>")
-            name = new
-        lines += [
-            f"%b{d} = tile.broadcast {name} {{shape = {list(shape)}}} : tile<{sizes}xi32>",
-            f"%c{d} = arith.constant {{value = {strides[d]}}} : tile<{sizes}xi32>",
-            f"%m{d} = arith.mul %b{d}, %c{d} : tile<{sizes}xi32>",
-            f"%at{d + 1} = arith.add %at{d}, %m{d} : tile<{sizes}xi32>",
-        ]
-    body = "\n".join(lines)
     return f"""func @k(%X: ptr<{element}>, %Y: ptr<{element}>) {{
-      {body}
+      {strided_offsets(shape, strides)}
       %xs = tile.splat %X {{shape = {list(shape)}}} : tile<{sizes}xptr<{element}>>
-      %xp = mem.offset %xs, %at{len(shape)} : tile<{sizes}xptr<{element}>>
+      %xp = mem.offset %xs, %at : tile<{sizes}xptr<{element}>>
       %x = mem.load %xp : tile<{sizes}x{element}>
       %j = tile.range {{start = 0, end = {numel}}} : tile<{numel}xi32>
       %k = tile.reshape %j {{shape = {list(shape)}}} : tile<{sizes}xi32>

@@ -37,9 +37,9 @@ def kinds(group: Group) -> list[type[Op]]:
     return [type(op) for op in group.sinks]
 
 
-def total(result: str, operand: str, kind: str = "add", axis: int = 0) -> str:
+def total(result: str, operand: str, kind: str = "add") -> str:
     return f"""
-      %{result} = tile.reduce %{operand} {{axis = {axis}}} : f32
+      %{result} = tile.reduce %{operand} {{axis = 0}} : f32
           (%a{result}: f32, %b{result}: f32) {{
         %c{result} = arith.{kind} %a{result}, %b{result} : f32
         cf.yield %c{result}

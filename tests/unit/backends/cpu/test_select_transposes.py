@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.unit.backends.cpu.textual import check, function_of
+from tests.unit.backends.cpu.textual import check, function_of, strided_offsets
 from tilewright.backends.cpu.ops import BlockTransposeOp
 from tilewright.backends.cpu.select_transposes import select_transposes
 from tilewright.ops import TransposeOp
@@ -13,33 +13,13 @@ from tilewright.ops import TransposeOp
 
 def kernel(shape: tuple[int, ...], order: tuple[int, ...], strides: tuple[int, ...]) -> str:
     """y = transpose x, where x has the given strides in memory and y is dense."""
-    numel, rank = int(np.prod(shape)), len(shape)
-    sizes = "x".join(map(str, shape))
+    sizes, numel = "x".join(map(str, shape)), int(np.prod(shape))
     turned = [shape[k] for k in order]
     out = "x".join(map(str, turned))
-    lines = [f"%at0 = arith.constant {{value = 0}} : tile<{sizes}xi32>"]
-    for d in range(rank):
-        lines.append(f"%r{d}_0 = tile.range {{start = 0, end = {shape[d]}}} : tile<{shape[d]}xi32>")
-        current = [shape[d]]
-        name = f"%r{d}_0"
-        for axis in (a for a in range(rank) if a != d):
-            current.insert(axis, 1)
-            kind = "x".join(map(str, current))
-            lines.append(
-                f"%r{d}_{axis + 1} = tile.expand_dims {name} {{axis = {axis}}} : tile<{kind}xi32>"
-            )
-            name = f"%r{d}_{axis + 1}"
-        lines += [
-            f"%b{d} = tile.broadcast {name} {{shape = {list(shape)}}} : tile<{sizes}xi32>",
-            f"%c{d} = arith.constant {{value = {strides[d]}}} : tile<{sizes}xi32>",
-            f"%m{d} = arith.mul %b{d}, %c{d} : tile<{sizes}xi32>",
-            f"%at{d + 1} = arith.add %at{d}, %m{d} : tile<{sizes}xi32>",
-        ]
-    body = "\n".join(lines)
     return f"""func @k(%X: ptr<f32>, %Y: ptr<f32>) {{
-      {body}
+      {strided_offsets(shape, strides)}
       %xs = tile.splat %X {{shape = {list(shape)}}} : tile<{sizes}xptr<f32>>
-      %xp = mem.offset %xs, %at{rank} : tile<{sizes}xptr<f32>>
+      %xp = mem.offset %xs, %at : tile<{sizes}xptr<f32>>
       %x = mem.load %xp : tile<{sizes}xf32>
       %t = tile.transpose %x {{order = {list(order)}}} : tile<{out}xf32>
       %j = tile.range {{start = 0, end = {numel}}} : tile<{numel}xi32>

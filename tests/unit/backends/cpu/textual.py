@@ -27,6 +27,29 @@ def function_of(text: str) -> Function:
     return function
 
 
+def strided_offsets(shape: tuple[int, ...], strides: tuple[int, ...]) -> str:
+    """IR of a tile %at, where the elements of an array with these strides are."""
+    sizes = "x".join(map(str, shape))
+    lines = [f"%at0 = arith.constant {{value = 0}} : tile<{sizes}xi32>"]
+    for d, extent in enumerate(shape):
+        lines.append(f"%r{d}_0 = tile.range {{start = 0, end = {extent}}} : tile<{extent}xi32>")
+        current, name = [extent], f"%r{d}_0"
+        for axis in (a for a in range(len(shape)) if a != d):
+            current.insert(axis, 1)
+            kind = "x".join(map(str, current))
+            new = f"%r{d}_{axis + 1}"
+            lines.append(f"{new} = tile.expand_dims {name} {{axis = {axis}}} : tile<{kind}xi32>")
+            name = new
+        total = f"%at{d + 1}" if d + 1 < len(shape) else "%at"
+        lines += [
+            f"%b{d} = tile.broadcast {name} {{shape = {list(shape)}}} : tile<{sizes}xi32>",
+            f"%c{d} = arith.constant {{value = {strides[d]}}} : tile<{sizes}xi32>",
+            f"%m{d} = arith.mul %b{d}, %c{d} : tile<{sizes}xi32>",
+            f"{total} = arith.add %at{d}, %m{d} : tile<{sizes}xi32>",
+        ]
+    return "\n".join(lines)
+
+
 def lowered(text: str, stream_above: int = 0) -> LoweredKernel:
     """LLVM IR for this machine, without the shared passes."""
     function = function_of(text)
