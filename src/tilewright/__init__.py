@@ -18,8 +18,6 @@ from __future__ import annotations
 
 import importlib
 
-__version__ = "0.1.0"
-
 _MODULES = frozenset(
     {
         "backends", "c", "compat", "compiler", "interp", "ir", "kernels", "language", "runtime",
@@ -47,6 +45,7 @@ _PLACES = {
     "TensorWrapper": _RUNTIME,
     "TilewrightError": _ERRORS,
     "TilewrightWarning": _ERRORS,
+    "__version__": "support.version",
     "autotune": _RUNTIME,
     "compile": _COMPILER,
     "errors": "support",

@@ -64,7 +64,10 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     "misspelled parameter": (
         launch(X, X, X, 64, BLOK=64),
         TypeError,
-        """add() misses a value for 'BLOCK' [TW117]""",
+        """
+        add() has no parameter 'BLOK' [TW118]
+          hint: did you mean 'BLOCK'?
+        """,
     ),
     "option out of range": (
         launch(X, X, X, 64, BLOCK=64, num_warps=3),

@@ -201,7 +201,7 @@ def _load(name: str) -> Backend:
         load = _installed().get(name)
         if load is not None:
             return load()
-        raise errors.InvalidOption("backend", f"one of {backend_names()}", name)
+        raise errors.UnknownName("backend", name, backend_names())
     module, attribute = path.split(":")
     with collection_paused():  # a tenth of the time, and all of it stays
         return getattr(importlib.import_module(module), attribute)

@@ -25,7 +25,6 @@ from tilewright.compiler.store import Entry, package_version, shared_store
 from tilewright.frontend import FrontendOptions
 from tilewright.ir import Module, parse_module
 from tilewright.support import errors, settings, timed, user_boundary
-from tilewright.support.errors import did_you_mean
 
 Words = Mapping[str, Any]
 
@@ -50,12 +49,11 @@ def compile(
 
 
 def options_of(backend: Backend, words: Words) -> CommonOptions:
-    """The options of a backend by name; InvalidOption for one that it does not have."""
+    """The options of a backend by name; UnknownName for one that it does not have."""
     known = backend.options.names()
-    for word, value in words.items():
+    for word in words:
         if word not in known:
-            expected = did_you_mean(word, known) or f"one of {', '.join(sorted(known))}"
-            raise errors.InvalidOption(word, expected, value)
+            raise errors.UnknownName("option", word, known, f"the backend {backend.name}")
     defaults: dict[str, Any] = {"enable_fp_fusion": settings().compilation.fp_fusion}
     if settings().compilation.debug:
         defaults["debug"] = True

@@ -32,8 +32,7 @@ from tilewright.support.errors import (
     InternalCompilerError,
     InvalidOption,
     TilewrightError,
-    did_you_mean,
-    listed,
+    UnknownName,
 )
 
 PASSES: dict[str, type[Pass]] = {}
@@ -149,8 +148,8 @@ def _require_valid(function: Function, contract: Contract | None, when: str, pas
 def parse_pipeline(text: str, passes: Mapping[str, type[Pass]] | None = None) -> Pipeline:
     """The pipeline of a text such as `canonicalize,unroll{limit=4},cse`.
 
-    passes: the known passes by name, PASSES by default. Raises InvalidOption for an unknown pass or
-    option, and for text that is no pipeline.
+    passes: the known passes by name, PASSES by default. Raises UnknownName for an unknown pass or
+    option, InvalidOption for text that is no pipeline.
     """
     known = PASSES if passes is None else passes
     steps: list[Step] = []
@@ -161,7 +160,7 @@ def parse_pipeline(text: str, passes: Mapping[str, type[Pass]] | None = None) ->
             raise InvalidOption("pipeline", "passes such as a,b{x=1}", text[at:])
         name, options = match[1], match[2]
         if name not in known:
-            raise InvalidOption("pass", _one_of(name, known), name)
+            raise UnknownName("pass", name, known)
         steps.append(Step(_build(known[name], options or "")))
         at = match.end()
     return Pipeline(text.strip(), tuple(steps))
@@ -173,7 +172,7 @@ def _build(cls: type[Pass], text: str) -> Pass:
     for word in text.replace(",", " ").split():
         name, _, value = word.partition("=")
         if name not in options:
-            raise InvalidOption(f"option of {cls.name}", _one_of(name, options), name)
+            raise UnknownName("option", name, options, f"the pass {cls.name}")
         values[name] = _option_value(cls, options[name], value)
     return cls(**values)
 
@@ -192,11 +191,6 @@ def _option_value(cls: type[Pass], field: Field[Any], text: str) -> object:
     except (KeyError, ValueError):
         kind = _option_text(default)
         raise InvalidOption(f"{field.name} of {cls.name}", f"a value like {kind}", text) from None
-
-
-def _one_of(name: str, known: Iterable[str]) -> str:
-    close = did_you_mean(name, known)
-    return f"one of {listed(known)}" + (f" ({close})" if close else "")
 
 
 def _option_text(value: object) -> str:

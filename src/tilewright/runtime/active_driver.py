@@ -94,7 +94,7 @@ def backend_of(device: str) -> Backend | None:
     """The backend of a device such as "cpu" or "cuda:1"; None if nobody serves it."""
     try:
         return backend_named(device.partition(":")[0])
-    except errors.InvalidOption:
+    except errors.UnknownName:
         return None
 
 

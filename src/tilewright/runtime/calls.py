@@ -23,7 +23,7 @@ from tilewright.runtime.specialize import (
     constant_key,
 )
 from tilewright.runtime.variant import arg_spec, run_time_pairs
-from tilewright.runtime.words import split_words
+from tilewright.runtime.words import refuse_unknown, split_words
 from tilewright.support import errors, settings
 
 
@@ -159,12 +159,14 @@ def bind(
 ) -> Call:
     """A launch, with `args` for the named parameters and further positional ones in `rest`.
 
-    Errors: ArgumentCount, MissingArgument.
+    Errors: ArgumentCount, MissingArgument, UnknownArgument.
     """
     ordered = [param for param in params if not param.is_keywords]
     named = [param for param in ordered if not param.is_rest]
     missing = [p.name for p, arg in zip(named, args, strict=True) if arg is MISSING]
     if missing:
+        # A misspelt keyword is why something is missing, and says more.
+        refuse_unknown(kernel, params, words)
         raise errors.MissingArgument(kernel, tuple(missing))
     if rest and len(named) == len(ordered):
         count = sum(param.is_positional for param in named)

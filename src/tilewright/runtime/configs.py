@@ -67,10 +67,10 @@ class Pruning:
 
     def __init__(self, by: Mapping[str, Any] | None) -> None:
         by = by or {}
-        unknown = by.keys() - {"early_config_prune", "perf_model", "top_k"}
-        if unknown:
-            expected = "a dictionary with 'early_config_prune', 'perf_model' and 'top_k'"
-            raise errors.InvalidOption("prune_configs_by", expected, sorted(unknown))
+        known = ("early_config_prune", "perf_model", "top_k")
+        for name in by:
+            if name not in known:
+                raise errors.UnknownName("entry", name, known, "prune_configs_by")
         self.early: Callable[..., list[Config]] | None = by.get("early_config_prune")
         self.model: Callable[..., float] | None = by.get("perf_model")
         self.top_k: float = by.get("top_k", 1.0)

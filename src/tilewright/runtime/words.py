@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from tilewright.backends import CommonOptions
 from tilewright.runtime.parameters import KernelParam
 from tilewright.support import errors
 
@@ -57,6 +58,18 @@ def split_words(
             names = [param.name for param in params]
             raise errors.UnknownArgument(kernel, word, [*names, *sorted(options)])
     return chosen, meta
+
+
+def refuse_unknown(kernel: str, params: Sequence[KernelParam], words: Words) -> None:
+    """Raise UnknownArgument for a keyword that neither the kernel nor any backend takes."""
+    if any(param.is_keywords for param in params):
+        return
+    options = CommonOptions.names()
+    known = {*options, *IGNORED, *_REFUSED, IR_OVERRIDE}
+    for word in words:
+        if word not in known:
+            names = [param.name for param in params]
+            raise errors.UnknownArgument(kernel, word, [*names, *sorted(options)])
 
 
 def hashable(value: object) -> object:

@@ -9,12 +9,15 @@ from tilewright.frontend.c import kernel_named, parameters_of
 from tilewright.ir.types import PointerType
 from tilewright.tools.compile_kernel import pair
 from tilewright.tools.failure import CommandFailed
+from tilewright.tools.tile_ir import STDIN, read_text
 
 
 def source_of(chosen: argparse.Namespace) -> CSource:
     """The kernel that the arguments of the command name. Errors: CommandFailed."""
     defines = dict(_definition(text) for text in chosen.defines)
-    plain = CSource(chosen.file, defines, chosen.kernel)
+    # A text that ends a line is never taken for the name of a file.
+    source = read_text(STDIN) + "\n" if str(chosen.file) == STDIN else chosen.file
+    plain = CSource(source, defines, chosen.kernel)
     parsed = plain.program.parsed(plain.defines)
     parameters = parameters_of(parsed, kernel_named(parsed, plain.name))
     types = {parameter.name: parameter.type for parameter in parameters}
@@ -28,7 +31,7 @@ def source_of(chosen: argparse.Namespace) -> CSource:
             raise CommandFailed(f"--multiple takes NAME=N with a positive number, not '{amount}'")
         fact = "aligned" if isinstance(types[name], PointerType) else "multiple_of"
         facts[name] = {fact: int(amount)}
-    return CSource(chosen.file, defines, chosen.kernel, facts)
+    return CSource(source, defines, chosen.kernel, facts)
 
 
 def _definition(text: str) -> tuple[str, str]:

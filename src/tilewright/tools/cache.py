@@ -7,18 +7,17 @@ import json
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from rich import box
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from tilewright.compiler import shared_store
 from tilewright.support import settings
+from tilewright.tools.output import add_json, print_json, print_table
 
 ACTIONS = ("path", "list", "clear")
 _MEGABYTE = 1 << 20
@@ -40,18 +39,32 @@ class Kept:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the command."""
     parser.add_argument("action", choices=ACTIONS, metavar="|".join(ACTIONS))
+    add_json(parser)
 
 
 def run(chosen: argparse.Namespace) -> int:
     """Run the command."""
+    folder = settings().cache.dir
     if chosen.action == "path":
-        print(settings().cache.dir)
-    elif chosen.action == "list":
-        Console().print(_table(list(kept(shared_store().folder))))
+        _tell(chosen, {"path": folder}, str(folder))
+    elif chosen.action == "clear":
+        count, size = clear(folder)
+        text = f"deleted {count} kernels and {size / _MEGABYTE:.1f} MB"
+        _tell(chosen, {"kernels": count, "bytes": size}, text)
     else:
-        count, size = clear(settings().cache.dir)
-        print(f"deleted {count} kernels and {size / _MEGABYTE:.1f} MB")
+        rows = sorted(kept(shared_store().folder), key=lambda row: row.used, reverse=True)
+        if chosen.json:
+            print_json([asdict(row) for row in rows])
+        else:
+            print_table(_table(rows))
     return 0
+
+
+def _tell(chosen: argparse.Namespace, value: object, text: str) -> None:
+    if chosen.json:
+        print_json(value)
+    else:
+        print(text)
 
 
 def kept(folder: Path) -> Iterator[Kept]:
@@ -77,10 +90,9 @@ def clear(folder: Path) -> tuple[int, int]:
 
 
 def _table(rows: list[Kept]) -> Table:
-    rows.sort(key=lambda row: row.used, reverse=True)
-    table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("kernel", overflow="fold")
-    table.add_column("parameters", overflow="ellipsis", no_wrap=True)
+    table = Table()
+    table.add_column("kernel", overflow="fold", max_width=28)
+    table.add_column("parameters", overflow="ellipsis", no_wrap=True, ratio=1)
     table.add_column("key", no_wrap=True)
     table.add_column("kB", justify="right")
     table.add_column("last used", no_wrap=True)

@@ -1,14 +1,22 @@
-"""The command `tilewright`: one module for each subcommand, mistakes without tracebacks."""
+"""The command `tilewright`: one module for each subcommand, mistakes without tracebacks.
+
+Options and positions of a subcommand may stand in any order: the first word names the subcommand,
+and its own parser takes the rest at once, which parsers nested by `argparse` cannot.
+"""
 
 from __future__ import annotations
 
 import argparse
 import os
+import platform
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
 
 from tilewright.support import TilewrightError, settings
+from tilewright.support.version import __version__
 from tilewright.tools import (
     cache,
     compile_c,
@@ -22,6 +30,8 @@ from tilewright.tools import (
 from tilewright.tools.failure import CommandFailed
 
 FAILED = 1
+INTERRUPTED = 130
+"""What shells report of a program that Ctrl-C has stopped: 128 + SIGINT."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +44,13 @@ class Command:
     run: Callable[[argparse.Namespace], int]
 
 
+def command_of(name: str, help: str, module: Any) -> Command:
+    """The subcommand of a module of this package, which has `add_arguments` and `run`."""
+    return Command(name, help, module.add_arguments, module.run)
+
+
 COMMANDS = tuple(
-    Command(name, help, module.add_arguments, module.run)
+    command_of(name, help, module)
     for name, help, module in (
         ("demo", "compile, check and time kernels on this machine", demo),
         ("compile", "compile a kernel and print a stage of it", compile_kernel),
@@ -51,7 +66,7 @@ COMMANDS = tuple(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one subcommand; returns the exit status: 1 for a mistake, which is told on stderr."""
-    chosen = parser().parse_args(arguments)
+    chosen = parse(sys.argv[1:] if arguments is None else arguments)
     try:
         status = chosen.run(chosen)
         sys.stdout.flush()
@@ -60,11 +75,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Whoever read the output has seen enough; Python's own flush at exit must not complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
+    except KeyboardInterrupt:
+        if settings().compilation.debug:
+            raise
+        print("tilewright: interrupted", file=sys.stderr)
+        return INTERRUPTED
     except (TilewrightError, CommandFailed, OSError) as problem:
         if settings().compilation.debug:
             raise
         print(f"tilewright: {_message(problem)}", file=sys.stderr)
         return FAILED
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    """The arguments of a subcommand and its `run`; mistakes and --help leave through SystemExit."""
+    top, own = parsers()
+    if not arguments or arguments[0] not in own:
+        top.parse_args(arguments)  # --help, --version, or an error that names the subcommands
+        top.error("the first argument names a COMMAND")
+    return own[arguments[0]].parse_intermixed_args(arguments[1:])
 
 
 def _message(problem: Exception) -> str:
@@ -73,14 +102,24 @@ def _message(problem: Exception) -> str:
     return str(problem)
 
 
-def parser() -> argparse.ArgumentParser:
-    """All subcommands."""
+def parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
+    """The parser of the whole, which knows names and help, and those of the subcommands by name."""
     top = argparse.ArgumentParser(
         prog="tilewright", description="A compiler for tile-level parallel kernels."
     )
+    top.add_argument("--version", action="version", version=version_text())
     commands = top.add_subparsers(required=True, metavar="COMMAND")
+    own: dict[str, argparse.ArgumentParser] = {}
     for command in COMMANDS:
-        own = commands.add_parser(command.name, help=command.help, description=command.help)
-        command.add_arguments(own)
-        own.set_defaults(run=command.run)
-    return top
+        own[command.name] = commands.add_parser(
+            command.name, help=command.help, description=command.help
+        )
+        command.add_arguments(own[command.name])
+        own[command.name].set_defaults(run=command.run)
+    return top, own
+
+
+def version_text() -> str:
+    """The versions that a report of a bug should name."""
+    llvmlite, python = version("llvmlite"), platform.python_version()
+    return f"tilewright {__version__} (llvmlite {llvmlite}, Python {python})"

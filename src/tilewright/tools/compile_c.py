@@ -17,7 +17,9 @@ from tilewright.tools.compile_kernel import add_output_arguments, emit
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the command."""
-    parser.add_argument("file", type=Path, metavar="FILE", help="a source in Triton-C")
+    parser.add_argument(
+        "file", type=Path, metavar="FILE", help="a source in Triton-C; - reads standard input"
+    )
     parser.add_argument(
         "-D", dest="defines", action="append", default=[], metavar="NAME[=TEXT]",
         help="define a macro, as 1 unless a text is given",

@@ -22,6 +22,7 @@ from rich.table import Table
 from tilewright import kernels
 from tilewright.testing import do_bench, relative_error, step_bar
 from tilewright.tools.failure import CommandFailed
+from tilewright.tools.output import check_writable
 
 Array = np.ndarray[Any, np.dtype[np.float32]]
 Call = Callable[[], object]
@@ -165,6 +166,8 @@ def run(chosen: argparse.Namespace) -> int:
     """Run the command: exit status 1 if a result is wrong, or if anything fails."""
     if chosen.plot is not None and find_spec("matplotlib") is None:
         raise CommandFailed("--plot needs matplotlib: pip install 'tilewright[plot]'")
+    if chosen.json is not None:
+        check_writable(chosen.json)
     rows = measure_all(CASES)
     Console().print(table_of(rows))
     if chosen.json is not None:

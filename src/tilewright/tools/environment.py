@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import asdict
 from pathlib import Path
 
-from rich import box
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from tilewright.support.config import setting_rows
+from tilewright.tools.output import add_json, print_json, print_table
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the command."""
+    add_json(parser)
     parser.add_argument("--markdown", action="store_true", help="print the table of the README")
 
 
@@ -22,14 +23,16 @@ def run(chosen: argparse.Namespace) -> int:
     """Run the command."""
     if chosen.markdown:
         print(settings_markdown())
+    elif chosen.json:
+        print_json([asdict(row) for row in setting_rows()])
     else:
-        Console().print(settings_table())
+        print_table(settings_table())
     return 0
 
 
 def settings_table() -> Table:
     """Every variable with the value of its setting now, and what it means."""
-    table = Table(box=box.SIMPLE_HEAD, caption="* not the default")
+    table = Table(caption="* not the default")
     table.add_column("variable = value", overflow="fold")
     table.add_column("meaning", ratio=1)
     for row in setting_rows():

@@ -29,7 +29,10 @@ _MADE_UP = re.compile(r"(zeros|ones|range|random):(\d+(?:x\d+)*)")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the command."""
     parser.add_argument("file", metavar="FILE", help="tile IR; - reads standard input")
-    parser.add_argument("arguments", nargs="*", metavar="ARG", help="number, X.npy or zeros:SHAPE")
+    parser.add_argument(
+        "arguments", nargs="*", metavar="ARG",
+        help="a number, X.npy, or zeros:, ones:, range: or random:SHAPE, such as random:64x32",
+    )  # fmt: skip
     parser.add_argument("--grid", default="1", metavar="X,Y,Z", help="extents of the grid")
     parser.add_argument("--pid", metavar="X,Y,Z", help="run only this program instance")
     parser.add_argument("--seed", type=int, default=0, help="of random arrays")

@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 
 from tilewright.backends import Backend, GPUTarget, backend_named, default_backend
+from tilewright.tools.output import add_json, print_json
 from tilewright.tools.targets import add_target, target_named
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the command."""
     add_target(parser)
+    add_json(parser)
 
 
 def run(chosen: argparse.Namespace) -> int:
@@ -21,8 +23,21 @@ def run(chosen: argparse.Namespace) -> int:
     else:
         target = target_named(chosen.target)
         backend = backend_named(target.backend)
-    print(description(backend, target))
+    if chosen.json:
+        print_json(stages_of(backend, target))
+    else:
+        print(description(backend, target))
     return 0
+
+
+def stages_of(backend: Backend, target: GPUTarget) -> list[dict[str, object]]:
+    """Name of each stage and its passes, each as text that parses back, with its reason."""
+    stages: list[dict[str, object]] = []
+    for stage in backend.stages:
+        steps = () if stage.pipeline is None else stage.pipeline(target).steps
+        passes = [{"pass": str(step.work), "why": step.why} for step in steps]
+        stages.append({"stage": stage.extension, "passes": passes})
+    return stages
 
 
 def description(backend: Backend, target: GPUTarget) -> str:

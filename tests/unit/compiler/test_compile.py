@@ -103,13 +103,14 @@ def test_tuples_are_flattened() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"num_wraps": 4}, "there is no option 'num_wraps' of the backend cpu"),
         ({"num_wraps": 4}, "did you mean 'num_warps'"),
         ({"num_warps": 3}, "a power of two"),
-        ({"bananas": 1}, "one of debug"),
+        ({"bananas": 1}, "there are 'debug'"),
     ],
 )
 def test_wrong_options(options: dict[str, object], message: str) -> None:
-    with pytest.raises(errors.InvalidOption, match=message):
+    with pytest.raises((errors.InvalidOption, errors.UnknownName), match=message):
         compile(add_source(), options=options)
 
 

@@ -19,7 +19,7 @@ from tilewright.ir import (
     pipeline_of,
 )
 from tilewright.support import ListRecorder, PassEnded, PassStarted, recording, settings
-from tilewright.support.errors import InternalCompilerError, InvalidOption
+from tilewright.support.errors import InternalCompilerError, InvalidOption, UnknownName
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def test_spaces_and_commas_are_free() -> None:
     ],
 )
 def test_wrong_pipelines_say_what_is_expected(text: str, message: str) -> None:
-    with pytest.raises(InvalidOption) as caught:
+    with pytest.raises((InvalidOption, UnknownName)) as caught:
         parse_pipeline(text)
     assert message in str(caught.value)
 

@@ -233,7 +233,7 @@ def test_pruning_to_one_or_none() -> None:
     none = scaled(clock, prune_configs_by={"early_config_prune": lambda *_, **__: []})
     with pytest.raises(errors.AutotunerError, match="has left no configuration"):
         none[1](clock.out, 7)
-    with pytest.raises(errors.InvalidOption, match="early_config_prune"):
+    with pytest.raises(errors.UnknownName, match="early_config_prune"):
         scaled(clock, prune_configs_by={"early": None})
 
 

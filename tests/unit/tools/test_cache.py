@@ -1,5 +1,9 @@
 """`tilewright cache`: path, list, clear."""
 
+import json
+import re
+import sys
+
 import numpy as np
 import pytest
 
@@ -29,14 +33,13 @@ def test_path(cache, capsys):
 
 def test_list_and_clear(cache, capsys):
     assert main(["cache", "list"]) == 0
-    assert "0 kernels" in capsys.readouterr().out
+    assert "kernel" in capsys.readouterr().out
     compile_one()
     (cache / "mine.txt").write_text("not of the cache")
     assert main(["cache", "list"]) == 0
     text = capsys.readouterr().out
     assert "add_kernel" in text
     assert "ptr<f32>, ptr<f32>, ptr<f32>, i32" in text
-    assert "1 kernels" in text
     assert main(["cache", "clear"]) == 0
     assert capsys.readouterr().out.startswith("deleted 1 kernels")
     assert [path.name for path in cache.iterdir()] == ["mine.txt"]
@@ -44,12 +47,42 @@ def test_list_and_clear(cache, capsys):
     assert capsys.readouterr().out.startswith("deleted 0 kernels")
 
 
+def test_a_pipe_gets_whole_lines_and_programs_get_json(cache, capsys):
+    compile_one()
+    assert main(["cache", "list"]) == 0
+    head, row = capsys.readouterr().out.splitlines()
+    assert head.split() == ["kernel", "parameters", "key", "kB", "last", "used"]
+    assert "ptr<f32>, ptr<f32>, ptr<f32>, i32" in row
+    assert main(["cache", "list", "--json"]) == 0
+    (kernel,) = json.loads(capsys.readouterr().out)
+    assert kernel["name"] == "add_kernel"
+    assert kernel["size"] > 0
+    assert (cache / "kernels" / kernel["key"]).is_dir()
+    assert main(["cache", "--json", "path"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"path": str(cache)}
+    assert main(["cache", "clear", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["kernels"] == 1
+
+
+def test_the_list_is_readable_in_eighty_columns(cache, capsys, monkeypatch):
+    compile_one()
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert main(["cache", "list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    (row,) = [line for line in lines if "add_kernel" in line]
+    assert re.search(r"ptr<f32>, ptr<f32>.*\u2026 +[0-9a-f]{12} +\d+ +20\d\d-", row)
+
+
 def test_a_damaged_entry_is_no_obstacle(cache, capsys):
     compile_one()
     index = next((cache / "kernels").glob("*/kernel.json"))
     index.write_bytes(np.random.default_rng(0).bytes(100))
-    assert main(["cache", "list"]) == 0
-    assert "0 kernels" in capsys.readouterr().out
+    assert main(["cache", "list", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == []
     assert main(["cache", "clear"]) == 0
     assert not (cache / "kernels").exists()
 

@@ -1,13 +1,16 @@
 """The command itself: subcommands, mistakes without tracebacks, exit status."""
 
 import os
+import platform
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import tilewright
 from tilewright.support import TilewrightError
+from tilewright.tools import cli, environment
 from tilewright.tools.cli import COMMANDS, main
 
 
@@ -53,6 +56,55 @@ def test_a_missing_file_is_told_in_words(capsys, tmp_path):
     assert capsys.readouterr().err.endswith("none.tile: No such file or directory\n")
 
 
+def test_options_and_positions_may_be_mixed(capsys):
+    arguments = ["tilewright.kernels.elementwise:add_kernel", "x_ptr=*fp32", "y_ptr=*fp32"]
+    more = ["out_ptr=*fp32", "n=i32", "BLOCK=32"]
+    orders = [
+        ["compile", *arguments, *more, "--emit", "source"],
+        ["compile", "--emit", "source", *arguments, *more],
+        ["compile", *arguments, "--emit", "source", *more],
+    ]
+    texts: list[str] = []
+    for order in orders:
+        assert main(order) == 0
+        texts.append(capsys.readouterr().out)
+    assert texts[0].startswith("func @add_kernel(")
+    assert len(set(texts)) == 1
+
+
+def test_version_names_what_a_report_needs(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["--version"])
+    assert stop.value.code == 0
+    text = capsys.readouterr().out
+    assert text.startswith(f"tilewright {tilewright.__version__} (llvmlite 0.")
+    assert platform.python_version() in text
+
+
+def test_an_interrupt_is_told_without_a_traceback(capsys, monkeypatch):
+    def interrupted(chosen: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(environment, "run", interrupted)
+    monkeypatch.setattr(cli, "COMMANDS", (cli.command_of("env", "settings", environment),))
+    assert main(["env"]) == 130
+    assert capsys.readouterr() == ("", "tilewright: interrupted\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["opt", "--passes", "csee", "-"], "there is no pass 'csee'"),
+        (["pipeline", "--target", "sparc"], "no backend serves the target 'sparc'"),
+        (["compile", "no.such.module:k"], "there is no module 'no.such.module'"),
+        (["compile", "none.py:k"], "there is no file none.py"),
+    ],
+)
+def test_names_that_stand_for_nothing_are_said_to(arguments, message, capsys):
+    assert main(arguments) == 1
+    assert message in capsys.readouterr().err
+
+
 def test_debug_keeps_the_traceback(monkeypatch, tmp_path):
     monkeypatch.setenv("TILEWRIGHT_DEBUG", "1")
     (tmp_path / "wrong.tile").write_text("func @f(")
@@ -63,7 +115,7 @@ def test_debug_keeps_the_traceback(monkeypatch, tmp_path):
 def test_a_closed_pipe_ends_quietly():
     source = Path(__file__).parents[3] / "src"
     process = subprocess.Popen(
-        [sys.executable, "-m", "tilewright.tools", "opt", "--list"],
+        [sys.executable, "-m", "tilewright", "opt", "--list"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(source), *sys.path])},
     )  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from pathlib import Path
 
 import pytest
@@ -31,6 +33,13 @@ def cc(capsys: pytest.CaptureFixture[str], *words: object) -> str:
     printed = capsys.readouterr()
     assert status == 0, printed.err
     return printed.out
+
+
+def test_standard_input_is_a_source_too(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("__global__ void one(float *p) { *p = 1; }"))
+    assert "func @one(%p: ptr<f32>)" in cc(capsys, "-", "--emit", "source")
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,14 @@ def test_plot_without_matplotlib_fails_before_anything_is_measured(monkeypatch, 
     assert "pip install 'tilewright[plot]'" in capsys.readouterr().err
 
 
+def test_a_file_that_cannot_be_written_fails_before_anything_is_measured(
+    monkeypatch, tmp_path, capsys
+):
+    monkeypatch.setattr(demo, "measure_all", lambda makers: pytest.fail("it measured"))
+    assert main(["demo", "--json", str(tmp_path / "none" / "demo.json")]) == 1
+    assert "cannot write" in capsys.readouterr().err
+
+
 def test_the_table_fits_80_columns():
     rows = [
         demo.Row("matmul+leaky ReLU", "1024^3", "cpu", 1.9e-6, 1366.34, "GFLOP/s", "numpy",

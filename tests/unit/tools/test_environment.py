@@ -1,5 +1,7 @@
 """`tilewright env`: every setting and its value."""
 
+import json
+
 import pytest
 
 from tilewright.support.config import setting_rows
@@ -42,3 +44,9 @@ def test_markdown_does_not_depend_on_the_machine(monkeypatch, capsys):
     assert main(["env", "--markdown"]) == 0
     assert capsys.readouterr().out == first
     assert len(first.splitlines()) == 2 + len(setting_rows())
+
+
+def test_programs_get_json(capsys):
+    assert main(["env", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["variables"] for row in rows] == [list(row.variables) for row in setting_rows()]

@@ -79,7 +79,7 @@ def test_list_names_every_pass(capsys):
     [
         ([], "needs a FILE"),
         (["FILE", "--passes", "canonicalise"], "canonicalize"),
-        (["FILE", "--passes", "unroll{speed=3}"], "option of unroll"),
+        (["FILE", "--passes", "unroll{speed=3}"], "no option 'speed' of the pass unroll"),
     ],
 )
 def test_mistakes(arguments, message, file, capsys):

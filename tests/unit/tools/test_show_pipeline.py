@@ -1,5 +1,7 @@
 """`tilewright pipeline`: what is listed is what runs."""
 
+import json
+
 from tilewright.backends import backend_named
 from tilewright.tools.cli import main
 
@@ -27,3 +29,11 @@ def test_the_default_is_this_machine(capsys):
 def test_unknown_target(capsys):
     assert main(["pipeline", "--target", "abacus"]) == 1
     assert "no backend serves the target 'abacus'" in capsys.readouterr().err
+
+
+def test_programs_get_json(capsys):
+    assert main(["pipeline", "--json", "--target", "sm_90"]) == 0
+    stages = json.loads(capsys.readouterr().out)
+    assert [stage["stage"] for stage in stages] == ["ttir", "ttgir", "llir", "ptx", "cubin"]
+    assert all(step["pass"] and step["why"] for stage in stages for step in stage["passes"])
+    assert sum(len(stage["passes"]) for stage in stages) > 10

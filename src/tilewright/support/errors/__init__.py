@@ -52,6 +52,7 @@ from .host import (
     ReadOnlyArray,
     RefusedKeyword,
     ToolMissing,
+    UnknownName,
     UnknownTarget,
     UnsupportedArgument,
 )
@@ -125,6 +126,7 @@ __all__ = [
     "ProtectedPointer",
     "ReadOnlyArray",
     "RefusedKeyword",
+    "UnknownName",
     "RecursionNotSupported",
     "RepeatedArgument",
     "ShapeMismatch",

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from .base import TilewrightError, listed
+from .base import TilewrightError, did_you_mean, listed
 
 # --- TW2xx: in a launch ---------------------------------------------------------------------------
 
@@ -114,6 +114,30 @@ class RefusedKeyword(LaunchError, TypeError):
     kernel: str
     keyword: str
     instead: str
+
+
+@dataclass(eq=False)
+class UnknownName(LaunchError, ValueError):
+    """A name, of an option, a pass, a backend ..., that stands for nothing."""
+
+    code = "TW209"
+    template = "there is no {kind} '{name}'{of}"
+
+    kind: str
+    name: str
+    known: Iterable[str] = ()
+    owner: str = ""
+
+    @property
+    def of(self) -> str:
+        """Whose names are known, where they belong to something."""
+        return f" of {self.owner}" if self.owner else ""
+
+    @property
+    def hint(self) -> str | None:
+        """The closest names, else all of them."""
+        names = sorted(self.known)
+        return did_you_mean(self.name, names) or f"there are {listed(names)}"
 
 
 # --- TW3xx: backends and tools --------------------------------------------------------------------

@@ -87,10 +87,10 @@ class SourceNotAvailable(CompilationError, OSError):
 
     code = "TW106"
     template = "the source of '{function}' is not available: {reason}"
-    hint_template = "define the kernel in a file or a notebook cell"
 
     function: str
     reason: str
+    hint: str | None = "define the kernel in a file or a notebook cell"
 
     def __str__(self) -> str:
         """As for any error; `OSError` would print its errno."""
