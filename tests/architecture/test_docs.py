@@ -75,16 +75,21 @@ def lacking_here() -> frozenset[str]:
     return frozenset(name for name in NEEDS if importlib.util.find_spec(name) is None)
 
 
+def needed(path: Path) -> frozenset[str]:
+    """What some block of a page needs beside the package."""
+    return frozenset[str]().union(*(b.needs for b in blocks(path.read_text("utf-8"))))
+
+
 def runnable(path: Path) -> bool:
     """Whether a page has Python that is not a doctest (those are run where they are tested)."""
     found = blocks(path.read_text("utf-8"))
     return any(b.language == "python" and ">>>" not in b.text for b in found)
 
 
-def run_page(path: Path, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run a page's program with `folder` as the current one."""
+def run_page(path: Path, folder: Path, lacking: frozenset[str]) -> subprocess.CompletedProcess[str]:
+    """Run a page's program in `folder`, without the blocks that lack a need."""
     script = folder / f"{path.stem.replace('-', '_')}_page.py"
-    script.write_text(program(blocks(path.read_text("utf-8")), lacking_here()), "utf-8")
+    script.write_text(program(blocks(path.read_text("utf-8")), lacking), "utf-8")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), *sys.path])}
     return subprocess.run(
         [sys.executable, str(script)],
@@ -92,18 +97,47 @@ def run_page(path: Path, folder: Path) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
+def check_page(path: Path, folder: Path, lacking: frozenset[str]) -> None:
+    """Run a page; it must succeed and print its blocks of output in their order."""
+    done = run_page(path, folder, lacking)
+    assert done.returncode == 0, done.stderr
+    place = 0
+    for block in blocks(path.read_text("utf-8")):
+        if block.language == "output" and not block.needs & lacking:
+            found = done.stdout.find(block.text, place)
+            assert found >= 0, f"line {block.line} is not printed; printed is:\n{done.stdout}"
+            place = found + len(block.text)
+
+
 @pytest.mark.parametrize(
     "path", [p for p in PAGES if runnable(p)], ids=lambda p: str(p.relative_to(ROOT))
 )
 def test_code_runs_and_prints_what_the_page_says(path: Path, tmp_path: Path):
-    done = run_page(path, tmp_path)
-    assert done.returncode == 0, done.stderr
-    place = 0
-    for block in blocks(path.read_text("utf-8")):
-        if block.language == "output" and not block.needs & lacking_here():
-            found = done.stdout.find(block.text, place)
-            assert found >= 0, f"line {block.line} is not printed; printed is:\n{done.stdout}"
-            place = found + len(block.text)
+    check_page(path, tmp_path, lacking_here() | {"torch"})
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    "path", [p for p in PAGES if "torch" in needed(p)], ids=lambda p: str(p.relative_to(ROOT))
+)
+def test_code_that_needs_torch_runs_too(path: Path, tmp_path: Path):
+    check_page(path, tmp_path, lacking_here())
+
+
+GUIDES = [p for p in PAGES if p.parent.name in ("tutorial", "howto")]
+INSTALLS = {"torch": "pip install torch", "matplotlib": "[plot]"}
+"""The command that brings what blocks may need, as a page has to name it."""
+
+
+@pytest.mark.parametrize("path", GUIDES, ids=lambda p: p.name)
+def test_guides_say_at_their_top_what_they_need(path: Path):
+    title, empty, *rest = path.read_text("utf-8").splitlines()
+    assert title.startswith("# ")
+    assert not empty
+    needs = " ".join(rest[: rest.index("")])
+    assert needs.startswith("Needs: "), f"{path.name} does not open with what it needs"
+    assert "pip install" in needs
+    assert {name for name, text in INSTALLS.items() if text in needs} == needed(path) - {"gpu"}
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
@@ -136,7 +170,7 @@ def test_generated_sections_are_current():
 def test_a_failing_block_is_found_at_its_line(tmp_path: Path):
     page = tmp_path / "page.md"
     page.write_text("# Page\n\n```python\nx = 1\n```\n\nText.\n\n```python\nassert x == 2\n```\n")
-    done = run_page(page, tmp_path)
+    done = run_page(page, tmp_path, frozenset())
     assert done.returncode == 1
     assert 'page_page.py", line 10' in done.stderr
 

@@ -33,7 +33,7 @@ class CProgram:
                 self.text = path.read_text(encoding="utf-8")
             except (OSError, UnicodeDecodeError) as problem:
                 reason = getattr(problem, "strerror", None) or str(problem)
-                raise errors.SourceNotAvailable(self.name, reason, hint=None) from None
+                raise errors.SourceNotAvailable(self.name, reason, is_file=True) from None
         self._parsed: dict[tuple[tuple[str, str], ...], Parsed] = {}
         self._lock = Lock()
 

@@ -176,7 +176,7 @@ def test_memory_of_ctypes() -> None:
 
 @pytest.mark.torch
 def test_torch_tensors() -> None:
-    import torch
+    torch = pytest.importorskip("torch")
 
     from tilewright.runtime import MockTensor, reinterpret
 

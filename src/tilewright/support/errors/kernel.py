@@ -90,7 +90,13 @@ class SourceNotAvailable(CompilationError, OSError):
 
     function: str
     reason: str
-    hint: str | None = "define the kernel in a file or a notebook cell"
+    is_file: bool = False
+    """Whether it is a file that cannot be read; else a function whose text Python does not know."""
+
+    @property
+    def hint(self) -> str | None:
+        """Where Python keeps the text of a function."""
+        return None if self.is_file else "define the kernel in a file or a notebook cell"
 
     def __str__(self) -> str:
         """As for any error; `OSError` would print its errno."""
