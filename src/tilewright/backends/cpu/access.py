@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tilewright.backends.cpu.lanes import Address, LaneMath, Lanes, uniform
+from tilewright.backends.cpu.narrow_stores import hide_origin
 from tilewright.backends.cpu.scratch import Block
 from tilewright.ir.types import DType, PointerType
 from tilewright.llvm import Code, Val, integer_literal, llvm_type, mangle, vector_of
@@ -189,7 +190,7 @@ def store(math: LaneMath, access: Access, value: Lanes, hint: str = "") -> None:
         if mask is None or mask.is_uniform:
             _store_scalar(math, access, value, mask)
             return
-    lanes = to_memory(code, math.vector(value), access.element)
+    lanes = hide_origin(code, to_memory(code, math.vector(value), access.element))
     if isinstance(address, Address) and (stride == 1 or (math.width == 1 and stride == 0)):
         pointer = math.first(address, kind)
         if mask is None:
