@@ -11,11 +11,12 @@ import re
 import subprocess
 import sys
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
 
-from tests.architecture.gates import ROOT
+from tests.architecture.gates import ROOT, configuration
 
 PAGES = sorted(
     [
@@ -28,7 +29,7 @@ PAGES = sorted(
 )
 NEEDS = {"torch", "gpu", "matplotlib"}
 _FENCE = re.compile(r"^(`{3,})(\S*)[ ]*(.*)$")
-_LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
+_LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)|^\[[^\]]+\]: (\S+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -149,9 +150,27 @@ def test_blocks_are_marked_with_known_words(path: Path):
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_links_lead_to_files(path: Path):
-    for link in _LINK.findall(path.read_text("utf-8")):
-        if not re.match(r"[a-z]+:|#", link):
+    ours = re.compile(configuration()["project"]["urls"]["Homepage"] + "/(?:blob|tree)/main/(.*)")
+    for inline, reference in _LINK.findall(path.read_text("utf-8")):
+        link = inline or reference
+        absolute = ours.fullmatch(link)
+        if absolute is not None:
+            assert (ROOT / absolute[1].partition("#")[0]).exists(), link
+        elif not re.match(r"[a-z]+:|#", link):
+            assert path.name != "README.md" or path.parent != ROOT, f"relative on PyPI: {link}"
             assert (path.parent / link.partition("#")[0]).exists(), link
+
+
+def test_the_source_archive_holds_all_that_is_versioned():
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    patterns = configuration()["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
+    places = {file.partition("/")[0] for file in listed.stdout.splitlines()} - {".gitignore"}
+    left_out = [p for p in places if not any(fnmatch(p, pattern) for pattern in patterns)]
+    assert not left_out
 
 
 def test_generated_sections_are_current():
