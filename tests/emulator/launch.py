@@ -36,15 +36,16 @@ class Emulated:
     """A loaded kernel."""
 
     def __init__(self, binary: bytes, metadata: dict[str, Any], parameters: Sequence[str]) -> None:
-        text, warps, shared, asserts, prints = pickle.loads(binary)
-        self.kernel = Kernel(text, warps, shared)
+        text, warps, shared, asserts, prints, cluster = pickle.loads(binary)
+        self.kernel = Kernel(text, warps, shared, cluster)
         self.console = Console(asserts, prints, self._read, self._clear)
         self.n_regs = self.n_spills = 0
 
     def launch(self, grid: tuple[int, int, int], values: Sequence[Any]) -> None:
         args = [_number(value) for value in values]
-        for z, y, x in itertools.product(*map(range, reversed(grid))):
-            run_program(self.kernel, args, (x, y, z), grid, self._memory())
+        blocks = (grid[0] * self.kernel.cluster, grid[1], grid[2])
+        for z, y, x in itertools.product(*map(range, reversed(blocks))):
+            run_program(self.kernel, args, (x, y, z), blocks, self._memory())
         self.console.drain()
 
     def _memory(self) -> Global | None:
@@ -69,7 +70,7 @@ def _number(value: Any) -> Any:
 def _packed(text: str, context: StageContext) -> bytes:
     found = context.metadata
     shape = (context.options.num_warps, int(found.get("shared", 0)), found.get("asserts", []),
-             found.get("prints", []))  # fmt: skip
+             found.get("prints", []), context.options.num_ctas)  # fmt: skip
     return pickle.dumps((text, *shape))
 
 

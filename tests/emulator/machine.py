@@ -22,9 +22,9 @@ _END = 1 << 30
 class Kernel:
     """A kernel's text, each line compiled to a function of the machine when it is first run."""
 
-    def __init__(self, text: str, warps: int, shared_bytes: int) -> None:
+    def __init__(self, text: str, warps: int, shared_bytes: int, cluster: int = 1) -> None:
         self.text = parse(text)
-        self.warps, self.shared_bytes = warps, shared_bytes
+        self.warps, self.shared_bytes, self.cluster = warps, shared_bytes, cluster
         self.index = {block.label: i for i, block in enumerate(self.text.blocks)}
         self.constants = {
             name: np.frombuffer(data + b"\0", np.uint8).copy()

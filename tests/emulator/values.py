@@ -313,14 +313,14 @@ _BINARY: dict[str, Any] = {
     "minimum": _with_zeros(np.minimum, False), "maximum": _with_zeros(np.maximum, True),
     "umin": np.minimum, "umax": np.maximum,
 }  # fmt: skip
-_REGISTER = re.compile(r"llvm\.nvvm\.read\.ptx\.sreg\.(tid|ctaid|nctaid|ntid)\.([xyz])")
+_REGISTER = re.compile(r"llvm\.nvvm\.read\.ptx\.sreg\.(\w+(?:\.ctarank)?)(?:\.([xyz]))?$")
 
 
 def intrinsic(name: str, type_: str, types: list[str]) -> Callable[..., Any]:
     """A function (machine, operands...)."""
     match = _REGISTER.match(name)
     if match is not None:
-        return _special(match[1], "xyz".index(match[2]))
+        return _special(match[1], "xyz".index(match[2] or "x"))
     word = name.removeprefix("llvm.").split(".")[0]
     dtype = dtype_of(type_)
     if word in _UNARY:
@@ -358,7 +358,13 @@ def _special(name: str, axis: int) -> Callable[..., Any]:
         return lambda m: np.uint32(m.count if axis == 0 else 1)
     if name == "ctaid":
         return lambda m: np.uint32(m.program[axis])
-    return lambda m: np.uint32(m.grid[axis])
+    if name == "nctaid":
+        return lambda m: np.uint32(m.grid[axis])
+    assert axis == 0, "clusters lie along x"
+    if name == "nclusterid":
+        return lambda m: np.uint32(m.grid[0] // m.kernel.cluster)
+    at = {"clusterid": 0, "cluster.ctarank": 1}[name]
+    return lambda m: np.uint32(divmod(m.program[0], m.kernel.cluster)[at])
 
 
 # ---- atomics, thread after thread ---------------------------------------------------------------

@@ -258,10 +258,10 @@ AT_LAUNCH: dict[str, tuple[Launch, type[Exception], str]] = {
         lambda k: k[(1,)](LOCKED, 7, BLOCK=16), errors.ReadOnlyArray, "pass a writable copy"),
     "another device": (
         lambda k: k[(1,)](OnAnotherDevice(), 7, BLOCK=16), errors.DeviceMismatch, "xpu:0"),
-    "grid of zero": (
-        lambda k: k[(0,)](X, 7, BLOCK=16), errors.BadGrid, "there is nothing to run"),
-    "grid function of zero": (
-        lambda k: k[lambda meta: (meta["n"] - 7,)](X, 7, BLOCK=16), errors.BadGrid, "holds 0"),
+    "grid function below zero": (
+        lambda k: k[lambda meta: (meta["n"] - 8,)](X, 7, BLOCK=16), errors.BadGrid, "holds -1"),
+    "grid function of nothing": (
+        lambda k: k[lambda: (1,)](X, 7, BLOCK=16), errors.BadCallback, "takes 0 positional"),
     "negative grid": (
         lambda k: k[(4, -1)](X, 7, BLOCK=16), errors.BadGrid, "holds -1"),
     "grid of four": (

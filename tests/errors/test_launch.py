@@ -38,6 +38,14 @@ READ_ONLY = np.zeros(64, "f")
 READ_ONLY.flags.writeable = False
 
 
+def no_one():
+    return (1,)
+
+
+def both(meta, n):
+    return (1,)
+
+
 def launch(*args: object, grid: object = 1, **words: object) -> Callable[[], object]:
     return lambda: add[grid](*args, **words)
 
@@ -135,23 +143,43 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
         ValueError,
         """
         the grid () has 0 extents [TW204]
-          hint: a grid is a tuple of 1 to 3 positive integers, or a function that returns one
+          hint: a grid is 1 to 3 integers, none of them negative, or a function that returns them
         """,
     ),
-    "grid with zero": (
-        launch(X, X, X, 64, BLOCK=64, grid=(4, 0)),
+    "grid with zero and a negative extent": (
+        launch(X, X, X, 64, BLOCK=64, grid=(0, -4)),
         ValueError,
         """
-        the grid (4, 0) holds 0: there is nothing to run [TW204]
-          hint: a grid is a tuple of 1 to 3 positive integers, or a function that returns one
+        the grid (0, -4) holds -4 [TW204]
+          hint: a grid is 1 to 3 integers, none of them negative, or a function that returns them
         """,
+    ),
+    "grid function that returns nothing": (
+        launch(X, X, X, 64, BLOCK=64, grid=lambda meta: None),
+        ValueError,
+        """
+        the grid None is a NoneType [TW204]
+          hint: a grid is 1 to 3 integers, none of them negative, or a function that returns them
+        """,
+    ),
+    "grid function without a parameter": (
+        launch(X, X, X, 64, BLOCK=64, grid=no_one),
+        TypeError,
+        "the grid function cannot be called: no_one() takes 0 positional arguments but 1 was given "
+        "[TW210]\n  hint: it is called with the dictionary of all arguments",
+    ),
+    "grid function with two parameters": (
+        launch(X, X, X, 64, BLOCK=64, grid=both),
+        TypeError,
+        "the grid function cannot be called: both() missing 1 required positional argument: 'n' "
+        "[TW210]\n  hint: it is called with the dictionary of all arguments",
     ),
     "negative grid": (
         launch(X, X, X, 64, BLOCK=64, grid=lambda meta: -meta["n"]),
         ValueError,
         """
         the grid -64 holds -64 [TW204]
-          hint: a grid is a tuple of 1 to 3 positive integers, or a function that returns one
+          hint: a grid is 1 to 3 integers, none of them negative, or a function that returns them
         """,
     ),
     "grid of floats": (
@@ -159,7 +187,7 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
         ValueError,
         """
         the grid (2.0,) holds a float, which is no integer [TW204]
-          hint: a grid is a tuple of 1 to 3 positive integers, or a function that returns one
+          hint: a grid is 1 to 3 integers, none of them negative, or a function that returns them
         """,
     ),
     "large grid": (
@@ -167,7 +195,7 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
         ValueError,
         """
         the grid 2147483648 holds 2147483648; the limit is 2147483647 [TW204]
-          hint: a grid is a tuple of 1 to 3 positive integers, or a function that returns one
+          hint: a grid is 1 to 3 integers, none of them negative, or a function that returns them
         """,
     ),
     "four extents": (
@@ -175,7 +203,7 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
         ValueError,
         """
         the grid (1, 1, 1, 1) has 4 extents [TW204]
-          hint: a grid is a tuple of 1 to 3 positive integers, or a function that returns one
+          hint: a grid is 1 to 3 integers, none of them negative, or a function that returns them
         """,
     ),
     "no grid": (
@@ -183,7 +211,7 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
         ValueError,
         """
         the grid all is a str [TW204]
-          hint: a grid is a tuple of 1 to 3 positive integers, or a function that returns one
+          hint: a grid is 1 to 3 integers, none of them negative, or a function that returns them
         """,
     ),
     "keyword-only by position": (
@@ -244,6 +272,12 @@ def test_mistakes_in_kernels_are_shown_without_frames_too() -> None:
     assert caught.value.loc is not None
     assert Path(caught.value.loc.file) == Path(__file__)
     assert caught.value.__cause__ is None
+
+
+def test_a_type_error_inside_a_grid_function_is_the_users_own() -> None:
+    with pytest.raises(TypeError, match="has no len") as caught:
+        launch(X, X, X, 64, BLOCK=64, grid=lambda meta: len(meta["n"]))()
+    assert not isinstance(caught.value, errors.TilewrightError)
 
 
 def test_what_a_grid_function_raises_is_the_users_own() -> None:

@@ -19,8 +19,8 @@ from tilewright.frontend.c import KernelParameter, kernel_named, parameters_of
 from tilewright.frontend.python import ArgSpec, Dependencies, KernelSignature
 from tilewright.ir.types import DType
 from tilewright.language import constexpr
-from tilewright.runtime import JITFunction, kernel_parameters, normal_grid
-from tilewright.support import errors, user_boundary
+from tilewright.runtime import JITFunction, kernel_parameters
+from tilewright.support import errors, grid_for, user_boundary
 
 
 class CFunction(JITFunction):
@@ -81,7 +81,7 @@ class CFunction(JITFunction):
             options = options_of(backend, call.options)
             source = self.source(self._unspecialized(call.named), "")
             function = source.lower(frontend_options(backend, options)).kernel
-            extents = normal_grid(grid(call.named) if callable(grid) else grid)
+            extents = grid_for(grid, call.named)
             # Loaded late: its reference rules need NumPy, which compiled kernels do not.
             interp = importlib.import_module("tilewright.interp")
             assert len(call.keys) == len(call.args)  # the keys are found by checking the arguments

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from tilewright.backends import Backend, DeviceMemory, GPUTarget, Launcher, Metadata, Streamed
 from tilewright.ir import Module, print_module
-from tilewright.support import errors
+from tilewright.support import errors, normal_grid, user_boundary
 
 Artifact = Module | str | bytes
 
@@ -186,19 +186,28 @@ class CompiledKernel:
         _ = self.launcher
 
     def run(self, x: int, y: int, z: int, *args: object) -> None:
-        """Run over a grid of x * y * z program instances; arguments as for `kernel[grid]`."""
+        """Run over a grid of x * y * z program instances; arguments as for `kernel[grid]`.
+
+        Errors: BadGrid, ArgumentCount, UnsupportedArgument, and those of the launch.
+        """
+        extents = normal_grid((x, y, z))
         memory = self.backend.memory
         values = [passed_value(arg, memory) for arg in self.src.run_time_arguments(args)]
         if len(values) != len(self.parameters):
             raise errors.ArgumentCount(self.name, len(self.parameters), len(values))
-        self.launcher.launch((x, y, z), values)
+        self.launcher.launch(extents, values)
 
-    def __getitem__(self, grid: Sequence[int]) -> Callable[..., None]:
-        """`kernel[grid](*args)`: arguments are all of the kernel's, or only the run-time ones."""
-        x, y, z = [*grid, 1, 1][:3]
+    def __getitem__(self, grid: object) -> Callable[..., None]:
+        """`kernel[grid](*args)`: arguments are all of the kernel's, or only the run-time ones.
+
+        grid: as for `kernel[grid]`, but no function. Raises BadGrid.
+        """
+        with user_boundary:
+            extents = normal_grid(grid)
 
         def launch(*args: object, stream: object = None) -> None:
-            self.run(x, y, z, *args)
+            with user_boundary:
+                self.run(*extents, *args)
 
         return launch
 

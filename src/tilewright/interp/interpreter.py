@@ -195,9 +195,9 @@ def _is_elementwise(block: Block) -> bool:
 def program_ids(grid: Grid, only: Grid | None = None) -> Iterator[Grid]:
     """The program instances of a grid, the first axis fastest; or just the one that is asked for.
 
-    Errors: InterpreterError if it is not in the grid.
+    Errors: InterpreterError if it is not in the grid, unless that is empty.
     """
-    if only is None:
+    if only is None or 0 in grid:
         return ((x, y, z) for z, y, x in product(*(range(n) for n in reversed(grid))))
     if any(i >= n for i, n in zip(only, grid, strict=True)):
         raise errors.InterpreterError(f"the grid {grid} has no program {only}")

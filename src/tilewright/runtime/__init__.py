@@ -18,7 +18,6 @@ from tilewright.runtime.bench import (
     step_bar,
 )
 from tilewright.runtime.configs import Config, Pruning
-from tilewright.runtime.grid import normal_grid
 from tilewright.runtime.heuristics import Heuristics, heuristics
 from tilewright.runtime.hooks import HookChain, LaunchMetadata, launch_enter, launch_exit
 from tilewright.runtime.jit import JITFunction, jit
@@ -66,7 +65,6 @@ __all__ = [
     "launch_enter",
     "launch_exit",
     "next_power_of_2",
-    "normal_grid",
     "register_clock",
     "reinterpret",
     "spec",

@@ -16,6 +16,7 @@ as text and compiled, as `dataclasses` does. For `def add(x, n, B: tl.constexpr 
             except Exception:
                 variant = None                      # the slow way finds out what is wrong
             if variant is None: return slow(grid, (x, n, B), more, words)
+            if callable(grid): grid = grid_for(grid, {"x": x, "n": n, "B": B, **words})
             variant.launch(normal_grid(grid), variant.pick((v0, v1, v2)))
             return variant.kernel
 
@@ -72,7 +73,7 @@ def {name}(_tw_grid, /{positional}, *{rest}{keyword_only}, **{words}):
         for _tw_get, _tw_name, _tw_value in _tw_variant.globals:
             if _tw_get(_tw_name) is not _tw_value: _tw_variant.check_globals()
         if _tw_grid.__class__ is not tuple and callable(_tw_grid):
-            _tw_grid = _tw_grid({{{meta}**{words}}})
+            _tw_grid = _tw_grid_for(_tw_grid, {{{meta}**{words}}})
         _tw_variant.launch(_tw_normal_grid(_tw_grid), _tw_variant.pick(({values})))
         return _tw_variant.kernel
 """
@@ -119,7 +120,8 @@ def launch_functions(
 
     launch(grid, *args, **words) -> CompiledKernel. order(None, *args, **words) -> (arguments for
     named parameters or MISSING, further positional ones, further keywords).
-    environment: `boundary`, `variants`, `assigned`, `slow`, `enter`, `exit` and `normal_grid`.
+    environment: `boundary`, `variants`, `assigned`, `slow`, `enter`, `exit`, `normal_grid` and
+    `grid_for`.
     """
     names: dict[str, object] = {
         "_tw_HANDLERS": HANDLERS,

@@ -233,8 +233,7 @@ define internal i1 @is_extent(ptr %shared, ptr %object) nounwind {
   br i1 %is_int, label %range, label %no
 range:
   %v = call i64 @PyLong_AsLongLongAndOverflow(ptr %object, ptr %overflow)
-  %less = sub i64 %v, 1
-  %fine = icmp ult i64 %less, 2147483647
+  %fine = icmp ule i64 %v, 2147483647
   ret i1 %fine
 no:
   ret i1 false

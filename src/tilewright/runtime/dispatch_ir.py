@@ -201,6 +201,21 @@ restore:
   ret void
 }
 
+; whether the current error comes from Python code; else a call has failed before any ran, because
+; of its arguments
+define internal i1 @raised_in_a_frame() nounwind {
+  %parts = alloca [3 x ptr]
+  %second = getelementptr ptr, ptr %parts, i64 1
+  %third = getelementptr ptr, ptr %parts, i64 2
+  call void @PyErr_Fetch(ptr %parts, ptr %second, ptr %third)
+  %type = load ptr, ptr %parts
+  %error = load ptr, ptr %second
+  %trace = load ptr, ptr %third
+  call void @PyErr_Restore(ptr %type, ptr %error, ptr %trace)
+  %traced = icmp ne ptr %trace, null
+  ret i1 %traced
+}
+
 ; whether nothing asks for Python: no hooks or settings, all globals and the context as they were
 define internal i1 @usual(ptr %record, ptr %line) nounwind {
   %slot = alloca ptr
@@ -275,7 +290,13 @@ is_callable:
 ask:
   %answer = call ptr @call_grid(ptr %line, ptr %grid, ptr %args, i64 %total)
   %raised = icmp eq ptr %answer, null
-  br i1 %raised, label %fail, label %answered
+  br i1 %raised, label %not_answered, label %answered
+not_answered:
+  %began = call i1 @raised_in_a_frame()
+  br i1 %began, label %fail, label %uncallable
+uncallable:
+  call void @PyErr_Clear()
+  br label %unusual
 answered:
   %answer_sized = call i1 @extents(ptr %shared, ptr %answer, ptr %passed)
   br i1 %answer_sized, label %prepare, label %strange

@@ -24,7 +24,6 @@ from tilewright.language import DeviceFunction
 from tilewright.runtime.binder import launch_functions
 from tilewright.runtime.calls import Call, bind
 from tilewright.runtime.found import Found
-from tilewright.runtime.grid import normal_grid
 from tilewright.runtime.hooks import HookChain, LaunchMetadata, launch_enter, launch_exit
 from tilewright.runtime.mock import mocked
 from tilewright.runtime.parameters import (
@@ -34,7 +33,7 @@ from tilewright.runtime.parameters import (
     parameters_of,
 )
 from tilewright.runtime.variants import Variants, described
-from tilewright.support import kernel_boundary, settings, user_boundary
+from tilewright.support import grid_for, kernel_boundary, normal_grid, settings, user_boundary
 
 Kernel = Callable[..., Any]
 
@@ -86,6 +85,7 @@ class JITFunction(DeviceFunction):
                 "enter": launch_enter,
                 "exit": launch_exit,
                 "normal_grid": normal_grid,
+                "grid_for": grid_for,
             },
         )
         self._launch: Kernel = self._interpret if self.interpreted else self._python_launch
@@ -191,7 +191,7 @@ class JITFunction(DeviceFunction):
         call = self._bind(args, rest, words)
         variant = self.variants.variant(call)
         variant.check_globals()
-        extents = normal_grid(grid(call.named) if callable(grid) else grid)
+        extents = grid_for(grid, call.named)
         metadata = LaunchMetadata(partial(self._describe, variant.kernel, extents, call))
         launch_enter(metadata)
         variant.launch(extents, variant.pick(call.values))
@@ -239,7 +239,7 @@ class JITFunction(DeviceFunction):
             call = self._bind(*self._order(None, *args, **words))
             backend = backend_named("cpu")
             options = options_of(backend, call.options)
-            extents = normal_grid(grid(call.named) if callable(grid) else grid)
+            extents = grid_for(grid, call.named)
             arguments = {p.name: a for p, a in zip(call.params, call.args, strict=True)}
             arguments.update(call.meta)
             # Loaded late: its reference rules need NumPy, which compiled kernels do not.

@@ -5,10 +5,12 @@ The modules `boundary`, `config`, `diagnostics`, `errors`, `trace` are facades i
 """
 
 from .boundary import KernelBoundary, UserBoundary, kernel_boundary, user_boundary
+from .callbacks import ask
 from .collection import collection_paused
 from .config import Settings, settings
 from .diagnostics import Diagnostic, Severity, SourceLines, SourceLoc, render
 from .errors import TilewrightError, TilewrightWarning
+from .grid import Grid, grid_for, normal_grid
 from .trace import (
     Event,
     ListRecorder,
@@ -28,6 +30,7 @@ from .trace import (
 __all__ = [
     "Diagnostic",
     "Event",
+    "Grid",
     "KernelBoundary",
     "ListRecorder",
     "PassEnded",
@@ -45,9 +48,12 @@ __all__ = [
     "Timing",
     "UserBoundary",
     "VariantAdded",
+    "ask",
     "collection_paused",
     "current_recorder",
+    "grid_for",
     "kernel_boundary",
+    "normal_grid",
     "recording",
     "render",
     "settings",

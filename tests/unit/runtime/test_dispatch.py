@@ -1,6 +1,7 @@
 """Launches by machine code do what those by Python do, and leave to it what they must."""
 
 import ctypes
+import functools
 import gc
 import itertools
 import sys
@@ -193,7 +194,7 @@ def test_what_a_callable_grid_raises_reaches_the_caller(slow: list[str]) -> None
 
 
 @pytest.mark.parametrize(
-    "grid", [(0,), (-1,), (1, 2, 3, 4), (), "x", (1.5,), (2**31,), (2**70,), [2, 0]]
+    "grid", [(-1,), (1, 2, 3, 4), (), "x", (1.5,), (2**31,), (2**70,), [2, -1], (0, -1)]
 )
 def test_bad_grids(slow: list[str], grid: object) -> None:
     sizes, out, x = new_sizes(), np.zeros(2, "i8"), np.zeros(4, "f")
@@ -202,6 +203,25 @@ def test_bad_grids(slow: list[str], grid: object) -> None:
         with pytest.raises(errors.BadGrid) as caught:
             sizes[given](out, 5, x)
         assert [entry.name for entry in caught.traceback] == ["test_bad_grids", "counted"]
+
+
+@pytest.mark.parametrize("grid", [0, (0,), (2, 0), (0, 3, 1), (1, 1, 0), [0], np.int64(0)])
+def test_empty_grids_launch_nothing(slow: list[str], grid: Any) -> None:
+    sizes, out, x = new_sizes(), np.zeros(2, "i8"), np.zeros(4, "f")
+    settle(sizes, lambda: sizes[(1,)](out, 5, x), slow)
+    out[:] = 0
+    for given in (grid, lambda meta: grid):
+        assert sizes[given](out, 5, x) is not None
+    assert out.tolist() == [0, 0]
+    assert bool(slow) == (type(grid) not in (int, tuple))
+
+
+def test_grid_functions_that_cannot_be_called(slow: list[str]) -> None:
+    sizes, out, x = new_sizes(), np.zeros(2, "i8"), np.zeros(4, "f")
+    settle(sizes, lambda: sizes[(1,)](out, 5, x), slow)
+    for grid in (lambda: (1,), lambda meta, n: (1,), functools.partial(lambda: (1,))):
+        with pytest.raises(errors.BadCallback, match="the grid function cannot be called"):
+            sizes[grid](out, 5, x)
 
 
 @pytest.mark.parametrize("grid", [[2, 3], (np.int64(2), 3), [2, 3, 1]])

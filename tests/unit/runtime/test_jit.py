@@ -63,6 +63,32 @@ def test_forms_of_a_grid(grid: object) -> None:
     assert np.array_equal(out, 2 * x)
 
 
+@pytest.mark.parametrize("interpret", [False, True])
+@pytest.mark.parametrize("grid", [0, (0,), (3, 0), [1, 0, 2], lambda meta: (meta["number"] - 4,)])
+def test_an_empty_grid_launches_nothing(grid: object, interpret: bool) -> None:
+    kernel, out = JITFunction(new_value().fn, interpret=interpret), np.zeros(1, "f")
+    kernel[grid](out, 4)
+    assert out[0] == 0
+    kernel[1](out, 4)
+    assert out[0] == 4
+
+
+def test_a_compiled_kernel_takes_the_grids_of_a_launch() -> None:
+    out = np.zeros(1, "f")
+    kernel = new_value()[0](out, 4)
+    for empty in (0, (0,), (2, 0), [1, 1, 0]):
+        kernel[empty](out, 5)
+    kernel.run(1, 0, 1, out, 5)
+    assert out[0] == 0
+    kernel[np.int64(1)](out, 5)
+    assert out[0] == 5
+    for wrong in (-1, (1, -1), (1, 1, 1, 1), (), "all"):
+        with pytest.raises(errors.BadGrid):
+            kernel[wrong](out, 5)
+    with pytest.raises(errors.BadGrid):
+        kernel.run(1, 1, -1, out, 5)
+
+
 def test_a_grid_function_sees_all_arguments() -> None:
     seen: dict[str, Any] = {}
 

@@ -33,6 +33,13 @@ def test_one_program_instance(file, tmp_path):
     assert out[64:].tolist() == [3] * 64
 
 
+@pytest.mark.parametrize("grid", ["0", "2,0", "1,1,0"])
+def test_an_empty_grid_runs_nothing(file, grid, capsys):
+    assert main(["run", file, "ones:64", "zeros:64", "3", "--grid", grid]) == 0
+    assert main(["run", file, "ones:64", "zeros:64", "3", "--grid", grid, "--pid", "0"]) == 0
+    assert capsys.readouterr().out == ""
+
+
 def test_random_arrays_repeat_with_their_seed(file, tmp_path):
     def out(seed):
         arguments = ["random:64", "zeros:64", "1", "--seed", seed, "--save", str(tmp_path)]
@@ -48,6 +55,7 @@ def test_random_arrays_repeat_with_their_seed(file, tmp_path):
     [
         (["zeros:64"], "@scale takes 3 arguments, found 1: x: ptr<f32>"),
         (["zeros:64", "zeros:64", "many"], "expected a number, found 'many'"),
+        (["zeros:64", "zeros:64", "1", "--grid=-1"], "the grid (-1,) is not one to three"),
         (["zeros:64", "zeros:64", "1", "--grid", "wide"], "expected numbers such as 4,1,1"),
         (["none.npy", "zeros:64", "1"], "none.npy: No such file"),
         (["zeros:40", "zeros:64", "1"], "load at element 40 of argument 'x'"),

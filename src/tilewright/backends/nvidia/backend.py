@@ -39,6 +39,10 @@ class NvidiaOptions(CommonOptions):
     default_dot_input_precision: str = "tf32"
 
 
+_MOST_BLOCKS = 16
+"""Of a cluster, where the device allows more than the 8 that every one has."""
+
+
 def _arch(context: StageContext) -> Arch:
     return row_for(int(context.target.arch))
 
@@ -67,6 +71,7 @@ def _ttgir(module: Module, context: StageContext) -> Module:
 
 def _llir(module: Module, context: StageContext) -> str:
     arch, options = _arch(context), context.options
+    _check_cluster(arch, options.num_ctas)
     offsets, size = allocate_shared(module.kernel, options.num_warps, arch.stmatrix)
     if size > arch.shared_optin:
         raise errors.OutOfResources(size, arch.shared_optin, "shared memory")
@@ -77,6 +82,7 @@ def _llir(module: Module, context: StageContext) -> str:
         offsets,
         maxnreg=options.maxnreg,
         contract=options.enable_fp_fusion,
+        num_ctas=options.num_ctas,
     )
     context.metadata.update(
         name=lowered.symbol, shared=size, parameter_names=[arg.name for arg in module.kernel.args]
@@ -85,6 +91,14 @@ def _llir(module: Module, context: StageContext) -> str:
         prints = [astuple(printed) for printed in lowered.prints]
         context.metadata.update(asserts=list(lowered.asserts), prints=prints)
     return lowered.text
+
+
+def _check_cluster(arch: Arch, num_ctas: int) -> None:
+    """Raise InvalidOption for a cluster that the architecture has not."""
+    if num_ctas > 1 and not arch.clusters:
+        raise errors.InvalidOption("num_ctas", f"1 on {arch.name}, which has no clusters", num_ctas)
+    if num_ctas > _MOST_BLOCKS:
+        raise errors.InvalidOption("num_ctas", f"at most {_MOST_BLOCKS}", num_ctas)
 
 
 def _ptx(text: str, context: StageContext) -> str:

@@ -91,6 +91,8 @@ def _special_registers() -> Iterator[Intrinsic]:
         yield Intrinsic(f"llvm.nvvm.read.ptx.sreg.{name}", "i64")
     for name in ("ctarank", "nctarank", "ctaid.x", "nctaid.x", "ctaid.y", "nctaid.y"):
         yield Intrinsic(f"llvm.nvvm.read.ptx.sreg.cluster.{name}", "i32", needs="clusters")
+    for name in ("clusterid.x", "nclusterid.x"):
+        yield Intrinsic(f"llvm.nvvm.read.ptx.sreg.{name}", "i32", needs="clusters")
 
 
 def _synchronization() -> Iterator[Intrinsic]:

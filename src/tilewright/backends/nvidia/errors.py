@@ -141,7 +141,7 @@ _LAUNCH_HINTS = {
     400: "the stream was destroyed, or belongs to another device",
     701: "use fewer warps (num_warps), or limit registers (maxnreg)",
     720: "a cooperative grid must fit on the device at once: use fewer programs",
-    912: "clusters (num_ctas) must divide the grid and fit on the device",
+    912: "clusters (num_ctas) must fit on the device",
 }
 
 

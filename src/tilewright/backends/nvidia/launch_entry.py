@@ -60,10 +60,10 @@ _PROGRAMMATIC_STREAM_SERIALIZATION = 6
 class LaunchShape:
     """What every launch of a kernel has in common.
 
-    threads: of a program (block); shared_bytes: dynamic shared memory; cluster: programs of a
-    cluster along x, y, z, (1, 1, 1) for none; cooperative: the whole grid is resident at once;
-    dependent: may start before the kernel ahead in the stream has ended (programmatic dependent
-    launch).
+    threads: of a block; shared_bytes: dynamic shared memory; cluster: blocks of a cluster along
+    x, y, z, which together run one program, (1, 1, 1) for none; cooperative: the whole grid is
+    resident at once; dependent: may start before the kernel ahead in the stream has ended
+    (programmatic dependent launch).
     """
 
     threads: int
@@ -218,6 +218,7 @@ def make_entry(
         "after": 0 if handlers.after is None else id(handlers.after),
         "none": id(None),
         "int": id(int),
+        "cluster": shape.cluster[0],
     }
     count = len(attributes) // _ATTRIBUTE_BYTES
     struct.pack_into("<12xIIII", record, 0, shape.threads, 1, 1, shape.shared_bytes)

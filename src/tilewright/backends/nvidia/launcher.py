@@ -76,7 +76,7 @@ def synchronize(ordinal: int | None = None) -> None:
 def launch_shape(metadata: Metadata) -> LaunchShape:
     """How a kernel is launched, by what the compiler recorded and the options.
 
-    num_warps; shared: bytes of dynamic shared memory; num_ctas: programs of a cluster;
+    num_warps; shared: bytes of dynamic shared memory; num_ctas: blocks that run a program;
     launch_cooperative_grid; launch_pdl. `threads`, if there, is the number of threads with those of
     further roles than num_warps has.
     """

@@ -61,9 +61,10 @@ RECORD = {
     "after": 144,  # PyObject * or null: (x, y, z, stream), called after the launch
     "none": 152,  # PyObject *: None
     "int": 160,  # PyTypeObject *: int
+    "cluster": 168,  # blocks along x that run one program
 }
 """Offsets in bytes."""
-RECORD_BYTES = 168
+RECORD_BYTES = 176
 
 _CONFIG_BYTES = 56
 _CONFIG_STREAM = 32
@@ -411,7 +412,13 @@ size:
   %no_z = icmp eq i64 %z, 0
   %no_xy = or i1 %no_x, %no_y
   %empty = or i1 %no_xy, %no_z
-  br i1 %empty, label %nothing, label %fill
+  br i1 %empty, label %nothing, label %multiply
+multiply:
+  %cluster_at = getelementptr i8, ptr %record, i64 $cluster
+  %cluster = load i64, ptr %cluster_at
+  %blocks = mul i64 %x, %cluster
+  %few = icmp ule i64 %blocks, 2147483647
+  br i1 %few, label %fill, label %bad_grid
 fill:
   %stream_at = getelementptr ptr, ptr %args, i64 3
   %stream_object = load ptr, ptr %stream_at
@@ -430,7 +437,8 @@ copy:
   %config_y = getelementptr i8, ptr %config, i64 4
   %config_z = getelementptr i8, ptr %config, i64 8
   %config_stream = getelementptr i8, ptr %config, i64 $config_stream
-  store i32 %x32, ptr %config
+  %blocks32 = trunc i64 %blocks to i32
+  store i32 %blocks32, ptr %config
   store i32 %y32, ptr %config_y
   store i32 %z32, ptr %config_z
   store ptr %stream, ptr %config_stream

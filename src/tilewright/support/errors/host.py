@@ -55,11 +55,13 @@ class DeviceMismatch(LaunchError, ValueError):
 
 @dataclass(eq=False)
 class BadGrid(LaunchError, ValueError):
-    """A grid that is not one to three positive integers."""
+    """A grid that is not one to three integers of at least 0."""
 
     code = "TW204"
     template = "the grid {grid} {problem}"
-    hint_template = "a grid is a tuple of 1 to 3 positive integers, or a function that returns one"
+    hint_template = (
+        "a grid is 1 to 3 integers, none of them negative, or a function that returns them"
+    )
 
     grid: object
     problem: str
@@ -138,6 +140,19 @@ class UnknownName(LaunchError, ValueError):
         """The closest names, else all of them."""
         names = sorted(self.known)
         return did_you_mean(self.name, names) or f"there are {listed(names)}"
+
+
+@dataclass(eq=False)
+class BadCallback(LaunchError, TypeError):
+    """A function of the user that cannot be called as it must be. `takes`: with what it is."""
+
+    code = "TW210"
+    template = "{what} cannot be called: {problem}"
+    hint_template = "it is called with {takes}"
+
+    what: str
+    problem: str
+    takes: str
 
 
 # --- TW3xx: backends and tools --------------------------------------------------------------------

@@ -65,6 +65,20 @@ def test_attributes_of_the_launch(driver: FakeDriver) -> None:
     assert struct.unpack_from("<i", attributes[2], 8) == (1,)
 
 
+def test_a_cluster_of_blocks_runs_each_program(driver: FakeDriver) -> None:
+    recording, log = RecordingHandlers(), LaunchLog()
+    shape = LaunchShape(128, cluster=(3, 1, 1))
+    entry = entry_for(driver, [], recording, shape=shape, log=log)
+    entry(7, 2, 5, 0)
+    assert driver.launched().grid == (21, 2, 5)
+    assert log.latest()[0].grid == (7, 2, 5)
+    entry(MAX_GRID // 3, 1, 1, 0)
+    assert driver.launched().grid == (MAX_GRID // 3 * 3, 1, 1)
+    with pytest.raises(Refused, match="grid"):
+        entry(MAX_GRID // 3 + 1, 1, 1, 0)
+    assert driver.calls == 2
+
+
 @pytest.mark.parametrize("kind", ["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"])
 def test_integers_over_their_whole_range(driver: FakeDriver, kind: str) -> None:
     bits = int(kind[1:])

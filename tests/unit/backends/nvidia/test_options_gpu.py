@@ -11,10 +11,9 @@ import pytest
 
 import tilewright
 from tests.unit.backends.nvidia.gpu_kernels import needs_gpu
-from tests.unit.backends.nvidia.gpu_tiles import add, matmul, multiply_add, normalize
+from tests.unit.backends.nvidia.gpu_tiles import add, matmul, multiply_add, normalize, tell_programs
 from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.driver import driver
-from tilewright.backends.nvidia.errors import LaunchRefused
 from tilewright.support import errors
 
 pytestmark = needs_gpu
@@ -51,17 +50,18 @@ def check_add(torch: Any, grid: int = 8, **options: Any) -> Any:
 @pytest.mark.parametrize("count", [1, 2, 8, 16])
 def test_num_ctas(torch: Any, count: int) -> None:
     clusters()
-    kernel = check_add(torch, grid=2 * count, num_ctas=count)
-    assert kernel.metadata.num_ctas == count
-    assert kernel.packed_metadata[1] == count
+    for grid in (1, 7, 2 * count):
+        kernel = check_add(torch, grid=grid, num_ctas=count)
+        assert kernel.metadata.num_ctas == count
+        assert kernel.packed_metadata[1] == count
 
 
-def test_a_grid_that_clusters_do_not_divide(torch: Any) -> None:
+def test_each_program_of_a_cluster_runs_once(torch: Any) -> None:
     clusters()
-    x = torch.zeros(N, device="cuda")
-    with pytest.raises(LaunchRefused, match="must divide the grid"):
-        add[(7,)](x, x, x, N, BLOCK=128, num_ctas=2)
-    check_add(torch)
+    out = torch.zeros(8, dtype=torch.int32, device="cuda")
+    for _ in range(2):
+        tell_programs[(7,)](out, num_ctas=4)
+    assert out.tolist() == [2 * 7 * (1 + i) for i in range(7)] + [0]
 
 
 @pytest.mark.parametrize("option", ["launch_cooperative_grid", "launch_pdl"])

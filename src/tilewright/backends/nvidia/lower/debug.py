@@ -37,15 +37,6 @@ def _memory(state: State, name: str, size: int) -> Val:
     return Val(f"@{name}", "ptr addrspace(1)", BODY)
 
 
-def _program(state: State) -> list[Val]:
-    found: list[Val] = []
-    for axis in "xyz":
-        name = f"llvm.nvvm.read.ptx.sreg.ctaid.{axis}"
-        state.module.declare(name, f"declare i32 @{name}()")
-        found.append(state.code.let_here(f"call i32 @{name}()", "i32"))
-    return found
-
-
 def _index(state: State, value: Value, register: int) -> list[Val]:
     """Coordinates of a register's element, the first three; -1 for dims that there are not."""
     if not isinstance(value.type, TileType):
@@ -71,7 +62,7 @@ def _assert(state: State, op: Op) -> None:
     code.line(f"{stop}:")
     number = len(state.asserts)
     state.asserts.append(packed(check.message, check.loc))
-    _record_failure(state, failed, [integer_literal(number), *_program(state), *index])
+    _record_failure(state, failed, [integer_literal(number), *map(state.program, range(3)), *index])
     code.line("ret void")
     code.line(f"{go}:")
 
@@ -190,7 +181,7 @@ def _record(
     shifted = code.let_here(f"lshr i64 {bits}, 32", "i64")
     high = code.let_here(f"trunc i64 {shifted} to i32", "i32")
     pad = integer_literal(0)
-    words = [low, high, number, order, *_program(state), *index, pad, pad]
+    words = [low, high, number, order, *map(state.program, range(3)), *index, pad, pad]
     for i in range(0, len(words), 4):
         at = code.let_here(f"add i64 {start}, {4 * i}", "i64")
         address = code.let_here(

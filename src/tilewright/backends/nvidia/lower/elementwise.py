@@ -234,8 +234,6 @@ def _register_at(layout: LinearLayout) -> dict[tuple[int, ...], int]:
 
 @lowering(ProgramIdOp, NumProgramsOp)
 def _grid(state: State, op: Op) -> None:
-    axis = "xyz"[cast("int", op.attrs["axis"])]
-    name = "ctaid" if isinstance(op, ProgramIdOp) else "nctaid"
-    function = f"llvm.nvvm.read.ptx.sreg.{name}.{axis}"
-    state.module.declare(function, f"declare i32 @{function}()")
-    state.set(op.results[0], [state.code.let_here(f"call i32 @{function}()", "i32")])
+    axis = cast("int", op.attrs["axis"])
+    ask = state.program if isinstance(op, ProgramIdOp) else state.programs
+    state.set(op.results[0], [ask(axis)])

@@ -65,16 +65,18 @@ def lower_function(
     offsets: Mapping[Op, int],
     maxnreg: int | None = None,
     contract: bool = True,
+    num_ctas: int = 1,
 ) -> LoweredKernel:
     """Lower a kernel whose tiles all have layouts, for `warps` warps.
 
-    offsets: where in shared memory the ops that exchange data do so; see allocate_shared.py
+    offsets: where in shared memory the ops that exchange data do so; see allocate_shared.py;
+    num_ctas: blocks of the cluster that runs a program: all but its first one end at once
     """
     module = ModuleText()
     code = Code(module, "contract " if contract else "")
     code.sections = [[], []]
     facts = analyze_alignment(function)
-    state = State(module, code, arch, warps, facts, lower_block)
+    state = State(module, code, arch, warps, facts, lower_block, num_ctas)
     state.offsets = dict(offsets)
     parameters: list[str] = []
     for i, arg in enumerate(function.args):
@@ -85,10 +87,9 @@ def lower_function(
     head = f"define ptx_kernel void @{function.name}({', '.join(parameters)}) #0 {{"
     entry = [line for lines in state.entry.values() for line in lines]
     first = [*_thread(module, state), *entry, *code.sections[0]]
-    body = [head, "entry:", *first, "br label %start",
-            "start:", *code.sections[1], "}"]  # fmt: skip
+    body = [head, "entry:", *first, *_start(module, num_ctas), "start:", *code.sections[1], "}"]
     module.functions.append("\n".join(body))
-    module.footer += _attributes(warps, maxnreg)
+    module.footer += _attributes(warps, maxnreg, num_ctas)
     text = module.text(arch.target.triple, data_layout(arch.target))
     return LoweredKernel(text, function.name, tuple(state.asserts), tuple(state.prints))
 
@@ -107,10 +108,26 @@ def _thread(module: ModuleText, state: State) -> list[str]:
     ]
 
 
-def _attributes(warps: int, maxnreg: int | None) -> list[str]:
-    limit = f' "nvvm.maxnreg"="{maxnreg}"' if maxnreg else ""
+def _start(module: ModuleText, num_ctas: int) -> list[str]:
+    """The end of the entry: the first block of a cluster goes on."""
+    if num_ctas == 1:
+        return ["br label %start"]
+    name = "llvm.nvvm.read.ptx.sreg.cluster.ctarank"
+    module.declare(name, f"declare i32 @{name}()")
     return [
-        f'attributes #0 = {{ nounwind "nvvm.reqntid"="{32 * warps}"{limit} }}',
+        f"%rank = call i32 @{name}()",
+        "%first = icmp eq i32 %rank, 0",
+        "br i1 %first, label %start, label %idle",
+        "idle:",
+        "ret void",
+    ]
+
+
+def _attributes(warps: int, maxnreg: int | None, num_ctas: int) -> list[str]:
+    limit = f' "nvvm.maxnreg"="{maxnreg}"' if maxnreg else ""
+    cluster = f' "nvvm.cluster_dim"="{num_ctas},1,1"' if num_ctas > 1 else ""
+    return [
+        f'attributes #0 = {{ nounwind "nvvm.reqntid"="{32 * warps}"{limit}{cluster} }}',
         "attributes #1 = { convergent nounwind }",
     ]
 

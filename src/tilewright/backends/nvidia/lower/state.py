@@ -36,6 +36,8 @@ class State:
     warps: int
     facts: dict[Value, Alignment]
     lower_block: Callable[[State, Block], None]
+    num_ctas: int = 1
+    """Blocks of a cluster; each cluster runs one program, in its first block."""
     registers: dict[Value, Registers] = field(default_factory=dict[Value, Registers])
     lane: Val = field(default_factory=lambda: Val("%lane", "i32", BODY))
     warp: Val = field(default_factory=lambda: Val("%warp", "i32", BODY))
@@ -93,6 +95,23 @@ class State:
             self.barrier()
 
     # -- where a thread is ----------------------------------------------------------------------
+
+    def program(self, axis: int) -> Val:
+        """This program's place in the grid of programs."""
+        return self._register("ctaid" if self._counts_blocks(axis) else "clusterid", axis)
+
+    def programs(self, axis: int) -> Val:
+        """Extent of the grid of programs."""
+        return self._register("nctaid" if self._counts_blocks(axis) else "nclusterid", axis)
+
+    def _counts_blocks(self, axis: int) -> bool:
+        """Whether blocks along an axis are programs: clusters lie along x."""
+        return self.num_ctas == 1 or axis > 0
+
+    def _register(self, name: str, axis: int) -> Val:
+        function = f"llvm.nvvm.read.ptx.sreg.{name}.{'xyz'[axis]}"
+        self.module.declare(function, f"declare i32 @{function}()")
+        return self.code.let_here(f"call i32 @{function}()", "i32")
 
     def thread_coords(self, layout: LinearLayout) -> list[Val]:
         """Coordinates of register 0 of this thread, one for each dim; computed once, at entry."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import index
 from typing import cast
 
-from tilewright.support import errors
+from . import errors
+from .callbacks import ask
+
+__all__ = ["Grid", "grid_for", "normal_grid"]
 
 Grid = tuple[int, int, int]
 
@@ -14,10 +17,20 @@ MAX_EXTENT = 0x7FFFFFFF
 """`program_id` is an int32."""
 
 
-def normal_grid(grid: object) -> Grid:
-    """A grid as three positive ints; given are one to three, as an int, a tuple or a list.
+def grid_for(grid: object, named: Mapping[str, object]) -> Grid:
+    """As `normal_grid`; a function is asked for the grid first, with all arguments by name.
 
-    Raises BadGrid.
+    Errors: BadGrid, BadCallback, and what the function raises.
+    """
+    if callable(grid):
+        grid = ask("the grid function", "the dictionary of all arguments", grid, dict(named))
+    return normal_grid(grid)
+
+
+def normal_grid(grid: object) -> Grid:
+    """A grid as three ints of at least 0; given are one to three, as an int, a tuple or a list.
+
+    A grid with a 0 has no program instances. Raises BadGrid.
     """
     extents = _extents(grid)
     if not 1 <= len(extents) <= 3:
@@ -41,9 +54,8 @@ def _extent(extent: object, grid: object) -> int:
     except TypeError:
         kind = type(extent).__name__
         raise errors.BadGrid(grid, f"holds a {kind}, which is no integer") from None
-    if number < 1:
-        problem = "holds 0: there is nothing to run" if number == 0 else f"holds {number}"
-        raise errors.BadGrid(grid, problem)
+    if number < 0:
+        raise errors.BadGrid(grid, f"holds {number}")
     if number > MAX_EXTENT:
         raise errors.BadGrid(grid, f"holds {number}; the limit is {MAX_EXTENT}")
     return number
