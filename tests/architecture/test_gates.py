@@ -66,6 +66,11 @@ LINT_MISTAKES = {
     "nesting": (NESTED, "PLR1702"),
     "complexity": (BRANCHY + "    return 0\n", "C901"),
     "environment": ("import os\n\nx = os.environ['HOME']\n", "TID251"),
+    "lock": ("import threading\n\nx = threading.Lock()\n", "TID251"),
+    "lock in a property": (
+        "from functools import cached_property\n\nx = cached_property\n",
+        "TID251",
+    ),
     "environment by import": ("from os import getenv\n\nx = getenv('HOME')\n", "TID251"),
     "hidden import": (
         "from typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n    import json as json\n",

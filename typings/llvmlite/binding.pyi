@@ -1,7 +1,8 @@
 """Types of the part of llvmlite.binding 0.50 that tilewright uses."""
 
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
+ffi: Any
 llvm_version_info: tuple[int, int, int]
 
 def set_option(name: str, option: str) -> None: ...

@@ -8,14 +8,13 @@ compiled on from.
 from __future__ import annotations
 
 import ctypes
-import importlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Protocol
 
 from tilewright.ir import Module, Pipeline
-from tilewright.support import collection_paused, errors
+from tilewright.support import collection_paused, errors, fork_waits, import_late
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +203,7 @@ def _load(name: str) -> Backend:
         raise errors.UnknownName("backend", name, backend_names())
     module, attribute = path.split(":")
     with collection_paused():  # a tenth of the time, and all of it stays
-        return getattr(importlib.import_module(module), attribute)
+        return getattr(import_late(module), attribute)
 
 
 def backend_names() -> list[str]:
@@ -214,7 +213,8 @@ def backend_names() -> list[str]:
 
 def _installed() -> dict[str, Callable[[], Backend]]:
     """What loads the backends of other packages."""
-    from importlib.metadata import entry_points  # noqa: PLC0415 -- 8 ms, and rarely needed
+    with fork_waits():
+        from importlib.metadata import entry_points  # noqa: PLC0415 -- 8 ms, and rarely needed
 
     return {point.name: point.load for point in entry_points(group="tilewright.backends")}
 

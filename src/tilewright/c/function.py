@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
 import keyword
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -20,7 +19,7 @@ from tilewright.frontend.python import ArgSpec, Dependencies, KernelSignature
 from tilewright.ir.types import DType
 from tilewright.language import constexpr
 from tilewright.runtime import JITFunction, kernel_parameters
-from tilewright.support import errors, grid_for, user_boundary
+from tilewright.support import errors, grid_for, import_late, user_boundary
 
 
 class CFunction(JITFunction):
@@ -83,7 +82,7 @@ class CFunction(JITFunction):
             function = source.lower(frontend_options(backend, options)).kernel
             extents = grid_for(grid, call.named)
             # Loaded late: its reference rules need NumPy, which compiled kernels do not.
-            interp = importlib.import_module("tilewright.interp")
+            interp = import_late("tilewright.interp")
             assert len(call.keys) == len(call.args)  # the keys are found by checking the arguments
             arrays_and_numbers = [call.named[parameter.name] for parameter in self.parameters]
             interp.run_function(function, arrays_and_numbers, extents)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
-from threading import Lock
 
 from tilewright.frontend.c import Parsed, Source, parse
-from tilewright.support import errors
+from tilewright.support import ForkLock, errors
 
 STRING = "<triton-c>"
 """Name of a source that is no file."""
@@ -35,7 +34,7 @@ class CProgram:
                 reason = getattr(problem, "strerror", None) or str(problem)
                 raise errors.SourceNotAvailable(self.name, reason, is_file=True) from None
         self._parsed: dict[tuple[tuple[str, str], ...], Parsed] = {}
-        self._lock = Lock()
+        self._lock = ForkLock()
 
     def parsed(self, defines: Mapping[str, str]) -> Parsed:
         """The syntax tree under some definitions. Errors: CompilationErrors."""

@@ -27,7 +27,7 @@ from tilewright.ir.define import OPS, Op
 from tilewright.ir.lexer import END, Positions, tokens_of
 from tilewright.ir.printer import RESULT_TYPE_ATTRS
 from tilewright.ir.types import DType, PointerType, TileType, Type, all_dtypes
-from tilewright.support import SourceLoc
+from tilewright.support import SourceLoc, fork_waits
 from tilewright.support.errors import TileIRSyntaxError, did_you_mean
 
 _POINTER = re.compile(r"ptr<\s*(\w+)\s*(,\s*const\s*)?>")
@@ -67,7 +67,8 @@ def _build_type(text: str) -> Type:
         assert not isinstance(element, TileType)
         if not tile[3]:
             return TileType(shape, element)
-        from tilewright.layout import LinearLayout  # noqa: PLC0415 -- 7 ms; a CPU has no layouts
+        with fork_waits():
+            from tilewright.layout import LinearLayout  # noqa: PLC0415 -- 7 ms; not for CPUs
 
         return TileType(shape, element, LinearLayout.parse(tile[3]))
     pointer = _POINTER.fullmatch(text)

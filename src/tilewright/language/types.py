@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
-from functools import cached_property
 from math import prod
 from typing import NamedTuple
 
 from tilewright.ir import types as ir
 from tilewright.language.compile_time import constexpr, unwrap
-from tilewright.support import errors
+from tilewright.support import cached_property, errors
 
 
 class SIGNEDNESS(Enum):

@@ -12,12 +12,12 @@ import functools
 import itertools
 import os
 import re
-import threading
 from collections.abc import Mapping, Sequence
 
 from llvmlite import binding
 
 from .conversions import CONVERSION_SYMBOLS, conversions_ir
+from .lock import LLVM_LOCK
 from .optimize import LlvmError, compile_ir
 from .target import host_target, target_machine
 
@@ -25,20 +25,6 @@ __all__ = ["LoadedObject", "load_object"]
 
 _CONVERSIONS_LIBRARY = "tilewright.conversions"
 _numbers = itertools.count()
-
-
-class _Guard:
-    """Serialises the linker; a child of a fork gets a free lock, whoever held it in the parent."""
-
-    lock = threading.Lock()
-
-    @classmethod
-    def renew(cls) -> None:
-        cls.lock = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_Guard.renew)
 
 
 class LoadedObject:
@@ -68,7 +54,7 @@ def load_object(obj: bytes, symbols: Sequence[str]) -> LoadedObject:
     Raises LlvmError if `obj` is damaged, lacks one of `symbols`, or needs a symbol that nobody
     defines; the message names it. The process is unharmed then.
     """
-    with _Guard.lock:
+    with LLVM_LOCK:  # a linker of LLVM is not made for several threads
         jit = _linker()
         if any(name.encode() in obj for name in CONVERSION_SYMBOLS):
             _link_conversions()

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import llvmlite
 from llvmlite import binding
 
+from .lock import LLVM_LOCK
+
 __all__ = [
     "HostCpu",
     "TargetSpec",
@@ -129,10 +131,11 @@ def _register_targets() -> None:
 
     Addresses of shared memory on NVIDIA's chips have 32 bits; LLVM takes 64 unless told.
     """
-    binding.set_option("tilewright", "--nvptx-short-ptr")
-    binding.initialize_all_targets()
-    binding.initialize_all_asmprinters()
-    binding.initialize_native_asmparser()
+    with LLVM_LOCK:
+        binding.set_option("tilewright", "--nvptx-short-ptr")
+        binding.initialize_all_targets()
+        binding.initialize_all_asmprinters()
+        binding.initialize_native_asmparser()
 
 
 @functools.cache

@@ -19,6 +19,7 @@ from tilewright.runtime.array_specs import (
     Pointers,
 )
 from tilewright.runtime.specialize import HANDLERS, Handled, Handler
+from tilewright.support import import_late
 
 
 def plain(value: object) -> object:
@@ -95,8 +96,7 @@ def reads_numpy_header() -> bool:
 
 
 def _sample_arrays() -> list[Any]:
-    import numpy
-
+    numpy: Any = import_late("numpy")
     samples = [numpy.zeros(3), numpy.zeros((4, 4), dtype="int8")[1:, 2:], numpy.ones(5)[::-1]]
     samples[-1].flags.writeable = False
     return samples

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextvars
 import os
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +21,7 @@ from tilewright.runtime.specialize import HANDLERS, HOST, Spec
 from tilewright.runtime.tuning_store import Timing, choice_file, read_timings, write_timings
 from tilewright.runtime.variant import GlobalCheck
 from tilewright.runtime.wrapper import KernelWrapper
-from tilewright.support import TilewrightError, errors, settings, user_boundary
+from tilewright.support import ForkLock, TilewrightError, errors, settings, user_boundary
 
 QUANTILES = (0.5, 0.2, 0.8)
 """Of the measured times of a configuration: the first decides."""
@@ -96,7 +95,7 @@ class Autotuner(KernelWrapper):
         self._pre_hook, self._post_hook = hooks
         self._use_cuda_graph = use_cuda_graph
         self._tuned = frozenset(name for config in self.configs for name in config.kwargs)
-        self._lock = threading.RLock()
+        self._lock = ForkLock()
         self._launch: Callable[..., Any] = self._run
         self._can_dispatch = isinstance(fn, JITFunction) and fn.dispatchable
         self._check_names()

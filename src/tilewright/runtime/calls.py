@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from tilewright.backends import Backend
@@ -24,7 +23,7 @@ from tilewright.runtime.specialize import (
 )
 from tilewright.runtime.variant import arg_spec, run_time_pairs
 from tilewright.runtime.words import refuse_unknown, split_words
-from tilewright.support import errors, settings
+from tilewright.support import cached_property, errors, settings
 
 
 @dataclass

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, cast, overload
 
@@ -33,7 +32,15 @@ from tilewright.runtime.parameters import (
     parameters_of,
 )
 from tilewright.runtime.variants import Variants, described
-from tilewright.support import grid_for, kernel_boundary, normal_grid, settings, user_boundary
+from tilewright.support import (
+    cached_property,
+    grid_for,
+    import_late,
+    kernel_boundary,
+    normal_grid,
+    settings,
+    user_boundary,
+)
 
 Kernel = Callable[..., Any]
 
@@ -211,7 +218,7 @@ class JITFunction(DeviceFunction):
     ) -> Kernel:
         """`launch(grid, *args, **words)` by machine code, as `dispatch.Dispatcher` tells."""
         # Loaded late: it needs LLVM, which importing kernels does not.
-        dispatch = importlib.import_module("tilewright.runtime.dispatch")
+        dispatch = import_late("tilewright.runtime.dispatch")
         return dispatch.Dispatcher(
             self.__name__,
             self.params,
@@ -243,7 +250,7 @@ class JITFunction(DeviceFunction):
             arguments = {p.name: a for p, a in zip(call.params, call.args, strict=True)}
             arguments.update(call.meta)
             # Loaded late: its reference rules need NumPy, which compiled kernels do not.
-            eager = importlib.import_module("tilewright.eager")
+            eager = import_late("tilewright.eager")
             eager.run_kernel(self, extents, arguments, frontend_options(backend, options))
 
     def _describe(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
+
+from tilewright.support import ForkLock
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -15,8 +16,8 @@ class Once(Generic[K, V]):
 
     def __init__(self) -> None:
         self.made: dict[K, V] = {}
-        self._guard = threading.Lock()
-        self._locks: dict[K, threading.RLock] = {}
+        self._guard = ForkLock()
+        self._locks: dict[K, ForkLock] = {}
 
     def get(self, key: K, make: Callable[[], V]) -> V:
         """The value of `key`, made by `make` if this is the first time."""
@@ -24,7 +25,7 @@ class Once(Generic[K, V]):
         if found is not None:
             return found
         with self._guard:
-            lock = self._locks.setdefault(key, threading.RLock())
+            lock = self._locks.setdefault(key, ForkLock())
         with lock:
             if key not in self.made:
                 self.made[key] = make()

@@ -5,11 +5,13 @@ The modules `boundary`, `config`, `diagnostics`, `errors`, `trace` are facades i
 """
 
 from .boundary import KernelBoundary, UserBoundary, kernel_boundary, user_boundary
+from .cached import cached_property
 from .callbacks import ask
 from .collection import collection_paused
 from .config import Settings, settings
 from .diagnostics import Diagnostic, Severity, SourceLines, SourceLoc, render
 from .errors import TilewrightError, TilewrightWarning
+from .forks import ForkLock, fork_waits, hold_across_forks, import_late
 from .grid import Grid, grid_for, normal_grid
 from .trace import (
     Event,
@@ -30,6 +32,7 @@ from .trace import (
 __all__ = [
     "Diagnostic",
     "Event",
+    "ForkLock",
     "Grid",
     "KernelBoundary",
     "ListRecorder",
@@ -49,9 +52,13 @@ __all__ = [
     "UserBoundary",
     "VariantAdded",
     "ask",
+    "cached_property",
     "collection_paused",
     "current_recorder",
+    "fork_waits",
     "grid_for",
+    "hold_across_forks",
+    "import_late",
     "kernel_boundary",
     "normal_grid",
     "recording",

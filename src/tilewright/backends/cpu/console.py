@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import ctypes
 import sys
-import threading
 
 from tilewright.backends.device_text import index_text, printed_line, unpacked
-from tilewright.support import errors
+from tilewright.support import ForkLock, errors
 
 _I32, _I64, _TEXT = ctypes.c_int32, ctypes.c_int64, ctypes.c_char_p
 _CALL = ctypes.CFUNCTYPE(None, _TEXT, _I32, _I64, *[_I32] * 6)
@@ -24,7 +23,7 @@ class Console:
 
     def __init__(self) -> None:
         self.failures: list[errors.DeviceAssertionFailure] = []
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self._functions = (_CALL(self._fail), _CALL(self._print))
         addresses = [ctypes.cast(f, ctypes.c_void_p).value for f in self._functions]
         self._table = (ctypes.c_void_p * 2)(*addresses)

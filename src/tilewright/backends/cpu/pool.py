@@ -26,6 +26,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import ClassVar, Protocol
 
 from tilewright.llvm import LoadedObject, compile_ir, host_cpu, host_target, load_object
+from tilewright.support import ForkLock
 
 from .host import default_thread_count
 from .pool_ir import MAX_THREADS, POOL_SYMBOLS, pool_ir
@@ -198,7 +199,7 @@ class _Shared:
     """The process's pools by number of threads; created once, also when threads race for them."""
 
     pools: ClassVar[dict[int, Pool]] = {}
-    lock = threading.Lock()
+    lock = ForkLock()
 
 
 def shared_pool(threads: int = 0) -> Pool:
@@ -230,7 +231,6 @@ _live_pools: weakref.WeakSet[NativePool] = weakref.WeakSet()
 
 
 def _after_fork_in_child() -> None:
-    _Shared.lock = threading.Lock()
     for pool in _live_pools:
         pool.forget_workers()
 

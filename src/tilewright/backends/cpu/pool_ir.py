@@ -359,8 +359,11 @@ exit:
   ret void
 }
 
+; The parent may have been about to replace the scratch areas, so they are given up, not freed.
 define void @tw_reset() nounwind {
   call void @initialise()
+  store ptr null, ptr $scratch, align 8
+  store i64 0, ptr $stride, align 8
   ret void
 }
 

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import threading
+import os
+import weakref
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, ClassVar, TypeVar, cast
 
-from tilewright.support import errors
+from tilewright.support import ForkLock, cached_property, errors, fork_waits
 
 from .driver_api import BACKEND, DriverApi, Handle, Status, load_api
-from .errors import CudaCallFailed
+from .errors import CudaAfterFork, CudaCallFailed
 from .ptxas import Assembled, explain_failure, parse_report
 
 __all__ = [
@@ -131,18 +132,40 @@ class Pointer:
     managed: bool
 
 
+class _AfterFork:
+    """Takes the place of the bindings in a forked child, where CUDA does not work."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise CudaAfterFork
+
+
 class Driver:
     """Calls of the driver that raise; thread-safe. `api` is `cuda.bindings.driver`.
 
-    Raises BackendUnavailable if there is no driver or no GPU.
+    Raises BackendUnavailable if there is no driver or no GPU, and CudaAfterFork in a child that was
+    forked after the driver had been started.
     """
+
+    _live: ClassVar[weakref.WeakSet[Driver]] = weakref.WeakSet()
 
     def __init__(self, api: DriverApi) -> None:
         self.api = api
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self._contexts: dict[int, Handle] = {}
         self._devices: dict[int, Device] = {}
         self.device_count = self._start()
+        self._live.add(self)
+
+    @classmethod
+    def after_fork_in_child(cls) -> None:
+        """From now on every call raises CudaAfterFork."""
+        for started in list(cls._live):
+            started.api = cast("DriverApi", _AfterFork())
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether this process was forked from the one that started the driver."""
+        return isinstance(self.api, _AfterFork)
 
     def _start(self) -> int:
         try:
@@ -186,7 +209,7 @@ class Driver:
         name = self.api.cuGetErrorName(result)[1] or b"CUresult"
         return name.decode(), (self.api.cuGetErrorString(result)[1] or b"").decode()
 
-    @functools.cached_property
+    @cached_property
     def version(self) -> int:
         """Of CUDA as the driver has it: 13000 for 13.0."""
         return self.value("cuDriverGetVersion", self.api.cuDriverGetVersion())
@@ -402,7 +425,7 @@ class Driver:
         managed = bool(self._pointer_fact(_IS_MANAGED, address))
         return Pointer(ordinal.value, kind == _DEVICE_MEMORY, managed)
 
-    @functools.cached_property
+    @cached_property
     def _pointer_attribute(self) -> Callable[[object, int, int], int]:
         """The C function: that of cuda-bindings said device 0 of memory on device 1 (13.0)."""
         prototype = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint64)
@@ -475,7 +498,12 @@ def _text(log: bytearray) -> str:
 @functools.cache
 def driver() -> Driver:
     """The driver of this process; BackendUnavailable where there is none, or no GPU."""
-    return Driver(load_api())
+    with fork_waits():  # a child would inherit a driver that is half started
+        return Driver(load_api())
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=Driver.after_fork_in_child)
 
 
 @functools.cache

@@ -7,11 +7,10 @@ turns into the address, and may be given as that integer.
 from __future__ import annotations
 
 import functools
-import importlib
 from collections.abc import Callable, Sequence
 from typing import Protocol, SupportsInt, cast
 
-from tilewright.support import errors
+from tilewright.support import errors, import_late
 
 __all__ = ["BACKEND", "DriverApi", "Handle", "Status", "load_api"]
 
@@ -105,7 +104,7 @@ class DriverApi(Protocol):
 def load_api() -> DriverApi:
     """Import the bindings; BackendUnavailable says what is not installed."""
     try:
-        return cast("DriverApi", importlib.import_module("cuda.bindings.driver"))
+        return cast("DriverApi", import_late("cuda.bindings.driver"))
     except ImportError as error:
         raise errors.BackendUnavailable(
             BACKEND, f"{error}", "install the bindings: pip install 'tilewright[cuda]'"

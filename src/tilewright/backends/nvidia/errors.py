@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tilewright.support.errors import BackendError, KernelRunError, LaunchError
 
 __all__ = [
+    "CudaAfterFork",
     "CudaCallFailed",
     "KernelFault",
     "LaunchRefused",
@@ -38,6 +39,15 @@ class CudaCallFailed(BackendError, RuntimeError):
     def hint(self) -> str | None:
         """What to do about the failures whose cause is outside the call."""
         return _LOST if is_fault(self.status) else _CALL_HINTS.get(self.status)
+
+
+@dataclass(eq=False)
+class CudaAfterFork(BackendError, RuntimeError):
+    """A use of the GPU in a child that was forked from a process that had used it."""
+
+    code = "TW311"
+    template = "CUDA cannot be used in this process: it was forked after its parent had used CUDA"
+    hint_template = "start processes with multiprocessing.get_context('spawn'), or fork earlier"
 
 
 @dataclass(eq=False)

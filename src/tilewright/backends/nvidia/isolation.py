@@ -16,11 +16,12 @@ import subprocess
 import sys
 import tempfile
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO, cast
 
 from tilewright.llvm import DEFAULT_LEVEL, LlvmError, TargetSpec, emit_assembly
-from tilewright.support import errors
+from tilewright.support import ForkLock, errors
 
 from .arch import Arch
 from .constructs import unlisted
@@ -28,6 +29,7 @@ from .constructs import unlisted
 __all__ = ["emit_ptx", "emit_ptx_isolated", "serve"]
 
 TIMEOUT_SECONDS = 120.0
+_END_SECONDS = 2.0
 _LENGTH = struct.Struct("<Q")
 _MESSAGE_CHARACTERS = 400
 _BOOT = "import sys; sys.path[:] = {path!r}; import {module} as m; m.serve()"
@@ -90,7 +92,7 @@ class _Child:
     """A process that compiles one text after the other."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self._said = cast("IO[bytes]", tempfile.TemporaryFile())
         self._process = subprocess.Popen(
             [sys.executable, "-c", _BOOT.format(path=sys.path, module=__name__)],
@@ -129,12 +131,24 @@ class _Child:
         self._said.seek(0)
         return self._said.read().decode(errors="replace")
 
+    def disown(self) -> None:
+        """In a forked process: keep no end of the pipes, or the child's input would not end before
+        this process does. Other objects may close their numbers again, so these stay open."""
+        with open(os.devnull, "r+b", buffering=0) as nothing, suppress(OSError, ValueError):
+            for stream in (self._process.stdin, self._process.stdout):
+                assert stream is not None
+                os.dup2(nothing.fileno(), stream.fileno(), inheritable=False)
+
     def close(self) -> None:
         """End the child: it stops when its input does."""
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
                 stream.close()
-        self._process.wait()
+        try:
+            self._process.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:  # another process has the other end of its input too
+            self._process.kill()
+            self._process.wait()
 
 
 def _how(status: int) -> str:
@@ -149,12 +163,14 @@ class _Current:
     """The child of this process."""
 
     child: _Child | None = None
-    lock = threading.Lock()
+    lock = ForkLock()
 
     @classmethod
     def forget(cls) -> None:
         """In the child of a fork: the compiling process is the parent's."""
-        cls.child, cls.lock = None, threading.Lock()
+        child, cls.child = cls.child, None
+        if child is not None:
+            child.disown()
 
 
 if hasattr(os, "register_at_fork"):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 from tilewright.backends.base import DirectLaunch, Metadata, Streamed
-from tilewright.support import errors, settings
+from tilewright.support import ForkLock, errors, settings
 
 from .console import Console
 from .current import device_and_stream, torch_queries
@@ -123,7 +122,7 @@ class NvidiaLauncher:
         self._names = cast("Sequence[str] | None", metadata.get("parameter_names"))
         self._binary = binary
         self._driver = api or driver()
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self._loaded: dict[int, _Loaded] = {}
         self._entries: dict[int, Entry] = {}
         first = self._load(device_and_stream()[0])

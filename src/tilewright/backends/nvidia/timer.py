@@ -50,6 +50,8 @@ class DeviceMemory:
 
 
 def _free(api: Driver, ordinal: int, address: int) -> None:
+    if api.is_lost:
+        return
     with api.context(ordinal):
         api.free(address)
 
@@ -59,7 +61,12 @@ class _Stamp:
 
     def __init__(self, api: Driver) -> None:
         self.event = api.create_event()
-        weakref.finalize(self, api.destroy_event, self.event).atexit = False
+        weakref.finalize(self, _destroy, api, self.event).atexit = False
+
+
+def _destroy(api: Driver, event: int) -> None:
+    if not api.is_lost:
+        api.destroy_event(event)
 
 
 class CudaEventTimer:

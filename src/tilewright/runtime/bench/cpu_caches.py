@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, SupportsInt
 
+from tilewright.support import fork_waits
+
 KIB = 1024
 MIB = 1024 * KIB
 CACHE_FOLDER = Path("/sys/devices/system/cpu/cpu0/cache")
@@ -100,7 +102,8 @@ class CacheFlusher:
     def __init__(self) -> None:
         cores = usable_cores()
         words = bytes_per_core(read_caches(), len(cores)) // 8
-        import numpy as np  # takes 40 ms, which programs that launch kernels should not wait for
+        with fork_waits():  # it takes 40 ms, for which programs that launch kernels need not wait
+            import numpy as np
 
         self._parts = np.ones((len(cores), words), dtype=np.int64)
         self._pools = [ThreadPoolExecutor(1, "cache-flush", _pin, (core,)) for core in cores]

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
+from tilewright.support import fork_waits
+
 Step = Callable[[str], None]
 
 
@@ -18,15 +20,15 @@ def step_bar(title: str, steps: int, terminal: object = None) -> Generator[Step]
 
     terminal: a `rich.console.Console` other than stderr
     """
-    # rich takes 30 ms to import, which programs that launch kernels should not wait for.
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-    )
+    with fork_waits():  # it takes 30 ms, for which programs that launch kernels need not wait
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+        )
 
     console = terminal if isinstance(terminal, Console) else Console(stderr=True)
     columns = (

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.forking import needs_fork
 from tilewright.backends.cpu.host import default_thread_count, last_level_cache_bytes
 from tilewright.backends.cpu.pool import (
     NativePool,
@@ -269,10 +270,8 @@ def test_host_facts() -> None:
 
 # ------------------------------------------------------------------------- processes
 
-needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 
-
-def in_child(pool: Pool) -> None:
+def launch_in_child(pool: Pool) -> None:
     for _ in range(50):
         run_and_check(pool, (100, 1, 1), burn=100)
 
@@ -283,7 +282,7 @@ def test_pool_works_after_fork(pool: NativePool) -> None:
     run_and_check(pool, (100, 1, 1))
     context = multiprocessing.get_context("fork")
     for _ in range(3):
-        child = context.Process(target=in_child, args=(pool,))
+        child = context.Process(target=launch_in_child, args=(pool,))
         child.start()
         run_and_check(pool, (100, 1, 1))
         child.join(60)
@@ -304,7 +303,7 @@ def test_fork_while_another_thread_launches(pool: NativePool) -> None:
     thread = threading.Thread(target=work)
     thread.start()
     context = multiprocessing.get_context("fork")
-    children = [context.Process(target=in_child, args=(pool,)) for _ in range(5)]
+    children = [context.Process(target=launch_in_child, args=(pool,)) for _ in range(5)]
     for child in children:
         child.start()
     for child in children:

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from tests.forking import in_child, needs_fork
 from tests.unit.backends.nvidia.fake_cuda import (
     DEVICE_BASE,
     HOST_PINNED,
@@ -16,7 +17,7 @@ from tests.unit.backends.nvidia.fake_cuda import (
 )
 from tests.unit.backends.nvidia.fake_launch import DEVICE
 from tilewright.backends.nvidia.driver import Driver, Pointer
-from tilewright.backends.nvidia.errors import CudaCallFailed
+from tilewright.backends.nvidia.errors import CudaAfterFork, CudaCallFailed
 from tilewright.backends.nvidia.timer import CudaEventTimer, DeviceMemory
 from tilewright.support import errors
 
@@ -96,6 +97,27 @@ def test_unknown_status(api: Driver) -> None:
 
 def test_forked_process_is_told_so(api: Driver) -> None:
     assert "spawn" in str(api.failure("cuInit", 3))
+
+
+@needs_fork
+def test_a_child_cannot_use_the_driver_that_its_parent_has_started(
+    cuda: FakeCuda, api: Driver
+) -> None:
+    memory = DeviceMemory(64, 0, api)
+
+    def use() -> None:
+        for call in (lambda: api.device(1), api.current_device, lambda: memory.read()):
+            with pytest.raises(CudaAfterFork, match="spawn"):
+                call()
+        assert api.is_lost
+        calls = list(cuda.calls)
+        memory.free()  # which is the parent's
+        assert cuda.calls == calls
+        assert cuda.driver().current_device() == 0  # one that is started here
+
+    in_child(use)
+    assert api.current_device() == 0
+    assert memory.read()
 
 
 # --- contexts -------------------------------------------------------------------------------------

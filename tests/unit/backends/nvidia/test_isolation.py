@@ -5,10 +5,12 @@ import os
 import pickle
 import re
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
+from tests.forking import needs_fork
 from tests.unit.backends.nvidia.requires import needs_ptxas
 from tilewright.backends.nvidia import isolation
 from tilewright.backends.nvidia.arch import ARCHITECTURES, Arch, row_for
@@ -139,7 +141,7 @@ def _emit_in_fork(queue: "multiprocessing.SimpleQueue[str]") -> None:
     queue.put(emit_ptx_isolated(FINE, H100.target, "k"))
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@needs_fork
 def test_fork_gets_a_child_of_its_own() -> None:
     here = emit_ptx_isolated(FINE, H100.target, "k")
     context = multiprocessing.get_context("fork")
@@ -149,6 +151,24 @@ def test_fork_gets_a_child_of_its_own() -> None:
     assert queue.get() == here
     process.join()
     assert emit_ptx_isolated(FINE, H100.target, "k") == here
+
+
+@needs_fork
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_the_compiling_process_ends_though_a_forked_one_goes_on() -> None:
+    emit_ptx_isolated(FINE, H100.target, "k")
+    compiling = isolation._child()  # pyright: ignore[reportPrivateUsage]
+    end, write_end = os.pipe()
+    forked = os.fork()
+    if not forked:
+        os.read(end, 1)
+        os._exit(0)
+    start = time.monotonic()
+    compiling.close()
+    seconds = time.monotonic() - start
+    os.write(write_end, b".")
+    assert os.waitpid(forked, 0)[1] == 0
+    assert seconds < isolation._END_SECONDS  # pyright: ignore[reportPrivateUsage]
 
 
 def test_llvm_errors_travel() -> None:

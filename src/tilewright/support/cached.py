@@ -1,0 +1,38 @@
+"""`cached_property` without a lock.
+
+The one of functools locks in Python 3.11: one lock for each property of a class, held while a value
+is computed. Threads wait for each other there, and a child that is forked meanwhile waits for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, Self, TypeVar, overload
+
+T = TypeVar("T")
+
+
+class cached_property(Generic[T]):
+    """A property that is computed once and then kept in the object's `__dict__`.
+
+    Two threads that ask for it at the same time may both compute it.
+    """
+
+    def __init__(self, compute: Callable[[Any], T]) -> None:
+        self._compute = compute
+        self._name = compute.__name__
+        self.__doc__ = compute.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, instance: object, owner: type) -> T: ...
+    def __get__(self, instance: object | None, owner: type) -> Self | T:
+        """The value; computes it if the object's `__dict__` has none, which hides this method."""
+        if instance is None:
+            return self
+        found = instance.__dict__[self._name] = self._compute(instance)
+        return found

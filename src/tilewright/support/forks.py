@@ -1,0 +1,118 @@
+"""Locks that survive `fork`.
+
+A forked child has one thread, the one that forked. A lock that another thread of the parent held
+would stay locked in the child for ever, and what that thread was doing stays half done. So there
+are two kinds of critical section here, and the linter refuses other locks:
+
+* `ForkLock` guards what a child can do without, or do again: in the child it is free, unless the
+  forking thread itself holds it.
+* `fork_waits()` is for work that must not be cut in two, such as an import at first use, and
+  `hold_across_forks` for a lock of a library: a fork waits until no thread is inside, so the child
+  finds the work done or not begun.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import threading
+import weakref
+from contextlib import AbstractContextManager
+from types import ModuleType, TracebackType
+from typing import ClassVar
+
+__all__ = ["ForkLock", "fork_waits", "hold_across_forks", "import_late"]
+
+Guard = AbstractContextManager[object]
+
+
+class ForkLock:
+    """A reentrant lock, used in `with`. What it guards must be sound between any two statements:
+    a fork may come there, and the child goes on without the thread that was inside."""
+
+    __slots__ = ("__weakref__", "_lock")
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()  # noqa: TID251 -- this is the class to use instead
+        _Forks.renewed.add(self)
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._lock.release()
+
+    def __reduce__(self) -> tuple[type[ForkLock], tuple[()]]:
+        """A copy of what it guards gets a lock of its own."""
+        return ForkLock, ()
+
+    def renew(self) -> None:
+        """In a forked child: replace the lock if a thread that is not here holds it."""
+        if self._lock.acquire(blocking=False):
+            self._lock.release()
+        else:
+            self._lock = threading.RLock()  # noqa: TID251
+
+
+class _Forks:
+    """What a fork has to do with locks."""
+
+    renewed: ClassVar[weakref.WeakSet[ForkLock]] = weakref.WeakSet()
+    waiting = threading.RLock()  # noqa: TID251 -- of `fork_waits`
+    held: ClassVar[list[Guard]] = [waiting]
+    """In the order in which a fork takes them."""
+    taken: ClassVar[list[Guard]] = []
+    """By the fork that is under way."""
+
+    @classmethod
+    def before(cls) -> None:
+        for guard in list(cls.held):
+            guard.__enter__()
+            cls.taken.append(guard)
+
+    @classmethod
+    def after(cls) -> None:
+        while cls.taken:
+            cls.taken.pop().__exit__(None, None, None)
+
+    @classmethod
+    def after_in_child(cls) -> None:
+        cls.after()
+        for lock in list(cls.renewed):
+            lock.renew()
+
+
+def fork_waits() -> Guard:
+    """A block that no fork of another thread cuts in two; one thread at a time is in one.
+
+    For imports inside functions: a child that is forked in the middle of one would wait for ever
+    for the rest of it.
+    """
+    return _Forks.waiting
+
+
+def import_late(name: str) -> ModuleType:
+    """Import a module at its first use; a fork waits until that is done."""
+    with fork_waits():
+        return importlib.import_module(name)
+
+
+def hold_across_forks(guard: Guard) -> None:
+    """From now on every fork takes `guard`, a reentrant lock, and gives it back in both processes.
+
+    Whoever holds it must not wait for `fork_waits()` or for a guard that was added before.
+    """
+    _Forks.held.append(guard)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_Forks.before,
+        after_in_parent=_Forks.after,
+        after_in_child=_Forks.after_in_child,
+    )

@@ -1,0 +1,37 @@
+"""Runs a function in a forked child, with a time limit."""
+
+import os
+import signal
+import traceback
+import warnings
+from collections.abc import Callable
+
+import pytest
+
+CHILD_SECONDS = 60
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+
+
+def in_child(work: Callable[[], object]) -> None:
+    """Run `work` in a child; AssertionError if it raises there, or is not done in a minute."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12: "multi-threaded"
+        child = os.fork()
+    if child == 0:
+        _run_and_exit(work)
+    _, status = os.waitpid(child, 0)
+    code = os.waitstatus_to_exitcode(status)
+    assert code != -signal.SIGALRM, "the child hung"
+    assert code == 0, f"the child ended with {code}"
+
+
+def _run_and_exit(work: Callable[[], object]) -> None:
+    try:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(CHILD_SECONDS)
+        work()
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(0)
