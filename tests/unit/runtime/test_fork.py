@@ -33,7 +33,7 @@ def scaled(out, n, FACTOR: tl.constexpr):
 tuned = tilewright.autotune(
     [tilewright.Config({"FACTOR": 5}), tilewright.Config({"FACTOR": 5})], []
 )(scaled)
-interpreted = tilewright.jit(scaled.fn, interpret=True)
+interpreted = tilewright.jit(interpret=True)(scaled.fn)
 factors = itertools.count(2)
 
 
