@@ -1,6 +1,7 @@
 """Backends: each a folder with a manifest; `base` is what the rest of the compiler sees."""
 
 from tilewright.backends.base import (
+    DEVICE_PROPERTIES,
     Backend,
     CommonOptions,
     DeviceMemory,
@@ -18,6 +19,7 @@ from tilewright.backends.base import (
 )
 
 __all__ = [
+    "DEVICE_PROPERTIES",
     "Backend",
     "CommonOptions",
     "DeviceMemory",

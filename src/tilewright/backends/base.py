@@ -141,12 +141,33 @@ class DeviceMemory:
 
     device_of(address): the device whose memory an address is in ("cuda:0"), None if it is the
     host's; usable(address): whether kernels may use it, as they may pinned memory of the host;
-    current() -> index of the current device and its current stream
+    current() -> index of the current device and its current stream; stream_of(device) -> the
+    current stream of a device
     """
 
     device_of: Callable[[int], str | None]
     usable: Callable[[int], bool]
     current: Callable[[], tuple[int, int]]
+    stream_of: Callable[[int], int]
+
+
+DEVICE_PROPERTIES = (
+    "max_shared_mem",
+    "max_num_regs",
+    "multiprocessor_count",
+    "max_threads_per_sm",
+    "warpSize",
+    "sm_clock_rate",
+    "mem_clock_rate",
+    "mem_bus_width",
+)
+"""What programs ask of a device to choose grids and tiles, by Triton's names: bytes of shared
+memory and registers that one program may have; multiprocessors, and threads of each at a time;
+lanes that run in step; kHz; bits of the memory bus. 0 where one means nothing."""
+
+
+def _no_properties(_device: int) -> dict[str, int]:
+    return dict.fromkeys(DEVICE_PROPERTIES, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +179,8 @@ class Backend:
     available: whether kernels can run here; target: that of this machine; artifacts: further texts,
     made when asked for, from the finished artifacts; version: part of the cache key;
     clock(index or None) -> a clock of the device for `testing.do_bench`, where PyTorch has none;
-    memory: of devices that have their own
+    memory: of devices that have their own, None if kernels work in the host's;
+    properties(index) -> the DEVICE_PROPERTIES of a device
     """
 
     name: str
@@ -171,6 +193,7 @@ class Backend:
     version: Callable[[GPUTarget], str]
     clock: Callable[[int | None], object] | None = None
     memory: DeviceMemory | None = None
+    properties: Callable[[int], dict[str, int]] = _no_properties
 
     def __post_init__(self) -> None:
         names = [stage.extension for stage in self.stages]

@@ -8,11 +8,7 @@ from typing import Any
 
 from tilewright.backends import Backend, GPUTarget, backend_named, default_backend
 from tilewright.runtime.bench import do_bench
-from tilewright.runtime.bench.cpu_caches import usable_cores
-from tilewright.support import errors, settings
-
-UNLIMITED_BYTES = 2**31 - 1
-"""Reported as shared memory where a program instance uses ordinary memory."""
+from tilewright.support import errors
 
 
 class DriverUtils:
@@ -22,20 +18,10 @@ class DriverUtils:
         self._driver = driver
 
     def get_device_properties(self, device: int = 0) -> dict[str, int]:
-        """max_shared_mem (bytes), max_num_regs, multiprocessor_count, warpSize, clock rates (kHz)
-        and mem_bus_width (bits) of a device; 0 where that means nothing."""
-        ask = getattr(self._driver.backend, "device_properties", None)
-        if ask is not None:
-            return ask(device)
-        return {
-            "max_shared_mem": UNLIMITED_BYTES,
-            "max_num_regs": 0,
-            "multiprocessor_count": settings().cpu.threads or len(usable_cores()),
-            "warpSize": self._driver.get_current_target().warp_size,
-            "sm_clock_rate": 0,
-            "mem_clock_rate": 0,
-            "mem_bus_width": 0,
-        }
+        """max_shared_mem (bytes), max_num_regs, multiprocessor_count, max_threads_per_sm, warpSize,
+        sm_clock_rate and mem_clock_rate (kHz) and mem_bus_width (bits) of a device; 0 where one
+        means nothing."""
+        return self._driver.backend.properties(device)
 
 
 class ActiveDriver:
@@ -50,21 +36,21 @@ class ActiveDriver:
         return self.backend.target()
 
     def get_current_device(self) -> int:
-        """Index of the device: torch's current one on a GPU, 0 on a CPU."""
-        return 0 if self.backend.name == "cpu" else self.get_device_interface().current_device()
+        """Index of the current device; 0 where there is but one, the host."""
+        memory = self.backend.memory
+        return 0 if memory is None else memory.current()[0]
 
     def get_current_stream(self, device: int = 0) -> int:
-        """Handle of the stream that launches go to; 0 on a CPU."""
-        if self.backend.name == "cpu":
-            return 0
-        return self.get_device_interface().current_stream(device).cuda_stream
+        """Handle of the stream that launches on a device go to; 0 on the host."""
+        memory = self.backend.memory
+        return 0 if memory is None else memory.stream_of(device)
 
     def get_active_torch_device(self) -> Any:
         """The `torch.device` of arrays that kernels run on."""
-        torch = self._torch()
-        if self.backend.name == "cpu":
-            return torch.device("cpu")
-        return torch.device(self.backend.name, self.get_current_device())
+        torch, name = self._torch(), self.backend.name
+        if self.backend.memory is None:
+            return torch.device(name)
+        return torch.device(name, self.get_current_device())
 
     def get_device_interface(self) -> Any:
         """The module of torch for the device: `torch.cpu` or `torch.cuda`."""

@@ -372,7 +372,7 @@ def _device(named: Mapping[str, Any]) -> tuple[str, Backend]:
 
 def is_on_host(named: Mapping[str, Any]) -> bool:
     """Whether arguments, by name, are in the memory of the CPU."""
-    return _device(named)[1].name == "cpu"
+    return _device(named)[1].memory is None
 
 
 def autotune(

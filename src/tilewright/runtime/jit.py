@@ -262,7 +262,7 @@ class JITFunction(DeviceFunction):
             "kernel": kernel,
             "grid": grid,
             "function": kernel.function,
-            "stream": 0,
+            "stream": 0 if kernel.backend.memory is None else kernel.backend.memory.current()[1],
         }
         if self.launch_metadata is not None:
             found.update(self.launch_metadata(grid, kernel.metadata, call.named))

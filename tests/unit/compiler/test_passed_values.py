@@ -12,7 +12,7 @@ from tilewright.backends import DeviceMemory, Streamed
 from tilewright.compiler.kernel import passed_value
 from tilewright.support import errors
 
-MEMORY = DeviceMemory(lambda address: "cuda:2", lambda address: True, lambda: (2, 0x57))
+MEMORY = DeviceMemory(lambda _: "cuda:2", lambda _: True, lambda: (2, 0x57), lambda _: 0x57)
 
 
 def on_gpu(**more: Any) -> types.SimpleNamespace:

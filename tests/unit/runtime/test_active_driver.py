@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from types import SimpleNamespace
 
 import pytest
 
-from tilewright.backends import GPUTarget
+from tests.unit.backends.nvidia.fake_cuda import FakeCuda
+from tilewright.backends import DEVICE_PROPERTIES, GPUTarget, base
+from tilewright.backends.nvidia import backend, current
 from tilewright.runtime import ActiveDriver, Driver, driver, errors
 from tilewright.runtime.active_driver import backend_of
 from tilewright.support import settings
@@ -32,8 +35,95 @@ def test_properties() -> None:
     properties = driver.active.utils.get_device_properties(0)
     assert properties["multiprocessor_count"] >= 1
     assert properties["max_shared_mem"] > 0
+    assert properties.keys() == set(DEVICE_PROPERTIES)
     with settings().cpu.scope(threads=3):
         assert driver.active.utils.get_device_properties(0)["multiprocessor_count"] == 3
+
+
+@pytest.fixture
+def gpus(monkeypatch: pytest.MonkeyPatch) -> ActiveDriver:
+    """The driver of a machine with two GPUs, of which the second is the current device."""
+    api = FakeCuda().driver()
+    api.make_current(1)
+    monkeypatch.setattr(base, "has_driver", lambda: True)
+    monkeypatch.setattr(backend, "unavailable_reason", lambda: None)
+    for module in (backend, current):
+        monkeypatch.setattr(module, "driver", lambda: api)
+    monkeypatch.setattr(current, "_source", current._choose)
+    for library in ("torch", "cupy"):
+        monkeypatch.delitem(sys.modules, library, raising=False)
+    return Driver().active
+
+
+def test_a_usable_gpu_is_the_active_device(gpus: ActiveDriver) -> None:
+    assert gpus.get_current_target() == GPUTarget("cuda", 90, 32)
+    assert (gpus.get_current_device(), gpus.get_current_stream(1)) == (1, 0)
+    assert gpus.utils.get_device_properties(0) == {
+        "max_shared_mem": 232448,
+        "max_num_regs": 1012,
+        "multiprocessor_count": 132,
+        "max_threads_per_sm": 1039,
+        "warpSize": 32,
+        "sm_clock_rate": 1013,
+        "mem_clock_rate": 2619000,
+        "mem_bus_width": 5120,
+    }
+    assert set(DEVICE_PROPERTIES) == set(gpus.utils.get_device_properties(1))
+
+
+def test_torch_and_cupy_tell_the_streams_of_a_gpu(
+    gpus: ActiveDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def current_stream(device: int) -> SimpleNamespace:
+        return SimpleNamespace(ptr=0x70 + device)
+
+    cupy = SimpleNamespace(cuda=SimpleNamespace(get_current_stream=current_stream))
+    monkeypatch.setitem(sys.modules, "cupy", cupy)  # type: ignore[arg-type]
+    assert [gpus.get_current_stream(device) for device in (0, 1)] == [0x70, 0x71]
+    internals = SimpleNamespace(
+        _cuda_getDevice=lambda: 0, _cuda_getCurrentRawStream=lambda device: 0x90 + device
+    )
+    torch = SimpleNamespace(
+        cuda=SimpleNamespace(is_initialized=lambda: True),
+        _C=internals,
+        device=lambda *args: args,
+    )
+    monkeypatch.setitem(sys.modules, "torch", torch)  # type: ignore[arg-type]
+    assert gpus.get_current_device() == 0
+    assert [gpus.get_current_stream(device) for device in (0, 1)] == [0x90, 0x91]
+    assert gpus.get_active_torch_device() == ("cuda", 0)
+    assert gpus.get_device_interface() is torch.cuda
+
+
+@pytest.mark.gpu
+def test_the_properties_of_a_gpu_are_those_that_its_driver_tells() -> None:
+    active = Driver().active
+    assert active.backend.name == "cuda"
+    assert isinstance(active.get_current_target().arch, int)
+    properties = active.utils.get_device_properties(active.get_current_device())
+    assert properties.keys() == set(DEVICE_PROPERTIES)
+    assert properties["max_num_regs"] == 65536
+    assert properties["warpSize"] == 32
+    assert properties["max_threads_per_sm"] in (1024, 1536, 2048)
+    assert properties["max_shared_mem"] >= 64 * 1024
+    assert all(value > 0 for value in properties.values())
+
+
+@pytest.mark.gpu
+@pytest.mark.torch
+def test_the_properties_of_a_gpu_are_those_that_torch_tells() -> None:
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("this torch has no CUDA")
+    torch.cuda.init()
+    active = Driver().active
+    properties = active.utils.get_device_properties(0)
+    told = torch.cuda.get_device_properties(0)
+    assert properties["multiprocessor_count"] == told.multi_processor_count
+    assert properties["max_shared_mem"] == told.shared_memory_per_block_optin
+    assert properties["max_threads_per_sm"] == told.max_threads_per_multi_processor
+    assert active.get_current_stream(0) == torch.cuda.current_stream(0).cuda_stream
+    assert active.get_active_torch_device() == torch.device("cuda", 0)
 
 
 def test_another_driver_can_be_active() -> None:
@@ -45,11 +135,11 @@ def test_another_driver_can_be_active() -> None:
 
 
 def test_torch_is_asked_but_never_imported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(__import__("sys").modules, "torch", raising=False)
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
     with pytest.raises(errors.TilewrightError, match="not imported"):
         driver.active.get_active_torch_device()
     fake = SimpleNamespace(device=lambda *args: args, cpu="torch.cpu")
-    monkeypatch.setitem(__import__("sys").modules, "torch", fake)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "torch", fake)  # type: ignore[arg-type]
     assert driver.active.get_active_torch_device() == ("cpu",)
     assert driver.active.get_device_interface() == "torch.cpu"
 

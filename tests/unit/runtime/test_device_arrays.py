@@ -42,6 +42,7 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> None:
         lambda address: "cuda:1" if address >= AT else None,
         lambda address: address >= PINNED,
         lambda: CURRENT,
+        lambda device: CURRENT[1],
     )
     monkeypatch.setattr(device_arrays, "gpu", lambda: memory)
 

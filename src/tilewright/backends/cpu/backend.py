@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from tilewright.backends.base import (
+    DEVICE_PROPERTIES,
     Backend,
     CommonOptions,
     GPUTarget,
@@ -16,12 +17,16 @@ from tilewright.backends.base import (
     StageContext,
 )
 from tilewright.backends.cpu.function import lower_function
-from tilewright.backends.cpu.host import last_level_cache_bytes
+from tilewright.backends.cpu.host import default_thread_count, last_level_cache_bytes
 from tilewright.backends.cpu.launcher import CpuLauncher
 from tilewright.backends.cpu.microkernel import vector_unit
 from tilewright.backends.cpu.pipeline import cpu_pipeline, run_pipeline
 from tilewright.ir import Module, Pipeline, parse_module
 from tilewright.llvm import compile_ir, emit_assembly, host_cpu, host_target, llvm_version
+from tilewright.support import settings
+
+_UNLIMITED_BYTES = 2**31 - 1
+"""Reported as shared memory: a program uses ordinary memory instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +82,17 @@ def _target() -> GPUTarget:
     return GPUTarget("cpu", host_cpu().name, 1)
 
 
+def _properties(_device: int) -> dict[str, int]:
+    """A thread of the pool counts as a multiprocessor; it runs one program, in ordinary memory."""
+    known = {
+        "max_shared_mem": _UNLIMITED_BYTES,
+        "multiprocessor_count": settings().cpu.threads or default_thread_count(),
+        "max_threads_per_sm": 1,
+        "warpSize": 1,
+    }
+    return {name: known.get(name, 0) for name in DEVICE_PROPERTIES}
+
+
 def _version(target: GPUTarget) -> str:
     """Changes with whatever changes the machine code: LLVM and the CPU's features."""
     cpu = host_cpu()
@@ -96,4 +112,5 @@ BACKEND = Backend(
     target=_target,
     artifacts={"asm": _assembly},
     version=_version,
+    properties=_properties,
 )

@@ -152,6 +152,20 @@ def _target() -> GPUTarget:
     return GPUTarget("cuda", int(named[1]), 32)
 
 
+def _properties(index: int) -> dict[str, int]:
+    device = driver().device(index)
+    return {
+        "max_shared_mem": device.shared_optin,
+        "max_num_regs": device.registers_block,
+        "multiprocessor_count": device.multiprocessors,
+        "max_threads_per_sm": device.threads_sm,
+        "warpSize": device.warp_size,
+        "sm_clock_rate": device.clock,
+        "mem_clock_rate": device.memory_clock,
+        "mem_bus_width": device.bus_bits,
+    }
+
+
 def _version(target: GPUTarget) -> str:
     """LLVM makes the PTX; the driver or ptxas the code for one architecture."""
     return f"llvmlite {llvm_version()} {_assembler(target)} sm_{target.arch}"
@@ -183,4 +197,5 @@ BACKEND = Backend(
     version=_version,
     clock=CudaEventTimer,
     memory=MEMORY,
+    properties=_properties,
 )

@@ -12,7 +12,7 @@ from typing import Protocol, cast
 
 from .driver import driver
 
-__all__ = ["device_and_stream", "torch_queries"]
+__all__ = ["device_and_stream", "stream_of", "torch_queries"]
 
 DeviceAndStream = Callable[[], tuple[int, int]]
 Queries = tuple[Callable[[], int], Callable[[int], int]]
@@ -45,7 +45,7 @@ class _CupyRuntime(Protocol):
 class _CupyCuda(Protocol):
     runtime: _CupyRuntime
 
-    def get_current_stream(self) -> _CupyStream: ...
+    def get_current_stream(self, device_id: int | None = None) -> _CupyStream: ...
 
 
 class _Cupy(Protocol):
@@ -55,6 +55,15 @@ class _Cupy(Protocol):
 def device_and_stream() -> tuple[int, int]:
     """Ordinal of the current device, and its current stream as a CUstream."""
     return _source()
+
+
+def stream_of(device: int) -> int:
+    """The current stream of a device, as a CUstream."""
+    queries = torch_queries()
+    if queries is not None:
+        return queries[1](device)
+    cupy = cast("_Cupy | None", sys.modules.get("cupy"))
+    return 0 if cupy is None else cupy.cuda.get_current_stream(device).ptr
 
 
 def torch_queries() -> Queries | None:

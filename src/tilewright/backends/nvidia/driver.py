@@ -44,11 +44,13 @@ _INVALID_VALUE = 1
 
 # CUdevice_attribute
 _WARP_SIZE = 10
+_REGISTERS_BLOCK = 12
 _CLOCK_RATE = 13
 _MULTIPROCESSORS = 16
 _MEMORY_CLOCK_RATE = 36
 _BUS_WIDTH = 37
 _L2_BYTES = 38
+_THREADS_SM = 39
 _CAPABILITY_MAJOR = 75
 _CAPABILITY_MINOR = 76
 _SHARED_SM = 81
@@ -84,8 +86,8 @@ class Device:
     """One GPU.
 
     capability: 10 * major + minor; clock, memory_clock: kHz; bus_bits: width of the memory bus;
-    shared_optin: bytes of shared memory that a program may ask for, shared_sm: bytes that a
-    multiprocessor has
+    shared_optin, registers_block: bytes of shared memory and registers that a program may ask for;
+    shared_sm, registers_sm, threads_sm: what a multiprocessor has of them, and of threads
     """
 
     ordinal: int
@@ -95,7 +97,9 @@ class Device:
     warp_size: int
     shared_optin: int
     shared_sm: int
+    registers_block: int
     registers_sm: int
+    threads_sm: int
     l2_bytes: int
     memory_bytes: int
     clock: int
@@ -242,7 +246,9 @@ class Driver:
             warp_size=number(_WARP_SIZE),
             shared_optin=number(_SHARED_OPTIN),
             shared_sm=number(_SHARED_SM),
+            registers_block=number(_REGISTERS_BLOCK),
             registers_sm=number(_REGISTERS_SM),
+            threads_sm=number(_THREADS_SM),
             l2_bytes=number(_L2_BYTES),
             memory_bytes=self.value("cuDeviceTotalMem", self.api.cuDeviceTotalMem(handle)),
             clock=number(_CLOCK_RATE),

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 
 from tilewright.backends.base import DeviceMemory, Streamed
 
-from .current import device_and_stream
+from .current import device_and_stream, stream_of
 from .driver import Driver, Pointer, driver
 
 __all__ = ["MEMORY", "chosen_stream", "joined"]
@@ -71,4 +71,4 @@ def _is_usable(address: int) -> bool:
     return _pointer(address) is not None
 
 
-MEMORY = DeviceMemory(_device_of, _is_usable, device_and_stream)
+MEMORY = DeviceMemory(_device_of, _is_usable, device_and_stream, stream_of)
