@@ -7,6 +7,7 @@ import tilewright.language as tl
 from tests.kernels.data import assert_same
 from tests.kernels.devices import Device
 from tilewright import jit
+from tilewright.support import errors
 
 # --- for ------------------------------------------------------------------------------------------
 
@@ -48,6 +49,101 @@ def test_steps_known_only_at_run_time(device: Device, step: int):
     out = device.empty(1, np.int32)
     device.run(run_time_step_kernel, (1,), out, 50, step)
     assert out[0] == sum(range(0, 50, step))
+
+
+@jit
+def counted_range_kernel(out, start, stop, step):
+    count = 0
+    last = start
+    for i in range(start, stop, step):
+        count += 1
+        last = i
+    tl.store(out, count)
+    tl.store(out + 1, last)
+
+
+@jit
+def counted_constant_range_kernel(out, start, stop, STEP: tl.constexpr):
+    count = 0
+    last = start
+    for i in range(start, stop, STEP):
+        count += 1
+        last = i
+    tl.store(out, count)
+    tl.store(out + 1, last)
+
+
+def wraps_on_gpus(device: Device, near_the_end: bool) -> None:
+    """Counters of loops wrap there still."""
+    if near_the_end and device.is_approximate:
+        pytest.skip("the counter of a loop wraps on GPUs")
+
+
+I32 = (-(2**31), 2**31 - 1)
+I64 = (-(2**63), 2**63 - 1)
+RANGES = [
+    (5, 0, -1),
+    (10, 0, -3),
+    (0, 10, -2),
+    (10, 0, 3),
+    (7, 7, -7),
+    (I32[1] - 9, I32[1], 4),
+    (I32[1] - 2, I32[1], 1),
+    (I32[0] + 9, I32[0], -4),
+    (I32[0], I32[1], 2**30 + 7),
+    (I32[1], I32[0], -(2**30)),
+    (I32[0], 5, -1),
+    (I64[1] - 9, I64[1], 4),
+    (I64[0] + 9, I64[0], -7),
+    (I64[1], I64[0], -(2**62)),
+]
+
+
+@pytest.mark.parametrize("bounds", RANGES)
+def test_ranges_with_signs_and_ends_of_all_kinds(device: Device, bounds: tuple[int, int, int]):
+    wraps_on_gpus(device, max(map(abs, bounds)) > 2**30)
+    expected = range(*bounds)
+    last = expected[-1] if expected else bounds[0]
+    start, stop, step = bounds
+    out = device.empty(2, np.int64)
+    device.run(counted_range_kernel, (1,), out, *bounds)
+    assert out.tolist() == [len(expected), last]
+    device.run(counted_constant_range_kernel, (1,), out, start, stop, STEP=step)
+    assert out.tolist() == [len(expected), last]
+
+
+@jit
+def unsigned_range_kernel(out, bounds, STEP: tl.constexpr):
+    start, stop = tl.load(bounds), tl.load(bounds + 1)
+    count = 0
+    last = start
+    for i in range(start, stop, STEP):
+        count += 1
+        last = i
+    for i in range(start, stop, tl.load(bounds + 2).to(tl.int32) * 0 + STEP):
+        count += 1
+        last += i - i
+    tl.store(out, count)
+    tl.store(out + 1, last)
+
+
+@pytest.mark.parametrize("dtype", [np.uint32, np.uint64])
+@pytest.mark.parametrize("step", [3, -3])
+def test_unsigned_ranges_near_their_ends(device: Device, dtype: type, step: int):
+    highest = int(np.iinfo(dtype).max)
+    wraps_on_gpus(device, True)
+    for low, high in [(highest - 7, highest), (0, 8), (3, 3)]:
+        start, stop = (low, high) if step > 0 else (high, low)
+        out, expected = device.empty(2, np.uint64), range(start, stop, step)
+        bounds = device.array([start, stop, 0], dtype)
+        device.run(unsigned_range_kernel, (1,), out, bounds, STEP=step)
+        assert out.tolist() == [2 * len(expected), expected[-1] if expected else start]
+
+
+def test_a_step_of_zero_stops_the_launch(device: Device):
+    out = device.empty(2, np.int64)
+    with pytest.raises(errors.DeviceAssertionFailure, match=r"the step of range\(\) is 0"):
+        device.run(counted_range_kernel, (1,), out, 3, 9, 0)
 
 
 @jit

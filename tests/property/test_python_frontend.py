@@ -30,7 +30,9 @@ conditions = st.one_of(
     st.builds("{} > {} and not {} == {}".format, names, numbers, names, atoms),
     st.sampled_from(["FLAG", "not FLAG", "FLAG or a < 3"]),
 )
-bounds = st.sampled_from(["a & 3", "3", "b & 7, 0, -2", "1, c & 7, 2", "5, 1, -3"])
+bounds = st.sampled_from(
+    ["a & 3", "3", "b & 7, 0, -2", "1, c & 7, 2", "5, 1, -3", "a & 15, b & 15, (c - 9) | 1"]
+)
 static_bounds = st.sampled_from(["tl.static_range(3)", "(1, 4)", "tl.static_range(4, 0, -2)"])
 
 

@@ -22,8 +22,12 @@ from tilewright.frontend import (
     FrontendOptions,
     binary,
     call_builtin,
+    cast_to,
+    check_step,
     compare,
     getitem,
+    index_dtype,
+    integer_bounds,
     materialize,
     truth,
     unary,
@@ -37,6 +41,7 @@ from tilewright.language import (
     UNARY_OPERATORS,
     DeviceFunction,
     tensor,
+    type_of,
 )
 from tilewright.support import errors
 
@@ -142,13 +147,15 @@ class EagerDispatcher:
         return self._indices(ctx, loop)
 
     def _indices(self, ctx: Context, loop: language.range) -> Iterator[tensor]:
-        start, end, step = (materialize(ctx, x) for x in (loop.start, loop.end, loop.step))
-        like = binary(ctx, "add", binary(ctx, "add", start, end), step).handle.type
-        bounds = [self._convert("index", x) for x in (start, end, step)]
-        if bounds[2] == 0:
-            raise errors.InvalidValue("range", "step", "a number other than 0", 0)
-        for index in range(*bounds):
-            yield tensor(EagerValue(like, np.array(index, numpy_dtype(like))))
+        start, end, step = integer_bounds(ctx, loop)
+        check_step(ctx, step)
+        dtype = index_dtype(ctx, start, end, step)
+        bounds = [cast_to(ctx, part, type_of(dtype)) for part in (start, end)]
+        first, last, amount = (
+            self._convert("index", part) for part in (*bounds, materialize(ctx, step))
+        )
+        for index in range(first, last, amount):
+            yield tensor(EagerValue(dtype, np.array(index, numpy_dtype(dtype))))
 
 
 class _Caller:

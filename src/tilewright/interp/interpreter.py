@@ -98,6 +98,8 @@ class Interpreter:
         lower, upper, step = (int(value.data) for value in inputs[:3])
         carried = list(inputs[3:])
         if step <= 0:
+            if lower >= upper:
+                return carried
             raise errors.InterpreterError(f"the step of a loop must be positive, found {step}")
         index_type = inputs[0].type
         dtype = numpy_dtype(index_type)

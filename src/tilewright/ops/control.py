@@ -24,7 +24,8 @@ from tilewright.ops.regions import not_in_a_region, types_of, wrong_args, wrong_
 class ForOp(Op, opcode="cf.for"):
     """for (i = lower; i < upper; i += step) carried = body(i, *carried); results = carried
 
-    step > 0. The body takes the index and the carried values and yields the new carried values.
+    step > 0 if lower < upper. i + step does not wrap: past the end of the index type the loop ends.
+    The body takes the index and the carried values and yields the new carried values.
     stages, unroll, ...: hints of `tl.range`.
     """
 

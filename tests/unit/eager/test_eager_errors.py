@@ -101,7 +101,7 @@ def returns(x):
         (condition_on_a_tile, errors.InvalidOperation, "shape (4,) as a condition"),
         (unknown_keyword, errors.UnknownArgument, "did you mean 'mask'"),
         (recursion, errors.RecursionNotSupported, "recursion calls recursion"),
-        (float_index, errors.InvalidOperation, "not an integer"),
+        (float_index, errors.InvalidValue, "must be an integer scalar, found fp32"),
         (int_of_a_tile, errors.InvalidOperation, "tile of shape (4,)"),
         (returns, errors.UnsupportedLanguageConstruct, "returning a value from a kernel"),
     ],

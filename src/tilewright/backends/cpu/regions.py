@@ -17,9 +17,9 @@ from tilewright.backends.cpu.lanes import Address, uniform
 from tilewright.backends.cpu.special import copy_into
 from tilewright.backends.cpu.state import State, lowering
 from tilewright.ir import Block, Op, Value
-from tilewright.ir.types import DType, TileType, element_of, shape_of
+from tilewright.ir.types import DType, TileType, dtype_of, element_of, shape_of
 from tilewright.llvm import Val, llvm_type
-from tilewright.ops import DotOp, ForOp, IfOp, WhileOp
+from tilewright.ops import ConstantOp, DotOp, ForOp, IfOp, WhileOp
 
 
 @dataclass(slots=True)
@@ -140,6 +140,49 @@ def _yielded(block: Block) -> list[Value]:
     return block.terminator.operands
 
 
+class _Count:
+    """The test of a counted loop, which ends also where the next index would wrap.
+
+    Where that may be, the test after an iteration is `index < upper - step`, saturating, and the
+    loop's head sees what it gave; elsewhere the head tests `index < upper`.
+    """
+
+    def __init__(self, state: State, loop: ForOp, lower: Val, upper: Val) -> None:
+        self.code = state.code
+        self.upper = upper
+        self.sign = "s" if dtype_of(loop.lower.type).is_signed else "u"
+        self.carried: list[_Carried] = []
+        self.limit: Val | None = None
+        if _may_wrap(loop):
+            step = _scalar(state, loop.step)
+            go = self.code.compare(f"icmp {self.sign}lt", lower, upper)
+            self.carried.append(_Carried(Val(self.code.name("go"), "i1"), go))
+            self.limit = self.code.intrinsic(f"{self.sign}sub.sat", upper.type, upper, step)
+
+    def go(self, index: Val) -> Val:
+        """Whether there is another iteration, at the head of the loop."""
+        if self.carried:
+            return self.carried[0].phi
+        return self.code.compare(f"icmp {self.sign}lt", index, self.upper)
+
+    def following(self, index: Val, step: Val) -> Val:
+        """The next index, at the end of the body."""
+        if self.limit is None:
+            return self.code.binary(f"add n{self.sign}w", index, step)
+        self.carried[0].following = self.code.compare(f"icmp {self.sign}lt", index, self.limit)
+        return self.code.binary("add", index, step)
+
+
+def _may_wrap(loop: ForOp) -> bool:
+    """Whether an index below the upper bound may be within a step of the end of its type."""
+    step, upper = loop.step.op, loop.upper.op
+    if not isinstance(step, ConstantOp):
+        return True
+    highest = dtype_of(loop.upper.type).max_int
+    bound = upper.value if isinstance(upper, ConstantOp) else highest
+    return bound - 1 + step.value > highest
+
+
 @lowering(ForOp)
 def lower_for(state: State, op: Op) -> None:
     """for (index = lower; index < upper; index += step) body"""
@@ -152,13 +195,14 @@ def lower_for(state: State, op: Op) -> None:
     ]
     before, head, body, latch, done = (code.label(n) for n in
                                        ("before", "head", "body", "latch", "done"))  # fmt: skip
-    for line in (f"br label %{before}", f"{before}:", f"br label %{head}", f"{head}:"):
+    for line in (f"br label %{before}", f"{before}:"):
+        code.line(line)
+    count = _Count(state, loop, lower, upper)
+    for line in (f"br label %{head}", f"{head}:"):
         code.line(line)
     position = len(code.sections[0])
     index = _Carried(Val(code.name("i"), lower.type), lower)
-    element = element_of(loop.lower.type)
-    sign = "s" if isinstance(element, DType) and element.is_signed else "u"
-    go = code.compare(f"icmp {sign}lt", index.phi, upper)
+    go = count.go(index.phi)
     code.line(f"br i1 {go}, label %{body}, label %{done}")
     code.line(f"{body}:")
     _bind(state, loop.index, index.phi)
@@ -169,10 +213,10 @@ def lower_for(state: State, op: Op) -> None:
         _leave(state, carried, yielded)
     code.line(f"br label %{latch}")
     code.line(f"{latch}:")
-    index.following = code.binary("add", index.phi, step)
+    index.following = count.following(index.phi, step)
     code.line(f"br label %{head}")
     code.line(f"{done}:")
-    _head(state, position, _phis([index, *carried], before, latch))
+    _head(state, position, _phis([*count.carried, index, *carried], before, latch))
     _finish(state, carried, loop.results)
 
 

@@ -27,12 +27,24 @@ from tilewright.frontend.semantics.arithmetic import (
 from tilewright.frontend.semantics.casting import cast_to
 from tilewright.frontend.semantics.context import Context, FrontendOptions, FunctionCaller
 from tilewright.frontend.semantics.literals import constant, describe, materialize
+from tilewright.frontend.semantics.loop_bounds import (
+    Bounds,
+    check_step,
+    falling,
+    index_dtype,
+    integer_bounds,
+    is_positive,
+    range_bounds,
+    reaching,
+    rising,
+)
 from tilewright.frontend.semantics.registry import REGISTRY, call, call_builtin, meaning
 from tilewright.frontend.semantics.shape import getitem
 from tilewright.frontend.semantics.values import getattr_, truth, type_in_words, unify
 
 __all__ = [
     "REGISTRY",
+    "Bounds",
     "Context",
     "FrontendOptions",
     "FunctionCaller",
@@ -41,6 +53,7 @@ __all__ = [
     "call",
     "call_builtin",
     "cast_to",
+    "check_step",
     "compare",
     "constant",
     "creation",
@@ -48,11 +61,18 @@ __all__ = [
     "block_pointers",
     "dot",
     "extrema",
+    "falling",
     "hints",
+    "index_dtype",
+    "integer_bounds",
+    "is_positive",
     "libdevice",
     "math_functions",
     "random",
+    "range_bounds",
+    "reaching",
     "reductions",
+    "rising",
     "sizes",
     "softmax",
     "describe",

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tests.unit.frontend.c.harness import run, text
+from tilewright.support import errors
 
 
 def value(body: str, n: int = 10, before: str = "") -> int:
@@ -24,13 +25,37 @@ def value(body: str, n: int = 10, before: str = "") -> int:
         ("long i = 0; i < n; ++i", range(10)),
         ("unsigned i = 8; i > 0; i -= 2", range(8, 0, -2)),
         ("int i = 5; i < 5; i++", range(0)),
+        ("int i = 2147483637 + n; i <= 2147483647; i += n - 9", range(2147483647, 2147483648)),
+        ("int i = 2147483630 + n; i < 2147483647; i += 4", range(2147483640, 2147483647, 4)),
+        (
+            "int i = -2147483640 - n % 8; i >= -2147483647 - 1; i--",
+            range(-2147483642, -2147483649, -1),
+        ),
+        (
+            "int i = 2147483637 + n; i >= -2147483647; i -= 1000000000",
+            range(2147483647, -2147483648, -(10**9)),
+        ),
+        ("int i = 0; i <= n; i += n - 7", range(0, 11, 3)),
+        ("int i = n; i > 0; i -= n - 6", range(10, 0, -4)),
+        ("int i = n; i >= 2; i -= n - 6", range(10, 1, -4)),
+        (
+            "unsigned i = 4294967285u + n; i <= 4294967295u; i += 7",
+            range(4294967295, 4294967296, 7),
+        ),
+        ("int i = n; i < 5; i += n - 10", range(0)),
     ],
 )
 def test_for(head: str, numbers: range) -> None:
     expected = 0
     for i in numbers:
-        expected = expected * 3 + i
+        expected = (expected * 3 + i + 2**31) % 2**32 - 2**31
     assert value(f"for ({head}) r = r * 3 + (int) i;") == expected
+
+
+@pytest.mark.parametrize("step", ["i += n - 10", "i += 5 - n", "i = i + (n - 11)"])
+def test_a_loop_that_would_never_end_stops_the_launch(step: str) -> None:
+    with pytest.raises(errors.DeviceAssertionFailure, match="is not positive, so it would never"):
+        value(f"for (int i = 0; i < n; {step}) r++;")
 
 
 def test_a_counted_loop_becomes_one() -> None:

@@ -13,6 +13,7 @@ from tilewright.ir.verifier import report
 from tilewright.language import DeviceFunction
 
 OPTIONS = FrontendOptions()
+SCALARS = ("i1", "i8", "i16", "i32", "i64", "u32", "u64", "f32", "f16")
 DTYPES = {np.dtype(np.float32): "f32", np.dtype(np.int32): "i32", np.dtype(np.int64): "i64"}
 
 
@@ -24,7 +25,7 @@ def spec(name: str, value: object) -> ArgSpec:
         return value
     if isinstance(value, str) and value.startswith("*"):
         return ArgSpec(name, "value", PointerType(dtype_named(value[1:])))
-    if isinstance(value, str) and value in ("i1", "i32", "i64", "u32", "f32", "f16"):
+    if isinstance(value, str) and value in SCALARS:
         return ArgSpec(name, "value", dtype_named(value))
     if isinstance(value, RunTime):
         return ArgSpec(name, "value", dtype_named(value.type))

@@ -8,7 +8,7 @@ import pytest
 import tilewright.language as tl
 from tests.unit.frontend.python.harness import RunTime, lower, output, run, text
 from tilewright.language import device_function
-from tilewright.ops import ForOp, IfOp, WhileOp
+from tilewright.ops import AssertOp, CastOp, DivOp, ForOp, IfOp, StoreOp, WhileOp
 from tilewright.support import errors
 
 
@@ -182,9 +182,8 @@ def test_for_loops_count_as_python_does(start, stop, step):
     args = {"start": RunTime(start), "stop": RunTime(stop), "step": step}
     assert output(counts, 2, **args) == expected
     assert output(counts, 2, start=start, stop=stop, step=step) == expected
-    if step > 0:
-        args["step"] = RunTime(step)
-        assert output(counts, 2, **args) == expected
+    args["step"] = RunTime(step)
+    assert output(counts, 2, **args) == expected
 
 
 def test_a_loop_that_counts_down_counts_up_in_the_ir():
@@ -192,26 +191,99 @@ def test_a_loop_that_counts_down_counts_up_in_the_ir():
         text(counts, out="*i32", start="i32", stop="i32", step=-2)
         == """\
 func @counts(%out: ptr<i32>, %start: i32, %stop: i32) {
-  %0 = arith.constant {value = 2} : i32
-  %1 = arith.sub %start, %stop : i32
-  %2 = arith.constant {value = 0} : i32
-  %3 = arith.constant {value = 0} : i32
-  %4 = arith.constant {value = 0} : i32
-  %total, %times = cf.for %2, %1, %0, %3, %4 : i32, i32 (%5: i32, %total_1: i32, %times_1: i32) {
-    %i = arith.sub %start, %5 : i32
+  %0 = arith.max %start, %stop : i32
+  %1 = arith.sub %0, %stop : i32
+  %2 = arith.cast %1 : u32
+  %3 = arith.constant {value = 0} : u32
+  %4 = arith.constant {value = 2} : u32
+  %5 = arith.constant {value = 0} : i32
+  %6 = arith.constant {value = 0} : i32
+  %total, %times = cf.for %3, %2, %4, %5, %6 : i32, i32 (%7: u32, %total_1: i32, %times_1: i32) {
+    %8 = arith.cast %7 : i32
+    %i = arith.sub %start, %8 : i32
     %total_2 = arith.add %total_1, %i : i32
-    %6 = arith.constant {value = 1} : i32
-    %times_2 = arith.add %times_1, %6 : i32
+    %9 = arith.constant {value = 1} : i32
+    %times_2 = arith.add %times_1, %9 : i32
     cf.yield %total_2, %times_2
   }
   mem.store %out, %total
-  %7 = arith.constant {value = 1} : i32
-  %8 = mem.offset %out, %7 : ptr<i32>
-  mem.store %8, %times
+  %10 = arith.constant {value = 1} : i32
+  %11 = mem.offset %out, %10 : ptr<i32>
+  mem.store %11, %times
   cf.return
 }
 """
     )
+
+
+@device_function
+def strides_over_programs(out, n, step, BLOCK: tl.constexpr):
+    for i in tl.range(tl.program_id(0), n, tl.num_programs(0)):
+        tl.store(out + i, i)
+    for i in range(0, n, tl.num_programs(0) * BLOCK):
+        tl.store(out + i, i)
+    tl.assume(step > 0)
+    for i in range(0, n, step):
+        tl.store(out + i, i)
+    for i in range(0, n, max(step, 1)):
+        tl.store(out + i, i)
+
+
+def test_loops_with_steps_that_are_known_to_be_positive_are_neither_counted_nor_checked():
+    function = lower(strides_over_programs, out="*i32", n="i32", step="i32", BLOCK=64)
+    assert not ops(function, DivOp) and not ops(function, AssertOp)
+
+
+@device_function
+def unknown_step(out, n, step):
+    if n > 5:
+        tl.assume(step > 0)
+    for i in range(0, n, step):
+        tl.store(out + i, i)
+
+
+def test_an_assumption_of_a_branch_says_nothing_of_a_loop_after_it():
+    assert ops(lower(unknown_step, out="*i32", n="i32", step="i32"), AssertOp)
+
+
+@device_function
+def index_types(out, start, end, STEP: tl.constexpr):
+    for i in range(start, end, STEP):
+        tl.store(out, i)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "step", "expected"),
+    [
+        ("i8", "i16", 1, "i32"),
+        ("i32", "i64", 1, "i64"),
+        ("u32", 0, -1, "u32"),
+        ("u32", -1, -1, "i64"),
+        ("u64", 0, -1, "u64"),
+        (-5, "u32", 1, "i64"),
+        (0, "u64", 3, "u64"),
+        ("i32", "u32", 1, "u32"),
+        (0, 3_000_000_000, 1, "u32"),
+        (-5, 3_000_000_000, 1, "i64"),
+        (0, "i32", 3_000_000_000, "i64"),
+    ],
+)
+def test_the_type_of_an_index_holds_the_bounds(start, end, step, expected):
+    function = lower(index_types, out="*i64", start=start, end=end, STEP=step)
+    (store,) = ops(function, StoreOp)
+    index = store.stored.op.x if isinstance(store.stored.op, CastOp) else store.stored
+    assert str(index.type) == expected
+
+
+@device_function
+def negative_below_u64(out, n):
+    for i in range(n, -1, -1):
+        tl.store(out, i)
+
+
+def test_bounds_that_no_index_type_holds_are_an_error():
+    with pytest.raises(errors.LiteralOutOfRange, match="-1 does not fit uint64"):
+        lower(negative_below_u64, out="*i64", n="u64")
 
 
 @device_function

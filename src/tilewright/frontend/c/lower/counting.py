@@ -1,8 +1,9 @@
 """Loops whose iterations can be counted before they run, and the bounds of `cf.for` for them.
 
 `for (i = a; i < b; i += c)` counts, and with <=, >, >= and -= too, if the body leaves i alone and
-does not leave the loop, and if nothing in it changes b or c. C says nothing of signed numbers that
-overflow, so `i <= b` is `i < b + 1`; a step that is known only at run time is taken to go forward.
+does not leave the loop, and if nothing in it changes b or c. A counter that would pass the end of
+its type ends the loop, where C says nothing, or of unsigned ones that it starts again. A step that
+is known only at run time goes forward, or the launch is stopped where the loop begins.
 """
 
 from __future__ import annotations
@@ -14,10 +15,23 @@ from tilewright.frontend import semantics
 from tilewright.frontend.c import syntax
 from tilewright.frontend.c.jumps import assigned, is_plain, jumps, reads
 from tilewright.frontend.c.lower.activation import Activation, Variable
-from tilewright.frontend.promotion import RESULTS, literal_dtype
-from tilewright.ir import Value
+from tilewright.frontend.promotion import RESULTS, fits, literal_dtype
 from tilewright.ir.types import DType, i32
 from tilewright.language import constexpr, tensor, type_of, unwrap
+from tilewright.ops import AssertOp
+
+Bound = tensor | int
+
+STUCK = "the step of this loop is not positive, so it would never end"
+"""What a launch is stopped with."""
+
+_SYMBOLS = {
+    (False, False): "lt",
+    (False, True): "le",
+    (True, False): "gt",
+    (True, True): "ge",
+}
+"""The test of a loop, by whether it counts down, and whether it reaches its limit."""
 
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
@@ -106,56 +120,55 @@ def _is(node: syntax.Expression, name: str) -> bool:
     return isinstance(node, syntax.Name) and node.name == name
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """Operands of the loop. start: where one that counts down begins, else None."""
-
-    lower: Value
-    upper: Value
-    step: Value
-    start: Value | None
-
-    def index(self, act: Activation, node: syntax.Loop, loop: Counted, counter: Value) -> tensor:
-        """The value of the variable, in its own type."""
-        value = tensor(counter)
-        ctx = act.at(node)
-        if self.start is not None:
-            value = semantics.binary(ctx, "sub", tensor(self.start), value)
-        assert isinstance(loop.variable.type, DType)
-        return semantics.cast_to(ctx, value, type_of(loop.variable.type))
-
-
-def bounds_of(act: Activation, node: syntax.Loop, loop: Counted) -> Bounds | None:
+def bounds_of(act: Activation, node: syntax.Loop, loop: Counted) -> semantics.Bounds | None:
     """Emit the bounds in the common type of all; None if that cannot count."""
-    start = act.values[loop.variable]
-    limit = act.expression(loop.limit)
-    step: object = constexpr(1) if loop.step is None else act.expression(loop.step)
-    kinds = [_dtype(part) for part in (start, limit, step)]
-    known = [kind for kind in kinds if kind is not None]
-    amount = None if isinstance(step, tensor) else unwrap(step)
-    if len(known) < 3 or (isinstance(amount, int) and amount <= 0):
+    start = _bound(act.values[loop.variable])
+    limit = _bound(act.expression(loop.limit))
+    step = _bound(constexpr(1) if loop.step is None else act.expression(loop.step))
+    if start is None or limit is None or step is None or (isinstance(step, int) and step <= 0):
         return None
-    index = reduce(lambda a, b: RESULTS["add"][a, b], known, i32)
-    if {kind.is_signed for kind in known if kind is not i32} == {True, False} or (
+    kinds = [_dtype(part) for part in (start, limit, step)]
+    index = reduce(lambda a, b: RESULTS["add"][a, b], kinds, i32)
+    if {kind.is_signed for kind in kinds if kind is not i32} == {True, False} or (
         loop.down and not index.is_signed
     ):
         return None
     ctx = act.at(node)
+    if isinstance(step, tensor):
+        _check_step(ctx, loop, (start, limit, step), index)
+    past = limit + (-1 if loop.down else 1) if isinstance(limit, int) else None
+    if loop.inclusive and (past is None or not fits(past, index)):
+        return semantics.reaching(ctx, index, start, limit, step, loop.down)
+    end = past if loop.inclusive and past is not None else limit
+    return (semantics.falling if loop.down else semantics.rising)(ctx, index, start, end, step)
+
+
+def _check_step(
+    ctx: semantics.Context, loop: Counted, parts: tuple[Bound, Bound, tensor], index: DType
+) -> None:
+    """Stop the launch where a loop with a run-time step would start and never end."""
+    start, limit, step = parts
+    if semantics.is_positive(step.handle):
+        return
     dtype = type_of(index)
-    first, last, size = (semantics.cast_to(ctx, part, dtype) for part in (start, limit, step))
-    upper = semantics.binary(ctx, "sub", first, last) if loop.down else last
-    if loop.inclusive:
-        upper = semantics.binary(ctx, "add", upper, 1)
-    if not loop.down:
-        return Bounds(first.handle, upper.handle, size.handle, None)
-    zero = semantics.cast_to(ctx, 0, dtype)
-    return Bounds(zero.handle, upper.handle, size.handle, first.handle)
+    first, last = (semantics.cast_to(ctx, part, dtype) for part in (start, limit))
+    goes = _SYMBOLS[loop.down, loop.inclusive]
+    runs = semantics.compare(ctx, goes, first, last)
+    ends = semantics.compare(ctx, "gt", step, 0)
+    holds = semantics.logical(ctx, "or", ends, semantics.unary(ctx, "not", runs))
+    ctx.emitter.emit(AssertOp(holds.handle, STUCK))
 
 
-def _dtype(value: object) -> DType | None:
-    """The type of an integer scalar; None for anything else."""
+def _bound(value: object) -> Bound | None:
+    """An integer scalar or number; None for anything else."""
     if isinstance(value, tensor):
         type_ = value.handle.type
-        return type_ if isinstance(type_, DType) and not type_.is_float else None
+        return value if isinstance(type_, DType) and not type_.is_float else None
     number = unwrap(value)
-    return literal_dtype(number) if isinstance(number, int) else None
+    return number if isinstance(number, int) and literal_dtype(number) is not None else None
+
+
+def _dtype(part: Bound) -> DType:
+    found = literal_dtype(part) if isinstance(part, int) else part.handle.type
+    assert isinstance(found, DType)
+    return found

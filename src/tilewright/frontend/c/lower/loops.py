@@ -23,8 +23,10 @@ from tilewright.frontend.c.lower.activation import (
 )
 from tilewright.frontend.c.lower.branches import branch, holding
 from tilewright.frontend.c.lower.conversion import condition as truth
-from tilewright.frontend.c.lower.counting import Bounds, Counted, bounds_of, counted
+from tilewright.frontend.c.lower.conversion import converted
+from tilewright.frontend.c.lower.counting import Counted, bounds_of, counted
 from tilewright.frontend.c.lower.sequence import flags, run
+from tilewright.frontend.semantics import Bounds
 from tilewright.ir import Block, Value
 from tilewright.ir.types import i1
 from tilewright.language import constexpr, tensor, unwrap
@@ -132,7 +134,8 @@ def _counted_loop(
     act.values = dict(before)
     with act.into(body):
         _bind(act, carried, body.args[1:])
-        act.set(loop.variable, bounds.index(act, node, loop, counter))
+        index = bounds.index(act.at(node), counter)
+        act.set(loop.variable, converted(act, node, index, loop.variable.type))
         if loop.outside:
             _body(act, node)
         else:

@@ -15,7 +15,6 @@ from typing import Any
 from tilewright import language
 from tilewright.frontend import semantics
 from tilewright.frontend.python.lower.activation import Activation, Jump, Outcome, statement
-from tilewright.frontend.python.lower.bounds import loop_bounds
 from tilewright.frontend.python.lower.branches import discard, refuse_jump
 from tilewright.frontend.python.lower.carried import Again, Carried, Lessons, carried_variables
 from tilewright.frontend.python.lower.facts import assigned_names
@@ -57,7 +56,8 @@ def _unrolled(act: Activation, node: ast.For, items: Iterable[object]) -> Outcom
 
 
 def _run_time_for(act: Activation, node: ast.For, loop: language.range) -> None:
-    bounds = loop_bounds(act, node.iter, loop)
+    ctx = act.at(node.iter)
+    bounds = semantics.range_bounds(ctx, *semantics.integer_bounds(ctx, loop))
     targets = [n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)]
     names = [n for n in assigned_names(act.source, node) if n not in targets]
 
@@ -65,7 +65,7 @@ def _run_time_for(act: Activation, node: ast.For, loop: language.range) -> None:
         counter = body.add_arg(bounds.lower.type)
         carried.add_arguments(body)
         with act.into(body):
-            assign(act, node.target, bounds.index(act, node.iter, counter))
+            assign(act, node.target, bounds.index(act.at(node.iter), counter))
             carried.bind(act, body.args[1:])
             _lower_body(act, node, carried)
         inits = carried.initial_values(act)

@@ -1,0 +1,263 @@
+"""Loops over a range as `cf.for`, whose step is positive: bounds, and the index of each iteration.
+
+Bounds are converted to the type of the index; between them the indices are exactly Python's, up to
+the ends of that type. What is known of the step decides the form:
+
+    positive             for i in [start, end) step s                   index = i
+    a negative literal   for t in [0, start - end) step -s              index = start - t
+    unknown              for t in [0, iterations), if s is not 0        index = start + t * s
+
+t is unsigned, since a distance between two numbers may exceed the largest signed one. The last form
+divides once before the loop. It also serves limits that are reached, `i <= n`: n + 1 may wrap.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilewright.frontend.promotion import RESULTS, fits, literal_dtype
+from tilewright.frontend.semantics.casting import cast_value
+from tilewright.frontend.semantics.context import Context
+from tilewright.frontend.semantics.literals import constant, describe
+from tilewright.ir import Op, Value
+from tilewright.ir.types import DType, dtype_named, dtype_of, element_of, i32, i64
+from tilewright.language import range, tensor, type_of, unwrap
+from tilewright.ops import (
+    AddOp,
+    AssertOp,
+    AssumeOp,
+    CastOp,
+    CompareOp,
+    ConstantOp,
+    DivOp,
+    MaxOp,
+    MinOp,
+    MulOp,
+    NumProgramsOp,
+    SelectOp,
+    SubOp,
+)
+from tilewright.support import errors
+
+Bound = tensor | int
+"""An integer scalar, or a number that is known at compile time."""
+
+ZERO_STEP = "the step of range() is 0"
+"""What a launch is stopped with where the step is known only at run time."""
+
+_DEPTH = 8
+"""How far the origin of a step is followed to find its sign."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Operands of the loop. origin: the first index where the loop counts from 0, else None.
+
+    scale: what each count adds to the index; None where the counts are subtracted.
+    """
+
+    lower: Value
+    upper: Value
+    step: Value
+    origin: Value | None = None
+    scale: Value | None = None
+
+    def index(self, ctx: Context, counter: Value) -> tensor:
+        """The value of the loop variable, emitted in the body."""
+        if self.origin is None:
+            return tensor(counter)
+        count = cast_value(ctx, counter, dtype_of(self.origin.type))
+        if self.scale is None:
+            return ctx.tensor(SubOp(self.origin, count))
+        return ctx.tensor(AddOp(self.origin, ctx.value(MulOp(count, self.scale))))
+
+
+def integer_bounds(ctx: Context, loop: range) -> tuple[Bound, Bound, Bound]:
+    """Start, end and step of a loop. Errors: InvalidValue for what is no integer scalar."""
+    start, end, step = (
+        _integer(ctx, label, unwrap(bound))
+        for label, bound in (("start", loop.start), ("end", loop.end), ("step", loop.step))
+    )
+    return start, end, step
+
+
+def _integer(ctx: Context, label: str, bound: object) -> Bound:
+    if isinstance(bound, tensor):
+        type_ = bound.handle.type
+        if isinstance(type_, DType) and not type_.is_float:
+            return bound
+    elif isinstance(bound, int):
+        return int(bound)
+    ctx.fail(errors.InvalidValue, "range", label, "an integer scalar", describe(bound))
+
+
+def index_dtype(ctx: Context, start: Bound, end: Bound, step: Bound) -> DType:
+    """The type of a loop's index: what the run-time bounds promote to, i32 or wider.
+
+    Literals are weak: they widen it only if it cannot hold them, to i64, or without run-time bounds
+    to the first of i32, u32, i64 and u64 that holds them all; of a step the size counts.
+    Errors: LiteralOutOfRange.
+    """
+    numbers = [part for part in (start, end) if isinstance(part, int)]
+    numbers += [abs(step)] if isinstance(step, int) else []
+    tensors = [part for part in (start, end, step) if isinstance(part, tensor)]
+    found = i32
+    for part in tensors:
+        found = RESULTS["add"][found, dtype_of(part.handle.type)]
+    narrow = found.bits < 64
+    candidates = (found, i64) if narrow and tensors else (found,)
+    if not tensors:
+        candidates = [t for n in numbers if (t := literal_dtype(n))] + [i64]
+    for candidate in candidates:
+        if all(fits(number, candidate) for number in numbers):
+            return candidate
+    misfit = next(number for number in numbers if not fits(number, candidates[-1]))
+    ctx.fail(errors.LiteralOutOfRange, misfit, type_of(candidates[-1]))
+
+
+def range_bounds(ctx: Context, start: Bound, end: Bound, step: Bound) -> Bounds:
+    """Emit the bounds of `range(start, end, step)`. Errors: InvalidValue, LiteralOutOfRange."""
+    check_step(ctx, step)
+    dtype = index_dtype(ctx, start, end, step)
+    if isinstance(step, int):
+        if step < 0:
+            return falling(ctx, dtype, start, end, -step)
+        return rising(ctx, dtype, start, end, step)
+    if not _is_unsigned(step) and not is_positive(step.handle):
+        return _counting(ctx, dtype, start, end, step.handle)
+    return rising(ctx, dtype, start, end, step)
+
+
+def check_step(ctx: Context, step: Bound) -> None:
+    """A step of 0 is an error: now if it is known, else when the loop is reached."""
+    if isinstance(step, int):
+        if step == 0:
+            ctx.fail(errors.InvalidValue, "range", "step", "a number other than 0", 0)
+    elif not is_positive(step.handle):
+        zero = constant(ctx, 0, step.handle.type)
+        ctx.emitter.emit(AssertOp(ctx.value(CompareOp(step.handle, zero, "ne")), ZERO_STEP))
+
+
+def rising(ctx: Context, dtype: DType, start: Bound, end: Bound, step: Bound) -> Bounds:
+    """start, start + step, ... below end; step > 0."""
+    first, last, size = (in_dtype(ctx, part, dtype) for part in (start, end, step))
+    return Bounds(first, last, size)
+
+
+def falling(ctx: Context, dtype: DType, start: Bound, end: Bound, step: Bound) -> Bounds:
+    """start, start - step, ... above end; step > 0."""
+    unsigned = dtype_named(f"u{dtype.bits}")
+    origin = in_dtype(ctx, start, dtype)
+    if isinstance(start, int) and isinstance(end, int):
+        span = constant(ctx, max(start - end, 0), unsigned)
+    else:
+        last = in_dtype(ctx, end, dtype)
+        span = distance(ctx, last, ctx.value(MaxOp(origin, last)))
+    return Bounds(constant(ctx, 0, unsigned), span, in_dtype(ctx, step, unsigned), origin)
+
+
+def reaching(
+    ctx: Context, dtype: DType, start: Bound, last: Bound, step: Bound, down: bool
+) -> Bounds:
+    """start, start + step, ... up to and with last, or down to it; step > 0."""
+    origin, end, size = (in_dtype(ctx, part, dtype) for part in (start, last, step))
+    low, high = (end, origin) if down else (origin, end)
+    span = distance(ctx, low, ctx.value(MaxOp(low, high)))
+    one = constant(ctx, 1, span.type)
+    steps = ctx.value(DivOp(span, _magnitude(ctx, size)))
+    runs = cast_value(ctx, ctx.value(CompareOp(low, high, "le")), dtype_of(span.type))
+    count = ctx.value(MulOp(ctx.value(AddOp(steps, one)), runs))
+    if down:
+        size = ctx.value(SubOp(constant(ctx, 0, size.type), size))
+    return Bounds(constant(ctx, 0, span.type), count, one, origin, size)
+
+
+def _counting(ctx: Context, dtype: DType, start: Bound, end: Bound, step: Value) -> Bounds:
+    """start, start + step, ... before end is reached, in the direction of the step."""
+    first, last = in_dtype(ctx, start, dtype), in_dtype(ctx, end, dtype)
+    size = cast_value(ctx, step, dtype)
+    backward = ctx.value(CompareOp(step, constant(ctx, 0, step.type), "lt"))
+    low = ctx.value(SelectOp(backward, last, first))
+    high = ctx.value(SelectOp(backward, first, last))
+    negated = ctx.value(SubOp(constant(ctx, 0, size.type), size))
+    amount = _magnitude(ctx, ctx.value(SelectOp(backward, negated, size)))
+    span = distance(ctx, low, ctx.value(MaxOp(low, high)))
+    one = constant(ctx, 1, span.type)
+    some = ctx.value(MinOp(span, one))
+    full = ctx.value(DivOp(ctx.value(SubOp(span, some)), amount))
+    count = ctx.value(AddOp(full, some))
+    return Bounds(constant(ctx, 0, span.type), count, one, first, size)
+
+
+def distance(ctx: Context, low: Value, high: Value) -> Value:
+    """high - low as an unsigned number, where low <= high."""
+    unsigned = dtype_named(f"u{dtype_of(low.type).bits}")
+    return cast_value(ctx, ctx.value(SubOp(high, low)), unsigned)
+
+
+def _magnitude(ctx: Context, size: Value) -> Value:
+    """A positive step as an unsigned number; 1 for 0, which nobody gets to divide by."""
+    unsigned = dtype_named(f"u{dtype_of(size.type).bits}")
+    return ctx.value(MaxOp(cast_value(ctx, size, unsigned), constant(ctx, 1, unsigned)))
+
+
+def in_dtype(ctx: Context, part: Bound, dtype: DType) -> Value:
+    """A bound in the type of the index."""
+    if isinstance(part, int):
+        return constant(ctx, part, dtype)
+    return cast_value(ctx, part.handle, dtype)
+
+
+# --- what is known of a step ----------------------------------------------------------------------
+
+
+def _is_unsigned(part: tensor) -> bool:
+    return not dtype_of(part.handle.type).is_signed
+
+
+def is_positive(value: Value, depth: int = _DEPTH) -> bool:
+    """Whether a number is above 0, as far as sums and products of such numbers do not wrap.
+
+    `tl.assume(value > 0)` in the block that computes it says so too.
+    """
+    op = value.op
+    if op is None or depth == 0:
+        return _is_assumed(value)
+    if isinstance(op, ConstantOp):
+        return op.value > 0
+    if isinstance(op, CastOp):
+        return _keeps_sign(op) and is_positive(op.x, depth - 1)
+    known = (is_positive(operand, depth - 1) for operand in op.operands)
+    if isinstance(op, AddOp | MulOp | MinOp):
+        return all(known) or _is_assumed(value)
+    if isinstance(op, MaxOp):
+        return any(known) or _is_assumed(value)
+    return isinstance(op, NumProgramsOp) or _is_assumed(value)
+
+
+def _keeps_sign(op: CastOp) -> bool:
+    source, target = element_of(op.x.type), dtype_of(op.result.type)
+    if not isinstance(source, DType) or source.is_float:
+        return False
+    signs = source.is_signed or not target.is_signed
+    return target.bits > source.bits or (target.bits == source.bits and signs)
+
+
+def _is_assumed(value: Value) -> bool:
+    home = value.owner.parent if isinstance(value.owner, Op) else value.owner
+    for compare in value.uses:
+        if isinstance(compare, CompareOp) and _says_positive(compare, value):
+            users = list(compare.result.uses)
+            if any(isinstance(user, AssumeOp) and user.parent is home for user in users):
+                return True
+    return False
+
+
+def _says_positive(compare: CompareOp, value: Value) -> bool:
+    """value > c with c >= 0, value >= c with c >= 1, or the same turned around."""
+    left = compare.lhs is value
+    other = compare.rhs.op if left else compare.lhs.op
+    if not isinstance(other, ConstantOp):
+        return False
+    predicates = ("gt", "ge") if left else ("lt", "le")
+    return compare.predicate in predicates and other.value >= predicates.index(compare.predicate)
