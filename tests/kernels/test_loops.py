@@ -381,3 +381,53 @@ def test_nested_while(device: Device, n: int):
     out = device.empty(1, np.int32)
     device.run(nested_while_kernel, (1,), out, n)
     assert out[0] == sum(j for i in range(n) for j in range(i, 0, -2))
+
+
+@jit
+def sliding_window_kernel(x, out, n, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    """Each block of rows is added to the one six iterations before."""
+    i, j = tl.arange(0, ROWS)[:, None], tl.arange(0, COLUMNS)[None, :]
+    zero = tl.zeros((ROWS, COLUMNS), tl.float32)
+    a, b, c, d, e, f = zero, zero, zero, zero, zero, zero
+    for k in range(n):
+        new = tl.load(x + k * ROWS + i + j * n * ROWS)
+        tl.store(out + k * ROWS + i + j * n * ROWS, a + new)
+        a, b, c, d, e, f = b, c, d, e, f, new
+
+
+def test_a_window_of_tiles_slides(device: Device, rng: np.random.Generator):
+    n, rows, columns = 8, 16, 8
+    x = rng.integers(-9, 9, (columns, n, rows)).astype(np.float32)
+    out = device.empty(x.shape, np.float32)
+    device.run(sliding_window_kernel, (1,), device.array(x), out, n, ROWS=rows, COLUMNS=columns)
+    expected = x.copy()
+    expected[:, 6:] += x[:, :-6]
+    assert_same(out, expected)
+
+
+@jit
+def trading_products_kernel(x, out, n):
+    """Values with layouts of their own change places in both loops."""
+    i = tl.arange(0, 16)[:, None]
+    j = tl.arange(0, 32)[None, :]
+    tile = tl.load(x + i * 32 + j)
+    a = tl.dot(tile, tl.trans(tile))
+    b = tl.trans(tl.dot(tile, tl.trans(tile))) * 2
+    for _ in range(n):
+        for _ in range(n):
+            a, b = b, a
+        a, b = b + 1, a
+    k = tl.arange(0, 16)[None, :]
+    tl.store(out + i * 16 + k, a)
+    tl.store(out + 256 + i * 16 + k, b)
+
+
+def test_products_that_trade_places(device: Device, rng: np.random.Generator):
+    x, out = rng.integers(-3, 3, (16, 32)).astype(np.float16), device.empty((2, 16, 16), np.float32)
+    device.run(trading_products_kernel, (1,), device.array(x), out, 3)
+    a = x.astype(np.float32) @ x.astype(np.float32).T
+    b = a.T * 2
+    for _ in range(3):
+        a, b = b, a  # three exchanges are one
+        a, b = b + 1, a
+    assert_same(out, np.stack([a, b]))

@@ -44,6 +44,21 @@ def test_print(device: Device, capfd: pytest.CaptureFixture[str]):
 
 
 @jit
+def print_shapes_kernel(x):
+    tl.device_print("v", tl.arange(0, 2), tl.arange(0, 4)[:, None] + 10, tl.load(x))
+
+
+def test_tiles_of_different_shapes_are_printed_together(
+    device: Device, capfd: pytest.CaptureFixture[str]
+):
+    device.run(print_shapes_kernel, (1,), device.array([7], np.int32))
+    found = [line.removeprefix("pid (0, 0, 0) idx ") for line in printed(capfd.readouterr().out)]
+    first = [f"({i}) v (operand 0): {i}" for i in range(2)]
+    second = [f"({i}, 0) v (operand 1): {10 + i}" for i in range(4)]
+    assert sorted(found) == sorted([*first, *second, "() v (operand 2): 7"])
+
+
+@jit
 def plain_print_kernel(x, BLOCK: tl.constexpr):
     v = tl.load(x + tl.arange(0, BLOCK))
     if tl.program_id(0) == 1:

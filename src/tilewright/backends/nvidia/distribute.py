@@ -203,6 +203,31 @@ def with_half(layout: LinearLayout, axis: int) -> LinearLayout:
     return LinearLayout.from_bases(bases, {f"dim{i}": n for i, n in enumerate(shape)})
 
 
+@lru_cache(maxsize=4096)
+def without_half(layout: LinearLayout, axis: int) -> LinearLayout | None:
+    """The layout of which this one is `with_half`; None if there is no such layout."""
+    shape = list(layout.shape)
+    shape[axis] //= 2
+    top = tuple(shape[axis] if d == axis else 0 for d in range(len(shape)))
+    if not shape[axis] or layout.bases(REGISTER)[-1:] != (top,):
+        return None
+    bases = {name: list(layout.bases(name)) for name in layout.in_names}
+    del bases[REGISTER][-1]
+    if any(basis[axis] >= shape[axis] for vectors in bases.values() for basis in vectors):
+        return None
+    return LinearLayout.from_bases(bases, {f"dim{i}": n for i, n in enumerate(shape)})
+
+
+@lru_cache(maxsize=4096)
+def is_permutation(layout: LinearLayout) -> bool:
+    """Whether every bit of a place is one bit of one coordinate, each once, or, but for
+    registers, means a copy; and every element has a place."""
+    columns = [c for name in layout.in_names for c in layout.packed(name) if c]
+    single = all(c & (c - 1) == 0 for c in columns)
+    once = len(columns) == len(set(columns)) == layout.out_bits
+    return single and once and all(layout.packed(REGISTER))
+
+
 # ---- scans --------------------------------------------------------------------------------------
 
 

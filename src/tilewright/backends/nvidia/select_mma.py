@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from operator import ge
 
 from tilewright.ir.types import DType, dtype_of, shape_of
 from tilewright.layout import (
     FRAGMENTS,
     REGISTER,
+    WARP,
     Fragment,
     LinearLayout,
     log2,
     operand_layout,
     result_layout,
+    slice_of,
 )
 from tilewright.ops import DotOp
 
@@ -47,18 +50,62 @@ def fragment_for(op: DotOp) -> Fragment:
     return found
 
 
-def dot_layouts(op: DotOp, warps: int) -> DotLayouts:
-    """Layouts for mma.sync: each warp computes a part of the result as square as it can."""
+def dot_layouts(op: DotOp, share: tuple[int, int]) -> DotLayouts:
+    """Layouts for mma.sync; share: warps along the rows and along the columns of the result."""
     fragment = fragment_for(op)
-    *batch, m, n = shape_of(op.type)
-    result = result_layout(fragment, (m, n), _share(m, n, warps, fragment))
-    k = shape_of(op.a.type)[-1]
-    layouts = (
-        operand_layout(fragment, result, "a", k),
-        operand_layout(fragment, result, "b", k),
-        result,
-    )
-    return DotLayouts(fragment, *(_batched(layout, batch) for layout in layouts))
+    result = _result(fragment, shape_of(op.type), share)
+    a, b = (product_operand(op, index, result) for index in range(2))
+    return DotLayouts(fragment, a, b, result)
+
+
+def product_operand(op: DotOp, index: int, result: LinearLayout) -> LinearLayout:
+    """The layout of an operand of a product whose result has this layout."""
+    if index == 2:
+        return result
+    return _operand(fragment_for(op), result, index, shape_of(op.a.type)[-1])
+
+
+def is_product_layout(op: DotOp, layout: LinearLayout) -> bool:
+    """Whether the instructions of a product can leave its result in a layout."""
+    fragment, shape = fragment_for(op), shape_of(op.type)
+    return any(_result(fragment, shape, share) == layout for share in shares(layout.in_size(WARP)))
+
+
+@lru_cache(maxsize=1024)
+def _result(fragment: Fragment, shape: tuple[int, ...], share: tuple[int, int]) -> LinearLayout:
+    *batch, m, n = shape
+    return _batched(result_layout(fragment, (m, n), share), batch)
+
+
+@lru_cache(maxsize=1024)
+def _operand(fragment: Fragment, result: LinearLayout, index: int, k: int) -> LinearLayout:
+    batch = result.shape[:-2]
+    single = result
+    for _ in batch:
+        single = slice_of(single, 0)
+    return _batched(operand_layout(fragment, single, "a" if index == 0 else "b", k), batch)
+
+
+def shares(warps: int) -> list[tuple[int, int]]:
+    """The ways to share a result: warps along its rows and along its columns."""
+    return [(warps >> bit, 1 << bit) for bit in range(log2(warps) + 1)]
+
+
+def square_share(op: DotOp, warps: int) -> tuple[int, int]:
+    """Each warp's part as square as it can be, so that warps read few operands: the longer side
+    is halved first."""
+    fragment = fragment_for(op)
+    *_, m, n = shape_of(op.type)
+    along_m = along_n = 1
+    while along_m * along_n < warps:
+        rows, columns = m // along_m, n // along_n
+        if rows > fragment.m and (rows >= columns or columns <= fragment.n):
+            along_m *= 2
+        elif columns > fragment.n:
+            along_n *= 2
+        else:
+            along_m *= 2
+    return along_m, along_n
 
 
 def _batched(layout: LinearLayout, batch: Sequence[int]) -> LinearLayout:
@@ -70,17 +117,3 @@ def _batched(layout: LinearLayout, batch: Sequence[int]) -> LinearLayout:
         shape = (count, *layout.shape)
         layout = LinearLayout.from_bases(bases, {f"dim{i}": s for i, s in enumerate(shape)})
     return layout
-
-
-def _share(m: int, n: int, warps: int, fragment: Fragment) -> tuple[int, int]:
-    """Warps along M and N: halve the longer side of a warp's part first."""
-    along_m = along_n = 1
-    while along_m * along_n < warps:
-        rows, columns = m // along_m, n // along_n
-        if rows > fragment.m and (rows >= columns or columns <= fragment.n):
-            along_m *= 2
-        elif columns > fragment.n:
-            along_n *= 2
-        else:
-            along_m *= 2
-    return along_m, along_n

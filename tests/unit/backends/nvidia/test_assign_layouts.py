@@ -121,3 +121,38 @@ def test_conversions_of_what_a_loop_does_not_change_stand_before_it() -> None:
     text = str(compiled(invariant, "*fp32/16 *fp32/16 *fp32/16 i32").asm["ttgir"])
     assert ops(text)["nvidia.convert"] == 1
     assert ops(bodies_of_loops(text))["nvidia.convert"] == 0
+
+
+@jit
+def sliding_window(x, out, n):
+    """Columns of a tall matrix pass through six values; the last one is added to the first."""
+    i, j = tl.arange(0, 64)[:, None], tl.arange(0, 64)[None, :]
+    zero = tl.zeros((64, 64), tl.float32)
+    a, b, c, d, e, f = zero, zero, zero, zero, zero, zero
+    for k in range(n):
+        new = tl.load(x + k * 64 + i + j * 4096)
+        tl.store(out + k * 64 + i + j * 4096, a + f)
+        a, b, c, d, e, f = b, c, d, e, f, new
+
+
+def test_what_moves_through_a_loop_keeps_its_layout() -> None:
+    text = str(compiled(sliding_window, "*fp32/16 *fp32/16 i32").asm["ttgir"])
+    assert ops(text)["nvidia.convert"] == 0
+
+
+@jit
+def exchanged_products(x, out, n):
+    """Two products of different shapes lie differently, and change places in each iteration."""
+    i, j = tl.arange(0, 64)[:, None], tl.arange(0, 64)[None, :]
+    x1 = tl.load(x + i * 64 + j)
+    a = tl.dot(x1, x1)
+    b = tl.trans(tl.dot(x1, x1))
+    for _ in range(n):
+        for _ in range(n):
+            a, b = b, a
+        a, b = b + 1, a
+    tl.store(out + i * 64 + j, a + b)
+
+
+def test_layouts_that_chase_each_other_come_to_rest() -> None:
+    assert compiled(exchanged_products, "*fp16/16 *fp32/16 i32").asm["ttgir"]

@@ -202,14 +202,26 @@ def _movement(op: Op) -> tuple[str, tuple[int, ...]]:
 
 @lowering(JoinOp)
 def _join(state: State, op: Op) -> None:
-    layout = layout_of(op.results[0])
-    sources = [state.of(v) for v in op.operands]
-    parts = [_register_at(layout_of(v)) for v in op.operands]
+    """A thread that holds one of a pair holds both operands there, and may have to choose."""
+    layout, last = layout_of(op.results[0]), len(shape_of(op.operands[0].type))
+    sources, at = [state.of(v) for v in op.operands], _register_at(layout_of(op.operands[0]))
+    known: dict[tuple[str, int], Val] = {}
     results: list[Val] = []
     for r in range(layout.in_size(REGISTER)):
-        *place, side = layout.apply(register=r)
-        results.append(sources[side][parts[side][tuple(place)]])
+        number, side = at[layout.apply(register=r)[:last]], state.place(layout, last, r)
+        key = side.text, number
+        if key not in known:
+            known[key] = _one_of(state, side, *(source[number] for source in sources))
+        results.append(known[key])
     state.set(op.results[0], results)
+
+
+def _one_of(state: State, side: Val, first: Val, second: Val) -> Val:
+    """The first value where `side` is 0, the second where it is 1."""
+    if side.constant is not None:
+        return second if side.constant else first
+    chosen = state.code.let_here(f"icmp ne {side.typed}, 0", "i1")
+    return state.code.let_here(f"select i1 {chosen}, {second.typed}, {first.typed}", first.type)
 
 
 @lowering(CatOp)

@@ -9,6 +9,7 @@ from typing import cast
 from tilewright.analysis import analyze_alignment
 from tilewright.backends.nvidia.arch import Arch
 from tilewright.backends.nvidia.console import PrintedText
+from tilewright.backends.nvidia.layout_rules import broken_rule
 from tilewright.backends.nvidia.lower import (
     atomics,
     casts,
@@ -139,6 +140,8 @@ def lower_block(state: State, block: Block) -> None:
         state.reading = EVERYTHING
     for raw in block:
         op = cast("Op", raw)
+        broken = broken_rule(op, state.warps)
+        assert broken is None, broken
         rule = RULES.get(type(op))
         if rule is not None:
             rule(state, op)
