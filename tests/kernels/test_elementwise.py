@@ -115,6 +115,61 @@ def test_bitwise(device: Device, rng: np.random.Generator, name: str, dtype: Any
     assert_same(apply(device, function, x, y), reference(x, y))
 
 
+@jit
+def mixed_integers_kernel(x, y, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    a, b = tl.load(x + i), tl.load(y + i)
+    count = b & 7
+    tl.store(out + i, a + b)
+    tl.store(out + BLOCK + i, a - b)
+    tl.store(out + 2 * BLOCK + i, a * b)
+    tl.store(out + 3 * BLOCK + i, a ^ b)
+    tl.store(out + 4 * BLOCK + i, a < b)
+    tl.store(out + 5 * BLOCK + i, tl.maximum(a, b))
+    tl.store(out + 6 * BLOCK + i, tl.where(i < 4, a, b))
+    tl.store(out + 7 * BLOCK + i, a << count)
+    tl.store(out + 8 * BLOCK + i, a >> count)
+
+
+def wrapped(value: int, dtype: np.dtype[Any]) -> int:
+    """An integer in the range of a dtype."""
+    info, span = np.iinfo(dtype), 1 << (8 * dtype.itemsize)
+    return (value - info.min) % span + info.min
+
+
+def common_integer(a: np.dtype[Any], b: np.dtype[Any]) -> np.dtype[Any]:
+    """The wider; of mixed signedness the unsigned one, unless it is narrower."""
+    return max(a, b, key=lambda t: (t.itemsize, t.kind == "u"))
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (a, b)
+        for a in INTEGERS
+        for b in INTEGERS
+        if a.kind != b.kind and {a.itemsize, b.itemsize} & {4}
+    ],
+    ids=str,
+)
+def test_integers_of_different_signedness(
+    device: Device, rng: np.random.Generator, left: Any, right: Any
+):
+    """Both become the common type; only a right shift asks what the left operand was."""
+    common = common_integer(left, right)
+    shifted = np.dtype(f"i{common.itemsize}") if left.kind == "i" else common
+    x, y = edges(left)[:16], edges(right)[:16]
+    x, y = np.resize(x, 16), rng.permutation(np.resize(y, 16))
+    out = device.empty((9, 16), np.int64)
+    device.run(mixed_integers_kernel, (1,), device.array(x), device.array(y), out, BLOCK=16)
+    for k, (a, b) in enumerate(zip(x.tolist(), y.tolist(), strict=True)):
+        u, v, count = wrapped(a, common), wrapped(b, common), b & 7
+        exact = [u + v, u - v, u * v, u ^ v, u < v, max(u, v), u if k < 4 else v, u << count]
+        expected = [wrapped(n, common) for n in exact]
+        expected += [wrapped(wrapped(a, shifted) >> count, shifted)]
+        assert out[:, k].tolist() == [wrapped(n, np.dtype(np.int64)) for n in expected]
+
+
 @cases(functions.SHIFTS, INTEGERS)
 def test_shifts(device: Device, rng: np.random.Generator, name: str, dtype: Any):
     """A right shift of signed integers keeps the sign."""

@@ -265,6 +265,29 @@ def test_single_elements(device: Device):
 
 
 @jit
+def added(a, b):
+    return a + b
+
+
+@jit
+def scalars_of_pairs_kernel(x, out):
+    first, second = tl.split(tl.load(x + tl.arange(0, 2)))
+    tl.store(out, second)
+    tl.store(out + 1, first)
+    if first < second:
+        tl.store(out + 2, tl.sum(first) + tl.max(second) * 10 + tl.xor_sum(first) * 100)
+    best, place = tl.min(second, None, return_indices=True)
+    tl.store(out + 3, best + place + tl.sum(first, keep_dims=True) + tl.reduce(first, None, added))
+    tl.store(out + 4 + tl.arange(0, 4), first + tl.arange(0, 4))
+
+
+def test_a_pair_is_split_into_scalars(device: Device):
+    out = device.empty(8, np.int32)
+    device.run(scalars_of_pairs_kernel, (1,), device.array([3, 4], np.int32), out)
+    assert out.tolist() == [4, 3, 343, 10, 3, 4, 5, 6]
+
+
+@jit
 def squeezed(x):
     return tl.squeeze(tl.unsqueeze(x, 1), 1) + tl.view(x, 8, 16)
 

@@ -12,6 +12,7 @@ from tilewright.ir.types import (
     DType,
     all_dtypes,
     bf16,
+    dtype_named,
     f16,
     f32,
     f64,
@@ -67,6 +68,14 @@ def _promote_quotient(a: DType, b: DType) -> DType | None:
     return f32 if result is not None and result.is_float and result.bits < 32 else result
 
 
+def _promote_shifted(a: DType, b: DType) -> DType | None:
+    """As `_promote`, but signed where the left operand is: what is shifted in are its signs."""
+    result = _promote(a, b)
+    if result is None or not a.is_signed or result.is_signed:
+        return result
+    return dtype_named(f"i{result.bits}")
+
+
 def _integers_only(table: Table) -> Table:
     return {pair: t for pair, t in table.items() if not pair[0].is_float and not pair[1].is_float}
 
@@ -75,13 +84,15 @@ def _tabulated() -> dict[str, Table]:
     pairs = [(a, b) for a in all_dtypes() for b in all_dtypes()]
     sums = {(a, b): t for a, b in pairs if (t := _promote(a, b))}
     quotients = {(a, b): t for a, b in pairs if (t := _promote_quotient(a, b))}
+    shifted = {(a, b): t for a, b in pairs if (t := _promote_shifted(a, b))}
     bits = _integers_only(sums)
     return {
         **dict.fromkeys(("add", "sub", "mul", "common"), sums),
         "truediv": {pair: t if t.is_float else f32 for pair, t in quotients.items()},
         "floordiv": _integers_only(quotients),
         "mod": quotients,
-        **dict.fromkeys(("and", "or", "xor", "lshift", "rshift"), bits),
+        **dict.fromkeys(("and", "or", "xor", "lshift"), bits),
+        "rshift": _integers_only(shifted),
     }
 
 

@@ -120,7 +120,7 @@ def test_what_reductions_refuse() -> None:
     with pytest.raises(errors.InvalidValue, match=r"'axis' must be in \[-1, 1\), found 1"):
         bench.call(tl.sum, x, 1)
     with pytest.raises(errors.InvalidValue, match="a tile"):
-        bench.call(tl.sum, bench.arg(ir.i32))
+        bench.call(tl.sum, bench.arg(ir.i32), 0)
     with pytest.raises(errors.DTypeMismatch, match="int32 and fp64"):
         bench.call(tl.reduce, x, 0, combine_wrongly)
     with pytest.raises(errors.ArgumentCount):

@@ -22,8 +22,7 @@ from tilewright.frontend.semantics.reductions import (
     Combine,
     extremum_along,
     fold,
-    number_tile,
-    optional_axis,
+    folding,
 )
 from tilewright.frontend.semantics.registry import meaning
 from tilewright.frontend.semantics.shape import along
@@ -82,9 +81,7 @@ def with_index(
     ctx: Context, function: str, input: Any, axis: Any, tie_break_left: bool, keep_dims: Any
 ) -> list[tensor]:
     """The extremum in the dtype of the input, and its int32 index (flattened without axis)."""
-    value, element = number_tile(ctx, function, input)
-    dim = optional_axis(ctx, function, axis, value)
-    keep = arguments.flag(ctx, function, "keep_dims", keep_dims)
+    value, element, dim, keep = folding(ctx, function, input, axis, keep_dims)
     rank = len(shape_of(value.type))
     if dim is None and rank > 1:
         value = ctx.value(ReshapeOp(value, (prod(shape_of(value.type)),)))

@@ -7,7 +7,7 @@ are kept in fp32 and rounded once at the end, so that a tile of 4096 bf16 number
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from tilewright import language as tl
 from tilewright.frontend.promotion import accumulator_dtype, extremum_dtype, sum_dtype
@@ -21,7 +21,7 @@ from tilewright.frontend.semantics.selection import extremum_value
 from tilewright.ir import Value
 from tilewright.ir.types import DType, element_of, shape_of
 from tilewright.language import tensor, type_of, unwrap
-from tilewright.ops import AddOp, AndOp, ExpandDimsOp, MulOp, OrOp, ReduceOp, ScanOp, XorOp
+from tilewright.ops import AddOp, AndOp, ExpandDimsOp, MulOp, OrOp, ReduceOp, ScanOp, SplatOp, XorOp
 from tilewright.support import errors
 
 Combine = Callable[[list[tensor]], Sequence[tensor]]
@@ -78,16 +78,23 @@ def user_combine(ctx: Context, function: str, fn: Any, inputs: Sequence[Value]) 
     return combine
 
 
-def tiles_argument(ctx: Context, function: str, value: Any) -> tuple[list[Value], bool]:
+def tiles_argument(ctx: Context, function: str, value: Any, axis: Any) -> tuple[list[Value], bool]:
     """One tile or a tuple of tiles of one shape; and whether it was a tuple."""
     if isinstance(value, tensor):
-        return [arguments.tile(ctx, function, "input", value).handle], False
+        return [_as_tile(ctx, function, value, axis).handle], False
     items = arguments.sequence(ctx, function, "input", value)
-    tiles = [arguments.tile(ctx, function, "input", item).handle for item in items]
+    tiles = [_as_tile(ctx, function, item, axis).handle for item in items]
     for tile in tiles[1:]:
         if shape_of(tile.type) != shape_of(tiles[0].type):
             ctx.fail(errors.ShapeMismatch, function, shape_of(tiles[0].type), shape_of(tile.type))
     return tiles, True
+
+
+def _as_tile(ctx: Context, function: str, value: Any, axis: Any) -> tensor:
+    """What to fold along `axis`; without one, a scalar is a tile of one element."""
+    if isinstance(value, tensor) and not value.shape and unwrap(axis) is None:
+        return ctx.tensor(SplatOp(value.handle, (1,)))
+    return arguments.tile(ctx, function, "input", value)
 
 
 def optional_axis(ctx: Context, function: str, axis: Any, tile: Value) -> int | None:
@@ -98,7 +105,7 @@ def optional_axis(ctx: Context, function: str, axis: Any, tile: Value) -> int | 
 
 @meaning(tl.reduce)
 def reduce(ctx: Context, input: Any, axis: Any, combine_fn: Any, keep_dims: Any = False) -> Any:
-    tiles, many = tiles_argument(ctx, "reduce", input)
+    tiles, many = tiles_argument(ctx, "reduce", input, axis)
     dim = optional_axis(ctx, "reduce", axis, tiles[0])
     combine = user_combine(ctx, "reduce", combine_fn, tiles)
     keep = arguments.flag(ctx, "reduce", "keep_dims", keep_dims)
@@ -110,7 +117,7 @@ def reduce(ctx: Context, input: Any, axis: Any, combine_fn: Any, keep_dims: Any 
 def associative_scan(
     ctx: Context, input: Any, axis: Any, combine_fn: Any, reverse: Any = False
 ) -> Any:
-    tiles, many = tiles_argument(ctx, "associative_scan", input)
+    tiles, many = tiles_argument(ctx, "associative_scan", input, axis)
     combine = user_combine(ctx, "associative_scan", combine_fn, tiles)
     results = scan(ctx, "associative_scan", tiles, axis, combine, reverse)
     return tl.tuple(results) if many else results[0]
@@ -137,9 +144,27 @@ def number_tile(ctx: Context, function: str, input: Any) -> tuple[Value, DType]:
     return value, element
 
 
-def _widened(ctx: Context, function: str, input: Any, dtype: Any) -> tuple[Value, DType]:
-    """The input in the type to sum in, and the dtype of the result."""
-    value, element = number_tile(ctx, function, input)
+class Folding(NamedTuple):
+    """What a reduction folds: a tile, its dtype, the axis (None: all), whether dims are kept."""
+
+    value: Value
+    element: DType
+    axis: int | None
+    keep_dims: bool
+
+
+def folding(ctx: Context, function: str, input: Any, axis: Any, keep_dims: Any) -> Folding:
+    """The arguments of a reduction."""
+    keep = arguments.flag(ctx, function, "keep_dims", keep_dims)
+    keep = keep and isinstance(input, tensor) and bool(input.shape)
+    value, element = number_tile(ctx, function, _as_tile(ctx, function, input, axis))
+    return Folding(value, element, optional_axis(ctx, function, axis, value), keep)
+
+
+def _widened(
+    ctx: Context, function: str, value: Value, element: DType, dtype: Any
+) -> tuple[Value, DType]:
+    """A tile in the type to sum in, and the dtype of the result."""
     result = sum_dtype(element) if dtype is None else number_type(ctx, function, dtype)
     return cast_value(ctx, value, accumulator_dtype(result)), result
 
@@ -148,10 +173,9 @@ def _widened(ctx: Context, function: str, input: Any, dtype: Any) -> tuple[Value
 def sum(
     ctx: Context, input: Any, axis: Any = None, keep_dims: Any = False, dtype: Any = None
 ) -> tensor:
-    value, result = _widened(ctx, "sum", input, dtype)
-    dim = optional_axis(ctx, "sum", axis, value)
-    keep = arguments.flag(ctx, "sum", "keep_dims", keep_dims)
-    (total,) = fold(ctx, [value], dim, folded_by(ctx, AddOp), keep)
+    what = folding(ctx, "sum", input, axis, keep_dims)
+    value, result = _widened(ctx, "sum", what.value, what.element, dtype)
+    (total,) = fold(ctx, [value], what.axis, folded_by(ctx, AddOp), what.keep_dims)
     return tensor(cast_value(ctx, total.handle, result))
 
 
@@ -159,7 +183,7 @@ def sum(
 def cumsum(
     ctx: Context, input: Any, axis: Any = 0, reverse: Any = False, dtype: Any = None
 ) -> tensor:
-    value, result = _widened(ctx, "cumsum", input, dtype)
+    value, result = _widened(ctx, "cumsum", *number_tile(ctx, "cumsum", input), dtype)
     (totals,) = scan(ctx, "cumsum", [value], axis, folded_by(ctx, AddOp), reverse)
     return tensor(cast_value(ctx, totals.handle, result))
 
@@ -168,7 +192,7 @@ def cumsum(
 def cumprod(
     ctx: Context, input: Any, axis: Any = 0, reverse: Any = False, dtype: Any = None
 ) -> tensor:
-    value, result = _widened(ctx, "cumprod", input, dtype)
+    value, result = _widened(ctx, "cumprod", *number_tile(ctx, "cumprod", input), dtype)
     (products,) = scan(ctx, "cumprod", [value], axis, folded_by(ctx, MulOp), reverse)
     return tensor(cast_value(ctx, products.handle, result))
 
@@ -176,28 +200,24 @@ def cumprod(
 def extremum_along(ctx: Context, name: str, input: Any, axis: Any, keep_dims: Any) -> tensor:
     """Maximum or minimum along an axis, in its widened dtype."""
     function = name[:3]
-    value, element = number_tile(ctx, function, input)
-    value = cast_value(ctx, value, extremum_dtype(element))
-    dim = optional_axis(ctx, function, axis, value)
-    keep = arguments.flag(ctx, function, "keep_dims", keep_dims)
+    what = folding(ctx, function, input, axis, keep_dims)
+    value = cast_value(ctx, what.value, extremum_dtype(what.element))
 
     def combine(pair: list[tensor]) -> list[tensor]:
         return [tensor(extremum_value(ctx, name, pair[0].handle, pair[1].handle))]
 
-    return fold(ctx, [value], dim, combine, keep)[0]
+    return fold(ctx, [value], what.axis, combine, what.keep_dims)[0]
 
 
 def _bitwise(
     ctx: Context, function: str, op: Callable[[Value, Value], Any], input: Any, axis: Any, keep: Any
 ) -> tensor:
-    value, element = number_tile(ctx, function, input)
-    if element.is_float:
+    what = folding(ctx, function, input, axis, keep)
+    if what.element.is_float:
         ctx.fail(
             errors.InvalidOperation, f"compute {function} of {input.dtype}", "it takes integers"
         )
-    dim = optional_axis(ctx, function, axis, value)
-    kept = arguments.flag(ctx, function, "keep_dims", keep)
-    return fold(ctx, [value], dim, folded_by(ctx, op), kept)[0]
+    return fold(ctx, [what.value], what.axis, folded_by(ctx, op), what.keep_dims)[0]
 
 
 @meaning(tl.xor_sum)
@@ -220,7 +240,7 @@ def reduce_by(ctx: Context, name: str, input: tensor, axis: int) -> tensor:
     if name in ("max", "min"):
         return extremum_along(ctx, f"{name}imum", input, axis, False)
     if name == "prod":
-        value, result = _widened(ctx, name, input, None)
+        value, result = _widened(ctx, name, *number_tile(ctx, name, input), None)
         (total,) = fold(ctx, [value], axis, folded_by(ctx, MulOp), False)
         return tensor(cast_value(ctx, total.handle, result))
     op = {"and": AndOp, "or": OrOp, "xor": XorOp}[name]

@@ -218,8 +218,10 @@ def split(ctx: Context, a: Any) -> tuple[tensor, tensor]:
     shape = shape_of(tile.handle.type)
     if shape[-1] != 2:
         ctx.fail(errors.InvalidValue, "split", "a", "a tile whose last extent is 2", shape)
-    first, second = ctx.emitter.emit(SplitOp(tile.handle)).results
-    return tensor(first), tensor(second)
+    value = tile.handle if len(shape) > 1 else ctx.value(ExpandDimsOp(tile.handle, 0))
+    halves = [tensor(half) for half in ctx.emitter.emit(SplitOp(value)).results]
+    first, second = (reshaped(ctx, half, shape[:-1]) for half in halves)
+    return first, second
 
 
 @meaning(tl.interleave)
