@@ -64,6 +64,10 @@ class DType:
         """Largest value of an integer or bool type."""
         return (1 << (self.bits - 1)) - 1 if self.kind == "int" else (1 << self.bits) - 1
 
+    def wrap(self, value: int) -> int:
+        """The value of an integer or bool type that is equal to `value` modulo 2**bits."""
+        return (value - self.min_int) % (1 << self.bits) + self.min_int
+
     def __repr__(self) -> str:
         return self.name
 

@@ -4,6 +4,7 @@ from tilewright.transforms.canonicalize import Canonicalize
 from tilewright.transforms.cse import MergeEqual
 from tilewright.transforms.dce import RemoveDead
 from tilewright.transforms.hoist import Hoist
+from tilewright.transforms.narrow_integers import NarrowIntegers
 from tilewright.transforms.pipeline import SHARED
 from tilewright.transforms.uniform_induction import UniformInduction
 from tilewright.transforms.unroll import Unroll
@@ -13,6 +14,7 @@ __all__ = [
     "Canonicalize",
     "Hoist",
     "MergeEqual",
+    "NarrowIntegers",
     "RemoveDead",
     "UniformInduction",
     "Unroll",

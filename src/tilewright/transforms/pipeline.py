@@ -7,6 +7,7 @@ from tilewright.transforms.canonicalize import Canonicalize
 from tilewright.transforms.cse import MergeEqual
 from tilewright.transforms.dce import RemoveDead
 from tilewright.transforms.hoist import Hoist
+from tilewright.transforms.narrow_integers import NarrowIntegers
 from tilewright.transforms.uniform_induction import UniformInduction
 from tilewright.transforms.unroll import Unroll
 
@@ -15,6 +16,7 @@ SHARED: Pipeline = pipeline_of(
     (
         (Canonicalize(), "specialised arguments are constants now; uniform work becomes scalar"),
         (MergeEqual(), "front ends repeat offsets, masks and constants"),
+        (NarrowIntegers(), "C computes in int what it stores as char"),
         (Hoist(), "what a loop does not change is computed once, and is an invariant amount below"),
         (UniformInduction(), "addresses in loops become affine in a scalar"),
         (Unroll(), "tl.range asks for it"),

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from lark import Transformer, v_args  # pyright: ignore[reportUnknownVariableType]
 
 from tilewright.frontend.c import syntax
+from tilewright.frontend.c.literals import character_literal, integer_literal, string_literal
+from tilewright.frontend.c.preprocess import expansion_notes, location
 from tilewright.frontend.c.tokens import Span, Token
+from tilewright.ir.types import i32
+from tilewright.support import errors
+
+T = TypeVar("T")
 
 _NOWHERE = Span("", 1, 0, 0)
 
@@ -18,6 +23,15 @@ def _over(parts: Sequence[Any]) -> Span:
     """From the first part that has a place to the last."""
     spans = [part.span for part in parts if isinstance(part, syntax.Node | Token)]
     return spans[0].to(spans[-1]) if spans else _NOWHERE
+
+
+def _at(token: Token, read: Callable[[str], T]) -> T:
+    """What a literal says. Errors: CSyntaxError, with its place."""
+    try:
+        return read(token.value)
+    except errors.CSyntaxError as problem:
+        problem.notes = (*problem.notes, *expansion_notes(token.span, {}))
+        raise problem.with_loc(location(token.span)) from None
 
 
 class Build(Transformer[Any, Any]):
@@ -173,10 +187,7 @@ class Build(Transformer[Any, Any]):
         return syntax.Range(_over((first, last)), first, last)
 
     def unary(self, operator: Token, operand: syntax.Expression) -> syntax.Expression:
-        span = _over((operator, operand))
-        if operator.value == "-" and isinstance(operand, syntax.Number):
-            return syntax.Number(span, -operand.value, operand.suffix)
-        return syntax.Unary(span, operator.value, operand)
+        return syntax.Unary(_over((operator, operand)), operator.value, operand)
 
     def dereference(self, star: Token, pointer: syntax.Expression) -> syntax.Dereference:
         return syntax.Dereference(_over((star, pointer)), None, pointer)
@@ -217,20 +228,17 @@ class Build(Transformer[Any, Any]):
         return syntax.Name(token.span, token.value)
 
     def integer(self, token: Token) -> syntax.Number:
-        digits = token.value.rstrip("uUlL")
-        suffix = token.value[len(digits) :].lower()
-        octal = len(digits) > 1 and digits.isdigit() and digits[0] == "0"
-        return syntax.Number(token.span, int(digits, 8 if octal else 0), suffix)
+        value, dtype = _at(token, integer_literal)
+        return syntax.Number(token.span, value, dtype)
 
     def floating(self, token: Token) -> syntax.Number:
-        digits = token.value.rstrip("fFlL")
-        return syntax.Number(token.span, float(digits), token.value[len(digits) :].lower())
+        return syntax.Number(token.span, float(token.value.rstrip("fFlL")), None)
 
     def character(self, token: Token) -> syntax.Number:
-        return syntax.Number(token.span, ord(ast.literal_eval(token.value.lstrip("L"))), "")
+        return syntax.Number(token.span, _at(token, character_literal), i32)
 
     def text(self, *tokens: Token) -> syntax.Text:
-        return syntax.Text(_over(tokens), "".join(ast.literal_eval(t.value) for t in tokens))
+        return syntax.Text(_over(tokens), "".join(_at(t, string_literal) for t in tokens))
 
 
 Builder: Any = cast("Callable[..., Any]", v_args)(inline=True)(Build)

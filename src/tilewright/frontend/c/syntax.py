@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tilewright.frontend.c.tokens import Span
+from tilewright.ir.types import DType
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -162,10 +163,10 @@ class Name(Expression):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Number(Expression):
-    """A literal. suffix: of its type, in lower case: "", "f", "u", "l", "ul"."""
+    """A literal. type: of an integer; None for a float, which takes that of the float beside it."""
 
     value: int | float
-    suffix: str
+    type: DType | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -159,10 +159,7 @@ def converted(ctx: Context, function: str, pointer: Value, value: Any) -> Value:
 
 def _wrapped(value: Any, element: DType) -> Any:
     """A literal as a conversion from its own dtype would give it."""
-    if element.is_integer:
-        whole = int(value)
-        return (whole - element.min_int) % (1 << element.bits) + element.min_int
-    return value
+    return element.wrap(int(value)) if element.is_integer else value
 
 
 def _check_block(

@@ -98,10 +98,10 @@ def call_builtin(
         name = STUBS[stub]
         ctx.fail(errors.InvalidOperation, f"call {name}", "this front end has no meaning for it")
     _check_call(ctx, found, args, kwargs)
-    plain = [a.value if type(a) is constexpr else a for a in args]
+    plain = [a.value if isinstance(a, constexpr) else a for a in args]
     if not kwargs:
         return found.fn(ctx, *plain)
-    named = {k: v.value if type(v) is constexpr else v for k, v in kwargs.items()}
+    named = {k: v.value if isinstance(v, constexpr) else v for k, v in kwargs.items()}
     return found.fn(ctx, *plain, **named)
 
 

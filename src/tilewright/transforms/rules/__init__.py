@@ -8,6 +8,7 @@ from tilewright.transforms.rules.control import CONTROL
 from tilewright.transforms.rules.exact import constant_of, is_constant
 from tilewright.transforms.rules.memory import MEMORY
 from tilewright.transforms.rules.tile import TILE
+from tilewright.transforms.rules.widths import WIDTHS
 
 __all__ = [
     "ADDRESSES",
@@ -16,6 +17,7 @@ __all__ = [
     "CONTROL",
     "MEMORY",
     "TILE",
+    "WIDTHS",
     "constant",
     "constant_of",
     "is_constant",

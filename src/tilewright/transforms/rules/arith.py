@@ -269,7 +269,7 @@ def cast_to_same(op: CastOp | BitcastOp, ctx: RuleContext) -> Value | None:
 
 @rule(CastOp)
 def cast_of_cast(op: CastOp, ctx: RuleContext) -> Value | None:
-    """cast(cast(x)) -> cast(x), if the inner cast loses nothing"""
+    """cast(cast(x)) -> cast(x), if the inner cast loses nothing, or the outer one keeps low bits"""
     inner = op.x.op
     if not isinstance(inner, CastOp) or op.rounding != "rtne":
         return None
@@ -277,7 +277,8 @@ def cast_of_cast(op: CastOp, ctx: RuleContext) -> Value | None:
     target = element_of(op.result_type)
     if not (isinstance(source, DType) and isinstance(middle, DType) and isinstance(target, DType)):
         return None
-    if not is_lossless(source, middle):
+    low_bits = not source.is_float and middle.is_integer and target.is_integer
+    if not is_lossless(source, middle) and not (low_bits and target.bits <= middle.bits):
         return None
     return ctx.value(CastOp(inner.x, op.result_type))
 

@@ -57,10 +57,7 @@ def in_type(value: Number, dtype: DType) -> Number | None:
 
 def wrap(value: int, dtype: DType) -> int:
     """An integer modulo 2**bits, in the range of the type."""
-    low = value & ((1 << dtype.bits) - 1)
-    if dtype.is_bool:
-        return bool(low)
-    return low - (1 << dtype.bits) if low > dtype.max_int else low
+    return bool(value & 1) if dtype.is_bool else dtype.wrap(value)
 
 
 def is_exact(value: float, dtype: DType) -> bool:

@@ -45,7 +45,7 @@ def run(
 
     Runs compiled and interpreted; the arrays then hold what both have computed.
     """
-    names = "abcdefgh"[: len(args)]
+    names = "abcdefghij"[: len(args)]
     declared = [f"{_type(arg)}{name}" for name, arg in zip(names, args, strict=True)]
     source = f"{more.get('before', '')}\n__global__ void piece({', '.join(declared)}) {{ {body} }}"
     grid = more.get("grid", (1,))

@@ -21,7 +21,7 @@ from tilewright.frontend.c.tokens import Span
 from tilewright.frontend.semantics import Context, call_builtin, constant
 from tilewright.ir import Block, Value
 from tilewright.ir.types import DType, Type, element_of, i1, i64, with_element
-from tilewright.language import tensor
+from tilewright.language import constexpr, tensor
 from tilewright.ops import CastOp
 from tilewright.support import SourceLoc, errors
 
@@ -52,6 +52,16 @@ def statement(kind: type[syntax.Statement]) -> Callable[[H], H]:
         return handler
 
     return register
+
+
+class Integer(constexpr):
+    """A compile-time integer with its type in C: `5u`, `sizeof(float)`, `TM / 2 + 1`."""
+
+    __slots__ = ("dtype",)
+
+    def __init__(self, value: int, dtype: DType) -> None:
+        super().__init__(dtype.wrap(value))
+        self.dtype = dtype
 
 
 @dataclass(slots=True, eq=False)
@@ -126,9 +136,11 @@ class Activation:
         return self.run_time(node, self.expression(node))
 
     def run_time(self, node: syntax.Expression, value: object) -> tensor:
-        """A value as a tensor; literals by themselves are int32 and float32, as far as they fit."""
+        """A value as a tensor; float literals by themselves are `float`, as far as they fit."""
         if isinstance(value, tensor):
             return value
+        if isinstance(value, Integer):
+            return tensor(constant(self.at(node), value.value, value.dtype))
         return cast("tensor", call(self, node, tl.to_tensor, value))
 
     # --- names ------------------------------------------------------------------------------------

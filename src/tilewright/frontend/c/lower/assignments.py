@@ -12,8 +12,9 @@ from tilewright.frontend.c.lower.activation import (
     expression,
     statement,
 )
+from tilewright.frontend.c.lower.arithmetic import apply_binary
 from tilewright.frontend.c.lower.conversion import adopted, converted, declared_type
-from tilewright.frontend.c.lower.expressions import accumulate, apply_binary, read
+from tilewright.frontend.c.lower.expressions import accumulate, read
 from tilewright.frontend.c.lower.memory import store
 from tilewright.ir.types import DType, TileType
 from tilewright.language import constexpr, tensor, unwrap
@@ -42,9 +43,11 @@ def _declare(act: Activation, node: syntax.Variable) -> None:
     value = act.expression(node.value)
     type_ = adopted(type_, value)
     number = unwrap(value) if fixed and not isinstance(value, tensor) else None
-    whole = isinstance(number, int) and isinstance(type_, DType) and type_.is_integer
     result = _initial(act, node, value, type_)
-    variable = Variable(node.name, type_, fixed=fixed, number=number if whole else None)
+    wrapped = None
+    if isinstance(number, int) and isinstance(type_, DType) and type_.is_integer:
+        wrapped = type_.wrap(number)
+    variable = Variable(node.name, type_, fixed=fixed, number=wrapped)
     act.set(act.declare(variable), result)
 
 

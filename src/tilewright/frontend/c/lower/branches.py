@@ -11,6 +11,8 @@ from collections.abc import Callable
 
 from tilewright.frontend.c import syntax
 from tilewright.frontend.c.lower.activation import Activation, Unset, Values, Variable
+from tilewright.frontend.c.lower.arithmetic import joined_type
+from tilewright.frontend.c.lower.conversion import converted
 from tilewright.ir import Block, Value
 from tilewright.ir.types import Type
 from tilewright.language import tensor
@@ -87,7 +89,7 @@ def choose(
 ) -> tensor:
     """The value of one of two expressions, of which only that one is evaluated.
 
-    Errors: InconsistentBranches if their types differ.
+    Errors: InconsistentBranches if their types have none in common.
     """
     chosen: list[tensor] = []
     sides = [lambda: chosen.append(then()), lambda: chosen.append(orelse())]
@@ -101,10 +103,14 @@ def choose(
         after.append(act.values)
     act.values = dict(before)
     a, b = chosen
-    if a.handle.type is not b.handle.type:
+    type_ = joined_type(act, a, b)
+    if type_ is None:
         what = "the conditional expression"
         act.fail(node, errors.InconsistentBranches(what, a.type, b.type))
-    result = Variable("", a.handle.type, hidden=True)
+    for index, block in enumerate(blocks):
+        with act.into(block):
+            chosen[index] = converted(act, node, chosen[index], type_)
+    result = Variable("", type_, hidden=True)
     joined = [v for v in before if _differs(after[0][v], after[1][v])]
     for values, value in zip(after, chosen, strict=True):
         values[result] = value

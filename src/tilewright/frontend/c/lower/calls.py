@@ -13,11 +13,13 @@ from tilewright.frontend.c.jumps import ends, jumps
 from tilewright.frontend.c.lower.activation import (
     STATEMENTS,
     Activation,
+    Integer,
     Session,
     Unset,
     Variable,
     expression,
 )
+from tilewright.frontend.c.lower.arithmetic import promote, unified
 from tilewright.frontend.c.lower.conversion import (
     adopted,
     converted,
@@ -30,7 +32,7 @@ from tilewright.frontend.c.lower.sequence import run
 from tilewright.frontend.c.types import scalar_type
 from tilewright.frontend.semantics import Context
 from tilewright.frontend.semantics.broadcasting import common_shape
-from tilewright.ir.types import Scalar, Type, shape_of, with_shape
+from tilewright.ir.types import Scalar, Type, shape_of, u64, with_shape
 from tilewright.language import DeviceFunction, constexpr, is_builtin, tensor, type_of, unwrap
 from tilewright.support import SourceLoc, errors
 
@@ -44,6 +46,12 @@ _RENAMED: dict[str, Callable[..., Any]] = {
 }
 _PAIRWISE: dict[str, Callable[..., Any]] = {"max": tl.maximum, "min": tl.minimum}
 """With two arguments, C's meaning; with one, the reduction of the language."""
+
+_OF_PAIRS = (tl.maximum, tl.minimum, tl.where)
+"""Functions that combine their last two arguments as an operator does."""
+
+_OF_PROMOTED = (tl.abs, tl.cdiv)
+"""Functions that compute with integers as an operator does."""
 
 NOT_IN_C = frozenset({"range", "static_range", "constexpr", "static_print"})
 """Names of the language for which C has syntax of its own."""
@@ -89,9 +97,21 @@ def call_expression(act: Activation, node: syntax.Call) -> object:
         else:
             positional.append(_argument(act, argument))
     stub = _stub(act, node, len(positional))
+    positional = _promoted(act, node, stub, positional)
     if stub is tl.load and positional:
         check_named_load(act, node, _plain(act, node.arguments[0]))
     return _wrapped(semantics.call_builtin(act.at(node), stub, positional, named))
+
+
+def _promoted(
+    act: Activation, node: syntax.Call, stub: Callable[..., Any], args: list[object]
+) -> list[object]:
+    """Arguments of functions that compute as operators do, in the types that operators use."""
+    if stub in _OF_PAIRS and len(args) >= 2:
+        return [*args[:-2], *unified(act, node, *args[-2:])]
+    if stub in _OF_PROMOTED:
+        return [promote(act, node, arg) for arg in args]
+    return args
 
 
 def _wrapped(value: object) -> object:
@@ -280,7 +300,7 @@ def _size_of(act: Activation, node: syntax.Call) -> object:
     """`sizeof(float)`."""
     if len(node.arguments) != 1 or not isinstance(node.arguments[0], syntax.TypeName):
         act.fail(node, errors.CSyntaxError("sizeof(type)", "another argument"))
-    return constexpr(named_type(act, node.arguments[0]).bytes)
+    return Integer(named_type(act, node.arguments[0]).bytes, u64)
 
 
 _SPECIAL: dict[str, Callable[[Activation, syntax.Call], object]] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite, trunc
 from typing import NoReturn
 
 from tilewright.frontend.c import syntax
@@ -73,20 +74,35 @@ def constant_integer(act: Activation, node: syntax.Expression, what: str) -> int
 def converted(act: Activation, node: syntax.Node, value: object, type_: Type) -> tensor:
     """`value` as an assignment to a variable of type `type_` converts and broadcasts it.
 
-    Errors: ShapeMismatch, DTypeMismatch, LiteralOutOfRange.
+    A constant that is too large wraps, as in C. Errors: ShapeMismatch, DTypeMismatch,
+    LiteralOutOfRange.
     """
     target = element_of(type_)
     if isinstance(target, PointerType):
         return _converted_pointer(act, node, value, target, type_)
     ctx = act.at(node)
     if not isinstance(value, tensor):
-        number = _number(act, node, value)
-        whole = target.is_integer and not target.is_bool
-        return tensor(constant(ctx, int(number) if whole else number, type_))
+        number = whole(act, node, value, target) if target.is_integer else _number(act, node, value)
+        return tensor(constant(ctx, number, type_))
     if isinstance(element_of(value.handle.type), PointerType):
         _refuse(act, node, value, target)
     found = cast_to(ctx, value, type_of(target)).handle
     return tensor(broadcast_value(ctx, found, shape_of(type_), "assign"))
+
+
+def whole(act: Activation, node: syntax.Node, value: object, target: DType) -> int:
+    """A compile-time number as an integer type has it: wrapped, and floats without their fraction.
+
+    Errors: LiteralOutOfRange for a float that the type cannot hold, for which C has no meaning.
+    """
+    number = _number(act, node, value)
+    if isinstance(number, int):
+        return target.wrap(number)
+    if not (isfinite(number) and target.min_int <= trunc(number) <= target.max_int):
+        error = errors.LiteralOutOfRange(number, in_words(target))
+        error.advice = f"it holds integers from {target.min_int} to {target.max_int}"
+        act.fail(node, error)
+    return trunc(number)
 
 
 def _number(act: Activation, node: syntax.Node, value: object) -> int | float:

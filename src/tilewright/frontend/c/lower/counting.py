@@ -15,7 +15,8 @@ from tilewright.frontend import semantics
 from tilewright.frontend.c import syntax
 from tilewright.frontend.c.jumps import assigned, is_plain, jumps, reads
 from tilewright.frontend.c.lower.activation import Activation, Variable
-from tilewright.frontend.promotion import RESULTS, fits, literal_dtype
+from tilewright.frontend.c.lower.arithmetic import common_type, integer_type, promoted
+from tilewright.frontend.promotion import fits
 from tilewright.ir.types import DType, i32
 from tilewright.language import constexpr, tensor, type_of, unwrap
 from tilewright.ops import AssertOp
@@ -122,13 +123,17 @@ def _is(node: syntax.Expression, name: str) -> bool:
 
 def bounds_of(act: Activation, node: syntax.Loop, loop: Counted) -> semantics.Bounds | None:
     """Emit the bounds in the common type of all; None if that cannot count."""
-    start = _bound(act.values[loop.variable])
-    limit = _bound(act.expression(loop.limit))
-    step = _bound(constexpr(1) if loop.step is None else act.expression(loop.step))
+    parts = (
+        act.values[loop.variable],
+        act.expression(loop.limit),
+        constexpr(1) if loop.step is None else act.expression(loop.step),
+    )
+    start, limit, step = map(_bound, parts)
     if start is None or limit is None or step is None or (isinstance(step, int) and step <= 0):
         return None
-    kinds = [_dtype(part) for part in (start, limit, step)]
-    index = reduce(lambda a, b: RESULTS["add"][a, b], kinds, i32)
+    kinds = [promoted(kind) for part in parts if (kind := integer_type(part)) is not None]
+    index = reduce(common_type, kinds, i32)
+    limit = index.wrap(limit) if isinstance(limit, int) else limit
     if {kind.is_signed for kind in kinds if kind is not i32} == {True, False} or (
         loop.down and not index.is_signed
     ):
@@ -165,10 +170,4 @@ def _bound(value: object) -> Bound | None:
         type_ = value.handle.type
         return value if isinstance(type_, DType) and not type_.is_float else None
     number = unwrap(value)
-    return number if isinstance(number, int) and literal_dtype(number) is not None else None
-
-
-def _dtype(part: Bound) -> DType:
-    found = literal_dtype(part) if isinstance(part, int) else part.handle.type
-    assert isinstance(found, DType)
-    return found
+    return number if isinstance(number, int) and integer_type(value) is not None else None

@@ -11,38 +11,30 @@ from tilewright.frontend.c import syntax
 from tilewright.frontend.c.jumps import is_plain, walk
 from tilewright.frontend.c.lower.activation import (
     Activation,
+    Integer,
     Unset,
     Variable,
     call,
     expression,
-    null,
 )
+from tilewright.frontend.c.lower.arithmetic import apply_binary, apply_unary
 from tilewright.frontend.c.lower.branches import choose
-from tilewright.frontend.c.lower.conversion import constant_integer, describe, named_type
-from tilewright.frontend.promotion import RESULTS
+from tilewright.frontend.c.lower.conversion import constant_integer, describe, named_type, whole
 from tilewright.frontend.semantics.reductions import reduce_by
-from tilewright.ir.types import DType, PointerType, element_of, i32, i64, shape_of, u32, u64
+from tilewright.ir.types import DType, PointerType, element_of, shape_of
 from tilewright.language import constexpr, tensor, type_of, unwrap
 from tilewright.support import errors
 
-_BINARY = {
-    "+": "add", "-": "sub", "*": "mul", "&": "and", "|": "or", "^": "xor", "<<": "lshift",
-    ">>": "rshift",
-}  # fmt: skip
-_COMPARISONS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
-_UNARY = {"-": "neg", "+": "pos", "~": "invert"}
-_SUFFIXES = {"u": u32, "l": i64, "ll": i64, "ul": u64, "lu": u64, "ull": u64, "llu": u64}
 _WORDS = {"true": True, "false": False, "NULL": 0, "INFINITY": float("inf"), "NAN": float("nan")}
 _REDUCTIONS = {"+": "sum", "*": "prod", "&": "and", "|": "or", "^": "xor"}
 
 
 @expression(syntax.Number)
 def number(act: Activation, node: syntax.Number) -> object:
-    """A literal: weak, so it takes the type of the value beside it, unless a suffix says more."""
-    dtype = _SUFFIXES.get(node.suffix)
-    if dtype is None or isinstance(node.value, float):
+    """A literal: an integer of its type, or a float that takes the type of the float beside it."""
+    if node.type is None:
         return constexpr(node.value)
-    return semantics.cast_to(act.at(node), node.value, type_of(dtype))
+    return Integer(int(node.value), node.type)
 
 
 @expression(syntax.Text)
@@ -59,6 +51,9 @@ def name(act: Activation, node: syntax.Name) -> object:
         if node.name in _WORDS:
             return constexpr(_WORDS[node.name])
         _undefined(act, node)
+    if variable.number is not None:
+        assert isinstance(variable.type, DType)
+        return Integer(variable.number, variable.type)
     return read(act, node, variable)
 
 
@@ -116,69 +111,6 @@ def _is_product(node: syntax.Expression) -> bool:
     return isinstance(node, syntax.Binary) and node.operator == "@"
 
 
-def apply_binary(
-    act: Activation, node: syntax.Expression, symbol: str, left: object, right: object
-) -> object:
-    """`left <symbol> right`, also for compound assignments."""
-    ctx = act.at(node)
-    if symbol in _COMPARISONS:
-        left, right = _beside_null(act, node, left, right)
-        return semantics.compare(ctx, _COMPARISONS[symbol], left, right)
-    if symbol in ("/", "%"):
-        return _divide(act, node, symbol, left, right)
-    if symbol == "@":
-        return call(act, node, tl.dot, left, right)
-    return semantics.binary(ctx, _BINARY[symbol], left, right)
-
-
-def _beside_null(
-    act: Activation, node: syntax.Expression, left: object, right: object
-) -> tuple[object, object]:
-    """Two operands of a comparison; the literal 0 beside a pointer is one that is null."""
-    sides = [left, right]
-    for index, (side, other) in enumerate(((left, right), (right, left))):
-        if isinstance(other, tensor) and not isinstance(side, tensor) and unwrap(side) == 0:
-            type_ = other.handle.type
-            if isinstance(element_of(type_), PointerType):
-                sides[index] = tensor(null(act.at(node), type_))
-    return sides[0], sides[1]
-
-
-def _divide(
-    act: Activation, node: syntax.Expression, symbol: str, left: object, right: object
-) -> object:
-    """C's quotient and remainder: of integers towards zero, in their common type."""
-    ctx = act.at(node)
-    kinds = [_dtype(side) for side in (left, right)]
-    static = not isinstance(left, tensor) and not isinstance(right, tensor)
-    if any(kind is None or kind.is_float for kind in kinds):
-        return semantics.binary(ctx, "mod" if symbol == "%" else "truediv", left, right)
-    if static:
-        return constexpr(_fold_division(act, node, symbol, left, right))
-    if all(isinstance(side, tensor) for side in (left, right)):
-        common = RESULTS["common"][kinds[0], kinds[1]]  # pyright: ignore[reportArgumentType]
-        left, right = (semantics.cast_to(ctx, side, type_of(common)) for side in (left, right))
-    return semantics.binary(ctx, "mod" if symbol == "%" else "floordiv", left, right)
-
-
-def _fold_division(
-    act: Activation, node: syntax.Expression, symbol: str, left: object, right: object
-) -> int:
-    a, b = cast("int", unwrap(left)), cast("int", unwrap(right))
-    if b == 0:
-        act.fail(node, errors.InvalidOperation(f"compute {a} {symbol} 0", "it is a division by 0"))
-    quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-    return quotient if symbol == "/" else a - quotient * b
-
-
-def _dtype(value: object) -> DType | None:
-    """The element type of a number; None for a pointer."""
-    if isinstance(value, tensor):
-        element = element_of(value.handle.type)
-        return element if isinstance(element, DType) else None
-    return i32 if isinstance(unwrap(value), int) else RESULTS["truediv"][i32, i32]
-
-
 def product(act: Activation, node: syntax.Binary, acc: tensor | None) -> tensor:
     """`a @ b`, added to an accumulator if there is one."""
     left, right = act.expression(node.left), act.expression(node.right)
@@ -205,12 +137,9 @@ def accumulate(
 def unary(act: Activation, node: syntax.Unary) -> object:
     """`-x`, `+x`, `~x`, `!x`; `^x` is the transposition."""
     value = act.expression(node.operand)
-    ctx = act.at(node)
     if node.operator == "^":
         return call(act, node, tl.trans, value)
-    if node.operator == "!":
-        return semantics.unary(ctx, "not", value)
-    return semantics.unary(ctx, _UNARY[node.operator], value)
+    return apply_unary(act, node, node.operator, value)
 
 
 def _logical(act: Activation, node: syntax.Binary) -> object:
@@ -254,6 +183,8 @@ def cast_expression(act: Activation, node: syntax.Cast) -> object:
     """`(half) x`, of tiles element by element."""
     target = named_type(act, node.type)
     value = act.expression(node.operand)
+    if not isinstance(value, tensor) and isinstance(target, DType) and target.is_integer:
+        return Integer(whole(act, node, value, target), target)
     return semantics.cast_to(act.at(node), value, type_of(target))
 
 

@@ -10,23 +10,34 @@ from tilewright import language as tl
 from tilewright.frontend import semantics
 from tilewright.frontend.c import syntax
 from tilewright.frontend.c.jumps import has_effects, is_plain, walk
-from tilewright.frontend.c.lower.activation import Activation, call, expression
+from tilewright.frontend.c.lower.activation import Activation, Integer, call, expression
+from tilewright.frontend.c.lower.arithmetic import (
+    as_type,
+    common_type,
+    integer_type,
+    is_number,
+    unified,
+)
 from tilewright.frontend.c.lower.branches import choose
-from tilewright.frontend.c.lower.conversion import describe
-from tilewright.ir.types import PointerType, element_of, shape_of
-from tilewright.language import constexpr, tensor, unwrap
+from tilewright.frontend.c.lower.conversion import converted, describe
+from tilewright.frontend.promotion import fits
+from tilewright.frontend.semantics.arithmetic import result_dtype
+from tilewright.ir import Block, Rewriter
+from tilewright.ir.types import PointerType, Scalar, element_of, shape_of, with_shape
+from tilewright.language import constexpr, tensor, type_of, unwrap
 from tilewright.support import errors
 
 
 @expression(syntax.Dereference)
 def dereference(act: Activation, node: syntax.Dereference) -> object:
     """A load; where the mask does not hold the value is undefined."""
-    return load(act, node, None)
+    return load(act, node, pointer_of(act, node, "load through"))
 
 
-def load(act: Activation, node: syntax.Dereference, other: object) -> tensor:
+def load(
+    act: Activation, node: syntax.Dereference, pointer: tensor, other: object = None
+) -> tensor:
     """A load, with `other` where the conditions around it do not hold."""
-    pointer = pointer_of(act, node, "load through")
     mask = mask_of(act, node, pointer)
     if mask is None:
         return cast("tensor", call(act, node, tl.load, pointer))
@@ -97,7 +108,8 @@ def conditional(act: Activation, node: syntax.Conditional) -> object:
     """`test ? a : b`. Loads in it become masked loads, whether the test is a tile or a scalar."""
     test = act.expression(node.test)
     if not isinstance(test, tensor):
-        return act.expression(node.then if unwrap(test) else node.orelse)
+        sides = (node.then, node.orelse) if unwrap(test) else (node.orelse, node.then)
+        return _chosen(act, node, act.expression(sides[0]), _unevaluated(act, sides[1]))
     ctx = act.at(node.test)
     condition = tensor(semantics.as_condition(ctx, test))
     if not shape_of(condition.handle.type) and (has_effects(node.then) or has_effects(node.orelse)):
@@ -107,24 +119,71 @@ def conditional(act: Activation, node: syntax.Conditional) -> object:
         return masked
     then = _under(act, node.then, condition)
     orelse = _under(act, node.orelse, condition, inverted=True)
+    return _selected(act, node, condition, then, orelse)
+
+
+def _chosen(act: Activation, node: syntax.Conditional, value: object, other: object) -> object:
+    """The side that a constant condition chooses, in the type that both sides have together."""
+    act.at(node)
+    a, b = integer_type(value), integer_type(other)
+    if a is not None and b is not None:
+        return as_type(act, value, common_type(a, b))
+    if not isinstance(value, tensor) and not isinstance(other, tensor):
+        number = unwrap(value)
+        to_float = isinstance(number, int) and isinstance(unwrap(other), float)
+        return constexpr(float(number)) if to_float else value
+    if not is_number(value) or not is_number(other):
+        return value
+    dtype = result_dtype(act.at(node), "common", unwrap(value), unwrap(other), "select")
+    return semantics.cast_to(act.ctx, value, type_of(dtype))
+
+
+def _selected(
+    act: Activation, node: syntax.Conditional, condition: tensor, then: object, orelse: object
+) -> object:
+    """One value or the other, element by element, in their common type."""
+    then, orelse = unified(act, node, then, orelse)
+    if isinstance(then, Integer):
+        then = act.run_time(node, then)
     return call(act, node, tl.where, condition, then, orelse)
 
 
-def _masked(act: Activation, node: syntax.Conditional, condition: tensor) -> tensor | None:
-    """`c ? *p : 0` as one load, where the other side is a literal."""
+def _masked(act: Activation, node: syntax.Conditional, condition: tensor) -> object:
+    """`c ? *p : 0` as one load, where the other side is a constant; None where it is not."""
     then, orelse = node.then, node.orelse
-    if isinstance(then, syntax.Dereference) and is_plain(orelse):
-        other = act.expression(orelse)
-        if not isinstance(other, tensor):
-            return _load_or(act, then, condition, other)
-    return None
-
-
-def _load_or(
-    act: Activation, node: syntax.Dereference, condition: tensor, other: object
-) -> tensor | None:
+    if not isinstance(then, syntax.Dereference) or not is_plain(orelse):
+        return None
+    other = act.expression(orelse)
+    if isinstance(other, tensor):
+        return None
     with _guarded(act, node, condition):
-        return load(act, node, other)
+        pointer = pointer_of(act, then, "load through")
+        if _holds(element_of(pointer.handle.type), other):
+            return unified(act, node, load(act, then, pointer, other), other)[0]
+        loaded = load(act, then, pointer)
+    return _selected(act, node, condition, loaded, other)
+
+
+def _holds(pointer: Scalar, other: object) -> bool:
+    """Whether a constant is a value of what is loaded, so that the load can give it."""
+    assert isinstance(pointer, PointerType)
+    number = unwrap(other)
+    if pointer.element.is_float:
+        return isinstance(number, int | float)
+    return isinstance(number, int) and fits(number, pointer.element)
+
+
+def _unevaluated(act: Activation, node: syntax.Expression) -> object:
+    """What an expression would be; what it does is forgotten."""
+    before = act.values
+    act.values = dict(before)
+    block = Block()
+    with act.into(block):
+        value = act.expression(node)
+    act.values = before
+    for op in reversed(block):
+        Rewriter.drop(op)
+    return value
 
 
 def _under(
@@ -171,12 +230,20 @@ def store(act: Activation, node: syntax.Dereference, evaluate: Callable[[], obje
     pointer = pointer_of(act, node, "store through")
     value = evaluate()
     mask = mask_of(act, node, pointer)
-    if not isinstance(value, tensor):
-        value = unwrap(value)
-    elif shape_of(value.handle.type) and not shape_of(pointer.handle.type):
-        operation = f"store {describe(value)} through one pointer"
-        instead = "add a tile of offsets to it: *(p + 0 ... 16) = x"
-        act.fail(node, errors.InvalidOperation(operation, "each element needs its own", instead))
+    value = _stored(act, node, pointer, value)
     args = (pointer, value) if mask is None else (pointer, value, mask)
     call(act, node, tl.store, *args)
     return value
+
+
+def _stored(act: Activation, node: syntax.Dereference, pointer: tensor, value: object) -> object:
+    """A value in the type that is pointed to. Errors: InvalidOperation."""
+    element = element_of(pointer.handle.type)
+    assert isinstance(element, PointerType)
+    if not isinstance(value, tensor):
+        return converted(act, node, value, element.element)
+    if shape_of(value.handle.type) and not shape_of(pointer.handle.type):
+        operation = f"store {describe(value)} through one pointer"
+        instead = "add a tile of offsets to it: *(p + 0 ... 16) = x"
+        act.fail(node, errors.InvalidOperation(operation, "each element needs its own", instead))
+    return converted(act, node, value, with_shape(element.element, shape_of(value.handle.type)))
