@@ -95,7 +95,7 @@ def test_both_ways_find_the_same_key(
             raise LookupError
 
     kernel = new_kernel()
-    launch = kernel._launch  # pyright: ignore[reportPrivateUsage]
+    launch = kernel._python_launch  # pyright: ignore[reportPrivateUsage]
     names: dict[str, object] = launch.__globals__  # pyright: ignore[reportFunctionMemberAccess]
     names["_tw_variants"] = Asked()
     names["_tw_slow"] = lambda *_: None

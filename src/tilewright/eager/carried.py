@@ -32,15 +32,15 @@ class LoopVariables:
     def __init__(self) -> None:
         self._loops: dict[CodeType, dict[Place, tuple[str, ...]]] = {}
 
-    def know(self, fn: FunctionType) -> None:
-        """Look for the loops of a function; one without source text has none that are known."""
-        if fn.__code__ in self._loops:
-            return
+    def know(self, fn: FunctionType) -> str:
+        """Look for the loops of a function; one without source text has none that are known.
+
+        Returns the function's file, with its lines if they are known."""
         try:
             source = source_of(fn)
         except errors.SourceNotAvailable:
             self._loops[fn.__code__] = {}
-            return
+            return fn.__code__.co_filename
         self._loops[fn.__code__] = {
             (part.lineno + source.line_shift, part.col_offset): tuple(
                 dict.fromkeys(_assigned(loop))
@@ -49,6 +49,7 @@ class LoopVariables:
             if isinstance(loop, ast.For | ast.While)
             for part in _heads(loop)
         }
+        return source.file
 
     def enter(self, materialize: Callable[[Any], Any]) -> None:
         """Called from a loop's head: its variables that are literals become tensors."""

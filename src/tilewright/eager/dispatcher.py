@@ -58,11 +58,11 @@ class _Runnable(NamedTuple):
 class EagerDispatcher:
     """One launch: the context of the semantics, and the functions that run in it.
 
-    codes: the code objects of all kernel functions that have run, for locations of errors.
+    codes: of all kernel functions that have run, with their files, for locations of errors.
     """
 
     def __init__(self, machine: Machine, options: FrontendOptions) -> None:
-        self.codes: set[CodeType] = set()
+        self.codes: dict[CodeType, str] = {}
         self._stack: list[DeviceFunction] = []
         self._namespaces = Namespaces()
         self._functions: dict[DeviceFunction, _Runnable] = {}
@@ -114,8 +114,7 @@ class EagerDispatcher:
         found = self._functions.get(function)
         if found is None:
             fn = cast("FunctionType", function.fn)
-            self.codes.add(fn.__code__)
-            self._loops.know(fn)
+            self.codes[fn.__code__] = self._loops.know(fn)
             parameters = (inspect.signature(fn), annotations_of(fn))
             found = self._functions[function] = _Runnable(self._namespaces.bind(fn), parameters)
         return found

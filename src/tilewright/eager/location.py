@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Mapping
 from itertools import islice
 from types import CodeType, TracebackType
 
 from tilewright.support import SourceLoc
 
 
-def location_in(traceback: TracebackType | None, kernels: Collection[CodeType]) -> SourceLoc | None:
-    """The innermost line in the code of kernel functions, and the calls that led to it."""
+def location_in(
+    traceback: TracebackType | None, kernels: Mapping[CodeType, str]
+) -> SourceLoc | None:
+    """The innermost line in the code of kernel functions, and the calls that led to it.
+
+    kernels: code of kernel functions -> its file
+    """
     found: SourceLoc | None = None
     while traceback is not None:
         code = traceback.tb_frame.f_code
         if code in kernels:
-            found = _place(code, traceback, found)
+            known, name = kernels[code], code.co_filename  # equal code may be in several files
+            found = _place(known if known == name else name, code, traceback, found)
         traceback = traceback.tb_next
     return found
 
@@ -25,13 +31,13 @@ def definition_of(code: CodeType) -> SourceLoc:
     return SourceLoc(code.co_filename, code.co_firstlineno, function=code.co_name)
 
 
-def _place(code: CodeType, traceback: TracebackType, caller: SourceLoc | None) -> SourceLoc:
+def _place(
+    file: str, code: CodeType, traceback: TracebackType, caller: SourceLoc | None
+) -> SourceLoc:
     instruction = traceback.tb_lasti // 2  # two bytes for each code unit
     positions = next(islice(code.co_positions(), instruction, None), (None,) * 4)
     line, end_line, column, end_column = positions
     if line is None or column is None or end_column is None:
-        return SourceLoc(
-            code.co_filename, traceback.tb_lineno, function=code.co_name, caller=caller
-        )
+        return SourceLoc(file, traceback.tb_lineno, function=code.co_name, caller=caller)
     end = end_column if end_line == line else -1
-    return SourceLoc(code.co_filename, line, column, end, code.co_name, caller)
+    return SourceLoc(file, line, column, end, code.co_name, caller)

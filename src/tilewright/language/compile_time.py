@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from functools import update_wrapper
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
+from tilewright.support import text_of
+
 P = ParamSpec("P")
 R = TypeVar("R")
 Fold = Callable[[Any, Any], Any]
@@ -212,6 +214,7 @@ class constexpr_function(Generic[P, R]):
 
     def __init__(self, fn: Callable[P, R]) -> None:
         self.fn = fn
+        text_of(fn)
         update_wrapper(self, fn)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:

@@ -18,7 +18,7 @@ from functools import update_wrapper, wraps
 from types import FunctionType
 from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
-from tilewright.support import errors, user_boundary
+from tilewright.support import errors, text_of, user_boundary
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -117,6 +117,7 @@ class DeviceFunction:
 
     def __init__(self, fn: Callable[..., Any]) -> None:
         self.fn = fn
+        text_of(fn)  # as it is now, at the import: the file may change before it is compiled
         update_wrapper(self, fn)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -81,21 +81,7 @@ class JITFunction(DeviceFunction):
         self.variants = Variants(self, {} if debug is None else {"debug": debug})
         self._repr = repr
         self._assigned = vars(settings().compilation)
-        self._python_launch, self._order = launch_functions(
-            self.__name__,
-            self.params,
-            {
-                "boundary": user_boundary,
-                "variants": self.variants.by_key,
-                "assigned": self._assigned,
-                "slow": self._launch_slowly,
-                "enter": launch_enter,
-                "exit": launch_exit,
-                "normal_grid": normal_grid,
-                "grid_for": grid_for,
-            },
-        )
-        self._launch: Kernel = self._interpret if self.interpreted else self._python_launch
+        self._launch: Kernel | None = None
         self.dispatchable = not self.interpreted and machine_readable(self.params)
         self._can_dispatch = self.dispatchable
 
@@ -106,7 +92,7 @@ class JITFunction(DeviceFunction):
         """
         if self.pre_run_hooks:
             return partial(self._launch_with_hooks, grid)
-        return partial(self._launch, grid)
+        return partial(self._launch or self._first(), grid)
 
     def run(
         self, *args: object, grid: object, warmup: bool = False, **words: object
@@ -182,6 +168,37 @@ class JITFunction(DeviceFunction):
 
     # --- launching --------------------------------------------------------------------------------
 
+    @cached_property
+    def _generated(self) -> tuple[Kernel, Kernel]:
+        """See `launch_functions`; made when first needed, for a module may hold many kernels."""
+        return launch_functions(
+            self.__name__,
+            self.params,
+            {
+                "boundary": user_boundary,
+                "variants": self.variants.by_key,
+                "assigned": self._assigned,
+                "slow": self._launch_slowly,
+                "enter": launch_enter,
+                "exit": launch_exit,
+                "normal_grid": normal_grid,
+                "grid_for": grid_for,
+            },
+        )
+
+    @cached_property
+    def _python_launch(self) -> Kernel:
+        return self._generated[0]
+
+    @cached_property
+    def _order(self) -> Kernel:
+        return self._generated[1]
+
+    def _first(self) -> Kernel:
+        """What the first launches call."""
+        self._launch = self._interpret if self.interpreted else self._python_launch
+        return self._launch
+
     def _bind(
         self, args: Sequence[object], rest: Sequence[object], words: Mapping[str, object]
     ) -> Call:
@@ -238,7 +255,7 @@ class JITFunction(DeviceFunction):
 
     def _launch_with_hooks(self, grid: object, *args: object, **words: object) -> CompiledKernel:
         self.pre_run_hooks(*args, **words)
-        return self._launch(grid, *args, **words)
+        return (self._launch or self._first())(grid, *args, **words)
 
     def _interpret(self, grid: object, *args: object, **words: object) -> None:
         """A launch in the interpreter, where nothing is compiled."""

@@ -13,6 +13,7 @@ from .diagnostics import Diagnostic, Severity, SourceLines, SourceLoc, render
 from .errors import TilewrightError, TilewrightWarning
 from .forks import ForkLock, fork_waits, hold_across_forks, import_late
 from .grid import Grid, grid_for, normal_grid
+from .source_text import SourceFile, SourceText, text_of
 from .trace import (
     Event,
     ListRecorder,
@@ -42,8 +43,10 @@ __all__ = [
     "RuleFired",
     "Settings",
     "Severity",
+    "SourceFile",
     "SourceLines",
     "SourceLoc",
+    "SourceText",
     "StageText",
     "TeeRecorder",
     "TilewrightError",
@@ -64,6 +67,7 @@ __all__ = [
     "recording",
     "render",
     "settings",
+    "text_of",
     "timed",
     "user_boundary",
 ]

@@ -21,6 +21,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from .source_text import SourceFile
+
 SourceLines = Mapping[str, Sequence[str]]
 """File name -> its lines, for sources that are not files (`Triton-C` strings, tests)."""
 
@@ -35,7 +37,7 @@ class SourceLoc(NamedTuple):
     """
 
     file: str
-    """Path, or a name in angle brackets for text that is no file."""
+    """Path, or a name in angle brackets for text that is no file; a SourceFile knows its lines."""
     line: int
     """1-based."""
     col: int = -1
@@ -90,8 +92,8 @@ class Diagnostic:
 def render(diagnostic: Diagnostic, sources: SourceLines | None = None) -> str:
     """`diagnostic` as text with its source frames; ends without a line break.
 
-    Lines come from `sources` where it has the file, else from `linecache`; a file that neither
-    knows is named without its line.
+    Lines come from `sources` where it has the file, else from a SourceFile's own ones, else from
+    `linecache`; a file that none of them knows is named without its line.
     """
     code = f"[{diagnostic.code}]" if diagnostic.code else ""
     header = f"{diagnostic.severity.value}{code}: {diagnostic.message}"
@@ -127,6 +129,8 @@ def source_line(loc: SourceLoc, sources: SourceLines | None = None) -> str | Non
     if sources is not None and loc.file in sources:
         lines = sources[loc.file]
         text = lines[loc.line - 1] if 0 < loc.line <= len(lines) else ""
+    elif isinstance(loc.file, SourceFile):
+        text = loc.file.line(loc.line)
     else:
         text = linecache.getline(loc.file, loc.line)
     return text.rstrip("\r\n") or None

@@ -57,7 +57,7 @@ def settle(kernel: JITFunction, launch: Callable[[], Any], seen: list[str]) -> N
         seen.append("python")
         return python(*args, **words)
 
-    kernel._python_launch = counted
+    vars(kernel)["_python_launch"] = counted
     for _ in range(4):
         launch()
     seen.clear()

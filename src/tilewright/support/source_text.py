@@ -1,0 +1,108 @@
+"""The text of Python functions as it was when they were decorated, whatever becomes of their files.
+
+A program runs what it has imported; a file may be edited, or deleted, before a kernel is compiled.
+So the lines of a file are kept from when its first function is decorated: one list for all of them,
+which `linecache` holds anyway. Nothing is parsed then.
+"""
+
+from __future__ import annotations
+
+import linecache
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import FunctionType
+from typing import Any, cast
+from weakref import WeakKeyDictionary
+
+__all__ = ["SourceFile", "SourceText", "text_of"]
+
+
+class SourceText:
+    """The lines of a file at one time.
+
+    changed: when the file was last written or renamed, in seconds since the epoch; 0 for text that
+    is in no file, as that of a notebook.
+    """
+
+    __slots__ = ("changed", "lines")
+
+    def __init__(self, lines: Sequence[str], changed: float) -> None:
+        self.lines = lines
+        self.changed = changed
+
+    @property
+    def predates_process(self) -> bool:
+        """Whether it is older than this process, which then has read just this text."""
+        return self.changed < _STARTED
+
+
+class SourceFile(str):
+    """A file's name that knows the lines of one of its functions, to show them in errors.
+
+    first: number, as in the function's code, of the first line.
+    """
+
+    lines: Sequence[str]
+    first: int
+
+    @classmethod
+    def of(cls, name: str, lines: Sequence[str], first: int = 1) -> SourceFile:
+        """A name with its lines."""
+        self = cls(name)
+        self.lines, self.first = lines, first
+        return self
+
+    def line(self, number: int) -> str:
+        """The text of a line; "" if there is none."""
+        index = number - self.first
+        return self.lines[index] if 0 <= index < len(self.lines) else ""
+
+    def __reduce__(self) -> tuple[type[str], tuple[str]]:
+        return str, (str(self),)
+
+
+_texts: WeakKeyDictionary[FunctionType, SourceText] = WeakKeyDictionary()
+_latest: dict[str, SourceText] = {}
+
+
+def text_of(fn: object) -> SourceText:
+    """The file of a function as it was when this was first asked; without lines if it is none."""
+    if not isinstance(fn, FunctionType):
+        return SourceText((), 0.0)
+    found = _texts.get(fn)
+    if found is None:
+        found = _texts[fn] = _current(fn.__code__.co_filename, fn.__globals__)
+    return found
+
+
+def _current(file: str, module: dict[str, Any]) -> SourceText:
+    linecache.checkcache(file)
+    lines = linecache.getlines(file, module)
+    found = _latest.get(file)
+    if found is None or found.lines is not lines:
+        found = _latest[file] = SourceText(lines, _changed(file))
+    return found
+
+
+def _changed(file: str) -> float:
+    try:
+        status = os.stat(file)
+    except (OSError, ValueError):
+        return 0.0
+    return max(status.st_mtime, status.st_ctime)
+
+
+def _process_start() -> float:
+    """When this process began, where Linux tells; else now, at the import of this module."""
+    try:
+        after_name = Path("/proc/self/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+        since_boot = float(after_name[19]) / os.sysconf("SC_CLK_TCK")
+        clock = cast("int", getattr(time, "CLOCK_BOOTTIME"))  # noqa: B009 -- Linux has it
+        return time.time() - time.clock_gettime(clock) + since_boot
+    except (OSError, ValueError, IndexError, AttributeError):
+        return time.time()
+
+
+_STARTED = _process_start()
