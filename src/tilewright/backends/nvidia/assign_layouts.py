@@ -17,11 +17,11 @@ from typing import cast
 from tilewright.analysis import analyze_alignment
 from tilewright.backends.nvidia.infer_layouts import LayoutInference, Layouts, passed_on
 from tilewright.backends.nvidia.ops import ConvertOp
-from tilewright.backends.nvidia.select_mma import dot_layouts, square_share
+from tilewright.backends.nvidia.share_products import share_products
 from tilewright.ir import Block, Builder, Function, Op, Rewriter, Value
 from tilewright.ir.types import TileType, Type
 from tilewright.layout import LinearLayout
-from tilewright.ops import DotOp, ForOp, IfOp, WhileOp
+from tilewright.ops import ForOp, IfOp, WhileOp
 
 
 def assign_layouts(function: Function, warps: int, access_bytes: int) -> None:
@@ -30,14 +30,7 @@ def assign_layouts(function: Function, warps: int, access_bytes: int) -> None:
     access_bytes: of the widest access to global memory.
     """
     facts = analyze_alignment(function)
-    products = {
-        cast("Op", op): dot_layouts(op, square_share(op, warps))
-        for op in function.walk()
-        if isinstance(op, DotOp)
-    }
-    inference = LayoutInference(function, facts, warps, access_bytes, products)
-    inference.run()
-    LayoutEmission(inference).run()
+    LayoutEmission(share_products(function, facts, warps, access_bytes)).run()
 
 
 class LayoutEmission:

@@ -1,0 +1,117 @@
+"""How warps share products: squarely alone, along what is reduced or multiplied again otherwise."""
+
+import re
+
+import pytest
+
+import tilewright.language as tl
+from tests.corpus.figures import source_of
+from tests.corpus.variants import CORPUS, HERE
+from tests.unit.backends.nvidia.compiled import bodies_of_loops, compiled, ops
+from tests.unit.backends.nvidia.requires import needs_ptxas
+from tilewright import compile, jit
+from tilewright.backends import GPUTarget
+from tilewright.layout import WARP, LinearLayout
+
+pytestmark = needs_ptxas
+
+TYPES = "*fp16/16 *fp16/16 *fp32/16 i32"
+
+
+def shares(text: str) -> list[tuple[int, int]]:
+    """Of each product in textual tile IR: warps along the rows and the columns of its result."""
+    found: list[tuple[int, int]] = []
+    for match in re.finditer(r"= tile\.dot .*: tile<[\dx]+xf32, (.*)>", text):
+        bases = LinearLayout.parse(match[1]).bases(WARP)
+        found.append((2 ** sum(b[0] > 0 for b in bases), 2 ** sum(b[1] > 0 for b in bases)))
+    return found
+
+
+@jit
+def plain(x, y, out, K, M: tl.constexpr, N: tl.constexpr):
+    i, j, k = tl.arange(0, M)[:, None], tl.arange(0, N)[None, :], tl.arange(0, 32)
+    acc = tl.zeros((M, N), tl.float32)
+    for start in range(0, K, 32):
+        a = tl.load(x + i * K + start + k[None, :])
+        acc = tl.dot(a, tl.load(y + (start + k[:, None]) * N + j), acc)
+    tl.store(out + i * N + j, tl.maximum(acc, 0.0) * 2)
+
+
+SQUARE = [(64, 64, (2, 2)), (128, 64, (4, 1)), (128, 128, (2, 2)), (64, 256, (1, 4)),
+          (16, 128, (1, 4))]  # fmt: skip
+
+
+@pytest.mark.parametrize(("m", "n", "share"), SQUARE)
+def test_a_product_alone_is_shared_squarely(m: int, n: int, share: tuple[int, int]) -> None:
+    assert shares(str(compiled(plain, TYPES, M=m, N=n).asm["ttgir"])) == [share]
+
+
+@jit
+def reduced_in_the_loop(x, y, out, K, M: tl.constexpr, N: tl.constexpr, AXIS: tl.constexpr):
+    """The largest of each row or column of several products."""
+    i, j, k = tl.arange(0, M)[:, None], tl.arange(0, N)[None, :], tl.arange(0, 32)
+    best = tl.zeros((N if AXIS == 0 else M,), tl.float32)
+    for start in range(0, K, 32):
+        a = tl.load(x + i * K + start + k[None, :])
+        scores = tl.dot(a, tl.load(y + (start + k[:, None]) * N + j)) * 2
+        best = tl.maximum(best, tl.max(scores, AXIS))
+    tl.store(out + tl.arange(0, N if AXIS == 0 else M), best)
+
+
+@pytest.mark.parametrize(("axis", "share"), [(1, (4, 1)), (0, (1, 4))])
+def test_a_reduced_product_is_shared_along_what_stays(axis: int, share: tuple[int, int]) -> None:
+    text = str(compiled(reduced_in_the_loop, TYPES, M=64, N=64, AXIS=axis).asm["ttgir"])
+    assert shares(text) == [share]
+
+
+@jit
+def reduced_at_the_end(x, y, out, K, M: tl.constexpr, N: tl.constexpr):
+    i, j, k = tl.arange(0, M)[:, None], tl.arange(0, N)[None, :], tl.arange(0, 32)
+    acc = tl.zeros((M, N), tl.float32)
+    for start in range(0, K, 32):
+        a = tl.load(x + i * K + start + k[None, :])
+        acc = tl.dot(a, tl.load(y + (start + k[:, None]) * N + j), acc)
+    tl.store(out + tl.arange(0, M), tl.max(acc, 1))
+
+
+def test_one_reduction_after_a_loop_does_not_outweigh_the_reads_within() -> None:
+    text = str(compiled(reduced_at_the_end, TYPES, M=128, N=128, num_warps=8).asm["ttgir"])
+    assert shares(text) == [(4, 2)]
+
+
+@jit
+def chained(x, y, out, n, M: tl.constexpr, N: tl.constexpr):
+    """A product is a factor of the next one."""
+    i, j = tl.arange(0, M)[:, None], tl.arange(0, N)
+    acc = tl.zeros((M, N), tl.float32)
+    first = tl.load(x + i * N + j[None, :])
+    for k in range(n):
+        square = tl.load(y + k * N * N + j[:, None] * N + j[None, :])
+        acc = tl.dot(tl.dot(first, square).to(tl.float16), square, acc)
+    tl.store(out + i * N + j[None, :], acc)
+
+
+def test_a_product_that_is_a_factor_of_the_next_stays_with_its_warp() -> None:
+    text = str(compiled(chained, TYPES, M=64, N=64).asm["ttgir"])
+    assert shares(text) == [(4, 1), (4, 1)]
+    assert ops(bodies_of_loops(text))["nvidia.convert"] == 0
+
+
+def attention(label: str) -> str:
+    variant = next(v for v in CORPUS["attention"] if v.capability == HERE and v.label == label)
+    made = compile(source_of(variant), GPUTarget("cuda", HERE, 32), variant.options)
+    return str(made.asm["ptx"])
+
+
+def in_the_loop(ptx: str, instruction: str) -> int:
+    """How often an instruction stands in the loop over the keys."""
+    body = re.search(r"\n\$L__BB0_1:(.*?)\n\$L__BB0_3:", ptx, re.DOTALL)
+    assert body
+    return body[1].count(instruction)
+
+
+@pytest.mark.parametrize("label", ["fp16 64 causal", "fp16 128 causal", "fp32 128 causal"])
+def test_attention_waits_only_for_its_copies(label: str) -> None:
+    ptx = attention(label)
+    assert in_the_loop(ptx, "bar.sync") == 1
+    assert in_the_loop(ptx, "st.shared") == 0
