@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,10 @@ from tilewright.backends import (
     backend_named,
     default_backend,
 )
-from tilewright.compiler.kernel import Artifact, Artifacts, CompiledKernel
+from tilewright.compiler.kernel import Artifact, Artifacts, CompiledKernel, Rebuild
 from tilewright.compiler.sources import SOURCE, IRSource, KernelSource
 from tilewright.compiler.stages import Run, dump, dump_metadata
-from tilewright.compiler.store import Entry, package_version, shared_store
+from tilewright.compiler.store import Entry, Store, package_version, shared_store
 from tilewright.frontend import FrontendOptions
 from tilewright.ir import Module, parse_module
 from tilewright.support import errors, settings, timed, user_boundary
@@ -91,26 +91,63 @@ def compile_source(
 ) -> CompiledKernel:
     """As `compile`, with everything decided."""
     digest = _kernel_hash(source, backend, target, options)
-    front = frontend_options(backend, options)
-    overridden = settings().compilation.override_dir is not None
-    store = shared_store()
-    entry: Entry | None = None
-    if not (overridden or settings().cache.always_compile):
+    work = _Compilation(source, backend, target, options, digest, shared_store())
+    if settings().compilation.override_dir is not None:
+        return work.made(keep=False)
+    found = None if settings().cache.always_compile else work.kept()
+    return found or work.made()
+
+
+@dataclass(frozen=True)
+class _Compilation:
+    """One kernel, from the disk cache or anew."""
+
+    source: KernelSource | IRSource
+    backend: Backend
+    target: GPUTarget
+    options: CommonOptions
+    digest: str
+    store: Store
+
+    def kept(self) -> CompiledKernel | None:
+        """What the cache holds. If it turns out to be of no use, it is made anew."""
         with timed("disk cache"):
-            entry = store.read(digest)
-    if entry is not None:
-        metadata, made = entry.metadata, dict[str, Artifact](entry.artifacts)
-    else:
-        context = StageContext(target, options, {**asdict(options), "hash": digest})
-        made = Run(source, backend, context, digest).run(front)
+            entry = self.store.read(self.digest)
+        if entry is None:
+            return None
+        try:
+            return self._kernel(entry, dict[str, Artifact](entry.artifacts), self._again)
+        except Exception as problem:  # its checksums are right, but something lacks
+            self.store.discard(self.digest, repr(problem))
+            return None
+
+    def made(self, keep: bool = True) -> CompiledKernel:
+        """The stages of the backend, run; keep: in the cache."""
+        metadata = {**asdict(self.options), "hash": self.digest}
+        context = StageContext(self.target, self.options, metadata)
+        run = Run(self.source, self.backend, context, self.digest)
+        made = run.run(frontend_options(self.backend, self.options))
         metadata = json.loads(json.dumps(context.metadata))  # as it comes back from the cache
         entry = _entry(metadata, made)
-        if not overridden:
-            store.write(digest, entry)
-    _dump_all(source.name, digest, entry)
-    asm = Artifacts(made, backend, target, partial(_front_end_module, source, front))
-    metadata = {**metadata, **asdict(options), "target": target}
-    return CompiledKernel(source, backend, target, asm, metadata)
+        if keep:
+            self.store.write(self.digest, entry)
+        return self._kernel(entry, made)
+
+    def _again(self, problem: Exception) -> CompiledKernel:
+        """Instead of a kept kernel that cannot be loaded."""
+        self.store.discard(self.digest, problem)
+        return self.made()
+
+    def _kernel(
+        self, entry: Entry, made: dict[str, Artifact], rebuild: Rebuild | None = None
+    ) -> CompiledKernel:
+        front = frontend_options(self.backend, self.options)
+        module = partial(_front_end_module, self.source, front)
+        asm = Artifacts(made, self.backend, self.target, module)
+        metadata = {**entry.metadata, **asdict(self.options), "target": self.target}
+        kernel = CompiledKernel(self.source, self.backend, self.target, asm, metadata, rebuild)
+        _dump_all(self.source.name, self.digest, entry)
+        return kernel
 
 
 def _entry(metadata: dict[str, Any], made: Mapping[str, Artifact]) -> Entry:

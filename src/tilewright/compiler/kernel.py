@@ -7,11 +7,14 @@ from typing import Any, Protocol
 
 from tilewright.backends import Backend, DeviceMemory, GPUTarget, Launcher, Metadata, Streamed
 from tilewright.ir import Module, print_module
-from tilewright.support import errors, normal_grid, user_boundary
+from tilewright.support import TilewrightError, errors, normal_grid, user_boundary
 
 Artifact = Module | str | bytes
 
 Number = int | float
+
+Rebuild = Callable[[Exception], "CompiledKernel"]
+"""Compiles a kernel anew, told why."""
 
 
 class Source(Protocol):
@@ -111,6 +114,8 @@ class CompiledKernel:
     backend recorded, and all options; parameters: types of the run-time arguments, as text;
     hash: its name in the disk cache; stored: positions of the run-time arguments that the kernel
     may store through.
+
+    rebuild: of a kernel from the disk cache: compiles it anew, if it cannot be loaded.
     """
 
     def __init__(
@@ -120,17 +125,22 @@ class CompiledKernel:
         target: GPUTarget,
         asm: Artifacts,
         metadata: Metadata,
+        rebuild: Rebuild | None = None,
     ) -> None:
         self.src = src
         self.backend = backend
         self.target = target
+        self._rebuild = rebuild
+        self._launcher: Launcher | None = None
+        self._describe(asm, metadata)
+
+    def _describe(self, asm: Artifacts, metadata: Metadata) -> None:
         self.asm = asm
         self.metadata = KernelMetadata(metadata)
         self._metadata = metadata
         self.hash: str = metadata["hash"]
         self.parameters: tuple[str, ...] = tuple(metadata["parameters"])
         self.stored: tuple[int, ...] = tuple(metadata["stored"])
-        self._launcher: Launcher | None = None
 
     @property
     def name(self) -> str:
@@ -141,8 +151,19 @@ class CompiledKernel:
     def launcher(self) -> Launcher:
         """The loaded kernel; loads it at the first use."""
         if self._launcher is None:
-            self._launcher = self.backend.load(self.kernel, self._metadata, self.parameters)
+            self._launcher = self._load()
         return self._launcher
+
+    def _load(self) -> Launcher:
+        try:
+            return self.backend.load(self.kernel, self._metadata, self.parameters)
+        except Exception as problem:
+            if self._rebuild is None or not _blames_binary(problem):
+                raise
+            fresh = self._rebuild(problem)
+        self._rebuild = None
+        self._describe(fresh.asm, fresh._metadata)
+        return self.backend.load(self.kernel, self._metadata, self.parameters)
 
     @property
     def kernel(self) -> bytes:
@@ -213,6 +234,11 @@ class CompiledKernel:
 
     def __repr__(self) -> str:
         return f"<CompiledKernel {self.name} for {self.target.backend}, {self.hash[:12]}>"
+
+
+def _blames_binary(problem: Exception) -> bool:
+    """Whether a kernel could not be loaded because of what it is, not of what the device lacks."""
+    return getattr(problem, "blames_binary", not isinstance(problem, TilewrightError | MemoryError))
 
 
 def passed_value(value: Any, memory: DeviceMemory | None = None) -> Number:

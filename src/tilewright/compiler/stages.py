@@ -30,6 +30,7 @@ from tilewright.support import (
     settings,
     timed,
 )
+from tilewright.support.disk_cache import cache_folder, wrote
 
 HASH_CHARACTERS = 12
 """Of a kernel's hash in the names of dump folders."""
@@ -89,7 +90,7 @@ class Run:
             raise errors.InvalidOption("extension of the source", expected, source.extension)
         position = names.index(source.extension)
         artifact = stages[position].parse(source.text)
-        self.context.metadata.update(source.metadata)
+        self.context.metadata.update({**source.metadata, "hash": self.digest})
         if isinstance(artifact, Module):
             self._describe(artifact)
         elif "parameters" not in source.metadata:
@@ -149,7 +150,10 @@ class Run:
         return errors.InternalCompilerError(detail, self._reproducer(problem))
 
     def _reproducer(self, problem: Exception) -> str | None:
-        folder = settings().cache.dir / "crashes" / self.digest[:HASH_CHARACTERS]
+        crashes = cache_folder("crashes")
+        if crashes is None:
+            return None
+        folder = crashes / self.digest[:HASH_CHARACTERS]
         trace = "".join(traceback.format_exception(problem)).rstrip()
         try:
             body = self._source_text()
@@ -165,9 +169,10 @@ class Run:
                 f"options: {self.context.options}",
                 *trace.splitlines(),
             ]
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(exist_ok=True)
             text = "\n".join([*(f"{mark} {line}" for line in head), body])
             place.write_text(text, encoding="utf-8")
+            wrote(crashes.parent)
         except Exception:  # a reproducer must not hide the problem
             return None
         return str(place)

@@ -1,42 +1,49 @@
 """The disk cache: one folder for each compiled kernel, shared by all processes of a user.
 
-    <cache>/kernels/<key>/kernel.json      metadata, and the size and checksum of each artifact
+    <cache>/kernels/<key>/kernel.json      key, metadata, size and checksum of each artifact
                           kernel.ttir ...  the artifacts
 
-A folder is written under another name and then renamed, so it is there whole or not at all; of two
-processes that write the same one, the second throws its own away. An entry is removed the same way
-round. One that does not check out (a full disk, a crash of the machine) counts as absent, with a
-warning, and is written anew. Entries that were not used for the longest time go when the cache
-exceeds its size. Where the folder cannot be written, kernels are compiled each time.
+`support.disk_cache` says how a folder gets there whole. The index is sealed with its own checksum
+and holds the key, so that no file of an entry can change, and no entry stand for another. One that
+does not check out (a full disk, a crash of the machine, somebody's editor) counts as absent, with a
+warning, and is written anew. Where the folder cannot be written, or could be by others, kernels are
+compiled each time.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
-import shutil
-import time
-import uuid
+import re
 import warnings
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from tilewright.support import TilewrightWarning, settings
+from tilewright.support.disk_cache import (
+    MEGABYTE,
+    Eviction,
+    OpenFolder,
+    cache_folder,
+    is_transient,
+    remove,
+    replace_folder,
+    sealed,
+    unsealed,
+    wrote,
+)
 
 INDEX = "kernel.json"
+_KIND = "kernels"
 _TEXT = "text"
-_MEGABYTE = 1 << 20
-_SCAN_EVERY = 256
-"""Entries that a process writes between two looks at the size of the cache."""
-_SCAN_SECONDS = 3600.0
-"""Time after which the next write looks at the size; all processes together, by a file's time."""
-_KEEP = 0.8
-"""Part of the limit that is kept when the cache is cut."""
+_MOST_INDEX_BYTES = 64 * MEGABYTE
+_NAME = re.compile(r"\w+", re.ASCII)
+"""What an artifact may be called."""
+_TRIES = 3
+"""Of reading an entry that another process replaces meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,39 +55,39 @@ class Entry:
 
 
 class Store:
-    """The cache below one folder."""
+    """The kernels of the cache in one folder, which is kept below a size."""
 
-    def __init__(self, folder: Path, max_bytes: int) -> None:
-        self.folder = folder / "kernels"
+    def __init__(self, root: Path, max_bytes: int) -> None:
+        self.root = root
+        self.folder = root / _KIND
         self.max_bytes = max_bytes
-        self._written = 0
         self._broken = False
 
     def read(self, key: str) -> Entry | None:
         """The entry, or None. Warns, and gives None, where there is a damaged one."""
-        place = self.folder / key
-        try:
-            entry = _read(place)
-        except FileNotFoundError:
-            if not place.exists():
+        if cache_folder(_KIND, self.root) is None:
+            return None
+        for _ in range(_TRIES):
+            try:
+                return _opened(self.folder / key)
+            except FileNotFoundError:
                 return None
-            self._discard(place, "a file is missing")
-            return None
-        except (OSError, ValueError, KeyError, TypeError) as problem:
-            self._discard(place, str(problem))
-            return None
-        with suppress(OSError):
-            os.utime(place)
-        return entry
+            except _ReplacedError:
+                continue
+            except Exception as problem:  # of whatever kind, it says that the entry is of no use
+                if not is_transient(problem):
+                    self.discard(key, problem)
+                return None
+        return None
 
     def write(self, key: str, entry: Entry) -> None:
         """Add an entry; warns once, and goes on without, where the folder cannot be written."""
-        if self._broken:
+        if self._broken or cache_folder(_KIND, self.root) is None:
             return
         try:
-            self._write(self.folder / key, entry)
+            replace_folder(self.folder / key, _files(key, entry))
         except OSError as problem:
-            self._broken = True
+            self._broken = not is_transient(problem)
             warnings.warn(
                 f"cannot write the cache of compiled kernels: {problem}; "
                 "set TILEWRIGHT_CACHE_DIR to a folder that can be written",
@@ -88,98 +95,72 @@ class Store:
                 stacklevel=2,
             )
             return
-        self._written += 1
-        if self._written % _SCAN_EVERY == 0 or self._scan_is_due():
-            self.evict()
+        wrote(self.root, self.max_bytes)
 
-    def _scan_is_due(self) -> bool:
-        """Whether nobody has looked at the size for long; says so once."""
-        stamp = self.folder / ".scanned"
-        with suppress(OSError):
-            if time.time() - stamp.stat().st_mtime < _SCAN_SECONDS:
-                return False
-        with suppress(OSError):
-            stamp.touch()
-        return True
-
-    def evict(self) -> None:
-        """Delete the entries used longest ago until the cache is well below its limit."""
-        if not self.max_bytes:
-            return
-        entries = [(age, size, place) for place, age, size in _sizes(self.folder)]
-        total = sum(size for _, size, _ in entries)
-        if total <= self.max_bytes:
-            return
-        for _, size, place in sorted(entries):
-            self._remove(place)
-            total -= size
-            if total <= self.max_bytes * _KEEP:
-                return
-
-    def _write(self, place: Path, entry: Entry) -> None:
-        temporary = self._temporary()
-        temporary.mkdir(parents=True)
-        try:
-            _write(temporary, entry)
-            temporary.rename(place)
-        except OSError:
-            shutil.rmtree(temporary, ignore_errors=True)
-            if not (place / INDEX).exists():
-                raise
-
-    def _discard(self, place: Path, problem: str) -> None:
+    def discard(self, key: str, problem: object) -> None:
+        """Remove an entry that is of no use, with a warning."""
         warnings.warn(
-            f"the cached kernel in {place} is damaged ({problem}); it is compiled again",
+            f"the cached kernel in {self.folder / key} is damaged ({problem}); "
+            "it is compiled again",
             TilewrightWarning,
             stacklevel=3,
         )
-        self._remove(place)
+        remove(self.folder / key)
 
-    def _remove(self, place: Path) -> None:
-        """Take an entry away at once, then delete its files."""
-        temporary = self._temporary()
-        with suppress(OSError):
-            place.rename(temporary)
-        shutil.rmtree(temporary, ignore_errors=True)
-
-    def _temporary(self) -> Path:
-        return self.folder / f".{os.getpid()}-{uuid.uuid4().hex[:12]}"
+    def evict(self) -> None:
+        """Delete what was used longest ago until the cache is well below its limit."""
+        Eviction(self.root, self.max_bytes).run()
 
 
-def _read(place: Path) -> Entry:
-    index = json.loads((place / INDEX).read_text(encoding="utf-8"))
+class _ReplacedError(Exception):
+    """An entry could not be read because it is not there any more; another may be."""
+
+
+def _opened(place: Path) -> Entry:
+    with OpenFolder(place) as folder:
+        try:
+            entry = _read(folder, place.name)
+        except Exception as problem:
+            if not folder.is_current():
+                raise _ReplacedError from None
+            if isinstance(problem, FileNotFoundError):
+                raise ValueError("a file is missing") from None
+            raise
+        folder.touch()
+    return entry
+
+
+def _read(folder: OpenFolder, key: str) -> Entry:
+    index = unsealed(folder.read(INDEX, _MOST_INDEX_BYTES))
+    if index["key"] != key or index["metadata"].get("hash", key) != key:
+        raise ValueError("it is another kernel's")
     artifacts: dict[str, str | bytes] = {}
-    for name, (file, kind, size, checksum) in index["artifacts"].items():
-        content = (place / file).read_bytes()
-        if len(content) != size or hashlib.sha256(content).hexdigest() != checksum:
-            raise ValueError(f"{file} has changed")
+    for name, (kind, size, checksum) in index["artifacts"].items():
+        content = folder.read(_file(name), size)
+        if hashlib.sha256(content).hexdigest() != checksum:
+            raise ValueError(f"{_file(name)} has changed")
         artifacts[name] = content.decode() if kind == _TEXT else content
-    return Entry(cast("dict[str, Any]", index["metadata"]), artifacts)
+    return Entry(index["metadata"], artifacts)
 
 
-def _write(folder: Path, entry: Entry) -> None:
-    artifacts: dict[str, tuple[str, str, int, str]] = {}
+def _file(artifact: str) -> str:
+    """Where an artifact is kept. ValueError for a name that is not an artifact's."""
+    if _NAME.fullmatch(artifact) is None:
+        raise ValueError(f"no artifact is called {artifact!r}")
+    return f"kernel.{artifact}"
+
+
+def _files(key: str, entry: Entry) -> dict[str, bytes]:
+    """The files of an entry by name; the index, which makes it one, is the last."""
+    files: dict[str, bytes] = {}
+    artifacts: dict[str, tuple[str, int, str]] = {}
     for name, artifact in entry.artifacts.items():
         content = artifact.encode() if isinstance(artifact, str) else artifact
-        file = f"kernel.{name}"
-        (folder / file).write_bytes(content)
+        files[_file(name)] = content
         kind = _TEXT if isinstance(artifact, str) else "binary"
-        artifacts[name] = (file, kind, len(content), hashlib.sha256(content).hexdigest())
-    index = {"metadata": entry.metadata, "artifacts": artifacts}
-    (folder / INDEX).write_text(json.dumps(index), encoding="utf-8")
-
-
-def _sizes(folder: Path) -> list[tuple[Path, float, int]]:
-    """Each entry with the time of its last use and its bytes."""
-    found: list[tuple[Path, float, int]] = []
-    with suppress(OSError), os.scandir(folder) as entries:
-        for entry in entries:
-            if not entry.is_dir(follow_symlinks=False):
-                continue
-            with suppress(OSError), os.scandir(entry.path) as files:
-                size = sum(file.stat().st_size for file in files)
-                found.append((Path(entry.path), entry.stat().st_mtime, size))
-    return found
+        artifacts[name] = (kind, len(content), hashlib.sha256(content).hexdigest())
+    index = {"key": key, "metadata": entry.metadata, "artifacts": artifacts}
+    return {**files, INDEX: sealed(index)}
 
 
 _stores: dict[tuple[Path, int], Store] = {}
@@ -187,7 +168,7 @@ _stores: dict[tuple[Path, int], Store] = {}
 
 def shared_store() -> Store:
     """The store in the folder, and of the size, that the settings name now."""
-    key = settings().cache.dir, settings().cache.max_megabytes * _MEGABYTE
+    key = settings().cache.dir, settings().cache.max_megabytes * MEGABYTE
     found = _stores.get(key)
     if found is None:
         found = _stores[key] = Store(*key)
@@ -198,19 +179,19 @@ def shared_store() -> Store:
 def package_version() -> str:
     """Changes when a source file of this package does: names, sizes and times of all of them."""
     digest = hashlib.sha256()
-    for line in sorted(_files(str(Path(__file__).parent.parent))):
+    for line in sorted(_source_lines(str(Path(__file__).parent.parent))):
         digest.update(line.encode())
     return digest.hexdigest()
 
 
-def _files(folder: str) -> list[str]:
+def _source_lines(folder: str) -> list[str]:
     """A line for each source file below a folder."""
     with os.scandir(folder) as entries:
-        found = list(entries)
-    lines = [_file_line(entry) for entry in found if entry.name.endswith(".py")]
-    for entry in found:
+        inside = list(entries)
+    lines = [_file_line(entry) for entry in inside if entry.name.endswith((".py", ".lark"))]
+    for entry in inside:
         if entry.is_dir(follow_symlinks=False) and entry.name != "__pycache__":
-            lines += _files(entry.path)
+            lines += _source_lines(entry.path)
     return lines
 
 

@@ -18,7 +18,7 @@ from tilewright.runtime.configs import Config, Pruning
 from tilewright.runtime.found import Found
 from tilewright.runtime.jit import JITFunction
 from tilewright.runtime.specialize import HANDLERS, HOST, Spec
-from tilewright.runtime.tuning_store import Timing, choice_file, read_timings, write_timings
+from tilewright.runtime.tuning_store import Timing, choice_name, read_timings, write_timings
 from tilewright.runtime.variant import GlobalCheck
 from tilewright.runtime.wrapper import KernelWrapper
 from tilewright.support import ForkLock, TilewrightError, errors, settings, user_boundary
@@ -229,14 +229,14 @@ class Autotuner(KernelWrapper):
         keep = settings().autotuning.cache if self.cache_results is None else self.cache_results
         target = backend.target()
         texts = (repr(target), backend.version(target))
-        file = choice_file(self.base_fn, self.configs, key, texts)
+        name = choice_name(self.base_fn, self.configs, key, texts)
         timings = None
         if keep and not settings().cache.always_compile:
-            timings = read_timings(file, self.configs)
+            timings = read_timings(name, self.configs)
         if timings is None:
             timings = self._measured(trial, left, device)
             if keep:
-                write_timings(file, self.configs, timings)
+                write_timings(name, self.configs, timings)
         return self._best(timings, trial)
 
     def _best(self, timings: dict[Config, Timing], trial: _Trial) -> Config:

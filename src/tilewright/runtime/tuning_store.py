@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import hashlib
-import json
-import os
-import uuid
 from collections.abc import Sequence
-from contextlib import suppress
-from pathlib import Path
 from typing import cast
 
 from tilewright.compiler import package_version
 from tilewright.runtime.configs import Config
 from tilewright.runtime.jit import JITFunction
 from tilewright.support import settings
+from tilewright.support.disk_cache import Documents
 
 Timing = list[float]
 
+_KEPT = Documents("autotune")
 
-def choice_file(
+
+def choice_name(
     kernel: JITFunction, configs: Sequence[Config], key: object, device: Sequence[str]
-) -> Path:
-    """Where the choice among `configs` for a key is kept.
+) -> str:
+    """Under which name the choice among `configs` for a key is kept.
 
     device: texts that tell the device, and the version of its backend
     """
@@ -35,25 +33,23 @@ def choice_file(
         package_version(),
     ]
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
-    return settings().cache.dir / "autotune" / f"{kernel.__name__}-{digest[:32]}.json"
+    return f"{kernel.__name__}-{digest[:32]}"
 
 
-def read_timings(file: Path, configs: Sequence[Config]) -> dict[Config, Timing] | None:
+def read_timings(name: str, configs: Sequence[Config]) -> dict[Config, Timing] | None:
     """Timings of each configuration that was measured; None where there is no usable file."""
-    try:
-        rows = cast("list[tuple[int, Timing]]", json.loads(file.read_text())["timings"])
-        found = {configs[i]: [float(ms) for ms in timing] for i, timing in rows}
-    except (OSError, ValueError, KeyError, TypeError, IndexError):
+    members = _KEPT.read(name)
+    if members is None:
         return None
-    return found or None
+    try:
+        rows = cast("list[tuple[int, Timing]]", members["timings"])
+        return {configs[i]: [float(ms) for ms in timing] for i, timing in rows} or None
+    except (ValueError, KeyError, TypeError, IndexError) as problem:
+        _KEPT.discard(name, problem)
+        return None
 
 
-def write_timings(file: Path, configs: Sequence[Config], timings: dict[Config, Timing]) -> None:
+def write_timings(name: str, configs: Sequence[Config], timings: dict[Config, Timing]) -> None:
     """Keep timings; where the folder cannot be written they are measured again next time."""
     rows = [(configs.index(config), timing) for config, timing in timings.items()]
-    text = json.dumps({"configs": [str(config) for config in configs], "timings": rows})
-    temporary = file.with_name(f".{os.getpid()}-{uuid.uuid4().hex[:8]}")
-    with suppress(OSError):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(text)
-        temporary.replace(file)
+    _KEPT.write(name, {"configs": [str(config) for config in configs], "timings": rows})

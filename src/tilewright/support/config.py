@@ -14,10 +14,12 @@ import re
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Generic, Self, TypeVar, cast, overload
 
 from .errors import BadSetting
+from .forks import fork_waits
 
 T = TypeVar("T")
 
@@ -155,9 +157,38 @@ def _arch(text: str) -> str:
     return text
 
 
+def _path(text: str) -> Path:
+    """A path, a leading ~ meaning somebody's home folder."""
+    path = os.path.expanduser(text)
+    if path.startswith("~") or "\0" in path:
+        raise ValueError(text)
+    return Path(path)
+
+
 def _user_cache() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "tilewright"
+    return _platform_cache(*(os.environ.get(name) for name in _VARIABLES_OF_PLATFORMS))
+
+
+_PACKAGE = "tilewright"
+_VARIABLES_OF_PLATFORMS = ("XDG_CACHE_HOME", "HOME", "LOCALAPPDATA")
+
+
+@lru_cache
+def _platform_cache(*variables: str | None) -> Path:
+    """Where the platform keeps a user's caches, which some variables decide; for a user without a
+    home, the folder for temporary files."""
+    with fork_waits():  # 3 ms, for which programs that name a folder need not wait
+        import tempfile
+
+        from platformdirs import user_cache_path
+    try:
+        folder = user_cache_path(_PACKAGE, appauthor=False)
+    except RuntimeError:  # neither the environment nor the system tells a home
+        folder = Path()
+    if folder.is_absolute():
+        return folder
+    user = os.getuid() if hasattr(os, "getuid") else "user"
+    return Path(tempfile.gettempdir()) / f"{_PACKAGE}-{user}"
 
 
 _FLAG = "0 or 1"
@@ -232,7 +263,7 @@ class Compilation(Group):
     )
     dump_dir = Setting[Path | None](
         None,
-        Path,
+        _path,
         "TILEWRIGHT_DUMP_DIR",
         "TRITON_DUMP_DIR",
         expected="a folder",
@@ -240,7 +271,7 @@ class Compilation(Group):
     )
     override_dir = Setting[Path | None](
         None,
-        Path,
+        _path,
         "TILEWRIGHT_OVERRIDE_DIR",
         "TRITON_OVERRIDE_DIR",
         expected="a folder",
@@ -253,11 +284,12 @@ class Cache(Group):
 
     dir = Setting(
         Path(),
-        Path,
+        _path,
         "TILEWRIGHT_CACHE_DIR",
         "TRITON_CACHE_DIR",
         expected="a folder",
-        doc="Folder of the disk cache; below XDG_CACHE_HOME or ~/.cache if unset.",
+        doc="Folder of the disk cache, which only the user may write to; if unset, where the "
+        "platform keeps caches: below XDG_CACHE_HOME or ~/.cache, in ~/Library/Caches on macOS.",
         factory=_user_cache,
     )
     always_compile = Setting(
@@ -315,7 +347,7 @@ class Cuda(Group):
 
     ptxas_path = Setting[Path | None](
         None,
-        Path,
+        _path,
         "TILEWRIGHT_PTXAS_PATH",
         "TRITON_PTXAS_PATH",
         expected="a program",
@@ -323,7 +355,7 @@ class Cuda(Group):
     )
     home = Setting[Path | None](
         None,
-        Path,
+        _path,
         "CUDA_HOME",
         "CUDA_PATH",
         expected="a folder",

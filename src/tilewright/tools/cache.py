@@ -17,12 +17,11 @@ from rich.table import Table
 
 from tilewright.compiler import shared_store
 from tilewright.support import settings
+from tilewright.support.disk_cache import KINDS, STAMP
 from tilewright.tools.output import add_json, print_json, print_table
 
 ACTIONS = ("path", "list", "clear")
 _MEGABYTE = 1 << 20
-_KINDS = ("kernels", "autotune", "crashes", "grammar")
-"""Folders of the cache that this package writes; others in there are not touched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +81,11 @@ def kept(folder: Path) -> Iterator[Kept]:
 def clear(folder: Path) -> tuple[int, int]:
     """Delete everything that is kept; returns how many kernels, and how many bytes in all."""
     count = sum(1 for _ in kept(folder / "kernels"))
-    places = [folder / kind for kind in _KINDS]
+    places = [folder / kind for kind in KINDS]
     size = sum(map(_size, places))
     for place in places:
         shutil.rmtree(place, ignore_errors=True)
+    (folder / STAMP).unlink(missing_ok=True)
     return count, size
 
 

@@ -1,11 +1,14 @@
 """Settings come from an assignment, else the environment, else the default."""
 
+import os
+import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from tilewright.support import Settings, errors, settings
-from tilewright.support.config import Group, setting_rows
+from tilewright.support.config import Group, _platform_cache, setting_rows  # pyright: ignore[reportPrivateUsage]
 
 SHARED = {("CUDA_HOME", "CUDA_PATH")}
 """Variables that belong to the tool that they locate."""
@@ -26,6 +29,59 @@ def test_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
     assert now.compilation.verify is True
     assert now.cpu.threads == 0
     assert now.cache.dir == Path("/somewhere/tilewright")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have other folders")
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({"XDG_CACHE_HOME": "/x", "HOME": "/home/me"}, "/x/tilewright"),
+        ({"HOME": "/home/me"}, "/home/me/.cache/tilewright"),
+        ({"XDG_CACHE_HOME": "", "HOME": "/home/me"}, "/home/me/.cache/tilewright"),
+        ({"TILEWRIGHT_CACHE_DIR": "~/kept", "HOME": "/home/me"}, "/home/me/kept"),
+        ({"TRITON_CACHE_DIR": "~", "HOME": "/home/me"}, "/home/me"),
+        ({}, None),
+        ({"TILEWRIGHT_CACHE_DIR": "~/kept"}, None),
+    ],
+)
+def test_folder_of_the_cache(
+    monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], expected: str | None
+) -> None:
+    """Without HOME it is what the system knows of the user."""
+    for variable in ("XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    for variable, value in environment.items():
+        monkeypatch.setenv(variable, value)
+    pwd = pytest.importorskip("pwd")
+    home = pwd.getpwuid(os.getuid()).pw_dir
+    own = f"{home}/kept" if environment else f"{home}/.cache/tilewright"
+    assert settings().cache.dir == Path(expected or own)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have other folders")
+def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container that runs under a number that nobody has."""
+
+    def unknown(user: int) -> object:
+        raise KeyError(user)
+
+    for variable in ("XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    pwd = pytest.importorskip("pwd")
+    monkeypatch.setattr(pwd, "getpwuid", unknown)
+    _platform_cache.cache_clear()
+    folder = settings().cache.dir
+    _platform_cache.cache_clear()
+    assert folder == Path(tempfile.gettempdir()) / f"tilewright-{os.getuid()}"
+    monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", "~/kept")
+    with pytest.raises(errors.BadSetting, match="TILEWRIGHT_CACHE_DIR"):
+        _ = settings().cache.dir
+
+
+def test_a_home_folder_that_is_unknown_is_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEWRIGHT_DUMP_DIR", "~nobody-of-this-name/dumps")
+    with pytest.raises(errors.BadSetting, match="a folder"):
+        _ = settings().compilation.dump_dir
 
 
 def test_environment_is_read_at_each_access(monkeypatch: pytest.MonkeyPatch) -> None:

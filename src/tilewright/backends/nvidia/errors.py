@@ -36,6 +36,11 @@ class CudaCallFailed(BackendError, RuntimeError):
         return f": {self.description}" if self.description else ""
 
     @property
+    def blames_binary(self) -> bool:
+        """Whether the driver refuses a kernel for what it is."""
+        return self.status in _BAD_BINARY
+
+    @property
     def hint(self) -> str | None:
         """What to do about the failures whose cause is outside the call."""
         return _LOST if is_fault(self.status) else _CALL_HINTS.get(self.status)
@@ -123,6 +128,9 @@ _FAULTS = {
     721: "tensor memory that was not freed",
 }
 """CUresult -> what happened. After one of these every call in the context fails with it."""
+
+_BAD_BINARY = (200, 209, 218, 500)
+"""CUresult: no image of a kernel, none for this device, bad PTX, without the kernel's symbol."""
 
 _FORKED = (
     "a process that forks after its first use of CUDA cannot use it in the child: start processes "

@@ -32,7 +32,7 @@ def test_tables_that_are_read_parse_as_those_that_are_made(
 ) -> None:
     made = tree(SOURCE)
     (file,) = cache.iterdir()
-    assert file.suffix == ".pickle"
+    assert file.suffix == ".json"
     parser.cache_clear()
     monkeypatch.setattr(grammar, "Lark", type("Reader", (grammar.Lark,), {"__init__": None}))
     assert tree(SOURCE) == made

@@ -1,0 +1,134 @@
+"""Bounds the cache: what was used longest ago goes first, of all kinds.
+
+The time of last use is the time of change of a file or folder, which its readers set. Times that
+lie in the future were noted before the clock was set back; nothing is known of how long ago that
+was, so they count as the oldest, in their order.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from ..config import settings
+from .fail_points import fail_point
+from .files import is_temporary, remove
+
+__all__ = ["KINDS", "MEGABYTE", "STAMP", "Eviction", "wrote"]
+
+KINDS = ("kernels", "autotune", "grammar", "crashes")
+"""Folders of the cache that this package writes; others in there are not touched, but for dumps."""
+
+STAMP = ".scanned"
+"""A file whose time tells when somebody has looked at the size."""
+
+_DUMP = re.compile(r".+-[0-9a-f]{12}")
+"""Names of folders that `dump_dir` is filled with, of which some may lie in the cache."""
+
+MEGABYTE = 1 << 20
+_SCAN_EVERY = 256
+"""Writes of a process between two looks at the size of the cache."""
+_SCAN_SECONDS = 3600.0
+"""Time after which the next write looks at the size; all processes together, by a file's time."""
+_KEEP = 0.8
+"""Part of the limit that is kept when the cache is cut."""
+_LEFT_SECONDS = 3600.0
+"""Age at which a file that somebody was writing counts as left behind by a process that died."""
+_SKEW_SECONDS = 60.0
+"""By which clocks of the machines that share a folder may differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """Something that is deleted as a whole. used: seconds since 1970; size: bytes."""
+
+    place: Path
+    used: float
+    size: int
+
+
+class Eviction:
+    """The cache in one folder, of at most `max_bytes`; 0: no limit."""
+
+    def __init__(self, root: Path, max_bytes: int) -> None:
+        self.root = root
+        self.max_bytes = max_bytes
+
+    def is_due(self) -> bool:
+        """Whether nobody has looked at the size for long; says so once."""
+        stamp = self.root / STAMP
+        with suppress(OSError):
+            if 0 <= time.time() - stamp.stat().st_mtime < _SCAN_SECONDS:
+                return False
+        with suppress(OSError):
+            stamp.touch(mode=0o600)
+        return True
+
+    def run(self) -> None:
+        """Delete what is left over from processes that died; then, if the cache exceeds its limit,
+        what was used longest ago, until it is well below."""
+        now = time.time()
+        kept: list[_Kept] = []
+        for item in _items(self.root):
+            if not is_temporary(item.place.name):
+                kept.append(item)
+            elif abs(now - item.used) > _LEFT_SECONDS:
+                remove(item.place)
+        total = sum(item.size for item in kept)
+        if not self.max_bytes or total <= self.max_bytes:
+            return
+        for item in sorted(kept, key=lambda item: (item.used <= now + _SKEW_SECONDS, item.used)):
+            remove(item.place)
+            fail_point("eviction: removed")
+            total -= item.size
+            if total <= self.max_bytes * _KEEP:
+                return
+
+
+class _Writes:
+    """Of this process, to any folder."""
+
+    count: ClassVar[int] = 0
+
+
+def wrote(root: Path, max_bytes: int | None = None) -> None:
+    """Note that something was written to the cache; looks at its size now and then.
+
+    max_bytes: default is what the settings say
+    """
+    if max_bytes is None:
+        max_bytes = settings().cache.max_megabytes * MEGABYTE
+    _Writes.count += 1
+    eviction = Eviction(root, max_bytes)
+    if _Writes.count % _SCAN_EVERY == 0 or eviction.is_due():
+        eviction.run()
+
+
+def _items(root: Path) -> Iterator[_Kept]:
+    for kind in KINDS:
+        yield from _in_folder(root / kind)
+    dumps = settings().compilation.dump_dir
+    if dumps is not None and root in dumps.parents and dumps.parent.name not in KINDS:
+        yield from (item for item in _in_folder(dumps) if _DUMP.fullmatch(item.place.name))
+
+
+def _in_folder(folder: Path) -> Iterator[_Kept]:
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            with suppress(OSError):
+                used = entry.stat(follow_symlinks=False).st_mtime
+                yield _Kept(Path(entry.path), used, _size(entry))
+
+
+def _size(entry: os.DirEntry[str]) -> int:
+    """Bytes of a file, or of the files in a folder."""
+    if not entry.is_dir(follow_symlinks=False):
+        return entry.stat(follow_symlinks=False).st_size
+    with os.scandir(entry.path) as files:
+        return sum(file.stat(follow_symlinks=False).st_size for file in files)

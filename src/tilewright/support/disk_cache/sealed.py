@@ -1,0 +1,37 @@
+"""JSON with its own checksum: `{"sha256": "...",` and then the members, still plain JSON."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any, cast
+
+__all__ = ["sealed", "unsealed"]
+
+_HEAD = b'{"sha256": "'
+_AFTER = b'", '
+_DIGEST = 64
+
+
+def sealed(members: Mapping[str, Any]) -> bytes:
+    """The text of an object that has at least one member; none of them is called sha256."""
+    rest = json.dumps(members).encode()[1:]
+    return b"".join([_HEAD, hashlib.sha256(rest).hexdigest().encode(), _AFTER, rest])
+
+
+def unsealed(text: bytes) -> dict[str, Any]:
+    """The members. ValueError for a text that `sealed` has not written so."""
+    digest_end = len(_HEAD) + _DIGEST
+    rest_start = digest_end + len(_AFTER)
+    head, digest, rest = text[: len(_HEAD)], text[len(_HEAD) : digest_end], text[rest_start:]
+    if head != _HEAD or text[digest_end:rest_start] != _AFTER:
+        raise ValueError("its head is not as it was written")
+    if hashlib.sha256(rest).hexdigest().encode() != digest:
+        raise ValueError("its checksum differs")
+    try:
+        members: object = json.loads(b"{" + rest)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    assert isinstance(members, dict)  # it begins with a brace
+    return cast("dict[str, Any]", members)
