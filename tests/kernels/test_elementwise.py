@@ -324,3 +324,35 @@ def test_literals_take_the_type_of_the_tile(device: Device, rng: np.random.Gener
 def test_edges_are_what_they_claim():
     assert np.isinf(edges(np.float16)).sum() == 2 and np.isnan(edges("float32")).sum() == 1
     assert edges(np.int8).min() == -128 and edges(np.uint64).max() == 2**64 - 1
+
+
+@jit
+def literal_kernel(out, x, VALUE: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tile = tl.load(x + i)
+    tl.store(out + i, (tile * VALUE).to(tl.float32))
+    tl.store(out + BLOCK + i, tl.full([BLOCK], VALUE, tile.dtype).to(tl.float32))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("float16", 70000, np.inf),
+        ("float16", -1e300, -np.inf),
+        ("float16", 65519.99, 65504),
+        ("float16", 1 + 2**-11 + 2**-40, 1 + 2**-10),
+        ("bfloat16", 3.4e38, np.inf),
+        ("bfloat16", -(10**39), -np.inf),
+        ("bfloat16", 1 + 2**-8 + 2**-40, 1 + 2**-7),
+        ("bfloat16", 1 + 2**-8 - 2**-40, 1.0),
+        ("float32", 3.5e38, np.inf),
+    ],
+)
+def test_literals_beside_floats_are_rounded_as_conversions_are(
+    device: Device, name: str, value: float, expected: float
+) -> None:
+    """Triton calls a literal beside a float one of its type, so what is too large is infinite."""
+    dtype = next(kind for kind in FLOATS if kind.name == name)
+    x, out = device.array(np.ones(8), dtype), device.empty((2, 8), np.float32)
+    device.run(literal_kernel, (1,), out, x, value, 8)
+    np.testing.assert_array_equal(out, np.full((2, 8), expected, np.float32))

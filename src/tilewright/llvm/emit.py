@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass, field
+from math import copysign, inf
 
 from tilewright.ir.types import DType, PointerType
 
@@ -75,23 +76,37 @@ def integer_literal(value: int, type_: str = "i32") -> Val:
 
 
 def float_text(value: float, type_: str) -> str:
-    """A float literal in LLVM's exact hexadecimal notation."""
+    """A float literal in LLVM's exact hexadecimal notation, rounded once to the type.
+
+    What is too large for the type is infinite, as by a conversion.
+    """
     if type_ == "half":
-        return f"0xH{struct.unpack('<H', struct.pack('<e', value))[0]:04X}"
-    single = struct.unpack("<I", struct.pack("<f", _to_single(value)))[0]
+        return f"0xH{_packed(value, '<e', '<H'):04X}"
     if type_ == "bfloat":
-        rounded = (single + 0x7FFF + ((single >> 16) & 1)) >> 16 if value == value else 0x7FC0
-        return f"0xR{rounded & 0xFFFF:04X}"
+        return f"0xR{_bfloat_bits(value):04X}"
     if type_ == "float":
-        value = _to_single(value)
-    return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
+        (value,) = struct.unpack("<f", struct.pack("<I", _packed(value, "<f", "<I")))
+    return f"0x{_packed(value, '<d', '<Q'):016X}"
 
 
-def _to_single(value: float) -> float:
+def _packed(value: float, code: str, bits: str) -> int:
+    """The bits of a number in a format of `struct`."""
     try:
-        return struct.unpack("<f", struct.pack("<f", value))[0]
+        packed = struct.pack(code, value)
     except OverflowError:
-        return float("inf") if value > 0 else float("-inf")
+        packed = struct.pack(code, copysign(inf, value))
+    return struct.unpack(bits, packed)[0]
+
+
+def _bfloat_bits(value: float) -> int:
+    """Through fp32 rounded to odd, whose last bit tells the second rounding what the first lost."""
+    if value != value:
+        return 0x7FC0
+    single = _packed(value, "<f", "<I")
+    (back,) = struct.unpack("<f", struct.pack("<I", single))
+    if back != value and not single & 1:
+        single += 1 if abs(back) < abs(value) else -1
+    return (single + 0x7FFF + ((single >> 16) & 1)) >> 16
 
 
 def splat_constant(scalar: Val, width: int) -> Val:
