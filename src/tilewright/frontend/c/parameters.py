@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from tilewright.frontend.c import syntax
 from tilewright.frontend.c.parser import Parsed
 from tilewright.frontend.c.preprocess import location
-from tilewright.frontend.c.types import READ_ONLY, scalar_type
-from tilewright.ir.types import PointerType, Scalar
+from tilewright.frontend.c.types import READ_ONLY, in_words, scalar_type
+from tilewright.ir.types import DType, PointerType, Scalar
 from tilewright.support import errors
 
 
@@ -97,5 +97,8 @@ def _facts(node: syntax.Parameter, type_: Scalar) -> dict[str, int]:
             operation = f"declare {kind} {attribute.name}"
             reason = "pointers are __aligned(bytes), integers are __multipleof(n)"
             raise errors.InvalidOperation(operation, reason)
+        if isinstance(type_, DType) and not type_.is_integer:
+            operation = f"declare a {in_words(type_)} {attribute.name}"
+            raise errors.InvalidOperation(operation, "only integers are multiples of a number")
         found["aligned" if pointer else "multiple_of"] = amount.value
     return found

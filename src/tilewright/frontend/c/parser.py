@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from lark import UnexpectedToken
 
+from tilewright.frontend.c import cuda
 from tilewright.frontend.c.grammar import grammar
 from tilewright.frontend.c.preprocess import (
     TYPES,
@@ -27,7 +28,10 @@ _WORDS = {
 }  # fmt: skip
 """Terminals as messages call them."""
 
-_RESERVED = frozenset({"struct", "union", "enum", "typedef", "switch", "goto", "case", "default"})
+_RESERVED = frozenset(
+    {"struct", "union", "enum", "typedef", "switch", "goto", "case", "default",
+     "extern", "register", "auto", "asm", "template", "class"}
+)  # fmt: skip
 """Words of C that begin what Triton-C does not have."""
 
 _ORDER = ("SEMICOLON", "RPAR", "RSQB", "COLON", "LBRACE", "RBRACE", "LPAR", "TYPE", "NAME")
@@ -74,8 +78,7 @@ def _mistake(
     before = tokens[index - 1] if index else None
     foreign = _foreign(tokens[: index + 1])
     if foreign is not None:
-        error = errors.CSyntaxError("what Triton-C has", f"'{foreign.value}' of C")
-        return _at(error, foreign.span, defines)
+        return _at(_foreign_error(foreign.value), foreign.span, defines)
     missing = _missing_type(token, before, accepts)
     if missing is not None:
         error = errors.MissingDefine(missing.value)
@@ -91,9 +94,18 @@ def _mistake(
 
 
 def _foreign(tokens: list[Token]) -> Token | None:
-    """A word on the line of the last token that only C knows."""
+    """A word on the line of the last token that only C or CUDA knows."""
     line = tokens[-1].span.line
-    return next((t for t in tokens if t.value in _RESERVED and t.span.line == line), None)
+    words = [token for token in tokens if token.span.line == line]
+    of_cuda = next((token for token in words if cuda.instead_of(token.value)), None)
+    return of_cuda or next((token for token in words if token.value in _RESERVED), None)
+
+
+def _foreign_error(word: str) -> errors.CompilationError:
+    instead = cuda.instead_of(word)
+    if instead is None:
+        return errors.CSyntaxError("what Triton-C has", f"'{word}' of C")
+    return errors.UnsupportedLanguageConstruct(f"'{word}' of CUDA", instead)
 
 
 def _forgotten(tokens: list[Token], index: int) -> str:

@@ -27,6 +27,7 @@ from tilewright.frontend.c.lower.conversion import (
     describe,
     named_type,
 )
+from tilewright.frontend.c.lower.expressions import check_cuda
 from tilewright.frontend.c.lower.memory import check_named_load
 from tilewright.frontend.c.lower.sequence import run
 from tilewright.frontend.c.types import scalar_type
@@ -158,6 +159,7 @@ def _stub(act: Activation, node: syntax.Call, count: int) -> Callable[..., Any]:
         return cast("Callable[..., Any]", found)
     if act.find(name) is not None:
         act.fail(node, errors.InvalidOperation(f"call '{name}'", "it is a variable"))
+    check_cuda(act, node, name)
     known = [f.name for f in act.session.program.functions]
     known += [*_RENAMED, *(n for n in tl.__all__ if is_builtin(getattr(tl, n)))]
     act.fail(node, errors.UndefinedName(name, known))

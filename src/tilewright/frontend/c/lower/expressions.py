@@ -7,7 +7,7 @@ from typing import NoReturn, TypeGuard, cast
 
 from tilewright import language as tl
 from tilewright.frontend import semantics
-from tilewright.frontend.c import syntax
+from tilewright.frontend.c import cuda, syntax
 from tilewright.frontend.c.jumps import is_plain, walk
 from tilewright.frontend.c.lower.activation import (
     Activation,
@@ -69,6 +69,7 @@ def read(act: Activation, node: syntax.Expression, variable: Variable) -> tensor
 
 
 def _undefined(act: Activation, node: syntax.Name) -> NoReturn:
+    check_cuda(act, node, node.name)
     known = [name for scope in act.scopes for name in scope]
     functions = [f.name for f in act.session.program.functions]
     later = [v.span.line for v in walk(act.function) if _declares(v, node)]
@@ -83,6 +84,13 @@ def _undefined(act: Activation, node: syntax.Name) -> NoReturn:
     if node.name in functions or hasattr(tl, node.name):
         error.advice = f"'{node.name}' is a function: call it"
     act.fail(node, error)
+
+
+def check_cuda(act: Activation, node: syntax.Expression, name: str) -> None:
+    """Errors: UnsupportedLanguageConstruct for a name that has its meaning in CUDA only."""
+    instead = cuda.instead_of(name)
+    if instead is not None:
+        act.fail(node, errors.UnsupportedLanguageConstruct(f"'{name}' of CUDA", instead))
 
 
 def _declares(node: syntax.Node, name: syntax.Name) -> TypeGuard[syntax.Variable]:
