@@ -1,7 +1,8 @@
-"""Values of macros: from what Python has to the text that C has; lists of values."""
+"""Values of macros: from what Python or the shell has to the text that C has; lists of values."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import cast
@@ -10,7 +11,86 @@ from tilewright.frontend.c import in_words
 from tilewright.language import dtype
 from tilewright.support import errors
 
-Defines = Mapping[str, object]
+Defines = Mapping[str, object] | str | Sequence[str]
+"""What users pass: values by name, or definitions as compilers take them, `-DSIZE=[32, 64]`."""
+
+_DEFINITION = re.compile(r"(?:^|\s)-D\s*(?=[A-Za-z_])")
+_AXES = frozenset({":", "newaxis"})
+"""Items that only a subscript has: `[:, newaxis]` is one, and no list of values."""
+
+
+def definitions(defines: Defines | None) -> dict[str, object]:
+    """The values of macros by name; of one that is tuned, a list.
+
+    defines: a mapping; a text such as "-DSIZE=[32, 64] -DTYPE=float"; or several texts, each with
+    one definition or more, whose -D may be missing. Also in a mapping the text "[32, 64]" is a list
+    of two values. Decimal numbers in texts become integers. Errors: InvalidOption, EmptyDefine.
+    """
+    if defines is None:
+        return {}
+    if isinstance(defines, str):
+        return _from_texts([defines])
+    if isinstance(defines, Mapping):
+        return {_checked(name): _listed(name, value) for name, value in defines.items()}
+    texts = list(cast("Sequence[object]", defines))
+    if not all(isinstance(text, str) for text in texts):
+        raise errors.InvalidOption("defines", "a mapping, or texts such as 'SIZE=32'", repr(texts))
+    return _from_texts(cast("list[str]", texts))
+
+
+def _from_texts(texts: Sequence[str]) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for text in texts:
+        parts = [part.strip() for part in _DEFINITION.split(text.strip())]
+        for part in filter(None, parts):
+            name, equals, value = part.partition("=")
+            name = _checked(name.strip())
+            found[name] = _listed(name, _number(value.strip()) if equals else 1)
+    return found
+
+
+def _checked(name: object) -> str:
+    """A name that a macro may have. Errors: InvalidOption."""
+    if not isinstance(name, str) or not name.isidentifier():
+        shown = f"{name!r}"
+        raise errors.InvalidOption("defines", "names of macros as keys, or NAME=TEXT", shown)
+    return name
+
+
+def _listed(name: str, value: object) -> object:
+    """A text `[a, b]` as the list of its items, each a text; anything else as it is."""
+    if not isinstance(value, str) or not value.startswith("[") or not value.endswith("]"):
+        return value
+    items = _items(value[1:-1])
+    if items is None or _AXES & set(items):
+        return value
+    if items == [""]:
+        raise errors.EmptyDefine(name)
+    if "" in items:
+        raise errors.InvalidOption(f"define {name}", "a value between all commas", value)
+    return [_number(item) for item in items]
+
+
+def _number(text: str) -> int | str:
+    """A decimal integer as one, so that grids can compute with it; any other text as it is."""
+    return int(text) if re.fullmatch(r"0|[1-9]\d{0,17}", text, re.ASCII) else text
+
+
+def _items(text: str) -> list[str] | None:
+    """The parts between commas that are in no brackets; None if a bracket closes too early.
+
+    That is so in `[0] + [1]`, which is no list.
+    """
+    parts, depth = [""], 0
+    for character in text:
+        depth += (character in "([{") - (character in ")]}")
+        if depth < 0:
+            return None
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part.strip() for part in parts]
 
 
 def text_of(name: str, value: object) -> str:
@@ -34,15 +114,13 @@ def text_of(name: str, value: object) -> str:
     raise errors.InvalidOption(f"define {name}", expected, f"a {type(value).__name__}")
 
 
-def texts_of(defines: Defines) -> dict[str, str]:
+def texts_of(defines: Mapping[str, object]) -> dict[str, str]:
     """The definition of each macro; of a list its first value."""
     return {name: text_of(name, values_of(name, value)[0]) for name, value in defines.items()}
 
 
 def values_of(name: str, value: object) -> list[object]:
     """What a macro may be: the items of a list, or the one value. Errors: EmptyDefine."""
-    if not name.isidentifier():
-        raise errors.InvalidOption("defines", "names of macros as keys", repr(name))
     if not isinstance(value, list):
         return [value]
     items = cast("list[object]", value)
@@ -56,7 +134,7 @@ def is_tuned(value: object) -> bool:
     return isinstance(value, list)
 
 
-def choices_of(defines: Defines) -> list[dict[str, object]]:
+def choices_of(defines: Mapping[str, object]) -> list[dict[str, object]]:
     """Every combination of the values of the macros that are given as lists."""
     tuned = {name: values_of(name, v) for name, v in defines.items() if is_tuned(v)}
     return [dict(zip(tuned, values, strict=True)) for values in product(*tuned.values())]

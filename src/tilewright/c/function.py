@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from tilewright.backends import backend_named
 from tilewright.c.arguments import declared_as
-from tilewright.c.defines import Defines, is_tuned, text_of, texts_of
+from tilewright.c.defines import is_tuned, text_of, texts_of
 from tilewright.c.program import CProgram
 from tilewright.c.source import CSource
 from tilewright.compiler import KernelSource, frontend_options, options_of
@@ -29,7 +29,11 @@ class CFunction(JITFunction):
     """
 
     def __init__(
-        self, program: CProgram, name: str | None, defines: Defines, interpret: bool | None
+        self,
+        program: CProgram,
+        name: str | None,
+        defines: Mapping[str, object],
+        interpret: bool | None,
     ) -> None:
         parsed = program.parsed(texts_of(defines))
         kernel = kernel_named(parsed, name)
@@ -102,7 +106,7 @@ def _difference(first: tuple[KernelParameter, ...], second: tuple[KernelParamete
 
 
 def _python_function(
-    name: str, parameters: tuple[KernelParameter, ...], defines: Defines
+    name: str, parameters: tuple[KernelParameter, ...], defines: Mapping[str, object]
 ) -> Callable[..., Any]:
     """A function with the kernel's parameters, then one keyword for each macro."""
     names = [parameter.name for parameter in parameters]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tilewright.c.defines import Defines, choices_of, values_of, warps_of
+from tilewright.c.defines import Defines, choices_of, definitions, values_of, warps_of
 from tilewright.c.function import CFunction
 from tilewright.c.program import CProgram
 from tilewright.runtime import ArrayState, Autotuner, Config, Pruning, is_on_host
@@ -36,10 +36,11 @@ def kernel(
 ) -> CKernel:
     """A kernel written in Triton-C.
 
-    source_or_path: the text, or the path of a file; defines: macros; every list among the values is
-    tuned, as num_warps is (on GPUs, where it matters), anew for each set of integer arguments and
-    dtypes. name: of the kernel, where there are several. reset_to_zero, restore_value, warmup, rep:
-    as of `autotune`; interpret: run in the interpreter (default: the setting TILEWRIGHT_INTERPRET).
+    source_or_path: the text, or the path of a file; defines: macros by name, or definitions such as
+    "-DSIZE=[32, 64] -DTYPE=float", in one text or several; every list among the values is tuned, as
+    num_warps is (on GPUs, where it matters), anew for each set of integer arguments and dtypes.
+    name: of the kernel, where there are several. reset_to_zero, restore_value, warmup, rep: as of
+    `autotune`; interpret: run in the interpreter (default: the setting TILEWRIGHT_INTERPRET).
 
     The kernel is launched as `k[grid](arguments in the order of the source)`; `grid` is a tuple, or
     a function of the arguments and chosen macros by name.
@@ -47,7 +48,7 @@ def kernel(
     InvalidOption.
     """
     with user_boundary:
-        macros = dict(defines or {})
+        macros = definitions(defines)
         for macro, value in macros.items():
             values_of(macro, value)
         warps = warps_of(num_warps)

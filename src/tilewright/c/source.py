@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from tilewright.c.defines import Defines, texts_of
+from tilewright.c.defines import Defines, definitions, texts_of
 from tilewright.c.program import CProgram
 from tilewright.compiler import KernelSource, signature_text
 from tilewright.frontend import FrontendOptions
@@ -32,7 +32,7 @@ class CSource(KernelSource):
         name: str | None = None,
         facts: Mapping[str, Mapping[str, int]] | None = None,
     ) -> None:
-        program, texts = CProgram(source), texts_of(defines or {})
+        program, texts = CProgram(source), texts_of(definitions(defines))
         parsed = program.parsed(texts)
         kernel = kernel_named(parsed, name)
         known = facts or {}

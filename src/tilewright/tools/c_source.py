@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
+from pathlib import Path
 
 from tilewright.c import CSource
+from tilewright.c.defines import choices_of, definitions, text_of
 from tilewright.frontend.c import kernel_named, parameters_of
 from tilewright.ir.types import PointerType
 from tilewright.tools.compile_kernel import pair
@@ -12,11 +15,26 @@ from tilewright.tools.failure import CommandFailed
 from tilewright.tools.tile_ir import STDIN, read_text
 
 
-def source_of(chosen: argparse.Namespace) -> CSource:
-    """The kernel that the arguments of the command name. Errors: CommandFailed."""
-    defines = dict(_definition(text) for text in chosen.defines)
+def variants_of(chosen: argparse.Namespace) -> dict[str, CSource]:
+    """The kernel that the arguments of the command name, for every choice from lists of values.
+
+    The keys say what was chosen, as in `SIZE=32`; without lists the key is empty.
+    Errors: CommandFailed, EmptyDefine.
+    """
+    defines = definitions([_definition(text) for text in chosen.defines])
     # A text that ends a line is never taken for the name of a file.
     source = read_text(STDIN) + "\n" if str(chosen.file) == STDIN else chosen.file
+    return {
+        " ".join(f"{name}={text_of(name, value)}" for name, value in choice.items()): _source_of(
+            chosen, source, {**defines, **choice}
+        )
+        for choice in choices_of(defines)
+    }
+
+
+def _source_of(
+    chosen: argparse.Namespace, source: str | Path, defines: Mapping[str, object]
+) -> CSource:
     plain = CSource(source, defines, chosen.kernel)
     parsed = plain.program.parsed(plain.defines)
     parameters = parameters_of(parsed, kernel_named(parsed, plain.name))
@@ -34,8 +52,7 @@ def source_of(chosen: argparse.Namespace) -> CSource:
     return CSource(source, defines, chosen.kernel, facts)
 
 
-def _definition(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not name.isidentifier():
+def _definition(text: str) -> str:
+    if not text.partition("=")[0].isidentifier():
         raise CommandFailed(f"-D takes NAME or NAME=TEXT, not '{text}'")
-    return name, value if equals else "1"
+    return text

@@ -36,17 +36,22 @@ INTERRUPTED = 130
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A subcommand. help: one line; add_arguments, run: of its module."""
+    """A subcommand. help: one line; add_arguments, run: of its module.
+
+    join_words: puts together what a shell took apart, before the arguments are parsed.
+    """
 
     name: str
     help: str
     add_arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], int]
+    join_words: Callable[[Sequence[str]], Sequence[str]]
 
 
 def command_of(name: str, help: str, module: Any) -> Command:
     """The subcommand of a module of this package, which has `add_arguments` and `run`."""
-    return Command(name, help, module.add_arguments, module.run)
+    join_words = getattr(module, "join_words", list)
+    return Command(name, help, module.add_arguments, module.run, join_words)
 
 
 COMMANDS = tuple(
@@ -93,7 +98,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     if not arguments or arguments[0] not in own:
         top.parse_args(arguments)  # --help, --version, or an error that names the subcommands
         top.error("the first argument names a COMMAND")
-    return own[arguments[0]].parse_intermixed_args(arguments[1:])
+    command = next(command for command in COMMANDS if command.name == arguments[0])
+    return own[command.name].parse_intermixed_args(command.join_words(arguments[1:]))
 
 
 def _message(problem: Exception) -> str:

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import argparse
 import ast
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tilewright.backends import GPUTarget, backend_named, default_backend
@@ -34,6 +35,8 @@ from tilewright.tools.targets import add_target, target_named
 from tilewright.tools.tile_ir import read_module
 
 _TILE_IR = (".tile", ".ttir", ".source")
+_COMMENTS = {"llir": ";", "asm": "#"}
+"""What begins a comment in the text of a stage, where that is not `//`."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -67,17 +70,28 @@ def run(chosen: argparse.Namespace) -> int:
 
 def emit(chosen: argparse.Namespace, source: Callable[[], KernelSource | IRSource]) -> int:
     """Compile a source, which is made once the stage is known to exist, and write the stage."""
+    return emit_variants(chosen, lambda: {"": source()})
+
+
+def emit_variants(
+    chosen: argparse.Namespace, sources: Callable[[], Mapping[str, KernelSource | IRSource]]
+) -> int:
+    """As `emit`, for several sources, each with words that tell it from the others."""
     target = None if chosen.target is None else target_named(chosen.target)
     stages = _stages_of(target)
     if chosen.emit not in stages:
         raise CommandFailed(f"--emit takes one of {', '.join(stages)}, not {chosen.emit}")
-    made = source()
+    made = sources()
     options = {name: _option_value(text) for name, text in map(pair, chosen.option)}
     events = ListRecorder()
-    with settings().cache.scope(always_compile=True), recording(recorder(chosen, events)):
-        kernel = compile(made, target, options)
-        artifact = kernel.asm[chosen.emit]
-    _write(artifact, chosen.output, kernel)
+    for words, source in made.items():
+        with settings().cache.scope(always_compile=True), recording(recorder(chosen, events)):
+            kernel = compile(source, target, options)
+            artifact = kernel.asm[chosen.emit]
+        if words:
+            _write_variant(artifact, chosen, kernel, words)
+        else:
+            _write(artifact, chosen.output, kernel)
     show_times(chosen, events)
     return 0
 
@@ -143,6 +157,22 @@ def _option_value(text: str) -> object:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):
         return text
+
+
+def _write_variant(
+    artifact: str | bytes, chosen: argparse.Namespace, kernel: CompiledKernel, words: str
+) -> None:
+    """Write one of several artifacts: under a comment, or to a file of its own."""
+    output: Path | None = chosen.output
+    if output is not None:
+        chosen_values = "".join(f"-{word}" for word in words.split(" "))
+        name = f"{output.stem}{re.sub(r'[^-.=+0-9A-Za-z_]', '_', chosen_values)}{output.suffix}"
+        _write(artifact, output.with_name(name), kernel)
+        return
+    if isinstance(artifact, bytes):
+        raise CommandFailed("several variants are binary; name a file with -o")
+    print(f"{_COMMENTS.get(chosen.emit, '//')} {words}")
+    _write(artifact, None, kernel)
 
 
 def _write(artifact: str | bytes, output: Path | None, kernel: CompiledKernel) -> None:

@@ -74,3 +74,32 @@ def test_one_of_several_kernels(file: Path, capsys: pytest.CaptureFixture[str]) 
     assert "func @other(" in cc(capsys, *words, "--kernel", "other")
     assert main(["cc", *words]) == 1
     assert "several kernels: 'fill', 'other'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words", [["-DTM=[32, 64]"], ["-DTM=[32,", "64]"], ["-D", "TM=[32,", "64]"]], ids=str
+)
+def test_a_list_of_values_makes_a_variant_for_each(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    printed = cc(capsys, *words, file, "-DTYPE=[float,half]", "--emit", "source")
+    parts = printed.split("// TM=")[1:]
+    assert [part.splitlines()[0] for part in parts] == [
+        "32 TYPE=float", "32 TYPE=half", "64 TYPE=float", "64 TYPE=half"
+    ]  # fmt: skip
+    assert "tile<64xptr<f16>>" in parts[3] and "tile<32xptr<f32>>" in parts[0]
+    output = tmp_path / "fill.ptx"
+    cc(capsys, file, "-DTYPE=float", *words, "--target", "sm_90", "--emit", "ptx", "-o", output)
+    written = sorted(path.name for path in tmp_path.glob("fill-*"))
+    assert written == ["fill-TM=32.ptx", "fill-TM=64.ptx"]
+    assert ".target sm_90" in (tmp_path / "fill-TM=64.ptx").read_text()
+
+
+def test_lists_in_comments_of_each_stage(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    macros = ("-DTYPE=float", "-DTM=[32,64]")
+    assert cc(capsys, file, *macros, "--target", "cpu", "--emit", "llir").count("; TM=") == 2
+    assert cc(capsys, file, *macros, "--target", "cpu", "--emit", "asm").count("# TM=") == 2
+    assert main(["cc", str(file), "-DTYPE=float", "-DTM=[]"]) == 1
+    assert "the list of values for 'TM' is empty" in capsys.readouterr().err
+    assert main(["cc", str(file), "-DTYPE=float", "-DTM=[32,"]) == 1
+    assert "unbalanced" in capsys.readouterr().err

@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import re
 
-_TILES = (
-    "a kernel is one thread that computes on tiles: int i[32] = get_program_id(0) * 32 + 0 ... 32"
-)
-_SHARED = (
-    "declare a tile, float x[16, 8]: the compiler puts in shared memory what needs to be there"
-)
-_BARRIER = (
-    "leave it out: the compiler orders accesses to tiles; debug_barrier() orders global memory"
-)
+_TILES = "a kernel is one thread, on tiles: int i[32] = get_program_id(0) * 32 + 0 ... 32"
+_SHARED = "declare a tile, float x[16, 8]: the compiler uses shared memory where it has to"
+_BARRIER = "leave it out: the compiler orders accesses; debug_barrier() is for global memory"
 
 _WORDS = {
     "threadIdx": _TILES,
@@ -34,12 +28,14 @@ _WORDS = {
 }
 
 _KINDS = (
-    (r"__(shfl|reduce|ballot|any|all|match)_?\w*sync", "reduce along an axis, x[:, +], or use gather"),
+    (r"__(shfl|reduce|ballot|any|all|match)_?\w*sync",
+     "reduce along an axis, x[:, +], or use gather"),
     (r"(char|uchar|short|ushort|int|uint|long|ulong|half|float|double|bf16_)(2|3|4|8|16)",
      "accesses are vectorized by the compiler: write the type of one element"),
     (r"atomic(Add|Sub|Max|Min|And|Or|Xor|Exch|CAS)",
      "atomics are atomic_add, _max, _min, _and, _or, _xor, _xchg and _cas"),
-    (r"(__half|__nv_bfloat16|nv_bfloat16|__nv_fp8_\w+)", "the types are half, bfloat16, fp8e4m3, fp8e5m2"),
+    (r"(__half|__nv_bfloat16|nv_bfloat16|__nv_fp8_\w+)",
+     "the types are half, bfloat16, fp8e4m3, fp8e5m2"),
 )  # fmt: skip
 
 
