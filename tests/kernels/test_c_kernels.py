@@ -253,3 +253,38 @@ def test_tuning_runs_anew_for_new_sizes() -> None:
         assert (c == 2).all()
     assert {key[0] for key in k.cache} == {1000, 2000}
     assert k.best_config is not None and k.best_config.kwargs["SIZE"] in (64, 128)
+
+
+PARTS = """
+__global__ void parts(TYPE *X, TYPE *Y) {
+    int rows[16] = 0 ... 16, columns[8] = 0 ... 8;
+    TYPE *px[16, 8] = X + rows[:, newaxis] * 8 + columns[newaxis, :];
+    TYPE z[16, 8] = *px;
+    *Y = z[3, 2];
+    *(Y + 1) = z[-1, 0x7];
+    *(Y + 2 + 0 ... 8) = z[N - 1, :];
+    *(Y + 10 + 0 ... 16) = z[:, 5];
+    *(Y + 26 + rows[0:8, newaxis] * 8 + columns[newaxis, :]) = z[0:8, :];
+    *(Y + 90 + (0 ... 4)[:, newaxis] * 2 + (0 ... 2)[newaxis, :]) = z[5:9, -3:-1];
+    *(Y + 98 + 0 ... 8) = z[8:, 6][:, newaxis][:, 0];
+    *(Y + 106 + 0 ... 2) = z[:2, max];
+    *(Y + 108) = *px[15, 7];
+    *(Y + 109 + 0 ... 2) = *(px[14:, 0]);
+    bool odd[8] = columns % 2 == 1;
+    *(Y + 111) = odd[3] && !odd[4];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("word", "dtype"), [("float", np.float32), ("char", np.int8), ("double", np.float64)]
+)
+def test_indexing_and_slicing_with_constants(device: Device, word: str, dtype: Any) -> None:
+    x = device.array(np.arange(128).reshape(16, 8) - 5, dtype)
+    y = device.array(np.zeros(112), dtype)
+    launch(device, PARTS, (1,), x, y, defines={"TYPE": word, "N": 10})
+    expected = [
+        x[3, 2], x[-1, 7], x[9], x[:, 5], x[:8], x[5:9, -3:-1], x[8:, 6],
+        x[:2].max(axis=1), x[15, 7], x[14:, 0], 1,
+    ]  # fmt: skip
+    np.testing.assert_array_equal(y, np.concatenate([np.ravel(part) for part in expected]))

@@ -212,6 +212,11 @@ class Build(Transformer[Any, Any]):
     def axis(self, token: Token) -> syntax.Axis:
         return syntax.Axis(token.span, token.value)
 
+    def slice(self, *parts: Any) -> syntax.Slice:
+        before_colon = [isinstance(part, Token) for part in parts].index(True)
+        start, stop = parts[:before_colon], parts[before_colon + 1 :]
+        return syntax.Slice(_over(parts), *(side[0] if side else None for side in (start, stop)))
+
     def call(self, name: Token, arguments: Any, end: Token) -> syntax.Call:
         return syntax.Call(_over((name, end)), name.value, arguments or ())
 

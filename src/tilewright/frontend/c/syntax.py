@@ -252,6 +252,14 @@ class Axis(Expression):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Slice(Expression):
+    """`0:8`, `8:`, `:8` in a subscript."""
+
+    start: Expression | None
+    stop: Expression | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Subscript(Expression):
     """`x[:, newaxis]`, `x[:, +]`."""
 

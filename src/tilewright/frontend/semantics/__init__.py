@@ -39,7 +39,7 @@ from tilewright.frontend.semantics.loop_bounds import (
     rising,
 )
 from tilewright.frontend.semantics.registry import REGISTRY, call, call_builtin, meaning
-from tilewright.frontend.semantics.shape import getitem
+from tilewright.frontend.semantics.shape import getitem, part, without_axis
 from tilewright.frontend.semantics.values import getattr_, truth, type_in_words, unify
 
 __all__ = [
@@ -71,6 +71,7 @@ __all__ = [
     "random",
     "range_bounds",
     "reaching",
+    "part",
     "reductions",
     "rising",
     "sizes",
@@ -88,4 +89,5 @@ __all__ = [
     "type_in_words",
     "unary",
     "unify",
+    "without_axis",
 ]

@@ -273,6 +273,19 @@ def flip(ctx: Context, x: Any, dim: Any = None) -> tensor:
     return ctx.tensor(GatherOp(tile.handle, along(ctx, reverse, axis, shape), axis))
 
 
+def part(ctx: Context, x: tensor, axis: int, start: int, count: int) -> tensor:
+    """The elements `start` to `start + count` of a tile along an axis; both are in its extent."""
+    shape = list(shape_of(x.handle.type))
+    shape[axis] = count
+    index = ctx.value(RangeOp(start, start + count))
+    return ctx.tensor(GatherOp(x.handle, along(ctx, index, axis, tuple(shape)), axis))
+
+
+def without_axis(ctx: Context, x: tensor, axis: int) -> tensor:
+    """A tile without an axis of extent 1; a scalar if that was the only one."""
+    return reshaped(ctx, x, _without(shape_of(x.handle.type), axis))
+
+
 def along(ctx: Context, value: Value, axis: int, shape: tuple[int, ...]) -> Value:
     """A tile of rank 1 laid along `axis` of `shape` and repeated along the others."""
     for dim in range(len(shape)):

@@ -19,14 +19,12 @@ from tilewright.frontend.c.lower.activation import (
 )
 from tilewright.frontend.c.lower.arithmetic import apply_binary, apply_unary
 from tilewright.frontend.c.lower.branches import choose
-from tilewright.frontend.c.lower.conversion import constant_integer, describe, named_type, whole
-from tilewright.frontend.semantics.reductions import reduce_by
-from tilewright.ir.types import DType, PointerType, element_of, shape_of
+from tilewright.frontend.c.lower.conversion import constant_integer, named_type, whole
+from tilewright.ir.types import DType, shape_of
 from tilewright.language import constexpr, tensor, type_of, unwrap
 from tilewright.support import errors
 
 _WORDS = {"true": True, "false": False, "NULL": 0, "INFINITY": float("inf"), "NAN": float("nan")}
-_REDUCTIONS = {"+": "sum", "*": "prod", "&": "and", "|": "or", "^": "xor"}
 
 
 @expression(syntax.Number)
@@ -202,47 +200,3 @@ def range_expression(act: Activation, node: syntax.Range) -> object:
     first = constant_integer(act, node.first, "the beginning of a range")
     last = constant_integer(act, node.last, "the end of a range")
     return call(act, node, tl.arange, first, last)
-
-
-# --- subscripts -----------------------------------------------------------------------------------
-
-
-@expression(syntax.Subscript)
-def subscript(act: Activation, node: syntax.Subscript) -> object:
-    """`x[:, newaxis]` adds an extent of 1; `x[:, +]` sums along the second axis."""
-    base = act.expression(node.base)
-    kinds = [_kind(act, item, base) for item in node.items]
-    if not isinstance(base, tensor) or not shape_of(base.handle.type):
-        if any(kind != "newaxis" for kind in kinds):
-            reason = "it is no tile, so it has no axes"
-            act.fail(node, errors.InvalidOperation(f"subscript {describe(base)}", reason))
-    else:
-        axes = [kind for kind in kinds if kind != "newaxis"]
-        rank = len(shape_of(base.handle.type))
-        if len(axes) != rank:
-            reason = f"it has {rank} axes, and the subscript is for {len(axes)}"
-            act.fail(node, errors.InvalidOperation(f"subscript {describe(base)}", reason))
-        for axis in reversed(range(rank)):
-            if axes[axis] != ":":
-                base = reduce_by(act.at(node), axes[axis], base, axis)
-    index = [None if kind == "newaxis" else slice(None) for kind in kinds if kind in _KEPT]
-    if not index or None not in index:
-        return base
-    return semantics.getitem(act.at(node), act.run_time(node, base), tuple(index))
-
-
-_KEPT = (":", "newaxis")
-
-
-def _kind(act: Activation, item: syntax.Expression, base: object) -> str:
-    """What a subscript does to its axis: ":", "newaxis", or the name of a reduction."""
-    if isinstance(item, syntax.Axis):
-        return _REDUCTIONS.get(item.kind, item.kind)
-    if isinstance(item, syntax.Name) and item.name in ("newaxis", "max", "min"):
-        return item.name
-    if isinstance(item, syntax.Name) and act.find(item.name) is None:
-        _undefined(act, item)
-    instead = "subscripts are ':', 'newaxis', and the reductions + * & | ^ max min"
-    if isinstance(base, tensor) and isinstance(element_of(base.handle.type), PointerType):
-        instead = "add to the pointer and dereference the sum: *(p + i)"
-    act.fail(item, errors.UnsupportedLanguageConstruct("picking an element of a tile", instead))

@@ -12,6 +12,7 @@ from tilewright.frontend.c.lower import (
     loops,
     memory,
     sequence,
+    subscripts,
 )
 from tilewright.frontend.c.lower.activation import Activation, Session, Variable
 from tilewright.frontend.c.lower.hints import HINTS
@@ -26,7 +27,7 @@ from tilewright.language import tensor
 from tilewright.ops import ReturnOp
 from tilewright.support import TilewrightError, errors
 
-HANDLERS = (assignments, calls, expressions, loops, memory, sequence)
+HANDLERS = (assignments, calls, expressions, loops, memory, sequence, subscripts)
 """The modules that fill the tables of handlers."""
 
 
