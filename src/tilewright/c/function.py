@@ -44,6 +44,10 @@ class CFunction(JITFunction):
         declared = {parameter.name: declared_as(parameter) for parameter in self.parameters}
         params = [replace(p, declared=declared.get(p.name)) for p in kernel_parameters(signature)]
         super().__init__(signature, interpret=interpret, params=params)
+        self._program_and_name = (program, name, defines, interpret)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return CFunction, self._program_and_name
 
     @property
     def integers(self) -> list[str]:
@@ -76,7 +80,7 @@ class CFunction(JITFunction):
         rest = tuple(arg for arg in signature.args if arg.name not in self.defines)
         return CSource.of(self.program, self.__name__, texts, KernelSignature(rest))
 
-    def _interpret(self, grid: object, *args: object, **words: object) -> None:
+    def _interpret(self, grid: object, /, *args: object, **words: object) -> None:
         """A launch in the interpreter, which runs the front end's tile IR."""
         with user_boundary:
             call = self._bind(*self._order(None, *args, **words))

@@ -9,16 +9,24 @@ from typing import Any
 from tilewright.c.defines import Defines, choices_of, definitions, values_of, warps_of
 from tilewright.c.function import CFunction
 from tilewright.c.program import CProgram
-from tilewright.runtime import ArrayState, Autotuner, Config, Pruning, is_on_host
+from tilewright.runtime import ArrayState, Autotuner, Config, Hooks, Pruning, is_on_host
 from tilewright.support import user_boundary
 
 
 class CKernel(Autotuner):
-    """What `kernel` gives: `k[grid](...)`, `best_config`, `warmup`, as of any tuned kernel."""
+    """What `kernel` gives: `k[grid](...)`, `best_config`, `warmup`, as of any tuned kernel.
+
+    given: what it is made from, and made again when it is unpickled.
+    """
+
+    given: tuple[Any, ...] = ()
 
     def is_settled(self, named: Mapping[str, Any]) -> bool:
         """With no lists of macros, on a CPU, where warps mean nothing, there is no choice."""
         return super().is_settled(named) or (not self._tuned and is_on_host(named))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _kernel, self.given
 
 
 def kernel(
@@ -47,28 +55,45 @@ def kernel(
     Errors: CompilationErrors in the source, KernelNotFound, AmbiguousKernel, EmptyDefine,
     InvalidOption.
     """
+    budgets = {"warmup": warmup, "rep": rep}
     with user_boundary:
-        macros = definitions(defines)
-        for macro, value in macros.items():
-            values_of(macro, value)
-        warps = warps_of(num_warps)
-        function = CFunction(CProgram(source_or_path), name, macros, interpret)
-        configs = [
-            Config(choice, num_warps=count, num_stages=num_stages)
-            for choice in choices_of(macros)
-            for count in warps
-        ]
-        budgets = {"warmup": warmup, "rep": rep}
-        return CKernel(
-            function,
-            configs,
-            function.integers,
-            Pruning({"early_config_prune": _that_differ} if len(warps) > 1 else None),
+        return _kernel(
+            CProgram(source_or_path),
+            definitions(defines),
+            num_warps,
+            name,
+            num_stages,
             ArrayState(reset_to_zero or (), restore_value or ()),
-            None,
             {name: ms for name, ms in budgets.items() if ms is not None},
-            (None, None),
+            interpret,
         )
+
+
+def _kernel(
+    program: CProgram,
+    macros: dict[str, Any],
+    num_warps: int | Sequence[int],
+    name: str | None,
+    num_stages: int,
+    state: ArrayState,
+    budgets: dict[str, float],
+    interpret: bool | None,
+) -> CKernel:
+    given = (program, macros, num_warps, name, num_stages, state, budgets, interpret)
+    for macro, value in macros.items():
+        values_of(macro, value)
+    warps = warps_of(num_warps)
+    function = CFunction(program, name, macros, interpret)
+    configs = [
+        Config(choice, num_warps=count, num_stages=num_stages)
+        for choice in choices_of(macros)
+        for count in warps
+    ]
+    pruning = Pruning({"early_config_prune": _that_differ} if len(warps) > 1 else None)
+    hooks = Hooks(None, None)
+    made = CKernel(function, configs, function.integers, pruning, state, None, budgets, hooks)
+    made.given = given
+    return made
 
 
 def _that_differ(configs: list[Config], arguments: Mapping[str, Any], **words: Any) -> list[Config]:

@@ -36,6 +36,9 @@ class CProgram:
         self._parsed: dict[tuple[tuple[str, str], ...], Parsed] = {}
         self._lock = ForkLock()
 
+    def __getstate__(self) -> dict[str, object]:
+        return {**vars(self), "_parsed": {}}
+
     def parsed(self, defines: Mapping[str, str]) -> Parsed:
         """The syntax tree under some definitions. Errors: CompilationErrors."""
         key = tuple(sorted(defines.items()))

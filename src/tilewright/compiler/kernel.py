@@ -213,10 +213,22 @@ class CompiledKernel:
         """
         extents = normal_grid((x, y, z))
         memory = self.backend.memory
-        values = [passed_value(arg, memory) for arg in self.src.run_time_arguments(args)]
-        if len(values) != len(self.parameters):
-            raise errors.ArgumentCount(self.name, len(self.parameters), len(values))
+        given = self.src.run_time_arguments(args)
+        if len(given) != len(self.parameters):
+            raise errors.ArgumentCount(self.name, len(self.parameters), len(given))
+        for position in self.stored:
+            if is_read_only(given[position]):
+                raise errors.ReadOnlyArray(f"#{position}", self.name)
+        values = [self._passed(i, arg, memory) for i, arg in enumerate(given)]
         self.launcher.launch(extents, values)
+
+    @staticmethod
+    def _passed(position: int, value: object, memory: DeviceMemory | None) -> Number:
+        try:
+            return passed_value(value, memory)
+        except errors.UnsupportedArgument as problem:
+            problem.argument = problem.argument or f"#{position}"
+            raise
 
     def __getitem__(self, grid: object) -> Callable[..., None]:
         """`kernel[grid](*args)`: arguments are all of the kernel's, or only the run-time ones.
@@ -239,6 +251,15 @@ class CompiledKernel:
 def _blames_binary(problem: Exception) -> bool:
     """Whether a kernel could not be loaded because of what it is, not of what the device lacks."""
     return getattr(problem, "blames_binary", not isinstance(problem, TilewrightError | MemoryError))
+
+
+def is_read_only(value: Any) -> bool:
+    """Whether an array says that it must not be stored to."""
+    for name in ("__array_interface__", "__cuda_array_interface__"):
+        interface = getattr(value, name, None)
+        if interface is not None:
+            return bool(interface["data"][1])
+    return False
 
 
 def passed_value(value: Any, memory: DeviceMemory | None = None) -> Number:

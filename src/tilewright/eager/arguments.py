@@ -110,8 +110,9 @@ def _from_torch(name: str, value: TorchTensor) -> Array:
             return plain.numpy()
         torch_name, dtype = stand_in
         return plain.view(getattr(sys.modules["torch"], torch_name)).numpy().view(np.dtype(dtype))
-    except TypeError:
-        raise errors.UnsupportedArgument(name, f"{value.dtype} tensor") from None
+    except (TypeError, RuntimeError) as problem:  # RuntimeError: sparse, nested, negated ones
+        said = str(problem).partition("\n")[0]
+        raise errors.UnsupportedArgument(name, f"{value.dtype} tensor", said) from None
 
 
 def _dtype_of_number(name: str, value: float, annotation: object) -> DType:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import CodeType, FunctionType
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -113,7 +113,7 @@ class EagerDispatcher:
     def _runnable(self, function: DeviceFunction) -> _Runnable:
         found = self._functions.get(function)
         if found is None:
-            fn = cast("FunctionType", function.fn)
+            fn = function.fn
             self.codes[fn.__code__] = self._loops.know(fn)
             parameters = (inspect.signature(fn), annotations_of(fn))
             found = self._functions[function] = _Runnable(self._namespaces.bind(fn), parameters)

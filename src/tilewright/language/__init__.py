@@ -1,6 +1,7 @@
 """What users import as `tl`: types, compile-time values, and the functions of the language."""
 
 from tilewright.language import core, extra, math, random, standard
+from tilewright.language.by_name import PickledByName
 from tilewright.language.compile_time import (
     base_value,
     constexpr,
@@ -340,4 +341,5 @@ __all__ = [
     "xor_sum",
     "zeros",
     "zeros_like",
+    "PickledByName",
 ]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import update_wrapper
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
+from tilewright.language.by_name import PickledByName
 from tilewright.support import text_of
 
 P = ParamSpec("P")
@@ -205,7 +206,7 @@ class constexpr_type:
         return f"constexpr_type[{self.value}]"
 
 
-class constexpr_function(Generic[P, R]):
+class constexpr_function(PickledByName, Generic[P, R]):
     """A Python function that a kernel calls at compile time, on compile-time values.
 
     On the host it is the function itself; in a kernel its arguments are unwrapped and the result
@@ -220,3 +221,7 @@ class constexpr_function(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         fn: Callable[..., R] = self.fn
         return fn(*map(unwrap_deep, args), **{k: unwrap_deep(v) for k, v in kwargs.items()})
+
+    def reduce_by_value(self) -> tuple[Any, ...]:
+        """By the function itself, which some picklers can do without its name."""
+        return constexpr_function, (self.fn,)

@@ -15,9 +15,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextvars import ContextVar
 from functools import update_wrapper, wraps
-from types import FunctionType
+from types import CellType, CodeType, FunctionType
 from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
+from tilewright.language.by_name import PickledByName
 from tilewright.support import errors, text_of, user_boundary
 
 P = ParamSpec("P")
@@ -107,7 +108,7 @@ def is_builtin(value: object) -> bool:
     return type(value) is FunctionType and value in STUBS
 
 
-class DeviceFunction:
+class DeviceFunction(PickledByName):
     """A function written in the language: a kernel, or a helper that kernels call.
 
     fn: the Python function; its source is what the front end compiles.
@@ -116,7 +117,7 @@ class DeviceFunction:
     __name__: str
 
     def __init__(self, fn: Callable[..., Any]) -> None:
-        self.fn = fn
+        self.fn = cast("FunctionType", fn)
         text_of(fn)  # as it is now, at the import: the file may change before it is compiled
         update_wrapper(self, fn)
 
@@ -130,6 +131,32 @@ class DeviceFunction:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.fn.__module__}:{self.fn.__qualname__})"
+
+    def reduce_by_value(self) -> tuple[Any, ...]:
+        """By the function itself, which some picklers can do without its name."""
+        return type(self), (self.fn,)
+
+    # --- what functions have ----------------------------------------------------------------------
+
+    @property
+    def __globals__(self) -> dict[str, Any]:
+        return self.fn.__globals__
+
+    @property
+    def __code__(self) -> CodeType:
+        return self.fn.__code__
+
+    @property
+    def __defaults__(self) -> tuple[Any, ...] | None:
+        return self.fn.__defaults__
+
+    @property
+    def __kwdefaults__(self) -> dict[str, Any] | None:
+        return self.fn.__kwdefaults__
+
+    @property
+    def __closure__(self) -> tuple[CellType, ...] | None:
+        return self.fn.__closure__
 
 
 def device_function(fn: Callable[..., Any]) -> DeviceFunction:

@@ -24,6 +24,7 @@ from tilewright.runtime.jit import JITFunction, jit
 from tilewright.runtime.mock import MockTensor, TensorWrapper, reinterpret
 from tilewright.runtime.parameters import Declared, KernelParam, kernel_parameters
 from tilewright.runtime.specialize import ALIGNMENT, Spec, argument_key, spec
+from tilewright.runtime.tuning_arguments import Hooks
 from tilewright.runtime.wrapper import KernelWrapper
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "Driver",
     "Heuristics",
     "HookChain",
+    "Hooks",
     "JITFunction",
     "KernelParam",
     "KernelWrapper",

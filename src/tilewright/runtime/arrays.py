@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from ctypes import c_int, c_void_p
-from typing import Any, cast
+from typing import Any
 
 from tilewright.runtime import device_arrays
 from tilewright.runtime.array_specs import (
@@ -18,16 +18,25 @@ from tilewright.runtime.array_specs import (
     UNALIGNED_BITS,
     Pointers,
 )
-from tilewright.runtime.specialize import HANDLERS, Handled, Handler
-from tilewright.support import import_late
+from tilewright.runtime.specialize import HANDLERS, Handled, Handler, Spec, spec
+from tilewright.support import errors, import_late
 
 
 def plain(value: object) -> object:
     """A scalar of NumPy as a number of Python; anything else as it is."""
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(value, numpy.generic):
-        return cast("Any", value).item()
+        return _plain_number(value)
     return value
+
+
+def _plain_number(value: Any) -> object:
+    """A scalar of NumPy as Python's; UnsupportedArgument for one that Python has not."""
+    item: object = value.item()
+    if type(item) is type(value):
+        kind = type(value).__name__
+        raise errors.UnsupportedArgument("", kind, "convert it with float() or complex()")
+    return item
 
 
 def _resolve(kind: type[Any]) -> Handler | None:
@@ -36,13 +45,34 @@ def _resolve(kind: type[Any]) -> Handler | None:
     if numpy is not None and issubclass(kind, numpy.ndarray):
         return _numpy_handler()
     if numpy is not None and issubclass(kind, numpy.generic):
-        return lambda value: HANDLERS.key_and_value(value.item())
+        return lambda value: HANDLERS.key_and_value(_plain_number(value))
     if hasattr(kind, "data_ptr") and hasattr(kind, "dtype") and hasattr(kind, "is_cpu"):
         return _of_tensor
-    return device_arrays.resolve(kind) or device_arrays.by_instance
+    handler = device_arrays.resolve(kind) or device_arrays.by_instance
+    return _read_only(handler) if is_immutable(kind) else handler
 
 
 HANDLERS.resolvers.append(_resolve)
+
+
+_IMMUTABLE = frozenset({"jax", "jaxlib", "tensorflow", "pyarrow"})
+"""Libraries whose arrays never change, and whose ways to hand over memory do not say so."""
+
+
+def is_immutable(kind: type[Any]) -> bool:
+    """Whether arrays of a type must not be stored to, whatever their memory allows."""
+    modules = (getattr(base, "__module__", "") for base in kind.__mro__)
+    return any(str(module).partition(".")[0] in _IMMUTABLE for module in modules)
+
+
+def _read_only(handler: Handler) -> Handler:
+    def of_immutable(value: Any) -> Handled:
+        key, passed = handler(value)
+        if isinstance(key, Spec):
+            key = spec(key.type, key.fact, key.device, True)
+        return key, passed
+
+    return of_immutable
 
 
 def _numpy_handler() -> Handler:
@@ -115,7 +145,11 @@ _devices = _Devices()
 
 def _of_tensor(tensor: Any) -> Handled:
     """A torch tensor."""
-    address = tensor.data_ptr()
+    try:
+        address = tensor.data_ptr()
+    except RuntimeError as problem:  # sparse ones, and stand-ins that have no memory
+        found = f"tensor with layout {tensor.layout} and without memory of its own"
+        raise errors.UnsupportedArgument("", found, str(problem).partition("\n")[0]) from None
     return _devices[tensor.device][tensor.dtype][0 if address & UNALIGNED_BITS else 1], address
 
 

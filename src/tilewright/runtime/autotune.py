@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from tilewright.backends import Backend
 from tilewright.runtime.active_driver import backend_of, driver
@@ -18,6 +18,16 @@ from tilewright.runtime.configs import Config, Pruning
 from tilewright.runtime.found import Found
 from tilewright.runtime.jit import JITFunction
 from tilewright.runtime.specialize import HANDLERS, HOST, Spec
+from tilewright.runtime.tuning_arguments import (
+    Bench,
+    Hooks,
+    PostHook,
+    PreHook,
+    call_hook_of,
+    configs_of,
+    measured_by,
+    names_of,
+)
 from tilewright.runtime.tuning_store import Timing, choice_name, read_timings, write_timings
 from tilewright.runtime.variant import GlobalCheck
 from tilewright.runtime.wrapper import KernelWrapper
@@ -39,24 +49,6 @@ _BY_VALUE = (int, float, bool, type(None))
 """Keys that machine code compares by value."""
 
 
-class Bench(Protocol):
-    """Measures a call: milliseconds at each quantile."""
-
-    def __call__(self, fn: Callable[[], object], *, quantiles: Sequence[float]) -> Any: ...
-
-
-class PreHook(Protocol):
-    """Called with the arguments by name before a trial; before the launch proper, reset_only."""
-
-    def __call__(self, arguments: dict[str, Any], reset_only: bool = False) -> object: ...
-
-
-class PostHook(Protocol):
-    """Called with the arguments by name after a trial, and with what it has raised."""
-
-    def __call__(self, arguments: dict[str, Any], exception: Exception | None) -> object: ...
-
-
 class Autotuner(KernelWrapper):
     """A kernel with configurations to choose from; made by `autotune`.
 
@@ -67,6 +59,8 @@ class Autotuner(KernelWrapper):
     measured last; bench_time: seconds that this took.
     """
 
+    decorator = "autotune"
+
     def __init__(
         self,
         fn: JITFunction | KernelWrapper,
@@ -76,7 +70,7 @@ class Autotuner(KernelWrapper):
         state: ArrayState,
         bench: Bench | None,
         budgets: Mapping[str, float],
-        hooks: tuple[PreHook | None, PostHook | None],
+        hooks: Hooks,
         use_cuda_graph: bool = False,
         cache_results: bool | None = None,
     ) -> None:
@@ -92,7 +86,7 @@ class Autotuner(KernelWrapper):
         self._state = state
         self._bench = bench
         self._budgets = dict(budgets)
-        self._pre_hook, self._post_hook = hooks
+        self._hooks = hooks
         self._use_cuda_graph = use_cuda_graph
         self._tuned = frozenset(name for config in self.configs for name in config.kwargs)
         self._lock = ForkLock()
@@ -123,8 +117,8 @@ class Autotuner(KernelWrapper):
             config = self._choice(args, grid, words, named)
         self.best_config = config
         chosen = {**config.all_kwargs(), **words}
-        if config.pre_hook is not None:
-            config.pre_hook({**named, **chosen})
+        with user_boundary:
+            call_hook_of(config, {**named, **chosen})
         result = self.fn.run(*args, grid=grid, **chosen)
         if self._can_dispatch:
             self._can_dispatch, self._launch = False, self._launch_again
@@ -271,9 +265,7 @@ class Autotuner(KernelWrapper):
 
     def _clean(self, trial: _Trial) -> None:
         """After the trials: what accumulates must begin at zero in the launch proper."""
-        if self._pre_hook is not None:
-            self._pre_hook(trial.named, reset_only=True)
-        else:
+        if not self._hooks.before(trial.named, reset_only=True):
             self._state.reset(trial.named)
 
     def _bench_on(self, device: str) -> Bench:
@@ -285,8 +277,7 @@ class Autotuner(KernelWrapper):
 
     def before_trial(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Prepare the arrays for a trial; what `after_trial` needs to put them back."""
-        if self._pre_hook is not None:
-            self._pre_hook(arguments)
+        if self._hooks.before(arguments):
             return {}
         self._state.reset(arguments)
         return self._state.save(arguments)
@@ -295,9 +286,7 @@ class Autotuner(KernelWrapper):
         self, arguments: dict[str, Any], saved: dict[str, Any], problem: Exception | None
     ) -> None:
         """Put the arrays back."""
-        if self._post_hook is not None:
-            self._post_hook(arguments, exception=problem)
-        elif saved:
+        if not self._hooks.after(arguments, problem) and saved:
             self._state.restore(arguments, saved)
 
 
@@ -337,18 +326,15 @@ class _Trial:
     def time(self, config: Config, bench: Bench) -> Timing:
         """Milliseconds at each quantile."""
         try:
-            found = bench(partial(self._call, config), quantiles=QUANTILES)
+            return measured_by(bench, partial(self._call, config), QUANTILES)
         except _CANNOT_RUN as problem:
             self.problem = problem
             return [float("inf")] * len(QUANTILES)
-        several = isinstance(found, list | tuple)
-        return [float(ms) for ms in cast("Sequence[float]", found if several else [found])]
 
     def _call(self, config: Config) -> None:
         chosen = {**config.all_kwargs(), **self.words}
         arguments = {**self.named, **chosen}
-        if config.pre_hook is not None:
-            config.pre_hook(arguments)
+        call_hook_of(config, arguments)
         saved = self._tuner.before_trial(arguments)
         try:
             self._tuner.fn.run(*self._args, grid=self._grid, **chosen)
@@ -402,22 +388,29 @@ def autotune(
     on disk (default: the setting TILEWRIGHT_CACHE_AUTOTUNING).
 
     A configuration for which compiling or launching runs out of resources, or fails a
-    `static_assert`, is passed over. Errors: AutotunerError, UnknownArgument.
+    `static_assert`, is passed over. Errors: AutotunerError, UnknownArgument, InvalidOption,
+    NotAKernel; BadCallback for a function that cannot be called as it must be.
     """
     budgets = {name: ms for name, ms in (("warmup", warmup), ("rep", rep)) if ms is not None}
+    with user_boundary:
+        choices, keys = configs_of(configs), names_of("key", key)
+        zeroed = names_of("reset_to_zero", reset_to_zero or ())
+        restored = names_of("restore_value", restore_value or ())
+        pruning = Pruning(prune_configs_by)
 
     def decorate(fn: JITFunction | KernelWrapper) -> Autotuner:
-        return Autotuner(
-            fn,
-            configs,
-            key,
-            Pruning(prune_configs_by),
-            ArrayState(reset_to_zero or (), restore_value or ()),
-            do_bench,
-            budgets,
-            (pre_hook, post_hook),
-            use_cuda_graph,
-            cache_results,
-        )
+        with user_boundary:
+            return Autotuner(
+                fn,
+                choices,
+                keys,
+                pruning,
+                ArrayState(zeroed, restored),
+                do_bench,
+                budgets,
+                Hooks(pre_hook, post_hook),
+                use_cuda_graph,
+                cache_results,
+            )
 
     return decorate

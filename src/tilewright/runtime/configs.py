@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
-from tilewright.support import errors
+from tilewright.support import ask, errors, user_boundary
 
 _OPTIONS = ("num_warps", "num_ctas", "num_stages", "maxnreg", "ir_override")
 
@@ -28,6 +28,9 @@ class Config:
         pre_hook: Callable[[dict[str, Any]], object] | None = None,
         ir_override: str | None = None,
     ) -> None:
+        with user_boundary:
+            if not isinstance(cast("object", kwargs), Mapping):
+                raise errors.InvalidOption("kwargs", "a dictionary of meta-parameters", kwargs)
         self.kwargs = dict(kwargs)
         self.num_warps = num_warps
         self.num_stages = num_stages
@@ -67,6 +70,8 @@ class Pruning:
 
     def __init__(self, by: Mapping[str, Any] | None) -> None:
         by = by or {}
+        if not isinstance(cast("object", by), Mapping):
+            raise errors.InvalidOption("prune_configs_by", "a dictionary", by)
         known = ("early_config_prune", "perf_model", "top_k")
         for name in by:
             if name not in known:
@@ -81,17 +86,35 @@ class Pruning:
         """The configurations that are left. AutotunerError if there is none."""
         left = list(configs)
         if self.early is not None:
-            left = list(self.early(left, named, **words))
-            if not left:
-                raise errors.AutotunerError(
-                    "early_config_prune has left no configuration",
-                    "let it return at least one of those that it is given",
-                )
+            left = self._pruned(self.early, left, named, words)
         if self.model is not None:
-            estimates = [self.model(**{**named, **words, **c.all_kwargs()}) for c in left]
+            estimates = [
+                _estimated(self.model, {**named, **words, **config.all_kwargs()}) for config in left
+            ]
             order = sorted(range(len(left)), key=estimates.__getitem__)
             left = [left[i] for i in order[: self._count(len(configs))]]
         return left
+
+    @staticmethod
+    def _pruned(
+        early: Callable[..., object],
+        configs: list[Config],
+        named: dict[str, Any],
+        words: Mapping[str, Any],
+    ) -> list[Config]:
+        takes = "the configurations, the arguments by name, and the launch's keywords"
+        left = ask("early_config_prune", takes, early, configs, named, **words)
+        if not isinstance(left, list | tuple) or not _are_configs(cast("Sequence[object]", left)):
+            raise errors.AutotunerError(
+                f"early_config_prune has returned {left!r}",
+                "let it return a list of those configurations that may work",
+            )
+        if not left:
+            raise errors.AutotunerError(
+                "early_config_prune has left no configuration",
+                "let it return at least one of those that it is given",
+            )
+        return list(cast("Sequence[Config]", left))
 
     def _count(self, total: int) -> int:
         if isinstance(self.top_k, float) and self.top_k <= 1.0:
@@ -99,3 +122,16 @@ class Pruning:
         if isinstance(self.top_k, int):
             return max(1, self.top_k)
         raise errors.InvalidOption("top_k", "an int, or a float up to 1.0", self.top_k)
+
+
+def _are_configs(items: Sequence[object]) -> bool:
+    return all(isinstance(item, Config) for item in items)
+
+
+def _estimated(model: Callable[..., object], words: dict[str, Any]) -> float:
+    estimate = ask("perf_model", "all arguments and meta-parameters by name", model, **words)
+    if isinstance(estimate, int | float):
+        return estimate
+    raise errors.AutotunerError(
+        f"perf_model has returned {estimate!r}", "let it return an estimated time, a number"
+    )

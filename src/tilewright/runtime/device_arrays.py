@@ -125,21 +125,32 @@ class _Owned(int):
 
 def _of_dlpack(value: Any) -> Handled:
     """An array of another library, through DLPack."""
-    kind, ordinal = cast("tuple[int, int]", value.__dlpack_device__())
-    if kind in dlpack.HOSTS:
-        exported, device = dlpack.export(value), HOST
-    elif kind in (dlpack.CUDA, dlpack.CUDA_MANAGED):
-        stream = _current_stream() or _DEFAULT_STREAM
-        exported, device = dlpack.export(value, stream=stream), _cuda_name(ordinal)
-    else:
-        name = f"{dlpack.NAMES.get(kind, f'DLPack device {kind}')}:{ordinal}"
-        raise errors.DeviceMismatch("", name, "the CPU")
+    try:
+        exported, device = _exported(value)
+    except errors.TilewrightError:
+        raise
+    except Exception as problem:  # whatever the library raises for an array that has no memory
+        said = str(problem).partition("\n")[0]
+        instead = f"its library does not hand it over: {said}"
+        raise errors.UnsupportedArgument("", type(value).__name__, instead) from problem
     found = PLACES[device].seen(exported.dtype, exported.address, exported.read_only)
     if device != HOST and not exported.copied:
         return found, exported.address  # the caller's array keeps it; plain integers launch faster
     owned = _Owned(exported.address)
     owned.owner = exported.capsule
     return found, owned
+
+
+def _exported(value: Any) -> tuple[dlpack.Exported, str]:
+    """An array of DLPack, and its device."""
+    kind, ordinal = cast("tuple[int, int]", value.__dlpack_device__())
+    if kind in dlpack.HOSTS:
+        return dlpack.export(value), HOST
+    if kind in (dlpack.CUDA, dlpack.CUDA_MANAGED):
+        stream = _current_stream() or _DEFAULT_STREAM
+        return dlpack.export(value, stream=stream), _cuda_name(ordinal)
+    name = f"{dlpack.NAMES.get(kind, f'DLPack device {kind}')}:{ordinal}"
+    raise errors.DeviceMismatch("", name, "the CPU")
 
 
 # --- devices --------------------------------------------------------------------------------------

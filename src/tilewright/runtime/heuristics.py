@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from tilewright.runtime.jit import JITFunction
 from tilewright.runtime.wrapper import KernelWrapper
+from tilewright.support import ask, errors, user_boundary
 
 Rule = Callable[[dict[str, Any]], object]
 
@@ -15,13 +16,17 @@ class Heuristics(KernelWrapper):
     """A kernel some of whose keywords are computed: `values` maps each to a function of the
     arguments by name."""
 
+    decorator = "heuristics"
+
     def __init__(self, fn: JITFunction | KernelWrapper, values: Mapping[str, Rule]) -> None:
         super().__init__(fn)
-        self.values = dict(values)
+        self.values = values
 
     def run(self, *args: object, grid: object, **words: object) -> Any:
         """Launch with the computed keywords."""
-        return self.fn.run(*args, grid=grid, **self._with_rules(args, words))
+        with user_boundary:
+            chosen = self._with_rules(args, words)
+        return self.fn.run(*args, grid=grid, **chosen)
 
     def warmup(self, *args: object, grid: object = None, **words: object) -> Any:
         """Compile what a launch would run."""
@@ -31,7 +36,8 @@ class Heuristics(KernelWrapper):
         known = self.named_arguments(args, words)
         found: dict[str, Any] = dict(words)
         for name, rule in self.values.items():
-            known[name] = found[name] = rule(known)
+            what = f"the heuristic for '{name}'"
+            known[name] = found[name] = ask(what, "the dictionary of all arguments", rule, known)
         return found
 
 
@@ -47,4 +53,22 @@ def heuristics(
     values: keyword -> function of a dictionary of all arguments; they are evaluated in order, and
     each sees those before it. Stacks with `autotune` in either order.
     """
-    return lambda fn: Heuristics(fn, values)
+    with user_boundary:
+        rules = _checked(values)
+
+    def decorate(fn: JITFunction | KernelWrapper) -> Heuristics:
+        with user_boundary:
+            return Heuristics(fn, rules)
+
+    return decorate
+
+
+def _checked(values: object) -> dict[str, Rule]:
+    """The rules, if that is what they are. Raises InvalidOption."""
+    if not isinstance(values, Mapping):
+        raise errors.InvalidOption("values", "a dictionary: keyword -> function", values)
+    rules = dict(cast("Mapping[str, Rule]", values))
+    for name, rule in rules.items():
+        if not callable(rule):
+            raise errors.InvalidOption(f"values['{name}']", "a function of the arguments", rule)
+    return rules

@@ -6,7 +6,7 @@ import inspect
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from types import SimpleNamespace
+from types import FunctionType, SimpleNamespace
 from typing import Any, cast, overload
 
 from tilewright.backends import backend_named
@@ -33,7 +33,9 @@ from tilewright.runtime.parameters import (
 )
 from tilewright.runtime.variants import Variants, described
 from tilewright.support import (
+    ask,
     cached_property,
+    errors,
     grid_for,
     import_late,
     kernel_boundary,
@@ -64,8 +66,18 @@ class JITFunction(DeviceFunction):
         interpret: bool | None = None,
         params: Sequence[KernelParam] | None = None,
     ) -> None:
-        fn = fn.fn if isinstance(fn, DeviceFunction) else fn
+        fn = _plain_function(fn)
         super().__init__(fn)
+        self._given = {
+            "version": version,
+            "repr": repr,
+            "launch_metadata": launch_metadata,
+            "do_not_specialize": do_not_specialize,
+            "do_not_specialize_on_alignment": do_not_specialize_on_alignment,
+            "debug": debug,
+            "noinline": noinline,
+            "interpret": interpret,
+        }
         self.version = version
         self.debug = debug
         self.noinline = noinline
@@ -157,6 +169,10 @@ class JITFunction(DeviceFunction):
     def device_caches(self) -> dict[int, tuple[dict[tuple[object, ...], CompiledKernel]]]:
         """Device -> (compiled kernels by what decides them,)."""
         return {0: (self.variants.kernels.made,)}
+
+    def reduce_by_value(self) -> tuple[Any, ...]:
+        """By the function itself, which some picklers can do without its name, and the options."""
+        return partial(type(self), **self._given), (self.fn,)
 
     def preload(self, specialization_data: str) -> CompiledKernel:
         """Compile a variant that `specialization_data` describes, as `specialize_data` wrote it."""
@@ -257,7 +273,7 @@ class JITFunction(DeviceFunction):
         self.pre_run_hooks(*args, **words)
         return (self._launch or self._first())(grid, *args, **words)
 
-    def _interpret(self, grid: object, *args: object, **words: object) -> None:
+    def _interpret(self, grid: object, /, *args: object, **words: object) -> None:
         """A launch in the interpreter, where nothing is compiled."""
         with kernel_boundary:
             call = self._bind(*self._order(None, *args, **words))
@@ -282,7 +298,14 @@ class JITFunction(DeviceFunction):
             "stream": 0 if kernel.backend.memory is None else kernel.backend.memory.current()[1],
         }
         if self.launch_metadata is not None:
-            found.update(self.launch_metadata(grid, kernel.metadata, call.named))
+            takes = "the grid, the kernel's metadata, and the arguments by name"
+            made = ask(
+                "launch_metadata", takes, self.launch_metadata, grid, kernel.metadata, call.named
+            )
+            if not isinstance(cast("object", made), Mapping):
+                expected = "a function that returns a dictionary"
+                raise errors.InvalidOption("launch_metadata", expected, made)
+            found.update(made)
         return found
 
     def _display_name(self, call: Call) -> str:
@@ -293,7 +316,29 @@ class JITFunction(DeviceFunction):
             for param, key, arg in zip(call.params, call.keys, call.args, strict=True)
             if param.is_constexpr or key is None or key == 1
         }
-        return self._repr(SimpleNamespace(constants=constants, signature=described(call)))
+        specialization = SimpleNamespace(constants=constants, signature=described(call))
+        return ask("repr", "the specialization", self._repr, specialization)
+
+
+def _plain_function(fn: object) -> FunctionType:
+    """The function under `jit`. Raises NotAKernel."""
+    fn = fn.fn if isinstance(fn, DeviceFunction) else fn
+    fn = cast("object", fn.__func__) if isinstance(fn, staticmethod) else fn
+    if isinstance(fn, FunctionType):
+        return fn
+    found, instead = f"a {type(fn).__name__}", "decorate a function"
+    if isinstance(fn, type):
+        found = f"the class {fn.__name__}"
+    elif isinstance(fn, partial):
+        instead = "decorate the function itself, and give its other arguments at the launch"
+    elif isinstance(getattr(fn, "base_fn", None), DeviceFunction):
+        instead = "put @jit below the other decorators, right above the function"
+    elif callable(fn):
+        instead = "decorate a function that is no method"
+    raise errors.NotAKernel("jit", "a function written with 'def'", found, instead)
+
+
+_OPTIONS = frozenset(inspect.signature(JITFunction).parameters) - {"fn", "params"}
 
 
 @overload
@@ -330,5 +375,13 @@ def jit(
     Launching a kernel raises the designed errors of `tilewright.support.errors`, without frames of
     the compiler.
     """
-    make = cast("Callable[[Kernel], JITFunction]", partial(JITFunction, **cast("Any", options)))
-    return make if fn is None else make(fn)
+    given: Any = options
+
+    def make(fn: Kernel) -> JITFunction:
+        with user_boundary:
+            return JITFunction(fn, **given)
+
+    with user_boundary:
+        for name in options.keys() - _OPTIONS:
+            raise errors.UnknownName("option", name, _OPTIONS, "jit")
+        return make if fn is None else JITFunction(fn, **given)

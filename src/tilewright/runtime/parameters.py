@@ -131,6 +131,8 @@ def kernel_parameters(fn: Callable[..., object]) -> tuple[KernelParam, ...]:
 
 
 def _selects(selection: Selection, name: str, num: int) -> bool:
+    if isinstance(selection, str):
+        return name == selection
     return selection is not None and (name in selection or num in selection)
 
 

@@ -185,6 +185,8 @@ def _instead(kind: type[Any]) -> tuple[str, ...]:
         return ("pass its items one by one, or as a tuple",)
     if issubclass(kind, complex):
         return ("pass the real and the imaginary part",)
+    if issubclass(kind, type) or "dtype" in kind.__name__.lower():
+        return ("annotate the parameter with tl.constexpr to pass a type",)
     return ()
 
 
@@ -202,7 +204,9 @@ def _of_constant(value: object) -> Handled:
 
 
 def _resolve_plain(kind: type[Any]) -> Handler | None:
-    """Subclasses of what the language knows by itself."""
+    """Subclasses of what the language knows by itself. Types are no arrays: they only look so."""
+    if issubclass(kind, type):
+        return refuse
     if issubclass(kind, enum.Enum | str | dtype | DeviceFunction | constexpr_function):
         return _of_constant
     if issubclass(kind, bool | int):

@@ -6,18 +6,26 @@ from collections.abc import Callable, Mapping
 from functools import partial, update_wrapper
 from typing import Any, cast
 
+from tilewright.language import PickledByName
 from tilewright.runtime.jit import JITFunction
+from tilewright.support import errors
 
 
-class KernelWrapper:
+class KernelWrapper(PickledByName):
     """Behaves as the kernel, or the wrapper, `fn` to those who launch it.
 
     base_fn: the innermost kernel; arg_names: its parameters.
     """
 
     __name__: str
+    decorator = "the decorator"
+    """What makes these, for messages."""
 
     def __init__(self, fn: JITFunction | KernelWrapper) -> None:
+        if not isinstance(cast("object", fn), JITFunction | KernelWrapper):
+            name, found = type(self).decorator, f"a {type(fn).__name__}"
+            instead = "put @jit below it, right above the function"
+            raise errors.NotAKernel(name, "a kernel", found, instead)
         self.fn = fn
         self.base_fn: JITFunction = fn.base_fn if isinstance(fn, KernelWrapper) else fn
         self.arg_names = self.base_fn.arg_names

@@ -14,9 +14,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import tilewright.language as tl
 from tests.unit.runtime.kernels import add, new_value
 from tilewright.backends import DeviceMemory, Streamed, backend_named
-from tilewright.runtime import device_arrays, dlpack
+from tilewright.runtime import JITFunction, device_arrays, dlpack, jit
 from tilewright.runtime.array_state import ArrayState
 from tilewright.runtime.calls import Call
 from tilewright.runtime.parameters import kernel_parameters
@@ -410,6 +411,110 @@ def test_types_of_dlpack_that_kernels_have_not(dtype: tuple[int, int, int]) -> N
 def test_dlpack_of_devices_without_a_backend(kind: int, name: str) -> None:
     with pytest.raises(errors.DeviceMismatch, match=name):
         HANDLERS.key_and_value(Exporter(kind, 0))
+
+
+# --- arrays that never change ---------------------------------------------------------------------
+
+
+def like_jax() -> Any:
+    """An array as those of JAX: DLPack of before 1.0, which cannot say that it is read-only."""
+
+    class ArrayImpl:
+        def __init__(self, values: np.ndarray) -> None:
+            self.values = values
+
+        def __dlpack_device__(self) -> tuple[int, int]:
+            return self.values.__dlpack_device__()
+
+        def __dlpack__(self, stream: object = None) -> object:
+            return self.values.__dlpack__()
+
+    ArrayImpl.__module__ = "jaxlib._jax"
+    return ArrayImpl(np.arange(4, dtype="f"))
+
+
+def of_jax() -> Any:
+    return pytest.importorskip("jax.numpy").arange(4, dtype="f")
+
+
+@jit
+def twice(x, out):
+    i = tl.arange(0, 4)
+    tl.store(out + i, tl.load(x + i) * 2)
+
+
+@pytest.mark.parametrize("interpret", [False, True])
+@pytest.mark.parametrize("made", [like_jax, of_jax])
+def test_an_immutable_array_can_only_be_read(made: Callable[[], Any], interpret: bool) -> None:
+    kernel = JITFunction(twice.fn, interpret=interpret)
+    array, out = made(), np.zeros(4, "f")
+    for _ in range(4):  # by machine code in the end
+        kernel[1](array, out)
+        assert out.tolist() == [0, 2, 4, 6]
+        with pytest.raises(errors.ReadOnlyArray, match="'out' is a read-only array"):
+            kernel[1](out, array)
+    assert np.asarray(getattr(array, "values", array)).tolist() == [0, 1, 2, 3]
+
+
+def test_an_array_that_its_library_does_not_hand_over() -> None:
+    class Traced:
+        def __dlpack__(self) -> object: ...
+
+        def __dlpack_device__(self) -> object:
+            raise BufferError("it has no memory yet\nand never will")
+
+    with pytest.raises(errors.UnsupportedArgument) as caught:
+        new_value()[1](Traced(), 1)
+    assert str(caught.value) == (
+        "argument 'out' is a Traced, which a kernel cannot take [TW201]\n"
+        "  hint: its library does not hand it over: it has no memory yet"
+    )
+
+
+def test_a_tensor_without_memory() -> None:
+    class Sparse:
+        is_cpu, dtype, device, layout = True, "torch.float32", "cpu", "torch.sparse_coo"
+
+        def data_ptr(self) -> int:
+            raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+
+    with pytest.raises(errors.UnsupportedArgument, match="tensor with layout torch.sparse_coo"):
+        new_value()[1](Sparse(), 1)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("interpret", [False, True])
+def test_tensors_of_torch_without_memory(interpret: bool) -> None:
+    torch = pytest.importorskip("torch")
+    kernel = JITFunction(new_value().fn, interpret=interpret)
+    kinds = ["to_sparse", "to_mkldnn"]
+    for tensor in [getattr(torch.eye(4), kind)() for kind in kinds]:
+        for _ in range(3):
+            with pytest.raises(errors.UnsupportedArgument, match="tensor with layout"):
+                kernel[1](tensor, 1)
+
+
+@pytest.mark.parametrize("interpret", [False, True])
+@pytest.mark.parametrize("kind", [np.float32, np.ndarray, int, Interface, type])
+def test_types_are_no_arrays(kind: type, interpret: bool) -> None:
+    kernel = JITFunction(new_value().fn, interpret=interpret)
+    for args in ((kind, 1), (np.zeros(1), kind)):
+        with pytest.raises(
+            errors.UnsupportedArgument, match="annotate the parameter with tl.const"
+        ):
+            kernel[1](*args)
+
+
+@pytest.mark.parametrize("interpret", [False, True])
+def test_numbers_of_numpy_that_python_has_not(interpret: bool) -> None:
+    if type(np.longdouble(1).item()) is float:
+        pytest.skip("here it is a double")
+    kernel, out = JITFunction(new_value().fn, interpret=interpret), np.zeros(1)
+    for number in (np.longdouble(3), np.clongdouble(3)):
+        with pytest.raises(errors.UnsupportedArgument, match="longdouble, which a kernel cannot"):
+            kernel[1](out, number)
+    with pytest.raises(errors.UnsupportedArgument, match="array, which a kernel cannot take"):
+        kernel[1](np.zeros(1, np.longdouble), 1)
 
 
 # --- launches -------------------------------------------------------------------------------------

@@ -82,6 +82,12 @@ def test_a_compiled_kernel_takes_the_grids_of_a_launch() -> None:
     assert out[0] == 0
     kernel[np.int64(1)](out, 5)
     assert out[0] == 5
+    locked = np.zeros(1, "f")
+    locked.flags.writeable = False
+    with pytest.raises(errors.ReadOnlyArray, match="'#0' is a read-only array, but value stores"):
+        kernel[1](locked, 5)
+    with pytest.raises(errors.UnsupportedArgument, match="argument '#0' is a str"):
+        kernel[1]("out", 5)
     for wrong in (-1, (1, -1), (1, 1, 1, 1), (), "all"):
         with pytest.raises(errors.BadGrid):
             kernel[wrong](out, 5)

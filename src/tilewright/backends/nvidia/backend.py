@@ -19,6 +19,7 @@ from tilewright.backends.base import (
 from tilewright.backends.nvidia.allocate_shared import allocate_shared
 from tilewright.backends.nvidia.arch import Arch, row_for
 from tilewright.backends.nvidia.driver import driver, unavailable_reason
+from tilewright.backends.nvidia.errors import CudaAfterFork, CudaCallFailed
 from tilewright.backends.nvidia.isolation import emit_ptx
 from tilewright.backends.nvidia.launcher import NvidiaLauncher
 from tilewright.backends.nvidia.lower.function import lower_function
@@ -121,8 +122,14 @@ def _cubin(ptx: str, context: StageContext) -> bytes:
 
 
 def _by_driver(target: GPUTarget) -> bool:
-    """Whether the driver's compiler makes the machine code: if the device here is the target."""
-    return unavailable_reason() is None and _device_capability() == int(target.arch)
+    """Whether the driver's compiler makes the machine code: if the device here is the target, and
+    the driver works: not so in a child that was forked after its start, nor after a fault."""
+    if unavailable_reason() is not None:
+        return False
+    try:
+        return _device_capability() == int(target.arch)
+    except (CudaAfterFork, CudaCallFailed):
+        return False
 
 
 def _device_capability() -> int:

@@ -155,6 +155,20 @@ class BadCallback(LaunchError, TypeError):
     takes: str
 
 
+@dataclass(eq=False)
+class NotAKernel(LaunchError, TypeError):
+    """Something under a decorator of kernels that it cannot be used on."""
+
+    code = "TW212"
+    template = "{decorator} takes {takes}, found {found}"
+    hint_template = "{instead}"
+
+    decorator: str
+    takes: str
+    found: str
+    instead: str
+
+
 # --- TW3xx: backends and tools --------------------------------------------------------------------
 
 

@@ -2,6 +2,11 @@
 
 import pytest
 
+from tests.forking import in_child, needs_fork
+from tests.unit.backends.nvidia.compiled import compiled
+from tests.unit.backends.nvidia.fake_cuda import ILLEGAL_ADDRESS, FakeCuda
+from tests.unit.backends.nvidia.gpu_tiles import add
+from tests.unit.backends.nvidia.requires import needs_ptxas
 from tilewright.backends import GPUTarget, StageContext
 from tilewright.backends.nvidia import backend, isolation
 from tilewright.backends.nvidia.backend import BACKEND
@@ -60,6 +65,26 @@ def test_metadata_names_the_parameters() -> None:
     for stage in BACKEND.stages[:3]:
         artifact = stage.run(artifact, context)
     assert context.metadata["parameter_names"] == ["out", "count"]
+
+
+@needs_fork
+@needs_ptxas
+def test_a_target_that_is_named_needs_no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the parent has started the driver of that very device, and after a fault."""
+    cuda = FakeCuda((90,))
+    api = cuda.driver()
+    monkeypatch.setattr(backend, "unavailable_reason", lambda: None)
+    monkeypatch.setattr(backend, "driver", lambda: api)
+
+    def compiled_elsewhere() -> None:
+        kernel = compiled(add, "*fp32 *fp32 *fp32 i32", BLOCK=128)
+        assert kernel.asm["cubin"].startswith(b"\x7fELF") and "cuLinkCreate" not in cuda.calls
+
+    assert backend._by_driver(TARGET)
+    with settings().cache.scope(always_compile=True):
+        in_child(compiled_elsewhere)
+        cuda.fails["cuCtxGetCurrent"] = ILLEGAL_ADDRESS
+        compiled_elsewhere()
 
 
 @pytest.mark.parametrize("text", ["sm80", "sm_80", "80", "sm_80a"])

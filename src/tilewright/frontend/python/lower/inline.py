@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from types import FunctionType
-from typing import cast
 
 from tilewright.frontend.python.lower.activation import (
     FUNCTION_END,
@@ -97,7 +95,7 @@ def with_defaults(
     function: DeviceFunction, positional: list[str], keyword_only: list[str], bound: Parameters
 ) -> Parameters:
     """`bound`, completed by the defaults of a function. Errors: MissingArgument."""
-    fn = cast("FunctionType", function.fn)
+    fn = function.fn
     values = fn.__defaults__ or ()
     defaults: Parameters = dict(zip(reversed(positional), reversed(values), strict=False))
     defaults.update(fn.__kwdefaults__ or {})

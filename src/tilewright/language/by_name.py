@@ -1,0 +1,60 @@
+"""Pickling and copying of what decorators put in the place of functions."""
+
+from __future__ import annotations
+
+import importlib
+import pickle
+from typing import Any, Self
+
+__all__ = ["PickledByName"]
+
+
+class PickledByName:
+    """An object that stands under a function's name, perhaps inside others that do.
+
+    It is pickled as a function is, by module and qualified name, and a copy of it is itself.
+    Those inside others are reached through their attributes `fn`.
+    """
+
+    __qualname__: str
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        depth = 0
+        try:
+            found = _named(self.__module__, self.__qualname__)
+        except (ImportError, AttributeError):
+            found = None
+        while isinstance(found, PickledByName) and found is not self:
+            found, depth = getattr(found, "fn", None), depth + 1
+        if found is self:
+            return _inside, (self.__module__, self.__qualname__, depth)
+        return self.reduce_by_value()
+
+    def reduce_by_value(self) -> tuple[Any, ...]:
+        """As `__reduce__`, where the name leads to something else, as for local functions.
+
+        Raises PicklingError where that cannot be.
+        """
+        name = f"{self.__module__}.{self.__qualname__}"
+        raise pickle.PicklingError(f"Can't pickle {self!r}: it is not found as {name}")
+
+
+def _named(module: str, qualname: str) -> object:
+    found: object = importlib.import_module(module)
+    for part in qualname.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def _inside(module: str, qualname: str, depth: int) -> Any:
+    """What is `depth` levels inside the object of that name."""
+    found: Any = _named(module, qualname)
+    for _ in range(depth):
+        found = found.fn
+    return found
