@@ -182,8 +182,12 @@ class EmulatedNvidia(Device):
         def described(array: Array) -> OnGpu:
             return OnGpu(_address(array), array.dtype, "emulated:0")
 
-        ranges = {m.ctypes.data: m.ctypes.data + m.size for m, _ in self._guarded}
-        with emulator.accessible(list(ranges.items())), exact_products():
+        starts, ends = self._guarded[::2], self._guarded[1::2]
+        ranges = [
+            (memory.ctypes.data + start, memory.ctypes.data + end)
+            for (memory, start), (_, end) in zip(starts, ends, strict=True)
+        ]
+        with emulator.accessible(ranges), exact_products():
             return kernel[grid](*_moved(args, described), **words)
 
 

@@ -3,6 +3,7 @@
     %p = mem.offset %X, %i          starts from %X
     %q = arith.select %c, %p, %Y    from %X or %Y
     cf.for ... %q (%k, %r) ...      %r from what %q does, and from what the body yields
+    %s = arith.cast %n + %m         from what the integers %n and %m start from, if of 64 bits
 
 Arguments are taken not to overlap unless they are the same address, as are pointers that are
 loaded.
@@ -13,9 +14,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from tilewright.ir import Block, Op, Value
+from tilewright.ir import Block, Op, Trait, Value
 from tilewright.ir.types import PointerType, element_of
-from tilewright.ops import CatOp, ForOp, IfOp, JoinOp, LoadOp, SelectOp, WhileOp
+from tilewright.ops import CatOp, ForOp, IfOp, JoinOp, SelectOp, WhileOp
+
+_ADDRESS_BITS = 64
+"""Integers of fewer hold no address."""
 
 
 def roots(value: Value) -> frozenset[Value]:
@@ -38,24 +42,27 @@ def roots(value: Value) -> frozenset[Value]:
 
 def _sources(value: Value) -> Sequence[Value]:
     """The values that an address is made of; none for a root."""
-    if not isinstance(element_of(value.type), PointerType):
-        return ()
     op = cast("Op | None", value.op)
     if op is None:
         return _of_argument(value)
-    if isinstance(op, LoadOp) or not op.operands:
-        return ()
-    if isinstance(op, SelectOp):
-        return (op.x, op.y)
-    if isinstance(op, JoinOp | CatOp):
-        return (op.lhs, op.rhs)
     if isinstance(op, IfOp):
         return [region.terminator.operands[value.index] for region in op.regions]
     if isinstance(op, ForOp):
         return (op.inits[value.index], op.body.terminator.operands[value.index])
     if isinstance(op, WhileOp):
         return (op.before.terminator.operands[1 + value.index],)
-    return op.operands[:1]
+    return () if Trait.PURE not in op.traits else _of_operands(op)
+
+
+def _of_operands(op: Op) -> Sequence[Value]:
+    if isinstance(op, SelectOp):
+        return (op.x, op.y)
+    if isinstance(op, JoinOp | CatOp):
+        return (op.lhs, op.rhs)
+    if isinstance(element_of(op.results[0].type), PointerType):
+        return op.operands[:1]
+    wide = (v for v in op.operands if element_of(v.type).bits == _ADDRESS_BITS)
+    return [v for v in wide if v.op is None or v.op.operands]  # a constant is no start
 
 
 def _of_argument(value: Value) -> Sequence[Value]:

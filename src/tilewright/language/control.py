@@ -17,7 +17,8 @@ Count = int | constexpr | None
 class range(base_value):
     """`for i in tl.range(...)`: a loop of the kernel, with hints that change speed only.
 
-    arg1, arg2, step: as Python's range, scalars or literals. num_stages: iterations in flight;
+    arg1, arg2, step: as Python's range, scalars or literals. num_stages: iterations in flight, at
+    most: no more than memory holds, nor than stores, atomics and barriers of the loop allow;
     loop_unroll_factor: copies of the body; flatten: fuse with the loop inside; warp_specialize,
     disallow_acc_multi_buffer, disable_licm: as Triton.
     """

@@ -6,6 +6,7 @@ from tilewright.transforms.dce import RemoveDead
 from tilewright.transforms.hoist import Hoist
 from tilewright.transforms.narrow_integers import NarrowIntegers
 from tilewright.transforms.pipeline import SHARED
+from tilewright.transforms.trips import trip_count
 from tilewright.transforms.uniform_induction import UniformInduction
 from tilewright.transforms.unroll import Unroll
 
@@ -18,4 +19,5 @@ __all__ = [
     "RemoveDead",
     "UniformInduction",
     "Unroll",
+    "trip_count",
 ]

@@ -55,6 +55,22 @@ def test_loaded_and_made_pointers():
     assert found(body, "b") == {"number"}
 
 
+def test_addresses_computed_as_integers():
+    """Constants, and numbers too narrow for an address, are no start."""
+    body = """
+      %number = arith.cast %X : i64
+      %eight = arith.constant {value = 8} : i64
+      %wide = arith.cast %n : i64
+      %far = arith.mul %wide, %eight : i64
+      %moved = arith.add %number, %far : i64
+      %a = arith.cast %moved : ptr<i32>
+      %other = mem.load %P : i64
+      %b = arith.add %other, %eight : i64
+      %c = arith.cast %b : ptr<i32>"""
+    assert found(body, "a") == {"X", "wide"}
+    assert found(body, "c") == {"other"}
+
+
 def test_pointers_that_loops_exchange():
     body = """
       %r, %s = cf.for %zero, %n, %one, %X, %Y : ptr<i32>, ptr<i32>

@@ -26,6 +26,7 @@ from tilewright.backends.nvidia.lower.function import lower_function
 from tilewright.backends.nvidia.pipeline import front_pipeline, layout_pipeline
 from tilewright.backends.nvidia.ptxas import assemble, find_ptxas, sass
 from tilewright.backends.nvidia.ptxas import version as ptxas_version
+from tilewright.backends.nvidia.shared_memory import Machine
 from tilewright.backends.nvidia.streams import MEMORY
 from tilewright.backends.nvidia.timer import CudaEventTimer
 from tilewright.ir import Module, Pipeline, parse_module
@@ -73,7 +74,7 @@ def _ttgir(module: Module, context: StageContext) -> Module:
 def _llir(module: Module, context: StageContext) -> str:
     arch, options = _arch(context), context.options
     _check_cluster(arch, options.num_ctas)
-    offsets, size = allocate_shared(module.kernel, options.num_warps, arch.stmatrix)
+    offsets, size = allocate_shared(module.kernel, Machine.of(arch, options.num_warps))
     if size > arch.shared_optin:
         raise errors.OutOfResources(size, arch.shared_optin, "shared memory")
     lowered = lower_function(

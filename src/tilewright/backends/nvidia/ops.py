@@ -6,6 +6,7 @@ from typing import Any
 
 from tilewright.ir import Effect, Op, Trait, Value, attr, operand, reference, scalar_integer, tile
 from tilewright.ir.types import Type, dtype_of, shape_of
+from tilewright.ops import DotOp
 
 
 class ConvertOp(Op, opcode="nvidia.convert", traits=(Trait.PURE,)):
@@ -116,6 +117,14 @@ def get(op: GetOp, ring: Any, slot: Any) -> Any:
     return ring[int(slot)]
 
 
+def reads_late(get: GetOp) -> bool:
+    """Whether the users of a slot read it themselves, each part when it needs it.
+
+    Products do: so reads stand between their instructions instead of all before them.
+    """
+    return all(isinstance(user, DotOp) and user.parent is get.parent for user in get.result.uses)
+
+
 class CommitOp(Op, opcode="nvidia.commit", effects=(Effect.BARRIER,)):
     """Ends a group of asynchronous copies."""
 
@@ -124,7 +133,10 @@ class CommitOp(Op, opcode="nvidia.commit", effects=(Effect.BARRIER,)):
 
 
 class WaitOp(Op, opcode="nvidia.wait", effects=(Effect.BARRIER,)):
-    """All but the `pending` latest groups of copies have arrived, for every thread."""
+    """All but the `pending` latest groups of a thread's copies have arrived.
+
+    Other threads see them after a barrier, see order_shared.py.
+    """
 
     pending: int = attr(default=0)
 

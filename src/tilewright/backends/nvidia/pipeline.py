@@ -8,8 +8,10 @@ from tilewright.backends.nvidia.arch import Arch, row_for
 from tilewright.backends.nvidia.assign_layouts import assign_layouts
 from tilewright.backends.nvidia.convert_loads import convert_loads
 from tilewright.backends.nvidia.order_memory import order_memory
+from tilewright.backends.nvidia.order_shared import order_shared
 from tilewright.backends.nvidia.prepare import expand_casts, prepare
 from tilewright.backends.nvidia.prepare_dots import prepare_dots
+from tilewright.backends.nvidia.shared_memory import Machine
 from tilewright.backends.nvidia.software_pipeline import software_pipeline
 from tilewright.ir import Function, Pass, Pipeline, pipeline_of
 from tilewright.transforms import SHARED, Canonicalize, Hoist, MergeEqual, RemoveDead
@@ -74,15 +76,17 @@ class ConvertLoads(Pass, name="nvidia-convert-loads"):
 class SoftwarePipeline(Pass, name="nvidia-software-pipeline"):
     """Copy tiles for products several iterations ahead; see software_pipeline.py.
 
-    stages: slots of a ring; shared: bytes that rings may take.
+    stages: slots of a ring; warps: of a program instance; capability: of the architecture.
     """
 
     stages: int = 3
-    shared: int = 160 * 1024
+    warps: int = 4
+    capability: int = 90
 
     def run(self, function: Function) -> bool:
-        software_pipeline(function, self.stages, self.shared)
-        return True
+        arch = row_for(self.capability)
+        machine = Machine.of(arch, self.warps)
+        return software_pipeline(function, self.stages, machine, arch.shared_optin)
 
 
 class OrderMemory(Pass, name="nvidia-order-memory"):
@@ -90,6 +94,17 @@ class OrderMemory(Pass, name="nvidia-order-memory"):
 
     def run(self, function: Function) -> bool:
         return order_memory(function)
+
+
+@dataclass(frozen=True)
+class OrderShared(Pass, name="nvidia-order-shared"):
+    """Barriers where threads may meet in shared memory; see order_shared.py. Options: as above."""
+
+    warps: int = 4
+    capability: int = 90
+
+    def run(self, function: Function) -> bool:
+        return order_shared(function, Machine.of(row_for(self.capability), self.warps))
 
 
 def front_pipeline(capability: int) -> Pipeline:
@@ -108,7 +123,8 @@ def front_pipeline(capability: int) -> Pipeline:
 def layout_pipeline(arch: Arch, warps: int, stages: int) -> Pipeline:
     """Layouts, and what they leave to tidy up."""
     layouts = AssignLayouts(warps=warps, access=arch.access_bytes)
-    ahead = SoftwarePipeline(stages=stages, shared=arch.shared_optin)
+    ahead = SoftwarePipeline(stages=stages, warps=warps, capability=arch.capability)
+    shared = OrderShared(warps=warps, capability=arch.capability)
     return pipeline_of(
         "nvidia-layouts",
         (
@@ -123,6 +139,7 @@ def layout_pipeline(arch: Arch, warps: int, stages: int) -> Pipeline:
             (RemoveDead(), "what was computed before the conversion"),
             (ahead, "memory takes 100 times a product"),
             (RemoveDead(), "addresses of loads that went ahead"),
-            (OrderMemory(), "last: it tells threads by the layouts of addresses"),
+            (OrderMemory(), "late: it tells threads by the layouts of addresses"),
+            (shared, "last: nothing that uses shared memory comes or goes"),
         ),
     )

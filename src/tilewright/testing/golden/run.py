@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import zip_longest
 from pathlib import Path
 
+from tilewright.backends import backend_named, backend_names
 from tilewright.ir import (
     Module,
     Problem,
@@ -22,6 +23,8 @@ _WITHOUT_PASSES = ("parse", "verify")
 
 def outcome_of(case: Case, file: str) -> Outcome:
     """What really happens: parse, verify, run the passes, print."""
+    for name in backend_names():
+        backend_named(name)  # its ops and passes become known
     try:
         module = parse_module(case.source, file, locate=True)
     except TileIRSyntaxError as error:

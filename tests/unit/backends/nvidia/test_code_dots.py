@@ -106,9 +106,10 @@ def test_one_stage_copies_nothing_ahead() -> None:
     assert count(kernel, "mma.sync") == 16
 
 
-def test_copies_fill_with_zeros_only() -> None:
-    """Another `other` than zero is loaded through registers."""
-    assert count(loop(OTHER=1.0), "cp.async") == 0
+@pytest.mark.parametrize("other", [1.0, -0.0])
+def test_copies_fill_with_zeros_only(other: float) -> None:
+    """Another `other` than zero, whose bits are all 0, is loaded through registers."""
+    assert count(loop(OTHER=other), "cp.async") == 0
 
 
 @pytest.mark.parametrize(
@@ -171,6 +172,93 @@ def test_what_a_loop_does_not_change_is_converted_before_it() -> None:
     assert ops(text)["nvidia.convert"] > ops(bodies_of_loops(text))["nvidia.convert"]
     converted = [line for line in text.splitlines() if "nvidia.convert %x" in line]
     assert len(converted) == 1 and converted[0] not in bodies_of_loops(text)
+
+
+@jit
+def two_kinds(a, b, e, c, d, K):
+    """A product of tensor cores and an exact one, whose operands are in shared memory too."""
+    i, j, s = tl.arange(0, 128), tl.arange(0, 64), tl.arange(0, 64)
+    acc, exact = tl.zeros((128, 128), tl.float32), tl.zeros((64, 64), tl.float32)
+    p = tl.load(e + s[:, None] * 64 + s[None, :])
+    for k in range(0, K, 64):
+        x = tl.load(a + i[:, None] * K + k + j[None, :])
+        y = tl.load(b + (k + j[:, None]) * 128 + i[None, :])
+        acc = tl.dot(x, y, acc)
+        exact = tl.dot(p, exact + 1.0, exact, input_precision="ieee")
+    tl.store(c + i[:, None] * 128 + i[None, :], acc)
+    tl.store(d + s[:, None] * 64 + s[None, :], exact)
+
+
+@pytest.mark.parametrize("stages", [5, 6, 7, 50])
+def test_stages_are_a_hint(stages: int) -> None:
+    """6 slots of 32 KB fit beside the 34 KB of the exact product, 7 do not."""
+    types = "*fp16/16 *fp16/16 *fp32/16 *fp32/16 *fp32/16 i32/16"
+    kernel = compiled(two_kinds, types, num_warps=8, num_stages=stages)
+    slots = min(stages, 6)
+    assert f"cp.async.wait_group {slots - 2};" in kernel.asm["ptx"]
+    assert slots * 32 * 1024 < kernel.metadata.shared <= 227 * 1024
+
+
+@jit
+def chain(a, w, n, D: tl.constexpr, FENCE: tl.constexpr):
+    """Loads what the D-th iteration before has stored."""
+    i = tl.arange(0, 64)
+    tile = i[:, None] * 64 + i[None, :]
+    y = tl.load(w + tile)
+    for s in range(n):
+        if FENCE:
+            tl.debug_barrier()
+        x = tl.load(a + s * 4096 + tile)
+        tl.store(a + (s + D) * 4096 + tile, tl.dot(x, y).to(tl.float16))
+
+
+@pytest.mark.parametrize(
+    "distance, fence, slots",
+    [(0, False, 4), (1, False, 0), (2, False, 2), (3, False, 3), (9, False, 4), (-1, False, 4),
+     (0, True, 0)],
+)  # fmt: skip
+def test_copies_go_as_far_ahead_as_memory_allows(distance: int, fence: bool, slots: int) -> None:
+    """4 copies of 16 bytes a thread for each slot; 4 slots are asked for."""
+    types = "*fp16/16 *fp16/16 i32"
+    kernel = compiled(chain, types, num_stages=4, D=distance, FENCE=fence)
+    assert count(kernel, "cp.async.cg.shared.global") == 4 * slots
+
+
+@jit
+def persistent(a, b, c, items, K):
+    """A loop over tiles around the loop along the inner dimension, with a load of its own."""
+    i = tl.arange(0, 64)
+    tile = i[:, None] * 64 + i[None, :]
+    for item in range(tl.program_id(0), items, tl.num_programs(0)):
+        acc = tl.dot(tl.load(a + item * 4096 + tile), tl.load(b + tile))
+        for k in range(K):
+            acc = tl.dot(tl.load(a + k * 4096 + tile), tl.load(b + k * 4096 + tile), acc)
+        tl.store(c + item * 4096 + tile, acc)
+
+
+def test_innermost_loops_are_pipelined() -> None:
+    text = compiled(persistent, "*fp16/16 *fp16/16 *fp32/16 i32 i32").asm["ttgir"]
+    inner = bodies_of_loops(bodies_of_loops(text))
+    assert ops(inner)["nvidia.get"] == 2
+    assert ops(text)["nvidia.get"] == 2
+    assert ops(inner)["mem.load"] == 2, "of the copies"
+
+
+def test_a_loop_around_others_is_pipelined_if_they_are_not() -> None:
+    text = compiled(persistent_with_sum, "*fp16/16 *fp16/16 *fp32/16 i32 i32").asm["ttgir"]
+    assert ops(bodies_of_loops(text))["nvidia.get"] == 2
+    assert ops(bodies_of_loops(bodies_of_loops(text)))["nvidia.get"] == 0
+
+
+@jit
+def persistent_with_sum(a, b, c, items, K):
+    i = tl.arange(0, 64)
+    tile = i[:, None] * 64 + i[None, :]
+    for item in range(items):
+        acc = tl.dot(tl.load(a + item * 4096 + tile), tl.load(b + item * 4096 + tile))
+        for k in range(K):
+            acc += k
+        tl.store(c + item * 4096 + tile, acc)
 
 
 def test_rings_of_two_loops_share_memory() -> None:

@@ -17,10 +17,12 @@ from tilewright.backends.nvidia.lower.state import (
     layout_of,
     lowering,
     memory_bits,
+    register_count,
 )
 from tilewright.backends.nvidia.lower.words import pack, unpack, word_type
 from tilewright.ir import Op, Value
 from tilewright.ir.types import DType, TileType, dtype_of, element_of
+from tilewright.layout import LANE, WARP, LinearLayout
 from tilewright.llvm import Val, integer_literal
 from tilewright.ops import AtomicCasOp, AtomicOp
 
@@ -182,7 +184,6 @@ def _publish(state: State, op: Op, results: list[Val], owner: Val | None) -> Non
         return
     element = element_of(result.type)
     number = _owner_number(state, op)
-    state.barrier()
     slots: list[Val] = []
     for i, value in enumerate(results):
         (word,) = pack(state, [value], element)
@@ -192,6 +193,20 @@ def _publish(state: State, op: Op, results: list[Val], owner: Val | None) -> Non
     state.barrier()
     loaded = [shared_load(state, a, word_type(element, 1)) for a in slots]
     state.set(result, [unpack(state, [w], 1, element)[0] for w in loaded])
+
+
+def publish_bytes(op: AtomicOp | AtomicCasOp, warps: int) -> int:
+    """Shared memory for what owners give to the threads that hold copies."""
+    type_ = op.pointer.type
+    copies = not isinstance(type_, TileType) or _has_copies(layout_of(op.pointer))
+    if not copies or not op.result.uses:
+        return 0
+    return 32 * warps * register_count(op.pointer) * element_of(op.type).bytes
+
+
+def _has_copies(layout: LinearLayout) -> bool:
+    masks = layout.free_masks()
+    return any(masks.get(name, 0) for name in (LANE, WARP))
 
 
 def _owner_number(state: State, op: Op) -> Val:
@@ -212,3 +227,6 @@ def _slot(state: State, op: Op, number: Val, index: int, count: int, size: int) 
     offset = state.code.let_here(f"mul i32 {number}, {count * size}", "i32")
     start = state.code.let_here(f"add i32 {state.shared}, {offset}", "i32")
     return state.code.let_here(f"add i32 {start}, {state.offsets[op] + index * size}", "i32")
+
+
+__all__ = ["publish_bytes"]

@@ -58,25 +58,50 @@ def _terminator(block: Block) -> list[Value]:
 
 @lowering(ForOp)
 def _for(state: State, op: Op) -> None:
+    """Tested before it starts, and after each iteration for whether the index is that of the end.
+
+    Not for whether it is below `upper`: index + step may pass the largest number of its type.
+    """
     loop, code = cast("ForOp", op), state.code
-    before, head, body, latch, done = _labels(state, "before", "head", "body", "latch", "done")
-    upper, step = state.scalar(loop.upper), state.scalar(loop.step)
-    _open(state, before, head)
+    before, head, latch, done = _labels(state, "before", "body", "latch", "done")
+    lower, upper, step = (state.scalar(v) for v in (loop.lower, loop.upper, loop.step))
+    signed = "s" if dtype_of(loop.lower.type).is_signed else "u"
+    code.line(f"br label %{before}")
+    code.line(f"{before}:")
+    starts = code.let_here(f"icmp {signed}lt {lower.typed}, {upper}", "i1")
+    end = _end(state, lower, upper, step)
+    code.line(f"br i1 {starts}, label %{head}, label %{done}")
+    code.line(f"{head}:")
     phis = _Phis(state, loop.body.args, [loop.lower, *loop.inits])
     index = state.scalar(loop.index)
-    signed = "s" if dtype_of(loop.lower.type).is_signed else "u"
-    go = code.let_here(f"icmp {signed}lt {index.typed}, {upper}", "i1")
-    code.line(f"br i1 {go}, label %{body}, label %{done}")
-    code.line(f"{body}:")
     state.lower_block(state, loop.body)
     code.line(f"br label %{latch}")
     code.line(f"{latch}:")
-    following = code.let_here(f"add nsw {index.typed}, {step}", index.type)
-    code.line(f"br label %{head}")
+    following = code.let_here(f"add {index.typed}, {step}", index.type)
+    goes_on = code.let_here(f"icmp ne {following.typed}, {end}", "i1")
+    code.line(f"br i1 {goes_on}, label %{head}, label %{done}")
     code.line(f"{done}:")
-    phis.complete([following, *_registers(state, _terminator(loop.body))], before, latch)
-    for arg, result in zip(loop.carried, loop.results, strict=True):
-        state.set(result, state.of(arg))
+    yielded = _registers(state, _terminator(loop.body))
+    phis.complete([following, *yielded], before, latch)
+    _merge(state, loop, [(before, _registers(state, loop.inits)), (latch, yielded)])
+
+
+def _end(state: State, lower: Val, upper: Val, step: Val) -> Val:
+    """lower + n step for the number n > 0 of iterations, modulo 2^bits.
+
+    As n step < 2^bits + step, no earlier index is the same number.
+    """
+    code, type_ = state.code, lower.type
+    span = code.let_here(f"sub {type_} {upper}, {lower}", type_)
+    before_end = code.let_here(f"sub {type_} {span}, 1", type_)
+    divisor = step
+    if not step.constant:
+        is_zero = code.let_here(f"icmp eq {type_} {step}, 0", "i1")
+        divisor = code.let_here(f"select i1 {is_zero}, {type_} 1, {type_} {step}", type_)
+    number = code.let_here(f"udiv {type_} {before_end}, {divisor}", type_)
+    last = code.let_here(f"mul {type_} {number}, {step}", type_)
+    length = code.let_here(f"add {type_} {last}, {step}", type_)
+    return code.let_here(f"add {type_} {lower}, {length}", type_)
 
 
 @lowering(WhileOp)
@@ -116,12 +141,13 @@ def _if(state: State, op: Op) -> None:
         code.line(f"br label %{join}")
         ends.append((end, _registers(state, _terminator(block))))
     code.line(f"{join}:")
-    _join(state, branch, ends)
+    _merge(state, branch, ends)
 
 
-def _join(state: State, branch: IfOp, ends: list[tuple[str, list[Val]]]) -> None:
+def _merge(state: State, op: Op, ends: list[tuple[str, list[Val]]]) -> None:
+    """The results of an op at the start of a block, from the registers at each end before it."""
     position = 0
-    for result in branch.results:
+    for result in op.results:
         type_ = register_type(result)
         merged: list[Val] = []
         for _ in range(register_count(result)):

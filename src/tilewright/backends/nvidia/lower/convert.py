@@ -62,7 +62,6 @@ def _through_shared(
     offset: int,
 ) -> list[Val]:
     results: list[Val | None] = [None] * count
-    state.barrier()
     for number, (stored, loaded) in enumerate(chosen.rounds):
         if number:
             state.barrier()

@@ -66,7 +66,6 @@ def fma_dot_bytes(op: FmaDotOp) -> int:
 def _fma_dot(state: State, op: Op) -> None:
     dot = cast("FmaDotOp", op)
     a, b, _ = _buffers(dot, state.offsets[op])
-    state.barrier()
     _fill(state, dot.a, a, along=-2)
     _fill(state, dot.b, b, along=-1)
     state.barrier()

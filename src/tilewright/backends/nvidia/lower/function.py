@@ -25,7 +25,7 @@ from tilewright.backends.nvidia.lower import (
     scan,
 )
 from tilewright.backends.nvidia.lower.elementwise import lower_by_register
-from tilewright.backends.nvidia.lower.state import BODY, EVERYTHING, RULES, State
+from tilewright.backends.nvidia.lower.state import BODY, RULES, State
 from tilewright.ir import Block, Function, Op, Trait
 from tilewright.ir.types import element_of
 from tilewright.llvm import Code, ModuleText, Val, data_layout, llvm_type
@@ -135,9 +135,6 @@ def _attributes(warps: int, maxnreg: int | None, num_ctas: int) -> list[str]:
 
 def lower_block(state: State, block: Block) -> None:
     """Lower the ops of a block in order."""
-    nested = isinstance(block.owner, Op)
-    if nested:
-        state.reading = EVERYTHING
     for raw in block:
         op = cast("Op", raw)
         broken = broken_rule(op, state.warps)
@@ -149,5 +146,3 @@ def lower_block(state: State, block: Block) -> None:
             lower_by_register(state, op)
         else:
             raise errors.LoweringMissing(op.opcode, "cuda").with_loc(op.loc)
-    if nested:
-        state.reading = EVERYTHING

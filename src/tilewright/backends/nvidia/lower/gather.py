@@ -21,7 +21,6 @@ def _gather(state: State, op: Op) -> None:
     gather = cast("GatherOp", op)
     element, shape = element_of(gather.x.type), shape_of(gather.x.type)
     strides = _strides(shape)
-    state.barrier()
     layout = layout_of(gather.x)
     for r, value in enumerate(state.of(gather.x)):
         coords = [state.place(layout, d, r) for d in range(len(shape))]

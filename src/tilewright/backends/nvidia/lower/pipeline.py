@@ -9,12 +9,19 @@ from typing import cast, overload
 from tilewright.backends.nvidia.lower.convert import instruction_address, read_group
 from tilewright.backends.nvidia.lower.state import BODY, State, lowering
 from tilewright.backends.nvidia.lower.words import Element
-from tilewright.backends.nvidia.ops import CommitOp, GetOp, PutOp, RingOp, WaitOp
+from tilewright.backends.nvidia.ops import (
+    CommitOp,
+    GetOp,
+    PutOp,
+    RingOp,
+    WaitOp,
+    reads_late,
+)
 from tilewright.ir import Op, Value
 from tilewright.ir.types import TileType
 from tilewright.layout import REGISTER, LinearLayout, SharedAccess, Staging, plan_staging
 from tilewright.llvm import Val
-from tilewright.ops import DotOp, LoadOp
+from tilewright.ops import LoadOp
 
 
 def staging(op: PutOp | GetOp, reader: TileType) -> Staging:
@@ -43,9 +50,7 @@ def slot_bytes(type_: TileType) -> int:
 
 @lowering(RingOp)
 def _ring(state: State, op: Op) -> None:
-    """Only an address; but whoever still reads what this memory was used for must be done."""
-    if not op.attrs["number"]:
-        state.barrier()
+    """Only an address."""
     state.set(op.results[0], [Val(str(state.offsets[op]), "i32", BODY)])
 
 
@@ -91,7 +96,6 @@ def _commit(state: State, op: Op) -> None:
 @lowering(WaitOp)
 def _wait(state: State, op: Op) -> None:
     state.asm(f"cp.async.wait_group {op.attrs['pending']};", "~{memory}", "void")
-    state.barrier()
 
 
 class LazyRegisters(Sequence[Val]):
@@ -139,5 +143,4 @@ def _get(state: State, op: Op) -> None:
     start = _slot_address(state, get.ring, get.slot, slot_bytes(reader))
     count = layout.in_size(REGISTER)
     lazy = LazyRegisters(state, access, reader.element, start, count)
-    near = all(isinstance(u, DotOp) and u.parent is op.parent for u in get.result.uses)
-    state.registers[get.result] = lazy if near else list(lazy)
+    state.registers[get.result] = lazy if reads_late(get) else list(lazy)

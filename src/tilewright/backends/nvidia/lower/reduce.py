@@ -141,7 +141,6 @@ def _across_warps(
     """Every warp leaves its part; all read all parts, in the order of the warps."""
     base = state.offsets[op]
     sizes = [exchange.bytes(element_of(v.type).bytes) for v in op.inputs]
-    state.before_writing(base, base + sum(sizes))
     place = _place(state, exchange)
     _leave_parts(state, op, exchange, rows, place)
     state.barrier()
@@ -155,7 +154,6 @@ def _across_warps(
         for other in others:
             running = apply_region(state, op.combine, [*running, *other])
         results.append(running)
-    state.reading = (base, base + sum(sizes))
     return results
 
 

@@ -148,7 +148,6 @@ class _Scan:
     def _over_warps(self, lines: list[list[Element]]) -> list[list[Prefix | None]]:
         """Each warp leaves its totals in shared memory; all fold them in order."""
         space = _Slots(self, len(lines), len(lines[0]))
-        self.state.barrier()
         for number, line in enumerate(lines):
             for chunk, total in enumerate(line):
                 space.leave(number, chunk, total)

@@ -20,9 +20,6 @@ from tilewright.llvm import Code, ModuleText, Val, integer_literal, llvm_type
 BODY = 1
 """Level of everything in the body, arguments included: code stays where it is written."""
 
-EVERYTHING = (0, 1 << 32)
-"""All bytes of shared memory."""
-
 Registers = Sequence[Val]
 
 
@@ -43,8 +40,6 @@ class State:
     warp: Val = field(default_factory=lambda: Val("%warp", "i32", BODY))
     shared: Val = field(default_factory=lambda: Val("%shared", "i32", BODY))
     offsets: dict[Op, int] = field(default_factory=dict[Op, int])
-    reading: tuple[int, int] = (0, 0)
-    """Bytes of shared memory that some thread may still use since the last barrier."""
     asserts: list[str] = field(default_factory=list[str])
     """Messages of the assertions, by number; see debug.py."""
     prints: list[PrintedText] = field(default_factory=list[PrintedText])
@@ -70,8 +65,6 @@ class State:
 
     def asm(self, text: str, constraints: str, type_: str, *operands: Val) -> Val:
         """Inline assembly with a result; stays in order with other such code."""
-        if "shared" in text:
-            self.reading = EVERYTHING
         arguments = ", ".join(v.typed for v in operands)
         call = f'call {type_} asm sideeffect "{text}", "{constraints}"({arguments}) #1'
         if type_ == "void":
@@ -85,14 +78,11 @@ class State:
         return self.code.let_here(f'call {type_} asm "{text}", "{constraints}"({arguments})', type_)
 
     def barrier(self) -> None:
-        """All threads of the program wait for each other; orders memory."""
-        self.asm("bar.sync 0;", "~{memory}", "void")
-        self.reading = (0, 0)
+        """All threads of the program wait for each other; orders memory.
 
-    def before_writing(self, first: int, end: int) -> None:
-        """A barrier, unless nobody has used these bytes of shared memory since the last one."""
-        if first < self.reading[1] and self.reading[0] < end:
-            self.barrier()
+        Between the writes and the reads of an exchange; others are ops, see order_shared.py.
+        """
+        self.asm("bar.sync 0;", "~{memory}", "void")
 
     # -- where a thread is ----------------------------------------------------------------------
 

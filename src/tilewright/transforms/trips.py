@@ -1,0 +1,27 @@
+"""How often a loop runs, as a value in front of it."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from tilewright.ir import Builder, Value
+from tilewright.ir.types import DType, dtype_named
+from tilewright.ops import AddOp, CastOp, CompareOp, ConstantOp, DivOp, ForOp, MaxOp, MulOp, SubOp
+
+
+def trip_count(builder: Builder, loop: ForOp) -> Value:
+    """ceil(max(upper - lower, 0) / step), in the unsigned type of the index's width.
+
+    Exact for all bounds of the type: the largest span, 2^bits - 1, is a number of the result.
+    """
+    index = cast("DType", loop.lower.type)
+    unsigned = dtype_named(f"u{index.bits}")
+    highest = builder.value(MaxOp(loop.lower, loop.upper))
+    span = builder.value(CastOp(builder.value(SubOp(highest, loop.lower)), unsigned))
+    if isinstance(loop.step.op, ConstantOp) and loop.step.op.value == 1:
+        return span
+    step = builder.value(CastOp(loop.step, unsigned))
+    whole = builder.value(DivOp(span, step))
+    covered = builder.value(MulOp(whole, step))
+    is_rest = builder.value(CompareOp(covered, span, predicate="lt"))
+    return builder.value(AddOp(whole, builder.value(CastOp(is_rest, unsigned))))
