@@ -56,6 +56,7 @@ class CSource(KernelSource):
     ) -> None:
         self.program = program
         self.name = name
+        self.location = program.name
         self.defines = dict(defines)
         self.signature = signature
 

@@ -21,6 +21,7 @@ class Source(Protocol):
     """What a kernel was compiled from (see `sources`)."""
 
     name: str
+    location: str
 
     @property
     def extension(self) -> str:
@@ -156,14 +157,19 @@ class CompiledKernel:
 
     def _load(self) -> Launcher:
         try:
-            return self.backend.load(self.kernel, self._metadata, self.parameters)
+            return self._loaded()
         except Exception as problem:
             if self._rebuild is None or not _blames_binary(problem):
                 raise
             fresh = self._rebuild(problem)
         self._rebuild = None
         self._describe(fresh.asm, fresh._metadata)
-        return self.backend.load(self.kernel, self._metadata, self.parameters)
+        return self._loaded()
+
+    def _loaded(self) -> Launcher:
+        # Where the source is now: an entry of the disk cache may come from another file.
+        metadata = {**self._metadata, "location": self.src.location}
+        return self.backend.load(self.kernel, metadata, self.parameters)
 
     @property
     def kernel(self) -> bytes:

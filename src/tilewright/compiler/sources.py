@@ -33,14 +33,15 @@ SOURCE = "source"
 class KernelSource(ABC):
     """A kernel in a source language, and what is known of its arguments.
 
-    name: of the kernel; signature: of its arguments; suffix: of files in that language; comment:
-    what begins a comment there.
+    name: of the kernel; location: "file:line" of it, for people; signature: of its arguments;
+    suffix: of files in that language; comment: what begins a comment there.
     """
 
     extension = SOURCE
     suffix = ".py"
     comment = "#"
     name: str
+    location: str
     signature: KernelSignature
 
     @abstractmethod
@@ -110,6 +111,8 @@ class ASTSource(KernelSource):
     def _init(self, fn: DeviceFunction, signature: KernelSignature, digest: str | None) -> None:
         self.fn = fn
         self.name = fn.__name__
+        code = fn.fn.__code__
+        self.location = f"{code.co_filename}:{code.co_firstlineno}"
         self.signature = signature
         self._digest = digest
 
@@ -151,6 +154,7 @@ class IRSource:
             if metadata is None and beside.exists():
                 metadata = json.loads(beside.read_text(encoding="utf-8"))
             text = path.read_text(encoding="utf-8")
+        self.location = f"stage {extension or 'ttir'} {'as text' if path is None else path}"
         self.text = str(text)
         self.extension = extension or "ttir"
         self.metadata = dict(metadata or {})

@@ -113,6 +113,7 @@ class Run:
         self.context.metadata.update(
             name=kernel.name,
             parameters=[str(arg.type) for arg in kernel.args],
+            names=[arg.name or f"argument {i}" for i, arg in enumerate(kernel.args)],
             stored=list(stored_arguments(kernel)),
         )
 

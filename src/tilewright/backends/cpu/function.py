@@ -118,10 +118,13 @@ def _streaming_lines(state: State, stream_above: int) -> list[str]:
 
 
 def _entry(state: State, function: Function, attributes: str, stream_above: int) -> str:
-    """void NAME(args, begin, end, grid, scratch): the programs begin..end-1, x fastest."""
+    """int64 NAME(args, begin, end, grid, scratch, poll): the programs begin..end-1, x fastest.
+
+    Returns the next one to run: `end`, or earlier where *poll was set after a program had ended.
+    """
     lines = [
-        f"define void @{function.name}"
-        f"(ptr %args, i64 %begin, i64 %end, ptr %grid, ptr noalias %scratch) {attributes} {{",
+        f"define i64 @{function.name}(ptr %args, i64 %begin, i64 %end, ptr %grid, "
+        f"ptr noalias %scratch, ptr %poll) {attributes} {{",
         "entry:",
     ]
     passed: list[str] = []
@@ -150,7 +153,12 @@ def _entry(state: State, function: Function, attributes: str, stream_above: int)
         state.module.declare("llvm.x86.sse.sfence", "declare void @llvm.x86.sse.sfence()")
         fence = ["call void @llvm.x86.sse.sfence()"]
     lines += _streaming_lines(state, stream_above)
-    lines += [
+    return "\n".join([*lines, *_program_loop(call, fence)])
+
+
+def _program_loop(call: str, fence: list[str]) -> list[str]:
+    """The loop over the programs, which ends early if it is polled; `call`: arguments of each."""
+    return [
         "%any = icmp slt i64 %begin, %end",
         "br i1 %any, label %head, label %done",
         "head:",
@@ -165,13 +173,16 @@ def _entry(state: State, function: Function, attributes: str, stream_above: int)
         f"call void @program({call})",
         "%next = add i64 %id, 1",
         "%more = icmp slt i64 %next, %end",
-        "br i1 %more, label %head, label %done",
+        "%polled = load atomic i32, ptr %poll monotonic, align 4",
+        "%runs = icmp eq i32 %polled, 0",
+        "%goes.on = and i1 %more, %runs",
+        "br i1 %goes.on, label %head, label %done",
         "done:",
+        "%reached = phi i64 [ %begin, %entry ], [ %next, %head ]",
         *fence,
-        "ret void",
+        "ret i64 %reached",
         "}",
     ]
-    return "\n".join(lines)
 
 
 def lower_block(state: State, block: Block) -> None:

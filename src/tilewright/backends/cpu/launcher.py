@@ -9,6 +9,7 @@ from typing import cast
 from tilewright.backends.base import Metadata
 from tilewright.backends.cpu.console import console
 from tilewright.backends.cpu.pool import shared_pool
+from tilewright.backends.cpu.pool_crash_ir import kernel_record
 from tilewright.llvm import load_object
 from tilewright.support import settings
 
@@ -29,16 +30,20 @@ class CpuLauncher:
     def __init__(self, obj: bytes, metadata: Metadata, parameters: Sequence[str]) -> None:
         self._name = cast("str", metadata["name"])
         self._code = load_object(obj, [self._name])
-        self._address = self._code[self._name]
+        names = cast("Sequence[str]", metadata.get("names", ()))
+        title = f"the kernel '{self._name}' ({metadata.get('location', 'no source')})"
+        kinds = [_code(parameter)[0] for parameter in parameters[: len(names)]]
+        self._record = kernel_record(self._code[self._name], title, names, kinds)
         self._scratch = cast("int", metadata["scratch_bytes"])
         self._pack = struct.Struct("<" + "".join(_code(p) for p in parameters) + "Q").pack
         self._console = console()
         self._pool = shared_pool(settings().cpu.threads)
 
     def launch(self, grid: tuple[int, int, int], values: Sequence[int | float]) -> None:
-        """Run the kernel; raises DeviceAssertion if an assertion in it failed."""
+        """Run the kernel; raises DeviceAssertion if an assertion in it failed, and what handlers of
+        signals raise: KeyboardInterrupt for Ctrl-C."""
         slots = self._pack(*values, self._console.address)
-        self._pool.launch(self._address, slots, grid, self._scratch)
+        self._pool.launch(self._record, slots, grid, self._scratch)
         if self._console.failures:
             self._console.check()
 

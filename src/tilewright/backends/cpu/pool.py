@@ -2,16 +2,20 @@
 
 A compiled kernel is a C function
 
-    void kernel(void *args, int64 begin, int64 end, int32 grid[3], void *scratch)
+    int64 kernel(void *args, int64 begin, int64 end, int32 grid[3], void *scratch, int32 *poll)
 
-that runs the program instances with linear ids begin..end-1 (x fastest). `args` points to 8 bytes
-an argument, pointers and scalars each in a slot of their own; `scratch` to a 64-byte aligned area
-that no other thread uses meanwhile.
+that runs the program instances with linear ids begin..end-1 (x fastest) and returns the next one:
+`end`, or less if *poll was not 0 after a program. `args` points to 8 bytes an argument, pointers
+and scalars each in a slot of their own; `scratch` to a 64-byte aligned area that no other thread
+uses meanwhile.
 
 The threads are native ones that never touch Python (`pool_ir`); they start at the first launch
 that has more than one program, and again after a fork. Nothing has to be shut down at exit.
 Launches from several Python threads run one after another. On Windows, which has no pthreads,
 Python threads call the kernel instead (`PythonPool`): some 50 us more for each launch.
+
+Ctrl-C, and any other signal whose handler raises, ends a launch at the end of the program instances
+that are being run; those that are not begun are left out, and arrays may be partly written.
 """
 
 import ctypes
@@ -29,6 +33,7 @@ from tilewright.llvm import LoadedObject, compile_ir, host_cpu, host_target, loa
 from tilewright.support import ForkLock
 
 from .host import default_thread_count
+from .pool_crash_ir import KernelRecord
 from .pool_ir import MAX_THREADS, POOL_SYMBOLS, pool_ir
 
 __all__ = ["Grid", "NativePool", "Pool", "PythonPool", "pool_object", "shared_pool"]
@@ -41,7 +46,13 @@ SPIN_MICROSECONDS = 40.0
 _CHUNKS_PER_THREAD = 8  # as in pool_ir
 
 _KERNEL = ctypes.CFUNCTYPE(
-    None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p
+    ctypes.c_int64,
+    ctypes.c_void_p,
+    ctypes.c_int64,
+    ctypes.c_int64,
+    ctypes.c_void_p,
+    ctypes.c_void_p,
+    ctypes.c_void_p,
 )
 _LAUNCH = ctypes.CFUNCTYPE(
     ctypes.c_int32,
@@ -56,6 +67,10 @@ _CONFIGURE = ctypes.CFUNCTYPE(None, ctypes.c_int32, ctypes.c_int32)
 _PAUSE = ctypes.CFUNCTYPE(None, ctypes.c_int64)
 _ACTION = ctypes.CFUNCTYPE(None)
 _COUNT = ctypes.CFUNCTYPE(ctypes.c_int32)
+_INTO = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+_NO_MEMORY, _RAISED, _NESTED = 1, 2, 3
+"""Results of `tw_launch` but 0."""
 
 
 class Pool(Protocol):
@@ -71,11 +86,14 @@ class Pool(Protocol):
         """Address of the C function `tw_launch` (see `pool_ir`), or 0 if there is none."""
         ...
 
-    def launch(self, kernel: int, args: int | bytes, grid: Grid, scratch_bytes: int) -> None:
-        """Run the kernel at address `kernel` over `grid`; return when all programs are done.
+    def launch(
+        self, kernel: KernelRecord, args: int | bytes, grid: Grid, scratch_bytes: int
+    ) -> None:
+        """Run a kernel over `grid`; return when all programs are done.
 
         args: the argument slots, or their address; scratch_bytes: scratch that one thread needs.
-        Raises MemoryError when there is no memory for the scratch areas.
+        Raises MemoryError when there is no memory for the scratch areas, and whatever the handler
+        of a signal raises meanwhile.
         """
         ...
 
@@ -94,7 +112,9 @@ class NativePool:
         self._stop = _ACTION(code["tw_stop"])
         self._reset = _ACTION(code["tw_reset"])
         self._workers = _COUNT(code["tw_workers"])
+        self._raised = _INTO(code["tw_raised"])
         self._spin = _pauses(_PAUSE(code["tw_pause"]), spin_us)
+        _ACTION(code["tw_report_crashes"])()
         self.launch_address = code["tw_launch"]
         self._set_threads(threads)
         _live_pools.add(self)
@@ -104,10 +124,26 @@ class NativePool:
         """Native threads that are alive now: 0 before the first parallel launch."""
         return self._workers()
 
-    def launch(self, kernel: int, args: int | bytes, grid: Grid, scratch_bytes: int) -> None:
+    def launch(
+        self, kernel: KernelRecord, args: int | bytes, grid: Grid, scratch_bytes: int
+    ) -> None:
         """See `Pool.launch`."""
-        if self._launch(kernel, args, *grid, scratch_bytes):
+        status = self._launch(ctypes.addressof(kernel), args, *grid, scratch_bytes)
+        if status:
+            self._fail(status, scratch_bytes)
+
+    def _fail(self, status: int, scratch_bytes: int) -> None:
+        """Raise what `tw_launch` has returned."""
+        if status == _NO_MEMORY:
             raise MemoryError(f"{scratch_bytes} bytes of scratch for {self.threads} threads each")
+        if status == _NESTED:
+            raise RuntimeError(
+                "the handler of a signal launched a kernel while a launch was under way; set a "
+                "flag in the handler, and launch when it has returned"
+            )
+        raised = (ctypes.c_void_p * 3)()
+        self._raised(raised)
+        _restore_error(*raised)
 
     def resize(self, threads: int) -> None:
         """From now on use `threads` threads. Must not run beside a launch."""
@@ -136,25 +172,33 @@ class PythonPool:
         self.threads = max(1, threads)
         self._executor = ThreadPoolExecutor(self.threads, thread_name_prefix="tilewright")
 
-    def launch(self, kernel: int, args: int | bytes, grid: Grid, scratch_bytes: int) -> None:
+    def launch(
+        self, kernel: KernelRecord, args: int | bytes, grid: Grid, scratch_bytes: int
+    ) -> None:
         """See `Pool.launch`."""
         total = grid[0] * grid[1] * grid[2]
         chunk = max(1, total // (self.threads * _CHUNKS_PER_THREAD))
-        run = _KERNEL(kernel)
-        shape = (ctypes.c_int32 * 3)(*grid)
+        run = _KERNEL(kernel.code)
+        shape, dropped = (ctypes.c_int32 * 3)(*grid), ctypes.c_int32(0)
         begins = itertools.count(0, chunk)
 
         def work() -> None:
             area = ctypes.create_string_buffer(scratch_bytes + 64)
             scratch = (ctypes.addressof(area) + 63) & ~63
-            while (begin := next(begins)) < total:
-                run(args, begin, min(begin + chunk, total), ctypes.addressof(shape), scratch)
+            here, poll = ctypes.addressof(shape), ctypes.addressof(dropped)
+            while not dropped.value and (begin := next(begins)) < total:
+                run(args, begin, min(begin + chunk, total), here, scratch, poll)
 
         helpers = min(self.threads, -(-total // chunk)) - 1
         others = [self._executor.submit(work) for _ in range(helpers)]
-        work()
-        for other in others:
-            other.result()
+        try:
+            work()
+        except BaseException:  # Python runs handlers of signals between the calls
+            dropped.value = 1
+            raise
+        finally:
+            for other in others:
+                other.result()
 
 
 class _Early:
@@ -212,6 +256,13 @@ def shared_pool(threads: int = 0) -> Pool:
         if count not in _Shared.pools:
             _Shared.pools[count] = PythonPool(count) if os.name == "nt" else NativePool(count)
         return _Shared.pools[count]
+
+
+def _restore_error(*raised: int | None) -> None:
+    """Raise what C code had fetched: type, value and traceback."""
+    restore = ctypes.pythonapi.PyErr_Restore  # a function of Python's API: ctypes looks for errors
+    restore.argtypes, restore.restype = [ctypes.c_void_p] * 3, None
+    restore(*raised)
 
 
 def _pauses(pause: Callable[[int], None], microseconds: float) -> int:

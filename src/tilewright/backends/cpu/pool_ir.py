@@ -20,19 +20,27 @@ overwritten only when all tickets hold no chunks and every taken one is done.
 No wake-up is lost, because each side first writes (launch number / number of sleepers) and then
 reads what the other wrote, all in one total order; and sleepers re-check while they hold the mutex.
 The caller takes chunks too, so a launch ends even if no worker ever runs.
+
+`pool_interrupt_ir` says how a launch notices signals, `pool_crash_ir` what is told of a crash.
 """
 
 import signal
 import sys
 from string import Template
 
-from .pool_work_ir import WORK, WORKER
+from .pool_crash_ir import CRASH, crash_constants
+from .pool_interrupt_ir import INTERRUPT
+from .pool_work_ir import RUN, WORK, WORKER
 
 __all__ = ["MAX_THREADS", "POOL_SYMBOLS", "pool_ir"]
 
 MAX_THREADS = 1024
+_LINE_BYTES = 128
 
-POOL_SYMBOLS = ("tw_launch", "tw_configure", "tw_stop", "tw_reset", "tw_pause", "tw_workers")
+POOL_SYMBOLS = (
+    "tw_launch", "tw_configure", "tw_stop", "tw_reset", "tw_pause", "tw_workers", "tw_raised",
+    "tw_report_crashes",
+)  # fmt: skip
 
 # Offsets in bytes into the pool's state. What different threads write lies 128 bytes apart: two
 # lines of 64, because processors fetch lines in pairs. 128 bytes are enough for a pthread mutex
@@ -61,10 +69,25 @@ _FIELDS = {
     "mutex": 640,  # guards the sleepers' conditions
     "wake": 768,
     "finished": 896,
-    "tickets": 1024,
+    "poll": 1024,  # kernels return after the program that they are in
+    "dropped": 1028,  # a signal's handler has raised: programs that are not begun are not run
+    "active": 1152,  # whether a launch is under way
+    "ticking": 1156,
+    "watched": 1160,  # number of launches that the ticker could have seen
+    "raised": 1168,  # what the handler has raised: type, value and traceback
+    "raised_value": 1176,
+    "raised_trace": 1184,
+    "tick": 1280,  # the ticker sleeps on it
+    "tickets": 1408,
+    "slots": 1408 + MAX_THREADS * _LINE_BYTES,  # for each thread, what it runs (see `_SLOT`)
 }
-_LINE_BYTES = 128
-_STATE_BYTES = _FIELDS["tickets"] + MAX_THREADS * _LINE_BYTES
+_STATE_BYTES = _FIELDS["slots"] + MAX_THREADS * _LINE_BYTES
+
+# Offsets into the record of a thread. `kernel` is null while it runs none.
+_SLOT = {"slot_thread": 0, "slot_kernel": 8, "slot_args": 16, "slot_begin": 24, "slot_end": 32}
+
+_TICK_MICROSECONDS = 50_000
+_QUIET_TICKS = 40
 
 # Faults of a kernel must still reach the thread that caused them; all other signals belong to
 # Python's main thread.
@@ -82,8 +105,12 @@ def pool_ir(arch: str) -> str:
 
     Each time the module is loaded it is a pool of its own. Exports (C signatures):
 
-    int  tw_launch(kernel, void *args, int x, int y, int z, int64 scratch_bytes)
-         runs the grid; 0, or 1 when there is no memory for the scratch areas
+    int  tw_launch(kernel *, void *args, int x, int y, int z, int64 scratch_bytes)
+         runs the grid; 0, 1 when there is no memory for the scratch areas, or 2 when the handler
+         of a signal has raised, so that programs were left out, or 3 when such a handler calls
+         it; kernel: a `KernelRecord`
+    void tw_raised(PyObject *[3])  after a 2: what was raised; the references are the caller's
+    void tw_report_crashes(void)   says on stderr in which kernel a fault has occurred
     void tw_configure(int threads, int spin)   before the first launch or after tw_stop
     void tw_stop(void)      ends the workers; a later launch starts them again
     void tw_reset(void)     after fork, in the child: there are no workers
@@ -98,8 +125,13 @@ def pool_ir(arch: str) -> str:
         "pause": pause,
         "blocked": _blocked_signals(),
         "set_mask": str(int(getattr(signal, "SIG_SETMASK", 2))),
+        "tick_microseconds": str(_TICK_MICROSECONDS),
+        "quiet_ticks": str(_QUIET_TICKS),
+        **{name: str(at) for name, at in _SLOT.items()},
+        **crash_constants(),
     }
-    return Template(_DECLARATIONS + declare + WORK + WORKER + _LAUNCH + _CONTROL).substitute(names)
+    parts = (_DECLARATIONS, declare, RUN, WORK, WORKER, INTERRUPT, CRASH, _LAUNCH, _CONTROL)
+    return Template("".join(parts)).substitute(names)
 
 
 def _blocked_signals() -> str:
@@ -118,6 +150,7 @@ _DECLARATIONS = """
 
 declare i32 @pthread_create(ptr, ptr, ptr, ptr)
 declare i32 @pthread_detach(i64)
+declare i64 @pthread_self()
 declare i32 @pthread_sigmask(i32, ptr, ptr)
 declare i32 @pthread_mutex_init(ptr, ptr)
 declare i32 @pthread_mutex_lock(ptr)
@@ -134,6 +167,17 @@ declare void @free(ptr)
 _LAUNCH = """
 define i32 @tw_launch(ptr %kernel, ptr %args, i32 %x, i32 %y, i32 %z, i64 %bytes) nounwind {
 entry:
+  ; A handler that runs while this thread's own launch looks for signals cannot launch another.
+  %owner = load volatile i64, ptr $slots, align 8
+  %self = call i64 @pthread_self()
+  %own = icmp eq i64 %owner, %self
+  %busy = load atomic i32, ptr $active seq_cst, align 4
+  %launches = icmp ne i32 %busy, 0
+  %nested = and i1 %own, %launches
+  br i1 %nested, label %refuse, label %lock
+refuse:
+  ret i32 3
+lock:
   call i32 @pthread_mutex_lock(ptr $launching)
   %x.wide = sext i32 %x to i64
   %y.wide = sext i32 %y to i64
@@ -146,18 +190,32 @@ fit:
   %fits = call i1 @reserve(i64 %bytes)
   br i1 %fits, label %describe, label %exit
 describe:
+  call void @own(i64 0)
   store atomic i32 %x, ptr $grid monotonic, align 8
   store atomic i32 %y, ptr getelementptr (i8, ptr $grid, i64 4) monotonic, align 4
   store atomic i32 %z, ptr getelementptr (i8, ptr $grid, i64 8) monotonic, align 8
   %threads = load i32, ptr $threads, align 4
   %alone = icmp sle i32 %threads, 1
   %small = icmp eq i64 %total, 1
-  %inline = or i1 %alone, %small
-  br i1 %inline, label %run.inline, label %run.parallel
-run.inline:
-  %area = load ptr, ptr $scratch, align 8
-  call void %kernel(ptr %args, i64 0, i64 %total, ptr $grid, ptr %area)
+  br i1 %small, label %run.one, label %watch
+run.one:
+  %area.one = load ptr, ptr $scratch, align 8
+  call i64 @run(ptr %kernel, ptr %args, i64 0, i64 1, i64 0, ptr %area.one)
   br label %exit
+watch:
+  call void @begin_watch()
+  br i1 %alone, label %run.inline, label %run.parallel
+run.inline:
+  %at = phi i64 [ 0, %watch ], [ %reached, %look ]
+  %area = load ptr, ptr $scratch, align 8
+  %reached = call i64 @run(ptr %kernel, ptr %args, i64 %at, i64 %total, i64 0, ptr %area)
+  %complete = icmp sge i64 %reached, %total
+  br i1 %complete, label %end, label %look
+look:
+  call void @look_for_signals()
+  %dropped = load atomic i32, ptr $dropped monotonic, align 4
+  %goes.on = icmp eq i32 %dropped, 0
+  br i1 %goes.on, label %run.inline, label %end
 run.parallel:
   %started = load i32, ptr $started, align 4
   %is.started = icmp ne i32 %started, 0
@@ -185,9 +243,12 @@ publish:
   call void @wake_sleepers(i64 %chunks)
   call void @work(i64 0)
   call void @wait_until_done(i64 %chunks)
+  br label %end
+end:
+  %interrupted = call i32 @end_watch()
   br label %exit
 exit:
-  %status = phi i32 [ 0, %entry ], [ 1, %fit ], [ 0, %run.inline ], [ 0, %publish ]
+  %status = phi i32 [ 0, %lock ], [ 1, %fit ], [ 0, %run.one ], [ %interrupted, %end ]
   call i32 @pthread_mutex_unlock(ptr $launching)
   ret i32 %status
 }
@@ -277,6 +338,16 @@ asleep:
   %over = icmp eq i64 %done.now, %chunks
   br i1 %over, label %awake, label %wait
 wait:
+  %poll = load atomic i32, ptr $poll seq_cst, align 4
+  %dropped = load atomic i32, ptr $dropped monotonic, align 4
+  %looks = icmp ugt i32 %poll, %dropped
+  br i1 %looks, label %look, label %doze
+look: ; not under the mutex: handlers of signals may launch kernels of another pool
+  call i32 @pthread_mutex_unlock(ptr $mutex)
+  call void @look_for_signals()
+  call i32 @pthread_mutex_lock(ptr $mutex)
+  br label %asleep
+doze:
   call i32 @pthread_cond_wait(ptr $finished, ptr $mutex)
   br label %asleep
 awake:
@@ -375,6 +446,10 @@ define internal void @initialise() nounwind {
   store i32 0, ptr $stopping, align 4
   store i32 0, ptr $alive, align 4
   store i32 0, ptr $started, align 4
+  store i32 0, ptr $poll, align 4
+  store i32 0, ptr $active, align 4
+  store i32 0, ptr $ticking, align 4
+  call i32 @pthread_cond_init(ptr $tick, ptr null)
   call i32 @pthread_mutex_init(ptr $launching, ptr null)
   call i32 @pthread_mutex_init(ptr $mutex, ptr null)
   call i32 @pthread_cond_init(ptr $wake, ptr null)
@@ -397,6 +472,15 @@ again:
 exit:
   ret void
 }
+
+define void @tw_raised(ptr %into) nounwind {
+  call void @llvm.memcpy.p0.p0.i64(ptr %into, ptr $raised, i64 24, i1 false)
+  call void @llvm.memset.p0.i64(ptr $raised, i8 0, i64 24, i1 false)
+  ret void
+}
+
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 
 define i32 @tw_workers() nounwind {
   %alive = load atomic i32, ptr $alive seq_cst, align 4

@@ -3,7 +3,7 @@
 Templates of LLVM IR; `pool_ir` explains the protocol and fills in the $names.
 """
 
-__all__ = ["WORK", "WORKER"]
+__all__ = ["RUN", "WORK", "WORKER"]
 
 WORK = """
 ; Takes chunks until none is left. %slot is the thread's number, 0 for the caller.
@@ -64,7 +64,23 @@ run:
   %end = call i64 @llvm.umin.i64(i64 %end.full, i64 %total)
   %offset = mul i64 %slot, %stride
   %area = getelementptr i8, ptr %areas, i64 %offset
-  call void %kernel(ptr %args, i64 %begin, i64 %end, ptr $grid, ptr %area)
+  br label %piece
+piece:
+  %at = phi i64 [ %begin, %run ], [ %reached, %look.up ], [ %reached, %interrupted ]
+  %dropped = load atomic i32, ptr $dropped monotonic, align 4
+  %is.dropped = icmp ne i32 %dropped, 0
+  br i1 %is.dropped, label %complete, label %go
+go:
+  %reached = call i64 @run(ptr %kernel, ptr %args, i64 %at, i64 %end, i64 %slot, ptr %area)
+  %is.complete = icmp sge i64 %reached, %end
+  br i1 %is.complete, label %complete, label %interrupted
+interrupted: ; only the caller, slot 0, asks Python
+  %is.caller = icmp eq i64 %slot, 0
+  br i1 %is.caller, label %look.up, label %piece
+look.up:
+  call void @look_for_signals()
+  br label %piece
+complete:
   %before = atomicrmw add ptr $done, i64 1 seq_cst, align 8
   %now = add i64 %before, 1
   %last = icmp eq i64 %now, %chunks
@@ -83,11 +99,61 @@ exit:
 }
 """
 
+RUN = """
+; Runs programs of a kernel, noting for the report of a crash that this thread does.
+define internal i64 @run(ptr %kernel, ptr %args, i64 %begin, i64 %end, i64 %slot, ptr %area)
+    nounwind {
+  %offset = mul i64 %slot, $line
+  %record = getelementptr i8, ptr $slots, i64 %offset
+  %record.begin = getelementptr i8, ptr %record, i64 $slot_begin
+  %record.end = getelementptr i8, ptr %record, i64 $slot_end
+  %record.args = getelementptr i8, ptr %record, i64 $slot_args
+  %record.kernel = getelementptr i8, ptr %record, i64 $slot_kernel
+  store volatile i64 %begin, ptr %record.begin, align 8
+  store volatile i64 %end, ptr %record.end, align 8
+  store volatile ptr %args, ptr %record.args, align 8
+  store volatile ptr %kernel, ptr %record.kernel, align 8
+  %code = load ptr, ptr %kernel, align 8
+  %reached = call i64 %code(ptr %args, i64 %begin, i64 %end, ptr $grid, ptr %area, ptr $poll)
+  store volatile ptr null, ptr %record.kernel, align 8
+  ret i64 %reached
+}
+
+; The slot belongs to the thread that calls this.
+define internal void @own(i64 %slot) nounwind {
+  %offset = mul i64 %slot, $line
+  %record = getelementptr i8, ptr $slots, i64 %offset
+  %self = call i64 @pthread_self()
+  store volatile i64 %self, ptr %record, align 8
+  ret void
+}
+
+; A detached thread that gets no signals but the faults that it causes itself; 0 or an error.
+define internal i32 @start_thread(ptr %function, i64 %argument) nounwind {
+entry:
+  %thread = alloca i64
+  %old.mask = alloca [128 x i8], align 16
+  call i32 @pthread_sigmask(i32 $set_mask, ptr @blocked, ptr %old.mask)
+  %pointer = inttoptr i64 %argument to ptr
+  %refused = call i32 @pthread_create(ptr %thread, ptr null, ptr %function, ptr %pointer)
+  call i32 @pthread_sigmask(i32 $set_mask, ptr %old.mask, ptr null)
+  %failed = icmp ne i32 %refused, 0
+  br i1 %failed, label %exit, label %detach
+detach:
+  %handle = load i64, ptr %thread
+  call i32 @pthread_detach(i64 %handle)
+  br label %exit
+exit:
+  ret i32 %refused
+}
+"""
+
 WORKER = """
 ; A worker's life.
 define internal ptr @worker(ptr %slot.pointer) nounwind {
 entry:
   %slot = ptrtoint ptr %slot.pointer to i64
+  call void @own(i64 %slot)
   %pauses = load i32, ptr $spin, align 4
   br label %work
 work:
@@ -149,11 +215,8 @@ exit:
 ; Starts the workers, with fewer threads if the system refuses some.
 define internal void @start() nounwind {
 entry:
-  %thread = alloca i64
-  %old.mask = alloca [128 x i8], align 16
   store i32 1, ptr $started, align 4
   %threads = load i32, ptr $threads, align 4
-  call i32 @pthread_sigmask(i32 $set_mask, ptr @blocked, ptr %old.mask)
   br label %next
 next:
   %slot = phi i32 [ 1, %entry ], [ %slot.next, %made ]
@@ -162,20 +225,16 @@ next:
 create:
   atomicrmw add ptr $alive, i32 1 seq_cst, align 4
   %slot.wide = zext i32 %slot to i64
-  %argument = inttoptr i64 %slot.wide to ptr
-  %refused = call i32 @pthread_create(ptr %thread, ptr null, ptr @worker, ptr %argument)
+  %refused = call i32 @start_thread(ptr @worker, i64 %slot.wide)
   %failed = icmp ne i32 %refused, 0
   br i1 %failed, label %give.up, label %made
 made:
-  %handle = load i64, ptr %thread
-  call i32 @pthread_detach(i64 %handle)
   %slot.next = add i32 %slot, 1
   br label %next
 give.up:
   atomicrmw sub ptr $alive, i32 1 seq_cst, align 4
   br label %exit
 exit:
-  call i32 @pthread_sigmask(i32 $set_mask, ptr %old.mask, ptr null)
   ret void
 }
 """

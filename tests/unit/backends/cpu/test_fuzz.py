@@ -29,8 +29,8 @@ from tilewright.llvm import compile_ir, host_cpu, host_target, load_object
 Data = npt.NDArray[np.generic]
 _BATCH = 25
 _GUARD = 256
-_ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64,
-                          ctypes.c_void_p, ctypes.c_void_p)  # fmt: skip
+_ENTRY = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64,
+                          ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)  # fmt: skip
 
 
 def seeds() -> range:
@@ -111,7 +111,10 @@ def run_compiled(program: TileProgram, way: Way, arrays: list[Data]) -> None:
     scratch = np.full(lowered.scratch_bytes + 2 * _GUARD, 0xA5, np.uint8)
     start = _GUARD - scratch.ctypes.data % 64
     entry = _ENTRY(code[lowered.symbol])
-    entry(slots, 0, int(np.prod(grid)), extents.ctypes.data, scratch.ctypes.data + start)
+    poll, programs = ctypes.c_int32(0), int(np.prod(grid))
+    area = scratch.ctypes.data + start
+    reached = entry(slots, 0, programs, extents.ctypes.data, area, ctypes.addressof(poll))
+    assert reached == programs
     guards = np.concatenate([scratch[:start], scratch[start + lowered.scratch_bytes :]])
     assert np.all(guards == 0xA5), "writes outside of its scratch memory"
 

@@ -25,12 +25,13 @@ from tilewright.backends.cpu.pool import (
     pool_object,
     shared_pool,
 )
+from tilewright.backends.cpu.pool_crash_ir import kernel_record
 from tilewright.llvm import LoadedObject, compile_ir, host_target, load_object
 
 # args: counters (i32 per program), what to write at scratch[0] and check at the end (i64),
 # iterations to burn per program (i64), address of grid copy (3 x i32), address of an error count
 KERNEL = """
-define void @kernel(ptr %args, i64 %begin, i64 %end, ptr %grid, ptr %scratch) nounwind {
+define i64 @kernel(ptr %args, i64 %begin, i64 %end, ptr %grid, ptr %scratch, ptr %poll) nounwind {
 entry:
   %counters = load ptr, ptr %args
   %mark.slot = getelementptr i64, ptr %args, i64 1
@@ -81,9 +82,12 @@ check:
   br label %after
 after:
   %id.next = add i64 %id, 1
-  br label %program
+  %polled = load atomic i32, ptr %poll monotonic, align 4
+  %goes.on = icmp eq i32 %polled, 0
+  br i1 %goes.on, label %program, label %exit
 exit:
-  ret void
+  %reached = phi i64 [ %id, %program ], [ %id.next, %after ]
+  ret i64 %reached
 }
 """
 SCRATCH_BYTES = 4096
@@ -105,10 +109,10 @@ class Launch:
         slots = [self.counters.ctypes.data, mark, burn, self.shape.ctypes.data]
         slots += [self.errors.ctypes.data, scratch - 8]
         self.args = np.array(slots, dtype=np.int64)
-        self.kernel = kernel()
+        self.kernel = kernel_record(kernel()["kernel"], "a kernel of the tests")
 
     def run(self, pool: Pool, grid: tuple[int, int, int]) -> None:
-        pool.launch(self.kernel["kernel"], self.args.ctypes.data, grid, self.scratch)
+        pool.launch(self.kernel, self.args.ctypes.data, grid, self.scratch)
 
     def assert_each_ran(self, times: int) -> None:
         assert self.errors[0] == 0
@@ -243,7 +247,7 @@ def test_native_entry_is_a_c_function(pool: NativePool) -> None:
     entry = ctypes.CFUNCTYPE(int32, pointer, pointer, int32, int32, int32, int64)
     launch = Launch(35)
     status = entry(pool.launch_address)(
-        launch.kernel["kernel"], launch.args.ctypes.data, 5, 7, 1, SCRATCH_BYTES
+        ctypes.addressof(launch.kernel), launch.args.ctypes.data, 5, 7, 1, SCRATCH_BYTES
     )
     assert status == 0
     launch.assert_each_ran(times=1)
@@ -338,7 +342,7 @@ threading.Thread(target=forever, daemon=True).start()
 import atexit
 atexit.register(run_and_check, pool, (100, 1, 1))
 """,
-    "dropped": "pool.launch(0, 0, (0, 1, 1), 0); del pool",
+    "dropped": "pool.launch(Launch(0).kernel, 0, (0, 1, 1), 0); del pool",
 }
 
 
