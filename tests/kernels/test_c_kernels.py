@@ -216,6 +216,18 @@ def test_fused_transpositions(
     close(found, expected, 1e-4 if device.name != "nvidia" else 2e-2)
 
 
+@pytest.mark.parametrize("inner", [4, 8])
+def test_matmul_with_a_short_inner_dimension(
+    device: Device, rng: np.random.Generator, inner: int
+) -> None:
+    a = device.array(rng.standard_normal((32, 24)), np.float16)
+    b = device.array(rng.standard_normal((24, 32)), np.float16)
+    c = device.empty((32, 32), np.float32)
+    macros = {"TYPE": "half", **PLAIN_A, **PLAIN_B, "TM": 32, "TN": 32, "TK": inner}
+    launch(device, MATMUL, (1, 1), a, b, c, 32, 32, 24, 24, 32, 32, defines=macros)
+    close(c, a.astype(np.float64) @ b.astype(np.float64), 1e-4)
+
+
 def test_softmax(device: Device, rng: np.random.Generator) -> None:
     rows, columns = device.pick((3, 100), (20, 700))
     x = device.array(rng.standard_normal((rows, columns)) * 5, np.float32)

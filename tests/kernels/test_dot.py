@@ -51,7 +51,10 @@ def one_tile(device: Device, a: Array, b: Array, **words: Any) -> Array:
     return c
 
 
-SIZES = [(16, 16, 16), (32, 64, 16), (64, 32, 128), (1, 16, 16), (16, 1, 32), (4, 8, 2), (2, 2, 1)]
+SIZES = [
+    (16, 16, 16), (32, 64, 16), (64, 32, 128), (1, 16, 16), (16, 1, 32), (4, 8, 2), (2, 2, 1),
+    (32, 32, 4), (8, 32, 8), (32, 4, 16), (2, 2, 4), (1, 1, 64),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
@@ -82,6 +85,16 @@ def test_infinities_and_nans_stay_in_their_rows(device: Device, rng: np.random.G
     assert (found[3] == np.inf).all() and np.isnan(found[5]).all()
     rest = np.delete(np.arange(16), [3, 5])
     assert_product(found[rest], a[rest], b)
+
+
+@pytest.mark.parametrize("size", [(16, 8, 4), (4, 32, 4), (32, 2, 8)], ids=str)
+def test_what_fills_up_small_products_adds_nothing(device: Device, size: tuple[int, int, int]):
+    m, n, k = size
+    a, b = np.ones((m, k), np.float16), np.ones((k, n), np.float16)
+    a[0, 1], b[2, n - 1] = np.inf, np.inf
+    expected = np.full((m, n), float(k), np.float32)
+    expected[0], expected[:, n - 1] = np.inf, np.inf
+    np.testing.assert_array_equal(one_tile(device, a, b), expected)
 
 
 @pytest.mark.parametrize("precision", ["tf32", "tf32x3", "ieee"])

@@ -8,8 +8,9 @@
     a = ah + al, b = bh + bl                      tf32x3, bf16x3: al bh + ah bl + ah bh
     a = ah + am + al ...                          bf16x6: the products down to am bm
 
-* exact fp32, and tiles smaller than an instruction: multiplications and additions, with operands
-  of the type of the sum
+* tiles smaller than an instruction, of numbers of 16 bits or less: padded, see pad_dots.py
+* exact fp32, and other small tiles: multiplications and additions, with operands of the type of
+  the sum
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from collections.abc import Sequence
 
 from tilewright.backends.nvidia.arch import Arch
 from tilewright.backends.nvidia.ops import FmaDotOp
+from tilewright.backends.nvidia.pad_dots import can_be_padded, padded_dot
 from tilewright.backends.nvidia.select_mma import find_fragment
 from tilewright.ir import Builder, Function, Op, Value
 from tilewright.ir.types import DType, bf16, dtype_of, f16, f32, i32, shape_of, with_element
@@ -55,11 +57,14 @@ def _prepared(op: DotOp, builder: Builder, arch: Arch) -> Value | None:
         wide = DotOp(op.a, op.b, converted(builder, op.acc, f32), op.precision, op.max_imprecise)
         builder.emit(wide)
         return converted(builder, _prepared(wide, builder, arch) or wide.result, f16)
-    if not _fits(op) or (kinds[0] is f32 and op.precision == "ieee"):
-        return _by_fma(op, builder, kinds[2])
     if kinds[0].is_fp8 and not arch.mma_forms(kinds[0].name, "f32"):
         a, b = (converted(builder, v, f16) for v in (op.a, op.b))
-        return builder.value(DotOp(a, b, op.acc, op.precision, op.max_imprecise))
+        wide = builder.emit(DotOp(a, b, op.acc, op.precision, op.max_imprecise))
+        return _prepared(wide, builder, arch) or wide.result
+    if not _fits(op) and can_be_padded(op):
+        return padded_dot(op, builder)
+    if not _fits(op) or (kinds[0] is f32 and op.precision == "ieee"):
+        return _by_fma(op, builder, kinds[2])
     if kinds[0] is f32 and op.precision in _PARTS:
         return _in_parts(op, builder)
     return None

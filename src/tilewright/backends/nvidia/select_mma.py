@@ -34,12 +34,24 @@ class DotLayouts:
 
 def find_fragment(dtype: DType, shape: tuple[int, int, int]) -> Fragment | None:
     """The instruction for operands of a type and a product of (m, n, k); None if it has none."""
+    sizes = ((f, (f.m, f.n, f.k)) for f in _fragments(dtype))
+    return next((f for f, size in sizes if all(map(ge, shape, size))), None)
+
+
+def smallest_product(dtype: DType, inner: int) -> tuple[int, int, int]:
+    """The extents (m, n, k) of the instruction for operands of a type that has the least k, or the
+    largest k that is no more than `inner`."""
+    fragments = _fragments(dtype)
+    chosen = next((f for f in fragments if f.k <= inner), fragments[-1])
+    return chosen.m, chosen.n, chosen.k
+
+
+def _fragments(dtype: DType) -> list[Fragment]:
+    """The instructions for operands of a type, those with the largest k first."""
     names = {"f64": ("m8n8k4.f64",), "f32": ("m16n8k8.tf32",)}.get(dtype.name)
     if names is None:
         names = ("m16n8k32.b8",) if dtype.bits == 8 else ("m16n8k16.b16", "m16n8k8.b16")
-    fragments = (FRAGMENTS[name] for name in names)
-    sizes = ((f, (f.m, f.n, f.k)) for f in fragments)
-    return next((f for f, size in sizes if all(map(ge, shape, size))), None)
+    return [FRAGMENTS[name] for name in names]
 
 
 def fragment_for(op: DotOp) -> Fragment:

@@ -47,6 +47,25 @@ def test_instruction_of_each_type(
     assert products == {f"mma.sync.aligned.{instruction}": (64 // m) * (64 // n) * (64 // k) // 4}
 
 
+@jit
+def small_product(a, b, c, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    i, j, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    x = tl.load(a + i[:, None] * K + k[None, :])
+    y = tl.load(b + k[:, None] * N + j[None, :])
+    tl.store(c + i[:, None] * N + j[None, :], tl.dot(x, y))
+
+
+@pytest.mark.parametrize("dtype", ["fp16", "bf16"])
+@pytest.mark.parametrize(
+    ("m", "n", "k", "products"),
+    [(64, 64, 4, 8), (64, 64, 8, 8), (16, 8, 4, 1), (8, 64, 16, 2), (64, 4, 16, 1), (1, 8, 4, 1)],
+)
+def test_small_products_use_tensor_cores(dtype: str, m: int, n: int, k: int, products: int) -> None:
+    types = f"*{dtype}/16 *{dtype}/16 *fp32/16"
+    found = compiled(small_product, types, 80, M=m, N=n, K=k)
+    assert count(found, "mma.sync") == products and count(found, "fma") == 0
+
+
 def test_operands_of_16_bits_come_by_ldmatrix() -> None:
     found = instructions(compiled(product, "*fp16/16 *fp16/16 *fp32/16", ACC=tl.float32))
     assert found["ldmatrix.sync.aligned.m8n8.x4.shared.b16"] > 0
