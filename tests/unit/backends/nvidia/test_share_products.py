@@ -105,9 +105,9 @@ def attention(label: str) -> str:
 
 def in_the_loop(ptx: str, instruction: str) -> int:
     """How often an instruction stands in the loop over the keys."""
-    body = re.search(r"\n\$L__BB0_1:(.*?)\n\$L__BB0_3:", ptx, re.DOTALL)
-    assert body
-    return body[1].count(instruction)
+    loop = re.compile(r"\n(\$L__BB\w+):(.*?)\bbra(?:\.uni)?\s+\1;", re.DOTALL)
+    (body,) = [match[2] for match in loop.finditer(ptx) if "mma.sync" in match[2]]
+    return body.count(instruction)
 
 
 @pytest.mark.parametrize("label", ["fp16 64 causal", "fp16 128 causal", "fp32 128 causal"])
