@@ -61,7 +61,8 @@ def test_each_program_of_a_cluster_runs_once(torch: Any) -> None:
     out = torch.zeros(8, dtype=torch.int32, device="cuda")
     for _ in range(2):
         tell_programs[(7,)](out, num_ctas=4)
-    assert out.tolist() == [2 * 7 * (1 + i) for i in range(7)] + [0]
+    launches, times, programs = 2, 2, 7
+    assert out.tolist() == [launches * times * programs * (1 + i) for i in range(7)] + [0]
 
 
 @pytest.mark.parametrize("option", ["launch_cooperative_grid", "launch_pdl"])
