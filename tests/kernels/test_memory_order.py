@@ -260,3 +260,56 @@ def test_any_byte_but_zero_is_true(device: Device):
     true = device.array(np.ones(8, bool))
     device.run(booleans_kernel, (1,), x, true, out, 8, BLOCK=8)
     assert out.view(np.uint8).tolist() == [1] * 8
+
+
+@jit
+def windows_kernel(x, out, n, hop, BLOCK: tl.constexpr):
+    """Each window overwrites what the one before has written of it."""
+    i = tl.arange(0, BLOCK)
+    for k in range(n):
+        tl.store(out + k * hop + i, tl.load(x + k * BLOCK + i))
+
+
+@pytest.mark.parametrize("hop", [1, 3, 32, 64, 100])
+def test_windows_that_may_overlap(device: Device, rng: np.random.Generator, hop: int):
+    n, size = 5, 64
+    x = rng.normal(size=(n, size)).astype(np.float32)
+    expected = np.zeros(hop * (n - 1) + size, np.float32)
+    out = device.array(expected)
+    for k in range(n):
+        expected[k * hop :][:size] = x[k]
+    device.run(windows_kernel, (1,), device.array(x), out, n, hop, BLOCK=size)
+    assert_same(out, expected)
+
+
+@jit
+def halving_kernel(x, n, hop, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    for k in range(n):
+        tl.store(x + k * hop + i, tl.load(x + k * hop + (BLOCK - 1 - i)) * 0.5)
+
+
+@pytest.mark.parametrize("hop", [2, 64])
+def test_windows_that_are_read_and_written(device: Device, rng: np.random.Generator, hop: int):
+    n, size = 4, 64
+    expected = rng.normal(size=hop * (n - 1) + size).astype(np.float32)
+    there = device.array(expected)
+    device.run(halving_kernel, (1,), there, n, hop, BLOCK=size)
+    for k in range(n):
+        window = expected[k * hop :][:size]
+        window[:] = window[::-1] * np.float32(0.5)
+    assert_same(there, expected)
+
+
+@jit
+def shared_places_kernel(x, out, BLOCK: tl.constexpr):
+    """Four elements of a tile are one of the array; of a store to it the last one stays."""
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i // 4, tl.load(x + i), mask=i % 4 == 0)
+    tl.store(out + i // 4, tl.load(out + i // 4) * 2 + tl.load(x + i), mask=i % 4 == 3)
+
+
+def test_elements_that_share_a_place(device: Device, rng: np.random.Generator):
+    x, out = rng.integers(0, 99, 256).astype(np.int32), device.empty(64, np.int32)
+    device.run(shared_places_kernel, (1,), device.array(x), out, BLOCK=256)
+    assert_same(out, x[::4] * 2 + x[3::4])

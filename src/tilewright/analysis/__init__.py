@@ -1,21 +1,44 @@
 """Facts about IR; analyses never change it."""
 
+from tilewright.analysis.address_forms import Form, Symbol
+from tilewright.analysis.advance import Advance, Way
 from tilewright.analysis.alignment import LARGEST, Alignment, power_of_two_in
 from tilewright.analysis.alignment_rules import analyze_alignment
 from tilewright.analysis.dataflow import Forward
 from tilewright.analysis.memory_dependence import Dependence, memory_dependences
+from tilewright.analysis.memory_forms import MemoryForms, MemoryOp
+from tilewright.analysis.overlap import (
+    Access,
+    Relation,
+    apart,
+    apart_in_arrays,
+    is_injective,
+    is_same,
+)
 from tilewright.analysis.packing import LiveRange, Request, pack
 from tilewright.analysis.pointers import roots
 
 __all__ = [
     "LARGEST",
+    "Access",
+    "Advance",
     "Alignment",
     "Dependence",
+    "Form",
     "Forward",
     "LiveRange",
+    "MemoryForms",
+    "MemoryOp",
+    "Relation",
     "Request",
+    "Symbol",
+    "Way",
     "analyze_alignment",
     "memory_dependences",
+    "apart",
+    "apart_in_arrays",
+    "is_injective",
+    "is_same",
     "pack",
     "power_of_two_in",
     "roots",

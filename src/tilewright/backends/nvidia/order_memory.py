@@ -6,21 +6,39 @@
 
 A program reads and writes in order; its threads do not wait for each other. So a barrier stands
 before an access if one since the last barrier starts from the same pointer (`analysis.roots`), one
-of the two writes, and another thread may have made it: the tiles of addresses differ, or are those
-of another iteration, or several threads hold an element. Atomic operations need no order among
-themselves, and stores through one tile of addresses are taken to write elsewhere in each iteration:
-a barrier in every loop that fills an array would cost more than it is worth.
+of the two writes, and another thread may have made it. None is needed between accesses that are
+provably apart (`analysis.overlap`), also in different iterations of a loop, nor where each thread
+meets only itself. Atomic operations need no order among themselves.
+
+A loop that writes one window of memory after the other needs no barrier where each begins behind
+the one before. Where only the launch tells, it decides:
+
+    cf.for ... (%row) {                     %ok = arith.compare ge %stride, 64
+      mem.store %p + %row * %stride  ->     cf.for ... (%row) {
+    }                                         cf.if (not %ok) { mem.barrier }
+                                              mem.store %p + %row * %stride
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from math import prod
 from typing import cast
 
-from tilewright.analysis import roots
+from tilewright.analysis import (
+    Advance,
+    MemoryForms,
+    Relation,
+    Way,
+    apart,
+    is_injective,
+    is_same,
+    roots,
+)
+from tilewright.backends.nvidia.launch_conditions import LaunchConditions
+from tilewright.backends.nvidia.ops import ConvertOp
 from tilewright.ir import Block, Builder, Function, Op, Value
-from tilewright.ir.types import TileType, shape_of
+from tilewright.ir.types import TileType
 from tilewright.layout import LinearLayout
 from tilewright.ops import (
     AtomicCasOp,
@@ -31,101 +49,164 @@ from tilewright.ops import (
     LoadOp,
     StoreOp,
     WhileOp,
+    YieldOp,
 )
 
-_ATOMIC = AtomicOp | AtomicCasOp
+_Memory = LoadOp | StoreOp | AtomicOp | AtomicCasOp
 
 
 @dataclass(frozen=True)
-class _Access:
-    """pointer: scalar or tile of addresses; earlier: of another iteration of a loop."""
+class _Pending:
+    """An access since the last barrier.
 
-    pointer: Value
+    starts: the pointers that it may come from; later: the loop in whose later iterations it is
+    pending; waited: there was a barrier since unless one of these held
+    """
+
+    op: _Memory
     starts: frozenset[Value]
-    writes: bool
-    atomic: bool
-    earlier: bool = False
-
-    @property
-    def stores(self) -> bool:
-        """It writes without reading."""
-        return self.writes and not self.atomic
-
-    def meets(self, other: _Access) -> bool:
-        """Whether an access of one thread may need to come after one of another thread."""
-        if not (self.writes or other.writes) or (self.atomic and other.atomic):
-            return False
-        if not self.starts & other.starts:
-            return False
-        one = self.pointer is other.pointer
-        if one and (self.earlier or other.earlier):
-            return not (self.stores and other.stores)
-        return not (one and _each_has_its_thread(self.pointer))
+    later: ForOp | WhileOp | None = None
+    waited: frozenset[Value] = frozenset()
 
 
-Pending = frozenset[_Access]
+MOST_PENDING = 32
+"""Accesses that one is compared with: after more of them a barrier is cheaper than the proofs."""
+
+Pending = dict[_Pending, None]
+"""In the order of the program, so that barriers do not depend on addresses of objects."""
 
 
 def order_memory(function: Function) -> bool:
     """Insert the barriers; whether there are any new ones."""
-    before = sum(isinstance(op, BarrierOp) for op in function.walk())
-    _order(function.body, frozenset())
-    return sum(isinstance(op, BarrierOp) for op in function.walk()) > before
+    return _Order(function).run()
 
 
-def _order(block: Block, pending: Pending) -> Pending:
-    """Insert barriers; pending: accesses since the last barrier, before the block; those after."""
-    for item in list(block):
-        op = cast("Op", item)
-        access = _access_of(op)
-        if isinstance(op, BarrierOp):
-            pending = frozenset()
-        elif access is not None:
-            if any(access.meets(other) for other in pending):
-                Builder.at(op).emit(BarrierOp())
-                pending = frozenset()
-            pending |= {access}
-        elif isinstance(op, IfOp):
-            ends = [_order(inner, pending) for inner in op.regions]
-            pending = pending.union(*ends) if len(ends) < 2 else ends[0] | ends[1]
-        elif isinstance(op, ForOp | WhileOp):
-            pending = _order_loop(op, pending)
-    return pending
+class _Order:
+    """The insertion of barriers into one function."""
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.forms = MemoryForms(function, (ConvertOp,))
+        self.conditions = LaunchConditions()
+        self.inserted = False
+
+    def run(self) -> bool:
+        self._block(self.function.body, {})
+        return self.inserted
+
+    def _block(self, block: Block, pending: Pending) -> Pending:
+        """Insert barriers; pending: accesses since the last barrier before the block; returns
+        those after it."""
+        for item in list(block):
+            op = cast("Op", item)
+            if isinstance(op, BarrierOp):
+                pending = {}
+            elif isinstance(op, _Memory):
+                pending = self._access(op, pending)
+            elif isinstance(op, IfOp):
+                ends = [self._block(inner, pending) for inner in op.regions]
+                pending = {access: None for end in ends for access in end}
+            elif isinstance(op, ForOp | WhileOp):
+                pending = self._loop(op, pending)
+        return pending
+
+    def _loop(self, loop: ForOp | WhileOp, pending: Pending) -> Pending:
+        """What a body did in earlier iterations is pending at its start."""
+        inside = dict(pending)
+        for block in loop.regions:
+            inside |= dict.fromkeys(_of_earlier_iterations(loop, block))
+        for block in loop.regions:
+            inside = self._block(block, inside)
+        return pending | inside
+
+    def _access(self, op: _Memory, pending: Pending) -> Pending:
+        """Wait before an access for what must come before it."""
+        access = _Pending(op, roots(op.pointer))
+        met = [earlier for earlier in pending if _may_matter(earlier, access)]
+        needed: dict[Value, None] = {}
+        for number, earlier in enumerate(met):
+            condition = number < MOST_PENDING and self._condition(earlier, access)
+            if condition is False:
+                self._emit(Builder.at(op))
+                return {access: None}
+            if isinstance(condition, Value) and condition not in earlier.waited:
+                needed[condition] = None
+        for condition in needed:
+            self._emit_unless(Builder.at(op), condition)
+        waited = frozenset(needed)
+        following = (replace(e, waited=e.waited | waited) if waited else e for e in pending)
+        return dict.fromkeys([*following, access])
+
+    def _emit(self, builder: Builder) -> None:
+        builder.emit(BarrierOp())
+        self.inserted = True
+
+    def _emit_unless(self, builder: Builder, condition: Value) -> None:
+        """A barrier if the condition, which is the same for all threads, does not hold."""
+        holds, fails = Block(), Block()
+        self._emit(Builder(fails, None, builder.loc))
+        for block in (holds, fails):
+            Builder(block, None, builder.loc).emit(YieldOp(()))
+        builder.emit(IfOp(condition, holds, fails))
+
+    # ---- pairs of accesses -----------------------------------------------------------------------
+
+    def _condition(self, earlier: _Pending, access: _Pending) -> Value | bool:
+        """Whether no thread need wait for another; a value: if the launch makes it so."""
+        if self._is_ordered(earlier, access):
+            return True
+        ways = self._ways(earlier, access)
+        if () in ways:
+            return True
+        assert earlier.later is not None or not ways
+        condition = self.conditions.value(cast("Op", earlier.later), ways) if ways else None
+        return False if condition is None else condition
+
+    def _is_ordered(self, earlier: _Pending, access: _Pending) -> bool:
+        """Whether the accesses are apart, or each thread meets only itself."""
+        first, second = (self.forms.access(a.op) for a in (earlier, access))
+        relation = Relation.of(first, second, earlier.later)
+        if apart(first, second, relation):
+            return True
+        if earlier.op.pointer.type is not access.op.pointer.type:
+            return False
+        if not is_same(first, second, relation) or not is_injective(first):
+            return False
+        stores = isinstance(earlier.op, StoreOp) and isinstance(access.op, StoreOp)
+        return stores or _each_has_its_thread(access.op.pointer)
+
+    def _ways(self, earlier: _Pending, access: _Pending) -> list[Way]:
+        """What of a launch would keep an access apart from itself in later iterations."""
+        first, second = (self.forms.access(a.op) for a in (earlier, access))
+        loop = earlier.later
+        if loop is None or loop not in second.loops or first.form != second.form:
+            return []
+        masks = [self.forms.limits(a.op) for a in (earlier, access)]
+        limits = [limit for limit in masks[0] if limit in masks[1]]
+        return Advance(first, loop, limits, self.forms.bounds).ways()
 
 
-def _order_loop(loop: ForOp | WhileOp, pending: Pending) -> Pending:
-    """A body comes after itself: what it did in an earlier iteration is pending at its start."""
-    before = pending
-    for block in loop.regions:
-        pending |= _of_earlier_iterations(block)
-    for block in loop.regions:
-        pending = _order(block, pending)
-    return before | pending
+def _may_matter(earlier: _Pending, access: _Pending) -> bool:
+    """Whether the order of two accesses matters if they meet."""
+    for kind in (LoadOp, AtomicOp | AtomicCasOp):
+        if isinstance(earlier.op, kind) and isinstance(access.op, kind):
+            return False
+    return bool(earlier.starts & access.starts)
 
 
-def _of_earlier_iterations(block: Block) -> Pending:
-    found: set[_Access] = set()
+def _of_earlier_iterations(loop: ForOp | WhileOp, block: Block) -> Iterator[_Pending]:
+    """What a block does after its last barrier, and in loops and branches before."""
+    since: list[_Pending] = []
     for item in block:
         op = cast("Op", item)
         if isinstance(op, BarrierOp):
-            found.clear()
-        for inner in op.walk():
-            access = _access_of(cast("Op", inner))
-            if access is not None:
-                found.add(replace(access, earlier=True))
-    return frozenset(found)
-
-
-def _access_of(op: Op) -> _Access | None:
-    if not isinstance(op, LoadOp | StoreOp | _ATOMIC):
-        return None
-    writes, atomic = not isinstance(op, LoadOp), isinstance(op, _ATOMIC)
-    return _Access(op.pointer, roots(op.pointer), writes, atomic)
+            since.clear()
+        accesses = (inner for inner in op.walk() if isinstance(inner, _Memory))
+        since += [_Pending(inner, roots(inner.pointer), loop) for inner in accesses]
+    yield from since
 
 
 def _each_has_its_thread(pointer: Value) -> bool:
-    """Whether one thread alone holds each address."""
+    """Whether one thread alone has each address."""
     layout = pointer.type.layout if isinstance(pointer.type, TileType) else None
-    if not isinstance(layout, LinearLayout):
-        return False
-    return prod(layout.in_size(name) for name in layout.in_names) == prod(shape_of(pointer.type))
+    return isinstance(layout, LinearLayout) and layout.is_injective

@@ -65,6 +65,98 @@ def copied_in_a_loop(x, y, n, BLOCK: tl.constexpr):
 
 
 @tilewright.jit
+def changed_in_a_loop(x, y, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    for k in range(n):
+        tl.store(x + k * BLOCK + i, tl.load(x + k * BLOCK + i) * 2)
+
+
+@tilewright.jit
+def changed_through_a_pointer(x, y, n, BLOCK: tl.constexpr):
+    p = x + tl.arange(0, BLOCK)
+    for _ in range(n):
+        tl.store(p, tl.load(p) * 2)
+        p += BLOCK
+
+
+@tilewright.jit
+def changed_in_place_again(x, y, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    for _ in range(n):
+        tl.store(x + i, tl.load(x + i) * 2)
+
+
+@tilewright.jit
+def overlapping_windows(x, y, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    for k in range(n):
+        tl.store(y + k * (BLOCK // 2) + i, tl.load(x + k * BLOCK + i))
+
+
+@tilewright.jit
+def windows_backwards(x, y, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    for k in range(n):
+        tl.store(y + (n - k) * BLOCK + i, 1.0)
+
+
+@tilewright.jit
+def every_second_window(x, y, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    for k in range(0, n, 2):
+        tl.store(y + k * (BLOCK // 2) + i, 1.0)
+
+
+@tilewright.jit
+def columns_of_known_rows(x, y, n, BLOCK: tl.constexpr):
+    i, j = tl.arange(0, 16)[:, None], tl.arange(0, 16)[None, :]
+    for k in range(0, BLOCK, 16):
+        tl.store(y + i * BLOCK + k + j, 1.0)
+
+
+@tilewright.jit
+def columns_into_the_next_row(x, y, n, BLOCK: tl.constexpr):
+    i, j = tl.arange(0, 16)[:, None], tl.arange(0, 16)[None, :]
+    for k in range(0, 2 * BLOCK, 16):
+        tl.store(y + i * BLOCK + k + j, 1.0)
+
+
+@tilewright.jit
+def masked_rows(x, y, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    for row in range(8):
+        tl.store(y + row * n + i, 1.0, mask=i < n)
+
+
+@tilewright.jit
+def interleaved(x, y, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(y + 2 * i, 1.0)
+    tl.store(y + 2 * i + 1, 2.0)
+    tl.store(y + 2 * BLOCK + i, 3.0)
+
+
+@tilewright.jit
+def one_place_by_several(x, y, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(y + i // 4, 1.0)
+    tl.store(y + i // 4, 2.0)
+
+
+@tilewright.jit
+def chosen_places(x, y, n, BLOCK: tl.constexpr):
+    """Two elements of the tile may be one of the array."""
+    i = tl.load(x + tl.arange(0, BLOCK)).to(tl.int32)
+    tl.store(y + i, tl.load(y + i) + 1)
+
+
+@tilewright.jit
+def scalar_twice(x, y, n, BLOCK: tl.constexpr):
+    tl.store(y, 1.0)
+    tl.store(y, 2.0)
+
+
+@tilewright.jit
 def stored_in_a_branch(x, y, n, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     if n > 5:
@@ -102,6 +194,19 @@ BARRIERS: list[tuple[JITFunction, int]] = [
     (one_element, 1),
     (sliding, 1),
     (copied_in_a_loop, 0),
+    (changed_in_a_loop, 0),
+    (changed_through_a_pointer, 0),
+    (changed_in_place_again, 0),
+    (overlapping_windows, 1),
+    (windows_backwards, 0),
+    (every_second_window, 0),
+    (columns_of_known_rows, 0),
+    (columns_into_the_next_row, 1),
+    (masked_rows, 0),
+    (interleaved, 0),
+    (one_place_by_several, 1),
+    (chosen_places, 1),
+    (scalar_twice, 0),
     (stored_in_a_branch, 1),
     (counted, 0),
     (read_after_atomics, 1),
@@ -109,9 +214,65 @@ BARRIERS: list[tuple[JITFunction, int]] = [
 ]
 
 
-@pytest.mark.parametrize(("kernel", "count"), BARRIERS, ids=lambda v: getattr(v, "__name__", v))
-def test_barriers(kernel: JITFunction, count: int) -> None:
+def ttgir(kernel: JITFunction) -> str:
     types = {"x": "*fp32", "y": "*fp32", "n": "i32", "BLOCK": "constexpr"}
     source = ASTSource(kernel, types, {"BLOCK": 256})
-    made = compile(source, target=GPUTarget("cuda", 90, 32))
-    assert str(made.asm["ttgir"]).count("mem.barrier") == count
+    return str(compile(source, target=GPUTarget("cuda", 90, 32)).asm["ttgir"])
+
+
+@pytest.mark.parametrize(("kernel", "count"), BARRIERS, ids=lambda v: getattr(v, "__name__", v))
+def test_barriers(kernel: JITFunction, count: int) -> None:
+    text = ttgir(kernel)
+    assert text.count("mem.barrier") == count
+    assert "cf.if" not in text or kernel is stored_in_a_branch
+
+
+# --- where the launch decides ---------------------------------------------------------------------
+
+
+@tilewright.jit
+def rows(x, y, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    for row in range(8):
+        tl.store(y + row * n + i, 1.0)
+
+
+@tilewright.jit
+def rows_in_place(x, y, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    for row in range(8):
+        tl.store(y + row * n + i, tl.load(y + row * n + i) * 2)
+
+
+@tilewright.jit
+def tiles_of_rows(x, y, n, BLOCK: tl.constexpr):
+    i, j = tl.arange(0, 16)[:, None], tl.arange(0, 16)[None, :]
+    for row in range(0, 64, 16):
+        tl.store(y + (row + i) * n + j, 1.0)
+
+
+@tilewright.jit
+def tiles_of_columns(x, y, n, BLOCK: tl.constexpr):
+    i, j = tl.arange(0, 16)[:, None], tl.arange(0, 16)[None, :]
+    for column in range(0, BLOCK, 16):
+        tl.store(y + i * n + column + j, 1.0)
+
+
+@tilewright.jit
+def as_many_columns_as_asked_for(x, y, n, BLOCK: tl.constexpr):
+    i, j = tl.arange(0, 16)[:, None], tl.arange(0, 16)[None, :]
+    for column in range(0, n, 16):
+        tl.store(y + i * BLOCK + column + j, 1.0)
+
+
+AT_A_LAUNCH = [rows, rows_in_place, tiles_of_rows, tiles_of_columns, as_many_columns_as_asked_for]
+
+
+@pytest.mark.parametrize("kernel", AT_A_LAUNCH, ids=lambda kernel: kernel.__name__)
+def test_barriers_that_only_some_launches_pass(kernel: JITFunction) -> None:
+    """The condition stands before the loop, one barrier under it within."""
+    text = ttgir(kernel)
+    assert text.count("mem.barrier") == text.count("cf.if") == 1
+    before, _, body = text.partition("cf.for")
+    assert "arith.compare" in before and "arith.compare" not in body
+    assert body.index("mem.barrier") < body.index("mem.store")
