@@ -72,7 +72,10 @@ def takes_constant(x, SIZE: tl.constexpr):
 
 @mistake(out="*i32", n="i32")
 def passes_run_time(out, n):
-    """argument 'SIZE' of takes_constant() must be known at compile time, but is a run-time value of type int32 [TW104]
+    """'end' of arange must be known at compile time, but is a run-time value of type int32 [TW104]
+    return x + tl.arange(0, SIZE)
+               ^^^^^^^^^^^^^^^^^^
+    called in passes_run_time
     tl.store(out, takes_constant(n, n))
                   ^^^^^^^^^^^^^^^^^^^^
     hint: pass it as a parameter annotated 'tl.constexpr', or use a literal

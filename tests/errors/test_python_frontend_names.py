@@ -75,11 +75,13 @@ def only_in_loop(out, n):
 
 @mistake(out="*i32", n="i32")
 def loop_variable(out, n):
-    """the loop variable 'i' after its loop is not supported in a kernel [TW101]
-    tl.store(out, i)
-                  ^
-    hint: assign it to another variable inside the loop
+    """'i' is <[4], int32> before the loop of line N and int32 after it [TW109]
+    for i in range(n):
+    ^^^^^^^^^^^^^^^^^^
+    note: 'i' is used at test_python_frontend_names.py:19
+    hint: give it one shape and dtype, for example with .to(...) or tl.full(...)
     """
+    i = tl.arange(0, 4)
     for i in range(n):
         pass
     tl.store(out, i)

@@ -147,6 +147,28 @@ def test_a_step_of_zero_stops_the_launch(device: Device):
 
 
 @jit
+def last_indices_kernel(out, n, m):
+    for i in range(n):
+        tl.store(out, i)
+    tl.store(out + 1, i)
+    k = 77
+    for k in range(m, 0, -3):
+        k = k * 10
+    tl.store(out + 2, k)
+    for j in tl.static_range(4):
+        tl.store(out + 3, j)
+    tl.store(out + 3, j)
+
+
+def test_a_loop_variable_is_used_after_its_loop(device: Device):
+    out = device.empty(4, np.int64)
+    device.run(last_indices_kernel, (1,), out, 3, 7)
+    assert out.tolist() == [2, 2, 10, 3]
+    device.run(last_indices_kernel, (1,), out, 1, 0)
+    assert out.tolist() == [0, 0, 77, 3]
+
+
+@jit
 def wide_range_kernel(out, start, n):
     total = start * 0
     for i in range(start, start + n):

@@ -1,4 +1,5 @@
-"""Random programs of branches, loops and returns: the IR computes what Python computes."""
+"""Random programs of branches, loops and returns: the IR computes what Python computes, and so does
+the interpreter, which runs them with the constructs of Python replaced."""
 
 # pyright: reportArgumentType=false, reportCallIssue=false
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 import tilewright.language as tl
 from tests.unit.frontend.python.harness import RunTime, lower
+from tilewright.eager import run_kernel
 from tilewright.interp import run_function
 from tilewright.language import device_function
 
@@ -66,7 +68,12 @@ def statements(depth: int, may_return: bool):
             lambda c, t, e: [f"if {c}:", *indented(t), "else:", *indented(e)],
             conditions, inner, inner,
         ),
-        st.builds(lambda b, t: [f"for i in range({b}):", *indented(t)], bounds, in_loop),
+        st.builds(
+            lambda b, t, n: [
+                "i = 7", f"for i in range({b}):", *indented(t), f"{n} = {n} + i & 255"
+            ],
+            bounds, in_loop, names,
+        ),
         st.builds(
             lambda b, n, t: [f"for j in {b}:", f"    {n} = {n} + j & 255", *indented(t)],
             static_bounds, names, in_loop,
@@ -134,6 +141,9 @@ def test_random_programs_agree_with_python(body, flag, inputs):
         function = lower(kernel, out="*i32", **args)
         out = np.full(4, -1, np.int32)
         run_function(function, [out, *inputs])
+        assert out.tolist() == list(program(*inputs)), "\n".join(body)
+        out[:] = -1
+        run_kernel(kernel, (1,), {"out": out, **dict(zip(NAMES, inputs, strict=True))})
         assert out.tolist() == list(program(*inputs)), "\n".join(body)
     finally:
         del linecache.cache[file]

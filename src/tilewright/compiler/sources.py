@@ -222,7 +222,7 @@ def _spec_text(spec: ArgSpec) -> str:
         kind = getattr(spec.value, "__qualname__", spec.value)
         return f"{spec.name}={kind}({', '.join(map(_spec_text, spec.items))})"
     if spec.kind == "constexpr":
-        return f"{spec.name}:={_value_text(spec.value)}"
+        return f"{spec.name}:={_value_text(spec.value)} {spec.type or ''}"
     return f"{spec.name}: {spec.type} {sorted(spec.facts.items())}"
 
 

@@ -23,7 +23,7 @@ def bind_call(
 ) -> inspect.BoundArguments:
     """The arguments of a call with defaults; those annotated `constexpr` as constexprs.
 
-    Errors: ArgumentCount, UnknownArgument, RepeatedArgument, MissingArgument, NotConstexpr.
+    Errors: ArgumentCount, UnknownArgument, RepeatedArgument, MissingArgument.
     """
     try:
         bound = signature.bind(*args, **kwargs)
@@ -32,7 +32,7 @@ def bind_call(
     bound.apply_defaults()
     for parameter, value in bound.arguments.items():
         if is_constexpr(annotations.get(parameter)):
-            bound.arguments[parameter] = _compile_time(name, parameter, value)
+            bound.arguments[parameter] = _compile_time(value)
     return bound
 
 
@@ -43,12 +43,9 @@ def is_constexpr(annotation: object) -> bool:
     return annotation is constexpr
 
 
-def _compile_time(function: str, parameter: str, value: Any) -> Any:
-    """The value as a constexpr; None stays None, so that `is None` holds."""
-    if isinstance(value, base_value):
-        found = getattr(value, "type", value)
-        raise errors.NotConstexpr(f"argument '{parameter}' of {function}()", found)
-    if value is None or isinstance(value, constexpr):
+def _compile_time(value: Any) -> Any:
+    """The value as a constexpr, or as it is at run time; None stays None: `is None` holds."""
+    if value is None or isinstance(value, constexpr | base_value):
         return value
     return constexpr(value)
 

@@ -6,8 +6,9 @@ The meaning is that of the compiler's front ends, applied to an emitter that com
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import CodeType, FunctionType
+from types import CodeType, FrameType, FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,12 +16,12 @@ import numpy as np
 from tilewright import language
 from tilewright.eager.arguments import annotations_of
 from tilewright.eager.calls import bind_call
-from tilewright.eager.carried import LoopVariables
+from tilewright.eager.constructs import Constructs
 from tilewright.eager.namespace import Namespaces
+from tilewright.eager.rewrite import HELPER, rewritten
 from tilewright.frontend import (
     Context,
     FrontendOptions,
-    binary,
     call_builtin,
     cast_to,
     check_step,
@@ -32,7 +33,7 @@ from tilewright.frontend import (
     truth,
     unary,
 )
-from tilewright.frontend.python import inline_call
+from tilewright.frontend.python import combined, inline_call, known_range
 from tilewright.interp import EagerBuilder, EagerValue, Machine, numpy_dtype
 from tilewright.ir import Value
 from tilewright.language import (
@@ -64,10 +65,17 @@ class EagerDispatcher:
     def __init__(self, machine: Machine, options: FrontendOptions) -> None:
         self.codes: dict[CodeType, str] = {}
         self._stack: list[DeviceFunction] = []
-        self._namespaces = Namespaces()
         self._functions: dict[DeviceFunction, _Runnable] = {}
-        self._loops = LoopVariables()
+        self._plain: set[CodeType] = set()
         self._context = Context(EagerBuilder(machine), options, _Caller(self))
+        constructs = Constructs(self._context, self._indices, self.codes)
+        self._namespaces = Namespaces(
+            {
+                HELPER: constructs,
+                "getattr": constructs.attribute,
+                "hasattr": constructs.has_attribute,
+            }
+        )
 
     # --- language.Dispatcher ----------------------------------------------------------------------
 
@@ -81,7 +89,7 @@ class EagerDispatcher:
         """The result of a Python operator with a tensor among its operands."""
         ctx = self._context
         if name in BINARY_OPERATORS:
-            return binary(ctx, name, *args)
+            return combined(ctx, name, *args)
         if name in COMPARISON_OPERATORS:
             return compare(ctx, name, *args)
         if name in UNARY_OPERATORS:
@@ -89,9 +97,9 @@ class EagerDispatcher:
         if name == "getitem":
             return getitem(ctx, *args)
         if name == "range":
-            return self._loop(*args)
+            return self._iterate(*args)
         if name == "bool":
-            return self._condition(args[0])
+            return bool(_elements(truth(self._context, args[0])))
         return self._convert(name, args[0])
 
     def call_function(
@@ -114,9 +122,13 @@ class EagerDispatcher:
         found = self._functions.get(function)
         if found is None:
             fn = function.fn
-            self.codes[fn.__code__] = self._loops.know(fn)
+            code, file = rewritten(fn)
+            self.codes[code] = file
+            if code is fn.__code__:
+                self._plain.add(code)
             parameters = (inspect.signature(fn), annotations_of(fn))
-            found = self._functions[function] = _Runnable(self._namespaces.bind(fn), parameters)
+            bound = self._namespaces.bind(fn, code)
+            found = self._functions[function] = _Runnable(bound, parameters)
         return found
 
     # --- Python's view of scalars -----------------------------------------------------------------
@@ -133,19 +145,21 @@ class EagerDispatcher:
             raise errors.InvalidOperation("use a tensor as an index", reason)
         return _CONVERSIONS[name](value)
 
-    def _condition(self, x: tensor) -> bool:
-        """The truth of a scalar; in the head of a `while`, a loop begins or goes on."""
-        holds = bool(_elements(truth(self._context, x)))
-        self._loops.enter(lambda literal: materialize(self._context, literal))
-        return holds
+    def _iterate(self, loop: language.range) -> Iterator[object]:
+        """A range where no `for` statement runs it: known indices, as for a comprehension.
 
-    def _loop(self, loop: language.range) -> Iterator[tensor]:
-        """The indices of a loop, in the common integer type of its bounds."""
+        In code that is not rewritten this may be a `for` statement, and the indices are tensors.
+        """
+        frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+        while frame is not None and frame.f_code not in self.codes:
+            frame = frame.f_back
+        if frame is not None and frame.f_code in self._plain:
+            return self._indices(loop)
+        return iter(known_range(self._context, loop))
+
+    def _indices(self, loop: language.range) -> Iterator[tensor]:
+        """The indices of a loop of the kernel, in the type that the compiler gives them."""
         ctx = self._context
-        self._loops.enter(lambda literal: materialize(ctx, literal))
-        return self._indices(ctx, loop)
-
-    def _indices(self, ctx: Context, loop: language.range) -> Iterator[tensor]:
         start, end, step = integer_bounds(ctx, loop)
         check_step(ctx, step)
         dtype = index_dtype(ctx, start, end, step)

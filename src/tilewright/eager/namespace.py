@@ -1,18 +1,19 @@
-"""Python's own functions as kernels mean them: `range`, `min`, `max`, `len`, `abs`, `isinstance`.
+"""Python's own functions as kernels mean them: `range`, `min`, `len`, `isinstance` and so on.
 
-A kernel function runs with its own code object, closure and globals, so that debuggers and
-tracebacks show the user's file; only its builtins differ.
+A kernel function runs with its own closure and globals; its builtins differ, and so does the code
+where Python's constructs do, see `rewrite`.
 """
 
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Sequence
-from types import FunctionType
-from typing import Any, cast
+from collections.abc import Callable, Mapping
+from types import CodeType, FunctionType
+from typing import Any
 
 from tilewright import language
-from tilewright.language import base_value, constexpr, tensor, unwrap
+from tilewright.frontend.python import at_compile_time
+from tilewright.language import base_value, constexpr, tensor, unwrap, unwrap_deep
 from tilewright.support import errors
 
 Globals = dict[str, Any]
@@ -41,6 +42,8 @@ def _abs(x: Any) -> Any:
 
 
 def _len(x: Any) -> int:
+    if isinstance(x, language.range | language.static_range):
+        return builtins.len(list(x))
     if not isinstance(x, tensor):
         return builtins.len(x)
     if not x.shape:
@@ -50,13 +53,34 @@ def _len(x: Any) -> int:
 
 def _isinstance(value: Any, classes: Any) -> bool:
     """A literal counts as a constexpr, and a constexpr as the value inside."""
-    kinds = cast("Sequence[type]", classes if isinstance(classes, tuple) else (classes,))
-    if builtins.isinstance(value, tuple(kinds)):
+    kinds = unwrap_deep(classes)
+    if builtins.isinstance(value, kinds) or builtins.isinstance(unwrap(value), kinds):
         return True
-    if isinstance(value, constexpr):
-        return builtins.isinstance(value.value, tuple(kinds))
-    return constexpr in kinds and not isinstance(value, base_value | tuple)
+    is_value = isinstance(value, base_value | tuple)
+    return not is_value and builtins.isinstance(constexpr(value), kinds)
 
+
+def _of_known(python: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that sees constexprs as the values in them."""
+
+    def apply(*args: Any, **kwargs: Any) -> Any:
+        named = {name: unwrap_deep(value) for name, value in kwargs.items()}
+        return python(*map(unwrap_deep, args), **named)
+
+    return apply
+
+
+def _at_compile_time(python: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that takes known values only. Errors: NotConstexpr."""
+    return lambda *args, **kwargs: unwrap(at_compile_time(python, args, kwargs))
+
+
+def _reversed(items: Any) -> Any:
+    return builtins.reversed(builtins.tuple(items))
+
+
+_SHOWN = (builtins.all, builtins.any, builtins.repr, builtins.str)
+_KNOWN = (builtins.divmod, builtins.pow, builtins.round, builtins.sorted)
 
 OVERRIDES: dict[str, Callable[..., Any]] = {
     "abs": _abs,
@@ -65,23 +89,26 @@ OVERRIDES: dict[str, Callable[..., Any]] = {
     "max": _extreme(builtins.max, language.maximum),
     "min": _extreme(builtins.min, language.minimum),
     "range": _range,
+    "reversed": _reversed,
+    **{function.__name__: _of_known(function) for function in _SHOWN},
+    **{function.__name__: _at_compile_time(function) for function in _KNOWN},
 }
 
 
 class Namespaces:
     """Makes functions that see the overrides; one copy of each module's globals per launch."""
 
-    def __init__(self) -> None:
+    def __init__(self, more: Mapping[str, object]) -> None:
         self._globals: dict[int, Globals] = {}
-        self._builtins = vars(builtins) | OVERRIDES
+        self._builtins: dict[str, object] = {**vars(builtins), **OVERRIDES, **more}
 
-    def bind(self, fn: FunctionType) -> FunctionType:
-        """`fn` with the same code, closure and defaults."""
+    def bind(self, fn: FunctionType, code: CodeType) -> FunctionType:
+        """A function with other code, but the globals, closure and defaults of `fn`."""
         key = id(fn.__globals__)
         if key not in self._globals:
             self._globals[key] = fn.__globals__ | {"__builtins__": self._builtins}
-        bound = FunctionType(
-            fn.__code__, self._globals[key], fn.__name__, fn.__defaults__, fn.__closure__
-        )
+        cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
+        closure = tuple(cells[name] for name in code.co_freevars)
+        bound = FunctionType(code, self._globals[key], fn.__name__, fn.__defaults__, closure)
         bound.__kwdefaults__ = fn.__kwdefaults__
         return bound

@@ -14,8 +14,9 @@ ArgKind = Literal["value", "constexpr", "tuple"]
 class ArgSpec:
     """One argument of a launch, bound to the parameter `name`.
 
-    kind: a run-time `value` of scalar type `type`; a `constexpr` with its Python `value`; or a
-    `tuple` of further arguments in `items`, where `value` may be the named-tuple class to keep.
+    kind: a run-time `value` of scalar type `type`; a `constexpr` with its Python `value`, which the
+    kernel sees as a scalar of `type` if that is given (an integer argument that is 1); or a `tuple`
+    of further arguments in `items`, where `value` may be the named-tuple class to keep.
     facts: what holds for every value passed: `aligned` (bytes, of a pointer), `multiple_of`.
     """
 

@@ -58,8 +58,9 @@ def array_value(memory: Memory, name: str, array: Array, type_: PointerType) -> 
 
 
 def scalar_value(name: str, value: float, type_: DType) -> EagerValue:
-    """A number as a scalar of some type."""
-    return EagerValue(type_, np.array(value, NUMPY_DTYPES[type_]), None, name)
+    """A number as a scalar of some type; floats past its largest are infinite."""
+    with np.errstate(over="ignore"):
+        return EagerValue(type_, np.array(value, NUMPY_DTYPES[type_]), None, name)
 
 
 def _argument(memory: Memory, parameter: Value, arg: Argument) -> EagerValue:

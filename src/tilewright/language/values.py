@@ -111,6 +111,11 @@ class tensor(base_value):
         """Called for names that are no member."""
         raise errors.UnknownAttribute("a tensor", name, member_names())
 
+    def __matmul__(self, other: object) -> Any:
+        raise errors.UnsupportedLanguageConstruct("the operator '@'", "call tl.dot")
+
+    __rmatmul__ = __matmul__
+
     def __getitem__(self, index: object) -> tensor:
         return dispatch_operator("getitem", self, index)
 
@@ -121,7 +126,7 @@ class tensor(base_value):
 
     def __iter__(self) -> Any:
         raise errors.UnsupportedLanguageConstruct(
-            "iterating over a tensor", "use a loop over tl.range, or a reduction such as tl.sum"
+            "iterating over a tensor", "loop over tl.range, or use a reduction such as tl.sum"
         )
 
     def __repr__(self) -> str:

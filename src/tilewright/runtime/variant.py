@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from tilewright.compiler import CompiledKernel
 from tilewright.frontend.python import ArgSpec, Dependencies, UsedGlobal
-from tilewright.ir.types import PointerType
+from tilewright.ir.types import PointerType, i32
 from tilewright.runtime.parameters import KernelParam
 from tilewright.runtime.specialize import Key, Spec, TupleKey
 from tilewright.support import errors
@@ -74,6 +74,8 @@ def run_time_pairs(keys: Sequence[Key], items: Sequence[Any]) -> Iterator[tuple[
 
 def arg_spec(param: KernelParam, key: Key, value: object) -> ArgSpec:
     """An argument in the words of the front end."""
+    if param.is_constexpr or param.is_keywords:
+        return ArgSpec(param.name, "constexpr", value=value)
     return _arg_spec(param.name, key, value, param.const)
 
 
@@ -87,4 +89,5 @@ def _arg_spec(name: str, key: Key, value: object, const: bool) -> ArgSpec:
         pairs = zip(key.items, cast("Sequence[object]", value), strict=True)
         items = [_arg_spec(f"{name}_{i}", k, v, const) for i, (k, v) in enumerate(pairs)]
         return ArgSpec(name, "tuple", value=key.kind, items=tuple(items))
-    return ArgSpec(name, "constexpr", value=value)
+    type_ = i32 if isinstance(key, int) else None
+    return ArgSpec(name, "constexpr", type_, value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Sequence
 from typing import cast
@@ -35,17 +36,30 @@ class CpuLauncher:
         kinds = [_code(parameter)[0] for parameter in parameters[: len(names)]]
         self._record = kernel_record(self._code[self._name], title, names, kinds)
         self._scratch = cast("int", metadata["scratch_bytes"])
-        self._pack = struct.Struct("<" + "".join(_code(p) for p in parameters) + "Q").pack
+        self._codes = [_code(p) for p in parameters]
+        self._pack = struct.Struct("<" + "".join(self._codes) + "Q").pack
         self._console = console()
         self._pool = shared_pool(settings().cpu.threads)
 
     def launch(self, grid: tuple[int, int, int], values: Sequence[int | float]) -> None:
         """Run the kernel; raises DeviceAssertion if an assertion in it failed, and what handlers of
         signals raise: KeyboardInterrupt for Ctrl-C."""
-        slots = self._pack(*values, self._console.address)
+        try:
+            slots = self._pack(*values, self._console.address)
+        except OverflowError:
+            slots = self._pack(*map(_rounded, values, self._codes), self._console.address)
         self._pool.launch(self._record, slots, grid, self._scratch)
         if self._console.failures:
             self._console.check()
+
+
+def _rounded(value: float, code: str) -> float:
+    """A number as its slot takes it: floats past the largest of their type are infinite."""
+    try:
+        struct.pack(f"<{code}", value)
+    except OverflowError:
+        return math.copysign(math.inf, value)
+    return value
 
 
 def _code(parameter: str) -> str:

@@ -1,18 +1,65 @@
-"""The Python front end: finds the source of a kernel and lowers its syntax tree to tile IR."""
+"""The Python front end: finds the source of a kernel and lowers its syntax tree to tile IR.
+
+The interpreter takes from here what constructs of Python mean in a kernel: `compared`, `connected`,
+`negated` and the facts of syntax trees.
+"""
 
 from tilewright.frontend.python.depends import Dependencies, UsedGlobal, dependencies
-from tilewright.frontend.python.lower import inline_call, lower_kernel
+from tilewright.frontend.python.lower import (
+    SYMBOLS,
+    as_joined,
+    assigned_in,
+    at_compile_time,
+    combined,
+    compared,
+    connected,
+    decides,
+    describe,
+    inline_call,
+    is_constexpr_annotation,
+    is_static,
+    is_tuple,
+    joinable,
+    known_range,
+    like,
+    local_names,
+    lower_kernel,
+    misread_chain,
+    negated,
+    static,
+    warn_of_precedence,
+)
 from tilewright.frontend.python.source import FunctionSource, source_of
 from tilewright.frontend.signature import ArgSpec, KernelSignature
 
 __all__ = [
+    "SYMBOLS",
     "ArgSpec",
     "Dependencies",
     "FunctionSource",
     "KernelSignature",
     "UsedGlobal",
+    "as_joined",
+    "assigned_in",
+    "at_compile_time",
+    "combined",
+    "compared",
+    "connected",
+    "decides",
     "dependencies",
+    "describe",
     "inline_call",
+    "is_constexpr_annotation",
+    "is_static",
+    "is_tuple",
+    "joinable",
+    "known_range",
+    "like",
+    "local_names",
     "lower_kernel",
+    "misread_chain",
+    "negated",
     "source_of",
+    "static",
+    "warn_of_precedence",
 ]

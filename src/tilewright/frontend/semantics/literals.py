@@ -66,6 +66,8 @@ def describe(value: object) -> str:
         return repr(value)
     if value is None or isinstance(value, dtype):
         return str(value)
+    if isinstance(value, list):
+        return "a tuple"
     return f"a {type(value).__name__}"
 
 

@@ -62,6 +62,11 @@ class Bounds:
     origin: Value | None = None
     scale: Value | None = None
 
+    @property
+    def first(self) -> Value:
+        """The first index."""
+        return self.lower if self.origin is None else self.origin
+
     def index(self, ctx: Context, counter: Value) -> tensor:
         """The value of the loop variable, emitted in the body."""
         if self.origin is None:

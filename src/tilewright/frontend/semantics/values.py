@@ -26,12 +26,16 @@ from tilewright.support import errors
 def getattr_(ctx: Context, x: Any, name: str) -> Any:
     """`x.name`: facts of a tensor, its methods bound to it, else Python's attribute.
 
+    A number that is known at compile time has what tensors have: `1 .to(tl.int64)`.
+
     Errors: UnknownAttribute, with the closest names.
     """
     if isinstance(x, tensor) and name == "T":
         return trans(ctx, x)
     if isinstance(x, constexpr) and name not in ("value", "type", "logical_and", "logical_or"):
         x = x.value
+    if isinstance(x, bool | int | float) and name in member_names():
+        x = materialize(ctx, x)
     try:
         return getattr(x, name)
     except errors.UnknownAttribute as error:

@@ -1,6 +1,44 @@
 """Python syntax trees to tile IR. Entry: `lower_kernel`."""
 
+from tilewright.frontend.python.lower.facts import assigned_in, local_names
+from tilewright.frontend.python.lower.inline import is_constexpr_annotation
 from tilewright.frontend.python.lower.inlined_call import inline_call
+from tilewright.frontend.python.lower.iteration import known_range
+from tilewright.frontend.python.lower.joins import as_joined, joinable
 from tilewright.frontend.python.lower.kernel import lower_kernel
+from tilewright.frontend.python.lower.precedence import misread_chain, warn_of_precedence
+from tilewright.frontend.python.lower.python_builtins import at_compile_time
+from tilewright.frontend.python.lower.truth import (
+    SYMBOLS,
+    combined,
+    compared,
+    connected,
+    decides,
+    negated,
+)
+from tilewright.frontend.python.lower.values import describe, is_static, is_tuple, like, static
 
-__all__ = ["inline_call", "lower_kernel"]
+__all__ = [
+    "SYMBOLS",
+    "as_joined",
+    "assigned_in",
+    "at_compile_time",
+    "combined",
+    "compared",
+    "connected",
+    "decides",
+    "describe",
+    "inline_call",
+    "is_constexpr_annotation",
+    "is_static",
+    "is_tuple",
+    "joinable",
+    "known_range",
+    "like",
+    "local_names",
+    "lower_kernel",
+    "misread_chain",
+    "negated",
+    "static",
+    "warn_of_precedence",
+]

@@ -21,7 +21,7 @@ from tilewright.frontend.python.lower.values import (
     static,
     wrap,
 )
-from tilewright.language import base_value, constexpr, dtype, unwrap
+from tilewright.language import base_value, constexpr, dtype, member_names, unwrap
 from tilewright.language import tuple as language_tuple
 from tilewright.support import errors
 
@@ -93,6 +93,8 @@ def attribute_of(act: Activation, node: ast.expr, owner: object, attr: str) -> o
         return semantics.getattr_(act.at(node), owner, attr)
     if isinstance(owner, constexpr) and attr not in ("value", "type"):
         owner = cast("object", owner.value)
+        if isinstance(owner, bool | int | float) and attr in member_names():
+            return wrap(semantics.getattr_(act.at(node), owner, attr))
     found = on_host(f"read attribute '{attr}'", lambda: getattr(owner, attr, MISSING))
     if found is MISSING:
         act.fail(node, errors.UnknownAttribute(_owner_name(owner), attr, dir(owner)))

@@ -27,6 +27,40 @@ def assigned_names(source: FunctionSource, loop: ast.For | ast.While) -> tuple[s
     return cast("tuple[str, ...]", found)
 
 
+def outlives(source: FunctionSource, name: str) -> bool:
+    """Whether a function uses a name outside of the loops and comprehensions that set it."""
+    key = ("used outside", source.tree)
+    found = source.facts.get(key)
+    if found is None:
+        found = source.facts[key] = frozenset(_used(source.tree, frozenset()))
+    return name in cast("frozenset[str]", found)
+
+
+def _used(node: ast.AST, bound: frozenset[str]) -> Iterator[str]:
+    """Names that are used where no loop around them sets them, outside of `bound`."""
+    if isinstance(node, ast.Name):
+        if not isinstance(node.ctx, ast.Store) and node.id not in bound:
+            yield node.id
+    elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+        yield from {node.target.id} - bound
+        yield from _used(node.value, bound)
+    elif isinstance(node, ast.For):
+        yield from _used(node.iter, bound)
+        inside = bound.union(_assigned([node.target]))
+        yield from (name for part in node.body for name in _used(part, inside))
+        yield from (name for part in node.orelse for name in _used(part, bound))
+    else:
+        for generator in getattr(node, "generators", ()):
+            bound = bound.union(_assigned([generator.target]))
+        for child in ast.iter_child_nodes(node):
+            yield from _used(child, bound)
+
+
+def assigned_in(statements: Iterable[ast.AST]) -> tuple[str, ...]:
+    """Names that statements may assign, in the order of their first assignment."""
+    return tuple(dict.fromkeys(_assigned(statements)))
+
+
 def contains_return(source: FunctionSource, statement: ast.stmt) -> bool:
     """Whether a `return` of this function is somewhere inside the statement."""
     key = ("returns", statement)

@@ -16,7 +16,7 @@ from tilewright.frontend.python.lower.activation import (
     Session,
 )
 from tilewright.frontend.python.lower.sequence import run
-from tilewright.frontend.python.lower.values import NONE, describe, is_static, wrap
+from tilewright.frontend.python.lower.values import NONE, wrap
 from tilewright.language import DeviceFunction
 from tilewright.language import tuple as language_tuple
 from tilewright.support import SourceLoc, errors
@@ -31,7 +31,11 @@ def inline(
     kwargs: Mapping[str, object],
     caller: SourceLoc | None,
 ) -> object:
-    """The value that a call returns; its operations are emitted where the caller stands."""
+    """The value that a call returns; its operations are emitted where the caller stands.
+
+    A parameter annotated `constexpr` takes run-time values too: the annotation of a function that
+    is inlined decides nothing, and whatever needs a compile-time value says so.
+    """
     if function in session.stack:
         names = [f.__name__ for f in session.stack[session.stack.index(function) :]]
         chain = " calls ".join([*names, function.__name__])
@@ -39,7 +43,6 @@ def inline(
     act = Activation(session, function, caller)
     arguments = act.source.tree.args
     bound = bind_arguments(function, arguments, args, kwargs)
-    check_constexprs(function, arguments, bound)
     act.scope.update(bound)
     value, _ = run_body(act, function)
     session.ctx.emitter.loc = caller
@@ -110,17 +113,6 @@ def with_defaults(
     if missing:
         raise errors.MissingArgument(function.__name__, tuple(missing))
     return bound
-
-
-def check_constexprs(function: DeviceFunction, arguments: ast.arguments, bound: Parameters) -> None:
-    """Parameters annotated `constexpr` take compile-time values only."""
-    for parameter in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
-        if parameter.annotation is None or not is_constexpr_annotation(parameter.annotation):
-            continue
-        value = bound[parameter.arg]
-        if not is_static(value):
-            what = f"argument '{parameter.arg}' of {function.__name__}()"
-            raise errors.NotConstexpr(what, describe(value))
 
 
 def is_constexpr_annotation(annotation: ast.expr) -> bool:

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping
 from typing import cast
 
 from tilewright.frontend.python.lower.activation import Activation
-from tilewright.frontend.python.lower.values import describe, is_static, on_host, static, wrap
+from tilewright.frontend.python.lower.values import describe, is_static, static, wrap
+from tilewright.frontend.semantics import Context, check_step
 from tilewright.language import base_value, constexpr, range, static_range, unwrap
 from tilewright.support import errors
 
@@ -16,7 +17,7 @@ from tilewright.support import errors
 def iterate(act: Activation, node: ast.expr, value: object) -> Iterable[object]:
     """The items of something that is known at compile time, as language values."""
     if isinstance(value, range | static_range):
-        return [constexpr(i) for i in known_range(act, node, value)]
+        return [constexpr(i) for i in known_range(act.at(node), value)]
     plain = cast("object", unwrap(value))
     if isinstance(plain, tuple | list | str | builtins.range | Mapping):
         return [wrap(item) for item in cast("Iterable[object]", plain)]
@@ -27,15 +28,15 @@ def iterate(act: Activation, node: ast.expr, value: object) -> Iterable[object]:
     act.fail(node, errors.InvalidOperation("iterate", reason, "loop over range or a tuple"))
 
 
-def known_range(act: Activation, node: ast.expr, loop: range | static_range) -> builtins.range:
-    """The indices of a range whose bounds are all known."""
+def known_range(ctx: Context, loop: range | static_range) -> builtins.range:
+    """The indices of a range whose bounds are all known. Errors: NotConstexpr, InvalidValue."""
     bounds: list[int] = []
     for label, bound in (("start", loop.start), ("end", loop.end), ("step", loop.step)):
         if not is_static(bound):
-            act.fail(node, errors.NotConstexpr(f"the {label} of this range", describe(bound)))
+            ctx.fail(errors.NotConstexpr, f"the {label} of this range", describe(bound))
         value = static(bound)
         if not isinstance(value, int):
-            act.fail(node, errors.InvalidValue("range", label, "an integer", value))
+            ctx.fail(errors.InvalidValue, "range", label, "an integer", describe(bound))
         bounds.append(value)
-    act.at(node)
-    return on_host("make a range", lambda: builtins.range(*bounds))
+    check_step(ctx, bounds[2])
+    return builtins.range(*bounds)

@@ -8,7 +8,7 @@ leaves stay what they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -91,6 +91,27 @@ def holds(type_: Type, literal: object) -> bool:
         return False
     number = cast("int | float", static(literal))
     return is_weak(number, element) and fits(number, element)
+
+
+def joinable(left: object, right: object) -> bool:
+    """Whether two leaves can be one value."""
+    left, right = (constexpr(x) if isinstance(x, int | float) else x for x in (left, right))
+    return common_type(left, right) is not None
+
+
+def as_joined(ctx: Context, number: float, others: Iterable[object]) -> Value:
+    """A number in the type in which it and other leaves are one value."""
+    leaf: object = constexpr(number)
+    type_ = leaf_type(leaf)
+    for other in others:
+        other = constexpr(other) if isinstance(other, int | float) else other
+        found = common_type(leaf, other)
+        if found is not None and isinstance(other, tensor):
+            return as_value(ctx, leaf, found)
+        if isinstance(type_, DType) and isinstance(found, DType):
+            type_ = _wider(type_, found)
+    assert type_ is not None
+    return as_value(ctx, leaf, type_)
 
 
 def _wider(a: DType, b: DType) -> DType:

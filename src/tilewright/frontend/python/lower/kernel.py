@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -9,8 +10,8 @@ from tilewright.frontend.python.lower import handlers
 from tilewright.frontend.python.lower.activation import Activation, Session
 from tilewright.frontend.python.lower.inline import (
     Parameters,
-    check_constexprs,
     inline,
+    is_constexpr_annotation,
     run_body,
     with_defaults,
 )
@@ -22,9 +23,10 @@ from tilewright.frontend.python.lower.values import (
     static,
     wrap,
 )
-from tilewright.frontend.semantics import Context, FrontendOptions
+from tilewright.frontend.semantics import Context, FrontendOptions, constant
 from tilewright.frontend.signature import ArgSpec, KernelSignature
 from tilewright.ir import Block, Builder, Function, Module
+from tilewright.ir.types import DType
 from tilewright.language import DeviceFunction, constexpr, tensor
 from tilewright.ops import ReturnOp
 from tilewright.support import TilewrightError, errors
@@ -88,21 +90,37 @@ def _parameters(
     for spec in signature.args:
         if spec.name not in known and arguments.kwarg is None:
             raise errors.UnknownArgument(fn.__name__, spec.name, sorted(known))
-        (bound if spec.name in known else further)[spec.name] = _argument(spec, body, spec.name)
+        value = _argument(act.ctx, spec, body, spec.name)
+        (bound if spec.name in known else further)[spec.name] = value
     if arguments.kwarg is not None:
         bound[arguments.kwarg.arg] = further
     with_defaults(fn, positional, keyword_only, bound)
-    check_constexprs(fn, arguments, bound)
+    _check_constexprs(fn, arguments, bound)
     return bound
 
 
-def _argument(spec: ArgSpec, body: Block, name: str) -> object:
+def _check_constexprs(
+    function: DeviceFunction, arguments: ast.arguments, bound: Parameters
+) -> None:
+    """Parameters of the kernel annotated `constexpr` take compile-time values only."""
+    for parameter in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+        if parameter.annotation is None or not is_constexpr_annotation(parameter.annotation):
+            continue
+        value = bound[parameter.arg]
+        if not is_static(value):
+            what = f"argument '{parameter.arg}' of {function.__name__}()"
+            raise errors.NotConstexpr(what, describe(value))
+
+
+def _argument(ctx: Context, spec: ArgSpec, body: Block, name: str) -> object:
     """The language value of one argument."""
     if spec.kind == "tuple":
-        items = [_argument(item, body, f"{name}_{i}") for i, item in enumerate(spec.items)]
+        items = [_argument(ctx, item, body, f"{name}_{i}") for i, item in enumerate(spec.items)]
         return like(spec.value, items)
     if spec.kind == "constexpr":
         value = spec.value
+        if isinstance(spec.type, DType):
+            return tensor(constant(ctx, cast("int", value), spec.type))
         sequence = is_tuple(value) or isinstance(value, list)
         return wrap(cast("object", value)) if sequence else constexpr(value)
     assert spec.type is not None, f"argument {name} has no type"

@@ -17,12 +17,13 @@ from tilewright.frontend import semantics
 from tilewright.frontend.python.lower.activation import Activation, Jump, Outcome, statement
 from tilewright.frontend.python.lower.branches import discard, refuse_jump
 from tilewright.frontend.python.lower.carried import Again, Carried, Lessons, carried_variables
-from tilewright.frontend.python.lower.facts import assigned_names
+from tilewright.frontend.python.lower.facts import assigned_in, assigned_names, outlives
 from tilewright.frontend.python.lower.iteration import iterate
 from tilewright.frontend.python.lower.sequence import ContinuationUnknown, run
 from tilewright.frontend.python.lower.targets import assign
 from tilewright.frontend.python.lower.values import Deferred, is_static, static
 from tilewright.ir import Block, Value
+from tilewright.language import tensor
 from tilewright.ops import ConditionOp, ForOp, WhileOp, YieldOp
 from tilewright.support import errors
 
@@ -56,26 +57,28 @@ def _unrolled(act: Activation, node: ast.For, items: Iterable[object]) -> Outcom
 
 
 def _run_time_for(act: Activation, node: ast.For, loop: language.range) -> None:
+    """A `cf.for`. A loop variable that is used elsewhere is carried, so that it has its last value
+    after the loop; where it had none before, one that never ran leaves it at the range's start."""
     ctx = act.at(node.iter)
     bounds = semantics.range_bounds(ctx, *semantics.integer_bounds(ctx, loop))
-    targets = [n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)]
-    names = [n for n in assigned_names(act.source, node) if n not in targets]
+    targets = assigned_in([node.target])
+    lasting = [name for name in targets if outlives(act.source, name)]
+    for name in lasting:
+        if name not in act.scope or isinstance(act.scope[name], Deferred):
+            act.scope[name] = tensor(bounds.first)
+    names = [n for n in assigned_names(act.source, node) if n not in targets] + lasting
 
     def attempt(carried: Carried, body: Block) -> ForOp:
         counter = body.add_arg(bounds.lower.type)
         carried.add_arguments(body)
         with act.into(body):
-            assign(act, node.target, bounds.index(act.at(node.iter), counter))
             carried.bind(act, body.args[1:])
+            assign(act, node.target, bounds.index(act.at(node.iter), counter))
             _lower_body(act, node, carried)
         inits = carried.initial_values(act)
         return ForOp(bounds.lower, bounds.upper, bounds.step, inits, body, **_hints(loop))
 
     _emit_loop(act, node, names, attempt)
-    for target in targets:
-        instead = "assign it to another variable inside the loop"
-        what = f"the loop variable '{target}' after its loop"
-        act.scope[target] = Deferred(errors.UnsupportedLanguageConstruct(what, instead))
 
 
 def _hints(loop: language.range) -> dict[str, Any]:

@@ -120,11 +120,14 @@ def _len(act: Activation, node: ast.Call, args: Arguments, kwargs: Keywords) -> 
 @_builtin(builtins.isinstance, 2, 2)
 def _isinstance(act: Activation, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
     """Whether a value is a tensor, a constexpr, or a constexpr of a Python type."""
-    value, classes = args
-    kinds = cast("tuple[type, ...]", classes if isinstance(classes, tuple) else (classes,))
-    if isinstance(value, kinds):
-        return constexpr(True)
-    return constexpr(isinstance(value, constexpr) and isinstance(static(value), kinds))
+    value, classes = args[0], cast("type", static(args[1]))
+    act.at(node)
+
+    def holds() -> bool:
+        known = isinstance(value, constexpr) and isinstance(static(value), classes)
+        return known or isinstance(value, classes)
+
+    return constexpr(on_host("evaluate isinstance()", holds))
 
 
 @_builtin(builtins.getattr, 2, 3)

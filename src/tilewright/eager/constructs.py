@@ -1,0 +1,203 @@
+"""What rewritten code calls where Python alone would decide: see `rewrite` for what becomes what.
+
+Values are those of a running kernel: tensors, and compile-time values as plain Python objects.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import CodeType, FrameType
+from typing import Any, cast
+
+from tilewright import language
+from tilewright.frontend import Context, as_condition, getattr_, unary
+from tilewright.frontend.python import (
+    as_joined,
+    compared,
+    connected,
+    decides,
+    describe,
+    is_static,
+    is_tuple,
+    joinable,
+    like,
+    negated,
+    warn_of_precedence,
+)
+from tilewright.interp import EagerValue
+from tilewright.language import member_names, tensor, unwrap, unwrap_deep
+from tilewright.support import SourceLoc, errors
+
+Other = tuple[str, Any]
+"""("name", of a variable) or ("number", itself)."""
+
+_MEMBERS = frozenset(member_names())
+_MISSING = object()
+
+
+class Constructs:
+    """Constructs of Python in a kernel.
+
+    context: of the launch whose values they are; indices: the tensors that a run-time loop counts;
+    files: the file of each rewritten code.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        indices: Callable[[language.range], Iterator[tensor]],
+        files: Mapping[CodeType, str],
+    ) -> None:
+        self._context = context
+        self._indices = indices
+        self._files = files
+        self._left: list[tuple[int, object]] = []
+        self._tests: dict[tuple[int, int], bool] = {}
+
+    # --- logic ------------------------------------------------------------------------------------
+
+    def negated(self, x: object) -> object:
+        """`not x`."""
+        return unwrap(negated(self._context, x))
+
+    def inverted(self, x: object) -> object:
+        """`~x`; of a bool `not x`, as of an int1."""
+        return unwrap(unary(self._context, "invert", x))
+
+    def compared(self, symbol: str, x: object, y: object) -> object:
+        """`x < y` and the like; kernels have no lists, they are tuples."""
+        return unwrap(compared(self._context, symbol, _as_tuple(x), _as_tuple(y)))
+
+    def goes_on(self, word: str, left: object) -> bool:
+        """Whether the right operand of `and` or `or` is evaluated; keeps the left one."""
+        self._left.append((id(_caller()), left))
+        return not decides(word, left)
+
+    def connected(self, word: str, right: object) -> object:
+        """`left and right`, where the function that calls has kept the left operand last."""
+        frame = id(_caller())
+        kept, left = self._left.pop()
+        while kept != frame:  # of an expression that has raised
+            kept, left = self._left.pop()
+        if decides(word, left):
+            return left
+        return unwrap(connected(self._context, word, left, right))
+
+    def warned(self, result: object, message: str, line: int, column: int, end: int) -> object:
+        """The result of a chain of comparisons that probably means something else."""
+        if not is_static(result):
+            code = _caller().f_code
+            file = self._files.get(code, code.co_filename)
+            loc = SourceLoc(file, line, column, end, code.co_name)
+            warn_of_precedence(message, loc)
+        return result
+
+    def holds(self, condition: object) -> bool:
+        """The condition of an `assert`: of a tile, in each element."""
+        if not isinstance(condition, tensor):
+            return bool(condition)
+        value = as_condition(self._context, condition)
+        return not isinstance(value, EagerValue) or bool(value.data.all())
+
+    # --- values -----------------------------------------------------------------------------------
+
+    def attribute(self, x: Any, name: str, *default: object) -> Any:
+        """`x.name`; numbers have what tensors have."""
+        number: object = unwrap(x)
+        if name in _MEMBERS and isinstance(number, bool | int | float):
+            return getattr_(self._context, number, name)
+        return getattr(x, name, *default)
+
+    def has_attribute(self, x: object, name: str) -> bool:
+        """Whether `x.name` exists."""
+        return self.attribute(x, name, _MISSING) is not _MISSING
+
+    def constant(self, name: str, x: object) -> object:
+        """`name: tl.constexpr = x`. Errors: NotConstexpr."""
+        if not is_static(x):
+            raise errors.NotConstexpr(f"the constexpr variable '{name}'", describe(x))
+        return x
+
+    def shown(self, x: object) -> object:
+        """What an f-string formats: not a constexpr, but the value in it."""
+        return unwrap_deep(x) if is_static(x) else x
+
+    # --- what loops and branches assign -----------------------------------------------------------
+
+    def loop(self, items: Iterable[object], names: Sequence[str]) -> Iterable[object]:
+        """What a `for` statement iterates over; in a run-time loop, literals become tensors."""
+        if not isinstance(items, language.range):
+            return items
+        self._make_tensors(_caller(), names)
+        return self._indices(items)
+
+    def begin(self, names: Sequence[str]) -> None:
+        """Before a `while` statement: what it assigns begins as tensors."""
+        self._make_tensors(_caller(), names)
+
+    def test(self, number: int, condition: object) -> object:
+        """The condition of the branch with a number, whose `join` or `chosen` comes later."""
+        self._tests[id(_caller()), number] = not is_static(condition)
+        return condition
+
+    def join(self, number: int, names: Sequence[tuple[str, Sequence[Other]]]) -> None:
+        """The end of a side of an `if`: after a run-time condition, it has set tensors."""
+        frame = _caller()
+        if self._tests[id(frame), number]:
+            for name, others in names:
+                self._make_tensor(frame, name, [value for _, value in others])
+
+    def chosen(self, number: int, x: object, others: Sequence[Other]) -> object:
+        """The value of `x if c else y`. others: what the sides are, as far as that is plain."""
+        frame = _caller()
+        if not self._tests[id(frame), number]:
+            return x
+        names: dict[str, Any] = frame.f_locals
+        values = [names.get(what) if kind == "name" else what for kind, what in others]
+        for other in values if len(values) == 2 else ():
+            if isinstance(other, tensor | int | float) and not joinable(x, other):
+                what = "the conditional expression"
+                raise errors.InconsistentBranches(what, *map(describe, values))
+        return self._as_tensors(x, values)
+
+    def _make_tensors(self, frame: FrameType, names: Sequence[str]) -> None:
+        for name in names:
+            self._make_tensor(frame, name, ())
+
+    def _make_tensor(self, frame: FrameType, name: str, others: Sequence[object]) -> None:
+        value = frame.f_locals.get(name)
+        found = self._as_tensors(value, others)
+        if found is not value:
+            _set_local(frame, name, found)
+
+    def _as_tensors(self, value: object, others: Sequence[object] = ()) -> object:
+        """The numbers in a value as tensors, as the compiler joins them with other values."""
+        if is_tuple(value):
+            items = [self._as_tensors(item) for item in value]
+            same = all(new is old for new, old in zip(items, value, strict=True))
+            return value if same else like(value, items)
+        number: object = unwrap(value)
+        if not isinstance(number, bool | int | float):
+            return value
+        return tensor(as_joined(self._context, number, others))
+
+
+def _as_tuple(x: object) -> object:
+    """A list of Python as the tuple that a kernel makes of it."""
+    if isinstance(x, list):
+        return language.tuple(map(_as_tuple, cast("list[object]", x)))
+    return x
+
+
+def _caller() -> FrameType:
+    """The frame of the kernel function that calls a construct."""
+    return sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
+
+
+def _set_local(frame: FrameType, name: str, value: object) -> None:
+    """Assign a local variable of a running function, as debuggers do."""
+    frame.f_locals[name] = value
+    if sys.version_info < (3, 13):  # from 3.13 on, f_locals writes through
+        ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))

@@ -1,0 +1,98 @@
+"""Numbers as arguments and as locals: one value means the same as another, and as a tensor."""
+
+# pyright: reportAttributeAccessIssue=false, reportInvalidTypeForm=false
+
+import numpy as np
+import pytest
+
+import tilewright.language as tl
+from tests.kernels.devices import Device
+from tilewright import jit
+
+
+@jit
+def number_kernel(out, x, n):
+    tl.store(out, n.to(tl.float32) / 2)
+    tl.store(out + 1, n.dtype.primitive_bitwidth)
+    tl.store(out + 2, tl.load(x).to(tl.int8) + n)
+    tl.store(out + 3, tl.sum(tl.full([4], n, n.dtype)))
+    step = n if n > 1 else 1
+    tl.store(out + 4, n == 1 or step > 1)
+
+
+@pytest.mark.parametrize("n", [1, 2, 16, 2**31])
+def test_no_integer_is_special(device: Device, n: int):
+    out = device.empty(5, np.float64)
+    device.run(number_kernel, (1,), out, device.array([127], np.int32), n)
+    assert out.tolist() == [np.float32(n) / 2, 64 if n == 2**31 else 32, 127 + n, 4 * n, 1]
+
+
+@jit
+def numbers_of_tuples_kernel(out, pair):
+    tl.store(out, pair[0].to(tl.float32) / 2)
+    tl.store(out + 1, pair[1][0].to(tl.int8) + pair[0])
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_no_integer_of_a_tuple_is_special(device: Device, n: int):
+    out = device.empty(2, np.float64)
+    device.run(numbers_of_tuples_kernel, (1,), out, (n, (n, 3)))
+    assert out.tolist() == [n / 2, 2 * n]
+
+
+@jit
+def scaled(x, factor: tl.constexpr, BLOCK: tl.constexpr):
+    return x * factor + tl.arange(0, BLOCK)
+
+
+@jit
+def literals_kernel(out, n):
+    total = 0
+    total = total.to(tl.int64)
+    for i in range(n):
+        total += i
+    tl.store(out, total)
+    value = 1
+    tl.store(out + 1 + tl.arange(0, 2), tl.full([2], value, value.dtype))
+    tl.store(out + 3, (2.75).to(tl.int32) + value.to(tl.int64))
+    tl.store(out + 4 + tl.arange(0, 4), scaled(n, n + 1, 4))
+
+
+def test_literals_are_tensors_and_constexpr_parameters_take_tensors(device: Device):
+    out = device.empty(8, np.int64)
+    device.run(literals_kernel, (1,), out, 3)
+    assert out.tolist() == [3, 1, 1, 3, 12, 13, 14, 15]
+
+
+@jit
+def float_kernel(out, x, y: tl.float16):
+    tl.store(out, x)
+    tl.store(out + 1, y)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_floats_past_the_largest_are_infinite(device: Device, sign: int):
+    out = device.empty(2, np.float64)
+    device.run(float_kernel, (1,), out, sign * 1e300, sign * 65520.0)
+    assert out.tolist() == [sign * np.inf] * 2
+    device.run(float_kernel, (1,), out, sign * 1e38, sign * 65519.0)
+    assert out.tolist() == [np.float32(sign * 1e38), sign * 65504.0]
+
+
+@jit
+def logic_kernel(out, x, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    a = tl.load(x + i)
+    tl.store(out + i, not a)
+    tl.store(out + BLOCK + i, i < n and a > 2)
+    tl.store(out + 2 * BLOCK + i, 1 < i < n)
+    tl.store(out + 3 * BLOCK + i, a and 3 or i == 0)
+    tl.store(out + 4 * BLOCK + i, (n and 3) + (not n) + (3 and n))
+
+
+def test_logic_is_element_by_element(device: Device):
+    x = np.array([0, 5, 0, 3, 1, 9, 2, 0], np.int32)
+    out, i = device.empty((5, 8), np.int32), np.arange(8)
+    device.run(logic_kernel, (1,), out, device.array(x), 6, BLOCK=8)
+    expected = [x == 0, (i < 6) & (x > 2), (i > 1) & (i < 6), (x != 0) | (i == 0), i * 0 + 1 + 6]
+    assert out.tolist() == np.array(expected).astype(int).tolist()
