@@ -150,14 +150,14 @@ def test_a_step_of_zero_stops_the_launch(device: Device):
 def last_indices_kernel(out, n, m):
     for i in range(n):
         tl.store(out, i)
-    tl.store(out + 1, i)
+    tl.store(out + 1, i)  # pyright: ignore[reportPossiblyUnboundVariable]
     k = 77
     for k in range(m, 0, -3):
         k = k * 10
     tl.store(out + 2, k)
     for j in tl.static_range(4):
         tl.store(out + 3, j)
-    tl.store(out + 3, j)
+    tl.store(out + 3, j)  # pyright: ignore[reportPossiblyUnboundVariable]
 
 
 def test_a_loop_variable_is_used_after_its_loop(device: Device):
