@@ -15,8 +15,8 @@ _warned: dict[str | tuple[str, type[Warning], int], int] = {}
 
 def misread_chain(source: FunctionSource, node: ast.Compare) -> str | None:
     """What to warn of: a middle operand `a & b` (or |, ^) of a chain, without parentheses."""
-    befores = (node.left, *node.comparators)
-    for before, operand in zip(befores, node.comparators[:-1], strict=False):
+    operands = (node.left, *node.comparators)
+    for before, operand in zip(operands, node.comparators[:-1], strict=False):
         symbol = _SYMBOLS.get(type(operand.op)) if isinstance(operand, ast.BinOp) else None
         if symbol is not None and not _in_parentheses(source, before, operand):
             inner = ast.unparse(operand)
