@@ -12,7 +12,7 @@ one only, and so on up to a horizon, from which on nothing is said. Whoever move
 than d iterations ahead keeps the meaning.
 
 * Accesses that start from different pointers (`roots`) do not meet, nor do two loads.
-* Addresses are compared as affine sums (affine.py); what is no such sum may be anywhere.
+* Addresses are compared as sums (overlap.py); what is no such sum may be anywhere.
 * Barriers, atomic operations and volatile loads are fences: no access crosses them. So is a loop or
   a branch that contains one. Prints and assertions are none.
 * Operations in an inner loop or a branch count as one operation, the op of the body they are in.
@@ -24,11 +24,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import cast
 
-from tilewright.analysis.affine import Affine, AffineForms, may_overlap
+from tilewright.analysis.memory_forms import MemoryForms
+from tilewright.analysis.overlap import Relation, apart
 from tilewright.analysis.pointers import roots
 from tilewright.ir import Effect, Op, Value
-from tilewright.ir.types import element_of
-from tilewright.ops import AtomicCasOp, AtomicOp, ForOp, LoadOp, StoreOp, pointee
+from tilewright.ops import AtomicCasOp, AtomicOp, ForOp, LoadOp, StoreOp
 
 _VOLATILE_CACHES = (".cv",)
 """Cache modifiers of loads that look at memory anew, as volatile ones do (PTX ISA, ld)."""
@@ -47,15 +47,18 @@ class Dependence:
 
 @dataclass(frozen=True, slots=True)
 class _Access:
-    """What one op does to memory; op: that of the body; position: its number there."""
+    """What one op does to memory; op: that of the body; position: its number there; memory: the
+    load or store, in it or itself; None for a fence."""
 
     op: Op
     position: int
-    writes: bool
-    fence: bool
+    memory: LoadOp | StoreOp | None
     roots: frozenset[Value] = frozenset()
-    address: Affine | None = None
-    bytes: int = 0
+
+    @property
+    def reads(self) -> bool:
+        """It only reads."""
+        return isinstance(self.memory, LoadOp)
 
 
 def memory_dependences(loop: ForOp, horizon: int) -> list[Dependence]:
@@ -64,39 +67,30 @@ def memory_dependences(loop: ForOp, horizon: int) -> list[Dependence]:
     Of several between two ops only the shortest is given.
     """
     accesses = list(_accesses(loop))
-    shortest: dict[tuple[Op, Op], Dependence] = {}
-    if not any(access.writes or access.fence for access in accesses):
+    if all(access.reads for access in accesses):
         return []
+    forms = MemoryForms.around(loop)
+    shortest: dict[tuple[Op, Op], Dependence] = {}
     for source in accesses:
         for sink in accesses:
-            distance = _distance(source, sink, horizon)
+            distance = _distance(forms, loop, source, sink, horizon)
             if distance is None:
                 continue
             known = shortest.get((source.op, sink.op))
             if known is None or distance < known.distance:
-                fence = source.fence or sink.fence
+                fence = source.memory is None or sink.memory is None
                 shortest[source.op, sink.op] = Dependence(source.op, sink.op, distance, fence)
     return list(shortest.values())
 
 
 def _accesses(loop: ForOp) -> Iterator[_Access]:
-    forms = AffineForms(loop)
     for position, outer in enumerate(loop.body):
         op = cast("Op", outer)
         for inner in op.walk():
             if is_fence(cast("Op", inner)):
-                yield _Access(op, position, writes=True, fence=True)
+                yield _Access(op, position, None)
             elif isinstance(inner, LoadOp | StoreOp):
-                writes = isinstance(inner, StoreOp)
-                yield _Access(
-                    op,
-                    position,
-                    writes,
-                    False,
-                    roots(inner.pointer),
-                    forms.of(inner.pointer),
-                    element_of(pointee(inner.pointer.type)).bytes,
-                )
+                yield _Access(op, position, inner, roots(inner.pointer))
 
 
 def is_fence(op: Op) -> bool:
@@ -110,18 +104,19 @@ def is_fence(op: Op) -> bool:
     )
 
 
-def _distance(source: _Access, sink: _Access, horizon: int) -> int | None:
+def _distance(
+    forms: MemoryForms, loop: ForOp, source: _Access, sink: _Access, horizon: int
+) -> int | None:
     """Iterations from `source` to the first `sink` that may depend on it."""
     first = 0 if source.position < sink.position else 1
     if first > horizon:
         return None
-    if source.fence or sink.fence:
+    if source.memory is None or sink.memory is None:
         return first
-    if not (source.writes or sink.writes) or not source.roots & sink.roots:
+    if (source.reads and sink.reads) or not source.roots & sink.roots:
         return None
-    if source.address is None or sink.address is None:
-        return first
+    before, after = forms.access(source.memory), forms.access(sink.memory)
     for distance in range(first, horizon + 1):
-        if may_overlap(source.address, source.bytes, sink.address, sink.bytes, distance):
+        if not apart(before, after, Relation.at(before, after, loop, distance)):
             return distance
     return None

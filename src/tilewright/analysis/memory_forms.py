@@ -24,6 +24,15 @@ class MemoryForms:
         self._function, self._transparent = function, transparent
         self._accesses: dict[Op, Access] = {}
 
+    @classmethod
+    def around(cls, op: Op) -> MemoryForms:
+        """Of the function that an op is in."""
+        block = op.parent
+        while block is not None and isinstance(block.owner, Op):
+            block = block.owner.parent
+        assert block is not None and isinstance(block.owner, Function)
+        return cls(block.owner)
+
     @cached_property
     def forms(self) -> AffineForms:
         """Of all integers and addresses."""

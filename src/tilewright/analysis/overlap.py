@@ -55,11 +55,13 @@ class Relation:
     """How the iterations of two accesses go together.
 
     same: loops in whose same iteration both are; later: the loop in a later iteration of which the
-    second one is; programs: whether they may be of different programs
+    second one is; distance: how many iterations later, None: any number; programs: whether they may
+    be of different programs
     """
 
     same: frozenset[Op] = frozenset()
     later: Op | None = None
+    distance: int | None = None
     programs: bool = False
 
     @classmethod
@@ -70,6 +72,14 @@ class Relation:
         if later not in common:
             return cls(frozenset(common))
         return cls(frozenset(common[: common.index(later)]), later)
+
+    @classmethod
+    def at(cls, first: Access, second: Access, loop: Op, distance: int) -> Relation:
+        """Of two accesses in a loop, the second so many iterations later."""
+        outer = first.loops[: first.loops.index(loop)]
+        if not distance:
+            return cls(frozenset([*outer, loop]))
+        return cls(frozenset(outer), loop, distance)
 
 
 def apart(first: Access, second: Access, relation: Relation) -> bool:
@@ -181,7 +191,9 @@ def _terms_of(
     """What a variable adds to the difference."""
     (one, other), lasts = factors, [access.last(symbol) for access in accesses]
     if symbol.key is relation.later:
-        return [(other - one, (0, lasts[0])), (other, (1, lasts[1]))]
+        exact = relation.distance
+        later = (1, lasts[1]) if exact is None else (exact, exact)
+        return [(other - one, (0, lasts[0])), (other, later)]
     if symbol.kind is Kind.ITERATION and symbol.key in relation.same:
         return [(other - one, (0, lasts[0]))]
     if one == other and lasts[0] == lasts[1]:
