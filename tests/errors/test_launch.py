@@ -23,6 +23,9 @@ def add(x, y, out, n, BLOCK: tl.constexpr):
     tl.store(out + i, tl.load(x + i, i < n) + tl.load(y + i, i < n), i < n)
 
 
+interpreted = jit(interpret=True)(add)
+
+
 @jit
 def only_keyword(x, *, BLOCK: tl.constexpr):
     tl.store(x, BLOCK)
@@ -46,11 +49,14 @@ def both(meta, n):
     return (1,)
 
 
-def launch(*args: object, grid: object = 1, **words: object) -> Callable[[], object]:
-    return lambda: add[grid](*args, **words)
+def launch(*args: object, grid: object = 1, **words: object) -> Callable[..., object]:
+    """A launch; `grid_word` is a keyword "grid" of it, among the arguments."""
+    if "grid_word" in words:
+        words["grid"] = words.pop("grid_word")
+    return lambda kernel=add: kernel[grid](*args, **words)
 
 
-MISTAKES: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
+MISTAKES: dict[str, tuple[Callable[..., object], type[Exception], str]] = {
     "missing": (
         launch(X, X, BLOCK=64),
         TypeError,
@@ -104,6 +110,14 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
         """
         add[grid]() takes no 'warmup' [TW208]
           hint: to compile without running, call kernel.warmup(..., grid=grid)
+        """,
+    ),
+    "grid": (
+        launch(X, X, X, 64, BLOCK=64, grid_word=1),
+        TypeError,
+        """
+        add[grid]() takes no 'grid' [TW208]
+          hint: write kernel[grid](...), or kernel.run(..., grid=grid)
         """,
     ),
     "list": (
@@ -241,6 +255,15 @@ def test_message(name: str) -> None:
 def test_a_known_variant_gives_the_same_message(name: str) -> None:
     add[1](X, X, X, 64, BLOCK=64)
     test_message(name)
+
+
+@pytest.mark.parametrize("name", ["device", "stream", "warmup", "grid", "misspelled option"])
+def test_keywords_are_refused_alike_in_the_interpreter(name: str) -> None:
+    call, builtin, expected = MISTAKES[name]
+    with pytest.raises(errors.TilewrightError) as caught:
+        call(interpreted)
+    assert str(caught.value) == unindented(expected)
+    assert isinstance(caught.value, builtin)
 
 
 def test_a_parameter_given_twice_is_pythons_own_error() -> None:

@@ -170,7 +170,10 @@ class Nvidia(Device):
 
 
 class EmulatedNvidia(Device):
-    """Compiled for an NVIDIA GPU, and run by the emulator on the arrays where they are."""
+    """Compiled for an NVIDIA GPU, and run by the emulator on the arrays where they are.
+
+    name: of the device, among CAPABILITIES of the emulator.
+    """
 
     name = "emulated"
     is_slow = True
@@ -180,7 +183,7 @@ class EmulatedNvidia(Device):
         emulator = importlib.import_module("tests.emulator")
 
         def described(array: Array) -> OnGpu:
-            return OnGpu(_address(array), array.dtype, "emulated:0")
+            return OnGpu(_address(array), array.dtype, f"{self.name}:0")
 
         starts, ends = self._guarded[::2], self._guarded[1::2]
         ranges = [

@@ -26,6 +26,10 @@ def cdiv(x: Any, div: Any) -> Any:
     ...
 
 
+ceil_div = cdiv
+"""The name in the announcement of 2021."""
+
+
 @constexpr_function
 def next_power_of_2(n: int) -> int:
     """The smallest power of two that is not below `n`; 1 for n < 1. Host and compile time."""

@@ -80,8 +80,16 @@ _M8N8K4_F64 = Fragment(
     _text(f"register=(0,1) lane=(0,2)(0,4){_ROWS}", 8, 8),
 )  # fmt: skip
 
+_M8N8K16_B8 = Fragment(
+    "m8n8k16.b8", 8, 8, 16, 8,
+    _text(f"register=(0,1)(0,2) lane=(0,4)(0,8){_ROWS}", 8, 16),
+    _text(f"register=(1,0)(2,0) lane=(4,0)(8,0){_COLUMNS}", 16, 8),
+    _text(f"register=(0,1) lane=(0,2)(0,4){_ROWS}", 8, 8),
+)  # fmt: skip
+
 FRAGMENTS: dict[str, Fragment] = {
-    fragment.name: fragment for fragment in (*(_m16n8(*row) for row in _M16N8), _M8N8K4_F64)
+    fragment.name: fragment
+    for fragment in (*(_m16n8(*row) for row in _M16N8), _M8N8K4_F64, _M8N8K16_B8)
 }
 """The mma.sync instructions by shape and element kind; b16 is f16 and bf16, b8 any 8-bit type."""
 

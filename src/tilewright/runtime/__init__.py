@@ -1,6 +1,6 @@
 """Launching: arguments, variants, grids, tuning."""
 
-from tilewright.language import cdiv, next_power_of_2
+from tilewright.language import cdiv, ceil_div, next_power_of_2
 from tilewright.runtime import errors, hooks
 from tilewright.runtime.active_driver import ActiveDriver, Driver, driver
 from tilewright.runtime.array_state import ArrayState
@@ -54,6 +54,7 @@ __all__ = [
     "argument_key",
     "autotune",
     "cdiv",
+    "ceil_div",
     "clock_for",
     "do_bench",
     "do_bench_cudagraph",

@@ -17,8 +17,8 @@ IGNORED = frozenset(
         # NVIDIA's: tuning hints and assembler options, which never change a result
         "ptx_version", "ptx_options", "enable_reflect_ftz", "max_num_imprecise_acc_default",
         "instrumentation_mode", "sched4reg", "clc", "min_shared_mem", "num_buffers_warp_spec",
-        "num_consumer_groups", "reg_dec_producer", "reg_inc_consumer", "optimize_epilogue",
-        "fpsan_homomorphic_casts", "arch",
+        "num_consumer_groups", "enable_warp_specialization", "reg_dec_producer",
+        "reg_inc_consumer", "optimize_epilogue", "fpsan_homomorphic_casts", "arch",
     }
 )  # fmt: skip
 """Accepted, since programs for Triton pass them, and without effect unless the backend has them."""

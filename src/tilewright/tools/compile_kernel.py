@@ -4,7 +4,8 @@
     tilewright compile tilewright.kernels.elementwise:add_kernel \\
         'x_ptr=*fp32:16' 'y_ptr=*fp32:16' 'out_ptr=*fp32:16' n=i32 BLOCK=1024 --emit asm
 
-A Python kernel needs the type of each argument, or the value of each constexpr. `:16` promises that
+A Python kernel needs the type of each argument, or the value of each constexpr; what `**META` holds
+is given as values, too, and what has a default may be left out. `:16` promises that
 a pointer is aligned to 16 bytes, or that an integer is a multiple of 16.
 """
 
@@ -26,7 +27,7 @@ from tilewright.compiler import (
     compile,
     find_type,
 )
-from tilewright.runtime import JITFunction
+from tilewright.runtime import JITFunction, KernelParam
 from tilewright.support import ListRecorder, recording, settings
 from tilewright.tools.failure import CommandFailed
 from tilewright.tools.kernel_object import kernel_named
@@ -115,19 +116,25 @@ def _source(kernel: str, arguments: list[str]) -> ASTSource | IRSource:
 
 
 def _ast_source(kernel: JITFunction, arguments: list[str]) -> ASTSource:
-    """A Python kernel with its arguments in the order of its parameters."""
+    """A Python kernel with its arguments in the order of its parameters; what else is given are
+    the constants of its `**META`."""
     given = dict(map(pair, arguments))
-    names = [param.name for param in kernel.params]
-    unknown = [name for name in given if name not in names]
-    missing = [name for name in names if name not in given]
-    if unknown or missing:
-        what = f"no parameter {', '.join(unknown)}" if unknown else f"no {', '.join(missing)}"
-        usage = " ".join(_usage(param.name, param.is_constexpr) for param in kernel.params)
+    params = [p for p in kernel.params if not (p.is_keywords or p.is_rest)]
+    names = [param.name for param in params]
+    rest = [name for name in given if name not in names]
+    takes_rest = any(param.is_keywords for param in kernel.params)
+    missing = [p.name for p in params if p.name not in given and not p.has_default]
+    if missing or (rest and not takes_rest):
+        what = f"no {', '.join(missing)}" if missing else f"no parameter {', '.join(rest)}"
+        usage = " ".join(_usage(param) for param in kernel.params)
         raise CommandFailed(f"{kernel.__name__} got {what}\nit takes: {usage}")
     signature: dict[str, str] = {}
-    constants: dict[str, object] = {}
+    constants: dict[str, object] = {name: _option_value(given[name]) for name in rest}
     facts: dict[tuple[int, ...], list[list[object]]] = {}
-    for position, param in enumerate(kernel.params):
+    for position, param in enumerate(params):
+        if param.name not in given:
+            signature[param.name], constants[param.name] = "constexpr", param.default
+            continue
         type_name, _, multiple = given[param.name].partition(":")
         if param.is_constexpr or find_type(type_name) is None:
             signature[param.name] = "constexpr"
@@ -139,8 +146,11 @@ def _ast_source(kernel: JITFunction, arguments: list[str]) -> ASTSource:
     return ASTSource(kernel, signature, constants, facts)
 
 
-def _usage(name: str, is_constexpr: bool) -> str:
-    return f"{name}=VALUE" if is_constexpr else f"{name}=TYPE"
+def _usage(param: KernelParam) -> str:
+    if param.is_keywords:
+        return "NAME=VALUE ..."
+    text = f"{param.name}=VALUE" if param.is_constexpr else f"{param.name}=TYPE"
+    return f"[{text}]" if param.has_default else text
 
 
 def pair(text: str) -> tuple[str, str]:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+import tilewright
 from tilewright import language as tl
 from tilewright.ir import Block
 from tilewright.ir import types as ir
@@ -174,6 +175,7 @@ def helper(x: Any) -> Any:
 
 def test_sizes_work_on_the_host() -> None:
     assert tl.cdiv(10, 4) == 3 and tl.cdiv(8, 4) == 2
+    assert tl.ceil_div is tilewright.ceil_div is tl.cdiv
 
 
 def test_stubs_ask_the_active_dispatcher(recorder: Recorder) -> None:

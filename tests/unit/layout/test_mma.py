@@ -25,6 +25,7 @@ A_FORMULAS: dict[str, Formula] = {
         t * 4 + i % 4 + 16 * (i >= 8),
     ),
     "m8n8k4.f64": lambda i, g, t: (g, t),
+    "m8n8k16.b8": lambda i, g, t: (g, t * 4 + i),
     "m16n8k8.f64": lambda i, g, t: (g + 8 * (i % 2), t + 4 * (i // 2)),
     "m16n8k16.f64": lambda i, g, t: (g + 8 * (i % 2), t + 4 * (i // 2)),
 }
@@ -34,6 +35,7 @@ B_FORMULAS: dict[str, Formula] = {
     "m16n8k8.tf32": lambda i, g, t: (t + 4 * i, g),
     "m16n8k32.b8": lambda i, g, t: (t * 4 + i % 4 + 16 * (i >= 4), g),
     "m8n8k4.f64": lambda i, g, t: (t, g),
+    "m8n8k16.b8": lambda i, g, t: (t * 4 + i, g),
     "m16n8k8.f64": lambda i, g, t: (t + 4 * i, g),
     "m16n8k16.f64": lambda i, g, t: (t + 4 * i, g),
 }

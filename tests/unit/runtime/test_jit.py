@@ -242,7 +242,8 @@ def test_meta_keywords() -> None:
 def test_options_of_other_devices_are_accepted() -> None:
     value = new_value()
     out = np.zeros(1, "f")
-    kernel = value[1](out, 2, waves_per_eu=2, matrix_instr_nonkdim=16, kpack=1, num_stages=0)
+    others = {"waves_per_eu": 2, "matrix_instr_nonkdim": 16, "enable_warp_specialization": True}
+    kernel = value[1](out, 2, **others, kpack=1, num_stages=0)
     assert kernel.metadata.num_stages == 0
     assert value[1](out, 2, extern_libs={"a": "b"}).metadata.extern_libs == (("a", "b"),)
 

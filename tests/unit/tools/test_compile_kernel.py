@@ -51,6 +51,35 @@ def test_a_kernel_in_a_file(tmp_path, capsys):
     assert "func @fill(%out: ptr<f16>, %value: f32)" in capsys.readouterr().out
 
 
+WITH_META = """
+import tilewright
+import tilewright.language as tl
+
+
+@tilewright.jit
+def fill(out, value, SCALE: tl.constexpr = 3, **META):
+    tl.store(out + tl.arange(0, META["BLOCK"]), value * SCALE * META["FACTOR"])
+"""
+
+
+def test_the_constants_of_a_kernel_with_meta(tmp_path, capsys):
+    path = tmp_path / "meta_kernels.py"
+    path.write_text(WITH_META)
+    kernel, types = f"{path}:fill", ["out=*fp16", "value=fp32"]
+    assert main(["compile", kernel, *types, "BLOCK=32", "FACTOR=5"]) == 0
+    out = capsys.readouterr().out
+    assert "func @fill(%out: ptr<f16>, %value: f32)" in out
+    assert "tile<32xf16>" in out and "3.0" in out and "5.0" in out
+    assert main(["compile", kernel, "BLOCK=8", "out=*fp16", "FACTOR=5", types[1], "SCALE=2"]) == 0
+    out = capsys.readouterr().out
+    assert "tile<8xf16>" in out and "2.0" in out
+    assert main(["compile", kernel, "out=*fp16", "BLOCK=32"]) == 1
+    usage = "it takes: out=TYPE value=TYPE [SCALE=VALUE] NAME=VALUE ..."
+    assert f"fill got no value\n{usage}" in capsys.readouterr().err
+    assert main(["compile", kernel, *types, "BLOCK=32"]) == 1
+    assert "FACTOR" in capsys.readouterr().err
+
+
 def test_output_file_takes_binary_stages(tmp_path):
     output = tmp_path / "add.o"
     assert main(["compile", ADD, *TYPES, "--emit", "obj", "-o", str(output)]) == 0

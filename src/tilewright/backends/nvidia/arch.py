@@ -161,6 +161,11 @@ def _forms(operands: str, accumulator: str, *shapes: tuple[int, int, int]) -> tu
     return tuple(MmaForm(o, accumulator, *shape) for o in operands.split() for shape in shapes)
 
 
+_MMA_TURING = (
+    *_forms("f16", "f32", (16, 8, 8)),
+    *_forms("f16", "f16", (16, 8, 8)),
+    *_forms("i8 u8", "i32", (8, 8, 16)),
+)
 _MMA_AMPERE = (
     *_forms("f16", "f32", (16, 8, 8), (16, 8, 16)),
     *_forms("f16", "f16", (16, 8, 8), (16, 8, 16)),
@@ -175,6 +180,24 @@ _MMA_FP8 = (
 )
 _MMA_F64 = _forms("f64", "f64", (16, 8, 4), (16, 8, 8), (16, 8, 16))
 
+_SM_75 = Arch(
+    capability=75,
+    cpu="sm_75",
+    ptx=87,
+    shared_optin=64 * _KB,
+    shared_sm=64 * _KB,
+    shared_reserved=0,
+    warps_sm=32,
+    blocks_sm=16,
+    mma=_MMA_TURING,
+    cp_async=False,
+    mbarrier=False,
+    redux_integer=False,
+    cache_policy=False,
+    bf16_conversion_packed=False,
+    bf16_fma=False,
+    nan_max=False,
+)
 _SM_80 = Arch(
     capability=80,
     cpu="sm_80",
@@ -258,11 +281,16 @@ _SM_120 = replace(
     blocks_sm=24,
 )
 
-ARCHITECTURES = {row.capability: row for row in (_SM_80, _SM_86, _SM_89, _SM_90, _SM_100, _SM_120)}
+ARCHITECTURES = {
+    row.capability: row for row in (_SM_75, _SM_80, _SM_86, _SM_89, _SM_90, _SM_100, _SM_120)
+}
 """By capability, ascending: what is compiled, assembled and tested."""
 
 _SAME_CODE = {87: _SM_86, 103: _SM_103, 121: _SM_120}
 """Later members of a family run the code of an earlier one, as far as it is not for that alone."""
+
+
+_TOO_OLD = "CUDA 13 makes no more code for GPUs before Turing (sm_75): its ptxas knows none of them"
 
 
 def row_for(capability: int) -> Arch:
@@ -272,5 +300,7 @@ def row_for(capability: int) -> Arch:
     """
     row = ARCHITECTURES.get(capability) or _SAME_CODE.get(capability)
     if row is None:
-        raise errors.UnknownTarget(f"cuda:{capability}", [f"cuda:{c}" for c in ARCHITECTURES])
+        known = [f"cuda:{c}" for c in ARCHITECTURES]
+        reason = _TOO_OLD if capability < min(ARCHITECTURES) else ""
+        raise errors.UnknownTarget(f"cuda:{capability}", known, reason)
     return row

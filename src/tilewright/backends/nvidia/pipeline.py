@@ -123,7 +123,6 @@ def front_pipeline(capability: int) -> Pipeline:
 def layout_pipeline(arch: Arch, warps: int, stages: int) -> Pipeline:
     """Layouts, and what they leave to tidy up."""
     layouts = AssignLayouts(warps=warps, access=arch.access_bytes)
-    ahead = SoftwarePipeline(stages=stages, warps=warps, capability=arch.capability)
     shared = OrderShared(warps=warps, capability=arch.capability)
     return pipeline_of(
         "nvidia-layouts",
@@ -132,14 +131,22 @@ def layout_pipeline(arch: Arch, warps: int, stages: int) -> Pipeline:
             (MergeEqual(), "two uses asked for one conversion"),
             (Hoist(), "a conversion of what a loop does not change stands outside"),
             (RemoveDead(), "values nobody asked for"),
-            (
-                ConvertLoads(stages=stages),
-                "only what is converted as it is loaded can be copied ahead",
-            ),
-            (RemoveDead(), "what was computed before the conversion"),
-            (ahead, "memory takes 100 times a product"),
-            (RemoveDead(), "addresses of loads that went ahead"),
+            *(_ahead(arch, warps, stages) if arch.cp_async else ()),
             (OrderMemory(), "late: it tells threads by the layouts of addresses"),
             (shared, "last: nothing that uses shared memory comes or goes"),
         ),
+    )
+
+
+def _ahead(arch: Arch, warps: int, stages: int) -> tuple[tuple[Pass, str], ...]:
+    """Loads of later iterations, by asynchronous copies."""
+    copies = SoftwarePipeline(stages=stages, warps=warps, capability=arch.capability)
+    return (
+        (
+            ConvertLoads(stages=stages),
+            "only what is converted as it is loaded can be copied ahead",
+        ),
+        (RemoveDead(), "what was computed before the conversion"),
+        (copies, "memory takes 100 times a product"),
+        (RemoveDead(), "addresses of loads that went ahead"),
     )

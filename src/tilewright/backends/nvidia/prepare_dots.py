@@ -9,8 +9,8 @@
     a = ah + am + al ...                          bf16x6: the products down to am bm
 
 * tiles smaller than an instruction, of numbers of 16 bits or less: padded, see pad_dots.py
-* exact fp32, and other small tiles: multiplications and additions, with operands of the type of
-  the sum
+* exact fp32, other small tiles, and types that the tensor cores of the architecture lack:
+  multiplications and additions, with operands of the type of the sum
 """
 
 from __future__ import annotations
@@ -61,9 +61,10 @@ def _prepared(op: DotOp, builder: Builder, arch: Arch) -> Value | None:
         a, b = (converted(builder, v, f16) for v in (op.a, op.b))
         wide = builder.emit(DotOp(a, b, op.acc, op.precision, op.max_imprecise))
         return _prepared(wide, builder, arch) or wide.result
-    if not _fits(op) and can_be_padded(op):
+    fits, has_type = _fits(op), _has_type(kinds[0], arch)
+    if has_type and not fits and can_be_padded(op):
         return padded_dot(op, builder)
-    if not _fits(op) or (kinds[0] is f32 and op.precision == "ieee"):
+    if not (has_type and fits) or (kinds[0] is f32 and op.precision == "ieee"):
         return _by_fma(op, builder, kinds[2])
     if kinds[0] is f32 and op.precision in _PARTS:
         return _in_parts(op, builder)
@@ -74,6 +75,12 @@ def _fits(op: DotOp) -> bool:
     """Whether the tiles are as large as an instruction."""
     *_, m, k = shape_of(op.a.type)
     return find_fragment(dtype_of(op.a.type), (m, shape_of(op.type)[-1], k)) is not None
+
+
+def _has_type(kind: DType, arch: Arch) -> bool:
+    """Whether tensor cores have the type of the operands."""
+    name = "tf32" if kind is f32 else kind.name
+    return any(form.operand == name for form in arch.mma)
 
 
 def _by_fma(op: DotOp, builder: Builder, total: DType) -> Value:

@@ -237,10 +237,16 @@ class UnknownTarget(BackendError, ValueError):
     """A target that no backend serves."""
 
     code = "TW305"
-    template = "no backend serves target '{target}'"
+    template = "no backend serves target '{target}'{why}"
 
     target: str
     known: Iterable[str] = ()
+    reason: str = ""
+
+    @property
+    def why(self) -> str:
+        """The reason, where there is one to tell."""
+        return f": {self.reason}" if self.reason else ""
 
     @property
     def hint(self) -> str | None:

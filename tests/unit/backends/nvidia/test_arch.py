@@ -82,6 +82,7 @@ def test_llvm_emits_what_ptxas_accepts(row: Arch) -> None:
 
 LIMITS = {
     # shared memory that may be asked for and that a multiprocessor has (KB), warps, blocks
+    75: (64, 64, 32, 16),
     80: (163, 164, 64, 32),
     86: (99, 100, 48, 16),
     89: (99, 100, 48, 24),
@@ -101,7 +102,7 @@ def test_limits(capability: int) -> None:
 
 def test_rows_are_named_for_their_capability() -> None:
     assert [row.name for row in ROWS] == [
-        "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120",
+        "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120",
     ]  # fmt: skip
     for row in ROWS:
         assert row.cpu.rstrip("a") == row.name
@@ -123,11 +124,12 @@ def test_row_for_the_whole_family_of_sm_100() -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize("capability", [70, 75, 110, 130, 9])
+@pytest.mark.parametrize("capability", [70, 72, 110, 130, 9])
 def test_unknown_capability(capability: int) -> None:
     with pytest.raises(errors.UnknownTarget, match=f"cuda:{capability}") as caught:
         row_for(capability)
     assert "cuda:90" in str(caught.value)
+    assert ("CUDA 13 makes no more code" in str(caught.value)) == (capability < 75)
 
 
 def test_derived_facts() -> None:

@@ -39,7 +39,7 @@ def log2(n):
 
 @device_function
 def at_compile_time(out, BLOCK: tl.constexpr, shape: tl.constexpr):
-    tl.store(out + tl.arange(0, 1 << log2(BLOCK)), tl.cdiv(10, 4) + tl.next_power_of_2(5))
+    tl.store(out + tl.arange(0, 1 << log2(BLOCK)), tl.ceil_div(10, 4) + tl.next_power_of_2(5))
     rows, columns = shape
     tl.store(out, rows * columns)
 

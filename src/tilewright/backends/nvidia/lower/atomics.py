@@ -121,15 +121,18 @@ def _by_swapping(state: State, op: AtomicOp, element: DType) -> Atomic:
 
     def run(pointer: Val, x: Val, mask: Val | None) -> Val:
         bits = f"i{memory_bits(element)}"
-        before, head, again, done = (code.label(n) for n in ("before", "try", "again", "done"))
+        names = ("before", "first", "try", "again", "done")
+        before, first, head, again, done = map(code.label, names)
         go = mask or integer_literal(1, "i1")
-        start = state.asm("ld.volatile.global.b16 $0, [$1];", "=h,l,~{memory}", bits, pointer)
         for line in (f"br label %{before}", f"{before}:"):
             code.line(line)
-        code.line(f"br i1 {go}, label %{head}, label %{done}")
-        code.line(f"{head}:")
+        code.line(f"br i1 {go}, label %{first}, label %{done}")
+        code.line(f"{first}:")
+        start = state.asm("ld.volatile.global.b16 $0, [$1];", "=h,l,~{memory}", bits, pointer)
+        for line in (f"br label %{head}", f"{head}:"):
+            code.line(line)
         found = code.name("found")
-        old = code.let_here(f"phi {bits} [ {start}, %{before} ], [ {found}, %{again} ]", bits)
+        old = code.let_here(f"phi {bits} [ {start}, %{first} ], [ {found}, %{again} ]", bits)
         number = code.let_here(f"bitcast {old.typed} to {x.type}", x.type)
         total = code.let_here(f"fadd {number.typed}, {x}", x.type)
         word = code.let_here(f"bitcast {total.typed} to {bits}", bits)

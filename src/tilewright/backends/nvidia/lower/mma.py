@@ -7,8 +7,10 @@ takes the registers whose coordinates (in thread 0) are those of the fragment, m
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import cast
 
+from tilewright.backends.nvidia.arch import Arch
 from tilewright.backends.nvidia.lower.state import State, layout_of, lowering
 from tilewright.backends.nvidia.lower.words import pack
 from tilewright.backends.nvidia.select_mma import fragment_for
@@ -32,7 +34,7 @@ def _dot(state: State, op: Op) -> None:
     a_words = _Operand(state, a, fragment.a)
     b_words = _Operand(state, b, fragment.b)
     results = list(state.of(acc))
-    text = _instruction(dot, fragment)
+    steps = _steps(state.arch, dot, fragment)
     depth = layout_of(a).shape[-1]
     for k in range(0, depth, fragment.k):
         for ahead in (k, k + fragment.k):
@@ -40,11 +42,66 @@ def _dot(state: State, op: Op) -> None:
                 a_words.at(*batch, row, ahead)
                 b_words.at(*batch, ahead, column)
         for (*batch, row, column), registers in tiles.parts:
-            operands = [*a_words.at(*batch, row, k), *b_words.at(*batch, k, column)]
+            left, right = a_words.at(*batch, row, k), b_words.at(*batch, k, column)
             sums = [results[r] for r in registers]
-            for r, value in zip(registers, _mma(state, text, operands, sums), strict=True):
+            for step in steps:
+                step.run(state, left, right, sums)
+            for r, value in zip(registers, sums, strict=True):
                 results[r] = value
     state.set(dot.result, results)
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """An instruction, and which words of the operands and which sums it takes."""
+
+    text: str
+    a: Sequence[int]
+    b: Sequence[int]
+    sums: Sequence[int]
+
+    def run(self, state: State, left: Sequence[Val], right: Sequence[Val], sums: list[Val]) -> None:
+        """Add to the sums."""
+        a, b = [left[i] for i in self.a], [right[i] for i in self.b]
+        found = _mma(state, self.text, a, b, [sums[i] for i in self.sums])
+        for i, value in zip(self.sums, found, strict=True):
+            sums[i] = value
+
+
+_ALL = (0, 1, 2, 3)
+_SMALLER = {
+    (16, 8, 16): ((16, 8, 8), (((0, 1), (0,), _ALL), ((2, 3), (1,), _ALL))),
+    (16, 8, 32): (
+        (8, 8, 16),
+        (((0,), (0,), (0, 1)), ((1,), (0,), (2, 3)), ((2,), (1,), (0, 1)), ((3,), (1,), (2, 3))),
+    ),
+}
+"""Instructions of Ampere -> those of Turing that do the same: their shape, and the words of A, of B
+and the sums of each."""
+
+
+def _steps(arch: Arch, op: DotOp, fragment: Fragment) -> list[_Step]:
+    """What computes the product of two fragments."""
+    kinds = [_NAMES[dtype_of(v.type).name] for v in (op.a, op.b)]
+    total = dtype_of(op.type)
+    sums = "f32" if total.name == "f32" else _NAMES[total.name]
+    shape = (fragment.m, fragment.n, fragment.k)
+
+    def text(m: int, n: int, k: int) -> str:
+        return f"mma.sync.aligned.m{m}n{n}k{k}.row.col.{sums}.{kinds[0]}.{kinds[1]}.{sums}"
+
+    operand = "tf32" if kinds[0] == "tf32" else dtype_of(op.a.type).name
+    if any(form.operand == operand and form.shape == shape for form in arch.mma):
+        assert fragment.a is not None and fragment.b is not None
+        a, b = (range(_words(layout, fragment)) for layout in (fragment.a, fragment.b))
+        return [_Step(text(*shape), a, b, range(fragment.c.in_size(REGISTER)))]
+    smaller, parts = _SMALLER[shape]
+    return [_Step(text(*smaller), *part) for part in parts]
+
+
+def _words(operand: LinearLayout, fragment: Fragment) -> int:
+    """Registers that a thread passes for an operand, of 32 bits or one f64 each."""
+    return operand.in_size(REGISTER) * min(fragment.element_bits, 32) // 32
 
 
 class _Tiles:
@@ -92,26 +149,18 @@ def _as_operand(state: State, word: Val, element: DType) -> Val:
     return word
 
 
-def _instruction(op: DotOp, fragment: Fragment) -> str:
-    kinds = [_NAMES[dtype_of(v.type).name] for v in (op.a, op.b)]
-    total = dtype_of(op.type)
-    sums = "f32" if total.name == "f32" else _NAMES[total.name]
-    shape = f"m{fragment.m}n{fragment.n}k{fragment.k}"
-    return f"mma.sync.aligned.{shape}.row.col.{sums}.{kinds[0]}.{kinds[1]}.{sums}"
-
-
-def _mma(state: State, text: str, operands: Sequence[Val], sums: Sequence[Val]) -> list[Val]:
+def _mma(
+    state: State, text: str, a: Sequence[Val], b: Sequence[Val], sums: Sequence[Val]
+) -> list[Val]:
     """d = a @ b + d, the sums tied to the results."""
-    type_ = sums[0].type
+    type_, operands = sums[0].type, [*a, *b]
     kind = {"float": "f", "double": "d", "i32": "r"}[type_]
     inputs = {"i32": "r", "double": "d"}
-    count, n = len(sums), len(operands)
-    doubles = n and operands[0].type == "double"
-    a_count = {1: 1, 2: 1, 3: 2, 6: 4, 12: 8}[n] if doubles else n * 2 // 3
-    names = [f"${count + count + i}" for i in range(n)]
+    count = len(sums)
+    names = [f"${count + count + i}" for i in range(len(operands))]
     outputs = ", ".join(f"${i}" for i in range(count))
-    a, b = ", ".join(names[:a_count]), ", ".join(names[a_count:])
-    instruction = f"{text} {{{outputs}}}, {{{a}}}, {{{b}}}, {{{outputs}}};"
+    left, right = ", ".join(names[: len(a)]), ", ".join(names[len(a) :])
+    instruction = f"{text} {{{outputs}}}, {{{left}}}, {{{right}}}, {{{outputs}}};"
     constraints = ",".join(
         [*[f"={kind}"] * count, *map(str, range(count)), *(inputs[v.type] for v in operands)]
     )
