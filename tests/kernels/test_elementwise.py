@@ -27,6 +27,7 @@ from tilewright import cdiv, jit
 
 TINY = float(np.finfo(np.float32).tiny)
 BLOCK = 64
+ROWS = 4
 
 
 @jit
@@ -99,6 +100,36 @@ def test_float_division(device: Device, rng: np.random.Generator, dtype: Any):
             assert_near(found, x.astype(np.float64) / y.astype(np.float64), 2.0, TINY)
         return
     assert_same(found, functions.in_float64(np.divide)(x, y))
+
+
+def test_quotients_by_one_divisor_are_rounded_once(device: Device, rng: np.random.Generator):
+    """A divisor for the whole tile, and one for each row; exact quotients come out exact."""
+    if device.is_approximate:
+        pytest.skip("fp32 quotients are within 2 ulp there")
+    whole = np.arange(1, ROWS * BLOCK + 1, dtype=np.float32).reshape(ROWS, BLOCK)
+    for divisor in (41, 47, 55, 61, 97, 107, 3.7e-39, 1e-30, 1.7e38, 0.1):
+        rows = np.full(ROWS, divisor, np.float32)
+        with np.errstate(all="ignore"):
+            x = np.where(whole % 3 == 0, rng.normal(size=whole.shape), whole * rows[0])
+            x = x.astype(np.float32)
+            x[0, :6] = 0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45
+            expected = x / rows[:, None]
+        by_one, by_row = (device.empty(x.shape, np.float32) for _ in range(2))
+        device.run(
+            divide_rows, (1,), device.array(x), device.array(rows), float(rows[0]), by_one, by_row,
+            ROWS=ROWS, BLOCK=BLOCK,
+        )  # fmt: skip
+        assert_same(by_one, expected)
+        assert_same(by_row, expected)
+
+
+@jit
+def divide_rows(x, rows, divisor, by_one, by_row, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.arange(0, ROWS)[:, None]
+    at = i * BLOCK + tl.arange(0, BLOCK)
+    v = tl.load(x + at)
+    tl.store(by_one + at, v / divisor)
+    tl.store(by_row + at, v / tl.load(rows + i))
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)

@@ -6,19 +6,10 @@ from dataclasses import dataclass
 
 from tilewright.backends.base import StageContext
 from tilewright.backends.cpu.prepare import prepare
-from tilewright.backends.cpu.reciprocal import use_reciprocals
 from tilewright.backends.cpu.select_transposes import select_transposes
 from tilewright.ir import Function, Module, Pass, Pipeline, pipeline_of
 from tilewright.llvm import host_cpu
 from tilewright.transforms import SHARED, Canonicalize, MergeEqual, RemoveDead
-
-
-class UseReciprocals(Pass, name="cpu-reciprocals"):
-    """Divide tiles by a smaller value through its reciprocal; see reciprocal.py."""
-
-    def run(self, function: Function) -> bool:
-        use_reciprocals(function)
-        return True
 
 
 @dataclass(frozen=True)
@@ -43,7 +34,6 @@ class SelectTransposes(Pass, name="cpu-transposes"):
 def cpu_pipeline(fma: bool) -> Pipeline:
     """The pipeline of a CPU."""
     own: tuple[tuple[Pass, str], ...] = (
-        (UseReciprocals(), "a vector division takes as long as ten multiplications"),
         (Prepare(fma=fma), "exp and its like, fp8, casts: the lowering has no code for them"),
         (Canonicalize(), "expansions meet constants"),
         (MergeEqual(), "expansions of one function share their constants and steps"),
