@@ -20,7 +20,8 @@ As elsewhere in this back end, index arithmetic on signed integers is taken not 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import NamedTuple, cast
 
 from tilewright.backends.cpu.lanes import Lanes, literal
@@ -44,9 +45,13 @@ from tilewright.ops import (
     StoreOp,
     TransposeOp,
 )
+from tilewright.support.fold import fold
 
 WORTH_CLIPPING = 4
 """Steps from which a loop is worth a test whether it can end."""
+
+MOST_CANDIDATES = 16
+"""Comparisons that are tried as the end of a loop; a nest with more of them is generated code."""
 
 Axes = tuple[int | None, ...]
 """For each dimension of a value, the dimension of the nest that runs along it (None: extent 1)."""
@@ -73,17 +78,13 @@ class Seen(NamedTuple):
             axes = tuple(axes[op.order.index(k)] for k in range(len(op.order)))
         return Seen(operand, axes)
 
-    def conditions(self) -> Iterator[Seen]:
-        """The conditions that all hold where this one does."""
+    def conjuncts(self) -> Sequence[Seen]:
+        """The conditions that all hold where this one does, if it is made of others."""
         inner = self.inner()
-        op = cast("Op | None", self.value.op)
         if inner is not None:
-            yield from inner.conditions()
-        elif isinstance(op, AndOp):
-            for operand in op.operands:
-                yield from Seen(operand, self.axes).conditions()
-        else:
-            yield self
+            return (inner,)
+        op = cast("Op | None", self.value.op)
+        return [Seen(v, self.axes) for v in op.operands] if isinstance(op, AndOp) else ()
 
 
 def live_count(state: State, group: Group, dim: int, coords: Mapping[int, Lanes]) -> Val | None:
@@ -99,8 +100,8 @@ def live_count(state: State, group: Group, dim: int, coords: Mapping[int, Lanes]
     return None
 
 
-def ends(group: Group, dim: int) -> list[Bound]:
-    """What ends the nest of a group along a dimension."""
+def ends(group: Group, dim: int) -> Iterator[Bound]:
+    """What ends the nest of a group along a dimension; the first `MOST_CANDIDATES` are tried."""
     taken = list(group.materialized)
     masks: list[Value] = []
     for sink in group.sinks:
@@ -109,14 +110,14 @@ def ends(group: Group, dim: int) -> list[Bound]:
         elif isinstance(sink, StoreOp) and sink.mask is not None:
             masks.append(sink.mask)
         else:
-            return []
+            return
     if not group.sinks or any(isinstance(element_of(v.type), PointerType) for v in taken):
-        return []
+        return
     everywhere: Axes = tuple(range(len(group.shape)))
     search = _Search(
         dim, [Seen(v, everywhere) for v in taken], [Seen(v, everywhere) for v in masks]
     )
-    return [Bound(c) for c in search.candidates() if search.ends(c)]
+    yield from (Bound(c) for c in islice(search.candidates(), MOST_CANDIDATES) if search.ends(c))
 
 
 class Bound:
@@ -164,14 +165,15 @@ class _Search:
     taken: what reductions and buffers take; masks: of the stores
     """
 
-    __slots__ = ("dim", "masks", "taken")
+    __slots__ = ("dim", "directions", "everywhere", "masks", "taken")
 
     def __init__(self, dim: int, taken: list[Seen], masks: list[Seen]) -> None:
         self.dim, self.taken, self.masks = dim, taken, masks
+        self.directions: dict[Value, int | None] = {}
+        self.everywhere = _Beyond(dim, None)
 
-    def candidates(self) -> list[Seen]:
+    def candidates(self) -> Iterator[Seen]:
         """Comparisons of an index along the dimension, in what the nest needs."""
-        found: dict[Seen, None] = {}
         reached: set[Seen] = set()
         stack = [*self.taken, *self.masks]
         while stack:
@@ -185,12 +187,11 @@ class _Search:
                 stack.append(inner)
             elif isinstance(op, CompareOp):
                 if self._bounds(seen, op):
-                    found[seen] = None
+                    yield seen
             elif isinstance(op, LoadOp):
                 stack += [Seen(v, seen.axes) for v in (op.mask, op.other) if v is not None]
             elif op is not None and Trait.ELEMENTWISE in op.traits:
                 stack += [Seen(v, seen.axes) for v in op.operands]
-        return list(found)
 
     def _bounds(self, seen: Seen, op: CompareOp) -> bool:
         """Whether a comparison may hold for a number of indices and then for none.
@@ -204,49 +205,62 @@ class _Search:
             and isinstance(element, DType)
             and element.is_signed
             and element.bits >= 32
-            and direction(low) == 1
-            and self._settles(Seen(high, seen.axes), None, {})
+            and direction(low, self.directions) == 1
+            and self.everywhere.settles(Seen(high, seen.axes))
         )
 
     def ends(self, condition: Seen) -> bool:
         """Whether nothing more is stored where the condition is false, and the rest is settled."""
-        known: dict[Seen, bool] = {}
-        return all(condition in mask.conditions() for mask in self.masks) and all(
-            self._settles(seen, condition, known) for seen in self.taken
-        )
+        beyond = _Beyond(self.dim, condition)
+        return all(map(beyond.is_off, self.masks)) and all(map(beyond.settles, self.taken))
 
-    def _settles(self, seen: Seen, condition: Seen | None, known: dict[Seen, bool]) -> bool:
-        """Whether a value does not depend on the coordinate where `condition` is false."""
-        if self.dim not in seen.axes:
-            return True
-        if seen not in known:
-            known[seen] = self._computes_settled(seen, condition, known)
-        return known[seen]
 
-    def _computes_settled(
-        self, seen: Seen, condition: Seen | None, known: dict[Seen, bool]
-    ) -> bool:
-        def settled(value: Value | None) -> bool:
-            return value is None or self._settles(Seen(value, seen.axes), condition, known)
+class _Beyond:
+    """What is known of values where a condition is false; without one, of values everywhere."""
 
-        def is_off(mask: Value | None) -> bool:
-            if mask is None or condition is None:
-                return False
-            return condition in Seen(mask, seen.axes).conditions()
+    __slots__ = ("condition", "dim", "off", "settled")
 
+    def __init__(self, dim: int, condition: Seen | None) -> None:
+        self.dim, self.condition = dim, condition
+        self.off: dict[Seen, bool] = {}
+        self.settled: dict[Seen, bool] = {}
+
+    def is_off(self, mask: Seen) -> bool:
+        """Whether a mask is false."""
+
+        def is_false(item: Seen, parts: list[bool]) -> bool:
+            return any(parts) or item == self.condition
+
+        return fold(mask, Seen.conjuncts, is_false, self.off)
+
+    def settles(self, seen: Seen) -> bool:
+        """Whether a value does not depend on the coordinate."""
+
+        def needs(item: Seen) -> Sequence[Seen]:
+            return self._needs(item) or ()
+
+        def combine(item: Seen, parts: list[bool]) -> bool:
+            return all(parts) if parts else self._needs(item) is not None
+
+        return fold(seen, needs, combine, self.settled)
+
+    def _needs(self, seen: Seen) -> Sequence[Seen] | None:
+        """The values that have to be settled for this one to be; None if it cannot be."""
+        value, axes = seen
         inner = seen.inner()
-        op = cast("Op | None", seen.value.op)
+        op = cast("Op | None", value.op)
+        if self.dim not in axes:
+            return ()
         if inner is not None:
-            return self._settles(inner, condition, known)
-        if isinstance(op, (SplatOp, ConstantOp)) or is_off(seen.value):
-            return True
+            return (inner,)
+        if isinstance(op, (SplatOp, ConstantOp)) or self.is_off(seen):
+            return ()
         if isinstance(op, LoadOp):
-            return not op.volatile and is_off(op.mask) and settled(op.other)
-        if isinstance(op, SelectOp) and is_off(op.condition):
-            return settled(op.y)
-        return (
-            op is not None
-            and Trait.ELEMENTWISE in op.traits
-            and Trait.PURE in op.traits
-            and all(map(settled, op.operands))
-        )
+            if op.volatile or op.mask is None or not self.is_off(Seen(op.mask, axes)):
+                return None
+            return () if op.other is None else (Seen(op.other, axes),)
+        if isinstance(op, SelectOp) and self.is_off(Seen(op.condition, axes)):
+            return (Seen(op.y, axes),)
+        if op is None or not op.traits >= {Trait.ELEMENTWISE, Trait.PURE}:
+            return None
+        return [Seen(v, axes) for v in op.operands]

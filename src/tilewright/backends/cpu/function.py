@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from tilewright.analysis import analyze_alignment
-from tilewright.backends.cpu import regions, special
+from tilewright.backends.cpu import index_functions, regions, special
 from tilewright.backends.cpu.access import Access, memory_type, store
 from tilewright.backends.cpu.groups import emit_group
 from tilewright.backends.cpu.lanes import Address, uniform
@@ -32,7 +32,7 @@ from tilewright.ops import (
 )
 from tilewright.support.errors import LoweringMissing
 
-__all__ = ["LoweredKernel", "lower_function", "regions", "special"]
+__all__ = ["LoweredKernel", "index_functions", "lower_function", "regions", "special"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,6 @@ from tilewright.ir import Builder, Function, Op, Rewriter, Trait, Value
 from tilewright.ir.types import PointerType, element_of
 from tilewright.ops import LoadOp, SplatOp, TransposeOp
 
-_MAX_DEPTH = 32
-
 
 def select_transposes(function: Function) -> None:
     """Rewrite the transpositions of one function."""
@@ -32,7 +30,7 @@ def select_transposes(function: Function) -> None:
     for op in found:
         if isinstance(element_of(op.type), PointerType):
             continue
-        if _row_contiguous(op.x, facts, 0):
+        if _row_contiguous(op.x, facts):
             Rewriter.replace(op, Builder.at(op).value(BlockTransposeOp(op.x)))
 
 
@@ -41,16 +39,23 @@ def _swaps_last(op: TransposeOp) -> bool:
     return rank >= 2 and op.order == (*range(rank - 2), rank - 1, rank - 2)
 
 
-def _row_contiguous(value: Value, facts: dict[Value, Alignment], depth: int) -> bool:
+def _row_contiguous(value: Value, facts: dict[Value, Alignment]) -> bool:
     """Whether computing the tile along its last dimension reads memory in order."""
-    op = cast("Op | None", value.op)
-    if op is None or depth > _MAX_DEPTH:
-        return True
+    reached, stack = {value}, [value]
+    while stack:
+        op = cast("Op | None", stack.pop().op)
+        if op is None or _reads_rows(op, facts):
+            return True
+        if Trait.ELEMENTWISE in op.traits:
+            tiles = [v for v in op.operands if v.op is not None and not isinstance(v.op, SplatOp)]
+            stack += [v for v in tiles if v not in reached]
+            reached.update(tiles)
+    return False
+
+
+def _reads_rows(op: Op, facts: dict[Value, Alignment]) -> bool:
     if isinstance(op, LoadOp):
         return facts[op.pointer].contiguity[-1] > 1
-    if Trait.ELEMENTWISE in op.traits:
-        tiles = [v for v in op.operands if v.op is not None and not isinstance(v.op, SplatOp)]
-        return any(_row_contiguous(v, facts, depth + 1) for v in tiles)
     return bool(op.regions) or Trait.PURE in op.traits and _has_buffer(op)
 
 

@@ -14,6 +14,7 @@ addition of 2^24 elements on Zen 5: 4.2 ms instead of 5.0).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import cast
 
 from tilewright.backends.cpu.access import Element
@@ -40,11 +41,12 @@ from tilewright.ops import (
     TransposeOp,
     pointee,
 )
+from tilewright.support.fold import fold
 
 STREAM_ALIGNMENT = 16
 """Bytes; LLVM splits a non-temporal store that is wider than it is aligned, which is as fast."""
 
-_MOVES = (BroadcastOp, ExpandDimsOp, TransposeOp, HintOp)
+_MOVES = BroadcastOp | ExpandDimsOp | TransposeOp | HintOp
 
 
 def streaming_condition(state: State, group: Group) -> Val | None:
@@ -85,22 +87,46 @@ def _aligned(state: State, pointer: Value) -> bool:
 
 def falls(mask: Value) -> bool:
     """Whether a mask, once false along a dimension, stays false."""
-    op = cast("Op | None", mask.op)
-    if isinstance(op, _MOVES):
-        return falls(op.operands[0])
-    if isinstance(op, AndOp):
-        return falls(op.lhs) and falls(op.rhs)
+    directions: dict[Value, int | None] = {}
+    reached, stack = {mask}, [mask]
+    while stack:
+        value = stack.pop()
+        op = cast("Op | None", value.op)
+        parts = op.operands if isinstance(op, AndOp | _MOVES) else ()
+        if not parts and not _condition_falls(op, directions):
+            return False
+        stack += [part for part in parts if part not in reached]
+        reached.update(parts)
+    return True
+
+
+def _condition_falls(op: Op | None, directions: dict[Value, int | None]) -> bool:
+    """As `falls`, for one condition."""
     if isinstance(op, SplatOp | ConstantOp):
         return True
-    if not isinstance(op, CompareOp):
+    if not isinstance(op, CompareOp) or op.predicate not in ("lt", "le", "gt", "ge"):
         return False
     low, high = (op.lhs, op.rhs) if op.predicate in ("lt", "le") else (op.rhs, op.lhs)
-    ordered = op.predicate in ("lt", "le", "gt", "ge")
-    return ordered and direction(low) in (0, 1) and direction(high) in (0, -1)
+    return direction(low, directions) in (0, 1) and direction(high, directions) in (0, -1)
 
 
-def direction(value: Value) -> int | None:
-    """1 if an integer tile never decreases along any dimension, -1 never increases, 0 constant."""
+def direction(value: Value, known: dict[Value, int | None] | None = None) -> int | None:
+    """1 if an integer tile never decreases along any dimension, -1 never increases, 0 constant.
+
+    known: directions that have been asked for before
+    """
+    return fold(value, _terms, _direction, {} if known is None else known)
+
+
+def _terms(value: Value) -> Sequence[Value]:
+    """The values that decide in which direction a tile goes."""
+    op = cast("Op | None", value.op)
+    if not shape_of(value.type) or not isinstance(op, CastOp | _MOVES | AddOp | SubOp | MulOp):
+        return ()
+    return op.operands
+
+
+def _direction(value: Value, terms: list[int | None]) -> int | None:
     op = cast("Op | None", value.op)
     if not shape_of(value.type) or isinstance(op, SplatOp | ConstantOp):
         return 0
@@ -108,14 +134,13 @@ def direction(value: Value) -> int | None:
         return 1
     if isinstance(op, CastOp):
         ordered = _keeps_order(element_of(op.x.type), element_of(op.type))
-        along = direction(op.x)
-        return along if ordered or along == 0 else None
+        return terms[0] if ordered or terms[0] == 0 else None
     if isinstance(op, _MOVES):
-        return direction(op.operands[0])
+        return terms[0]
     if isinstance(op, AddOp) or (isinstance(op, SubOp) and dtype_of(op.type).is_signed):
-        return _sum(direction(op.lhs), direction(op.rhs), 1 if isinstance(op, AddOp) else -1)
+        return _sum(terms[0], terms[1], 1 if isinstance(op, AddOp) else -1)
     if isinstance(op, MulOp):
-        return _product(op)
+        return _product(op, terms)
     return None
 
 
@@ -137,13 +162,12 @@ def _sum(x: int | None, y: int | None, sign: int) -> int | None:
     return x or y if x * y >= 0 else None
 
 
-def _product(op: MulOp) -> int | None:
-    for factor, other in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
+def _product(op: MulOp, terms: list[int | None]) -> int | None:
+    for factor, along in zip(op.operands, reversed(terms), strict=True):
         constant = factor.op
         if isinstance(constant, ConstantOp):
-            along = direction(other)
             return None if along is None else along * (1 if constant.value >= 0 else -1)
-    return 0 if direction(op.lhs) == 0 == direction(op.rhs) else None
+    return 0 if terms == [0, 0] else None
 
 
 def nontemporal_hint(state: State) -> str:

@@ -1,0 +1,39 @@
+"""Evaluates a property over an acyclic graph from below, without recursion.
+
+What a value is often follows from what its operands are. Programs are generated, and chains of
+operands get thousands of links long, far more than Python's calls may be nested.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import TypeVar
+
+__all__ = ["fold"]
+
+Item = TypeVar("Item", bound=Hashable)
+Result = TypeVar("Result")
+
+
+def fold(
+    root: Item,
+    needs: Callable[[Item], Sequence[Item]],
+    combine: Callable[[Item, list[Result]], Result],
+    known: dict[Item, Result],
+) -> Result:
+    """The result of `root`, and in `known` those of all that it needs, each computed once.
+
+    combine: an item, and the results of what it needs in that order
+    """
+    stack = [root]
+    while stack:
+        item = stack[-1]
+        inputs = () if item in known else needs(item)
+        missing = [i for i in inputs if i not in known]
+        if missing:
+            stack += missing
+            continue
+        stack.pop()
+        if item not in known:
+            known[item] = combine(item, [known[i] for i in inputs])
+    return known[root]
