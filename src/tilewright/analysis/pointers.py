@@ -22,8 +22,12 @@ _ADDRESS_BITS = 64
 """Integers of fewer hold no address."""
 
 
-def roots(value: Value) -> frozenset[Value]:
-    """Arguments, loaded pointers and integers that an address may be computed from."""
+def roots(value: Value, known: dict[Value, frozenset[Value]] | None = None) -> frozenset[Value]:
+    """Arguments, loaded pointers and integers that an address may be computed from.
+
+    known: answers to earlier questions, to which this one is added
+    """
+    known = {} if known is None else known
     found: set[Value] = set()
     seen: set[Value] = set()
     stack = [value]
@@ -33,11 +37,14 @@ def roots(value: Value) -> frozenset[Value]:
             continue
         seen.add(current)
         sources = _sources(current)
-        if sources:
+        if current in known:
+            found |= known[current]
+        elif sources:
             stack += sources
         else:
             found.add(current)
-    return frozenset(found)
+    known[value] = frozenset(found)
+    return known[value]
 
 
 def _sources(value: Value) -> Sequence[Value]:

@@ -10,11 +10,15 @@ are always off, and the pipeline is chosen by what it costs. Measured on an elem
                        induction variables, which make code generation slower too
     level 3  16.2 ms   the whole of O3: inlining of functions in the module, the rest as level 2
 
+Value numbering takes time that grows faster than the square of a function's length (160 stores
+whose addresses depend on each other: 16 s), so it is left out where one is long; so is scheduling
+after register allocation.
+
 On a masked row sum whose invariants are hoisted, all levels run equally fast (10.6 to 11.0 us); one
 that reloads its arguments in the loop takes 16 us at level 1 and 13.3 at level 2.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from llvmlite import binding
 
@@ -25,6 +29,9 @@ from .target import TargetSpec, data_layout, target_machine
 __all__ = ["DEFAULT_LEVEL", "CompiledObject", "LlvmError", "compile_ir", "emit_assembly"]
 
 DEFAULT_LEVEL = 1
+
+LONG_FUNCTION = 8000
+"""Lines from which a function is code that somebody generated."""
 
 
 class LlvmError(Exception):
@@ -71,21 +78,34 @@ def compile_ir(text: str, target: TargetSpec, level: int = DEFAULT_LEVEL) -> Com
     not have, bad inline assembly) ends the process: LLVM offers no way to catch it.
     """
     module = _optimised(text, target, level)
-    return CompiledObject(target_machine(target).emit_object(module), text, target, level)
+    machine = target_machine(_affordable(text, target))
+    return CompiledObject(machine.emit_object(module), text, target, level)
 
 
 def emit_assembly(text: str, target: TargetSpec, level: int = DEFAULT_LEVEL) -> str:
     """Compile the module `text` to assembly text; errors as in `compile_ir`."""
     module = _optimised(text, target, level)
-    return target_machine(target).emit_assembly(module)
+    return target_machine(_affordable(text, target)).emit_assembly(module)
 
 
 def _optimised(text: str, target: TargetSpec, level: int) -> binding.ModuleRef:
     module = _parsed(text)
     module.triple = target_machine(target).triple
     module.data_layout = data_layout(target)
-    _PIPELINES[level](module, target_machine(target))
+    quick = _run_quick_on_long_functions if _is_long(text) else _run_quick
+    run = quick if level == 1 else _PIPELINES[level]
+    run(module, target_machine(target))
     return module
+
+
+def _affordable(text: str, target: TargetSpec) -> TargetSpec:
+    """The target with the effort that the code generator can make in time."""
+    return replace(target, effort=1) if target.effort > 1 and _is_long(text) else target
+
+
+def _is_long(text: str) -> bool:
+    """Whether a function of a module has so much code that not every pass can be afforded."""
+    return any(part.count("\n") > LONG_FUNCTION for part in text.split("\ndefine "))
 
 
 def _parsed(text: str) -> binding.ModuleRef:
@@ -112,12 +132,22 @@ def _run_nothing(module: binding.ModuleRef, machine: binding.TargetMachine) -> N
 
 def _run_quick(module: binding.ModuleRef, machine: binding.TargetMachine) -> None:
     """Level 1."""
+    manager = _quick_passes()
+    manager.add_new_gvn_pass()
+    manager.run(module, _pass_builder(machine, speed=1))
+
+
+def _run_quick_on_long_functions(module: binding.ModuleRef, machine: binding.TargetMachine) -> None:
+    """Level 1 without the pass that takes the square of their length."""
+    _quick_passes().run(module, _pass_builder(machine, speed=1))
+
+
+def _quick_passes() -> binding.ModulePassManager:
     manager = binding.create_new_module_pass_manager()
     manager.add_sroa_pass()
     manager.add_instruction_combine_pass()
     manager.add_simplify_cfg_pass()
-    manager.add_new_gvn_pass()
-    manager.run(module, _pass_builder(machine, speed=1))
+    return manager
 
 
 def _run_simplification(module: binding.ModuleRef, machine: binding.TargetMachine) -> None:

@@ -14,6 +14,7 @@ from tilewright.backends.cpu import index_functions, regions, special
 from tilewright.backends.cpu.access import Access, memory_type, store
 from tilewright.backends.cpu.groups import emit_group
 from tilewright.backends.cpu.lanes import Address, uniform
+from tilewright.backends.cpu.long_code import divide
 from tilewright.backends.cpu.microkernel import VectorUnit
 from tilewright.backends.cpu.plan import Group, Planner
 from tilewright.backends.cpu.state import RULES, State, lowering
@@ -196,6 +197,7 @@ def lower_block(state: State, block: Block) -> None:
         else:
             state.prefetches = step.prefetches
             lower_op(state, step.sinks[0])
+        divide(state)
 
 
 def lower_op(state: State, op: Op) -> None:

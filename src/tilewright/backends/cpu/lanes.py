@@ -75,20 +75,27 @@ def _folded(value: int, type_: str) -> Val:
 class LaneMath:
     """Arithmetic on lane values of one width."""
 
-    __slots__ = ("code", "width")
+    __slots__ = ("code", "spread", "width")
 
     def __init__(self, code: Code, width: int) -> None:
         self.code = code
         self.width = width
+        self.spread: dict[Lanes, Val] = {}
 
     def vector(self, value: Lanes) -> Val:
-        """The value as an LLVM vector (as a scalar if the width is 1)."""
+        """The value as an LLVM vector (as a scalar if the width is 1); made once."""
         if value.stride is None:
             return value.base
-        splat = self.code.splat(value.base, self.width)
-        if value.stride == 0 or self.width == 1:
+        found = self.spread.get(value)
+        if found is None:
+            found = self.spread[value] = self._spread(value.base, value.stride)
+        return found
+
+    def _spread(self, base: Val, stride: int) -> Val:
+        splat = self.code.splat(base, self.width)
+        if stride == 0 or self.width == 1:
             return splat
-        steps = self.code.step_vector(value.base.type, self.width, value.stride)
+        steps = self.code.step_vector(base.type, self.width, stride)
         return self.code.binary("add", splat, steps)
 
     def wrap(self, value: Val) -> Lanes:

@@ -19,9 +19,10 @@ elements freely (dot, scan, gather).
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import islice, pairwise, takewhile
 from typing import cast
 
 from tilewright.analysis import Alignment, roots
@@ -54,6 +55,11 @@ EXPENSIVE = 6
 _WORTH_REPEATING = 8
 """Contiguous elements from which a load is repeated in the next nest instead of being kept."""
 
+_MOST_OPS = 64
+"""Ops from which a value is never worked out twice, not even of integers: so the code of a kernel
+grows as its length, however its values depend on each other."""
+
+_CHANGES = {Effect.WRITE, Effect.BARRIER}
 _FUSED_SINKS = (StoreOp, ReduceOp)
 _REGIONS = (ForOp, WhileOp, IfOp)
 _WITH_IDENTITY = (*_REGIONS, DotOp, ScanOp, ReduceOp, ItemOp, BlockTransposeOp)
@@ -75,6 +81,8 @@ class Group:
     """One loop nest over `shape`: sinks in order, and values it leaves in buffers.
 
     order: index of its first op; run: index of the op where it is executed
+    stored: what its stores' addresses start from, and the store, no two of which share a start
+    axis: the axis of its reductions; apart: values that are known not to need its results
     """
 
     shape: tuple[int, ...]
@@ -84,6 +92,9 @@ class Group:
     materialized: list[Value] = field(default_factory=list[Value])
     fused: bool = True
     prefetches: list[Prefetch] = field(default_factory=list["Prefetch"])
+    stored: dict[Value, StoreOp] = field(default_factory=dict[Value, StoreOp])
+    axis: int | None = None
+    apart: set[Value] = field(default_factory=set[Value])
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +138,7 @@ class Planner:
         self.facts = facts
         self.ops: list[Op] = [cast("Op", op) for op in block]
         self.order: dict[Op, int] = {op: i for i, op in enumerate(self.ops)}
+        self.writes = [i for i, op in enumerate(self.ops) if effects_of(op) & _CHANGES]
         self.group_of: dict[Op, Group] = {}
         self.groups: list[Group] = []
         self.demands: dict[Value, dict[int, Demand]] = {}
@@ -164,11 +176,18 @@ class Planner:
             if not (fits and current and current.shape == shape and self._joins(op, current)):
                 current = Group(shape, self.order[op], self.order[op], fused=fits)
                 self.groups.append(current)
-            current.sinks.append(op)
-            current.run = self.order[op]
-            self.group_of[op] = current
+            self._add_sink(current, op)
             if not fits:
                 current = None
+
+    def _add_sink(self, group: Group, op: Op) -> None:
+        group.sinks.append(op)
+        group.run = self.order[op]
+        self.group_of[op] = group
+        if isinstance(op, ReduceOp):
+            group.axis = op.axis
+        elif isinstance(op, StoreOp):
+            group.stored.update(dict.fromkeys(self._roots(op.pointer), op))
 
     @staticmethod
     def _needs_group(op: Op) -> bool:
@@ -182,11 +201,14 @@ class Planner:
     def _space(op: Op) -> tuple[int, ...]:
         return next((shape_of(v.type) for v in op.operands if is_tile(v)), ())
 
-    @staticmethod
-    def _must_close(op: Op, group: Group) -> bool:
+    def _must_close(self, op: Op, group: Group) -> bool:
         """Whether a scalar op has to wait for the group before it."""
-        produced = {r for sink in group.sinks for r in sink.results}
-        return bool(effects_of(op)) or any(v in produced for v in op.operands)
+        return bool(effects_of(op)) or any(self._makes(group, value) for value in op.operands)
+
+    def _makes(self, group: Group, value: Value) -> bool:
+        """Whether a value is the result of a sink of the group."""
+        op = cast("Op | None", value.op)
+        return op is not None and self.group_of.get(op) is group
 
     def _load_closes(self, op: Op, group: Group) -> bool:
         """Whether a lazy op is a load that can only be done when the open group is done.
@@ -196,37 +218,34 @@ class Planner:
         """
         if not isinstance(op, LoadOp):
             return False
-        return self._stores(group) or self._reaches(op.operands, group)
-
-    @staticmethod
-    def _stores(group: Group) -> bool:
-        return any(isinstance(sink, StoreOp) for sink in group.sinks)
+        return bool(group.stored) or self._reaches(op.operands, group)
 
     def _joins(self, op: Op, group: Group) -> bool:
         if self._reaches(op.operands, group):
             return False
-        axes = {s.axis for s in (*group.sinks, op) if isinstance(s, ReduceOp)}
-        if len(axes) > 1:
-            return False
-        stores = [s for s in group.sinks if isinstance(s, StoreOp)]
-        return not isinstance(op, StoreOp) or not any(
-            self._may_meet(op.pointer, store.pointer) for store in stores
+        if isinstance(op, ReduceOp):
+            return group.axis in (None, op.axis)
+        return not isinstance(op, StoreOp) or group.stored.keys().isdisjoint(
+            self._roots(op.pointer)
         )
 
     def _reaches(self, values: Iterable[Value], group: Group) -> bool:
-        """Whether evaluating `values` needs a result of a sink of the group."""
+        """Whether evaluating `values` needs a result of a sink of the group.
+
+        What is defined before its first sink does not.
+        """
         seen: set[Value] = set()
         stack = list(values)
         while stack:
             value = stack.pop()
             op = cast("Op | None", value.op)
-            if value in seen or op is None or op not in self.order:
+            if value in seen or op is None or self.order.get(op, -1) < group.order:
                 continue
-            seen.add(value)
-            if op in group.sinks:
+            if self._makes(group, value):
                 return True
-            if self.order[op] >= group.order or is_lazy(op):
-                stack += op.operands
+            seen.add(value)
+            stack += [v for v in op.operands if v not in group.apart]
+        group.apart |= seen
         return False
 
     # -- materialization ------------------------------------------------------------------------
@@ -276,7 +295,7 @@ class Planner:
 
     def _stays_inline(self, op: Op, value: Value, demands: dict[int, Demand]) -> bool:
         groups = [d.group for d in demands.values()]
-        if any(self._addresses_freely(g, value) for g in groups):
+        if _is_addressed_freely(value) or any(self._keeps(g, value) for g in groups):
             return False
         shared = len(groups) > 1 or not self._evaluates(groups[0], value)
         if isinstance(op, LoadOp):
@@ -298,46 +317,42 @@ class Planner:
         return isinstance(sink, BlockTransposeOp) or (isinstance(sink, DotOp) and value is sink.acc)
 
     @staticmethod
-    def _addresses_freely(group: Group, value: Value) -> bool:
-        """Whether the group, or a product in a region of it, reads the value from a buffer."""
+    def _keeps(group: Group, value: Value) -> bool:
+        """Whether the group's sink reads the value from a buffer."""
         sink = group.sinks[0] if group.sinks else None
-        if isinstance(sink, (ScanOp, YieldOp, ConditionOp)):
-            return value in sink.operands
-        return any(
-            (isinstance(user, GatherOp) and user.x is value)
-            or (isinstance(user, DotOp) and value in (user.a, user.b))
-            for user in value.uses
-        )
+        return isinstance(sink, (ScanOp, YieldOp, ConditionOp)) and value in sink.operands
 
     def _write_between(self, load: Op, group: Group) -> bool:
         """Whether something may write what `load` reads after it and before its group is done.
 
-        A group without sinks is done right before the op at its `run`.
+        A group without sinks is done right before the op at its `run`. Its own stores do no harm
+        where they store to what is loaded, each element after it is read, or elsewhere.
         """
-        for op in self.ops[self.order[load] + 1 : group.run + bool(group.sinks)]:
-            if not effects_of(op) & {Effect.WRITE, Effect.BARRIER}:
-                continue
-            if not isinstance(op, StoreOp) or self.group_of.get(op) is not group:
-                return True
-            loaded = load.operands[0]
-            if op.pointer is not loaded and self._may_meet(op.pointer, loaded):
-                return True
-        return False
+        begin, end = self.order[load] + 1, group.run + bool(group.sinks)
+        writes = islice(self.writes, bisect_left(self.writes, begin), None)
+        if any(not self._stores(group, self.ops[i]) for i in takewhile(end.__gt__, writes)):
+            return True
+        loaded = load.operands[0]
+        stores = (group.stored.get(root) for root in self._roots(loaded))
+        return any(
+            s is not None and self.order[s] >= begin and s.pointer is not loaded for s in stores
+        )
 
-    def _may_meet(self, *pointers: Value) -> bool:
-        """Whether two addresses start from one pointer."""
-        for pointer in pointers:
-            if pointer not in self.roots:
-                self.roots[pointer] = roots(pointer)
-        first, second = (self.roots[pointer] for pointer in pointers)
-        return not first.isdisjoint(second)
+    def _stores(self, group: Group, op: Op) -> bool:
+        """Whether an op is one of the group's own stores."""
+        return isinstance(op, StoreOp) and self.group_of.get(op) is group
+
+    def _roots(self, pointer: Value) -> frozenset[Value]:
+        """What an address starts from."""
+        return roots(pointer, self.roots)
 
     def _first_write(self, load: Op) -> int:
         """When the first group with a write after `load` runs."""
-        for op in self.ops[self.order[load] + 1 :]:
-            if effects_of(op) & {Effect.WRITE, Effect.BARRIER}:
-                return self.group_of[op].run if op in self.group_of else self.order[op]
-        return len(self.ops)
+        at = bisect_left(self.writes, self.order[load] + 1)
+        if at == len(self.writes):
+            return len(self.ops)
+        op = self.ops[self.writes[at]]
+        return self.group_of[op].run if op in self.group_of else self.writes[at]
 
     def _home(self, op: Op, value: Value, demands: dict[int, Demand]) -> Group:
         """The nest that computes a materialized value: its first user's, or one of its own."""
@@ -397,8 +412,17 @@ def walks_once(group: Group) -> bool:
     return group.fused or isinstance(group.sinks[0], BlockTransposeOp)
 
 
+def _is_addressed_freely(value: Value) -> bool:
+    """Whether a product, perhaps in a region, or a gather reads the value from a buffer."""
+    return any(
+        (isinstance(user, GatherOp) and user.x is value)
+        or (isinstance(user, DotOp) and value in (user.a, user.b))
+        for user in value.uses
+    )
+
+
 def known_early(value: Value) -> bool:
-    """Whether a value follows from arguments and program ids alone."""
+    """Whether a value follows from arguments and program ids alone, in a few steps."""
     seen: set[Value] = set()
     stack = [value]
     while stack:
@@ -410,11 +434,15 @@ def known_early(value: Value) -> bool:
         if op is None:
             if not isinstance(cast("Block", current.owner).owner, Function):
                 return False
-        elif Trait.PURE not in op.traits or op.regions or isinstance(op, _WITH_IDENTITY):
+        elif not _is_function(op) or len(seen) > _MOST_OPS:
             return False
         else:
             stack += op.operands
     return True
+
+
+def _is_function(op: Op) -> bool:
+    return Trait.PURE in op.traits and not op.regions and not isinstance(op, _WITH_IDENTITY)
 
 
 _COSTS: dict[type[Op], int] = {DivOp: 4, RemOp: 8, MathOp: 8}
@@ -434,7 +462,7 @@ def cost(value: Value) -> int:
         element = element_of(current.type)
         if Trait.ELEMENTWISE in op.traits and isinstance(element, DType) and element.is_float:
             total += _COSTS.get(type(op), 1)
-        if isinstance(op, LoadOp):
+        if isinstance(op, LoadOp) or len(seen) > _MOST_OPS:
             total += EXPENSIVE
             continue
         stack += op.operands

@@ -23,7 +23,10 @@ from tilewright.llvm import Code, ModuleText, Val
 
 @dataclass(slots=True)
 class State:
-    """Lowering of one function to the body of one program instance."""
+    """Lowering of one function to the body of one program instance.
+
+    dividing, divided, divisions: see long_code.py
+    """
 
     module: ModuleText
     code: Code
@@ -44,6 +47,9 @@ class State:
     grid: tuple[Val, ...] = ()
     console: Val = field(default_factory=lambda: Val("%console", "ptr"))
     strings: int = 0
+    dividing: list[str] = field(default_factory=list[str])
+    divided: int = 0
+    divisions: int = 0
 
     @property
     def vector_bits(self) -> int:

@@ -19,7 +19,7 @@ from typing import cast
 
 from tilewright.backends.cpu.access import Element
 from tilewright.backends.cpu.lanes import literal
-from tilewright.backends.cpu.plan import Group
+from tilewright.backends.cpu.plan import Group, is_lazy
 from tilewright.backends.cpu.state import State
 from tilewright.ir import Op, Value
 from tilewright.ir.types import DType, dtype_of, element_of, shape_of
@@ -46,6 +46,9 @@ from tilewright.support.fold import fold
 STREAM_ALIGNMENT = 16
 """Bytes; LLVM splits a non-temporal store that is wider than it is aligned, which is as fast."""
 
+_MUCH = 256
+"""Values that a nest computes from which on memory is not what it waits for."""
+
 _MOVES = BroadcastOp | ExpandDimsOp | TransposeOp | HintOp
 
 
@@ -54,7 +57,7 @@ def streaming_condition(state: State, group: Group) -> Val | None:
     stores = [s for s in group.sinks if isinstance(s, StoreOp)]
     if not state.stream_at_top or len(stores) != len(group.sinks) or group.materialized:
         return None
-    if not all(_aligned(state, s.pointer) for s in stores):
+    if not all(_aligned(state, s.pointer) for s in stores) or _computes_much(stores):
         return None
     masks = [s.mask for s in stores if s.mask is not None]
     if not all(falls(mask) for mask in masks):
@@ -66,6 +69,22 @@ def streaming_condition(state: State, group: Group) -> Val | None:
     for mask in dict.fromkeys(masks):
         condition = state.code.binary("and", condition, ev.lanes(mask, corner).base)
     return condition
+
+
+def _computes_much(stores: Sequence[StoreOp]) -> bool:
+    """Whether what is stored takes so long to compute that memory does not matter.
+
+    Nor would the code of such a nest be made twice.
+    """
+    seen: set[Value] = set()
+    stack = [store.stored for store in stores]
+    while stack and len(seen) < _MUCH:
+        value = stack.pop()
+        op = cast("Op | None", value.op)
+        if value not in seen and op is not None and is_lazy(op):
+            seen.add(value)
+            stack += op.operands
+    return len(seen) >= _MUCH
 
 
 def _bytes(value: Value) -> int:
