@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.unit.frontend.python.harness import lower
+from tilewright.eager import run_kernel
 from tilewright.language import DeviceFunction, device_function
 from tilewright.support import errors
 
@@ -34,6 +35,12 @@ class Mistake:
         """The error that it gives."""
         with pytest.raises(errors.CompilationError) as caught:
             lower(self.kernel, **self.args)
+        return _without_places(str(caught.value))
+
+    def interpreted(self, **args: object) -> str:
+        """The error that it gives in the interpreter, with arrays for its pointers."""
+        with pytest.raises(errors.CompilationError) as caught:
+            run_kernel(self.kernel, (1,), args)
         return _without_places(str(caught.value))
 
 

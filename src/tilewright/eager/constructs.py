@@ -9,12 +9,14 @@ import ctypes
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import CodeType, FrameType
-from typing import Any, cast
+from typing import Any
 
 from tilewright import language
 from tilewright.frontend import Context, as_condition, getattr_, unary
 from tilewright.frontend.python import (
     as_joined,
+    as_tuple,
+    cannot_unpack,
     compared,
     connected,
     decides,
@@ -68,7 +70,7 @@ class Constructs:
 
     def compared(self, symbol: str, x: object, y: object) -> object:
         """`x < y` and the like; kernels have no lists, they are tuples."""
-        return unwrap(compared(self._context, symbol, _as_tuple(x), _as_tuple(y)))
+        return unwrap(compared(self._context, symbol, as_tuple(x), as_tuple(y)))
 
     def goes_on(self, word: str, left: object) -> bool:
         """Whether the right operand of `and` or `or` is evaluated; keeps the left one."""
@@ -119,6 +121,13 @@ class Constructs:
         if not is_static(x):
             raise errors.NotConstexpr(f"the constexpr variable '{name}'", describe(x))
         return x
+
+    def unpacked(self, items: object, count: int) -> object:
+        """What is assigned to `count` variables at once."""
+        found = as_tuple(items)
+        if is_tuple(found) and len(found) != count:
+            raise cannot_unpack(found, len(found), count)
+        return items
 
     def shown(self, x: object) -> object:
         """What an f-string formats: not a constexpr, but the value in it."""
@@ -182,13 +191,6 @@ class Constructs:
         if not isinstance(number, bool | int | float):
             return value
         return tensor(as_joined(self._context, number, others))
-
-
-def _as_tuple(x: object) -> object:
-    """A list of Python as the tuple that a kernel makes of it."""
-    if isinstance(x, list):
-        return language.tuple(map(_as_tuple, cast("list[object]", x)))
-    return x
 
 
 def _caller() -> FrameType:

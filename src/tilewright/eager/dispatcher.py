@@ -33,7 +33,7 @@ from tilewright.frontend import (
     truth,
     unary,
 )
-from tilewright.frontend.python import combined, inline_call, known_range
+from tilewright.frontend.python import as_tuple, combined, inline_call, known_range
 from tilewright.interp import EagerBuilder, EagerValue, Machine, numpy_dtype
 from tilewright.ir import Value
 from tilewright.language import (
@@ -89,7 +89,7 @@ class EagerDispatcher:
         """The result of a Python operator with a tensor among its operands."""
         ctx = self._context
         if name in BINARY_OPERATORS:
-            return combined(ctx, name, *args)
+            return combined(ctx, name, *map(as_tuple, args))
         if name in COMPARISON_OPERATORS:
             return compare(ctx, name, *args)
         if name in UNARY_OPERATORS:

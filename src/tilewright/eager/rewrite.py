@@ -18,6 +18,7 @@ debuggers and tracebacks see no difference. T is HELPER, its methods are those o
     f"{x!r}"              f"{T.shown(x)!r}"
     assert c              assert T.holds(c)
     x: tl.constexpr = y   x: tl.constexpr = T.constant("x", y)
+    x, y = z              x, y = T.unpacked(z, 2)
 """
 
 from __future__ import annotations
@@ -196,6 +197,18 @@ class _Rewriter(ast.NodeTransformer):
         return ast.Constant(self._tests)
 
     # --- statements -------------------------------------------------------------------------------
+
+    def visit_Assign(self, node: ast.Assign) -> ast.Assign:
+        self.generic_visit(node)
+        counts = {
+            len(target.elts)
+            for target in node.targets
+            if isinstance(target, ast.Tuple | ast.List)
+            and not any(isinstance(element, ast.Starred) for element in target.elts)
+        }
+        for count in sorted(counts):
+            node.value = _call(node.targets[0], "unpacked", node.value, ast.Constant(count))
+        return node
 
     def visit_For(self, node: ast.For) -> ast.For:
         names = (*assigned_in([node.target]), *assigned_in(node.body))

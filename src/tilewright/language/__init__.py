@@ -1,5 +1,7 @@
 """What users import as `tl`: types, compile-time values, and the functions of the language."""
 
+from typing import NoReturn
+
 from tilewright.language import core, extra, math, random, standard
 from tilewright.language.by_name import PickledByName
 from tilewright.language.compile_time import (
@@ -172,13 +174,23 @@ from tilewright.language.types import (
     uint32,
     uint64,
 )
+from tilewright.language.unknown import unknown_name
 from tilewright.language.values import (
     block_pointer,
     member,
     member_names,
+    no_extents,
     tensor,
     tuple,
 )
+
+
+def __getattr__(name: str) -> NoReturn:
+    """Called for names that the language does not have."""
+    if name.startswith("__"):
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    raise unknown_name(__name__, name, __all__)
+
 
 __all__ = [
     "ACTIVE",
@@ -286,6 +298,7 @@ __all__ = [
     "mul",
     "multiple_of",
     "next_power_of_2",
+    "no_extents",
     "num_programs",
     "pair_uniform_to_normal",
     "permute",
@@ -334,6 +347,7 @@ __all__ = [
     "uint64",
     "uint8",
     "uint_to_uniform_float",
+    "unknown_name",
     "umulhi",
     "unsqueeze",
     "unwrap",

@@ -17,6 +17,7 @@ from tilewright.ir.types import PointerType, element_of, shape_of
 from tilewright.language.compile_time import base_value, constexpr
 from tilewright.language.dispatch import dispatch_operator
 from tilewright.language.types import dtype, pointer_type, type_of
+from tilewright.language.unknown import unknown_member
 from tilewright.support import errors
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -52,6 +53,34 @@ class tuple(builtins.tuple[Any, ...]):
     def __getitem__(self, index: Any) -> Any:
         found = super().__getitem__(index)
         return tuple(found) if isinstance(index, slice) else found
+
+
+class no_extents(tuple):
+    """The shape of a scalar; it says why it has no items. Named as `tuple` is."""
+
+    __slots__ = ()
+
+    def error(self, verb: str) -> errors.InvalidOperation:
+        """Why the shape cannot be indexed or unpacked."""
+        return errors.InvalidOperation(f"{verb} the shape of a scalar", "it has no extents")
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return tuple()
+        raise self.error("index")
+
+
+class _no_extents_of_a_pointer(no_extents):
+    __slots__ = ()
+
+    def error(self, verb: str) -> errors.InvalidOperation:
+        reason = "it is an address, and does not know what it points into"
+        instead = "pass the sizes as arguments of the kernel"
+        return errors.InvalidOperation(f"{verb} the shape of a pointer", reason, instead)
+
+
+_NO_EXTENTS = (no_extents(), _no_extents_of_a_pointer())
+"""By whether the scalar is a pointer."""
 
 
 @cache
@@ -92,7 +121,8 @@ class tensor(base_value):
     @property
     def shape(self) -> tuple:
         """Extents as constexprs; empty for a scalar."""
-        return _shape_as_constexprs(shape_of(self.handle.type))
+        type_ = self.handle.type
+        return _shape_as_constexprs(shape_of(type_)) or _NO_EXTENTS[isinstance(type_, PointerType)]
 
     @property
     def numel(self) -> constexpr:
@@ -109,7 +139,8 @@ class tensor(base_value):
 
     def __getattr__(self, name: str) -> Any:
         """Called for names that are no member."""
-        raise errors.UnknownAttribute("a tensor", name, member_names())
+        pointer = isinstance(element_of(self.handle.type), PointerType)
+        raise unknown_member("a pointer" if pointer else "a tensor", name, member_names())
 
     def __matmul__(self, other: object) -> Any:
         raise errors.UnsupportedLanguageConstruct("the operator '@'", "call tl.dot")

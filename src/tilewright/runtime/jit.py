@@ -325,7 +325,7 @@ def _plain_function(fn: object) -> FunctionType:
     fn = fn.fn if isinstance(fn, DeviceFunction) else fn
     fn = cast("object", fn.__func__) if isinstance(fn, staticmethod) else fn
     if isinstance(fn, FunctionType):
-        return fn
+        return _unwrapped(fn)
     found, instead = f"a {type(fn).__name__}", "decorate a function"
     if isinstance(fn, type):
         found = f"the class {fn.__name__}"
@@ -336,6 +336,17 @@ def _plain_function(fn: object) -> FunctionType:
     elif callable(fn):
         instead = "decorate a function that is no method"
     raise errors.NotAKernel("jit", "a function written with 'def'", found, instead)
+
+
+def _unwrapped(fn: FunctionType) -> FunctionType:
+    """A function, unless it is the wrapper that a decorator has put around one: the kernel would
+    be the wrapper's code. Raises NotAKernel."""
+    takes_anything = fn.__code__.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
+    if takes_anything and "__wrapped__" in vars(fn):
+        found = f"a wrapper that a decorator has put around '{fn.__name__}'"
+        instead = "put @jit innermost, right above the 'def'"
+        raise errors.NotAKernel("jit", "a function written with 'def'", found, instead)
+    return fn
 
 
 _OPTIONS = frozenset(inspect.signature(JITFunction).parameters) - {"fn", "params"}

@@ -95,5 +95,8 @@ def tensor_argument(ctx: Context, function: str, name: str, value: Any) -> tenso
     """A run-time value. Errors: InvalidValue."""
     value = unwrap(value)
     if not isinstance(value, tensor):
-        ctx.fail(errors.InvalidValue, function, name, "a tensor", describe(value))
+        error = errors.InvalidValue(function, name, "a tensor", describe(value), loc=ctx.loc)
+        if isinstance(value, tuple | list):
+            error.advice = "it takes one tile: make one with tl.join or tl.cat, or call it for each"
+        raise error
     return value

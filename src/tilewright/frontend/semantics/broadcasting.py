@@ -11,6 +11,8 @@ from tilewright.ops import BroadcastOp, ExpandDimsOp, SplatOp
 from tilewright.support import errors
 
 Shape = tuple[int, ...]
+Mismatch = type[errors.ShapeMismatch]
+"""How the error of two shapes is worded."""
 
 
 def check_tile(ctx: Context, shape: Shape) -> Shape:
@@ -24,8 +26,15 @@ def check_tile(ctx: Context, shape: Shape) -> Shape:
     return shape
 
 
-def common_shape(ctx: Context, verb: str, left: Shape, right: Shape) -> Shape:
-    """The shape that both broadcast to. Errors: ShapeMismatch, BlockTooLarge."""
+def common_shape(
+    ctx: Context,
+    verb: str,
+    left: Shape,
+    right: Shape,
+    *,
+    mismatch: Mismatch = errors.ShapeMismatch,
+) -> Shape:
+    """The shape that both broadcast to. Errors: `mismatch`, BlockTooLarge."""
     if left == right or not right:
         return left
     if not left:
@@ -35,21 +44,28 @@ def common_shape(ctx: Context, verb: str, left: Shape, right: Shape) -> Shape:
     shape: list[int] = []
     for a, b in padded:
         if a != b and a != 1 and b != 1:
-            ctx.fail(errors.ShapeMismatch, verb, left, right)
+            ctx.fail(mismatch, verb, left, right)
         shape.append(max(a, b))
     return check_tile(ctx, tuple(shape))
 
 
-def broadcast_value(ctx: Context, value: Value, shape: Shape, verb: str = "broadcast") -> Value:
-    """`value` in exactly `shape`. Errors: ShapeMismatch."""
+def broadcast_value(
+    ctx: Context,
+    value: Value,
+    shape: Shape,
+    verb: str = "broadcast",
+    *,
+    mismatch: Mismatch = errors.ShapeMismatch,
+) -> Value:
+    """`value` in exactly `shape`. Errors: `mismatch`."""
     type_ = value.type
     if not isinstance(type_, TileType):
         return ctx.value(SplatOp(value, shape)) if shape else value
     found = type_.shape
     if found == shape:
         return value
-    if common_shape(ctx, verb, found, shape) != shape:
-        ctx.fail(errors.ShapeMismatch, verb, found, shape)
+    if common_shape(ctx, verb, found, shape, mismatch=mismatch) != shape:
+        ctx.fail(mismatch, verb, found, shape)
     for _ in range(len(shape) - len(found)):
         value = ctx.value(ExpandDimsOp(value, 0))
     return value if shape_of(value.type) == shape else ctx.value(BroadcastOp(value, shape))

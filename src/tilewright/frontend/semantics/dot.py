@@ -85,10 +85,16 @@ def _factor(ctx: Context, name: str, value: Any) -> Value:
 
 def _product_shape(ctx: Context, a: Value, b: Value) -> tuple[int, ...]:
     left, right = shape_of(a.type), shape_of(b.type)
-    if len(left) != len(right) or left[-1] != right[-2] or left[:-2] != right[:-2]:
-        ctx.fail(
-            errors.ShapeMismatch, "dot", left, right, notes=("dot takes (..., M, K) x (..., K, N)",)
-        )
+    reason = ""
+    if len(left) != len(right):
+        reason = f"their ranks are {len(left)} and {len(right)}"
+    elif left[-1] != right[-2]:
+        reason = f"K is {left[-1]} and {right[-2]}"
+    elif left[:-2] != right[:-2]:
+        reason = f"the batch is {left[0]} and {right[0]}"
+    if reason:
+        notes = ("dot takes (..., M, K) x (..., K, N)",)
+        ctx.fail(errors.ShapeMismatch, "dot", left, right, reason, notes=notes)
     return (*left[:-1], right[-1])
 
 
@@ -113,7 +119,8 @@ def _result_dtype(ctx: Context, operand: DType, acc: Any, out_dtype: Any) -> DTy
 def _accumulator(ctx: Context, acc: Any, result: TileType) -> Value:
     value = arguments.tile(ctx, "dot", "acc", acc).handle
     if shape_of(value.type) != result.shape:
-        ctx.fail(errors.ShapeMismatch, "add the product and acc:", result.shape, acc.shape)
+        reason = "the product is the first, 'acc' the second"
+        ctx.fail(errors.ShapeMismatch, "sum", result.shape, shape_of(value.type), reason)
     if element_of(value.type) is not result.element:
         product = type_of(result.element)
         ctx.fail(errors.DTypeMismatch, "dot: add a product and acc,", product, acc.dtype)

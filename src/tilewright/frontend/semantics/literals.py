@@ -66,7 +66,7 @@ def describe(value: object) -> str:
         return repr(value)
     if value is None or isinstance(value, dtype):
         return str(value)
-    if isinstance(value, list):
+    if isinstance(value, list) or type(value) is tuple:
         return "a tuple"
     return f"a {type(value).__name__}"
 

@@ -15,12 +15,20 @@ from tilewright.frontend.semantics.registry import meaning
 from tilewright.ir import Value
 from tilewright.ir.types import DType, PointerType, element_of, i1, shape_of, with_shape
 from tilewright.language import block_pointer, tensor, type_of
-from tilewright.ops import LoadOp, StoreOp
+from tilewright.ops import MEMORY_ORDERS, SCOPES, LoadOp, StoreOp
 from tilewright.support import errors
 
 LOAD_MODIFIERS = ("", ".ca", ".cg", ".cv", ".cs")
 STORE_MODIFIERS = ("", ".wb", ".cg", ".cs", ".wt")
 EVICTION = ("", "evict_first", "evict_last")
+
+_WORDS = {
+    "sem": MEMORY_ORDERS,
+    "scope": SCOPES,
+    "cache_modifier": {*LOAD_MODIFIERS, *STORE_MODIFIERS} - {""},
+    "eviction_policy": EVICTION[1:],
+}
+"""Words that are sometimes passed where the mask stands, by the name of their argument."""
 
 
 @meaning(tl.load)
@@ -122,7 +130,9 @@ def mask_beside(
 ) -> tuple[Value, Value | None]:
     """Pointer and mask in their common shape; only a tile of pointers widens to its mask."""
     if isinstance(mask, tensor) and shape_of(pointer.type):
-        shape = common_shape(ctx, function, shape_of(pointer.type), shape_of(mask.handle.type))
+        shapes = shape_of(mask.handle.type), shape_of(pointer.type)
+        what = f"{function} with a mask"
+        shape = common_shape(ctx, what, *shapes, mismatch=errors.AccessMismatch)
         pointer = broadcast_value(ctx, pointer, shape)
     return pointer, mask_for(ctx, function, pointer, mask)
 
@@ -140,10 +150,21 @@ def mask_for(ctx: Context, function: str, pointer: Value, mask: Any) -> Value | 
             errors.InvalidOperation,
             f"{function} with a mask of {found}",
             "a mask is int1",
-            "compare it: mask=m != 0",
+            _instead_of_mask(mask),
         )
     _check_block(ctx, function, "mask", shape, mask)
-    return broadcast_value(ctx, mask.handle, shape, f"{function} with a mask")
+    what = f"{function} with a mask"
+    return broadcast_value(ctx, mask.handle, shape, what, mismatch=errors.AccessMismatch)
+
+
+def _instead_of_mask(mask: Any) -> str:
+    """What to write for something that is no mask but stands in its place."""
+    for name, words in _WORDS.items():
+        if isinstance(mask, str) and mask in words:
+            return f'name the argument: {name}="{mask}"'
+    if is_literal(mask):
+        return f"name the argument if it is another: other={mask}"
+    return "compare it: mask=m != 0"
 
 
 def converted(ctx: Context, function: str, pointer: Value, value: Any) -> Value:
@@ -154,7 +175,9 @@ def converted(ctx: Context, function: str, pointer: Value, value: Any) -> Value:
     if not isinstance(value, tensor):
         ctx.fail(errors.InvalidOperation, f"{function} {describe(value)}", "it is no number")
     _check_block(ctx, function, "value", shape, value)
-    return broadcast_value(ctx, cast_to(ctx, value, type_of(element)).handle, shape, function)
+    number = cast_to(ctx, value, type_of(element)).handle
+    what = "load with 'other'" if function == "load" else f"{function} a value"
+    return broadcast_value(ctx, number, shape, what, mismatch=errors.AccessMismatch)
 
 
 def _wrapped(value: Any, element: DType) -> Any:

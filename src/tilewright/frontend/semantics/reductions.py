@@ -86,7 +86,8 @@ def tiles_argument(ctx: Context, function: str, value: Any, axis: Any) -> tuple[
     tiles = [_as_tile(ctx, function, item, axis).handle for item in items]
     for tile in tiles[1:]:
         if shape_of(tile.type) != shape_of(tiles[0].type):
-            ctx.fail(errors.ShapeMismatch, function, shape_of(tiles[0].type), shape_of(tile.type))
+            shapes, reason = (shape_of(tiles[0].type), shape_of(tile.type)), "they must be equal"
+            ctx.fail(errors.ShapeMismatch, function, *shapes, reason)
     return tiles, True
 
 

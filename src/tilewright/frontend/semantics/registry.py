@@ -20,6 +20,7 @@ from tilewright.language import (
     constexpr,
     constexpr_function,
     is_builtin,
+    unwrap,
 )
 from tilewright.support import errors
 
@@ -137,7 +138,10 @@ def _check_call(ctx: Context, found: Meaning, args: Sequence[Any], kwargs: dict[
     if given < signature.required:
         missing = [n for n in signature.names[given : signature.required] if n not in kwargs]
         if missing:
-            ctx.fail(errors.MissingArgument, found.name, tuple(missing))
+            error = errors.MissingArgument(found.name, tuple(missing), loc=ctx.loc)
+            if given == 1 and isinstance(unwrap(args[0]), tuple | list):
+                error.advice = f"pass the items one by one: {found.name}(a, b)"
+            raise error
 
 
 def _expected(signature: Signature) -> str:

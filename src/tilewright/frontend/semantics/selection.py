@@ -93,11 +93,12 @@ def extremum_value(ctx: Context, name: str, x: Value, y: Value, nan: bool = Fals
 
 
 def _fold_extremum(ctx: Context, name: str, x: Any, y: Any) -> Any:
-    try:
-        return constexpr(max(x, y) if name == "maximum" else min(x, y))
-    except TypeError as error:
-        what = f"take the {name} of {describe(x)} and {describe(y)}"
-        ctx.fail(errors.InvalidOperation, what, str(error))
+    for operand in (x, y):
+        if not isinstance(operand, int | float):
+            what = f"take the {name} of {describe(x)} and {describe(y)}"
+            reason = f"{describe(operand)} is no number"
+            ctx.fail(errors.InvalidOperation, what, reason)
+    return constexpr(max(x, y) if name == "maximum" else min(x, y))
 
 
 @meaning(tl.clamp)

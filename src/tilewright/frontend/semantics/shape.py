@@ -147,7 +147,7 @@ def reshape(ctx: Context, input: Any, *shape: Any, can_reorder: Any = False) -> 
     extents = arguments.integers(ctx, "reshape", "shape", arguments.spread(shape))
     found = shape_of(x.handle.type)
     if prod(extents) != prod(found):
-        ctx.fail(errors.ShapeMismatch, "reshape", found, extents)
+        ctx.fail(errors.ReshapeMismatch, "reshape", found, extents)
     check_tile(ctx, extents)
     return x if not found and not extents else _reshape_any(ctx, x, extents)
 
@@ -237,16 +237,28 @@ def cat(ctx: Context, input: Any, other: Any, can_reorder: Any = False, dim: Any
     y = arguments.tile(ctx, "cat", "other", other).handle
     left, right = shape_of(x.type), shape_of(y.type)
     axis = arguments.axis(ctx, "cat", dim, len(left), "dim")
+    if isinstance(can_reorder, tensor):
+        instead = "call it twice: tl.cat(tl.cat(a, b), c)"
+        reason = "cat takes two"
+        ctx.fail(errors.InvalidOperation, "concatenate more than two tiles", reason, instead)
     if element_of(x.type) is not element_of(y.type):
         ctx.fail(errors.DTypeMismatch, "concatenate", input.dtype, other.dtype)
-    if len(left) != len(right) or _without(left, axis) != _without(right, axis):
-        ctx.fail(errors.ShapeMismatch, "concatenate", left, right)
+    _check_beside(ctx, "concatenate", left, right, axis)
     check_tile(ctx, (*left[:axis], left[axis] + right[axis], *left[axis + 1 :]))
     return ctx.tensor(CatOp(x, y, axis))
 
 
-def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
-    return (*shape[:axis], *shape[axis + 1 :])
+def _check_beside(
+    ctx: Context, verb: str, left: tuple[int, ...], right: tuple[int, ...], axis: int
+) -> None:
+    """Two shapes must be equal but for an axis. Errors: ShapeMismatch."""
+    if len(left) != len(right):
+        reason = f"their ranks are {len(left)} and {len(right)}"
+        ctx.fail(errors.ShapeMismatch, verb, left, right, reason)
+    for dim, (a, b) in enumerate(zip(left, right, strict=True)):
+        if a != b and dim != axis:
+            reason = f"beside axis {axis}, dimension {dim} is {a} and {b}"
+            ctx.fail(errors.ShapeMismatch, verb, left, right, reason)
 
 
 @meaning(tl.gather)
@@ -257,8 +269,7 @@ def gather(ctx: Context, src: Any, index: Any, axis: Any) -> tensor:
         ctx.fail(errors.InvalidValue, "gather", "index", "an integer tile", where.type)
     left, right = shape_of(source.handle.type), shape_of(where.handle.type)
     dim = arguments.axis(ctx, "gather", axis, len(left))
-    if len(left) != len(right) or _without(left, dim) != _without(right, dim):
-        ctx.fail(errors.ShapeMismatch, "gather", left, right)
+    _check_beside(ctx, "gather", left, right, dim)
     return ctx.tensor(GatherOp(source.handle, where.handle, dim))
 
 
@@ -283,7 +294,8 @@ def part(ctx: Context, x: tensor, axis: int, start: int, count: int) -> tensor:
 
 def without_axis(ctx: Context, x: tensor, axis: int) -> tensor:
     """A tile without an axis of extent 1; a scalar if that was the only one."""
-    return reshaped(ctx, x, _without(shape_of(x.handle.type), axis))
+    shape = shape_of(x.handle.type)
+    return reshaped(ctx, x, (*shape[:axis], *shape[axis + 1 :]))
 
 
 def along(ctx: Context, value: Value, axis: int, shape: tuple[int, ...]) -> Value:

@@ -59,6 +59,7 @@ from .host import (
     UnsupportedArgument,
 )
 from .kernel import (
+    AccessMismatch,
     ArgumentCount,
     BlockTooLarge,
     CompilationError,
@@ -75,6 +76,7 @@ from .kernel import (
     PossiblyUndefined,
     RecursionNotSupported,
     RepeatedArgument,
+    ReshapeMismatch,
     ShapeMismatch,
     SourceNotAvailable,
     StoreToConst,
@@ -87,6 +89,7 @@ from .kernel import (
 )
 
 __all__ = [
+    "AccessMismatch",
     "AmbiguousKernel",
     "ArgumentCount",
     "AutotunerError",
@@ -133,6 +136,7 @@ __all__ = [
     "UnknownName",
     "RecursionNotSupported",
     "RepeatedArgument",
+    "ReshapeMismatch",
     "ShapeMismatch",
     "SourceNotAvailable",
     "StoreToConst",

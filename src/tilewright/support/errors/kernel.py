@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import prod
 
 from .base import TilewrightError, did_you_mean, listed
 
@@ -151,13 +152,58 @@ class ShapeMismatch(CompilationError, ValueError):
     """Two tiles whose shapes do not fit the operation between them."""
 
     code = "TW110"
-    template = "cannot {operation} tiles of shapes {left} and {right}"
-    hint_template = "tile shapes broadcast from the right, and sizes must be equal or 1"
+    template = "cannot {operation} tiles of shapes {left} and {right}{because}"
 
     operation: str
     """A verb: "add", "dot", "broadcast"."""
     left: tuple[int, ...]
     right: tuple[int, ...]
+    reason: str = ""
+    """Which numbers do not fit, where that is not plain: "K is 32 and 16"."""
+
+    @property
+    def because(self) -> str:
+        """The reason as the end of the sentence."""
+        return f": {self.reason}" if self.reason else ""
+
+    @property
+    def hint(self) -> str | None:
+        """How shapes broadcast, where they would."""
+        broadcasts = "tile shapes broadcast from the right, and sizes must be equal or 1"
+        return None if self.reason else broadcasts
+
+
+@dataclass(eq=False)
+class AccessMismatch(ShapeMismatch):
+    """A value or mask (left) that does not fit the pointers that it is used with (right)."""
+
+    code = "TW124"
+    template = "cannot {operation} of shape {left} through pointers of shape {right}"
+
+    @property
+    def hint(self) -> str | None:
+        """How it would fit."""
+        return "it must broadcast to the shape of the pointers: sizes must be equal or 1"
+
+
+@dataclass(eq=False)
+class ReshapeMismatch(ShapeMismatch):
+    """A tile that has more or fewer elements than the shape that it is to have."""
+
+    code = "TW125"
+    template = "cannot {operation} a tile of shape {left} to {right}: {numbers}"
+
+    @property
+    def numbers(self) -> str:
+        """How many elements there are, and how many the new shape has."""
+        if min(self.right, default=0) < 0:
+            return "extents are not inferred, give each of them"
+        return f"it has {prod(self.left)} elements, not {prod(self.right)}"
+
+    @property
+    def hint(self) -> str | None:
+        """None: the numbers say it."""
+        return None
 
 
 @dataclass(eq=False)

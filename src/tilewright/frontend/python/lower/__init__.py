@@ -16,13 +16,23 @@ from tilewright.frontend.python.lower.truth import (
     decides,
     negated,
 )
-from tilewright.frontend.python.lower.values import describe, is_static, is_tuple, like, static
+from tilewright.frontend.python.lower.values import (
+    as_tuple,
+    cannot_unpack,
+    describe,
+    is_static,
+    is_tuple,
+    like,
+    static,
+)
 
 __all__ = [
     "SYMBOLS",
     "as_joined",
+    "as_tuple",
     "assigned_in",
     "at_compile_time",
+    "cannot_unpack",
     "combined",
     "compared",
     "connected",

@@ -142,7 +142,18 @@ def _refuse(act: Activation, node: ast.Call, callee: object) -> NoReturn:
         instead = "kernels know min, max, abs, len, range, isinstance, print and a few more"
     if module in ("math", "numpy") or module.startswith(("numpy.", "torch")):
         instead = "the functions of tilewright.language work on tensors"
+    if isinstance(getattr(callee, "__wrapped__", None), DeviceFunction):
+        instead = "remove the decorator above its @jit: kernels call what @jit gives"
+    elif _is_wrapper(act, node):
+        instead = "this is a decorator's wrapper: put @jit innermost, right above the 'def'"
     act.unsupported(node, f"calling the Python function '{name}'", instead)
+
+
+def _is_wrapper(act: Activation, node: ast.Call) -> bool:
+    """Whether the current function takes any arguments and calls one from outside it."""
+    outside = act.session.stack[-1].fn.__code__.co_freevars
+    is_outside = isinstance(node.func, ast.Name) and node.func.id in outside
+    return is_outside and act.source.tree.args.vararg is not None
 
 
 def refuse_debugger(act: Activation, node: ast.expr | ast.stmt) -> NoReturn:

@@ -8,6 +8,7 @@ from enum import Enum
 from types import ModuleType
 from typing import NoReturn, cast
 
+from tilewright import language
 from tilewright.frontend import semantics
 from tilewright.frontend.python.environment import MISSING
 from tilewright.frontend.python.lower.activation import Activation, expression
@@ -17,11 +18,12 @@ from tilewright.frontend.python.lower.values import (
     Deferred,
     describe,
     is_static,
+    is_tuple,
     on_host,
     static,
     wrap,
 )
-from tilewright.language import base_value, constexpr, dtype, member_names, unwrap
+from tilewright.language import base_value, constexpr, dtype, member_names, unknown_name, unwrap
 from tilewright.language import tuple as language_tuple
 from tilewright.support import errors
 
@@ -97,12 +99,20 @@ def attribute_of(act: Activation, node: ast.expr, owner: object, attr: str) -> o
             return wrap(semantics.getattr_(act.at(node), owner, attr))
     found = on_host(f"read attribute '{attr}'", lambda: getattr(owner, attr, MISSING))
     if found is MISSING:
-        act.fail(node, errors.UnknownAttribute(_owner_name(owner), attr, dir(owner)))
+        act.fail(node, _unknown_attribute(owner, attr))
     return wrap(found)
 
 
-def _owner_name(owner: object) -> str:
-    return f"'{owner.__name__}'" if isinstance(owner, ModuleType) else describe(owner)
+def _unknown_attribute(owner: object, attr: str) -> errors.UnknownAttribute:
+    if isinstance(owner, ModuleType):
+        if owner is language:
+            return unknown_name(owner.__name__, attr, language.__all__)
+        return errors.UnknownAttribute(f"'{owner.__name__}'", attr, dir(owner))
+    error = errors.UnknownAttribute(describe(owner), attr, dir(owner))
+    if is_tuple(owner) and attr in dir(list):
+        error = errors.UnknownAttribute("a tuple", attr, dir(owner))
+        error.advice = "lists are tuples in a kernel, which do not change: write v = v + [x]"
+    return error
 
 
 @expression(ast.Subscript)

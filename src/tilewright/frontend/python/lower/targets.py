@@ -6,9 +6,9 @@ import ast
 
 from tilewright.frontend.python.lower.activation import Activation
 from tilewright.frontend.python.lower.iteration import iterate
+from tilewright.frontend.python.lower.values import cannot_unpack
 from tilewright.language import tensor
 from tilewright.language import tuple as language_tuple
-from tilewright.support import errors
 
 
 def assign(act: Activation, target: ast.expr, value: object) -> None:
@@ -42,8 +42,7 @@ def _unpack(act: Activation, target: ast.Tuple | ast.List, value: object) -> Non
         middle = language_tuple(items[first : first + extra + 1])
         items[first : first + extra + 1] = [middle]
     elif extra:
-        found = f"{len(items)} values for {len(target.elts)} variables"
-        act.fail(target, errors.InvalidOperation("unpack", found))
+        act.fail(target, cannot_unpack(value, len(items), len(target.elts)))
     for element, item in zip(target.elts, items, strict=True):
         inner = element.value if isinstance(element, ast.Starred) else element
         assign(act, inner, item)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeGuard, TypeVar, cast
 
-from tilewright.language import base_value, constexpr, tensor, unwrap, unwrap_deep
+from tilewright.language import base_value, constexpr, no_extents, tensor, unwrap, unwrap_deep
 from tilewright.language import tuple as language_tuple
 from tilewright.support import errors
 
@@ -34,6 +34,13 @@ def is_tuple(value: object) -> TypeGuard[tuple[object, ...]]:
     return isinstance(value, tuple)
 
 
+def as_tuple(value: object) -> object:
+    """A list of Python as the tuple that it is in a kernel; anything else as it is."""
+    if isinstance(value, list):
+        return language_tuple(map(as_tuple, cast("list[object]", value)))
+    return value
+
+
 def is_static(value: object) -> bool:
     """Whether all of the value is known at compile time."""
     if is_tuple(value):
@@ -44,6 +51,13 @@ def is_static(value: object) -> bool:
 def static(value: object) -> object:
     """The plain Python value of a static one."""
     return cast("object", unwrap_deep(value))
+
+
+def cannot_unpack(value: object, found: int, wanted: int) -> errors.TilewrightError:
+    """The error of `a, b = value` for a tuple of another size."""
+    if isinstance(value, no_extents):
+        return value.error("unpack")
+    return errors.InvalidOperation("unpack", f"{found} values for {wanted} variables")
 
 
 def wrap(value: object) -> object:

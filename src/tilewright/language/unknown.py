@@ -1,0 +1,96 @@
+"""What to write instead of names that the language does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tilewright.support import errors
+
+_NOT_YET = frozenset({
+    "aggregate", "atomic_load", "atomic_poll", "atomic_store", "bitonic_merge", "condition",
+    "dot_scaled", "histogram", "inline_asm_elementwise", "load_tensor_descriptor",
+    "make_tensor_descriptor", "map_elementwise", "sort", "store_tensor_descriptor",
+    "tensor_descriptor", "topk",
+})  # fmt: skip
+"""Names of Triton's language, 3.6 to 3.9, that this one lacks so far."""
+
+_CONVERSIONS = {
+    "float": "float32", "double": "float64", "half": "float16", "bfloat16": "bfloat16",
+    "int": "int32", "long": "int64", "short": "int16", "bool": "int1", "byte": "uint8",
+}  # fmt: skip
+
+_OF_TENSORS = {
+    "astype": "write x.to(tl.float32)",
+    **{name: f"write x.to(tl.{dtype})" for name, dtype in _CONVERSIONS.items()},
+    "all": "write tl.min(x.to(tl.int32), axis) != 0",
+    "any": "write tl.max(x.to(tl.int32), axis) != 0",
+    "argsort": "sorting is not in Tilewright yet",
+    "clip": "write tl.clamp(x, low, high)",
+    "clamp": "write tl.clamp(x, low, high)",
+    "copy": "tiles are values: no copy is needed",
+    "clone": "tiles are values: no copy is needed",
+    "dim": "len(x.shape) is the rank",
+    "dot": "write tl.dot(x, y)",
+    "fill_": "write tl.full(shape, value, dtype)",
+    "flatten": "write x.ravel()",
+    "matmul": "write tl.dot(x, y)",
+    "mean": "divide tl.sum(x, axis) by the number of elements",
+    "mm": "write tl.dot(x, y)",
+    "ndim": "len(x.shape) is the rank",
+    "pow": "write tl.exp2(y * tl.log2(x))",
+    "prod": "write tl.reduce(x, axis, f) with a function f under @jit that multiplies",
+    "repeat": "write tl.broadcast_to(x, shape)",
+    "size": "x.shape are the extents, x.numel is the number of elements",
+    "std": "compute it from tl.sum(x, axis) and tl.sum(x * x, axis)",
+    "t": "write x.T",
+    "transpose": "write tl.trans(x), or tl.permute(x, dims)",
+    "type_as": "write x.to(y.dtype)",
+    "unsqueeze": "write x[:, None], or tl.expand_dims(x, axis)",
+    "var": "compute it from tl.sum(x, axis) and tl.sum(x * x, axis)",
+}
+"""Methods and attributes of arrays in NumPy and torch, and what tiles have for them."""
+
+_OF_MODULE = {
+    "array": "write tl.full(shape, value, dtype), or load it from memory",
+    "clip": "write tl.clamp(x, low, high)",
+    "concatenate": "write tl.cat(a, b)",
+    "empty": "write tl.zeros(shape, dtype)",
+    "float8": "write tl.float8e4nv or tl.float8e5",
+    "log10": "write tl.log2(x) * 0.30103",
+    "log1p": "write tl.extra.libdevice.log1p(x)",
+    "matmul": "write tl.dot(x, y)",
+    "mean": "divide tl.sum(x, axis) by the number of elements",
+    "ones": "write tl.full(shape, 1, dtype)",
+    "pow": "write tl.extra.libdevice.pow(x, y)",
+    "prod": "write tl.reduce(x, axis, f) with a function f under @jit that multiplies",
+    "stack": "write tl.join(a, b)",
+    "transpose": "write tl.trans(x), or tl.permute(x, dims)",
+}
+"""As above, for functions of modules."""
+
+_OF_POINTERS = "it is an address: pass sizes and strides as arguments of the kernel"
+
+
+def unknown_name(module: str, name: str, known: Iterable[str]) -> errors.UnknownAttribute:
+    """The error for a name that a module of the language lacks."""
+    return _unknown(f"'{module}'", name, known, _OF_MODULE, f"tl.{name}")
+
+
+def unknown_member(owner: str, name: str, known: Iterable[str]) -> errors.UnknownAttribute:
+    """The error for an attribute that tensors lack. owner: "a tensor", "a pointer"."""
+    if owner == "a pointer":
+        error = errors.UnknownAttribute(owner, name, known)
+        error.advice = error.hint or _OF_POINTERS
+        return error
+    return _unknown(owner, name, known, _OF_TENSORS, f"x.{name}")
+
+
+def _unknown(
+    owner: str, name: str, known: Iterable[str], instead: dict[str, str], shown: str
+) -> errors.UnknownAttribute:
+    error = errors.UnknownAttribute(owner, name, known)
+    if name in _NOT_YET:
+        error.advice = f"{shown} is not in Tilewright yet"
+    elif name in instead:
+        error.advice = instead[name]
+    return error
