@@ -125,13 +125,16 @@ def _load(match: re.Match[str], args: list[str]) -> Made:
     targets, address = _list(args[0]), args[1].strip("[]")
     count, size = _shape(match)
     is_shared = match["space"] == "shared"
+    is_racing = ".volatile" in match[0]  # what others write meanwhile is what it is for
 
     def run(r: Registers) -> None:
         places = r.get(address)[r.predicate]
         if is_shared:
             data = r.m.shared.load(places, count * size, r.m.warp_of[r.predicate])
         else:
-            data = r.m.memory.load(places, count * size)
+            data = r.m.memory.load(
+                places, count * size, None if is_racing else r.m.threads[r.predicate]
+            )
         words = (
             np.ascontiguousarray(data).view(f"u{size}")
             if len(data)
@@ -157,7 +160,7 @@ def _store(match: re.Match[str], args: list[str]) -> Made:
         if is_shared:
             r.m.shared.store(places, data, r.m.warp_of[r.predicate])
         else:
-            r.m.memory.store(places, data)
+            r.m.memory.store(places, data, r.m.threads[r.predicate])
 
     return run
 
@@ -170,8 +173,9 @@ def _matrix(match: re.Match[str], args: list[str]) -> Made:
 
     def run(r: Registers) -> None:
         m = r.m
-        rows = r.get(place).reshape(-1, 32)[:, : 8 * count]
-        warps = np.broadcast_to(np.arange(len(rows))[:, None], rows.shape)
+        active = m.whole_warps("a matrix access")
+        rows = r.get(place).reshape(-1, 32)[active, : 8 * count]
+        warps = np.broadcast_to(np.flatnonzero(active)[:, None], rows.shape)
         if is_load:
             data = m.shared.load(rows.ravel(), 16, warps.ravel())
             elements = np.ascontiguousarray(data).view(np.uint16).reshape(-1, count, 8, 8)
@@ -179,9 +183,10 @@ def _matrix(match: re.Match[str], args: list[str]) -> Made:
                 elements = elements.transpose(0, 1, 3, 2)
             packed = np.ascontiguousarray(elements).view(np.uint32)  # (warps, count, 8, 4)
             for i, name in enumerate(names):
-                r.put(name, packed[:, i].reshape(-1))
+                r.put(name, r.spread(packed[:, i].reshape(-1)))
             return
         held = np.stack([r.get(n).astype(np.uint32).reshape(-1, 8, 4) for n in names], axis=1)
+        held = held[active]
         elements = np.ascontiguousarray(held).view(np.uint16)
         if transposed:
             elements = elements.transpose(0, 1, 3, 2)
@@ -196,30 +201,21 @@ def _copy(match: re.Match[str], args: list[str]) -> Made:
     taken = args[3] if len(args) > 3 else None
 
     def run(r: Registers) -> None:
-        m = r.m
-        to, origin = r.get(target)[r.predicate], r.get(source)[r.predicate]
-        data = np.zeros((len(to), size), np.uint8)
-        sizes = np.full(len(to), size) if taken is None else r.get(taken)[r.predicate]
-        if not np.isin(sizes, (0, size)).all():
+        m, who = r.m, r.predicate
+        sizes = np.full(m.count, size) if taken is None else r.get(taken)
+        if not np.isin(sizes[who], (0, size)).all():
             raise EmulationError("an asynchronous copy of a part")
-        data[sizes == size] = m.memory.load(origin[sizes == size], size)
-        m.copies[-1].append((to, data, m.warp_of[r.predicate]))
+        m.copies.begin(r.get(target)[who], r.get(source)[who], sizes[who] == size, size, who)
 
     return run
 
 
 def _commit(match: re.Match[str], args: list[str]) -> Made:
-    return lambda r: r.m.copies.append([])
+    return lambda r: r.m.copies.commit(r.predicate)
 
 
 def _wait(match: re.Match[str], args: list[str]) -> Made:
-    def run(r: Registers) -> None:
-        m = r.m
-        while len(m.copies) - 1 > int(args[0]):
-            for to, data, warps in m.copies.pop(0):
-                m.shared.store(to, data, warps)
-
-    return run
+    return lambda r: r.m.copies.wait(r.predicate, int(args[0]))
 
 
 def _barrier(match: re.Match[str], args: list[str]) -> Made:
@@ -228,9 +224,10 @@ def _barrier(match: re.Match[str], args: list[str]) -> Made:
 
 def _barrier_or(match: re.Match[str], args: list[str]) -> Made:
     def run(r: Registers) -> None:
-        r.m.synchronize()
-        any_ = bool(r.get(args[2])[r.m.mask].any())
-        r.put(args[0], np.full(r.m.count, any_, np.uint32))
+        m = r.m
+        m.votes[r.predicate] = r.get(args[2]).astype(bool)[r.predicate]
+        m.synchronize()
+        r.put(args[0], np.full(m.count, m.agreed, np.uint32))
 
     return run
 
@@ -261,7 +258,8 @@ def _atomic(match: re.Match[str], args: list[str]) -> Made:
                 function = extrema.get(kind)
                 new = (function(old, operands[0][t : t + 1]) if function is not None
                        else values._combine(_plain(kind), old, operands[0][t : t + 1]))  # fmt: skip
-            m.memory.store(places[t : t + 1], values.to_bytes(np.asarray(new, dtype), ""))
+            data = values.to_bytes(np.asarray(new, dtype), "")
+            m.memory.store(places[t : t + 1], data, m.threads[t : t + 1], "an atomic")
             old_values[t] = old.view(f"u{size}")[0]
         if args[0].strip() != "_":
             r.put(args[0], old_values)
@@ -281,8 +279,7 @@ def _shuffle(match: re.Match[str], args: list[str]) -> Made:
 
     def run(r: Registers) -> None:
         m = r.m
-        if not m.is_full:
-            raise EmulationError("a shuffle that not all threads reach")
+        m.whole_warps("a shuffle")
         value = r.get(args[1]).reshape(-1, 32)
         offset = r.get(args[2]).astype(np.int64).reshape(-1, 32)
         lane = np.arange(32)[None]
@@ -310,8 +307,7 @@ def _product(match: re.Match[str], args: list[str]) -> Made:
 
     def run(r: Registers) -> None:
         m = r.m
-        if not m.is_full:
-            raise EmulationError("a product that not all threads reach")
+        m.whole_warps("a product")
         left = _gathered(r, _list(args[1]), fragment.a, _PRODUCT[a], (fragment.m, fragment.k))
         right = _gathered(r, _list(args[2]), fragment.b, _PRODUCT[b], (fragment.k, fragment.n))
         wide = np.int64 if d == "s32" else np.float64

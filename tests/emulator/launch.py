@@ -7,7 +7,8 @@ import itertools
 import pickle
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from random import Random
 from typing import Any
 
 from tests.emulator.machine import Kernel, run_program
@@ -18,18 +19,30 @@ from tilewright.backends.nvidia.backend import BACKEND
 from tilewright.backends.nvidia.console import Console
 from tilewright.runtime.bench import clock_for, register_clock
 
-_accessible: list[list[tuple[int, int]]] = []
+
+@dataclass(frozen=True)
+class _Circumstances:
+    """ranges: (first, end) of what may be accessed; seed: of the order of warps, None for step."""
+
+    ranges: list[tuple[int, int]]
+    seed: int | None
+
+
+_circumstances: list[_Circumstances] = []
 
 
 @contextmanager
-def accessible(ranges: list[tuple[int, int]]) -> Iterator[None]:
-    """A block in which kernels may access only these (first, end) addresses."""
+def accessible(ranges: list[tuple[int, int]], seed: int | None = None) -> Iterator[None]:
+    """A block in which kernels may access only these (first, end) addresses.
+
+    seed: warps go one after another in an order drawn with it, instead of in step.
+    """
     register()
-    _accessible.append(ranges)
+    _circumstances.append(_Circumstances(ranges, seed))
     try:
         yield
     finally:
-        _accessible.pop()
+        _circumstances.pop()
 
 
 class Emulated:
@@ -44,16 +57,18 @@ class Emulated:
     def launch(self, grid: tuple[int, int, int], values: Sequence[Any]) -> None:
         args = [_number(value) for value in values]
         blocks = (grid[0] * self.kernel.cluster, grid[1], grid[2])
+        seed = _circumstances[-1].seed if _circumstances else None
+        order, memory = None if seed is None else Random(seed), self._memory()
         for z, y, x in itertools.product(*map(range, reversed(blocks))):
-            run_program(self.kernel, args, (x, y, z), blocks, self._memory())
+            run_program(self.kernel, args, (x, y, z), blocks, memory, order)
         self.console.drain()
 
-    def _memory(self) -> Global | None:
-        """What the program may access: the arrays, and the module's own memory."""
-        if not _accessible:
-            return None
-        own = [(v.ctypes.data, v.ctypes.data + len(v)) for v in self.kernel.variables.values()]
-        return Global([*_accessible[-1], *own])
+    def _memory(self) -> Global:
+        """What the programs may access: the arrays, and the module's own memory."""
+        memory = Global(_circumstances[-1].ranges if _circumstances else None)
+        variables = self.kernel.variables.values()
+        memory.own += [(v.ctypes.data, v.ctypes.data + len(v)) for v in variables]
+        return memory
 
     def _read(self, name: str, size: int) -> bytes:
         return self.kernel.variables[f"@{name}"][:size].tobytes()

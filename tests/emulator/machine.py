@@ -1,14 +1,21 @@
-"""Runs one program of a kernel: blocks of LLVM instructions over arrays with one row per thread."""
+"""Runs one program of a kernel: blocks of LLVM instructions over arrays with one row per thread.
+
+All threads go in step, or the warps one after another from barrier to barrier, block by block, in
+an order that is drawn.
+"""
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
+from random import Random
 from typing import Any
 
 import numpy as np
 
 from tests.emulator import values
+from tests.emulator.copies import Copies
 from tests.emulator.inline_asm import run_asm
 from tests.emulator.memory import Array, EmulationError, Global, Shared
 from tests.emulator.text import Block, Instruction, literal, parse, split_commas, split_type
@@ -43,25 +50,40 @@ class Kernel:
         return found
 
 
+class Blocked(Exception):
+    """A warp has come to a barrier, and waits for the others."""
+
+
 class Machine:
-    """The state of one program."""
+    """The state of one program.
+
+    order: who draws the warp that goes on; None for all threads in step.
+    """
 
     def __init__(
         self, kernel: Kernel, program: tuple[int, int, int], grid: tuple[int, int, int],
-        memory: Global,
+        memory: Global, order: Random | None = None,
     ) -> None:  # fmt: skip
         self.kernel, self.program, self.grid, self.memory = kernel, program, grid, memory
         self.count = 32 * kernel.warps
         self.threads = np.arange(self.count, dtype=np.uint32)
         self.warp_of = (self.threads >> np.uint32(5)).astype(np.int64)
         self.shared = Shared(kernel.shared_bytes)
+        self.copies = Copies(self.shared, memory, kernel.warps)
         self.env: dict[str, Any] = {}
         self.pc = np.zeros(self.count, np.int64)
         self.previous = np.zeros(self.count, np.int64)
         self.mask = np.ones(self.count, bool)
         self.is_full = True
-        self.copies: list[list[tuple[Array, Array, Array]]] = [[]]
+        self.votes = np.zeros(self.count, bool)
+        self.agreed = False
+        """Whether a thread voted so at the latest barrier."""
         self.stack: list[Array] = []
+        self._order = order
+        self._waiting: dict[int, tuple[int, int]] = {}
+        """Block and instruction of the barrier that a warp waits at."""
+        self._released: dict[int, int] = {}
+        """Instruction at which a warp goes on that has waited."""
 
     # -- registers ------------------------------------------------------------------------------
 
@@ -83,26 +105,76 @@ class Machine:
         whole[self.mask] = active
         return whole
 
+    def whole_warps(self, what: str) -> Array:
+        """Which warps are active; all threads of a warp must be, or none."""
+        lanes = self.mask.reshape(-1, 32)
+        whole: Array = np.asarray(lanes.all(1))
+        if (lanes.any(1) != whole).any() or (self._order is None and not self.is_full):
+            raise EmulationError(f"{what} that not all threads reach")
+        return whole
+
     def synchronize(self) -> None:
-        if not self.is_full:
-            raise EmulationError("a barrier that not all threads reach")
+        """A barrier. Raises Blocked for a warp that must wait."""
+        arrived = np.flatnonzero(self.whole_warps("a barrier")).tolist()
+        if self._order is None:
+            self._pass_barrier()
+            return
+        (warp,) = arrived
+        if self._released.pop(warp, None) is None:
+            raise Blocked
+
+    def _pass_barrier(self) -> None:
+        self.agreed = bool(self.votes.any())
         self.shared.barrier()
+        self.memory.barrier()
 
     # -- blocks ---------------------------------------------------------------------------------
 
     def run(self, limit: int = 1_000_000) -> None:
+        """To the end of all threads, all in step or warp by warp."""
+        self.memory.barrier()
         for _ in range(limit):
             now = int(self.pc.min())
             if now == _END:
                 return
-            self.mask = self.pc == now
-            self.is_full = bool(self.mask.all())
-            for line, step in self.kernel.steps(now):
-                try:
-                    step(self)
-                except EmulationError as error:
-                    raise EmulationError(f"{error}\n  in: {line}") from None
+            if self._order is None:
+                self._run_block(self.pc == now)
+            else:
+                self._run_warp(self._order)
         raise EmulationError("no end")
+
+    def _run_block(self, mask: Array, first: int = 0) -> None:
+        """The threads of a mask, which are at one block, from one of its instructions on."""
+        self.mask, now = mask, int(self.pc[mask][0])
+        self.is_full = bool(mask.all())
+        for number, (line, step) in enumerate(self.kernel.steps(now)[first:], first):
+            try:
+                step(self)
+            except Blocked:
+                self._waiting[int(self.warp_of[mask][0])] = now, number
+                return
+            except EmulationError as error:
+                raise EmulationError(f"{error}\n  in: {line}") from None
+
+    def _run_warp(self, order: Random) -> None:
+        """One block of one of the warps that can go on."""
+        running = np.flatnonzero((self.pc.reshape(-1, 32) < _END).any(1)).tolist()
+        ready = [warp for warp in running if warp not in self._waiting]
+        if not ready:
+            self._release()
+            return
+        warp = order.choice(ready)
+        threads = self.warp_of == warp
+        now = int(self.pc[threads].min())
+        self._run_block(threads & (self.pc == now), self._released.get(warp, 0))
+
+    def _release(self) -> None:
+        """All warps have come to the barrier."""
+        if len(self._waiting) < self.kernel.warps or len(set(self._waiting.values())) > 1:
+            raise EmulationError("a barrier that not all threads reach")
+        self._released = {warp: number for warp, (_, number) in self._waiting.items()}
+        self._waiting = {}
+        self._pass_barrier()
 
     def jump(self, target: int | Array) -> None:
         self.previous[self.mask] = self.pc[self.mask]
@@ -112,9 +184,10 @@ class Machine:
 def run_program(
     kernel: Kernel, args: list[Any], program: tuple[int, int, int] = (0, 0, 0),
     grid: tuple[int, int, int] = (1, 1, 1), memory: Global | None = None,
+    order: Random | None = None,
 ) -> Machine:  # fmt: skip
     """Run one program; args in the order of the kernel's parameters."""
-    machine = Machine(kernel, program, grid, memory or Global())
+    machine = Machine(kernel, program, grid, memory or Global(), order)
     for (type_, name), arg in zip(kernel.text.parameters, args, strict=True):
         machine.env[name] = values.argument(arg, type_)
     with np.errstate(all="ignore"):
@@ -208,8 +281,19 @@ def _step(kernel: Kernel, i: Instruction) -> Step:
         return _call(kernel, i.result, rest)
     if i.word in ("load", "store", "alloca", "getelementptr", "atomicrmw", "cmpxchg"):
         return _memory(kernel, i, rest)
-    evaluate = values.evaluator(i.word, rest, lambda text, type_: operand(kernel, text, type_))
-    return lambda m: m.set(i.result, evaluate(m))
+    reader = functools.partial(operand, kernel)
+    evaluate = values.evaluator(i.word, rest, reader)
+    flags = i.rest[: len(i.rest) - len(rest)].split()
+    promises = [values.wrapping(i.word, rest, f, reader) for f in flags if f in ("nsw", "nuw")]
+    if not promises:
+        return lambda m: m.set(i.result, evaluate(m))
+
+    def checked(m: Machine) -> None:
+        if any(m.rows(wraps(m)).any() for wraps in promises):
+            raise EmulationError("a number wraps that is promised not to")
+        m.set(i.result, evaluate(m))
+
+    return checked
 
 
 def _branch(kernel: Kernel, rest: str) -> Step:
@@ -240,7 +324,7 @@ def _load(kernel: Kernel, result: str, rest: str) -> Step:
     pointer, _ = _typed(kernel, split_commas(more.lstrip(", "))[0])
 
     def step(m: Machine) -> None:
-        data = m.memory.load(m.rows(pointer(m)), values.size_of(type_))
+        data = m.memory.load(m.rows(pointer(m)), values.size_of(type_), m.threads[m.mask])
         m.set(result, m.spread(values.from_bytes(data, type_)))
 
     return step
@@ -253,7 +337,7 @@ def _store(kernel: Kernel, result: str, rest: str) -> Step:
 
     def step(m: Machine) -> None:
         data = values.to_bytes(m.rows(value(m)), type_)
-        m.memory.store(m.rows(pointer(m)), data)
+        m.memory.store(m.rows(pointer(m)), data, m.threads[m.mask])
 
     return step
 
@@ -265,8 +349,7 @@ def _alloca(kernel: Kernel, result: str, rest: str) -> Step:
         area = np.zeros((m.count, (size + 15) // 16 * 2), np.uint64)
         m.stack.append(area)
         first = np.uint64(area.ctypes.data)
-        if m.memory.ranges:
-            m.memory.ranges.append((int(first), int(first) + area.nbytes))
+        m.memory.own.append((int(first), int(first) + area.nbytes))
         m.set(result, first + m.threads.astype(np.uint64) * np.uint64(area.strides[0]))
 
     return step

@@ -32,47 +32,118 @@ def _check_alignment(addresses: Array, size: int, what: str) -> None:
         raise EmulationError(f"{what} of {size} bytes at addresses that are no multiples of it")
 
 
+_NOBODY, _SEVERAL = -1, -2
+
+
+class Trace:
+    """Who last touched each byte, and in which stretch between two barriers."""
+
+    def __init__(self, size: int) -> None:
+        self.who = np.full(size, _NOBODY, np.int16)
+        self.when = np.full(size, -1, np.int32)
+
+    def by_others(self, places: Array, who: Array, now: int) -> Array:
+        """Where somebody else did since the last barrier."""
+        return (self.when[places] == now) & (self.who[places] != who[:, None])
+
+    def note(self, places: Array, who: Array, now: int) -> None:
+        """Somebody does. places: (n, bytes); who: (n,)."""
+        mine = np.broadcast_to(who[:, None], places.shape)
+        several = self.by_others(places, who, now)
+        self.who[places] = np.where(several, _SEVERAL, mine)
+        self.who[places[(self.who[places] != mine) & ~several]] = _SEVERAL
+        self.when[places] = now
+
+
+class _Range:
+    """Bytes [first, end) of global memory that may be accessed, and who accessed them."""
+
+    def __init__(self, first: int, end: int) -> None:
+        self.first, self.end = first, end
+        self.reads, self.writes, self.atomics = (Trace(end - first) for _ in range(3))
+
+
+_CONFLICTS = {
+    "a load": ("writes", "atomics"),
+    "a store": ("reads", "writes", "atomics"),
+    "an atomic": ("reads", "writes"),
+}
+_TRACES = {"a load": "reads", "a store": "writes", "an atomic": "atomics"}
+
+
 class Global:
-    """Memory of this process. ranges: (first, end) that may be accessed; empty for all."""
+    """Memory of this process. ranges: (first, end) that may be accessed; none for all.
+
+    Threads of a program that meet in these ranges need a barrier between, unless both are atomic
+    or store the same. epoch: counts the barriers.
+    """
 
     def __init__(self, ranges: list[tuple[int, int]] | None = None) -> None:
-        self.ranges = ranges or []
+        self.ranges = [_Range(first, end) for first, end in ranges or []]
+        self.own: list[tuple[int, int]] = []
+        self.epoch = 0
+
+    def barrier(self) -> None:
+        self.epoch += 1
 
     def _view(self, addresses: Array, size: int, what: str) -> tuple[Array, Array]:
         _check_alignment(addresses, size, what)
         low, high = int(addresses.min()), int(addresses.max()) + size
         if self.ranges:
             inside = np.zeros(addresses.shape, bool)
-            for first, end in self.ranges:
+            for first, end in [*((r.first, r.end) for r in self.ranges), *self.own]:
                 inside |= (addresses >= first) & (addresses + np.uint64(size) <= end)
             if not inside.all():
                 raise EmulationError(f"{what} outside the arrays at {addresses[~inside][:4]}")
         offsets = (addresses - np.uint64(low)).astype(np.int64)
         return _bytes_at(low, high - low), offsets[:, None] + np.arange(size)
 
-    def load(self, addresses: Array, size: int) -> Array:
-        """(n, size) bytes."""
+    def load(self, addresses: Array, size: int, who: Array | None = None) -> Array:
+        """(n, size) bytes. who: numbers of the threads, (n,)."""
         if not len(addresses):
             return np.zeros((0, size), np.uint8)
         view, places = self._view(addresses, size, "a load")
+        self._touch(addresses, size, who, "a load", None)
         return view[places]
 
-    def store(self, addresses: Array, data: Array) -> None:
+    def store(
+        self, addresses: Array, data: Array, who: Array | None = None, what: str = "a store"
+    ) -> None:
+        """what: "an atomic" for the second half of one."""
         if len(addresses):
-            view, places = self._view(addresses, data.shape[1], "a store")
+            view, places = self._view(addresses, data.shape[1], what)
+            self._touch(addresses, data.shape[1], who, what, view[places] != data)
             view[places] = data
+
+    def _touch(
+        self, addresses: Array, size: int, who: Array | None, what: str, changed: Array | None
+    ) -> None:
+        if who is None:
+            return
+        for part in self.ranges:
+            here = (addresses >= part.first) & (addresses < part.end)
+            if not here.any():
+                continue
+            places = (addresses[here] - np.uint64(part.first)).astype(np.int64)
+            bytes_ = places[:, None] + np.arange(size)
+            for other in _CONFLICTS[what]:
+                meets = getattr(part, other).by_others(bytes_, who[here], self.epoch)
+                if what == "a store" and other == "writes" and changed is not None:
+                    meets &= changed[here]
+                if meets.any():
+                    raise EmulationError(f"{what} meets {other} of other threads without a barrier")
+            getattr(part, _TRACES[what]).note(bytes_, who[here], self.epoch)
 
 
 class Shared:
-    """Shared memory that knows who touched each byte since the last barrier."""
+    """Shared memory that knows which warp touched each byte since the last barrier."""
 
     def __init__(self, size: int) -> None:
         self.data = np.full(max(size, 16), 0xCD, np.uint8)
         self.epoch = 0
-        self.writer = np.full(len(self.data), -1)
-        self.write_epoch = np.full(len(self.data), -1)
-        self.reader = np.full(len(self.data), -1)
-        self.read_epoch = np.full(len(self.data), -1)
+        self.reads, self.writes = Trace(len(self.data)), Trace(len(self.data))
+        self.copied = np.zeros(len(self.data), np.int32)
+        """Asynchronous copies into each byte that have not arrived."""
 
     def barrier(self) -> None:
         self.epoch += 1
@@ -85,25 +156,42 @@ class Shared:
 
     def load(self, addresses: Array, size: int, warps: Array) -> Array:
         places = self._places(addresses, size, "a load from shared memory")
-        other = (self.write_epoch[places] == self.epoch) & (self.writer[places] != warps[:, None])
-        if other.any():
+        if self.writes.by_others(places, warps, self.epoch).any():
             raise EmulationError("a warp reads what another wrote without a barrier between")
-        if (self.write_epoch[places] < 0).any():
+        if self.copied[places].any():
+            raise EmulationError("a load of shared memory that a copy may be writing")
+        if (self.writes.when[places] < 0).any():
             raise EmulationError("a load of shared memory that nobody wrote")
-        fresh = self.read_epoch[places] != self.epoch
-        mine = np.broadcast_to(warps[:, None], places.shape)
-        mixed = ~fresh & (self.reader[places] != mine)
-        self.reader[places] = np.where(mixed, -2, mine)
-        self.read_epoch[places] = self.epoch
+        self.reads.note(places, warps, self.epoch)
         return self.data[places]
 
     def store(self, addresses: Array, data: Array, warps: Array) -> None:
         places = self._places(addresses, data.shape[1], "a store to shared memory")
-        mine = np.broadcast_to(warps[:, None], places.shape)
-        read = (self.read_epoch[places] == self.epoch) & (self.reader[places] != mine)
-        written = (self.write_epoch[places] == self.epoch) & (self.writer[places] != mine)
-        if (read | (written & (self.data[places] != data))).any():
+        if self.copied[places].any():
+            raise EmulationError("a store to shared memory that a copy may be writing")
+        self._may_write(places, warps, self.data[places] != data)
+        self._write(places, data, warps)
+
+    def _may_write(self, places: Array, warps: Array, changed: Any) -> None:
+        read = self.reads.by_others(places, warps, self.epoch)
+        written = self.writes.by_others(places, warps, self.epoch) & changed
+        if (read | written).any():
             raise EmulationError("a warp overwrites what another uses without a barrier between")
+
+    def _write(self, places: Array, data: Array, warps: Array) -> None:
         self.data[places] = data
-        self.writer[places] = mine
-        self.write_epoch[places] = self.epoch
+        self.writes.note(places, warps, self.epoch)
+
+    def begin_copy(self, addresses: Array, size: int, warps: Array) -> None:
+        """From now on a copy may write, whenever it likes."""
+        places = self._places(addresses, size, "a copy to shared memory")
+        if self.copied[places].any():
+            raise EmulationError("two copies to one place are on their way")
+        self._may_write(places, warps, True)
+        self.copied[places] += 1
+
+    def end_copy(self, addresses: Array, data: Array, warps: Array) -> None:
+        """The copy has arrived, for the warp that waited."""
+        places = self._places(addresses, data.shape[1], "a copy to shared memory")
+        self.copied[places] -= 1
+        self._write(places, data, warps)

@@ -27,8 +27,15 @@ def merge(mask: Any, new: Any, old: Any) -> Any:
     """`new` for the threads of the mask."""
     if isinstance(new, tuple):
         return tuple(merge(mask, n, o) for n, o in zip(new, old, strict=True))
+    new, old = (_in_rows(value, len(mask)) for value in (new, old))
     deep = max(np.ndim(new), np.ndim(old)) > 1
     return np.where(mask[:, None] if deep else mask, new, old)
+
+
+def _in_rows(value: Any, count: int) -> Any:
+    """A vector that all threads share has no rows yet."""
+    shared = np.ndim(value) == 1 and len(value) != count
+    return np.broadcast_to(value, (count, len(value))) if shared else value
 
 
 def argument(value: Any, type_: str) -> Any:
@@ -220,6 +227,21 @@ def evaluator(word: str, rest: str, operand: Callable[[str, str], Reader]) -> Re
     return lambda m: compute(x(m), y(m))
 
 
+def wrapping(word: str, rest: str, flag: str, operand: Callable[[str, str], Reader]) -> Reader:
+    """Whether a sum, difference or product leaves the range of its type; flag: nsw or nuw."""
+    x, y, type_ = _pair(rest, operand)
+    function = {"add": np.add, "sub": np.subtract, "mul": np.multiply}[word]
+    bits = 8 * np.dtype(dtype_of(type_)).itemsize
+    low, high = (-(1 << bits - 1), 1 << bits - 1) if flag == "nsw" else (0, 1 << bits)
+
+    def run(m: Any) -> Any:
+        pair = (signed(v(m), type_) if flag == "nsw" else v(m) for v in (x, y))
+        exact = function(*(np.asarray(v).astype(object if bits > 32 else np.int64) for v in pair))
+        return (exact < low) | (exact >= high)
+
+    return run
+
+
 def _pair(text: str, operand: Callable[[str, str], Reader]) -> tuple[Reader, Reader, str]:
     type_, more = split_type(text)
     left, right = split_commas(more)
@@ -392,7 +414,7 @@ def one_by_one(m: Any, kind: str, pointers: Any, operands: Any, type_: str) -> A
         place = pointers[t : t + 1].astype(np.uint64)
         old = from_bytes(m.memory.load(place, size_of(type_)), type_)
         new = _combine(kind, old, operands[t : t + 1])
-        m.memory.store(place, to_bytes(new, type_))
+        m.memory.store(place, to_bytes(new, type_), m.threads[t : t + 1], "an atomic")
         old_values[t] = old[0]
     return old_values
 
@@ -405,7 +427,8 @@ def swap_one_by_one(m: Any, pointers: Any, expected: Any, new: Any, type_: str) 
         place = pointers[t : t + 1].astype(np.uint64)
         old = from_bytes(m.memory.load(place, size_of(type_)), type_)
         if old[0] == expected[t]:
-            m.memory.store(place, to_bytes(new[t : t + 1], type_))
+            data = to_bytes(new[t : t + 1], type_)
+            m.memory.store(place, data, m.threads[t : t + 1], "an atomic")
         found[t] = old[0]
     return found
 
