@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import cast
 
 from tilewright.frontend.c import syntax
@@ -75,10 +75,26 @@ def has_effects(node: syntax.Expression) -> bool:
 
 def walk(node: syntax.Node) -> Iterator[syntax.Node]:
     """A node and all below it, in the order of the source."""
-    yield node
-    for item in fields(node):
-        value: object = getattr(node, item.name)
-        parts = cast("tuple[object, ...]", value) if isinstance(value, tuple) else (value,)
-        for part in parts:
-            if isinstance(part, syntax.Node):
-                yield from walk(part)
+    pending = [node]
+    while pending:
+        node = pending.pop()
+        yield node
+        pending += reversed(children(node))
+
+
+def children(node: syntax.Node) -> list[syntax.Node]:
+    """The nodes right below a node, in the order of the source."""
+    found: list[syntax.Node] = []
+    for name in _names(type(node)):
+        value: object = getattr(node, name)
+        if isinstance(value, syntax.Node):
+            found.append(value)
+        elif isinstance(value, tuple):
+            parts = cast("tuple[object, ...]", value)
+            found += [part for part in parts if isinstance(part, syntax.Node)]
+    return found
+
+
+@cache
+def _names(kind: type[syntax.Node]) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))

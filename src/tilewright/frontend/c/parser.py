@@ -10,6 +10,7 @@ from lark import UnexpectedToken
 
 from tilewright.frontend.c import cuda
 from tilewright.frontend.c.grammar import grammar
+from tilewright.frontend.c.nesting import check_nesting
 from tilewright.frontend.c.preprocess import (
     TYPES,
     Source,
@@ -53,6 +54,7 @@ def parse(source: Source, defines: Mapping[str, str]) -> Parsed:
         tokens = preprocess(source, defines)
         lark: Any = grammar()
         program = _parsed(lark, tokens, defines)
+        check_nesting(program)
     except errors.TilewrightError as problem:
         raise problem.with_loc(None, source.lines) from problem.__cause__
     return Parsed(program, source, defines)
@@ -88,9 +90,15 @@ def _mistake(
     forgotten = _forgotten(tokens, index)
     if before is not None and "SEMICOLON" in accepts and before.span.line < span.line:
         place = Span(before.span.file, before.span.line, before.span.end, before.span.end + 1)
-        return _expected({"SEMICOLON"}, f"'{token.value}' on the next line", place, "", defines)
+        found = f"{_shown(token.value)} on the next line"
+        return _expected({"SEMICOLON"}, found, place, "", defines)
     instead = _instead(token, before) or forgotten
-    return _expected(accepts, f"'{token.value}'", span, instead, defines)
+    return _expected(accepts, _shown(token.value), span, instead, defines)
+
+
+def _shown(text: str) -> str:
+    """A token as messages have it, control characters as escape sequences."""
+    return f"'{text if text.isprintable() else ascii(text)[1:-1]}'"
 
 
 def _foreign(tokens: list[Token]) -> Token | None:

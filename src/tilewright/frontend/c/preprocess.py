@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
 from pcpp.preprocessor import Preprocessor
 
+from tilewright.frontend.c.conditions import evaluate
 from tilewright.frontend.c.tokens import (
     PreprocessorLexer,
     PreprocessorToken,
@@ -44,6 +46,20 @@ _LITERALS = {
     "CPP_CHAR": "CHAR",
 }
 _BLANK = frozenset({"CPP_WS", "CPP_LINECONT", "CPP_COMMENT1", "CPP_COMMENT2"})
+_MOST_TOKENS = 1 << 18
+"""Tokens that the expansions of one source may make, those of inner expansions included."""
+
+_MOST_INCLUDES = 100
+"""Headers that may include each other; GCC allows 200."""
+
+_NEEDED = {
+    **dict.fromkeys(("define", "undef", "ifdef", "ifndef"), "a name"),
+    **dict.fromkeys(("if", "elif"), "a condition"),
+    "include": "the name of a header",
+    "pragma": "a word",
+}
+"""What has to stand behind a directive."""
+
 _BUILT_IN = ("__DATE__", "__TIME__")
 """Macros of pcpp that would make a kernel differ from one second to the next."""
 
@@ -63,15 +79,25 @@ class Source:
 
 
 class _Preprocessor(Preprocessor):
-    """pcpp with hooks that raise."""
+    """pcpp with hooks that raise. made: tokens that expansions have made; depth: of expansions."""
 
     def __init__(self, source: Source) -> None:
         super().__init__(lexer=PreprocessorLexer())
         self.read = source
+        self.made = 0
+        self.depth = 0
         self.rewrite_paths = []
         self.path = []
         if source.folder is not None:
             self.temp_path = [str(source.folder)]
+
+    def place(self) -> SourceLoc | None:
+        """The directive or macro that is being read."""
+        line: Any = self.linemacro
+        directive: Any = getattr(self, "lastdirective", None)
+        if not line and directive is not None:
+            return _loc(directive.source or self.read.name, directive.lineno)
+        return _loc(self.read.name, line) if line else None
 
     def on_error(self, file: str, line: int, msg: str) -> NoReturn:
         """Every complaint of pcpp is a mistake of the user."""
@@ -113,13 +139,24 @@ class _Preprocessor(Preprocessor):
     ) -> bool:
         """Directives that lack what they need."""
         self.lastdirective = directive
-        if directive.value in ("define", "undef", "ifdef", "ifndef", "include") and not toks:
+        needed = _NEEDED.get(directive.value)
+        solid = [token for token in toks if token.type not in _BLANK]
+        if needed == "a name" and solid and solid[0].type != "CPP_ID":
+            solid = []
+        if directive.value == "if" and solid and solid[0].value == "!":
+            # pcpp looks for `! defined ( NAME` without asking how long the line is.
+            words = [token.value for token in solid[1:3]]
+            solid = solid if len(solid) > 1 + ("defined" in words) + ("(" in words) else []
+        if needed and not solid:
             where = _loc(directive.source or self.read.name, directive.lineno)
-            raise errors.PreprocessorError(f"#{directive.value} needs a name", loc=where)
+            raise errors.PreprocessorError(f"#{directive.value} needs {needed}", loc=where)
         return True
 
     def on_file_open(self, is_system_include: bool, includepath: str) -> TextIO:
         """Read a header, and remember its lines."""
+        if self.include_depth > _MOST_INCLUDES:
+            detail = f"more than {_MOST_INCLUDES} headers include each other"
+            raise errors.PreprocessorError(detail, f'does "{includepath}" include itself?')
         file = super().on_file_open(is_system_include, includepath)
         text = file.read()
         file.seek(0)
@@ -128,27 +165,96 @@ class _Preprocessor(Preprocessor):
         return file
 
     def expand_macros(self, tokens: Any, expanding_from: Sequence[str] = ()) -> Any:
-        """As pcpp does, except that an unclosed call of a macro is a mistake."""
-        _check_closed(self, tokens)
-        return super().expand_macros(tokens, list(expanding_from))
+        """As pcpp does, except that an unclosed call and too many tokens are mistakes.
+
+        A few macros, each of which uses the one before twice, make more than fits into memory.
+        """
+        if not self.depth:
+            _check_closed(self, tokens)
+            self.depth += 1
+            pieces = (super(_Preprocessor, self).expand_macros(p) for p in _pieces(tokens))
+            expanded = [token for piece in pieces for token in piece]
+            self.depth -= 1
+            return expanded
+        self.depth += 1
+        expanded = super().expand_macros(tokens, list(expanding_from))
+        self.depth -= 1
+        self.made += len(expanded)
+        if self.made > _MOST_TOKENS:
+            where = location(span_of(expanded[0], self.read.name))
+            detail = f"macros expand to more than {_MOST_TOKENS:,} tokens here"
+            raise errors.PreprocessorError(detail, loc=where)
+        return expanded
+
+    def evalexpr(self, tokens: Any) -> tuple[int, None]:
+        """The value of a condition, by `conditions` instead of pcpp's own evaluator."""
+        if not tokens:
+            raise errors.PreprocessorError("a condition is missing", loc=self.place())
+        solid = [t for t in self._without_defined(list(tokens)) if t.type not in _BLANK]
+        expanded = self._without_defined(self.expand_macros(solid))
+        try:
+            return evaluate([t for t in expanded if t.type not in _BLANK]), None
+        except errors.CompilationError as problem:
+            raise problem.with_loc(self.place()) from None
+
+    def _without_defined(self, tokens: list[PreprocessorToken]) -> list[PreprocessorToken]:
+        """`defined X` and `defined(X)` as numbers. Errors: PreprocessorError."""
+        found: list[PreprocessorToken] = []
+        rest = iter(token for token in tokens if token.type not in _BLANK)
+        for token in rest:
+            if token.value != "defined":
+                found.append(token)
+                continue
+            name = next(rest, None)
+            opened = name is not None and name.value == "("
+            name = next(rest, None) if opened else name
+            closed = not opened or getattr(next(rest, None), "value", "") == ")"
+            if name is None or name.type != "CPP_ID" or not closed:
+                detail = "'defined' needs a name: defined(NAME)"
+                raise errors.PreprocessorError(detail, loc=self.place())
+            number = copy(token)
+            number.type, number.value = "CPP_INTEGER", str(int(name.value in self.macros))
+            found.append(number)
+        return found
+
+
+def _pieces(tokens: Sequence[PreprocessorToken]) -> Iterator[list[PreprocessorToken]]:
+    """The tokens in parts that no use of a macro reaches across.
+
+    For each call of a macro pcpp copies all that follows it in its list.
+    """
+    start = depth = 0
+    for index, token in enumerate(tokens):
+        depth += (token.value == "(") - (token.value == ")")
+        if depth == 0 and token.value in _SEPARATORS and index - start >= _SHORTEST_PIECE:
+            yield list(tokens[start : index + 1])
+            start = index + 1
+    yield list(tokens[start:])
+
+
+_SEPARATORS = frozenset(";,{}+-*/=<>&|")
+_SHORTEST_PIECE = 256
 
 
 def _check_closed(preprocessor: Any, tokens: Sequence[PreprocessorToken]) -> None:
     """Raise for `MACRO(` without its `)`: pcpp would leave the rest as it is."""
-    solid = [t for t in tokens if t.type not in _BLANK]
-    for index, token in enumerate(solid[:-1]):
-        macro = preprocessor.macros.get(token.value) if token.type == "CPP_ID" else None
-        if macro is None or macro.arglist is None or solid[index + 1].value != "(":
+    before: PreprocessorToken | None = None
+    calls: list[PreprocessorToken | None] = []
+    for token in tokens:
+        if token.type in _BLANK:
             continue
-        depth = 0
-        for following in solid[index + 1 :]:
-            depth += {"(": 1, ")": -1}.get(following.value, 0)
-            if depth == 0:
-                break
-        if depth:
-            where = span_of(token, preprocessor.read.name)
-            detail = f"the call of macro '{token.value}' is not closed"
-            raise errors.PreprocessorError(detail, "add the missing ')'", loc=location(where))
+        if token.value == "(":
+            called = before is not None and before.type == "CPP_ID"
+            macro = preprocessor.macros.get(before.value) if called and before else None
+            calls.append(before if macro is not None and macro.arglist is not None else None)
+        elif token.value == ")" and calls:
+            calls.pop()
+        before = token
+    unclosed = next(filter(None, calls), None)
+    if unclosed is not None:
+        where = span_of(unclosed, preprocessor.read.name)
+        detail = f"the call of macro '{unclosed.value}' is not closed"
+        raise errors.PreprocessorError(detail, "add the missing ')'", loc=location(where))
 
 
 def preprocess(source: Source, defines: Mapping[str, str]) -> list[Token]:
@@ -158,12 +264,21 @@ def preprocess(source: Source, defines: Mapping[str, str]) -> list[Token]:
     """
     processor: Any = _Preprocessor(source)
     source.lines[source.name] = source.text.splitlines()
-    for name in _BUILT_IN:
-        processor.undef(name)
-    for name, text in defines.items():
-        processor.define(f"{name} {text}")
-        _check_define(name, processor.macros[name].value)
-    found: Iterator[PreprocessorToken] = processor.parsegen(source.text, source.name, source.name)
+    try:
+        for name in _BUILT_IN:
+            processor.undef(name)
+        for name, text in defines.items():
+            processor.define(f"{name} {text}")
+            _check_define(name, processor.macros[name].value)
+        found = list(processor.parsegen(source.text, source.name, source.name))
+    except RecursionError:
+        raise errors.NestedTooDeeply("what macros expand to", loc=processor.place()) from None
+    except (LookupError, ValueError, TypeError, AttributeError, AssertionError) as problem:
+        if isinstance(problem, errors.TilewrightError):
+            raise
+        # What pcpp does with a directive that it does not expect to be like that.
+        detail = "this directive, or a macro used here, cannot be read"
+        raise errors.PreprocessorError(detail, loc=processor.place()) from None
     return [_token(t, source.name) for t in found if t.type not in _BLANK]
 
 

@@ -387,6 +387,24 @@ class InconsistentBranches(CompilationError):
 
 
 @dataclass(eq=False)
+class NestedTooDeeply(CompilationError, RecursionError):
+    """Blocks, expressions or calls inside each other, more than the compiler follows."""
+
+    code = "TW124"
+    template = "{what} nests too deeply{limit}"
+    hint_template = "take it apart: name parts of it, or move them to functions"
+
+    what: str
+    most: int | None = None
+    """How many levels there may be, where that is a fixed number."""
+
+    @property
+    def limit(self) -> str:
+        """The limit, as printed."""
+        return "" if self.most is None else f": there may be {self.most} levels"
+
+
+@dataclass(eq=False)
 class TileIRSyntaxError(CompilationError, ValueError):
     """Text that is not tile IR."""
 

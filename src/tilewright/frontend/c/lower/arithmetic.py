@@ -16,9 +16,10 @@ from collections.abc import Callable
 from math import copysign, fmod, inf, isnan, nan
 from typing import cast
 
+from tilewright import language as tl
 from tilewright.frontend import semantics
 from tilewright.frontend.c import syntax
-from tilewright.frontend.c.lower.activation import Activation, Integer, null
+from tilewright.frontend.c.lower.activation import Activation, Integer, call, null
 from tilewright.frontend.c.types import in_words
 from tilewright.frontend.promotion import RESULTS, literal_dtype
 from tilewright.frontend.semantics.broadcasting import common_shape
@@ -129,7 +130,9 @@ def joined_type(act: Activation, left: tensor, right: tensor) -> Type | None:
 def apply_binary(
     act: Activation, node: syntax.Expression, symbol: str, left: object, right: object
 ) -> object:
-    """`left <symbol> right` for any operator but `&&`, `||` and `@`."""
+    """`left <symbol> right` for any operator but `&&` and `||`."""
+    if symbol == "@":
+        return call(act, node, tl.dot, left, right)
     if symbol in ("<<", ">>"):
         left, right = _shift_operands(act, node, left, right)
     else:

@@ -102,26 +102,29 @@ def _declares(node: syntax.Node, name: syntax.Name) -> TypeGuard[syntax.Variable
 
 @expression(syntax.Binary)
 def binary(act: Activation, node: syntax.Binary) -> object:
-    """`a + b`; `a + b @ c` accumulates the product."""
+    """`a + b`; `a + b @ c` accumulates the product. A sum of any length is gone through here."""
+    chain: list[syntax.Binary] = []
+    first: syntax.Expression = node
+    while isinstance(first, syntax.Binary):
+        chain.append(first)
+        first = first.left
+    value = act.expression(first)
+    for link in reversed(chain):
+        value = _continued(act, link, value)
+    return value
+
+
+def _continued(act: Activation, node: syntax.Binary, left: object) -> object:
+    """The value of an operator whose left side is known."""
     if node.operator in ("&&", "||"):
-        return _logical(act, node)
-    if node.operator == "@":
-        return product(act, node, None)
+        return _logical(act, node, left)
     if node.operator == "+" and _is_product(node.right):
-        return accumulate(act, node, act.expression(node.left), cast("syntax.Binary", node.right))
-    left = act.expression(node.left)
+        return accumulate(act, node, left, cast("syntax.Binary", node.right))
     return apply_binary(act, node, node.operator, left, act.expression(node.right))
 
 
 def _is_product(node: syntax.Expression) -> bool:
     return isinstance(node, syntax.Binary) and node.operator == "@"
-
-
-def product(act: Activation, node: syntax.Binary, acc: tensor | None) -> tensor:
-    """`a @ b`, added to an accumulator if there is one."""
-    left, right = act.expression(node.left), act.expression(node.right)
-    args = (left, right) if acc is None else (left, right, acc)
-    return cast("tensor", call(act, node, tl.dot, *args))
 
 
 def accumulate(
@@ -148,11 +151,10 @@ def unary(act: Activation, node: syntax.Unary) -> object:
     return apply_unary(act, node, node.operator, value)
 
 
-def _logical(act: Activation, node: syntax.Binary) -> object:
+def _logical(act: Activation, node: syntax.Binary, left: object) -> object:
     """`&&`, `||`: of tiles element by element; a scalar on the left decides whether the right side
     is evaluated, if that could make a difference."""
     word = "and" if node.operator == "&&" else "or"
-    left = act.expression(node.left)
     if not isinstance(left, tensor):
         decided = bool(unwrap(left)) != (word == "and")
         right = constexpr(word == "or") if decided else act.expression(node.right)

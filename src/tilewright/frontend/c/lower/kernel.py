@@ -55,6 +55,10 @@ def lower_kernel(
         ctx.emitter.emit(ReturnOp())
     except TilewrightError as problem:
         raise _located(problem, session, parsed) from problem.__cause__
+    except RecursionError:
+        # Each level of what is inlined takes a dozen frames; the user's own stack counts as well.
+        problem = errors.NestedTooDeeply("what is inlined here")
+        raise _located(problem, session, parsed) from None
     return Module((Function(kernel.name, body, loc=loc),))
 
 

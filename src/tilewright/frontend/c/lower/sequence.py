@@ -29,26 +29,44 @@ Statements = Sequence[syntax.Statement]
 
 def run(act: Activation, statements: Statements) -> None:
     """Lower a statement list."""
-    for index, node in enumerate(statements):
-        rest = statements[index + 1 :]
+    todo = list(reversed(statements))
+    while todo:
+        node = todo.pop()
         if isinstance(node, syntax.If):
-            run_if(act, node, rest)
-            return
-        STATEMENTS[type(node)](act, node)
-        if ends(node):
-            return
-        if rest and jumps(node):
-            run_unless(act, node, jumps(node), rest)
+            condition = act.expression(node.test)
+            if not isinstance(condition, tensor):
+                chosen = node.then if unwrap(condition) else node.orelse
+                todo += [] if chosen is None else [chosen]
+                continue
+            test = truth(act, node.test, condition)
+            if ends(node.then) or ends(node.orelse):
+                _run_either(act, node, test, todo[::-1])
+                return
+            _run_either(act, node, test, ())
+        else:
+            STATEMENTS[type(node)](act, node)
+            if ends(node):
+                return
+        jumped = flags(act, jumps(node)) if todo else None
+        if jumped is not None:
+            _run_unless(act, node, jumped, todo[::-1])
             return
 
 
-def run_unless(act: Activation, node: syntax.Node, left: Jumps, rest: Statements) -> None:
+def _run_unless(act: Activation, node: syntax.Statement, jumped: Value, rest: Statements) -> None:
     """What follows a statement that may have jumped."""
-    jumped = flags(act, left)
-    if jumped is None:
-        run(act, rest)
-        return
     branch(act, node, jumped, lambda: None, lambda: run(act, rest), _construct(act, node))
+
+
+def _run_either(act: Activation, node: syntax.If, test: Value, rest: Statements) -> None:
+    """An `if`; what follows it in its list, if that is given, goes to the side that goes on."""
+    follow: list[Statements] = [rest, ()] if ends(node.orelse) else [(), rest]
+    lists = [
+        [*([] if side is None else [side]), *more]
+        for side, more in zip((node.then, node.orelse), follow, strict=True)
+    ]
+    then, orelse = (lambda: run(act, lists[0])), (lambda: run(act, lists[1]))
+    branch(act, node, test, then, orelse, _construct(act, node))
 
 
 def flags(act: Activation, left: Jumps) -> Value | None:
@@ -69,35 +87,10 @@ def _construct(act: Activation, node: syntax.Node) -> str:
     return f"'if' of line {act.loc(node).line}"
 
 
-def run_if(act: Activation, node: syntax.If, rest: Statements) -> None:
-    """An `if` and what follows it in its list."""
-    condition = act.expression(node.test)
-    if not isinstance(condition, tensor):
-        chosen = node.then if unwrap(condition) else node.orelse
-        run(act, rest if chosen is None else [chosen, *rest])
-        return
-    test = truth(act, node.test, condition)
-    sides = [node.then, node.orelse]
-    left = [ends(side) for side in sides]
-    follow: list[Statements] = [(), ()]
-    if any(left):
-        follow = [rest, ()] if left[1] else [(), rest]
-    lists = [
-        [*([] if side is None else [side]), *more] for side, more in zip(sides, follow, strict=True)
-    ]
-    then, orelse = (lambda: run(act, lists[0])), (lambda: run(act, lists[1]))
-    branch(act, node, test, then, orelse, _construct(act, node))
-    if not any(left) and rest:
-        if jumps(node):
-            run_unless(act, node, jumps(node), rest)
-        else:
-            run(act, rest)
-
-
 @statement(syntax.If)
 def if_statement(act: Activation, node: syntax.If) -> None:
     """An `if` that is the whole body of a loop or of another `if`."""
-    run_if(act, node, ())
+    run(act, [node])
 
 
 @statement(syntax.Block)
