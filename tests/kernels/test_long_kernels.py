@@ -6,9 +6,11 @@ the Python calls that the compiler makes.
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from collections.abc import Callable
-from types import FrameType
+from pathlib import Path
+from types import FrameType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -169,3 +171,43 @@ def test_a_long_row_of_stores_writes_every_one():
 
 def test_ten_thousand_steps():
     assert launch(tiles, 10_000)[:16].tolist() == [2.0] * 16
+
+
+def written(folder: Path, text: str) -> ModuleType:
+    """A module of generated text."""
+    path = folder / f"generated_{folder.name}.py"
+    path.write_text("import tilewright\nimport tilewright.language as tl\n\n" + text)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_functions_call_each_other_400_deep(tmp_path):
+    parts = ["@tilewright.jit\ndef f0(x):\n    return x + 1.0\n"]
+    parts += [
+        f"@tilewright.jit\ndef f{i}(x):\n    return f{i - 1}(x) + 1.0\n" for i in range(1, 400)
+    ]
+    parts.append("@tilewright.jit\ndef k(o):\n    tl.store(o, f399(0.5))\n")
+    out = np.zeros(1, np.float32)
+    written(tmp_path, "\n".join(parts)).k[(1,)](out)
+    assert out[0] == 400.5
+
+
+def test_a_sum_of_2000_terms(tmp_path):
+    terms = " + ".join(["x"] * 2000)
+    text = f"@tilewright.jit\ndef k(o):\n    x = tl.load(o)\n    tl.store(o, {terms})\n"
+    out = np.ones(1, np.float32)
+    written(tmp_path, text).k[(1,)](out)
+    assert out[0] == 2000
+
+
+def test_mistakes_deep_inside_say_where(tmp_path):
+    terms = " + ".join([*["x"] * 300, "missing"][::-1])
+    text = f"@tilewright.jit\ndef k(o):\n    x = tl.load(o)\n    tl.store(o, {terms})\n"
+    with pytest.raises(tilewright.CompilationError, match="missing") as caught:
+        written(tmp_path, text).k[(1,)](np.ones(1, np.float32))
+    assert caught.value.loc is not None
+    assert caught.value.loc.line == 7

@@ -19,6 +19,7 @@ from tilewright.frontend.semantics import Context
 from tilewright.ir import Block
 from tilewright.language import DeviceFunction
 from tilewright.support import SourceLoc, errors
+from tilewright.support.deep import LEVELS, on_fresh_stack
 
 H = TypeVar("H", bound=Callable[..., object])
 
@@ -84,10 +85,14 @@ FUNCTION_END = Rest((), None)
 
 @dataclass(slots=True)
 class Session:
-    """What all activations of one kernel share. stack: the functions being lowered, outer first."""
+    """What all activations of one kernel share.
+
+    stack: the functions being lowered, outer first; depth: the expressions around this one
+    """
 
     ctx: Context
     stack: list[DeviceFunction] = field(default_factory=list[DeviceFunction])
+    depth: int = 0
 
 
 class Activation:
@@ -123,7 +128,14 @@ class Activation:
         handler = EXPRESSIONS.get(type(node))
         if handler is None:
             self.unsupported(node, f"a {type(node).__name__} expression")
-        return handler(self, node)
+        session = self.session
+        session.depth += 1
+        try:
+            if session.depth % LEVELS:
+                return handler(self, node)
+            return on_fresh_stack(handler, self, node)
+        finally:
+            session.depth -= 1
 
     def loc(self, node: ast.expr | ast.stmt) -> SourceLoc:
         """Where a node is in the user's file, with the calls that led here."""

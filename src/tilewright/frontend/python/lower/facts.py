@@ -36,24 +36,25 @@ def outlives(source: FunctionSource, name: str) -> bool:
     return name in cast("frozenset[str]", found)
 
 
-def _used(node: ast.AST, bound: frozenset[str]) -> Iterator[str]:
-    """Names that are used where no loop around them sets them, outside of `bound`."""
-    if isinstance(node, ast.Name):
-        if not isinstance(node.ctx, ast.Store) and node.id not in bound:
-            yield node.id
-    elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-        yield from {node.target.id} - bound
-        yield from _used(node.value, bound)
-    elif isinstance(node, ast.For):
-        yield from _used(node.iter, bound)
-        inside = bound.union(_assigned([node.target]))
-        yield from (name for part in node.body for name in _used(part, inside))
-        yield from (name for part in node.orelse for name in _used(part, bound))
-    else:
-        for generator in getattr(node, "generators", ()):
-            bound = bound.union(_assigned([generator.target]))
-        for child in ast.iter_child_nodes(node):
-            yield from _used(child, bound)
+def _used(tree: ast.AST, outside: frozenset[str]) -> Iterator[str]:
+    """Names that are used where no loop around them sets them, other than `outside`."""
+    stack = [(tree, outside)]
+    while stack:
+        node, bound = stack.pop()
+        if isinstance(node, ast.Name):
+            if not isinstance(node.ctx, ast.Store) and node.id not in bound:
+                yield node.id
+        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            yield from {node.target.id} - bound
+            stack.append((node.value, bound))
+        elif isinstance(node, ast.For):
+            inside = bound.union(_assigned([node.target]))
+            stack += [(node.iter, bound), *((part, inside) for part in node.body)]
+            stack += [(part, bound) for part in node.orelse]
+        else:
+            for generator in getattr(node, "generators", ()):
+                bound = bound.union(_assigned([generator.target]))
+            stack += [(child, bound) for child in ast.iter_child_nodes(node)]
 
 
 def assigned_in(statements: Iterable[ast.AST]) -> tuple[str, ...]:
@@ -85,7 +86,9 @@ def local_names(source: FunctionSource) -> frozenset[str]:
 
 
 def _assigned(nodes: Iterable[ast.AST]) -> Iterator[str]:
-    for node in nodes:
+    stack = list(nodes)[::-1]
+    while stack:
+        node = stack.pop()
         if isinstance(node, ast.Name):
             if not isinstance(node.ctx, ast.Load):
                 yield node.id
@@ -94,7 +97,7 @@ def _assigned(nodes: Iterable[ast.AST]) -> Iterator[str]:
         elif isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
             yield from _named_inside(node)
         elif not isinstance(node, _OWN_SCOPE):
-            yield from _assigned(ast.iter_child_nodes(node))
+            stack += list(ast.iter_child_nodes(node))[::-1]
 
 
 def _named_inside(comprehension: ast.AST) -> Iterator[str]:
@@ -105,8 +108,11 @@ def _named_inside(comprehension: ast.AST) -> Iterator[str]:
 
 
 def _any_return(node: ast.AST) -> bool:
-    if isinstance(node, ast.Return):
-        return True
-    if isinstance(node, _OWN_SCOPE):
-        return False
-    return any(_any_return(child) for child in ast.iter_child_nodes(node))
+    stack = [node]
+    while stack:
+        current = stack.pop()
+        if isinstance(current, ast.Return):
+            return True
+        if not isinstance(current, _OWN_SCOPE):
+            stack += ast.iter_child_nodes(current)
+    return False
