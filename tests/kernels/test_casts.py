@@ -150,6 +150,21 @@ def test_bit_casts(device: Device, rng: np.random.Generator, source: Any, target
 
 
 @jit
+def constant_bits(out, n):
+    i = tl.arange(0, 16)
+    chosen = tl.broadcast_to(n.to(tl.int1), (16,)).to(tl.float16)
+    tl.store(out + i, chosen.to(tl.bfloat16, bitcast=True).to(tl.float32))
+
+
+@pytest.mark.parametrize("n", [1, 5, 0])
+def test_bits_of_a_half_that_is_known_as_those_of_a_bfloat(device: Device, n: int):
+    """LLVM 22 aborts the process when it folds this itself."""
+    out = device.empty(16, np.float32)
+    device.run(constant_bits, (1,), out, n)
+    np.testing.assert_array_equal(out, np.float32(0.0078125 if n else 0.0))
+
+
+@jit
 def store_converts_kernel(x, out, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(out + i, tl.load(x + i, mask=i < n), mask=i < n)

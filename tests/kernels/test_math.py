@@ -187,6 +187,20 @@ def test_high_half_of_products(device: Device, rng: np.random.Generator, dtype: 
 
 
 @jit
+def narrow_umulhi(x, out):
+    i = tl.arange(0, 8)
+    v = tl.load(x + i).to(tl.int32)
+    tl.store(out + i, tl.umulhi(v, v))
+
+
+def test_umulhi_of_numbers_that_were_narrow(device: Device):
+    """LLVM 22 takes the upper half of products of 16-bit numbers for undefined, in vectors."""
+    x, out = np.arange(8).astype(np.int16), device.empty(8, np.int16)
+    device.run(narrow_umulhi, (1,), device.array(x), out)
+    assert out.tolist() == [0] * 8
+
+
+@jit
 def log1p(x):
     return libdevice.log1p(x)
 

@@ -1,13 +1,14 @@
-"""Casts between f32 and fp8: two elements by one instruction, where the architecture has it."""
+"""Casts between f32 and fp8: two elements by one instruction, where the architecture has it; and
+bits of one 16-bit float taken as another's."""
 
 from __future__ import annotations
 
 from tilewright.backends.nvidia.lower.elementwise import lower_by_register
 from tilewright.backends.nvidia.lower.state import State, lowering
 from tilewright.ir import Op
-from tilewright.ir.types import element_of, f8e4m3, f8e5m2
-from tilewright.llvm import Val
-from tilewright.ops import CastOp
+from tilewright.ir.types import bf16, element_of, f8e4m3, f8e5m2, f16
+from tilewright.llvm import Val, llvm_type
+from tilewright.ops import BitcastOp, CastOp
 
 _NAMES: dict[object, str] = {f8e4m3: "e4m3x2", f8e5m2: "e5m2x2"}
 
@@ -25,6 +26,22 @@ def _cast(state: State, op: Op) -> None:
         lower_by_register(state, op)
         return
     state.set(op.results[0], [value for pair in made for value in pair])
+
+
+@lowering(BitcastOp)
+def _bitcast(state: State, op: Op) -> None:
+    """LLVM 22 aborts when it folds a constant half to a bfloat, so it must not see the two meet."""
+    source, target = element_of(op.operands[0].type), element_of(op.results[0].type)
+    if {source, target} != {f16, bf16}:
+        lower_by_register(state, op)
+        return
+    results: list[Val] = []
+    for value in state.of(op.operands[0]):
+        bits = state.code.let_here(f"bitcast {value.typed} to i16", "i16")
+        moved = state.pure_asm("mov.b16 $0, $1;", "=h,h", "i16", bits)
+        kind = llvm_type(target)
+        results.append(state.code.let_here(f"bitcast {moved.typed} to {kind}", kind))
+    state.set(op.results[0], results)
 
 
 def _narrow(state: State, pair: list[Val], target: str) -> list[Val]:
