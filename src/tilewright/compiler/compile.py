@@ -23,7 +23,7 @@ from tilewright.compiler.sources import SOURCE, IRSource, KernelSource
 from tilewright.compiler.stages import Run, dump, dump_metadata
 from tilewright.compiler.store import Entry, Store, package_version, shared_store
 from tilewright.frontend import FrontendOptions
-from tilewright.ir import Module, parse_module
+from tilewright.ir import Module, parse_valid_module
 from tilewright.support import errors, settings, timed, user_boundary
 
 Words = Mapping[str, Any]
@@ -166,7 +166,7 @@ def _front_end_module(source: KernelSource | IRSource, options: FrontendOptions)
     if isinstance(source, KernelSource):
         return source.lower(options)
     if source.extension in (SOURCE, "tile", "ttir"):
-        return parse_module(source.text)
+        return parse_valid_module(source.text)
     raise errors.InvalidOption("artifact", f"one after {source.extension}", SOURCE)
 
 

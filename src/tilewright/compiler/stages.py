@@ -20,7 +20,7 @@ from tilewright.compiler.kernel import Artifact
 from tilewright.compiler.sources import SOURCE, IRSource, KernelSource
 from tilewright.compiler.stored import stored_arguments
 from tilewright.frontend import FrontendOptions
-from tilewright.ir import Module, parse_module, print_module
+from tilewright.ir import Module, parse_valid_module, print_module
 from tilewright.support import (
     StageText,
     TilewrightError,
@@ -83,7 +83,7 @@ class Run:
                 module = source.lower(options)
             return self._module(module), stages
         if source.extension in (SOURCE, "tile"):
-            return self._module(parse_module(source.text)), stages
+            return self._module(parse_valid_module(source.text)), stages
         names = [stage.extension for stage in stages[:-1]]
         if source.extension not in names:
             expected = f"one of {', '.join([SOURCE, *names])}"
@@ -102,7 +102,7 @@ class Run:
     def _module(self, module: Module) -> Module:
         """The module that the stages begin with, perhaps another than the given one."""
         text = self._override(SOURCE)
-        module = module if text is None else parse_module(text)
+        module = module if text is None else parse_valid_module(text)
         self._describe(module)
         self._keep(SOURCE, module)
         return module

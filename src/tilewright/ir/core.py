@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Self
 
 from tilewright.ir.types import Type
 from tilewright.support.diagnostics import SourceLoc
+from tilewright.support.errors import NotOneFunction
 
 
 class Value:
@@ -247,7 +248,9 @@ class Module:
 
     @property
     def kernel(self) -> Function:
-        """The only function."""
+        """The only function. Errors: NotOneFunction."""
+        if len(self.functions) != 1:
+            raise NotOneFunction(tuple(self.functions))
         (function,) = self.functions.values()
         return function
 

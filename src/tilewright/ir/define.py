@@ -20,7 +20,7 @@ The class is built once and its constructor is generated source, as for dataclas
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, ClassVar, TypeVar, cast, dataclass_transform
 
@@ -88,6 +88,8 @@ class Field:
     default: object = None
     has_default: bool = False
     choices: tuple[object, ...] = ()
+    annotation: str = ""
+    """The declared type of an attribute, as text."""
 
 
 def operand(constraint: Constraint = any_type) -> Any:
@@ -155,7 +157,7 @@ class OpMeta(type):
         effects: tuple[Effect, ...] = (),
     ) -> OpMeta:
         fields = tuple(
-            Field(f.role, n, f.constraint, f.default, f.has_default, f.choices)
+            replace(f, name=n, annotation=str(namespace["__annotations__"][n]))
             for n, f in namespace.items()
             if isinstance(f, Field)
         )

@@ -9,7 +9,8 @@
     loc     = "@" "file" ":" line [":" column [":" last column]] ["in" "function"] ["from" loc]
 
 Comments run from `//` to the end of the line. A value is defined above its uses and once in a
-function. The parser builds what the text says and checks no more than that; verifier.py judges it.
+function. The parser builds what the text says and checks no more than
+that, and that it does not nest too deeply for what follows; verifier.py judges it.
 Opcodes are those of the op modules that have been imported.
 """
 
@@ -19,7 +20,7 @@ import json
 import re
 import struct
 from dataclasses import dataclass
-from math import inf, nan
+from math import inf, isnan, nan
 from typing import NoReturn, cast
 
 from tilewright.ir.core import Block, Function, Module, Value
@@ -35,6 +36,15 @@ _TILE = re.compile(r"tile<\s*(\d+(?:x\d+)*)x(\w+|ptr<[^<>]*>)\s*(?:,\s*(.*?)\s*)
 _WORDS: dict[str, object] = {"true": True, "false": False, "none": None, "nan": nan, "inf": inf}
 _DIGITS = frozenset("-0123456789")
 _MISSING = object()
+_MOST_DIGITS = 1000
+"""Of an integer; Python refuses to read more than 4300, and to print what is as long."""
+
+_MOST_REGIONS = 200
+"""Regions inside each other: printer, verifier, passes and back ends call themselves for each."""
+
+_MOST_TUPLES = 16
+_MOST_CALLERS = 1000
+"""Calls of a location: it is a tuple in a tuple, which is hashed and compared by recursion."""
 _types: dict[str, Type] = {dtype.name: dtype for dtype in all_dtypes()}
 
 
@@ -106,12 +116,13 @@ def _shape_of(cls: type[Op]) -> _Shape:
 class _Parser:
     """One pass over the tokens of one text."""
 
-    __slots__ = ("at", "file", "locate", "places", "text", "tokens", "values")
+    __slots__ = ("at", "depth", "file", "locate", "places", "text", "tokens", "values")
 
     def __init__(self, text: str, file: str, locate: bool) -> None:
         self.text, self.file, self.locate = text, file, locate
         self.tokens = tokens_of(text)
         self.at = 0
+        self.depth = 0
         self.values: dict[str, Value] = {}
         self.places: Positions | None = None
 
@@ -176,11 +187,15 @@ class _Parser:
 
     def _body(self, block: Block) -> None:
         """`{ ops }`."""
+        self.depth += 1
+        if self.depth > _MOST_REGIONS:
+            self._fail(f"at most {_MOST_REGIONS} regions inside each other", "one more")
         self._expect("{")
         tokens = self.tokens
         while tokens[self.at] != "}":
             self._op(block)
         self.at += 1
+        self.depth -= 1
 
     def _op(self, block: Block) -> None:
         tokens = self.tokens
@@ -279,7 +294,7 @@ class _Parser:
             if attrs[name] is _MISSING:
                 self._fail(f"the attribute '{name}'", "none", at)
 
-    def _attr_value(self) -> object:
+    def _attr_value(self, depth: int = 0) -> object:
         token = self.tokens[self.at]
         first = token[:1]
         if first in _DIGITS and first:
@@ -287,25 +302,37 @@ class _Parser:
         elif first == '"':
             value = self._unquoted(token)
         elif first == "[":
-            return self._tuple()
+            return self._tuple(depth + 1)
         elif token in _WORDS:
             value = _WORDS[token]
         elif token.startswith("nan<"):
-            (value,) = struct.unpack("<d", struct.pack("<Q", int(token[4:-1], 16)))
+            value = self._nan(int(token[4:-1], 16))
         else:
             return self._type("a value")
         self.at += 1
         return value
 
     def _number(self, token: str) -> int | float:
-        try:
-            return int(token)
-        except ValueError:
-            pass
+        if token.removeprefix("-").isdecimal():
+            return self._whole(token)
         try:
             return float(token)
         except ValueError:
             self._fail("a number")
+
+    def _whole(self, token: str) -> int:
+        if len(token) > _MOST_DIGITS:
+            self._fail(f"an integer of at most {_MOST_DIGITS} digits", f"one of {len(token)}")
+        return int(token)
+
+    def _nan(self, bits: int) -> float:
+        """The double with these bits, which must be those of a NaN."""
+        value = 0.0
+        if bits < 1 << 64:
+            (value,) = struct.unpack("<d", struct.pack("<Q", bits))
+        if not isnan(value):
+            self._fail("the 64 bits of a NaN")
+        return value
 
     def _unquoted(self, token: str) -> str:
         try:
@@ -313,13 +340,15 @@ class _Parser:
         except ValueError:
             self._fail("a string as JSON writes it")
 
-    def _tuple(self) -> tuple[object, ...]:
+    def _tuple(self, depth: int) -> tuple[object, ...]:
+        if depth > _MOST_TUPLES:
+            self._fail(f"at most {_MOST_TUPLES} tuples inside each other", "one more")
         self._expect("[")
         items: list[object] = []
         while self.tokens[self.at] != "]":
             if items:
                 self._expect(",")
-            items.append(self._attr_value())
+            items.append(self._attr_value(depth))
         self.at += 1
         return tuple(items)
 
@@ -354,9 +383,22 @@ class _Parser:
     def _location(self, token: int) -> SourceLoc | None:
         """An explicit location, or that of a token if those are wanted."""
         if self.tokens[self.at] == "@":
-            self.at += 1
-            return self._frame()
+            return self._frames()
         return self._positions().loc(token) if self.locate else None
+
+    def _frames(self) -> SourceLoc:
+        """`@ place from place from ...`, the innermost first."""
+        frames: list[SourceLoc] = []
+        while not frames or self.tokens[self.at] == "from":
+            if len(frames) > _MOST_CALLERS:
+                self._fail(f"a location of at most {_MOST_CALLERS} calls", "one more")
+            self.at += 1
+            frames.append(self._frame())
+        loc: SourceLoc | None = None
+        for frame in reversed(frames):
+            loc = frame._replace(caller=loc)
+        assert loc is not None
+        return loc
 
     def _frame(self) -> SourceLoc:
         tokens = self.tokens
@@ -368,14 +410,11 @@ class _Parser:
         if not numbers:
             self._fail("':' and a line number")
         line, col, end = numbers + [0, -1][len(numbers) - 1 :]
-        function, caller = "", None
+        function = ""
         if tokens[self.at] == "in":
             self.at += 1
             function = self._quoted("a function name in quotes")
-        if tokens[self.at] == "from":
-            self.at += 1
-            caller = self._frame()
-        return SourceLoc(file, line, col - 1, end, function, caller)
+        return SourceLoc(file, line, col - 1, end, function)
 
     def _quoted(self, expected: str) -> str:
         token = self.tokens[self.at]
@@ -389,8 +428,9 @@ class _Parser:
         token = self.tokens[self.at]
         if not token.removeprefix("-").isdecimal():
             self._fail("a number")
+        value = self._whole(token)
         self.at += 1
-        return int(token)
+        return value
 
     def _expect(self, token: str) -> None:
         if self.tokens[self.at] != token:

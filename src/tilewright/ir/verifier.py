@@ -9,14 +9,15 @@ Values
   * a value's use list holds exactly the ops that use it, each with how often
 Ops
   * operands: as many as declared, and each type satisfies its constraint
-  * attributes: exactly the declared ones, each among its choices
+  * attributes: exactly the declared ones, each of its declared type and among its choices
   * regions: as many as declared
   * ELEMENTWISE ops: operands and results have one shape
   * result types are those that `infer` gives
   * `verify` of the op itself is content; the op modules state there what blocks of `for`, `while`,
     `if`, `reduce` and `scan` take and yield, and which terminator ends them
 Types
-  * extents of tiles are positive
+  * extents of tiles are positive, and a tile has less than 2**31 elements
+  * facts are positive integers: `aligned` of pointers, `multiple_of` of integers
 Contract of a stage, where one is given
   * only the legal ops occur, and every value's type is legal
 
@@ -33,7 +34,7 @@ from tilewright.ir.core import Block, Function, Module, Value
 from tilewright.ir.core import Op as CoreOp
 from tilewright.ir.define import Field, Op, Trait
 from tilewright.ir.printer import attr_text, print_function, type_text
-from tilewright.ir.types import TileType, Type, shape_of
+from tilewright.ir.types import DType, PointerType, TileType, Type, element_of, shape_of
 from tilewright.support import Diagnostic, Severity
 
 
@@ -90,13 +91,45 @@ def render_problems(found: list[Problem]) -> str | None:
     return "\n".join(texts) if texts else None
 
 
+_MOST_ELEMENTS = (1 << 31) - 1
+
+
+def _is_type(value: object) -> bool:
+    return isinstance(value, DType | PointerType | TileType)
+
+
+def _is_tuple_of(test: Callable[[object], bool]) -> Callable[[object], bool]:
+    def accepts(value: object) -> bool:
+        return isinstance(value, tuple) and all(map(test, cast("tuple[object, ...]", value)))
+
+    return accepts
+
+
+def _is_int(value: object) -> bool:
+    return type(value) is int
+
+
+_KINDS: dict[str, Callable[[object], bool]] = {
+    "int": _is_int,
+    "bool": lambda value: type(value) is bool,
+    "str": lambda value: type(value) is str,
+    "int | None": lambda value: value is None or type(value) is int,
+    "int | float | bool": lambda value: type(value) in (int, float, bool),
+    "tuple[int, ...]": _is_tuple_of(_is_int),
+    "Type": _is_type,
+    "tuple[Type, ...]": _is_tuple_of(_is_type),
+}
+"""Whether a value is of the type that an attribute is declared with."""
+
+
 class _Plan:
     """What is checked for one op class, and the type signatures known to be right."""
 
-    __slots__ = ("attrs", "choices", "known", "regions", "terminator")
+    __slots__ = ("attrs", "choices", "kinds", "known", "regions", "terminator")
 
     def __init__(self, cls: type[Op]) -> None:
         self.attrs = dict.fromkeys(f.name for f in cls.attr_fields).keys()
+        self.kinds = tuple((f.name, f.annotation) for f in cls.attr_fields)
         self.choices = tuple((f.name, f.choices) for f in cls.attr_fields if f.choices)
         self.known: set[tuple[Type | None, ...]] = set()
         self.regions = len(cls.region_fields)
@@ -128,6 +161,8 @@ class _Verifier:
         self.operands = 0
 
     def run(self) -> list[Problem]:
+        for arg in self.function.args:
+            self._check_facts(arg)
         self._block(self.function.body, self.function)
         uses = 0
         for value in self.values:
@@ -139,6 +174,17 @@ class _Verifier:
 
     def _fail(self, where: CoreOp | Function, message: str) -> None:
         self.found.append(Problem(where, message, self.function))
+
+    def _check_facts(self, arg: Value) -> None:
+        element, name = element_of(arg.type), f"%{arg.name or arg.index}"
+        fact = "aligned" if isinstance(element, PointerType) else "multiple_of"
+        has_facts = isinstance(element, PointerType) or element.is_integer
+        for found, amount in (arg.facts or {}).items():
+            if not has_facts or found != fact:
+                self._fail(self.function, f"{found} is no fact about {name}: {element}")
+            elif type(amount) is not int or not 0 < amount < 1 << 31:
+                message = f"{found} of {name} must be a positive integer, not {attr_text(amount)}"
+                self._fail(self.function, message)
 
     def _block(self, block: Block, owner: CoreOp | Function) -> None:
         if block.owner is not owner:
@@ -201,10 +247,15 @@ class _Verifier:
         if len(op.regions) != plan.regions:
             self._fail(op, f"expected {plan.regions} regions, found {len(op.regions)}")
             return False
+        for name, kind in plan.kinds:
+            if not _KINDS[kind](op.attrs[name]):
+                self._fail(op, f"{name} must be of type {kind}, not {attr_text(op.attrs[name])}")
+                return False
         for name, choices in plan.choices:
             if op.attrs[name] not in choices:
                 allowed = ", ".join(attr_text(choice) for choice in choices)
                 self._fail(op, f"{name} must be one of {allowed}, not {op.attrs[name]!r}")
+                return False
         return True
 
     def _op_itself(self, op: CoreOp) -> None:
@@ -236,6 +287,8 @@ class _Verifier:
         for type_ in signature:
             if isinstance(type_, TileType) and min(type_.shape) <= 0:
                 self._fail(op, f"extents must be positive: {type_}")
+            elif isinstance(type_, TileType) and type_.numel > _MOST_ELEMENTS:
+                self._fail(op, f"a tile has at most {_MOST_ELEMENTS} elements: {type_}")
         if Trait.ELEMENTWISE in cast("Op", op).traits:
             shapes = {shape_of(v.type) for v in (*op.operands, *op.results)}
             if len(shapes) > 1:

@@ -27,6 +27,8 @@ SourceLines = Mapping[str, Sequence[str]]
 """File name -> its lines, for sources that are not files (`Triton-C` strings, tests)."""
 
 _TAB_WIDTH = 4
+_LONGEST_LINE = 200
+"""Bytes of a source line that are shown."""
 
 
 class SourceLoc(NamedTuple):
@@ -145,11 +147,32 @@ def _excerpt(loc: SourceLoc, gutter: int, sources: SourceLines | None) -> list[s
     text = source_line(loc, sources)
     if text is None:
         return []
+    text, col, end_col = _window(text, loc.col, loc.end_col)
     empty = " " * gutter + " |"
     lines = [empty, f"{loc.line:>{gutter}} | {_expanded(text).rstrip()}"]
-    if loc.col >= 0:
-        lines.append(f"{empty} {_underline(text, loc.col, loc.end_col)}")
+    if col >= 0:
+        lines.append(f"{empty} {_underline(text, col, end_col)}")
     return lines
+
+
+def _window(text: str, col: int, end_col: int) -> tuple[str, int, int]:
+    """Of a line that is too long to be shown the part around its mark, and where the mark is there.
+
+    Columns count bytes, as in `SourceLoc`.
+    """
+    raw = text.encode("utf-8")
+    if len(raw) <= _LONGEST_LINE:
+        return text, col, end_col
+    start = max(0, col - _LONGEST_LINE // 2)
+    while raw[start : start + 1] and raw[start] & 0xC0 == 0x80:  # inside of a character
+        start += 1
+    stop = start + _LONGEST_LINE
+    left = "... " if start else ""
+    shown = left + raw[start:stop].decode("utf-8", errors="ignore")
+    shift = len(left) - start
+    shown_end = min(end_col, stop) if end_col >= 0 else min(stop, len(raw))
+    shown += " ..." if stop < len(raw) else ""
+    return shown, (col + shift if col >= 0 else -1), shown_end + shift
 
 
 def _underline(text: str, col: int, end_col: int) -> str:

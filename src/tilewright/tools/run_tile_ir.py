@@ -11,7 +11,10 @@ from __future__ import annotations
 
 import argparse
 import re
+from contextlib import suppress
 from pathlib import Path
+from typing import cast
+from zipfile import BadZipFile
 
 import numpy as np
 from rich.console import Console
@@ -23,6 +26,9 @@ from tilewright.tools.failure import CommandFailed
 from tilewright.tools.tile_ir import read_module
 
 Argument = Array | int | float | bool
+_LONGEST_NUMBER = 1000
+"""Characters; Python refuses to read integers of more than 4300."""
+
 _MADE_UP = re.compile(r"(zeros|ones|range|random):(\d+(?:x\d+)*)")
 
 
@@ -65,15 +71,21 @@ def _argument(parameter: Value, text: str, rng: np.random.Generator) -> Argument
     made_up = _MADE_UP.fullmatch(text)
     if made_up is None:
         return _loaded(text)
-    shape = tuple(map(int, made_up[2].split("x")))
-    return _made_up(made_up[1], shape, rng).astype(numpy_dtype(type_.element))
+    try:
+        shape = tuple(map(int, made_up[2].split("x")))
+        return _made_up(made_up[1], shape, rng).astype(numpy_dtype(type_.element))
+    except (ValueError, MemoryError):
+        raise CommandFailed(f"there is no memory for {text}") from None
 
 
 def _loaded(file: str) -> Array:
     try:
-        return np.load(file)
-    except (ValueError, EOFError):
-        raise CommandFailed(f"{file} is not an array in NumPy's format (.npy)") from None
+        found: object = np.load(file)
+    except (ValueError, EOFError, BadZipFile):
+        found = None
+    if not isinstance(found, np.ndarray):
+        raise CommandFailed(f"{file} is not an array in NumPy's format (.npy)")
+    return cast("Array", found)
 
 
 def _made_up(kind: str, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
@@ -89,14 +101,11 @@ def _made_up(kind: str, shape: tuple[int, ...], rng: np.random.Generator) -> Arr
 
 
 def _number(text: str) -> int | float:
-    try:
-        return int(text, 0)
-    except ValueError:
-        pass
-    try:
-        return float(text)
-    except ValueError:
-        raise CommandFailed(f"expected a number, found '{text}'") from None
+    for read in (lambda: int(text, 0), lambda: float(text)):
+        with suppress(ValueError):
+            if len(text) <= _LONGEST_NUMBER:
+                return read()
+    raise CommandFailed(f"expected a number, found '{text[:_LONGEST_NUMBER]}'")
 
 
 def _extents(text: str) -> tuple[int, ...]:

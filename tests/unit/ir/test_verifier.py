@@ -10,12 +10,14 @@ import pytest
 from tests.unit.ir.op_samples import sample, shared_ops
 from tilewright import ops
 from tilewright.ir import (
+    OPS,
     Contract,
     Function,
     Module,
     Op,
     Value,
     parse_function,
+    parse_module,
     report,
     verify,
 )
@@ -178,13 +180,48 @@ def _with_tile(line: str) -> Function:
 
 def test_an_attribute_of_a_wrong_kind_is_reported() -> None:
     function = _with_tile("%y = tile.transpose %x {order = [none]} : tile<4xi32>")
-    assert _messages(function) == ["(None,) is not a permutation of the dimensions"]
+    assert _messages(function) == ["order must be of type tuple[int, ...], not [none]"]
+    function = _with_tile("%y = tile.expand_dims %x {axis = true} : tile<1x4xi32>")
+    assert _messages(function) == ["axis must be of type int, not true"]
 
 
-def test_an_op_that_raises_while_it_is_checked_is_reported() -> None:
-    function = _with_tile('%y = tile.expand_dims %x {axis = "0"} : tile<1x4xi32>')
+def test_an_op_that_raises_while_it_is_checked_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    function = _with_tile("%y = tile.expand_dims %x {axis = 0} : tile<1x4xi32>")
+    monkeypatch.setattr(OPS["tile.expand_dims"], "verify", lambda self: self.missing)
     (message,) = _messages(function)
-    assert message.startswith("cannot be checked: TypeError")
+    assert message.startswith("cannot be checked: AttributeError")
+
+
+@pytest.mark.parametrize(
+    ("type_", "facts", "message"),
+    [
+        ("ptr<f32>", "aligned = nan", "aligned of %x must be a positive integer, not nan"),
+        ("ptr<f32>", "aligned = 0", "aligned of %x must be a positive integer, not 0"),
+        ("ptr<f32>", "aligned = true", "aligned of %x must be a positive integer, not true"),
+        ("ptr<f32>", "multiple_of = 4", "multiple_of is no fact about %x: ptr<f32>"),
+        ("i32", "aligned = 4", "aligned is no fact about %x: i32"),
+        ("i32", "multiple_of = -4", "multiple_of of %x must be a positive integer, not -4"),
+        ("f32", "multiple_of = 4", "multiple_of is no fact about %x: f32"),
+        ("i1", "multiple_of = 4", "multiple_of is no fact about %x: i1"),
+    ],
+)
+def test_facts_are_positive_integers_about_what_has_them(
+    type_: str, facts: str, message: str
+) -> None:
+    module = parse_module(f"func @f(%x: {type_} {{{facts}}}) {{\n  cf.return\n}}")
+    assert [problem.message for problem in verify(module)] == [message]
+
+
+def test_tiles_that_no_machine_holds_are_reported() -> None:
+    text = "tile<65536x65536xi32>"
+    module = parse_module(
+        "func @f(%x: i32) {\n  %y = tile.splat %x {shape = [65536, 65536]} : "
+        + text
+        + "\n  cf.return\n}"
+    )
+    assert [p.message for p in verify(module)] == [
+        f"a tile has at most 2147483647 elements: {text}"
+    ]
 
 
 def test_the_report_puts_messages_under_their_ops(function: Function) -> None:

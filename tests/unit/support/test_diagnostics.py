@@ -3,6 +3,8 @@
 import linecache
 from pathlib import Path
 
+import pytest
+
 from tilewright.support import Diagnostic, Severity, SourceLoc, render
 from tilewright.support.diagnostics import render_frames, source_line
 
@@ -108,3 +110,21 @@ def test_whole_diagnostic() -> None:
             "  hint: use a block pointer",
         ]
     )
+
+
+@pytest.mark.parametrize("col", [0, 99, 150, 4_000, 8_990])
+def test_of_long_lines_the_part_around_the_mark_is_shown(col: int) -> None:
+    text = ("é" + "x" * 8) * 900
+    raw = text.encode()
+    col += raw[col] & 0xC0 == 0x80
+    loc = SourceLoc("file", 1, col, col + 5)
+    _, line, marks = render_frames(loc, {"file": [text]})[1:]
+    assert len(line) < 220
+    start = marks.index("^")
+    assert line[start : start + marks.count("^")].encode()[:4] == raw[col : col + 4]
+
+
+def test_a_mark_may_go_on_past_what_is_shown_of_a_long_line() -> None:
+    for end in (-1, 99_999):
+        _, line, marks = render_frames(SourceLoc("file", 1, 50, end), {"file": ["y" * 9_999]})[1:]
+        assert line.endswith(" ...") and marks.count("^") == 150

@@ -65,3 +65,42 @@ def test_random_arrays_repeat_with_their_seed(file, tmp_path):
 def test_mistakes(arguments, message, file, capsys):
     assert main(["run", file, *[file if a == "FILE" else a for a in arguments]]) == 1
     assert message in capsys.readouterr().err
+
+
+ONE = "func @{name}(%X: ptr<f32>) {{\n  cf.return\n}}\n"
+
+
+@pytest.mark.parametrize(
+    ("names", "found"), [((), "none"), (("a", "b"), "'a', 'b'"), (tuple("abcdefghij"), "'a', 'b'")]
+)
+def test_modules_without_or_with_several_functions(names, found, tmp_path, capsys):
+    path = tmp_path / "kernel.tile"
+    path.write_text("".join(ONE.format(name=name) for name in names))
+    for words in (["run", str(path), "ones:4"], ["compile", str(path), "--emit", "llir"]):
+        assert main(words) == 1
+        printed = capsys.readouterr().err
+        assert f"expected tile IR with one function, found {found}" in printed
+        assert "Traceback" not in printed and "bug" not in printed
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ("zeros:99999999999999999", "there is no memory for zeros:99999999999999999"),
+        ("zeros:" + "9" * 5000, "there is no memory for zeros:999"),
+        ("ones", "No such file"),
+        ("{folder}/x.npz", "is not an array in NumPy's format"),
+        ("{folder}/short.npz", "is not an array in NumPy's format"),
+    ],
+)
+def test_arguments_that_are_no_arrays(argument, message, file, tmp_path, capsys):
+    np.savez(tmp_path / "x.npz", np.zeros(3))
+    (tmp_path / "short.npz").write_bytes((tmp_path / "x.npz").read_bytes()[:100])
+    assert main(["run", file, argument.format(folder=tmp_path), "zeros:64", "3"]) == 1
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("number", ["x", "9" * 5000, "1e", "0x"])
+def test_arguments_that_are_no_numbers(number, file, capsys):
+    assert main(["run", file, "ones:64", "zeros:64", number]) == 1
+    assert "expected a number, found '" in capsys.readouterr().err

@@ -21,7 +21,7 @@ from tilewright.backends.cpu.host import default_thread_count, last_level_cache_
 from tilewright.backends.cpu.launcher import CpuLauncher
 from tilewright.backends.cpu.microkernel import vector_unit
 from tilewright.backends.cpu.pipeline import cpu_pipeline, run_pipeline
-from tilewright.ir import Module, Pipeline, parse_module
+from tilewright.ir import Module, Pipeline, parse_valid_module
 from tilewright.llvm import compile_ir, emit_assembly, host_cpu, host_target, llvm_version
 from tilewright.support import settings
 
@@ -103,7 +103,7 @@ BACKEND = Backend(
     name="cpu",
     options=CpuOptions,
     stages=(
-        Stage("ttir", _ttir, parse_module, _pipeline),
+        Stage("ttir", _ttir, parse_valid_module, _pipeline),
         Stage("llir", _llir, _same),
         Stage("obj", _obj, _same),
     ),

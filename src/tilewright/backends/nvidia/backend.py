@@ -29,7 +29,7 @@ from tilewright.backends.nvidia.ptxas import version as ptxas_version
 from tilewright.backends.nvidia.shared_memory import Machine
 from tilewright.backends.nvidia.streams import MEMORY
 from tilewright.backends.nvidia.timer import CudaEventTimer
-from tilewright.ir import Module, Pipeline, parse_module
+from tilewright.ir import Module, Pipeline, parse_valid_module
 from tilewright.llvm import llvm_version
 from tilewright.support import errors, settings
 
@@ -192,8 +192,8 @@ BACKEND = Backend(
     name="cuda",
     options=NvidiaOptions,
     stages=(
-        Stage("ttir", _ttir, parse_module, _pipeline),
-        Stage("ttgir", _ttgir, parse_module),
+        Stage("ttir", _ttir, parse_valid_module, _pipeline),
+        Stage("ttgir", _ttgir, parse_valid_module),
         Stage("llir", _llir, _same),
         Stage("ptx", _ptx, _same),
         Stage("cubin", _cubin, _same),

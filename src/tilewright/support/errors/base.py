@@ -6,6 +6,7 @@ The mistakes themselves are in `kernel`, `host` and `c_language`.
 import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
+from itertools import islice
 from typing import ClassVar, Self
 
 from ..diagnostics import Diagnostic, Severity, SourceLines, SourceLoc, render_details
@@ -96,9 +97,17 @@ def _rebuild(kind: type[TilewrightError], values: dict[str, object]) -> Tilewrig
     return error
 
 
+_LONGEST_NAME = 80
+_MOST_NAMES = 4000
+"""Comparing more, or longer ones, takes longer than a question is worth."""
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     """A question that offers the names in `known` closest to `name`, or None if none is close."""
-    close = difflib.get_close_matches(name, list(known), n=2, cutoff=0.6)
+    if len(name) > _LONGEST_NAME:
+        return None
+    candidates = [word for word in islice(known, _MOST_NAMES) if len(word) <= _LONGEST_NAME]
+    close = difflib.get_close_matches(name, candidates, n=2, cutoff=0.6)
     if not close:
         return None
     return "did you mean " + " or ".join(f"'{candidate}'" for candidate in close) + "?"

@@ -390,7 +390,7 @@ class InconsistentBranches(CompilationError):
 class NestedTooDeeply(CompilationError, RecursionError):
     """Blocks, expressions or calls inside each other, more than the compiler follows."""
 
-    code = "TW124"
+    code = "TW126"
     template = "{what} nests too deeply{limit}"
     hint_template = "take it apart: name parts of it, or move them to functions"
 
@@ -402,6 +402,33 @@ class NestedTooDeeply(CompilationError, RecursionError):
     def limit(self) -> str:
         """The limit, as printed."""
         return "" if self.most is None else f": there may be {self.most} levels"
+
+
+@dataclass(eq=False)
+class NotOneFunction(CompilationError, ValueError):
+    """Tile IR that is to be compiled or run, with no function or with several."""
+
+    code = "TW131"
+    template = "expected tile IR with one function, found {found}"
+    hint_template = "a kernel is one function: put each in a text of its own"
+
+    names: tuple[str, ...]
+
+    @property
+    def found(self) -> str:
+        """The functions that there are, as printed."""
+        return listed(self.names[:8]) if self.names else "none"
+
+
+@dataclass(eq=False)
+class InvalidTileIR(CompilationError, ValueError):
+    """Tile IR that can be read, but breaks a rule of its ops."""
+
+    code = "TW132"
+    template = "the tile IR is invalid:\n{report}"
+
+    report: str
+    """The functions, each message below its op."""
 
 
 @dataclass(eq=False)
