@@ -42,6 +42,7 @@ _PLACES = {
     "JITFunction": _RUNTIME,
     "MockTensor": _RUNTIME,
     "OutOfResources": _ERRORS,
+    "OverlapWarning": _ERRORS,
     "TensorWrapper": _RUNTIME,
     "TilewrightError": _ERRORS,
     "TilewrightWarning": _ERRORS,

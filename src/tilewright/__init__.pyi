@@ -28,6 +28,7 @@ from tilewright.support.errors import AutotunerError as AutotunerError
 from tilewright.support.errors import CompilationError as CompilationError
 from tilewright.support.errors import InterpreterError as InterpreterError
 from tilewright.support.errors import OutOfResources as OutOfResources
+from tilewright.support.errors import OverlapWarning as OverlapWarning
 from tilewright.support.errors import TilewrightError as TilewrightError
 from tilewright.support.errors import TilewrightWarning as TilewrightWarning
 

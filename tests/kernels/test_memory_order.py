@@ -6,7 +6,7 @@ import pytest
 import tilewright.language as tl
 from tests.kernels.data import assert_same
 from tests.kernels.devices import Device
-from tilewright import jit
+from tilewright import OverlapWarning, jit
 
 
 @jit
@@ -313,3 +313,34 @@ def test_elements_that_share_a_place(device: Device, rng: np.random.Generator):
     x, out = rng.integers(0, 99, 256).astype(np.int32), device.empty(64, np.int32)
     device.run(shared_places_kernel, (1,), device.array(x), out, BLOCK=256)
     assert_same(out, x[::4] * 2 + x[3::4])
+
+
+@jit
+def reversed_kernel(x, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + (n - 1 - i), mask=i < n), mask=i < n)
+
+
+@jit
+def transposed_kernel(x, out, N: tl.constexpr):
+    i, j = tl.arange(0, N)[:, None], tl.arange(0, N)[None, :]
+    tl.store(out + i * N + j, tl.load(x + j * N + i))
+
+
+def test_one_array_for_arguments_that_must_be_two(device: Device, rng: np.random.Generator):
+    """The interpreter keeps the order; natively there is none, and a warning says so."""
+    x = rng.normal(size=(16, 16)).astype(np.float32)
+    for kernel, rest, words, expected in (
+        (reversed_kernel, (256,), {"BLOCK": 256}, x.ravel()[::-1].reshape(16, 16)),
+        (transposed_kernel, (), {"N": 16}, x.T),
+    ):
+        there = device.array(x)
+        if device.name == "interpreter":
+            device.run(kernel, (1,), there, there, *rest, **words)
+            assert_same(there, expected)
+            continue
+        with pytest.warns(OverlapWarning, match="'x' and 'out'"):
+            device.run(jit(kernel.fn), (1,), there, there, *rest, **words)
+        apart = device.array(x), device.empty(x.shape, np.float32)
+        device.run(kernel, (1,), *apart, *rest, **words)
+        assert_same(apart[1], expected)

@@ -4,6 +4,7 @@ from tilewright.analysis.address_forms import Form, Symbol
 from tilewright.analysis.advance import Advance, Way
 from tilewright.analysis.alignment import LARGEST, Alignment, power_of_two_in
 from tilewright.analysis.alignment_rules import analyze_alignment
+from tilewright.analysis.argument_pairs import ArgumentPair, Sum, argument_pairs
 from tilewright.analysis.dataflow import Forward
 from tilewright.analysis.memory_dependence import Dependence, memory_dependences
 from tilewright.analysis.memory_forms import MemoryForms, MemoryOp
@@ -23,6 +24,7 @@ __all__ = [
     "Access",
     "Advance",
     "Alignment",
+    "ArgumentPair",
     "Dependence",
     "Form",
     "Forward",
@@ -31,12 +33,14 @@ __all__ = [
     "MemoryOp",
     "Relation",
     "Request",
+    "Sum",
     "Symbol",
     "Way",
     "analyze_alignment",
     "memory_dependences",
     "apart",
     "apart_in_arrays",
+    "argument_pairs",
     "is_injective",
     "is_same",
     "pack",

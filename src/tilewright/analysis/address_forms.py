@@ -320,7 +320,9 @@ class AffineForms:
             element = cast("PointerType", element_of(op.pointer.type)).element
             return added(first, last, element.bytes)
         if isinstance(op, MulOp):
-            return multiplied(first, last) if len(first) * len(last) <= MAX_TERMS else None
+            moving = all(any(s.over_tile for s in symbols_of(x)) for x in (first, last))
+            small = len(first) * len(last) <= MAX_TERMS
+            return multiplied(first, last) if small and not moving else None
         return self._of_conversion(op, operands)
 
     def _of_conversion(self, op: Op, operands: Sequence[Form]) -> Form | None:

@@ -94,6 +94,8 @@ def apart(first: Access, second: Access, relation: Relation) -> bool:
 def apart_in_arrays(first: Access, second: Access, relation: Relation) -> bool:
     """As `apart`, if sums of multiples of several numbers of the launch are those of arrays."""
     groups = _difference(first, second, relation)
+    if any(number and group.constant for number, group in groups.items()):
+        return False  # a number of the launch moves one against the other
     return any(not _meets(group, first, second, relation) for group in groups.values())
 
 

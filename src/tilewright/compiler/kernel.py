@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
+from tilewright.analysis import ArgumentPair
 from tilewright.backends import Backend, DeviceMemory, GPUTarget, Launcher, Metadata, Streamed
 from tilewright.ir import Module, print_module
 from tilewright.support import TilewrightError, errors, normal_grid, user_boundary
@@ -114,7 +115,7 @@ class CompiledKernel:
     src: what it was compiled from; asm: artifacts by extension, as in Triton; metadata: what the
     backend recorded, and all options; parameters: types of the run-time arguments, as text;
     hash: its name in the disk cache; stored: positions of the run-time arguments that the kernel
-    may store through.
+    may store through; pairs: those that must not overlap, see `analysis.argument_pairs`.
 
     rebuild: of a kernel from the disk cache: compiles it anew, if it cannot be loaded.
     """
@@ -142,6 +143,7 @@ class CompiledKernel:
         self.hash: str = metadata["hash"]
         self.parameters: tuple[str, ...] = tuple(metadata["parameters"])
         self.stored: tuple[int, ...] = tuple(metadata["stored"])
+        self.pairs = tuple(map(ArgumentPair.of_json, metadata.get("pairs", ())))
 
     @property
     def name(self) -> str:

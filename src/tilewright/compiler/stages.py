@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import cast
 
+from tilewright.analysis import argument_pairs
 from tilewright.backends import Backend, Stage, StageContext
 from tilewright.compiler.kernel import Artifact
 from tilewright.compiler.sources import SOURCE, IRSource, KernelSource
@@ -115,6 +116,7 @@ class Run:
             parameters=[str(arg.type) for arg in kernel.args],
             names=[arg.name or f"argument {i}" for i, arg in enumerate(kernel.args)],
             stored=list(stored_arguments(kernel)),
+            pairs=[pair.as_json() for pair in argument_pairs(kernel)],
         )
 
     def _stage(self, stage: Stage, artifact: Artifact) -> Artifact:

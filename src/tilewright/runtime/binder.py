@@ -16,6 +16,7 @@ as text and compiled, as `dataclasses` does. For `def add(x, n, B: tl.constexpr 
             except Exception:
                 variant = None                      # the slow way finds out what is wrong
             if variant is None: return slow(grid, (x, n, B), more, words)
+            if variant.pairs: watch(variant, (x, n, B), (v0, v1, v2))
             if callable(grid): grid = grid_for(grid, {"x": x, "n": n, "B": B, **words})
             variant.launch(normal_grid(grid), variant.pick((v0, v1, v2)))
             return variant.kernel
@@ -74,6 +75,7 @@ def {name}(_tw_grid, /{positional}, *{rest}{keyword_only}, **{words}):
             if _tw_get(_tw_name) is not _tw_value: _tw_variant.check_globals()
         if _tw_grid.__class__ is not tuple and callable(_tw_grid):
             _tw_grid = _tw_grid_for(_tw_grid, {{{meta}**{words}}})
+        if _tw_variant.pairs: _tw_watch(_tw_variant, ({given}), ({values}))
         _tw_variant.launch(_tw_normal_grid(_tw_grid), _tw_variant.pick(({values})))
         return _tw_variant.kernel
 """
@@ -120,8 +122,8 @@ def launch_functions(
 
     launch(grid, *args, **words) -> CompiledKernel. order(None, *args, **words) -> (arguments for
     named parameters or MISSING, further positional ones, further keywords).
-    environment: `boundary`, `variants`, `assigned`, `slow`, `enter`, `exit`, `normal_grid` and
-    `grid_for`.
+    environment: `boundary`, `variants`, `assigned`, `slow`, `watch`, `enter`, `exit`,
+    `normal_grid` and `grid_for`.
     """
     names: dict[str, object] = {
         "_tw_HANDLERS": HANDLERS,
@@ -160,6 +162,7 @@ def _pieces(params: Sequence[KernelParam], names: dict[str, object]) -> dict[str
         "keys": "".join(f"_tw_k_{param.name}, " for param in ordered),
         "values": "".join(f"_tw_v_{param.name}, " for param in ordered),
         "arguments": "".join(f"{param.name}, " for param in named),
+        "given": "".join(f"{param.name}, " for param in ordered),
         "meta": "".join(f"{param.name!r}: {param.name}, " for param in ordered),
     }
 

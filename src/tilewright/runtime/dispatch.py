@@ -16,10 +16,12 @@ import struct
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any, Protocol, cast
 
+from tilewright.analysis import Sum
 from tilewright.backends import DirectLaunch
-from tilewright.ir.types import DType
+from tilewright.ir.types import DType, PointerType
 from tilewright.language import DeviceFunction, dtype
 from tilewright.llvm import LoadedObject, compile_ir, host_target, load_object
 from tilewright.runtime.arrays import is_tensor_type, reads_numpy_header
@@ -30,6 +32,7 @@ from tilewright.runtime.dispatch_ir import (
     DISPATCH_SYMBOL,
     FLOAT,
     LINE,
+    MAX_ARGUMENTS,
     MULTIPLE,
     PROBES,
     RANGE,
@@ -42,7 +45,9 @@ from tilewright.runtime.dispatch_ir import (
     UNSPECIALIZED,
     dispatch_ir,
 )
+from tilewright.runtime.dispatch_overlap import PAIR
 from tilewright.runtime.found import Found
+from tilewright.runtime.overlap import OverlapWatch
 from tilewright.runtime.parameters import Declared, KernelParam
 from tilewright.runtime.specialize import Spec, TupleKey
 from tilewright.runtime.variant import GlobalCheck, Variant
@@ -54,6 +59,8 @@ _MAX_LINES = 4 * SLOTS
 """A kernel that is launched in more ways than that leaves new ones to Python."""
 _MAX_FAILURES = 16
 """So does one with so many launches that cannot be told from others by their words."""
+
+_WORD = (1 << 64) - 1
 
 _METH_FASTCALL_KEYWORDS = 0x80 | 0x02
 _BY_IDENTITY = (str, bool, dtype, DeviceFunction, enum.Enum, type(None))
@@ -119,7 +126,7 @@ class _Types:
         named = {
             "int": int, "float": float, "bool": bool, "tuple": tuple, "none": None, "one": 1,
             "data_ptr": sys.intern("data_ptr"), "dtype": sys.intern("dtype"),
-            "get_device": sys.intern("get_device"),
+            "get_device": sys.intern("get_device"), "numel": sys.intern("numel"),
             "meet": self.meet, "boundary": user_boundary.__exit__,
         }  # fmt: skip
         fields = {name: keep(value) for name, value in named.items()}
@@ -160,7 +167,8 @@ class Dispatcher:
 
     python: the generated function; find: see `Finder`; by_value: parameters whose value decides,
     beyond its facts, which variant runs; assigned, enter, exit: with anything in them, each launch
-    is left to Python.
+    is left to Python; overlaps: what warns of arguments
+    that overlap.
     """
 
     def __init__(
@@ -174,13 +182,14 @@ class Dispatcher:
         assigned: Mapping[str, object],
         enter: Sequence[object],
         exit: Sequence[object],
+        overlaps: OverlapWatch,
     ) -> None:
         self._python = python
         self._find = find
         self._lines: list[_Memory] = []
         self._failures = 0
         self._table = (ctypes.c_uint64 * (SLOTS + PROBES))()
-        self._memory = memory = _Memory()
+        self._memory = memory = _Memory([overlaps])
         names = [sys.intern(param.name) for param in params]
         fields = {
             "shared": _types().address,
@@ -193,6 +202,7 @@ class Dispatcher:
             "assigned": memory.object(assigned),
             "enter": memory.object(enter),
             "exit": memory.object(exit),
+            "watching": overlaps.watching,
         }
         self._record = memory.struct(RECORD, fields)
         self.launch = _builtin(name, self._record, self)
@@ -233,6 +243,7 @@ class Dispatcher:
             "defaults": memory.object({n: v for n, v in call.named.items() if n not in names}),
             **_passed(memory, names, call),
             **_checks(memory, (*variant.globals, *found.checks)),
+            **_pairs(memory, names, call, variant),
             **_target(memory, variant, bool(call.device)),
         }
         self._lines.append(memory)
@@ -294,13 +305,55 @@ def _identities(value: object) -> tuple[object, ...]:
 
 def _passed(memory: _Memory, names: Sequence[str], call: Call) -> dict[str, int]:
     """Where the run-time values come from."""
-    places = {name: i for i, name in enumerate(names)}
     sources = [
-        places[param.name] if param.name in places else memory.object(value)
+        memory.object(value) if place is None else place for place, value in _sources(names, call)
+    ]
+    return {"values": len(sources), "sources": memory.words(sources)}
+
+
+def _sources(names: Sequence[str], call: Call) -> list[tuple[int | None, Any]]:
+    """Of each run-time value: which argument it is, None for a default, and what is passed."""
+    places = {name: i for i, name in enumerate(names)}
+    return [
+        (places.get(param.name), value)
         for param, key, value in zip(call.params, call.keys, call.values, strict=True)
         if isinstance(key, Spec)
     ]
-    return {"values": len(sources), "sources": memory.words(sources)}
+
+
+def _pairs(memory: _Memory, names: Sequence[str], call: Call, variant: Variant) -> dict[str, int]:
+    """Which arguments must not overlap; those with an array that is a default are left out."""
+    sources, found = _sources(names, call), list[int]()
+    for pair in variant.pairs:
+        first, second = sources[pair.first][0], sources[pair.second][0]
+        if first is None or second is None:
+            continue
+        bytes_ = max(_element_bytes(call, place) for place in (pair.first, pair.second))
+        words = [word for terms in pair.unless for word in _sum_words(terms, sources)]
+        found += [first, second, bytes_, len(pair.unless), memory.words(words)]
+    fine = memory.words([0] * (3 + MAX_ARGUMENTS))
+    return {
+        "pairs": len(found) * 8 // PAIR[""],
+        "pair_list": memory.words(found),
+        "fine": fine,
+    }
+
+
+def _sum_words(terms: Sum, sources: Sequence[tuple[int | None, Any]]) -> list[int]:
+    """A sum as machine code reads it; defaults are numbers in it."""
+    words = [len(terms)]
+    for factor, places in terms:
+        given = [sources[place][0] for place in places]
+        numbers = [sources[place][1] for place in places if sources[place][0] is None]
+        known = [place for place in given if place is not None]
+        words += [(factor * prod(numbers)) & _WORD, len(known), *known]
+    return words
+
+
+def _element_bytes(call: Call, place: int) -> int:
+    """Of what a run-time argument points to."""
+    specs = [spec for _, spec in call.run_time_arguments()]
+    return cast("PointerType", specs[place].type).element.bytes
 
 
 def _checks(memory: _Memory, checks: Sequence[GlobalCheck]) -> dict[str, int]:

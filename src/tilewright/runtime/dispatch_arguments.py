@@ -9,14 +9,15 @@ define internal ptr @type_of(ptr %object) nounwind alwaysinline {
   ret ptr %type
 }
 
-; the second and third word of an argument, and a new reference to what is passed for it;
-; false: for Python
-define internal i1 @describe(ptr %shared, ptr %object, i64 %flags, ptr %a, ptr %b, ptr %value)
-    nounwind {
+; the second and third word of an argument, a new reference to what is passed for it, and its number
+; or address, else 0; false: for Python
+define internal i1 @describe(ptr %shared, ptr %object, i64 %flags, ptr %a, ptr %b, ptr %value,
+    ptr %raw) nounwind {
   %overflow = alloca i32
   %type = call ptr @type_of(ptr %object)
   store ptr %type, ptr %a
   store i64 0, ptr %b
+  store i64 0, ptr %raw
   %const_bit = and i64 %flags, 1
   %constant = icmp ne i64 %const_bit, 0
   %value_bits = and i64 %flags, 9
@@ -70,6 +71,7 @@ ranged:
   %kind = select i1 %one, i64 1, i64 %class
   %word = select i1 %by_value, i64 %v, i64 %kind
   store i64 %word, ptr %b
+  store i64 %v, ptr %raw
   %float_bit = and i64 %flags, 16
   %no_float_wanted = icmp eq i64 %float_bit, 0
   br i1 %no_float_wanted, label %itself, label %to_float
@@ -101,7 +103,8 @@ run_time:
   %plain = or i1 %is_bool, %is_none
   br i1 %plain, label %identity, label %other
 other:
-  %is_array = call i1 @describe_array(ptr %shared, ptr %object, i64 %flags, ptr %b, ptr %value)
+  %is_array = call i1 @describe_array(ptr %shared, ptr %object, i64 %flags, ptr %b, ptr %value,
+      ptr %raw)
   ret i1 %is_array
 itself:
   call void @Py_IncRef(ptr %object)
@@ -113,8 +116,8 @@ no:
 """
 
 DESCRIBE_ARRAY = """
-define internal i1 @describe_array(ptr %shared, ptr %object, i64 %flags, ptr %b, ptr %value)
-    nounwind {
+define internal i1 @describe_array(ptr %shared, ptr %object, i64 %flags, ptr %b, ptr %value,
+    ptr %raw) nounwind {
   %self = alloca ptr
   %args = alloca ptr
   store ptr %object, ptr %self
@@ -193,6 +196,7 @@ known:
   %bit = zext i1 %fact to i64
   %word = add i64 %what, %bit
   store i64 %word, ptr %b
+  store i64 %where, ptr %raw
   %odd = add i64 %where, 1
   %nowhere = icmp ule i64 %odd, 1
   %multiple = lshr i64 %flags, 32

@@ -24,6 +24,7 @@ from __future__ import annotations
 import re
 
 from tilewright.runtime.dispatch_arguments import DESCRIBE, DESCRIBE_ARRAY, GRID
+from tilewright.runtime.dispatch_overlap import OVERLAP, PAIR
 
 __all__ = [
     "BY_VALUE",
@@ -75,6 +76,7 @@ RECORD = _offsets(
     "assigned",  # PyObject *: a dict: settings changed by the program; Python if there are any
     "enter",  # PyObject *: a list: launch hooks; Python if there are any
     "exit",
+    "watching",  # address of a word: whether arguments that overlap are for Python
 )
 """Offsets in bytes of the fields, all of 8 bytes; so below."""
 
@@ -92,6 +94,9 @@ LINE = _offsets(
     "context_of",  # address of int context_of(void **), or 0
     "context",  # what it must find
     "names",  # address of PyObject *: parameter or keyword of each argument
+    "pairs",  # how many pairs of arguments must not overlap
+    "pair_list",  # address of a PAIR for each
+    "fine",  # address of numbers and addresses, and the grid, of a launch without overlap
     "defaults",  # PyObject *: dict of the parameters that are not given
 )
 
@@ -105,13 +110,14 @@ SHARED = _offsets(
     "data_ptr",  # PyObject *: names
     "dtype",
     "get_device",
+    "numel",
     "meet",  # PyObject *: meet(object), an argument of a type that is not known here
     "boundary",  # PyObject *: exit(type, error, traceback) of the user boundary
     "ndarray",  # PyObject *: type of NumPy's arrays once it is known, else 0
     *(f"tensor{i}" for i in range(TENSOR_TYPES)),  # PyObject *: types of tensors, then 0
 )
 
-_STRUCTS = {"RECORD": RECORD, "LINE": LINE, "SHARED": SHARED}
+_STRUCTS = {"RECORD": RECORD, "LINE": LINE, "SHARED": SHARED, "PAIR": PAIR}
 _GET = re.compile(r"^  (%\w+) = get (\w+) (%\w+) (\w+)\.(\w+)$", re.MULTILINE)
 
 
@@ -130,6 +136,9 @@ def dispatch_ir(header_bytes: int) -> str:
     numbers = {
         "TYPE_OFFSET": header_bytes - 8,
         "DATA_OFFSET": header_bytes,
+        "RANK_OFFSET": header_bytes + 8,
+        "SHAPE_OFFSET": header_bytes + 16,
+        "STRIDES_OFFSET": header_bytes + 24,
         "DESCR_OFFSET": header_bytes + 40,
         "FLAGS_OFFSET": header_bytes + 48,
         "MAX_ARGUMENTS": MAX_ARGUMENTS,
@@ -138,8 +147,9 @@ def dispatch_ir(header_bytes: int) -> str:
         "MAX_PASSED": MAX_ARGUMENTS + 8,
         "TENSORS_OFFSET": SHARED["tensor0"],
         "TENSOR_TYPES": TENSOR_TYPES,
+        "PAIR_SIZE": PAIR[""],
     }
-    text = _GET.sub(get, _C_API + DESCRIBE + DESCRIBE_ARRAY + GRID + _FIRE + _DISPATCH)
+    text = _GET.sub(get, _C_API + DESCRIBE + DESCRIBE_ARRAY + GRID + OVERLAP + _FIRE + _DISPATCH)
     for name, number in numbers.items():
         text = text.replace(name, str(number))
     return text
@@ -272,9 +282,9 @@ no:
   ret i1 false
 }
 
-; runs a line; values: for each argument what is passed
+; runs a line; values: for each argument what is passed; raws: their numbers and addresses
 define internal ptr @fire(ptr %record, ptr %line, ptr %args, i64 %count, ptr %names, i64 %total,
-    ptr %values) nounwind {
+    ptr %values, ptr %raws) nounwind {
   %passed = alloca [MAX_PASSED x ptr]
   %shared = get ptr %record RECORD.shared
   %is_usual = call i1 @usual(ptr %record, ptr %line)
@@ -282,7 +292,7 @@ define internal ptr @fire(ptr %record, ptr %line, ptr %args, i64 %count, ptr %na
 size:
   %grid = load ptr, ptr %args
   %sized = call i1 @extents(ptr %shared, ptr %grid, ptr %passed)
-  br i1 %sized, label %prepare, label %is_callable
+  br i1 %sized, label %watch, label %is_callable
 is_callable:
   %can = call i32 @PyCallable_Check(ptr %grid)
   %callable = icmp ne i32 %can, 0
@@ -299,19 +309,31 @@ uncallable:
   br label %unusual
 answered:
   %answer_sized = call i1 @extents(ptr %shared, ptr %answer, ptr %passed)
-  br i1 %answer_sized, label %prepare, label %strange
+  br i1 %answer_sized, label %watch, label %strange
+watch:
+  %owned = phi ptr [ null, %size ], [ %answer, %answered ]
+  %pairs = get i64 %line LINE.pairs
+  %any_pairs = icmp ne i64 %pairs, 0
+  br i1 %any_pairs, label %look, label %prepare
+look:
+  %suspect = call i1 @may_overlap(ptr %record, ptr %line, ptr %args, i64 %total, ptr %raws,
+      ptr %passed)
+  br i1 %suspect, label %suspected, label %prepare
+suspected:
+  %asked = icmp ne ptr %owned, null
+  br i1 %asked, label %strange, label %unusual
 strange:
+  %asked_grid = phi ptr [ %answer, %answered ], [ %owned, %suspected ]
   %all = add i64 %total, 1
   %bytes = mul i64 %all, 8
   call void @llvm.memcpy.p0.p0.i64(ptr %passed, ptr %args, i64 %bytes, i1 false)
-  store ptr %answer, ptr %passed
+  store ptr %asked_grid, ptr %passed
   %strange_python = get ptr %record RECORD.python
   %strange_result = call ptr @PyObject_Vectorcall(ptr %strange_python, ptr %passed, i64 %count,
       ptr %names)
-  call void @Py_DecRef(ptr %answer)
+  call void @Py_DecRef(ptr %asked_grid)
   ret ptr %strange_result
 prepare:
-  %owned = phi ptr [ null, %size ], [ %answer, %answered ]
   %stream_of = get ptr %line LINE.stream_of
   %no_stream = icmp eq ptr %stream_of, null
   br i1 %no_stream, label %gather, label %ask_stream
@@ -447,6 +469,7 @@ done:
 define ptr @tw_dispatch(ptr %self, ptr %args, i64 %count, ptr %names) nounwind {
   %words = alloca [MAX_WORDS x i64]
   %values = alloca [MAX_ARGUMENTS x ptr]
+  %raws = alloca [MAX_ARGUMENTS x i64]
   %passed = alloca [MAX_PASSED x ptr]
   %record = call ptr @PyLong_AsVoidPtr(ptr %self)
   %shared = get ptr %record RECORD.shared
@@ -493,9 +516,10 @@ describe:
   %a_at = getelementptr i64, ptr %n_at, i64 1
   %b_at = getelementptr i64, ptr %n_at, i64 2
   %value_at = getelementptr ptr, ptr %values, i64 %i
+  %raw_at = getelementptr i64, ptr %raws, i64 %i
   store ptr %called, ptr %n_at
   %fine = call i1 @describe(ptr %shared, ptr %arg, i64 %flags, ptr %a_at, ptr %b_at,
-      ptr %value_at)
+      ptr %value_at, ptr %raw_at)
   br i1 %fine, label %described, label %give_up
 described:
   %n = load i64, ptr %n_at
@@ -528,7 +552,7 @@ compare:
   br i1 %hit, label %run, label %probe
 run:
   %fired = call ptr @fire(ptr %record, ptr %line, ptr %args, i64 %count, ptr %names, i64 %total,
-      ptr %values)
+      ptr %values, ptr %raws)
   br label %release
 new:
   %learner = get ptr %record RECORD.learn

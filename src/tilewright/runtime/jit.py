@@ -25,12 +25,14 @@ from tilewright.runtime.calls import Call, bind
 from tilewright.runtime.found import Found
 from tilewright.runtime.hooks import HookChain, LaunchMetadata, launch_enter, launch_exit
 from tilewright.runtime.mock import mocked
+from tilewright.runtime.overlap import OverlapWatch
 from tilewright.runtime.parameters import (
     KernelParam,
     Selection,
     machine_readable,
     parameters_of,
 )
+from tilewright.runtime.variant import Variant
 from tilewright.runtime.variants import Variants, described
 from tilewright.support import (
     ask,
@@ -195,6 +197,7 @@ class JITFunction(DeviceFunction):
                 "variants": self.variants.by_key,
                 "assigned": self._assigned,
                 "slow": self._launch_slowly,
+                "watch": self._watch,
                 "enter": launch_enter,
                 "exit": launch_exit,
                 "normal_grid": normal_grid,
@@ -234,11 +237,23 @@ class JITFunction(DeviceFunction):
         extents = grid_for(grid, call.named)
         metadata = LaunchMetadata(partial(self._describe, variant.kernel, extents, call))
         launch_enter(metadata)
+        if variant.pairs:
+            self._watch(variant, call.args, call.values)
         variant.launch(extents, variant.pick(call.values))
         launch_exit(metadata)
         if self._can_dispatch:
             self._can_dispatch, self._launch = False, self._launch_again
         return variant.kernel
+
+    @cached_property
+    def overlaps(self) -> OverlapWatch:
+        """What warns of arguments that overlap."""
+        return OverlapWatch(self.__name__)
+
+    def _watch(self, variant: Variant, args: Sequence[Any], values: Sequence[Any]) -> None:
+        """Warn if arguments overlap that must not."""
+        names = variant.kernel.metadata.names
+        self.overlaps.check(variant.pairs, names, variant.pick(args), variant.pick(values))
 
     def _launch_again(self, grid: object, /, *args: object, **words: object) -> CompiledKernel:
         """The second launch: from here on, machine code makes those that are like others."""
@@ -261,6 +276,7 @@ class JITFunction(DeviceFunction):
             assigned=self._assigned,
             enter=launch_enter,
             exit=launch_exit,
+            overlaps=self.overlaps,
         ).launch
 
     def find(self, args: Sequence[object], words: Mapping[str, object]) -> Found | None:

@@ -21,15 +21,17 @@ GlobalCheck = tuple[Callable[[Any], object], object, object]
 class Variant:
     """A loaded kernel and how its run-time values are picked from all arguments of a launch.
 
-    globals: how to read each global that the code relies on, and what it must be.
+    globals: how to read each global that the code relies on, and what it must be; pairs: of
+    run-time arguments that must not overlap.
     """
 
-    __slots__ = ("_dependencies", "globals", "kernel", "launch", "pick")
+    __slots__ = ("_dependencies", "globals", "kernel", "launch", "pairs", "pick")
 
     def __init__(
         self, kernel: CompiledKernel, keys: Sequence[Key], dependencies: Dependencies
     ) -> None:
         self.kernel = kernel
+        self.pairs = kernel.pairs
         self.launch = kernel.launcher.launch
         self.pick = picker(keys)
         self.globals: tuple[GlobalCheck, ...] = tuple(map(_check, dependencies.used))

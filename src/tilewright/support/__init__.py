@@ -4,13 +4,19 @@ The modules `boundary`, `config`, `diagnostics`, `errors`, `trace` are facades i
 `from tilewright.support import errors`, then `errors.ShapeMismatch(...)`, is the way to raise.
 """
 
-from .boundary import KernelBoundary, UserBoundary, kernel_boundary, user_boundary
+from .boundary import (
+    KernelBoundary,
+    UserBoundary,
+    caller_outside,
+    kernel_boundary,
+    user_boundary,
+)
 from .cached import cached_property
 from .callbacks import ask
 from .collection import collection_paused
 from .config import Settings, settings
 from .diagnostics import Diagnostic, Severity, SourceLines, SourceLoc, render
-from .errors import TilewrightError, TilewrightWarning
+from .errors import OverlapWarning, TilewrightError, TilewrightWarning
 from .forks import ForkLock, fork_waits, hold_across_forks, import_late
 from .grid import Grid, grid_for, normal_grid
 from .source_text import SourceFile, SourceText, text_of
@@ -37,6 +43,7 @@ __all__ = [
     "Grid",
     "KernelBoundary",
     "ListRecorder",
+    "OverlapWarning",
     "PassEnded",
     "PassStarted",
     "Recorder",
@@ -56,6 +63,7 @@ __all__ = [
     "VariantAdded",
     "ask",
     "cached_property",
+    "caller_outside",
     "collection_paused",
     "current_recorder",
     "fork_waits",

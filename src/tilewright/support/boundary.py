@@ -1,8 +1,9 @@
 """The line between the user's code and the compiler: mistakes cross it without compiler frames."""
 
+import inspect
 import os
 from collections.abc import Iterator, Sequence
-from types import TracebackType
+from types import FrameType, TracebackType
 
 from .config import settings
 from .errors import TilewrightError
@@ -61,6 +62,19 @@ class KernelBoundary(UserBoundary):
         entries = list(_entries(traceback))
         if entries and not _is_own(entries[-1]):
             error.__traceback__ = _chained([entry for entry in entries if not _is_own(entry)])
+
+
+def caller_outside() -> tuple[str, int]:
+    """File and line of the user's code that runs: the innermost frame outside this package."""
+    frame = inspect.currentframe()
+    while frame is not None and frame.f_back is not None and _is_of_package(frame):
+        frame = frame.f_back
+    return ("", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+
+
+def _is_of_package(frame: FrameType) -> bool:
+    """Also what it generates: "<launch of add>"."""
+    return frame.f_code.co_filename.startswith((_PACKAGE, "<launch of "))
 
 
 def _entries(traceback: TracebackType | None) -> Iterator[TracebackType]:

@@ -16,6 +16,7 @@ An error that means what a builtin exception means derives from it too: `except 
 """
 
 from .base import (
+    OverlapWarning,
     TilewrightError,
     TilewrightWarning,
     did_you_mean,
@@ -148,6 +149,7 @@ __all__ = [
     "StoreToConst",
     "TileIRSyntaxError",
     "TilewrightError",
+    "OverlapWarning",
     "TilewrightWarning",
     "ToolMissing",
     "UndefinedName",

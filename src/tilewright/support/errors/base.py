@@ -16,6 +16,11 @@ class TilewrightWarning(UserWarning):
     """Category of every warning that this package issues."""
 
 
+class OverlapWarning(TilewrightWarning):
+    """Arguments of a launch overlap in memory, and the kernel does not use them element by element:
+    natively, an element may be stored before it is loaded."""
+
+
 @dataclass(eq=False)
 class TilewrightError(Exception):
     """Base of every error that a user can cause, and of the one that only a compiler bug causes.
