@@ -180,7 +180,8 @@ class Backend:
     made when asked for, from the finished artifacts; version: part of the cache key;
     clock(index or None) -> a clock of the device for `testing.do_bench`, where PyTorch has none;
     memory: of devices that have their own, None if kernels work in the host's;
-    properties(index) -> the DEVICE_PROPERTIES of a device
+    properties(index) -> the DEVICE_PROPERTIES of a device;
+    drop_lines(memory as (address, bytes)) -> whether it has been dropped from all caches
     """
 
     name: str
@@ -194,6 +195,7 @@ class Backend:
     clock: Callable[[int | None], object] | None = None
     memory: DeviceMemory | None = None
     properties: Callable[[int], dict[str, int]] = _no_properties
+    drop_lines: Callable[[Sequence[tuple[int, int]]], bool] | None = None
 
     def __post_init__(self) -> None:
         names = [stage.extension for stage in self.stages]

@@ -100,6 +100,11 @@ class Call:
         """Name and Spec of each run-time argument, tuples flattened."""
         return [(name, spec) for name, spec, _ in self._run_time_values()]
 
+    def host_arrays(self) -> list[Any]:
+        """The arguments that are arrays in the memory of the host, tuples flattened."""
+        pairs = run_time_pairs(self.keys, self.args)
+        return [arg for spec, arg in pairs if spec.device == HOST and arg is not None]
+
     def _run_time_values(self) -> Iterator[tuple[str, Spec, Any]]:
         """The same with what is passed for it."""
         for param, key, value in zip(self.params, self.keys, self.values, strict=True):

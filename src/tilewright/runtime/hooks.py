@@ -31,9 +31,17 @@ class HookChain(list[Callable[P, object]], Generic[P]):
 
 
 class LaunchMetadata:
-    """What a hook is told of a launch; computed when it is asked for."""
+    """What a hook is told of a launch; computed when it is asked for.
 
-    def __init__(self, compute: Callable[[], dict[str, Any]]) -> None:
+    arrays() -> the arguments that are arrays in the memory of the host.
+    """
+
+    def __init__(
+        self,
+        compute: Callable[[], dict[str, Any]],
+        arrays: Callable[[], list[Any]] = list,
+    ) -> None:
+        self.arrays = arrays
         self._compute = compute
         self._found: dict[str, Any] | None = None
 

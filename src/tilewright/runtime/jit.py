@@ -235,7 +235,8 @@ class JITFunction(DeviceFunction):
         variant = self.variants.variant(call)
         variant.check_globals()
         extents = grid_for(grid, call.named)
-        metadata = LaunchMetadata(partial(self._describe, variant.kernel, extents, call))
+        describe = partial(self._describe, variant.kernel, extents, call)
+        metadata = LaunchMetadata(describe, call.host_arrays)
         launch_enter(metadata)
         if variant.pairs:
             self._watch(variant, call.args, call.values)

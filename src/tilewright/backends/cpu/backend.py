@@ -16,6 +16,7 @@ from tilewright.backends.base import (
     Stage,
     StageContext,
 )
+from tilewright.backends.cpu.cache_lines import drop_lines
 from tilewright.backends.cpu.function import lower_function
 from tilewright.backends.cpu.host import default_thread_count, last_level_cache_bytes
 from tilewright.backends.cpu.launcher import CpuLauncher
@@ -113,4 +114,5 @@ BACKEND = Backend(
     artifacts={"asm": _assembly},
     version=_version,
     properties=_properties,
+    drop_lines=drop_lines,
 )

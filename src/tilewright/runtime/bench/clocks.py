@@ -9,14 +9,15 @@ a device.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter_ns
 from typing import Protocol, TypeVar, cast
 
 from tilewright.backends import backend_in_use
-from tilewright.runtime.bench.cpu_caches import CacheFlusher
+from tilewright.runtime.bench.cpu_caches import CacheFlusher, buffer_bytes
 from tilewright.runtime.bench.unavailable import NotAvailableError
+from tilewright.runtime.memory_spans import Span
 
 NS_PER_MS = 1_000_000
 # A stamp costs about 0.1 us in Python; below one percent of this it no longer matters.
@@ -75,6 +76,14 @@ class CpuClock:
         if self._flusher is None:
             self._flusher = CacheFlusher()
         self._flusher()
+
+    def drop_memory(self, spans: Sequence[Span]) -> bool:
+        """Drop memory from the caches of all cores; False if the CPU cannot do that, or if
+        `flush_cache` is faster."""
+        cpu = backend_in_use("cpu")
+        if cpu is None or cpu.drop_lines is None:
+            return False
+        return sum(size for _, size in spans) <= buffer_bytes() and cpu.drop_lines(spans)
 
     def close(self) -> None:
         if self._flusher is not None:

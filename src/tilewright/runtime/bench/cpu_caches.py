@@ -13,6 +13,7 @@ differ:
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -94,6 +95,13 @@ def bytes_per_core(caches: tuple[Cache, ...], cores: int) -> int:
     """
     share = sum(cache.size // max(1, min(cache.shared_by, cores)) for cache in caches)
     return min(2 * share or UNKNOWN_SHARE_BYTES, LARGEST_BUFFER_BYTES // cores)
+
+
+@functools.cache
+def buffer_bytes() -> int:
+    """How much all cores together must read."""
+    cores = len(usable_cores())
+    return cores * bytes_per_core(read_caches(), cores)
 
 
 class CacheFlusher:

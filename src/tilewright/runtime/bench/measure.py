@@ -2,7 +2,7 @@
 
 Both have Triton's signatures and meaning. `warmup` and `rep` are budgets of time, not counts: after
 one call to compile and five to estimate, as many calls are made as fit. Each timed call starts from
-cold caches, which is what a kernel in a larger program sees.
+cold caches (see `flushing`), which is what a kernel in a larger program sees.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from tilewright.runtime.bench.clocks import (
     clock_for,
     loaded_torch,
 )
+from tilewright.runtime.bench.flushing import Flushing
 from tilewright.runtime.bench.unavailable import NotAvailableError
 
 Fn = Callable[[], object]
@@ -90,8 +91,12 @@ def do_bench(
     return_mode: "mean", "median", "min", "max", or "all" for the list of samples.
     device: whose clock to use: "cpu", "cuda", "cuda:1", a torch.device; None takes CUDA events once
         PyTorch has a CUDA context in this process, else the host's clock.
-    flush_cache: empty the device's caches before each timed call (outside the timed span); False
-        times a call whose data may still lie in a cache.
+    flush_cache: make the calls start from cold caches, outside the timed span; False times a call
+        whose data may still lie in a cache. Cold means: on a GPU, its second-level cache is
+        overwritten. On a CPU the arrays that `fn`'s launches are given are in no cache of any core;
+        code, stack and scratch memory stay where they are. If `fn` launches no kernel of this
+        package, uses more memory than the caches have, or makes its arrays anew in each call, all
+        caches are emptied, which takes longer (see `runtime.bench.flushing`).
     clock: a clock of your own, instead of the device's.
 
     On a CPU, calls shorter than 0.01 ms are timed several at a time, and a sample is their mean;
@@ -121,16 +126,16 @@ def _measure(
 ) -> list[float]:
     """Milliseconds per call, one number per sample."""
     warmup_ms, rep_ms = budgets_ms
-    fn()
+    empty = Flushing(clock, flush)
+    empty.call(fn)
     clock.synchronize()
-    call_ms, round_ms = _estimate(fn, clock, flush)
+    call_ms, round_ms = _estimate(fn, clock, empty)
     calls = _at_least_one(clock.shortest_sample_ms, call_ms, rounding=math.ceil)
     _repeat(fn, _at_least_one(warmup_ms, round_ms))
     spans: list[tuple[object, object]] = []
     for _ in range(_at_least_one(rep_ms, round_ms + (calls - 1) * call_ms)):
         _clear_gradients(cleared)
-        if flush:
-            clock.flush_cache()
+        empty()
         start = clock.record()
         _repeat(fn, calls)
         spans.append((start, clock.record()))
@@ -138,16 +143,14 @@ def _measure(
     return [clock.elapsed_ms(start, end) / calls for start, end in spans]
 
 
-def _estimate(fn: Fn, clock: BenchClock[object], flush: bool) -> tuple[float, float]:
+def _estimate(fn: Fn, clock: BenchClock[object], empty: Flushing) -> tuple[float, float]:
     """Milliseconds of one call alone and of one call with emptying the caches."""
-    if flush:
-        clock.flush_cache()  # the first one also makes the buffer
+    empty()  # the first time also makes what it needs
     stamps = [clock.record()]
     for _ in range(ESTIMATE_CALLS):
-        if flush:
-            clock.flush_cache()
+        empty()
         before = clock.record()
-        fn()
+        empty.call(fn)
         stamps += [before, clock.record()]
     clock.synchronize()
     calls = [clock.elapsed_ms(a, b) for a, b in zip(stamps[1::2], stamps[2::2], strict=True)]
