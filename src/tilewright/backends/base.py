@@ -11,7 +11,7 @@ import ctypes
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from tilewright.ir import Module, Pipeline
 from tilewright.support import collection_paused, errors, fork_waits, import_late
@@ -56,6 +56,10 @@ class CommonOptions:
                 raise errors.InvalidOption(name, "a positive integer", value)
         if self.num_warps & (self.num_warps - 1):
             raise errors.InvalidOption("num_warps", "a power of two", self.num_warps)
+
+    def meaningful(self) -> Self:
+        """The options without what means nothing here: equal ones lead to the same code."""
+        return self
 
     @classmethod
     def names(cls) -> frozenset[str]:
@@ -181,7 +185,9 @@ class Backend:
     clock(index or None) -> a clock of the device for `testing.do_bench`, where PyTorch has none;
     memory: of devices that have their own, None if kernels work in the host's;
     properties(index) -> the DEVICE_PROPERTIES of a device;
-    drop_lines(memory as (address, bytes)) -> whether it has been dropped from all caches
+    drop_lines(memory as (address, bytes)) -> whether it has been dropped from all caches;
+    launch_words: what of a kernel's metadata decides, beside its binary, how it is launched; None:
+    all of it
     """
 
     name: str
@@ -196,6 +202,7 @@ class Backend:
     memory: DeviceMemory | None = None
     properties: Callable[[int], dict[str, int]] = _no_properties
     drop_lines: Callable[[Sequence[tuple[int, int]]], bool] | None = None
+    launch_words: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         names = [stage.extension for stage in self.stages]

@@ -60,9 +60,12 @@ class CFunction(JITFunction):
         return self.program.text
 
     def find_dependencies(self) -> Dependencies:
-        """The text and its headers; nothing outside of them can change the kernel."""
+        """The text, its headers and those macros that have one value; nothing outside of them can
+        change the kernel. What the others may be is no part of it, so that timings of
+        configurations stay when there are further ones."""
         texts = texts_of(self.defines)
-        text = f"{self.program.digest(texts)} {self.__name__} {sorted(texts.items())}"
+        fixed = sorted(item for item in texts.items() if not is_tuned(self.defines[item[0]]))
+        text = f"{self.program.digest(texts)} {self.__name__} {fixed}"
         return Dependencies(hashlib.sha256(text.encode()).hexdigest(), ())
 
     def source(self, signature: KernelSignature, digest: str) -> KernelSource:

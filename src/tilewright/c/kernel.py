@@ -89,15 +89,7 @@ def _kernel(
         for choice in choices_of(macros)
         for count in warps
     ]
-    pruning = Pruning({"early_config_prune": _that_differ} if len(warps) > 1 else None)
     hooks = Hooks(None, None)
-    made = CKernel(function, configs, function.integers, pruning, state, None, budgets, hooks)
+    made = CKernel(function, configs, function.integers, Pruning(None), state, None, budgets, hooks)
     made.given = given
     return made
-
-
-def _that_differ(configs: list[Config], arguments: Mapping[str, Any], **words: Any) -> list[Config]:
-    """On a CPU warps mean nothing: one configuration for each choice of macros is enough."""
-    if not is_on_host(arguments):
-        return configs
-    return list({repr(config.kwargs): config for config in reversed(configs)}.values())[::-1]

@@ -77,7 +77,7 @@ def _kernel_hash(
     """The name of a compiled kernel: a sha256 over all that decides its code."""
     parts = (
         source.key(),
-        repr(options),
+        repr(options.meaningful()),
         repr(target),
         settings().cache_key(),
         backend.version(target),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import hashlib
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from tilewright.analysis import ArgumentPair
@@ -179,6 +180,14 @@ class CompiledKernel:
         binary = self.asm[self.backend.stages[-1].extension]
         assert isinstance(binary, bytes)
         return binary
+
+    @property
+    def identity(self) -> Hashable:
+        """Equal for kernels of the same machine code that are launched in the same way."""
+        words = self.backend.launch_words or sorted(self._metadata.keys() - {"hash", "target"})
+        launched = tuple((word, repr(self._metadata.get(word))) for word in words)
+        code = hashlib.sha256(self.kernel).hexdigest()
+        return (self.target, self.name, code, self.parameters, launched)
 
     @property
     def module(self) -> Launcher:

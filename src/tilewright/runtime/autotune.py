@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import contextvars
-import os
-import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, cast
 
 from tilewright.backends import Backend
 from tilewright.runtime.active_driver import backend_of, driver
 from tilewright.runtime.array_state import ArrayState
-from tilewright.runtime.bench import do_bench, do_bench_cudagraph, step_bar
+from tilewright.runtime.bench import do_bench, do_bench_cudagraph
+from tilewright.runtime.bench.cpu_caches import usable_cores
 from tilewright.runtime.configs import Config, Pruning
 from tilewright.runtime.found import Found
 from tilewright.runtime.jit import JITFunction
 from tilewright.runtime.specialize import HANDLERS, HOST, Spec
+from tilewright.runtime.trials import Trial
+from tilewright.runtime.tuning import Tuning
 from tilewright.runtime.tuning_arguments import (
     Bench,
     Hooks,
@@ -25,25 +24,13 @@ from tilewright.runtime.tuning_arguments import (
     PreHook,
     call_hook_of,
     configs_of,
-    measured_by,
+    name_of,
     names_of,
 )
-from tilewright.runtime.tuning_store import Timing, choice_name, read_timings, write_timings
+from tilewright.runtime.tuning_store import KeptTimings, Timing, choice_name
 from tilewright.runtime.variant import GlobalCheck
 from tilewright.runtime.wrapper import KernelWrapper
-from tilewright.support import ForkLock, TilewrightError, errors, settings, user_boundary
-
-QUANTILES = (0.5, 0.2, 0.8)
-"""Of the measured times of a configuration: the first decides."""
-
-_CANNOT_RUN = (
-    errors.OutOfResources,
-    errors.CompileTimeAssertionFailure,
-    errors.PTXASError,
-)
-"""What only says that a configuration does not fit; anything else is a mistake of the user."""
-
-_MOST_THREADS = 8
+from tilewright.support import ForkLock, errors, settings, user_boundary
 
 _BY_VALUE = (int, float, bool, type(None))
 """Keys that machine code compares by value."""
@@ -73,6 +60,7 @@ class Autotuner(KernelWrapper):
         hooks: Hooks,
         use_cuda_graph: bool = False,
         cache_results: bool | None = None,
+        seconds: float | None = None,
     ) -> None:
         super().__init__(fn)
         self.configs = list(configs) or [Config({})]
@@ -87,6 +75,7 @@ class Autotuner(KernelWrapper):
         self._bench = bench
         self._budgets = dict(budgets)
         self._hooks = hooks
+        self._seconds = seconds
         self._use_cuda_graph = use_cuda_graph
         self._tuned = frozenset(name for config in self.configs for name in config.kwargs)
         self._lock = ForkLock()
@@ -203,8 +192,17 @@ class Autotuner(KernelWrapper):
             return found
         with self._lock:
             if key not in self.cache:
-                self.cache[key] = self._choose(_Trial(self, args, grid, words, named), key)
+                self.cache[key] = self._choose(self._trial(args, grid, words, named), key)
             return self.cache[key]
+
+    def _trial(
+        self,
+        args: tuple[object, ...],
+        grid: object,
+        words: Mapping[str, Any],
+        named: dict[str, Any],
+    ) -> Trial:
+        return Trial(self.fn, self._state, self._hooks, args, grid, words, named)
 
     def _key(self, named: Mapping[str, Any]) -> tuple[object, ...]:
         """Values of the key arguments, and dtypes of all arrays."""
@@ -215,25 +213,36 @@ class Autotuner(KernelWrapper):
 
     # --- measuring --------------------------------------------------------------------------------
 
-    def _choose(self, trial: _Trial, key: tuple[object, ...]) -> Config:
+    def _choose(self, trial: Trial, key: tuple[object, ...]) -> Config:
         left = self._pruning(self.configs, trial.named, trial.words)
         if len(left) == 1 or self.base_fn.interpreted:
             return left[0]
         device, backend = _device(trial.named)
-        keep = settings().autotuning.cache if self.cache_results is None else self.cache_results
-        target = backend.target()
-        texts = (repr(target), backend.version(target))
-        name = choice_name(self.base_fn, self.configs, key, texts)
-        timings = None
-        if keep and not settings().cache.always_compile:
-            timings = read_timings(name, self.configs)
-        if timings is None:
-            timings = self._measured(trial, left, device)
-            if keep:
-                write_timings(name, self.configs, timings)
-        return self._best(timings, trial)
+        kept = self._kept(trial, key, backend) if self._keeps() else None
+        seconds = settings().autotuning.seconds if self._seconds is None else self._seconds
+        bench = self._bench_on(device)
+        tuning = Tuning(self.__name__, trial, backend, bench, kept, seconds)
+        if kept is not None and not settings().cache.always_compile:
+            tuning.timings = kept.read(left)
+        if all(timing[0] == float("inf") for timing in tuning.timings.values()):
+            tuning.timings = {}  # to be able to say why none can run
+        tuning.run(left)
+        self.bench_time = tuning.spent
+        return self._best(tuning.timings, trial) if tuning.timings else left[0]
 
-    def _best(self, timings: dict[Config, Timing], trial: _Trial) -> Config:
+    def _keeps(self) -> bool:
+        return settings().autotuning.cache if self.cache_results is None else self.cache_results
+
+    def _kept(self, trial: Trial, key: tuple[object, ...], backend: Backend) -> KeptTimings:
+        """The timings on disk, of which there are others for another device or way to measure."""
+        target = backend.target()
+        threads = "" if backend.memory else str(settings().cpu.threads or len(usable_cores()))
+        measured = (threads, repr(self._budgets), str(self._use_cuda_graph), name_of(self._bench))
+        circumstances = (repr(target), backend.version(target), *measured)
+        words = {k: value for k, value in trial.words.items() if k not in self.arg_names}
+        return KeptTimings(choice_name(self.base_fn, key, circumstances), words)
+
+    def _best(self, timings: dict[Config, Timing], trial: Trial) -> Config:
         self.configs_timings = timings
         best = min(timings, key=lambda config: timings[config][0])
         if timings[best][0] == float("inf"):
@@ -248,100 +257,12 @@ class Autotuner(KernelWrapper):
             )
         return best
 
-    def _measured(
-        self, trial: _Trial, configs: Sequence[Config], device: str
-    ) -> dict[Config, Timing]:
-        """Milliseconds of each configuration; infinite for one that cannot run."""
-        start = time.perf_counter()
-        trial.compile_all(configs)
-        timings: dict[Config, Timing] = {}
-        with step_bar(f"tuning {self.__name__}", len(configs)) as step:
-            for config in configs:
-                step(str(config))
-                timings[config] = trial.time(config, self._bench_on(device))
-        self._clean(trial)
-        self.bench_time = time.perf_counter() - start
-        return timings
-
-    def _clean(self, trial: _Trial) -> None:
-        """After the trials: what accumulates must begin at zero in the launch proper."""
-        if not self._hooks.before(trial.named, reset_only=True):
-            self._state.reset(trial.named)
-
     def _bench_on(self, device: str) -> Bench:
         if self._bench is not None:
             return self._bench
         if self._use_cuda_graph and device != HOST:
             return cast("Bench", do_bench_cudagraph)
         return cast("Bench", partial(do_bench, device=device, **self._budgets))
-
-    def before_trial(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Prepare the arrays for a trial; what `after_trial` needs to put them back."""
-        if self._hooks.before(arguments):
-            return {}
-        self._state.reset(arguments)
-        return self._state.save(arguments)
-
-    def after_trial(
-        self, arguments: dict[str, Any], saved: dict[str, Any], problem: Exception | None
-    ) -> None:
-        """Put the arrays back."""
-        if not self._hooks.after(arguments, problem) and saved:
-            self._state.restore(arguments, saved)
-
-
-class _Trial:
-    """Trial launches with the arguments of one launch."""
-
-    def __init__(
-        self,
-        tuner: Autotuner,
-        args: tuple[object, ...],
-        grid: object,
-        words: Mapping[str, Any],
-        named: dict[str, Any],
-    ) -> None:
-        self.words = words
-        self.named = named
-        self.problem: TilewrightError | None = None
-        self._tuner = tuner
-        self._args = args
-        self._grid = grid
-
-    def compile_all(self, configs: Sequence[Config]) -> None:
-        """Compile in threads; what goes wrong here goes wrong again when it is measured.
-
-        An external assembler runs beside the front end. For the CPU nothing is gained (8 matmuls:
-        0.20 s instead of 0.21), since llvmlite has one lock for all of LLVM.
-        """
-        threads = min(_MOST_THREADS, len(configs), os.cpu_count() or 1)
-        with ThreadPoolExecutor(threads, "tilewright-tune") as pool:
-            for config in configs:
-                pool.submit(contextvars.copy_context().run, self._compile, config)
-
-    def _compile(self, config: Config) -> None:
-        words = {**config.all_kwargs(), **self.words}
-        self._tuner.fn.warmup(*self._args, grid=self._grid, **words)
-
-    def time(self, config: Config, bench: Bench) -> Timing:
-        """Milliseconds at each quantile."""
-        try:
-            return measured_by(bench, partial(self._call, config), QUANTILES)
-        except _CANNOT_RUN as problem:
-            self.problem = problem
-            return [float("inf")] * len(QUANTILES)
-
-    def _call(self, config: Config) -> None:
-        chosen = {**config.all_kwargs(), **self.words}
-        arguments = {**self.named, **chosen}
-        call_hook_of(config, arguments)
-        saved = self._tuner.before_trial(arguments)
-        try:
-            self._tuner.fn.run(*self._args, grid=self._grid, **chosen)
-        except Exception as problem:
-            self._tuner.after_trial(arguments, saved, problem)
-            raise
-        self._tuner.after_trial(arguments, saved, None)
 
 
 def _device(named: Mapping[str, Any]) -> tuple[str, Backend]:
@@ -374,6 +295,8 @@ def autotune(
     use_cuda_graph: bool = False,
     do_bench: Bench | None = None,
     cache_results: bool | None = None,
+    *,
+    seconds: float | None = None,
 ) -> Callable[[JITFunction | KernelWrapper], Autotuner]:
     """Decorator: choose among configurations by measuring them.
 
@@ -384,8 +307,15 @@ def autotune(
     reset_to_zero, restore_value: arrays to be zeroed before, or put back after, each trial;
     pre_hook(arguments, reset_only=False), post_hook(arguments, exception): functions to call
     instead. warmup, rep: milliseconds for `do_bench`; use_cuda_graph: measure inside a CUDA graph
-    where there is one; do_bench(fn, quantiles=...): measure by this. cache_results: keep the choice
-    on disk (default: the setting TILEWRIGHT_CACHE_AUTOTUNING).
+    where there is one; do_bench(fn, quantiles=...): measure by this. cache_results: keep timings on
+    disk (default: the setting TILEWRIGHT_CACHE_AUTOTUNING). seconds: time for one choice, 0 for no
+    limit (default: the setting TILEWRIGHT_AUTOTUNE_SECONDS).
+
+    Configurations that compile to the same code, and are launched with the same grid and arguments,
+    are measured once; on a CPU these are all that differ only in options such as num_warps. Each
+    timing is kept as soon as it is there, so that after an interruption, or with further
+    configurations, only the others are measured. When the time is over, the best configuration so
+    far is used, with a warning; the next process goes on with the others.
 
     A configuration for which compiling or launching runs out of resources, or fails a
     `static_assert`, is passed over. Errors: AutotunerError, UnknownArgument, InvalidOption,
@@ -411,6 +341,7 @@ def autotune(
                 Hooks(pre_hook, post_hook),
                 use_cuda_graph,
                 cache_results,
+                seconds,
             )
 
     return decorate

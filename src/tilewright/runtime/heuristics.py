@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any, cast
 
 from tilewright.runtime.jit import JITFunction
@@ -31,6 +31,10 @@ class Heuristics(KernelWrapper):
     def warmup(self, *args: object, grid: object = None, **words: object) -> Any:
         """Compile what a launch would run."""
         return self.fn.warmup(*args, grid=grid, **self._with_rules(args, words))
+
+    def launch_values(self, *args: object, grid: object, **words: object) -> Hashable:
+        """With the computed keywords."""
+        return self.fn.launch_values(*args, grid=grid, **self._with_rules(args, words))
 
     def _with_rules(self, args: tuple[object, ...], words: Mapping[str, object]) -> dict[str, Any]:
         known = self.named_arguments(args, words)

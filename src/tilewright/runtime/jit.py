@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from functools import partial
 from types import FunctionType, SimpleNamespace
 from typing import Any, cast, overload
@@ -32,7 +32,7 @@ from tilewright.runtime.parameters import (
     machine_readable,
     parameters_of,
 )
-from tilewright.runtime.variant import Variant
+from tilewright.runtime.variant import Variant, run_time_pairs
 from tilewright.runtime.variants import Variants, described
 from tilewright.support import (
     ask,
@@ -126,6 +126,13 @@ class JITFunction(DeviceFunction):
                 for param, arg in zip(call.params, call.args, strict=True)
             ]
             return self.variants.compiled(call)
+
+    def launch_values(self, *args: object, grid: object, **words: object) -> Hashable:
+        """Grid and run-time arguments of a launch, which is not made: with the same code, launches
+        for which these are equal do the same."""
+        call = self._bind(*self._order(None, *args, **words))
+        values = (value for _, value in run_time_pairs(call.keys, call.values))
+        return (grid_for(grid, call.named), *values)
 
     def add_pre_run_hook(self, hook: Callable[..., object]) -> None:
         """Call `hook(*args, **words)` before each launch of this kernel."""

@@ -16,6 +16,7 @@ __all__ = [
     "call_hook_of",
     "configs_of",
     "measured_by",
+    "name_of",
     "names_of",
 ]
 
@@ -79,6 +80,15 @@ def measured_by(bench: Bench, fn: Any, quantiles: Sequence[float]) -> list[float
         raise errors.AutotunerError(
             f"do_bench has returned {found!r}", "let it return milliseconds: one at each quantile"
         ) from None
+
+
+def name_of(bench: Bench | None) -> str:
+    """What tells one function to measure from others; "" for the package's own."""
+    if bench is None:
+        return ""
+    kind = type(bench)
+    name = getattr(bench, "__qualname__", kind.__qualname__)
+    return f"{getattr(bench, '__module__', kind.__module__)}.{name}"
 
 
 def configs_of(given: object) -> list[Config]:

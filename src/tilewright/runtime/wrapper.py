@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from functools import partial, update_wrapper
 from typing import Any, cast
 
@@ -41,6 +41,10 @@ class KernelWrapper(PickledByName):
 
     def warmup(self, *args: object, grid: object = None, **words: object) -> Any:
         """Compile what a launch would run."""
+        raise NotImplementedError
+
+    def launch_values(self, *args: object, grid: object, **words: object) -> Hashable:
+        """As `JITFunction.launch_values`."""
         raise NotImplementedError
 
     def named_arguments(

@@ -137,6 +137,13 @@ def _count(text: str) -> int:
     return value
 
 
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0 <= value < float("inf"):
+        raise ValueError(text)
+    return value
+
+
 def _program_id(text: str) -> tuple[int, int, int]:
     ids = [_count(part) for part in text.split(",")]
     if len(ids) > 3:
@@ -326,7 +333,14 @@ class Autotuning(Group):
         "TILEWRIGHT_CACHE_AUTOTUNING",
         "TRITON_CACHE_AUTOTUNING",
         expected=_FLAG,
-        doc="Keep choices on disk.",
+        doc="Keep timings on disk.",
+    )
+    seconds = Setting(
+        300.0,
+        _seconds,
+        "TILEWRIGHT_AUTOTUNE_SECONDS",
+        expected="a number of seconds, 0 for no limit",
+        doc="Time for one choice; when it is over, the best configuration so far is taken.",
     )
 
 

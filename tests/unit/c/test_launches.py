@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ import pytest
 import tilewright.language as tl
 from tilewright.c import CKernel, kernel
 from tilewright.runtime import Config, autotune, cdiv, jit
+from tilewright.runtime.bench import Bar
 from tilewright.support import errors, settings
 
 SCALE = """
@@ -235,20 +237,40 @@ def test_choices_are_kept_on_disk_and_told(cache: Path, capsys: pytest.CaptureFi
     second = scale([4, 8])
     second[(2,)](out, x, 8, 2.0)
     assert second.bench_time == 0 and second.best_config == first.best_config
-    scale([4, 16])[(2,)](out, x, 8, 2.0)
-    assert len(list((cache / "autotune").iterdir())) == 2
+    third = scale([4, 16])
+    third[(2,)](out, x, 8, 2.0)
+    (file,) = (cache / "autotune").iterdir()
+    measured = list(json.loads(file.read_text())["timings"])
+    assert [f"BLOCK: {block}," in text for block, text in zip((4, 8, 16), measured, strict=False)]
+    assert len({text.partition(",")[0] for text in measured}) == 3
+    fourth = scale([16, 4, 8])
+    fourth[(2,)](out, x, 8, 2.0)
+    assert fourth.bench_time == 0
 
 
 def test_tuning_advances_a_progress_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each configuration is a step of the autotuner's bar (shown on terminals only)."""
-    tuner = importlib.import_module("tilewright.runtime.autotune")
+    tuner = importlib.import_module("tilewright.runtime.tuning")
     shown: list[tuple[str, int]] = []
     steps: list[str] = []
 
+    class Shown(Bar):
+        def __init__(self) -> None:
+            pass
+
+        def __call__(self, text: str) -> None:
+            steps.append(text)
+
+        def say(self, text: str) -> None:
+            pass
+
+        def resize(self, steps: int) -> None:
+            pass
+
     @contextmanager
-    def bar(title: str, total: int) -> Iterator[Callable[[str], None]]:
+    def bar(title: str, total: int) -> Iterator[Bar]:
         shown.append((title, total))
-        yield steps.append
+        yield Shown()
 
     monkeypatch.setattr(tuner, "step_bar", bar)
     out, x = vectors()

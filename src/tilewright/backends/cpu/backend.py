@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, cast
+from dataclasses import dataclass, replace
+from typing import Any, Self, cast
 
 from tilewright.backends.base import (
     DEVICE_PROPERTIES,
@@ -37,6 +37,21 @@ class CpuOptions(CommonOptions):
     `num_warps`, `num_stages`, `num_ctas`, `maxnreg` and the launch words of GPUs mean nothing here:
     a program instance is one thread. `enable_fp_fusion` lets a * b + c round once.
     """
+
+    def meaningful(self) -> Self:
+        """Without those."""
+        return replace(self, **{name: getattr(_DEFAULTS, name) for name in _MEANINGLESS})
+
+
+_DEFAULTS = CpuOptions()
+_MEANINGLESS = (
+    "num_warps",
+    "num_stages",
+    "num_ctas",
+    "maxnreg",
+    "launch_pdl",
+    "launch_cooperative_grid",
+)
 
 
 def _ttir(module: Module, context: StageContext) -> Module:
@@ -115,4 +130,5 @@ BACKEND = Backend(
     version=_version,
     properties=_properties,
     drop_lines=drop_lines,
+    launch_words=("scratch_bytes",),
 )

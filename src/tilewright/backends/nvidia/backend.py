@@ -21,7 +21,7 @@ from tilewright.backends.nvidia.arch import Arch, row_for
 from tilewright.backends.nvidia.driver import driver, unavailable_reason
 from tilewright.backends.nvidia.errors import CudaAfterFork, CudaCallFailed
 from tilewright.backends.nvidia.isolation import emit_ptx
-from tilewright.backends.nvidia.launcher import NvidiaLauncher
+from tilewright.backends.nvidia.launcher import LAUNCH_WORDS, NvidiaLauncher
 from tilewright.backends.nvidia.lower.function import lower_function
 from tilewright.backends.nvidia.pipeline import front_pipeline, layout_pipeline
 from tilewright.backends.nvidia.ptxas import assemble, find_ptxas, sass
@@ -205,5 +205,6 @@ BACKEND = Backend(
     version=_version,
     clock=CudaEventTimer,
     memory=MEMORY,
+    launch_words=LAUNCH_WORDS,
     properties=_properties,
 )

@@ -72,6 +72,20 @@ def synchronize(ordinal: int | None = None) -> None:
     _device_state(device, driver()).synchronize()
 
 
+LAUNCH_WORDS = (
+    "threads",
+    "num_warps",
+    "shared",
+    "num_ctas",
+    "launch_cooperative_grid",
+    "launch_pdl",
+    "debug",
+    "asserts",
+    "prints",
+)
+"""What of a kernel's metadata decides how it is launched, and what is waited for."""
+
+
 def launch_shape(metadata: Metadata) -> LaunchShape:
     """How a kernel is launched, by what the compiler recorded and the options.
 

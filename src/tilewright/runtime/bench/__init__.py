@@ -8,10 +8,11 @@ from tilewright.runtime.bench.clocks import (
     register_clock,
 )
 from tilewright.runtime.bench.measure import do_bench, do_bench_cudagraph
-from tilewright.runtime.bench.progress import Step, step_bar
+from tilewright.runtime.bench.progress import Bar, Step, step_bar
 from tilewright.runtime.bench.unavailable import NotAvailableError
 
 __all__ = [
+    "Bar",
     "BenchClock",
     "CpuClock",
     "CudaEventClock",

@@ -8,15 +8,42 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from typing import Any
 
 from tilewright.support import fork_waits
 
 Step = Callable[[str], None]
 
+_BAR_CHARACTERS = 20
+
+
+class Bar:
+    """A bar that is shown. `bar(text)` is called when a step begins; the one before then counts as
+    done."""
+
+    def __init__(self, progress: Any, title: str, steps: int) -> None:
+        self._progress = progress
+        self._title = title
+        self._task = progress.add_task(title, total=steps)
+        self._started = 0
+
+    def __call__(self, text: str) -> None:
+        self._progress.update(self._task, completed=self._started)
+        self._started += 1
+        self.say(text)
+
+    def say(self, text: str) -> None:
+        """Say what is being done, which is no step."""
+        self._progress.update(self._task, description=f"{self._title} {text}", refresh=True)
+
+    def resize(self, steps: int) -> None:
+        """Change the number of steps."""
+        self._progress.update(self._task, total=steps)
+
 
 @contextmanager
-def step_bar(title: str, steps: int, terminal: object = None) -> Generator[Step]:
-    """Yield `start(text)`, to be called when a step begins; the step before then counts as done.
+def step_bar(title: str, steps: int, terminal: object = None) -> Generator[Bar]:
+    """Show a bar in a block.
 
     terminal: a `rich.console.Console` other than stderr
     """
@@ -29,17 +56,23 @@ def step_bar(title: str, steps: int, terminal: object = None) -> Generator[Step]
             TextColumn,
             TimeElapsedColumn,
         )
+        from rich.table import Column
 
     console = terminal if isinstance(terminal, Console) else Console(stderr=True)
     columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
+        TextColumn(
+            "{task.description}",
+            markup=False,
+            table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis"),
+        ),
+        BarColumn(_BAR_CHARACTERS),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
     )
-    bar = Progress(
+    progress = Progress(
         *columns,
         console=console,
+        expand=True,
         auto_refresh=False,
         transient=True,
         # Output of the measured code must reach the program's own stdout and stderr.
@@ -47,13 +80,5 @@ def step_bar(title: str, steps: int, terminal: object = None) -> Generator[Step]
         redirect_stderr=False,
         disable=not console.is_terminal,
     )
-    started = 0
-    with bar:
-        task = bar.add_task(title, total=steps)
-
-        def start(text: str) -> None:
-            nonlocal started
-            bar.update(task, completed=started, description=f"{title} {text}", refresh=True)
-            started += 1
-
-        yield start
+    with progress:
+        yield Bar(progress, title, steps)
