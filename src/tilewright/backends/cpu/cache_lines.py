@@ -10,6 +10,7 @@ import struct
 from collections.abc import Sequence
 
 from tilewright.backends.cpu.pool import shared_pool
+from tilewright.backends.cpu.pool_crash_ir import KernelRecord, kernel_record
 from tilewright.llvm import LoadedObject, compile_ir, host_cpu, host_target, load_object
 from tilewright.support import settings
 
@@ -27,7 +28,8 @@ declare void @llvm.x86.clflushopt(ptr)
 declare void @llvm.x86.sse2.mfence()
 
 ; args: for each program instance the first address of its memory, and the one after the last
-define void @{_SYMBOL}(ptr %args, i64 %begin, i64 %end, ptr %grid, ptr %scratch) nounwind {{
+define i64 @{_SYMBOL}(ptr %args, i64 %begin, i64 %end, ptr %grid, ptr %scratch, ptr %poll)
+    nounwind {{
 entry:
   call void @llvm.x86.sse2.mfence()
   br label %program
@@ -53,22 +55,29 @@ drop:
   br label %lines
 exit:
   call void @llvm.x86.sse2.mfence()
-  ret void
+  ret i64 %end
 }}
 """
 
 
+_Loaded = tuple[KernelRecord, LoadedObject]
+
+
 @functools.cache
-def _code() -> LoadedObject | None:
-    if "clflushopt" not in host_cpu().enabled:
-        return None
-    return load_object(compile_ir(_TEXT, host_target()).obj, [_SYMBOL])
+def _loaded() -> _Loaded | None:
+    return _load(_TEXT) if "clflushopt" in host_cpu().enabled else None
+
+
+def _load(text: str) -> _Loaded:
+    """The function as a kernel, with what must be kept as long."""
+    code = load_object(compile_ir(text, host_target()).obj, [_SYMBOL])
+    return kernel_record(code[_SYMBOL], "dropping memory from the caches"), code
 
 
 def drop_lines(spans: Sequence[tuple[int, int]]) -> bool:
     """Drop memory, given as (address, bytes), which must be mapped; False on CPUs that cannot."""
-    code = _code()
-    if code is None:
+    loaded = _loaded()
+    if loaded is None:
         return False
     block = max(_SMALLEST_BLOCK, sum(size for _, size in spans) // _BLOCKS & -_LINE)
     rows: list[int] = []
@@ -77,5 +86,5 @@ def drop_lines(spans: Sequence[tuple[int, int]]) -> bool:
             rows += (first, min(first + block, address + size))
     table = struct.pack(f"<{len(rows)}Q", *rows)
     pool = shared_pool(settings().cpu.threads)
-    pool.launch(code[_SYMBOL], table, (len(rows) // 2, 1, 1), 0)
+    pool.launch(loaded[0], table, (len(rows) // 2, 1, 1), 0)
     return True

@@ -5,7 +5,7 @@ import pytest
 
 from tilewright.backends.cpu import cache_lines
 from tilewright.backends.cpu.cache_lines import drop_lines
-from tilewright.llvm import compile_ir, host_cpu, host_target, load_object
+from tilewright.llvm import host_cpu
 
 needs_the_instruction = pytest.mark.skipif(
     "clflushopt" not in host_cpu().enabled, reason="this CPU has no clflushopt"
@@ -31,9 +31,8 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> None:
     text = text.replace(INSTRUCTION, COUNTED).replace("@llvm.x86.clflushopt", "@count")
     text = text.replace("declare void @llvm.x86.sse2.mfence()\n", "")
     text = text.replace("  call void @llvm.x86.sse2.mfence()\n", "")
-    symbol = cache_lines._SYMBOL  # pyright: ignore[reportPrivateUsage]
-    code = load_object(compile_ir(text, host_target()).obj, [symbol])
-    monkeypatch.setattr(cache_lines, "_code", lambda: code)
+    loaded = cache_lines._load(text)  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(cache_lines, "_loaded", lambda: loaded)
 
 
 @pytest.mark.parametrize(
@@ -71,5 +70,5 @@ def test_memory_keeps_what_it_holds() -> None:
 
 
 def test_a_cpu_without_the_instruction_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache_lines, "_code", lambda: None)
+    monkeypatch.setattr(cache_lines, "_loaded", lambda: None)
     assert not drop_lines([(0, 64)])
