@@ -71,7 +71,7 @@ class _Forks:
 
     @classmethod
     def before(cls) -> None:
-        for guard in list(cls.held):
+        for guard in cls.held:  # which may grow while one of them is waited for
             guard.__enter__()
             cls.taken.append(guard)
 

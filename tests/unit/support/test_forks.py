@@ -144,6 +144,36 @@ def test_a_lock_of_a_library_is_held_across_forks(monkeypatch: pytest.MonkeyPatc
     thread.join()
 
 
+@needs_fork
+def test_a_lock_that_is_added_while_a_fork_waits_is_held_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As when the module that adds it is being imported."""
+    guard = threading.RLock()
+    monkeypatch.setattr(_Forks, "held", list(_Forks.held))
+    inside, leave = threading.Event(), threading.Event()
+
+    def work() -> None:
+        with fork_waits():
+            inside.set()
+            time.sleep(0.2)
+            guard.acquire()
+            hold_across_forks(guard)
+        leave.wait(0.2)
+        guard.release()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    inside.wait()
+
+    def use() -> None:
+        assert guard.acquire(timeout=1)
+
+    in_child(use)
+    leave.set()
+    thread.join()
+
+
 SLOW_MODULE = "import time\ntime.sleep(0.3)\nvalue = 7\n"
 
 
