@@ -311,11 +311,8 @@ def autotune(
     disk (default: the setting TILEWRIGHT_CACHE_AUTOTUNING). seconds: time for one choice, 0 for no
     limit (default: the setting TILEWRIGHT_AUTOTUNE_SECONDS).
 
-    Configurations that compile to the same code, and are launched with the same grid and arguments,
-    are measured once; on a CPU these are all that differ only in options such as num_warps. Each
-    timing is kept as soon as it is there, so that after an interruption, or with further
-    configurations, only the others are measured. When the time is over, the best configuration so
-    far is used, with a warning; the next process goes on with the others.
+    The same launch of the same code is measured once; each timing is kept at once. When the time is
+    over, the best so far is used, with a warning; the next process goes on with the others.
 
     A configuration for which compiling or launching runs out of resources, or fails a
     `static_assert`, is passed over. Errors: AutotunerError, UnknownArgument, InvalidOption,
