@@ -387,3 +387,14 @@ def test_literals_beside_floats_are_rounded_as_conversions_are(
     x, out = device.array(np.ones(8), dtype), device.empty((2, 8), np.float32)
     device.run(literal_kernel, (1,), out, x, value, 8)
     np.testing.assert_array_equal(out, np.full((2, 8), expected, np.float32))
+
+
+@jit
+def times_minus_zero(x):
+    return x * -0.0
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_products_with_minus_zero_have_the_sign_of_both(device: Device, dtype: Any) -> None:
+    x = np.arange(-3, 4).astype(dtype)
+    assert_same(apply(device, times_minus_zero, x), x * np.array(-0.0, dtype))

@@ -40,13 +40,13 @@ from tilewright.ops import (
 
 
 def converted(builder: Builder, x: Value, dtype: DType) -> Value:
-    """x as another element type; a float constant becomes one of that type."""
+    """x as another element type; a zero becomes one of that type, of its sign."""
     if element_of(x.type) is dtype:
         return x
     target = with_element(x.type, dtype)
     source = x.op
     if isinstance(source, ConstantOp) and dtype in (f32, f64) and source.value == 0:
-        return builder.value(ConstantOp(0.0, target))
+        return builder.value(ConstantOp(float(source.value), target))
     return builder.value(CastOp(x, target))
 
 
