@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from typing import Any
@@ -324,6 +325,7 @@ def _truncated(x: Any) -> Any:
     return (x.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
 
 
+@functools.cache
 def _places(layout: Any) -> Any:
     """(lanes, registers, 2) coordinates."""
     lanes, registers = layout.in_size(LANE), layout.in_size(REGISTER)
