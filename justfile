@@ -24,6 +24,10 @@ test *arguments:
 test-gpu *arguments:
     {{python}} -m pytest -m gpu {{arguments}}
 
+# Random kernels on several devices: `just fuzz --count 20000 --processes 8 --devices cpu,emulated`.
+fuzz *arguments:
+    {{python}} scripts/fuzz_kernels.py {{arguments}}
+
 # Rewrite the expected output of golden tests: `just bless tests/golden/canonicalize`.
 bless *paths="tests/golden":
     {{python}} -m pytest --bless {{paths}}

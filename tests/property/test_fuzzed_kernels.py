@@ -1,0 +1,80 @@
+"""Kernels that nobody wrote compute on every device what the model of the language says.
+
+The programs with loops of products, which GPUs run ahead of time, run in the emulator, and a
+quarter of them on the CPU; of the others three fifths run on the CPU and two fifths in the
+emulator. Every third program runs in the interpreter too. So 2,000 programs take about 90 s of one
+core; `scripts/fuzz_kernels.py` runs any number of them on all devices.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+import tilewright
+from tests.fuzz import (
+    Failure,
+    Program,
+    Undefined,
+    fails_alike,
+    failure_of,
+    program,
+    reduced,
+    written_test,
+)
+from tests.fuzz.execute import collecting_later
+from tests.fuzz.source import source
+from tests.fuzz.workers import NO_CACHE
+
+PROGRAMS = 2000
+CHUNK = 50
+SECONDS_TO_REDUCE = 30.0
+
+
+def devices_of(made: Program) -> tuple[str, ...]:
+    first = ("interpreter",) if made.seed % 3 == 0 else ()
+    if "products" in made.features:
+        return (*first, "emulated", *(("cpu",) if made.seed % 4 == 0 else ()))
+    return (*first, "cpu" if made.seed % 5 < 3 else "emulated")
+
+
+def explained(made: Program, failure: Failure) -> str:
+    """The failure, and a small program that fails alike, as a test."""
+
+    def still_fails(candidate: Program) -> bool:
+        return fails_alike(candidate, failure, lambda p: failure_of(p, (failure.device,)))
+
+    small = reduced(made, still_fails, SECONDS_TO_REDUCE)
+    return f"{failure}\n\n{written_test(small, failure)}"
+
+
+def check(seeds: range, devices: tuple[str, ...] = ()) -> None:
+    settings = tilewright.settings()
+    undefined: list[int] = []
+    caches = settings.cache.scope(dir=NO_CACHE)
+    with settings.cpu.scope(threads=1), caches, collecting_later():
+        for seed in seeds:
+            made = program(seed)
+            try:
+                failure = failure_of(made, devices or devices_of(made))
+            except Undefined:
+                undefined.append(seed)
+                continue
+            if failure is not None:
+                pytest.fail(explained(made, failure), pytrace=False)
+    assert len(undefined) <= 1, f"without a single meaning: {undefined}"
+
+
+@pytest.mark.parametrize("first", range(0, PROGRAMS, CHUNK))
+def test_devices_agree_with_the_model(first: int) -> None:
+    check(range(first, first + CHUNK))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("first", range(0, PROGRAMS, 10 * CHUNK))
+def test_a_gpu_agrees_with_the_model(first: int) -> None:
+    check(range(first, first + CHUNK), ("nvidia",))
+
+
+def test_a_seed_gives_the_same_program_each_time() -> None:
+    for seed in range(30):
+        assert source(program(seed)) == source(program(seed))
