@@ -142,10 +142,11 @@ def _arithmetic() -> Iterator[Intrinsic]:
     for name in ("div.full", "div.full.ftz"):
         yield Intrinsic(f"llvm.nvvm.{name}", "float", ("float", "float"))
     for name in ("rna", "rn", "rz"):
-        needs = "" if name == "rna" else "bf16_arithmetic"
+        needs = "bf16_fma" if name == "rna" else "bf16_arithmetic"  # tf32 came with bf16
         yield Intrinsic(f"llvm.nvvm.f2tf32.{name}", "i32", ("float",), needs)
-    yield Intrinsic("llvm.nvvm.ff2f16x2.rn", "<2 x half>", ("float", "float"))
-    yield Intrinsic("llvm.nvvm.ff2bf16x2.rn", "<2 x bfloat>", ("float", "float"))
+    packed = "bf16_conversion_packed"  # of both kinds of 16 bits
+    yield Intrinsic("llvm.nvvm.ff2f16x2.rn", "<2 x half>", ("float", "float"), packed)
+    yield Intrinsic("llvm.nvvm.ff2bf16x2.rn", "<2 x bfloat>", ("float", "float"), packed)
     for kind in ("e4m3x2", "e5m2x2"):
         yield Intrinsic(f"llvm.nvvm.ff.to.{kind}.rn", "i16", ("float", "float"), "fp8_conversion")
         yield Intrinsic(f"llvm.nvvm.{kind}.to.f16x2.rn", "<2 x half>", ("i16",), "fp8_conversion")
@@ -179,7 +180,9 @@ def _matrix_products() -> Iterator[Intrinsic]:
         na, nb, nc = counts
         struct = f"{{ {', '.join([result] * nc)} }}"
         arguments = (a,) * na + (b,) * nb + (result,) * nc
-        return Intrinsic(f"llvm.nvvm.mma.{name}", struct, arguments)
+        # Turing has this one shape of those listed; the others came with bf16.
+        needs = "" if name == "m16n8k8.row.col.f32.f32" else "bf16_fma"
+        return Intrinsic(f"llvm.nvvm.mma.{name}", struct, arguments, needs)
 
     yield form("m16n8k16.row.col.f32.f32", single, half, half, (4, 2, 4))
     yield form("m16n8k8.row.col.f32.f32", single, half, half, (2, 1, 4))

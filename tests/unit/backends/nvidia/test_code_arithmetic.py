@@ -38,9 +38,11 @@ def test_arithmetic_of_16_bits_takes_two_at_a_time(dtype: str, capability: int) 
     types = " ".join([f"*{dtype}/16"] * 3)
     kernel = compiled(pairs, types, capability)
     found = instructions(kernel)
-    for name in ("add", "sub", "min", "max", "neg"):
+    # Turing has no minimum and maximum of 16 bits; they are computed in f32 there.
+    extrema = ("min", "max") if ARCHITECTURES[capability].nan_max else ()
+    for name in ("add", "sub", *extrema, "neg"):
         assert found[f"{name}.{dtype}x2"] == 4, name
-    assert count(kernel, "cvt") == 0
+    assert (count(kernel, "cvt") == 0) == bool(extrema)
     assert instructions(compiled(fused, types, capability))[f"fma.rn.{dtype}x2"] == 4
 
 
