@@ -4,7 +4,7 @@ from tilewright.analysis.address_forms import Form, Symbol
 from tilewright.analysis.advance import Advance, Way
 from tilewright.analysis.alignment import LARGEST, Alignment, power_of_two_in
 from tilewright.analysis.alignment_rules import analyze_alignment
-from tilewright.analysis.argument_pairs import ArgumentPair, Sum, argument_pairs
+from tilewright.analysis.argument_overlap import ArgumentPair, Sum, argument_pairs
 from tilewright.analysis.dataflow import Forward
 from tilewright.analysis.memory_dependence import Dependence, memory_dependences
 from tilewright.analysis.memory_forms import MemoryForms, MemoryOp
