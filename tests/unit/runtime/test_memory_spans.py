@@ -55,7 +55,7 @@ def test_what_does_not_tell_its_memory() -> None:
 
 @pytest.mark.torch
 def test_tensors() -> None:
-    import torch
+    torch = pytest.importorskip("torch")
 
     tensor = torch.zeros(4, 8, dtype=torch.float16)
     assert spans_of([tensor[:, 2:4]]) == [(tensor.data_ptr() + 4, 3 * 16 + 4)]
