@@ -119,9 +119,11 @@ class _Pairs:
         """The different accesses of each argument; pointers that may be several are left out."""
         places = {arg: i for i, arg in enumerate(self.function.args)}
         uses: dict[int, dict[tuple[object, ...], _Use]] = defaultdict(dict)
+        # One memory for all accesses: pointers that are computed from each other share their start.
+        known: dict[Value, frozenset[Value]] = {}
         for op in self.function.walk():
             if isinstance(op, LoadOp | StoreOp | AtomicOp | AtomicCasOp):
-                starts = list(roots(op.pointer))
+                starts = list(roots(op.pointer, known))
                 use = self._use(op, starts[0]) if len(starts) == 1 and starts[0] in places else None
                 if use is not None:
                     key = (use.terms, use.access.shape, use.access.size, use.writes)
