@@ -21,7 +21,7 @@ from tilewright.compiler.kernel import Artifact
 from tilewright.compiler.sources import SOURCE, IRSource, KernelSource
 from tilewright.compiler.stored import stored_arguments
 from tilewright.frontend import FrontendOptions
-from tilewright.ir import Module, parse_valid_module, print_module
+from tilewright.ir import Module, parse_valid_module, print_module, valid_kernel
 from tilewright.support import (
     StageText,
     TilewrightError,
@@ -110,7 +110,7 @@ class Run:
 
     def _describe(self, module: Module) -> None:
         """Note what a launch must know of the arguments."""
-        kernel = module.kernel
+        kernel = valid_kernel(module)
         self.context.metadata.update(
             name=kernel.name,
             parameters=[str(arg.type) for arg in kernel.args],

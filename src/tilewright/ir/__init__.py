@@ -1,7 +1,7 @@
 """Tile IR: data structures, op declaration, text, verification, rules and passes."""
 
 from tilewright.ir.builder import Builder, Emitter, Rewriter
-from tilewright.ir.checked import parse_valid_module
+from tilewright.ir.checked import parse_valid_module, valid_kernel
 from tilewright.ir.core import Block, Function, Module, Value
 from tilewright.ir.define import (
     OPS,
@@ -109,6 +109,7 @@ __all__ = [
     "parse_pipeline",
     "parse_type",
     "parse_valid_module",
+    "valid_kernel",
     "pipeline_of",
     "pointer",
     "print_function",

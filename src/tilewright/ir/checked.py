@@ -1,11 +1,12 @@
-"""Tile IR from a text that anybody may have written: parsed, and verified before it is used."""
+"""Tile IR from a text that anybody may have written: judged before it is used."""
 
 from __future__ import annotations
 
-from tilewright.ir.core import Module
+from tilewright.ir.core import Function, Module
 from tilewright.ir.parser import parse_module
+from tilewright.ir.types import TileType
 from tilewright.ir.verifier import report
-from tilewright.support.errors import InvalidTileIR
+from tilewright.support.errors import InvalidTileIR, TileParameter
 
 
 def parse_valid_module(text: str, file: str = "<tile IR>") -> Module:
@@ -15,3 +16,15 @@ def parse_valid_module(text: str, file: str = "<tile IR>") -> Module:
     if found is not None:
         raise InvalidTileIR(found)
     return module
+
+
+def valid_kernel(module: Module) -> Function:
+    """The only function of a module, which a launch can call.
+
+    Errors: NotOneFunction, TileParameter.
+    """
+    kernel = module.kernel
+    for arg in kernel.args:
+        if isinstance(arg.type, TileType):
+            raise TileParameter(kernel.name, arg.name or str(arg.index), arg.type)
+    return kernel

@@ -44,6 +44,7 @@ from tilewright.ops.control import (
 )
 from tilewright.ops.memory import (
     ATOMIC_KINDS,
+    ATOMIC_TYPES,
     CACHE_MODIFIERS,
     EVICTION_POLICIES,
     MEMORY_ORDERS,
@@ -73,6 +74,7 @@ from tilewright.ops.shape import (
 
 __all__ = [
     "ATOMIC_KINDS",
+    "ATOMIC_TYPES",
     "CACHE_MODIFIERS",
     "COMPARISONS",
     "EVICTION_POLICIES",

@@ -18,11 +18,12 @@ from tilewright.ir import (
     operand,
     variadic,
 )
-from tilewright.ir.types import DType, Type, element_of, i1, with_element
+from tilewright.ir.types import DType, Type, element_of, i1, i64, u64, with_element
 
 _ELEMENTWISE = (Trait.PURE, Trait.ELEMENTWISE)
 _COMMUTATIVE = (Trait.PURE, Trait.ELEMENTWISE, Trait.COMMUTATIVE)
 _MAX = 2**64 - 1
+_ADDRESSES = frozenset((i64, u64))
 
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 MATH_FUNCTIONS = (
@@ -243,6 +244,13 @@ class CastOp(Op, opcode="arith.cast", traits=_ELEMENTWISE):
 
     def infer(self) -> Type:
         return self.result_type
+
+    def verify(self) -> str | None:
+        source, target = element_of(self.x.type), element_of(self.result_type)
+        pointers = [type_ for type_ in (source, target) if not isinstance(type_, DType)]
+        if not pointers or (len(pointers) == 1 and {source, target} & _ADDRESSES):
+            return None
+        return f"{source} is not converted to {target}: addresses are 64-bit integers"
 
 
 class BitcastOp(Op, opcode="arith.bitcast", traits=_ELEMENTWISE):

@@ -15,11 +15,41 @@ from tilewright.ir import (
     optional_operand,
     pointer,
 )
-from tilewright.ir.types import PointerType, Type, element_of, shape_of, with_element
+from tilewright.ir.types import (
+    DType,
+    PointerType,
+    Type,
+    bf16,
+    element_of,
+    f16,
+    f32,
+    f64,
+    i16,
+    i32,
+    i64,
+    shape_of,
+    u16,
+    u32,
+    u64,
+    with_element,
+)
 
 CACHE_MODIFIERS = ("", ".ca", ".cg", ".cv", ".cs", ".wb", ".wt")
 EVICTION_POLICIES = ("", "evict_first", "evict_last")
-ATOMIC_KINDS = ("add", "max", "min", "and", "or", "xor", "xchg")
+_INTEGERS = (i32, u32, i64, u64)
+ATOMIC_TYPES: dict[str, tuple[DType, ...]] = {
+    "add": (*_INTEGERS, f16, bf16, f32, f64),
+    "max": (*_INTEGERS, f32, f64),
+    "min": (*_INTEGERS, f32, f64),
+    "and": _INTEGERS,
+    "or": _INTEGERS,
+    "xor": _INTEGERS,
+    "xchg": (*_INTEGERS, f32, f64),
+    "cas": (*_INTEGERS, i16, u16, f16, bf16, f32, f64),
+}
+"""Element types that each atomic operation works on."""
+
+ATOMIC_KINDS = tuple(kind for kind in ATOMIC_TYPES if kind != "cas")
 MEMORY_ORDERS = ("relaxed", "acquire", "release", "acq_rel")
 SCOPES = ("cta", "gpu", "sys")
 
@@ -42,6 +72,13 @@ def _wrong_value(pointer: Value, value: Value, verb: str) -> str | None:
     if pointee(pointer.type) is value.type:
         return None
     return f"{verb} {value.type} through {pointer.type}"
+
+
+def _wrong_atomic(kind: str, pointer: Value) -> str | None:
+    element = element_of(pointee(pointer.type))
+    if element in ATOMIC_TYPES[kind]:
+        return None
+    return f"{kind} works on {', '.join(map(str, ATOMIC_TYPES[kind]))}, not on {element}"
 
 
 def _const(pointer: Value) -> str | None:
@@ -115,6 +152,7 @@ class AtomicOp(Op, opcode="mem.atomic", effects=(Effect.READ, Effect.WRITE)):
     def verify(self) -> str | None:
         return (
             _wrong_value(self.pointer, self.operand, "combines")
+            or _wrong_atomic(self.kind, self.pointer)
             or _wrong_mask(self.pointer, self.mask)
             or _const(self.pointer)
         )
@@ -136,6 +174,7 @@ class AtomicCasOp(Op, opcode="mem.atomic_cas", effects=(Effect.READ, Effect.WRIT
         return (
             _wrong_value(self.pointer, self.expected, "compares")
             or _wrong_value(self.pointer, self.new, "stores")
+            or _wrong_atomic("cas", self.pointer)
             or _const(self.pointer)
         )
 

@@ -20,7 +20,7 @@ import numpy as np
 from rich.console import Console
 
 from tilewright.interp import Array, numpy_dtype, run_function
-from tilewright.ir import Function, Value
+from tilewright.ir import Function, Value, valid_kernel
 from tilewright.ir.types import PointerType
 from tilewright.tools.failure import CommandFailed
 from tilewright.tools.tile_ir import read_module
@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     """Run the command."""
-    function = read_module(chosen.file).kernel
+    function = valid_kernel(read_module(chosen.file))
     if len(chosen.arguments) != len(function.args):
         takes = ", ".join(f"{arg.name}: {arg.type}" for arg in function.args)
         raise CommandFailed(

@@ -9,7 +9,8 @@ passes remove if there is none.
     %m = cf.for %low, %low + %groups, 4 * %step, %x (%i, %a) { ... at %i; ... at %i + %step; ... }
     %r = cf.for %low + %groups, %high, %step, %m (%i, %a) { ... }
 
-A loop stays as it is where a step of a group would not fit the type of the index.
+A loop stays as it is where a step of a group would not fit the type of the index, and where its
+step is not positive, so that it never runs.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def _unroll(loop: ForOp, limit: int) -> bool:
     if factor < 2 or not index.is_integer or not isinstance(step, ConstantOp):
         return False
     stride = int(step.value) * factor
-    if stride > index.max_int:
+    if not 0 < stride <= index.max_int:
         return False
     builder = Builder.at(loop)
     middle = _end_of_groups(builder, loop, stride)

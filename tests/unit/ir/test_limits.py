@@ -77,6 +77,7 @@ def test_payloads_of_nans_are_kept() -> None:
             "no value of i8",
         ),
         (function(args="%p: ptr<f32> {aligned = nan}"), errors.InvalidTileIR, "positive integer"),
+        (function(args="%t: tile<8xf32>"), errors.TileParameter, "tile<8xf32>, a tile"),
         (function("%x = arith.add %n, %n {wrong = 1} : i32"), errors.TileIRSyntaxError, "wrong"),
     ],
 )

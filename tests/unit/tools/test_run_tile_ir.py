@@ -83,6 +83,14 @@ def test_modules_without_or_with_several_functions(names, found, tmp_path, capsy
         assert "Traceback" not in printed and "bug" not in printed
 
 
+def test_parameters_that_are_tiles(tmp_path, capsys):
+    path = tmp_path / "kernel.tile"
+    path.write_text("func @k(%x: ptr<f32>, %t: tile<8xf32>) {\n  cf.return\n}\n")
+    for words in (["run", str(path), "ones:4", "1"], ["compile", str(path), "--emit", "llir"]):
+        assert main(words) == 1
+        assert "parameter %t of the kernel @k is tile<8xf32>, a tile" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("argument", "message"),
     [

@@ -8,8 +8,11 @@ from tilewright.frontend.c import syntax
 from tilewright.frontend.c.parser import Parsed
 from tilewright.frontend.c.preprocess import location
 from tilewright.frontend.c.types import READ_ONLY, in_words, scalar_type
-from tilewright.ir.types import DType, PointerType, Scalar
+from tilewright.ir.types import DType, PointerType, Scalar, i32
 from tilewright.support import errors
+
+_AMOUNTS = f"an integer from 1 to {i32.max_int:,}"
+"""What `__aligned` and `__multipleof` take, as the facts of tile IR do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +91,9 @@ def _facts(node: syntax.Parameter, type_: Scalar) -> dict[str, int]:
         amount = attribute.amount
         if not isinstance(amount, syntax.Number) or not isinstance(amount.value, int):
             found_words = "another expression"
-            raise errors.InvalidValue(attribute.name, "amount", "a positive integer", found_words)
-        if amount.value < 1:
-            expected = "a positive integer"
-            raise errors.InvalidValue(attribute.name, "amount", expected, amount.value)
+            raise errors.InvalidValue(attribute.name, "amount", _AMOUNTS, found_words)
+        if not 1 <= amount.value <= i32.max_int:
+            raise errors.InvalidValue(attribute.name, "amount", _AMOUNTS, amount.value)
         if pointer is not (attribute.name == "__aligned"):
             kind = "a pointer" if pointer else "a number"
             operation = f"declare {kind} {attribute.name}"

@@ -16,6 +16,7 @@ from tilewright.frontend.c.tokens import (
     PreprocessorToken,
     Span,
     Token,
+    beyond,
     span_of,
 )
 from tilewright.support import SourceLoc, errors
@@ -49,6 +50,9 @@ _BLANK = frozenset({"CPP_WS", "CPP_LINECONT", "CPP_COMMENT1", "CPP_COMMENT2"})
 _MOST_TOKENS = 1 << 18
 """Tokens that the expansions of one source may make, those of inner expansions included."""
 
+_LONGEST = 1 << 17
+"""Tokens of a source and its headers, which are read in about 3 s: 15,000 lines, or more."""
+
 _MOST_INCLUDES = 100
 """Headers that may include each other; GCC allows 200."""
 
@@ -79,17 +83,30 @@ class Source:
 
 
 class _Preprocessor(Preprocessor):
-    """pcpp with hooks that raise. made: tokens that expansions have made; depth: of expansions."""
+    """pcpp with hooks that raise. made: tokens that expansions have made; depth: of expansions;
+    length: tokens of what was read.
+    """
 
     def __init__(self, source: Source) -> None:
         super().__init__(lexer=PreprocessorLexer())
         self.read = source
         self.made = 0
         self.depth = 0
+        self.length = 0
         self.rewrite_paths = []
         self.path = []
         if source.folder is not None:
             self.temp_path = [str(source.folder)]
+
+    def check_length(self, text: str, file: str) -> None:
+        """Count the tokens of a source or a header. Errors: PreprocessorError."""
+        count, offset = beyond(text, _LONGEST - self.length)
+        self.length += count
+        if offset >= 0:
+            line, start = text.count("\n", 0, offset) + 1, text.rfind("\n", 0, offset) + 1
+            detail = f"a source and its headers may have {_LONGEST:,} tokens, which end here"
+            where = SourceLoc(file, line, offset - start, offset - start + 1)
+            raise errors.PreprocessorError(detail, loc=where)
 
     def place(self) -> SourceLoc | None:
         """The directive or macro that is being read."""
@@ -162,6 +179,7 @@ class _Preprocessor(Preprocessor):
         file.seek(0)
         self.read.lines[includepath] = text.splitlines()
         self.read.texts.append(text)
+        self.check_length(text, includepath)
         return file
 
     def expand_macros(self, tokens: Any, expanding_from: Sequence[str] = ()) -> Any:
@@ -265,6 +283,7 @@ def preprocess(source: Source, defines: Mapping[str, str]) -> list[Token]:
     processor: Any = _Preprocessor(source)
     source.lines[source.name] = source.text.splitlines()
     try:
+        processor.check_length(source.text, source.name)
         for name in _BUILT_IN:
             processor.undef(name)
         for name, text in defines.items():

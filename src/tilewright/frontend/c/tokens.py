@@ -147,6 +147,16 @@ def _tokens(text: str, line: int) -> Iterator[PreprocessorToken]:
             start = position + match.group().rindex("\n") + 1
 
 
+def beyond(text: str, most: int) -> tuple[int, int]:
+    """How many tokens a text has, and where it has more than `most`: an offset, -1 if nowhere."""
+    count = 0
+    for match in _PATTERN.finditer(text):
+        count += match.lastgroup != "WS"
+        if count > most:
+            return count, match.start()
+    return count, -1
+
+
 class Token:
     """What the parser gets. type: a terminal of the grammar; the other attributes lark asks for."""
 

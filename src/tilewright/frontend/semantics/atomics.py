@@ -16,31 +16,17 @@ from tilewright.frontend.semantics.memory import (
 )
 from tilewright.frontend.semantics.registry import meaning
 from tilewright.ir import Value
-from tilewright.ir.types import DType, bf16, f16, f32, f64, i16, i32, i64, u16, u32, u64
 from tilewright.language import tensor, type_of
-from tilewright.ops import MEMORY_ORDERS, SCOPES, AtomicCasOp, AtomicOp, BarrierOp
+from tilewright.ops import ATOMIC_TYPES, MEMORY_ORDERS, SCOPES, AtomicCasOp, AtomicOp, BarrierOp
 from tilewright.support import errors
-
-_INTEGERS = (i32, u32, i64, u64)
-DTYPES: dict[str, tuple[DType, ...]] = {
-    "add": (*_INTEGERS, f16, bf16, f32, f64),
-    "max": (*_INTEGERS, f32, f64),
-    "min": (*_INTEGERS, f32, f64),
-    "and": _INTEGERS,
-    "or": _INTEGERS,
-    "xor": _INTEGERS,
-    "xchg": (*_INTEGERS, f32, f64),
-    "cas": (*_INTEGERS, i16, u16, f16, bf16, f32, f64),
-}
-"""Element types that each operation works on."""
 
 
 def _target(ctx: Context, kind: str, pointer: Any) -> Value:
     address = pointer_argument(ctx, f"atomic_{kind}", pointer)
     check_writable(ctx, pointer)
     element = pointee_type(address)
-    if element not in DTYPES[kind]:
-        names = ", ".join(str(type_of(dtype)) for dtype in DTYPES[kind])
+    if element not in ATOMIC_TYPES[kind]:
+        names = ", ".join(str(type_of(dtype)) for dtype in ATOMIC_TYPES[kind])
         ctx.fail(
             errors.InvalidOperation,
             f"atomic_{kind} on {type_of(element)}",

@@ -421,6 +421,19 @@ class NotOneFunction(CompilationError, ValueError):
 
 
 @dataclass(eq=False)
+class TileParameter(CompilationError, TypeError):
+    """Tile IR that is to be compiled or run, with a parameter that no launch passes."""
+
+    code = "TW133"
+    template = "parameter %{parameter} of the kernel @{kernel} is {type}, a tile"
+    hint_template = "pass a pointer, and load the tile: kernels take numbers and pointers"
+
+    kernel: str
+    parameter: str
+    type: object
+
+
+@dataclass(eq=False)
 class InvalidTileIR(CompilationError, ValueError):
     """Tile IR that can be read, but breaks a rule of its ops."""
 

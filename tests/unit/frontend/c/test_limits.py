@@ -147,6 +147,24 @@ def test_headers_that_include_themselves(tmp_path: Path) -> None:
         CSource(file)
 
 
+LONG = "int const z = 0" + " + 1" * 70_000 + ";\n"
+"""141,000 tokens."""
+
+
+@pytest.mark.parametrize(
+    "headers", [[], [LONG], [LONG[: len(LONG) // 2] + ";\n"] * 2], ids=["source", "header", "two"]
+)
+def test_what_is_longer_than_can_be_read_in_seconds(headers: list[str], tmp_path: Path) -> None:
+    for number, text in enumerate(headers):
+        (tmp_path / f"{number}.h").write_text(text)
+    file = tmp_path / "k.c"
+    included = "".join(f'#include "{number}.h"\n' for number in range(len(headers)))
+    file.write_text((included or LONG) + KERNEL % "*p = 1;")
+    with pytest.raises(errors.PreprocessorError, match="may have 131,072 tokens") as caught:
+        CSource(file)
+    assert caught.value.loc is not None and caught.value.loc.line == 1
+
+
 def test_characters_that_cannot_be_shown() -> None:
     with pytest.raises(errors.CSyntaxError, match=r"found '\\x00'"):
         lower(KERNEL % "*p = \0;")
