@@ -28,6 +28,10 @@ test-gpu *arguments:
 fuzz *arguments:
     {{python}} scripts/fuzz_kernels.py {{arguments}}
 
+# Changed texts of tile IR or Triton-C: `just fuzz-text c --count 50000 --compiled 0.05`.
+fuzz-text *arguments:
+    {{python}} -m tests.fuzz_text.run {{arguments}}
+
 # Rewrite the expected output of golden tests: `just bless tests/golden/canonicalize`.
 bless *paths="tests/golden":
     {{python}} -m pytest --bless {{paths}}
