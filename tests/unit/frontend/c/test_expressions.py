@@ -86,6 +86,18 @@ def test_literals_are_weak_and_suffixes_are_not() -> None:
     assert half[0] == 3 and wide[0] == 6_000_000_000
 
 
+@pytest.mark.parametrize("interpret", [True, False])
+def test_literals_beyond_a_half_are_infinite(interpret: bool) -> None:
+    """`half` has no promotion to `float`, and C rounds a number that is too large so."""
+    source = (
+        "void k(half *a, half x) { *(a + 0) = x * 70000; *(a + 1) = x * -1e39; *(a + 2) = %s; }"
+    )
+    for last in ("70000", "(half) 70000.0", "x * 70000 / 2", "x + 65520"):
+        out = np.zeros(3, np.float16)
+        kernel(source % last, interpret=interpret)[(1,)](out, 1.0)
+        np.testing.assert_array_equal(out, np.array([np.inf, -np.inf, np.inf], np.float16))
+
+
 def test_a_range_binds_tighter_than_arithmetic() -> None:
     out = np.zeros(8, np.int32)
     run("int i[8] = 3 * 8 + 0 ... 8; *(a + 0 ... 8) = i;", out)
