@@ -17,6 +17,19 @@ hypothesis_settings.register_profile("repeatable", derandomize=True, deadline=No
 hypothesis_settings.load_profile("repeatable")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """The whole suite runs on all processors; named files, or one marker, run in this process."""
+    is_worker = hasattr(config, "workerinput")
+    chosen = config.args_source is pytest.Config.ArgsSource.ARGS or config.option.markexpr
+    if is_worker or chosen or not config.pluginmanager.hasplugin("xdist"):
+        return
+    if config.option.numprocesses is None:
+        config.option.numprocesses = "logical"
+        # Neighbours share a process, and so the fixtures of their file; who is done first helps.
+        config.option.dist = "worksteal"
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip tests whose marker names something that this machine has not."""
     lacking = {

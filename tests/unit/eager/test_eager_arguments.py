@@ -82,7 +82,9 @@ def test_tuples_keep_their_structure():
 
 
 @pytest.mark.parametrize(
-    "value", [object(), {1: 2}, np.zeros(2, np.complex64), np.zeros(2, ">f4"), 1j], ids=str
+    "value",
+    [object(), {1: 2}, np.zeros(2, np.complex64), np.zeros(2, ">f4"), 1j],
+    ids=lambda value: type(value).__name__,
 )
 def test_what_cannot_be_passed(value):
     with pytest.raises(errors.UnsupportedArgument, match="argument 'x'"):
