@@ -167,16 +167,23 @@ def _ceil_div(expr: Expr, values: Values) -> Any:
     return _floordiv(Expr("floordiv", expr.args, expr.type), [up, y])
 
 
+def quiet(x: Array) -> Array:
+    """Without signaling NaNs, which `numpy.fmax` and `fmin` return in the place of a number."""
+    if x.dtype.kind in "biu":
+        return x
+    return np.where(np.isnan(x), x.dtype.type(np.nan), x)
+
+
 def _extremum(function: Any, on_bools: Any) -> Compute:
     def compute(expr: Expr, values: Values) -> Any:
-        x, y = own(expr, values)
+        x, y = map(quiet, own(expr, values))
         return (on_bools if expr.dtype == BOOL else function)(x, y)
 
     return compute
 
 
 def _clamp(expr: Expr, values: Values) -> Any:
-    x, low, high = own(expr, values)
+    x, low, high = map(quiet, own(expr, values))
     return np.fmin(np.fmax(x, low), high)
 
 
@@ -386,7 +393,7 @@ def _reduced(function: Callable[[Array, Any], Array], axis_at: int = 0) -> Compu
 
     def compute(expr: Expr, values: Values) -> Any:
         axis, keep = expr.data[axis_at : axis_at + 2]
-        x = convert(values[0], expr.dtype)
+        x = quiet(convert(values[0], expr.dtype))
         if axis is None:
             x, axis = x.reshape(-1), 0
         found = function(x, axis)
