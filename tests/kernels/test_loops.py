@@ -132,6 +132,62 @@ def test_unsigned_ranges_near_their_ends(device: Device, dtype: type, step: int)
         assert out.tolist() == [2 * len(expected), expected[-1] if expected else start]
 
 
+@jit
+def unrolled_long_steps_kernel(out, start, n, START: tl.constexpr, STEP: tl.constexpr):
+    """What a loop leaves to ptxas to unroll: every index counts."""
+    total = tl.full((), 0, tl.int64)
+    count = 0
+    for k in tl.range(tl.full((), START, tl.int32), n, STEP, loop_unroll_factor=2):
+        total += k
+        count += 1
+    for k in tl.range(tl.full((), START, tl.int32), n, STEP):
+        total = total * 3 + k
+    for k in tl.range(start, n, STEP):
+        total = total * 3 + k
+    tl.store(out, total)
+    tl.store(out + 1, count)
+
+
+LONG_STEPS = [
+    (0, I32[1], 2**30 - 1),  # without end on an H200 where ptxas unrolled `index != end`
+    (0, I32[1], 2**29 + 1),
+    (I32[0], I32[1], 2**30 - 1),
+    (I32[0], I32[1], 2**28 + 3),
+    (I32[1] - 399, I32[1], 100),  # four steps from start to an end beyond the type
+    (I32[1] - 799, I32[1], 100),
+    (I32[1] - 5, I32[1], 1),
+    (I32[0], I32[0] + 9, 1),
+    (-5, 6, 1),
+]
+
+
+@pytest.mark.parametrize("bounds", LONG_STEPS)
+def test_steps_that_are_long_for_their_type(device: Device, bounds: tuple[int, int, int]):
+    start, stop, step = bounds
+    out = device.empty(2, np.int64)
+    words = {"START": start, "STEP": step, "num_warps": 1}
+    device.run(unrolled_long_steps_kernel, (1,), out, start, stop, **words)
+    total = sum(range(*bounds))
+    for k in [*range(*bounds), *range(*bounds)]:
+        total = total * 3 + k
+    wrapped = (total + 2**63) % 2**64 - 2**63
+    assert out.tolist() == [wrapped, len(range(*bounds))]
+
+
+@pytest.mark.parametrize("dtype", [np.uint32, np.uint64])
+@pytest.mark.parametrize("step", [1, 100])
+def test_unsigned_indices_that_pass_the_largest_signed_number(
+    device: Device, dtype: type, step: int
+):
+    middle = 2 ** (8 * np.dtype(dtype).itemsize - 1)
+    out = device.empty(2, np.uint64)
+    for rest in (0, 1, 2, 50):
+        expected = range(middle - 3 * step + rest, middle + step + rest, step)
+        bounds = device.array([expected.start, expected.stop, 0], dtype)
+        device.run(unsigned_range_kernel, (1,), out, bounds, STEP=step)
+        assert out.tolist() == [2 * len(expected), expected[-1]]
+
+
 def test_a_step_of_zero_stops_the_launch(device: Device):
     out = device.empty(2, np.int64)
     with pytest.raises(errors.DeviceAssertionFailure, match=r"the step of range\(\) is 0"):

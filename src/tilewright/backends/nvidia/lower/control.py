@@ -31,6 +31,12 @@ class _Phis:
             state.set(arg, names)
         self.position = len(state.code.sections[-1])
 
+    def add(self, init: Val) -> Val:
+        """A further register, carried by the loop alone."""
+        phi = Val(self.state.code.name("c"), init.type, BODY)
+        self.lines.append((phi, init))
+        return phi
+
     def complete(self, following: Sequence[Val], before: str, latch: str) -> None:
         text = [
             f"{phi} = phi {phi.type} [ {init}, %{before} ], [ {value}, %{latch} ]"
@@ -58,50 +64,55 @@ def _terminator(block: Block) -> list[Value]:
 
 @lowering(ForOp)
 def _for(state: State, op: Op) -> None:
-    """Tested before it starts, and after each iteration for whether the index is that of the end.
+    """Counts the iterations that are left down to zero, beside the index.
 
-    Not for whether it is below `upper`: index + step may pass the largest number of its type.
+    Not the index up to its end: ptxas unrolls loops by four as if three steps more could not
+    overflow, so one that ends where `index != end` fails may not end at all. See ADR 0017.
     """
     loop, code = cast("ForOp", op), state.code
-    before, head, latch, done = _labels(state, "before", "body", "latch", "done")
-    lower, upper, step = (state.scalar(v) for v in (loop.lower, loop.upper, loop.step))
-    signed = "s" if dtype_of(loop.lower.type).is_signed else "u"
-    code.line(f"br label %{before}")
-    code.line(f"{before}:")
-    starts = code.let_here(f"icmp {signed}lt {lower.typed}, {upper}", "i1")
-    end = _end(state, lower, upper, step)
-    code.line(f"br i1 {starts}, label %{head}, label %{done}")
-    code.line(f"{head}:")
+    before, head, body, latch, done = _labels(state, "before", "head", "body", "latch", "done")
+    step, trips = state.scalar(loop.step), _trips(state, loop)
+    _open(state, before, head)
     phis = _Phis(state, loop.body.args, [loop.lower, *loop.inits])
+    left = phis.add(trips)
     index = state.scalar(loop.index)
+    goes_on = code.let_here(f"icmp ne {left.typed}, 0", "i1")
+    code.line(f"br i1 {goes_on}, label %{body}, label %{done}")
+    code.line(f"{body}:")
     state.lower_block(state, loop.body)
     code.line(f"br label %{latch}")
     code.line(f"{latch}:")
     following = code.let_here(f"add {index.typed}, {step}", index.type)
-    goes_on = code.let_here(f"icmp ne {following.typed}, {end}", "i1")
-    code.line(f"br i1 {goes_on}, label %{head}, label %{done}")
+    fewer = code.let_here(f"sub {left.typed}, 1", left.type)
+    code.line(f"br label %{head}")
     code.line(f"{done}:")
     yielded = _registers(state, _terminator(loop.body))
-    phis.complete([following, *yielded], before, latch)
-    _merge(state, loop, [(before, _registers(state, loop.inits)), (latch, yielded)])
+    phis.complete([following, *yielded, fewer], before, latch)
+    for arg, result in zip(loop.carried, loop.results, strict=True):
+        state.set(result, state.of(arg))
 
 
-def _end(state: State, lower: Val, upper: Val, step: Val) -> Val:
-    """lower + n step for the number n > 0 of iterations, modulo 2^bits.
+def _trips(state: State, loop: ForOp) -> Val:
+    """ceil(max(upper - lower, 0) / step), unsigned, of the index's width; 1 for a step of 0.
 
-    As n step < 2^bits + step, no earlier index is the same number.
+    The steps of `transforms.trip_count`: LLVM sees that both are one number.
     """
-    code, type_ = state.code, lower.type
-    span = code.let_here(f"sub {type_} {upper}, {lower}", type_)
-    before_end = code.let_here(f"sub {type_} {span}, 1", type_)
-    divisor = step
+    code, lower, upper, step = state.code, *map(state.scalar, (loop.lower, loop.upper, loop.step))
+    type_ = lower.type
+    largest = f"llvm.{'s' if dtype_of(loop.lower.type).is_signed else 'u'}max.{type_}"
+    state.module.declare(largest, f"declare {type_} @{largest}({type_}, {type_})")
+    highest = code.let_here(f"call {type_} @{largest}({lower.typed}, {upper.typed})", type_)
+    span = code.let_here(f"sub {highest.typed}, {lower}", type_)
+    if step.text == "1":
+        return span
     if not step.constant:
-        is_zero = code.let_here(f"icmp eq {type_} {step}, 0", "i1")
-        divisor = code.let_here(f"select i1 {is_zero}, {type_} 1, {type_} {step}", type_)
-    number = code.let_here(f"udiv {type_} {before_end}, {divisor}", type_)
-    last = code.let_here(f"mul {type_} {number}, {step}", type_)
-    length = code.let_here(f"add {type_} {last}, {step}", type_)
-    return code.let_here(f"add {type_} {lower}, {length}", type_)
+        is_zero = code.let_here(f"icmp eq {step.typed}, 0", "i1")
+        step = code.let_here(f"select i1 {is_zero}, {type_} 1, {step.typed}", type_)
+    whole = code.let_here(f"udiv {span.typed}, {step}", type_)
+    covered = code.let_here(f"mul {whole.typed}, {step}", type_)
+    is_rest = code.let_here(f"icmp ult {covered.typed}, {span}", "i1")
+    rest = code.let_here(f"zext i1 {is_rest} to {type_}", type_)
+    return code.let_here(f"add {whole.typed}, {rest}", type_)
 
 
 @lowering(WhileOp)
