@@ -50,9 +50,6 @@ MAY_SPILL = {
     ("layer_norm", HERE, "fp32 16384"),
     # a row of 128 KB is half of all registers; weight and bias come beside it
     ("layer_norm", HERE, "fp32 32768"),
-    # with 168 registers, 9 fewer, ptxas makes room for a third program: 4 words go
-    ("attention", 120, "fp32 64 causal"),
-    ("attention", HERE, "fp32 64 causal"),
     # two instructions for each product of Ampere's, or FMA: the tiles are those for Ampere
     ("attention", 75, "fp16 64"),
     ("attention", 75, "fp16 64 causal"),

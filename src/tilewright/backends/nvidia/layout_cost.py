@@ -1,4 +1,5 @@
-"""What the layouts of a function cost: exchanges between threads, and registers that loops hold.
+"""What the layouts of a function cost: exchanges between threads, operands that several warps
+convert, and registers that loops hold.
 
 The unit is that of `layout.plan`: an issue slot of a warp, or a pass through shared memory.
 """
@@ -10,7 +11,7 @@ from typing import cast
 
 from tilewright.backends.nvidia.infer_layouts import LayoutInference
 from tilewright.ir import Block, Op, Value
-from tilewright.ir.types import element_of
+from tilewright.ir.types import element_of, f32
 from tilewright.layout import (
     LANE,
     REGISTER,
@@ -20,12 +21,16 @@ from tilewright.layout import (
     plan,
     slice_of,
 )
-from tilewright.ops import ForOp, ReduceOp, ScanOp, WhileOp
+from tilewright.ops import DotOp, ForOp, ReduceOp, ScanOp, WhileOp
 
 BARRIER = 100
-"""A barrier, with the latency of shared memory that it exposes. An estimate."""
-READ_AHEAD = 0.5
-"""The part of the reads of copied operands that the tensor cores do not hide. An estimate."""
+"""A barrier, with the latency of shared memory that it exposes; one for each exchange, as
+`order_shared` leaves them in the code of the corpus. An estimate."""
+EXPOSED = 0.5
+"""The part of reads and roundings of operands that the tensor cores do not hide. An estimate."""
+TO_TF32 = 2
+"""Instructions that round a register to tf32: ptxas makes `cvt.rna.tf32` a comparison with infinity
+and a sum, on all architectures up to sm_120."""
 ITERATIONS = 16
 """Of a loop whose bounds are not known."""
 REGISTERS, MOST_REGISTERS = 65536, 255
@@ -49,6 +54,8 @@ class LayoutCost:
         for op in self.inference.function.walk():
             if isinstance(op, ReduceOp | ScanOp):
                 total += self._times(op.parent) * self._of_reduction(op)
+            elif isinstance(op, DotOp):
+                total += self._of_rounding(op)
             elif isinstance(op, ForOp | WhileOp):
                 total += self._times(op.body) * self._of_spills(op)
         return total
@@ -71,8 +78,8 @@ class LayoutCost:
         if not isinstance(chosen, SharedMemory):
             return 0.0
         if value not in self.made:
-            return self.warps * chosen.load.cost * READ_AHEAD
-        return self.warps * (chosen.store.cost + chosen.load.cost) + 2 * BARRIER
+            return self.warps * chosen.load.cost * EXPOSED
+        return self.warps * (chosen.store.cost + chosen.load.cost) + BARRIER
 
     def _of_reduction(self, op: ReduceOp | ScanOp) -> float:
         """Shuffles along the axis, and an exchange if warps lie along it."""
@@ -80,7 +87,18 @@ class LayoutCost:
         lanes = sum(basis[op.axis] > 0 for basis in layout.bases(LANE))
         warps = any(basis[op.axis] > 0 for basis in layout.bases("warp"))
         results = slice_of(layout, op.axis).in_size(REGISTER) if len(layout.outs) > 1 else 1
-        return 2 * self.warps * results * lanes + (2 * BARRIER if warps else 0)
+        return 2 * self.warps * results * lanes + (BARRIER if warps else 0)
+
+    def _of_rounding(self, op: DotOp) -> float:
+        """Of the operands of fp32, where they are made, in each warp that reads them."""
+        product = self.inference.products[op]
+        sides = ((op.a, product.a), (op.b, product.b))
+        registers = sum(
+            self._times(_block_of(value)) * layout.in_size(REGISTER)
+            for value, layout in sides
+            if element_of(value.type) is f32
+        )
+        return TO_TF32 * EXPOSED * self.warps * registers
 
     # ---- registers -------------------------------------------------------------------------------
 

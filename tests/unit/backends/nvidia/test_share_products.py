@@ -97,10 +97,10 @@ def test_a_product_that_is_a_factor_of_the_next_stays_with_its_warp() -> None:
     assert ops(bodies_of_loops(text))["nvidia.convert"] == 0
 
 
-def attention(label: str) -> str:
+def attention(label: str, stage: str = "ptx") -> str:
     variant = next(v for v in CORPUS["attention"] if v.capability == HERE and v.label == label)
     made = compile(source_of(variant), GPUTarget("cuda", HERE, 32), variant.options)
-    return str(made.asm["ptx"])
+    return str(made.asm[stage])
 
 
 def in_the_loop(ptx: str, instruction: str) -> int:
@@ -110,8 +110,23 @@ def in_the_loop(ptx: str, instruction: str) -> int:
     return body.count(instruction)
 
 
-@pytest.mark.parametrize("label", ["fp16 64 causal", "fp16 128 causal", "fp32 128 causal"])
+@pytest.mark.parametrize("label", ["fp16 64 causal", "fp16 128 causal"])
 def test_attention_waits_only_for_its_copies(label: str) -> None:
     ptx = attention(label)
     assert in_the_loop(ptx, "bar.sync") == 1
     assert in_the_loop(ptx, "st.shared") == 0
+
+
+KEPT = [
+    ("fp16 256 causal", [(4, 2), (2, 4)]),
+    ("fp32 64 causal", [(4, 1), (2, 2)]),
+    ("fp32 128 causal", [(4, 1), (2, 2)]),
+]
+
+
+@pytest.mark.parametrize(("label", "square"), KEPT)
+def test_attention_that_would_save_little_keeps_square_shares(
+    label: str, square: list[tuple[int, int]]
+) -> None:
+    """It was slower on an H200 with fewer barriers: each warp read, and rounded, more values."""
+    assert shares(attention(label, "ttgir")) == square
