@@ -161,6 +161,18 @@ def test_links_lead_to_files(path: Path):
             assert (path.parent / link.partition("#")[0]).exists(), link
 
 
+def test_decisions_have_numbers_of_their_own_which_links_may_name():
+    """Also in the titles, and in the texts that say ADR and a number."""
+    titles = {path: path.read_text()[2:6] for path in (ROOT / "docs/adr").glob("*.md")}
+    assert all(path.name.startswith(number) for path, number in titles.items())
+    assert len(set(titles.values())) == len(titles)
+    texts = [path for folder in ("src", "docs", "tests") for path in (ROOT / folder).rglob("*.*")]
+    for path in texts:
+        if path.suffix in (".py", ".md"):
+            named = set(re.findall(r"ADR (\d{4})", path.read_text()))
+            assert named <= set(titles.values()), path
+
+
 def test_the_source_archive_holds_all_that_is_versioned():
     listed = subprocess.run(
         ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False

@@ -6,9 +6,9 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tilewright.backends import (
     Backend,
@@ -18,7 +18,13 @@ from tilewright.backends import (
     backend_named,
     default_backend,
 )
-from tilewright.compiler.kernel import Artifact, Artifacts, CompiledKernel, Rebuild
+from tilewright.compiler.kernel import (
+    Artifact,
+    Artifacts,
+    CompiledKernel,
+    KernelMetadata,
+    Rebuild,
+)
 from tilewright.compiler.sources import SOURCE, IRSource, KernelSource
 from tilewright.compiler.stages import Run, dump, dump_metadata
 from tilewright.compiler.store import Entry, Store, package_version, shared_store
@@ -26,6 +32,7 @@ from tilewright.frontend import FrontendOptions
 from tilewright.ir import Module, parse_valid_module
 from tilewright.support import errors, settings, timed, user_boundary
 
+T = TypeVar("T")
 Words = Mapping[str, Any]
 
 
@@ -57,18 +64,25 @@ def options_of(backend: Backend, words: Words) -> CommonOptions:
     defaults: dict[str, Any] = {"enable_fp_fusion": settings().compilation.fp_fusion}
     if settings().compilation.debug:
         defaults["debug"] = True
-    return backend.options(**{**defaults, **words})
+    return _one(backend.options(**{**defaults, **words}))
+
+
+@lru_cache(maxsize=1024)
+def _one(options: T) -> T:
+    """Equal options as one object, since many kernels have equal ones."""
+    return options
 
 
 def frontend_options(backend: Backend, options: CommonOptions) -> FrontendOptions:
     """What of the options changes the meaning of a kernel."""
-    return FrontendOptions(
+    found = FrontendOptions(
         backend=backend.name,
         f32_default_precision=settings().compilation.f32_default
         or options.default_dot_input_precision,
         debug=options.debug,
         sanitize_overflow=options.sanitize_overflow,
     )
+    return _one(found)
 
 
 def _kernel_hash(
@@ -91,14 +105,15 @@ def compile_source(
 ) -> CompiledKernel:
     """As `compile`, with everything decided."""
     digest = _kernel_hash(source, backend, target, options)
-    work = _Compilation(source, backend, target, options, digest, shared_store())
+    front = frontend_options(backend, options)
+    work = _Compilation(source, backend, target, options, front, digest, shared_store())
     if settings().compilation.override_dir is not None:
         return work.made(keep=False)
     found = None if settings().cache.always_compile else work.kept()
     return found or work.made()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Compilation:
     """One kernel, from the disk cache or anew."""
 
@@ -106,8 +121,12 @@ class _Compilation:
     backend: Backend
     target: GPUTarget
     options: CommonOptions
+    front: FrontendOptions
     digest: str
     store: Store
+
+    def _module(self) -> Module:
+        return _front_end_module(self.source, self.front)
 
     def kept(self) -> CompiledKernel | None:
         """What the cache holds. If it turns out to be of no use, it is made anew."""
@@ -116,22 +135,30 @@ class _Compilation:
         if entry is None:
             return None
         try:
-            return self._kernel(entry, dict[str, Artifact](entry.artifacts), self._again)
+            made = dict[str, Artifact](entry.artifacts)
+            return self._kernel(entry, made, self._again, again=True)
         except Exception as problem:  # its checksums are right, but something lacks
             self.store.discard(self.digest, repr(problem))
             return None
 
     def made(self, keep: bool = True) -> CompiledKernel:
-        """The stages of the backend, run; keep: in the cache."""
+        """The stages of the backend, run; keep: in the cache, where they will be read again."""
+        entry, made = self._run()
+        kept = keep and self.store.write(self.digest, entry)
+        return self._kernel(entry, made, again=kept)
+
+    def _run(self) -> tuple[Entry, dict[str, Artifact]]:
         metadata = {**asdict(self.options), "hash": self.digest}
         context = StageContext(self.target, self.options, metadata)
         run = Run(self.source, self.backend, context, self.digest)
-        made = run.run(frontend_options(self.backend, self.options))
+        made = run.run(self.front)
         metadata = json.loads(json.dumps(context.metadata))  # as it comes back from the cache
-        entry = _entry(metadata, made)
-        if keep:
-            self.store.write(self.digest, entry)
-        return self._kernel(entry, made)
+        return _entry(metadata, made), made
+
+    def artifacts(self) -> dict[str, Artifact]:
+        """Those of the stages, for a kernel that was loaded and has forgotten them."""
+        entry = self.store.read(self.digest)
+        return self._run()[1] if entry is None else dict[str, Artifact](entry.artifacts)
 
     def _again(self, problem: Exception) -> CompiledKernel:
         """Instead of a kept kernel that cannot be loaded."""
@@ -139,12 +166,16 @@ class _Compilation:
         return self.made()
 
     def _kernel(
-        self, entry: Entry, made: dict[str, Artifact], rebuild: Rebuild | None = None
+        self,
+        entry: Entry,
+        made: dict[str, Artifact],
+        rebuild: Rebuild | None = None,
+        *,
+        again: bool,
     ) -> CompiledKernel:
-        front = frontend_options(self.backend, self.options)
-        module = partial(_front_end_module, self.source, front)
-        asm = Artifacts(made, self.backend, self.target, module)
-        metadata = {**entry.metadata, **asdict(self.options), "target": self.target}
+        more = self.artifacts if again else None
+        asm = Artifacts(made, self.backend, self.target, self._module, more)
+        metadata = KernelMetadata(entry.metadata, self.options, self.target)
         kernel = CompiledKernel(self.source, self.backend, self.target, asm, metadata, rebuild)
         _dump_all(self.source.name, self.digest, entry)
         return kernel
@@ -178,4 +209,5 @@ def compile_kernel(
     context = StageContext(target, options, {**asdict(options), "hash": "0" * 64})
     made = Run(source, backend, context, "0" * 64).run_module(module)
     asm = Artifacts(made, backend, target)
-    return CompiledKernel(source, backend, target, asm, {**context.metadata, "target": target})
+    metadata = KernelMetadata(context.metadata, options, target)
+    return CompiledKernel(source, backend, target, asm, metadata)

@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from dataclasses import asdict
+from functools import lru_cache
+from typing import Any, Protocol, cast
 
 from tilewright.analysis import ArgumentPair
-from tilewright.backends import Backend, DeviceMemory, GPUTarget, Launcher, Metadata, Streamed
+from tilewright.backends import (
+    Backend,
+    CommonOptions,
+    DeviceMemory,
+    GPUTarget,
+    Launcher,
+    Metadata,
+    Streamed,
+)
 from tilewright.ir import Module, print_module
 from tilewright.support import TilewrightError, errors, normal_grid, user_boundary
 
 Artifact = Module | str | bytes
+
+SOURCE = "source"
+"""Extension of the front end's tile IR, before any pass of a backend."""
 
 Number = int | float
 
@@ -40,7 +54,13 @@ class Source(Protocol):
 
 
 class Artifacts(Mapping[str, Any]):
-    """Artifacts by extension, text or bytes; what is not there yet is made when asked for."""
+    """Artifacts by extension, text or bytes; what is not there yet is made when asked for.
+
+    made: those of the stages; source: makes the front end's module; again: gets those of the stages
+    once more, from the disk cache or by compiling.
+    """
+
+    __slots__ = ("_again", "_backend", "_made", "_names", "_source", "_target")
 
     def __init__(
         self,
@@ -48,66 +68,125 @@ class Artifacts(Mapping[str, Any]):
         backend: Backend,
         target: GPUTarget,
         source: Callable[[], Module] | None = None,
+        again: Callable[[], dict[str, Artifact]] | None = None,
     ) -> None:
         self._made = made
+        self._names: tuple[str, ...] = shared(tuple(made))
+        self._backend = backend
         self._target = target
-        self._makers: dict[str, Callable[[], str]] = {}
-        for name, make in backend.artifacts.items():
-            self._makers[name] = lambda make=make: make(self, self._target)
-        if source is not None:
-            self._makers["source"] = lambda: print_module(source())
+        self._source = source
+        self._again = again
+
+    def forget(self) -> None:
+        """Keep nothing in memory that can be had again."""
+        if self._again is not None:
+            self._made = {}
 
     def __getitem__(self, extension: str) -> Any:
         found = self._made.get(extension)
+        if found is None and extension in self._names and self._again is not None:
+            self._made = {**self._again(), **self._made}
+            found = self._made[extension]
         if isinstance(found, Module):
             found = self._made[extension] = print_module(found)
         if found is None:
-            found = self._made[extension] = self._makers[extension]()
+            found = self._made[extension] = self._further(extension)
         return found
 
+    def _further(self, extension: str) -> str:
+        """What is no stage's."""
+        if extension == SOURCE and self._source is not None:
+            return print_module(self._source())
+        return self._backend.artifacts[extension](self, self._target)
+
     def __iter__(self) -> Iterator[str]:
-        yield from self._made
-        yield from (name for name in self._makers if name not in self._made)
+        yield from dict.fromkeys((*self._names, *self._made, *self._further_names()))
+
+    def _further_names(self) -> Iterator[str]:
+        yield from self._backend.artifacts
+        if self._source is not None:
+            yield SOURCE
 
     def __len__(self) -> int:
         return len(list(iter(self)))
 
     def __contains__(self, extension: object) -> bool:
-        return extension in self._made or extension in self._makers
+        return extension in list(iter(self))
 
 
 class KernelMetadata:
-    """What is known of a kernel, as attributes: name, hash, target, num_warps, shared ..."""
+    """What is known of a kernel, as attributes: name, hash, target, num_warps, shared ...
 
-    __slots__ = ("_values",)
+    own: what the stages have recorded; options: of the launch, which many kernels share.
+    """
 
-    def __init__(self, values: Metadata) -> None:
-        self._values = values
+    __slots__ = ("_options", "_own", "_target")
+
+    def __init__(self, own: Metadata, options: CommonOptions, target: GPUTarget) -> None:
+        known = options.names()
+        self._own = {
+            sys.intern(name): shared(value) for name, value in own.items() if name not in known
+        }
+        self._options = options
+        self._target = target
 
     def __getattr__(self, name: str) -> Any:
-        try:
-            return self._values[name]
-        except KeyError:
-            raise AttributeError(f"kernel metadata has no '{name}'") from None
+        if name in KernelMetadata.__slots__:  # copies are asked for attributes before they have any
+            raise AttributeError(name)
+        if name == "target":
+            return self._target
+        if name in self._own:
+            return self._own[name]
+        if name in self._options.names():
+            return getattr(self._options, name)
+        raise AttributeError(f"kernel metadata has no '{name}'")
 
     @property
     def _fields(self) -> tuple[str, ...]:
-        return tuple(self._values)
+        return tuple(self.as_dict())
 
     def _asdict(self) -> Metadata:
+        """A copy as a dictionary, as of a named tuple."""
+        return self.as_dict()
+
+    def as_dict(self) -> Metadata:
         """A copy as a dictionary."""
-        return dict(self._values)
+        return {**self._own, **asdict(self._options), "target": self._target}
 
     def __dir__(self) -> list[str]:
-        return [*self._values]
+        return [*self.as_dict()]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, KernelMetadata) and self._values == other._values
+        return isinstance(other, KernelMetadata) and self.as_dict() == other.as_dict()
 
     __hash__ = None  # pyright: ignore[reportAssignmentType]
 
     def __repr__(self) -> str:
-        return f"KernelMetadata({', '.join(f'{k}={v!r}' for k, v in self._values.items())})"
+        return f"KernelMetadata({', '.join(f'{k}={v!r}' for k, v in self.as_dict().items())})"
+
+
+def shared(value: Any) -> Any:
+    """A value of metadata such that equal ones are one object; lists become tuples."""
+    if isinstance(value, list | tuple):
+        items = tuple(map(shared, cast("Sequence[Any]", value)))
+        return _one(items) if _is_plain(items) else items
+    return sys.intern(value) if type(value) is str and len(value) < _LONG else value
+
+
+def _is_plain(value: object) -> bool:
+    """Whether what equals it is the same: not so for True and 1.0, which equal 1."""
+    if type(value) is tuple:
+        return all(map(_is_plain, cast("tuple[object, ...]", value)))
+    return type(value) in (str, int)
+
+
+_LONG = 64
+"""Characters of a hash: no two kernels have the same."""
+
+
+@lru_cache(maxsize=1024)
+def _one(value: tuple[Any, ...]) -> tuple[Any, ...]:
+    return value
 
 
 class CompiledKernel:
@@ -127,7 +206,7 @@ class CompiledKernel:
         backend: Backend,
         target: GPUTarget,
         asm: Artifacts,
-        metadata: Metadata,
+        metadata: KernelMetadata,
         rebuild: Rebuild | None = None,
     ) -> None:
         self.src = src
@@ -137,14 +216,13 @@ class CompiledKernel:
         self._launcher: Launcher | None = None
         self._describe(asm, metadata)
 
-    def _describe(self, asm: Artifacts, metadata: Metadata) -> None:
+    def _describe(self, asm: Artifacts, metadata: KernelMetadata) -> None:
         self.asm = asm
-        self.metadata = KernelMetadata(metadata)
-        self._metadata = metadata
-        self.hash: str = metadata["hash"]
-        self.parameters: tuple[str, ...] = tuple(metadata["parameters"])
-        self.stored: tuple[int, ...] = tuple(metadata["stored"])
-        self.pairs = tuple(map(ArgumentPair.of_json, metadata.get("pairs", ())))
+        self.metadata = metadata
+        self.hash: str = metadata.hash
+        self.parameters: tuple[str, ...] = tuple(metadata.parameters)
+        self.stored: tuple[int, ...] = tuple(metadata.stored)
+        self.pairs = tuple(map(ArgumentPair.of_json, getattr(metadata, "pairs", ())))
 
     @property
     def name(self) -> str:
@@ -166,13 +244,15 @@ class CompiledKernel:
                 raise
             fresh = self._rebuild(problem)
         self._rebuild = None
-        self._describe(fresh.asm, fresh._metadata)
+        self._describe(fresh.asm, fresh.metadata)
         return self._loaded()
 
     def _loaded(self) -> Launcher:
         # Where the source is now: an entry of the disk cache may come from another file.
-        metadata = {**self._metadata, "location": self.src.location}
-        return self.backend.load(self.kernel, metadata, self.parameters)
+        metadata = {**self.metadata.as_dict(), "location": self.src.location}
+        launcher = self.backend.load(self.kernel, metadata, self.parameters)
+        self.asm.forget()
+        return launcher
 
     @property
     def kernel(self) -> bytes:
@@ -184,8 +264,9 @@ class CompiledKernel:
     @property
     def identity(self) -> Hashable:
         """Equal for kernels of the same machine code that are launched in the same way."""
-        words = self.backend.launch_words or sorted(self._metadata.keys() - {"hash", "target"})
-        launched = tuple((word, repr(self._metadata.get(word))) for word in words)
+        metadata = self.metadata.as_dict()
+        words = self.backend.launch_words or sorted(metadata.keys() - {"hash", "target"})
+        launched = tuple((word, repr(metadata.get(word))) for word in words)
         code = hashlib.sha256(self.kernel).hexdigest()
         return (self.target, self.name, code, self.parameters, launched)
 

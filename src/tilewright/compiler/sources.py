@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+from tilewright.compiler.kernel import SOURCE
 from tilewright.compiler.type_names import type_named
 from tilewright.frontend import FrontendOptions
 from tilewright.frontend.python import (
@@ -25,9 +26,6 @@ from tilewright.support import errors
 
 Place = int | str | tuple[int | str, ...]
 """A parameter by name or position, perhaps as the only item of a tuple."""
-
-SOURCE = "source"
-"""Extension of the front end's tile IR, before any pass of a backend."""
 
 
 class KernelSource(ABC):

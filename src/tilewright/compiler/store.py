@@ -80,10 +80,11 @@ class Store:
                 return None
         return None
 
-    def write(self, key: str, entry: Entry) -> None:
-        """Add an entry; warns once, and goes on without, where the folder cannot be written."""
+    def write(self, key: str, entry: Entry) -> bool:
+        """Add an entry; whether it is there now. Warns once, and goes on without, where the folder
+        cannot be written."""
         if self._broken or cache_folder(_KIND, self.root) is None:
-            return
+            return False
         try:
             replace_folder(self.folder / key, _files(key, entry))
         except OSError as problem:
@@ -94,8 +95,9 @@ class Store:
                 TilewrightWarning,
                 stacklevel=2,
             )
-            return
+            return False
         wrote(self.root, self.max_bytes)
+        return True
 
     def discard(self, key: str, problem: object) -> None:
         """Remove an entry that is of no use, with a warning."""

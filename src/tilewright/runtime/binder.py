@@ -18,6 +18,7 @@ as text and compiled, as `dataclasses` does. For `def add(x, n, B: tl.constexpr 
             if variant is None: return slow(grid, (x, n, B), more, words)
             if variant.pairs: watch(variant, (x, n, B), (v0, v1, v2))
             if callable(grid): grid = grid_for(grid, {"x": x, "n": n, "B": B, **words})
+            variant.stamp = clock[0] = clock[0] + 1
             variant.launch(normal_grid(grid), variant.pick((v0, v1, v2)))
             return variant.kernel
 
@@ -76,6 +77,7 @@ def {name}(_tw_grid, /{positional}, *{rest}{keyword_only}, **{words}):
         if _tw_grid.__class__ is not tuple and callable(_tw_grid):
             _tw_grid = _tw_grid_for(_tw_grid, {{{meta}**{words}}})
         if _tw_variant.pairs: _tw_watch(_tw_variant, ({given}), ({values}))
+        _tw_variant.stamp = _tw_clock[0] = _tw_clock[0] + 1
         _tw_variant.launch(_tw_normal_grid(_tw_grid), _tw_variant.pick(({values})))
         return _tw_variant.kernel
 """
@@ -122,7 +124,7 @@ def launch_functions(
 
     launch(grid, *args, **words) -> CompiledKernel. order(None, *args, **words) -> (arguments for
     named parameters or MISSING, further positional ones, further keywords).
-    environment: `boundary`, `variants`, `assigned`, `slow`, `watch`, `enter`, `exit`,
+    environment: `boundary`, `variants`, `clock`, `assigned`, `slow`, `watch`, `enter`, `exit`,
     `normal_grid` and `grid_for`.
     """
     names: dict[str, object] = {

@@ -14,6 +14,7 @@ import enum
 import functools
 import struct
 import sys
+from array import array
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
@@ -51,7 +52,7 @@ from tilewright.runtime.overlap import OverlapWatch
 from tilewright.runtime.parameters import Declared, KernelParam
 from tilewright.runtime.specialize import Spec, TupleKey
 from tilewright.runtime.variant import GlobalCheck, Variant
-from tilewright.support import user_boundary
+from tilewright.support import ForkLock, user_boundary
 
 __all__ = ["Dispatcher", "Finder"]
 
@@ -67,6 +68,7 @@ _BY_IDENTITY = (str, bool, dtype, DeviceFunction, enum.Enum, type(None))
 """Compile-time objects that never change."""
 
 Launch = Callable[..., Any]
+Table = list[int] | ctypes.Array[ctypes.c_uint64]
 
 
 class Finder(Protocol):
@@ -106,6 +108,24 @@ class _Memory:
             array[layout[name] // 8] = value
         self.kept.append(array)
         return ctypes.addressof(array)
+
+
+class _Line(_Memory):
+    """What the machine code knows of one kind of launch.
+
+    slot: of the table, where a search begins; address: of the LINE.
+    """
+
+    def __init__(self, variant: Variant, slot: int) -> None:
+        super().__init__()
+        self.variant = variant
+        self.slot = slot
+        self.address = 0
+
+    @property
+    def stamp(self) -> int:
+        """What the clock has shown to the latest launch by machine code; 0: there was none."""
+        return ctypes.c_uint64.from_address(self.address + LINE["stamp"]).value
 
 
 class _MethodDef(ctypes.Structure):
@@ -167,8 +187,8 @@ class Dispatcher:
 
     python: the generated function; find: see `Finder`; by_value: parameters whose value decides,
     beyond its facts, which variant runs; assigned, enter, exit: with anything in them, each launch
-    is left to Python; overlaps: what warns of arguments
-    that overlap.
+    is left to Python; overlaps: what warns of arguments that overlap; clock: a word that counts the
+    launches of the kernel.
     """
 
     def __init__(
@@ -183,19 +203,22 @@ class Dispatcher:
         enter: Sequence[object],
         exit: Sequence[object],
         overlaps: OverlapWatch,
+        clock: array[int],
     ) -> None:
         self._python = python
         self._find = find
-        self._lines: list[_Memory] = []
+        self._lines: list[_Line] = []
+        self._lock = ForkLock()
         self._failures = 0
         self._table = (ctypes.c_uint64 * (SLOTS + PROBES))()
-        self._memory = memory = _Memory([overlaps])
+        self._learn_launch = self._learn
+        self._memory = memory = _Memory([overlaps, clock])
         names = [sys.intern(param.name) for param in params]
         fields = {
             "shared": _types().address,
             "table": ctypes.addressof(self._table),
             "python": memory.object(python),
-            "learn": memory.object(self._learn),
+            "learn": memory.object(self._learn_launch),
             "count": len(params),
             "flags": memory.words([_flags(param, param.name in by_value) for param in params]),
             "names": memory.objects(names),
@@ -203,6 +226,7 @@ class Dispatcher:
             "enter": memory.object(enter),
             "exit": memory.object(exit),
             "watching": overlaps.watching,
+            "clock": clock.buffer_info()[0],
         }
         self._record = memory.struct(RECORD, fields)
         self.launch = _builtin(name, self._record, self)
@@ -216,13 +240,32 @@ class Dispatcher:
                 self._add(words, args, named, found)
             else:
                 self._failures += 1
-            if self._failures == _MAX_FAILURES or len(self._lines) == _MAX_LINES:
-                self._give_up()
+            if self._failures == _MAX_FAILURES or len(self._lines) >= _MAX_LINES:
+                self._set_learner(0)
         return kernel
 
-    def _give_up(self) -> None:
-        """Learn no more."""
-        ctypes.c_uint64.from_address(self._record + RECORD["learn"]).value = 0
+    def _set_learner(self, learner: int) -> None:
+        """Where the machine code turns for launches that it does not know; 0: it learns no more."""
+        ctypes.c_uint64.from_address(self._record + RECORD["learn"]).value = learner
+
+    def note_launches(self) -> None:
+        """Tell each variant when machine code has launched it last."""
+        for line in list(self._lines):
+            line.variant.stamp = max(line.variant.stamp, line.stamp)
+
+    def keep(self, variants: Collection[Variant]) -> None:
+        """Know these only, so that others can be freed. Launches of them that are under way in
+        other threads keep what they need."""
+        with self._lock:
+            dropped = self._lines
+            self._lines = [line for line in dropped if line.variant in variants]
+            table = [0] * len(self._table)
+            for line in self._lines:
+                table[_free_place(table, line.slot)] = line.address
+            self._table[:] = table  # at once for other threads, as all that one bytecode does
+        if self._failures < _MAX_FAILURES and len(self._lines) < _MAX_LINES:
+            self._set_learner(id(self._learn_launch))
+        del dropped  # not before, since other threads may have found them in the table
 
     def _add(
         self,
@@ -231,9 +274,10 @@ class Dispatcher:
         named: Mapping[str, object],
         found: Found,
     ) -> None:
-        memory, call, variant = _Memory(), found.call, found.variant
-        memory.kept += [variant, *map(_identities, [*args, *named.values()])]
+        call, variant = found.call, found.variant
         numbers = struct.unpack(f"<{len(words) // 8}Q", words)
+        memory = line = _Line(variant, numbers[-1])
+        memory.kept += map(_identities, [*args, *named.values()])
         names = [*(param.name for param in call.params[: len(args)]), *named]
         fields = {
             "size": len(numbers) - 1,
@@ -245,14 +289,18 @@ class Dispatcher:
             **_checks(memory, (*variant.globals, *found.checks)),
             **_pairs(memory, names, call, variant),
             **_target(memory, variant, bool(call.device)),
+            "owner": id(line),
         }
-        self._lines.append(memory)
-        self._table[self._place(numbers[-1])] = memory.struct(LINE, fields)
+        line.address = memory.struct(LINE, fields)
+        with self._lock:
+            self._lines.append(line)
+            self._table[_free_place(self._table, line.slot)] = line.address
 
-    def _place(self, slot: int) -> int:
-        """The first free place of a search that begins at `slot`; that one if there is none."""
-        free = (place for place in range(slot, slot + PROBES) if not self._table[place])
-        return next(free, slot)
+
+def _free_place(table: Table, slot: int) -> int:
+    """The first free place of a search that begins at `slot`; that one if there is none."""
+    free = (place for place in range(slot, slot + PROBES) if not table[place])
+    return next(free, slot)
 
 
 def _flags(param: KernelParam, by_value: bool) -> int:

@@ -202,6 +202,7 @@ class JITFunction(DeviceFunction):
             {
                 "boundary": user_boundary,
                 "variants": self.variants.by_key,
+                "clock": self.variants.clock,
                 "assigned": self._assigned,
                 "slow": self._launch_slowly,
                 "watch": self._watch,
@@ -275,7 +276,7 @@ class JITFunction(DeviceFunction):
         """`launch(grid, *args, **words)` by machine code, as `dispatch.Dispatcher` tells."""
         # Loaded late: it needs LLVM, which importing kernels does not.
         dispatch = import_late("tilewright.runtime.dispatch")
-        return dispatch.Dispatcher(
+        dispatcher = dispatch.Dispatcher(
             self.__name__,
             self.params,
             python,
@@ -285,7 +286,10 @@ class JITFunction(DeviceFunction):
             enter=launch_enter,
             exit=launch_exit,
             overlaps=self.overlaps,
-        ).launch
+            clock=self.variants.clock,
+        )
+        self.variants.add(dispatcher)
+        return dispatcher.launch
 
     def find(self, args: Sequence[object], words: Mapping[str, object]) -> Found | None:
         """What a launch has run, if that is in memory."""

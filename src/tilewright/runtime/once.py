@@ -27,8 +27,9 @@ class Once(Generic[K, V]):
         with self._guard:
             lock = self._locks.setdefault(key, ForkLock())
         with lock:
-            if key not in self.made:
-                self.made[key] = make()
+            found = self.made.get(key)
+            if found is None:
+                found = self.made[key] = make()
             with self._guard:
                 self._locks.pop(key, None)
-            return self.made[key]
+            return found

@@ -18,24 +18,38 @@ GlobalCheck = tuple[Callable[[Any], object], object, object]
 """A launch asks `get(name)`, which must be what it was: `value`."""
 
 
+class Globals:
+    """What code relies on outside of it; shared by the variants of a kernel.
+
+    checks: how to read each global, and what it must be.
+    """
+
+    __slots__ = ("checks", "dependencies")
+
+    def __init__(self, dependencies: Dependencies) -> None:
+        self.dependencies = dependencies
+        self.checks: tuple[GlobalCheck, ...] = tuple(map(_check, dependencies.used))
+
+
 class Variant:
     """A loaded kernel and how its run-time values are picked from all arguments of a launch.
 
-    globals: how to read each global that the code relies on, and what it must be; pairs: of
-    run-time arguments that must not overlap.
+    globals: see `Globals.checks`; pairs: of run-time arguments that must not overlap; stamp: tells
+    when it was launched last, by the clock of `Variants`.
     """
 
-    __slots__ = ("_dependencies", "globals", "kernel", "launch", "pairs", "pick")
+    __slots__ = ("_dependencies", "globals", "kernel", "launch", "pairs", "pick", "stamp")
 
     def __init__(
-        self, kernel: CompiledKernel, keys: Sequence[Key], dependencies: Dependencies
+        self, kernel: CompiledKernel, keys: Sequence[Key], globals: Globals, stamp: int
     ) -> None:
         self.kernel = kernel
         self.pairs = kernel.pairs
         self.launch = kernel.launcher.launch
         self.pick = picker(keys)
-        self.globals: tuple[GlobalCheck, ...] = tuple(map(_check, dependencies.used))
-        self._dependencies = dependencies
+        self.globals = globals.checks
+        self.stamp = stamp
+        self._dependencies = globals.dependencies
 
     def check_globals(self) -> None:
         """Raise ChangedGlobal if a global has another value than when the kernel was compiled."""

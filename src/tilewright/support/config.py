@@ -287,7 +287,7 @@ class Compilation(Group):
 
 
 class Cache(Group):
-    """Compiled kernels on disk."""
+    """Compiled kernels on disk and in memory."""
 
     dir = Setting(
         Path(),
@@ -313,6 +313,14 @@ class Cache(Group):
         "TILEWRIGHT_CACHE_MB",
         expected="a number of megabytes, 0 for no limit",
         doc="Size that the disk cache may grow to; what was used longest ago is deleted first.",
+    )
+    max_variants = Setting(
+        1000,
+        _count,
+        "TILEWRIGHT_MAX_VARIANTS",
+        expected="a number of variants, 0 for no limit",
+        doc="Variants of one kernel that stay in memory; beyond, those launched longest ago are "
+        "dropped, and read from disk when they are launched again.",
     )
 
 

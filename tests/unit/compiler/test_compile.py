@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +15,7 @@ import pytest
 from tests.unit.compiler.kernels import ADD, add, pair
 from tilewright.backends import GPUTarget, backend_named
 from tilewright.compiler import ASTSource, CompiledKernel, IRSource, compile
+from tilewright.compiler.kernel import shared
 from tilewright.frontend.python import ArgSpec, KernelSignature
 from tilewright.ir.types import PointerType, f32
 from tilewright.support import ListRecorder, StageText, Timing, errors, recording, settings
@@ -57,6 +60,23 @@ def test_artifacts_are_those_of_triton_that_exist_here() -> None:
     assert "ptx" not in kernel.asm
     with pytest.raises(KeyError):
         kernel.asm["ptx"]
+
+
+def test_equal_metadata_is_one_object_but_true_is_not_one() -> None:
+    assert shared(["a", [1, "b"]]) is shared(("a", (1, "b")))
+    assert shared([1, 0]) == (1, 0) and shared([[1], "c"]) == ((1,), "c")
+    assert repr(shared([True, 0])) == "(True, 0)"
+    assert repr(shared([1.0, 0])) == "(1.0, 0)"
+    assert repr(shared([[True], "c"])) == "((True,), 'c')"
+    assert shared([{"a": 1}]) == ({"a": 1},)
+
+
+def test_metadata_can_be_copied_and_pickled() -> None:
+    metadata = compile(add_source()).metadata
+    pickled = pickle.loads(pickle.dumps(metadata))
+    for copied in (copy.copy(metadata), copy.deepcopy(metadata), pickled):
+        assert copied == metadata
+        assert copied.name == metadata.name
 
 
 def test_metadata_has_name_hash_target_and_all_options() -> None:

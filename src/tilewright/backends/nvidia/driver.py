@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import hashlib
 import os
 import weakref
 from collections.abc import Callable, Generator
@@ -157,6 +158,8 @@ class Driver:
         self._lock = ForkLock()
         self._contexts: dict[int, Handle] = {}
         self._devices: dict[int, Device] = {}
+        self._functions: dict[tuple[int, str, bytes], int] = {}
+        self._dynamic_shared: dict[int, int] = {}
         self.device_count = self._start()
         self._live.add(self)
 
@@ -377,12 +380,20 @@ class Driver:
             self.done("cuLinkDestroy", api.cuLinkDestroy(state))
 
     def load(self, image: bytes, kernel: str, ordinal: int) -> int:
-        """Load a cubin, or PTX, into a device's context; the CUfunction of `kernel`.
+        """Load a cubin, or PTX, into a device's context, once; the CUfunction of `kernel`.
 
         Never unloaded: a captured graph may still launch it.
         """
         if not image.startswith(_ELF):
             image += b"\0"
+        key = (ordinal, kernel, hashlib.sha256(image).digest())
+        with self._lock:
+            found = self._functions.get(key)
+            if found is None:
+                found = self._functions[key] = self._load(image, kernel, ordinal)
+            return found
+
+    def _load(self, image: bytes, kernel: str, ordinal: int) -> int:
         with self.context(ordinal), self.relaxed_capture():
             module = self.value("cuModuleLoadData", self.api.cuModuleLoadData(image))
             found = self.api.cuModuleGetFunction(module, kernel.encode())
@@ -406,8 +417,12 @@ class Driver:
         )
 
     def allow_dynamic_shared(self, function: int, size: int) -> None:
-        """Let launches of a kernel ask for `size` bytes; needed above 48 KB."""
-        self._set_function(function, _MAX_DYNAMIC_SHARED, size)
+        """Let launches of a kernel ask for `size` bytes, or as many as was said before; needed
+        above 48 KB."""
+        with self._lock:
+            if self._dynamic_shared.get(function, 0) < size:
+                self._set_function(function, _MAX_DYNAMIC_SHARED, size)
+                self._dynamic_shared[function] = size
 
     def allow_large_clusters(self, function: int) -> None:
         """Let launches of a kernel use clusters of more than 8 programs."""

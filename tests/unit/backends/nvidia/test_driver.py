@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -177,6 +178,40 @@ def test_refusal_without_a_log_names_the_status(cuda: FakeCuda, api: Driver) -> 
 def test_load_ends_text_with_a_zero_and_keeps_cubins(cuda: FakeCuda, api: Driver) -> None:
     assert api.load(b".version 8.7", "kernel", 1) != api.load(b"\x7fELF...", "kernel", 0)
     assert cuda.images == [(1, b".version 8.7\0"), (0, b"\x7fELF...")]
+
+
+def test_an_image_is_loaded_once_on_each_device_for_each_kernel(
+    cuda: FakeCuda, api: Driver
+) -> None:
+    """Nothing is unloaded, so what is loaded again after its variant was dropped must be there."""
+    first = api.load(b"\x7fELF one", "kernel", 0)
+    threads = [
+        threading.Thread(target=api.load, args=(b"\x7fELF two", "kernel", 0)) for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert api.load(b"\x7fELF one", "kernel", 0) == first
+    api.load(b"\x7fELF one", "kernel", 1)
+    api.load(b"\x7fELF one", "other", 0)
+    one, two = b"\x7fELF one", b"\x7fELF two"
+    assert cuda.images == [(0, one), (0, two), (1, one), (0, one)]
+
+
+def test_an_image_that_was_refused_is_tried_again(cuda: FakeCuda, api: Driver) -> None:
+    cuda.fails["cuModuleLoadData"] = INVALID_PTX
+    with pytest.raises(CudaCallFailed):
+        api.load(b"\x7fELF", "kernel", 0)
+    cuda.fails.clear()
+    assert api.load(b"\x7fELF", "kernel", 0)
+
+
+def test_shared_memory_that_was_asked_for_is_never_taken_back(cuda: FakeCuda, api: Driver) -> None:
+    for size, allowed in ((65536, 65536), (49168, 65536), (98304, 98304), (49168, 98304)):
+        api.allow_dynamic_shared(0xE001, size)
+        assert cuda.function.attributes == {8: allowed}
+    assert cuda.calls.count("cuFuncSetAttribute") == 2
 
 
 def test_modules_load_while_a_graph_is_captured(cuda: FakeCuda, api: Driver) -> None:

@@ -1,8 +1,10 @@
 """Loading and launching kernels, against a stand-in for the driver."""
 
+import gc
 import re
 import sys
 import types
+import weakref
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -62,6 +64,24 @@ def test_one_module_for_each_device(cuda: FakeCuda, monkeypatch: pytest.MonkeyPa
     assert [device for device, _ in cuda.images] == [DEVICE, 1]
     assert cuda.machine.launched().function == 0xE002
     assert cuda.machine.calls == 3
+
+
+def test_a_kernel_that_was_dropped_and_comes_back_is_the_same_function(cuda: FakeCuda) -> None:
+    """What was launched may still run, and a graph may hold it: nothing is unloaded."""
+    api = cuda.driver()
+    first = NvidiaLauncher(b"\x7fELF", METADATA, ["ptr<f32>"], api)
+    cuda.machine.expect(1)
+    first.launch((1, 1, 1), (DEVICE_BASE,))
+    before = cuda.machine.launched()
+    loaded, gone = len(cuda.images), weakref.ref(first)
+    del first
+    gc.collect()
+    assert gone() is None
+    again = NvidiaLauncher(b"\x7fELF", METADATA, ["ptr<f32>"], api)
+    again.launch((1, 1, 1), (DEVICE_BASE,))
+    assert cuda.machine.launched() == before
+    assert len(cuda.images) == loaded == 1
+    assert not any("Unload" in call for call in cuda.calls)
 
 
 def test_options_of_the_launch(cuda: FakeCuda) -> None:

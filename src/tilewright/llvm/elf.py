@@ -1,0 +1,265 @@
+"""Links an object file of x86-64 in the ELF format: layout, stubs, relocations.
+
+Kernels are small: their object files hold code, constants, and references to each other and to
+functions of this process. For that little LLVM's linker keeps 34 KB of tables and two pages as
+long as a kernel is loaded; here it is the code itself (ADR 0018). What a kernel does not have
+(variables, thread-local storage, constructors, unusual relocations) is left to LLVM, as other
+formats are: `laid_out` gives None.
+
+    code | constants | stubs: jmp to a function of this process | addresses that code loads
+
+Of the format no more than this is used: section headers, symbols, and relocations with addends
+(System V ABI, AMD64 supplement, chapter 4). Unwind tables are left out: kernels throw nothing.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+__all__ = ["Image", "laid_out"]
+
+Lookup = Callable[[str], int | None]
+"""Address of a function of this process; None if there is none of that name."""
+
+_MAGIC = b"\x7fELF\x02\x01"  # 64 bits, low bytes first
+_HEADER = struct.Struct("<16xHH20xQ10xHHH")
+_SECTION = struct.Struct("<IIQQQQIIQQ")
+_SYMBOL = struct.Struct("<IBBHQQ")
+_RELOCATION = struct.Struct("<QQq")
+
+_RELOCATABLE, _X86_64 = 1, 62
+_PROGBITS, _SYMTAB, _RELA, _NOBITS, _NOTE = 1, 2, 4, 8, 7
+_WRITE, _ALLOC, _EXECUTABLE, _TLS = 1, 2, 4, 0x400
+_UNDEFINED, _FIRST_SPECIAL = 0, 0xFF00
+
+_ABSOLUTE_64, _RELATIVE_32, _CALL_32, _RELATIVE_64 = 1, 2, 4, 24
+_ADDRESS_OF = (9, 41, 42)  # R_X86_64_GOTPCREL, GOTPCRELX, REX_GOTPCRELX
+
+_STUB = b"\xff\x25\x00\x00\x00\x00"  # jmp [rip + 0]; the address follows
+_STUB_BYTES, _ADDRESS_BYTES = 16, 8
+
+
+class _Unsupported(Exception):
+    """Something that is left to LLVM."""
+
+
+@dataclass(slots=True)
+class _Section:
+    index: int
+    name: str
+    kind: int
+    flags: int
+    data: bytes
+    align: int
+    link: int
+    info: int
+    place: int = 0
+    """Offset in the image."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Symbol:
+    name: str
+    section: int
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Relocation:
+    place: int
+    kind: int
+    symbol: int
+    addend: int
+
+
+@dataclass(slots=True)
+class Image:
+    """An object file that is laid out but has no address yet.
+
+    size: of the image; exports: symbol -> offset
+    """
+
+    size: int
+    exports: dict[str, int]
+    _sections: list[_Section]
+    _symbols: list[_Symbol]
+    _relocations: list[_Relocation]
+    _stubs: Mapping[str, int]
+    _slots: Mapping[int, int]
+    _outside: Mapping[str, int]
+    _places: dict[int, int] = field(default_factory=dict[int, int])
+
+    def at(self, base: int) -> bytes | None:
+        """The bytes to put at an address; None if something cannot be reached from there."""
+        self._places = {section.index: section.place for section in self._sections}
+        image = bytearray(self.size)
+        for section in self._sections:
+            image[section.place : section.place + len(section.data)] = section.data
+        for name, place in self._stubs.items():
+            struct.pack_into("<6sQ", image, place, _STUB, self._outside[name])
+        try:
+            for symbol, place in self._slots.items():
+                struct.pack_into("<Q", image, place, self._address(symbol, base))
+            for relocation in self._relocations:
+                self._relocate(image, relocation, base)
+        except (struct.error, _Unsupported):  # out of range
+            return None
+        return bytes(image)
+
+    def _address(self, index: int, base: int) -> int:
+        symbol = self._symbols[index]
+        if symbol.section == _UNDEFINED:
+            return self._outside[symbol.name]
+        return base + self._places[symbol.section] + symbol.value
+
+    def _relocate(self, image: bytearray, r: _Relocation, base: int) -> None:
+        if r.kind == _ABSOLUTE_64:
+            struct.pack_into("<Q", image, r.place, self._address(r.symbol, base) + r.addend)
+            return
+        if r.kind in _ADDRESS_OF:
+            target = base + self._slots[r.symbol]
+        elif r.kind == _CALL_32 and self._symbols[r.symbol].section == _UNDEFINED:
+            target = base + self._stubs[self._symbols[r.symbol].name]
+        else:
+            target = self._address(r.symbol, base)
+        code = "<q" if r.kind == _RELATIVE_64 else "<i"
+        struct.pack_into(code, image, r.place, target + r.addend - (base + r.place))
+
+
+def laid_out(obj: bytes, symbols: Sequence[str], lookup: Lookup) -> Image | None:
+    """The image of an object file that defines `symbols`; None for what is left to LLVM: damaged
+    files among it."""
+    try:
+        return _laid_out(obj, symbols, lookup)
+    except (_Unsupported, struct.error, IndexError, KeyError, ValueError):
+        return None
+
+
+def _laid_out(obj: bytes, wanted: Sequence[str], lookup: Lookup) -> Image:
+    sections = _sections_of(obj)
+    loaded = _loaded(sections)
+    end = _placed(loaded)
+    symbols = _symbols_of(sections)
+    relocations = list(_relocations_of(sections, loaded, symbols))
+    outside: dict[str, int] = {}
+    stubs: dict[str, int] = {}
+    slots: dict[int, int] = {}
+    end = -end % _STUB_BYTES + end
+    for relocation in relocations:
+        symbol = symbols[relocation.symbol]
+        if symbol.section == _UNDEFINED and symbol.name not in outside:
+            outside[symbol.name] = _found(symbol.name, lookup)
+        is_call = relocation.kind == _CALL_32 and symbol.section == _UNDEFINED
+        if is_call and symbol.name not in stubs:
+            stubs[symbol.name], end = end, end + _STUB_BYTES
+    for relocation in relocations:
+        if relocation.kind in _ADDRESS_OF and relocation.symbol not in slots:
+            slots[relocation.symbol], end = end, end + _ADDRESS_BYTES
+    defined = {s.name: loaded[s.section].place + s.value for s in symbols if s.section in loaded}
+    exports = {name: defined[name] for name in wanted}
+    if not all(place < end for place in exports.values()):
+        raise _Unsupported
+    return Image(end, exports, [*loaded.values()], symbols, relocations, stubs, slots, outside)
+
+
+def _found(name: str, lookup: Lookup) -> int:
+    address = lookup(name)
+    if address is None:
+        raise _Unsupported
+    return address
+
+
+def _sections_of(obj: bytes) -> list[_Section]:
+    if not obj.startswith(_MAGIC):
+        raise _Unsupported
+    header: tuple[int, ...] = _HEADER.unpack_from(obj)
+    kind, machine, table, size, count, names = header
+    if (kind, machine, size) != (_RELOCATABLE, _X86_64, _SECTION.size):
+        raise _Unsupported
+    starts: Sequence[int] = range(table, table + count * _SECTION.size, _SECTION.size)
+    rows: list[tuple[int, ...]] = [_SECTION.unpack_from(obj, start) for start in starts]
+    strings = _part(obj, rows[names][4], rows[names][5])
+    return [
+        _Section(
+            index,
+            _text(strings, row[0]),
+            row[1],
+            row[2],
+            b"" if row[1] == _NOBITS else _part(obj, row[4], row[5]),
+            max(row[8], 1),
+            row[6],
+            row[7],
+        )
+        for index, row in enumerate(rows)
+    ]
+
+
+def _part(obj: bytes, start: int, size: int) -> bytes:
+    if start + size > len(obj):
+        raise _Unsupported
+    return obj[start : start + size]
+
+
+def _text(strings: bytes, start: int) -> str:
+    return strings[start : strings.index(b"\0", start)].decode() if start < len(strings) else ""
+
+
+def _loaded(sections: Sequence[_Section]) -> dict[int, _Section]:
+    """Those that are needed at run time, code first."""
+    found = [s for s in sections if s.flags & _ALLOC and s.kind != _NOTE and s.name != ".eh_frame"]
+    for section in found:
+        constant = not section.flags & _WRITE or section.name.startswith(".data.rel.ro")
+        if section.kind != _PROGBITS or section.flags & _TLS or (section.data and not constant):
+            raise _Unsupported
+    found.sort(key=lambda section: not section.flags & _EXECUTABLE)
+    return {section.index: section for section in found}
+
+
+def _placed(sections: Mapping[int, _Section]) -> int:
+    """Gives each section its place; the end of the last one."""
+    end = 0
+    for section in sections.values():
+        if section.align > 4096:
+            raise _Unsupported
+        section.place = -end % section.align + end
+        end = section.place + len(section.data)
+    return end
+
+
+def _symbols_of(sections: Sequence[_Section]) -> list[_Symbol]:
+    (table,) = [section for section in sections if section.kind == _SYMTAB] or [None]
+    if table is None:
+        raise _Unsupported
+    strings = sections[table.link].data
+    rows = _SYMBOL.iter_unpack(table.data)
+    return [_Symbol(_text(strings, row[0]), row[3], row[4]) for row in rows]
+
+
+def _relocations_of(
+    sections: Sequence[_Section], loaded: Mapping[int, _Section], symbols: Sequence[_Symbol]
+) -> list[_Relocation]:
+    found: list[_Relocation] = []
+    for section in sections:
+        target = loaded.get(section.info) if section.kind == _RELA else None
+        if target is None:
+            continue
+        for offset, info, addend in _RELOCATION.iter_unpack(section.data):
+            relocation = _Relocation(target.place + offset, info & 0xFFFFFFFF, info >> 32, addend)
+            _check(relocation, symbols[relocation.symbol], loaded, len(target.data) - offset)
+            found.append(relocation)
+    return found
+
+
+def _check(
+    relocation: _Relocation, symbol: _Symbol, loaded: Mapping[int, _Section], left: int
+) -> None:
+    """Raise for a relocation that is not known, or of something that is not loaded."""
+    kind, outside = relocation.kind, symbol.section == _UNDEFINED
+    known = kind in (_ABSOLUTE_64, _RELATIVE_32, _CALL_32, _RELATIVE_64, *_ADDRESS_OF)
+    is_near = kind in (_RELATIVE_32, _RELATIVE_64)
+    if not known or (outside and is_near) or not (outside or symbol.section in loaded):
+        raise _Unsupported
+    if left < (8 if kind in (_ABSOLUTE_64, _RELATIVE_64) else 4):
+        raise _Unsupported

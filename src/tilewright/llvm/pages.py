@@ -1,0 +1,90 @@
+"""Executable memory for small pieces of code: each has whole pages of its own, never writable and
+executable at a time.
+
+Pages come from reserved ranges, where neighbours with equal rights are one mapping for the system.
+What is given back is reused. Nothing is unmapped, and a forked child has copies of its own.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import mmap
+from collections import deque
+from typing import cast
+
+__all__ = ["ExecutablePages", "executable_pages"]
+
+_RESERVED = 1 << 20
+"""Bytes of a range; larger pieces get one of their own."""
+_NONE, _READ, _WRITE, _EXECUTE = 0, 1, 2, 4
+_DONT_NEED = 4  # MADV_DONTNEED of Linux
+_FAILED = ctypes.c_void_p(-1).value
+
+
+class ExecutablePages:
+    """All such memory of the process. Its methods need a lock around them, all but `release`."""
+
+    def __init__(self) -> None:
+        libc = ctypes.CDLL(None, use_errno=True)
+        self._map, self._protect, self._advise = libc.mmap, libc.mprotect, libc.madvise
+        long, address = ctypes.c_long, ctypes.c_void_p
+        self._map.restype = address
+        self._map.argtypes = [address, ctypes.c_size_t, *[ctypes.c_int] * 3, long]
+        self._protect.argtypes = self._advise.argtypes = [address, ctypes.c_size_t, ctypes.c_int]
+        self._free: list[tuple[int, int]] = []
+        """Ranges (first, end), in order, none next to another."""
+        self._released: deque[tuple[int, int]] = deque()
+
+    def reserve(self, size: int) -> tuple[int, int] | None:
+        """A range of at least `size` bytes, whole pages; None if the system gives none."""
+        self._take_back()
+        size = -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
+        for i, (first, end) in enumerate(self._free):
+            if end - first >= size:
+                self._free[i : i + 1] = [(first + size, end)] if end - first > size else []
+                return first, first + size
+        whole = max(size, _RESERVED)
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+        first = cast("int", self._map(None, whole, _NONE, flags, -1, 0))
+        if first == _FAILED:
+            return None
+        self._add(first + size, first + whole)
+        return first, first + size
+
+    def fill(self, place: tuple[int, int], data: bytes) -> bool:
+        """Write data into a range and make it executable; whether the system allows that."""
+        first, end = place
+        if self._protect(first, end - first, _READ | _WRITE):
+            return False
+        ctypes.memmove(first, data, len(data))
+        return not self._protect(first, end - first, _READ | _EXECUTE)
+
+    def release(self, place: tuple[int, int]) -> None:
+        """Give a range back; it is reused later. May be called at any time, from finalizers too."""
+        self._released.append(place)
+
+    def _take_back(self) -> None:
+        while self._released:
+            first, end = self._released.popleft()
+            self._protect(first, end - first, _NONE)
+            self._advise(first, end - first, _DONT_NEED)
+            self._add(first, end)
+
+    def _add(self, first: int, end: int) -> None:
+        """A free range; joined with its neighbours."""
+        if first == end:
+            return
+        ranges = sorted([*self._free, (first, end)])
+        self._free = ranges[:1]
+        for start, stop in ranges[1:]:
+            if start == self._free[-1][1]:
+                self._free[-1] = self._free[-1][0], stop
+            else:
+                self._free.append((start, stop))
+
+
+@functools.cache
+def executable_pages() -> ExecutablePages:
+    """Those of this process."""
+    return ExecutablePages()
