@@ -14,8 +14,6 @@ from tests.fuzz.maker import Maker
 from tests.fuzz.tree import ArrayArg, Barrier, Do, Expr, Store, var
 
 INT = "int32"
-MOST_THREADS = 128
-"""Of a program instance on a GPU; of smaller tiles several threads hold an element."""
 
 
 # ---- index arithmetic ----------------------------------------------------------------------------
@@ -320,7 +318,7 @@ def two_names(m: Maker) -> None:
     m.reserved |= {first.data[0], second.data[0]}
     one, other = (own_part(m, p) for p in ((first, second) if m.chance(0.5) else (second, first)))
     m.emit(Barrier())
-    if m.chance(0.6) and prod(x.shape) >= MOST_THREADS:
+    if m.chance(0.6):
         offsets = m.let(pattern(m, x.shape, region, distinct=True), "o")
         old = m.let(Expr("load", (moved(one, offsets),), x.type))
         new = Expr("xor" if x.dtype not in FLOATS else "add", (old, m.literal_for(x.dtype)), x.type)

@@ -1,11 +1,13 @@
 """Loads and stores of one array: aliasing, order, several stores, hints, booleans."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import tilewright.language as tl
 from tests.kernels.data import assert_same
-from tests.kernels.devices import Device
+from tests.kernels.devices import Device, EmulatedNvidia
 from tilewright import OverlapWarning, jit
 
 
@@ -344,3 +346,82 @@ def test_one_array_for_arguments_that_must_be_two(device: Device, rng: np.random
         apart = device.array(x), device.empty(x.shape, np.float32)
         device.run(kernel, (1,), *apart, *rest, **words)
         assert_same(apart[1], expected)
+
+
+# --- one array as two parameters, of which several threads hold each element ---------------------
+
+
+@jit
+def small_tile_in_place(x, y, total, size, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    old = tl.load(x + i)
+    tl.store(y + i, old + 1)
+    tl.store(total, tl.sum(old))
+
+
+@jit
+def scalars_in_place(x, y, total, size, BLOCK: tl.constexpr):
+    old = tl.load(x + size - 1)
+    tl.store(y + size - 1, old + 1)
+    tl.store(total + tl.arange(0, BLOCK), tl.full((BLOCK,), 0, tl.int32) + old)
+
+
+@jit
+def small_tile_in_place_by_atomics(x, y, total, size, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    old = tl.load(x + i)
+    tl.atomic_add(y + i, 1)
+    tl.store(total, tl.sum(old))
+
+
+@jit
+def small_tile_in_place_under_a_mask(x, y, total, size, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    old = tl.load(x + i)
+    if size > 1:
+        tl.store(y + i, old + 1, mask=i < size)
+    tl.store(total, tl.sum(old))
+
+
+@jit
+def small_windows_in_place(x, y, total, size, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK // 2)
+    seen = tl.zeros((BLOCK // 2,), tl.int32)
+    for k in range(2):
+        seen += tl.load(x + k * (BLOCK // 2) + i)
+    for k in range(2):
+        tl.store(y + k * (BLOCK // 2) + i, k * (BLOCK // 2) + i + 1)
+    tl.store(total, tl.sum(seen))
+
+
+@jit
+def each_element_twice(x, y, total, size, BLOCK: tl.constexpr):
+    """Two elements of the tile are one of the array, of which one is stored."""
+    i = tl.arange(0, 32 * BLOCK)
+    old = tl.load(x + i // 32)
+    tl.store(y + i // 32, old + 1, mask=i % 32 == 31)
+    tl.store(total, tl.sum(tl.where(i % 32 == 0, old, 0)))
+
+
+IN_PLACE = [
+    small_tile_in_place,
+    scalars_in_place,
+    small_tile_in_place_by_atomics,
+    small_tile_in_place_under_a_mask,
+    small_windows_in_place,
+    each_element_twice,
+]
+
+
+@pytest.mark.parametrize("kernel", IN_PLACE, ids=lambda kernel: kernel.__name__)
+@pytest.mark.parametrize("order", [None, 1, 2], ids=str)
+def test_a_small_tile_in_place_through_two_parameters(device: Device, kernel: Any, order: Any):
+    if isinstance(device, EmulatedNvidia):
+        device.seed = order
+    elif order is not None:
+        pytest.skip("only the emulator has orders")
+    x, total = device.array(np.arange(8, dtype=np.int32)), device.array(np.zeros(8, np.int32))
+    device.run(kernel, (1,), x, x, total, 8, BLOCK=8, num_warps=4)
+    of_scalar = kernel is scalars_in_place
+    assert total.tolist() == ([7] * 8 if of_scalar else [28] + [0] * 7)
+    assert x.tolist() == ([*range(7), 8] if of_scalar else list(range(1, 9)))

@@ -4,7 +4,8 @@ from tilewright.analysis.address_forms import Form, Symbol
 from tilewright.analysis.advance import Advance, Way
 from tilewright.analysis.alignment import LARGEST, Alignment, power_of_two_in
 from tilewright.analysis.alignment_rules import analyze_alignment
-from tilewright.analysis.argument_overlap import ArgumentPair, Sum, argument_pairs
+from tilewright.analysis.argument_overlap import ArgumentPair, argument_pairs
+from tilewright.analysis.argument_uses import ArgumentUses, Sum
 from tilewright.analysis.dataflow import Forward
 from tilewright.analysis.memory_dependence import Dependence, memory_dependences
 from tilewright.analysis.memory_forms import MemoryForms, MemoryOp
@@ -25,6 +26,7 @@ __all__ = [
     "Advance",
     "Alignment",
     "ArgumentPair",
+    "ArgumentUses",
     "Dependence",
     "Form",
     "Forward",

@@ -10,6 +10,17 @@ of the two writes, and another thread may have made it. None is needed between a
 provably apart (`analysis.overlap`), also in different iterations of a loop, nor where each thread
 meets only itself. Atomic operations need no order among themselves.
 
+Different parameters may be one array, for work in place. Then each element is loaded before it is
+stored, through addresses that are the same sum behind either parameter. No barrier is needed where
+one thread does both; but of a tile smaller than the threads several hold each element, and all of
+them load it:
+
+    %x = mem.load (%a + d0)                 %x = mem.load (%a + d0)
+    mem.store (%b + d0), ...         ->     mem.barrier
+                                            mem.store (%b + d0), ...
+
+A conversion of layouts between a load and a store of what was loaded makes threads wait, too.
+
 A loop that writes one window of memory after the other needs no barrier where each begins behind
 the one before. Where only the launch tells, it decides:
 
@@ -27,6 +38,7 @@ from typing import cast
 
 from tilewright.analysis import (
     Advance,
+    ArgumentUses,
     MemoryForms,
     Relation,
     Way,
@@ -37,7 +49,7 @@ from tilewright.analysis import (
 )
 from tilewright.backends.nvidia.launch_conditions import LaunchConditions
 from tilewright.backends.nvidia.ops import ConvertOp
-from tilewright.ir import Block, Builder, Function, Op, Value
+from tilewright.ir import Block, Builder, Function, Op, Trait, Value
 from tilewright.ir.types import TileType
 from tilewright.layout import LinearLayout
 from tilewright.ops import (
@@ -87,7 +99,9 @@ class _Order:
     def __init__(self, function: Function) -> None:
         self.function = function
         self.forms = MemoryForms(function, (ConvertOp,))
+        self.uses = ArgumentUses(function, self.forms)
         self.conditions = LaunchConditions()
+        self.owned: dict[_Memory, bool] = {}
         self.inserted = False
 
     def run(self) -> bool:
@@ -122,7 +136,7 @@ class _Order:
     def _access(self, op: _Memory, pending: Pending) -> Pending:
         """Wait before an access for what must come before it."""
         access = _Pending(op, roots(op.pointer))
-        met = [earlier for earlier in pending if _may_matter(earlier, access)]
+        met = [e for e in pending if _may_matter(e, access) or self._is_in_place(e, access)]
         needed: dict[Value, None] = {}
         for number, earlier in enumerate(met):
             condition = number < MOST_PENDING and self._condition(earlier, access)
@@ -153,6 +167,8 @@ class _Order:
 
     def _condition(self, earlier: _Pending, access: _Pending) -> Value | bool:
         """Whether no thread need wait for another; a value: if the launch makes it so."""
+        if not earlier.starts & access.starts:
+            return False
         if self._is_ordered(earlier, access):
             return True
         ways = self._ways(earlier, access)
@@ -170,10 +186,31 @@ class _Order:
             return True
         if earlier.op.pointer.type is not access.op.pointer.type:
             return False
-        if not is_same(first, second, relation) or not is_injective(first):
+        if not is_same(first, second, relation):
             return False
-        stores = isinstance(earlier.op, StoreOp) and isinstance(access.op, StoreOp)
-        return stores or _each_has_its_thread(access.op.pointer)
+        if isinstance(earlier.op, StoreOp) and isinstance(access.op, StoreOp):
+            return is_injective(first)
+        return self._is_owned(earlier.op)
+
+    def _is_in_place(self, earlier: _Pending, access: _Pending) -> bool:
+        """Whether threads store what others load if two parameters are one array."""
+        if not isinstance(earlier.op, LoadOp) or isinstance(access.op, LoadOp):
+            return False
+        if earlier.starts & access.starts:
+            return False
+        is_alike = _layout_of(earlier.op.pointer) == _layout_of(access.op.pointer)
+        waits = is_alike or _is_computed_from(access.op, earlier.op)
+        if waits and self._is_owned(earlier.op):
+            return False
+        one, other = (self.uses.of(a.op) for a in (earlier, access))
+        return one is not None and other is not None and self.uses.may_be_one_element(one, other)
+
+    def _is_owned(self, op: _Memory) -> bool:
+        """Whether each element that an op accesses belongs to one thread."""
+        if op not in self.owned:
+            injective = is_injective(self.forms.access(op))
+            self.owned[op] = injective and _each_has_its_thread(op.pointer)
+        return self.owned[op]
 
     def _ways(self, earlier: _Pending, access: _Pending) -> list[Way]:
         """What of a launch would keep an access apart from itself in later iterations."""
@@ -206,7 +243,28 @@ def _of_earlier_iterations(loop: ForOp | WhileOp, block: Block) -> Iterator[_Pen
     yield from since
 
 
+def _is_computed_from(store: _Memory, load: LoadOp) -> bool:
+    """Whether each element is stored by a thread that has had it from the one that loaded it."""
+    stack = [store.stored] if isinstance(store, StoreOp) else []
+    seen: set[Value] = set()
+    while stack:
+        value = stack.pop()
+        if value is load.results[0]:
+            return True
+        op = cast("Op | None", value.op)
+        if op is None or value in seen:
+            continue
+        seen.add(value)
+        if Trait.ELEMENTWISE in op.traits or isinstance(op, ConvertOp):
+            stack += op.operands
+    return False
+
+
+def _layout_of(pointer: Value) -> object:
+    return pointer.type.layout if isinstance(pointer.type, TileType) else None
+
+
 def _each_has_its_thread(pointer: Value) -> bool:
     """Whether one thread alone has each address."""
-    layout = pointer.type.layout if isinstance(pointer.type, TileType) else None
+    layout = _layout_of(pointer)
     return isinstance(layout, LinearLayout) and layout.is_injective

@@ -185,6 +185,40 @@ def chosen_pointer(x, y, n, BLOCK: tl.constexpr):
     tl.store(y + (BLOCK - 1 - i), 2.0)
 
 
+@tilewright.jit
+def from_one_to_the_other(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, tl.load(x + i, mask=i < n) * 2, mask=i < n)
+
+
+@tilewright.jit
+def a_small_tile_from_one_to_the_other(x, y, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK // 4)
+    tl.store(y + i, tl.load(x + i) * 2)
+
+
+@tilewright.jit
+def a_number_from_one_to_the_other(x, y, n, BLOCK: tl.constexpr):
+    tl.store(y + n, tl.load(x + n) * 2)
+
+
+@tilewright.jit
+def a_small_tile_to_another_place(x, y, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK // 4)
+    tl.store(y + BLOCK + i, tl.load(x + i) * 2)
+
+
+@tilewright.jit
+def a_second_pass(x, y, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    largest = tl.full((BLOCK,), 0.0, tl.float32)
+    for k in range(0, n, BLOCK):
+        largest = tl.maximum(largest, tl.load(x + k + i))
+    top = tl.max(largest)
+    for k in range(0, n, BLOCK):
+        tl.store(y + k + i, tl.load(x + k + i) / top)
+
+
 BARRIERS: list[tuple[JITFunction, int]] = [
     (in_place, 0),
     (swapped, 0),
@@ -211,6 +245,11 @@ BARRIERS: list[tuple[JITFunction, int]] = [
     (counted, 0),
     (read_after_atomics, 1),
     (chosen_pointer, 1),
+    (from_one_to_the_other, 0),
+    (a_small_tile_from_one_to_the_other, 1),
+    (a_number_from_one_to_the_other, 1),
+    (a_small_tile_to_another_place, 0),
+    (a_second_pass, 0),
 ]
 
 

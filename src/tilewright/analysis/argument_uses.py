@@ -1,0 +1,128 @@
+"""Accesses behind pointer arguments as sums, and whether two of them are of one element.
+
+    tl.load(x + pid * 64 + i)      behind x:  256 * pid + 4 * d0
+    tl.store(y + pid * 64 + i)     behind y:  the same, so each element of the one is of the other
+
+Symbols are known by numbers, the same for what is taken to be equal. Loops with equal bounds count
+as one, for a second pass over a row comes after the first one.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import cast
+
+from tilewright.analysis.address_forms import Form, Kind, Symbol, added
+from tilewright.analysis.memory_forms import MemoryForms, MemoryOp
+from tilewright.analysis.overlap import Access, Relation, apart_in_arrays
+from tilewright.analysis.pointers import roots
+from tilewright.ir import Function, Op, Value
+from tilewright.ir.types import DType
+from tilewright.ops import ForOp, LoadOp
+
+Sum = tuple[tuple[int, tuple[int, ...]], ...]
+"""Numbers times products of arguments, which are named by their positions."""
+
+
+@dataclass(frozen=True)
+class Use:
+    """How an argument is accessed: as which sum behind it; writes: whether it is stored to."""
+
+    argument: Value
+    access: Access
+    terms: tuple[tuple[tuple[int, ...], int], ...]
+    writes: bool
+
+
+class ArgumentUses:
+    """The accesses of one function."""
+
+    def __init__(self, function: Function, forms: MemoryForms) -> None:
+        self.forms = forms
+        self._parameters = frozenset(function.args)
+        # One memory for all accesses: pointers that are computed from each other share their start.
+        self._starts: dict[Value, frozenset[Value]] = {}
+        self._uses: dict[MemoryOp, Use | None] = {}
+        self._numbers: dict[object, int] = {}
+        self._arguments: dict[int, int] = {}
+
+    def of(self, op: MemoryOp) -> Use | None:
+        """None if the address is no sum that begins with one argument."""
+        if op not in self._uses:
+            self._uses[op] = self._use(op)
+        return self._uses[op]
+
+    def _use(self, op: MemoryOp) -> Use | None:
+        starts = list(roots(op.pointer, self._starts))
+        if len(starts) != 1 or starts[0] not in self._parameters:
+            return None
+        access = self.forms.access(op)
+        behind = added(access.form, self.forms.forms.form(starts[0]), -1)
+        if len(behind) >= len(access.form):
+            return None
+        access = Access(behind, access.shape, access.size, access.loops, access.trips)
+        return Use(starts[0], access, self._terms(behind), not isinstance(op, LoadOp))
+
+    def _terms(self, form: Form) -> tuple[tuple[tuple[int, ...], int], ...]:
+        """A form by the numbers of its symbols."""
+        terms = [(tuple(sorted(map(self._number, m))), c) for m, c in form]
+        return tuple(sorted(terms))
+
+    def _number(self, symbol: Symbol) -> int:
+        key: object = symbol
+        if symbol.kind is Kind.ITERATION:
+            key = self._loop(cast("Op", symbol.key))
+        elif symbol.kind is Kind.COMPUTED:
+            opcode, attrs, forms = cast("tuple[str, object, tuple[Form, ...]]", symbol.key)
+            key = (opcode, attrs, tuple(map(self._terms, forms)))
+        number = self._numbers.setdefault(key, len(self._numbers))
+        if symbol.kind is Kind.VALUE and symbol.key in self._parameters:
+            value = cast("Value", symbol.key)
+            if isinstance(value.type, DType) and value.type.is_integer:
+                self._arguments[number] = value.index
+        return number
+
+    def _loop(self, loop: Op) -> object:
+        """Loops of one depth and equal bounds count alike."""
+        if not isinstance(loop, ForOp):
+            return loop
+        depth, block = 0, loop.parent
+        while block is not None and isinstance(block.owner, Op):
+            depth, block = depth + 1, block.owner.parent
+        ends = (loop.lower, loop.upper, loop.step)
+        return (depth, *(self._terms(self.forms.forms.form(v)) for v in ends))
+
+    def may_be_one_element(self, one: Use, other: Use) -> bool:
+        """Whether accesses through two arguments are of one element each, at some launch at least,
+        if both arguments are one array."""
+        sums = self.difference(one, other)
+        return bool(sums) or (sums is not None and one.terms == other.terms)
+
+    def difference(self, one: Use, other: Use) -> list[Sum] | None:
+        """What must be 0 for two accesses to be of one element; None if they never are."""
+        if one.terms == other.terms and one.access.size == other.access.size:
+            return []
+        if apart_in_arrays(one.access, other.access, Relation(programs=True)):
+            return []
+        if one.access.size != other.access.size:
+            return None
+        groups: dict[tuple[int, ...], dict[tuple[int, ...], int]] = defaultdict(dict)
+        for sign, use in ((1, one), (-1, other)):
+            for monomial, coefficient in use.terms:
+                rest = tuple(n for n in monomial if n not in self._arguments)
+                known = tuple(self._arguments[n] for n in monomial if n in self._arguments)
+                groups[rest][known] = groups[rest].get(known, 0) + sign * coefficient
+        sums: list[Sum] = []
+        for rest, terms in groups.items():
+            kept = tuple(sorted((c, positions) for positions, c in terms.items() if c))
+            if _is_never_zero(kept, bool(rest)):
+                return None
+            sums += [kept] if kept else []
+        return sums
+
+
+def _is_never_zero(terms: Sum, is_factor: bool) -> bool:
+    """A number alone; also of the launch, if it is a stride: what a coordinate is multiplied by."""
+    is_number = bool(terms) and not any(positions for _, positions in terms)
+    return is_number or (is_factor and len(terms) == 1)
