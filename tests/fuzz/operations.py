@@ -156,9 +156,11 @@ def _exact_fma(expr: Expr, values: Values) -> Any:
 
 
 def _high(expr: Expr, values: Values) -> Any:
-    x, y = (v.astype(object) for v in np.broadcast_arrays(*own(expr, values)))
-    high = np.asarray(x * y, object) // (1 << bits(expr.dtype))
-    return np.asarray(high, object).astype(NUMPY[expr.dtype])
+    """The bits of both count as unsigned ones."""
+    width = bits(expr.dtype)
+    x, y = (v.astype(object) % (1 << width) for v in np.broadcast_arrays(*own(expr, values)))
+    high = np.asarray(x * y, object) >> width
+    return np.asarray(high, object).astype(f"uint{width}").astype(NUMPY[expr.dtype])
 
 
 def _ceil_div(expr: Expr, values: Values) -> Any:

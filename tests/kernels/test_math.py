@@ -182,8 +182,26 @@ def test_correctly_rounded_forms(device: Device, rng: np.random.Generator, dtype
 def test_high_half_of_products(device: Device, rng: np.random.Generator, dtype: str):
     info = np.iinfo(dtype)
     x, y = rng.integers(info.min, info.max, (2, 333), dtype=dtype, endpoint=True)
-    expected = (x.astype(object) * y.astype(object)) >> info.bits
-    assert_same(apply(device, umulhi, x, y), expected.astype(dtype))
+    bits = (1 << info.bits) - 1
+    expected = ((x.astype(object) & bits) * (y.astype(object) & bits)) >> info.bits
+    unsigned = expected.astype(f"u{np.dtype(dtype)}" if info.min else dtype)
+    assert_same(apply(device, umulhi, x, y), unsigned.view(dtype))
+
+
+@jit
+def high_products_of_constants(x, out):
+    negative = tl.load(x)
+    tl.store(out, tl.umulhi(negative, 2))
+    tl.store(out + 1, tl.umulhi(tl.full((), -1, tl.int32), tl.full((), 3, tl.int32)))
+    tl.store(out + 2, tl.umulhi(tl.full((), -5, tl.int32), negative))
+    tl.store(out + 3, tl.umulhi(tl.full((), -5, tl.int64), negative))
+
+
+def test_high_products_count_bits_as_unsigned_ones_in_constants_too(device: Device):
+    """-1 is 2**32 - 1, also where the compiler multiplies; widened to int64 it is 2**64 - 1."""
+    out = device.empty(4, np.int64)
+    device.run(high_products_of_constants, (1,), device.array(np.array([-1], np.int32)), out)
+    assert out.tolist() == [1, 2, -6, -6]
 
 
 @jit

@@ -157,7 +157,9 @@ def div_rn(x: Operand, y: Operand) -> tensor:
 
 @builtin
 def umulhi(x: Operand, y: Operand) -> tensor:
-    """High half of the product of two 32- or 64-bit integers. Errors: DTypeMismatch for others."""
+    """High half of the product of two 32- or 64-bit integers, whose bits count as unsigned ones
+    whatever their types: umulhi(-1, 2) is 1. The result has their common type. Errors:
+    InvalidOperation for others."""
     ...
 
 

@@ -308,6 +308,8 @@ def test_high_products() -> None:
     bench = EagerBench()
     x = bench.tile([2**31, 3], ir.u32)
     assert data(bench.call(tl.umulhi, x, bench.tile([4, 5], ir.u32))).tolist() == [2, 0]
+    negative = bench.call(tl.umulhi, bench.tile([-1, -5], ir.i32), bench.tile([2, -1], ir.i32))
+    assert data(negative).tolist() == [1, -6] and negative.dtype == tl.int32
     with pytest.raises(errors.InvalidOperation, match="32 or 64 bits"):
         bench.call(tl.umulhi, bench.tile([1], ir.u8), bench.tile([1], ir.u8))
 

@@ -16,7 +16,7 @@ from tilewright.frontend.semantics.literals import constant, describe, dtype_of_
 from tilewright.frontend.semantics.registry import meaning
 from tilewright.frontend.semantics.selection import common_dtype, place, shape_of_all
 from tilewright.ir import Value
-from tilewright.ir.types import DType, element_of
+from tilewright.ir.types import DType, dtype_named, element_of
 from tilewright.language import constexpr, tensor, type_of
 from tilewright.ops import AbsOp, AddOp, DivOp, FmaOp, MathOp, MulHighOp, NegOp
 from tilewright.support import errors
@@ -137,7 +137,9 @@ def umulhi(ctx: Context, x: Any, y: Any) -> tensor:
             "it takes integers of 32 or 64 bits",
         )
     left, right = operands(ctx, "multiply", x, y, dtype)
-    return ctx.tensor(MulHighOp(*broadcast_pair(ctx, "multiply", left, right)))
+    bits = [cast_value(ctx, value, dtype_named(f"u{dtype.bits}")) for value in (left, right)]
+    high = ctx.value(MulHighOp(*broadcast_pair(ctx, "multiply", *bits)))
+    return tensor(cast_value(ctx, high, dtype))
 
 
 @meaning(tl.math.add)
