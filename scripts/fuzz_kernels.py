@@ -3,8 +3,9 @@
     python scripts/fuzz_kernels.py --count 100000 --processes 60 --devices interpreter,cpu,nvidia
 
 Program number n is the same everywhere. Each failure is made small and written to `--out` as a test
-that runs by itself; a process that crashes or hangs is a failure too. Ctrl-C ends early, with the
-summary of what was done. `tests/fuzz/__init__.py` tells how it works.
+that runs by itself; a process that crashes or hangs is a failure too. SIGINT (Ctrl-C), SIGTERM and
+`--seconds` end early; the summary of what was done is printed, and written to `--out`, too.
+`tests/fuzz/__init__.py` tells how it works.
 """
 
 import importlib

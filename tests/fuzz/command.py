@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 import math
 import os
+import signal
 import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 from rich.console import Console
@@ -27,6 +26,7 @@ from rich.table import Table
 from tests.fuzz.save import save
 from tests.fuzz.workers import Fleet, Plan, Result
 
+SECONDS_BETWEEN_SUMMARIES = 20.0
 DEVICES = ("interpreter", "cpu", "emulated", "nvidia")
 
 
@@ -39,8 +39,9 @@ class Summary:
         self.seconds: defaultdict[str, float] = defaultdict(float)
         self.runs: Counter[str] = Counter()
         self.failures: dict[tuple[str, str, str], list[Result]] = defaultdict(list)
-        self.files: list[Path] = []
+        self.files: dict[Path, None] = {}
         self.programs = 0
+        self._written = -math.inf
 
     def add(self, result: Result, out: Path) -> None:
         if result.failure is not None:
@@ -48,7 +49,7 @@ class Summary:
             if all(r.seed != result.seed for r in known):
                 known.append(result)
             if result.smaller is not None:
-                self.files.append(save(out, result.smaller, result.failure))
+                self.files[save(out, result.smaller, result.failure)] = None
         if not result.seconds and result.smaller is not None:
             return  # the reduction of a program that was counted when it crashed
         self.programs += 1
@@ -73,6 +74,20 @@ class Summary:
         for reason, count in self.undefined.most_common():
             console.print(f"without a meaning: {count} x {reason}", markup=False)
         self._print_failures(console)
+
+    def write(self, folder: Path, wall: float) -> Path:
+        """Write what `print` shows."""
+        folder.mkdir(parents=True, exist_ok=True)
+        place = folder / "summary.txt"
+        with place.open("w", encoding="utf-8") as file:
+            self.print(Console(file=file, width=160), wall)
+        self._written = wall
+        return place
+
+    def write_now_and_then(self, folder: Path, wall: float) -> None:
+        """So that little is lost to a kill."""
+        if wall > self._written + SECONDS_BETWEEN_SUMMARIES:
+            self.write(folder, wall)
 
     def _print_failures(self, console: Console) -> None:
         if not self.failures:
@@ -104,6 +119,26 @@ def arguments(words: list[str]) -> argparse.Namespace:
     return parser.parse_args(words)
 
 
+class Stop:
+    """Whether to end early: after some seconds, or on SIGINT or SIGTERM. The second one kills.
+
+    The handlers are set although a shell may have told its background jobs to ignore SIGINT.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.deadline = time.monotonic() + (seconds or math.inf)
+        self.told = False
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._tell)
+
+    def _tell(self, number: int, frame: object) -> None:
+        self.told = True
+        signal.signal(number, signal.SIG_DFL)
+
+    def __call__(self) -> bool:
+        return self.told or time.monotonic() > self.deadline
+
+
 def main(words: list[str]) -> int:
     """The exit status is 1 if a program failed."""
     given = arguments(words)
@@ -113,25 +148,19 @@ def main(words: list[str]) -> int:
         sys.exit(f"unknown devices {sorted(unknown)}; there are {', '.join(DEVICES)}")
     plan = Plan(devices, given.limit, given.reduce, given.seed, given.count, given.processes)
     console, summary, start = Console(), Summary(), time.monotonic()
+    stop = Stop(given.seconds)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
                TextColumn("{task.fields[rate]:.1f}/s"), TimeRemainingColumn())  # fmt: skip
     with tempfile.TemporaryDirectory() as cache, Progress(*columns, console=console) as progress:
         os.environ["TILEWRIGHT_CACHE_DIR"] = cache  # of the workers, which write what they compile
         task = progress.add_task("no failures", total=plan.count, rate=0.0)
-        with suppress(KeyboardInterrupt):
-            for result in until(Fleet(plan).results(), start + (given.seconds or math.inf)):
-                summary.add(result, given.out)
-                _show(progress, task, summary, time.monotonic() - start)
+        for result in Fleet(plan).results(stop):
+            summary.add(result, given.out)
+            _show(progress, task, summary, time.monotonic() - start)
+            summary.write_now_and_then(given.out, time.monotonic() - start)
     summary.print(console, time.monotonic() - start)
+    console.print(str(summary.write(given.out, time.monotonic() - start)), markup=False)
     return 1 if summary.failures else 0
-
-
-def until(results: Iterator[Result], deadline: float) -> Iterator[Result]:
-    """The results that come in time."""
-    for result in results:
-        yield result
-        if time.monotonic() > deadline:
-            return
 
 
 def _show(progress: Progress, task: TaskID, summary: Summary, seconds: float) -> None:

@@ -109,7 +109,6 @@ def examine(seed: int, devices: Sequence[str], about_to: Callable[[str], None]) 
 
 def _serve(pipe: Connection, plan: Plan) -> None:
     """The life of a worker: seeds in, steps and results out."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     prepare()
     seen: Counter[tuple[str, str, str]] = Counter()
     while True:
@@ -206,7 +205,10 @@ class Worker:
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
         self.process = context.Process(target=target, args=(theirs, *args), daemon=True)
+        # Ctrl-C is meant for the process that sums up.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         self.process.start()
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         theirs.close()
         self.seed: int | None = None
         self.failing: Result | None = None
@@ -253,13 +255,15 @@ class Fleet:
         self.waiting: list[Failure] = []
         self.seen: Counter[tuple[str, str, str]] = Counter()
 
-    def results(self) -> Iterator[Result]:
+    def results(self, stop: Callable[[], bool] = lambda: False) -> Iterator[Result]:
+        """stop: is asked at least every second whether to end early."""
         try:
             for _ in range(self.plan.processes):
                 self._start()
-            while self.workers or self.reducers or self.waiting:
+            while (self.workers or self.reducers or self.waiting) and not stop():
                 self._start_reducers()
                 yield from self._some()
+            yield from (w.failing for w in self.workers if w.failing is not None)
         finally:
             for worker in (*self.workers, *self.reducers):
                 worker.process.kill()
