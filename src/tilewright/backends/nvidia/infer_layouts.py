@@ -14,7 +14,9 @@
     %c = tile.dot %v, ...               made in C; asks for %v in B
 
 The body of a loop is gone through until what it carries keeps its layout. That ends: a carried
-value changes its layout only for one with a stronger reason, and there are three reasons.
+value changes its layout only for one with a stronger reason, and there are three reasons. What a
+loop lays depends on the layouts of what it takes from outside alone, so as long as these are those
+of the last time it is not gone through again: loops in loops do not multiply.
 """
 
 from __future__ import annotations
@@ -96,6 +98,8 @@ class LayoutInference:
         self.layouts: dict[Value, LinearLayout] = {}
         self.demands: dict[Value, Layouts] = {}
         self._results = {product.result for product in products.values()}
+        self._taken: dict[Op, list[Value]] = {}
+        self._laid: dict[Op, list[LinearLayout | None]] = {}
 
     def run(self) -> None:
         self._lay(self.function.body)
@@ -181,6 +185,15 @@ class LayoutInference:
     # -- loops and branches ---------------------------------------------------------------------
 
     def _lay_loop(self, op: ForOp | WhileOp) -> None:
+        """Lay a loop, unless it is laid for these layouts of what it takes from outside."""
+        if op not in self._taken:
+            self._taken[op] = _taken(op)
+        outside = [self.layouts.get(value) for value in self._taken[op]]
+        if self._laid.get(op) != outside:
+            self._settle_loop(op)
+            self._laid[op] = outside
+
+    def _settle_loop(self, op: ForOp | WhileOp) -> None:
         """Go through the body until what it carries keeps its layout.
 
         Each round but the last raises the reason of a carried value: at most three for each.
@@ -288,6 +301,18 @@ class LayoutInference:
     def operand_layout(self, op: Op, index: int, layout: LinearLayout) -> LinearLayout:
         """The layout of one operand if the op is made in `layout`."""
         return operand_layout(op, index, layout) or self._own_or_default(op.operands[index])
+
+
+def _taken(loop: Op) -> list[Value]:
+    """The tiles from outside that a loop starts from or uses."""
+    inside = {region for op in loop.walk() for region in op.regions}
+    values = dict.fromkeys(value for op in loop.walk() for value in op.operands)
+    return [
+        value
+        for value in values
+        if isinstance(value.type, TileType)
+        and (value.owner if value.op is None else value.op.parent) not in inside
+    ]
 
 
 def passed_on(op: Op, region: Block) -> Sequence[Value]:

@@ -102,6 +102,7 @@ class _Ordering:
     def __init__(self, machine: Machine, offsets: Mapping[Op, int]) -> None:
         self._machine, self._offsets = machine, offsets
         self._concerned: dict[Block, list[Op]] = {}
+        self._known: dict[tuple[Op, Pending], _Walked] = {}
 
     def block(self, block: Block, pending: Pending) -> _Walked:
         """Walk the ops of a block."""
@@ -160,7 +161,13 @@ class _Ordering:
         return walked
 
     def _settled(self, loop: ForOp | WhileOp, pending: Pending) -> _Walked:
-        """Walk the loop with what earlier iterations leave pending."""
+        """Walk the loop with what earlier iterations leave pending, once for each start."""
+        known = self._known.get((loop, pending))
+        if known is None:
+            known = self._known[loop, pending] = self._settle(loop, pending)
+        return known
+
+    def _settle(self, loop: ForOp | WhileOp, pending: Pending) -> _Walked:
         start = pending
         while True:
             barriers, end, exits = frozenset[Op](), start, start
