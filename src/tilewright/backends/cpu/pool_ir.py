@@ -168,11 +168,13 @@ _LAUNCH = """
 define i32 @tw_launch(ptr %kernel, ptr %args, i32 %x, i32 %y, i32 %z, i64 %bytes) nounwind {
 entry:
   ; A handler that runs while this thread's own launch looks for signals cannot launch another.
+  ; A launch of another thread wrote its owner before it became active; read the other way round,
+  ; it could seem to be this thread's, which was the owner until then.
+  %busy = load atomic i32, ptr $active seq_cst, align 4
+  %launches = icmp ne i32 %busy, 0
   %owner = load volatile i64, ptr $slots, align 8
   %self = call i64 @pthread_self()
   %own = icmp eq i64 %owner, %self
-  %busy = load atomic i32, ptr $active seq_cst, align 4
-  %launches = icmp ne i32 %busy, 0
   %nested = and i1 %own, %launches
   br i1 %nested, label %refuse, label %lock
 refuse:

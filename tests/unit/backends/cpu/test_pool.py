@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +27,8 @@ from tilewright.backends.cpu.pool import (
     shared_pool,
 )
 from tilewright.backends.cpu.pool_crash_ir import kernel_record
-from tilewright.llvm import LoadedObject, compile_ir, host_target, load_object
+from tilewright.backends.cpu.pool_ir import pool_ir
+from tilewright.llvm import LoadedObject, compile_ir, host_cpu, host_target, load_object
 
 # args: counters (i32 per program), what to write at scratch[0] and check at the end (i64),
 # iterations to burn per program (i64), address of grid copy (3 x i32), address of an error count
@@ -174,6 +176,34 @@ def test_empty_grid_runs_nothing(pool: NativePool) -> None:
     launch = Launch(1)
     launch.run(pool, (0, 1, 1))
     launch.assert_each_ran(times=0)
+
+
+@functools.cache
+def hesitant_pool_object() -> bytes:
+    """A pool that waits between the steps by which a launch finds out whether it is nested."""
+    text = pool_ir(host_cpu().arch)
+    for step in ("%owner = load volatile i64, ptr", "%busy = load atomic i32, ptr"):
+        (line,) = [line for line in text.splitlines() if step in line]
+        text = text.replace(line, f"{line}\n  call i32 @usleep(i32 500)")
+    return compile_ir(text, host_target(effort=0), level=0).obj
+
+
+def test_a_launch_is_nested_only_in_its_own_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not if another thread's begins between the looks at the owner and at what is active."""
+    monkeypatch.setattr("tilewright.backends.cpu.pool.pool_object", hesitant_pool_object)
+    pool = NativePool(2)
+    launches = [Launch(8, burn=1_000_000) for _ in range(3)]
+
+    def work(launch: Launch) -> None:
+        for _ in range(20):
+            launch.run(pool, (8, 1, 1))
+
+    with ThreadPoolExecutor(len(launches)) as threads:
+        for done in [threads.submit(work, launch) for launch in launches]:
+            done.result()
+    for launch in launches:
+        launch.assert_each_ran(times=20)
+    pool.stop()
 
 
 def test_launches_from_several_python_threads(pool: NativePool) -> None:
