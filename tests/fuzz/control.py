@@ -72,13 +72,24 @@ def _head(m: Maker) -> tuple[str, tuple[Expr, ...], dict[str, Any], Bounds]:
     return kind, values, hints, _reach(range(*numbers))
 
 
+def _without_end(m: Maker) -> tuple[str, tuple[Expr, ...], dict[str, Any], Bounds]:
+    """A step of 0, even of a range that is empty anyway."""
+    m.program.features.add("step of 0")
+    m.program.skip.add("nvidia")  # which nothing can be launched on after it has stopped
+    kind = m.pick(("range", "tl.range", "tl.static_range"))
+    number = m.literal if kind == "tl.static_range" else m.pick((m.literal, m.argument))
+    start, end = m.pick(((0, 0), (0, 3), (2, 0)))
+    return kind, tuple(map(number, (start, end, 0))), {}, (0, 0)
+
+
 def _reach(numbers: range) -> Bounds:
     return (min(numbers), max(numbers)) if numbers else (0, 0)
 
 
 def loop(m: Maker) -> None:
     m.program.features.add("for")
-    kind, values, hints, reach = _head(m)
+    endless = not m.depth and not m.in_function and m.chance(0.02)
+    kind, values, hints, reach = (_without_end if endless else _head)(m)
     is_static = kind == "tl.static_range"
     carried = carried_variables(m, allow_literals=not is_static)
     pointer = _moving_pointer(m) if m.chance(0.25) and not m.in_function else None

@@ -43,6 +43,10 @@ class Undefined(Exception):
     """A program does what the language gives no meaning, or no single one."""
 
 
+class Stops(Exception):
+    """A program that every device must refuse or stop."""
+
+
 def is_literal(dtype: str) -> bool:
     return dtype in LITERALS
 

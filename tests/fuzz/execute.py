@@ -14,13 +14,16 @@ from typing import Any
 import numpy as np
 
 import tilewright
-from tests.fuzz.dtypes import Array, Undefined, same_bits
+from tests.fuzz.dtypes import Array, Stops, Undefined, same_bits
 from tests.fuzz.model import contents, expected
 from tests.fuzz.source import source
 from tests.fuzz.tree import ArrayArg, Program
 from tests.kernels.devices import DEVICES, Device, EmulatedNvidia
+from tilewright.support import errors
 
 _numbers = itertools.count()
+_STOPPED = (errors.InvalidValue, errors.DeviceAssertionFailure)
+"""What a step of 0 gives while compiling, and while running."""
 
 
 @contextmanager
@@ -114,21 +117,36 @@ def failure_of(
     Raises Undefined for a program that has no single meaning.
     """
     about_to("model")
-    wanted = expected(program)
+    try:
+        wanted: dict[str, Array] | None = expected(program)
+    except Stops:
+        wanted = None
     about_to("source")
     with kernel_of(program) as kernel:
         for name in devices:
             if name in program.skip:
                 continue
             about_to(name)
-            try:
-                found = launched(program, kernel, name)
-            except Exception as error:
-                return Failure(program.seed, name, type(error).__name__, str(error))
-            detail = difference(found, wanted)
-            if detail:
-                return Failure(program.seed, name, "differs", detail)
+            failure = _failure_on(program, kernel, name, wanted)
+            if failure is not None:
+                return failure
     return None
+
+
+def _failure_on(
+    program: Program, kernel: Any, name: str, wanted: dict[str, Array] | None
+) -> Failure | None:
+    """wanted: None of a program that must stop with a designed error."""
+    try:
+        found = launched(program, kernel, name)
+    except Exception as error:
+        if wanted is None and isinstance(error, _STOPPED):
+            return None
+        return Failure(program.seed, name, type(error).__name__, str(error))
+    detail = difference(found, wanted) if wanted is not None else ""
+    if detail:
+        return Failure(program.seed, name, "differs", detail)
+    return Failure(program.seed, name, "accepted", "") if wanted is None else None
 
 
 __all__ = ["Failure", "Undefined", "difference", "failure_of", "kernel_of", "launched"]

@@ -14,6 +14,7 @@ import numpy as np
 from tests.fuzz.dtypes import (
     NUMPY,
     Array,
+    Stops,
     Undefined,
     convert,
     index_dtype,
@@ -73,7 +74,7 @@ def _numbers(rng: np.random.Generator, arg: ArrayArg) -> Array:
 
 
 def expected(program: Program) -> dict[str, Array]:
-    """The arrays after the launch. Errors: Undefined."""
+    """The arrays after the launch. Errors: Undefined, Stops."""
     with np.errstate(all="ignore"):
         first = _run(program, reverse=False, poison=0xCD)
         if program.grid == 1 and "masked" not in program.features:
@@ -176,6 +177,8 @@ class Machine:
 
     def _for(self, statement: For) -> None:
         bounds = [self.value(value) for value in statement.values]
+        if len(bounds) == 3 and bounds[2] == 0:
+            raise Stops("a step of 0")
         if statement.kind == "tl.static_range":
             for index in range(*bounds):
                 self.env[statement.name] = index

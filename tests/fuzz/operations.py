@@ -304,6 +304,7 @@ def _filled(expr: Expr, values: Values) -> Any:
 
 
 define("literal", _literal_text, lambda e, v: e.data[0])
+define("text length", 'len(f"{{{0}!r}}")', lambda e, v: len(repr(v[0])))
 define("constant", "{d[0]}", lambda e, v: e.data[1])
 define("arange", "tl.arange({d[0]}, {d[1]})", lambda e, v: np.arange(*e.data, dtype=np.int32))
 define("zeros", _shaped("tl.zeros({s}, tl.{d[0]})"), lambda e, v: np.zeros(e.shape, NUMPY[e.dtype]))

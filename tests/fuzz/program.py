@@ -32,6 +32,15 @@ def scalar_work(m: Maker) -> None:
         m.let(Expr(m.pick(names), (x, y), Type(dtype)))
 
 
+def text(m: Maker) -> None:
+    """The length of a number's text, which is known at compile time."""
+    m.program.features.add("text")
+    number = m.pick((0, 7, -12, 100, 0.5, True, -1.5))
+    known = m.constant(number) if m.chance(0.6) else m.literal(number)
+    length = Expr("text length", (known,), Type("int"), (), (1, 8))
+    m.let(Expr("full", (length,), Type("int32"), ("int32",), (1, 8)))
+
+
 @dataclass(frozen=True)
 class Profile:
     """A kind of programs: how often each statement is made, how many, and on which extents."""
@@ -45,7 +54,7 @@ class Profile:
 
 PROFILES: tuple[tuple[int, Profile], ...] = (
     (4, Profile("elements", {compute: 14, load: 3, scalar_work: 2, ternary: 2, reduce: 1, move: 1,
-                             call: 2, branch: 2, loop: 1, store: 1}, (2, 4))),
+                             text: 1, call: 2, branch: 2, loop: 1, store: 1}, (2, 4))),
     (3, Profile("shapes", {move: 12, reduce: 6, scan: 3, load: 3, compute: 4, product: 2, loop: 1,
                            branch: 1}, (2, 4))),
     (4, Profile("control", {loop: 6, while_loop: 3, branch: 5, call: 3, ternary: 2, scalar_work: 3,

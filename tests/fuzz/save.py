@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.fuzz.dtypes import FLOATS, Undefined, same_bits
+from tests.fuzz.dtypes import FLOATS, Stops, Undefined, same_bits
 from tests.fuzz.execute import Failure, order_of
 from tests.fuzz.model import contents, expected
 from tests.fuzz.source import source
@@ -57,7 +57,7 @@ def written_test(program: Program, failure: Failure, name: str = "this_file.py")
     start = contents(program)
     try:
         wanted = expected(program)
-    except Undefined as reason:
+    except (Undefined, Stops) as reason:
         wanted = {}
         failure = Failure(failure.seed, failure.device, failure.kind, f"{failure.detail}\n{reason}")
     same = {a.name: a.same_as for a in program.arrays() if a.same_as}

@@ -62,6 +62,8 @@ class static_range(base_value):
                 raise errors.NotConstexpr(f"'{name}' of static_range", value.type)
         self.start, self.end = int(bounds[0]), int(bounds[1])
         self.step = 1 if step is None else int(step)
+        if not self.step:
+            raise errors.InvalidValue("range", "step", "a number other than 0", 0)
 
     def __iter__(self) -> Iterator[constexpr]:
         value = self.start
