@@ -21,6 +21,7 @@ definitions above and checked against evaluation in tests/property/test_alignmen
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import gcd
 
 from tilewright.ir.types import DType, PointerType, Type, element_of, shape_of
@@ -108,6 +109,7 @@ def meet(a: Alignment, b: Alignment) -> Alignment:
     )
 
 
+@lru_cache(maxsize=4096)
 def bounded(type_: Type, fact: Alignment) -> Alignment:
     """The part of a claim that a value of the type can keep.
 
