@@ -211,3 +211,55 @@ def test_mistakes_deep_inside_say_where(tmp_path):
         written(tmp_path, text).k[(1,)](np.ones(1, np.float32))
     assert caught.value.loc is not None
     assert caught.value.loc.line == 7
+
+
+BRANCHES = {
+    "in a sequence": "    if n > {}:\n        a = a + {}.0\n",
+    "as elif": "    elif n == {}:\n        a = {}.0\n",
+    "each returning": "    if n == 1000 + {}:\n        return {}.0\n",
+    "returning as elif": "    elif n == {}:\n        return {}.0\n",
+    "over loops": "    for _ in range(n):\n        a += 1.0 + 0 * {} * {}\n",
+}
+
+
+@pytest.mark.parametrize("kind", BRANCHES)
+@pytest.mark.parametrize("interpret", [False, True], ids=["compiled", "interpreted"])
+def test_300_statements_that_branch(tmp_path, kind, interpret):
+    line = BRANCHES[kind]
+    start = "    if n == 7000:\n        a = 1.0\n" if "elif" in kind else ""
+    lines = "".join(line.format(i, i) for i in range(1, 301))
+    text = (
+        f"@tilewright.jit(interpret={interpret})\ndef f(n):\n    a = 0.0\n{start}{lines}"
+        "    return a\n\n"
+        f"@tilewright.jit(interpret={interpret})\ndef k(o, n):\n    tl.store(o, f(n))\n"
+    )
+    expected = {"in a sequence": 3.0, "each returning": 0.0, "over loops": 900.0}.get(kind, 3.0)
+    out = np.ones(1, np.float32)
+    written(tmp_path, text).k[(1,)](out, 3)
+    assert out[0] == expected
+
+
+@pytest.mark.parametrize("interpret", [False, True], ids=["compiled", "interpreted"])
+def test_300_functions_call_each_other_under_conditions(tmp_path, interpret):
+    head = f"@tilewright.jit(interpret={interpret})\n"
+    parts = [f"{head}def f0(n, x):\n    return x + 1.0\n"]
+    parts += [
+        f"{head}def f{i}(n, x):\n    if n > {i - 300}:\n        x = f{i - 1}(n, x)\n    return x\n"
+        for i in range(1, 300)
+    ]
+    parts.append(f"{head}def k(o, n):\n    tl.store(o, f299(n, 0.5))\n")
+    out = np.zeros(1, np.float32)
+    written(tmp_path, "\n".join(parts)).k[(1,)](out, 3)
+    assert out[0] == 1.5
+
+
+def test_a_condition_with_a_return_inside_20_others(tmp_path):
+    """Each is lowered once or twice, not twice for each one around it."""
+    ifs = "".join("    " * (i + 1) + f"if n > {i}:\n" for i in range(20))
+    text = (
+        f"@tilewright.jit\ndef f(n):\n{ifs}{'    ' * 21}return 5.0\n    return 7.0\n\n"
+        "@tilewright.jit\ndef k(o, n):\n    tl.store(o, f(n))\n"
+    )
+    out = np.zeros(1, np.float32)
+    written(tmp_path, text).k[(1,)](out, 3)
+    assert out[0] == 7

@@ -45,6 +45,7 @@ from tilewright.ops import (
     TransposeOp,
     WhileOp,
 )
+from tilewright.support.deep import nested
 
 MAX_TERMS = 24
 """A longer sum is one symbol."""
@@ -207,6 +208,7 @@ class AffineForms:
 
     # ---- blocks ----------------------------------------------------------------------------------
 
+    @nested
     def _block(self, block: Block) -> None:
         for raw in block:
             op = cast("Op", raw)

@@ -12,6 +12,7 @@ from typing import Generic, TypeVar, cast
 
 from tilewright.ir import Block, Function, Op, Value
 from tilewright.ops import ForOp, IfOp, WhileOp
+from tilewright.support.deep import nested
 
 F = TypeVar("F")
 _MAX_ROUNDS = 64
@@ -41,6 +42,7 @@ class Forward(Generic[F]):
         self._block(function.body)
         return self.facts
 
+    @nested
     def _block(self, block: Block) -> None:
         for raw in block:
             op = cast("Op", raw)

@@ -45,6 +45,7 @@ from tilewright.language import (
     type_of,
 )
 from tilewright.support import errors
+from tilewright.support.deep import nested
 
 _CONVERSIONS: dict[str, Callable[[Any], Any]] = {"int": int, "float": float, "index": int}
 
@@ -102,6 +103,7 @@ class EagerDispatcher:
             return bool(_elements(truth(self._context, args[0])))
         return self._convert(name, args[0])
 
+    @nested
     def call_function(
         self, function: DeviceFunction, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:

@@ -39,7 +39,8 @@ from tilewright.frontend.python import (
     source_of,
 )
 from tilewright.language import member_names
-from tilewright.support import errors
+from tilewright.support import SourceLoc, errors
+from tilewright.support.deep import nested, on_fresh_stack
 
 HELPER = "__tilewright__"
 """The global name by which rewritten code finds its `Constructs`."""
@@ -66,9 +67,39 @@ def rewritten(fn: FunctionType) -> tuple[CodeType, str]:
 
 
 def _compiled(fn: FunctionType, source: FunctionSource) -> CodeType:
-    """Compile the changed tree inside a function whose parameters are its free variables."""
+    """Compile the changed tree inside a function whose parameters are its free variables.
+
+    Errors: NestedTooDeeply, for a tree that Python itself does not compile.
+    """
+    try:
+        return on_fresh_stack(_compile, fn, source)
+    except RecursionError:
+        code = fn.__code__
+        place = SourceLoc(source.file, code.co_firstlineno, 0, function=source.name)
+        raise errors.NestedTooDeeply(f"the body of {source.name}()", loc=place) from None
+
+
+def _copied(tree: ast.FunctionDef) -> ast.FunctionDef:
+    """A copy of a tree: by pickle, which takes less time than deepcopy, if it is not too deep."""
+    try:
+        return cast("ast.FunctionDef", pickle.loads(pickle.dumps(tree)))
+    except RecursionError:
+        return cast("ast.FunctionDef", _deep_copy(tree))
+
+
+@nested
+def _deep_copy(node: object) -> object:
+    if isinstance(node, list):
+        return [_deep_copy(item) for item in cast("list[object]", node)]
+    if not isinstance(node, ast.AST):
+        return node
+    fields = {name: _deep_copy(value) for name, value in ast.iter_fields(node)}
+    return ast.copy_location(type(node)(**fields), node)
+
+
+def _compile(fn: FunctionType, source: FunctionSource) -> CodeType:
     original = fn.__code__
-    own = cast("ast.FunctionDef", pickle.loads(pickle.dumps(source.tree)))  # deepcopy takes longer
+    own = _copied(source.tree)
     function = _Rewriter(fn, source).function(own)
     free = [ast.arg(name) for name in original.co_freevars]
     arguments = ast.arguments([], free, None, [], [], None, [])
@@ -78,11 +109,22 @@ def _compiled(fn: FunctionType, source: FunctionSource) -> CodeType:
     wrapper = ast.FunctionDef(_WRAPPER, arguments, body, [], None)
     ast.copy_location(wrapper, function)
     module = ast.Module([wrapper], [])
-    ast.fix_missing_locations(module)
+    _fix_missing_locations(module)
     ast.increment_lineno(module, source.line_shift)
     code = compile(module, original.co_filename, "exec", dont_inherit=True)
     inner = _code_named(_code_named(code, _WRAPPER), original.co_name)
     return inner.replace(co_qualname=original.co_qualname)
+
+
+def _fix_missing_locations(module: ast.Module) -> None:
+    """As `ast.fix_missing_locations`, which calls itself: give new nodes the place around them."""
+    pending: list[tuple[ast.AST, ast.AST | None]] = [(module, None)]
+    while pending:
+        node, around = pending.pop()
+        if around is not None and "lineno" in node._attributes and not hasattr(node, "lineno"):
+            ast.copy_location(node, around)
+        place = node if hasattr(node, "lineno") else around
+        pending += [(child, place) for child in ast.iter_child_nodes(node)]
 
 
 def _code_named(code: CodeType, name: str) -> CodeType:
@@ -99,6 +141,10 @@ class _Rewriter(ast.NodeTransformer):
         self._tests = 0
         self._kept = 0
         self._may_keep = True
+
+    @nested
+    def visit(self, node: ast.AST) -> Any:
+        return super().visit(node)
 
     def function(self, tree: ast.FunctionDef) -> ast.FunctionDef:
         """The whole function, without what is evaluated where it is defined."""
@@ -269,8 +315,8 @@ def _joined_names(node: ast.If) -> tuple[tuple[str, tuple[Other, ...]], ...]:
 
     Those that both sides set alike are none.
     """
-    alike = set(map(ast.unparse, node.body)) & set(map(ast.unparse, node.orelse))
-    statements = [s for s in (*node.body, *node.orelse) if ast.unparse(s) not in alike]
+    alike = _alike(node.body, node.orelse)
+    statements = [s for s in (*node.body, *node.orelse) if s not in alike]
     numbers: dict[str, list[Other]] = {}
     for statement in statements:
         if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
@@ -279,6 +325,16 @@ def _joined_names(node: ast.If) -> tuple[tuple[str, tuple[Other, ...]], ...]:
                 numbers.setdefault(target.id, []).append(value)
     names = assigned_in(s for s in statements if not isinstance(s, ast.AnnAssign))
     return tuple((name, tuple(numbers.get(name, ()))) for name in names)
+
+
+def _alike(body: list[ast.stmt], orelse: list[ast.stmt]) -> set[ast.stmt]:
+    """The statements of each side that the other one has too, word by word."""
+    texts: list[dict[ast.stmt, str]] = []
+    for side, other in ((body, orelse), (orelse, body)):
+        kinds = set(map(type, other))
+        texts.append({s: ast.unparse(s) for s in side if type(s) in kinds})
+    both = set(texts[0].values()) & set(texts[1].values())
+    return {s for side in texts for s, text in side.items() if text in both}
 
 
 def _connected(node: ast.expr, word: str, left: ast.expr, right: ast.expr) -> ast.expr:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol, TypeVar
 
 from tilewright.ir.core import Block, Op, Value
+from tilewright.support.deep import nested
 from tilewright.support.diagnostics import SourceLoc
 
 OpT = TypeVar("OpT", bound=Op)
@@ -94,6 +95,7 @@ class Rewriter:
                 cls.drop(inner)
 
     @classmethod
+    @nested
     def drop(cls, op: Op) -> None:
         """Detach an op inside a dead region, inner ops first."""
         for block in op.regions:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Self
 
 from tilewright.ir.types import Type
+from tilewright.support.deep import nested
 from tilewright.support.diagnostics import SourceLoc
 from tilewright.support.errors import NotOneFunction
 
@@ -188,6 +189,7 @@ class Block:
         assert self.last is not None, "empty block"
         return self.last
 
+    @nested
     def clone(self, mapping: dict[Value, Value]) -> Block:
         copy = Block()
         for arg in self.args:
@@ -200,13 +202,13 @@ class Block:
 
     def walk(self) -> Iterator[Op]:
         """Every op, also in the regions of its ops, outer before inner."""
-        op = self.first
-        while op is not None:
-            following = op.next
-            yield op
-            for region in op.regions:
-                yield from region.walk()
-            op = following
+        pending = [self.first]
+        while pending:
+            op = pending.pop()
+            if op is not None:
+                pending.append(op.next)
+                yield op
+                pending += [region.first for region in reversed(op.regions)]
 
 
 class Function:

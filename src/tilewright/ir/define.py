@@ -19,12 +19,12 @@ The class is built once and its constructor is generated source, as for dataclas
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, ClassVar, TypeVar, cast, dataclass_transform
 
-from tilewright.ir.core import Block, Value
+from tilewright.ir.core import Block, Function, Value
 from tilewright.ir.core import Op as CoreOp
 from tilewright.ir.types import DType, PointerType, TileType, Type, element_of
 
@@ -281,16 +281,24 @@ def _constructor(cls: type, fields: tuple[Field, ...]) -> Callable[..., None]:
 
 def is_pure(op: CoreOp) -> bool:
     """Whether the op and everything in its regions has no effect."""
-    declared = cast("Op", op)
-    if Trait.PURE in declared.traits:
-        return all(is_pure(inner) for r in op.regions for inner in r)
-    return Trait.TERMINATOR in declared.traits
+    known = (cast("Op", inner).traits for inner in (op.walk() if op.regions else (op,)))
+    return all(Trait.PURE in traits or Trait.TERMINATOR in traits for traits in known)
+
+
+def ops_with(function: Function, effects: Set[Effect]) -> set[Op]:
+    """The ops of a function that have one of some effects, or contain an op that has."""
+    having: set[Op] = set()
+    for op in function.walk():
+        around: object = op if cast("Op", op).effects & effects else None
+        while isinstance(around, Op) and around not in having:
+            having.add(around)
+            around = around.parent.owner if around.parent is not None else None
+    return having
 
 
 def effects_of(op: CoreOp) -> frozenset[Effect]:
     """Effects of the op and of everything in its regions."""
     effects = cast("Op", op).effects
-    for block in op.regions:
-        for inner in block:
-            effects |= effects_of(inner)
+    if op.regions:
+        effects = effects.union(*(cast("Op", inner).effects for inner in op.walk()))
     return effects

@@ -29,6 +29,7 @@ from tilewright.ir.lexer import END, Positions, tokens_of
 from tilewright.ir.printer import RESULT_TYPE_ATTRS
 from tilewright.ir.types import DType, PointerType, TileType, Type, all_dtypes
 from tilewright.support import SourceLoc, fork_waits
+from tilewright.support.deep import nested
 from tilewright.support.errors import TileIRSyntaxError, did_you_mean
 
 _POINTER = re.compile(r"ptr<\s*(\w+)\s*(,\s*const\s*)?>")
@@ -185,6 +186,7 @@ class _Parser:
             self._fail("a new value name", f"{token} again")
         return token
 
+    @nested
     def _body(self, block: Block) -> None:
         """`{ ops }`."""
         self.depth += 1

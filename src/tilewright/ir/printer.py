@@ -28,6 +28,7 @@ from tilewright.ir.core import Block, Function, Module, Value
 from tilewright.ir.core import Op as CoreOp
 from tilewright.ir.define import Op
 from tilewright.ir.types import DType, PointerType, TileType, Type
+from tilewright.support.deep import nested
 from tilewright.support.diagnostics import SourceLoc
 
 _INDENT = "  "
@@ -86,6 +87,7 @@ def names_of(function: Function) -> Names:
     return names
 
 
+@nested
 def _name_block(block: Block, names: Names) -> None:
     for arg in block.args:
         _ = names[arg]
@@ -191,6 +193,7 @@ class Printer:
             self._block(block, indent + _INDENT)
             parts[:] = [indent, "}"]
 
+    @nested
     def _block(self, block: Block, indent: str) -> None:
         for op in block:
             self.op(op, indent)

@@ -238,9 +238,15 @@ def removable(op: CoreOp) -> bool:
 
     So it is if the op, and all in its regions, at most reads (not `volatile`) and comes to an end.
     """
+    return _only_reads(op) and (
+        not op.regions
+        or all(_only_reads(inner) for inner in op.walk() if inner is op or inner.next is not None)
+    )
+
+
+def _only_reads(op: CoreOp) -> bool:
+    """What `removable` asks of each op, but for the terminators of its regions."""
     traits, effects = cast("Op", op).traits, cast("Op", op).effects
     if effects - _READ or Trait.ENDLESS in traits or op.attrs.get("volatile"):
         return False
-    return Trait.TERMINATOR not in traits and all(
-        inner.next is None or removable(inner) for block in op.regions for inner in block
-    )
+    return Trait.TERMINATOR not in traits

@@ -36,6 +36,7 @@ from tilewright.ir.define import Field, Op, Trait
 from tilewright.ir.printer import attr_text, print_function, type_text
 from tilewright.ir.types import DType, PointerType, TileType, Type, element_of, shape_of
 from tilewright.support import Diagnostic, Severity
+from tilewright.support.deep import nested
 
 
 @dataclass(frozen=True)
@@ -149,13 +150,16 @@ def _plan(cls: type[CoreOp]) -> _Plan:
 class _Verifier:
     """One walk over one function."""
 
-    __slots__ = ("contract", "found", "function", "legal_types", "operands", "values", "visible")
+    __slots__ = (
+        "contract", "found", "function", "legal_types", "opened", "operands", "values", "visible",
+    )  # fmt: skip
 
     def __init__(self, function: Function, contract: Contract | None) -> None:
         self.function = function
         self.contract = contract
         self.found: list[Problem] = []
         self.values: list[Value] = []
+        self.opened: list[Value] = []  # visible, in the order in which they became so
         self.visible: set[Value] = set()
         self.legal_types: set[Type] = set()
         self.operands = 0
@@ -186,10 +190,11 @@ class _Verifier:
                 message = f"{found} of {name} must be a positive integer, not {attr_text(amount)}"
                 self._fail(self.function, message)
 
+    @nested
     def _block(self, block: Block, owner: CoreOp | Function) -> None:
         if block.owner is not owner:
             self._fail(owner, "the block does not know its owner")
-        first_value = len(self.values)
+        first_value = len(self.opened)
         self._define(block.args, block, owner)
         previous: CoreOp | None = None
         op = block.first
@@ -203,8 +208,8 @@ class _Verifier:
             self._fail(owner, "the block's last op is not the end of its list")
         if previous is None:
             self._fail(owner, "the block has no terminator")
-        for value in self.values[first_value:]:
-            self.visible.discard(value)
+        self.visible.difference_update(self.opened[first_value:])
+        del self.opened[first_value:]
 
     def _define(
         self, values: list[Value] | tuple[Value, ...], owner: object, where: CoreOp | Function
@@ -215,6 +220,7 @@ class _Verifier:
             if self.contract is not None and value.type not in self.legal_types:
                 self._check_type(value.type, where)
             self.values.append(value)
+            self.opened.append(value)
             self.visible.add(value)
 
     def _op(self, op: CoreOp) -> None:

@@ -1,9 +1,10 @@
 """Goes on, on a fresh stack, with what is nested too deeply for one.
 
 Python lets each thread nest 1,000 calls. Whatever follows the nesting of a user's program (an
-expression within expressions, a function that is inlined into functions) counts its levels and
-calls the next one here before they are used up: a thread has a stack, and a count, of its own.
-The caller waits, so nothing runs at the same time.
+expression within expressions, a block within blocks, a function that is inlined into functions)
+is marked as `nested`: its levels are counted, and before they are used up the next one is called
+on a thread, which has a stack, and a count, of its own. The caller waits, so nothing runs at the
+same time.
 """
 
 from __future__ import annotations
@@ -11,16 +12,42 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextvars import copy_context
-from threading import Thread
+from functools import wraps
+from threading import Thread, local
 from typing import ParamSpec, TypeVar
 
-__all__ = ["LEVELS", "on_fresh_stack"]
+__all__ = ["nested", "on_fresh_stack"]
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 LEVELS = 25
 """Nested levels that go on one stack; an inlined call takes about ten of Python's calls."""
+
+
+class _Thread(local):
+    """level: how many nested functions are being called on this thread."""
+
+    level = 0
+
+
+_thread = _Thread()
+
+
+def nested(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """A function that calls itself, maybe through others, for what is inside its argument."""
+
+    @wraps(function)
+    def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        if _thread.level >= LEVELS:
+            return on_fresh_stack(call, *args, **kwargs)
+        _thread.level += 1
+        try:
+            return function(*args, **kwargs)
+        finally:
+            _thread.level -= 1
+
+    return call
 
 
 def on_fresh_stack(

@@ -13,8 +13,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import cast
 
-from tilewright.ir import Block, Effect, Function, Op, Pass, Rewriter, Trait, effects_of
+from tilewright.ir import Block, Effect, Function, Op, Pass, Rewriter, Trait, ops_with
 from tilewright.ops import ConstantOp, LoadOp, WhileOp
+from tilewright.support.deep import nested
 
 _CHANGES_MEMORY = frozenset((Effect.WRITE, Effect.BARRIER))
 
@@ -23,19 +24,24 @@ class MergeEqual(Pass, name="cse"):
     """Merge ops that compute the same."""
 
     def run(self, function: Function) -> bool:
-        walk = _Walk()
+        walk = _Walk(ops_with(function, _CHANGES_MEMORY))
         walk.block(function.body)
         return walk.changed
 
 
 @dataclass(slots=True)
 class _Walk:
-    """known: ops above by what they compute; epoch: number of writes met so far."""
+    """known: ops above by what they compute; epoch: number of writes met so far.
 
+    writes: ops that change memory, or contain such.
+    """
+
+    writes: set[Op]
     known: dict[object, Op] = field(default_factory=dict[object, Op])
     epoch: int = 0
     changed: bool = False
 
+    @nested
     def block(self, block: Block) -> None:
         entered: list[object] = []
         for raw in block:
@@ -58,7 +64,7 @@ class _Walk:
 
     def _regions(self, op: Op) -> None:
         """Each iteration of a loop sees what the others write."""
-        if isinstance(op, WhileOp) or effects_of(op) & _CHANGES_MEMORY:
+        if isinstance(op, WhileOp) or op in self.writes:
             self.epoch += 1
         for region in op.regions:
             self.block(region)

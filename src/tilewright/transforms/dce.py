@@ -64,11 +64,16 @@ class _Needed:
         self.slots: set[tuple[Structured, int]] = set()
         self.pending: list[Value] = []
 
-    def add_op(self, op: Op) -> None:
+    def add_op(self, op: Op | None) -> None:
         """An op that is needed, and the ops that it is inside of."""
-        if op in self.ops:
-            return
-        self.ops.add(op)
+        while op is not None and op not in self.ops:
+            self.ops.add(op)
+            self._add_uses(op)
+            owner = op.parent.owner if op.parent is not None else None
+            op = owner if isinstance(owner, Op) else None
+
+    def _add_uses(self, op: Op) -> None:
+        """What a needed op uses itself; slots follow when they are needed."""
         if isinstance(op, WhileOp):
             self.pending.append(op.before.terminator.operands[0])
         elif is_structured(op):
@@ -78,9 +83,6 @@ class _Needed:
             for inner in op.walk() if op.regions else ():
                 self.ops.add(cast("Op", inner))
                 self.pending += inner.operands
-        owner = op.parent.owner if op.parent is not None else None
-        if isinstance(owner, Op):
-            self.add_op(owner)
 
     def close(self) -> None:
         """Follow all values to what they need."""

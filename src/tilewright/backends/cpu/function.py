@@ -31,6 +31,7 @@ from tilewright.ops import (
     YieldOp,
     pointee,
 )
+from tilewright.support.deep import nested
 from tilewright.support.errors import LoweringMissing
 
 __all__ = ["LoweredKernel", "index_functions", "lower_function", "regions", "special"]
@@ -186,6 +187,7 @@ def _program_loop(call: str, fence: list[str]) -> list[str]:
     ]
 
 
+@nested
 def lower_block(state: State, block: Block) -> None:
     """Lower the ops of a block in the order of its plan."""
     for step in Planner(block, state.facts).run().steps:

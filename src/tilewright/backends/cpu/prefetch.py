@@ -8,6 +8,7 @@ from tilewright.backends.cpu.lanes import Lanes
 from tilewright.backends.cpu.microkernel import CACHE_LINE
 from tilewright.backends.cpu.plan import Prefetch
 from tilewright.backends.cpu.state import State
+from tilewright.backends.cpu.streaming import may_stream
 from tilewright.ir.types import element_of
 from tilewright.ops import pointee
 
@@ -15,10 +16,10 @@ from tilewright.ops import pointee
 class Prefetcher:
     """Prefetches for one nest with steps of `width` lanes."""
 
-    __slots__ = ("code", "now", "soon", "width")
+    __slots__ = ("code", "now", "soon", "state", "width")
 
     def __init__(self, state: State, width: int) -> None:
-        self.code, self.width = state.code, width
+        self.state, self.code, self.width = state, state.code, width
         self.now = Evaluator(state.code, state.this_program, width)
         self.soon = Evaluator(state.code, state.next_program, width)
 
@@ -39,7 +40,7 @@ class Prefetcher:
         write = int(prefetch.for_store)
         for byte in range(0, self.width * element.bytes, CACHE_LINE):
             line = self.code.let(f"getelementptr i8, {first.typed}, i64 {byte}", "ptr", first)
-            if prefetch.for_store:
+            if prefetch.for_store and may_stream(self.state):
                 # A streaming store wants its lines out of the cache.
                 text = f"select i1 %streaming, ptr %scratch, {line.typed}"
                 line = self.code.let(text, "ptr", line)

@@ -38,6 +38,7 @@ class State:
     scratch: Scratch = field(default_factory=Scratch)
     stream_at_top: bool = False
     streamed_bytes: int = 0
+    streamed_nests: int = 0
     this_program: Environment = field(default_factory=Environment)
     next_program: Environment = field(default_factory=Environment)
     prefetches: Sequence[Prefetch] = ()

@@ -46,6 +46,10 @@ from tilewright.support.fold import fold
 STREAM_ALIGNMENT = 16
 """Bytes; LLVM splits a non-temporal store that is wider than it is aligned, which is as fast."""
 
+MOST_NESTS = 128
+"""Nests of a function that may stream. Each branches on one condition, and LLVM's combination of
+instructions looks at all branches on it wherever it is used: 10,000 take 65 s, without them 1."""
+
 _MUCH = 256
 """Values that a nest computes from which on memory is not what it waits for."""
 
@@ -55,13 +59,14 @@ _MOVES = BroadcastOp | ExpandDimsOp | TransposeOp | HintOp
 def streaming_condition(state: State, group: Group) -> Val | None:
     """When the nest of this group should stream; None if it never may."""
     stores = [s for s in group.sinks if isinstance(s, StoreOp)]
-    if not state.stream_at_top or len(stores) != len(group.sinks) or group.materialized:
+    if not may_stream(state) or len(stores) != len(group.sinks) or group.materialized:
         return None
     if not all(_aligned(state, s.pointer) for s in stores) or _computes_much(stores):
         return None
     masks = [s.mask for s in stores if s.mask is not None]
     if not all(falls(mask) for mask in masks):
         return None
+    state.streamed_nests += 1
     state.streamed_bytes += sum(_bytes(s.stored) for s in stores)
     condition = Val("%streaming", "i1")
     ev = state.evaluator()
@@ -69,6 +74,11 @@ def streaming_condition(state: State, group: Group) -> Val | None:
     for mask in dict.fromkeys(masks):
         condition = state.code.binary("and", condition, ev.lanes(mask, corner).base)
     return condition
+
+
+def may_stream(state: State) -> bool:
+    """Whether one more nest may stream."""
+    return state.stream_at_top and state.streamed_nests < MOST_NESTS
 
 
 def _computes_much(stores: Sequence[StoreOp]) -> bool:

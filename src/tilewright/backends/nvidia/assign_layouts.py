@@ -22,6 +22,7 @@ from tilewright.ir import Block, Builder, Function, Op, Rewriter, Value
 from tilewright.ir.types import TileType, Type
 from tilewright.layout import LinearLayout
 from tilewright.ops import ForOp, IfOp, WhileOp
+from tilewright.support.deep import nested
 
 
 def assign_layouts(function: Function, warps: int, access_bytes: int) -> None:
@@ -49,6 +50,7 @@ class LayoutEmission:
         self._rewrite_yields()
         _remove_unlaid(self.function.body)
 
+    @nested
     def _emit_block(self, block: Block) -> None:
         for arg in block.args:
             self._settle(arg, Builder(block, block.first))
@@ -135,6 +137,7 @@ class LayoutEmission:
                 user.set_operand(start + i, self.versions[old, self.layouts[result]])
 
 
+@nested
 def _remove_unlaid(block: Block) -> None:
     """Drop the originals of what was cloned."""
     for raw in reversed(block):

@@ -63,6 +63,7 @@ from tilewright.ops import (
     WhileOp,
     pointee,
 )
+from tilewright.support.deep import nested
 
 Layouts = dict[LinearLayout, None]
 _ACCESSES = (LoadOp, StoreOp, AtomicOp, AtomicCasOp)
@@ -107,6 +108,7 @@ class LayoutInference:
 
     # -- 1. layouts -----------------------------------------------------------------------------
 
+    @nested
     def _lay(self, block: Block) -> None:
         for raw in block:
             op = cast("Op", raw)
@@ -257,6 +259,7 @@ class LayoutInference:
         if isinstance(value.type, TileType):
             self.demands.setdefault(value, {})[layout] = None
 
+    @nested
     def _demand_block(self, block: Block) -> None:
         for raw in reversed(block):
             op = cast("Op", raw)

@@ -143,10 +143,8 @@ def _block_of(value: Value) -> object:
 
 
 def _blocks(op: Op) -> Iterator[Block]:
-    for region in op.regions:
-        yield region
-        for raw in region:
-            yield from _blocks(cast("Op", raw))
+    for inner in op.walk():
+        yield from inner.regions
 
 
 def _registers(value: Value, layout: LinearLayout) -> float:

@@ -63,6 +63,7 @@ from tilewright.ops import (
     WhileOp,
     YieldOp,
 )
+from tilewright.support.deep import nested
 
 _Memory = LoadOp | StoreOp | AtomicOp | AtomicCasOp
 
@@ -108,6 +109,7 @@ class _Order:
         self._block(self.function.body, {})
         return self.inserted
 
+    @nested
     def _block(self, block: Block, pending: Pending) -> Pending:
         """Insert barriers; pending: accesses since the last barrier before the block; returns
         those after it."""

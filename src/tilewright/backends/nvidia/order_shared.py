@@ -35,6 +35,7 @@ from tilewright.backends.nvidia.shared_memory import (
 )
 from tilewright.ir import Block, Builder, Function, Op
 from tilewright.ops import AssertOp, BarrierOp, ForOp, IfOp, WhileOp
+from tilewright.support.deep import nested
 
 
 class Kind(Enum):
@@ -104,6 +105,7 @@ class _Ordering:
         self._concerned: dict[Block, list[Op]] = {}
         self._known: dict[tuple[Op, Pending], _Walked] = {}
 
+    @nested
     def block(self, block: Block, pending: Pending) -> _Walked:
         """Walk the ops of a block."""
         barriers = frozenset[Op]()
@@ -180,6 +182,7 @@ class _Ordering:
                 return _Walked(barriers, exits if isinstance(loop, WhileOp) else start | end)
             start = following
 
+    @nested
     def _ops(self, block: Block) -> list[Op]:
         """Those that use shared memory, or order it, or contain such."""
         known = self._concerned.get(block)

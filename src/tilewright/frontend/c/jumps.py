@@ -8,6 +8,7 @@ from functools import cache, lru_cache
 from typing import cast
 
 from tilewright.frontend.c import syntax
+from tilewright.support.deep import nested
 
 Jumps = frozenset[str]
 _LOOP = frozenset({"break", "continue"})
@@ -16,6 +17,7 @@ _KEPT = 4096
 
 
 @lru_cache(_KEPT)
+@nested
 def jumps(node: syntax.Statement) -> Jumps:
     """Keywords of the jumps that leave a statement; a loop keeps its own."""
     if isinstance(node, syntax.Jump):
@@ -33,6 +35,7 @@ def _union(nodes: Iterable[syntax.Statement]) -> Jumps:
 
 
 @lru_cache(_KEPT)
+@nested
 def ends(node: syntax.Statement | None) -> bool:
     """Whether control never comes to what follows a statement."""
     if isinstance(node, syntax.Block):

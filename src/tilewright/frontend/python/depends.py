@@ -18,7 +18,7 @@ from tilewright.frontend.python.environment import MISSING, Environment, Place
 from tilewright.frontend.python.source import FunctionSource, source_of
 from tilewright.ir.types import DType, PointerType, TileType
 from tilewright.language import DeviceFunction, constexpr, constexpr_function, dtype
-from tilewright.support.deep import LEVELS, on_fresh_stack
+from tilewright.support.deep import nested
 
 _CONSTANTS = (bool, int, float, str, bytes, type(None), tuple, constexpr, dtype, Enum)
 _RECORDED = (*_CONSTANTS, DeviceFunction, constexpr_function)
@@ -79,8 +79,8 @@ class _Collector:
         self.digest = hashlib.sha256()
         self.used: dict[tuple[int, str], UsedGlobal] = {}
         self._seen: dict[FunctionType, int] = {}
-        self._depth = 0
 
+    @nested
     def function(self, fn: FunctionType) -> None:
         """Add the text of one function and all that it refers to."""
         known = self._seen.get(fn)
@@ -95,15 +95,6 @@ class _Collector:
         environment = Environment(fn)
         for path in _references(source, fn):
             self._reference(environment, path)
-
-    def _called(self, fn: FunctionType) -> None:
-        """Add a function that another one refers to."""
-        self._depth += 1
-        if self._depth % LEVELS:
-            self.function(fn)
-        else:
-            on_fresh_stack(self.function, fn)
-        self._depth -= 1
 
     def _reference(self, environment: Environment, path: tuple[str, ...]) -> None:
         place = environment.place(path[0])
@@ -122,7 +113,7 @@ class _Collector:
         name = ".".join(path)
         self._add(name, _fingerprint(value))
         if isinstance(value, DeviceFunction | constexpr_function):
-            self._called(value.fn)
+            self.function(value.fn)
         if of_language or not isinstance(value, _RECORDED):
             return
         self.used[id(place.holder), place.key] = UsedGlobal(name, place, cast("object", value))

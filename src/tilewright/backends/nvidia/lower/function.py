@@ -30,6 +30,7 @@ from tilewright.ir import Block, Function, Op, Trait
 from tilewright.ir.types import element_of
 from tilewright.llvm import Code, ModuleText, Val, data_layout, llvm_type
 from tilewright.support import errors
+from tilewright.support.deep import nested
 
 __all__ = [
     "LoweredKernel",
@@ -133,6 +134,7 @@ def _attributes(warps: int, maxnreg: int | None, num_ctas: int) -> list[str]:
     ]
 
 
+@nested
 def lower_block(state: State, block: Block) -> None:
     """Lower the ops of a block in order."""
     for raw in block:

@@ -23,10 +23,12 @@ from tilewright.frontend.c.lower.conversion import converted
 from tilewright.ir import Value
 from tilewright.language import tensor, unwrap
 from tilewright.support import errors
+from tilewright.support.deep import nested
 
 Statements = Sequence[syntax.Statement]
 
 
+@nested
 def run(act: Activation, statements: Statements) -> None:
     """Lower a statement list."""
     todo = list(reversed(statements))

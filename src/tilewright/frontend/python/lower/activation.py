@@ -19,7 +19,7 @@ from tilewright.frontend.semantics import Context
 from tilewright.ir import Block
 from tilewright.language import DeviceFunction
 from tilewright.support import SourceLoc, errors
-from tilewright.support.deep import LEVELS, on_fresh_stack
+from tilewright.support.deep import nested
 
 H = TypeVar("H", bound=Callable[..., object])
 
@@ -87,12 +87,11 @@ FUNCTION_END = Rest((), None)
 class Session:
     """What all activations of one kernel share.
 
-    stack: the functions being lowered, outer first; depth: the expressions around this one
+    stack: the functions being lowered, outer first
     """
 
     ctx: Context
     stack: list[DeviceFunction] = field(default_factory=list[DeviceFunction])
-    depth: int = 0
 
 
 class Activation:
@@ -123,19 +122,13 @@ class Activation:
         self._file = self.source.file
         self._shift = self.source.line_shift
 
+    @nested
     def expression(self, node: ast.expr) -> object:
         """The value of an expression."""
         handler = EXPRESSIONS.get(type(node))
         if handler is None:
             self.unsupported(node, f"a {type(node).__name__} expression")
-        session = self.session
-        session.depth += 1
-        try:
-            if session.depth % LEVELS:
-                return handler(self, node)
-            return on_fresh_stack(handler, self, node)
-        finally:
-            session.depth -= 1
+        return handler(self, node)
 
     def loc(self, node: ast.expr | ast.stmt) -> SourceLoc:
         """Where a node is in the user's file, with the calls that led here."""

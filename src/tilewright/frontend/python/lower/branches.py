@@ -27,7 +27,7 @@ from tilewright.frontend.python.lower.activation import (
     statement,
 )
 from tilewright.frontend.python.lower.joins import Join, Plan, as_value, planned
-from tilewright.frontend.python.lower.sequence import ContinuationUnknown, run, run_to_end
+from tilewright.frontend.python.lower.sequence import ContinuationUnknown, is_known, run, run_to_end
 from tilewright.frontend.python.lower.values import Deferred, describe, is_static, static
 from tilewright.ir import Block, Rewriter, Value
 from tilewright.ops import IfOp, YieldOp
@@ -57,6 +57,8 @@ def if_statement(act: Activation, node: ast.If) -> Outcome:
     try:
         sides = _sides(act, node, before, rest, whole=False)
     except ContinuationUnknown:
+        if not is_known(rest):
+            raise
         sides = _sides(act, node, before, rest, whole=True)
     act.scope = before
     if sides[0].outcome is None and sides[1].outcome is None:
@@ -70,10 +72,13 @@ def if_statement(act: Activation, node: ast.If) -> Outcome:
 def _sides(
     act: Activation, node: ast.If, scope: Scope, rest: Rest | None, *, whole: bool
 ) -> tuple[Side, Side]:
-    """Lower both sides; `whole` also lowers what follows the `if` at the end of each."""
+    """Lower both sides; `whole` also lowers what follows the `if` at the end of each.
+
+    Where the first side returns, the second goes on to the end of the function.
+    """
     then = _side(act, node.body, scope, rest, whole)
     try:
-        return then, _side(act, node.orelse, scope, rest, whole)
+        return then, _side(act, node.orelse, scope, rest, whole or then.outcome is not None)
     except ContinuationUnknown:
         discard(then.block)
         raise

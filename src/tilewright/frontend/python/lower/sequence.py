@@ -26,12 +26,14 @@ from tilewright.frontend.python.lower.activation import (
     Returned,
 )
 from tilewright.support import TilewrightError
+from tilewright.support.deep import nested
 
 
 class ContinuationUnknown(Exception):
     """A branch returns on some paths only, and what follows it is not known here."""
 
 
+@nested
 def run(act: Activation, statements: Sequence[ast.stmt], rest: Rest | None) -> Outcome:
     """Lower a statement list; `rest` is what follows it, for an `if` inside that returns."""
     for index, node in enumerate(statements):
@@ -47,6 +49,13 @@ def run(act: Activation, statements: Sequence[ast.stmt], rest: Rest | None) -> O
         if outcome is not None:
             return outcome
     return None
+
+
+def is_known(rest: Rest | None) -> bool:
+    """Whether a chain goes on to the end of the function."""
+    while rest is not None and rest is not FUNCTION_END:
+        rest = rest.following
+    return rest is FUNCTION_END
 
 
 def run_to_end(act: Activation, rest: Rest | None) -> Outcome:
