@@ -67,7 +67,7 @@ def _for(state: State, op: Op) -> None:
     """Counts the iterations that are left down to zero, beside the index.
 
     Not the index up to its end: ptxas unrolls loops by four as if three steps more could not
-    overflow, so one that ends where `index != end` fails may not end at all. See ADR 0019.
+    overflow, so one that ends where `index != end` fails may not end at all. See ADR 0017.
     """
     loop, code = cast("ForOp", op), state.code
     before, head, body, latch, done = _labels(state, "before", "head", "body", "latch", "done")
