@@ -150,10 +150,16 @@ def _of_tensor(tensor: Any) -> Handled:
     except RuntimeError as problem:  # sparse ones, and stand-ins that have no memory
         found = f"tensor with layout {tensor.layout} and without memory of its own"
         raise errors.UnsupportedArgument("", found, str(problem).partition("\n")[0]) from None
+    for bit in ("neg", "conj"):
+        if getattr(tensor, f"is_{bit}", bool)():
+            found = f"tensor whose {bit} bit is set: its memory holds other values"
+            raise errors.UnsupportedArgument("", found, f"pass tensor.resolve_{bit}(), a copy")
     return _devices[tensor.device][tensor.dtype][0 if address & UNALIGNED_BITS else 1], address
 
 
 def is_tensor_type(kind: type[Any]) -> bool:
-    """Whether `data_ptr()`, `dtype` and `get_device()` tell all about arrays of a type: those of
-    torch. `get_device()` is -1 for memory of the host."""
-    return HANDLERS[kind] is _of_tensor and hasattr(kind, "get_device")
+    """Whether `data_ptr()`, `dtype`, `get_device()` and `is_neg()` tell all about arrays of a type:
+    those of torch. `get_device()` is -1 for memory of the host."""
+    return HANDLERS[kind] is _of_tensor and all(
+        hasattr(kind, name) for name in ("get_device", "is_neg")
+    )

@@ -146,7 +146,8 @@ class _Types:
         named = {
             "int": int, "float": float, "bool": bool, "tuple": tuple, "none": None, "one": 1,
             "data_ptr": sys.intern("data_ptr"), "dtype": sys.intern("dtype"),
-            "get_device": sys.intern("get_device"), "numel": sys.intern("numel"),
+            "get_device": sys.intern("get_device"), "is_neg": sys.intern("is_neg"),
+            "numel": sys.intern("numel"),
             "meet": self.meet, "boundary": user_boundary.__exit__,
         }  # fmt: skip
         fields = {name: keep(value) for name, value in named.items()}

@@ -160,6 +160,16 @@ drop_met:
   call void @Py_DecRef(ptr %met)
   ret i1 false
 tensor:
+  %neg_name = get ptr %shared SHARED.is_neg
+  %neg_object = call ptr @PyObject_VectorcallMethod(ptr %neg_name, ptr %self, i64 1, ptr null)
+  %has_neg = icmp ne ptr %neg_object, null
+  br i1 %has_neg, label %sign, label %error
+sign:
+  %negated = call i32 @PyObject_IsTrue(ptr %neg_object)
+  call void @Py_DecRef(ptr %neg_object)
+  %as_stored = icmp eq i32 %negated, 0
+  br i1 %as_stored, label %stored, label %error
+stored:
   %get_name = get ptr %shared SHARED.get_device
   %device_object = call ptr @PyObject_VectorcallMethod(ptr %get_name, ptr %self, i64 1, ptr null)
   %has_device = icmp ne ptr %device_object, null

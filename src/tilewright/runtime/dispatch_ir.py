@@ -15,7 +15,7 @@ Whatever it does not know goes to Python: a launch with new words to `learn`, a 
 met to `meet`, everything unusual to `python`, which does all that this code does, and more.
 
 `record` is a Python integer: the address of a RECORD, one for each kernel. An address in an array
-is asked for through the methods `data_ptr()`, `get_device()` and the attribute `dtype`; of a NumPy
+is asked for through `data_ptr()`, `get_device()`, `is_neg()` and the attribute `dtype`; of a NumPy
 array it is read where NumPy's C interface has it.
 """
 
@@ -114,6 +114,7 @@ SHARED = _offsets(
     "data_ptr",  # PyObject *: names
     "dtype",
     "get_device",
+    "is_neg",
     "numel",
     "meet",  # PyObject *: meet(object), an argument of a type that is not known here
     "boundary",  # PyObject *: exit(type, error, traceback) of the user boundary
@@ -177,6 +178,7 @@ declare i64 @PyDict_Size(ptr)
 declare ptr @PyDict_Copy(ptr)
 declare i32 @PyDict_SetItem(ptr, ptr, ptr)
 declare i32 @PyCallable_Check(ptr)
+declare i32 @PyObject_IsTrue(ptr)
 declare ptr @PyObject_GetAttr(ptr, ptr)
 declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
 declare ptr @PyObject_VectorcallMethod(ptr, ptr, i64, ptr)

@@ -494,6 +494,24 @@ def test_tensors_of_torch_without_memory(interpret: bool) -> None:
                 kernel[1](tensor, 1)
 
 
+@pytest.mark.torch
+@pytest.mark.parametrize("interpret", [False, True])
+def test_tensors_of_torch_that_negate_what_is_stored(interpret: bool) -> None:
+    torch = pytest.importorskip("torch")
+    kernel = JITFunction(new_value().fn, interpret=interpret)
+    stored = torch.zeros(4)
+    imaginary = torch.ones(4, dtype=torch.complex64).conj().imag
+    for _ in range(3):
+        kernel[1](stored, 1)
+        for tensor in (torch._neg_view(stored), imaginary):
+            with pytest.raises(errors.UnsupportedArgument, match=r"neg bit(.|\n)*resolve_neg\(\)"):
+                kernel[1](tensor, 1)
+    kernel[1](imaginary.resolve_neg(), 1)
+    conjugated = torch.ones(4, dtype=torch.complex64).conj()
+    with pytest.raises(errors.UnsupportedArgument):
+        kernel[1](conjugated, 1)
+
+
 @pytest.mark.parametrize("interpret", [False, True])
 @pytest.mark.parametrize("kind", [np.float32, np.ndarray, int, Interface, type])
 def test_types_are_no_arrays(kind: type, interpret: bool) -> None:
