@@ -22,6 +22,7 @@ from tilewright.frontend import FrontendOptions
 from tilewright.ir import Module, parse_module, print_module, report
 from tilewright.support import settings
 from tilewright.support.errors import InternalCompilerError, TilewrightError
+from tilewright.tools.tile_ir import load_backends
 from tilewright.transforms import SHARED
 
 REFUSED, PARSED, VALID, PASSED, COMPILED = "refused", "parsed", "valid", "passed", "compiled"
@@ -30,6 +31,7 @@ STAGES = (REFUSED, PARSED, VALID, PASSED, COMPILED)
 all back ends share have run; compiled: a sample, to machine code of this CPU and to PTX."""
 
 GPU = GPUTarget("cuda", 90, 32)
+load_backends()  # a case depends on all ops that there are, whatever ran before
 SECONDS = 20.0
 """For making a text small."""
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Protocol, Self
 
-from tilewright.ir import Module, Pipeline
+from tilewright.ir import OPS, Module, Op, Pipeline
 from tilewright.support import collection_paused, errors, fork_waits, import_late
 
 
@@ -209,6 +209,15 @@ class Backend:
         assert names and names[0] == "ttir", f"{self.name}: the first stage makes ttir"
         assert len(set(names)) == len(names), f"{self.name}: two stages of one name"
         assert issubclass(self.options, CommonOptions), f"{self.name}: options lack common ones"
+
+
+_PACKAGE = __name__.rpartition(".")[0] + "."
+
+
+def legal_ops(*own: type[Op]) -> frozenset[type[Op]]:
+    """What the texts of a first stage may hold: ops that no backend declares, and `own`."""
+    shared = (op for op in OPS.values() if not op.__module__.startswith(_PACKAGE))
+    return frozenset((*shared, *own))
 
 
 _BACKENDS = {

@@ -21,7 +21,7 @@ from tilewright.compiler.kernel import Artifact
 from tilewright.compiler.sources import SOURCE, IRSource, KernelSource
 from tilewright.compiler.stored import stored_arguments
 from tilewright.frontend import FrontendOptions
-from tilewright.ir import Module, parse_valid_module, print_module, valid_kernel
+from tilewright.ir import Module, print_module, valid_kernel
 from tilewright.support import (
     StageText,
     TilewrightError,
@@ -84,7 +84,7 @@ class Run:
                 module = source.lower(options)
             return self._module(module), stages
         if source.extension in (SOURCE, "tile"):
-            return self._module(parse_valid_module(source.text)), stages
+            return self._module(self._parsed(source.text)), stages
         names = [stage.extension for stage in stages[:-1]]
         if source.extension not in names:
             expected = f"one of {', '.join([SOURCE, *names])}"
@@ -103,10 +103,14 @@ class Run:
     def _module(self, module: Module) -> Module:
         """The module that the stages begin with, perhaps another than the given one."""
         text = self._override(SOURCE)
-        module = module if text is None else parse_valid_module(text)
+        module = module if text is None else self._parsed(text)
         self._describe(module)
         self._keep(SOURCE, module)
         return module
+
+    def _parsed(self, text: str) -> Module:
+        """Tile IR that the backend takes: its first stage makes tile IR of tile IR."""
+        return cast("Module", self.backend.stages[0].parse(text))
 
     def _describe(self, module: Module) -> None:
         """Note what a launch must know of the arguments."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from tilewright.ir.core import Function, Module
 from tilewright.ir.parser import parse_module
 from tilewright.ir.types import TileType
-from tilewright.ir.verifier import report
+from tilewright.ir.verifier import Contract, report
 from tilewright.support.errors import InvalidTileIR, TileParameter
 
 
-def parse_valid_module(text: str, file: str = "<tile IR>") -> Module:
+def parse_valid_module(text: str, contract: Contract | None = None) -> Module:
     """The module that a text describes. Errors: TileIRSyntaxError, InvalidTileIR."""
-    module = parse_module(text, file)
-    found = report(module)
+    module = parse_module(text)
+    found = report(module, contract)
     if found is not None:
         raise InvalidTileIR(found)
     return module

@@ -34,7 +34,8 @@ from tilewright.ir.types import (
     with_element,
 )
 
-CACHE_MODIFIERS = ("", ".ca", ".cg", ".cv", ".cs", ".wb", ".wt")
+LOAD_MODIFIERS = ("", ".ca", ".cg", ".cv", ".cs")
+STORE_MODIFIERS = ("", ".wb", ".cg", ".cs", ".wt")
 EVICTION_POLICIES = ("", "evict_first", "evict_last")
 _INTEGERS = (i32, u32, i64, u64)
 ATOMIC_TYPES: dict[str, tuple[DType, ...]] = {
@@ -103,7 +104,7 @@ class LoadOp(Op, opcode="mem.load", effects=(Effect.READ,)):
     pointer: Value = operand(pointer)
     mask: Value | None = optional_operand(boolean, default=None)
     other: Value | None = optional_operand(any_type, default=None)
-    cache: str = attr(default="", choices=CACHE_MODIFIERS)
+    cache: str = attr(default="", choices=LOAD_MODIFIERS)
     eviction: str = attr(default="", choices=EVICTION_POLICIES)
     volatile: bool = attr(default=False)
 
@@ -122,7 +123,7 @@ class StoreOp(Op, opcode="mem.store", effects=(Effect.WRITE,)):
     pointer: Value = operand(pointer)
     stored: Value = operand(any_type)
     mask: Value | None = optional_operand(boolean, default=None)
-    cache: str = attr(default="", choices=CACHE_MODIFIERS)
+    cache: str = attr(default="", choices=STORE_MODIFIERS)
     eviction: str = attr(default="", choices=EVICTION_POLICIES)
 
     def infer(self) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
+from tilewright.backends import GPUTarget
 from tilewright.compiler import IRSource, compile
 from tilewright.ir import parse_module, print_module, report
 from tilewright.support import errors
+from tilewright.tools.tile_ir import load_backends
 
 
 def function(*lines: str, args: str = "%p: ptr<f32>, %n: i32") -> str:
@@ -88,3 +91,44 @@ def test_texts_are_judged_before_they_are_compiled(
     file.write_text(text)
     with pytest.raises(error, match=message):
         compile(IRSource(file))
+
+
+@pytest.mark.parametrize(
+    ("line", "target", "message"),
+    [
+        ("%t = tile.range {start = 0, end = 30} : tile<30xi32>", "cuda", "extents are powers of"),
+        ("nvidia.wait", "cuda", "nvidia.wait is not legal"),
+        ("nvidia.wait", "cpu", "nvidia.wait is not legal"),
+    ],
+)
+def test_back_ends_refuse_what_only_others_or_later_stages_take(
+    line: str, target: str, message: str, tmp_path: Path
+) -> None:
+    load_backends()
+    file = tmp_path / "kernel.tile"
+    file.write_text(function(line))
+    with pytest.raises(errors.InvalidTileIR, match=message):
+        compile(IRSource(file), None if target == "cpu" else GPUTarget("cuda", 90, 32))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value", "bytes_"),
+    [
+        ("i1", "true", 4),
+        ("u8", "200", 800),
+        ("i8", "-1", -4),
+        ("i64", "-5", -20),
+        ("u32", "4294967295", 17179869180),
+    ],
+)
+def test_constant_offsets_of_every_integer_type(
+    dtype: str, value: str, bytes_: int, tmp_path: Path
+) -> None:
+    file = tmp_path / "kernel.tile"
+    lines = (
+        f"%d = arith.constant {{value = {value}}} : {dtype}",
+        "%q = mem.offset %p, %d : ptr<f32>",
+    )
+    file.write_text(function(*lines, "%x = mem.load %p : f32", "mem.store %q, %x"))
+    ptx = compile(IRSource(file), GPUTarget("cuda", 90, 32)).asm["ptx"]
+    assert re.search(rf"add\.s64\s+%rd\d+, %rd\d+, {bytes_};", str(ptx))

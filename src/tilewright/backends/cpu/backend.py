@@ -15,14 +15,16 @@ from tilewright.backends.base import (
     Metadata,
     Stage,
     StageContext,
+    legal_ops,
 )
 from tilewright.backends.cpu.cache_lines import drop_lines
 from tilewright.backends.cpu.function import lower_function
 from tilewright.backends.cpu.host import default_thread_count, last_level_cache_bytes
 from tilewright.backends.cpu.launcher import CpuLauncher
 from tilewright.backends.cpu.microkernel import vector_unit
+from tilewright.backends.cpu.ops import BlockTransposeOp
 from tilewright.backends.cpu.pipeline import cpu_pipeline, run_pipeline
-from tilewright.ir import Module, Pipeline, parse_valid_module
+from tilewright.ir import Contract, Module, Pipeline, parse_valid_module
 from tilewright.llvm import compile_ir, emit_assembly, host_cpu, host_target, llvm_version
 from tilewright.support import settings
 
@@ -115,11 +117,15 @@ def _version(target: GPUTarget) -> str:
     return f"llvmlite {llvm_version()} {cpu.name} {cpu.features}"
 
 
+def _parsed(text: str) -> Module:
+    return parse_valid_module(text, Contract("the front end", legal_ops(BlockTransposeOp)))
+
+
 BACKEND = Backend(
     name="cpu",
     options=CpuOptions,
     stages=(
-        Stage("ttir", _ttir, parse_valid_module, _pipeline),
+        Stage("ttir", _ttir, _parsed, _pipeline),
         Stage("llir", _llir, _same),
         Stage("obj", _obj, _same),
     ),

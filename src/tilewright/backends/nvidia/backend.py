@@ -15,6 +15,7 @@ from tilewright.backends.base import (
     Metadata,
     Stage,
     StageContext,
+    legal_ops,
 )
 from tilewright.backends.nvidia.allocate_shared import allocate_shared
 from tilewright.backends.nvidia.arch import Arch, row_for
@@ -29,7 +30,8 @@ from tilewright.backends.nvidia.ptxas import version as ptxas_version
 from tilewright.backends.nvidia.shared_memory import Machine
 from tilewright.backends.nvidia.streams import MEMORY
 from tilewright.backends.nvidia.timer import CudaEventTimer
-from tilewright.ir import Module, Pipeline, parse_valid_module
+from tilewright.ir import Contract, Module, Pipeline, parse_valid_module
+from tilewright.ir.types import Type, shape_of
 from tilewright.llvm import llvm_version
 from tilewright.support import errors, settings
 
@@ -188,11 +190,21 @@ def _assembler(target: GPUTarget) -> str:
         return "no ptxas"  # the last stage will say so
 
 
+def _parsed(text: str) -> Module:
+    return parse_valid_module(text, Contract("the front end", legal_ops(), _wrong_extent))
+
+
+def _wrong_extent(type_: Type) -> str | None:
+    """Layouts are linear maps of bits: of indices below powers of two."""
+    wrong = [extent for extent in shape_of(type_) if extent & (extent - 1)]
+    return f"extents are powers of two on GPUs, unlike those of {type_}" if wrong else None
+
+
 BACKEND = Backend(
     name="cuda",
     options=NvidiaOptions,
     stages=(
-        Stage("ttir", _ttir, parse_valid_module, _pipeline),
+        Stage("ttir", _ttir, _parsed, _pipeline),
         Stage("ttgir", _ttgir, parse_valid_module),
         Stage("llir", _llir, _same),
         Stage("ptx", _ptx, _same),

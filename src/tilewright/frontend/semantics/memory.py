@@ -15,18 +15,22 @@ from tilewright.frontend.semantics.registry import meaning
 from tilewright.ir import Value
 from tilewright.ir.types import DType, PointerType, element_of, i1, shape_of, with_shape
 from tilewright.language import block_pointer, tensor, type_of
-from tilewright.ops import MEMORY_ORDERS, SCOPES, LoadOp, StoreOp
+from tilewright.ops import (
+    EVICTION_POLICIES,
+    LOAD_MODIFIERS,
+    MEMORY_ORDERS,
+    SCOPES,
+    STORE_MODIFIERS,
+    LoadOp,
+    StoreOp,
+)
 from tilewright.support import errors
-
-LOAD_MODIFIERS = ("", ".ca", ".cg", ".cv", ".cs")
-STORE_MODIFIERS = ("", ".wb", ".cg", ".cs", ".wt")
-EVICTION = ("", "evict_first", "evict_last")
 
 _WORDS = {
     "sem": MEMORY_ORDERS,
     "scope": SCOPES,
     "cache_modifier": {*LOAD_MODIFIERS, *STORE_MODIFIERS} - {""},
-    "eviction_policy": EVICTION[1:],
+    "eviction_policy": EVICTION_POLICIES[1:],
 }
 """Words that are sometimes passed where the mask stands, by the name of their argument."""
 
@@ -45,7 +49,7 @@ def load(
 ) -> tensor:
     hints = (
         arguments.word(ctx, "load", "cache_modifier", cache_modifier, LOAD_MODIFIERS, ""),
-        arguments.word(ctx, "load", "eviction_policy", eviction_policy, EVICTION, ""),
+        arguments.word(ctx, "load", "eviction_policy", eviction_policy, EVICTION_POLICIES, ""),
         arguments.flag(ctx, "load", "volatile", volatile),
     )
     if isinstance(pointer, block_pointer):
@@ -80,7 +84,7 @@ def store(
 ) -> None:
     hints = (
         arguments.word(ctx, "store", "cache_modifier", cache_modifier, STORE_MODIFIERS, ""),
-        arguments.word(ctx, "store", "eviction_policy", eviction_policy, EVICTION, ""),
+        arguments.word(ctx, "store", "eviction_policy", eviction_policy, EVICTION_POLICIES, ""),
     )
     if isinstance(pointer, block_pointer):
         _reject_mask(ctx, "store", mask, None)

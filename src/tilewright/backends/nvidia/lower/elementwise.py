@@ -16,7 +16,14 @@ from tilewright.backends.nvidia.lower.state import (
 from tilewright.ir import Op
 from tilewright.ir.types import DType, PointerType, TileType, dtype_of, element_of, shape_of, u8
 from tilewright.layout import REGISTER, LinearLayout
-from tilewright.llvm import Val, constant, float_text, llvm_type, lower_elementwise
+from tilewright.llvm import (
+    Val,
+    constant,
+    float_text,
+    integer_literal,
+    llvm_type,
+    lower_elementwise,
+)
 from tilewright.ops import (
     BroadcastOp,
     CatOp,
@@ -173,7 +180,9 @@ def _offset(state: State, op: Op) -> None:
 
 
 def _wide(state: State, offset: Val, signed: bool) -> Val:
-    if offset.type == "i64" or offset.constant is not None:
+    if offset.constant is not None:
+        return integer_literal(offset.constant, "i64")
+    if offset.type == "i64":
         return offset
     return state.code.let_here(f"{'sext' if signed else 'zext'} {offset.typed} to i64", "i64")
 

@@ -45,7 +45,6 @@ def vector_shape(element: Element, count: int) -> Shape:
     return Shape(suffix, words, type_)
 
 
-_LOAD_CACHE = {"": "", ".ca": ".ca", ".cg": ".cg", ".cv": ".cv", ".cs": ".cs"}
 _EVICTION = {"": "", "evict_first": ".L1::evict_first", "evict_last": ".L1::evict_last"}
 
 
@@ -85,7 +84,7 @@ def _load_vector(
     register = "i16" if shape.type == "i8" else shape.type
     names = [f"${i}" for i in range(shape.words)]
     target = f"{{{', '.join(names)}}}" if shape.words > 1 else names[0]
-    kind = "ld.volatile.global" if op.volatile else f"ld.global{_LOAD_CACHE[op.cache]}"
+    kind = "ld.volatile.global" if op.volatile else f"ld.global{op.cache}"
     hint = "" if op.volatile or op.cache else _EVICTION[op.eviction]
     type_ = register if shape.words == 1 else f"{{ {', '.join([register] * shape.words)} }}"
     outputs = ",".join([f"={shape.constraint}"] * shape.words)
