@@ -58,6 +58,7 @@ from tilewright.ops.memory import (
     StoreOp,
     pointee,
 )
+from tilewright.ops.regions import op_with_effects
 from tilewright.ops.shape import (
     BroadcastOp,
     CatOp,
@@ -140,5 +141,6 @@ __all__ = [
     "WhileOp",
     "XorOp",
     "YieldOp",
+    "op_with_effects",
     "pointee",
 ]

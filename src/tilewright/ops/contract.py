@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tilewright.ir import Block, Op, Trait, Value, attr, operand, region, tile, variadic
 from tilewright.ir.types import Type, element_of, shape_of, with_shape
-from tilewright.ops.regions import wrong_args, wrong_end
+from tilewright.ops.regions import op_with_effects, wrong_args, wrong_end
 
 PRECISIONS = ("ieee", "tf32", "tf32x3", "bf16x3", "bf16x6")
 
@@ -18,6 +18,9 @@ def _wrong_fold(inputs: tuple[Value, ...], combine: Block, axis: int) -> str | N
         return f"the tiles must have one shape, not {sorted(shapes)}"
     if not 0 <= axis < len(shapes.pop()):
         return f"axis {axis} is not a dimension of {inputs[0].type}"
+    effect = op_with_effects(combine)
+    if effect is not None:
+        return f"`combine` only computes, it cannot have {effect.opcode}"
     elements = tuple(element_of(x.type) for x in inputs)
     return wrong_args("`combine`", combine, elements * 2) or wrong_end(
         "`combine`", combine, "cf.yield", elements

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from tilewright.ir import Block, Function, Op, Value
 from tilewright.ir.types import Type
@@ -30,6 +31,17 @@ def wrong_end(what: str, block: Block, opcode: str, expected: tuple[Type, ...]) 
     if found == expected:
         return None
     return f"{what} must end with {_listed(expected)}, it ends with {_listed(found)}"
+
+
+def op_with_effects(block: Block) -> Op | None:
+    """The first op of a block, or inside of one, that does more than to compute its results."""
+    for op in block:
+        if cast("Op", op).effects:
+            return cast("Op", op)
+        inner = next(filter(None, map(op_with_effects, op.regions)), None)
+        if inner is not None:
+            return inner
+    return None
 
 
 def not_in_a_region(op: Op) -> str | None:

@@ -7,6 +7,7 @@ are kept in fp32 and rounded once at the end, so that a tile of 4096 bf16 number
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
 from tilewright import language as tl
@@ -18,10 +19,21 @@ from tilewright.frontend.semantics.context import Context
 from tilewright.frontend.semantics.literals import materialize
 from tilewright.frontend.semantics.registry import call, meaning
 from tilewright.frontend.semantics.selection import extremum_value
-from tilewright.ir import Value
-from tilewright.ir.types import DType, element_of, shape_of
+from tilewright.ir import Block, Value
+from tilewright.ir.types import DType, Type, element_of, shape_of
 from tilewright.language import tensor, type_of, unwrap
-from tilewright.ops import AddOp, AndOp, ExpandDimsOp, MulOp, OrOp, ReduceOp, ScanOp, SplatOp, XorOp
+from tilewright.ops import (
+    AddOp,
+    AndOp,
+    ExpandDimsOp,
+    MulOp,
+    OrOp,
+    ReduceOp,
+    ScanOp,
+    SplatOp,
+    XorOp,
+    op_with_effects,
+)
 from tilewright.support import errors
 
 Combine = Callable[[list[tensor]], Sequence[tensor]]
@@ -43,8 +55,24 @@ def fold(
 
 def _fold_axis(ctx: Context, values: list[Value], axis: int, combine: Combine) -> list[Value]:
     elements = [element_of(value.type) for value in values]
-    region = ctx.region([*elements, *elements], combine)
+    region = _combining(ctx, elements, combine)
     return list(ctx.emitter.emit(ReduceOp(tuple(values), region, axis)).results)
+
+
+def _combining(ctx: Context, elements: Sequence[Type], combine: Combine) -> Block:
+    """The region of a fold, in which no overflow is told: no op of it may have an effect."""
+    outer = ctx.options
+    ctx.options = replace(outer, sanitize_overflow=False)
+    try:
+        region = ctx.region([*elements, *elements], combine)
+    finally:
+        ctx.options = outer
+    effect = op_with_effects(region)
+    if effect is not None:
+        what = "access memory, print, or assert in the function of a reduction or scan"
+        reason = "it computes one value of two, in any order"
+        raise errors.InvalidOperation(what, reason, loc=effect.loc or ctx.loc)
+    return region
 
 
 def _kept(ctx: Context, value: Value, axis: int | None, rank: int) -> Value:
@@ -130,7 +158,7 @@ def scan(
     """The inclusive scan of tiles of one shape."""
     dim = arguments.axis(ctx, function, axis, len(shape_of(tiles[0].type)))
     elements = [element_of(tile.type) for tile in tiles]
-    region = ctx.region([*elements, *elements], combine)
+    region = _combining(ctx, elements, combine)
     backwards = arguments.flag(ctx, function, "reverse", reverse)
     op = ctx.emitter.emit(ScanOp(tuple(tiles), region, dim, backwards))
     return [tensor(result) for result in op.results]
