@@ -199,7 +199,8 @@ def lower_block(state: State, block: Block) -> None:
         else:
             state.prefetches = step.prefetches
             lower_op(state, step.sinks[0])
-        divide(state)
+        if not isinstance(step, ReturnOp):  # which has ended the last block
+            divide(state)
 
 
 def lower_op(state: State, op: Op) -> None:
