@@ -48,7 +48,7 @@ class Trace:
 
     def note(self, places: Array, who: Array, now: int) -> None:
         """Somebody does. places: (n, bytes); who: (n,)."""
-        mine = np.broadcast_to(who[:, None], places.shape)
+        mine = np.broadcast_to(who[:, None], places.shape).astype(self.who.dtype)
         several = self.by_others(places, who, now)
         self.who[places] = np.where(several, _SEVERAL, mine)
         self.who[places[(self.who[places] != mine) & ~several]] = _SEVERAL

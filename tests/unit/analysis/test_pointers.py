@@ -37,7 +37,7 @@ def test_offsets_and_shapes():
       %c = mem.offset %b, %i : tile<64xptr<i32>>
       %d = tile.reshape %c {shape = [8, 8]} : tile<8x8xptr<i32>>
       %e = tile.transpose %d {order = [1, 0]} : tile<8x8xptr<i32>>
-      %f = arith.cast %e : tile<8x8xptr<u8>>"""
+      %f = arith.bitcast %e : tile<8x8xptr<u8>>"""
     assert found(body, "f") == {"X"}
 
 

@@ -201,7 +201,7 @@ def test_pointers_of_another_element():
       %i = tile.range {start = 0, end = 16} : tile<16xi32>
       %xs = tile.splat %X {shape = [16]} : tile<16xptr<f32>>
       %xp = mem.offset %xs, %i : tile<16xptr<f32>>
-      %b = arith.cast %xp : tile<16xptr<u8>>
+      %b = arith.bitcast %xp : tile<16xptr<u8>>
       %three = arith.constant {value = 3} : tile<16xi32>
       %top = mem.offset %b, %three : tile<16xptr<u8>>
       %x = mem.load %top : tile<16xu8>

@@ -50,11 +50,14 @@ from tilewright.ir.types import (
     with_element,
 )
 from tilewright.ops import (
+    ATOMIC_KINDS,
+    ATOMIC_TYPES,
     COMPARISONS,
     AbsOp,
     AddOp,
     AndOp,
     AtomicOp,
+    BitcastOp,
     BroadcastOp,
     CastOp,
     CatOp,
@@ -411,9 +414,9 @@ class TilePrograms(ProgramBase):
         if self.random.random() < 0.5:
             first = self._value(OffsetOp(first, self._constant(1, index.type)))
             index = self._value(SubOp(index, self._constant(1, index.type)))
-        byte = self._value(CastOp(first, TileType(shape, bytes_)))
+        byte = self._value(BitcastOp(first, TileType(shape, bytes_)))
         moved = self._value(OffsetOp(byte, self._value(MulOp(index, size))))
-        return self._value(CastOp(moved, TileType(shape, PointerType(array.element))))
+        return self._value(BitcastOp(moved, TileType(shape, PointerType(array.element))))
 
     def _mask(self, index: Value) -> Value | None:
         shape = shape_of(index.type)
@@ -471,14 +474,14 @@ class TilePrograms(ProgramBase):
         self._emit(StoreOp(pointer, x.value) if mask is None else StoreOp(pointer, x.value, mask))
 
     def _atomic(self) -> None:
-        found = [a for a in self.arrays if a.element.is_integer]
+        found = [a for a in self.arrays if a.element.is_integer and a.element.bits >= 32]
         if not found:
             return
         array = self.random.choice(found)
         shape = self._shape()
         pointer, index = self._address(array, shape, unique=True)
         value = self._of_type(with_element(pointer.type, array.element)).value
-        kinds = ("add", "max", "min", "and", "or", "xor", "xchg")
+        kinds = [kind for kind in ATOMIC_KINDS if array.element in ATOMIC_TYPES[kind]]
         op = AtomicOp(pointer, value, kind=self.random.choice(kinds))
         mask = self._mask(index)
         if mask is not None:
