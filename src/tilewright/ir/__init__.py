@@ -2,7 +2,7 @@
 
 from tilewright.ir.builder import Builder, Emitter, Rewriter
 from tilewright.ir.checked import parse_valid_module, valid_kernel
-from tilewright.ir.core import Block, Function, Module, Value
+from tilewright.ir.core import MOST_REGIONS, Block, Function, Module, Value
 from tilewright.ir.define import (
     OPS,
     REFERENCE_RULES,
@@ -98,6 +98,7 @@ __all__ = [
     "boolean",
     "effects_of",
     "ops_with",
+    "MOST_REGIONS",
     "enclosing_function",
     "floating",
     "integer",

@@ -17,6 +17,10 @@ from tilewright.support.deep import nested
 from tilewright.support.diagnostics import SourceLoc
 from tilewright.support.errors import NotOneFunction
 
+MOST_REGIONS = 1024
+"""Regions inside each other. Each early `return` or `elif` puts what follows into one more; texts,
+and some passes, take time that grows as the square of the depth."""
+
 
 class Value:
     """One SSA value: the result of an op, or an argument of a block.

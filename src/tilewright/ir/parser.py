@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from math import inf, isnan, nan
 from typing import NoReturn, cast
 
-from tilewright.ir.core import Block, Function, Module, Value
+from tilewright.ir.core import MOST_REGIONS, Block, Function, Module, Value
 from tilewright.ir.define import OPS, Op
 from tilewright.ir.lexer import END, Positions, tokens_of
 from tilewright.ir.printer import RESULT_TYPE_ATTRS
@@ -39,9 +39,6 @@ _DIGITS = frozenset("-0123456789")
 _MISSING = object()
 _MOST_DIGITS = 1000
 """Of an integer; Python refuses to read more than 4300, and to print what is as long."""
-
-_MOST_REGIONS = 200
-"""Regions inside each other: printer, verifier, passes and back ends call themselves for each."""
 
 _MOST_TUPLES = 16
 _MOST_CALLERS = 1000
@@ -190,8 +187,8 @@ class _Parser:
     def _body(self, block: Block) -> None:
         """`{ ops }`."""
         self.depth += 1
-        if self.depth > _MOST_REGIONS:
-            self._fail(f"at most {_MOST_REGIONS} regions inside each other", "one more")
+        if self.depth > MOST_REGIONS:
+            self._fail(f"at most {MOST_REGIONS} regions inside each other", "one more")
         self._expect("{")
         tokens = self.tokens
         while tokens[self.at] != "}":

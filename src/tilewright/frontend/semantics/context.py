@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
-from tilewright.ir import Block, Builder, Emitter, Op, Value
+from tilewright.ir import MOST_REGIONS, Block, Builder, Emitter, Op, Value
 from tilewright.ir.types import Type
 from tilewright.language import TRITON_MAX_TENSOR_NUMEL, DeviceFunction, tensor
 from tilewright.ops import YieldOp
 from tilewright.support.diagnostics import SourceLoc
-from tilewright.support.errors import CompilationError
+from tilewright.support.errors import CompilationError, NestedTooDeeply
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Context:
     `emitter` is exchanged while a region is built, so read it anew instead of keeping it.
     """
 
-    __slots__ = ("emitter", "functions", "options")
+    __slots__ = ("_depth", "emitter", "functions", "options")
 
     def __init__(
         self, emitter: Emitter, options: FrontendOptions, functions: FunctionCaller
@@ -55,6 +55,7 @@ class Context:
         self.emitter = emitter
         self.options = options
         self.functions = functions
+        self._depth = 0
 
     @property
     def loc(self) -> SourceLoc | None:
@@ -77,12 +78,19 @@ class Context:
 
     @contextmanager
     def into(self, block: Block) -> Generator[Block]:
-        """Emit into `block` while the context manager is open; the place goes on from there."""
+        """Emit into `block` while the context manager is open; the place goes on from there.
+
+        Errors: NestedTooDeeply.
+        """
+        if self._depth >= MOST_REGIONS:
+            self.fail(NestedTooDeeply, "control flow", MOST_REGIONS)
         outer = self.emitter
         self.emitter = Builder(block, loc=outer.loc)
+        self._depth += 1
         try:
             yield block
         finally:
+            self._depth -= 1
             outer.loc = self.emitter.loc
             self.emitter = outer
 

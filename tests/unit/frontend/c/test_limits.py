@@ -24,7 +24,7 @@ KERNEL = "void k(float *p, int n) { %s }"
         "*p = 0" + " + ONE(n)" * 3_000 + ";",
         "*p = 1;" * 3_000,
         "if (n == 3) *p = 1;" * 1_000,
-        "if (n == 3) return;" * 100 + "*p = 1;",
+        "if (n == 3) return;" * 1_000 + "*p = 1;",
         "if (n) {" * 100 + "*p = 1;" + "}" * 100,
         "*p = " + "n == 3 ? 1 : " * 100 + "0;",
     ],
@@ -49,7 +49,7 @@ def test_a_long_sum_is_right() -> None:
         ("*p = " + "abs(" * 5_000 + "n" + ")" * 5_000 + ";", "expression"),
         ("{" * 5_000 + "}" * 5_000, "statement"),
         ("if (n) " * 5_000 + "*p = 1;", "statement"),
-        ("if (n == 3) return;" * 2_000, "inlined"),
+        ("if (n == 3) return;" * 2_000, "control flow"),
     ],
     ids=["right", "minus", "choice", "calls", "blocks", "ifs", "returns"],
 )
