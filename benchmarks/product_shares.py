@@ -3,7 +3,7 @@
     python benchmarks/product_shares.py [--length N] [--json FILE]
 
 Needs an NVIDIA GPU and torch. Both sides are the library's kernel with its own options; only how
-the warps share the two products differs (`backends/nvidia/share_products.py`).
+the warps share the two products differs (`backends/nvidia/layouts/warp_split.py`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from harness import Case, Work, interleave, print_table, write_results
 
 import tilewright
-from tilewright.backends.nvidia import share_products
+from tilewright.backends.nvidia.layouts import warp_split
 from tilewright.kernels.attention import attention_kernel, gpu_words
 
 CASES = (("float16", 64), ("float16", 128), ("float16", 256), ("float32", 64), ("float32", 128))
@@ -27,7 +27,7 @@ HEADS = 16
 @contextmanager
 def square_shares() -> Iterator[None]:
     """A block in which no product is seen to have neighbours."""
-    search: Any = share_products._Search
+    search: Any = warp_split._Search
     kept = search._have_neighbours
     search._have_neighbours = lambda self: False
     try:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from opref import op_reference
 
-from tilewright.tools.environment import settings_markdown
+from tilewright.tools.env_command import settings_markdown
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"

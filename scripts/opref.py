@@ -7,13 +7,13 @@ import inspect
 import textwrap
 
 from tilewright.ir import OPS, Op
-from tilewright.ir import define as declaration
+from tilewright.ir import op_definition as declaration
 
 OP_MODULES = (
     ("Arithmetic", "tilewright.ops.arith"),
     ("Shapes", "tilewright.ops.shape"),
     ("Memory", "tilewright.ops.memory"),
-    ("Contractions", "tilewright.ops.contract"),
+    ("Contractions", "tilewright.ops.contraction"),
     ("Control flow and the program", "tilewright.ops.control"),
 )
 """Headings and modules, in the order of the page. Ops of back ends are not on it."""

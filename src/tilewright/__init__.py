@@ -20,7 +20,7 @@ import importlib
 
 _MODULES = frozenset(
     {
-        "backends", "c", "compat", "compiler", "interp", "ir", "kernels", "language", "runtime",
+        "backends", "c", "compiler", "interp", "ir", "kernels", "language", "runtime",
         "testing", "tools",
     }
 )  # fmt: skip

@@ -83,14 +83,17 @@ def configuration() -> dict[str, Any]:
 def planted(folder: Path, files: dict[str, str]) -> Path:
     """A checkout in `folder` with this project's rules, empty packages and the given files.
 
-    Every package of this project is there as an empty facade, so that the contracts apply.
+    Every package of this project and every module that a contract names is there, and empty, so
+    that the contracts apply.
     """
     shutil.copy(ROOT / "pyproject.toml", folder)
     shutil.copytree(ROOT / "typings", folder / "typings")
     source = ROOT / "src" / "tilewright"
     for init in source.rglob("__init__.py"):
-        if len(init.relative_to(source).parts) <= 3:
-            _write(folder / init.relative_to(ROOT), '"""Empty."""\n')
+        _write(folder / init.relative_to(ROOT), '"""Empty."""\n')
+    for module in _modules_in_contracts():
+        if (ROOT / module).exists():
+            _write(folder / module, '"""Empty."""\n')
     # A contract on a library is an error where nothing imports it.
     _write(folder / "src/tilewright/llvm/native.py", '"""LLVM."""\n\nimport llvmlite as llvmlite\n')
     for folder_name in ("tests", "scripts"):
@@ -98,6 +101,18 @@ def planted(folder: Path, files: dict[str, str]) -> Path:
     for name, text in files.items():
         _write(folder / name, text)
     return folder
+
+
+def _modules_in_contracts() -> list[str]:
+    """The files that the layers of contracts name, as far as they are files."""
+    contracts = configuration()["tool"]["importlinter"]["contracts"]
+    return [
+        f"src/{container.replace('.', '/')}/{name.strip(' ()')}.py"
+        for contract in contracts
+        for container in contract.get("containers", ())
+        for layer in contract["layers"]
+        for name in layer.split("|")
+    ]
 
 
 def _write(path: Path, text: str) -> None:

@@ -140,6 +140,15 @@ LAYER_MISTAKES = {
     "Layers import downwards only": {
         "support/a.py": "from tilewright import ir as ir\n",
     },
+    "Rooms of the CPU backend": {
+        "backends/cpu/lower/a.py": "from tilewright.backends.cpu import pipeline as pipeline\n",
+    },
+    "Rooms of the NVIDIA backend": {
+        "backends/nvidia/layouts/a.py": "from tilewright.backends.nvidia import lower as lower\n",
+    },
+    "Rooms of the runtime": {
+        "runtime/arguments/a.py": "from tilewright.runtime import launch as launch\n",
+    },
     "Backends do not know each other": {
         "backends/nvidia/__init__.py": "import tilewright.backends.cpu as cpu\n",
     },

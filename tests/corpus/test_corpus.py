@@ -15,9 +15,10 @@ from tests.corpus.assembler import PACKAGE, VERSION, pinned_ptxas
 from tests.corpus.figures import Figures, count, figures_of, widest
 from tests.corpus.variants import CORPUS, HERE, Variant
 from tilewright import kernels, settings
-from tilewright.backends.nvidia import backend, ptxas
+from tilewright.backends.nvidia import backend
 from tilewright.backends.nvidia.arch import ARCHITECTURES
-from tilewright.backends.nvidia.ptxas import version
+from tilewright.backends.nvidia.assemble import ptxas
+from tilewright.backends.nvidia.assemble.ptxas import version
 
 FOLDER = Path(__file__).parents[1] / "golden" / "corpus"
 

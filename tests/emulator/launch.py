@@ -13,10 +13,10 @@ from typing import Any
 
 from tests.emulator.machine import Kernel, run_program
 from tests.emulator.memory import Global
-from tilewright.backends import Backend, GPUTarget, base
-from tilewright.backends.base import Stage, StageContext
+from tilewright.backends import Backend, GPUTarget, manifest
+from tilewright.backends.manifest import Stage, StageContext
 from tilewright.backends.nvidia.backend import BACKEND
-from tilewright.backends.nvidia.console import Console
+from tilewright.backends.nvidia.driver.gpu_messages import Console
 from tilewright.runtime.bench import clock_for, register_clock
 
 
@@ -93,7 +93,7 @@ def _packed(text: str, context: StageContext) -> bytes:
 def register() -> None:
     """Serve arrays of the emulated devices."""
     for name, capability in CAPABILITIES.items():
-        base._loaded[name] = emulated_backend(name, capability)  # pyright: ignore[reportPrivateUsage]
+        manifest._loaded[name] = emulated_backend(name, capability)  # pyright: ignore[reportPrivateUsage]
         register_clock(name, lambda index: clock_for("cpu"), lambda: False)
 
 

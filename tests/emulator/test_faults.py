@@ -14,9 +14,10 @@ from tests.emulator.machine import Kernel, run_program
 from tests.emulator.memory import EmulationError
 from tests.kernels.devices import EmulatedNvidia
 from tilewright import jit, settings
-from tilewright.backends.nvidia import pipeline, software_pipeline
+from tilewright.backends.nvidia import pipeline
 from tilewright.backends.nvidia.ops import WaitOp
-from tilewright.backends.nvidia.staged_loads import Staged
+from tilewright.backends.nvidia.passes import software_pipeline
+from tilewright.backends.nvidia.passes.staged_loads import Staged
 from tilewright.ir import Function, Op, Rewriter
 from tilewright.ops import BarrierOp, ForOp, LoadOp
 
@@ -102,15 +103,15 @@ def afterwards(
     monkeypatch: pytest.MonkeyPatch, change: Callable[[Function], None]
 ) -> Iterator[None]:
     """A block in which the last pass over tile IR is followed by a change."""
-    order_shared = pipeline.order_shared
+    insert_shared_barriers = pipeline.insert_shared_barriers
 
     def changed(function: Function, machine: Any) -> bool:
-        order_shared(function, machine)
+        insert_shared_barriers(function, machine)
         change(function)
         return True
 
     with monkeypatch.context() as patched:
-        patched.setattr(pipeline, "order_shared", changed)
+        patched.setattr(pipeline, "insert_shared_barriers", changed)
         yield
 
 

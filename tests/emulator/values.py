@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 
 from tests.emulator.text import dtype_of, lanes_of, split_commas, split_type
-from tilewright.interp.fma import fma64, fma_exact_product
+from tilewright.interp.fused_multiply_add import fma64, fma_exact_product
 
 Reader = Callable[[Any], Any]
 _SIGNED = {np.uint8: np.int8, np.uint16: np.int16, np.uint32: np.int32, np.uint64: np.int64}

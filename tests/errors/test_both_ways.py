@@ -15,7 +15,7 @@ import tilewright.language as tl
 from tests.errors.python_mistakes import Mistakes
 from tests.unit.frontend.python.harness import lower
 from tilewright import jit
-from tilewright.language import device_function, member_names, unknown
+from tilewright.language import device_function, member_names, unknown_names
 from tilewright.support import errors
 
 mistake = Mistakes()
@@ -337,7 +337,7 @@ def test_mistake(kernel):
 
 
 def test_what_is_said_to_write_instead_exists():
-    tables = (unknown._OF_TENSORS, unknown._OF_MODULE)
+    tables = (unknown_names._OF_TENSORS, unknown_names._OF_MODULE)
     for advice in [text for table in tables for text in table.values()]:
         for name in re.findall(r"\btl\.(\w+)", advice):
             assert hasattr(tl, name), advice
@@ -345,9 +345,9 @@ def test_what_is_said_to_write_instead_exists():
             assert name in member_names(), advice
         for name in re.findall(r"libdevice\.(\w+)", advice):
             assert hasattr(tl.extra.libdevice, name), advice
-    assert not unknown._NOT_YET & {*dir(tl), *member_names()}
-    assert not unknown._OF_TENSORS.keys() & set(member_names())
-    assert not unknown._OF_MODULE.keys() & set(dir(tl))
+    assert not unknown_names._NOT_YET & {*dir(tl), *member_names()}
+    assert not unknown_names._OF_TENSORS.keys() & set(member_names())
+    assert not unknown_names._OF_MODULE.keys() & set(dir(tl))
 
 
 def test_modules_of_the_language_say_what_they_lack():

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tilewright.language as tl
-from tilewright.runtime import Config, autotune, heuristics, hooks, jit
+from tilewright.runtime import Config, autotune, heuristics, jit, launch_hooks
 from tilewright.support import errors
 
 
@@ -50,14 +50,14 @@ def hooked(**words: Any) -> Callable[[], object]:
     """A launch with a hook of a profiler, who asks for the name."""
 
     def launch() -> None:
-        def enter(metadata: hooks.LaunchMetadata) -> None:
+        def enter(metadata: launch_hooks.LaunchMetadata) -> None:
             metadata.get()
 
-        hooks.launch_enter.add(enter)
+        launch_hooks.launch_enter.add(enter)
         try:
             run(jit(**words)(function), C=1)
         finally:
-            hooks.launch_enter.remove(enter)
+            launch_hooks.launch_enter.remove(enter)
 
     return launch
 

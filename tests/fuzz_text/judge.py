@@ -22,7 +22,7 @@ from tilewright.frontend import FrontendOptions
 from tilewright.ir import Module, parse_module, print_module, report
 from tilewright.support import settings
 from tilewright.support.errors import InternalCompilerError, TilewrightError
-from tilewright.tools.tile_ir import load_backends
+from tilewright.tools.read_tile_ir import load_backends
 from tilewright.transforms import SHARED
 
 REFUSED, PARSED, VALID, PASSED, COMPILED = "refused", "parsed", "valid", "passed", "compiled"

@@ -144,7 +144,7 @@ class Nvidia(Device):
     is_approximate = True
 
     def launch(self, kernel: Any, grid: Any, *args: Any, **words: Any) -> Any:
-        cuda = importlib.import_module("tilewright.backends.nvidia.driver").driver()
+        cuda = importlib.import_module("tilewright.backends.nvidia.driver.cuda_driver").driver()
         copies: dict[int, tuple[Array, int, int]] = {}
 
         def on_device(array: Array) -> OnGpu:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.unit.layout.simulate import count_degree, register_file, run_plan
 from tests.unit.layout.strategies import conversions
 from tilewright.layout import SharedMemory, f2, plan
-from tilewright.layout.swizzle import Demand, compatible, offset_basis
+from tilewright.layout.shared_swizzle import Demand, compatible, offset_basis
 
 PLANS = settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

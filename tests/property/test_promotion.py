@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright.frontend import promotion
-from tilewright.frontend.promotion import RESULTS
+from tilewright.frontend import dtype_promotion
+from tilewright.frontend.dtype_promotion import RESULTS
 from tilewright.ir import types as ir
 
 DTYPES = st.sampled_from(ir.all_dtypes())
@@ -74,22 +74,22 @@ def test_a_float_operand_gives_a_float(a: ir.DType, b: ir.DType) -> None:
 
 @given(LITERALS)
 def test_literals_fit_the_dtype_that_they_have(value: float) -> None:
-    found = promotion.literal_dtype(value)
+    found = dtype_promotion.literal_dtype(value)
     if found is None:
         assert isinstance(value, int) and not -(2**63) <= value < 2**64
     else:
-        assert promotion.fits(value, found) and promotion.is_weak(value, found)
+        assert dtype_promotion.fits(value, found) and dtype_promotion.is_weak(value, found)
 
 
 @given(LITERALS, DTYPES)
 def test_weak_literals_do_not_change_the_dtype(value: float, dtype: ir.DType) -> None:
-    if promotion.is_weak(value, dtype):
+    if dtype_promotion.is_weak(value, dtype):
         assert RESULTS["add"][dtype, dtype] is dtype
 
 
 @given(DTYPES)
 def test_sums_and_extrema_keep_their_kind(a: ir.DType) -> None:
-    total, peak = promotion.sum_dtype(a), promotion.extremum_dtype(a)
+    total, peak = dtype_promotion.sum_dtype(a), dtype_promotion.extremum_dtype(a)
     assert total.is_float == a.is_float == peak.is_float
     assert total.bits >= a.bits and peak.bits >= 32
 

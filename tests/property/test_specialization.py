@@ -14,8 +14,14 @@ from hypothesis import strategies as st
 import tilewright.language as tl
 from tilewright.ir.types import DType, f32, i1, i32, i64, u64
 from tilewright.runtime import JITFunction, jit
-from tilewright.runtime.calls import bind
-from tilewright.runtime.specialize import HANDLERS, Constant, Spec, constant_key, integer_key
+from tilewright.runtime.arguments.specialization import (
+    HANDLERS,
+    Constant,
+    Spec,
+    constant_key,
+    integer_key,
+)
+from tilewright.runtime.launch.bound_call import bind
 
 INTEGERS = st.integers(-(2**63), 2**64 - 1) | st.sampled_from(
     [s * (2**b) + d for b in (0, 4, 31, 32, 63) for s in (-1, 1) for d in (-1, 0, 1)]

@@ -1,15 +1,7 @@
 """Facts about IR; analyses never change it."""
 
-from tilewright.analysis.address_forms import Form, Symbol
-from tilewright.analysis.advance import Advance, Way
-from tilewright.analysis.alignment import LARGEST, Alignment, power_of_two_in
-from tilewright.analysis.alignment_rules import analyze_alignment
-from tilewright.analysis.argument_overlap import ArgumentPair, argument_pairs
-from tilewright.analysis.argument_uses import ArgumentUses, Sum
-from tilewright.analysis.dataflow import Forward
-from tilewright.analysis.memory_dependence import Dependence, memory_dependences
-from tilewright.analysis.memory_forms import MemoryForms, MemoryOp
-from tilewright.analysis.overlap import (
+from tilewright.analysis.access_forms import MemoryForms, MemoryOp
+from tilewright.analysis.access_overlap import (
     Access,
     Relation,
     apart,
@@ -17,8 +9,16 @@ from tilewright.analysis.overlap import (
     is_injective,
     is_same,
 )
-from tilewright.analysis.packing import LiveRange, Request, pack
-from tilewright.analysis.pointers import roots
+from tilewright.analysis.affine_addresses import Form, Symbol
+from tilewright.analysis.alignment import LARGEST, Alignment, power_of_two_in
+from tilewright.analysis.alignment_rules import analyze_alignment
+from tilewright.analysis.argument_aliasing import ArgumentPair, argument_pairs
+from tilewright.analysis.argument_uses import ArgumentUses, Sum
+from tilewright.analysis.dataflow import Forward
+from tilewright.analysis.disjoint_windows import Advance, Way
+from tilewright.analysis.interval_packing import LiveRange, Request, pack
+from tilewright.analysis.memory_dependence import Dependence, memory_dependences
+from tilewright.analysis.pointer_roots import roots
 
 __all__ = [
     "LARGEST",

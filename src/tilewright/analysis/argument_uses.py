@@ -13,10 +13,10 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import cast
 
-from tilewright.analysis.address_forms import Form, Kind, Symbol, added
-from tilewright.analysis.memory_forms import MemoryForms, MemoryOp
-from tilewright.analysis.overlap import Access, Relation, apart_in_arrays
-from tilewright.analysis.pointers import roots
+from tilewright.analysis.access_forms import MemoryForms, MemoryOp
+from tilewright.analysis.access_overlap import Access, Relation, apart_in_arrays
+from tilewright.analysis.affine_addresses import Form, Kind, Symbol, added
+from tilewright.analysis.pointer_roots import roots
 from tilewright.ir import Function, Op, Value
 from tilewright.ir.types import DType
 from tilewright.ops import ForOp, LoadOp

@@ -12,7 +12,7 @@ from typing import Generic, TypeVar, cast
 
 from tilewright.ir import Block, Function, Op, Value
 from tilewright.ops import ForOp, IfOp, WhileOp
-from tilewright.support.deep import nested
+from tilewright.support.fresh_stack import nested
 
 F = TypeVar("F")
 _MAX_ROUNDS = 64

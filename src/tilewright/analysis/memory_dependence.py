@@ -12,7 +12,7 @@ one only, and so on up to a horizon, from which on nothing is said. Whoever move
 than d iterations ahead keeps the meaning.
 
 * Accesses that start from different pointers (`roots`) do not meet, nor do two loads.
-* Addresses are compared as sums (overlap.py); what is no such sum may be anywhere.
+* Addresses are compared as sums (access_overlap.py); what is no such sum may be anywhere.
 * Barriers, atomic operations and volatile loads are fences: no access crosses them. So is a loop or
   a branch that contains one. Prints and assertions are none.
 * Operations in an inner loop or a branch count as one operation, the op of the body they are in.
@@ -24,9 +24,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import cast
 
-from tilewright.analysis.memory_forms import MemoryForms
-from tilewright.analysis.overlap import Relation, apart
-from tilewright.analysis.pointers import roots
+from tilewright.analysis.access_forms import MemoryForms
+from tilewright.analysis.access_overlap import Relation, apart
+from tilewright.analysis.pointer_roots import roots
 from tilewright.ir import Effect, Op, Value
 from tilewright.ops import AtomicCasOp, AtomicOp, ForOp, LoadOp, StoreOp
 

@@ -1,6 +1,6 @@
 """Backends: each a folder with a manifest; `base` is what the rest of the compiler sees."""
 
-from tilewright.backends.base import (
+from tilewright.backends.manifest import (
     DEVICE_PROPERTIES,
     Backend,
     CommonOptions,

@@ -7,16 +7,16 @@ from tilewright.compiler.compile import (
     frontend_options,
     options_of,
 )
-from tilewright.compiler.kernel import Artifacts, CompiledKernel, KernelMetadata
+from tilewright.compiler.compiled_kernel import Artifacts, CompiledKernel, KernelMetadata
+from tilewright.compiler.kernel_store import Entry, Store, package_version, shared_store
 from tilewright.compiler.sources import (
     ASTSource,
     IRSource,
     KernelSource,
     signature_text,
 )
-from tilewright.compiler.store import Entry, Store, package_version, shared_store
-from tilewright.compiler.stored import stored_arguments
 from tilewright.compiler.type_names import find_type, name_of_type, type_named
+from tilewright.compiler.written_arguments import stored_arguments
 
 __all__ = [
     "ASTSource",

@@ -18,16 +18,16 @@ from tilewright.backends import (
     backend_named,
     default_backend,
 )
-from tilewright.compiler.kernel import (
+from tilewright.compiler.compiled_kernel import (
     Artifact,
     Artifacts,
     CompiledKernel,
     KernelMetadata,
     Rebuild,
 )
+from tilewright.compiler.kernel_store import Entry, Store, package_version, shared_store
+from tilewright.compiler.run_stages import Run, dump, dump_metadata
 from tilewright.compiler.sources import SOURCE, IRSource, KernelSource
-from tilewright.compiler.stages import Run, dump, dump_metadata
-from tilewright.compiler.store import Entry, Store, package_version, shared_store
 from tilewright.frontend import FrontendOptions
 from tilewright.ir import Module, parse_valid_module
 from tilewright.support import errors, settings, timed, user_boundary

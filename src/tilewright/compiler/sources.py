@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from tilewright.compiler.kernel import SOURCE
+from tilewright.compiler.compiled_kernel import SOURCE
 from tilewright.compiler.type_names import type_named
 from tilewright.frontend import FrontendOptions
 from tilewright.frontend.python import (

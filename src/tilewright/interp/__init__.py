@@ -5,28 +5,26 @@ from tilewright.interp import (
     numpy_rules_math,
     numpy_rules_shape,
 )
-from tilewright.interp.dtypes import (
-    ADDRESS,
-    NUMPY_DTYPES,
-    Array,
-    dtype_of_array,
-    numpy_dtype,
-)
-from tilewright.interp.eager import EagerBuilder
-from tilewright.interp.functions import array_value, pad, run_function, scalar_value
+from tilewright.interp.concrete_value import EagerValue
+from tilewright.interp.grid_execution import array_value, pad, run_function, scalar_value
 from tilewright.interp.interpreter import Interpreter, program_ids
-from tilewright.interp.machine import MACHINE_RULES, Grid, Machine, machine_rule, write_to_stdout
-from tilewright.interp.memory import Memory, Span, poison
+from tilewright.interp.kernel_memory import Memory, Span, poison
+from tilewright.interp.numpy_dtypes import ADDRESS, NUMPY_DTYPES, Array, dtype_of_array, numpy_dtype
 from tilewright.interp.numpy_rules import evaluate
+from tilewright.interp.program_state import (
+    MACHINE_RULES,
+    Grid,
+    Machine,
+    machine_rule,
+    write_to_stdout,
+)
 from tilewright.interp.rounding import convert, round_float
-from tilewright.interp.value import EagerValue
 
 __all__ = [
     "ADDRESS",
     "MACHINE_RULES",
     "NUMPY_DTYPES",
     "Array",
-    "EagerBuilder",
     "EagerValue",
     "Grid",
     "Interpreter",

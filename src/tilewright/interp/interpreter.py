@@ -13,10 +13,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from tilewright.interp.dtypes import Array, as_array, numpy_dtype
-from tilewright.interp.machine import MACHINE_RULES, Grid, Machine
+from tilewright.interp.concrete_value import EagerValue
+from tilewright.interp.numpy_dtypes import Array, as_array, numpy_dtype
 from tilewright.interp.numpy_rules import evaluate
-from tilewright.interp.value import EagerValue
+from tilewright.interp.program_state import MACHINE_RULES, Grid, Machine
 from tilewright.ir import REFERENCE_RULES, Block, Op, Trait, Value
 from tilewright.ir.types import PointerType, element_of, shape_of
 from tilewright.ops import ForOp, IfOp, ReduceOp, ScanOp, WhileOp

@@ -14,8 +14,8 @@ from typing import cast
 
 import numpy as np
 
-from tilewright.interp import arithmetic
-from tilewright.interp.dtypes import Array, as_array, bits_dtype, numpy_dtype
+from tilewright.interp import element_arithmetic
+from tilewright.interp.numpy_dtypes import Array, as_array, bits_dtype, numpy_dtype
 from tilewright.interp.rounding import convert, round_float
 from tilewright.ir import Op, reference
 from tilewright.ir.types import DType, PointerType, dtype_of, element_of, shape_of
@@ -76,27 +76,27 @@ def constant(op: ConstantOp) -> Array:
 
 @reference(AddOp)
 def add(op: AddOp, x: Array, y: Array) -> Array:
-    return arithmetic.compute(dtype_of(op.type), np.add, x, y)
+    return element_arithmetic.compute(dtype_of(op.type), np.add, x, y)
 
 
 @reference(SubOp)
 def sub(op: SubOp, x: Array, y: Array) -> Array:
-    return arithmetic.compute(dtype_of(op.type), np.subtract, x, y)
+    return element_arithmetic.compute(dtype_of(op.type), np.subtract, x, y)
 
 
 @reference(MulOp)
 def mul(op: MulOp, x: Array, y: Array) -> Array:
-    return arithmetic.compute(dtype_of(op.type), np.multiply, x, y)
+    return element_arithmetic.compute(dtype_of(op.type), np.multiply, x, y)
 
 
 @reference(DivOp)
 def div(op: DivOp, x: Array, y: Array) -> Array:
-    return arithmetic.divide(dtype_of(op.type), x, y)
+    return element_arithmetic.divide(dtype_of(op.type), x, y)
 
 
 @reference(RemOp)
 def rem(op: RemOp, x: Array, y: Array) -> Array:
-    return arithmetic.remainder(dtype_of(op.type), x, y)
+    return element_arithmetic.remainder(dtype_of(op.type), x, y)
 
 
 @reference(AndOp)
@@ -116,42 +116,42 @@ def bit_xor(op: XorOp, x: Array, y: Array) -> Array:
 
 @reference(ShlOp)
 def shl(op: ShlOp, x: Array, y: Array) -> Array:
-    return arithmetic.compute(dtype_of(op.type), np.left_shift, x, y)
+    return element_arithmetic.compute(dtype_of(op.type), np.left_shift, x, y)
 
 
 @reference(ShrOp)
 def shr(op: ShrOp, x: Array, y: Array) -> Array:
-    return arithmetic.compute(dtype_of(op.type), np.right_shift, x, y)
+    return element_arithmetic.compute(dtype_of(op.type), np.right_shift, x, y)
 
 
 @reference(MinOp)
 def minimum(op: MinOp, x: Array, y: Array) -> Array:
-    return arithmetic.minimum(dtype_of(op.type), x, y, op.nan)
+    return element_arithmetic.minimum(dtype_of(op.type), x, y, op.nan)
 
 
 @reference(MaxOp)
 def maximum(op: MaxOp, x: Array, y: Array) -> Array:
-    return arithmetic.maximum(dtype_of(op.type), x, y, op.nan)
+    return element_arithmetic.maximum(dtype_of(op.type), x, y, op.nan)
 
 
 @reference(MulHighOp)
 def mul_high(op: MulHighOp, x: Array, y: Array) -> Array:
-    return arithmetic.multiply_high(dtype_of(op.type), x, y)
+    return element_arithmetic.multiply_high(dtype_of(op.type), x, y)
 
 
 @reference(FmaOp)
 def fma(op: FmaOp, a: Array, b: Array, c: Array) -> Array:
-    return arithmetic.fused_multiply_add(dtype_of(op.type), a, b, c)
+    return element_arithmetic.fused_multiply_add(dtype_of(op.type), a, b, c)
 
 
 @reference(NegOp)
 def neg(op: NegOp, x: Array) -> Array:
-    return arithmetic.negate(dtype_of(op.type), x)
+    return element_arithmetic.negate(dtype_of(op.type), x)
 
 
 @reference(AbsOp)
 def absolute(op: AbsOp, x: Array) -> Array:
-    return arithmetic.absolute(dtype_of(op.type), x)
+    return element_arithmetic.absolute(dtype_of(op.type), x)
 
 
 @reference(CompareOp)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tilewright.interp.dtypes import Array, as_array
+from tilewright.interp.numpy_dtypes import Array, as_array
 from tilewright.interp.rounding import convert, round_float
 from tilewright.ir import reference
 from tilewright.ir.types import DType, dtype_of, f64

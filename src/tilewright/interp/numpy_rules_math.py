@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tilewright.interp.arithmetic import fused_multiply_add
-from tilewright.interp.dtypes import Array, as_array, numpy_dtype
+from tilewright.interp.element_arithmetic import fused_multiply_add
+from tilewright.interp.numpy_dtypes import Array, as_array, numpy_dtype
 from tilewright.interp.rounding import convert, round_float
 from tilewright.ir import reference
 from tilewright.ir.types import DType, dtype_of, f64

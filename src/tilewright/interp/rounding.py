@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tilewright.interp.dtypes import NUMPY_DTYPES, Array, as_array, bits_of
+from tilewright.interp.numpy_dtypes import NUMPY_DTYPES, Array, as_array, bits_of
 from tilewright.ir.types import DType, f8e4m3, f8e5m2, f16, f32, f64
 
 FP8_MAX = {f8e4m3: 448.0, f8e5m2: 57344.0}

@@ -1,9 +1,8 @@
 """Tile IR: data structures, op declaration, text, verification, rules and passes."""
 
 from tilewright.ir.builder import Builder, Emitter, Rewriter
-from tilewright.ir.checked import parse_valid_module, valid_kernel
 from tilewright.ir.core import MOST_REGIONS, Block, Function, Module, Value
-from tilewright.ir.define import (
+from tilewright.ir.op_definition import (
     OPS,
     REFERENCE_RULES,
     Constraint,
@@ -48,6 +47,7 @@ from tilewright.ir.printer import (
     print_module,
     print_op,
 )
+from tilewright.ir.read_verified import parse_valid_module, valid_kernel
 from tilewright.ir.rules import (
     Rule,
     RuleContext,

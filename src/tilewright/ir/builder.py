@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol, TypeVar
 
 from tilewright.ir.core import Block, Op, Value
-from tilewright.support.deep import nested
 from tilewright.support.diagnostics import SourceLoc
+from tilewright.support.fresh_stack import nested
 
 OpT = TypeVar("OpT", bound=Op)
 

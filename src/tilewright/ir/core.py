@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Self
 
 from tilewright.ir.types import Type
-from tilewright.support.deep import nested
 from tilewright.support.diagnostics import SourceLoc
 from tilewright.support.errors import NotOneFunction
+from tilewright.support.fresh_stack import nested
 
 MOST_REGIONS = 1024
 """Regions inside each other. Each early `return` or `elif` puts what follows into one more; texts,

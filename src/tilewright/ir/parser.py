@@ -24,13 +24,13 @@ from math import inf, isnan, nan
 from typing import NoReturn, cast
 
 from tilewright.ir.core import MOST_REGIONS, Block, Function, Module, Value
-from tilewright.ir.define import OPS, Op
 from tilewright.ir.lexer import END, Positions, tokens_of
+from tilewright.ir.op_definition import OPS, Op
 from tilewright.ir.printer import RESULT_TYPE_ATTRS
 from tilewright.ir.types import DType, PointerType, TileType, Type, all_dtypes
 from tilewright.support import SourceLoc, fork_waits
-from tilewright.support.deep import nested
 from tilewright.support.errors import TileIRSyntaxError, did_you_mean
+from tilewright.support.fresh_stack import nested
 
 _POINTER = re.compile(r"ptr<\s*(\w+)\s*(,\s*const\s*)?>")
 _TILE = re.compile(r"tile<\s*(\d+(?:x\d+)*)x(\w+|ptr<[^<>]*>)\s*(?:,\s*(.*?)\s*)?>")

@@ -12,8 +12,8 @@
 A pass is a frozen dataclass; its fields are its options, and the text of both is `unroll{limit=4}`.
 A pipeline is data: passes with one reason each. Running it verifies the IR before the first pass
 and after each one (setting `compilation.verify`), checks the contract of each step, and reports
-every pass to the recorder of support/trace.py. Its text `a,b{x=1}` parses back, so that a failure
-names the passes that repeat it.
+every pass to the recorder of support/event_stream.py. Its text `a,b{x=1}` parses back, so that a
+failure names the passes that repeat it.
 """
 
 from __future__ import annotations

@@ -26,10 +26,10 @@ from typing import cast
 
 from tilewright.ir.core import Block, Function, Module, Value
 from tilewright.ir.core import Op as CoreOp
-from tilewright.ir.define import Op
+from tilewright.ir.op_definition import Op
 from tilewright.ir.types import DType, PointerType, TileType, Type
-from tilewright.support.deep import nested
 from tilewright.support.diagnostics import SourceLoc
+from tilewright.support.fresh_stack import nested
 
 _INDENT = "  "
 _SYMBOL = re.compile(r"[A-Za-z_][\w.$]*", re.ASCII)

@@ -22,7 +22,7 @@ from typing import Any, TypeVar, cast
 from tilewright.ir.builder import Builder, Rewriter
 from tilewright.ir.core import Block, Function, Value
 from tilewright.ir.core import Op as CoreOp
-from tilewright.ir.define import Effect, Op, Trait
+from tilewright.ir.op_definition import Effect, Op, Trait
 from tilewright.support import Recorder, RuleFired, current_recorder
 from tilewright.support.errors import InternalCompilerError
 

@@ -32,11 +32,11 @@ from typing import cast
 
 from tilewright.ir.core import Block, Function, Module, Value
 from tilewright.ir.core import Op as CoreOp
-from tilewright.ir.define import Field, Op, Trait
+from tilewright.ir.op_definition import Field, Op, Trait
 from tilewright.ir.printer import attr_text, print_function, type_text
 from tilewright.ir.types import DType, PointerType, TileType, Type, element_of, shape_of
 from tilewright.support import Diagnostic, Severity
-from tilewright.support.deep import nested
+from tilewright.support.fresh_stack import nested
 
 
 @dataclass(frozen=True)

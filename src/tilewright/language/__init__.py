@@ -3,7 +3,6 @@
 from typing import NoReturn
 
 from tilewright.language import core, extra, math, random, standard
-from tilewright.language.by_name import PickledByName
 from tilewright.language.compile_time import (
     base_value,
     constexpr,
@@ -12,7 +11,7 @@ from tilewright.language.compile_time import (
     unwrap,
     unwrap_deep,
 )
-from tilewright.language.control import (
+from tilewright.language.control_functions import (
     device_assert,
     device_print,
     range,
@@ -54,21 +53,32 @@ from tilewright.language.core import (
     zeros,
     zeros_like,
 )
-from tilewright.language.dispatch import (
-    ACTIVE,
-    BINARY_OPERATORS,
-    COMPARISON_OPERATORS,
-    CONVERSIONS,
-    STUBS,
-    UNARY_OPERATORS,
-    DeviceFunction,
-    Dispatcher,
-    active_dispatcher,
-    builtin,
-    device_function,
-    dispatch_operator,
-    host_builtin,
-    is_builtin,
+from tilewright.language.dtypes import (
+    bfloat16,
+    block_type,
+    const,
+    dtype,
+    float8e4b8,
+    float8e4b15,
+    float8e4nv,
+    float8e5,
+    float8e5b16,
+    float16,
+    float32,
+    float64,
+    get_int_dtype,
+    int1,
+    int8,
+    int16,
+    int32,
+    int64,
+    pi32_t,
+    pointer_type,
+    type_of,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
 )
 from tilewright.language.math import (
     PropagateNan,
@@ -100,7 +110,7 @@ from tilewright.language.math import (
     tanh,
     umulhi,
 )
-from tilewright.language.memory import (
+from tilewright.language.memory_functions import (
     advance,
     atomic_add,
     atomic_and,
@@ -115,6 +125,7 @@ from tilewright.language.memory import (
     make_block_ptr,
     store,
 )
+from tilewright.language.pickle_by_name import PickledByName
 from tilewright.language.random import (
     N_ROUNDS_DEFAULT,
     pair_uniform_to_normal,
@@ -147,35 +158,23 @@ from tilewright.language.standard import (
     swizzle2d,
     xor_sum,
 )
-from tilewright.language.types import (
-    bfloat16,
-    block_type,
-    const,
-    dtype,
-    float8e4b8,
-    float8e4b15,
-    float8e4nv,
-    float8e5,
-    float8e5b16,
-    float16,
-    float32,
-    float64,
-    get_int_dtype,
-    int1,
-    int8,
-    int16,
-    int32,
-    int64,
-    pi32_t,
-    pointer_type,
-    type_of,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
+from tilewright.language.stub_dispatch import (
+    ACTIVE,
+    BINARY_OPERATORS,
+    COMPARISON_OPERATORS,
+    CONVERSIONS,
+    STUBS,
+    UNARY_OPERATORS,
+    DeviceFunction,
+    Dispatcher,
+    active_dispatcher,
+    builtin,
+    device_function,
+    dispatch_operator,
+    host_builtin,
+    is_builtin,
 )
-from tilewright.language.unknown import unknown_name
-from tilewright.language.values import (
+from tilewright.language.tensors import (
     block_pointer,
     member,
     member_names,
@@ -183,6 +182,7 @@ from tilewright.language.values import (
     tensor,
     tuple,
 )
+from tilewright.language.unknown_names import unknown_name
 
 
 def __getattr__(name: str) -> NoReturn:

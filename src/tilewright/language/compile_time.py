@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import update_wrapper
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
-from tilewright.language.by_name import PickledByName
+from tilewright.language.pickle_by_name import PickledByName
 from tilewright.support import text_of
 
 P = ParamSpec("P")

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilewright.language.compile_time import constexpr, unwrap
-from tilewright.language.dispatch import builtin
-from tilewright.language.types import dtype
-from tilewright.language.values import member, tensor
+from tilewright.language.dtypes import dtype
+from tilewright.language.stub_dispatch import builtin
+from tilewright.language.tensors import member, tensor
 
 Literal = constexpr | int | float | bool
 """A compile-time number."""

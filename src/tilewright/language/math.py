@@ -12,8 +12,8 @@ from typing import Any
 
 from tilewright.language.compile_time import constexpr
 from tilewright.language.core import Operand
-from tilewright.language.dispatch import builtin
-from tilewright.language.values import member, tensor
+from tilewright.language.stub_dispatch import builtin
+from tilewright.language.tensors import member, tensor
 
 
 class PropagateNan(Enum):

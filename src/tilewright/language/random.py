@@ -12,8 +12,8 @@ import builtins
 
 from tilewright.language.compile_time import constexpr
 from tilewright.language.core import Operand
-from tilewright.language.dispatch import builtin
-from tilewright.language.values import tensor
+from tilewright.language.stub_dispatch import builtin
+from tilewright.language.tensors import tensor
 
 Tensors4 = builtins.tuple[tensor, tensor, tensor, tensor]
 

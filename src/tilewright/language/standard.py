@@ -8,9 +8,9 @@ from typing import Any
 
 from tilewright.language.compile_time import constexpr, constexpr_function
 from tilewright.language.core import Operand
-from tilewright.language.dispatch import DeviceFunction, builtin, host_builtin
-from tilewright.language.types import dtype
-from tilewright.language.values import member, tensor
+from tilewright.language.dtypes import dtype
+from tilewright.language.stub_dispatch import DeviceFunction, builtin, host_builtin
+from tilewright.language.tensors import member, tensor
 
 Axis = int | constexpr
 

@@ -3,12 +3,7 @@
 Mathematics only. `linear` is the place to start: its head comment teaches the idea on a 4 x 4 tile.
 """
 
-from tilewright.layout.access import (
-    contiguous_registers,
-    elements_per_thread,
-    free_variable_masks,
-)
-from tilewright.layout.convert import (
+from tilewright.layout.conversion_plan import (
     ConversionPlan,
     Identity,
     RegisterPermute,
@@ -16,8 +11,16 @@ from tilewright.layout.convert import (
     WarpShuffle,
     plan,
 )
-from tilewright.layout.families import blocked, broadcast, expand_dims, fit, grid, slice_of
-from tilewright.layout.linear import (
+from tilewright.layout.distributed_layouts import (
+    blocked,
+    broadcast,
+    expand_dims,
+    fit,
+    grid,
+    slice_of,
+)
+from tilewright.layout.layout_pictures import render, render_shared
+from tilewright.layout.linear_layout import (
     BLOCK,
     LANE,
     OFFSET,
@@ -28,23 +31,27 @@ from tilewright.layout.linear import (
     tile_dims,
 )
 from tilewright.layout.matrix_access import MatrixForm, matrix_addresses, matrix_form
-from tilewright.layout.mma import (
+from tilewright.layout.mma_fragments import (
     FRAGMENTS,
     Fragment,
     operand_layout,
     result_layout,
     wgmma_fragment,
 )
-from tilewright.layout.render import render, render_shared
-from tilewright.layout.shared import (
+from tilewright.layout.register_access import (
+    contiguous_registers,
+    elements_per_thread,
+    free_variable_masks,
+)
+from tilewright.layout.shared_access import SharedAccess, shared_access
+from tilewright.layout.shared_conversion import Staging, plan_staging
+from tilewright.layout.shared_layouts import (
     PaddedShared,
     shared_row_major,
     shared_swizzled,
     shared_xor,
 )
-from tilewright.layout.shared_access import SharedAccess, shared_access
-from tilewright.layout.shuffle import LaneMap, ShuffleRound, Shuffles
-from tilewright.layout.staging import Staging, plan_staging
+from tilewright.layout.warp_shuffles import LaneMap, ShuffleRound, Shuffles
 
 __all__ = [
     "BLOCK",

@@ -17,7 +17,7 @@ which the instructions were made, which satisfy it.
 from dataclasses import dataclass
 
 from tilewright.layout import f2
-from tilewright.layout.linear import LANE, REGISTER, WARP, LinearLayout, log2
+from tilewright.layout.linear_layout import LANE, REGISTER, WARP, LinearLayout, log2
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,11 @@
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from tilewright.layout import banks, f2
-from tilewright.layout.linear import LANE, OFFSET, REGISTER, WARP, LinearLayout, log2
+from tilewright.layout import bank_conflicts, f2
+from tilewright.layout.element_sources import normalized
+from tilewright.layout.linear_layout import LANE, OFFSET, REGISTER, WARP, LinearLayout, log2
 from tilewright.layout.matrix_access import MatrixForm, matrix_addresses, matrix_form
-from tilewright.layout.places import normalized
-from tilewright.layout.swizzle import Demand
+from tilewright.layout.shared_swizzle import Demand
 
 AccessKind = Literal["vector", "matrix", "matrix_trans"]
 VECTOR_BYTES_LOG2 = 4  # the widest access of one lane is 16 bytes
@@ -71,7 +71,7 @@ class Side:
         if self.form is not None:
             fixed = (*self.form.rows, *self.form.matrices, *warps)
             return Demand(len(self.form.row), fixed, self.form.rows)
-        together = banks.lanes_at_once(self.vector_bits + self.element_bytes_log2)
+        together = bank_conflicts.lanes_at_once(self.vector_bits + self.element_bytes_log2)
         fixed = (*lanes, *warps) if self.vector_bits else ()
         return Demand(self.vector_bits, fixed, lanes[:together])
 
@@ -83,8 +83,8 @@ class Side:
             instructions = 1 << (bits - self.form.word_bits - count)
             return instructions + (instructions << count)
         instructions = 1 << (bits - self.vector_bits)
-        passes = 1 << max(0, self.vector_bits + self.element_bytes_log2 - banks.WORD_BITS)
-        parts = self.vector_bits + self.element_bytes_log2 < banks.WORD_BITS
+        passes = 1 << max(0, self.vector_bits + self.element_bytes_log2 - bank_conflicts.WORD_BITS)
+        parts = self.vector_bits + self.element_bytes_log2 < bank_conflicts.WORD_BITS
         return instructions * (1 + passes + parts)
 
     def with_vector(self, bits: int) -> "Side":
@@ -164,12 +164,12 @@ def _vector_access(side: Side, offsets: f2.Matrix) -> SharedAccess:
     lanes = f2.compose(offsets, side.layout.packed(LANE))
     address = _address(f2.compose(registers, outer), lanes, side, offsets)
     width = side.vector_bits + side.element_bytes_log2
-    degree = banks.degree(
-        lanes[: banks.lanes_at_once(width)], side.vector_bits, side.element_bytes_log2
+    degree = bank_conflicts.degree(
+        lanes[: bank_conflicts.lanes_at_once(width)], side.vector_bits, side.element_bytes_log2
     )
-    passes = 1 << max(0, width - banks.WORD_BITS)
+    passes = 1 << max(0, width - bank_conflicts.WORD_BITS)
     wavefronts = len(groups) * passes * degree
-    word_bits = max(0, banks.WORD_BITS - side.element_bytes_log2)
+    word_bits = max(0, bank_conflicts.WORD_BITS - side.element_bytes_log2)
     whole = inner[:word_bits] == f2.unit(word_bits)
     repacks = 0 if whole else len(groups) * passes
     return SharedAccess("vector", 8 << width, groups, address, degree, wavefronts, repacks)
@@ -182,7 +182,7 @@ def _matrix_access(side: Side, form: MatrixForm, offsets: f2.Matrix) -> SharedAc
     groups = tuple(tuple(range(start, start + size)) for start in range(0, total, size))
     steps = f2.compose(offsets, form.matrices[form.count_bits :])
     lanes = f2.compose(offsets, matrix_addresses(form))
-    degree = banks.degree(
+    degree = bank_conflicts.degree(
         f2.compose(offsets, form.rows),
         VECTOR_BYTES_LOG2 - side.element_bytes_log2,
         side.element_bytes_log2,

@@ -1,6 +1,16 @@
 """The boundary to LLVM: the only package that imports llvmlite."""
 
-from .emit import (
+from .code_generation import DEFAULT_LEVEL, CompiledObject, LlvmError, compile_ir, emit_assembly
+from .code_targets import (
+    HostCpu,
+    TargetSpec,
+    data_layout,
+    host_cpu,
+    host_target,
+    llvm_version,
+    target_machine,
+)
+from .ir_emitter import (
     Code,
     ModuleText,
     Val,
@@ -12,19 +22,9 @@ from .emit import (
     vector_of,
     zero_of,
 )
-from .jit import LoadedObject, load_object
-from .optimize import DEFAULT_LEVEL, CompiledObject, LlvmError, compile_ir, emit_assembly
-from .scalar import constant, convert_element, lower_elementwise
-from .scalar import rule as lowering_rule
-from .target import (
-    HostCpu,
-    TargetSpec,
-    data_layout,
-    host_cpu,
-    host_target,
-    llvm_version,
-    target_machine,
-)
+from .object_loader import LoadedObject, load_object
+from .scalar_instructions import constant, convert_element, lower_elementwise
+from .scalar_instructions import rule as lowering_rule
 
 __all__ = [
     "DEFAULT_LEVEL",

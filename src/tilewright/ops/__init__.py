@@ -28,7 +28,7 @@ from tilewright.ops.arith import (
     SubOp,
     XorOp,
 )
-from tilewright.ops.contract import PRECISIONS, DotOp, ReduceOp, ScanOp
+from tilewright.ops.contraction import PRECISIONS, DotOp, ReduceOp, ScanOp
 from tilewright.ops.control import (
     AssertOp,
     AssumeOp,
@@ -58,7 +58,7 @@ from tilewright.ops.memory import (
     StoreOp,
     pointee,
 )
-from tilewright.ops.regions import op_with_effects
+from tilewright.ops.region_checks import op_with_effects
 from tilewright.ops.shape import (
     BroadcastOp,
     CatOp,

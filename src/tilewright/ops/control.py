@@ -18,7 +18,7 @@ from tilewright.ir import (
     variadic,
 )
 from tilewright.ir.types import Type, i1, i32, shape_of
-from tilewright.ops.regions import not_in_a_region, types_of, wrong_args, wrong_end
+from tilewright.ops.region_checks import not_in_a_region, types_of, wrong_args, wrong_end
 
 
 class ForOp(Op, opcode="cf.for"):

@@ -1,9 +1,11 @@
 """Launching: arguments, variants, grids, tuning."""
 
 from tilewright.language import cdiv, ceil_div, next_power_of_2
-from tilewright.runtime import errors, hooks
+from tilewright.runtime import errors, launch_hooks
 from tilewright.runtime.active_driver import ActiveDriver, Driver, driver
-from tilewright.runtime.array_state import ArrayState
+from tilewright.runtime.arguments.kernel_parameters import Declared, KernelParam, kernel_parameters
+from tilewright.runtime.arguments.mock_tensor import MockTensor, TensorWrapper, reinterpret
+from tilewright.runtime.arguments.specialization import ALIGNMENT, Spec, argument_key, spec
 from tilewright.runtime.autotune import Autotuner, autotune, is_on_host
 from tilewright.runtime.bench import (
     BenchClock,
@@ -17,15 +19,13 @@ from tilewright.runtime.bench import (
     register_clock,
     step_bar,
 )
-from tilewright.runtime.configs import Config, Pruning
-from tilewright.runtime.heuristics import Heuristics, heuristics
-from tilewright.runtime.hooks import HookChain, LaunchMetadata, launch_enter, launch_exit
 from tilewright.runtime.jit import JITFunction, jit
-from tilewright.runtime.mock import MockTensor, TensorWrapper, reinterpret
-from tilewright.runtime.parameters import Declared, KernelParam, kernel_parameters
-from tilewright.runtime.specialize import ALIGNMENT, Spec, argument_key, spec
-from tilewright.runtime.tuning_arguments import Hooks
-from tilewright.runtime.wrapper import KernelWrapper
+from tilewright.runtime.launch_hooks import HookChain, LaunchMetadata, launch_enter, launch_exit
+from tilewright.runtime.tuning.array_restore import ArrayState
+from tilewright.runtime.tuning.heuristics import Heuristics, heuristics
+from tilewright.runtime.tuning.kernel_wrapper import KernelWrapper
+from tilewright.runtime.tuning.tuning_arguments import Hooks
+from tilewright.runtime.tuning.tuning_config import Config, Pruning
 
 __all__ = [
     "ALIGNMENT",
@@ -61,7 +61,7 @@ __all__ = [
     "driver",
     "errors",
     "heuristics",
-    "hooks",
+    "launch_hooks",
     "is_on_host",
     "jit",
     "kernel_parameters",

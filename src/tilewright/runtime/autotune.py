@@ -8,16 +8,18 @@ from typing import Any, cast
 
 from tilewright.backends import Backend
 from tilewright.runtime.active_driver import backend_of, driver
-from tilewright.runtime.array_state import ArrayState
+from tilewright.runtime.arguments.specialization import HANDLERS, HOST, Spec
 from tilewright.runtime.bench import do_bench, do_bench_cudagraph
 from tilewright.runtime.bench.cpu_caches import usable_cores
-from tilewright.runtime.configs import Config, Pruning
-from tilewright.runtime.found import Found
 from tilewright.runtime.jit import JITFunction
-from tilewright.runtime.specialize import HANDLERS, HOST, Spec
-from tilewright.runtime.trials import Trial
-from tilewright.runtime.tuning import Tuning
-from tilewright.runtime.tuning_arguments import (
+from tilewright.runtime.launch.launch_record import Found
+from tilewright.runtime.launch.variant import GlobalCheck
+from tilewright.runtime.tuning.array_restore import ArrayState
+from tilewright.runtime.tuning.kernel_wrapper import KernelWrapper
+from tilewright.runtime.tuning.measure_configs import Tuning
+from tilewright.runtime.tuning.timing_store import KeptTimings, Timing, choice_name
+from tilewright.runtime.tuning.trial_launches import Trial
+from tilewright.runtime.tuning.tuning_arguments import (
     Bench,
     Hooks,
     PostHook,
@@ -27,9 +29,7 @@ from tilewright.runtime.tuning_arguments import (
     name_of,
     names_of,
 )
-from tilewright.runtime.tuning_store import KeptTimings, Timing, choice_name
-from tilewright.runtime.variant import GlobalCheck
-from tilewright.runtime.wrapper import KernelWrapper
+from tilewright.runtime.tuning.tuning_config import Config, Pruning
 from tilewright.support import ForkLock, errors, settings, user_boundary
 
 _BY_VALUE = (int, float, bool, type(None))

@@ -20,20 +20,20 @@ from tilewright.compiler import (
 )
 from tilewright.frontend.python import Dependencies, KernelSignature, dependencies, source_of
 from tilewright.language import DeviceFunction
-from tilewright.runtime.binder import launch_functions
-from tilewright.runtime.calls import Call, bind
-from tilewright.runtime.found import Found
-from tilewright.runtime.hooks import HookChain, LaunchMetadata, launch_enter, launch_exit
-from tilewright.runtime.mock import mocked
-from tilewright.runtime.overlap import OverlapWatch
-from tilewright.runtime.parameters import (
+from tilewright.runtime.arguments.kernel_parameters import (
     KernelParam,
     Selection,
     machine_readable,
     parameters_of,
 )
-from tilewright.runtime.variant import Variant, run_time_pairs
-from tilewright.runtime.variants import Variants, described
+from tilewright.runtime.arguments.mock_tensor import mocked
+from tilewright.runtime.launch.bound_call import Call, bind
+from tilewright.runtime.launch.launch_function import launch_functions
+from tilewright.runtime.launch.launch_record import Found
+from tilewright.runtime.launch.overlap_warning import OverlapWatch
+from tilewright.runtime.launch.variant import Variant, run_time_pairs
+from tilewright.runtime.launch.variant_cache import Variants, described
+from tilewright.runtime.launch_hooks import HookChain, LaunchMetadata, launch_enter, launch_exit
 from tilewright.support import (
     ask,
     cached_property,
@@ -275,7 +275,7 @@ class JITFunction(DeviceFunction):
     ) -> Kernel:
         """`launch(grid, *args, **words)` by machine code, as `dispatch.Dispatcher` tells."""
         # Loaded late: it needs LLVM, which importing kernels does not.
-        dispatch = import_late("tilewright.runtime.dispatch")
+        dispatch = import_late("tilewright.runtime.launch.native_dispatch")
         dispatcher = dispatch.Dispatcher(
             self.__name__,
             self.params,

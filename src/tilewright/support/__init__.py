@@ -4,23 +4,16 @@ The modules `boundary`, `config`, `diagnostics`, `errors`, `trace` are facades i
 `from tilewright.support import errors`, then `errors.ShapeMismatch(...)`, is the way to raise.
 """
 
-from .boundary import (
+from .diagnostics import Diagnostic, Severity, SourceLines, SourceLoc, render
+from .error_boundary import (
     KernelBoundary,
     UserBoundary,
     caller_outside,
     kernel_boundary,
     user_boundary,
 )
-from .cached import cached_property
-from .callbacks import ask
-from .collection import collection_paused
-from .config import Settings, settings
-from .diagnostics import Diagnostic, Severity, SourceLines, SourceLoc, render
 from .errors import OverlapWarning, TilewrightError, TilewrightWarning
-from .forks import ForkLock, fork_waits, hold_across_forks, import_late
-from .grid import Grid, grid_for, normal_grid
-from .source_text import SourceFile, SourceText, text_of
-from .trace import (
+from .event_stream import (
     Event,
     ListRecorder,
     PassEnded,
@@ -35,6 +28,13 @@ from .trace import (
     recording,
     timed,
 )
+from .fork_locks import ForkLock, fork_waits, hold_across_forks, import_late
+from .garbage_collection import collection_paused
+from .grid import Grid, grid_for, normal_grid
+from .lock_free_property import cached_property
+from .settings_table import Settings, settings
+from .source_text import SourceFile, SourceText, text_of
+from .user_callbacks import ask
 
 __all__ = [
     "Diagnostic",

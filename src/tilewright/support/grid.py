@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from operator import index
 from typing import cast
 
+from tilewright.support.user_callbacks import ask
+
 from . import errors
-from .callbacks import ask
 
 __all__ = ["Grid", "grid_for", "normal_grid"]
 

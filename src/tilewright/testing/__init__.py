@@ -12,8 +12,8 @@ from tilewright.runtime import (
     step_bar,
 )
 from tilewright.testing.benchmark import Benchmark
-from tilewright.testing.compare import assert_close, relative_error
-from tilewright.testing.report import Mark, perf_report
+from tilewright.testing.closeness import assert_close, relative_error
+from tilewright.testing.performance_report import Mark, perf_report
 
 __all__ = [
     "BenchClock",

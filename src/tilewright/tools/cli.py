@@ -18,16 +18,16 @@ from typing import Any
 from tilewright.support import TilewrightError, settings
 from tilewright.support.version import __version__
 from tilewright.tools import (
-    cache,
-    compile_c,
-    compile_kernel,
-    demo,
-    environment,
-    opt,
-    run_tile_ir,
-    show_pipeline,
+    cache_command,
+    cc_command,
+    compile_command,
+    demo_command,
+    env_command,
+    opt_command,
+    pipeline_command,
+    run_command,
 )
-from tilewright.tools.failure import CommandFailed
+from tilewright.tools.command_failure import CommandFailed
 
 FAILED = 1
 INTERRUPTED = 130
@@ -57,14 +57,14 @@ def command_of(name: str, help: str, module: Any) -> Command:
 COMMANDS = tuple(
     command_of(name, help, module)
     for name, help, module in (
-        ("demo", "compile, check and time kernels on this machine", demo),
-        ("compile", "compile a kernel and print a stage of it", compile_kernel),
-        ("cc", "compile a kernel in Triton-C and print a stage of it", compile_c),
-        ("opt", "put tile IR through passes", opt),
-        ("run", "execute tile IR with NumPy, every access checked", run_tile_ir),
-        ("pipeline", "list the passes of a backend, each with its reason", show_pipeline),
-        ("cache", "show or clear the compiled kernels on disk", cache),
-        ("env", "show every setting and the variable that sets it", environment),
+        ("demo", "compile, check and time kernels on this machine", demo_command),
+        ("compile", "compile a kernel and print a stage of it", compile_command),
+        ("cc", "compile a kernel in Triton-C and print a stage of it", cc_command),
+        ("opt", "put tile IR through passes", opt_command),
+        ("run", "execute tile IR with NumPy, every access checked", run_command),
+        ("pipeline", "list the passes of a backend, each with its reason", pipeline_command),
+        ("cache", "show or clear the compiled kernels on disk", cache_command),
+        ("env", "show every setting and the variable that sets it", env_command),
     )
 )
 

@@ -15,12 +15,12 @@ from typing import cast
 
 from tilewright.ir import Block, Effect, Function, Op, Pass, Rewriter, Trait, ops_with
 from tilewright.ops import ConstantOp, LoadOp, WhileOp
-from tilewright.support.deep import nested
+from tilewright.support.fresh_stack import nested
 
 _CHANGES_MEMORY = frozenset((Effect.WRITE, Effect.BARRIER))
 
 
-class MergeEqual(Pass, name="cse"):
+class Cse(Pass, name="cse"):
     """Merge ops that compute the same."""
 
     def run(self, function: Function) -> bool:

@@ -16,7 +16,7 @@ from typing import cast
 
 from tilewright.ir import Block, Function, Op, Pass, Rewriter, Trait, Value, removable
 from tilewright.ops import WhileOp
-from tilewright.transforms.slots import (
+from tilewright.transforms.region_slots import (
     Structured,
     feeding,
     first_init,
@@ -26,7 +26,7 @@ from tilewright.transforms.slots import (
 )
 
 
-class RemoveDead(Pass, name="dce"):
+class Dce(Pass, name="dce"):
     """Remove ops, carried values and results of branches that nothing needs."""
 
     def run(self, function: Function) -> bool:

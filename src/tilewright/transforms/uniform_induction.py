@@ -54,7 +54,7 @@ from tilewright.ops import (
     SubOp,
     WhileOp,
 )
-from tilewright.transforms.slots import (
+from tilewright.transforms.region_slots import (
     Loop,
     add_slot,
     home,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.backends import base, default_backend
+from tilewright.backends import default_backend, manifest
 
 PROGRAM = """
 import sys
@@ -44,9 +44,9 @@ def test_without_a_driver_the_gpu_backend_is_not_loaded(monkeypatch: pytest.Monk
         raise OSError(name)
 
     asked: list[str] = []
-    named = base.backend_named
-    monkeypatch.setattr(base.ctypes, "CDLL", refuse)
-    monkeypatch.setattr(base, "backend_named", lambda name: asked.append(name) or named(name))
+    named = manifest.backend_named
+    monkeypatch.setattr(manifest.ctypes, "CDLL", refuse)
+    monkeypatch.setattr(manifest, "backend_named", lambda name: asked.append(name) or named(name))
     assert default_backend() is named("cpu")
     assert asked == ["cpu"]
 
@@ -56,15 +56,15 @@ def test_a_driver_without_a_gpu_is_not_enough(monkeypatch: pytest.MonkeyPatch) -
         def available(self) -> bool:
             return False
 
-    named = base.backend_named
-    monkeypatch.setattr(base.ctypes, "CDLL", lambda name: None)
+    named = manifest.backend_named
+    monkeypatch.setattr(manifest.ctypes, "CDLL", lambda name: None)
     monkeypatch.setattr(
-        base, "backend_named", lambda name: Absent() if name == "cuda" else named(name)
+        manifest, "backend_named", lambda name: Absent() if name == "cuda" else named(name)
     )
     assert default_backend() is named("cpu")
 
 
 def test_a_backend_is_in_use_once_it_is_loaded() -> None:
-    base.backend_named("cpu")
-    assert base.backend_in_use("cpu") is base.backend_named("cpu")
-    assert base.backend_in_use("nobody's") is None
+    manifest.backend_named("cpu")
+    assert manifest.backend_in_use("cpu") is manifest.backend_named("cpu")
+    assert manifest.backend_in_use("nobody's") is None

@@ -250,7 +250,7 @@ def test_choices_are_kept_on_disk_and_told(cache: Path, capsys: pytest.CaptureFi
 
 def test_tuning_advances_a_progress_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each configuration is a step of the autotuner's bar (shown on terminals only)."""
-    tuner = importlib.import_module("tilewright.runtime.tuning")
+    tuner = importlib.import_module("tilewright.runtime.tuning.measure_configs")
     shown: list[tuple[str, int]] = []
     steps: list[str] = []
 

@@ -29,8 +29,8 @@ from tests.unit.support.damage import (
     rewritten,
 )
 from tilewright.compiler import ASTSource, CompiledKernel, compile
-from tilewright.compiler.store import INDEX
-from tilewright.frontend.c import Source, grammar, parse
+from tilewright.compiler.kernel_store import INDEX
+from tilewright.frontend.c import Source, c_grammar, parse
 from tilewright.support import TilewrightWarning, settings
 
 CORRUPTIONS = int(os.environ.get("TILEWRIGHT_CORRUPTIONS", "20"))
@@ -169,11 +169,11 @@ def tables(cache: Path) -> Iterator[Path]:
     syntax_tree()
     (file,) = (cache / "grammar").iterdir()
     yield file
-    grammar.grammar.cache_clear()
+    c_grammar.grammar.cache_clear()
 
 
 def syntax_tree() -> str:
-    grammar.grammar.cache_clear()
+    c_grammar.grammar.cache_clear()
     return repr(parse(Source(C_SOURCE, "<test>"), {}).program)
 
 

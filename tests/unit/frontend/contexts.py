@@ -8,8 +8,9 @@ from typing import Any, cast
 import numpy as np
 
 from tilewright import language as tl
+from tilewright.eager import EagerBuilder
 from tilewright.frontend.semantics import Context, FrontendOptions, binary, call_builtin
-from tilewright.interp import EagerBuilder, EagerValue, Machine, Memory, array_value, convert
+from tilewright.interp import EagerValue, Machine, Memory, array_value, convert
 from tilewright.ir import Block, Builder, Emitter
 from tilewright.ir.types import DType, PointerType, TileType, Type, dtype_named
 

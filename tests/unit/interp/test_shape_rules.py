@@ -5,7 +5,8 @@ import pytest
 
 import tilewright.ops as ops
 from tests.unit.interp.tiles import run, tile
-from tilewright.interp import EagerBuilder, EagerValue, Machine, Memory
+from tilewright.eager import EagerBuilder
+from tilewright.interp import EagerValue, Machine, Memory
 from tilewright.ir.types import bf16, f32, i32, i64
 from tilewright.support import errors
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.eager import EagerBuilder
 from tilewright.interp import (
     NUMPY_DTYPES,
-    EagerBuilder,
     EagerValue,
     Machine,
     Memory,

@@ -11,7 +11,7 @@ from tilewright.backends import GPUTarget
 from tilewright.compiler import IRSource, compile
 from tilewright.ir import MOST_REGIONS, parse_module, print_module, report
 from tilewright.support import errors
-from tilewright.tools.tile_ir import load_backends
+from tilewright.tools.read_tile_ir import load_backends
 
 
 def function(*lines: str, args: str = "%p: ptr<f32>, %n: i32") -> str:

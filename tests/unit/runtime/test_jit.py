@@ -21,7 +21,7 @@ import pytest
 import tilewright.language as tl
 from tests.unit.runtime.kernels import add, new_empty, new_value
 from tilewright.compiler import CompiledKernel
-from tilewright.runtime import JITFunction, MockTensor, cdiv, driver, hooks, jit
+from tilewright.runtime import JITFunction, MockTensor, cdiv, driver, jit, launch_hooks
 from tilewright.support import ListRecorder, VariantAdded, errors, recording, settings
 
 Point = namedtuple("Point", "x y")
@@ -364,10 +364,10 @@ def test_a_changed_global_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_launch_hooks() -> None:
     seen: list[tuple[str, dict[str, Any]]] = []
 
-    def enter(metadata: hooks.LaunchMetadata) -> None:
+    def enter(metadata: launch_hooks.LaunchMetadata) -> None:
         seen.append(("enter", metadata.get()))
 
-    def leave(metadata: hooks.LaunchMetadata) -> None:
+    def leave(metadata: launch_hooks.LaunchMetadata) -> None:
         seen.append(("exit", metadata.get()))
 
     def named(proxy: SimpleNamespace) -> str:
@@ -382,15 +382,15 @@ def test_launch_hooks() -> None:
 
     out = np.zeros(1, "f")
     kernel[1](out, 4)
-    hooks.launch_enter.add(enter)
-    hooks.launch_enter.add(enter)
-    hooks.launch_exit.add(leave)
+    launch_hooks.launch_enter.add(enter)
+    launch_hooks.launch_enter.add(enter)
+    launch_hooks.launch_exit.add(leave)
     try:
         kernel[2](out, 4)
     finally:
-        hooks.launch_enter.remove(enter)
-        hooks.launch_exit.remove(leave)
-        hooks.launch_exit.remove(leave)
+        launch_hooks.launch_enter.remove(enter)
+        launch_hooks.launch_exit.remove(leave)
+        launch_hooks.launch_exit.remove(leave)
     kernel[1](out, 4)
     assert [name for name, _ in seen] == ["enter", "exit"]
     told = seen[0][1]

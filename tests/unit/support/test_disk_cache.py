@@ -22,14 +22,14 @@ from tilewright.support.disk_cache import (
     Eviction,
     OpenFolder,
     cache_folder,
+    folder_trust,
     replace_folder,
     sealed,
-    trust,
     unsealed,
     wrote,
 )
 from tilewright.support.disk_cache.fail_points import FailPoints
-from tilewright.support.disk_cache.files import synchronized_folder, write_file
+from tilewright.support.disk_cache.whole_files import synchronized_folder, write_file
 
 CORRUPTIONS = int(os.environ.get("TILEWRIGHT_CORRUPTIONS", "200"))
 
@@ -91,7 +91,7 @@ def test_a_folder_of_another_user_is_refused(
         os.chown(root / which, 12345, -1)
     else:
         me = os.geteuid()
-        monkeypatch.setattr(trust.os, "geteuid", lambda: me + 1)
+        monkeypatch.setattr(folder_trust.os, "geteuid", lambda: me + 1)
         if me == 0:
             os.chown(root, 12345, -1)
     refused("it belongs to another user")

@@ -8,7 +8,7 @@ import pytest
 from tilewright.ir import Builder, Function, Pass
 from tilewright.ops import ConstantOp, StoreOp
 from tilewright.testing.golden import check, read_case
-from tilewright.testing.golden.case import BadGolden
+from tilewright.testing.golden.golden_case import BadGolden
 
 INPUT = """\
 // run: canonicalize

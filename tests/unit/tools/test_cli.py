@@ -10,7 +10,7 @@ import pytest
 
 import tilewright
 from tilewright.support import TilewrightError
-from tilewright.tools import cli, environment
+from tilewright.tools import cli, env_command
 from tilewright.tools.cli import COMMANDS, main
 
 
@@ -85,8 +85,8 @@ def test_an_interrupt_is_told_without_a_traceback(capsys, monkeypatch):
     def interrupted(chosen: object) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(environment, "run", interrupted)
-    monkeypatch.setattr(cli, "COMMANDS", (cli.command_of("env", "settings", environment),))
+    monkeypatch.setattr(env_command, "run", interrupted)
+    monkeypatch.setattr(cli, "COMMANDS", (cli.command_of("env", "settings", env_command),))
     assert main(["env"]) == 130
     assert capsys.readouterr() == ("", "tilewright: interrupted\n")
 

@@ -9,9 +9,9 @@ import tilewright.language as tl
 from tests.unit.transforms.execute import lower, ops, unchanged_by
 from tilewright.ir import parse_function
 from tilewright.ops import AddOp, ConstantOp, LoadOp, MulOp, SubOp
-from tilewright.transforms import MergeEqual
+from tilewright.transforms import Cse
 
-CSE = [MergeEqual()]
+CSE = [Cse()]
 
 
 def repeated(x, y, n, m):
@@ -115,6 +115,6 @@ def test_constants_merge_by_bits_and_type():
 def test_a_second_run_changes_nothing():
     args = [np.array([5, 3], np.int32), np.zeros(8, np.int32), 3, 4]
     function = lower(repeated, args)
-    assert MergeEqual().run(function)
-    assert not MergeEqual().run(function)
-    assert not MergeEqual().run(parse_function("func @f() {\n  cf.return\n}"))
+    assert Cse().run(function)
+    assert not Cse().run(function)
+    assert not Cse().run(parse_function("func @f() {\n  cf.return\n}"))

@@ -9,9 +9,9 @@ import tilewright.language as tl
 from tests.unit.transforms.execute import lower, ops, unchanged_by
 from tilewright.ir import Function
 from tilewright.ops import ForOp, IfOp, LoadOp, MathOp, PrintOp, ReduceOp, StoreOp, WhileOp
-from tilewright.transforms import RemoveDead
+from tilewright.transforms import Dce
 
-DCE = [RemoveDead()]
+DCE = [Dce()]
 
 
 def unneeded(x, y, n, m):
@@ -152,7 +152,7 @@ def count(function: Function) -> int:
 def test_a_second_run_changes_nothing():
     args = [np.zeros(1, np.int32), 3, 4]
     function = lower(nested, args)
-    assert RemoveDead().run(function)
+    assert Dce().run(function)
     size = count(function)
-    assert not RemoveDead().run(function)
+    assert not Dce().run(function)
     assert count(function) == size

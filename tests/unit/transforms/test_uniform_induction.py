@@ -12,9 +12,9 @@ from tests.unit.transforms.execute import carried_tiles, lower, ops, unchanged_b
 from tilewright.ir import Function
 from tilewright.ir.types import PointerType, element_of, i8, i64
 from tilewright.ops import AddOp, ForOp, IfOp, MulOp, WhileOp
-from tilewright.transforms import SHARED, Canonicalize, Hoist, MergeEqual, UniformInduction
+from tilewright.transforms import SHARED, Canonicalize, Cse, Licm, UniformInduction
 
-PASSES = (Canonicalize(), MergeEqual(), Hoist(), UniformInduction())
+PASSES = (Canonicalize(), Cse(), Licm(), UniformInduction())
 
 
 def carried(function: Function) -> list[str]:

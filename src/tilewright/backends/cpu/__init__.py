@@ -3,6 +3,6 @@
 Importing it starts to compile the pool of threads, beside the imports of the other modules.
 """
 
-from tilewright.backends.cpu.pool import compile_early
+from tilewright.backends.cpu.driver.thread_pool import compile_early
 
 compile_early()

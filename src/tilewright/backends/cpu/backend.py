@@ -6,7 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self, cast
 
-from tilewright.backends.base import (
+from tilewright.backends.cpu.driver.cache_flush import drop_lines
+from tilewright.backends.cpu.driver.cpu_launcher import CpuLauncher
+from tilewright.backends.cpu.driver.host_cpu import default_thread_count, last_level_cache_bytes
+from tilewright.backends.cpu.lower.cpu_function import lower_function
+from tilewright.backends.cpu.microkernel import vector_unit
+from tilewright.backends.cpu.ops import BlockTransposeOp
+from tilewright.backends.cpu.pipeline import cpu_pipeline, run_pipeline
+from tilewright.backends.manifest import (
     DEVICE_PROPERTIES,
     Backend,
     CommonOptions,
@@ -17,13 +24,6 @@ from tilewright.backends.base import (
     StageContext,
     legal_ops,
 )
-from tilewright.backends.cpu.cache_lines import drop_lines
-from tilewright.backends.cpu.function import lower_function
-from tilewright.backends.cpu.host import default_thread_count, last_level_cache_bytes
-from tilewright.backends.cpu.launcher import CpuLauncher
-from tilewright.backends.cpu.microkernel import vector_unit
-from tilewright.backends.cpu.ops import BlockTransposeOp
-from tilewright.backends.cpu.pipeline import cpu_pipeline, run_pipeline
 from tilewright.ir import Contract, Module, Pipeline, parse_valid_module
 from tilewright.llvm import compile_ir, emit_assembly, host_cpu, host_target, llvm_version
 from tilewright.support import settings

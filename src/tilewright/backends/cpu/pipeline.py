@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tilewright.backends.base import StageContext
-from tilewright.backends.cpu.prepare import prepare
-from tilewright.backends.cpu.select_transposes import select_transposes
+from tilewright.backends.cpu.passes.legalize import legalize
+from tilewright.backends.cpu.passes.select_transposes import select_transposes
+from tilewright.backends.manifest import StageContext
 from tilewright.ir import Function, Module, Pass, Pipeline, pipeline_of
 from tilewright.llvm import host_cpu
-from tilewright.transforms import SHARED, Canonicalize, MergeEqual, RemoveDead
+from tilewright.transforms import SHARED, Canonicalize, Cse, Dce
 
 
 @dataclass(frozen=True)
-class Prepare(Pass, name="cpu-prepare"):
-    """Expand what a CPU lacks; see prepare/. fma: a * b + c is one instruction."""
+class Legalize(Pass, name="cpu-legalize"):
+    """Expand what a CPU lacks; see legalize/. fma: a * b + c is one instruction."""
 
     fma: bool = True
 
     def run(self, function: Function) -> bool:
-        prepare(function, self.fma)
+        legalize(function, self.fma)
         return True
 
 
-class SelectTransposes(Pass, name="cpu-transposes"):
+class SelectTransposes(Pass, name="cpu-select-transposes"):
     """Choose the transpositions that go through registers; see select_transposes.py."""
 
     def run(self, function: Function) -> bool:
@@ -34,10 +34,10 @@ class SelectTransposes(Pass, name="cpu-transposes"):
 def cpu_pipeline(fma: bool) -> Pipeline:
     """The pipeline of a CPU."""
     own: tuple[tuple[Pass, str], ...] = (
-        (Prepare(fma=fma), "exp and its like, fp8, casts: the lowering has no code for them"),
+        (Legalize(fma=fma), "exp and its like, fp8, casts: the lowering has no code for them"),
         (Canonicalize(), "expansions meet constants"),
-        (MergeEqual(), "expansions of one function share their constants and steps"),
-        (RemoveDead(), "what was expanded in part is not used in part"),
+        (Cse(), "expansions of one function share their constants and steps"),
+        (Dce(), "what was expanded in part is not used in part"),
         (SelectTransposes(), "last, since it looks at how addresses are computed"),
     )
     return Pipeline("cpu", (*SHARED.steps, *pipeline_of("own", own).steps))

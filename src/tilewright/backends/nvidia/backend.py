@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any, cast
 
-from tilewright.backends.base import (
+from tilewright.backends.manifest import (
     Backend,
     CommonOptions,
     GPUTarget,
@@ -17,19 +17,19 @@ from tilewright.backends.base import (
     StageContext,
     legal_ops,
 )
-from tilewright.backends.nvidia.allocate_shared import allocate_shared
 from tilewright.backends.nvidia.arch import Arch, row_for
-from tilewright.backends.nvidia.driver import driver, unavailable_reason
-from tilewright.backends.nvidia.errors import CudaAfterFork, CudaCallFailed
-from tilewright.backends.nvidia.isolation import emit_ptx
-from tilewright.backends.nvidia.launcher import LAUNCH_WORDS, NvidiaLauncher
-from tilewright.backends.nvidia.lower.function import lower_function
+from tilewright.backends.nvidia.assemble.ptx_emission import emit_ptx
+from tilewright.backends.nvidia.assemble.ptxas import assemble, find_ptxas, sass
+from tilewright.backends.nvidia.assemble.ptxas import version as ptxas_version
+from tilewright.backends.nvidia.driver.cuda_driver import driver, unavailable_reason
+from tilewright.backends.nvidia.driver.cuda_errors import CudaAfterFork, CudaCallFailed
+from tilewright.backends.nvidia.driver.event_timer import CudaEventTimer
+from tilewright.backends.nvidia.driver.gpu_launcher import LAUNCH_WORDS, NvidiaLauncher
+from tilewright.backends.nvidia.driver.stream_order import MEMORY
+from tilewright.backends.nvidia.lower.allocate_shared import allocate_shared
+from tilewright.backends.nvidia.lower.gpu_function import lower_function
+from tilewright.backends.nvidia.lower.shared_usage import Machine
 from tilewright.backends.nvidia.pipeline import front_pipeline, layout_pipeline
-from tilewright.backends.nvidia.ptxas import assemble, find_ptxas, sass
-from tilewright.backends.nvidia.ptxas import version as ptxas_version
-from tilewright.backends.nvidia.shared_memory import Machine
-from tilewright.backends.nvidia.streams import MEMORY
-from tilewright.backends.nvidia.timer import CudaEventTimer
 from tilewright.ir import Contract, Module, Pipeline, parse_valid_module
 from tilewright.ir.types import Type, shape_of
 from tilewright.llvm import llvm_version

@@ -135,7 +135,7 @@ class CommitOp(Op, opcode="nvidia.commit", effects=(Effect.BARRIER,)):
 class WaitOp(Op, opcode="nvidia.wait", effects=(Effect.BARRIER,)):
     """All but the `pending` latest groups of a thread's copies have arrived.
 
-    Other threads see them after a barrier, see order_shared.py.
+    Other threads see them after a barrier, see insert_shared_barriers.py.
     """
 
     pending: int = attr(default=0)

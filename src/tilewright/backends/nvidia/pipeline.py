@@ -5,46 +5,49 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tilewright.backends.nvidia.arch import Arch, row_for
-from tilewright.backends.nvidia.assign_layouts import assign_layouts
-from tilewright.backends.nvidia.convert_loads import convert_loads
-from tilewright.backends.nvidia.order_memory import order_memory
-from tilewright.backends.nvidia.order_shared import order_shared
-from tilewright.backends.nvidia.prepare import expand_casts, prepare
-from tilewright.backends.nvidia.prepare_dots import prepare_dots
-from tilewright.backends.nvidia.shared_memory import Machine
-from tilewright.backends.nvidia.software_pipeline import software_pipeline
+from tilewright.backends.nvidia.lower.shared_usage import Machine
+from tilewright.backends.nvidia.passes.assign_layouts import assign_layouts
+from tilewright.backends.nvidia.passes.convert_loads import convert_loads
+from tilewright.backends.nvidia.passes.insert_global_barriers import insert_global_barriers
+from tilewright.backends.nvidia.passes.insert_shared_barriers import insert_shared_barriers
+from tilewright.backends.nvidia.passes.legalize_arithmetic import (
+    legalize_arithmetic,
+    legalize_casts,
+)
+from tilewright.backends.nvidia.passes.legalize_dots import legalize_dots
+from tilewright.backends.nvidia.passes.software_pipeline import software_pipeline
 from tilewright.ir import Function, Pass, Pipeline, pipeline_of
-from tilewright.transforms import SHARED, Canonicalize, Hoist, MergeEqual, RemoveDead
+from tilewright.transforms import SHARED, Canonicalize, Cse, Dce, Licm
 
 
 @dataclass(frozen=True)
-class Prepare(Pass, name="nvidia-prepare"):
-    """Expand what the hardware lacks; see prepare.py. capability: of the architecture."""
+class LegalizeArithmetic(Pass, name="nvidia-legalize-arithmetic"):
+    """Expand what the hardware lacks. capability: of the architecture."""
 
     capability: int = 90
 
     def run(self, function: Function) -> bool:
-        return prepare(function, row_for(self.capability))
+        return legalize_arithmetic(function, row_for(self.capability))
 
 
 @dataclass(frozen=True)
-class PrepareDots(Pass, name="nvidia-dots"):
-    """Products that tensor cores compute, or FMAs; see prepare_dots.py. capability: as above."""
+class LegalizeDots(Pass, name="nvidia-legalize-dots"):
+    """Products that tensor cores compute, or FMAs; see legalize_dots.py. capability: as above."""
 
     capability: int = 90
 
     def run(self, function: Function) -> bool:
-        return prepare_dots(function, row_for(self.capability))
+        return legalize_dots(function, row_for(self.capability))
 
 
 @dataclass(frozen=True)
-class ExpandCasts(Pass, name="nvidia-casts"):
-    """Casts become instructions or arithmetic; see prepare.py. capability: of the architecture."""
+class LegalizeCasts(Pass, name="nvidia-legalize-casts"):
+    """Casts become instructions or arithmetic. capability: of the architecture."""
 
     capability: int = 90
 
     def run(self, function: Function) -> bool:
-        return expand_casts(function, row_for(self.capability))
+        return legalize_casts(function, row_for(self.capability))
 
 
 @dataclass(frozen=True)
@@ -89,33 +92,33 @@ class SoftwarePipeline(Pass, name="nvidia-software-pipeline"):
         return software_pipeline(function, self.stages, machine, arch.shared_optin)
 
 
-class OrderMemory(Pass, name="nvidia-order-memory"):
-    """Barriers where threads may meet in global memory; see order_memory.py."""
+class InsertGlobalBarriers(Pass, name="nvidia-insert-global-barriers"):
+    """Barriers where threads may meet in global memory; see insert_global_barriers.py."""
 
     def run(self, function: Function) -> bool:
-        return order_memory(function)
+        return insert_global_barriers(function)
 
 
 @dataclass(frozen=True)
-class OrderShared(Pass, name="nvidia-order-shared"):
-    """Barriers where threads may meet in shared memory; see order_shared.py. Options: as above."""
+class InsertSharedBarriers(Pass, name="nvidia-insert-shared-barriers"):
+    """Barriers where threads may meet in shared memory. Options: as above."""
 
     warps: int = 4
     capability: int = 90
 
     def run(self, function: Function) -> bool:
-        return order_shared(function, Machine.of(row_for(self.capability), self.warps))
+        return insert_shared_barriers(function, Machine.of(row_for(self.capability), self.warps))
 
 
 def front_pipeline(capability: int) -> Pipeline:
     """Target-independent passes, and the arithmetic that the hardware has."""
     own: tuple[tuple[Pass, str], ...] = (
-        (PrepareDots(capability=capability), "it makes casts and arithmetic"),
-        (Prepare(capability=capability), "ex2 is an instruction, sin is not"),
+        (LegalizeDots(capability=capability), "it makes casts and arithmetic"),
+        (LegalizeArithmetic(capability=capability), "ex2 is an instruction, sin is not"),
         (Canonicalize(), "factors and expansions meet constants"),
-        (ExpandCasts(capability=capability), "last: canonical casts are single ones"),
-        (MergeEqual(), "exp of one value is asked for twice; expansions share steps"),
-        (RemoveDead(), "what was replaced"),
+        (LegalizeCasts(capability=capability), "last: canonical casts are single ones"),
+        (Cse(), "exp of one value is asked for twice; expansions share steps"),
+        (Dce(), "what was replaced"),
     )
     return Pipeline("nvidia-front", (*SHARED.steps, *pipeline_of("own", own).steps))
 
@@ -123,16 +126,16 @@ def front_pipeline(capability: int) -> Pipeline:
 def layout_pipeline(arch: Arch, warps: int, stages: int) -> Pipeline:
     """Layouts, and what they leave to tidy up."""
     layouts = AssignLayouts(warps=warps, access=arch.access_bytes)
-    shared = OrderShared(warps=warps, capability=arch.capability)
+    shared = InsertSharedBarriers(warps=warps, capability=arch.capability)
     return pipeline_of(
         "nvidia-layouts",
         (
             (layouts, "coalescing, tensor cores, few conversions"),
-            (MergeEqual(), "two uses asked for one conversion"),
-            (Hoist(), "a conversion of what a loop does not change stands outside"),
-            (RemoveDead(), "values nobody asked for"),
+            (Cse(), "two uses asked for one conversion"),
+            (Licm(), "a conversion of what a loop does not change stands outside"),
+            (Dce(), "values nobody asked for"),
             *(_ahead(arch, warps, stages) if arch.cp_async else ()),
-            (OrderMemory(), "late: it tells threads by the layouts of addresses"),
+            (InsertGlobalBarriers(), "late: it tells threads by the layouts of addresses"),
             (shared, "last: nothing that uses shared memory comes or goes"),
         ),
     )
@@ -146,7 +149,7 @@ def _ahead(arch: Arch, warps: int, stages: int) -> tuple[tuple[Pass, str], ...]:
             ConvertLoads(stages=stages),
             "only what is converted as it is loaded can be copied ahead",
         ),
-        (RemoveDead(), "what was computed before the conversion"),
+        (Dce(), "what was computed before the conversion"),
         (copies, "memory takes 100 times a product"),
-        (RemoveDead(), "addresses of loads that went ahead"),
+        (Dce(), "addresses of loads that went ahead"),
     )

@@ -1,14 +1,10 @@
 """The Triton-C front end: preprocesses, parses and lowers C-like sources to tile IR."""
 
+from tilewright.frontend.c.c_parameters import KernelParameter, kernel_named, parameters_of
+from tilewright.frontend.c.c_parser import Parsed, parse
+from tilewright.frontend.c.c_types import in_words
 from tilewright.frontend.c.lower import lower_kernel
-from tilewright.frontend.c.parameters import (
-    KernelParameter,
-    kernel_named,
-    parameters_of,
-)
-from tilewright.frontend.c.parser import Parsed, parse
 from tilewright.frontend.c.preprocess import Source
-from tilewright.frontend.c.types import in_words
 
 __all__ = [
     "KernelParameter",

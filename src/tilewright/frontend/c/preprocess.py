@@ -10,8 +10,7 @@ from typing import Any, NoReturn, TextIO
 
 from pcpp.preprocessor import Preprocessor
 
-from tilewright.frontend.c.conditions import evaluate
-from tilewright.frontend.c.tokens import (
+from tilewright.frontend.c.c_tokens import (
     PreprocessorLexer,
     PreprocessorToken,
     Span,
@@ -19,6 +18,7 @@ from tilewright.frontend.c.tokens import (
     beyond,
     span_of,
 )
+from tilewright.frontend.c.preprocessor_conditions import evaluate
 from tilewright.support import SourceLoc, errors
 
 TYPES = frozenset(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from tilewright.frontend.c.tokens import Span
+from tilewright.frontend.c.c_tokens import Span
 from tilewright.ir.types import DType
 
 

@@ -4,7 +4,8 @@ The interpreter takes from here what constructs of Python mean in a kernel: `com
 `negated` and the facts of syntax trees.
 """
 
-from tilewright.frontend.python.depends import Dependencies, UsedGlobal, dependencies
+from tilewright.frontend.kernel_signature import ArgSpec, KernelSignature
+from tilewright.frontend.python.function_source import FunctionSource, source_of
 from tilewright.frontend.python.lower import (
     SYMBOLS,
     as_joined,
@@ -31,8 +32,7 @@ from tilewright.frontend.python.lower import (
     static,
     warn_of_precedence,
 )
-from tilewright.frontend.python.source import FunctionSource, source_of
-from tilewright.frontend.signature import ArgSpec, KernelSignature
+from tilewright.frontend.python.source_dependencies import Dependencies, UsedGlobal, dependencies
 
 __all__ = [
     "SYMBOLS",

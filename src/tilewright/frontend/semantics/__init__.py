@@ -3,30 +3,22 @@
 from tilewright.frontend.semantics import (
     atomics,
     block_pointers,
+    compiler_hints,
     creation,
     dot,
     extrema,
-    hints,
-    libdevice,
+    index_helpers,
+    libdevice_formulas,
     math_functions,
-    memory,
-    random,
+    memory_access,
+    random_numbers,
     reductions,
     selection,
-    shape,
-    sizes,
-    softmax,
+    shape_functions,
+    softmax_function,
 )
-from tilewright.frontend.semantics.arithmetic import (
-    as_condition,
-    binary,
-    compare,
-    logical,
-    unary,
-)
-from tilewright.frontend.semantics.casting import cast_to
-from tilewright.frontend.semantics.context import Context, FrontendOptions, FunctionCaller
-from tilewright.frontend.semantics.literals import constant, describe, materialize
+from tilewright.frontend.semantics.dtype_casts import cast_to
+from tilewright.frontend.semantics.literal_constants import constant, describe, materialize
 from tilewright.frontend.semantics.loop_bounds import (
     Bounds,
     check_step,
@@ -38,9 +30,17 @@ from tilewright.frontend.semantics.loop_bounds import (
     reaching,
     rising,
 )
-from tilewright.frontend.semantics.registry import REGISTRY, call, call_builtin, meaning
-from tilewright.frontend.semantics.shape import getitem, part, without_axis
-from tilewright.frontend.semantics.values import getattr_, truth, type_in_words, unify
+from tilewright.frontend.semantics.numeric_operators import (
+    as_condition,
+    binary,
+    compare,
+    logical,
+    unary,
+)
+from tilewright.frontend.semantics.semantic_context import Context, FrontendOptions, FunctionCaller
+from tilewright.frontend.semantics.semantics_registry import REGISTRY, call, call_builtin, meaning
+from tilewright.frontend.semantics.shape_functions import getitem, part, without_axis
+from tilewright.frontend.semantics.value_attributes import getattr_, truth, type_in_words, unify
 
 __all__ = [
     "REGISTRY",
@@ -62,29 +62,29 @@ __all__ = [
     "dot",
     "extrema",
     "falling",
-    "hints",
+    "compiler_hints",
     "index_dtype",
     "integer_bounds",
     "is_positive",
-    "libdevice",
+    "libdevice_formulas",
     "math_functions",
-    "random",
+    "random_numbers",
     "range_bounds",
     "reaching",
     "part",
     "reductions",
     "rising",
-    "sizes",
-    "softmax",
+    "index_helpers",
+    "softmax_function",
     "describe",
     "getattr_",
     "getitem",
     "logical",
     "materialize",
     "meaning",
-    "memory",
+    "memory_access",
     "selection",
-    "shape",
+    "shape_functions",
     "truth",
     "type_in_words",
     "unary",

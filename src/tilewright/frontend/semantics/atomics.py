@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from tilewright import language as tl
-from tilewright.frontend.semantics import arguments
-from tilewright.frontend.semantics.context import Context
-from tilewright.frontend.semantics.memory import (
+from tilewright.frontend.semantics import constant_arguments
+from tilewright.frontend.semantics.memory_access import (
     check_writable,
     converted,
     mask_beside,
     pointee_type,
     pointer_argument,
 )
-from tilewright.frontend.semantics.registry import meaning
+from tilewright.frontend.semantics.semantic_context import Context
+from tilewright.frontend.semantics.semantics_registry import meaning
 from tilewright.ir import Value
 from tilewright.language import tensor, type_of
 from tilewright.ops import ATOMIC_TYPES, MEMORY_ORDERS, SCOPES, AtomicCasOp, AtomicOp, BarrierOp
@@ -37,8 +37,8 @@ def _target(ctx: Context, kind: str, pointer: Any) -> Value:
 
 def _ordering(ctx: Context, kind: str, sem: Any, scope: Any) -> tuple[str, str]:
     function = f"atomic_{kind}"
-    order = arguments.word(ctx, function, "sem", sem, MEMORY_ORDERS, "acq_rel")
-    return order, arguments.word(ctx, function, "scope", scope, SCOPES, "gpu")
+    order = constant_arguments.word(ctx, function, "sem", sem, MEMORY_ORDERS, "acq_rel")
+    return order, constant_arguments.word(ctx, function, "scope", scope, SCOPES, "gpu")
 
 
 def atomic(

@@ -14,14 +14,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from tilewright import language as tl
-from tilewright.frontend.semantics import arguments
-from tilewright.frontend.semantics.arithmetic import binary
+from tilewright.frontend.semantics import constant_arguments
 from tilewright.frontend.semantics.broadcasting import broadcast_value
-from tilewright.frontend.semantics.casting import cast_to
-from tilewright.frontend.semantics.context import Context
-from tilewright.frontend.semantics.literals import constant, describe, is_pointer
-from tilewright.frontend.semantics.registry import meaning
-from tilewright.frontend.semantics.shape import along
+from tilewright.frontend.semantics.dtype_casts import cast_to
+from tilewright.frontend.semantics.literal_constants import constant, describe, is_pointer
+from tilewright.frontend.semantics.numeric_operators import binary
+from tilewright.frontend.semantics.semantic_context import Context
+from tilewright.frontend.semantics.semantics_registry import meaning
+from tilewright.frontend.semantics.shape_functions import along
 from tilewright.ir import Value
 from tilewright.ir.types import PointerType, i64, shape_of, with_shape
 from tilewright.language import block_pointer, tensor
@@ -46,11 +46,11 @@ def make_block_ptr(
     if not is_pointer(base) or not isinstance(base.handle.type, PointerType):
         found = describe(base)
         ctx.fail(errors.InvalidValue, "make_block_ptr", "base", "a scalar pointer", found)
-    window = arguments.shape(ctx, "make_block_ptr", block_shape)
+    window = constant_arguments.shape(ctx, "make_block_ptr", block_shape)
     whole = _scalars(ctx, "shape", shape, tl.int64)
     steps = _scalars(ctx, "strides", strides, tl.int64)
     start = _scalars(ctx, "offsets", offsets, tl.int32)
-    dims = arguments.integers(ctx, "make_block_ptr", "order", order)
+    dims = constant_arguments.integers(ctx, "make_block_ptr", "order", order)
     rank = len(window)
     for name, items in (("shape", whole), ("strides", steps), ("offsets", start), ("order", dims)):
         if len(items) != rank:
@@ -64,7 +64,7 @@ def make_block_ptr(
 
 def _scalars(ctx: Context, name: str, values: Any, dtype: tl.dtype) -> list[tensor]:
     found: list[tensor] = []
-    for item in arguments.sequence(ctx, "make_block_ptr", name, values):
+    for item in constant_arguments.sequence(ctx, "make_block_ptr", name, values):
         number = cast_to(ctx, item, dtype)
         if shape_of(number.handle.type):
             ctx.fail(errors.InvalidValue, "make_block_ptr", name, "of scalars", number.type)
@@ -76,7 +76,7 @@ def _scalars(ctx: Context, name: str, values: Any, dtype: tl.dtype) -> list[tens
 def advance(ctx: Context, base: Any, offsets: Any) -> block_pointer:
     if not isinstance(base, block_pointer):
         ctx.fail(errors.InvalidValue, "advance", "base", "a block pointer", describe(base))
-    steps = arguments.sequence(ctx, "advance", "offsets", offsets)
+    steps = constant_arguments.sequence(ctx, "advance", "offsets", offsets)
     if len(steps) != len(base.offsets):
         expected = f"of length {len(base.offsets)}, as the block pointer"
         ctx.fail(errors.InvalidValue, "advance", "offsets", expected, len(steps))
@@ -89,7 +89,7 @@ def advance(ctx: Context, base: Any, offsets: Any) -> block_pointer:
 
 def load_window(ctx: Context, p: block_pointer, boundary_check: Any, padding: Any) -> Window:
     """Pointers, mask and padding of a load. Errors: InvalidValue."""
-    option = arguments.word(ctx, "load", "padding_option", padding, PADDING, "")
+    option = constant_arguments.word(ctx, "load", "padding_option", padding, PADDING, "")
     place = store_window(ctx, p, boundary_check, "load")
     if not option or place.mask is None:
         return place
@@ -106,8 +106,10 @@ def store_window(
 ) -> Window:
     """Pointers and mask of an access. Errors: InvalidValue."""
     shape = p.block_shape
-    dims = arguments.integers(ctx, function, "boundary_check", boundary_check or ())
-    checked = {arguments.axis(ctx, function, dim, len(shape), "boundary_check") for dim in dims}
+    dims = constant_arguments.integers(ctx, function, "boundary_check", boundary_check or ())
+    checked = {
+        constant_arguments.axis(ctx, function, dim, len(shape), "boundary_check") for dim in dims
+    }
     distance = mask = None
     for dim in range(len(shape)):
         index = _index(ctx, p, dim)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from tilewright.frontend.semantics.context import Context
+from tilewright.frontend.semantics.semantic_context import Context
 from tilewright.ir import Value
 from tilewright.ir.types import TileType, shape_of
 from tilewright.ops import BroadcastOp, ExpandDimsOp, SplatOp

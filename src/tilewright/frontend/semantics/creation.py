@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilewright.frontend.semantics import arguments
+from tilewright.frontend.semantics import constant_arguments
 from tilewright.frontend.semantics.broadcasting import broadcast_value, check_tile
-from tilewright.frontend.semantics.casting import cast_value, number_type
-from tilewright.frontend.semantics.context import Context
-from tilewright.frontend.semantics.literals import constant, dtype_of_literal, materialize
-from tilewright.frontend.semantics.registry import meaning
+from tilewright.frontend.semantics.dtype_casts import cast_value, number_type
+from tilewright.frontend.semantics.literal_constants import constant, dtype_of_literal, materialize
+from tilewright.frontend.semantics.semantic_context import Context
+from tilewright.frontend.semantics.semantics_registry import meaning
 from tilewright.ir.types import DType, element_of, i32, shape_of, with_shape
 from tilewright.language import (
     arange,
@@ -36,7 +36,7 @@ def num_programs_meaning(ctx: Context, axis: Any) -> tensor:
 
 
 def _grid_axis(ctx: Context, function: str, value: Any) -> int:
-    axis = arguments.integer(ctx, function, "axis", value)
+    axis = constant_arguments.integer(ctx, function, "axis", value)
     if axis not in (0, 1, 2):
         ctx.fail(errors.InvalidValue, function, "axis", "0, 1 or 2", axis)
     return axis
@@ -46,8 +46,8 @@ def _grid_axis(ctx: Context, function: str, value: Any) -> int:
 def arange_meaning(ctx: Context, start: Any, end: Any = None) -> tensor:
     if end is None:
         start, end = 0, start
-    first = arguments.integer(ctx, "arange", "start", start)
-    last = arguments.integer(ctx, "arange", "end", end)
+    first = constant_arguments.integer(ctx, "arange", "start", start)
+    last = constant_arguments.integer(ctx, "arange", "end", end)
     if last <= first:
         ctx.fail(errors.InvalidValue, "arange", "end", f"above 'start', which is {first}", last)
     if first < i32.min_int or last - 1 > i32.max_int:
@@ -60,7 +60,7 @@ def arange_meaning(ctx: Context, start: Any, end: Any = None) -> tensor:
 
 @meaning(full)
 def full_meaning(ctx: Context, shape: Any, value: Any, dtype: Any = None) -> tensor:
-    extents = arguments.shape(ctx, "full", shape)
+    extents = constant_arguments.shape(ctx, "full", shape)
     if isinstance(value, tensor):
         found = value.handle
         if dtype is not None:
@@ -77,13 +77,13 @@ def filled(ctx: Context, shape: tuple[int, ...], value: Any, element: DType) -> 
 
 @meaning(zeros)
 def zeros_meaning(ctx: Context, shape: Any, dtype: Any) -> tensor:
-    extents = arguments.shape(ctx, "zeros", shape)
+    extents = constant_arguments.shape(ctx, "zeros", shape)
     return filled(ctx, extents, 0, number_type(ctx, "zeros", dtype))
 
 
 @meaning(zeros_like)
 def zeros_like_meaning(ctx: Context, input: Any) -> tensor:
-    like = arguments.tensor_argument(ctx, "zeros_like", "input", input)
+    like = constant_arguments.tensor_argument(ctx, "zeros_like", "input", input)
     element = element_of(like.handle.type)
     if not isinstance(element, DType):
         ctx.fail(errors.InvalidOperation, "make zeros like a pointer", "it is not a number")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from tilewright import language as tl
-from tilewright.frontend.semantics import arguments
-from tilewright.frontend.semantics.casting import number_type
-from tilewright.frontend.semantics.context import Context
-from tilewright.frontend.semantics.literals import constant
-from tilewright.frontend.semantics.registry import meaning
+from tilewright.frontend.semantics import constant_arguments
+from tilewright.frontend.semantics.dtype_casts import number_type
+from tilewright.frontend.semantics.literal_constants import constant
+from tilewright.frontend.semantics.semantic_context import Context
+from tilewright.frontend.semantics.semantics_registry import meaning
 from tilewright.ir import Value
 from tilewright.ir.types import (
     DType,
@@ -59,7 +59,7 @@ def dot(
     precision = _precision(ctx, left, input_precision, allow_tf32)
     run = 0
     if max_num_imprecise_acc is not None and left.is_fp8:
-        run = arguments.integer(ctx, "dot", "max_num_imprecise_acc", max_num_imprecise_acc)
+        run = constant_arguments.integer(ctx, "dot", "max_num_imprecise_acc", max_num_imprecise_acc)
         depth = shape_of(a.type)[-1]
         if run > depth:
             expected = f"at most the contracted extent, {depth}"
@@ -68,7 +68,7 @@ def dot(
 
 
 def _factor(ctx: Context, name: str, value: Any) -> Value:
-    tile = arguments.tile(ctx, "dot", name, value).handle
+    tile = constant_arguments.tile(ctx, "dot", name, value).handle
     element, rank = element_of(tile.type), len(shape_of(tile.type))
     if element not in ACCUMULATORS:
         found = type_of(element)
@@ -117,7 +117,7 @@ def _result_dtype(ctx: Context, operand: DType, acc: Any, out_dtype: Any) -> DTy
 
 
 def _accumulator(ctx: Context, acc: Any, result: TileType) -> Value:
-    value = arguments.tile(ctx, "dot", "acc", acc).handle
+    value = constant_arguments.tile(ctx, "dot", "acc", acc).handle
     if shape_of(value.type) != result.shape:
         reason = "the product is the first, 'acc' the second"
         ctx.fail(errors.ShapeMismatch, "sum", result.shape, shape_of(value.type), reason)
@@ -138,6 +138,8 @@ def _precision(ctx: Context, operand: DType, wanted: Any, allow_tf32: Any) -> st
         )
     default = ctx.options.f32_default_precision
     if allow_tf32 is not None:
-        default = "tf32" if arguments.flag(ctx, "dot", "allow_tf32", allow_tf32) else "ieee"
-    found = arguments.word(ctx, "dot", "input_precision", wanted, PRECISIONS, default)
+        default = (
+            "tf32" if constant_arguments.flag(ctx, "dot", "allow_tf32", allow_tf32) else "ieee"
+        )
+    found = constant_arguments.word(ctx, "dot", "input_precision", wanted, PRECISIONS, default)
     return found if operand is f32 else "ieee"

@@ -14,18 +14,18 @@ from math import prod
 from typing import Any
 
 from tilewright import language as tl
-from tilewright.frontend.promotion import accumulator_dtype
-from tilewright.frontend.semantics import arguments
-from tilewright.frontend.semantics.casting import cast_value
-from tilewright.frontend.semantics.context import Context
+from tilewright.frontend.dtype_promotion import accumulator_dtype
+from tilewright.frontend.semantics import constant_arguments
+from tilewright.frontend.semantics.dtype_casts import cast_value
 from tilewright.frontend.semantics.reductions import (
     Combine,
     extremum_along,
     fold,
     folding,
 )
-from tilewright.frontend.semantics.registry import meaning
-from tilewright.frontend.semantics.shape import along
+from tilewright.frontend.semantics.semantic_context import Context
+from tilewright.frontend.semantics.semantics_registry import meaning
+from tilewright.frontend.semantics.shape_functions import along
 from tilewright.ir.types import dtype_of, shape_of
 from tilewright.language import tensor
 from tilewright.ops import AndOp, CompareOp, OrOp, RangeOp, ReshapeOp, SelectOp, SplatOp
@@ -40,9 +40,9 @@ def max(
     return_indices_tie_break_left: Any = True,
     keep_dims: Any = False,
 ) -> Any:
-    if not arguments.flag(ctx, "max", "return_indices", return_indices):
+    if not constant_arguments.flag(ctx, "max", "return_indices", return_indices):
         return extremum_along(ctx, "maximum", input, axis, keep_dims)
-    tie = arguments.flag(ctx, "max", "tie_break_left", return_indices_tie_break_left)
+    tie = constant_arguments.flag(ctx, "max", "tie_break_left", return_indices_tie_break_left)
     return tl.tuple(with_index(ctx, "max", input, axis, tie, keep_dims))
 
 
@@ -55,9 +55,9 @@ def min(
     return_indices_tie_break_left: Any = True,
     keep_dims: Any = False,
 ) -> Any:
-    if not arguments.flag(ctx, "min", "return_indices", return_indices):
+    if not constant_arguments.flag(ctx, "min", "return_indices", return_indices):
         return extremum_along(ctx, "minimum", input, axis, keep_dims)
-    tie = arguments.flag(ctx, "min", "tie_break_left", return_indices_tie_break_left)
+    tie = constant_arguments.flag(ctx, "min", "tie_break_left", return_indices_tie_break_left)
     return tl.tuple(with_index(ctx, "min", input, axis, tie, keep_dims))
 
 
@@ -65,7 +65,7 @@ def min(
 def argmax(
     ctx: Context, input: Any, axis: Any, tie_break_left: Any = True, keep_dims: Any = False
 ) -> tensor:
-    tie = arguments.flag(ctx, "argmax", "tie_break_left", tie_break_left)
+    tie = constant_arguments.flag(ctx, "argmax", "tie_break_left", tie_break_left)
     return with_index(ctx, "argmax", input, axis, tie, keep_dims)[1]
 
 
@@ -73,7 +73,7 @@ def argmax(
 def argmin(
     ctx: Context, input: Any, axis: Any, tie_break_left: Any = True, keep_dims: Any = False
 ) -> tensor:
-    tie = arguments.flag(ctx, "argmin", "tie_break_left", tie_break_left)
+    tie = constant_arguments.flag(ctx, "argmin", "tie_break_left", tie_break_left)
     return with_index(ctx, "argmin", input, axis, tie, keep_dims)[1]
 
 

@@ -15,10 +15,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tilewright.frontend.promotion import RESULTS, fits, literal_dtype
-from tilewright.frontend.semantics.casting import cast_value
-from tilewright.frontend.semantics.context import Context
-from tilewright.frontend.semantics.literals import constant, describe
+from tilewright.frontend.dtype_promotion import RESULTS, fits, literal_dtype
+from tilewright.frontend.semantics.dtype_casts import cast_value
+from tilewright.frontend.semantics.literal_constants import constant, describe
+from tilewright.frontend.semantics.semantic_context import Context
 from tilewright.ir import Op, Value
 from tilewright.ir.types import DType, dtype_named, dtype_of, element_of, i32, i64
 from tilewright.language import range, tensor, type_of, unwrap

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 from tilewright import language as tl
-from tilewright.frontend.promotion import accumulator_dtype, compute_dtype
-from tilewright.frontend.semantics import arguments
-from tilewright.frontend.semantics.arithmetic import binary, logical, operands, result_dtype
+from tilewright.frontend.dtype_promotion import accumulator_dtype, compute_dtype
+from tilewright.frontend.semantics import constant_arguments
 from tilewright.frontend.semantics.broadcasting import broadcast_pair
-from tilewright.frontend.semantics.casting import cast_value
-from tilewright.frontend.semantics.context import Context
-from tilewright.frontend.semantics.literals import constant, describe, dtype_of_literal
-from tilewright.frontend.semantics.registry import meaning
+from tilewright.frontend.semantics.dtype_casts import cast_value
+from tilewright.frontend.semantics.literal_constants import constant, describe, dtype_of_literal
+from tilewright.frontend.semantics.numeric_operators import binary, logical, operands, result_dtype
 from tilewright.frontend.semantics.selection import common_dtype, place, shape_of_all
+from tilewright.frontend.semantics.semantic_context import Context
+from tilewright.frontend.semantics.semantics_registry import meaning
 from tilewright.ir import Value
 from tilewright.ir.types import DType, dtype_named, element_of
 from tilewright.language import constexpr, tensor, type_of
@@ -119,7 +119,9 @@ def quotient(ctx: Context, function: str, x: Any, y: Any, precise: bool) -> tens
 
 @meaning(tl.math.fdiv)
 def fdiv(ctx: Context, x: Any, y: Any, ieee_rounding: Any = False, approx: Any = False) -> tensor:
-    return quotient(ctx, "fdiv", x, y, arguments.flag(ctx, "fdiv", "ieee_rounding", ieee_rounding))
+    return quotient(
+        ctx, "fdiv", x, y, constant_arguments.flag(ctx, "fdiv", "ieee_rounding", ieee_rounding)
+    )
 
 
 @meaning(tl.math.div_rn)
@@ -144,17 +146,17 @@ def umulhi(ctx: Context, x: Any, y: Any) -> tensor:
 
 @meaning(tl.math.add)
 def add(ctx: Context, x: Any, y: Any, sanitize_overflow: Any = True) -> Any:
-    return binary(ctx, "add", x, y, arguments.flag(ctx, "add", "flag", sanitize_overflow))
+    return binary(ctx, "add", x, y, constant_arguments.flag(ctx, "add", "flag", sanitize_overflow))
 
 
 @meaning(tl.math.sub)
 def sub(ctx: Context, x: Any, y: Any, sanitize_overflow: Any = True) -> Any:
-    return binary(ctx, "sub", x, y, arguments.flag(ctx, "sub", "flag", sanitize_overflow))
+    return binary(ctx, "sub", x, y, constant_arguments.flag(ctx, "sub", "flag", sanitize_overflow))
 
 
 @meaning(tl.math.mul)
 def mul(ctx: Context, x: Any, y: Any, sanitize_overflow: Any = True) -> Any:
-    return binary(ctx, "mul", x, y, arguments.flag(ctx, "mul", "flag", sanitize_overflow))
+    return binary(ctx, "mul", x, y, constant_arguments.flag(ctx, "mul", "flag", sanitize_overflow))
 
 
 @meaning(tl.math.logical_and)

@@ -11,14 +11,14 @@ from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
 from tilewright import language as tl
-from tilewright.frontend.promotion import accumulator_dtype, extremum_dtype, sum_dtype
-from tilewright.frontend.semantics import arguments
+from tilewright.frontend.dtype_promotion import accumulator_dtype, extremum_dtype, sum_dtype
+from tilewright.frontend.semantics import constant_arguments
 from tilewright.frontend.semantics.broadcasting import broadcast_value
-from tilewright.frontend.semantics.casting import cast_value, number_type
-from tilewright.frontend.semantics.context import Context
-from tilewright.frontend.semantics.literals import materialize
-from tilewright.frontend.semantics.registry import call, meaning
+from tilewright.frontend.semantics.dtype_casts import cast_value, number_type
+from tilewright.frontend.semantics.literal_constants import materialize
 from tilewright.frontend.semantics.selection import extremum_value
+from tilewright.frontend.semantics.semantic_context import Context
+from tilewright.frontend.semantics.semantics_registry import call, meaning
 from tilewright.ir import Block, Value
 from tilewright.ir.types import DType, Type, element_of, shape_of
 from tilewright.language import tensor, type_of, unwrap
@@ -110,7 +110,7 @@ def tiles_argument(ctx: Context, function: str, value: Any, axis: Any) -> tuple[
     """One tile or a tuple of tiles of one shape; and whether it was a tuple."""
     if isinstance(value, tensor):
         return [_as_tile(ctx, function, value, axis).handle], False
-    items = arguments.sequence(ctx, function, "input", value)
+    items = constant_arguments.sequence(ctx, function, "input", value)
     tiles = [_as_tile(ctx, function, item, axis).handle for item in items]
     for tile in tiles[1:]:
         if shape_of(tile.type) != shape_of(tiles[0].type):
@@ -123,13 +123,13 @@ def _as_tile(ctx: Context, function: str, value: Any, axis: Any) -> tensor:
     """What to fold along `axis`; without one, a scalar is a tile of one element."""
     if isinstance(value, tensor) and not value.shape and unwrap(axis) is None:
         return ctx.tensor(SplatOp(value.handle, (1,)))
-    return arguments.tile(ctx, function, "input", value)
+    return constant_arguments.tile(ctx, function, "input", value)
 
 
 def optional_axis(ctx: Context, function: str, axis: Any, tile: Value) -> int | None:
     """An axis of a tile; None stands for all."""
     rank = len(shape_of(tile.type))
-    return None if unwrap(axis) is None else arguments.axis(ctx, function, axis, rank)
+    return None if unwrap(axis) is None else constant_arguments.axis(ctx, function, axis, rank)
 
 
 @meaning(tl.reduce)
@@ -137,7 +137,7 @@ def reduce(ctx: Context, input: Any, axis: Any, combine_fn: Any, keep_dims: Any 
     tiles, many = tiles_argument(ctx, "reduce", input, axis)
     dim = optional_axis(ctx, "reduce", axis, tiles[0])
     combine = user_combine(ctx, "reduce", combine_fn, tiles)
-    keep = arguments.flag(ctx, "reduce", "keep_dims", keep_dims)
+    keep = constant_arguments.flag(ctx, "reduce", "keep_dims", keep_dims)
     results = fold(ctx, tiles, dim, combine, keep)
     return tl.tuple(results) if many else results[0]
 
@@ -156,17 +156,17 @@ def scan(
     ctx: Context, function: str, tiles: Sequence[Value], axis: Any, combine: Combine, reverse: Any
 ) -> list[tensor]:
     """The inclusive scan of tiles of one shape."""
-    dim = arguments.axis(ctx, function, axis, len(shape_of(tiles[0].type)))
+    dim = constant_arguments.axis(ctx, function, axis, len(shape_of(tiles[0].type)))
     elements = [element_of(tile.type) for tile in tiles]
     region = _combining(ctx, elements, combine)
-    backwards = arguments.flag(ctx, function, "reverse", reverse)
+    backwards = constant_arguments.flag(ctx, function, "reverse", reverse)
     op = ctx.emitter.emit(ScanOp(tuple(tiles), region, dim, backwards))
     return [tensor(result) for result in op.results]
 
 
 def number_tile(ctx: Context, function: str, input: Any) -> tuple[Value, DType]:
     """A tile of numbers and its dtype. Errors: InvalidValue."""
-    value = arguments.tile(ctx, function, "input", input).handle
+    value = constant_arguments.tile(ctx, function, "input", input).handle
     element = element_of(value.type)
     if not isinstance(element, DType):
         ctx.fail(errors.InvalidValue, function, "input", "a tile of numbers", input.type)
@@ -184,7 +184,7 @@ class Folding(NamedTuple):
 
 def folding(ctx: Context, function: str, input: Any, axis: Any, keep_dims: Any) -> Folding:
     """The arguments of a reduction."""
-    keep = arguments.flag(ctx, function, "keep_dims", keep_dims)
+    keep = constant_arguments.flag(ctx, function, "keep_dims", keep_dims)
     keep = keep and isinstance(input, tensor) and bool(input.shape)
     value, element = number_tile(ctx, function, _as_tile(ctx, function, input, axis))
     return Folding(value, element, optional_axis(ctx, function, axis, value), keep)

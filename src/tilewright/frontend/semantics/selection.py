@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilewright import language as tl
-from tilewright.frontend.promotion import RESULTS, compute_dtype
-from tilewright.frontend.semantics.arithmetic import as_condition, operands, result_dtype
+from tilewright.frontend.dtype_promotion import RESULTS, compute_dtype
 from tilewright.frontend.semantics.broadcasting import broadcast_value, common_shape
-from tilewright.frontend.semantics.casting import cast_value
-from tilewright.frontend.semantics.context import Context
-from tilewright.frontend.semantics.literals import constant, describe, is_pointer
-from tilewright.frontend.semantics.registry import meaning
+from tilewright.frontend.semantics.dtype_casts import cast_value
+from tilewright.frontend.semantics.literal_constants import constant, describe, is_pointer
+from tilewright.frontend.semantics.numeric_operators import as_condition, operands, result_dtype
+from tilewright.frontend.semantics.semantic_context import Context
+from tilewright.frontend.semantics.semantics_registry import meaning
 from tilewright.ir import Value
 from tilewright.ir.types import DType, element_of, i1, shape_of, with_shape
 from tilewright.language import PropagateNan, constexpr, tensor, type_of, unwrap

@@ -9,7 +9,6 @@ names are those of `tl.math`.
 from __future__ import annotations
 
 from tilewright.language.core import Operand
-from tilewright.language.dispatch import builtin
 from tilewright.language.math import (
     abs,
     add,
@@ -32,7 +31,8 @@ from tilewright.language.math import (
     tanh,
 )
 from tilewright.language.math import exp as fast_expf
-from tilewright.language.values import tensor
+from tilewright.language.stub_dispatch import builtin
+from tilewright.language.tensors import tensor
 
 add_rn, sub_rn, mul_rn = add, sub, mul
 fast_logf, fast_log2f = log, log2

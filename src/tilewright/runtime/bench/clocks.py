@@ -15,9 +15,9 @@ from time import perf_counter_ns
 from typing import Protocol, TypeVar, cast
 
 from tilewright.backends import backend_in_use
+from tilewright.runtime.arguments.memory_spans import Span
 from tilewright.runtime.bench.cpu_caches import CacheFlusher, buffer_bytes
 from tilewright.runtime.bench.unavailable import NotAvailableError
-from tilewright.runtime.memory_spans import Span
 
 NS_PER_MS = 1_000_000
 # A stamp costs about 0.1 us in Python; below one percent of this it no longer matters.

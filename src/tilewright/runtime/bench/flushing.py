@@ -13,10 +13,10 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol, cast
 
+from tilewright.runtime.arguments.memory_spans import Span, spans_of
+from tilewright.runtime.arguments.specialization import HANDLERS
 from tilewright.runtime.bench.clocks import BenchClock
-from tilewright.runtime.hooks import LaunchMetadata, launch_enter
-from tilewright.runtime.memory_spans import Span, spans_of
-from tilewright.runtime.specialize import HANDLERS
+from tilewright.runtime.launch_hooks import LaunchMetadata, launch_enter
 
 __all__ = ["Flushing"]
 

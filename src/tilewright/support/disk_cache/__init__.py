@@ -11,12 +11,12 @@ and renamed (`files`): they are there whole or not at all, also after a crash. T
 together is bounded (`eviction`).
 """
 
-from .documents import Documents
+from .checksummed_json import sealed, unsealed
 from .eviction import KINDS, MEGABYTE, STAMP, Eviction, wrote
-from .files import OpenFolder, remove, replace_folder
-from .sealed import sealed, unsealed
-from .transient import is_transient
-from .trust import cache_folder
+from .folder_trust import cache_folder
+from .json_documents import Documents
+from .transient_failures import is_transient
+from .whole_files import OpenFolder, remove, replace_folder
 
 __all__ = [
     "KINDS",

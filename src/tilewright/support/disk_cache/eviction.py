@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from ..config import settings
+from tilewright.support.disk_cache.whole_files import is_temporary, remove
+from tilewright.support.settings_table import settings
+
 from .fail_points import fail_point
-from .files import is_temporary, remove
 
 __all__ = ["KINDS", "MEGABYTE", "STAMP", "Eviction", "wrote"]
 

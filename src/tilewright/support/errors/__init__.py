@@ -15,14 +15,7 @@ adds it by `with_loc`::
 An error that means what a builtin exception means derives from it too: `except TypeError` works.
 """
 
-from .base import (
-    OverlapWarning,
-    TilewrightError,
-    TilewrightWarning,
-    did_you_mean,
-    listed,
-)
-from .c_language import (
+from .c_errors import (
     AmbiguousKernel,
     CSyntaxError,
     EmptyDefine,
@@ -32,7 +25,7 @@ from .c_language import (
     PreprocessorError,
     ProtectedPointer,
 )
-from .host import (
+from .host_errors import (
     AutotunerError,
     BackendError,
     BackendUnavailable,
@@ -59,7 +52,7 @@ from .host import (
     UnknownTarget,
     UnsupportedArgument,
 )
-from .kernel import (
+from .kernel_errors import (
     AccessMismatch,
     ArgumentCount,
     BlockTooLarge,
@@ -92,6 +85,7 @@ from .kernel import (
     UnsupportedGlobal,
     UnsupportedLanguageConstruct,
 )
+from .user_error import OverlapWarning, TilewrightError, TilewrightWarning, did_you_mean, listed
 
 __all__ = [
     "AccessMismatch",

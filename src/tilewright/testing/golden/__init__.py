@@ -31,15 +31,15 @@ A file that is to be refused names each message on the offending line and has no
     }
 """
 
-from tilewright.testing.golden.case import Case, Outcome, read_case
-from tilewright.testing.golden.execute import Disagreement, compare_runs
-from tilewright.testing.golden.plugin import (
+from tilewright.testing.golden.execute_both import Disagreement, compare_runs
+from tilewright.testing.golden.golden_case import Case, Outcome, read_case
+from tilewright.testing.golden.pytest_plugin import (
     GoldenFile,
     GoldenItem,
     pytest_addoption,
     pytest_collect_file,
 )
-from tilewright.testing.golden.run import check, outcome_of
+from tilewright.testing.golden.run_case import check, outcome_of
 
 __all__ = [
     "Case",

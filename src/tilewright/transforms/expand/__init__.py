@@ -4,13 +4,13 @@ Each back end chooses which of these rules it applies: elementary functions, cas
 small floats, storage of types as their bits. `arithmetic` is the notation they are stated in.
 """
 
-from tilewright.transforms.expand.apply import Expansion, expand
-from tilewright.transforms.expand.arithmetic import Arithmetic
-from tilewright.transforms.expand.casts import expand_cast
-from tilewright.transforms.expand.functions import EXPANSIONS, expand_math
-from tilewright.transforms.expand.rare import RareOp, rarely
-from tilewright.transforms.expand.storage import float_bits, store_as_bits
-from tilewright.transforms.expand.widen import (
+from tilewright.transforms.expand.apply_expansions import Expansion, expand
+from tilewright.transforms.expand.cast_expansions import expand_cast
+from tilewright.transforms.expand.elementary_functions import EXPANSIONS, expand_math
+from tilewright.transforms.expand.op_notation import Arithmetic
+from tilewright.transforms.expand.rare_branch import RareOp, rarely
+from tilewright.transforms.expand.storage_types import float_bits, store_as_bits
+from tilewright.transforms.expand.widen_floats import (
     converted,
     is_small_float,
     widen_dot,

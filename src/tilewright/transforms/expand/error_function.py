@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from tilewright.ir import Value
 from tilewright.transforms.expand import polynomials
-from tilewright.transforms.expand.arithmetic import Arithmetic
 from tilewright.transforms.expand.exponential import exp_in_range
+from tilewright.transforms.expand.op_notation import Arithmetic
 
 
 def erf(a: Arithmetic, x: Value) -> Value:

@@ -14,7 +14,7 @@ from math import log
 
 from tilewright.ir import Value
 from tilewright.transforms.expand import polynomials
-from tilewright.transforms.expand.arithmetic import SINGLE, Arithmetic, Format
+from tilewright.transforms.expand.op_notation import SINGLE, Arithmetic, Format
 
 LOG2_E = 1 / log(2)
 

@@ -12,8 +12,8 @@ from math import log
 
 from tilewright.ir import Value
 from tilewright.transforms.expand import polynomials
-from tilewright.transforms.expand.arithmetic import Arithmetic
 from tilewright.transforms.expand.exponential import LOG2_E, constants_of
+from tilewright.transforms.expand.op_notation import Arithmetic
 
 _SQRT_HALF = {32: 0x3F3504F3, 64: 0x3FE6A09E667F3BCD}
 """Bits of sqrt(1/2)."""

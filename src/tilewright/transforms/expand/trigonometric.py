@@ -18,8 +18,8 @@ from math import pi
 from tilewright.ir import Builder, Value
 from tilewright.ir.types import f64, i64, u64, with_element
 from tilewright.transforms.expand import polynomials
-from tilewright.transforms.expand.arithmetic import Arithmetic
-from tilewright.transforms.expand.rare import rarely
+from tilewright.transforms.expand.op_notation import Arithmetic
+from tilewright.transforms.expand.rare_branch import rarely
 
 _WORD = 64
 _LOW_HALF = (1 << 32) - 1

@@ -1,14 +1,14 @@
 """Rewrite rules by subject, and their union; README.md states the rules for rules."""
 
-from tilewright.transforms.rules.addresses import ADDRESSES
-from tilewright.transforms.rules.arith import ARITH
-from tilewright.transforms.rules.build import constant, scalar_of, with_operands
-from tilewright.transforms.rules.canonical import CANONICAL
-from tilewright.transforms.rules.control import CONTROL
-from tilewright.transforms.rules.exact import constant_of, is_constant
-from tilewright.transforms.rules.memory import MEMORY
-from tilewright.transforms.rules.tile import TILE
-from tilewright.transforms.rules.widths import WIDTHS
+from tilewright.transforms.rules.address_rules import ADDRESSES
+from tilewright.transforms.rules.arith_rules import ARITH
+from tilewright.transforms.rules.canonical_rules import CANONICAL
+from tilewright.transforms.rules.constant_builders import constant, scalar_of, with_operands
+from tilewright.transforms.rules.control_rules import CONTROL
+from tilewright.transforms.rules.exact_arithmetic import constant_of, is_constant
+from tilewright.transforms.rules.memory_rules import MEMORY
+from tilewright.transforms.rules.tile_rules import TILE
+from tilewright.transforms.rules.width_rules import WIDTHS
 
 __all__ = [
     "ADDRESSES",

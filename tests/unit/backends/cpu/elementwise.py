@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.backends.cpu.function import lower_function
-from tilewright.backends.cpu.launcher import CpuLauncher
+from tilewright.backends.cpu.driver.cpu_launcher import CpuLauncher
+from tilewright.backends.cpu.lower.cpu_function import lower_function
 from tilewright.backends.cpu.microkernel import vector_unit
-from tilewright.backends.cpu.prepare import prepare
+from tilewright.backends.cpu.passes.legalize import legalize
 from tilewright.interp import numpy_dtype, run_function
 from tilewright.ir import Function, parse_module
 from tilewright.ir.types import dtype_named
@@ -54,7 +54,7 @@ def parsed(text: str) -> Function:
 
 def prepared(text: str, fma: bool = True) -> Function:
     function = parsed(text)
-    prepare(function, fma)
+    legalize(function, fma)
     return function
 
 

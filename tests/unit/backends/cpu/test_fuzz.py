@@ -16,12 +16,12 @@ import numpy.typing as npt
 import pytest
 
 from tests.unit.backends.cpu.tile_programs import ARRAY_BOUND, REGION, TileProgram, TilePrograms
-from tilewright.backends.cpu.console import console
-from tilewright.backends.cpu.function import lower_function
+from tilewright.backends.cpu.driver.cpu_messages import console
+from tilewright.backends.cpu.lower.cpu_function import lower_function
 from tilewright.backends.cpu.microkernel import AVX2, GENERIC, VectorUnit, vector_unit
+from tilewright.backends.cpu.passes.legalize import legalize
+from tilewright.backends.cpu.passes.select_transposes import select_transposes
 from tilewright.backends.cpu.pipeline import cpu_pipeline
-from tilewright.backends.cpu.prepare import prepare
-from tilewright.backends.cpu.select_transposes import select_transposes
 from tilewright.interp import numpy_dtype, run_function
 from tilewright.ir import Function, Module, print_function, verify
 from tilewright.llvm import compile_ir, host_cpu, host_target, load_object
@@ -92,7 +92,7 @@ def prepared(function: Function, way: Way) -> Function:
     if way.shared:
         cpu_pipeline(way.unit.fma).run(Module((copy,)))
     else:
-        prepare(copy, way.unit.fma)
+        legalize(copy, way.unit.fma)
         select_transposes(copy)
     return copy
 

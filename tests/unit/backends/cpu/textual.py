@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.backends.cpu.function import LoweredKernel, lower_function
-from tilewright.backends.cpu.launcher import CpuLauncher
+from tilewright.backends.cpu.driver.cpu_launcher import CpuLauncher
+from tilewright.backends.cpu.lower.cpu_function import LoweredKernel, lower_function
 from tilewright.backends.cpu.microkernel import vector_unit
-from tilewright.backends.cpu.prepare import prepare
-from tilewright.backends.cpu.select_transposes import select_transposes
+from tilewright.backends.cpu.passes.legalize import legalize
+from tilewright.backends.cpu.passes.select_transposes import select_transposes
 from tilewright.interp import run_function
 from tilewright.ir import Function, parse_module, verify
 from tilewright.llvm import compile_ir, host_cpu, host_target
@@ -54,7 +54,7 @@ def lowered(text: str, stream_above: int = 0) -> LoweredKernel:
     """LLVM IR for this machine, without the shared passes."""
     function = function_of(text)
     cpu = host_cpu()
-    prepare(function, cpu.has_fma)
+    legalize(function, cpu.has_fma)
     select_transposes(function)
     attributes = cpu.function_attributes
     return lower_function(function, vector_unit(cpu), attributes, stream_above=stream_above)

@@ -8,7 +8,7 @@ import itertools
 from dataclasses import dataclass, field
 
 from tests.unit.backends.nvidia.fake_launch import DEVICE, FakeDriver
-from tilewright.backends.nvidia.driver import Driver
+from tilewright.backends.nvidia.driver.cuda_driver import Driver
 
 SUCCESS, INVALID_VALUE, NO_DEVICE = 0, 1, 100
 ILLEGAL_ADDRESS, INVALID_PTX = 700, 218

@@ -6,7 +6,7 @@ import functools
 import struct
 from dataclasses import dataclass, field
 
-from tilewright.backends.nvidia.launch_entry import (
+from tilewright.backends.nvidia.driver.launch_entry import (
     Entry,
     Handlers,
     LaunchLog,

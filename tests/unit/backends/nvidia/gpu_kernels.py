@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import pytest
 
 from tilewright.backends.nvidia.arch import row_for
-from tilewright.backends.nvidia.driver import driver
-from tilewright.backends.nvidia.launcher import NvidiaLauncher
+from tilewright.backends.nvidia.driver.cuda_driver import driver
+from tilewright.backends.nvidia.driver.gpu_launcher import NvidiaLauncher
 from tilewright.llvm import emit_assembly
 
 needs_gpu = pytest.mark.gpu

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tilewright.backends.nvidia.ptxas import find_ptxas
+from tilewright.backends.nvidia.assemble.ptxas import find_ptxas
 from tilewright.support import errors
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.unit.backends.nvidia.ptx_probes import FEATURES, instruction, mma, module
 from tests.unit.backends.nvidia.requires import needs_ptxas
 from tilewright.backends.nvidia.arch import ARCHITECTURES, Arch, row_for
-from tilewright.backends.nvidia.ptxas import assemble
+from tilewright.backends.nvidia.assemble.ptxas import assemble
 from tilewright.llvm import emit_assembly
 from tilewright.support import errors
 

@@ -8,7 +8,8 @@ from tests.unit.backends.nvidia.fake_cuda import ILLEGAL_ADDRESS, FakeCuda
 from tests.unit.backends.nvidia.gpu_tiles import add
 from tests.unit.backends.nvidia.requires import needs_ptxas
 from tilewright.backends import GPUTarget, StageContext
-from tilewright.backends.nvidia import backend, isolation
+from tilewright.backends.nvidia import backend
+from tilewright.backends.nvidia.assemble import ptx_emission
 from tilewright.backends.nvidia.backend import BACKEND
 from tilewright.ir import parse_module
 from tilewright.support import errors, settings
@@ -51,7 +52,7 @@ def test_text_that_may_end_the_process_goes_to_a_child(monkeypatch: pytest.Monke
         seen.append(words["risks"])  # pyright: ignore[reportArgumentType]
         return "ptx"
 
-    monkeypatch.setattr(isolation, "emit_ptx_isolated", isolated)
+    monkeypatch.setattr(ptx_emission, "emit_ptx_isolated", isolated)
     context = StageContext(TARGET, BACKEND.options(), {"name": "kernel"})
     stage = next(s for s in BACKEND.stages if s.extension == "ptx")
     text = "define void @kernel(i128 %x) {\n  %y = udiv i128 %x, 3\n  ret void\n}\n"

@@ -14,7 +14,7 @@ import tilewright
 from tests.unit.backends.nvidia.gpu_kernels import needs_gpu
 from tests.unit.backends.nvidia.gpu_tiles import add, copy_2d, count_up, matmul
 from tilewright.backends.nvidia.arch import row_for
-from tilewright.backends.nvidia.driver import driver
+from tilewright.backends.nvidia.driver.cuda_driver import driver
 from tilewright.support import errors
 
 pytestmark = needs_gpu
@@ -225,8 +225,8 @@ FAULT = """
 import time
 import torch
 from tests.unit.backends.nvidia.gpu_tiles import add, far
-from tilewright.backends.nvidia.errors import KernelFault
-from tilewright.backends.nvidia.launcher import synchronize
+from tilewright.backends.nvidia.driver.cuda_errors import KernelFault
+from tilewright.backends.nvidia.driver.gpu_launcher import synchronize
 x = torch.zeros(1000, device="cuda")
 add[(8,)](x, x, x, 1000, BLOCK=128)
 far[(2,)](x, 1 << 3)

@@ -9,8 +9,8 @@ import pytest
 
 from tests.unit.backends.nvidia.compiled import compiled
 from tests.unit.backends.nvidia.requires import needs_ptxas
-from tilewright.backends.nvidia.infer_layouts import LayoutInference
-from tilewright.backends.nvidia.order_shared import _Ordering
+from tilewright.backends.nvidia.layouts.infer_layouts import LayoutInference
+from tilewright.backends.nvidia.passes.insert_shared_barriers import _Ordering
 
 pytestmark = needs_ptxas
 

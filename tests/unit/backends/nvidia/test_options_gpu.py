@@ -13,7 +13,7 @@ import tilewright
 from tests.unit.backends.nvidia.gpu_kernels import needs_gpu
 from tests.unit.backends.nvidia.gpu_tiles import add, matmul, multiply_add, normalize, tell_programs
 from tilewright.backends.nvidia.arch import row_for
-from tilewright.backends.nvidia.driver import driver
+from tilewright.backends.nvidia.driver.cuda_driver import driver
 from tilewright.support import errors
 
 pytestmark = needs_gpu

@@ -9,9 +9,9 @@ import numpy as np
 import tilewright
 import tilewright.language as tl
 from tests.unit.testing.fake_clock import FakeClock
+from tilewright.runtime.arguments.memory_spans import Span, spans_of
 from tilewright.runtime.bench import CpuClock, clocks
-from tilewright.runtime.hooks import launch_enter
-from tilewright.runtime.memory_spans import Span, spans_of
+from tilewright.runtime.launch_hooks import launch_enter
 from tilewright.testing import do_bench
 
 

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from math import prod
 from typing import cast
 
-from tilewright.backends.nvidia.lower.convert import load_vector
-from tilewright.backends.nvidia.lower.memory import shared_store
-from tilewright.backends.nvidia.lower.state import BODY, State, layout_of, lowering
-from tilewright.backends.nvidia.lower.words import pack, unpack
+from tilewright.backends.nvidia.layouts.access_vectors import MAX_VECTOR_BYTES
+from tilewright.backends.nvidia.lower.global_memory import shared_store
+from tilewright.backends.nvidia.lower.gpu_state import BODY, State, layout_of, lowering
+from tilewright.backends.nvidia.lower.layout_conversion import load_vector
+from tilewright.backends.nvidia.lower.register_packing import pack, unpack
 from tilewright.backends.nvidia.ops import FmaDotOp
-from tilewright.backends.nvidia.vectors import MAX_VECTOR_BYTES
 from tilewright.ir import Op, Value
 from tilewright.ir.types import DType, dtype_of, shape_of
 from tilewright.layout import REGISTER

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import cast
 
-from tilewright.backends.nvidia.lower.memory import shared_load, shared_store
-from tilewright.backends.nvidia.lower.state import State, layout_of, lowering
-from tilewright.backends.nvidia.lower.words import pack, unpack, word_type
+from tilewright.backends.nvidia.lower.global_memory import shared_load, shared_store
+from tilewright.backends.nvidia.lower.gpu_state import State, layout_of, lowering
+from tilewright.backends.nvidia.lower.register_packing import pack, unpack, word_type
 from tilewright.ir import Op
 from tilewright.ir.types import element_of, shape_of
 from tilewright.llvm import Val, integer_literal

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tilewright.frontend.c import syntax
-from tilewright.frontend.c.lower.activation import Activation, Unset, Values, Variable
-from tilewright.frontend.c.lower.arithmetic import joined_type
-from tilewright.frontend.c.lower.conversion import converted
+from tilewright.frontend.c.lower.declared_conversions import converted
+from tilewright.frontend.c.lower.function_frame import FunctionFrame, Unset, Values, Variable
+from tilewright.frontend.c.lower.integer_promotion import joined_type
 from tilewright.ir import Block, Value
 from tilewright.ir.types import Type
 from tilewright.language import tensor
@@ -23,25 +23,25 @@ Side = Callable[[], None]
 
 
 def branch(
-    act: Activation, node: syntax.Node, test: Value, then: Side, orelse: Side, construct: str
+    frame: FunctionFrame, node: syntax.Node, test: Value, then: Side, orelse: Side, construct: str
 ) -> None:
     """Lower two sides, of which one runs, and join the variables that they leave different."""
-    before = act.values
+    before = frame.values
     blocks = (Block(), Block())
     after: list[Values] = []
     for block, side in zip(blocks, (then, orelse), strict=True):
-        act.values = dict(before)
-        with act.into(block):
+        frame.values = dict(before)
+        with frame.into(block):
             side()
-        after.append(act.values)
-    act.values = dict(before)
+        after.append(frame.values)
+    frame.values = dict(before)
     joined = [v for v in before if _differs(after[0][v], after[1][v])]
     for variable in joined:
-        act.values[variable] = Unset(construct)
+        frame.values[variable] = Unset(construct)
     joined = [v for v in joined if _is_set(v, after[0][v], after[1][v])]
-    results = _emit(act, node, test, blocks, after, joined)
+    results = _emit(frame, node, test, blocks, after, joined)
     for variable, result in zip(joined, results, strict=True):
-        act.set(variable, tensor(result))
+        frame.set(variable, tensor(result))
 
 
 def _differs(a: tensor | Unset, b: tensor | Unset) -> bool:
@@ -55,7 +55,7 @@ def _is_set(variable: Variable, a: tensor | Unset, b: tensor | Unset) -> bool:
 
 
 def _emit(
-    act: Activation,
+    frame: FunctionFrame,
     node: syntax.Node,
     test: Value,
     blocks: tuple[Block, Block],
@@ -64,24 +64,24 @@ def _emit(
 ) -> tuple[Value, ...]:
     """End the blocks with the values to join and emit the op; its results."""
     for block, values in zip(blocks, after, strict=True):
-        with act.into(block):
-            ends = [holding(act, variable, values[variable]) for variable in joined]
-            act.at(node).emitter.emit(YieldOp(tuple(end.handle for end in ends)))
+        with frame.into(block):
+            ends = [holding(frame, variable, values[variable]) for variable in joined]
+            frame.at(node).emitter.emit(YieldOp(tuple(end.handle for end in ends)))
     types: tuple[Type, ...] = tuple(variable.type for variable in joined)
     op = IfOp(test, *blocks, result_types=types)
-    return act.at(node).emitter.emit(op).results
+    return frame.at(node).emitter.emit(op).results
 
 
-def holding(act: Activation, variable: Variable, value: tensor | Unset) -> tensor:
+def holding(frame: FunctionFrame, variable: Variable, value: tensor | Unset) -> tensor:
     """What a variable holds; zero for a hidden one that has no value."""
     if not isinstance(value, Unset):
         return value
     assert variable.hidden
-    return act.zero(variable)
+    return frame.zero(variable)
 
 
 def choose(
-    act: Activation,
+    frame: FunctionFrame,
     node: syntax.Expression,
     test: Value,
     then: Callable[[], tensor],
@@ -93,28 +93,28 @@ def choose(
     """
     chosen: list[tensor] = []
     sides = [lambda: chosen.append(then()), lambda: chosen.append(orelse())]
-    before = act.values
+    before = frame.values
     blocks = (Block(), Block())
     after: list[Values] = []
     for block, side in zip(blocks, sides, strict=True):
-        act.values = dict(before)
-        with act.into(block):
+        frame.values = dict(before)
+        with frame.into(block):
             side()
-        after.append(act.values)
-    act.values = dict(before)
+        after.append(frame.values)
+    frame.values = dict(before)
     a, b = chosen
-    type_ = joined_type(act, a, b)
+    type_ = joined_type(frame, a, b)
     if type_ is None:
         what = "the conditional expression"
-        act.fail(node, errors.InconsistentBranches(what, a.type, b.type))
+        frame.fail(node, errors.InconsistentBranches(what, a.type, b.type))
     for index, block in enumerate(blocks):
-        with act.into(block):
-            chosen[index] = converted(act, node, chosen[index], type_)
+        with frame.into(block):
+            chosen[index] = converted(frame, node, chosen[index], type_)
     result = Variable("", type_, hidden=True)
     joined = [v for v in before if _differs(after[0][v], after[1][v])]
     for values, value in zip(after, chosen, strict=True):
         values[result] = value
-    results = _emit(act, node, test, blocks, after, [result, *joined])
+    results = _emit(frame, node, test, blocks, after, [result, *joined])
     for variable, value in zip(joined, results[1:], strict=True):
-        act.set(variable, tensor(value))
+        frame.set(variable, tensor(value))
     return tensor(results[0])

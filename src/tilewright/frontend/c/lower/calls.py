@@ -9,28 +9,28 @@ from typing import Any, cast
 from tilewright import language as tl
 from tilewright.frontend import semantics
 from tilewright.frontend.c import syntax
-from tilewright.frontend.c.jumps import ends, jumps
-from tilewright.frontend.c.lower.activation import (
-    STATEMENTS,
-    Activation,
-    Integer,
-    Session,
-    Unset,
-    Variable,
-    expression,
-)
-from tilewright.frontend.c.lower.arithmetic import promote, unified
-from tilewright.frontend.c.lower.conversion import (
+from tilewright.frontend.c.c_types import scalar_type
+from tilewright.frontend.c.lower.declared_conversions import (
     adopted,
     converted,
     declared_type,
     describe,
     named_type,
 )
+from tilewright.frontend.c.lower.dereferences import check_named_load
 from tilewright.frontend.c.lower.expressions import check_cuda
-from tilewright.frontend.c.lower.memory import check_named_load
-from tilewright.frontend.c.lower.sequence import run
-from tilewright.frontend.c.types import scalar_type
+from tilewright.frontend.c.lower.function_frame import (
+    STATEMENTS,
+    FunctionFrame,
+    Integer,
+    Session,
+    Unset,
+    Variable,
+    expression,
+)
+from tilewright.frontend.c.lower.integer_promotion import promote, unified
+from tilewright.frontend.c.lower.statement_sequence import run
+from tilewright.frontend.c.syntax_queries import ends, jumps
 from tilewright.frontend.semantics import Context
 from tilewright.frontend.semantics.broadcasting import common_shape
 from tilewright.ir.types import Scalar, Type, shape_of, u64, with_shape
@@ -82,36 +82,36 @@ class Inliner:
 
 
 @expression(syntax.Call)
-def call_expression(act: Activation, node: syntax.Call) -> object:
+def call_expression(frame: FunctionFrame, node: syntax.Call) -> object:
     """`f(a, b)`; for functions of the language also `f(a, axis = 1)`."""
-    function = _function(act, node.function)
+    function = _function(frame, node.function)
     if function is not None:
-        args = [act.expression(_plain(act, argument)) for argument in node.arguments]
-        return inline(act.session, function, args, act.loc(node))
+        args = [frame.expression(_plain(frame, argument)) for argument in node.arguments]
+        return inline(frame.session, function, args, frame.loc(node))
     if node.function in _SPECIAL:
-        return _SPECIAL[node.function](act, node)
+        return _SPECIAL[node.function](frame, node)
     positional: list[object] = []
     named: dict[str, object] = {}
     for argument in node.arguments:
         if isinstance(argument, syntax.Assign) and isinstance(argument.target, syntax.Name):
-            named[argument.target.name] = _argument(act, argument.value)
+            named[argument.target.name] = _argument(frame, argument.value)
         else:
-            positional.append(_argument(act, argument))
-    stub = _stub(act, node, len(positional))
-    positional = _promoted(act, node, stub, positional)
+            positional.append(_argument(frame, argument))
+    stub = _stub(frame, node, len(positional))
+    positional = _promoted(frame, node, stub, positional)
     if stub is tl.load and positional:
-        check_named_load(act, node, _plain(act, node.arguments[0]))
-    return _wrapped(semantics.call_builtin(act.at(node), stub, positional, named))
+        check_named_load(frame, node, _plain(frame, node.arguments[0]))
+    return _wrapped(semantics.call_builtin(frame.at(node), stub, positional, named))
 
 
 def _promoted(
-    act: Activation, node: syntax.Call, stub: Callable[..., Any], args: list[object]
+    frame: FunctionFrame, node: syntax.Call, stub: Callable[..., Any], args: list[object]
 ) -> list[object]:
     """Arguments of functions that compute as operators do, in the types that operators use."""
     if stub in _OF_PAIRS and len(args) >= 2:
-        return [*args[:-2], *unified(act, node, *args[-2:])]
+        return [*args[:-2], *unified(frame, node, *args[-2:])]
     if stub in _OF_PROMOTED:
-        return [promote(act, node, arg) for arg in args]
+        return [promote(frame, node, arg) for arg in args]
     return args
 
 
@@ -121,33 +121,33 @@ def _wrapped(value: object) -> object:
     return tl.tuple(cast("Sequence[Any]", value)) if isinstance(value, tuple) else constexpr(value)
 
 
-def _function(act: Activation, name: str) -> syntax.Function | None:
-    return next((f for f in act.session.program.functions if f.name == name), None)
+def _function(frame: FunctionFrame, name: str) -> syntax.Function | None:
+    return next((f for f in frame.session.program.functions if f.name == name), None)
 
 
-def _plain(act: Activation, node: syntax.Expression | syntax.TypeName) -> syntax.Expression:
+def _plain(frame: FunctionFrame, node: syntax.Expression | syntax.TypeName) -> syntax.Expression:
     if isinstance(node, syntax.TypeName | syntax.Braces):
         found = "a type" if isinstance(node, syntax.TypeName) else "several in braces"
-        act.fail(node, errors.CSyntaxError("a value", found))
+        frame.fail(node, errors.CSyntaxError("a value", found))
     return node
 
 
-def _argument(act: Activation, node: syntax.Expression | syntax.TypeName) -> object:
+def _argument(frame: FunctionFrame, node: syntax.Expression | syntax.TypeName) -> object:
     """A value, a type, the name of a function of the source, or several in braces."""
     if isinstance(node, syntax.Braces):
-        return tl.tuple([_argument(act, item) for item in node.items])
+        return tl.tuple([_argument(frame, item) for item in node.items])
     if isinstance(node, syntax.TypeName):
-        return type_of(named_type(act, node))
-    if isinstance(node, syntax.Name) and act.find(node.name) is None:
-        function = _function(act, node.name)
+        return type_of(named_type(frame, node))
+    if isinstance(node, syntax.Name) and frame.find(node.name) is None:
+        function = _function(frame, node.name)
         if function is not None:
             return CFunction(function)
         if node.name == "None":
             return constexpr(None)
-    return act.expression(node)
+    return frame.expression(node)
 
 
-def _stub(act: Activation, node: syntax.Call, count: int) -> Callable[..., Any]:
+def _stub(frame: FunctionFrame, node: syntax.Call, count: int) -> Callable[..., Any]:
     """The function of the language that a name means. Errors: UndefinedName."""
     name = node.function
     if count >= 2 and name in _PAIRWISE:
@@ -157,12 +157,12 @@ def _stub(act: Activation, node: syntax.Call, count: int) -> Callable[..., Any]:
         found = getattr(tl, name, None)
     if is_builtin(found):
         return cast("Callable[..., Any]", found)
-    if act.find(name) is not None:
-        act.fail(node, errors.InvalidOperation(f"call '{name}'", "it is a variable"))
-    check_cuda(act, node, name)
-    known = [f.name for f in act.session.program.functions]
+    if frame.find(name) is not None:
+        frame.fail(node, errors.InvalidOperation(f"call '{name}'", "it is a variable"))
+    check_cuda(frame, node, name)
+    known = [f.name for f in frame.session.program.functions]
     known += [*_RENAMED, *(n for n in tl.__all__ if is_builtin(getattr(tl, n)))]
-    act.fail(node, errors.UndefinedName(name, known))
+    frame.fail(node, errors.UndefinedName(name, known))
 
 
 # --- functions of the source ----------------------------------------------------------------------
@@ -181,7 +181,7 @@ def inline(
         raise errors.RecursionNotSupported(name, chain, loc=caller)
     if len(args) != len(function.parameters):
         raise errors.ArgumentCount(name, len(function.parameters), len(args), loc=caller)
-    inner = Activation(session, function, caller)
+    inner = FunctionFrame(session, function, caller)
     declare_constants(inner)
     inner.scopes.append({})
     for parameter, arg in zip(function.parameters, args, strict=True):
@@ -194,52 +194,52 @@ def inline(
     return result
 
 
-def _common_shape(act: Activation, args: Sequence[object]) -> tuple[int, ...]:
+def _common_shape(frame: FunctionFrame, args: Sequence[object]) -> tuple[int, ...]:
     """The shape that the arguments of a call broadcast to."""
     shape: tuple[int, ...] = ()
     for arg in args:
         if isinstance(arg, tensor):
-            shape = common_shape(act.ctx, "call with", shape, shape_of(arg.handle.type))
+            shape = common_shape(frame.ctx, "call with", shape, shape_of(arg.handle.type))
     return shape
 
 
-def parameter_type(act: Activation, node: syntax.Parameter, arg: object) -> Type:
+def parameter_type(frame: FunctionFrame, node: syntax.Parameter, arg: object) -> Type:
     """The type of a parameter of a device function: one without extents takes tiles of any shape,
     and scalars."""
     if node.extents:
-        return adopted(declared_type(act, node), arg)
-    element = named_type(act, node.type)
+        return adopted(declared_type(frame, node), arg)
+    element = named_type(frame, node.type)
     shape = shape_of(arg.handle.type) if isinstance(arg, tensor) else ()
     return adopted(with_shape(element, shape), arg)
 
 
-def run_function(act: Activation, shape: tuple[int, ...] = ()) -> object:
+def run_function(frame: FunctionFrame, shape: tuple[int, ...] = ()) -> object:
     """Lower the body of a function whose parameters are bound; what it returns.
 
     A result has the shape of what is returned; where there are several `return`s, that of the
     arguments, which is `shape`.
     """
-    function = act.function
+    function = frame.function
     type_ = scalar_type(function.type)
     body = function.body.body
     if type_ is not None and not ends(function.body):
         reason = "not every path through it returns one"
         operation = f"take the value of {function.name}()"
-        act.fail(function, errors.InvalidOperation(operation, reason, "end it with a return"))
-    act.values[act.returned] = Unset()
-    act.session.stack.append(function.name)
+        frame.fail(function, errors.InvalidOperation(operation, reason, "end it with a return"))
+    frame.values[frame.returned] = Unset()
+    frame.session.stack.append(function.name)
     try:
-        with act.scope():
+        with frame.scope():
             if type_ is not None and _single_return(body):
-                run(act, body[:-1])
-                return _returned(act, cast("syntax.Jump", body[-1]), type_)
+                run(frame, body[:-1])
+                return _returned(frame, cast("syntax.Jump", body[-1]), type_)
             if type_ is not None:
-                act.result = Variable("result", with_shape(type_, shape), hidden=True)
-                act.values[act.result] = Unset()
-            run(act, body)
+                frame.result = Variable("result", with_shape(type_, shape), hidden=True)
+                frame.values[frame.result] = Unset()
+            run(frame, body)
     finally:
-        act.session.stack.pop()
-    return None if act.result is None else act.values[act.result]
+        frame.session.stack.pop()
+    return None if frame.result is None else frame.values[frame.result]
 
 
 def _single_return(body: Sequence[syntax.Statement]) -> bool:
@@ -249,63 +249,63 @@ def _single_return(body: Sequence[syntax.Statement]) -> bool:
     return simple and not any("return" in jumps(node) for node in body[:-1])
 
 
-def _returned(act: Activation, node: syntax.Jump, type_: Scalar) -> tensor:
+def _returned(frame: FunctionFrame, node: syntax.Jump, type_: Scalar) -> tensor:
     assert node.value is not None
-    value = act.expression(node.value)
+    value = frame.expression(node.value)
     shape = shape_of(value.handle.type) if isinstance(value, tensor) else ()
-    return converted(act, node.value, value, adopted(with_shape(type_, shape), value))
+    return converted(frame, node.value, value, adopted(with_shape(type_, shape), value))
 
 
-def declare_constants(act: Activation) -> None:
+def declare_constants(frame: FunctionFrame) -> None:
     """The constants outside of all functions."""
-    for constant in act.session.program.constants:
-        STATEMENTS[type(constant)](act, constant)
+    for constant in frame.session.program.constants:
+        STATEMENTS[type(constant)](frame, constant)
 
 
 # --- names with a meaning of their own ------------------------------------------------------------
 
 
-def _printf(act: Activation, node: syntax.Call) -> object:
+def _printf(frame: FunctionFrame, node: syntax.Call) -> object:
     """`printf("x = %d", x)`: the device's print, which chooses the format by the type."""
     if not node.arguments or not isinstance(node.arguments[0], syntax.Text):
         expected, found = "a string", "something else" if node.arguments else "nothing"
-        act.fail(node, errors.InvalidValue("printf", "format", expected, found))
+        frame.fail(node, errors.InvalidValue("printf", "format", expected, found))
     text = node.arguments[0].value
     found = [kind for kind in _CONVERSION.findall(text) if kind != "%"]
-    values = [act.expression(_plain(act, argument)) for argument in node.arguments[1:]]
+    values = [frame.expression(_plain(frame, argument)) for argument in node.arguments[1:]]
     if len(found) != len(values):
-        act.fail(node, errors.ArgumentCount("printf", f"{len(found) + 1}", len(values) + 1))
+        frame.fail(node, errors.ArgumentCount("printf", f"{len(found) + 1}", len(values) + 1))
     prefix = _CONVERSION.sub(lambda m: "%" if m[1] == "%" else "", text)
     options = {"hex": bool(found) and all(kind in "xXp" for kind in found)}
     prefix = " ".join(prefix.split()).rstrip(" =:")
-    semantics.call_builtin(act.at(node), tl.device_print, [prefix, *values], options)
+    semantics.call_builtin(frame.at(node), tl.device_print, [prefix, *values], options)
     return None
 
 
-def _assert(act: Activation, node: syntax.Call) -> object:
+def _assert(frame: FunctionFrame, node: syntax.Call) -> object:
     """`assert(condition)`, `assert(condition, "message")`."""
     if not 1 <= len(node.arguments) <= 2:
-        act.fail(node, errors.ArgumentCount("assert", "1 or 2", len(node.arguments)))
-    args = [act.expression(_plain(act, argument)) for argument in node.arguments]
+        frame.fail(node, errors.ArgumentCount("assert", "1 or 2", len(node.arguments)))
+    args = [frame.expression(_plain(frame, argument)) for argument in node.arguments]
     if len(args) == 2 and not isinstance(unwrap(args[1]), str):
         found = describe(args[1])
-        act.fail(node, errors.InvalidValue("assert", "message", "a string", found))
+        frame.fail(node, errors.InvalidValue("assert", "message", "a string", found))
     if isinstance(args[0], tensor):
-        semantics.call_builtin(act.at(node), tl.device_assert, args, {})
+        semantics.call_builtin(frame.at(node), tl.device_assert, args, {})
     elif not unwrap(args[0]):
         detail = str(unwrap(args[1])) if len(args) == 2 else "the condition is false"
-        act.fail(node, errors.CompileTimeAssertionFailure(detail))
+        frame.fail(node, errors.CompileTimeAssertionFailure(detail))
     return None
 
 
-def _size_of(act: Activation, node: syntax.Call) -> object:
+def _size_of(frame: FunctionFrame, node: syntax.Call) -> object:
     """`sizeof(float)`."""
     if len(node.arguments) != 1 or not isinstance(node.arguments[0], syntax.TypeName):
-        act.fail(node, errors.CSyntaxError("sizeof(type)", "another argument"))
-    return Integer(named_type(act, node.arguments[0]).bytes, u64)
+        frame.fail(node, errors.CSyntaxError("sizeof(type)", "another argument"))
+    return Integer(named_type(frame, node.arguments[0]).bytes, u64)
 
 
-_SPECIAL: dict[str, Callable[[Activation, syntax.Call], object]] = {
+_SPECIAL: dict[str, Callable[[FunctionFrame, syntax.Call], object]] = {
     "printf": _printf,
     "assert": _assert,
     "sizeof": _size_of,

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from tilewright.frontend import semantics
 from tilewright.frontend.c import syntax
-from tilewright.frontend.c.lower.activation import Activation, expression
-from tilewright.frontend.c.lower.conversion import describe
+from tilewright.frontend.c.lower.declared_conversions import describe
+from tilewright.frontend.c.lower.function_frame import FunctionFrame, expression
 from tilewright.frontend.semantics.broadcasting import check_tile
 from tilewright.frontend.semantics.reductions import reduce_by
 from tilewright.ir.types import PointerType, element_of, shape_of
@@ -37,43 +37,45 @@ Item = str | Pick
 
 
 @expression(syntax.Subscript)
-def subscript(act: Activation, node: syntax.Subscript) -> object:
+def subscript(frame: FunctionFrame, node: syntax.Subscript) -> object:
     """`x[:, newaxis]` adds an extent of 1; `x[:, +]` sums along the second axis."""
-    base = act.expression(node.base)
-    items = [_item(act, item, base) for item in node.items]
+    base = frame.expression(node.base)
+    items = [_item(frame, item, base) for item in node.items]
     if isinstance(base, tensor) and shape_of(base.handle.type):
-        base = _along_axes(act, node, base, [item for item in items if item != _NEW])
+        base = _along_axes(frame, node, base, [item for item in items if item != _NEW])
     elif any(item != _NEW for item in items):
         reason = "it is no tile, so it has no axes"
-        act.fail(node, errors.InvalidOperation(f"subscript {describe(base)}", reason))
+        frame.fail(node, errors.InvalidOperation(f"subscript {describe(base)}", reason))
     remains = (item for item in items if item in (_KEPT, _NEW) or _keeps_axis(item))
     index = [None if item == _NEW else slice(None) for item in remains]
     if None not in index:
         return base
-    return semantics.getitem(act.at(node), act.run_time(node, base), tuple(index))
+    return semantics.getitem(frame.at(node), frame.run_time(node, base), tuple(index))
 
 
 def _keeps_axis(item: Item) -> bool:
     return isinstance(item, Pick) and not item.single
 
 
-def _along_axes(act: Activation, node: syntax.Subscript, base: tensor, items: list[Item]) -> tensor:
+def _along_axes(
+    frame: FunctionFrame, node: syntax.Subscript, base: tensor, items: list[Item]
+) -> tensor:
     """What the items say of each axis done, the last axis first."""
     rank = len(shape_of(base.handle.type))
     if len(items) != rank:
         reason = f"it has {rank} axes, and the subscript is for {len(items)}"
-        act.fail(node, errors.InvalidOperation(f"subscript {describe(base)}", reason))
+        frame.fail(node, errors.InvalidOperation(f"subscript {describe(base)}", reason))
     whole = describe(base)
     for axis in reversed(range(rank)):
         item = items[axis]
         if isinstance(item, Pick):
-            base = _picked(act, base, axis, item, whole)
+            base = _picked(frame, base, axis, item, whole)
         elif item != _KEPT:
-            base = reduce_by(act.at(node), item, base, axis)
+            base = reduce_by(frame.at(node), item, base, axis)
     return base
 
 
-def _picked(act: Activation, base: tensor, axis: int, item: Pick, whole: str) -> tensor:
+def _picked(frame: FunctionFrame, base: tensor, axis: int, item: Pick, whole: str) -> tensor:
     """Some elements along an axis, or a single one without the axis. Errors: InvalidOperation.
 
     whole: what the subscript is of, for messages.
@@ -83,8 +85,8 @@ def _picked(act: Activation, base: tensor, axis: int, item: Pick, whole: str) ->
     if not 0 <= start < stop <= extent:
         what = f"element {item.start}" if item.single else f"elements {start} to {stop}"
         reason = f"axis {axis} has the elements 0 to {extent - 1}"
-        act.fail(item.node, errors.InvalidOperation(f"pick {what} of {whole}", reason))
-    ctx = act.at(item.node)
+        frame.fail(item.node, errors.InvalidOperation(f"pick {what} of {whole}", reason))
+    ctx = frame.at(item.node)
     check_tile(ctx, (stop - start,))
     part = semantics.part(ctx, base, axis, start, stop - start)
     return semantics.without_axis(ctx, part, axis) if item.single else part
@@ -100,33 +102,33 @@ def _bound(number: int | None, extent: int, default: int) -> int:
 # --- items ----------------------------------------------------------------------------------------
 
 
-def _item(act: Activation, item: syntax.Expression, base: object) -> Item:
+def _item(frame: FunctionFrame, item: syntax.Expression, base: object) -> Item:
     if isinstance(item, syntax.Axis):
         return _REDUCTIONS.get(item.kind, item.kind)
     if isinstance(item, syntax.Name) and item.name in (_NEW, "max", "min"):
         return item.name
     if isinstance(item, syntax.Slice):
-        start, stop = (_number(act, part, base) for part in (item.start, item.stop))
+        start, stop = (_number(frame, part, base) for part in (item.start, item.stop))
         return Pick(item, start, stop, single=False)
-    number = _number(act, item, base)
+    number = _number(frame, item, base)
     assert number is not None
     return Pick(item, number, None if number == -1 else number + 1, single=True)
 
 
-def _number(act: Activation, item: syntax.Expression | None, base: object) -> int | None:
+def _number(frame: FunctionFrame, item: syntax.Expression | None, base: object) -> int | None:
     """A compile-time integer. Errors: UnsupportedLanguageConstruct, InvalidValue."""
     if item is None:
         return None
-    value = unwrap(act.expression(item))
+    value = unwrap(frame.expression(item))
     if isinstance(base, tensor) and isinstance(element_of(base.handle.type), PointerType):
         if not shape_of(base.handle.type):
             what = "picking an element through a pointer"
             instead = "add to the pointer and dereference the sum: *(p + i)"
-            act.fail(item, errors.UnsupportedLanguageConstruct(what, instead))
+            frame.fail(item, errors.UnsupportedLanguageConstruct(what, instead))
     if isinstance(value, tensor):
         what = "picking elements of a tile by a value that is known only at run time"
         instead = "use constants, or gather(x, index, axis)"
-        act.fail(item, errors.UnsupportedLanguageConstruct(what, instead))
+        frame.fail(item, errors.UnsupportedLanguageConstruct(what, instead))
     if isinstance(value, bool) or not isinstance(value, int):
-        act.fail(item, errors.InvalidValue("subscript", "item", "an integer", repr(value)))
+        frame.fail(item, errors.InvalidValue("subscript", "item", "an integer", repr(value)))
     return value

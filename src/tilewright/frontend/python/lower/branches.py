@@ -16,9 +16,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tilewright.frontend import semantics
-from tilewright.frontend.python.environment import MISSING
-from tilewright.frontend.python.lower.activation import (
-    Activation,
+from tilewright.frontend.python.captured_names import MISSING
+from tilewright.frontend.python.lower.control_flow_joins import Join, Plan, as_value, planned
+from tilewright.frontend.python.lower.function_frame import (
+    FunctionFrame,
     Jump,
     Outcome,
     Rest,
@@ -26,9 +27,13 @@ from tilewright.frontend.python.lower.activation import (
     expression,
     statement,
 )
-from tilewright.frontend.python.lower.joins import Join, Plan, as_value, planned
-from tilewright.frontend.python.lower.sequence import ContinuationUnknown, is_known, run, run_to_end
-from tilewright.frontend.python.lower.values import Deferred, describe, is_static, static
+from tilewright.frontend.python.lower.language_values import Deferred, describe, is_static, static
+from tilewright.frontend.python.lower.statement_sequence import (
+    ContinuationUnknown,
+    is_known,
+    run,
+    run_to_end,
+)
 from tilewright.ir import Block, Rewriter, Value
 from tilewright.ops import IfOp, YieldOp
 from tilewright.support import errors
@@ -46,69 +51,73 @@ class Side:
 
 
 @statement(ast.If)
-def if_statement(act: Activation, node: ast.If) -> Outcome:
+def if_statement(frame: FunctionFrame, node: ast.If) -> Outcome:
     """`if`, `elif` (an `if` in the else part), `else`."""
-    rest = act.rest
-    condition = act.expression(node.test)
+    rest = frame.rest
+    condition = frame.expression(node.test)
     if is_static(condition):
-        return run(act, node.body if static(condition) else node.orelse, rest)
-    test = semantics.truth(act.at(node.test), condition)
-    before = act.scope
+        return run(frame, node.body if static(condition) else node.orelse, rest)
+    test = semantics.truth(frame.at(node.test), condition)
+    before = frame.scope
     try:
-        sides = _sides(act, node, before, rest, whole=False)
+        sides = _sides(frame, node, before, rest, whole=False)
     except ContinuationUnknown:
         if not is_known(rest):
             raise
-        sides = _sides(act, node, before, rest, whole=True)
-    act.scope = before
+        sides = _sides(frame, node, before, rest, whole=True)
+    frame.scope = before
     if sides[0].outcome is None and sides[1].outcome is None:
-        _merge(act, node, test, sides)
+        _merge(frame, node, test, sides)
         return None
-    _complete(act, sides, rest)
-    act.scope = before
-    return _return(act, node, test, sides)
+    _complete(frame, sides, rest)
+    frame.scope = before
+    return _return(frame, node, test, sides)
 
 
 def _sides(
-    act: Activation, node: ast.If, scope: Scope, rest: Rest | None, *, whole: bool
+    frame: FunctionFrame, node: ast.If, scope: Scope, rest: Rest | None, *, whole: bool
 ) -> tuple[Side, Side]:
     """Lower both sides; `whole` also lowers what follows the `if` at the end of each.
 
     Where the first side returns, the second goes on to the end of the function.
     """
-    then = _side(act, node.body, scope, rest, whole)
+    then = _side(frame, node.body, scope, rest, whole)
     try:
-        return then, _side(act, node.orelse, scope, rest, whole or then.outcome is not None)
+        return then, _side(frame, node.orelse, scope, rest, whole or then.outcome is not None)
     except ContinuationUnknown:
         discard(then.block)
         raise
 
 
 def _side(
-    act: Activation, statements: Sequence[ast.stmt], scope: Scope, rest: Rest | None, whole: bool
+    frame: FunctionFrame,
+    statements: Sequence[ast.stmt],
+    scope: Scope,
+    rest: Rest | None,
+    whole: bool,
 ) -> Side:
     block = Block()
-    act.scope = dict(scope)
+    frame.scope = dict(scope)
     try:
-        with act.into(block):
-            outcome = run(act, statements, rest if whole else None)
+        with frame.into(block):
+            outcome = run(frame, statements, rest if whole else None)
             if whole and outcome is None:
-                outcome = run_to_end(act, rest)
+                outcome = run_to_end(frame, rest)
     except ContinuationUnknown:
         discard(block)
         raise
     if isinstance(outcome, Jump):
-        refuse_jump(act, outcome)
-    return Side(block, act.scope, outcome)
+        refuse_jump(frame, outcome)
+    return Side(block, frame.scope, outcome)
 
 
-def _complete(act: Activation, sides: tuple[Side, Side], rest: Rest | None) -> None:
+def _complete(frame: FunctionFrame, sides: tuple[Side, Side], rest: Rest | None) -> None:
     """One side returns: the other runs to the end of the function."""
     try:
         for side in (s for s in sides if s.outcome is None):
-            act.scope = side.scope
-            with act.into(side.block):
-                side.outcome = run_to_end(act, rest)
+            frame.scope = side.scope
+            with frame.into(side.block):
+                side.outcome = run_to_end(frame, rest)
     except ContinuationUnknown:
         for side in sides:
             discard(side.block)
@@ -121,14 +130,14 @@ def discard(block: Block) -> None:
         Rewriter.drop(op)
 
 
-def refuse_jump(act: Activation, jump: Jump) -> None:
+def refuse_jump(frame: FunctionFrame, jump: Jump) -> None:
     """`break` and `continue` need a loop that is unrolled and a compile-time condition."""
     word = type(jump.node).__name__.lower()
     instead = "mask the work with tl.where, bound the loop, or use a while loop with a condition"
-    act.unsupported(jump.node, f"'{word}' at run time", instead)
+    frame.unsupported(jump.node, f"'{word}' at run time", instead)
 
 
-def _merge(act: Activation, node: ast.If, test: Value, sides: tuple[Side, Side]) -> None:
+def _merge(frame: FunctionFrame, node: ast.If, test: Value, sides: tuple[Side, Side]) -> None:
     """Both sides go on: join the names that they leave different."""
     then, orelse = sides
     join = Join()
@@ -140,18 +149,18 @@ def _merge(act: Activation, node: ast.If, test: Value, sides: tuple[Side, Side])
         if a is b:
             merged[name] = a
         elif a is MISSING or b is MISSING or isinstance(a, Deferred) or isinstance(b, Deferred):
-            merged[name] = _one_sided(name, a, b, f"'if' of line {act.loc(node).line}")
+            merged[name] = _one_sided(name, a, b, f"'if' of line {frame.loc(node).line}")
         else:
             plan = join.add(a, b)
             if plan is None:
                 error = errors.InconsistentBranches(f"'{name}'", describe(a), describe(b))
-                merged[name] = Deferred(error.with_loc(act.loc(node)))
+                merged[name] = Deferred(error.with_loc(frame.loc(node)))
             else:
                 merged[name], plans[name] = a, plan
-    results = emit_if(act, node, test, then.block, orelse.block, join)
+    results = emit_if(frame, node, test, then.block, orelse.block, join)
     for name, plan in plans.items():
         merged[name] = planned(merged[name], plan, results, name)
-    act.scope = merged
+    frame.scope = merged
 
 
 def _one_sided(name: str, a: object, b: object, construct: str) -> Deferred:
@@ -163,21 +172,26 @@ def _one_sided(name: str, a: object, b: object, construct: str) -> Deferred:
 
 
 def emit_if(
-    act: Activation, node: ast.If | ast.IfExp, test: Value, then: Block, orelse: Block, join: Join
+    frame: FunctionFrame,
+    node: ast.If | ast.IfExp,
+    test: Value,
+    then: Block,
+    orelse: Block,
+    join: Join,
 ) -> tuple[Value, ...]:
     """End both blocks with the values to join and emit the op; its results."""
     for block, parts in ((then, join.left), (orelse, join.right)):
-        with act.into(block):
+        with frame.into(block):
             values = [
-                as_value(act.ctx, part, type_)
+                as_value(frame.ctx, part, type_)
                 for part, type_ in zip(parts, join.types, strict=True)
             ]
-            act.ctx.emitter.emit(YieldOp(tuple(values)))
+            frame.ctx.emitter.emit(YieldOp(tuple(values)))
     op = IfOp(test, then, orelse, result_types=tuple(join.types))
-    return act.at(node).emitter.emit(op).results
+    return frame.at(node).emitter.emit(op).results
 
 
-def _return(act: Activation, node: ast.If, test: Value, sides: tuple[Side, Side]) -> Returned:
+def _return(frame: FunctionFrame, node: ast.If, test: Value, sides: tuple[Side, Side]) -> Returned:
     """Both sides return: the `if` gives the value of the function."""
     outcomes = [side.outcome for side in sides]
     first, second = outcomes
@@ -187,29 +201,31 @@ def _return(act: Activation, node: ast.If, test: Value, sides: tuple[Side, Side]
     if plan is None:
         found = (describe(first.value), describe(second.value))
         where = second.node or first.node or node
-        act.fail(where, errors.InconsistentBranches(f"the result of {act.source.name}()", *found))
-    results = emit_if(act, node, test, sides[0].block, sides[1].block, join)
+        frame.fail(
+            where, errors.InconsistentBranches(f"the result of {frame.source.name}()", *found)
+        )
+    results = emit_if(frame, node, test, sides[0].block, sides[1].block, join)
     return Returned(planned(first.value, plan, results, ""), first.node or second.node)
 
 
 @expression(ast.IfExp)
-def conditional_expression(act: Activation, node: ast.IfExp) -> object:
+def conditional_expression(frame: FunctionFrame, node: ast.IfExp) -> object:
     """`a if c else b`; at run time only the chosen side is evaluated."""
-    condition = act.expression(node.test)
+    condition = frame.expression(node.test)
     if is_static(condition):
-        return act.expression(node.body if static(condition) else node.orelse)
-    test = semantics.truth(act.at(node.test), condition)
-    before = act.scope
+        return frame.expression(node.body if static(condition) else node.orelse)
+    test = semantics.truth(frame.at(node.test), condition)
+    before = frame.scope
     values: list[object] = []
     blocks = (Block(), Block())
     for block, part in zip(blocks, (node.body, node.orelse), strict=True):
-        act.scope = dict(before)
-        with act.into(block):
-            values.append(act.expression(part))
-    act.scope = before
+        frame.scope = dict(before)
+        with frame.into(block):
+            values.append(frame.expression(part))
+    frame.scope = before
     join = Join()
     plan = join.add(*values)
     if plan is None:
         found = (describe(values[0]), describe(values[1]))
-        act.fail(node, errors.InconsistentBranches("the conditional expression", *found))
-    return planned(values[0], plan, emit_if(act, node, test, *blocks, join), "")
+        frame.fail(node, errors.InconsistentBranches("the conditional expression", *found))
+    return planned(values[0], plan, emit_if(frame, node, test, *blocks, join), "")

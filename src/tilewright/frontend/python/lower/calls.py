@@ -10,12 +10,18 @@ from typing import NoReturn, cast
 
 from tilewright import language
 from tilewright.frontend import semantics
-from tilewright.frontend.python.lower.activation import Activation, expression
 from tilewright.frontend.python.lower.expressions import items
-from tilewright.frontend.python.lower.inline import inline
-from tilewright.frontend.python.lower.iteration import iterate
+from tilewright.frontend.python.lower.function_frame import FunctionFrame, expression
+from tilewright.frontend.python.lower.inlining import inline
+from tilewright.frontend.python.lower.iterables import iterate
+from tilewright.frontend.python.lower.language_values import (
+    describe,
+    is_static,
+    on_host,
+    static,
+    wrap,
+)
 from tilewright.frontend.python.lower.python_builtins import BUILTINS, at_compile_time
-from tilewright.frontend.python.lower.values import describe, is_static, on_host, static, wrap
 from tilewright.language import DeviceFunction, constexpr, constexpr_function, dtype
 from tilewright.support import errors
 
@@ -32,55 +38,55 @@ _PLAIN_OWNERS = (str, int, float, bytes, tuple, list, dict, dtype)
 
 
 @expression(ast.Call)
-def call(act: Activation, node: ast.Call) -> object:
+def call(frame: FunctionFrame, node: ast.Call) -> object:
     """`f(a, *b, c=d, **e)`."""
-    callee = act.expression(node.func)
-    args = tuple(items(act, node.args))
-    kwargs = _keywords(act, node) if node.keywords else {}
-    act.at(node)
-    return apply(act, node, callee, args, kwargs)
+    callee = frame.expression(node.func)
+    args = tuple(items(frame, node.args))
+    kwargs = _keywords(frame, node) if node.keywords else {}
+    frame.at(node)
+    return apply(frame, node, callee, args, kwargs)
 
 
-def _keywords(act: Activation, node: ast.Call) -> Keywords:
+def _keywords(frame: FunctionFrame, node: ast.Call) -> Keywords:
     kwargs: Keywords = {}
     for keyword in node.keywords:
-        value = act.expression(keyword.value)
+        value = frame.expression(keyword.value)
         found = {keyword.arg: value} if keyword.arg is not None else value
         if not isinstance(found, Mapping):
             reason = f"it is {describe(value)}"
-            act.fail(keyword.value, errors.InvalidOperation("spread '**' of this", reason))
+            frame.fail(keyword.value, errors.InvalidOperation("spread '**' of this", reason))
         for name, item in cast("Mapping[str, object]", found).items():
             if name in kwargs:
-                act.fail(keyword.value, errors.RepeatedArgument("the call", name))
+                frame.fail(keyword.value, errors.RepeatedArgument("the call", name))
             kwargs[name] = item
     return kwargs
 
 
 def apply(
-    act: Activation, node: ast.Call, callee: object, args: Arguments, kwargs: Keywords
+    frame: FunctionFrame, node: ast.Call, callee: object, args: Arguments, kwargs: Keywords
 ) -> object:
     """The result of calling a language value."""
     callee = cast("object", language.unwrap(callee))
     if language.is_builtin(callee):
         stub = cast("Callable[..., object]", callee)
-        return wrap(semantics.call_builtin(act.ctx, stub, args, kwargs))
+        return wrap(semantics.call_builtin(frame.ctx, stub, args, kwargs))
     if isinstance(callee, DeviceFunction):
-        return inline(act.session, callee, args, kwargs, act.loc(node))
+        return inline(frame.session, callee, args, kwargs, frame.loc(node))
     if isinstance(callee, constexpr_function):
         return at_compile_time(cast("Callable[..., object]", callee), args, kwargs)
     if isinstance(callee, BuiltinFunctionType | type):
         handler = BUILTINS.get(cast("Callable[..., object]", callee))
         if handler is not None:
-            return handler(act, node, args, kwargs)
+            return handler(frame, node, args, kwargs)
     if isinstance(callee, BuiltinFunctionType | MethodType):
-        return _method(act, node, callee, args, kwargs)
+        return _method(frame, node, callee, args, kwargs)
     if isinstance(callee, type):
-        return _construct(act, node, cast("type[object]", callee), args, kwargs)
-    _refuse(act, node, callee)
+        return _construct(frame, node, cast("type[object]", callee), args, kwargs)
+    _refuse(frame, node, callee)
 
 
 def _method(
-    act: Activation,
+    frame: FunctionFrame,
     node: ast.Call,
     callee: BuiltinFunctionType | MethodType,
     args: Arguments,
@@ -91,21 +97,21 @@ def _method(
     function = getattr(callee, "__func__", None)
     if language.is_builtin(function):
         stub = cast("Callable[..., object]", function)
-        return wrap(semantics.call_builtin(act.ctx, stub, (owner, *args), kwargs))
+        return wrap(semantics.call_builtin(frame.ctx, stub, (owner, *args), kwargs))
     plain_module = isinstance(owner, ModuleType) and owner.__name__ == "math"
     if plain_module or isinstance(owner, _PLAIN_OWNERS):
         return at_compile_time(cast("Callable[..., object]", callee), args, kwargs)
-    _refuse(act, node, callee)
+    _refuse(frame, node, callee)
 
 
 def _construct(
-    act: Activation, node: ast.Call, callee: type[object], args: Arguments, kwargs: Keywords
+    frame: FunctionFrame, node: ast.Call, callee: type[object], args: Arguments, kwargs: Keywords
 ) -> object:
     """Classes that make compile-time values, ranges and tuples."""
     if callee is constexpr:
-        return _to_constexpr(act, node, args)
+        return _to_constexpr(frame, node, args)
     if callee is language.tuple:
-        return language.tuple(iterate(act, node, args[0]) if args else ())
+        return language.tuple(iterate(frame, node, args[0]) if args else ())
     operation = f"make a {callee.__name__}"
     if callee in _VALUE_CLASSES or issubclass(callee, Enum):
         plain = [static(a) if is_static(a) else a for a in args]
@@ -113,30 +119,30 @@ def _construct(
         return on_host(operation, lambda: callee(*plain, **named))
     if hasattr(callee, "_fields"):
         return on_host(operation, lambda: callee(*args, **kwargs))
-    _refuse(act, node, callee)
+    _refuse(frame, node, callee)
 
 
-def _to_constexpr(act: Activation, node: ast.Call, args: Arguments) -> object:
+def _to_constexpr(frame: FunctionFrame, node: ast.Call, args: Arguments) -> object:
     if len(args) != 1:
-        act.fail(node, errors.ArgumentCount("constexpr", 1, len(args)))
+        frame.fail(node, errors.ArgumentCount("constexpr", 1, len(args)))
     if not is_static(args[0]):
-        act.fail(node, errors.NotConstexpr("the argument of constexpr", describe(args[0])))
+        frame.fail(node, errors.NotConstexpr("the argument of constexpr", describe(args[0])))
     return constexpr(static(args[0]))
 
 
-def _refuse(act: Activation, node: ast.Call, callee: object) -> NoReturn:
+def _refuse(frame: FunctionFrame, node: ast.Call, callee: object) -> NoReturn:
     """Say why something cannot be called, and what to do instead."""
     name = str(getattr(callee, "__qualname__", getattr(callee, "__name__", callee)))
     module = str(getattr(callee, "__module__", "") or "")
     stops = callee is breakpoint or name.endswith("set_trace")
     if stops or module.partition(".")[0] in DEBUGGERS:
-        refuse_debugger(act, node)
+        refuse_debugger(frame, node)
     if isinstance(callee, dtype):
         reason = "a dtype is not a function"
-        act.fail(node, errors.InvalidOperation(f"call {callee}", reason, "write x.to(dtype)"))
+        frame.fail(node, errors.InvalidOperation(f"call {callee}", reason, "write x.to(dtype)"))
     if not callable(callee):
         reason = "it is not a function"
-        act.fail(node, errors.InvalidOperation(f"call {describe(callee)}", reason))
+        frame.fail(node, errors.InvalidOperation(f"call {describe(callee)}", reason))
     instead = "put @jit above it, or @constexpr_function if it computes constants"
     if module == "builtins":
         instead = "kernels know min, max, abs, len, range, isinstance, print and a few more"
@@ -144,19 +150,19 @@ def _refuse(act: Activation, node: ast.Call, callee: object) -> NoReturn:
         instead = "the functions of tilewright.language work on tensors"
     if isinstance(getattr(callee, "__wrapped__", None), DeviceFunction):
         instead = "remove the decorator above its @jit: kernels call what @jit gives"
-    elif _is_wrapper(act, node):
+    elif _is_wrapper(frame, node):
         instead = "this is a decorator's wrapper: put @jit innermost, right above the 'def'"
-    act.unsupported(node, f"calling the Python function '{name}'", instead)
+    frame.unsupported(node, f"calling the Python function '{name}'", instead)
 
 
-def _is_wrapper(act: Activation, node: ast.Call) -> bool:
+def _is_wrapper(frame: FunctionFrame, node: ast.Call) -> bool:
     """Whether the current function takes any arguments and calls one from outside it."""
-    outside = act.session.stack[-1].fn.__code__.co_freevars
+    outside = frame.session.stack[-1].fn.__code__.co_freevars
     is_outside = isinstance(node.func, ast.Name) and node.func.id in outside
-    return is_outside and act.source.tree.args.vararg is not None
+    return is_outside and frame.source.tree.args.vararg is not None
 
 
-def refuse_debugger(act: Activation, node: ast.expr | ast.stmt) -> NoReturn:
+def refuse_debugger(frame: FunctionFrame, node: ast.expr | ast.stmt) -> NoReturn:
     """A debugger cannot stop in compiled code."""
     instead = "run it in the interpreter: @jit(interpret=True), or TILEWRIGHT_INTERPRET=1"
-    act.unsupported(node, "stopping compiled code in a debugger", instead)
+    frame.unsupported(node, "stopping compiled code in a debugger", instead)

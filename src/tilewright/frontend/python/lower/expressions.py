@@ -10,11 +10,11 @@ from typing import NoReturn, cast
 
 from tilewright import language
 from tilewright.frontend import semantics
-from tilewright.frontend.python.environment import MISSING
-from tilewright.frontend.python.lower.activation import Activation, expression
-from tilewright.frontend.python.lower.iteration import iterate
-from tilewright.frontend.python.lower.targets import assign
-from tilewright.frontend.python.lower.values import (
+from tilewright.frontend.python.captured_names import MISSING
+from tilewright.frontend.python.lower.assignment_targets import assign
+from tilewright.frontend.python.lower.function_frame import FunctionFrame, expression
+from tilewright.frontend.python.lower.iterables import iterate
+from tilewright.frontend.python.lower.language_values import (
     Deferred,
     describe,
     is_static,
@@ -31,75 +31,75 @@ _GLOBAL_CONSTANTS = (bool, int, float, str, bytes, type(None), tuple, constexpr,
 
 
 @expression(ast.Constant)
-def constant(act: Activation, node: ast.Constant) -> object:
+def constant(frame: FunctionFrame, node: ast.Constant) -> object:
     """A literal."""
     return constexpr(node.value)
 
 
 @expression(ast.Name)
-def name(act: Activation, node: ast.Name) -> object:
+def name(frame: FunctionFrame, node: ast.Name) -> object:
     """A local variable, else a closure variable, global or builtin."""
     identifier = node.id
-    value = act.scope.get(identifier, MISSING)
+    value = frame.scope.get(identifier, MISSING)
     if value is MISSING:
-        return _outside(act, node)
+        return _outside(frame, node)
     if isinstance(value, Deferred):
-        _report(act, node, value.error)
+        _report(frame, node, value.error)
     return value
 
 
-def _report(act: Activation, node: ast.Name, error: errors.CompilationError) -> NoReturn:
+def _report(frame: FunctionFrame, node: ast.Name, error: errors.CompilationError) -> NoReturn:
     """Raise a mistake that using this name completes."""
     if error.loc is None:
-        act.fail(node, error)
-    error.notes = (f"'{node.id}' is used at {act.loc(node)}",)
+        frame.fail(node, error)
+    error.notes = (f"'{node.id}' is used at {frame.loc(node)}",)
     raise error
 
 
-def _outside(act: Activation, node: ast.Name) -> object:
+def _outside(frame: FunctionFrame, node: ast.Name) -> object:
     identifier = node.id
-    if identifier in act.local:
+    if identifier in frame.local:
         note = (
             f"the function assigns '{identifier}', so it is a local variable, but not before here"
         )
-        act.fail(node, errors.UndefinedName(identifier, act.scope, notes=(note,)))
-    value = act.environment.find(identifier)
+        frame.fail(node, errors.UndefinedName(identifier, frame.scope, notes=(note,)))
+    value = frame.environment.find(identifier)
     if value is MISSING:
-        known = [*act.scope, *act.environment.names()]
-        act.fail(node, errors.UndefinedName(identifier, known))
+        known = [*frame.scope, *frame.environment.names()]
+        frame.fail(node, errors.UndefinedName(identifier, known))
     if isinstance(value, _GLOBAL_CONSTANTS):
         return wrap(cast("object", value))
     if callable(value) or isinstance(value, ModuleType):
         return value
-    act.fail(node, errors.UnsupportedGlobal(identifier, type(value).__name__))
+    frame.fail(node, errors.UnsupportedGlobal(identifier, type(value).__name__))
 
 
 @expression(ast.NamedExpr)
-def walrus(act: Activation, node: ast.NamedExpr) -> object:
+def walrus(frame: FunctionFrame, node: ast.NamedExpr) -> object:
     """`name := value`."""
-    value = act.expression(node.value)
-    assign(act, node.target, value)
+    value = frame.expression(node.value)
+    assign(frame, node.target, value)
     return value
 
 
 @expression(ast.Attribute)
-def attribute(act: Activation, node: ast.Attribute) -> object:
+def attribute(frame: FunctionFrame, node: ast.Attribute) -> object:
     """`x.name`: of a module, a tensor, a dtype, a named tuple."""
-    owner = act.expression(node.value)
-    return attribute_of(act, node, owner, node.attr)
+    owner = frame.expression(node.value)
+    return attribute_of(frame, node, owner, node.attr)
 
 
-def attribute_of(act: Activation, node: ast.expr, owner: object, attr: str) -> object:
+def attribute_of(frame: FunctionFrame, node: ast.expr, owner: object, attr: str) -> object:
     """An attribute of a language value, as a language value."""
     if isinstance(owner, base_value):
-        return semantics.getattr_(act.at(node), owner, attr)
+        return semantics.getattr_(frame.at(node), owner, attr)
     if isinstance(owner, constexpr) and attr not in ("value", "type"):
         owner = cast("object", owner.value)
         if isinstance(owner, bool | int | float) and attr in member_names():
-            return wrap(semantics.getattr_(act.at(node), owner, attr))
+            return wrap(semantics.getattr_(frame.at(node), owner, attr))
     found = on_host(f"read attribute '{attr}'", lambda: getattr(owner, attr, MISSING))
     if found is MISSING:
-        act.fail(node, _unknown_attribute(owner, attr))
+        frame.fail(node, _unknown_attribute(owner, attr))
     return wrap(found)
 
 
@@ -116,18 +116,18 @@ def _unknown_attribute(owner: object, attr: str) -> errors.UnknownAttribute:
 
 
 @expression(ast.Subscript)
-def subscript(act: Activation, node: ast.Subscript) -> object:
+def subscript(frame: FunctionFrame, node: ast.Subscript) -> object:
     """`x[:, None]`, `items[0]`, `META['BLOCK']`."""
-    owner = act.expression(node.value)
-    index = _index(act, node.slice)
+    owner = frame.expression(node.value)
+    index = _index(frame, node.slice)
     if isinstance(owner, base_value):
-        return semantics.getitem(act.at(node), owner, index)
-    return item_of(act, node, owner, index)
+        return semantics.getitem(frame.at(node), owner, index)
+    return item_of(frame, node, owner, index)
 
 
-def item_of(act: Activation, node: ast.expr, owner: object, index: object) -> object:
+def item_of(frame: FunctionFrame, node: ast.expr, owner: object, index: object) -> object:
     """An item of a tuple, string or dictionary that is known at compile time."""
-    act.at(node)
+    frame.at(node)
     if not is_static(index):
         raise errors.NotConstexpr("the index into a tuple", describe(index))
     key = static(index)
@@ -146,126 +146,128 @@ def item_of(act: Activation, node: ast.expr, owner: object, index: object) -> ob
     return wrap(on_host(operation, lambda: indexable[cast("int", key)]))
 
 
-def _index(act: Activation, node: ast.expr) -> object:
+def _index(frame: FunctionFrame, node: ast.expr) -> object:
     if isinstance(node, ast.Slice):
         bounds = [
-            None if part is None else act.expression(part)
+            None if part is None else frame.expression(part)
             for part in (node.lower, node.upper, node.step)
         ]
         return slice(*(static(b) if is_static(b) else b for b in bounds))
     if isinstance(node, ast.Tuple):
-        return tuple(_index(act, element) for element in node.elts)
-    return act.expression(node)
+        return tuple(_index(frame, element) for element in node.elts)
+    return frame.expression(node)
 
 
 @expression(ast.Tuple)
-def tuple_literal(act: Activation, node: ast.Tuple) -> object:
+def tuple_literal(frame: FunctionFrame, node: ast.Tuple) -> object:
     """`a, *b`."""
-    return language_tuple(items(act, node.elts))
+    return language_tuple(items(frame, node.elts))
 
 
 @expression(ast.List)
-def list_literal(act: Activation, node: ast.List) -> object:
+def list_literal(frame: FunctionFrame, node: ast.List) -> object:
     """A list is a tuple: kernels cannot change it."""
-    return language_tuple(items(act, node.elts))
+    return language_tuple(items(frame, node.elts))
 
 
-def items(act: Activation, nodes: list[ast.expr]) -> Iterator[object]:
+def items(frame: FunctionFrame, nodes: list[ast.expr]) -> Iterator[object]:
     """Values of the elements of a list, with `*elements` spread."""
     for node in nodes:
         if isinstance(node, ast.Starred):
-            yield from iterate(act, node, act.expression(node.value))
+            yield from iterate(frame, node, frame.expression(node.value))
         else:
-            yield act.expression(node)
+            yield frame.expression(node)
 
 
 @expression(ast.ListComp)
-def comprehension(act: Activation, node: ast.ListComp) -> object:
+def comprehension(frame: FunctionFrame, node: ast.ListComp) -> object:
     """`[f(i) for i in range(4) if c(i)]` over what is known at compile time; gives a tuple."""
     targets = [n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)]
-    outer = {target: act.scope[target] for target in targets if target in act.scope}
-    found = language_tuple(_generated(act, node.elt, node.generators))
+    outer = {target: frame.scope[target] for target in targets if target in frame.scope}
+    found = language_tuple(_generated(frame, node.elt, node.generators))
     for target in targets:
-        act.scope.pop(target, None)
-    act.scope.update(outer)
+        frame.scope.pop(target, None)
+    frame.scope.update(outer)
     return found
 
 
 def _generated(
-    act: Activation, element: ast.expr, generators: list[ast.comprehension]
+    frame: FunctionFrame, element: ast.expr, generators: list[ast.comprehension]
 ) -> Iterator[object]:
     if not generators:
-        yield act.expression(element)
+        yield frame.expression(element)
         return
     first, *others = generators
-    for item in iterate(act, first.iter, act.expression(first.iter)):
-        assign(act, first.target, item)
-        if all(_holds(act, condition) for condition in first.ifs):
-            yield from _generated(act, element, others)
+    for item in iterate(frame, first.iter, frame.expression(first.iter)):
+        assign(frame, first.target, item)
+        if all(_holds(frame, condition) for condition in first.ifs):
+            yield from _generated(frame, element, others)
 
 
-def _holds(act: Activation, condition: ast.expr) -> bool:
-    value = act.expression(condition)
+def _holds(frame: FunctionFrame, condition: ast.expr) -> bool:
+    value = frame.expression(condition)
     if not is_static(value):
         what = "the condition of a comprehension"
-        act.fail(condition, errors.NotConstexpr(what, describe(value)))
+        frame.fail(condition, errors.NotConstexpr(what, describe(value)))
     return bool(static(value))
 
 
 @expression(ast.JoinedStr)
-def formatted_string(act: Activation, node: ast.JoinedStr) -> object:
+def formatted_string(frame: FunctionFrame, node: ast.JoinedStr) -> object:
     """An f-string of compile-time values."""
-    return constexpr("".join(_text(act, part) for part in node.values))
+    return constexpr("".join(_text(frame, part) for part in node.values))
 
 
-def _text(act: Activation, node: ast.expr) -> str:
+def _text(frame: FunctionFrame, node: ast.expr) -> str:
     if not isinstance(node, ast.FormattedValue):
-        return str(static(act.expression(node)))
-    value = act.expression(node.value)
+        return str(static(frame.expression(node)))
+    value = frame.expression(node.value)
     if not is_static(value):
         what = "a value in an f-string"
-        act.fail(node.value, errors.NotConstexpr(what, describe(value)))
-    act.at(node)
+        frame.fail(node.value, errors.NotConstexpr(what, describe(value)))
+    frame.at(node)
     plain = static(value)
     if node.conversion in (ord("r"), ord("a")):
         plain = repr(plain) if node.conversion == ord("r") else ascii(plain)
-    spec = "" if node.format_spec is None else str(static(act.expression(node.format_spec)))
+    spec = "" if node.format_spec is None else str(static(frame.expression(node.format_spec)))
     return on_host("format a value", lambda: format(plain, spec))
 
 
 @expression(ast.Lambda)
-def lambda_function(act: Activation, node: ast.Lambda) -> object:
+def lambda_function(frame: FunctionFrame, node: ast.Lambda) -> object:
     """Not a part of the language."""
-    act.unsupported(
+    frame.unsupported(
         node, "a lambda", "define a function under @jit at module level and name it here"
     )
 
 
 @expression(ast.GeneratorExp)
-def generator(act: Activation, node: ast.GeneratorExp) -> object:
+def generator(frame: FunctionFrame, node: ast.GeneratorExp) -> object:
     """Not a part of the language."""
-    act.unsupported(node, "a generator expression", "write a list: [... for ... in ...]")
+    frame.unsupported(node, "a generator expression", "write a list: [... for ... in ...]")
 
 
 @expression(ast.Dict, ast.DictComp)
-def dictionary(act: Activation, node: ast.Dict | ast.DictComp) -> object:
+def dictionary(frame: FunctionFrame, node: ast.Dict | ast.DictComp) -> object:
     """Not a part of the language."""
-    act.unsupported(node, "a dictionary", "use a tuple, or pass the values as constexpr parameters")
+    frame.unsupported(
+        node, "a dictionary", "use a tuple, or pass the values as constexpr parameters"
+    )
 
 
 @expression(ast.Set, ast.SetComp)
-def set_literal(act: Activation, node: ast.Set | ast.SetComp) -> object:
+def set_literal(frame: FunctionFrame, node: ast.Set | ast.SetComp) -> object:
     """Not a part of the language."""
-    act.unsupported(node, "a set", "use a tuple")
+    frame.unsupported(node, "a set", "use a tuple")
 
 
 @expression(ast.Await, ast.Yield, ast.YieldFrom)
-def coroutine(act: Activation, node: ast.Await | ast.Yield | ast.YieldFrom) -> object:
+def coroutine(frame: FunctionFrame, node: ast.Await | ast.Yield | ast.YieldFrom) -> object:
     """Not a part of the language."""
-    act.unsupported(node, f"'{type(node).__name__.lower()}'", "a kernel runs to its end at once")
+    frame.unsupported(node, f"'{type(node).__name__.lower()}'", "a kernel runs to its end at once")
 
 
 @expression(ast.Starred)
-def starred(act: Activation, node: ast.Starred) -> object:
+def starred(frame: FunctionFrame, node: ast.Starred) -> object:
     """Only calls, tuples and assignments know `*x`."""
-    act.unsupported(node, "'*' here", "use it in a call, a tuple or an assignment")
+    frame.unsupported(node, "'*' here", "use it in a call, a tuple or an assignment")

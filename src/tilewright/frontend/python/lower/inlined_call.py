@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tilewright.frontend.python.lower.activation import Session
-from tilewright.frontend.python.lower.inline import inline
-from tilewright.frontend.python.lower.values import wrap
+from tilewright.frontend.python.lower.function_frame import Session
+from tilewright.frontend.python.lower.inlining import inline
+from tilewright.frontend.python.lower.language_values import wrap
 from tilewright.frontend.semantics import Context
 from tilewright.language import DeviceFunction
 

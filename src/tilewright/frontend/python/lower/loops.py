@@ -14,14 +14,14 @@ from typing import Any
 
 from tilewright import language
 from tilewright.frontend import semantics
-from tilewright.frontend.python.lower.activation import Activation, Jump, Outcome, statement
+from tilewright.frontend.python.lower.assignment_targets import assign
 from tilewright.frontend.python.lower.branches import discard, refuse_jump
-from tilewright.frontend.python.lower.carried import Again, Carried, Lessons, carried_variables
-from tilewright.frontend.python.lower.facts import assigned_in, assigned_names, outlives
-from tilewright.frontend.python.lower.iteration import iterate
-from tilewright.frontend.python.lower.sequence import ContinuationUnknown, run
-from tilewright.frontend.python.lower.targets import assign
-from tilewright.frontend.python.lower.values import Deferred, is_static, static
+from tilewright.frontend.python.lower.function_frame import FunctionFrame, Jump, Outcome, statement
+from tilewright.frontend.python.lower.iterables import iterate
+from tilewright.frontend.python.lower.language_values import Deferred, is_static, static
+from tilewright.frontend.python.lower.loop_carried import Again, Carried, Lessons, carried_variables
+from tilewright.frontend.python.lower.statement_sequence import ContinuationUnknown, run
+from tilewright.frontend.python.lower.syntax_queries import assigned_in, assigned_names, outlives
 from tilewright.ir import Block, Value
 from tilewright.language import tensor
 from tilewright.ops import ConditionOp, ForOp, WhileOp, YieldOp
@@ -29,56 +29,58 @@ from tilewright.support import errors
 
 
 @statement(ast.For)
-def for_statement(act: Activation, node: ast.For) -> Outcome:
+def for_statement(frame: FunctionFrame, node: ast.For) -> Outcome:
     """A loop over a range, or over what is known at compile time."""
-    iterable = act.expression(node.iter)
+    iterable = frame.expression(node.iter)
     if isinstance(iterable, language.range):
         if node.orelse:
-            act.unsupported(node.orelse[0], "'else' of a run-time loop", "put it after the loop")
-        _run_time_for(act, node, iterable)
+            frame.unsupported(node.orelse[0], "'else' of a run-time loop", "put it after the loop")
+        _run_time_for(frame, node, iterable)
         return None
-    return _unrolled(act, node, iterate(act, node.iter, iterable))
+    return _unrolled(frame, node, iterate(frame, node.iter, iterable))
 
 
-def _unrolled(act: Activation, node: ast.For, items: Iterable[object]) -> Outcome:
+def _unrolled(frame: FunctionFrame, node: ast.For, items: Iterable[object]) -> Outcome:
     """One copy of the body for each item."""
     for item in items:
-        assign(act, node.target, item)
+        assign(frame, node.target, item)
         try:
-            outcome = run(act, node.body, None)
+            outcome = run(frame, node.body, None)
         except ContinuationUnknown:
-            act.unsupported(node, "a 'return' at run time inside a loop", "compute a flag instead")
+            frame.unsupported(
+                node, "a 'return' at run time inside a loop", "compute a flag instead"
+            )
         if isinstance(outcome, Jump):
             if isinstance(outcome.node, ast.Break):
                 return None
         elif outcome is not None:
             return outcome
-    return run(act, node.orelse, None)
+    return run(frame, node.orelse, None)
 
 
-def _run_time_for(act: Activation, node: ast.For, loop: language.range) -> None:
+def _run_time_for(frame: FunctionFrame, node: ast.For, loop: language.range) -> None:
     """A `cf.for`. A loop variable that is used elsewhere is carried, so that it has its last value
     after the loop; where it had none before, one that never ran leaves it at the range's start."""
-    ctx = act.at(node.iter)
+    ctx = frame.at(node.iter)
     bounds = semantics.range_bounds(ctx, *semantics.integer_bounds(ctx, loop))
     targets = assigned_in([node.target])
-    lasting = [name for name in targets if outlives(act.source, name)]
+    lasting = [name for name in targets if outlives(frame.source, name)]
     for name in lasting:
-        if name not in act.scope or isinstance(act.scope[name], Deferred):
-            act.scope[name] = tensor(bounds.first)
-    names = [n for n in assigned_names(act.source, node) if n not in targets] + lasting
+        if name not in frame.scope or isinstance(frame.scope[name], Deferred):
+            frame.scope[name] = tensor(bounds.first)
+    names = [n for n in assigned_names(frame.source, node) if n not in targets] + lasting
 
     def attempt(carried: Carried, body: Block) -> ForOp:
         counter = body.add_arg(bounds.lower.type)
         carried.add_arguments(body)
-        with act.into(body):
-            carried.bind(act, body.args[1:])
-            assign(act, node.target, bounds.index(act.at(node.iter), counter))
-            _lower_body(act, node, carried)
-        inits = carried.initial_values(act)
+        with frame.into(body):
+            carried.bind(frame, body.args[1:])
+            assign(frame, node.target, bounds.index(frame.at(node.iter), counter))
+            _lower_body(frame, node, carried)
+        inits = carried.initial_values(frame)
         return ForOp(bounds.lower, bounds.upper, bounds.step, inits, body, **_hints(loop))
 
-    _emit_loop(act, node, names, attempt)
+    _emit_loop(frame, node, names, attempt)
 
 
 def _hints(loop: language.range) -> dict[str, Any]:
@@ -92,90 +94,90 @@ def _hints(loop: language.range) -> dict[str, Any]:
 
 
 @statement(ast.While)
-def while_statement(act: Activation, node: ast.While) -> Outcome:
+def while_statement(frame: FunctionFrame, node: ast.While) -> Outcome:
     """A loop as long as a scalar condition holds."""
     if node.orelse:
-        act.unsupported(node.orelse[0], "'else' of a run-time loop", "put it after the loop")
-    names = assigned_names(act.source, node)
+        frame.unsupported(node.orelse[0], "'else' of a run-time loop", "put it after the loop")
+    names = assigned_names(frame.source, node)
 
     def attempt(carried: Carried, body: Block) -> WhileOp | None:
         before = Block()
         try:
             carried.add_arguments(before)
-            with act.into(before):
-                carried.bind(act, before.args)
-                go = _condition(act, node)
+            with frame.into(before):
+                carried.bind(frame, before.args)
+                go = _condition(frame, node)
                 if go is None:
                     discard(before)
                     return None
-                act.ctx.emitter.emit(ConditionOp(go, tuple(before.args)))
+                frame.ctx.emitter.emit(ConditionOp(go, tuple(before.args)))
             carried.add_arguments(body)
-            with act.into(body):
-                carried.bind(act, body.args)
-                _lower_body(act, node, carried)
+            with frame.into(body):
+                carried.bind(frame, body.args)
+                _lower_body(frame, node, carried)
         except Again:
             discard(before)
             raise
-        return WhileOp(carried.initial_values(act), before, body)
+        return WhileOp(carried.initial_values(frame), before, body)
 
-    _emit_loop(act, node, names, attempt)
+    _emit_loop(frame, node, names, attempt)
     return None
 
 
-def _condition(act: Activation, node: ast.While) -> Value | None:
+def _condition(frame: FunctionFrame, node: ast.While) -> Value | None:
     """The condition of a while loop as i1; None if it is known to be false."""
     for inner in ast.walk(node.test):
         if isinstance(inner, ast.NamedExpr):
-            act.unsupported(inner, "':=' in the condition of a loop", "assign inside the loop")
-    condition = act.expression(node.test)
+            frame.unsupported(inner, "':=' in the condition of a loop", "assign inside the loop")
+    condition = frame.expression(node.test)
     if not is_static(condition):
-        return semantics.truth(act.at(node.test), condition)
+        return semantics.truth(frame.at(node.test), condition)
     if static(condition):
         reason = "its condition is always true, and kernels have no 'break'"
-        act.fail(node.test, errors.InvalidOperation("run this loop", reason))
+        frame.fail(node.test, errors.InvalidOperation("run this loop", reason))
     return None
 
 
-def _lower_body(act: Activation, node: ast.For | ast.While, carried: Carried) -> None:
+def _lower_body(frame: FunctionFrame, node: ast.For | ast.While, carried: Carried) -> None:
     """The statements of a loop, and what the next iteration begins with."""
-    outcome = run(act, node.body, None)
+    outcome = run(frame, node.body, None)
     if isinstance(outcome, Jump):
-        refuse_jump(act, outcome)
-    act.at(node)
-    act.ctx.emitter.emit(YieldOp(tuple(carried.next_values(act))))
+        refuse_jump(frame, outcome)
+    frame.at(node)
+    frame.ctx.emitter.emit(YieldOp(tuple(carried.next_values(frame))))
 
 
 def _emit_loop(
-    act: Activation,
+    frame: FunctionFrame,
     node: ast.For | ast.While,
     names: Sequence[str],
     attempt: Callable[[Carried, Block], ForOp | WhileOp | None],
 ) -> None:
     """Lower a loop, again while that teaches something; then bind its results."""
-    before = act.scope
+    before = frame.scope
     lessons = Lessons()
     op: ForOp | WhileOp | None = None
     while True:
-        carried = carried_variables(act, node, names, lessons)
+        carried = carried_variables(frame, node, names, lessons)
         body = Block()
-        act.scope = dict(before)
-        act.loops += 1
+        frame.scope = dict(before)
+        frame.loops += 1
         try:
             op = attempt(carried, body)
             break
         except Again:
             discard(body)
         finally:
-            act.loops -= 1
-            act.scope = before
+            frame.loops -= 1
+            frame.scope = before
     if op is None:
         return
-    results = act.at(node).emitter.emit(op).results
+    results = frame.at(node).emitter.emit(op).results
     for name, result in zip(carried.names, results, strict=True):
         result.name = name
-    carried.bind(act, results)
+    carried.bind(frame, results)
     kept = {variable.name for variable in carried.variables}
     for name in names:
         if name not in kept and name not in lessons.dropped:
             error = errors.PossiblyUndefined(name, carried.construct)
-            act.scope[name] = Deferred(error)
+            frame.scope[name] = Deferred(error)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 
 from tilewright.frontend import semantics
-from tilewright.frontend.python.lower.activation import Activation, expression
-from tilewright.frontend.python.lower.precedence import misread_chain, warn_of_precedence
-from tilewright.frontend.python.lower.truth import (
+from tilewright.frontend.python.lower.function_frame import FunctionFrame, expression
+from tilewright.frontend.python.lower.language_values import is_static
+from tilewright.frontend.python.lower.operator_precedence import misread_chain, warn_of_precedence
+from tilewright.frontend.python.lower.truth_values import (
     SYMBOLS,
     combined,
     compared,
@@ -15,7 +16,6 @@ from tilewright.frontend.python.lower.truth import (
     decides,
     negated,
 )
-from tilewright.frontend.python.lower.values import is_static
 
 BINARY: dict[type[ast.operator], str] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv",
@@ -26,60 +26,60 @@ _UNARY: dict[type[ast.unaryop], str] = {ast.USub: "neg", ast.UAdd: "pos", ast.In
 
 
 @expression(ast.BinOp)
-def binary_operator(act: Activation, node: ast.BinOp) -> object:
+def binary_operator(frame: FunctionFrame, node: ast.BinOp) -> object:
     """`a + b` and the like."""
-    left = act.expression(node.left)
-    right = act.expression(node.right)
-    return apply_binary(act, node, node.op, left, right)
+    left = frame.expression(node.left)
+    right = frame.expression(node.right)
+    return apply_binary(frame, node, node.op, left, right)
 
 
 def apply_binary(
-    act: Activation, node: ast.expr | ast.stmt, op: ast.operator, left: object, right: object
+    frame: FunctionFrame, node: ast.expr | ast.stmt, op: ast.operator, left: object, right: object
 ) -> object:
     """`left <op> right`, also for `+=`."""
     name = BINARY.get(type(op))
     if name is None:
-        act.unsupported(node, "the operator '@'", "call tl.dot")
-    ctx = act.at(node)
+        frame.unsupported(node, "the operator '@'", "call tl.dot")
+    ctx = frame.at(node)
     return combined(ctx, name, left, right)
 
 
 @expression(ast.UnaryOp)
-def unary_operator(act: Activation, node: ast.UnaryOp) -> object:
+def unary_operator(frame: FunctionFrame, node: ast.UnaryOp) -> object:
     """`-x`, `+x`, `~x`, `not x`."""
-    value = act.expression(node.operand)
-    ctx = act.at(node)
+    value = frame.expression(node.operand)
+    ctx = frame.at(node)
     if isinstance(node.op, ast.Not):
         return negated(ctx, value)
     return semantics.unary(ctx, _UNARY[type(node.op)], value)
 
 
 @expression(ast.BoolOp)
-def logical_operator(act: Activation, node: ast.BoolOp) -> object:
+def logical_operator(frame: FunctionFrame, node: ast.BoolOp) -> object:
     """`a and b or c`."""
     word = "and" if isinstance(node.op, ast.And) else "or"
-    result = act.expression(node.values[0])
+    result = frame.expression(node.values[0])
     for operand in node.values[1:]:
         if decides(word, result):
             return result
-        right = act.expression(operand)
-        result = connected(act.at(node), word, result, right)
+        right = frame.expression(operand)
+        result = connected(frame.at(node), word, result, right)
     return result
 
 
 @expression(ast.Compare)
-def comparison(act: Activation, node: ast.Compare) -> object:
+def comparison(frame: FunctionFrame, node: ast.Compare) -> object:
     """`a < b`, `a < b < c` (as `a < b and b < c`), `is`, `in`."""
-    left = act.expression(node.left)
+    left = frame.expression(node.left)
     result: object = None
     for op, operand in zip(node.ops, node.comparators, strict=True):
         if result is not None and decides("and", result):
             return result
-        right = act.expression(operand)
-        one = compared(act.at(node), SYMBOLS[type(op)], left, right)
-        result = one if result is None else connected(act.ctx, "and", result, one)
+        right = frame.expression(operand)
+        one = compared(frame.at(node), SYMBOLS[type(op)], left, right)
+        result = one if result is None else connected(frame.ctx, "and", result, one)
         left = right
-    message = None if is_static(result) else misread_chain(act.source, node)
+    message = None if is_static(result) else misread_chain(frame.source, node)
     if message is not None:
-        warn_of_precedence(message, act.loc(node))
+        warn_of_precedence(message, frame.loc(node))
     return result

@@ -9,19 +9,25 @@ from typing import cast
 
 from tilewright import language
 from tilewright.frontend import semantics
-from tilewright.frontend.python.environment import MISSING
-from tilewright.frontend.python.lower.activation import Activation
+from tilewright.frontend.python.captured_names import MISSING
 from tilewright.frontend.python.lower.expressions import attribute_of
-from tilewright.frontend.python.lower.iteration import iterate
+from tilewright.frontend.python.lower.function_frame import FunctionFrame
+from tilewright.frontend.python.lower.iterables import iterate
+from tilewright.frontend.python.lower.language_values import (
+    describe,
+    is_static,
+    on_host,
+    static,
+    wrap,
+)
 from tilewright.frontend.python.lower.operators import apply_binary
-from tilewright.frontend.python.lower.values import describe, is_static, on_host, static, wrap
 from tilewright.language import constexpr
 from tilewright.language import tuple as language_tuple
 from tilewright.support import errors
 
 Arguments = tuple[object, ...]
 Keywords = dict[str, object]
-Handler = Callable[[Activation, ast.Call, Arguments, Keywords], object]
+Handler = Callable[[FunctionFrame, ast.Call, Arguments, Keywords], object]
 
 BUILTINS: dict[Callable[..., object], Handler] = {}
 
@@ -44,12 +50,14 @@ def _builtin(
     """Register the meaning of a Python function that takes `least` to `most` arguments."""
 
     def register(handler: Handler) -> Handler:
-        def checked(act: Activation, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
+        def checked(
+            frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Keywords
+        ) -> object:
             name = function.__name__
             if not least <= len(args) <= most:
                 expected = least if least == most else f"{least} to {most}"
-                act.fail(node, errors.ArgumentCount(name, expected, len(args)))
-            return handler(act, node, args, kwargs)
+                frame.fail(node, errors.ArgumentCount(name, expected, len(args)))
+            return handler(frame, node, args, kwargs)
 
         BUILTINS[function] = checked
         return handler
@@ -61,7 +69,7 @@ _MANY = 1 << 30
 
 
 @_builtin(builtins.range, 1, 3)
-def _range(act: Activation, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
+def _range(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
     """A loop, or at compile time a sequence."""
     bounds = [cast("int", static(a) if is_static(a) else a) for a in args]
     first, second, third = (*bounds, None, None)[:3]
@@ -70,58 +78,58 @@ def _range(act: Activation, node: ast.Call, args: Arguments, kwargs: Keywords) -
 
 
 @_builtin(builtins.min, 1, _MANY)
-def _min(act: Activation, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
+def _min(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
     """`min(a, b, ...)`: element-wise if any of them is a tensor."""
-    return _extreme(act, node, args, kwargs, builtins.min, language.minimum)
+    return _extreme(frame, node, args, kwargs, builtins.min, language.minimum)
 
 
 @_builtin(builtins.max, 1, _MANY)
-def _max(act: Activation, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
+def _max(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
     """`max(a, b, ...)`: element-wise if any of them is a tensor."""
-    return _extreme(act, node, args, kwargs, builtins.max, language.maximum)
+    return _extreme(frame, node, args, kwargs, builtins.max, language.maximum)
 
 
 def _extreme(
-    act: Activation,
+    frame: FunctionFrame,
     node: ast.Call,
     args: Arguments,
     kwargs: Keywords,
     python: Callable[..., object],
     stub: Callable[..., object],
 ) -> object:
-    operands = tuple(iterate(act, node, args[0])) if len(args) == 1 else args
+    operands = tuple(iterate(frame, node, args[0])) if len(args) == 1 else args
     if is_static(operands):
         return at_compile_time(python, operands, kwargs)
     result = operands[0]
     for operand in operands[1:]:
-        result = semantics.call_builtin(act.ctx, stub, (result, operand), kwargs)
+        result = semantics.call_builtin(frame.ctx, stub, (result, operand), kwargs)
     return result
 
 
 @_builtin(builtins.abs, 1, 1)
-def _abs(act: Activation, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
+def _abs(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
     if is_static(args[0]):
         return at_compile_time(builtins.abs, args, kwargs)
-    return semantics.call_builtin(act.ctx, language.abs, args, kwargs)
+    return semantics.call_builtin(frame.ctx, language.abs, args, kwargs)
 
 
 @_builtin(builtins.len, 1, 1)
-def _len(act: Activation, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
+def _len(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
     """Items of a tuple; of a tile its first extent."""
     (value,) = args
     if isinstance(value, language.tensor):
         if not value.shape:
             reason = "a scalar has no length"
-            act.fail(node, errors.InvalidOperation("take the length of a tensor", reason))
+            frame.fail(node, errors.InvalidOperation("take the length of a tensor", reason))
         return value.shape[0]
-    return constexpr(len(list(iterate(act, node, value))))
+    return constexpr(len(list(iterate(frame, node, value))))
 
 
 @_builtin(builtins.isinstance, 2, 2)
-def _isinstance(act: Activation, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
+def _isinstance(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
     """Whether a value is a tensor, a constexpr, or a constexpr of a Python type."""
     value, classes = args[0], cast("type", static(args[1]))
-    act.at(node)
+    frame.at(node)
 
     def holds() -> bool:
         known = isinstance(value, constexpr) and isinstance(static(value), classes)
@@ -131,9 +139,9 @@ def _isinstance(act: Activation, node: ast.Call, args: Arguments, kwargs: Keywor
 
 
 @_builtin(builtins.getattr, 2, 3)
-def _getattr(act: Activation, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
+def _getattr(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
     try:
-        return attribute_of(act, node, args[0], str(static(args[1])))
+        return attribute_of(frame, node, args[0], str(static(args[1])))
     except errors.UnknownAttribute:
         if len(args) < 3:
             raise
@@ -141,71 +149,71 @@ def _getattr(act: Activation, node: ast.Call, args: Arguments, kwargs: Keywords)
 
 
 @_builtin(builtins.hasattr, 2, 2)
-def _hasattr(act: Activation, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
-    found = _getattr(act, node, (*args, MISSING), kwargs)
+def _hasattr(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
+    found = _getattr(frame, node, (*args, MISSING), kwargs)
     return constexpr(found is not MISSING)
 
 
 @_builtin(builtins.print, 0, _MANY)
-def _print(act: Activation, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
+def _print(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
     """`tl.device_print`, with the leading string as its prefix."""
     prefixed = bool(args) and is_static(args[0]) and isinstance(static(args[0]), str)
     whole = args if prefixed else (constexpr(""), *args)
-    return wrap(semantics.call_builtin(act.ctx, language.device_print, whole, kwargs))
+    return wrap(semantics.call_builtin(frame.ctx, language.device_print, whole, kwargs))
 
 
 @_builtin(builtins.tuple, 0, 1)
 @_builtin(builtins.list, 0, 1)
-def _tuple(act: Activation, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
-    return language_tuple(iterate(act, node, args[0]) if args else ())
+def _tuple(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
+    return language_tuple(iterate(frame, node, args[0]) if args else ())
 
 
 @_builtin(builtins.sum, 1, 2)
-def _sum(act: Activation, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
+def _sum(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
     """The sum of the items of a tuple."""
     result = args[1] if len(args) == 2 else constexpr(0)
-    for item in iterate(act, node, args[0]):
-        result = apply_binary(act, node, ast.Add(), result, item)
+    for item in iterate(frame, node, args[0]):
+        result = apply_binary(frame, node, ast.Add(), result, item)
     return result
 
 
 @_builtin(builtins.zip, 0, _MANY)
-def _zip(act: Activation, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
-    columns = [tuple(iterate(act, node, arg)) for arg in args]
+def _zip(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
+    columns = [tuple(iterate(frame, node, arg)) for arg in args]
     strict = bool(static(kwargs.get("strict", False)))
     rows = on_host("zip tuples", lambda: list(zip(*columns, strict=strict)))
     return language_tuple(language_tuple(row) for row in rows)
 
 
 @_builtin(builtins.enumerate, 1, 2)
-def _enumerate(act: Activation, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
+def _enumerate(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
     start = static(args[1] if len(args) == 2 else kwargs.get("start", constexpr(0)))
-    pairs = enumerate(iterate(act, node, args[0]), cast("int", start))
+    pairs = enumerate(iterate(frame, node, args[0]), cast("int", start))
     return language_tuple(language_tuple([constexpr(i), item]) for i, item in pairs)
 
 
 @_builtin(builtins.reversed, 1, 1)
-def _reversed(act: Activation, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
-    return language_tuple(reversed(tuple(iterate(act, node, args[0]))))
+def _reversed(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
+    return language_tuple(reversed(tuple(iterate(frame, node, args[0]))))
 
 
 @_builtin(builtins.int, 1, 2)
-def _int(act: Activation, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
-    return _convert(act, node, args, kwargs, builtins.int, "tl.int32")
+def _int(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
+    return _convert(frame, node, args, kwargs, builtins.int, "tl.int32")
 
 
 @_builtin(builtins.float, 1, 1)
-def _float(act: Activation, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
-    return _convert(act, node, args, kwargs, builtins.float, "tl.float32")
+def _float(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
+    return _convert(frame, node, args, kwargs, builtins.float, "tl.float32")
 
 
 @_builtin(builtins.bool, 1, 1)
-def _bool(act: Activation, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
-    return _convert(act, node, args, kwargs, builtins.bool, "tl.int1")
+def _bool(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
+    return _convert(frame, node, args, kwargs, builtins.bool, "tl.int1")
 
 
 def _convert(
-    act: Activation,
+    frame: FunctionFrame,
     node: ast.Call,
     args: Arguments,
     kwargs: Keywords,
@@ -214,13 +222,13 @@ def _convert(
 ) -> object:
     if not is_static(args):
         what = f"calling {python.__name__}() on a run-time value"
-        act.unsupported(node, what, f"write x.to({dtype})")
+        frame.unsupported(node, what, f"write x.to({dtype})")
     return at_compile_time(python, args, kwargs)
 
 
 def _plain(function: Callable[..., object]) -> None:
     """A Python function that only compile-time values have."""
-    BUILTINS[function] = lambda act, node, args, kwargs: at_compile_time(function, args, kwargs)
+    BUILTINS[function] = lambda frame, node, args, kwargs: at_compile_time(function, args, kwargs)
 
 
 for _function in (

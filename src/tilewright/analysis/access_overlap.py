@@ -1,0 +1,307 @@
+"""Whether accesses to memory meet: two tiles of addresses, in one iteration of a loop or another.
+
+Addresses are sums of coordinates, iterations and program numbers (`address_forms`), each between
+bounds. Two accesses are *apart* if no choice of these makes the difference of their addresses
+smaller than an element. The exact question is a small search over integers:
+
+    p + 256 * n + 4 * i   and   p + 256 * (n + t) + 4 * j     0 <= i, j < 64, t > 0
+    256 * t + 4 * (j - i) is at least 256 - 252 = 4:          apart, for elements of 4 bytes
+
+A coordinate times a number of the launch, as in `row * stride`, cannot be searched. What is said
+of such sums holds if they are those of an array, whose rows do not overlap; functions that take it
+so say that they do.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import gcd
+from typing import cast
+
+from tilewright.analysis.affine_addresses import Form, Kind, Monomial, Symbol, symbols_of
+from tilewright.ir import Op, Value
+
+BUDGET = 4096
+"""Steps of a search; one that takes more is given up: the accesses may meet."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """A tile of addresses, or one.
+
+    form: of the addresses, in bytes; size: bytes of an element; loops: around the access, from the
+    outermost one; trips: iterations of loops where they are known
+    """
+
+    form: Form
+    shape: tuple[int, ...]
+    size: int
+    loops: tuple[Op, ...]
+    trips: Mapping[object, int]
+
+    def last(self, symbol: Symbol) -> int | None:
+        """The largest value of a coordinate or of iterations so far; None: no bound."""
+        if symbol.kind is Kind.DIM:
+            dim = cast("int", symbol.key)
+            return self.shape[dim] - 1 if dim < len(self.shape) else 0
+        trips = self.trips.get(symbol.key)
+        return None if trips is None else max(trips - 1, 0)
+
+
+@dataclass(frozen=True)
+class Relation:
+    """How the iterations of two accesses go together.
+
+    same: loops in whose same iteration both are; later: the loop in a later iteration of which the
+    second one is; distance: how many iterations later, None: any number; programs: whether they may
+    be of different programs
+    """
+
+    same: frozenset[Op] = frozenset()
+    later: Op | None = None
+    distance: int | None = None
+    programs: bool = False
+
+    @classmethod
+    def of(cls, first: Access, second: Access, later: Op | None = None) -> Relation:
+        """Of two accesses of one program; the second comes later in loop `later` if both are in
+        it, else in the same iteration of all loops around both."""
+        common = [a for a, b in zip(first.loops, second.loops, strict=False) if a is b]
+        if later not in common:
+            return cls(frozenset(common))
+        return cls(frozenset(common[: common.index(later)]), later)
+
+    @classmethod
+    def at(cls, first: Access, second: Access, loop: Op, distance: int) -> Relation:
+        """Of two accesses in a loop, the second so many iterations later."""
+        outer = first.loops[: first.loops.index(loop)]
+        if not distance:
+            return cls(frozenset([*outer, loop]))
+        return cls(frozenset(outer), loop, distance)
+
+
+def apart(first: Access, second: Access, relation: Relation) -> bool:
+    """Whether two accesses provably never meet."""
+    groups = _difference(first, second, relation)
+    group = groups.pop((), None)
+    if group is None or any(_remains(g, first, second, relation) for g in groups.values()):
+        return False
+    return not _meets(group, first, second, relation)
+
+
+def apart_in_arrays(first: Access, second: Access, relation: Relation) -> bool:
+    """As `apart`, if sums of multiples of several numbers of the launch are those of arrays."""
+    groups = _difference(first, second, relation)
+    if any(number and group.constant for number, group in groups.items()):
+        return False  # a number of the launch moves one against the other
+    return any(not _meets(group, first, second, relation) for group in groups.values())
+
+
+def is_same(first: Access, second: Access, relation: Relation) -> bool:
+    """Whether both accesses have the same address at each coordinate."""
+    if first.form != second.form or first.shape != second.shape:
+        return False
+    return all(s.kind is Kind.DIM or s.loops <= relation.same for s in symbols_of(first.form))
+
+
+def is_injective(access: Access) -> bool:
+    """Whether no two elements of a tile share a byte, if rows do not overlap (`apart_in_arrays`).
+
+    A sum of coordinates is unique if each coefficient exceeds what those before can add up to.
+    """
+    seen = {d for d, extent in enumerate(access.shape) if extent == 1}
+    groups: dict[Monomial, dict[int, int]] = defaultdict(dict)
+    for monomial, coefficient in access.form:
+        over = [s for s in monomial if s.over_tile]
+        counted = any(s.kind is Kind.ITERATION for s in monomial)
+        if len(over) > 1 or (over and (counted or over[0].kind is not Kind.DIM)):
+            return False
+        if over:
+            rest = tuple(s for s in monomial if s is not over[0])
+            groups[rest][cast("int", over[0].key)] = abs(coefficient)
+    for along in groups.values():
+        if _counts_up(along, access):
+            seen |= along.keys()
+    return len(seen) == len(access.shape)
+
+
+def _counts_up(along: Mapping[int, int], access: Access) -> bool:
+    """Whether coordinates with these coefficients have a sum of their own."""
+    reach = access.size
+    for dim in sorted(along, key=lambda d: along[d]):
+        if along[dim] < reach:
+            return False
+        reach += along[dim] * (access.shape[dim] - 1)
+    return True
+
+
+# ---- differences ---------------------------------------------------------------------------------
+
+Bounds = tuple[int | None, int | None]
+"""The least and the largest value; None: none is known."""
+Term = tuple[int, Bounds]
+"""Coefficient of a variable, and its bounds."""
+
+
+@dataclass
+class _Group:
+    """What is known of a difference: a constant and terms, or nothing.
+
+    counted: coefficients of a variable in the first and in the second access
+    """
+
+    constant: int = 0
+    counted: dict[Symbol, list[int]] = field(default_factory=dict[Symbol, list[int]])
+    known: bool = True
+
+    def add(self, number: int, moving: Sequence[Symbol], coefficient: int) -> None:
+        """Add a term of the first access (number 0), or of the second one (1)."""
+        if not moving:
+            self.constant += coefficient if number else -coefficient
+        elif len(moving) > 1 or not _is_counted(moving[0]):
+            self.known = False
+        else:
+            self.counted.setdefault(moving[0], [0, 0])[number] += coefficient
+
+
+def _difference(first: Access, second: Access, relation: Relation) -> dict[Monomial, _Group]:
+    """second - first, by what is a number of the launch."""
+    groups: dict[Monomial, _Group] = defaultdict(_Group)
+    for number, access in enumerate((first, second)):
+        for monomial, coefficient in access.form:
+            moving = [s for s in monomial if not _is_fixed(s, relation)]
+            rest = tuple(s for s in monomial if _is_fixed(s, relation))
+            groups[rest].add(number, moving, coefficient)
+    return groups
+
+
+def _terms(group: _Group, first: Access, second: Access, relation: Relation) -> list[Term]:
+    """What is left of a group's variables."""
+    terms = [
+        term
+        for symbol, factors in group.counted.items()
+        for term in _terms_of(symbol, factors, (first, second), relation)
+    ]
+    return [(coefficient, bounds) for coefficient, bounds in terms if coefficient]
+
+
+def _terms_of(
+    symbol: Symbol, factors: Sequence[int], accesses: Sequence[Access], relation: Relation
+) -> list[Term]:
+    """What a variable adds to the difference."""
+    (one, other), lasts = factors, [access.last(symbol) for access in accesses]
+    if symbol.key is relation.later:
+        exact = relation.distance
+        later = (1, lasts[1]) if exact is None else (exact, exact)
+        return [(other - one, (0, lasts[0])), (other, later)]
+    if symbol.kind is Kind.ITERATION and symbol.key in relation.same:
+        return [(other - one, (0, lasts[0]))]
+    if one == other and lasts[0] == lasts[1]:
+        return [(one, (None if lasts[0] is None else -lasts[0], lasts[0]))]
+    return [(-one, (0, lasts[0])), (other, (0, lasts[1]))]
+
+
+def _is_fixed(symbol: Symbol, relation: Relation) -> bool:
+    """Whether it is the same number in both accesses, and not counted through."""
+    if symbol.over_tile or symbol.kind is Kind.ITERATION:
+        return False
+    if relation.programs and differs_by_program(symbol):
+        return False
+    return symbol.loops <= relation.same
+
+
+def _is_counted(symbol: Symbol) -> bool:
+    """Whether it takes numbers from 0 on."""
+    return symbol.kind in (Kind.DIM, Kind.ITERATION) or is_program_number(symbol)
+
+
+def is_program_number(symbol: Symbol) -> bool:
+    """Whether a symbol is the number of the program along an axis."""
+    if symbol.kind is not Kind.COMPUTED:
+        return False
+    return cast("tuple[object, ...]", symbol.key)[0] == "cf.program_id"
+
+
+def differs_by_program(symbol: Symbol) -> bool:
+    """Whether programs of one launch may have different numbers for a symbol."""
+    if symbol.kind is Kind.COMPUTED:
+        _, _, forms = cast("tuple[object, object, tuple[Form, ...]]", symbol.key)
+        inner = (s for form in forms for s in symbols_of(form))
+        return is_program_number(symbol) or any(map(differs_by_program, inner))
+    if symbol.kind in (Kind.VALUE, Kind.CARRIED):
+        value = cast("Value", symbol.key)
+        return value.op is not None or bool(symbol.loops)
+    return False
+
+
+def _remains(group: _Group, first: Access, second: Access, relation: Relation) -> bool:
+    """Whether anything of a group is left in the difference."""
+    return not group.known or group.constant != 0 or bool(_terms(group, first, second, relation))
+
+
+# ---- the search ----------------------------------------------------------------------------------
+
+
+def _meets(group: _Group, first: Access, second: Access, relation: Relation) -> bool:
+    """Whether some choice of the variables makes the accesses share a byte."""
+    if not group.known:
+        return True
+    terms = _terms(group, first, second, relation)
+    return _Search(-second.size, first.size).hits(terms, group.constant)
+
+
+class _Search:
+    """For a sum strictly between two bounds."""
+
+    def __init__(self, low: int, high: int) -> None:
+        self.low, self.high = low, high
+        self.steps = 0
+
+    def hits(self, terms: Sequence[Term], total: int) -> bool:
+        """Whether total + sum of c * v lies between the bounds for some v."""
+        self.steps += 1
+        if self.steps > BUDGET:
+            return True
+        if not terms:
+            return self.low < total < self.high
+        step = gcd(*(c for c, _ in terms))
+        if not any((total + d) % step == 0 for d in range(1 - self.high, -self.low)):
+            return False
+        number = self._first(terms)
+        rest = [term for i, term in enumerate(terms) if i != number]
+        values = self._values(terms[number], rest, total)
+        coefficient = terms[number][0]
+        return values is None or any(self.hits(rest, total + coefficient * v) for v in values)
+
+    def _first(self, terms: Sequence[Term]) -> int:
+        """The term to fix first: one without bound, for the others bound it; the largest."""
+        return max(range(len(terms)), key=lambda i: (None in terms[i][1], abs(terms[i][0])))
+
+    def _values(self, term: Term, rest: Sequence[Term], total: int) -> range | None:
+        """The values that the rest can make up for; None if there is no bound."""
+        ends = [(c * a, c * b) for c, (a, b) in rest if a is not None and b is not None]
+        if len(ends) < len(rest):
+            return None
+        least, most = total + sum(map(min, ends)), total + sum(map(max, ends))
+        # low < c * v + x < high for an x from least to most
+        first, last = self.low + 1 - most, self.high - 1 - least
+        coefficient, (start, stop) = term
+        if coefficient < 0:
+            first, last, coefficient = -last, -first, -coefficient
+        first, last = -(-first // coefficient), last // coefficient
+        first = first if start is None else max(first, start)
+        return range(first, (last if stop is None else min(last, stop)) + 1)
+
+
+__all__ = [
+    "Access",
+    "Relation",
+    "apart",
+    "apart_in_arrays",
+    "differs_by_program",
+    "is_injective",
+    "is_program_number",
+    "is_same",
+]

@@ -1,0 +1,490 @@
+"""Integers and addresses as sums: what of them counts with an index, a loop, a program's number.
+
+The form of a value is a polynomial with integer coefficients over *symbols*: the coordinates of its
+tile, the iteration numbers of loops, and whatever is not taken apart. Addresses count bytes.
+
+    %i = tile.range {0, 64}                         d0
+    %r = arith.mul %pid, %stride                    pid * stride
+    cf.for %lo, %hi, %st ... (%k, %p) {             %k: lo + st * n;   n: iterations so far
+      %q = mem.offset (splat %p), (%i + %k)         p + 4 * d0 + 4 * lo + 4 * st * n
+      cf.yield (mem.offset %p, 64)                  %p: p0 + 256 * n, since each step adds 256
+
+What is computed otherwise (a quotient, a comparison) is one symbol, equal for equal operands; what
+is loaded is a symbol of its own. Arithmetic of 32 bits and more is taken not to wrap: an address
+that did would point nowhere. Narrower integers are symbols.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import cast
+
+from tilewright.ir import Block, Function, Op, Trait, Value
+from tilewright.ir.types import DType, PointerType, TileType, element_of, shape_of
+from tilewright.ops import (
+    AddOp,
+    BroadcastOp,
+    CastOp,
+    ConditionOp,
+    ConstantOp,
+    ExpandDimsOp,
+    ForOp,
+    HintOp,
+    IfOp,
+    ItemOp,
+    MulOp,
+    NegOp,
+    OffsetOp,
+    RangeOp,
+    ReshapeOp,
+    ShlOp,
+    SplatOp,
+    SubOp,
+    TransposeOp,
+    WhileOp,
+)
+from tilewright.support.fresh_stack import nested
+
+MAX_TERMS = 24
+"""A longer sum is one symbol."""
+MAX_DEPTH = 12
+"""So is what is computed in more nested steps of other kinds."""
+
+
+class Kind(Enum):
+    """What a symbol stands for."""
+
+    DIM = "coordinate along a dim of the tile"
+    ITERATION = "iterations of a loop so far"
+    CARRIED = "value carried by a loop"
+    VALUE = "value that is not taken apart"
+    COMPUTED = "result of an op on forms"
+
+
+@dataclass(eq=False, slots=True)
+class Symbol:
+    """A factor of a form; one object for all that is known to be equal.
+
+    key: the dim; the loop; the value; or opcode, attributes and operand forms; axes: the dims along
+    which a tile lies; loops: those in which it may change; over_tile: whether elements differ;
+    values: scalars that are it.
+    """
+
+    number: int
+    kind: Kind
+    key: object
+    axes: tuple[int | None, ...] = ()
+    loops: frozenset[Op] = frozenset()
+    over_tile: bool = False
+    depth: int = 0
+    values: list[Value] = field(default_factory=list[Value])
+
+
+Monomial = tuple[Symbol, ...]
+Form = tuple[tuple[Monomial, int], ...]
+"""Products of symbols with their coefficients, none 0, in the order of the symbols' numbers."""
+Axes = Sequence[int | None]
+"""New number of each dim; None where it has only one coordinate."""
+
+
+def constant(number: int) -> Form:
+    """The form of a number."""
+    return (((), number),) if number else ()
+
+
+def as_constant(form: Form) -> int | None:
+    """The number that a form is; None for what is not known."""
+    if not form:
+        return 0
+    return form[0][1] if len(form) == 1 and not form[0][0] else None
+
+
+def frozen(terms: Mapping[Monomial, int]) -> Form:
+    """A form of its terms."""
+    kept = [(monomial, c) for monomial, c in terms.items() if c]
+    return tuple(sorted(kept, key=lambda term: [s.number for s in term[0]]))
+
+
+def added(x: Form, y: Form, factor: int = 1) -> Form:
+    """x + factor * y"""
+    terms = dict(x)
+    for monomial, coefficient in y:
+        terms[monomial] = terms.get(monomial, 0) + factor * coefficient
+    return frozen(terms)
+
+
+def multiplied(x: Form, y: Form) -> Form:
+    """x * y"""
+    terms: dict[Monomial, int] = {}
+    for left, a in x:
+        for right, b in y:
+            both = tuple(sorted((*left, *right), key=lambda s: s.number))
+            terms[both] = terms.get(both, 0) + a * b
+    return frozen(terms)
+
+
+def symbols_of(form: Form) -> set[Symbol]:
+    """All symbols of a form."""
+    return {symbol for monomial, _ in form for symbol in monomial}
+
+
+class AffineForms:
+    """Forms of all integers and addresses of a function; transparent: ops that change nothing."""
+
+    def __init__(self, function: Function, transparent: tuple[type[Op], ...] = ()) -> None:
+        self._transparent = transparent
+        self._forms: dict[Value, Form] = {}
+        self._symbols: dict[object, Symbol] = {}
+        self._steps: dict[Value, Form | None] = {}
+        self._loops: tuple[Op, ...] = ()
+        for arg in function.args:
+            self._forms[arg] = self._opaque(arg)
+        self._block(function.body)
+
+    def form(self, value: Value) -> Form:
+        """What a value is; carried ones by their start and the iteration."""
+        return self._resolved(self._raw(value))
+
+    # ---- symbols ---------------------------------------------------------------------------------
+
+    def _symbol(
+        self,
+        kind: Kind,
+        key: object,
+        axes: Axes = (),
+        loops: Iterable[Op] = (),
+        over_tile: bool = False,
+        depth: int = 0,
+    ) -> Symbol:
+        name = (kind, key, tuple(axes))
+        found = self._symbols.get(name)
+        if found is None:
+            number = len(self._symbols)
+            found = Symbol(number, kind, key, tuple(axes), frozenset(loops), over_tile, depth)
+            self._symbols[name] = found
+        return found
+
+    def _dim(self, dim: int) -> Symbol:
+        return self._symbol(Kind.DIM, dim, over_tile=True)
+
+    def _iteration(self, loop: Op) -> Symbol:
+        return self._symbol(Kind.ITERATION, loop, loops=[loop])
+
+    def _opaque(self, value: Value, kind: Kind = Kind.VALUE) -> Form:
+        """A value as a symbol of its own."""
+        axes = tuple(range(len(shape_of(value.type))))
+        symbol = self._symbol(kind, value, axes, self._loops, bool(axes))
+        if not axes and not symbol.values:
+            symbol.values.append(value)
+        return (((symbol,), 1),)
+
+    def _computed(self, op: Op) -> Form:
+        """The result of an op, equal to that of an equal op on equal operands.
+
+        Ops that move elements have operands with other coordinates than their result.
+        """
+        value = op.results[0]
+        if Trait.PURE not in op.traits or not (Trait.ELEMENTWISE in op.traits or not op.operands):
+            return self._opaque(value)
+        forms = tuple(self._raw(v) for v in op.operands)
+        inner = {s for form in forms for s in symbols_of(form)}
+        depth = 1 + max((s.depth for s in inner), default=0)
+        if depth > MAX_DEPTH:
+            return self._opaque(value)
+        key = (op.opcode, tuple(sorted(op.attrs.items(), key=lambda item: item[0])), forms)
+        over_tile = any(s.over_tile for s in inner)
+        loops = frozenset[Op]().union(*(s.loops for s in inner))
+        symbol = self._symbol(Kind.COMPUTED, key, (), loops, over_tile, depth)
+        if not isinstance(value.type, TileType):
+            symbol.values.append(value)
+        return (((symbol,), 1),)
+
+    def _raw(self, value: Value) -> Form:
+        """The form in terms of the values that loops carry."""
+        found = self._forms.get(value)
+        return self._opaque(value) if found is None else found
+
+    # ---- blocks ----------------------------------------------------------------------------------
+
+    @nested
+    def _block(self, block: Block) -> None:
+        for raw in block:
+            op = cast("Op", raw)
+            if isinstance(op, ForOp):
+                self._for(op)
+            elif isinstance(op, WhileOp):
+                self._while(op)
+            elif isinstance(op, IfOp):
+                self._if(op)
+            elif not op.regions and len(op.results) == 1 and _counts(op.results[0]):
+                self._forms[op.results[0]] = self._of_op(op)
+            else:
+                self._forms.update((r, self._opaque(r)) for r in op.results)
+
+    def _for(self, op: ForOp) -> None:
+        steps = multiplied(self._raw(op.step), (((self._iteration(op),), 1),))
+        self._forms[op.index] = added(self._raw(op.lower), steps)
+        self._inside(op, op.carried, lambda: self._block(op.body))
+        self._carry(op, op.carried)
+        self._forms.update((r, self._opaque(r)) for r in op.results)
+
+    def _while(self, op: WhileOp) -> None:
+        def body() -> None:
+            self._block(op.before)
+            end = cast("ConditionOp", op.before.terminator)
+            passed = end.operands[1:]
+            self._forms.update((a, self._raw(v)) for a, v in zip(op.body.args, passed, strict=True))
+            self._block(op.body)
+
+        self._inside(op, op.before.args, body)
+        self._carry(op, op.before.args)
+        self._forms.update((r, self._opaque(r)) for r in op.results)
+
+    def _inside(self, op: Op, args: Sequence[Value], body: Callable[[], None]) -> None:
+        outer, self._loops = self._loops, (*self._loops, op)
+        self._forms.update((arg, self._opaque(arg, Kind.CARRIED)) for arg in args)
+        body()
+        self._loops = outer
+
+    def _carry(self, op: ForOp | WhileOp, args: Sequence[Value]) -> None:
+        """Carried values to which each iteration adds the same are their start plus that much."""
+        following = op.body.terminator.operands
+        for arg, start, after in zip(args, op.inits, following, strict=True):
+            step = added(self._raw(after), self._raw(arg), -1)
+            if any(op in symbol.loops for symbol in symbols_of(step)):
+                self._steps[arg] = None
+                continue
+            moved = multiplied(step, (((self._iteration(op),), 1),))
+            self._steps[arg] = added(self._raw(start), moved)
+
+    def _if(self, op: IfOp) -> None:
+        for region in op.regions:
+            self._block(region)
+        for i, result in enumerate(op.results):
+            ends = {self._raw(region.terminator.operands[i]) for region in op.regions}
+            self._forms[result] = ends.pop() if len(ends) == 1 else self._opaque(result)
+
+    def _resolved(self, form: Form) -> Form:
+        """Without carried values whose steps are known; nests are not deep."""
+        for _ in range(64):
+            known = [
+                s for s in symbols_of(form)
+                if s.kind is Kind.CARRIED and self._steps.get(cast("Value", s.key)) is not None
+            ]  # fmt: skip
+            if not known:
+                break
+            for symbol in known:
+                start = cast("Form", self._steps[cast("Value", symbol.key)])
+                form = _substituted(form, symbol, self._renamed(start, symbol.axes))
+        return form
+
+    # ---- ops -------------------------------------------------------------------------------------
+
+    def _of_op(self, op: Op) -> Form:
+        if isinstance(op, (SplatOp, HintOp, *self._transparent)):
+            return self._raw(op.operands[0])
+        form = self._of_shape(op)
+        if form is None and not _is_narrow(op.results[0]):
+            form = self._of_arithmetic(op)
+        return form if form is not None and len(form) <= MAX_TERMS else self._computed(op)
+
+    def _of_shape(self, op: Op) -> Form | None:
+        if isinstance(op, RangeOp):
+            return added(constant(op.start), (((self._dim(0),), 1),))
+        if isinstance(op, ExpandDimsOp):
+            rank = len(shape_of(op.x.type))
+            return self._moved(op.x, [d + (d >= op.axis) for d in range(rank)])
+        if isinstance(op, BroadcastOp):
+            extents = enumerate(shape_of(op.x.type))
+            return self._moved(op.x, [None if n == 1 else d for d, n in extents])
+        if isinstance(op, TransposeOp):
+            return self._moved(op.x, [op.order.index(d) for d in range(len(op.order))])
+        if isinstance(op, ItemOp):
+            return self._moved(op.x, [None] * len(shape_of(op.x.type)))
+        return self._reshaped(op) if isinstance(op, ReshapeOp) else None
+
+    def _of_arithmetic(self, op: Op) -> Form | None:
+        if isinstance(op, ConstantOp):
+            return constant(int(op.value))
+        if not op.operands:
+            return None
+        operands = [self._raw(v) for v in op.operands]
+        first, last = operands[0], operands[-1]
+        if isinstance(op, AddOp):
+            return added(first, last)
+        if isinstance(op, SubOp):
+            return added(first, last, -1)
+        if isinstance(op, NegOp):
+            return added((), first, -1)
+        if isinstance(op, OffsetOp):
+            element = cast("PointerType", element_of(op.pointer.type)).element
+            return added(first, last, element.bytes)
+        if isinstance(op, MulOp):
+            moving = all(any(s.over_tile for s in symbols_of(x)) for x in (first, last))
+            small = len(first) * len(last) <= MAX_TERMS
+            return multiplied(first, last) if small and not moving else None
+        return self._of_conversion(op, operands)
+
+    def _of_conversion(self, op: Op, operands: Sequence[Form]) -> Form | None:
+        if isinstance(op, ShlOp):
+            bits = as_constant(operands[1])
+            return None if bits is None or bits < 0 else added((), operands[0], 1 << bits)
+        if isinstance(op, CastOp):
+            widths = [_width(v) for v in (op.x, op.result)]
+            return operands[0] if 32 <= widths[0] <= widths[1] else None
+        return None
+
+    # ---- dims ------------------------------------------------------------------------------------
+
+    def _moved(self, x: Value, axes: Axes) -> Form:
+        return self._renamed(self._raw(x), axes)
+
+    def _renamed(self, form: Form, axes: Axes) -> Form:
+        """The form where dim d is called axes[d]."""
+        if list(axes) == list(range(len(axes))):
+            return form
+        terms: dict[Monomial, int] = {}
+        for monomial, coefficient in form:
+            moved = [self._renamed_symbol(symbol, axes) for symbol in monomial]
+            if None in moved:
+                continue
+            name = tuple(sorted(cast("list[Symbol]", moved), key=lambda s: s.number))
+            terms[name] = terms.get(name, 0) + coefficient
+        return frozen(terms)
+
+    def _renamed_symbol(self, symbol: Symbol, axes: Axes) -> Symbol | None:
+        """None: 0, a coordinate along a dim of extent 1."""
+        if not symbol.over_tile:
+            return symbol
+        if symbol.kind is Kind.DIM:
+            new = axes[cast("int", symbol.key)]
+            return None if new is None else self._dim(new)
+        if symbol.kind is not Kind.COMPUTED:
+            places = [None if a is None else axes[a] for a in symbol.axes]
+            over = any(a is not None for a in places)
+            return self._symbol(symbol.kind, symbol.key, places, symbol.loops, over)
+        opcode, attrs, forms = cast("tuple[str, object, tuple[Form, ...]]", symbol.key)
+        key = (opcode, attrs, tuple(self._renamed(form, axes) for form in forms))
+        over = any(s.over_tile for form in key[2] for s in symbols_of(form))
+        return self._symbol(Kind.COMPUTED, key, (), symbol.loops, over, symbol.depth)
+
+    def _reshaped(self, op: ReshapeOp) -> Form | None:
+        """Where the coordinates of the result say those of the operand; else None."""
+        source, target = shape_of(op.x.type), op.shape
+        form = self._raw(op.x)
+        parts = _common_parts(source, target)
+        if parts is None or any(s.over_tile and s.kind is not Kind.DIM for s in symbols_of(form)):
+            return None
+        by_monomial: dict[Monomial, dict[int, int]] = {}
+        rest: dict[Monomial, int] = {}
+        for monomial, coefficient in form:
+            dims = [s for s in monomial if s.kind is Kind.DIM]
+            if len(dims) > 1:
+                return None
+            others = tuple(s for s in monomial if s.kind is not Kind.DIM)
+            if not dims:
+                rest[others] = coefficient
+                continue
+            along = by_monomial.setdefault(others, {})
+            for number, stride in parts[0][cast("int", dims[0].key)]:
+                along[number] = along.get(number, 0) + coefficient * stride
+        for others, along in by_monomial.items():
+            for dim, factor in enumerate(_merged(along, parts[1])):
+                if factor is None:
+                    return None
+                name = tuple(sorted((*others, self._dim(dim)), key=lambda s: s.number))
+                rest[name] = rest.get(name, 0) + factor
+        return frozen(rest)
+
+
+Parts = list[list[tuple[int, int]]]
+"""For each dim the parts that it consists of: number, and stride within the dim."""
+
+
+def _common_parts(source: Sequence[int], target: Sequence[int]) -> tuple[Parts, Parts] | None:
+    """Both shapes cut into the same parts, of which each dim is a run; None if they do not fit."""
+    sizes: list[int] = []
+    left, right = ([n for n in reversed(shape) if n > 1] for shape in (source, target))
+    a = b = 1
+    while left or right or a > 1 or b > 1:
+        a = left.pop(0) if a == 1 and left else a
+        b = right.pop(0) if b == 1 and right else b
+        part = min(a, b)
+        if part == 1 or a % part or b % part:
+            return None
+        sizes.append(part)
+        a, b = a // part, b // part
+    return _runs(source, sizes), _runs(target, sizes)
+
+
+def _runs(shape: Sequence[int], sizes: Sequence[int]) -> Parts:
+    """The parts of each dim, counted from the innermost one."""
+    found: Parts = []
+    number = 0
+    for extent in reversed(shape):
+        run: list[tuple[int, int]] = []
+        stride = 1
+        while stride < extent:
+            run.append((number, stride))
+            stride *= sizes[number]
+            number += 1
+        found.append(run)
+    return found[::-1]
+
+
+def _merged(along: Mapping[int, int], parts: Parts) -> Iterable[int | None]:
+    """The coefficient of each dim, from those of its parts; None if they do not fit together."""
+    for run in parts:
+        factors = {
+            (along.get(number, 0) // stride if along.get(number, 0) % stride == 0 else None)
+            for number, stride in run
+        }
+        yield factors.pop() if len(factors) == 1 else (None if factors else 0)
+
+
+def _substituted(form: Form, symbol: Symbol, by: Form) -> Form:
+    result: Form = ()
+    for monomial, coefficient in form:
+        rest = list(monomial)
+        term = constant(coefficient)
+        while symbol in rest:
+            rest.remove(symbol)
+            term = multiplied(term, by)
+        result = added(result, multiplied(term, ((tuple(rest), 1),)))
+    return result
+
+
+def _counts(value: Value) -> bool:
+    """Whether a value is a number that can count, an address, or a truth."""
+    element = element_of(value.type)
+    return isinstance(element, PointerType) or not element.is_float
+
+
+def _is_narrow(value: Value) -> bool:
+    """Whether arithmetic on a value wraps where it is meant to."""
+    element = element_of(value.type)
+    return isinstance(element, DType) and element.bits < 32
+
+
+def _width(value: Value) -> int:
+    """Bits of an integer or address; 0 of a float."""
+    element = element_of(value.type)
+    if isinstance(element, PointerType):
+        return 64
+    return 0 if element.is_float else element.bits
+
+
+__all__ = [
+    "AffineForms",
+    "Form",
+    "Kind",
+    "Monomial",
+    "Symbol",
+    "added",
+    "as_constant",
+    "constant",
+    "multiplied",
+    "symbols_of",
+]

@@ -1,0 +1,120 @@
+"""Pairs of pointer arguments that must not be one array, for they are not used element by element.
+
+    tl.store(y + i, tl.load(x + i) * 2)                 element by element: may be one array
+    tl.store(y + i, tl.load(x + (n - 1 - i)))           not: a program may have stored already what
+                                                        another one, or another thread, loads
+    tl.store(y + i, tl.load(x + n + i))                 not, unless the number n is 0
+
+Different arguments are taken to be different memory, so native code keeps no order between the
+load and the store. That is right for one array where each element is read and written at one place
+of the program: where both addresses are the same sum of coordinates, iterations and numbers, behind
+the two arguments (`argument_uses`). Accesses that are apart in all programs never meet. A kernel
+with a barrier of its own has an author who sees to the order.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from tilewright.analysis.access_forms import MemoryForms
+from tilewright.analysis.argument_uses import ArgumentUses, Sum, Use
+from tilewright.ir import Function
+from tilewright.ir.types import PointerType
+from tilewright.ops import AtomicCasOp, AtomicOp, BarrierOp, LoadOp, StoreOp
+
+MOST_COMPARISONS = 1024
+"""Between two arguments; of more nothing is said."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentPair:
+    """Two pointer arguments, by their positions, that must not overlap.
+
+    unless: sums that are all 0 where they may be one array after all; empty: they never may
+    """
+
+    first: int
+    second: int
+    unless: tuple[Sum, ...] = ()
+
+    def as_json(self) -> list[object]:
+        """As lists and numbers; `of_json` takes them back."""
+        return [self.first, self.second, self.unless]
+
+    @classmethod
+    def of_json(cls, entry: Sequence[Any]) -> ArgumentPair:
+        """Errors: TypeError, ValueError for what is none."""
+        first, second, unless = entry
+        sums = tuple(
+            tuple((int(factor), tuple(map(int, places))) for factor, places in terms)
+            for terms in unless
+        )
+        return cls(int(first), int(second), sums)
+
+    def may_be_one(self, values: Sequence[Any]) -> bool:
+        """Whether the arguments of a launch, by position, let both be one array."""
+        return bool(self.unless) and not any(_total(terms, values) for terms in self.unless)
+
+
+def _total(terms: Sum, values: Sequence[Any]) -> int:
+    return sum(factor * prod(int(values[place]) for place in places) for factor, places in terms)
+
+
+def argument_pairs(function: Function) -> list[ArgumentPair]:
+    """The pairs of a kernel, in order."""
+    return _Pairs(function).found()
+
+
+class _Pairs:
+    """The comparison of the accesses of one function."""
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.uses = ArgumentUses(function, MemoryForms(function))
+
+    def found(self) -> list[ArgumentPair]:
+        if any(isinstance(op, BarrierOp) for op in self.function.walk()):
+            return []
+        pointers = [
+            i for i, arg in enumerate(self.function.args) if isinstance(arg.type, PointerType)
+        ]
+        if len(pointers) < 2:
+            return []
+        uses = self._uses()
+        pairs: list[ArgumentPair] = []
+        for place, first in enumerate(pointers):
+            for second in pointers[place + 1 :]:
+                sums = self._compared(uses[first], uses[second])
+                if sums is not None:
+                    pairs.append(ArgumentPair(first, second, sums))
+        return pairs
+
+    def _uses(self) -> Mapping[int, list[Use]]:
+        """The different accesses of each argument; pointers that may be several are left out."""
+        uses: dict[int, dict[tuple[object, ...], Use]] = defaultdict(dict)
+        for op in self.function.walk():
+            if isinstance(op, LoadOp | StoreOp | AtomicOp | AtomicCasOp):
+                use = self.uses.of(op)
+                if use is not None:
+                    key = (use.terms, use.access.shape, use.access.size, use.writes)
+                    uses[use.argument.index].setdefault(key, use)
+        return defaultdict(list, {place: list(known.values()) for place, known in uses.items()})
+
+    def _compared(self, first: list[Use], second: list[Use]) -> tuple[Sum, ...] | None:
+        """What must be 0 for all accesses to be element by element; None if they are anyway."""
+        if len(first) * len(second) > MOST_COMPARISONS:
+            return None
+        sums: dict[Sum, None] = {}
+        for one in first:
+            for other in second:
+                if not (one.writes or other.writes):
+                    continue
+                found = self.uses.difference(one, other)
+                if found is None:
+                    return ()
+                sums |= dict.fromkeys(found)
+        return tuple(sums) or None

@@ -1,0 +1,4 @@
+"""Runs compiled kernels on this machine: loading, threads, messages, crashes, signals.
+
+May import `llvm` and the manifest; knows nothing of tile IR.
+"""

@@ -1,0 +1,66 @@
+"""Loads compiled kernels into the process and runs them over a grid."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Sequence
+from typing import cast
+
+from tilewright.backends.cpu.driver.cpu_messages import console
+from tilewright.backends.cpu.driver.crash_report_ir import kernel_record
+from tilewright.backends.cpu.driver.thread_pool import shared_pool
+from tilewright.backends.manifest import Metadata
+from tilewright.llvm import load_object
+from tilewright.support import settings
+
+_CODES = {
+    "i1": "?7x", "i8": "b7x", "i16": "h6x", "i32": "i4x", "i64": "q",
+    "u8": "B7x", "u16": "H6x", "u32": "I4x", "u64": "Q",
+    "f16": "e6x", "f32": "f4x", "f64": "d",
+}  # fmt: skip
+"""`struct` code of each scalar parameter in its 8-byte slot; pointers are Q."""
+
+
+class CpuLauncher:
+    """One loaded kernel."""
+
+    n_regs = 0
+    n_spills = 0
+
+    def __init__(self, obj: bytes, metadata: Metadata, parameters: Sequence[str]) -> None:
+        self._name = cast("str", metadata["name"])
+        self._code = load_object(obj, [self._name])
+        names = cast("Sequence[str]", metadata.get("names", ()))
+        title = f"the kernel '{self._name}' ({metadata.get('location', 'no source')})"
+        kinds = [_code(parameter)[0] for parameter in parameters[: len(names)]]
+        self._record = kernel_record(self._code[self._name], title, names, kinds)
+        self._scratch = cast("int", metadata["scratch_bytes"])
+        self._codes = [_code(p) for p in parameters]
+        self._pack = struct.Struct("<" + "".join(self._codes) + "Q").pack
+        self._console = console()
+        self._pool = shared_pool(settings().cpu.threads)
+
+    def launch(self, grid: tuple[int, int, int], values: Sequence[int | float]) -> None:
+        """Run the kernel; raises DeviceAssertion if an assertion in it failed, and what handlers of
+        signals raise: KeyboardInterrupt for Ctrl-C."""
+        try:
+            slots = self._pack(*values, self._console.address)
+        except OverflowError:
+            slots = self._pack(*map(_rounded, values, self._codes), self._console.address)
+        self._pool.launch(self._record, slots, grid, self._scratch)
+        if self._console.failures:
+            self._console.check()
+
+
+def _rounded(value: float, code: str) -> float:
+    """A number as its slot takes it: floats past the largest of their type are infinite."""
+    try:
+        struct.pack(f"<{code}", value)
+    except OverflowError:
+        return math.copysign(math.inf, value)
+    return value
+
+
+def _code(parameter: str) -> str:
+    return "Q" if parameter.startswith("ptr") else _CODES[parameter]

@@ -1,0 +1,63 @@
+"""What running kernels tell their host: `device_print` lines and failed `device_assert`s.
+
+Generated code calls through a table of two C function pointers, whose address it gets as its last
+argument. The functions take the GIL; they are called only when something is printed or fails.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+
+from tilewright.backends.device_messages import index_text, printed_line, unpacked
+from tilewright.support import ForkLock, errors
+
+_I32, _I64, _TEXT = ctypes.c_int32, ctypes.c_int64, ctypes.c_char_p
+_CALL = ctypes.CFUNCTYPE(None, _TEXT, _I32, _I64, *[_I32] * 6)
+
+_HEX = 8
+
+
+class Console:
+    """One table for all kernels of the process."""
+
+    def __init__(self) -> None:
+        self.failures: list[errors.DeviceAssertionFailure] = []
+        self._lock = ForkLock()
+        self._functions = (_CALL(self._fail), _CALL(self._print))
+        addresses = [ctypes.cast(f, ctypes.c_void_p).value for f in self._functions]
+        self._table = (ctypes.c_void_p * 2)(*addresses)
+        self.address = ctypes.addressof(self._table)
+
+    def _fail(
+        self, text: bytes, kind: int, bits: int, i: int, j: int, k: int, x: int, y: int, z: int
+    ) -> None:
+        with self._lock:
+            if not self.failures:
+                message, loc = unpacked(text.decode())
+                where = "" if i < 0 else f", at {index_text(i, j, k)}"
+                failure = errors.DeviceAssertionFailure(f"{message}{where}", (x, y, z))
+                self.failures.append(failure.with_loc(loc))
+
+    def _print(
+        self, text: bytes, kind: int, bits: int, i: int, j: int, k: int, x: int, y: int, z: int
+    ) -> None:
+        line = printed_line(text.decode(), kind % _HEX, kind >= _HEX, bits, (i, j, k), (x, y, z))
+        with self._lock:
+            sys.stdout.write(line)
+
+    def check(self) -> None:
+        """Raise the first failure since the last check."""
+        with self._lock:
+            if self.failures:
+                raise self.failures.pop(0)
+
+
+_console: list[Console] = []
+
+
+def console() -> Console:
+    """The process's console, made when the first kernel is loaded."""
+    if not _console:
+        _console.append(Console())
+    return _console[0]

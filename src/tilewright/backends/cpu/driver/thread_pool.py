@@ -1,0 +1,289 @@
+"""Runs a compiled kernel over its grid on all cores, with the GIL released.
+
+A compiled kernel is a C function
+
+    int64 kernel(void *args, int64 begin, int64 end, int32 grid[3], void *scratch, int32 *poll)
+
+that runs the program instances with linear ids begin..end-1 (x fastest) and returns the next one:
+`end`, or less if *poll was not 0 after a program. `args` points to 8 bytes an argument, pointers
+and scalars each in a slot of their own; `scratch` to a 64-byte aligned area that no other thread
+uses meanwhile.
+
+The threads are native ones that never touch Python (`pool_ir`); they start at the first launch
+that has more than one program, and again after a fork. Nothing has to be shut down at exit.
+Launches from several Python threads run one after another. On Windows, which has no pthreads,
+Python threads call the kernel instead (`PythonPool`): some 50 us more for each launch.
+
+Ctrl-C, and any other signal whose handler raises, ends a launch at the end of the program instances
+that are being run; those that are not begun are left out, and arrays may be partly written.
+"""
+
+import ctypes
+import functools
+import itertools
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import ClassVar, Protocol
+
+from tilewright.backends.cpu.driver.crash_report_ir import KernelRecord
+from tilewright.backends.cpu.driver.host_cpu import default_thread_count
+from tilewright.backends.cpu.driver.thread_pool_ir import MAX_THREADS, POOL_SYMBOLS, pool_ir
+from tilewright.llvm import LoadedObject, compile_ir, host_cpu, host_target, load_object
+from tilewright.support import ForkLock
+
+__all__ = ["Grid", "NativePool", "Pool", "PythonPool", "pool_object", "shared_pool"]
+
+Grid = tuple[int, int, int]
+
+SPIN_MICROSECONDS = 40.0
+"""How long a thread without work stays awake: about the cost of sleeping and waking once."""
+
+_CHUNKS_PER_THREAD = 8  # as in pool_ir
+
+_KERNEL = ctypes.CFUNCTYPE(
+    ctypes.c_int64,
+    ctypes.c_void_p,
+    ctypes.c_int64,
+    ctypes.c_int64,
+    ctypes.c_void_p,
+    ctypes.c_void_p,
+    ctypes.c_void_p,
+)
+_LAUNCH = ctypes.CFUNCTYPE(
+    ctypes.c_int32,
+    ctypes.c_void_p,
+    ctypes.c_void_p,
+    ctypes.c_int32,
+    ctypes.c_int32,
+    ctypes.c_int32,
+    ctypes.c_int64,
+)
+_CONFIGURE = ctypes.CFUNCTYPE(None, ctypes.c_int32, ctypes.c_int32)
+_PAUSE = ctypes.CFUNCTYPE(None, ctypes.c_int64)
+_ACTION = ctypes.CFUNCTYPE(None)
+_COUNT = ctypes.CFUNCTYPE(ctypes.c_int32)
+_INTO = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+_NO_MEMORY, _RAISED, _NESTED = 1, 2, 3
+"""Results of `tw_launch` but 0."""
+
+
+class Pool(Protocol):
+    """What a launcher needs of either kind of pool."""
+
+    @property
+    def threads(self) -> int:
+        """Threads that share a grid, the caller's included."""
+        ...
+
+    @property
+    def launch_address(self) -> int:
+        """Address of the C function `tw_launch` (see `pool_ir`), or 0 if there is none."""
+        ...
+
+    def launch(
+        self, kernel: KernelRecord, args: int | bytes, grid: Grid, scratch_bytes: int
+    ) -> None:
+        """Run a kernel over `grid`; return when all programs are done.
+
+        args: the argument slots, or their address; scratch_bytes: scratch that one thread needs.
+        Raises MemoryError when there is no memory for the scratch areas, and whatever the handler
+        of a signal raises meanwhile.
+        """
+        ...
+
+
+class NativePool:
+    """Native threads that wait for work; each instance has its own. Its code is never unloaded,
+    since a thread could be in it until the process ends."""
+
+    _code: ClassVar[list[LoadedObject]] = []
+
+    def __init__(self, threads: int, spin_us: float = SPIN_MICROSECONDS) -> None:
+        code = load_object(pool_object(), POOL_SYMBOLS)
+        self._code.append(code)
+        self._launch = _LAUNCH(code["tw_launch"])
+        self._configure = _CONFIGURE(code["tw_configure"])
+        self._stop = _ACTION(code["tw_stop"])
+        self._reset = _ACTION(code["tw_reset"])
+        self._workers = _COUNT(code["tw_workers"])
+        self._raised = _INTO(code["tw_raised"])
+        self._spin = _pauses(_PAUSE(code["tw_pause"]), spin_us)
+        _ACTION(code["tw_report_crashes"])()
+        self.launch_address = code["tw_launch"]
+        self._set_threads(threads)
+        _live_pools.add(self)
+
+    @property
+    def workers(self) -> int:
+        """Native threads that are alive now: 0 before the first parallel launch."""
+        return self._workers()
+
+    def launch(
+        self, kernel: KernelRecord, args: int | bytes, grid: Grid, scratch_bytes: int
+    ) -> None:
+        """See `Pool.launch`."""
+        status = self._launch(ctypes.addressof(kernel), args, *grid, scratch_bytes)
+        if status:
+            self._fail(status, scratch_bytes)
+
+    def _fail(self, status: int, scratch_bytes: int) -> None:
+        """Raise what `tw_launch` has returned."""
+        if status == _NO_MEMORY:
+            raise MemoryError(f"{scratch_bytes} bytes of scratch for {self.threads} threads each")
+        if status == _NESTED:
+            raise RuntimeError(
+                "the handler of a signal launched a kernel while a launch was under way; set a "
+                "flag in the handler, and launch when it has returned"
+            )
+        raised = (ctypes.c_void_p * 3)()
+        self._raised(raised)
+        _restore_error(*raised)
+
+    def resize(self, threads: int) -> None:
+        """From now on use `threads` threads. Must not run beside a launch."""
+        self.stop()
+        self._set_threads(threads)
+
+    def _set_threads(self, threads: int) -> None:
+        self.threads = min(max(1, threads), MAX_THREADS)
+        self._configure(self.threads, self._spin)
+
+    def stop(self) -> None:
+        """End the workers; waits for a launch that is under way. A later launch starts them."""
+        self._stop()
+
+    def forget_workers(self) -> None:
+        """In a forked child: the parent's workers and locks do not exist here."""
+        self._reset()
+
+
+class PythonPool:
+    """The same by Python threads, for systems without pthreads."""
+
+    launch_address = 0
+
+    def __init__(self, threads: int) -> None:
+        self.threads = max(1, threads)
+        self._executor = ThreadPoolExecutor(self.threads, thread_name_prefix="tilewright")
+
+    def launch(
+        self, kernel: KernelRecord, args: int | bytes, grid: Grid, scratch_bytes: int
+    ) -> None:
+        """See `Pool.launch`."""
+        total = grid[0] * grid[1] * grid[2]
+        chunk = max(1, total // (self.threads * _CHUNKS_PER_THREAD))
+        run = _KERNEL(kernel.code)
+        shape, dropped = (ctypes.c_int32 * 3)(*grid), ctypes.c_int32(0)
+        begins = itertools.count(0, chunk)
+
+        def work() -> None:
+            area = ctypes.create_string_buffer(scratch_bytes + 64)
+            scratch = (ctypes.addressof(area) + 63) & ~63
+            here, poll = ctypes.addressof(shape), ctypes.addressof(dropped)
+            while not dropped.value and (begin := next(begins)) < total:
+                run(args, begin, min(begin + chunk, total), here, scratch, poll)
+
+        helpers = min(self.threads, -(-total // chunk)) - 1
+        others = [self._executor.submit(work) for _ in range(helpers)]
+        try:
+            work()
+        except BaseException:  # Python runs handlers of signals between the calls
+            dropped.value = 1
+            raise
+        finally:
+            for other in others:
+                other.result()
+
+
+class _Early:
+    """The thread that compiles the pool while the rest of the back end is being imported."""
+
+    started: ClassVar[list[threading.Thread]] = []
+
+    @classmethod
+    def finish(cls) -> None:
+        """Wait for it; also before a fork, whose child would inherit LLVM's locks held."""
+        for thread in cls.started:
+            thread.join()
+
+
+def compile_early() -> None:
+    """Start to compile the pool: LLVM works without the GIL, beside Python code of the caller.
+
+    The first compile and launch of a process: 60 ms without, 53 with.
+    """
+    if os.name == "nt" or _Early.started:
+        return
+    thread = threading.Thread(target=_compiled_pool, name="tilewright-pool")
+    try:
+        thread.start()
+    except RuntimeError:  # no threads here, or no more of them: it is compiled when asked for
+        return
+    _Early.started.append(thread)
+
+
+def pool_object() -> bytes:
+    """The native pool as an object file, compiled once per process."""
+    _Early.finish()
+    return _compiled_pool()
+
+
+@functools.cache
+def _compiled_pool() -> bytes:
+    return compile_ir(pool_ir(host_cpu().arch), host_target(effort=0), level=0).obj
+
+
+class _Shared:
+    """The process's pools by number of threads; created once, also when threads race for them."""
+
+    pools: ClassVar[dict[int, Pool]] = {}
+    lock = ForkLock()
+
+
+def shared_pool(threads: int = 0) -> Pool:
+    """The pool of `threads` threads that all launches share; 0: all CPUs of this process.
+
+    Creating it loads its code, which `compile_early` made or which is compiled now.
+    """
+    count = threads or default_thread_count()
+    with _Shared.lock:
+        if count not in _Shared.pools:
+            _Shared.pools[count] = PythonPool(count) if os.name == "nt" else NativePool(count)
+        return _Shared.pools[count]
+
+
+def _restore_error(*raised: int | None) -> None:
+    """Raise what C code had fetched: type, value and traceback."""
+    restore = ctypes.pythonapi.PyErr_Restore  # a function of Python's API: ctypes looks for errors
+    restore.argtypes, restore.restype = [ctypes.c_void_p] * 3, None
+    restore(*raised)
+
+
+def _pauses(pause: Callable[[int], None], microseconds: float) -> int:
+    """How many of the pool's pauses last `microseconds`."""
+    sample = 2000
+    best = min(_seconds(pause, sample) for _ in range(3))
+    return max(1, int(microseconds * 1e-6 * sample / best))
+
+
+def _seconds(pause: Callable[[int], None], count: int) -> float:
+    start = time.perf_counter()
+    pause(count)
+    return time.perf_counter() - start
+
+
+_live_pools: weakref.WeakSet[NativePool] = weakref.WeakSet()
+
+
+def _after_fork_in_child() -> None:
+    for pool in _live_pools:
+        pool.forget_workers()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_Early.finish, after_in_child=_after_fork_in_child)

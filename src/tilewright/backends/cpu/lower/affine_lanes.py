@@ -1,0 +1,114 @@
+"""Integer arithmetic that keeps lanes affine, so that addresses stay contiguous.
+
+Each rule takes evaluated operands and returns the evaluated result, or None where the lanes have
+to become a vector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+from tilewright.backends.cpu.lower.lane_values import Address, LaneMath, Lanes
+from tilewright.ir import Op
+from tilewright.ir.types import DType, PointerType, dtype_of, element_of
+from tilewright.llvm import llvm_type
+from tilewright.ops import (
+    AddOp,
+    BroadcastOp,
+    CastOp,
+    CompareOp,
+    ExpandDimsOp,
+    MulOp,
+    OffsetOp,
+    ReshapeOp,
+    SelectOp,
+    SubOp,
+    TransposeOp,
+)
+
+Evaluated = Lanes | Address
+Affine = Callable[[LaneMath, Op, list[Evaluated]], Evaluated | None]
+
+
+def _affine_sum(math: LaneMath, op: Op, found: list[Evaluated]) -> Evaluated | None:
+    x, y = found
+    if isinstance(x, Address) or isinstance(y, Address) or dtype_of(op.results[0].type).is_float:
+        return None
+    if x.is_vector or y.is_vector:
+        return None
+    return math.add(x, y, "add" if isinstance(op, AddOp) else "sub")
+
+
+def _affine_product(math: LaneMath, op: Op, found: list[Evaluated]) -> Evaluated | None:
+    x, y = found
+    if isinstance(x, Address) or isinstance(y, Address) or dtype_of(op.results[0].type).is_float:
+        return None
+    return None if x.is_vector or y.is_vector else math.multiply(x, y)
+
+
+def _affine_cast(math: LaneMath, op: Op, found: list[Evaluated]) -> Evaluated | None:
+    source, target = element_of(op.operands[0].type), element_of(op.results[0].type)
+    x = found[0]
+    if isinstance(source, PointerType) and isinstance(target, PointerType):
+        moves = isinstance(x, Address) and x.offset is not None
+        return None if moves and source.element.bytes != target.element.bytes else x
+    if isinstance(source, PointerType) or isinstance(target, PointerType):
+        return None
+    if isinstance(x, Address) or not x.is_affine or not _widens(source, target):
+        return None
+    if target.bits > source.bits and not math.counts_up(x) and not _only_addresses(op):
+        return None
+    return math.widen(x, source.is_signed, llvm_type(target))
+
+
+_INDEX_ARITHMETIC = (
+    AddOp,
+    SubOp,
+    MulOp,
+    CastOp,
+    BroadcastOp,
+    ExpandDimsOp,
+    TransposeOp,
+    ReshapeOp,
+)
+
+
+def _only_addresses(op: Op) -> bool:
+    """Whether a number serves to form addresses and masks only: then it is taken not to wrap."""
+    reached: set[Op] = set()
+    stack = [op]
+    while stack:
+        for raw in stack.pop().result.uses:
+            user = cast("Op", raw)
+            if isinstance(user, OffsetOp | CompareOp) or user in reached:
+                continue
+            if not isinstance(user, _INDEX_ARITHMETIC):
+                return False
+            reached.add(user)
+            stack.append(user)
+    return True
+
+
+def _widens(source: DType, target: DType) -> bool:
+    return source.is_integer and target.is_integer and target.bits >= source.bits
+
+
+def _select_same(math: LaneMath, op: Op, found: list[Evaluated]) -> Evaluated | None:
+    condition, x, y = found
+    if (
+        isinstance(condition, Lanes)
+        and condition.is_uniform
+        and condition.base.constant is not None
+    ):
+        return x if condition.base.constant else y
+    return x if x == y else None
+
+
+AFFINE: dict[type[Op], Affine] = {
+    AddOp: _affine_sum,
+    SubOp: _affine_sum,
+    MulOp: _affine_product,
+    CastOp: _affine_cast,
+    SelectOp: _select_same,
+}

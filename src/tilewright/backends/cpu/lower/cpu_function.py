@@ -1,0 +1,253 @@
+"""From a tile IR function to the LLVM text of one CPU kernel.
+
+The module has two functions: the body, which runs one program instance, and the entry, which
+unpacks the arguments and runs the body for a range of the grid (the contract of `pool`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from tilewright.analysis import analyze_alignment
+from tilewright.backends.cpu.lower import index_functions, non_fusible, structured_control
+from tilewright.backends.cpu.lower.cpu_state import RULES, State, lowering
+from tilewright.backends.cpu.lower.fused_loop_nest import emit_group
+from tilewright.backends.cpu.lower.fusion import Group, Planner
+from tilewright.backends.cpu.lower.lane_values import Address, uniform
+from tilewright.backends.cpu.lower.split_blocks import divide
+from tilewright.backends.cpu.lower.vector_access import Access, memory_type, store
+from tilewright.backends.cpu.microkernel import VectorUnit
+from tilewright.ir import Block, Function, Op, Trait, Value
+from tilewright.ir.types import PointerType, element_of
+from tilewright.llvm import Code, ModuleText, Val, llvm_type
+from tilewright.ops import (
+    ConditionOp,
+    LoadOp,
+    NumProgramsOp,
+    ProgramIdOp,
+    ReturnOp,
+    StoreOp,
+    YieldOp,
+    pointee,
+)
+from tilewright.support.errors import LoweringMissing
+from tilewright.support.fresh_stack import nested
+
+__all__ = [
+    "LoweredKernel",
+    "index_functions",
+    "lower_function",
+    "structured_control",
+    "non_fusible",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class LoweredKernel:
+    """LLVM text of a kernel and what its launch needs."""
+
+    text: str
+    symbol: str
+    scratch_bytes: int
+
+
+def lower_function(
+    function: Function,
+    unit: VectorUnit,
+    attributes: str,
+    contract: bool = True,
+    stream_above: int = 0,
+) -> LoweredKernel:
+    """Lower a prepared function.
+
+    attributes: LLVM's function attributes for this machine; contract: a * b + c may round once;
+    stream_above: bytes written by a grid from which stores go past the caches (0: never)
+    """
+    module = ModuleText()
+    code = Code(module, "contract " if contract else "")
+    state = State(module, code, unit, lower_block, analyze_alignment(function))
+    parameters = [_parameter(state, i, arg) for i, arg in enumerate(function.args)]
+    state.program = tuple(Val(f"%pid{axis}", "i32") for axis in range(3))
+    state.grid = tuple(Val(f"%grid{axis}", "i32") for axis in range(3))
+    _look_ahead(state, function)
+    state.stream_at_top = stream_above > 0
+    lower_block(state, function.body)
+    signature = ", ".join(
+        [*parameters, *(v.typed for v in (*state.program, *state.grid)),
+         "ptr noalias %scratch", "ptr %console", "i1 %streaming"]
+    )  # fmt: skip
+    body = [f"define internal void @program({signature}) {attributes} {{", "entry:"]
+    addresses, scratch_bytes = state.scratch.place()
+    body += [*state.entry, *addresses, *code.sections[0], "}"]
+    module.functions.append("\n".join(body))
+    module.functions.append(_entry(state, function, attributes, stream_above))
+    return LoweredKernel(module.text("", ""), function.name, scratch_bytes)
+
+
+def _look_ahead(state: State, function: Function) -> None:
+    """Environments in which addresses of this and of the next program instance are known."""
+    following = Val("%pid_next", "i32")
+    state.entry.append(f"{following} = add i32 %pid0, 1")
+    for ahead in (state.this_program, state.next_program):
+        ahead.scalars.update(state.env.scalars)
+    for op in function.walk():
+        if isinstance(op, (ProgramIdOp, NumProgramsOp)):
+            axis = cast("int", op.attrs["axis"])
+            known = (state.program if isinstance(op, ProgramIdOp) else state.grid)[axis]
+            is_next = isinstance(op, ProgramIdOp) and axis == 0
+            state.this_program.scalars[op.result] = uniform(known)
+            state.next_program.scalars[op.result] = uniform(following if is_next else known)
+
+
+def _parameter(state: State, index: int, arg: Value) -> str:
+    element = element_of(arg.type)
+    name = Val(f"%arg{index}", llvm_type(element))
+    if isinstance(element, PointerType):
+        state.env.scalars[arg] = Address(name)
+        return name.typed
+    facts = arg.facts or {}
+    state.env.scalars[arg] = uniform(name)
+    if facts.get("multiple_of"):
+        state.env.scalars[arg] = type(uniform(name))(name, 0, facts["multiple_of"])
+    return name.typed
+
+
+def _streaming_lines(state: State, stream_above: int) -> list[str]:
+    """Whether the stores of the whole grid exceed the caches."""
+    if not state.streamed_bytes:
+        return ["%streaming = and i1 false, false"]
+    return [
+        "%plane = mul i64 %wide0, %wide1",
+        "%programs = mul i64 %plane, %wide2",
+        f"%written = mul i64 %programs, {state.streamed_bytes}",
+        f"%streaming = icmp ugt i64 %written, {stream_above}",
+    ]
+
+
+def _entry(state: State, function: Function, attributes: str, stream_above: int) -> str:
+    """int64 NAME(args, begin, end, grid, scratch, poll): the programs begin..end-1, x fastest.
+
+    Returns the next one to run: `end`, or earlier where *poll was set after a program had ended.
+    """
+    lines = [
+        f"define i64 @{function.name}(ptr %args, i64 %begin, i64 %end, ptr %grid, "
+        f"ptr noalias %scratch, ptr %poll) {attributes} {{",
+        "entry:",
+    ]
+    passed: list[str] = []
+    for i, arg in enumerate(function.args):
+        lines.append(f"%slot{i} = getelementptr i64, ptr %args, i64 {i}")
+        element = element_of(arg.type)
+        kind = llvm_type(element)
+        stored = memory_type(element)
+        lines.append(f"%raw{i} = load {stored}, ptr %slot{i}")
+        if stored != kind:
+            lines.append(f"%value{i} = icmp ne {stored} %raw{i}, 0")
+        passed.append(f"{kind} %{'value' if stored != kind else 'raw'}{i}")
+    count = len(function.args)
+    lines += [
+        f"%table = getelementptr i64, ptr %args, i64 {count}",
+        "%console = load ptr, ptr %table",
+    ]
+    for axis in range(3):
+        lines.append(f"%at{axis} = getelementptr i32, ptr %grid, i64 {axis}")
+        lines.append(f"%grid{axis} = load i32, ptr %at{axis}")
+        lines.append(f"%wide{axis} = zext i32 %grid{axis} to i64")
+    ids = ["i32 %x", "i32 %y", "i32 %z", *(f"i32 %grid{a}" for a in range(3))]
+    call = ", ".join([*passed, *ids, "ptr %scratch", "ptr %console", "i1 %streaming"])
+    fence = []
+    if state.streamed_bytes:
+        state.module.declare("llvm.x86.sse.sfence", "declare void @llvm.x86.sse.sfence()")
+        fence = ["call void @llvm.x86.sse.sfence()"]
+    lines += _streaming_lines(state, stream_above)
+    return "\n".join([*lines, *_program_loop(call, fence)])
+
+
+def _program_loop(call: str, fence: list[str]) -> list[str]:
+    """The loop over the programs, which ends early if it is polled; `call`: arguments of each."""
+    return [
+        "%any = icmp slt i64 %begin, %end",
+        "br i1 %any, label %head, label %done",
+        "head:",
+        "%id = phi i64 [ %begin, %entry ], [ %next, %head ]",
+        "%x64 = urem i64 %id, %wide0",
+        "%row = udiv i64 %id, %wide0",
+        "%y64 = urem i64 %row, %wide1",
+        "%z64 = udiv i64 %row, %wide1",
+        "%x = trunc i64 %x64 to i32",
+        "%y = trunc i64 %y64 to i32",
+        "%z = trunc i64 %z64 to i32",
+        f"call void @program({call})",
+        "%next = add i64 %id, 1",
+        "%more = icmp slt i64 %next, %end",
+        "%polled = load atomic i32, ptr %poll monotonic, align 4",
+        "%runs = icmp eq i32 %polled, 0",
+        "%goes.on = and i1 %more, %runs",
+        "br i1 %goes.on, label %head, label %done",
+        "done:",
+        "%reached = phi i64 [ %begin, %entry ], [ %next, %head ]",
+        *fence,
+        "ret i64 %reached",
+        "}",
+    ]
+
+
+@nested
+def lower_block(state: State, block: Block) -> None:
+    """Lower the ops of a block in the order of its plan."""
+    for step in Planner(block, state.facts).run().steps:
+        state.scratch.step()
+        if not isinstance(step, Group):
+            lower_scalar(state, step)
+        elif step.fused:
+            emit_group(state, step)
+        else:
+            state.prefetches = step.prefetches
+            lower_op(state, step.sinks[0])
+        if not isinstance(step, ReturnOp):  # which has ended the last block
+            divide(state)
+
+
+def lower_op(state: State, op: Op) -> None:
+    rule = RULES.get(type(op))
+    if rule is None:
+        raise LoweringMissing(op=op.opcode, backend="cpu").with_loc(op.loc)
+    rule(state, op)
+
+
+def lower_scalar(state: State, op: Op) -> None:
+    """An op without tiles."""
+    if type(op) in RULES and not isinstance(op, LoadOp):
+        lower_op(state, op)
+    elif isinstance(op, LoadOp) or Trait.PURE in op.traits:
+        ev = state.evaluator()
+        for result in op.results:
+            state.env.scalars[result] = ev.at(result, ())
+    else:
+        raise LoweringMissing(op=op.opcode, backend="cpu").with_loc(op.loc)
+
+
+@lowering(StoreOp)
+def _store(state: State, op: Op) -> None:
+    put = cast("StoreOp", op)
+    ev = state.evaluator()
+    mask = None if put.mask is None else ev.lanes(put.mask, ())
+    element = element_of(pointee(put.pointer.type))
+    store(ev.math, Access(ev.at(put.pointer, ()), element, mask), ev.lanes(put.stored, ()))
+
+
+@lowering(ProgramIdOp, NumProgramsOp)
+def _grid(state: State, op: Op) -> None:
+    known = state.program if isinstance(op, ProgramIdOp) else state.grid
+    state.env.scalars[op.result] = uniform(known[cast("int", op.attrs["axis"])])
+
+
+@lowering(YieldOp, ConditionOp)
+def _terminator(state: State, op: Op) -> None:
+    """The region that it ends takes its operands."""
+
+
+@lowering(ReturnOp)
+def _return(state: State, op: Op) -> None:
+    state.code.line("ret void")

@@ -1,0 +1,112 @@
+"""What the lowering of one function keeps: code, values, scratch memory, the machine.
+
+Lowering rules are functions registered with `@lowering(OpClass)`; they take the state and the op,
+or the group whose only sink it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from math import prod
+
+from tilewright.analysis import Alignment
+from tilewright.backends.cpu.lower.evaluate_lanes import Environment, Evaluator
+from tilewright.backends.cpu.lower.fusion import Prefetch
+from tilewright.backends.cpu.lower.scratch_memory import Scratch
+from tilewright.backends.cpu.lower.vector_access import Buffer, Element
+from tilewright.backends.cpu.microkernel import DotSpec, VectorUnit
+from tilewright.ir import Block, Op, Value
+from tilewright.ir.types import element_of, shape_of
+from tilewright.llvm import Code, ModuleText, Val
+
+
+@dataclass(slots=True)
+class State:
+    """Lowering of one function to the body of one program instance.
+
+    dividing, divided, divisions: see split_blocks.py
+    """
+
+    module: ModuleText
+    code: Code
+    unit: VectorUnit
+    lower_block: Callable[[State, Block], None]
+    facts: dict[Value, Alignment]
+    env: Environment = field(default_factory=Environment)
+    entry: list[str] = field(default_factory=list[str])
+    scratch: Scratch = field(default_factory=Scratch)
+    stream_at_top: bool = False
+    streamed_bytes: int = 0
+    streamed_nests: int = 0
+    this_program: Environment = field(default_factory=Environment)
+    next_program: Environment = field(default_factory=Environment)
+    prefetches: Sequence[Prefetch] = ()
+    homes: dict[Value, Buffer] = field(default_factory=dict[Value, Buffer])
+    dots: dict[DotSpec, str] = field(default_factory=dict[DotSpec, str])
+    program: tuple[Val, ...] = ()
+    grid: tuple[Val, ...] = ()
+    console: Val = field(default_factory=lambda: Val("%console", "ptr"))
+    strings: int = 0
+    dividing: list[str] = field(default_factory=list[str])
+    divided: int = 0
+    divisions: int = 0
+
+    @property
+    def vector_bits(self) -> int:
+        return self.unit.bits
+
+    def allocate(
+        self, shape: tuple[int, ...], element: Element, strides: tuple[int, ...] | None = None
+    ) -> Buffer:
+        """A buffer in scratch memory, row-major unless `strides` (in elements) are given."""
+        steps = strides or row_major(shape)
+        name = self.code.name("buffer")
+        last = sum((n - 1) * s for n, s in zip(shape, steps, strict=True))
+        block = self.scratch.allocate(name, max(last + 1, prod(shape)) * element.bytes)
+        return Buffer(Val(name, "ptr"), shape, steps, element, (block,))
+
+    def home(self, value: Value, strides: tuple[int, ...] | None = None) -> Buffer:
+        """The buffer that a materialized value goes to: chosen before, or a new one."""
+        found = self.homes.get(value)
+        if found is None:
+            found = self.allocate(shape_of(value.type), element_of(value.type), strides)
+            self.homes[value] = found
+        return found
+
+    def evaluator(self, width: int = 1, holds: frozenset[Value] = frozenset()) -> Evaluator:
+        return Evaluator(self.code, self.env, width, holds)
+
+    def string(self, text: str) -> Val:
+        """A zero-terminated constant."""
+        data = text.encode() + b"\0"
+        body = "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in data)
+        name = f"@text{self.strings}"
+        self.strings += 1
+        self.module.globals.append(
+            f'{name} = private unnamed_addr constant [{len(data)} x i8] c"{body}"'
+        )
+        return Val(name, "ptr")
+
+
+def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides in elements of a dense tile."""
+    strides = [1]
+    for extent in reversed(shape[1:]):
+        strides.append(strides[-1] * extent)
+    return tuple(reversed(strides))
+
+
+OpRule = Callable[[State, Op], None]
+RULES: dict[type[Op], OpRule] = {}
+
+
+def lowering(*op_classes: type[Op]) -> Callable[[OpRule], OpRule]:
+    """Register how ops with an identity of their own are lowered."""
+
+    def register(rule: OpRule) -> OpRule:
+        for op_class in op_classes:
+            RULES[op_class] = rule
+        return rule
+
+    return register

@@ -1,0 +1,33 @@
+"""Where the operands of matrix products live in scratch memory."""
+
+from __future__ import annotations
+
+from tilewright.backends.cpu.microkernel import DotSpec, VectorUnit, preferred_strides
+from tilewright.ir import Value
+from tilewright.ir.types import dtype_of, shape_of
+from tilewright.ops import DotOp
+
+KERNEL_ELEMENTS = {"f32": "float", "f64": "double", "i32": "i32"}
+"""Micro-kernel element of an operand type; `legalize` widens all others."""
+
+
+def dot_spec(unit: VectorUnit, op: DotOp) -> DotSpec:
+    """The product of one pair of matrices, with the preferred strides."""
+    m, k = shape_of(op.a.type)[-2:]
+    n = shape_of(op.b.type)[-1]
+    return DotSpec(m, n, k, KERNEL_ELEMENTS[dtype_of(op.a.type).name], unit)
+
+
+def operand_strides(unit: VectorUnit, value: Value) -> tuple[int, ...] | None:
+    """Padded strides of a tile that is multiplied, so that its rows do not share cache sets."""
+    for user in value.uses:
+        if not isinstance(user, DotOp) or value not in (user.a, user.b):
+            continue
+        shape = shape_of(value.type)
+        strides = preferred_strides(dot_spec(unit, user))
+        row = strides.lda if value is user.a else strides.ldb
+        inner = (row, 1)
+        for extent in reversed(shape[1:-1]):
+            inner = (inner[0] * extent, *inner)
+        return inner if len(shape) > 2 else (row, 1)
+    return None

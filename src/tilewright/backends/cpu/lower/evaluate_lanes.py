@@ -1,0 +1,154 @@
+"""Evaluates a tile value at the coordinates of the lanes: tile ops as functions of an index.
+
+Ops that only compute or move elements have no code of their own: `Evaluator.at(value, coords)`
+walks from a use up to what exists (a buffer, a scalar, memory) and emits what one vector step
+needs. Results are remembered for the nest, so that a value shared by several sinks of a nest is
+computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import cast
+
+from tilewright.backends.cpu.lower.affine_lanes import AFFINE, Evaluated
+from tilewright.backends.cpu.lower.lane_values import LaneMath, Lanes, uniform
+from tilewright.backends.cpu.lower.vector_access import Buffer, memory_type, read_buffer
+from tilewright.ir import Op, Trait, Value
+from tilewright.ir.types import PointerType, TileType, element_of
+from tilewright.llvm import Code, Val, integer_literal, lower_elementwise
+
+Coords = tuple[Lanes, ...]
+Steps = Generator[tuple[Value, Coords], Evaluated, Evaluated]
+"""How a value is computed: yields what it needs, is sent it evaluated, returns the value."""
+
+
+class Environment:
+    """What exists in the function so far: scalars, and tiles in buffers."""
+
+    __slots__ = ("buffers", "scalars")
+
+    def __init__(self) -> None:
+        self.scalars: dict[Value, Evaluated] = {}
+        self.buffers: dict[Value, Buffer] = {}
+
+
+class Evaluator:
+    """Evaluates values for one nest. holds: conditions that are true wherever it runs."""
+
+    __slots__ = ("code", "env", "holds", "known", "math")
+
+    def __init__(
+        self, code: Code, env: Environment, width: int, holds: frozenset[Value] = frozenset()
+    ) -> None:
+        self.code = code
+        self.env = env
+        self.holds = holds
+        self.math = LaneMath(code, width)
+        self.known: dict[tuple[Value, Coords], Evaluated] = {}
+
+    def at(self, value: Value, coords: Coords) -> Evaluated:
+        """The value at the lanes' coordinates (none for a scalar)."""
+        found = self._existing(value, coords)
+        return self._walk(value, coords) if found is None else found
+
+    def _existing(self, value: Value, coords: Coords) -> Evaluated | None:
+        """A value that needs no code, or that has been evaluated before."""
+        if not isinstance(value.type, TileType):
+            found = self.env.scalars.get(value)
+            if found is not None:
+                return found
+            coords = ()
+        known = self.known.get((value, coords))
+        if known is not None:
+            return known
+        if value in self.holds:
+            return uniform(integer_literal(1, "i1"))
+        buffer = self.env.buffers.get(value)
+        if buffer is None:
+            return None
+        found = self.known[value, coords] = read_buffer(self.math, buffer, coords)
+        return found
+
+    def _walk(self, value: Value, coords: Coords) -> Evaluated:
+        """Evaluate a value after what it needs, depth first.
+
+        The stack is a list, since thousands of values may depend on each other in a row.
+        """
+        stack: list[tuple[Value, Coords, Steps]] = []
+        found: Evaluated | None = None
+        while True:
+            if found is None:
+                coords = coords if isinstance(value.type, TileType) else ()
+                stack.append((value, coords, self._compute(value, coords)))
+            value, coords, steps = stack[-1]
+            try:
+                request = next(steps) if found is None else steps.send(found)
+            except StopIteration as done:
+                stack.pop()
+                found = self.known[value, coords] = cast("Evaluated", done.value)
+                if not stack:
+                    return found
+            else:
+                value, coords = request
+                found = self._existing(value, coords)
+
+    def lanes(self, value: Value, coords: Coords) -> Lanes:
+        """As `at`, for a value that is no pointer, or for pointers one by one."""
+        return self.as_lanes(self.at(value, coords), value)
+
+    def as_lanes(self, found: Evaluated, value: Value) -> Lanes:
+        """Addresses spelled out as a vector of pointers."""
+        if isinstance(found, Lanes):
+            return found
+        if found.offset is None:
+            return uniform(found.base)
+        element = element_of(value.type)
+        assert isinstance(element, PointerType)
+        return self.math.wrap(self.math.addresses(found, memory_type(element.element)))
+
+    def vector(self, value: Value, coords: Coords) -> Val:
+        return self.math.vector(self.lanes(value, coords))
+
+    def _compute(self, value: Value, coords: Coords) -> Steps:
+        op = cast("Op | None", value.op)
+        assert op is not None, f"argument {value} has no buffer"
+        special = INDEX_FUNCTIONS.get(type(op))
+        if special is not None:
+            return special(self, op, value, coords)
+        assert Trait.ELEMENTWISE in op.traits, f"{op.opcode} is not an index function"
+        return self._elementwise(op, coords)
+
+    def _elementwise(self, op: Op, coords: Coords) -> Steps:
+        found: list[Evaluated] = []
+        for operand in op.operands:
+            found.append((yield operand, coords))
+        return self.elementwise(op, found)
+
+    def elementwise(self, op: Op, found: list[Evaluated]) -> Evaluated:
+        """One element-wise op on evaluated operands: on scalars if all are uniform."""
+        affine = AFFINE.get(type(op))
+        if affine is not None:
+            result = affine(self.math, op, found)
+            if result is not None:
+                return result
+        operands = [self.as_lanes(f, v) for f, v in zip(found, op.operands, strict=True)]
+        if all(lanes.is_uniform for lanes in operands):
+            return uniform(lower_elementwise(self.code, op, [lanes.base for lanes in operands]))
+        vectors = [self.math.vector(lanes) for lanes in operands]
+        return self.math.wrap(lower_elementwise(self.code, op, vectors))
+
+
+IndexFunction = Callable[[Evaluator, Op, Value, Coords], Steps]
+INDEX_FUNCTIONS: dict[type[Op], IndexFunction] = {}
+"""How the elements of an op's result come from those of its operands; see index_functions.py."""
+
+
+def index_function(op_class: type[Op]) -> Callable[[IndexFunction], IndexFunction]:
+    """Register how the elements of an op's result are found."""
+
+    def register(function: IndexFunction) -> IndexFunction:
+        INDEX_FUNCTIONS[op_class] = function
+        return function
+
+    return register

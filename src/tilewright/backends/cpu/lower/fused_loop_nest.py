@@ -1,0 +1,299 @@
+"""Emits the loop nest of a group: vectors along one dimension, loops over the others.
+
+Per step all values are evaluated first and written afterwards, so that a store never comes
+between the loads of its step. With reductions the loops are: kept dimensions outside, the reduced
+one inside.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import cast
+
+from tilewright.backends.cpu.lower.cpu_state import State
+from tilewright.backends.cpu.lower.dot_operands import operand_strides
+from tilewright.backends.cpu.lower.evaluate_lanes import Coords, Evaluated, Evaluator
+from tilewright.backends.cpu.lower.fusion import Group
+from tilewright.backends.cpu.lower.lane_reductions import Accumulators
+from tilewright.backends.cpu.lower.lane_values import Lanes, uniform
+from tilewright.backends.cpu.lower.loop_clipping import WORTH_CLIPPING, live_count
+from tilewright.backends.cpu.lower.loop_sections import Loop, loop, rest
+from tilewright.backends.cpu.lower.prefetch import Prefetcher
+from tilewright.backends.cpu.lower.streaming_stores import nontemporal_hint, streaming_condition
+from tilewright.backends.cpu.lower.vector_access import Access, Buffer, store, write_buffer
+from tilewright.ir import Op, Value
+from tilewright.ir.types import PointerType, element_of
+from tilewright.llvm import Code, ModuleText, Val, constant, integer_literal
+from tilewright.ops import AddOp, AndOp, MulOp, OrOp, ReduceOp, StoreOp, XorOp, pointee
+
+
+def emit_group(state: State, group: Group) -> None:
+    """Emit the nest; materialized values and results of reductions have buffers afterwards."""
+    condition = streaming_condition(state, group)
+    if condition is not None:
+        _emit_both(state, group, condition)
+        return
+    nest = _Nest(state, group)
+    nest.emit()
+    for value, buffer in nest.buffers:
+        state.env.buffers[value] = buffer
+
+
+def _emit_both(state: State, group: Group, condition: Val) -> None:
+    """The streaming and the ordinary nest; a nest of stores leaves nothing behind."""
+    code = state.code
+    streaming, ordinary, done = (code.label(n) for n in ("streaming", "ordinary", "stored"))
+    code.line(f"br i1 {condition}, label %{streaming}, label %{ordinary}")
+    for label in (streaming, ordinary):
+        code.line(f"{label}:")
+        _Nest(state, group, streaming=label == streaming).emit()
+        code.line(f"br label %{done}")
+    code.line(f"{done}:")
+
+
+class _Nest:
+    """The nest of one group."""
+
+    def __init__(self, state: State, group: Group, streaming: bool = False) -> None:
+        self.state, self.group, self.code = state, group, state.code
+        self.streaming = streaming
+        self.reduces = [s for s in group.sinks if isinstance(s, ReduceOp)]
+        self.stores = [s for s in group.sinks if isinstance(s, StoreOp)]
+        self.axis = self.reduces[0].axis if self.reduces else None
+        self.vector_dim, self.width = self._choose_vectors()
+        masks = [s.mask for s in self.stores if s.mask is not None]
+        self.ev = state.evaluator(self.width, frozenset(masks if streaming else ()))
+        self.buffers = [(v, self._buffer(v)) for v in group.materialized]
+        self.results = [
+            (r, None if r.type is element_of(r.type) else state.home(r))
+            for op in self.reduces
+            for r in op.results
+        ]
+        self.buffers += [(r, b) for r, b in self.results if b is not None]
+        self.accumulators: list[Accumulators] = []
+        self.prefetcher = Prefetcher(state, self.width)
+
+    def _buffer(self, value: Value) -> Buffer:
+        return self.state.home(value, operand_strides(self.state.unit, value))
+
+    # -- shape of the nest ----------------------------------------------------------------------
+
+    def _choose_vectors(self) -> tuple[int, int]:
+        """The dimension that runs over lanes: the one with the cheapest step per element."""
+        shape = self.group.shape
+        best, best_cost = len(shape) - 1, float("inf")
+        for dim in reversed(range(len(shape))):
+            if shape[dim] == 1 and len(shape) > 1:
+                continue
+            cost = 0.0 if len(shape) == 1 else self._probe(dim)
+            if cost < best_cost:
+                best, best_cost = dim, cost
+        return best, lanes_along(self.state, self.group, best)
+
+    def _probe(self, dim: int) -> float:
+        """Instructions per element with lanes along `dim`, a gather counting as its lanes."""
+        width = lanes_along(self.state, self.group, dim)
+        code = Code(ModuleText())
+        code.sections += [[] for _ in self.group.shape]
+        ev = Evaluator(code, self.state.env, width)
+        coords = tuple(
+            Lanes(
+                Val(f"%p{d}", "i32", d + 1), int(d == dim and width > 1), width if d == dim else 1
+            )
+            for d in range(len(self.group.shape))
+        )
+        for value in self._inputs():
+            ev.at(value, coords)
+        for op in self.stores:
+            address = Access(ev.at(op.pointer, coords), element_of(op.stored.type))
+            store(ev.math, address, ev.lanes(op.stored, coords))
+        inner = code.sections[dim + 1] + code.sections[-1]
+        gathers = sum("masked.gather" in t or "masked.scatter" in t for t in inner)
+        return (len(inner) + 2 * width * gathers) / width
+
+    def _inputs(self) -> list[Value]:
+        inputs = list(self.group.materialized)
+        for op in self.reduces:
+            inputs += op.inputs
+        for op in self.stores:
+            inputs += [v for v in (op.pointer, op.stored, op.mask) if v is not None]
+        return inputs
+
+    # -- loops ----------------------------------------------------------------------------------
+
+    def emit(self) -> None:
+        order = [d for d in range(len(self.group.shape)) if d != self.vector_dim]
+        if self.axis is not None:
+            order = [d for d in order if d != self.axis]
+        self._loops(order, {})
+
+    def _loops(self, dims: list[int], coords: dict[int, Lanes]) -> None:
+        """Open the loops over `dims`, then the vector loop, then that of the reduced dimension."""
+        if dims:
+            stores_only = not self.reduces and not self.group.materialized
+            live = self._live(dims[0], coords, 1) if stores_only else None
+            with loop(self.code, self.group.shape[dims[0]], live=live) as opened:
+                self._loops(dims[1:], {**coords, dims[0]: uniform(opened.index)})
+        elif self.axis is None:
+            self._along(self.vector_dim, coords, reducing=False)
+        elif self.axis == self.vector_dim:
+            self._along(self.axis, coords, reducing=True)
+        else:
+            with loop(self.code, self.group.shape[self.vector_dim], self.width) as opened:
+                vector = self._vector_coord(opened.index)
+                self._along(self.axis, {**coords, self.vector_dim: vector}, reducing=True)
+
+    def _vector_coord(self, index: Val) -> Lanes:
+        if index.constant is not None:
+            return Lanes(index, int(self.width > 1), 1 << 20)
+        return Lanes(index, int(self.width > 1), self.width)
+
+    def _along(self, dim: int, coords: dict[int, Lanes], reducing: bool) -> None:
+        """The innermost loop; a reduction without a neutral element starts with its first step."""
+        along_lanes = dim == self.vector_dim
+        extent, step = self.group.shape[dim], self.width if along_lanes else 1
+        starts = [neutral_elements(op) for op in self.reduces] if reducing else []
+        self.accumulators, first = [], 0
+        if reducing and None not in starts:
+            lanes = [[uniform(n) for n in start or []] for start in starts]
+            self._open_accumulators(lanes)
+        elif reducing:
+            start = self._coord(dim, integer_literal(0))
+            self._open_accumulators(self._step(dim, coords, start)[0])
+            first = step
+        if first < extent:
+            self._steps(dim, coords, step, first)
+        if reducing:
+            self._finish(coords, along_lanes)
+
+    def _steps(self, dim: int, coords: dict[int, Lanes], step: int, first: int) -> None:
+        """The innermost loop itself, from `first` on."""
+        extent, live = self.group.shape[dim], self._live(dim, coords, step)
+        settle = bool(self.reduces or self.group.materialized)
+        with loop(self.code, extent, step, first, live, settle) as opened:
+            for accumulator in self.accumulators:
+                accumulator.enter(opened)
+            inputs, kept = self._step(dim, coords, self._coord(dim, opened.index))
+            for accumulator, values in zip(self.accumulators, inputs, strict=True):
+                accumulator.fold(opened, values)
+        for accumulator in self.accumulators:
+            accumulator.leave(opened)
+        if live is not None and self.group.materialized and not opened.runs_once:
+            self._fill(dim, coords, step, opened, kept)
+
+    def _live(self, dim: int, coords: dict[int, Lanes], step: int) -> Val | None:
+        """How far along a dimension the nest has something to do, if that may be known."""
+        if self.streaming or self.group.shape[dim] < WORTH_CLIPPING * step:
+            return None
+        return live_count(self.state, self.group, dim, coords)
+
+    def _fill(
+        self, dim: int, coords: dict[int, Lanes], step: int, opened: Loop, kept: list[Evaluated]
+    ) -> None:
+        """Give buffers what they got in the last step in the steps that were left out."""
+        level = self.code.level
+        with rest(self.code, opened, self.group.shape[dim], step) as index:
+            place = {**coords, dim: self._coord(dim, index)}
+            ordered = tuple(place[d] for d in range(len(place)))
+            for value, found in zip(self.group.materialized, kept, strict=True):
+                assert isinstance(found, Lanes)
+                base = replace(found.base, level=min(found.base.level, level))
+                lanes = replace(found, base=base)
+                write_buffer(self.ev.math, self.state.homes[value], ordered, lanes)
+
+    def _coord(self, dim: int, index: Val) -> Lanes:
+        return self._vector_coord(index) if dim == self.vector_dim else uniform(index)
+
+    def _open_accumulators(self, starts: list[list[Lanes]]) -> None:
+        self.accumulators = [
+            Accumulators(self.ev, op, start) for op, start in zip(self.reduces, starts, strict=True)
+        ]
+
+    def _step(
+        self, dim: int, coords: dict[int, Lanes], coord: Lanes
+    ) -> tuple[list[list[Lanes]], list[Evaluated]]:
+        """One step of the innermost loop; returns what each reduction and each buffer takes in."""
+        place = {**coords, dim: coord}
+        ordered = tuple(place[d] for d in range(len(place)))
+        values = self._evaluate(ordered)
+        inputs = [[self.ev.lanes(v, ordered) for v in op.inputs] for op in self.reduces]
+        self._write(ordered, values)
+        for prefetch in self.group.prefetches:
+            self.prefetcher.emit(prefetch, ordered)
+        return inputs, values
+
+    # -- the body -------------------------------------------------------------------------------
+
+    def _evaluate(self, coords: Coords) -> list[Evaluated]:
+        found = [self.ev.at(v, coords) for v in self.group.materialized]
+        for op in self.stores:
+            self.ev.at(op.pointer, coords)
+            self.ev.at(op.stored, coords)
+            if op.mask is not None and not self.streaming:
+                self.ev.at(op.mask, coords)
+        for op in self.reduces:
+            for value in op.inputs:
+                self.ev.at(value, coords)
+        return found
+
+    def _write(self, coords: Coords, values: list[Evaluated]) -> None:
+        for value, found in zip(self.group.materialized, values, strict=True):
+            write_buffer(self.ev.math, self.state.homes[value], coords, found)
+        for op in self.stores:
+            whole = op.mask is None or self.streaming
+            mask = None if whole or op.mask is None else self.ev.lanes(op.mask, coords)
+            element = element_of(pointee(op.pointer.type))
+            access = Access(self.ev.at(op.pointer, coords), element, mask)
+            hint = nontemporal_hint(self.state) if self.streaming else ""
+            store(self.ev.math, access, self.ev.lanes(op.stored, coords), hint)
+
+    # -- reductions -----------------------------------------------------------------------------
+
+    def _finish(self, coords: dict[int, Lanes], along_lanes: bool) -> None:
+        """Results of one line: a scalar folded from the lanes, or a vector of results."""
+        kept = tuple(coords[d] for d in sorted(coords) if d != self.axis)
+        position = 0
+        for accumulator in self.accumulators:
+            if along_lanes:
+                lanes = accumulator.across_lanes()
+            else:
+                lanes = [self.ev.math.wrap(v) for v in accumulator.vectors]
+            for found in lanes:
+                value, buffer = self.results[position]
+                position += 1
+                if buffer is None:
+                    self.state.env.scalars[value] = found
+                else:
+                    write_buffer(self.ev.math, buffer, kept, found)
+
+
+_NEUTRAL: dict[type[Op], int] = {AddOp: 0, MulOp: 1, AndOp: -1, OrOp: 0, XorOp: 0}
+
+
+def neutral_elements(op: ReduceOp) -> list[Val] | None:
+    """What a reduction by one known op may start from; None if it has to start with an element.
+
+    A float minimum or maximum has none: over nothing but NaNs it gives NaN.
+    """
+    first = op.combine.first
+    element = element_of(op.inputs[0].type)
+    if first is None or first.next is None or first.next.next is not None or len(op.inputs) > 1:
+        return None
+    if isinstance(element, PointerType) or set(first.operands) != set(op.combine.args):
+        return None
+    number = _NEUTRAL.get(cast("type[Op]", type(first)))
+    if number is None:
+        return None
+    return [constant(-0.0 if element.is_float and number == 0 else number, element)]
+
+
+def lanes_along(state: State, group: Group, dim: int) -> int:
+    """Lanes of a step: full vectors of the widest number, two of them if the body is small."""
+    bits = 8
+    for value in (*group.materialized, *(v for s in group.sinks for v in s.operands)):
+        element = element_of(value.type)
+        if not isinstance(element, PointerType):
+            bits = max(bits, element.bits)
+    width = max(1, 2 * state.vector_bits // max(bits, 16))
+    extent = group.shape[dim]
+    return min(width, extent & -extent)

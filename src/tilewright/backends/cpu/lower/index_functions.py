@@ -1,0 +1,212 @@
+"""How the elements of a tile op's result are found: one function of an index for each op.
+
+A function yields the operands' elements that it needs, and gets them evaluated:
+
+    x[i, j] of a transposition:    found = yield operand, (j, i)
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import cast
+
+from tilewright.backends.cpu.lower.affine_lanes import Evaluated
+from tilewright.backends.cpu.lower.evaluate_lanes import Coords, Evaluator, Steps, index_function
+from tilewright.backends.cpu.lower.lane_values import Address, Lanes, literal, uniform
+from tilewright.backends.cpu.lower.vector_access import Access, load, memory_type
+from tilewright.ir import Op, Value
+from tilewright.ir.types import PointerType, dtype_of, element_of, shape_of
+from tilewright.llvm import Val, constant, integer_literal
+from tilewright.ops import (
+    BroadcastOp,
+    CatOp,
+    ConstantOp,
+    ExpandDimsOp,
+    GatherOp,
+    HintOp,
+    ItemOp,
+    JoinOp,
+    LoadOp,
+    OffsetOp,
+    RangeOp,
+    ReshapeOp,
+    SplatOp,
+    SplitOp,
+    TransposeOp,
+)
+
+
+@index_function(ConstantOp)
+def _constant(ev: Evaluator, op: Op, value: Value, coords: Coords) -> Steps:
+    yield from ()
+    number = cast("float", op.attrs["value"])
+    element = element_of(value.type)
+    if isinstance(element, PointerType):
+        return Address(Val(f"inttoptr (i64 {int(number)} to ptr)" if number else "null", "ptr"))
+    return uniform(constant(number, element))
+
+
+@index_function(RangeOp)
+def _range(ev: Evaluator, op: Op, value: Value, coords: Coords) -> Steps:
+    yield from ()
+    return ev.math.add(coords[0], literal(cast("int", op.attrs["start"])))
+
+
+@index_function(SplatOp)
+@index_function(ItemOp)
+def _same_everywhere(ev: Evaluator, op: Op, value: Value, coords: Coords) -> Steps:
+    source = op.operands[0]
+    return (yield source, tuple(literal(0) for _ in shape_of(source.type)))
+
+
+@index_function(HintOp)
+def _hint(ev: Evaluator, op: Op, value: Value, coords: Coords) -> Steps:
+    return (yield op.operands[0], coords)
+
+
+@index_function(BroadcastOp)
+def _broadcast(ev: Evaluator, op: Op, value: Value, coords: Coords) -> Steps:
+    extents = shape_of(op.operands[0].type)
+    inner = (literal(0) if n == 1 else c for n, c in zip(extents, coords, strict=True))
+    return (yield op.operands[0], tuple(inner))
+
+
+@index_function(ExpandDimsOp)
+def _expand_dims(ev: Evaluator, op: Op, value: Value, coords: Coords) -> Steps:
+    axis = cast("int", op.attrs["axis"])
+    return (yield op.operands[0], coords[:axis] + coords[axis + 1 :])
+
+
+@index_function(TransposeOp)
+def _transpose(ev: Evaluator, op: Op, value: Value, coords: Coords) -> Steps:
+    order = cast("tuple[int, ...]", op.attrs["order"])
+    inner = [coords[order.index(k)] for k in range(len(order))]
+    return (yield op.operands[0], tuple(inner))
+
+
+@index_function(ReshapeOp)
+def _reshape(ev: Evaluator, op: Op, value: Value, coords: Coords) -> Steps:
+    source = op.operands[0]
+    target_shape, source_shape = shape_of(value.type), shape_of(source.type)
+    inner: list[Lanes] = []
+    for targets, sources in _matching_groups(target_shape, source_shape):
+        index = _flatten(ev, [coords[d] for d in targets], [target_shape[d] for d in targets])
+        inner += _unflatten(ev, index, [source_shape[d] for d in sources])
+    return (yield source, tuple(inner))
+
+
+def _matching_groups(
+    first: tuple[int, ...], second: tuple[int, ...]
+) -> list[tuple[list[int], list[int]]]:
+    """Split the dimensions of two shapes into groups of equal size, in order."""
+    groups: list[tuple[list[int], list[int]]] = []
+    i = j = 0
+    while i < len(first) or j < len(second):
+        left, right = [i] if i < len(first) else [], [j] if j < len(second) else []
+        i, j = i + len(left), j + len(right)
+        while prod(first[d] for d in left) != prod(second[d] for d in right):
+            if prod(first[d] for d in left) < prod(second[d] for d in right):
+                left.append(i)
+                i += 1
+            else:
+                right.append(j)
+                j += 1
+        groups.append((left, right))
+    return groups
+
+
+def _flatten(ev: Evaluator, coords: list[Lanes], extents: list[int]) -> Lanes:
+    index = literal(0)
+    for coord, extent in zip(coords, extents, strict=True):
+        index = ev.math.add(ev.math.multiply(index, literal(extent)), coord)
+    return index
+
+
+def _unflatten(ev: Evaluator, index: Lanes, extents: list[int]) -> list[Lanes]:
+    coords: list[Lanes] = []
+    for extent in reversed(extents[1:]):
+        index, coord = ev.math.divide(index, extent)
+        coords.append(coord)
+    return [index, *reversed(coords)] if extents else []
+
+
+@index_function(JoinOp)
+def _join(ev: Evaluator, op: Op, value: Value, coords: Coords) -> Steps:
+    first, second = op.operands
+    lhs = ev.as_lanes((yield first, coords[:-1]), first)
+    rhs = ev.as_lanes((yield second, coords[:-1]), second)
+    return _choose(ev, _is_below(ev, coords[-1], 1), lhs, rhs)
+
+
+@index_function(CatOp)
+def _cat(ev: Evaluator, op: Op, value: Value, coords: Coords) -> Steps:
+    axis = cast("int", op.attrs["axis"])
+    extents = [shape_of(v.type)[axis] for v in op.operands]
+    below = _is_below(ev, coords[axis], extents[0])
+    zero = literal(0)
+    inside = _choose(ev, below, coords[axis], zero)
+    past = ev.math.add(coords[axis], literal(extents[0]), "sub")
+    beyond = _choose(ev, below, zero, past)
+    sides: list[Lanes] = []
+    for v, coord in zip(op.operands, (inside, beyond), strict=True):
+        sides.append(ev.as_lanes((yield v, (*coords[:axis], coord, *coords[axis + 1 :])), v))
+    return _choose(ev, below, *sides)
+
+
+def _is_below(ev: Evaluator, coord: Lanes, bound: int) -> Lanes:
+    limit = integer_literal(bound, coord.base.element)
+    if coord.is_uniform:
+        return uniform(ev.code.compare("icmp ult", coord.base, limit))
+    vector = ev.math.vector(coord)
+    return ev.math.wrap(ev.code.compare("icmp ult", vector, ev.code.splat(limit, ev.math.width)))
+
+
+def _choose(ev: Evaluator, condition: Lanes, x: Lanes, y: Lanes) -> Lanes:
+    if condition.is_uniform and x.is_uniform and y.is_uniform:
+        return uniform(ev.code.select(condition.base, x.base, y.base))
+    return ev.math.wrap(ev.code.select(*(ev.math.vector(v) for v in (condition, x, y))))
+
+
+@index_function(SplitOp)
+def _split(ev: Evaluator, op: Op, value: Value, coords: Coords) -> Steps:
+    return (yield op.operands[0], (*coords, literal(value.index)))
+
+
+@index_function(GatherOp)
+def _gather(ev: Evaluator, op: Op, value: Value, coords: Coords) -> Steps:
+    axis = cast("int", op.attrs["axis"])
+    x, indices = op.operands
+    signed = dtype_of(indices.type).is_signed
+    index = ev.math.coordinate(ev.as_lanes((yield indices, coords), indices), signed)
+    return (yield x, (*coords[:axis], index, *coords[axis + 1 :]))
+
+
+@index_function(OffsetOp)
+def _offset(ev: Evaluator, op: Op, value: Value, coords: Coords) -> Steps:
+    pointer, steps = op.operands
+    base = yield pointer, coords
+    amount = ev.as_lanes((yield steps, coords), steps)
+    element = element_of(value.type)
+    assert isinstance(element, PointerType)
+    kind = memory_type(element.element)
+    signed = dtype_of(op.operands[1].type).is_signed
+    if isinstance(base, Address):
+        return ev.math.offset(base, amount, signed, kind)
+    wide = ev.math.widen(amount, signed, "i64")
+    address = ev.code.element_address(ev.math.vector(base), ev.math.vector(wide), kind)
+    return ev.math.wrap(address)
+
+
+@index_function(LoadOp)
+def _load(ev: Evaluator, op: Op, value: Value, coords: Coords) -> Steps:
+    loaded = cast("LoadOp", op)
+    found: list[Evaluated] = []
+    for operand in op.operands:
+        found.append((yield operand, coords))
+    at = dict(zip(op.operands, found, strict=True))
+
+    def lanes(operand: Value | None) -> Lanes | None:
+        return None if operand is None else ev.as_lanes(at[operand], operand)
+
+    access = Access(at[loaded.pointer], element_of(value.type), lanes(loaded.mask), loaded.volatile)
+    return load(ev.math, access, lanes(loaded.other))

@@ -1,0 +1,143 @@
+"""Reductions and scans over lane values.
+
+A reduction along the vector dimension keeps one accumulator vector, started with the first step,
+and folds its lanes at the end by halves: lane i with lane i + n/2, then n/4 ... That order is
+fixed for a given tile shape and vector width, so results repeat from run to run.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from tilewright.backends.cpu.lower.evaluate_lanes import Environment, Evaluator
+from tilewright.backends.cpu.lower.lane_values import Lanes, literal, uniform
+from tilewright.backends.cpu.lower.loop_sections import Loop, loop
+from tilewright.backends.cpu.lower.vector_access import Buffer, write_buffer
+from tilewright.ir import Block, Op, Trait, Value
+from tilewright.llvm import Code, Val
+from tilewright.ops import ReduceOp, ScanOp
+
+
+def apply_region(ev: Evaluator, block: Block, args: list[Lanes]) -> list[Lanes]:
+    """Run the straight-line ops of a combine region on lane values."""
+    local: dict[Value, Lanes] = dict(zip(block.args, args, strict=True))
+    for op in block:
+        operands = [local[v] if v in local else ev.lanes(v, ()) for v in op.operands]
+        if op.next is None:
+            return operands
+        if op.operands:
+            found = ev.elementwise(cast("Op", op), list(operands))
+            assert isinstance(found, Lanes)
+            local[op.result] = found
+        else:
+            local[op.result] = ev.lanes(op.result, ())
+    raise AssertionError("combine region without terminator")
+
+
+class Accumulators:
+    """The running values of a reduction inside one loop."""
+
+    __slots__ = ("ev", "op", "phis", "vectors")
+
+    def __init__(self, ev: Evaluator, op: ReduceOp, first: list[Lanes]) -> None:
+        self.ev, self.op = ev, op
+        self.vectors: list[Val] = [ev.math.vector(v) for v in first]
+        self.phis: list[Val] = []
+
+    def enter(self, opened: Loop) -> None:
+        """Carry the accumulators around a loop that was just opened."""
+        self.phis = [opened.carry(v) for v in self.vectors]
+
+    def fold(self, opened: Loop, values: list[Lanes]) -> None:
+        """Combine one more step into the accumulators."""
+        current = [self.ev.math.wrap(phi) for phi in self.phis]
+        # The newcomer goes first where order is free: a NaN test is then off the carried chain.
+        both = values + current if _is_one_commutative_op(self.op.combine) else current + values
+        results = apply_region(self.ev, self.op.combine, both)
+        for phi, result in zip(self.phis, results, strict=True):
+            opened.update(phi, self.ev.math.vector(result))
+
+    def leave(self, opened: Loop) -> None:
+        """The loop is over: its final values are the accumulators."""
+        self.vectors = [opened.final(phi) for phi in self.phis]
+
+    def across_lanes(self) -> list[Lanes]:
+        """Fold the lanes of each accumulator into one scalar."""
+        vectors, width = self.vectors, self.ev.math.width
+        while width > 1:
+            width //= 2
+            half = Evaluator(self.ev.code, self.ev.env, width)
+            low = [self._part(v, 0, width) for v in vectors]
+            high = [self._part(v, width, width) for v in vectors]
+            lanes = [half.math.wrap(v) for v in low + high]
+            vectors = [half.math.vector(r) for r in apply_region(half, self.op.combine, lanes)]
+        return [uniform(v) for v in vectors]
+
+    def _part(self, vector: Val, start: int, width: int) -> Val:
+        if width == 1:
+            return self.ev.code.extract(vector, start)
+        return self.ev.code.shuffle(vector, list(range(start, start + width)))
+
+
+def _is_one_commutative_op(block: Block) -> bool:
+    first = cast("Op | None", block.first)
+    if first is None or first.next is None or first.next.next is not None:
+        return False
+    return Trait.COMMUTATIVE in first.traits
+
+
+def scan_along(code: Code, env: Environment, op: ScanOp, outputs: list[Buffer]) -> None:
+    """Inclusive scan, one element after the other along the axis, vectors across it.
+
+    Inputs are read where they are; the running value is carried in registers.
+    """
+    shape = outputs[0].shape
+    others = [d for d in range(len(shape)) if d != op.axis]
+    across = others[-1] if others else None
+    width = 1 if across is None else min(shape[across] & -shape[across], 16)
+    ev = Evaluator(code, env, width)
+    _scan_loops(ev, op, outputs, others, across, {})
+
+
+def _scan_loops(
+    ev: Evaluator,
+    op: ScanOp,
+    outputs: list[Buffer],
+    others: list[int],
+    across: int | None,
+    coords: dict[int, Lanes],
+) -> None:
+    if others:
+        dim, step = others[0], ev.math.width if others[0] == across else 1
+        with loop(ev.code, outputs[0].shape[dim], step) as opened:
+            coord = Lanes(opened.index, 1 if step > 1 else 0, step)
+            _scan_loops(ev, op, outputs, others[1:], across, {**coords, dim: coord})
+        return
+    _scan_line(ev, op, outputs, coords)
+
+
+def _scan_line(ev: Evaluator, op: ScanOp, outputs: list[Buffer], coords: dict[int, Lanes]) -> None:
+    extent = outputs[0].shape[op.axis]
+    last = literal(extent - 1)
+
+    def place(step: Lanes) -> tuple[Lanes, ...]:
+        along = ev.math.add(last, step, "sub") if op.reverse else step
+        merged = {**coords, op.axis: along}
+        return tuple(merged[d] for d in range(len(merged)))
+
+    def read(step: Lanes) -> list[Lanes]:
+        return [ev.lanes(v, place(step)) for v in op.inputs]
+
+    running = read(literal(0))
+    for buffer, value in zip(outputs, running, strict=True):
+        write_buffer(ev.math, buffer, place(literal(0)), value)
+    if extent == 1:
+        return
+    with loop(ev.code, extent, 1, start=1) as opened:
+        phis = [opened.carry(ev.math.vector(v)) for v in running]
+        step = Lanes(opened.index)
+        current = [ev.math.wrap(phi) for phi in phis]
+        results = apply_region(ev, op.combine, current + read(step))
+        for phi, buffer, value in zip(phis, outputs, results, strict=True):
+            write_buffer(ev.math, buffer, place(step), value)
+            opened.update(phi, ev.math.vector(value))

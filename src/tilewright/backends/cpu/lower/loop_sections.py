@@ -1,0 +1,163 @@
+"""Loops of a nest, written as sections of `Code`.
+
+    with loop(code, extent=128, step=16) as i:      for (i = 0; i < 128; i += 16)
+        ...                                             instructions at level of i go here
+
+A loop that runs once is no loop. Values carried around a loop are phis: `carry` gives the current
+one, `Loop.update` sets what the next iteration sees, `Loop.final` is valid after it.
+
+A loop may end early, where its iterations have become all alike (see loop_clipping.py):
+
+    latch:  if (i + 16 < end) goto head; goto check
+    check:  if (i + 16 < 128 and a carried value changed) goto head
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from tilewright.llvm import Code, Val, integer_literal
+
+
+@dataclass(slots=True)
+class Loop:
+    """One counted loop under construction."""
+
+    code: Code
+    index: Val
+    phis: list[Val] = field(default_factory=list[Val])
+    inits: list[Val] = field(default_factory=list[Val])
+    nexts: list[Val] = field(default_factory=list[Val])
+    runs_once: bool = False
+    following: Val | None = None
+
+    def carry(self, init: Val) -> Val:
+        """A value that the loop carries, starting at `init`."""
+        if self.runs_once:
+            phi = replace(init)  # a Val of its own: two values may start alike
+        else:
+            phi = Val(self.code.name("c"), init.type, self.code.level)
+        self.phis.append(phi)
+        self.inits.append(init)
+        self.nexts.append(phi)
+        return phi
+
+    def update(self, phi: Val, value: Val) -> None:
+        """The next iteration sees `value`."""
+        self.nexts[self._position(phi)] = value
+
+    def final(self, phi: Val) -> Val:
+        """The carried value after the last iteration; ask after the loop."""
+        value = self.nexts[self._position(phi)]
+        return value if self.runs_once else Val(value.text, value.type, self.code.level)
+
+    def _position(self, phi: Val) -> int:
+        return next(i for i, known in enumerate(self.phis) if known is phi)
+
+
+@contextmanager
+def loop(
+    code: Code,
+    extent: int,
+    step: int = 1,
+    start: int = 0,
+    live: Val | None = None,
+    settle: bool = False,
+) -> Generator[Loop]:
+    """Open a counted loop; `extent - start` is positive and a multiple of `step`.
+
+    live: an i32, from which on iterations do the same as each other: none is done, or, with
+    `settle`, one is and then as many as it takes until what the loop carries stays as it is
+    """
+    if start + step >= extent:
+        yield Loop(code, integer_literal(start), runs_once=True)
+        return
+    head, latch, check, done, before = (
+        code.label(h) for h in ("head", "latch", "check", "done", "before")
+    )
+    code.sections.append([])
+    opened = Loop(code, Val(code.name("i"), "i32", code.level))
+    yield opened
+    code.line(f"br label %{latch}")
+    code.line(f"{latch}:")
+    following = code.let_here(f"add nuw nsw i32 {opened.index}, {step}", "i32")
+    more = code.let_here(f"icmp ult i32 {following}, {extent}", "i1")
+    if live is None:
+        code.line(f"br i1 {more}, label %{head}, label %{done}")
+    else:
+        end = _end(code, live, extent, step, settle)
+        go = code.compare("icmp ult", following, end)
+        code.line(f"br i1 {go}, label %{head}, label %{check if settle else done}")
+    checks = live is not None and settle
+    if checks:
+        code.line(f"{check}:")
+        again = code.binary("and", more, _changed(opened))
+        code.line(f"br i1 {again}, label %{head}, label %{done}")
+    body = code.sections.pop()
+    ends = (latch, check) if checks else (latch,)
+    code.line(f"br label %{before}")
+    code.line(f"{before}:")
+    code.line(f"br label %{head}")
+    code.line(f"{head}:")
+    carried = [(opened.index, integer_literal(start), following)]
+    carried += zip(opened.phis, opened.inits, opened.nexts, strict=True)
+    for phi, init, value in carried:
+        sources = "".join(f", [ {value}, %{end} ]" for end in ends)
+        code.line(f"{phi} = phi {phi.type} [ {init}, %{before} ]{sources}")
+    code.sections[-1].extend(body)
+    code.line(f"{done}:")
+    opened.following = Val(following.text, following.type, code.level)
+
+
+def _end(code: Code, live: Val, extent: int, step: int, settle: bool) -> Val:
+    """Where the iterations end that are done in any case, a multiple of the step."""
+    end = live
+    if step > 1:
+        end = code.binary("add", end, integer_literal(step - 1))
+        end = code.binary("and", end, integer_literal(-step))
+    if settle:
+        end = code.binary("add", end, integer_literal(step))
+        end = code.intrinsic("smin", "i32", end, integer_literal(extent))
+    return end
+
+
+def _changed(opened: Loop) -> Val:
+    """Whether an iteration changed any bit of what the loop carries."""
+    code, any_changed = opened.code, integer_literal(0, "i1")
+    for phi, value in zip(opened.phis, opened.nexts, strict=True):
+        bits = _BITS.get(phi.element, phi.element)
+        before, after = code.convert("bitcast", phi, bits), code.convert("bitcast", value, bits)
+        lanes = code.compare("icmp ne", before, after)
+        if lanes.width > 1:
+            mask = code.let(f"bitcast {lanes.typed} to i{lanes.width}", f"i{lanes.width}", lanes)
+            lanes = code.compare("icmp ne", mask, integer_literal(0, mask.type))
+        any_changed = code.binary("or", any_changed, lanes)
+    return any_changed
+
+
+_BITS = {"half": "i16", "bfloat": "i16", "float": "i32", "double": "i64"}
+
+
+@contextmanager
+def rest(code: Code, opened: Loop, extent: int, step: int) -> Generator[Val]:
+    """Open a loop over the steps that a loop which ended early left out; gives the index."""
+    assert opened.following is not None
+    head, done, before = (code.label(h) for h in ("head", "done", "before"))
+    first = opened.following
+    left = code.let_here(f"icmp ult {first.typed}, {extent}", "i1")
+    code.sections.append([])
+    index = Val(code.name("i"), "i32", code.level)
+    yield index
+    following = code.let_here(f"add nuw nsw {index.typed}, {step}", "i32")
+    more = code.let_here(f"icmp ult {following.typed}, {extent}", "i1")
+    code.line(f"br i1 {more}, label %{head}, label %{done}")
+    body = code.sections.pop()
+    code.line(f"br label %{before}")
+    code.line(f"{before}:")
+    code.line(f"br i1 {left}, label %{head}, label %{done}")
+    code.line(f"{head}:")
+    code.line(f"{index} = phi i32 [ {first}, %{before} ], [ {following}, %{head} ]")
+    code.sections[-1].extend(body)
+    code.line(f"{done}:")

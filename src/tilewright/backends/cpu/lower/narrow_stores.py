@@ -1,0 +1,49 @@
+"""Hides how a narrow vector was computed from the store that writes it.
+
+    store <16 x i16> %x          ->     %b = bitcast <16 x i16> %x to <8 x float>
+                                        %f = llvm.arithmetic.fence(<8 x float> %b)
+                                        %y = bitcast <8 x float> %f to <16 x i16>
+                                        store <16 x i16> %y
+
+On CPUs with AVX-512, LLVM 22 merges a truncation with the masked store of its result, and where
+one lane of the mask is known to be the only one, it then stores the whole wide number there:
+four bytes for an i16, over the lane's neighbour (llvm-project issue 179489, repaired in LLVM 23).
+It makes masked stores out of ordinary ones too (`store (select m, x, load p), p`), truncations out
+of conversions to small integers, and learns masks as late as in instruction selection; so neither
+masks nor values that are safe can be told here, and every narrow vector is hidden.
+
+The fence is an instruction for floats that LLVM must not look through. It emits nothing and is
+cheaper than an empty inline assembly, which takes only types that fit a register. What is
+lost is one addressing form: a truncation to memory is a truncation and a store.
+`tests/unit/backends/cpu/lower/test_narrow_stores.py` fails when LLVM no longer needs this.
+"""
+
+from __future__ import annotations
+
+from tilewright.llvm import Code, Val
+
+__all__ = ["hide_origin"]
+
+_NARROW = {"i8": 8, "i16": 16, "half": 16, "bfloat": 16, "i32": 32}
+"""Bits of the elements that a truncation may give. Floats of 32 and 64 bits come from none, and
+nothing wider than 64 bits is computed."""
+
+_FLOATS = {32: "float", 64: "double"}
+_SMALLEST = 32
+
+
+def hide_origin(code: Code, value: Val) -> Val:
+    """The same vector, as something of which LLVM does not know how it was computed."""
+    bits = _NARROW.get(value.element)
+    if bits is None or value.width == 1 or value.text[0] != "%":
+        return value
+    missing = _SMALLEST // bits - value.width
+    if missing > 0:
+        lanes = [*range(value.width), *[-1] * missing]
+        hidden = hide_origin(code, code.shuffle(value, lanes))
+        return code.shuffle(hidden, lanes[: value.width])
+    total = bits * value.width
+    kind = _FLOATS.get(total, f"<{total // 32} x float>")
+    as_floats = code.let(f"bitcast {value.typed} to {kind}", kind, value)
+    fenced = code.intrinsic("arithmetic.fence", kind, as_floats)
+    return code.let(f"bitcast {fenced.typed} to {value.type}", value.type, fenced)

@@ -1,0 +1,344 @@
+"""Ops that are more than one nest: products, scans, atomics, assertions, prints, elements."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import cast
+
+from tilewright.backends.cpu.lower.cpu_state import State, lowering
+from tilewright.backends.cpu.lower.dot_operands import KERNEL_ELEMENTS
+from tilewright.backends.cpu.lower.evaluate_lanes import Coords
+from tilewright.backends.cpu.lower.fused_loop_nest import emit_group
+from tilewright.backends.cpu.lower.fusion import Group
+from tilewright.backends.cpu.lower.lane_reductions import scan_along
+from tilewright.backends.cpu.lower.lane_values import Lanes, literal, uniform
+from tilewright.backends.cpu.lower.loop_sections import loop
+from tilewright.backends.cpu.lower.prefetch import Prefetcher
+from tilewright.backends.cpu.lower.vector_access import (
+    Buffer,
+    memory_type,
+    read_buffer,
+    to_memory,
+    write_buffer,
+)
+from tilewright.backends.cpu.microkernel import DotSpec, dot_declarations, dot_function
+from tilewright.backends.cpu.ops import BlockTransposeOp
+from tilewright.backends.device_messages import PRINT_KINDS, packed
+from tilewright.ir import Op, Value
+from tilewright.ir.types import DType, TileType, dtype_of, element_of, shape_of
+from tilewright.llvm import Code, Val, integer_literal
+from tilewright.ops import (
+    AssertOp,
+    AssumeOp,
+    AtomicCasOp,
+    AtomicOp,
+    BarrierOp,
+    ConstantOp,
+    DotOp,
+    ItemOp,
+    LoadOp,
+    PrintOp,
+    ScanOp,
+)
+
+
+def copy_into(state: State, value: Value, buffer: Buffer) -> None:
+    """Evaluate a tile into a buffer, with a nest of its own."""
+    known = state.env.buffers.get(value)
+    if known is buffer:
+        return
+    if known is not None:
+        _copy_buffer(state, known, buffer)
+        return
+    kept = state.homes.get(value)
+    state.homes[value] = buffer
+    emit_group(state, Group(shape_of(value.type), 0, 0, materialized=[value]))
+    del state.env.buffers[value]
+    if kept is None:
+        del state.homes[value]
+    else:
+        state.homes[value] = kept
+
+
+def _copy_buffer(state: State, source: Buffer, target: Buffer) -> None:
+    lines = source.shape[-1]
+    width = min(lines & -lines, max(1, state.vector_bits // 8 // source.element.bytes))
+    ev = state.evaluator(width)
+    with ExitStack() as stack:
+        coords = [
+            uniform(stack.enter_context(loop(state.code, extent)).index)
+            for extent in source.shape[:-1]
+        ]
+        last = stack.enter_context(loop(state.code, lines, width)).index
+        place = (*coords, Lanes(last, int(width > 1), width))
+        write_buffer(ev.math, target, place, read_buffer(ev.math, source, place))
+
+
+@lowering(DotOp)
+def lower_dot(state: State, op: Op) -> None:
+    """acc into the result's buffer, then one call of the micro-kernel for each pair of matrices."""
+    dot = cast("DotOp", op)
+    a, b = state.env.buffers[dot.a], state.env.buffers[dot.b]
+    c = state.home(dot.result)
+    fresh = _is_zero(dot.acc)
+    if not fresh:
+        copy_into(state, dot.acc, c)
+    (m, k), n = a.shape[-2:], b.shape[-1]
+    spec = DotSpec(
+        m, n, k, KERNEL_ELEMENTS[dtype_of(dot.a.type).name], state.unit,
+        lda=a.strides[-2], ldb=b.strides[-2], ldc=c.strides[-2], accumulate=not fresh,
+    )  # fmt: skip
+    name = _kernel(state, spec)
+    if len(a.shape) == 2:
+        state.code.line(f"call void @{name}(ptr {c.pointer}, ptr {a.pointer}, ptr {b.pointer})")
+    else:
+        with loop(state.code, a.shape[0]) as opened:
+            at = [_matrix(state, buffer, opened.index) for buffer in (c, a, b)]
+            state.code.line(f"call void @{name}({', '.join(v.typed for v in at)})")
+    state.env.buffers[dot.result] = c
+
+
+def _is_zero(value: Value) -> bool:
+    op = value.op
+    return isinstance(op, ConstantOp) and op.value == 0
+
+
+def _kernel(state: State, spec: DotSpec) -> str:
+    name = state.dots.get(spec)
+    if name is None:
+        name = state.dots[spec] = f"dot{len(state.dots)}"
+        for line in dot_declarations(spec):
+            state.module.declare(line.split("@", 1)[1].split("(", 1)[0], line)
+        state.module.functions.append(dot_function(name, spec))
+    return name
+
+
+def _matrix(state: State, buffer: Buffer, index: Val) -> Val:
+    step = state.code.binary("mul", index, integer_literal(buffer.strides[0]))
+    return state.code.element_address(buffer.pointer, step, memory_type(buffer.element))
+
+
+@lowering(ScanOp)
+def lower_scan(state: State, op: Op) -> None:
+    scan = cast("ScanOp", op)
+    outputs = [state.home(r) for r in scan.results]
+    scan_along(state.code, state.env, scan, outputs)
+    for result, buffer in zip(scan.results, outputs, strict=True):
+        state.env.buffers[result] = buffer
+
+
+@lowering(BlockTransposeOp)
+def lower_block_transpose(state: State, op: Op) -> None:
+    """Read rows of square blocks as vectors, transpose the block, write the columns as rows."""
+    source, target = op.operands[0], state.home(op.result)
+    *others, rows, columns = shape_of(source.type)
+    side = min(16, rows & -rows, columns & -columns)
+    ev = state.evaluator(side)
+    with ExitStack() as stack:
+        outer = [uniform(stack.enter_context(loop(state.code, n)).index) for n in others]
+        row = uniform(stack.enter_context(loop(state.code, rows, side)).index)
+        column = uniform(stack.enter_context(loop(state.code, columns, side)).index)
+        across = Lanes(column.base, int(side > 1), side)
+        vectors = [
+            ev.vector(source, (*outer, ev.math.add(row, literal(i)), across)) for i in range(side)
+        ]
+        down = Lanes(row.base, int(side > 1), side)
+        prefetcher = Prefetcher(state, side)
+        for prefetch in state.prefetches:
+            line, lanes = (column, down) if prefetch.for_store else (row, across)
+            for i in range(side):
+                prefetcher.emit(prefetch, (*outer, ev.math.add(line, literal(i)), lanes))
+        for j, vector in enumerate(_transposed(state.code, vectors)):
+            place = (*outer, ev.math.add(column, literal(j)), down)
+            write_buffer(ev.math, target, place, ev.math.wrap(vector))
+    state.env.buffers[op.result] = target
+
+
+def _transposed(code: Code, rows: list[Val]) -> list[Val]:
+    """Swap ever smaller off-diagonal blocks of a square of vectors."""
+    side = len(rows)
+    half = side // 2
+    while half:
+        for i in (i for i in range(side) if not i & half):
+            upper, lower = rows[i], rows[i + half]
+            first = [n if not n & half else side + n - half for n in range(side)]
+            second = [n + half if not n & half else side + n for n in range(side)]
+            rows[i] = code.shuffle(upper, first, lower)
+            rows[i + half] = code.shuffle(upper, second, lower)
+        half //= 2
+    return rows
+
+
+@lowering(ItemOp)
+def lower_item(state: State, op: Op) -> None:
+    source = op.operands[0]
+    place = tuple(literal(0) for _ in shape_of(source.type))
+    state.env.scalars[op.result] = state.evaluator().at(source, place)
+
+
+@lowering(LoadOp)
+def lower_volatile_load(state: State, op: Op) -> None:
+    """A volatile tile load happens here and once."""
+    copy = state.home(op.result)
+    copy_into(state, op.result, copy)
+    state.env.buffers[op.result] = copy
+
+
+@lowering(BarrierOp, AssumeOp)
+def lower_nothing(state: State, op: Op) -> None:
+    """One thread runs a program instance in order: nothing to wait for, nothing to learn."""
+
+
+class _Elements:
+    """Loops over every element of an op's tile, one at a time."""
+
+    def __init__(self, state: State, op: Op) -> None:
+        shaped = next(
+            (v for v in (*op.operands, *op.results) if isinstance(v.type, TileType)), None
+        )
+        self.shape = () if shaped is None else shape_of(shaped.type)
+        self.state, self.ev = state, state.evaluator()
+        self.stack = ExitStack()
+
+    def __enter__(self) -> Coords:
+        opened = (self.stack.enter_context(loop(self.state.code, n)) for n in self.shape)
+        return tuple(uniform(o.index) for o in opened)
+
+    def __exit__(self, *error: object) -> None:
+        self.stack.close()
+
+
+_ATOMIC_ORDERS = {"relaxed": "monotonic", "acquire": "acquire", "release": "release"}
+
+
+def _atomic_name(kind: str, element: DType) -> str:
+    if element.is_float and kind in ("add", "max", "min"):
+        return f"f{kind}"
+    return f"u{kind}" if kind in ("max", "min") and not element.is_signed else kind
+
+
+@lowering(AtomicOp, AtomicCasOp)
+def lower_atomic(state: State, op: Op) -> None:
+    """One element after the other; the CPU's atomics have no vectors."""
+    code = state.code
+    result = state.home(op.result) if isinstance(op.result.type, TileType) else None
+    elements = _Elements(state, op)
+    with elements as coords:
+        ev = elements.ev
+        pointer, *values = (ev.lanes(v, coords).base for v in op.operands)
+        mask = op.mask if isinstance(op, AtomicOp) else None
+        after = code.label("after")
+        old_slot = _slot(state, op)
+        if mask is not None:
+            then = code.label("then")
+            code.line(f"br i1 {values[-1]}, label %{then}, label %{after}")
+            code.line(f"{then}:")
+        old = _emit_atomic(state, op, pointer, values)
+        code.line(f"store {old.typed}, ptr {old_slot}")
+        code.line(f"br label %{after}")
+        code.line(f"{after}:")
+        found = uniform(code.let_here(f"load {old.type}, ptr {old_slot}", old.type))
+        if result is not None:
+            write_buffer(ev.math, result, coords, found)
+        else:
+            state.env.scalars[op.result] = found
+    if result is not None:
+        state.env.buffers[op.result] = result
+
+
+def _slot(state: State, op: Op) -> str:
+    """Stack memory for the value that an atomic found."""
+    name = state.code.name("slot")
+    state.entry.append(f"{name} = alloca {memory_type(element_of(op.result.type))}")
+    return name
+
+
+def _emit_atomic(state: State, op: Op, pointer: Val, values: list[Val]) -> Val:
+    code, element = state.code, dtype_of(op.result.type)
+    order = _ATOMIC_ORDERS.get(cast("str", op.attrs["order"]), "acq_rel")
+    kind = memory_type(element)
+    if isinstance(op, AtomicOp):
+        name = _atomic_name(op.kind, element)
+        value = to_memory(code, values[0], element)
+        return code.let_here(f"atomicrmw {name} {pointer.typed}, {value.typed} {order}", kind)
+    bits = f"i{8 * element.bytes}"
+    expected, new = (code.convert("bitcast", v, bits) for v in values)
+    failure = "acquire" if order in ("acquire", "acq_rel") else "monotonic"
+    text = f"cmpxchg {pointer.typed}, {expected.typed}, {new.typed} {order} {failure}"
+    pair = code.let_here(text, f"{{ {bits}, i1 }}")
+    old = code.let_here(f"extractvalue {pair.typed}, 0", bits)
+    return code.let_here(f"bitcast {old.typed} to {kind}", kind)
+
+
+@lowering(AssertOp)
+def lower_assert(state: State, op: Op) -> None:
+    """Tells the host the first element that fails and ends the program instance."""
+    check = cast("AssertOp", op)
+    code = state.code
+    elements = _Elements(state, op)
+    with elements as coords:
+        condition = elements.ev.lanes(check.condition, coords).base
+        if check.mask is not None:
+            masked = code.binary("xor", elements.ev.lanes(check.mask, coords).base,
+                                 integer_literal(1, "i1"))  # fmt: skip
+            condition = code.binary("or", condition, masked)
+        failed, holds = code.label("failed"), code.label("holds")
+        code.line(f"br {condition.typed}, label %{holds}, label %{failed}")
+        code.line(f"{failed}:")
+        message = state.string(packed(check.message, check.loc))
+        _tell(state, 0, [message, integer_literal(0), zero_bits(), *_indices(coords)])
+        code.line("ret void")
+        code.line(f"{holds}:")
+
+
+def zero_bits() -> Val:
+    return integer_literal(0, "i64")
+
+
+def _indices(coords: Coords) -> list[Val]:
+    padded = [c.base for c in coords[:3]] + [integer_literal(-1)] * (3 - len(coords))
+    return padded
+
+
+def _tell(state: State, function: int, args: list[Val]) -> None:
+    """Call a function of the console table: (text, kind, bits, 3 indices, 3 program ids)."""
+    code = state.code
+    everything = [*args, *state.program]
+    where = code.let_here(f"getelementptr ptr, {state.console.typed}, i64 {function}", "ptr")
+    target = code.let_here(f"load ptr, ptr {where}", "ptr")
+    types = ", ".join(v.type for v in everything)
+    code.line(f"call void ({types}) {target}({', '.join(v.typed for v in everything)})")
+
+
+@lowering(PrintOp)
+def lower_print(state: State, op: Op) -> None:
+    """One line for each element, through the host so that it reaches Python's stdout."""
+    show = cast("PrintOp", op)
+    if not show.args:
+        text, blank = state.string(show.prefix), [integer_literal(-1)] * 3
+        _tell(state, 1, [text, integer_literal(PRINT_KINDS.index("text")), zero_bits(), *blank])
+    for number, arg in enumerate(show.args):
+        operand = f" (operand {number})" if len(show.args) > 1 else ""
+        text = state.string(f"{show.prefix}{operand}: ")
+        shape = shape_of(arg.type)
+        with ExitStack() as stack:
+            opened = (stack.enter_context(loop(state.code, n)) for n in shape)
+            coords = tuple(uniform(o.index) for o in opened)
+            kind, bits = _as_bits(state, arg, coords)
+            code = PRINT_KINDS.index(kind) + (8 if show.hex else 0)
+            _tell(state, 1, [text, integer_literal(code), bits, *_indices(coords)])
+
+
+def _as_bits(state: State, value: Value, coords: Coords) -> tuple[str, Val]:
+    """An element widened to 64 bits: integers extended, floats as the bits of a double."""
+    ev, element = state.evaluator(), element_of(value.type)
+    found = ev.lanes(value, coords).base
+    if not isinstance(element, DType):
+        return "pointer", state.code.convert("ptrtoint", found, "i64")
+    if element.is_float:
+        if found.type == "double":
+            return "double", state.code.convert("bitcast", found, "i64")
+        wide = state.code.convert("fpext", found, "double")
+        return "float", state.code.convert("bitcast", wide, "i64")
+    extend = "sext" if element.is_signed else "zext"
+    return element.kind, state.code.convert(extend, found, "i64")

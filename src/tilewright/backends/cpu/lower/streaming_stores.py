@@ -1,0 +1,207 @@
+"""Decides which stores may go past the caches, and emits the condition.
+
+Where a grid writes more than the caches hold, an ordinary store first reads the line that it then
+overwrites. A non-temporal store does not (fp32 addition of 2^24 elements: 1.25 times as fast),
+but it costs where the output would still be in the cache for its reader. So a nest of nothing but
+stores is emitted twice, and the program chooses:
+
+    br (grid writes more than the caches hold) and (tile is full), streaming nest, ordinary nest
+
+A tile is full if its mask holds at the last corner, for a mask that only falls along each
+dimension. The streaming nest has no masks then, nor have its loads under the same one (fp32
+addition of 2^24 elements on Zen 5: 4.2 ms instead of 5.0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from tilewright.backends.cpu.lower.cpu_state import State
+from tilewright.backends.cpu.lower.fusion import Group, is_lazy
+from tilewright.backends.cpu.lower.lane_values import literal
+from tilewright.backends.cpu.lower.vector_access import Element
+from tilewright.ir import Op, Value
+from tilewright.ir.types import DType, dtype_of, element_of, shape_of
+from tilewright.llvm import Val
+from tilewright.ops import (
+    AddOp,
+    AndOp,
+    BroadcastOp,
+    CastOp,
+    CompareOp,
+    ConstantOp,
+    ExpandDimsOp,
+    HintOp,
+    MulOp,
+    RangeOp,
+    SplatOp,
+    StoreOp,
+    SubOp,
+    TransposeOp,
+    pointee,
+)
+from tilewright.support.graph_fold import fold
+
+STREAM_ALIGNMENT = 16
+"""Bytes; LLVM splits a non-temporal store that is wider than it is aligned, which is as fast."""
+
+MOST_NESTS = 128
+"""Nests of a function that may stream. Each branches on one condition, and LLVM's combination of
+instructions looks at all branches on it wherever it is used: 10,000 take 65 s, without them 1."""
+
+_MUCH = 256
+"""Values that a nest computes from which on memory is not what it waits for."""
+
+_MOVES = BroadcastOp | ExpandDimsOp | TransposeOp | HintOp
+
+
+def streaming_condition(state: State, group: Group) -> Val | None:
+    """When the nest of this group should stream; None if it never may."""
+    stores = [s for s in group.sinks if isinstance(s, StoreOp)]
+    if not may_stream(state) or len(stores) != len(group.sinks) or group.materialized:
+        return None
+    if not all(_aligned(state, s.pointer) for s in stores) or _computes_much(stores):
+        return None
+    masks = [s.mask for s in stores if s.mask is not None]
+    if not all(falls(mask) for mask in masks):
+        return None
+    state.streamed_nests += 1
+    state.streamed_bytes += sum(_bytes(s.stored) for s in stores)
+    condition = Val("%streaming", "i1")
+    ev = state.evaluator()
+    corner = tuple(literal(extent - 1) for extent in group.shape)
+    for mask in dict.fromkeys(masks):
+        condition = state.code.binary("and", condition, ev.lanes(mask, corner).base)
+    return condition
+
+
+def may_stream(state: State) -> bool:
+    """Whether one more nest may stream."""
+    return state.stream_at_top and state.streamed_nests < MOST_NESTS
+
+
+def _computes_much(stores: Sequence[StoreOp]) -> bool:
+    """Whether what is stored takes so long to compute that memory does not matter.
+
+    Nor would the code of such a nest be made twice.
+    """
+    seen: set[Value] = set()
+    stack = [store.stored for store in stores]
+    while stack and len(seen) < _MUCH:
+        value = stack.pop()
+        op = cast("Op | None", value.op)
+        if value not in seen and op is not None and is_lazy(op):
+            seen.add(value)
+            stack += op.operands
+    return len(seen) >= _MUCH
+
+
+def _bytes(value: Value) -> int:
+    size = element_of(value.type).bytes
+    for extent in shape_of(value.type):
+        size *= extent
+    return size
+
+
+def _aligned(state: State, pointer: Value) -> bool:
+    facts = state.facts.get(pointer)
+    if facts is None:
+        return False
+    last = len(facts.contiguity) - 1
+    run = facts.contiguity[last]
+    width = element_of(pointee(pointer.type)).bytes
+    return run * width >= STREAM_ALIGNMENT and facts.divisibility[last] >= STREAM_ALIGNMENT
+
+
+def falls(mask: Value) -> bool:
+    """Whether a mask, once false along a dimension, stays false."""
+    directions: dict[Value, int | None] = {}
+    reached, stack = {mask}, [mask]
+    while stack:
+        value = stack.pop()
+        op = cast("Op | None", value.op)
+        parts = op.operands if isinstance(op, AndOp | _MOVES) else ()
+        if not parts and not _condition_falls(op, directions):
+            return False
+        stack += [part for part in parts if part not in reached]
+        reached.update(parts)
+    return True
+
+
+def _condition_falls(op: Op | None, directions: dict[Value, int | None]) -> bool:
+    """As `falls`, for one condition."""
+    if isinstance(op, SplatOp | ConstantOp):
+        return True
+    if not isinstance(op, CompareOp) or op.predicate not in ("lt", "le", "gt", "ge"):
+        return False
+    low, high = (op.lhs, op.rhs) if op.predicate in ("lt", "le") else (op.rhs, op.lhs)
+    return direction(low, directions) in (0, 1) and direction(high, directions) in (0, -1)
+
+
+def direction(value: Value, known: dict[Value, int | None] | None = None) -> int | None:
+    """1 if an integer tile never decreases along any dimension, -1 never increases, 0 constant.
+
+    known: directions that have been asked for before
+    """
+    return fold(value, _terms, _direction, {} if known is None else known)
+
+
+def _terms(value: Value) -> Sequence[Value]:
+    """The values that decide in which direction a tile goes."""
+    op = cast("Op | None", value.op)
+    if not shape_of(value.type) or not isinstance(op, CastOp | _MOVES | AddOp | SubOp | MulOp):
+        return ()
+    return op.operands
+
+
+def _direction(value: Value, terms: list[int | None]) -> int | None:
+    op = cast("Op | None", value.op)
+    if not shape_of(value.type) or isinstance(op, SplatOp | ConstantOp):
+        return 0
+    if isinstance(op, RangeOp):
+        return 1
+    if isinstance(op, CastOp):
+        ordered = _keeps_order(element_of(op.x.type), element_of(op.type))
+        return terms[0] if ordered or terms[0] == 0 else None
+    if isinstance(op, _MOVES):
+        return terms[0]
+    if isinstance(op, AddOp) or (isinstance(op, SubOp) and dtype_of(op.type).is_signed):
+        return _sum(terms[0], terms[1], 1 if isinstance(op, AddOp) else -1)
+    if isinstance(op, MulOp):
+        return _product(op, terms)
+    return None
+
+
+def _keeps_order(source: Element, target: Element) -> bool:
+    """Whether a cast keeps the order of numbers; it does not where -1 becomes a large one."""
+    if not isinstance(source, DType) or not isinstance(target, DType):
+        return False
+    if not source.is_integer or not target.is_integer:
+        return False
+    if source.is_signed == target.is_signed:
+        return target.bits >= source.bits
+    return target.is_signed and target.bits > source.bits
+
+
+def _sum(x: int | None, y: int | None, sign: int) -> int | None:
+    if x is None or y is None:
+        return None
+    y *= sign
+    return x or y if x * y >= 0 else None
+
+
+def _product(op: MulOp, terms: list[int | None]) -> int | None:
+    for factor, along in zip(op.operands, reversed(terms), strict=True):
+        constant = factor.op
+        if isinstance(constant, ConstantOp):
+            return None if along is None else along * (1 if constant.value >= 0 else -1)
+    return 0 if terms == [0, 0] else None
+
+
+def nontemporal_hint(state: State) -> str:
+    """The metadata of a streaming store, as it follows the instruction."""
+    line = "!0 = !{i32 1}"
+    if line not in state.module.footer:
+        state.module.footer.append(line)
+    return ", !nontemporal !0"

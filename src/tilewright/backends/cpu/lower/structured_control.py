@@ -1,0 +1,315 @@
+"""Control flow: loops and branches with carried scalars (phis) and carried tiles (buffers).
+
+A carried tile has two buffers. The body reads the current one and writes the next; the pointers
+swap from one iteration to the next, so nothing is copied. If the only reader of the current tile
+is the product that makes the next one (`acc = dot(a, b, acc)`), one buffer serves both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from tilewright.backends.cpu.lower.cpu_state import State, lowering
+from tilewright.backends.cpu.lower.evaluate_lanes import Evaluated
+from tilewright.backends.cpu.lower.lane_values import Address, uniform
+from tilewright.backends.cpu.lower.non_fusible import copy_into
+from tilewright.backends.cpu.lower.vector_access import Buffer
+from tilewright.ir import Block, Op, Value
+from tilewright.ir.types import DType, TileType, dtype_of, element_of, shape_of
+from tilewright.llvm import Val, llvm_type
+from tilewright.ops import ConstantOp, DotOp, ForOp, IfOp, WhileOp
+
+
+@dataclass(slots=True)
+class _Carried:
+    """One carried value: its phi, and for a tile the phi of the buffer that is written next."""
+
+    phi: Val
+    init: Val
+    following: Val | None = None
+    spare: Val | None = None
+    spare_init: Val | None = None
+    buffer: Buffer | None = None
+    spare_buffer: Buffer | None = None
+
+    def lines(self, before: str, latch: str) -> list[str]:
+        """The phi instructions of the loop's head."""
+        text = [self._phi(self.phi, self.init, self.following, before, latch)]
+        if self.spare is not None and self.spare_init is not None:
+            text.append(self._phi(self.spare, self.spare_init, self.phi, before, latch))
+        return text
+
+    @staticmethod
+    def _phi(phi: Val, init: Val, following: Val | None, before: str, latch: str) -> str:
+        assert following is not None
+        return f"{phi} = phi {phi.type} [ {init}, %{before} ], [ {following}, %{latch} ]"
+
+
+def scalar_operand(found: Evaluated) -> Val:
+    assert not isinstance(found, Address) or found.offset is None
+    return found.base
+
+
+def _bind(state: State, value: Value, base: Val) -> None:
+    """Let a scalar IR value be an LLVM operand."""
+    pointer = not isinstance(element_of(value.type), DType)
+    state.env.scalars[value] = Address(base) if pointer else uniform(base)
+
+
+def _scalar(state: State, value: Value) -> Val:
+    return scalar_operand(state.env.scalars[value])
+
+
+def _carry(state: State, init: Value, in_place: bool) -> _Carried:
+    """Set up the carrying of one value before a loop."""
+    code = state.code
+    if not isinstance(init.type, TileType):
+        phi = Val(code.name("c"), llvm_type(element_of(init.type)))
+        return _Carried(phi, _scalar(state, init))
+    shape, element = shape_of(init.type), element_of(init.type)
+    assert isinstance(init.type, TileType)
+    current = state.allocate(shape, element)
+    copy_into(state, init, current)
+    if in_place:
+        return _Carried(current.pointer, current.pointer, buffer=current)
+    state.scratch.step()
+    spare = state.allocate(shape, element)
+    phi, spare_phi = Val(code.name("now"), "ptr"), Val(code.name("next"), "ptr")
+    blocks = (*current.blocks, *spare.blocks)
+    return _Carried(
+        phi, current.pointer, spare=spare_phi, spare_init=spare.pointer,
+        buffer=Buffer(phi, shape, current.strides, element, blocks),
+        spare_buffer=Buffer(spare_phi, shape, current.strides, element, blocks),
+    )  # fmt: skip
+
+
+def _enter(state: State, carried: Sequence[_Carried], args: Sequence[Value]) -> None:
+    """The body sees the carried values under its own names."""
+    for slot, arg in zip(carried, args, strict=True):
+        if slot.buffer is None:
+            _bind(state, arg, slot.phi)
+        else:
+            state.env.buffers[arg] = slot.buffer
+
+
+def _reserve(state: State, carried: Sequence[_Carried], yielded: Sequence[Value]) -> None:
+    """Values of the body that are carried on go straight to the buffer of the next iteration."""
+    for slot, value in zip(carried, yielded, strict=True):
+        target = slot.spare_buffer or slot.buffer
+        if target is not None and value.op is not None and value not in state.homes:
+            state.homes[value] = target
+
+
+def _leave(state: State, carried: Sequence[_Carried], yielded: Sequence[Value]) -> None:
+    """At the end of the body: what the next iteration gets."""
+    for slot, value in zip(carried, yielded, strict=True):
+        if slot.buffer is None:
+            slot.following = _scalar(state, value)
+            continue
+        slot.buffer.touch()
+        if slot.spare_buffer is None:
+            copy_into(state, value, slot.buffer)
+        else:
+            copy_into(state, value, slot.spare_buffer)
+            slot.following = slot.spare
+
+
+def _head(state: State, position: int, lines: list[str]) -> None:
+    """Insert the phis of a loop's head, known only now."""
+    state.code.sections[0][position:position] = lines
+
+
+def _phis(carried: Sequence[_Carried], before: str, latch: str) -> list[str]:
+    moving = (slot for slot in carried if slot.following is not None)
+    return [line for slot in moving for line in slot.lines(before, latch)]
+
+
+def _finish(state: State, carried: Sequence[_Carried], results: Sequence[Value]) -> None:
+    _enter(state, carried, results)
+
+
+def _only_summed(arg: Value, yielded: Value) -> bool:
+    """Whether a carried tile is only the accumulator of the product that is carried on."""
+    op = yielded.op
+    return isinstance(op, DotOp) and op.acc is arg and list(arg.uses) == [op]
+
+
+def _yielded(block: Block) -> list[Value]:
+    return block.terminator.operands
+
+
+class _Count:
+    """The test of a counted loop, which ends also where the next index would wrap.
+
+    Where that may be, the test after an iteration is `index < upper - step`, saturating, and the
+    loop's head sees what it gave; elsewhere the head tests `index < upper`.
+    """
+
+    def __init__(self, state: State, loop: ForOp, lower: Val, upper: Val) -> None:
+        self.code = state.code
+        self.upper = upper
+        self.sign = "s" if dtype_of(loop.lower.type).is_signed else "u"
+        self.carried: list[_Carried] = []
+        self.limit: Val | None = None
+        if _may_wrap(loop):
+            step = _scalar(state, loop.step)
+            go = self.code.compare(f"icmp {self.sign}lt", lower, upper)
+            self.carried.append(_Carried(Val(self.code.name("go"), "i1"), go))
+            self.limit = self.code.intrinsic(f"{self.sign}sub.sat", upper.type, upper, step)
+
+    def go(self, index: Val) -> Val:
+        """Whether there is another iteration, at the head of the loop."""
+        if self.carried:
+            return self.carried[0].phi
+        return self.code.compare(f"icmp {self.sign}lt", index, self.upper)
+
+    def following(self, index: Val, step: Val) -> Val:
+        """The next index, at the end of the body."""
+        if self.limit is None:
+            return self.code.binary(f"add n{self.sign}w", index, step)
+        self.carried[0].following = self.code.compare(f"icmp {self.sign}lt", index, self.limit)
+        return self.code.binary("add", index, step)
+
+
+def _may_wrap(loop: ForOp) -> bool:
+    """Whether an index below the upper bound may be within a step of the end of its type."""
+    step, upper = loop.step.op, loop.upper.op
+    if not isinstance(step, ConstantOp):
+        return True
+    highest = dtype_of(loop.upper.type).max_int
+    bound = upper.value if isinstance(upper, ConstantOp) else highest
+    return bound - 1 + step.value > highest
+
+
+@lowering(ForOp)
+def lower_for(state: State, op: Op) -> None:
+    """for (index = lower; index < upper; index += step) body"""
+    loop, code = cast("ForOp", op), state.code
+    yielded = _yielded(loop.body)
+    lower, upper, step = (_scalar(state, v) for v in (loop.lower, loop.upper, loop.step))
+    carried = [
+        _carry(state, init, isinstance(init.type, TileType) and _only_summed(arg, value))
+        for init, arg, value in zip(loop.inits, loop.carried, yielded, strict=True)
+    ]
+    before, head, body, latch, done = (code.label(n) for n in
+                                       ("before", "head", "body", "latch", "done"))  # fmt: skip
+    for line in (f"br label %{before}", f"{before}:"):
+        code.line(line)
+    count = _Count(state, loop, lower, upper)
+    for line in (f"br label %{head}", f"{head}:"):
+        code.line(line)
+    position = len(code.sections[0])
+    index = _Carried(Val(code.name("i"), lower.type), lower)
+    go = count.go(index.phi)
+    code.line(f"br i1 {go}, label %{body}, label %{done}")
+    code.line(f"{body}:")
+    _bind(state, loop.index, index.phi)
+    _enter(state, carried, loop.carried)
+    with state.scratch.loop():
+        _reserve(state, carried, yielded)
+        state.lower_block(state, loop.body)
+        _leave(state, carried, yielded)
+    code.line(f"br label %{latch}")
+    code.line(f"{latch}:")
+    index.following = count.following(index.phi, step)
+    code.line(f"br label %{head}")
+    code.line(f"{done}:")
+    _head(state, position, _phis([*count.carried, index, *carried], before, latch))
+    _finish(state, carried, loop.results)
+
+
+@lowering(WhileOp)
+def lower_while(state: State, op: Op) -> None:
+    """Test at the head; what the condition passes on is what the body and the results see."""
+    loop, code = cast("WhileOp", op), state.code
+    passed, yielded = _yielded(loop.before)[1:], _yielded(loop.body)
+    carried = [_carry(state, init, in_place=False) for init in loop.inits]
+    before, head, body, latch, done = (code.label(n) for n in
+                                       ("before", "head", "body", "latch", "done"))  # fmt: skip
+    for line in (f"br label %{before}", f"{before}:", f"br label %{head}", f"{head}:"):
+        code.line(line)
+    position = len(code.sections[0])
+    _enter(state, carried, loop.before.args)
+    with state.scratch.loop():
+        state.lower_block(state, loop.before)
+        go = _scalar(state, _yielded(loop.before)[0])
+        _pass_on(state, passed, loop)
+        code.line(f"br i1 {go}, label %{body}, label %{done}")
+        code.line(f"{body}:")
+        _reserve(state, carried, yielded)
+        state.lower_block(state, loop.body)
+        _leave(state, carried, yielded)
+    code.line(f"br label %{latch}")
+    code.line(f"{latch}:")
+    code.line(f"br label %{head}")
+    code.line(f"{done}:")
+    _head(state, position, _phis(carried, before, latch))
+
+
+def _pass_on(state: State, values: Sequence[Value], loop: WhileOp) -> None:
+    """Let the body and the results have what the condition passes on."""
+    for value, arg, result in zip(values, loop.body.args, loop.results, strict=True):
+        if isinstance(value.type, TileType):
+            buffer = state.env.buffers.get(value)
+            if buffer is None:
+                buffer = state.allocate(shape_of(value.type), element_of(value.type))
+                copy_into(state, value, buffer)
+            state.env.buffers[arg] = state.env.buffers[result] = buffer
+        else:
+            found = state.env.scalars[value]
+            state.env.scalars[arg] = state.env.scalars[result] = found
+
+
+@lowering(IfOp)
+def lower_if(state: State, op: Op) -> None:
+    """Both branches write tile results to one buffer; scalars meet in phis."""
+    branch, code = cast("IfOp", op), state.code
+    buffers = [
+        state.allocate(shape_of(r.type), element_of(r.type))
+        if isinstance(r.type, TileType)
+        else None
+        for r in branch.results
+    ]
+    labels = [code.label(n) for n in ("then", "else", "join")]
+    condition = _scalar(state, branch.condition)
+    code.line(f"br i1 {condition}, label %{labels[0]}, label %{labels[1]}")
+    ends: list[tuple[str, list[Val | None]]] = []
+    for label, block in zip(labels, (branch.then, branch.orelse), strict=False):
+        code.line(f"{label}:")
+        yielded = _yielded(block)
+        for buffer, value in zip(buffers, yielded, strict=True):
+            if buffer is not None and value.op is not None and value.op.parent is block:
+                state.homes.setdefault(value, buffer)
+        state.lower_block(state, block)
+        ends.append((code.label("end"), [
+            _branch_result(state, v, b) for v, b in zip(yielded, buffers, strict=True)
+        ]))  # fmt: skip
+        code.line(f"br label %{ends[-1][0]}")
+        code.line(f"{ends[-1][0]}:")
+        code.line(f"br label %{labels[2]}")
+    code.line(f"{labels[2]}:")
+    _join(state, branch.results, buffers, ends)
+
+
+def _branch_result(state: State, value: Value, buffer: Buffer | None) -> Val | None:
+    if buffer is None:
+        return _scalar(state, value)
+    copy_into(state, value, buffer)
+    return None
+
+
+def _join(
+    state: State,
+    results: Sequence[Value],
+    buffers: Sequence[Buffer | None],
+    ends: list[tuple[str, list[Val | None]]],
+) -> None:
+    for i, (result, buffer) in enumerate(zip(results, buffers, strict=True)):
+        if buffer is not None:
+            state.env.buffers[result] = buffer
+            continue
+        sources = ", ".join(f"[ {values[i]}, %{label} ]" for label, values in ends)
+        type_ = llvm_type(element_of(result.type))
+        _bind(state, result, state.code.let_here(f"phi {type_} {sources}", type_))

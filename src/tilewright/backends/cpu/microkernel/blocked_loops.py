@@ -1,0 +1,204 @@
+"""Emits the loops of the micro-kernel; the package docstring shows their shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import gcd
+from typing import NamedTuple
+
+from tilewright.backends.cpu.microkernel.function_text import Loop, Writer
+from tilewright.backends.cpu.microkernel.register_blocking import (
+    CACHE_LINE,
+    DotSpec,
+    Run,
+    column_runs,
+    row_runs,
+)
+
+UNROLL = 2  # steps of k in one turn, where A is broadcast from memory
+
+
+def dot_declarations(spec: DotSpec) -> tuple[str, ...]:
+    """The `declare` lines that the text of `dot_function` relies on; merge them by equality."""
+    suffix = f"v{spec.lanes}{spec.type.suffix}"
+    vector, mask = f"<{spec.lanes} x {spec.element}>", f"<{spec.lanes} x i1>"
+    lines: list[str] = []
+    if spec.fused:
+        lines.append(f"declare {vector} @llvm.fma.{suffix}({vector}, {vector}, {vector})")
+    if spec.n % spec.lanes:
+        lines.append(f"declare {vector} @llvm.masked.load.{suffix}.p0(ptr, {mask}, {vector})")
+        lines.append(f"declare void @llvm.masked.store.{suffix}.p0({vector}, ptr, {mask})")
+    return tuple(lines)
+
+
+def dot_function(name: str, spec: DotSpec) -> str:
+    """LLVM IR text of `define internal void @name(ptr %c, ptr %a, ptr %b)` for `spec`
+
+    The buffers must not overlap. Nothing outside the m x n, m x k and k x n elements is read or
+    written, the padding of rows included.
+    """
+    return _Kernel(spec).text(name)
+
+
+def _attributes(bits: int) -> str:
+    """Without the widths LLVM splits 512-bit vectors on CPUs for which it prefers 256 bits."""
+    return f'noinline nounwind "prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}"'
+
+
+class _Panel(NamedTuple):
+    """One block of accumulators."""
+
+    rows: int
+    vectors: int
+    masked: bool  # its columns are what remains of N beyond whole vectors
+
+
+class _Kernel:
+    """Appends the loops of one `DotSpec` to `out`; pointers and sums are names of IR values."""
+
+    def __init__(self, spec: DotSpec) -> None:
+        self.spec, self.out, self.lanes = spec, Writer(), spec.lanes
+        self.vector = f"<{self.lanes} x {spec.element}>"
+        self.suffix = f"v{self.lanes}{spec.type.suffix}"
+        self.size, self.width = spec.type.size, self.lanes * spec.type.size
+        self.a_row, self.b_row, self.c_row = (stride * self.size for stride in spec.strides)
+        bits = ["i1 true" if i < spec.n % self.lanes else "i1 false" for i in range(self.lanes)]
+        self.mask = f"<{self.lanes} x i1> <{', '.join(bits)}>"
+
+    def text(self, name: str) -> str:
+        self.column_panels()
+        pointers = "ptr noalias %c, ptr noalias readonly %a, ptr noalias readonly %b"
+        head = f"define internal void @{name}({pointers}) {_attributes(self.spec.unit.bits)} {{"
+        return "\n".join([head, *self.out.lines, "  ret void", "}", ""])
+
+    # -- loops over panels and k ------------------------------------------------------------------
+
+    def column_panels(self) -> None:
+        c, b = "%c", "%b"
+        for run in column_runs(self.spec):
+            c, b = self.column_run(run, c, b)
+        if self.spec.n % self.lanes:
+            self.row_panels(c, b, vectors=1, masked=True)
+
+    def column_run(self, run: Run, c: str, b: str) -> Sequence[str]:
+        loop = Loop(self.out, run.times, [("ptr", c), ("ptr", b)])
+        c, b = loop.values
+        self.row_panels(c, b, run.size, masked=False)
+        step = run.size * self.width
+        return loop.close([self.out.offset(c, step), self.out.offset(b, step)])
+
+    def row_panels(self, c: str, b: str, vectors: int, masked: bool) -> None:
+        a = "%a"
+        for run in row_runs(self.spec, vectors):
+            loop = Loop(self.out, run.times, [("ptr", c), ("ptr", a)])
+            c, a = loop.values
+            panel = _Panel(run.size, vectors, masked)
+            self.write_back(panel, c, self.sums(panel, a, b))
+            below = self.out.offset(c, run.size * self.c_row)
+            c, a = loop.close([below, self.a_at(a, run.size, 0)])
+
+    def sums(self, panel: _Panel, a: str, b: str) -> Sequence[str]:
+        """The accumulators of a panel, row by row, after the loop over k."""
+        unroll = self.lanes if self.spec.unit.lane_broadcast else UNROLL
+        turns, rest = divmod(self.spec.k, unroll)
+        sums: Sequence[str] = ["zeroinitializer"] * (panel.rows * panel.vectors)
+        if turns:
+            carried = [("ptr", a), ("ptr", b), *((self.vector, total) for total in sums)]
+            loop = Loop(self.out, turns, carried)
+            a, b, *sums = loop.values
+            sums = self.turn(panel, sums, a, b, unroll)
+            a, b = self.a_at(a, 0, unroll), self.out.offset(b, unroll * self.b_row)
+            a, b, *sums = loop.close([a, b, *sums])
+        for k in range(rest):
+            sums = self.step(panel, sums, self.scalars(panel, a, k), b, k)
+        return sums
+
+    def turn(
+        self, panel: _Panel, sums: Sequence[str], a: str, b: str, unroll: int
+    ) -> Sequence[str]:
+        """`unroll` steps of k; with lane broadcast, one vector of each row of A serves them all."""
+        lane = self.spec.unit.lane_broadcast
+        rows = range(panel.rows if lane else 0)
+        wide = [self.load(self.a_at(a, i, 0), self.a_row) for i in rows]
+        for k in range(unroll):
+            scalars = [self.splat_lane(x, k) for x in wide] or self.scalars(panel, a, k)
+            sums = self.step(panel, sums, scalars, b, k)
+        return sums
+
+    # -- one step of k ----------------------------------------------------------------------------
+
+    def step(
+        self, panel: _Panel, sums: Sequence[str], scalars: Sequence[str], b: str, k: int
+    ) -> Sequence[str]:
+        """Add the outer product of `scalars`, which hold A[:, k], and B[k, :]."""
+        base = self.out.offset(b, k * self.b_row)
+        columns = [self.load_columns(panel, base, v, self.b_row) for v in range(panel.vectors)]
+        factors = [(scalar, column) for scalar in scalars for column in columns]
+        return [self.multiply_add(x, y, z) for (x, y), z in zip(factors, sums, strict=True)]
+
+    def scalars(self, panel: _Panel, a: str, k: int) -> list[str]:
+        """A[:, k], each element in all lanes of a vector."""
+        return [self.splat(self.a_at(a, i, k)) for i in range(panel.rows)]
+
+    def splat(self, pointer: str) -> str:
+        kind = self.spec.element
+        scalar = self.out.value(f"load {kind}, ptr {pointer}, align {self.size}")
+        first = self.out.value(f"insertelement {self.vector} poison, {kind} {scalar}, i64 0")
+        return self.splat_lane(first, 0)
+
+    def splat_lane(self, vector: str, lane: int) -> str:
+        indices = ", ".join([f"i32 {lane}"] * self.lanes)
+        operands = f"{self.vector} {vector}, {self.vector} poison"
+        return self.out.value(f"shufflevector {operands}, <{self.lanes} x i32> <{indices}>")
+
+    def multiply_add(self, x: str, y: str, z: str) -> str:
+        vector = self.vector
+        if self.spec.fused:
+            operands = f"{vector} {x}, {vector} {y}, {vector} {z}"
+            return self.out.value(f"call {vector} @llvm.fma.{self.suffix}({operands})")
+        multiply = "fmul" if self.spec.type.floating else "mul"
+        return self.add(self.out.value(f"{multiply} {vector} {x}, {y}"), z)
+
+    def add(self, x: str, y: str) -> str:
+        add = "fadd" if self.spec.type.floating else "add"
+        return self.out.value(f"{add} {self.vector} {x}, {y}")
+
+    # -- memory; `row` is the distance between rows of the buffer, in bytes -----------------------
+
+    def a_at(self, a: str, i: int, k: int) -> str:
+        return self.out.offset(a, i * self.a_row + k * self.size)
+
+    def alignment(self, row: int) -> int:
+        """What every vector of a buffer is certainly aligned to, in bytes."""
+        return gcd(CACHE_LINE, row, self.width) if self.spec.aligned else self.size
+
+    def load(self, pointer: str, row: int) -> str:
+        return self.out.value(f"load {self.vector}, ptr {pointer}, align {self.alignment(row)}")
+
+    def load_columns(self, panel: _Panel, base: str, v: int, row: int) -> str:
+        """Vector `v` of the panel's columns in the row at `base`."""
+        pointer = self.out.offset(base, v * self.width)
+        if not panel.masked:
+            return self.load(pointer, row)
+        where = f"ptr align {self.alignment(row)} {pointer}, {self.mask}"
+        call = f"call {self.vector} @llvm.masked.load.{self.suffix}.p0"
+        return self.out.value(f"{call}({where}, {self.vector} zeroinitializer)")
+
+    def write_back(self, panel: _Panel, c: str, sums: Sequence[str]) -> None:
+        for i in range(panel.rows):
+            base = self.out.offset(c, i * self.c_row)
+            for v in range(panel.vectors):
+                total = sums[i * panel.vectors + v]
+                if self.spec.accumulate:
+                    total = self.add(self.load_columns(panel, base, v, self.c_row), total)
+                self.store(panel, self.out.offset(base, v * self.width), total)
+
+    def store(self, panel: _Panel, pointer: str, value: str) -> None:
+        align, vector = self.alignment(self.c_row), self.vector
+        if panel.masked:
+            where = f"ptr align {align} {pointer}, {self.mask}"
+            self.out.emit(
+                f"call void @llvm.masked.store.{self.suffix}.p0({vector} {value}, {where})"
+            )
+        else:
+            self.out.emit(f"store {vector} {value}, ptr {pointer}, align {align}")

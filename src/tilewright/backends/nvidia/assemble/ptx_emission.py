@@ -1,0 +1,227 @@
+"""From LLVM IR to PTX without a risk to the process.
+
+LLVM ends the process on what it cannot generate code for. Text that has only constructs which are
+tested for the architecture (`constructs`) is compiled here; any other in a child process, whose end
+becomes an exception. The child is started at the first need (0.15 s) and kept.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import pickle
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import IO, cast
+
+from tilewright.backends.nvidia.arch import Arch
+from tilewright.backends.nvidia.assemble.nvptx_legality import unlisted
+from tilewright.llvm import DEFAULT_LEVEL, LlvmError, TargetSpec, emit_assembly
+from tilewright.support import ForkLock, errors
+
+__all__ = ["emit_ptx", "emit_ptx_isolated", "serve"]
+
+TIMEOUT_SECONDS = 120.0
+_END_SECONDS = 2.0
+_LENGTH = struct.Struct("<Q")
+_MESSAGE_CHARACTERS = 400
+_BOOT = "import sys; sys.path[:] = {path!r}; import {module} as m; m.serve()"
+
+
+def emit_ptx(
+    text: str, arch: Arch, kernel: str, *, level: int = DEFAULT_LEVEL, untested: bool = False
+) -> str:
+    """Compile LLVM IR to PTX; level: as in `llvm.compile_ir`.
+
+    untested: the text holds what only a user vouches for, such as inline assembly.
+    Raises LlvmError for text that is not valid, InternalCompilerError for what LLVM dies of.
+    """
+    risks = unlisted(text, arch)
+    if not risks and not untested:
+        return emit_assembly(text, arch.target, level)
+    return emit_ptx_isolated(text, arch.target, kernel, level=level, risks=risks)
+
+
+def emit_ptx_isolated(
+    text: str,
+    target: TargetSpec,
+    kernel: str,
+    *,
+    level: int = DEFAULT_LEVEL,
+    risks: list[str] | None = None,
+) -> str:
+    """Compile LLVM IR to PTX in a child process; see `emit_ptx`. risks: named in the error."""
+    try:
+        return _child().emit(text, target, level)
+    except _ChildEndedError as ended:
+        raise _report(ended, text, kernel, risks or []) from None
+
+
+@dataclass
+class _ChildEndedError(Exception):
+    """The child is gone. how: by what; said: what LLVM wrote before."""
+
+    how: str
+    said: str
+
+
+def _report(
+    ended: _ChildEndedError, text: str, kernel: str, risks: list[str]
+) -> errors.InternalCompilerError:
+    said = ended.said.strip()
+    said = said.splitlines()[0][:_MESSAGE_CHARACTERS] if said else "no message"
+    handle, path = tempfile.mkstemp(prefix=f"tilewright-{kernel}-", suffix=".ll")
+    with os.fdopen(handle, "w") as file:
+        file.write(text)
+    notes = (f"not known to compile: {', '.join(risks[:5])}",) if risks else ()
+    return errors.InternalCompilerError(
+        f"LLVM could not generate code for kernel '{kernel}': {said} ({ended.how})",
+        reproducer=path,
+        notes=notes,
+    )
+
+
+class _Child:
+    """A process that compiles one text after the other."""
+
+    def __init__(self) -> None:
+        self._lock = ForkLock()
+        self._said = cast("IO[bytes]", tempfile.TemporaryFile())
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _BOOT.format(path=sys.path, module=__name__)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._said,
+        )
+
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def emit(self, text: str, target: TargetSpec, level: int) -> str:
+        """Raises _ChildEndedError if the child does not survive it, LlvmError as the child did."""
+        with self._lock:
+            stop = threading.Timer(TIMEOUT_SECONDS, self._process.kill)
+            stop.start()
+            try:
+                answer = self._ask((text, target, level))
+            finally:
+                stop.cancel()
+        if isinstance(answer, LlvmError):
+            raise answer
+        return cast("str", answer)
+
+    def _ask(self, question: object) -> object:
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None and stdout is not None
+        try:
+            _send(cast("IO[bytes]", stdin), question)
+            return _receive(cast("IO[bytes]", stdout))
+        except (EOFError, OSError):
+            raise _ChildEndedError(_how(self._process.wait()), self._what_it_said()) from None
+
+    def _what_it_said(self) -> str:
+        self._said.seek(0)
+        return self._said.read().decode(errors="replace")
+
+    def disown(self) -> None:
+        """In a forked process: keep no end of the pipes, or the child's input would not end before
+        this process does. Other objects may close their numbers again, so these stay open."""
+        with open(os.devnull, "r+b", buffering=0) as nothing, suppress(OSError, ValueError):
+            for stream in (self._process.stdin, self._process.stdout):
+                assert stream is not None
+                os.dup2(nothing.fileno(), stream.fileno(), inheritable=False)
+
+    def close(self) -> None:
+        """End the child: it stops when its input does."""
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                stream.close()
+        try:
+            self._process.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:  # another process has the other end of its input too
+            self._process.kill()
+            self._process.wait()
+
+
+def _how(status: int) -> str:
+    if status >= 0:
+        return f"exit status {status}"
+    if -status == signal.SIGKILL:
+        return f"killed, after {TIMEOUT_SECONDS:.0f} s at the latest"
+    return signal.Signals(-status).name
+
+
+class _Current:
+    """The child of this process."""
+
+    child: _Child | None = None
+    lock = ForkLock()
+
+    @classmethod
+    def forget(cls) -> None:
+        """In the child of a fork: the compiling process is the parent's."""
+        child, cls.child = cls.child, None
+        if child is not None:
+            child.disown()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_Current.forget)
+
+
+def _child() -> _Child:
+    with _Current.lock:
+        if _Current.child is None or not _Current.child.alive:
+            _Current.child = _Child()
+        return _Current.child
+
+
+@atexit.register
+def _stop() -> None:
+    if _Current.child is not None and _Current.child.alive:
+        _Current.child.close()
+
+
+# --- in the child ---------------------------------------------------------------------------------
+
+
+def serve() -> None:
+    """Answer questions on standard input until it ends. Runs in the child."""
+    questions = sys.stdin.buffer
+    with os.fdopen(os.dup(1), "wb") as answers:
+        os.dup2(2, 1)  # whatever LLVM prints is no answer
+        while True:
+            try:
+                text, target, level = cast("tuple[str, TargetSpec, int]", _receive(questions))
+            except EOFError:
+                return
+            try:
+                answer: object = emit_assembly(text, target, level)
+            except LlvmError as error:
+                answer = error
+            _send(answers, answer)
+
+
+def _send(stream: IO[bytes], message: object) -> None:
+    data = pickle.dumps(message)
+    stream.write(_LENGTH.pack(len(data)) + data)
+    stream.flush()
+
+
+def _receive(stream: IO[bytes]) -> object:
+    (length,) = _LENGTH.unpack(_exactly(stream, _LENGTH.size))
+    return pickle.loads(_exactly(stream, length))
+
+
+def _exactly(stream: IO[bytes], size: int) -> bytes:
+    data = stream.read(size)
+    if len(data) < size:
+        raise EOFError
+    return data

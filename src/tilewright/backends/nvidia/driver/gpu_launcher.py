@@ -1,0 +1,357 @@
+"""Loads compiled kernels and launches them on the current device and stream."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from tilewright.backends.manifest import DirectLaunch, Metadata, Streamed
+from tilewright.backends.nvidia.driver.cuda_driver import Driver, driver
+from tilewright.backends.nvidia.driver.cuda_errors import CudaCallFailed, faulted, is_fault, refused
+from tilewright.backends.nvidia.driver.current_stream import device_and_stream, torch_queries
+from tilewright.backends.nvidia.driver.gpu_messages import Console
+from tilewright.backends.nvidia.driver.launch_entry import (
+    Entry,
+    Handlers,
+    LaunchLog,
+    LaunchShape,
+    PageTable,
+    make_entry,
+)
+from tilewright.backends.nvidia.driver.launch_values import address_of, slot_value
+from tilewright.backends.nvidia.driver.stream_order import chosen_stream, joined
+from tilewright.support import ForkLock, errors, settings
+
+__all__ = ["NvidiaLauncher", "launch_shape", "synchronize"]
+
+_INVALID_CONTEXT = 201
+_STATIC_LIMIT = 48 * 1024
+"""Bytes of shared memory of a program that need not be asked for."""
+_PORTABLE_CLUSTER = 8
+_SUSPECTS = 8
+
+
+class _DeviceState:
+    """What the kernels of one device share."""
+
+    def __init__(self, ordinal: int, api: Driver) -> None:
+        self.ordinal = ordinal
+        self.api = api
+        self.pages = PageTable()
+        self.log = LaunchLog()
+        self.names: dict[int, str] = {}
+        self.healthy = 0
+        """Number of the first launch that may not have ended well."""
+
+    def suspects(self) -> list[str]:
+        """The latest launches as text, latest first."""
+        return [
+            f"{self.names.get(launch.record, 'kernel')}[{launch.grid}]"
+            for launch in self.log.latest(self.healthy)[:_SUSPECTS]
+        ]
+
+    def synchronize(self) -> None:
+        """Wait for all launches; KernelFault if one went wrong."""
+        count = self.log.count
+        try:
+            self.api.synchronize(self.ordinal)
+        except CudaCallFailed as error:
+            if not is_fault(error.status):
+                raise
+            raise faulted(error.status, self.suspects()) from None
+        self.healthy = count
+
+
+@functools.cache
+def _device_state(ordinal: int, api: Driver) -> _DeviceState:
+    return _DeviceState(ordinal, api)
+
+
+def synchronize(ordinal: int | None = None) -> None:
+    """Wait until a device (by default the current one) has finished.
+
+    Raises KernelFault, with the launches in question, if a kernel went wrong.
+    """
+    device = device_and_stream()[0] if ordinal is None else ordinal
+    _device_state(device, driver()).synchronize()
+
+
+LAUNCH_WORDS = (
+    "threads",
+    "num_warps",
+    "shared",
+    "num_ctas",
+    "launch_cooperative_grid",
+    "launch_pdl",
+    "debug",
+    "asserts",
+    "prints",
+)
+"""What of a kernel's metadata decides how it is launched, and what is waited for."""
+
+
+def launch_shape(metadata: Metadata) -> LaunchShape:
+    """How a kernel is launched, by what the compiler recorded and the options.
+
+    num_warps; shared: bytes of dynamic shared memory; num_ctas: blocks that run a program;
+    launch_cooperative_grid; launch_pdl. `threads`, if there, is the number of threads with those of
+    further roles than num_warps has.
+    """
+    return LaunchShape(
+        threads=int(metadata.get("threads") or 32 * metadata["num_warps"]),
+        shared_bytes=int(metadata.get("shared", 0)),
+        cluster=(int(metadata.get("num_ctas", 1)), 1, 1),
+        cooperative=bool(metadata.get("launch_cooperative_grid", False)),
+        dependent=bool(metadata.get("launch_pdl", False)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    """A kernel on one device."""
+
+    entry: Entry
+    registers: int
+    local_bytes: int
+
+
+class NvidiaLauncher:
+    """One kernel, loaded on each device on which it is used.
+
+    binary: a cubin, or PTX; parameters: types of the kernel's arguments as text.
+    n_regs: registers of a thread; n_spills: 32-bit words of local memory of a thread.
+    Raises OutOfResources for a kernel that the current device has not enough of something for.
+    """
+
+    def __init__(
+        self,
+        binary: bytes,
+        metadata: Metadata,
+        parameters: Sequence[str],
+        api: Driver | None = None,
+    ) -> None:
+        self.name = cast("str", metadata["name"])
+        self.kinds = tuple("ptr" if p.startswith("ptr") else p for p in parameters)
+        self.shape = launch_shape(metadata)
+        self._asserts = cast("Sequence[str]", metadata.get("asserts") or ())
+        self._prints = cast("Sequence[Sequence[object]]", metadata.get("prints") or ())
+        told = bool(self._asserts or self._prints)
+        self._blocking = told or bool(metadata.get("debug")) or settings().cuda.launch_blocking
+        self._names = cast("Sequence[str] | None", metadata.get("parameter_names"))
+        self._binary = binary
+        self._driver = api or driver()
+        self._lock = ForkLock()
+        self._loaded: dict[int, _Loaded] = {}
+        self._entries: dict[int, Entry] = {}
+        first = self._load(device_and_stream()[0])
+        self.n_regs = first.registers
+        self.n_spills = first.local_bytes // 4
+
+    def launch(self, grid: tuple[int, int, int], values: Sequence[object]) -> None:
+        """Launch on the current device, in its current stream; see `streams` for arrays that come
+        from another one.
+
+        values: the kernel's arguments: numbers; addresses, None, or objects with `data_ptr`.
+        Raises LaunchRefused, BadGrid, UnsupportedArgument or DeviceMismatch if nothing was
+        launched; KernelFault if some earlier launch went wrong.
+        """
+        device, stream = device_and_stream()
+        entry = self._entries.get(device)
+        if entry is None:
+            entry = self.entry(device)
+        try:
+            entry(*grid, stream, *values)
+            return
+        except _OtherStream:
+            pass
+        self._launch_ordered(grid, values, device, stream)
+
+    def _launch_ordered(
+        self, grid: tuple[int, int, int], values: Sequence[object], device: int, stream: int
+    ) -> None:
+        """Launch on arrays of which some come from another stream than the current one."""
+        pointers = [v for v, kind in zip(values, self.kinds, strict=True) if kind == "ptr"]
+        others: set[int] = set()
+        if stream == 0 or not self._driver.is_capturing(stream):  # the default one never is
+            device, stream = chosen_stream(pointers, device, stream)
+            others = {p.stream for p in pointers if isinstance(p, Streamed)} - {stream}
+        plain = [int(value) if isinstance(value, Streamed) else value for value in values]
+        with joined(self._driver, device, stream, sorted(others)):
+            self.entry(device)(*grid, stream, *plain)
+
+    def direct(self) -> DirectLaunch | None:
+        """How machine code makes launches on the current device; None where PyTorch does not tell
+        device and stream."""
+        queries = torch_queries()
+        if queries is None:
+            return None
+        device, stream_of = queries[0](), queries[1]
+        return DirectLaunch(
+            self.entry(device),
+            device,
+            stream_of,
+            self._driver.address_of("cuCtxGetCurrent"),
+            int(self._driver.primary_context(device)),
+        )
+
+    def entry(self, device: int) -> Entry:
+        """The launch on a device in machine code, for those who know device and stream:
+        entry(x, y, z, stream, *values)."""
+        return self._load(device).entry
+
+    def _load(self, device: int) -> _Loaded:
+        with self._lock:
+            found = self._loaded.get(device)
+            if found is None:
+                found = self._loaded[device] = self._load_on(device)
+                self._entries[device] = found.entry
+            return found
+
+    def _load_on(self, device: int) -> _Loaded:
+        api = self._driver
+        function = api.load(self._binary, self.name, device)
+        with api.context(device):
+            facts = api.function_facts(function)
+            self._check_resources(device, facts.static_shared, facts.max_threads)
+            if facts.static_shared + self.shape.shared_bytes > _STATIC_LIMIT:
+                api.allow_dynamic_shared(function, self.shape.shared_bytes)
+            if self.shape.cluster[0] > _PORTABLE_CLUSTER:
+                api.allow_large_clusters(function)
+        entry = self._make_entry(device, function)
+        return _Loaded(entry, facts.registers, facts.local_bytes)
+
+    def _check_resources(self, device: int, static_shared: int, max_threads: int) -> None:
+        limit = self._driver.device(device).shared_optin
+        needed = static_shared + self.shape.shared_bytes
+        if needed > limit:
+            raise errors.OutOfResources(needed, limit, "shared memory")
+        if self.shape.threads > max_threads:
+            raise errors.OutOfResources(self.shape.threads, max_threads, "threads")
+
+    def _make_entry(self, device: int, function: int) -> Entry:
+        state = _device_state(device, self._driver)
+        console = self._console(device, function)
+        unusual = _Unusual(self.name, self.kinds, self._names, state, console)
+        after: Callable[[int, int, int, int], object] | None = None
+        if self._blocking:
+            after = unusual.after
+        entry = make_entry(
+            self.name,
+            self.kinds,
+            self.shape,
+            Handlers(unusual.convert, unusual.refuse, unusual.regrid, unusual.failed, after),
+            function=function,
+            device=device,
+            launch=self._driver.address_of("cuLaunchKernelEx"),
+            pointer_attribute=self._driver.address_of("cuPointerGetAttribute"),
+            pages=state.pages,
+            log=state.log,
+        )
+        unusual.record = entry.__self__
+        state.names[entry.__self__] = self.name
+        return entry
+
+    def _console(self, device: int, function: int) -> Console | None:
+        """Where the kernel's prints and assertions are read; None if it has none."""
+        if not (self._asserts or self._prints):
+            return None
+        api = self._driver
+
+        def read(name: str, size: int) -> bytes:
+            with api.context(device):
+                return api.read(api.variable(function, name), size)
+
+        def clear(name: str, size: int) -> None:
+            with api.context(device):
+                api.write(api.variable(function, name), bytes(size))
+
+        return Console(self._asserts, self._prints, read, clear)
+
+
+class _OtherStream(Exception):
+    """An array comes from another stream than the current one; nothing has been launched."""
+
+
+class _Unusual:
+    """What Python does for the launches of one kernel on one device: see `Handlers`."""
+
+    def __init__(
+        self,
+        kernel: str,
+        kinds: Sequence[str],
+        names: Sequence[str] | None,
+        state: _DeviceState,
+        console: Console | None,
+    ) -> None:
+        self._console = console
+        self._kernel = kernel
+        self._kinds = kinds
+        self._names = names
+        self._state = state
+        self.record = 0
+        """Of the entry, as in the log."""
+
+    def _argument(self, index: int) -> str:
+        return self._names[index] if self._names else f"#{index}"
+
+    def convert(self, index: int, value: object) -> int:
+        kind, name = self._kinds[index], self._argument(index)
+        if kind != "ptr":
+            return slot_value(kind, name, value)
+        if isinstance(value, Streamed):
+            raise _OtherStream
+        address = address_of(name, value)
+        if address:
+            self.refuse(index, address)
+        return address
+
+    def refuse(self, index: int, address: int) -> None:
+        """DeviceMismatch unless a kernel on this device can use the address: memory of the device,
+        managed memory, or pinned memory of the host."""
+        state = self._state
+        with state.api.context(state.ordinal):
+            found = state.api.pointer(address)
+        if found is not None and (
+            found.managed or not found.on_device or found.device == state.ordinal
+        ):
+            return
+        where = "the host" if found is None else f"cuda:{found.device}"
+        raise errors.DeviceMismatch(self._argument(index), where, f"cuda:{state.ordinal}")
+
+    def regrid(self, x: object, y: object, z: object) -> None:
+        sizes = (x, y, z)
+        whole = all(isinstance(size, int) for size in sizes)
+        negative = whole and any(cast("int", size) < 0 for size in sizes)
+        problem = "has a size that is not an integer"
+        if whole:
+            problem = "has a negative size" if negative else "is too large"
+        raise errors.BadGrid(sizes, problem)
+
+    def failed(self, status: int, attempt: int, x: int, y: int, z: int, stream: int) -> None:
+        """A thread's first launch finds no context; all else is an error."""
+        state = self._state
+        if status == _INVALID_CONTEXT and attempt == 0 and not state.api.has_context():
+            state.api.make_current(state.ordinal)
+            return
+        state.log.drop(self.record, (x, y, z), stream)
+        if is_fault(status):
+            raise faulted(status, state.suspects())
+        raise refused(self._kernel, (x, y, z), status, *state.api.describe(status))
+
+    def after(self, x: int, y: int, z: int, stream: int) -> None:
+        """Wait for the launch, so that its fault is known as its own, and hear what it tells."""
+        state = self._state
+        if state.api.is_capturing(stream):
+            return
+        count = state.log.count
+        try:
+            state.api.synchronize_stream(stream)
+        except CudaCallFailed as error:
+            if not is_fault(error.status):
+                raise
+            raise faulted(error.status, [f"{self._kernel}[{(x, y, z)}]"]) from None
+        state.healthy = count
+        if self._console is not None:
+            self._console.drain()

@@ -1,0 +1,73 @@
+"""Memory and streams of arrays: whose an address is, and the order of launches among streams.
+
+A launch goes to the current stream. For arrays that come from another one (`Streamed`)
+
+* the launch goes to that other stream if all arrays of the launch come from it, as those of CuPy do
+  where PyTorch, which is imported too, has another current stream;
+* else it goes to the current stream, behind an event for what is in the others so far, and what
+  follows in the others waits for it;
+* a stream that is being captured is left alone: what is in others is no part of its graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+
+from tilewright.backends.manifest import DeviceMemory, Streamed
+from tilewright.backends.nvidia.driver.cuda_driver import Driver, Pointer, driver
+from tilewright.backends.nvidia.driver.current_stream import device_and_stream, stream_of
+
+__all__ = ["MEMORY", "chosen_stream", "joined"]
+
+
+def chosen_stream(pointers: Sequence[object], device: int, stream: int) -> tuple[int, int]:
+    """Device and stream of a launch: those that all arrays come from, else the current ones."""
+    found = {
+        (p.device, p.stream) if isinstance(p, Streamed) else (device, stream)
+        for p in pointers
+        if p is not None and p != 0
+    }
+    return found.pop() if len(found) == 1 else (device, stream)
+
+
+@contextmanager
+def joined(api: Driver, device: int, stream: int, others: Sequence[int]) -> Generator[None]:
+    """A block whose launches in `stream` come after what is in `others` so far, and before what
+    follows there; all are streams of one device."""
+    with api.context(device):
+        for other in others:
+            _order(api, other, stream)
+        yield
+        for other in others:
+            _order(api, stream, other)
+
+
+def _order(api: Driver, first: int, then: int) -> None:
+    """Let what follows in the stream `then` wait for what is in `first`."""
+    event = api.create_event(timed=False)
+    try:
+        api.record_event(event, first)
+        api.wait_event(then, event)
+    finally:
+        api.destroy_event(event)
+
+
+def _pointer(address: int) -> Pointer | None:
+    api = driver()
+    with api.context(api.current_device()):
+        return api.pointer(address)
+
+
+def _device_of(address: int) -> str | None:
+    found = _pointer(address)
+    if found is None or not (found.on_device or found.managed):
+        return None
+    return f"cuda:{found.device}"
+
+
+def _is_usable(address: int) -> bool:
+    return _pointer(address) is not None
+
+
+MEMORY = DeviceMemory(_device_of, _is_usable, device_and_stream, stream_of)

@@ -1,0 +1,151 @@
+"""What the layouts of a function cost: exchanges between threads, operands that several warps
+convert, and registers that loops hold.
+
+The unit is that of `layout.plan`: an issue slot of a warp, or a pass through shared memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import cast
+
+from tilewright.backends.nvidia.layouts.infer_layouts import LayoutInference
+from tilewright.ir import Block, Op, Value
+from tilewright.ir.types import element_of, f32
+from tilewright.layout import (
+    LANE,
+    REGISTER,
+    LinearLayout,
+    SharedMemory,
+    WarpShuffle,
+    plan,
+    slice_of,
+)
+from tilewright.ops import DotOp, ForOp, ReduceOp, ScanOp, WhileOp
+
+BARRIER = 100
+"""A barrier, with the latency of shared memory that it exposes; one for each exchange, as
+`insert_shared_barriers` leaves them in the code of the corpus. An estimate."""
+EXPOSED = 0.5
+"""The part of reads and roundings of operands that the tensor cores do not hide. An estimate."""
+TO_TF32 = 2
+"""Instructions that round a register to tf32: ptxas makes `cvt.rna.tf32` a comparison with infinity
+and a sum, on all architectures up to sm_120."""
+ITERATIONS = 16
+"""Of a loop whose bounds are not known."""
+REGISTERS, MOST_REGISTERS = 65536, 255
+"""Of a multiprocessor, and of a thread."""
+HELD = 0.6
+"""The part of a thread's registers that a loop may hold before others are spilled: addresses, and
+what is on its way, need the rest. An estimate: attention with heads of 256 spills at 0.75."""
+SPILL = 4
+"""A register that is spilled, in each iteration."""
+
+
+class LayoutCost:
+    """Of the layouts of one function; made: what is computed from products."""
+
+    def __init__(self, inference: LayoutInference, made: Collection[Value]) -> None:
+        self.inference, self.made, self.warps = inference, made, inference.warps
+
+    def total(self) -> float:
+        """All costs, weighted by how often they are paid."""
+        total = sum(self._times(_block_of(v)) * self._of_demands(v) for v in self.inference.demands)
+        for op in self.inference.function.walk():
+            if isinstance(op, ReduceOp | ScanOp):
+                total += self._times(op.parent) * self._of_reduction(op)
+            elif isinstance(op, DotOp):
+                total += self._of_rounding(op)
+            elif isinstance(op, ForOp | WhileOp):
+                total += self._times(op.body) * self._of_spills(op)
+        return total
+
+    # ---- exchanges -------------------------------------------------------------------------------
+
+    def _of_demands(self, value: Value) -> float:
+        """Of the conversions that follow a definition."""
+        own = self.inference.layouts.get(value)
+        if own is None:
+            return 0.0
+        wanted = [layout for layout in self.inference.demands[value] if layout != own]
+        return sum(self._of_conversion(value, own, layout) for layout in wanted)
+
+    def _of_conversion(self, value: Value, source: LinearLayout, target: LinearLayout) -> float:
+        """What does not come of a product is taken to be copied ahead."""
+        chosen = plan(source, target, 8 * element_of(value.type).bytes)
+        if isinstance(chosen, WarpShuffle):
+            return self.warps * chosen.cost
+        if not isinstance(chosen, SharedMemory):
+            return 0.0
+        if value not in self.made:
+            return self.warps * chosen.load.cost * EXPOSED
+        return self.warps * (chosen.store.cost + chosen.load.cost) + BARRIER
+
+    def _of_reduction(self, op: ReduceOp | ScanOp) -> float:
+        """Shuffles along the axis, and an exchange if warps lie along it."""
+        ((_, layout), *_) = self.inference.operand_layouts(op)
+        lanes = sum(basis[op.axis] > 0 for basis in layout.bases(LANE))
+        warps = any(basis[op.axis] > 0 for basis in layout.bases("warp"))
+        results = slice_of(layout, op.axis).in_size(REGISTER) if len(layout.outs) > 1 else 1
+        return 2 * self.warps * results * lanes + (BARRIER if warps else 0)
+
+    def _of_rounding(self, op: DotOp) -> float:
+        """Of the operands of fp32, where they are made, in each warp that reads them."""
+        product = self.inference.products[op]
+        sides = ((op.a, product.a), (op.b, product.b))
+        registers = sum(
+            self._times(_block_of(value)) * layout.in_size(REGISTER)
+            for value, layout in sides
+            if element_of(value.type) is f32
+        )
+        return TO_TF32 * EXPOSED * self.warps * registers
+
+    # ---- registers -------------------------------------------------------------------------------
+
+    def _of_spills(self, loop: ForOp | WhileOp) -> float:
+        """Of what a thread cannot hold through a loop: what is carried, and what is used in it
+        but made before."""
+        limit = HELD * min(MOST_REGISTERS, REGISTERS // (32 * self.warps))
+        held = sum(_registers(value, layout) for value, layout in self._held(loop))
+        return SPILL * self.warps * max(0.0, held - limit)
+
+    def _held(self, loop: ForOp | WhileOp) -> set[tuple[Value, LinearLayout]]:
+        layouts, inside = self.inference.layouts, set(_blocks(loop))
+        used = {
+            (op.operands[index], layout)
+            for op in loop.walk()
+            for index, layout in self.inference.operand_layouts(cast("Op", op))
+            if op.operands[index] in layouts and _block_of(op.operands[index]) not in inside
+        }
+        return used | {(value, layouts[value]) for value in loop.results if value in layouts}
+
+    # ---- weights ---------------------------------------------------------------------------------
+
+    def _times(self, block: object) -> int:
+        """How often a block is gone through."""
+        times = 1
+        while isinstance(block, Block) and isinstance(block.owner, Op):
+            times *= self._iterations(block.owner)
+            block = block.owner.parent
+        return times
+
+    def _iterations(self, op: Op) -> int:
+        if isinstance(op, ForOp):
+            bounds = [self.inference.facts[v].value for v in (op.lower, op.upper, op.step)]
+            if None not in bounds:
+                return len(range(*cast("list[int]", bounds)))
+        return ITERATIONS if isinstance(op, ForOp | WhileOp) else 1
+
+
+def _block_of(value: Value) -> object:
+    """Where a value is defined."""
+    return value.owner if value.op is None else value.op.parent
+
+
+def _blocks(op: Op) -> Iterator[Block]:
+    for inner in op.walk():
+        yield from inner.regions
+
+
+def _registers(value: Value, layout: LinearLayout) -> float:
+    return layout.in_size(REGISTER) * element_of(value.type).bytes / 4

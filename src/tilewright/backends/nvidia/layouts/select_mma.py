@@ -1,0 +1,131 @@
+"""Chooses the tensor-core instruction of a product, and how the warps share the result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from operator import ge
+
+from tilewright.ir.types import DType, dtype_of, shape_of
+from tilewright.layout import (
+    FRAGMENTS,
+    REGISTER,
+    WARP,
+    Fragment,
+    LinearLayout,
+    log2,
+    operand_layout,
+    result_layout,
+    slice_of,
+)
+from tilewright.ops import DotOp
+
+
+@dataclass(frozen=True, slots=True)
+class DotLayouts:
+    """Layouts of one product, and the instruction that computes it."""
+
+    fragment: Fragment
+    a: LinearLayout
+    b: LinearLayout
+    result: LinearLayout
+
+
+def find_fragment(dtype: DType, shape: tuple[int, int, int]) -> Fragment | None:
+    """The instruction for operands of a type and a product of (m, n, k); None if it has none."""
+    sizes = ((f, (f.m, f.n, f.k)) for f in _fragments(dtype))
+    return next((f for f, size in sizes if all(map(ge, shape, size))), None)
+
+
+def smallest_product(dtype: DType, inner: int) -> tuple[int, int, int]:
+    """The extents (m, n, k) of the instruction for operands of a type that has the least k, or the
+    largest k that is no more than `inner`."""
+    fragments = _fragments(dtype)
+    chosen = next((f for f in fragments if f.k <= inner), fragments[-1])
+    return chosen.m, chosen.n, chosen.k
+
+
+def _fragments(dtype: DType) -> list[Fragment]:
+    """The instructions for operands of a type, those with the largest k first."""
+    names = {"f64": ("m8n8k4.f64",), "f32": ("m16n8k8.tf32",)}.get(dtype.name)
+    if names is None:
+        names = ("m16n8k32.b8",) if dtype.bits == 8 else ("m16n8k16.b16", "m16n8k8.b16")
+    return [FRAGMENTS[name] for name in names]
+
+
+def fragment_for(op: DotOp) -> Fragment:
+    """The instruction of a product; see legalize_dots.py for the products that have one."""
+    *_, m, k = shape_of(op.a.type)
+    found = find_fragment(dtype_of(op.a.type), (m, shape_of(op.type)[-1], k))
+    assert found is not None, op
+    return found
+
+
+def dot_layouts(op: DotOp, share: tuple[int, int]) -> DotLayouts:
+    """Layouts for mma.sync; share: warps along the rows and along the columns of the result."""
+    fragment = fragment_for(op)
+    result = _result(fragment, shape_of(op.type), share)
+    a, b = (product_operand(op, index, result) for index in range(2))
+    return DotLayouts(fragment, a, b, result)
+
+
+def product_operand(op: DotOp, index: int, result: LinearLayout) -> LinearLayout:
+    """The layout of an operand of a product whose result has this layout."""
+    if index == 2:
+        return result
+    return _operand(fragment_for(op), result, index, shape_of(op.a.type)[-1])
+
+
+def is_product_layout(op: DotOp, layout: LinearLayout) -> bool:
+    """Whether the instructions of a product can leave its result in a layout."""
+    fragment, shape = fragment_for(op), shape_of(op.type)
+    return any(_result(fragment, shape, share) == layout for share in shares(layout.in_size(WARP)))
+
+
+@lru_cache(maxsize=1024)
+def _result(fragment: Fragment, shape: tuple[int, ...], share: tuple[int, int]) -> LinearLayout:
+    *batch, m, n = shape
+    return _batched(result_layout(fragment, (m, n), share), batch)
+
+
+@lru_cache(maxsize=1024)
+def _operand(fragment: Fragment, result: LinearLayout, index: int, k: int) -> LinearLayout:
+    batch = result.shape[:-2]
+    single = result
+    for _ in batch:
+        single = slice_of(single, 0)
+    return _batched(operand_layout(fragment, single, "a" if index == 0 else "b", k), batch)
+
+
+def shares(warps: int) -> list[tuple[int, int]]:
+    """The ways to share a result: warps along its rows and along its columns."""
+    return [(warps >> bit, 1 << bit) for bit in range(log2(warps) + 1)]
+
+
+def square_share(op: DotOp, warps: int) -> tuple[int, int]:
+    """Each warp's part as square as it can be, so that warps read few operands: the longer side
+    is halved first."""
+    fragment = fragment_for(op)
+    *_, m, n = shape_of(op.type)
+    along_m = along_n = 1
+    while along_m * along_n < warps:
+        rows, columns = m // along_m, n // along_n
+        if rows > fragment.m and (rows >= columns or columns <= fragment.n):
+            along_m *= 2
+        elif columns > fragment.n:
+            along_n *= 2
+        else:
+            along_m *= 2
+    return along_m, along_n
+
+
+def _batched(layout: LinearLayout, batch: Sequence[int]) -> LinearLayout:
+    """The layout for several matrices, each spread like one, in further registers."""
+    for count in batch:
+        bases = {name: [(0, *basis) for basis in layout.bases(name)] for name in layout.in_names}
+        rest = (0,) * len(layout.outs)
+        bases[REGISTER] += [(1 << bit, *rest) for bit in range(log2(count))]
+        shape = (count, *layout.shape)
+        layout = LinearLayout.from_bases(bases, {f"dim{i}": s for i, s in enumerate(shape)})
+    return layout

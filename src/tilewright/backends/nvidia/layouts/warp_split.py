@@ -1,0 +1,175 @@
+"""Chooses how the warps share each product, with its neighbours in view.
+
+A warp whose part of a product is as square as it can be reads the fewest operands. But a reduction
+of the product along a side that warps share is an exchange between them, and so is a conversion
+for the next product: a barrier that nothing hides, where operands are read beside the tensor
+cores' work. Attention with 8 warps, for 128 x 64 scores and heads of 128, per iteration:
+
+    scores, values    exchanges of the reductions, of the weights    barriers   reads of operands
+    4 x 2, 4 x 2                              max, sum       yes             6               1600
+    8 x 1, 8 x 1                                       -        -             1               2880
+
+So where a product has such neighbours the layouts of the whole function are inferred for several
+shares, and those that cost least are taken if they save enough. Where it has none, parts are
+square.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from tilewright.analysis import Alignment
+from tilewright.backends.nvidia.layouts.infer_layouts import LayoutInference, passed_on
+from tilewright.backends.nvidia.layouts.layout_cost import LayoutCost
+from tilewright.backends.nvidia.layouts.select_mma import (
+    DotLayouts,
+    dot_layouts,
+    fragment_for,
+    shares,
+    square_share,
+)
+from tilewright.backends.nvidia.ops import FmaDotOp
+from tilewright.ir import Function, Op, Value
+from tilewright.ir.types import shape_of
+from tilewright.ops import DotOp, ForOp, IfOp, ReduceOp, ScanOp, WhileOp
+
+WORTH = 0.9
+"""The part of the cost of square shares that others may have: costs are estimates, and square parts
+read the fewest operands. Causal attention of 32 heads and 4096 keys on an H200, with square shares
+and with those that cost least, in versions that differ in their loops too:
+
+    fp16, heads of 128    0.84 of the cost    0.78 -> 0.70 ms
+    fp16, heads of 256    0.93                1.46 -> 1.48
+    fp32, heads of 64     0.94                1.23 -> 1.31
+"""
+
+Share = tuple[int, int]
+Facts = Mapping[Value, Alignment]
+
+
+def share_products(
+    function: Function, facts: Facts, warps: int, access_bytes: int
+) -> LayoutInference:
+    """The layouts of a function under the best shares that were tried.
+
+    facts: alignment of all values; access_bytes: of the widest access to global memory.
+    """
+    return _Search(function, facts, warps, access_bytes).run()
+
+
+class _Search:
+    """Tries shares; products of one shape in one block have one share.
+
+    kinds: these products; made: values that depend on a product.
+    """
+
+    def __init__(self, function: Function, facts: Facts, warps: int, access_bytes: int) -> None:
+        self.function, self.facts, self.warps = function, facts, warps
+        self.access_bytes = access_bytes
+        self.kinds: dict[tuple[object, ...], list[DotOp]] = defaultdict(list)
+        for op in function.walk():
+            if isinstance(op, DotOp):
+                self.kinds[op.parent, fragment_for(op).name, op.a.type, op.b.type].append(op)
+        self.products = [op for ops in self.kinds.values() for op in ops]
+        self.made = _dependents([op.result for op in self.products])
+
+    def run(self) -> LayoutInference:
+        chosen = [square_share(ops[0], self.warps) for ops in self.kinds.values()]
+        best = self._inferred(chosen)
+        if self.warps == 1 or not self._have_neighbours():
+            return best
+        cost = WORTH * LayoutCost(best, self.made).total()
+        for trial in self._alike(chosen) + self._single():
+            candidate = [new or old for new, old in zip(trial, chosen, strict=True)]
+            if candidate != chosen:
+                inference = self._inferred(candidate)
+                its_cost = LayoutCost(inference, self.made).total()
+                if its_cost < cost:
+                    best, chosen, cost = inference, candidate, its_cost
+        return best
+
+    def _inferred(self, chosen: Sequence[Share]) -> LayoutInference:
+        """All layouts for a share of each kind."""
+        products: dict[Op, DotLayouts] = {
+            op: dot_layouts(op, share)
+            for ops, share in zip(self.kinds.values(), chosen, strict=True)
+            for op in ops
+        }
+        inference = LayoutInference(
+            self.function, self.facts, self.warps, self.access_bytes, products
+        )
+        inference.run()
+        return inference
+
+    def _have_neighbours(self) -> bool:
+        """Whether what becomes of a product is reduced, or a factor of another one."""
+        for op in self.function.walk():
+            count = len(op.operands) if isinstance(op, ReduceOp | ScanOp) else 0
+            count = 2 if isinstance(op, DotOp | FmaDotOp) else count
+            if any(value in self.made for value in op.operands[:count]):
+                return True
+        return False
+
+    def _alike(self, square: Sequence[Share]) -> list[list[Share | None]]:
+        """All kinds with one share, as far as it fits them."""
+        fitting = [self._fitting(ops[0]) for ops in self.kinds.values()]
+        return [
+            [share if share in fits else old for fits, old in zip(fitting, square, strict=True)]
+            for share in shares(self.warps)
+        ]
+
+    def _single(self) -> list[list[Share | None]]:
+        """One kind with another share; None: as it was."""
+        trials: list[list[Share | None]] = []
+        for number, ops in enumerate(self.kinds.values()):
+            for share in self._fitting(ops[0]):
+                trial: list[Share | None] = [None] * len(self.kinds)
+                trial[number] = share
+                trials.append(trial)
+        return trials
+
+    def _fitting(self, op: DotOp) -> list[Share]:
+        """Shares in which every warp has a part of its own."""
+        fragment, (*_, m, n) = fragment_for(op), shape_of(op.type)
+        return [
+            (rows, columns)
+            for rows, columns in shares(self.warps)
+            if m // rows >= fragment.m and n // columns >= fragment.n
+        ]
+
+
+def _dependents(values: Sequence[Value]) -> set[Value]:
+    """The values, and all that are computed from them."""
+    known: set[Value] = set()
+    stack = list(values)
+    while stack:
+        value = stack.pop()
+        if value not in known:
+            known.add(value)
+            for user in value.uses:
+                stack += _carriers(cast("Op", user), value)
+    return known
+
+
+def _carriers(user: Op, value: Value) -> Sequence[Value]:
+    """What of the results of a user, or of what it ends, depends on one of its operands."""
+    if isinstance(user, ForOp | WhileOp):
+        first = user.carried if isinstance(user, ForOp) else user.before.args
+        pairs = zip(first, user.inits, strict=True)
+        return [arg for arg, init in pairs if init is value]
+    if user.results:
+        return user.results
+    block = user.parent
+    owner = cast("Op | None", block.owner if block is not None else None)
+    if block is None or not isinstance(owner, ForOp | WhileOp | IfOp) or block.last is not user:
+        return ()
+    carried: Sequence[Value] = ()
+    if isinstance(owner, ForOp):
+        carried = owner.carried
+    elif isinstance(owner, WhileOp):
+        carried = owner.body.args if block is owner.before else owner.before.args
+    passed = passed_on(owner, block)
+    targets = [owner.results] if not carried else [owner.results, carried]
+    return [t for ts in targets for t, p in zip(ts, passed, strict=True) if p is value]

@@ -1,0 +1,154 @@
+"""Offsets in shared memory for what ops exchange and for rings, by liveness.
+
+An exchange needs its bytes while it runs, a ring from its first copy to the wait behind its loop;
+what is needed at different times shares bytes (`analysis.pack`). Time is counted in half steps: an
+exchange at place p of the program writes at 2 p and reads at 2 p + 1, its barrier between.
+
+Small exchanges, as between the warps of a reduction, keep to themselves from the one before to the
+one after, whose barrier shows that all have read: so none has to wait before it writes. The last
+one of a loop keeps its bytes during the whole loop, for what comes after it is the first one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from tilewright.analysis import LiveRange, Request, pack
+from tilewright.backends.nvidia.lower.shared_usage import Machine, exchange_bytes, tile_bytes
+from tilewright.backends.nvidia.ops import RingOp, WaitOp
+from tilewright.ir import Block, Function, Op
+from tilewright.ops import ForOp, WhileOp
+
+SMALL_BYTES = 512
+"""Of an exchange that keeps to itself: two results of each of 32 warps in 8 bytes."""
+
+_ALIGNMENT = 128
+"""Bytes: all banks, on which the swizzles of buffers count."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Exchange:
+    """bytes: that it needs; place: its number in the program."""
+
+    op: Op
+    bytes: int
+    place: int
+
+
+class _Program:
+    """Places of the ops of a function, and the exchanges among them."""
+
+    def __init__(self, function: Function, machine: Machine, without: Collection[Op]) -> None:
+        self.place: dict[Op, int] = {}
+        self.exchanges: list[_Exchange] = []
+        self.rings: list[RingOp] = []
+        for raw in function.walk():
+            op = cast("Op", raw)
+            self.place[op] = len(self.place)
+            size = 0 if op in without else exchange_bytes(op, machine)
+            if size:
+                self.exchanges.append(_Exchange(op, size, self.place[op]))
+            if isinstance(op, RingOp):
+                self.rings.append(op)
+
+    def during(self, loop: Op) -> LiveRange:
+        """From before a loop to after it."""
+        last = loop
+        while last.regions and last.regions[-1].last is not None:
+            last = cast("Op", last.regions[-1].last)
+        return LiveRange(2 * self.place[loop], 2 * self.place[last] + 1)
+
+    def requests(self) -> dict[Op, Request]:
+        """What each exchange and ring needs, and when."""
+        requests: dict[Op, Request] = {ring: self._of_ring(ring) for ring in self.rings}
+        last_of = self._last_of_loops()
+        for number, exchange in enumerate(self.exchanges):
+            live = self._of_exchange(number)
+            if exchange.op in last_of:
+                live = _joined(live, self.during(last_of[exchange.op]))
+            requests[exchange.op] = Request(exchange.bytes, live, _ALIGNMENT)
+        return requests
+
+    def _of_ring(self, ring: RingOp) -> Request:
+        loop = _loop_of(ring)
+        wait = loop.next
+        while not isinstance(wait, WaitOp):
+            assert wait is not None, "a pipelined loop without a wait behind it"
+            wait = wait.next
+        live = LiveRange(2 * self.place[ring], 2 * self.place[wait] + 1)
+        return Request(tile_bytes(ring.type), live, _ALIGNMENT)
+
+    def _of_exchange(self, number: int) -> LiveRange:
+        own = self.exchanges[number]
+        first, last = 2 * own.place, 2 * own.place + 1
+        if own.bytes <= SMALL_BYTES:
+            if number:
+                first = 2 * self.exchanges[number - 1].place + 1
+            if number + 1 < len(self.exchanges):
+                last = 2 * self.exchanges[number + 1].place
+        return LiveRange(first, last)
+
+    def _last_of_loops(self) -> Mapping[Op, Op]:
+        """The outermost loop that each small exchange is the last but not only one of."""
+        inside: dict[Op, list[_Exchange]] = {}
+        for exchange in self.exchanges:
+            for loop in _loops_around(exchange.op):
+                inside.setdefault(loop, []).append(exchange)
+        last: dict[Op, Op] = {}
+        for loop, exchanges in inside.items():
+            if len(exchanges) > 1 and exchanges[-1].bytes <= SMALL_BYTES:
+                known = last.get(exchanges[-1].op)
+                if known is None or self.place[loop] < self.place[known]:
+                    last[exchanges[-1].op] = loop
+        return last
+
+
+def allocate_shared(function: Function, machine: Machine) -> tuple[dict[Op, int], int]:
+    """Offset of each op that needs shared memory, and the bytes of the whole."""
+    requests = _Program(function, machine, ()).requests()
+    packing = pack(list(requests.values()))
+    return dict(zip(requests, packing.offsets, strict=True)), packing.total
+
+
+class RingRoom:
+    """Whether rings of a loop fit beside everything else that needs shared memory.
+
+    without: exchanges that the rings replace.
+    """
+
+    def __init__(
+        self, function: Function, machine: Machine, loop: ForOp, without: Collection[Op]
+    ) -> None:
+        program = _Program(function, machine, without)
+        self._others = list(program.requests().values())
+        self._live = program.during(loop)
+
+    def bytes_with(self, rings: Collection[int]) -> int:
+        """Shared memory of the function if the loop had rings of these sizes."""
+        new = [Request(size, self._live, _ALIGNMENT) for size in rings]
+        return pack([*new, *self._others]).total
+
+
+def _joined(one: LiveRange, other: LiveRange) -> LiveRange:
+    return LiveRange(min(one.first, other.first), max(one.last, other.last))
+
+
+def _loop_of(ring: RingOp) -> Op:
+    """The loop that carries a ring."""
+    (user,) = ring.result.uses
+    while not isinstance(user, ForOp):
+        (user,) = user.results[0].uses
+    return user
+
+
+def _loops_around(op: Op) -> list[Op]:
+    """The loops that an op is in, from the inside."""
+    loops: list[Op] = []
+    block: Block | None = op.parent
+    while block is not None and isinstance(block.owner, Op):
+        if isinstance(block.owner, ForOp | WhileOp):
+            loops.append(block.owner)
+        block = block.owner.parent
+    return loops

@@ -1,0 +1,146 @@
+"""Rings of slots in shared memory: asynchronous copies into them, reads when they are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import cast, overload
+
+from tilewright.backends.nvidia.lower.gpu_state import BODY, State, lowering
+from tilewright.backends.nvidia.lower.layout_conversion import instruction_address, read_group
+from tilewright.backends.nvidia.lower.register_packing import Element
+from tilewright.backends.nvidia.ops import (
+    CommitOp,
+    GetOp,
+    PutOp,
+    RingOp,
+    WaitOp,
+    reads_late,
+)
+from tilewright.ir import Op, Value
+from tilewright.ir.types import TileType
+from tilewright.layout import REGISTER, LinearLayout, SharedAccess, Staging, plan_staging
+from tilewright.llvm import Val
+from tilewright.ops import LoadOp
+
+
+def staging(op: PutOp | GetOp, reader: TileType) -> Staging:
+    """The buffer of one slot, how it is filled, and how it is read."""
+    source, target = cast("TileType", op.writer).layout, reader.layout
+    assert isinstance(source, LinearLayout) and isinstance(target, LinearLayout)
+    return _plan(source, target, 8 * reader.element.bytes, op.vector)
+
+
+@lru_cache(maxsize=256)
+def _plan(source: LinearLayout, target: LinearLayout, bits: int, vector: int) -> Staging:
+    return plan_staging(
+        source,
+        target,
+        bits,
+        matrix_loads=True,
+        matrix_stores=False,
+        copy=True,
+        copy_elements=vector,
+    )
+
+
+def slot_bytes(type_: TileType) -> int:
+    return type_.numel * type_.element.bytes
+
+
+@lowering(RingOp)
+def _ring(state: State, op: Op) -> None:
+    """Only an address."""
+    state.set(op.results[0], [Val(str(state.offsets[op]), "i32", BODY)])
+
+
+def _slot_address(state: State, ring: Value, slot: Value, size: int) -> Val:
+    """Offset of a slot in shared memory."""
+    base, number = state.scalar(ring), state.scalar(slot)
+    moved = state.code.let_here(f"mul i32 {number}, {size}", "i32")
+    return state.code.let_here(f"add i32 {moved}, {base}", "i32")
+
+
+@lowering(PutOp)
+def _put(state: State, op: Op) -> None:
+    put = cast("PutOp", op)
+    load = cast("LoadOp", put.x.op)
+    writer = cast("TileType", put.writer)
+    access = staging(put, cast("TileType", put.reader)).store
+    start = _slot_address(state, put.ring, put.slot, slot_bytes(writer))
+    pointers = state.of(load.pointer)
+    masks = None if load.mask is None else state.of(load.mask)
+    for index, group in enumerate(access.groups):
+        address = instruction_address(state, access, writer.element, 0, index)
+        place = state.code.let_here(f"add i32 {address}, {start}", "i32")
+        mask = None if masks is None else masks[group[0]]
+        _copy(state, place, pointers[group[0]], len(group) * writer.element.bytes, mask)
+    state.set(put.result, state.of(put.ring))
+
+
+def _copy(state: State, place: Val, pointer: Val, size: int, mask: Val | None) -> None:
+    """cp.async of 4, 8 or 16 bytes; zeros where the mask is false."""
+    kind = "cg.shared.global.L2::128B" if size == 16 else "ca.shared.global"
+    text, constraints, operands = f"cp.async.{kind} [$0], [$1], {size}", "r,l", [place, pointer]
+    if mask is not None:
+        taken = state.code.let_here(f"select i1 {mask}, i32 {size}, i32 0", "i32")
+        text, constraints, operands = f"{text}, $2", "r,l,r", [*operands, taken]
+    state.asm(f"{text};", f"{constraints},~{{memory}}", "void", *operands)
+
+
+@lowering(CommitOp)
+def _commit(state: State, op: Op) -> None:
+    state.asm("cp.async.commit_group;", "~{memory}", "void")
+
+
+@lowering(WaitOp)
+def _wait(state: State, op: Op) -> None:
+    state.asm(f"cp.async.wait_group {op.attrs['pending']};", "~{memory}", "void")
+
+
+class LazyRegisters(Sequence[Val]):
+    """Registers that are read from shared memory when they are first asked for.
+
+    A product asks in the order of its inner dimension, so reads stand between its instructions
+    instead of all before them.
+    """
+
+    def __init__(
+        self, state: State, access: SharedAccess, element: Element, start: Val, count: int
+    ) -> None:
+        self._state, self._access, self._element, self._start = state, access, element, start
+        self._group_of = {r: i for i, group in enumerate(access.groups) for r in group}
+        self._known: dict[int, Val] = {}
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Val]:
+        return (self[i] for i in range(self._count))
+
+    @overload
+    def __getitem__(self, index: int) -> Val: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Val]: ...
+    def __getitem__(self, index: int | slice) -> Val | Sequence[Val]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(self._count))]
+        if index not in self._known:
+            number = self._group_of[index]
+            values = read_group(self._state, self._access, self._element, self._start, number)
+            self._known.update(zip(self._access.groups[number], values, strict=True))
+        return self._known[index]
+
+
+@lowering(GetOp)
+def _get(state: State, op: Op) -> None:
+    get = cast("GetOp", op)
+    reader = cast("TileType", get.type)
+    layout = reader.layout
+    assert isinstance(layout, LinearLayout)
+    access = staging(get, reader).load
+    start = _slot_address(state, get.ring, get.slot, slot_bytes(reader))
+    count = layout.in_size(REGISTER)
+    lazy = LazyRegisters(state, access, reader.element, start, count)
+    state.registers[get.result] = lazy if reads_late(get) else list(lazy)

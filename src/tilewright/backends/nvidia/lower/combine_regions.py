@@ -1,0 +1,28 @@
+"""The combine regions of reductions and scans, run on one element of each argument."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from tilewright.backends.nvidia.lower.gpu_state import RULES, State
+from tilewright.backends.nvidia.lower.per_register_ops import lower_one
+from tilewright.ir import Block, Op
+from tilewright.llvm import Val
+
+
+def apply_region(state: State, block: Block, args: Sequence[Val]) -> list[Val]:
+    """What the region yields for these arguments; any control flow is the thread's own."""
+    for arg, value in zip(block.args, args, strict=True):
+        state.set(arg, [value])
+    for raw in block:
+        op = cast("Op", raw)
+        if op.next is None:
+            break
+        rule = RULES.get(type(op))
+        if rule is not None:
+            rule(state, op)
+        else:
+            operands = [state.scalar(v) for v in op.operands]
+            state.set(op.results[0], [lower_one(state, op, operands)])
+    return [state.scalar(v) for v in block.terminator.operands]

@@ -1,0 +1,178 @@
+"""Structured control flow as basic blocks; carried tiles are one phi for each register."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from tilewright.backends.nvidia.lower.gpu_state import (
+    BODY,
+    State,
+    lowering,
+    register_count,
+    register_type,
+)
+from tilewright.ir import Block, Op, Value
+from tilewright.ir.types import dtype_of
+from tilewright.llvm import Val
+from tilewright.ops import AssumeOp, ConditionOp, ForOp, IfOp, ReturnOp, WhileOp, YieldOp
+
+
+class _Phis:
+    """The phis of a loop head: made first, completed when the body is known."""
+
+    def __init__(self, state: State, args: Sequence[Value], inits: Sequence[Value]) -> None:
+        self.state = state
+        self.lines: list[tuple[Val, Val]] = []
+        for arg, init in zip(args, inits, strict=True):
+            type_ = register_type(arg)
+            names = [Val(state.code.name("c"), type_, BODY) for _ in range(register_count(arg))]
+            self.lines += zip(names, state.of(init), strict=True)
+            state.set(arg, names)
+        self.position = len(state.code.sections[-1])
+
+    def add(self, init: Val) -> Val:
+        """A further register, carried by the loop alone."""
+        phi = Val(self.state.code.name("c"), init.type, BODY)
+        self.lines.append((phi, init))
+        return phi
+
+    def complete(self, following: Sequence[Val], before: str, latch: str) -> None:
+        text = [
+            f"{phi} = phi {phi.type} [ {init}, %{before} ], [ {value}, %{latch} ]"
+            for (phi, init), value in zip(self.lines, following, strict=True)
+        ]
+        self.state.code.sections[-1][self.position : self.position] = text
+
+
+def _registers(state: State, values: Sequence[Value]) -> list[Val]:
+    return [register for v in values for register in state.of(v)]
+
+
+def _labels(state: State, *names: str) -> list[str]:
+    return [state.code.label(name) for name in names]
+
+
+def _open(state: State, before: str, head: str) -> None:
+    for line in (f"br label %{before}", f"{before}:", f"br label %{head}", f"{head}:"):
+        state.code.line(line)
+
+
+def _terminator(block: Block) -> list[Value]:
+    return block.terminator.operands
+
+
+@lowering(ForOp)
+def _for(state: State, op: Op) -> None:
+    """Counts the iterations that are left down to zero, beside the index.
+
+    Not the index up to its end: ptxas unrolls loops by four as if three steps more could not
+    overflow, so one that ends where `index != end` fails may not end at all. See ADR 0017.
+    """
+    loop, code = cast("ForOp", op), state.code
+    before, head, body, latch, done = _labels(state, "before", "head", "body", "latch", "done")
+    step, trips = state.scalar(loop.step), _trips(state, loop)
+    _open(state, before, head)
+    phis = _Phis(state, loop.body.args, [loop.lower, *loop.inits])
+    left = phis.add(trips)
+    index = state.scalar(loop.index)
+    goes_on = code.let_here(f"icmp ne {left.typed}, 0", "i1")
+    code.line(f"br i1 {goes_on}, label %{body}, label %{done}")
+    code.line(f"{body}:")
+    state.lower_block(state, loop.body)
+    code.line(f"br label %{latch}")
+    code.line(f"{latch}:")
+    following = code.let_here(f"add {index.typed}, {step}", index.type)
+    fewer = code.let_here(f"sub {left.typed}, 1", left.type)
+    code.line(f"br label %{head}")
+    code.line(f"{done}:")
+    yielded = _registers(state, _terminator(loop.body))
+    phis.complete([following, *yielded, fewer], before, latch)
+    for arg, result in zip(loop.carried, loop.results, strict=True):
+        state.set(result, state.of(arg))
+
+
+def _trips(state: State, loop: ForOp) -> Val:
+    """ceil(max(upper - lower, 0) / step), unsigned, of the index's width; 1 for a step of 0.
+
+    The steps of `transforms.trip_count`: LLVM sees that both are one number.
+    """
+    code, lower, upper, step = state.code, *map(state.scalar, (loop.lower, loop.upper, loop.step))
+    type_ = lower.type
+    largest = f"llvm.{'s' if dtype_of(loop.lower.type).is_signed else 'u'}max.{type_}"
+    state.module.declare(largest, f"declare {type_} @{largest}({type_}, {type_})")
+    highest = code.let_here(f"call {type_} @{largest}({lower.typed}, {upper.typed})", type_)
+    span = code.let_here(f"sub {highest.typed}, {lower}", type_)
+    if step.text == "1":
+        return span
+    if not step.constant:
+        is_zero = code.let_here(f"icmp eq {step.typed}, 0", "i1")
+        step = code.let_here(f"select i1 {is_zero}, {type_} 1, {step.typed}", type_)
+    whole = code.let_here(f"udiv {span.typed}, {step}", type_)
+    covered = code.let_here(f"mul {whole.typed}, {step}", type_)
+    is_rest = code.let_here(f"icmp ult {covered.typed}, {span}", "i1")
+    rest = code.let_here(f"zext i1 {is_rest} to {type_}", type_)
+    return code.let_here(f"add {whole.typed}, {rest}", type_)
+
+
+@lowering(WhileOp)
+def _while(state: State, op: Op) -> None:
+    loop, code = cast("WhileOp", op), state.code
+    before, head, body, latch, done = _labels(state, "before", "head", "body", "latch", "done")
+    _open(state, before, head)
+    phis = _Phis(state, loop.before.args, loop.inits)
+    state.lower_block(state, loop.before)
+    go, *passed = _terminator(loop.before)
+    for value, arg, result in zip(passed, loop.body.args, loop.results, strict=True):
+        state.set(arg, state.of(value))
+        state.set(result, state.of(value))
+    code.line(f"br i1 {state.scalar(go)}, label %{body}, label %{done}")
+    code.line(f"{body}:")
+    state.lower_block(state, loop.body)
+    code.line(f"br label %{latch}")
+    code.line(f"{latch}:")
+    code.line(f"br label %{head}")
+    code.line(f"{done}:")
+    phis.complete(_registers(state, _terminator(loop.body)), before, latch)
+
+
+@lowering(IfOp)
+def _if(state: State, op: Op) -> None:
+    branch, code = cast("IfOp", op), state.code
+    then, orelse, join = _labels(state, "then", "else", "join")
+    condition = state.scalar(branch.condition)
+    code.line(f"br i1 {condition}, label %{then}, label %{orelse}")
+    ends: list[tuple[str, list[Val]]] = []
+    for label, block in ((then, branch.then), (orelse, branch.orelse)):
+        code.line(f"{label}:")
+        state.lower_block(state, block)
+        end = code.label("end")
+        code.line(f"br label %{end}")
+        code.line(f"{end}:")
+        code.line(f"br label %{join}")
+        ends.append((end, _registers(state, _terminator(block))))
+    code.line(f"{join}:")
+    _merge(state, branch, ends)
+
+
+def _merge(state: State, op: Op, ends: list[tuple[str, list[Val]]]) -> None:
+    """The results of an op at the start of a block, from the registers at each end before it."""
+    position = 0
+    for result in op.results:
+        type_ = register_type(result)
+        merged: list[Val] = []
+        for _ in range(register_count(result)):
+            sources = ", ".join(f"[ {values[position]}, %{end} ]" for end, values in ends)
+            merged.append(state.code.let_here(f"phi {type_} {sources}", type_))
+            position += 1
+        state.set(result, merged)
+
+
+@lowering(YieldOp, ConditionOp, AssumeOp)
+def _nothing(state: State, op: Op) -> None:
+    """The region that it ends takes its operands; an assumption is not used."""
+
+
+@lowering(ReturnOp)
+def _return(state: State, op: Op) -> None:
+    state.code.line("ret void")

@@ -1,0 +1,192 @@
+"""Assertions and prints: programs leave records in the module's own memory, which the host reads.
+
+Memory of a failure, 8 words: whether there is one, number of the assertion, program, index.
+Memory of prints: a head of 16 bytes whose first word counts the records, then the records, 12 words
+each: bits (2 words), number of the text, how many prints the thread made before, program, index.
+Nothing stops a kernel that fails: all threads of the program agree that it failed, and return.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from tilewright.backends.device_messages import PRINT_KINDS, packed
+from tilewright.backends.nvidia.driver.gpu_messages import (
+    FAILURE,
+    FAILURE_BYTES,
+    HEAD_BYTES,
+    PRINTS,
+    RECORD_BYTES,
+    RECORDS,
+    PrintedText,
+)
+from tilewright.backends.nvidia.lower.gpu_state import BODY, State, layout_of, lowering
+from tilewright.ir import Op, Value
+from tilewright.ir.types import DType, TileType, element_of, shape_of
+from tilewright.llvm import Val, integer_literal
+from tilewright.ops import AssertOp, PrintOp
+
+_NOWHERE = integer_literal(-1)
+
+
+def _memory(state: State, name: str, size: int) -> Val:
+    line = f"@{name} = addrspace(1) global [{size} x i8] zeroinitializer, align 16"
+    if line not in state.module.globals:
+        state.module.globals.append(line)
+    return Val(f"@{name}", "ptr addrspace(1)", BODY)
+
+
+def _index(state: State, value: Value, register: int) -> list[Val]:
+    """Coordinates of a register's element, the first three; -1 for dims that there are not."""
+    if not isinstance(value.type, TileType):
+        return [_NOWHERE] * 3
+    rank = min(3, len(shape_of(value.type)))
+    places = [state.place(layout_of(value), dim, register) for dim in range(rank)]
+    return places + [_NOWHERE] * (3 - rank)
+
+
+# ---- assertions ---------------------------------------------------------------------------------
+
+
+@lowering(AssertOp)
+def _assert(state: State, op: Op) -> None:
+    """One barrier tells all threads whether one of them fails; one of those writes the record."""
+    check, code = cast("AssertOp", op), state.code
+    failed, index = _first_failure(state, check)
+    text = "bar.red.popc.u32 $0, 0, $1;"
+    count = state.asm(text, "=r,b,~{memory}", "i32", failed)
+    anywhere = code.let_here(f"icmp ne i32 {count}, 0", "i1")
+    stop, go = code.label("failed"), code.label("holds")
+    code.line(f"br i1 {anywhere}, label %{stop}, label %{go}")
+    code.line(f"{stop}:")
+    number = len(state.asserts)
+    state.asserts.append(packed(check.message, check.loc))
+    _record_failure(state, failed, [integer_literal(number), *map(state.program, range(3)), *index])
+    code.line("ret void")
+    code.line(f"{go}:")
+
+
+def _first_failure(state: State, check: AssertOp) -> tuple[Val, list[Val]]:
+    """Whether a register of this thread fails, and the index of the first that does."""
+    code, failed = state.code, integer_literal(0, "i1")
+    index = [_NOWHERE] * 3
+    masks = None if check.mask is None else state.of(check.mask)
+    conditions = state.of(check.condition)
+    for r in reversed(range(len(conditions))):
+        bad = code.let_here(f"xor i1 {conditions[r]}, true", "i1")
+        if masks is not None:
+            bad = code.let_here(f"and i1 {bad}, {masks[r]}", "i1")
+        failed = code.let_here(f"or i1 {failed}, {bad}", "i1")
+        here = _index(state, check.condition, r)
+        index = [
+            old
+            if new is _NOWHERE
+            else code.let_here(f"select i1 {bad}, i32 {new}, i32 {old}", "i32")
+            for new, old in zip(here, index, strict=True)
+        ]
+    return failed, index
+
+
+def _record_failure(state: State, failed: Val, words: Sequence[Val]) -> None:
+    """The first thread of all that fails on the device writes; later ones are dropped."""
+    place = _memory(state, FAILURE, FAILURE_BYTES)
+    text = "@$3 atom.relaxed.gpu.global.cas.b32 $0, [$1], 0, $2;"
+    constraints = "=r,l,r,b,0,~{memory}"
+    one = integer_literal(1)
+    before = state.asm(text, constraints, "i32", place, one, failed, one)
+    first = state.code.let_here(f"icmp eq i32 {before}, 0", "i1")
+    mine = state.code.let_here(f"and i1 {first}, {failed}", "i1")
+    for number, word in enumerate(words, 1):
+        address = state.code.let_here(
+            f"getelementptr i32, ptr addrspace(1) {place}, i64 {number}", "ptr addrspace(1)"
+        )
+        state.asm("@$2 st.global.b32 [$0], $1;", "l,r,b,~{memory}", "void", address, word, mine)
+
+
+# ---- prints -------------------------------------------------------------------------------------
+
+
+@lowering(PrintOp)
+def _print(state: State, op: Op) -> None:
+    show = cast("PrintOp", op)
+    order = _count(state)
+    for number, arg in enumerate(show.args):
+        operand = f" (operand {number})" if len(show.args) > 1 else ""
+        kind = _kind(arg)
+        text = PrintedText(f"{show.prefix}{operand}: ", PRINT_KINDS.index(kind), show.hex)
+        owner = state.owner(layout_of(arg) if isinstance(arg.type, TileType) else None)
+        for r, value in enumerate(state.of(arg)):
+            _record(state, text, order, _bits(state, value, arg), _index(state, arg, r), owner)
+    if not show.args:
+        text = PrintedText(show.prefix, PRINT_KINDS.index("text"), False)
+        zero = integer_literal(0, "i64")
+        _record(state, text, order, zero, [_NOWHERE] * 3, state.owner(None))
+
+
+def _count(state: State) -> Val:
+    """How many prints the thread made before; all threads of a program count alike."""
+    if "%printed" not in state.entry:
+        state.entry["%printed"] = ["%printed = alloca i32", "store i32 0, ptr %printed"]
+    before = state.code.let_here("load i32, ptr %printed", "i32")
+    after = state.code.let_here(f"add i32 {before}, 1", "i32")
+    state.code.line(f"store i32 {after}, ptr %printed")
+    return before
+
+
+def _kind(value: Value) -> str:
+    element = element_of(value.type)
+    if not isinstance(element, DType):
+        return "pointer"
+    if element.is_float:
+        return "double" if element.bits == 64 else "float"
+    return element.kind
+
+
+def _bits(state: State, value: Val, source: Value) -> Val:
+    """An element widened to 64 bits: integers extended, floats as the bits of a double."""
+    code, element = state.code, element_of(source.type)
+    if not isinstance(element, DType):
+        return code.let_here(f"ptrtoint {value.typed} to i64", "i64")
+    if element.is_float:
+        wide = value
+        if value.type != "double":
+            wide = code.let_here(f"fpext {value.typed} to double", "double")
+        return code.let_here(f"bitcast double {wide} to i64", "i64")
+    if value.type == "i64":
+        return value
+    return code.let_here(f"{'sext' if element.is_signed else 'zext'} {value.typed} to i64", "i64")
+
+
+def _record(
+    state: State, text: PrintedText, order: Val, bits: Val, index: list[Val], owner: Val | None
+) -> None:
+    """Take the next record and fill it, if there is one left."""
+    code = state.code
+    if text not in state.prints:
+        state.prints.append(text)
+    number = integer_literal(state.prints.index(text))
+    place = _memory(state, PRINTS, HEAD_BYTES + RECORDS * RECORD_BYTES)
+    mine = owner or integer_literal(1, "i1")
+    slot = state.asm(
+        "@$3 atom.relaxed.gpu.global.add.u32 $0, [$1], $2;", "=r,l,r,b,0,~{memory}", "i32",
+        place, integer_literal(1), mine, integer_literal(0),
+    )  # fmt: skip
+    fits = code.let_here(f"icmp ult i32 {slot}, {RECORDS}", "i1")
+    taken = code.let_here(f"and i1 {fits}, {mine}", "i1")
+    wide = code.let_here(f"zext i32 {slot} to i64", "i64")
+    offset = code.let_here(f"mul i64 {wide}, {RECORD_BYTES}", "i64")
+    start = code.let_here(f"add i64 {offset}, {HEAD_BYTES}", "i64")
+    low = code.let_here(f"trunc i64 {bits} to i32", "i32")
+    shifted = code.let_here(f"lshr i64 {bits}, 32", "i64")
+    high = code.let_here(f"trunc i64 {shifted} to i32", "i32")
+    pad = integer_literal(0)
+    words = [low, high, number, order, *map(state.program, range(3)), *index, pad, pad]
+    for i in range(0, len(words), 4):
+        at = code.let_here(f"add i64 {start}, {4 * i}", "i64")
+        address = code.let_here(
+            f"getelementptr i8, ptr addrspace(1) {place}, i64 {at}", "ptr addrspace(1)"
+        )
+        four = words[i : i + 4]
+        text_ = "@$5 st.global.v4.b32 [$0], {$1, $2, $3, $4};"
+        state.asm(text_, "l,r,r,r,r,b,~{memory}", "void", address, *four, taken)

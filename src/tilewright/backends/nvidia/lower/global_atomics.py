@@ -1,0 +1,235 @@
+"""Atomic operations: one instruction for each element, by its owner, or a few where there is none.
+
+* The extrema of floats are those of integers: of two numbers without sign bit the larger one has
+  the larger bits, of two with it the smaller bits as unsigned integers.
+* bf16 is added by compare and swap where the architecture has no addition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+from tilewright.backends.nvidia.lower.global_memory import both, shared_load, shared_store
+from tilewright.backends.nvidia.lower.gpu_state import (
+    BODY,
+    State,
+    layout_of,
+    lowering,
+    memory_bits,
+    register_count,
+)
+from tilewright.backends.nvidia.lower.register_packing import pack, unpack, word_type
+from tilewright.ir import Op, Value
+from tilewright.ir.types import DType, TileType, dtype_of, element_of
+from tilewright.layout import LANE, WARP, LinearLayout
+from tilewright.llvm import Val, integer_literal
+from tilewright.ops import AtomicCasOp, AtomicOp
+
+Atomic = Callable[[Val, Val, Val | None], Val]
+"""(pointer, operand, mask) -> what was there."""
+
+
+@lowering(AtomicOp)
+def _atomic(state: State, op: Op) -> None:
+    atomic = cast("AtomicOp", op)
+    owner = _owner(state, atomic.pointer)
+    masks = None if atomic.mask is None else state.of(atomic.mask)
+    run = _operation(state, atomic)
+    results: list[Val] = []
+    for i, pointer in enumerate(state.of(atomic.pointer)):
+        mask = owner if masks is None else both(state, owner, masks[i])
+        results.append(run(pointer, state.of(atomic.operand)[i], mask))
+    _publish(state, op, results, owner)
+
+
+@lowering(AtomicCasOp)
+def _compare_and_swap(state: State, op: Op) -> None:
+    cas = cast("AtomicCasOp", op)
+    element = dtype_of(cas.type)
+    owner = _owner(state, cas.pointer)
+    text = f"{_prefix(cas)}.cas.b{memory_bits(element)}"
+    columns = (state.of(v) for v in (cas.pointer, cas.expected, cas.new))
+    results = [
+        _instruction(state, text, pointer, [old, new], owner, element)
+        for pointer, old, new in zip(*columns, strict=True)
+    ]
+    _publish(state, op, results, owner)
+
+
+def _owner(state: State, pointer: Value) -> Val | None:
+    return state.owner(layout_of(pointer) if isinstance(pointer.type, TileType) else None)
+
+
+def _prefix(op: AtomicOp | AtomicCasOp) -> str:
+    return f"atom.{op.order}.{op.scope}.global"
+
+
+# ---- kinds --------------------------------------------------------------------------------------
+
+
+def _operation(state: State, op: AtomicOp) -> Atomic:
+    element = dtype_of(op.type)
+    if element.is_float and op.kind in ("max", "min"):
+        return _float_extremum(state, op, element)
+    if element.name == "bf16" and not state.arch.bf16_atomic_add:
+        return _by_swapping(state, op, element)
+    text = f"{_prefix(op)}.{_name(op.kind, element)}"
+    return lambda pointer, x, mask: _instruction(state, text, pointer, [x], mask, element)
+
+
+def _name(kind: str, element: DType) -> str:
+    """Operation and type as PTX writes them."""
+    bits = memory_bits(element)
+    if kind == "xchg":
+        return f"exch.b{bits}"
+    if kind in ("and", "or", "xor"):
+        return f"{kind}.b{bits}"
+    if element.is_float:
+        return f"add.noftz.{element.name}" if bits == 16 else f"add.f{bits}"
+    if kind == "add":
+        return f"add.{'s32' if element.name == 'i32' else f'u{bits}'}"
+    return f"{kind}.{'s' if element.is_signed else 'u'}{bits}"
+
+
+def _float_extremum(state: State, op: AtomicOp, element: DType) -> Atomic:
+    """By signed integers for an operand without sign bit, else by unsigned ones, turned around."""
+    code, bits = state.code, element.bits
+    other = {"max": "min", "min": "max"}[op.kind]
+    plain, turned = (f"{_prefix(op)}.{name}{bits}" for name in (f"{op.kind}.s", f"{other}.u"))
+    weakest = "0xFFF0000000000000" if op.kind == "max" else "0x7FF0000000000000"
+
+    def run(pointer: Val, x: Val, mask: Val | None) -> Val:
+        number = code.intrinsic(
+            f"{op.kind}num", x.type, x, Val(weakest, x.type, BODY)
+        )  # a NaN loses
+        word = code.let_here(f"bitcast {number.typed} to i{bits}", f"i{bits}")
+        negative = code.let_here(f"icmp slt i{bits} {word}, 0", "i1")
+        positive = code.let_here(f"xor i1 {negative}, true", "i1")
+        first = _word_atomic(state, plain, pointer, word, both(state, mask, positive))
+        second = _word_atomic(state, turned, pointer, word, both(state, mask, negative))
+        found = code.let_here(f"select i1 {negative}, {second.typed}, {first.typed}", first.type)
+        return code.let_here(f"bitcast {found.typed} to {x.type}", x.type)
+
+    return run
+
+
+def _by_swapping(state: State, op: AtomicOp, element: DType) -> Atomic:
+    """A loop for each element: compute from what is there, and store if that is still there."""
+    code = state.code
+    swap = f"{_prefix(op)}.cas.b{memory_bits(element)}"
+
+    def run(pointer: Val, x: Val, mask: Val | None) -> Val:
+        bits = f"i{memory_bits(element)}"
+        names = ("before", "first", "try", "again", "done")
+        before, first, head, again, done = map(code.label, names)
+        go = mask or integer_literal(1, "i1")
+        for line in (f"br label %{before}", f"{before}:"):
+            code.line(line)
+        code.line(f"br i1 {go}, label %{first}, label %{done}")
+        code.line(f"{first}:")
+        start = state.asm("ld.volatile.global.b16 $0, [$1];", "=h,l,~{memory}", bits, pointer)
+        for line in (f"br label %{head}", f"{head}:"):
+            code.line(line)
+        found = code.name("found")
+        old = code.let_here(f"phi {bits} [ {start}, %{first} ], [ {found}, %{again} ]", bits)
+        number = code.let_here(f"bitcast {old.typed} to {x.type}", x.type)
+        total = code.let_here(f"fadd {number.typed}, {x}", x.type)
+        word = code.let_here(f"bitcast {total.typed} to {bits}", bits)
+        got = _word_atomic(state, swap, pointer, old, None, word)
+        code.line(f"{found} = or {bits} {got}, 0")
+        same = code.let_here(f"icmp eq {bits} {found}, {old}", "i1")
+        code.line(f"br label %{again}")
+        code.line(f"{again}:")
+        code.line(f"br i1 {same}, label %{done}, label %{head}")
+        code.line(f"{done}:")
+        ways = f"[ 0, %{before} ], [ {found}, %{again} ]"
+        last = code.let_here(f"phi {bits} {ways}", bits)
+        return code.let_here(f"bitcast {last.typed} to {x.type}", x.type)
+
+    return run
+
+
+# ---- instructions -------------------------------------------------------------------------------
+
+
+def _instruction(
+    state: State, text: str, pointer: Val, values: list[Val], mask: Val | None, element: DType
+) -> Val:
+    words = [w for v in values for w in pack(state, [v], element)]
+    got = _word_atomic(state, text, pointer, words[0], mask, *words[1:])
+    return unpack(state, [got], 1, element)[0]
+
+
+def _word_atomic(
+    state: State, text: str, pointer: Val, word: Val, mask: Val | None, *more: Val
+) -> Val:
+    words = [word, *more]
+    constraint = {"i64": "l", "i32": "r"}.get(word.type, "h")
+    names = ", ".join(f"${i + 2}" for i in range(len(words)))
+    instruction = f"{text} $0, [$1], {names};"
+    constraints = ",".join([f"={constraint}", "l", *[constraint] * len(words)])
+    operands = [pointer, *words]
+    if mask is not None:
+        instruction = f"@${len(words) + 2} {instruction}"
+        constraints, operands = f"{constraints},b", [*operands, mask]
+    return state.asm(instruction, f"{constraints},~{{memory}}", word.type, *operands)
+
+
+# ---- results ------------------------------------------------------------------------------------
+
+
+def _publish(state: State, op: Op, results: list[Val], owner: Val | None) -> None:
+    """Give threads that hold copies what the owner's atomic returned, through shared memory."""
+    result = op.results[0]
+    if owner is None or not result.uses:
+        state.set(result, results)
+        return
+    element = element_of(result.type)
+    number = _owner_number(state, op)
+    slots: list[Val] = []
+    for i, value in enumerate(results):
+        (word,) = pack(state, [value], element)
+        address = _slot(state, op, number, i, len(results), element.bytes)
+        slots.append(address)
+        shared_store(state, address, word, owner)
+    state.barrier()
+    loaded = [shared_load(state, a, word_type(element, 1)) for a in slots]
+    state.set(result, [unpack(state, [w], 1, element)[0] for w in loaded])
+
+
+def publish_bytes(op: AtomicOp | AtomicCasOp, warps: int) -> int:
+    """Shared memory for what owners give to the threads that hold copies."""
+    type_ = op.pointer.type
+    copies = not isinstance(type_, TileType) or _has_copies(layout_of(op.pointer))
+    if not copies or not op.result.uses:
+        return 0
+    return 32 * warps * register_count(op.pointer) * element_of(op.type).bytes
+
+
+def _has_copies(layout: LinearLayout) -> bool:
+    masks = layout.free_masks()
+    return any(masks.get(name, 0) for name in (LANE, WARP))
+
+
+def _owner_number(state: State, op: Op) -> Val:
+    """A number that a thread shares with the owner of its elements, below the thread count."""
+    value = op.operands[0]
+    if not isinstance(value.type, TileType):
+        return integer_literal(0)
+    masks = layout_of(value).free_masks()
+    lane = state.code.let_here(f"and i32 {state.lane}, {31 & ~masks.get('lane', 0)}", "i32")
+    warp = state.code.let_here(
+        f"and i32 {state.warp}, {(state.warps - 1) & ~masks.get('warp', 0)}", "i32"
+    )
+    shifted = state.code.let_here(f"shl i32 {warp}, 5", "i32")
+    return state.code.let_here(f"or i32 {shifted}, {lane}", "i32")
+
+
+def _slot(state: State, op: Op, number: Val, index: int, count: int, size: int) -> Val:
+    offset = state.code.let_here(f"mul i32 {number}, {count * size}", "i32")
+    start = state.code.let_here(f"add i32 {state.shared}, {offset}", "i32")
+    return state.code.let_here(f"add i32 {start}, {state.offsets[op] + index * size}", "i32")
+
+
+__all__ = ["publish_bytes"]

@@ -1,0 +1,183 @@
+"""Global memory: vector loads and stores under predicates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from tilewright.backends.nvidia.layouts.access_vectors import vector_length
+from tilewright.backends.nvidia.lower.gpu_state import BODY, State, layout_of, lowering, memory_bits
+from tilewright.backends.nvidia.lower.register_packing import Element, pack, unpack, word_type
+from tilewright.backends.nvidia.ops import PutOp
+from tilewright.ir import Op
+from tilewright.ir.types import TileType, element_of
+from tilewright.llvm import Val, integer_literal
+from tilewright.ops import BarrierOp, LoadOp, StoreOp, pointee
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How one instruction moves `count` elements: suffix ".v4.b32", words, their type."""
+
+    suffix: str
+    words: int
+    type: str
+
+    @property
+    def constraint(self) -> str:
+        return {"i64": "l", "i32": "r"}.get(self.type, "h")
+
+
+def vector_shape(element: Element, count: int) -> Shape:
+    """The instruction for `count` elements."""
+    bits = memory_bits(element)
+    type_ = word_type(element, count)
+    word = int(type_[1:])
+    words = max(1, bits * count // word)
+    suffix = f".v{words}.b{word}" if words > 1 else f".b{word}"
+    return Shape(suffix, words, type_)
+
+
+_EVICTION = {"": "", "evict_first": ".L1::evict_first", "evict_last": ".L1::evict_last"}
+
+
+def is_copied(load: LoadOp) -> bool:
+    """Whether a load is an asynchronous copy to shared memory, which `put` makes."""
+    return any(isinstance(user, PutOp) for user in load.result.uses)
+
+
+@lowering(LoadOp)
+def _load(state: State, op: Op) -> None:
+    load = cast("LoadOp", op)
+    if is_copied(load):
+        return
+    element = element_of(load.type)
+    length = vector_length(state.facts, load.pointer, load.mask, state.arch.access_bytes)
+    pointers = state.of(load.pointer)
+    masks = None if load.mask is None else state.of(load.mask)
+    others = None if load.other is None else state.of(load.other)
+    results: list[Val] = []
+    for start in range(0, len(pointers), length):
+        other = None if others is None else others[start : start + length]
+        mask = None if masks is None else masks[start]
+        results += _load_vector(state, load, pointers[start], mask, other, element, length)
+    state.set(load.result, results)
+
+
+def _load_vector(
+    state: State,
+    op: LoadOp,
+    pointer: Val,
+    mask: Val | None,
+    other: Sequence[Val] | None,
+    element: Element,
+    length: int,
+) -> list[Val]:
+    shape = vector_shape(element, length)
+    register = "i16" if shape.type == "i8" else shape.type
+    names = [f"${i}" for i in range(shape.words)]
+    target = f"{{{', '.join(names)}}}" if shape.words > 1 else names[0]
+    kind = "ld.volatile.global" if op.volatile else f"ld.global{op.cache}"
+    hint = "" if op.volatile or op.cache else _EVICTION[op.eviction]
+    type_ = register if shape.words == 1 else f"{{ {', '.join([register] * shape.words)} }}"
+    outputs = ",".join([f"={shape.constraint}"] * shape.words)
+    n = shape.words
+    instruction = f"{kind}{hint}{shape.suffix} {target}, [${n}];"
+    if mask is None or mask.constant == 1:
+        got = state.asm(instruction, f"{outputs},l", type_, pointer)
+    else:
+        fill = _fill(state, other, element, shape, register)
+        ties = ",".join(str(i) for i in range(n))
+        text = f"@${n + 1} {instruction}"
+        got = state.asm(text, f"{outputs},l,b,{ties}", type_, pointer, mask, *fill)
+    words = fields(state, got, shape.words, register)
+    if shape.type == "i8":
+        words = [state.code.let_here(f"trunc i16 {w} to i8", "i8") for w in words]
+    return unpack(state, words, length, element)
+
+
+def fields(state: State, got: Val, count: int, type_: str) -> list[Val]:
+    """The words that inline assembly returned: itself, or a struct of several."""
+    if count == 1:
+        return [got]
+    return [state.code.let_here(f"extractvalue {got.type} {got}, {i}", type_) for i in range(count)]
+
+
+def _fill(
+    state: State, other: Sequence[Val] | None, element: Element, shape: Shape, register: str
+) -> list[Val]:
+    """What masked-off lanes get, as words."""
+    if other is None:
+        return [integer_literal(0, register)] * shape.words
+    words = pack(state, other, element)
+    if shape.type == "i8":
+        return [state.code.let_here(f"zext i8 {w} to i16", "i16") for w in words]
+    return words
+
+
+@lowering(StoreOp)
+def _store(state: State, op: Op) -> None:
+    """Only owners of an element write it; a scalar is written by thread 0."""
+    put = cast("StoreOp", op)
+    element = element_of(pointee(put.pointer.type))
+    is_tile = isinstance(put.pointer.type, TileType)
+    owner = state.owner(layout_of(put.pointer) if is_tile else None)
+    length = vector_length(state.facts, put.pointer, put.mask, state.arch.access_bytes)
+    pointers, values = state.of(put.pointer), state.of(put.stored)
+    masks = None if put.mask is None else state.of(put.mask)
+    cache = put.cache or _EVICTION[put.eviction]
+    for start in range(0, len(pointers), length):
+        mask = owner if masks is None else both(state, owner, masks[start])
+        shape = vector_shape(element, length)
+        words = pack(state, values[start : start + length], element)
+        if shape.type == "i8":
+            words = [state.code.let_here(f"zext i8 {w} to i16", "i16") for w in words]
+        names = [f"${i + 1}" for i in range(shape.words)]
+        source = f"{{{', '.join(names)}}}" if shape.words > 1 else names[0]
+        text = f"st.global{cache}{shape.suffix} [$0], {source};"
+        constraints = ",".join(["l", *[shape.constraint] * shape.words])
+        operands = [pointers[start], *words]
+        if mask is not None:
+            text, constraints = f"@${shape.words + 1} {text}", f"{constraints},b"
+            operands.append(mask)
+        state.asm(text, f"{constraints},~{{memory}}", "void", *operands)
+
+
+def both(state: State, x: Val | None, y: Val) -> Val:
+    """Of two conditions; None always holds."""
+    if x is None:
+        return y
+    joined = state.code.binary("and", x, y)
+    return Val(joined.text, "i1", BODY)
+
+
+@lowering(BarrierOp)
+def _barrier(state: State, op: Op) -> None:
+    state.barrier()
+
+
+def shared_store(state: State, address: Val, word: Val, mask: Val | None) -> None:
+    """Store one word, where the mask holds."""
+    if word.type == "i8":
+        word = state.code.let_here(f"zext i8 {word} to i16", "i16")
+        suffix, constraint = "b8", "h"
+    else:
+        suffix = f"b{word.type[1:]}"
+        constraint = {"i64": "l", "i32": "r"}.get(word.type, "h")
+    text, constraints = f"st.shared.{suffix} [$0], $1;", f"r,{constraint}"
+    operands = [address, word]
+    if mask is not None:
+        text, constraints, operands = f"@$2 {text}", f"{constraints},b", [*operands, mask]
+    state.asm(text, f"{constraints},~{{memory}}", "void", *operands)
+
+
+def shared_load(state: State, address: Val, type_: str) -> Val:
+    """One word of this type."""
+    register = "i16" if type_ == "i8" else type_
+    constraint = {"i64": "l", "i32": "r"}.get(register, "h")
+    text = f"ld.shared.b{type_[1:]} $0, [$1];"
+    got = state.asm(text, f"={constraint},r,~{{memory}}", register, address)
+    if type_ == "i8":
+        return state.code.let_here(f"trunc i16 {got} to i8", "i8")
+    return got

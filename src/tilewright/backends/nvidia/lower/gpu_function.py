@@ -1,0 +1,150 @@
+"""From a kernel with layouts to the LLVM text of one GPU function."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from tilewright.analysis import analyze_alignment
+from tilewright.backends.nvidia.arch import Arch
+from tilewright.backends.nvidia.driver.gpu_messages import PrintedText
+from tilewright.backends.nvidia.layouts.layout_rules import broken_rule
+from tilewright.backends.nvidia.lower import (
+    async_copy,
+    control_flow,
+    device_records,
+    float_remainder,
+    fma_dot,
+    fp8_casts,
+    gather,
+    global_atomics,
+    layout_conversion,
+    tensor_cores,
+    warp_reductions,
+    warp_scans,
+)
+from tilewright.backends.nvidia.lower.gpu_state import BODY, RULES, State
+from tilewright.backends.nvidia.lower.per_register_ops import lower_by_register
+from tilewright.ir import Block, Function, Op, Trait
+from tilewright.ir.types import element_of
+from tilewright.llvm import Code, ModuleText, Val, data_layout, llvm_type
+from tilewright.support import errors
+from tilewright.support.fresh_stack import nested
+
+__all__ = [
+    "LoweredKernel",
+    "global_atomics",
+    "fp8_casts",
+    "control_flow",
+    "layout_conversion",
+    "device_records",
+    "fma_dot",
+    "gather",
+    "lower_function",
+    "tensor_cores",
+    "async_copy",
+    "warp_reductions",
+    "float_remainder",
+    "warp_scans",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class LoweredKernel:
+    """LLVM text of a kernel and what its launch needs; see gpu_messages.py for the last two."""
+
+    text: str
+    symbol: str
+    asserts: tuple[str, ...] = ()
+    prints: tuple[PrintedText, ...] = ()
+
+
+def lower_function(
+    function: Function,
+    arch: Arch,
+    warps: int,
+    offsets: Mapping[Op, int],
+    maxnreg: int | None = None,
+    contract: bool = True,
+    num_ctas: int = 1,
+) -> LoweredKernel:
+    """Lower a kernel whose tiles all have layouts, for `warps` warps.
+
+    offsets: where in shared memory the ops that exchange data do so; see allocate_shared.py;
+    num_ctas: blocks of the cluster that runs a program: all but its first one end at once
+    """
+    module = ModuleText()
+    code = Code(module, "contract " if contract else "")
+    code.sections = [[], []]
+    facts = analyze_alignment(function)
+    state = State(module, code, arch, warps, facts, lower_block, num_ctas)
+    state.offsets = dict(offsets)
+    parameters: list[str] = []
+    for i, arg in enumerate(function.args):
+        name = Val(f"%arg{i}", llvm_type(element_of(arg.type)), BODY)
+        state.set(arg, [name])
+        parameters.append(name.typed)
+    lower_block(state, function.body)
+    head = f"define ptx_kernel void @{function.name}({', '.join(parameters)}) #0 {{"
+    entry = [line for lines in state.entry.values() for line in lines]
+    first = [*_thread(module, state), *entry, *code.sections[0]]
+    body = [head, "entry:", *first, *_start(module, num_ctas), "start:", *code.sections[1], "}"]
+    module.functions.append("\n".join(body))
+    module.footer += _attributes(warps, maxnreg, num_ctas)
+    text = module.text(arch.target.triple, data_layout(arch.target))
+    return LoweredKernel(text, function.name, tuple(state.asserts), tuple(state.prints))
+
+
+def _thread(module: ModuleText, state: State) -> list[str]:
+    """Lane, warp, and the base of shared memory."""
+    name = "llvm.nvvm.read.ptx.sreg.tid.x"
+    module.declare(name, f"declare i32 @{name}()")
+    module.globals.append("@shared_memory = external addrspace(3) global [0 x i8], align 1024")
+    pointer = "ptrtoint ptr addrspace(3) @shared_memory to i32"
+    return [
+        f"%tid = call range(i32 0, {32 * state.warps}) i32 @{name}()",
+        "%lane = and i32 %tid, 31",
+        "%warp = lshr i32 %tid, 5",
+        f"%shared = {pointer}",
+    ]
+
+
+def _start(module: ModuleText, num_ctas: int) -> list[str]:
+    """The end of the entry: the first block of a cluster goes on."""
+    if num_ctas == 1:
+        return ["br label %start"]
+    name = "llvm.nvvm.read.ptx.sreg.cluster.ctarank"
+    module.declare(name, f"declare i32 @{name}()")
+    return [
+        f"%rank = call i32 @{name}()",
+        "%first = icmp eq i32 %rank, 0",
+        "br i1 %first, label %start, label %idle",
+        "idle:",
+        "ret void",
+    ]
+
+
+def _attributes(warps: int, maxnreg: int | None, num_ctas: int) -> list[str]:
+    limit = f' "nvvm.maxnreg"="{maxnreg}"' if maxnreg else ""
+    cluster = f' "nvvm.cluster_dim"="{num_ctas},1,1"' if num_ctas > 1 else ""
+    return [
+        f'attributes #0 = {{ nounwind "nvvm.reqntid"="{32 * warps}"{limit}{cluster} }}',
+        "attributes #1 = { convergent nounwind }",
+    ]
+
+
+@nested
+def lower_block(state: State, block: Block) -> None:
+    """Lower the ops of a block in order."""
+    for raw in block:
+        op = cast("Op", raw)
+        broken = broken_rule(op, state.warps)
+        assert broken is None, broken
+        rule = RULES.get(type(op))
+        if rule is not None:
+            rule(state, op)
+        elif Trait.ELEMENTWISE in op.traits:
+            lower_by_register(state, op)
+        else:
+            raise errors.LoweringMissing(op.opcode, "cuda").with_loc(op.loc)

@@ -1,0 +1,234 @@
+"""What the lowering of one kernel keeps: code, the registers of each value, the thread's place.
+
+A tile is a list of operands, one for each register of its layout; every thread runs the same code
+with its own lane and warp numbers. Rules are functions registered with `@lowering(OpClass)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from tilewright.analysis import Alignment
+from tilewright.backends.nvidia.arch import Arch
+from tilewright.backends.nvidia.driver.gpu_messages import PrintedText
+from tilewright.ir import Block, Op, Value
+from tilewright.ir.types import DType, PointerType, TileType, element_of
+from tilewright.layout import LANE, REGISTER, WARP, LinearLayout
+from tilewright.llvm import Code, ModuleText, Val, integer_literal, llvm_type
+
+BODY = 1
+"""Level of everything in the body, arguments included: code stays where it is written."""
+
+Registers = Sequence[Val]
+
+
+@dataclass(slots=True)
+class State:
+    """Lowering of one kernel."""
+
+    module: ModuleText
+    code: Code
+    arch: Arch
+    warps: int
+    facts: dict[Value, Alignment]
+    lower_block: Callable[[State, Block], None]
+    num_ctas: int = 1
+    """Blocks of a cluster; each cluster runs one program, in its first block."""
+    registers: dict[Value, Registers] = field(default_factory=dict[Value, Registers])
+    lane: Val = field(default_factory=lambda: Val("%lane", "i32", BODY))
+    warp: Val = field(default_factory=lambda: Val("%warp", "i32", BODY))
+    shared: Val = field(default_factory=lambda: Val("%shared", "i32", BODY))
+    offsets: dict[Op, int] = field(default_factory=dict[Op, int])
+    asserts: list[str] = field(default_factory=list[str])
+    """Messages of the assertions, by number; see device_records.py."""
+    prints: list[PrintedText] = field(default_factory=list[PrintedText])
+    entry: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """Lines at the start of the function, by what they define."""
+    places: dict[tuple[LinearLayout, str], list[Val]] = field(
+        default_factory=dict[tuple[LinearLayout, str], list[Val]]
+    )
+
+    # -- values ---------------------------------------------------------------------------------
+
+    def of(self, value: Value) -> Registers:
+        return self.registers[value]
+
+    def scalar(self, value: Value) -> Val:
+        (register,) = self.registers[value]
+        return register
+
+    def set(self, value: Value, registers: Sequence[Val]) -> None:
+        self.registers[value] = list(registers)
+
+    # -- code that must not move ----------------------------------------------------------------
+
+    def asm(self, text: str, constraints: str, type_: str, *operands: Val) -> Val:
+        """Inline assembly with a result; stays in order with other such code."""
+        arguments = ", ".join(v.typed for v in operands)
+        call = f'call {type_} asm sideeffect "{text}", "{constraints}"({arguments}) #1'
+        if type_ == "void":
+            self.code.line(call)
+            return Val("", "void", BODY)
+        return self.code.let_here(call, type_)
+
+    def pure_asm(self, text: str, constraints: str, type_: str, *operands: Val) -> Val:
+        """Inline assembly that only computes."""
+        arguments = ", ".join(v.typed for v in operands)
+        return self.code.let_here(f'call {type_} asm "{text}", "{constraints}"({arguments})', type_)
+
+    def barrier(self) -> None:
+        """All threads of the program wait for each other; orders memory.
+
+        Between the writes and the reads of an exchange; others are ops (insert_shared_barriers.py).
+        """
+        self.asm("bar.sync 0;", "~{memory}", "void")
+
+    # -- where a thread is ----------------------------------------------------------------------
+
+    def program(self, axis: int) -> Val:
+        """This program's place in the grid of programs."""
+        return self._register("ctaid" if self._counts_blocks(axis) else "clusterid", axis)
+
+    def programs(self, axis: int) -> Val:
+        """Extent of the grid of programs."""
+        return self._register("nctaid" if self._counts_blocks(axis) else "nclusterid", axis)
+
+    def _counts_blocks(self, axis: int) -> bool:
+        """Whether blocks along an axis are programs: clusters lie along x."""
+        return self.num_ctas == 1 or axis > 0
+
+    def _register(self, name: str, axis: int) -> Val:
+        function = f"llvm.nvvm.read.ptx.sreg.{name}.{'xyz'[axis]}"
+        self.module.declare(function, f"declare i32 @{function}()")
+        return self.code.let_here(f"call i32 @{function}()", "i32")
+
+    def thread_coords(self, layout: LinearLayout) -> list[Val]:
+        """Coordinates of register 0 of this thread, one for each dim; computed once, at entry."""
+        key = (layout, "coords")
+        found = self.places.get(key)
+        if found is None:
+            sections, self.code.sections = self.code.sections, [self.code.sections[0]]
+            found = [self._coordinate(layout, dim) for dim in range(len(layout.outs))]
+            self.code.sections = sections
+            self.places[key] = found
+        return found
+
+    def _coordinate(self, layout: LinearLayout, dim: int) -> Val:
+        total = integer_literal(0)
+        for name, index in ((LANE, self.lane), (WARP, self.warp)):
+            column = [basis[dim] for basis in layout.bases(name)]
+            total = self._combine("xor", total, self.linear(column, index))
+        return Val(total.text, total.type, BODY)
+
+    def linear(self, columns: Sequence[int], index: Val) -> Val:
+        """XOR of the columns chosen by the bits of `index`."""
+        total = integer_literal(0)
+        bit = 0
+        while bit < len(columns):
+            if columns[bit] == 0:
+                bit += 1
+                continue
+            run = 1
+            while bit + run < len(columns) and columns[bit + run] == columns[bit] << run:
+                run += 1
+            total = self._combine("xor", total, self._bits(index, bit, run, columns[bit]))
+            bit += run
+        return total
+
+    def _bits(self, index: Val, bit: int, count: int, column: int) -> Val:
+        """Bits [bit, bit + count) of index, moved so that the lowest becomes `column`."""
+        masked = self._op("and", index, ((1 << count) - 1) << bit)
+        if column & (column - 1) == 0:
+            shift = column.bit_length() - 1 - bit
+            if shift == 0:
+                return masked
+            return self._op("shl" if shift > 0 else "lshr", masked, abs(shift))
+        return self._op("mul", self._op("lshr", masked, bit) if bit else masked, column)
+
+    def _op(self, instruction: str, x: Val, constant: int) -> Val:
+        return self.code.let_here(f"{instruction} {x.typed}, {constant}", x.type)
+
+    def _combine(self, instruction: str, x: Val, y: Val) -> Val:
+        if x.text == "0":
+            return y
+        if y.text == "0":
+            return x
+        return self.code.let_here(f"{instruction} {x.typed}, {y}", x.type)
+
+    def place(self, layout: LinearLayout, dim: int, register: int) -> Val:
+        """Coordinate along `dim` of one register of this thread."""
+        base, step = self.thread_coords(layout)[dim], layout.apply(register=register)[dim]
+        if step == 0:
+            return base
+        if base.text == "0":
+            return integer_literal(step)
+        moving = 0
+        for name in (LANE, WARP):
+            for basis in layout.bases(name):
+                moving |= basis[dim]
+        instruction = "add nuw nsw" if not moving & step else "xor"
+        return self.code.let_here(f"{instruction} i32 {base}, {step}", "i32")
+
+    def owner(self, layout: LinearLayout | None) -> Val | None:
+        """Whether this thread is the one that writes its elements; None if all are."""
+        masks = {LANE: 31, WARP: self.warps - 1} if layout is None else layout.free_masks()
+        condition: Val | None = None
+        for name, index in ((LANE, self.lane), (WARP, self.warp)):
+            mask = masks.get(name, 0)
+            if not mask:
+                continue
+            test = self._op("icmp eq", self._op("and", index, mask), 0)
+            test = Val(test.text, "i1", BODY)
+            condition = test if condition is None else self.code.binary("and", condition, test)
+        return condition
+
+
+def layout_of(value: Value) -> LinearLayout:
+    """The layout of a tile value."""
+    assert isinstance(value.type, TileType) and isinstance(value.type.layout, LinearLayout), value
+    return value.type.layout
+
+
+def is_in_shared(value: Value) -> bool:
+    """Whether a tile is a ring in shared memory: without layout, its offset for a register."""
+    return isinstance(value.type, TileType) and value.type.layout is None
+
+
+def gathered_bits(bits: Sequence[int], step: int = 1) -> list[int]:
+    """Columns for `State.linear` that gather some bits of an index, the first one as `step`."""
+    columns = [0] * (max(bits, default=-1) + 1)
+    for position, bit in enumerate(bits):
+        columns[bit] = step << position
+    return columns
+
+
+def register_count(value: Value) -> int:
+    if not isinstance(value.type, TileType) or is_in_shared(value):
+        return 1
+    return layout_of(value).in_size(REGISTER)
+
+
+def register_type(value: Value) -> str:
+    """LLVM type of one register of a value."""
+    return "i32" if is_in_shared(value) else llvm_type(element_of(value.type))
+
+
+def memory_bits(element: DType | PointerType) -> int:
+    """Bits of an element in memory; a bool is a byte."""
+    return 8 * element.bytes
+
+
+Rule = Callable[[State, Op], None]
+RULES: dict[type[Op], Rule] = {}
+
+
+def lowering(*op_classes: type[Op]) -> Callable[[Rule], Rule]:
+    """Register the rule of some op classes."""
+
+    def register(rule: Rule) -> Rule:
+        for op_class in op_classes:
+            RULES[op_class] = rule
+        return rule
+
+    return register

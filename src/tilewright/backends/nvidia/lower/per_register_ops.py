@@ -1,0 +1,260 @@
+"""Ops that work register by register: arithmetic, index functions, shape ops."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from tilewright.backends.nvidia.layouts.layout_propagation import registers_between
+from tilewright.backends.nvidia.lower.gpu_state import (
+    BODY,
+    State,
+    layout_of,
+    lowering,
+    register_count,
+)
+from tilewright.backends.nvidia.lower.packed_arithmetic import is_packed, lower_packed
+from tilewright.ir import Op
+from tilewright.ir.types import DType, PointerType, TileType, dtype_of, element_of, shape_of, u8
+from tilewright.layout import REGISTER, LinearLayout
+from tilewright.llvm import (
+    Val,
+    constant,
+    float_text,
+    integer_literal,
+    llvm_type,
+    lower_elementwise,
+)
+from tilewright.ops import (
+    BroadcastOp,
+    CatOp,
+    ConstantOp,
+    ExpandDimsOp,
+    HintOp,
+    ItemOp,
+    JoinOp,
+    NumProgramsOp,
+    OffsetOp,
+    ProgramIdOp,
+    RangeOp,
+    ReshapeOp,
+    SplatOp,
+    SplitOp,
+    TransposeOp,
+)
+from tilewright.transforms.expand import float_bits
+
+
+def lower_by_register(state: State, op: Op) -> None:
+    """An element-wise op: the same instruction for each register; equal operands compute once."""
+    if op.opcode == "arith.div" and _is_fast_division(op):
+        _divide(state, op)
+        return
+    if is_packed(state, op):
+        lower_packed(state, op, lower_one)
+        return
+    count = register_count(op.results[0])
+    columns = [state.of(v) for v in op.operands]
+    known: dict[tuple[str, ...], Val] = {}
+    results: list[Val] = []
+    for i in range(count):
+        operands = [column[i] for column in columns]
+        key = tuple(v.text for v in operands)
+        if key not in known:
+            known[key] = lower_one(state, op, operands)
+        results.append(known[key])
+    state.set(op.results[0], results)
+
+
+def lower_one(state: State, op: Op, operands: list[Val]) -> Val:
+    """One element of an element-wise op."""
+    special = _APPROXIMATE.get(str(op.attrs.get("function"))) if op.opcode == "arith.math" else None
+    if special is not None and dtype_of(op.results[0].type).name == "f32":
+        return state.pure_asm(special, "=f,f", "float", *operands)
+    if op.opcode == "arith.div" and _is_fast_division(op):
+        return state.pure_asm("div.full.f32 $0, $1, $2;", "=f,f,f", "float", *operands)
+    return _here(lower_elementwise(state.code, op, operands))
+
+
+def _here(value: Val) -> Val:
+    return Val(value.text, value.type, BODY) if value.text.startswith("%") else value
+
+
+_APPROXIMATE = {
+    "exp2": "ex2.approx.ftz.f32 $0, $1;",
+    "sqrt": "sqrt.approx.f32 $0, $1;",
+    "rsqrt": "rsqrt.approx.f32 $0, $1;",
+}
+"""The hardware's own functions, with at most 2 ulp (PTX ISA 9.7.3).
+
+exp2 takes 0 for results below 2^-126: one instruction instead of four.
+"""
+
+
+def _is_fast_division(op: Op) -> bool:
+    return dtype_of(op.results[0].type).name == "f32" and not op.attrs["precise"]
+
+
+def _divide(state: State, op: Op) -> None:
+    """f32 quotients of at most 2 ulp: x / y = (x s) (1 / (y s)), where s keeps 1 / (y s) normal.
+
+    Registers with one divisor, as in x / sum(x), share s and the reciprocal.
+    """
+    known: dict[str, tuple[Val, Val]] = {}
+    results: list[Val] = []
+    for x, y in zip(state.of(op.operands[0]), state.of(op.operands[1]), strict=True):
+        if y.text not in known:
+            known[y.text] = _reciprocal(state, y)
+        scale, reciprocal = known[y.text]
+        scaled = state.code.let_here(f"fmul float {x}, {scale}", "float")
+        results.append(state.code.let_here(f"fmul float {scaled}, {reciprocal}", "float"))
+    state.set(op.results[0], results)
+
+
+def _reciprocal(state: State, y: Val) -> tuple[Val, Val]:
+    """s and 1 / (y s): s is 1/4 for |y| > 2^126, 2^24 for |y| < 2^-126, else 1."""
+    code = state.code
+    size = code.intrinsic("fabs", "float", y)
+    large = code.let_here(f"fcmp ogt float {size}, {float_text(2.0**126, 'float')}", "i1")
+    small = code.let_here(f"fcmp olt float {size}, {float_text(2.0**-126, 'float')}", "i1")
+    up = f"select i1 {small}, float {float_text(2.0**24, 'float')}, float 1.0"
+    not_down = code.let_here(up, "float")
+    scale = code.let_here(f"select i1 {large}, float 0.25, float {not_down}", "float")
+    product = code.let_here(f"fmul float {y}, {scale}", "float")
+    return scale, state.pure_asm("rcp.approx.ftz.f32 $0, $1;", "=f,f", "float", product)
+
+
+@lowering(ConstantOp)
+def _constant(state: State, op: Op) -> None:
+    element = element_of(op.results[0].type)
+    number = cast("float", op.attrs["value"])
+    if isinstance(element, DType) and element.is_fp8:
+        element, number = u8, float_bits(number, element)
+    if isinstance(element, PointerType):
+        value = Val(f"inttoptr (i64 {int(number)} to ptr)" if number else "null", "ptr", BODY)
+    else:
+        literal = constant(number, element)
+        value = Val(literal.text, literal.type, BODY)
+    state.set(op.results[0], [value] * register_count(op.results[0]))
+
+
+@lowering(RangeOp)
+def _range(state: State, op: Op) -> None:
+    layout, start = layout_of(op.results[0]), cast("int", op.attrs["start"])
+    places = [state.place(layout, 0, r) for r in range(layout.in_size(REGISTER))]
+    if start:
+        places = [state.code.let_here(f"add nsw i32 {p}, {start}", "i32") for p in places]
+    state.set(op.results[0], places)
+
+
+@lowering(SplatOp)
+def _splat(state: State, op: Op) -> None:
+    state.set(op.results[0], [state.scalar(op.operands[0])] * register_count(op.results[0]))
+
+
+@lowering(HintOp)
+def _hint(state: State, op: Op) -> None:
+    state.set(op.results[0], state.of(op.operands[0]))
+
+
+@lowering(ItemOp)
+def _item(state: State, op: Op) -> None:
+    state.set(op.results[0], [state.of(op.operands[0])[0]])
+
+
+@lowering(OffsetOp)
+def _offset(state: State, op: Op) -> None:
+    element = element_of(op.results[0].type)
+    assert isinstance(element, PointerType)
+    memory = "i8" if element.element.is_bool else llvm_type(element.element)
+    signed = dtype_of(op.operands[1].type).is_signed
+    known: dict[tuple[str, str], Val] = {}
+    results: list[Val] = []
+    for pointer, offset in zip(state.of(op.operands[0]), state.of(op.operands[1]), strict=True):
+        key = pointer.text, offset.text
+        if key not in known:
+            wide = _wide(state, offset, signed)
+            text = f"getelementptr {memory}, ptr {pointer}, i64 {wide}"
+            known[key] = state.code.let_here(text, "ptr")
+        results.append(known[key])
+    state.set(op.results[0], results)
+
+
+def _wide(state: State, offset: Val, signed: bool) -> Val:
+    if offset.constant is not None:
+        return integer_literal(offset.constant, "i64")
+    if offset.type == "i64":
+        return offset
+    return state.code.let_here(f"{'sext' if signed else 'zext'} {offset.typed} to i64", "i64")
+
+
+@lowering(ExpandDimsOp, BroadcastOp, TransposeOp, ReshapeOp)
+def _move(state: State, op: Op) -> None:
+    """The thread holds what it needs already, under other register numbers."""
+    kind, data = _movement(op)
+    source = state.of(op.operands[0])
+    if not isinstance(op.operands[0].type, TileType):
+        state.set(op.results[0], source)
+        return
+    numbers = registers_between(layout_of(op.results[0]), layout_of(op.operands[0]), kind, data)
+    state.set(op.results[0], [source[n] for n in numbers])
+
+
+def _movement(op: Op) -> tuple[str, tuple[int, ...]]:
+    if isinstance(op, ExpandDimsOp):
+        return "expand", (op.axis,)
+    if isinstance(op, BroadcastOp):
+        return "broadcast", shape_of(op.x.type)
+    if isinstance(op, TransposeOp):
+        return "transpose", op.order
+    return "reshape", shape_of(op.operands[0].type)
+
+
+@lowering(JoinOp)
+def _join(state: State, op: Op) -> None:
+    """A thread that holds one of a pair holds both operands there, and may have to choose."""
+    layout, last = layout_of(op.results[0]), len(shape_of(op.operands[0].type))
+    sources, at = [state.of(v) for v in op.operands], _register_at(layout_of(op.operands[0]))
+    known: dict[tuple[str, int], Val] = {}
+    results: list[Val] = []
+    for r in range(layout.in_size(REGISTER)):
+        number, side = at[layout.apply(register=r)[:last]], state.place(layout, last, r)
+        key = side.text, number
+        if key not in known:
+            known[key] = _one_of(state, side, *(source[number] for source in sources))
+        results.append(known[key])
+    state.set(op.results[0], results)
+
+
+def _one_of(state: State, side: Val, first: Val, second: Val) -> Val:
+    """The first value where `side` is 0, the second where it is 1."""
+    if side.constant is not None:
+        return second if side.constant else first
+    chosen = state.code.let_here(f"icmp ne {side.typed}, 0", "i1")
+    return state.code.let_here(f"select i1 {chosen}, {second.typed}, {first.typed}", first.type)
+
+
+@lowering(CatOp)
+def _cat(state: State, op: Op) -> None:
+    """The halves differ in the highest register bit (see `with_half`)."""
+    state.set(op.results[0], [register for v in op.operands for register in state.of(v)])
+
+
+@lowering(SplitOp)
+def _split(state: State, op: Op) -> None:
+    at, source = _register_at(layout_of(op.operands[0])), state.of(op.operands[0])
+    for side, result in enumerate(op.results):
+        layout = layout_of(result)
+        places = (layout.apply(register=r) for r in range(layout.in_size(REGISTER)))
+        state.set(result, [source[at[(*place, side)]] for place in places])
+
+
+def _register_at(layout: LinearLayout) -> dict[tuple[int, ...], int]:
+    """Register by the coordinates it has in thread 0."""
+    return {layout.apply(register=r): r for r in range(layout.in_size(REGISTER))}
+
+
+@lowering(ProgramIdOp, NumProgramsOp)
+def _grid(state: State, op: Op) -> None:
+    axis = cast("int", op.attrs["axis"])
+    ask = state.program if isinstance(op, ProgramIdOp) else state.programs
+    state.set(op.results[0], [ask(axis)])

@@ -1,0 +1,169 @@
+"""Matrix products through mma.sync: which registers feed which instruction, and the instruction.
+
+The registers of a fragment repeat over the tile, so the instruction at (i, j) of the warp's part
+takes the registers whose coordinates (in thread 0) are those of the fragment, moved to (i, j).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from tilewright.backends.nvidia.arch import Arch
+from tilewright.backends.nvidia.layouts.select_mma import fragment_for
+from tilewright.backends.nvidia.lower.gpu_state import State, layout_of, lowering
+from tilewright.backends.nvidia.lower.register_packing import pack
+from tilewright.ir import Op, Value
+from tilewright.ir.types import DType, dtype_of
+from tilewright.layout import REGISTER, Fragment, LinearLayout
+from tilewright.llvm import Val
+from tilewright.ops import DotOp
+
+_NAMES = {"f16": "f16", "bf16": "bf16", "i8": "s8", "u8": "u8", "f8e4m3": "e4m3",
+          "f8e5m2": "e5m2", "f64": "f64", "f32": "tf32", "i32": "s32"}  # fmt: skip
+
+
+@lowering(DotOp)
+def _dot(state: State, op: Op) -> None:
+    dot = cast("DotOp", op)
+    fragment = fragment_for(dot)
+    a, b, acc = dot.operands
+    tiles = _Tiles(layout_of(dot.result), fragment)
+    assert fragment.a is not None and fragment.b is not None
+    a_words = _Operand(state, a, fragment.a)
+    b_words = _Operand(state, b, fragment.b)
+    results = list(state.of(acc))
+    steps = _steps(state.arch, dot, fragment)
+    depth = layout_of(a).shape[-1]
+    for k in range(0, depth, fragment.k):
+        for ahead in (k, k + fragment.k):
+            for (*batch, row, column), _ in tiles.parts if ahead < depth else ():
+                a_words.at(*batch, row, ahead)
+                b_words.at(*batch, ahead, column)
+        for (*batch, row, column), registers in tiles.parts:
+            left, right = a_words.at(*batch, row, k), b_words.at(*batch, k, column)
+            sums = [results[r] for r in registers]
+            for step in steps:
+                step.run(state, left, right, sums)
+            for r, value in zip(registers, sums, strict=True):
+                results[r] = value
+    state.set(dot.result, results)
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """An instruction, and which words of the operands and which sums it takes."""
+
+    text: str
+    a: Sequence[int]
+    b: Sequence[int]
+    sums: Sequence[int]
+
+    def run(self, state: State, left: Sequence[Val], right: Sequence[Val], sums: list[Val]) -> None:
+        """Add to the sums."""
+        a, b = [left[i] for i in self.a], [right[i] for i in self.b]
+        found = _mma(state, self.text, a, b, [sums[i] for i in self.sums])
+        for i, value in zip(self.sums, found, strict=True):
+            sums[i] = value
+
+
+_ALL = (0, 1, 2, 3)
+_SMALLER = {
+    (16, 8, 16): ((16, 8, 8), (((0, 1), (0,), _ALL), ((2, 3), (1,), _ALL))),
+    (16, 8, 32): (
+        (8, 8, 16),
+        (((0,), (0,), (0, 1)), ((1,), (0,), (2, 3)), ((2,), (1,), (0, 1)), ((3,), (1,), (2, 3))),
+    ),
+}
+"""Instructions of Ampere -> those of Turing that do the same: their shape, and the words of A, of B
+and the sums of each."""
+
+
+def _steps(arch: Arch, op: DotOp, fragment: Fragment) -> list[_Step]:
+    """What computes the product of two fragments."""
+    kinds = [_NAMES[dtype_of(v.type).name] for v in (op.a, op.b)]
+    total = dtype_of(op.type)
+    sums = "f32" if total.name == "f32" else _NAMES[total.name]
+    shape = (fragment.m, fragment.n, fragment.k)
+
+    def text(m: int, n: int, k: int) -> str:
+        return f"mma.sync.aligned.m{m}n{n}k{k}.row.col.{sums}.{kinds[0]}.{kinds[1]}.{sums}"
+
+    operand = "tf32" if kinds[0] == "tf32" else dtype_of(op.a.type).name
+    if any(form.operand == operand and form.shape == shape for form in arch.mma):
+        assert fragment.a is not None and fragment.b is not None
+        a, b = (range(_words(layout, fragment)) for layout in (fragment.a, fragment.b))
+        return [_Step(text(*shape), a, b, range(fragment.c.in_size(REGISTER)))]
+    smaller, parts = _SMALLER[shape]
+    return [_Step(text(*smaller), *part) for part in parts]
+
+
+def _words(operand: LinearLayout, fragment: Fragment) -> int:
+    """Registers that a thread passes for an operand, of 32 bits or one f64 each."""
+    return operand.in_size(REGISTER) * min(fragment.element_bits, 32) // 32
+
+
+class _Tiles:
+    """The instructions of a warp: origin of each in thread 0, and its result registers."""
+
+    def __init__(self, result: LinearLayout, fragment: Fragment) -> None:
+        per_part = fragment.c.in_size(REGISTER)
+        self.parts: list[tuple[tuple[int, ...], list[int]]] = []
+        for start in range(0, result.in_size(REGISTER), per_part):
+            origin = result.apply(register=start)
+            self.parts.append((origin, list(range(start, start + per_part))))
+
+
+class _Operand:
+    """Packed registers of one operand by fragment, made when they are first asked for.
+
+    A fragment is named by the coordinates of its origin in thread 0. Operands in shared memory are
+    read then, one step of the inner dimension ahead of the instructions that use them.
+    """
+
+    def __init__(self, state: State, value: Value, single: LinearLayout) -> None:
+        layout = layout_of(value)
+        self.state, self.registers = state, state.of(value)
+        self.element = dtype_of(value.type)
+        self.size = single.in_size(REGISTER)
+        starts = range(0, layout.in_size(REGISTER), self.size)
+        self.start = {layout.apply(register=start): start for start in starts}
+        self.known: dict[tuple[int, ...], list[Val]] = {}
+
+    def at(self, *origin: int) -> list[Val]:
+        found = self.known.get(origin)
+        if found is None:
+            start = self.start[origin]
+            words = pack(self.state, self.registers[start : start + self.size], self.element)
+            found = [_as_operand(self.state, w, self.element) for w in words]
+            self.known[origin] = found
+        return found
+
+
+def _as_operand(state: State, word: Val, element: DType) -> Val:
+    if element.name == "f64":
+        return state.code.let_here(f"bitcast i64 {word} to double", "double")
+    if element.name == "f32":
+        return state.pure_asm("cvt.rna.tf32.f32 $0, $1;", "=r,r", "i32", word)
+    return word
+
+
+def _mma(
+    state: State, text: str, a: Sequence[Val], b: Sequence[Val], sums: Sequence[Val]
+) -> list[Val]:
+    """d = a @ b + d, the sums tied to the results."""
+    type_, operands = sums[0].type, [*a, *b]
+    kind = {"float": "f", "double": "d", "i32": "r"}[type_]
+    inputs = {"i32": "r", "double": "d"}
+    count = len(sums)
+    names = [f"${count + count + i}" for i in range(len(operands))]
+    outputs = ", ".join(f"${i}" for i in range(count))
+    left, right = ", ".join(names[: len(a)]), ", ".join(names[len(a) :])
+    instruction = f"{text} {{{outputs}}}, {{{left}}}, {{{right}}}, {{{outputs}}};"
+    constraints = ",".join(
+        [*[f"={kind}"] * count, *map(str, range(count)), *(inputs[v.type] for v in operands)]
+    )
+    result = f"{{ {', '.join([type_] * count)} }}"
+    got = state.asm(instruction, constraints, result, *sums, *operands)
+    return [state.code.let_here(f"extractvalue {result} {got}, {i}", type_) for i in range(count)]

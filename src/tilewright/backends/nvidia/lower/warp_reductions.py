@@ -1,0 +1,231 @@
+"""Reductions: registers, then lanes by butterfly shuffles, then warps through shared memory.
+
+The order of each stage is fixed by the layout: registers in their order, lane bits from the lowest,
+warps in their order. So a result does not change from run to run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from tilewright.backends.nvidia.layouts.access_vectors import MAX_VECTOR_BYTES as VECTOR_BYTES
+from tilewright.backends.nvidia.lower.combine_regions import apply_region
+from tilewright.backends.nvidia.lower.global_memory import shared_store
+from tilewright.backends.nvidia.lower.gpu_state import (
+    BODY,
+    State,
+    gathered_bits,
+    layout_of,
+    lowering,
+)
+from tilewright.backends.nvidia.lower.layout_conversion import load_vector, shuffle_word
+from tilewright.backends.nvidia.lower.register_packing import Element, pack, unpack
+from tilewright.ir import Op
+from tilewright.ir.types import element_of
+from tilewright.layout import LANE, REGISTER, WARP, LinearLayout
+from tilewright.llvm import Val, integer_literal
+from tilewright.ops import ReduceOp
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """The bits of a layout that run along the reduced axis."""
+
+    lanes: tuple[int, ...]
+    warps: tuple[int, ...]
+
+
+def _split_axis(layout: LinearLayout, axis: int) -> Split:
+    """Lane and warp bits that move along `axis`."""
+    lanes = tuple(i for i, basis in enumerate(layout.bases(LANE)) if basis[axis])
+    warps = tuple(i for i, basis in enumerate(layout.bases(WARP)) if basis[axis])
+    return Split(lanes, warps)
+
+
+@lowering(ReduceOp)
+def _reduce(state: State, op: Op) -> None:
+    reduce = cast("ReduceOp", op)
+    layout, axis = layout_of(reduce.inputs[0]), reduce.axis
+    columns = [state.of(v) for v in reduce.inputs]
+    groups = _groups(layout, axis)
+    split = _split_axis(layout, axis)
+    rows: list[list[Val]] = []
+    for registers in groups.values():
+        running = [column[registers[0]] for column in columns]
+        for r in registers[1:]:
+            running = apply_region(state, reduce.combine, [*running, *(c[r] for c in columns)])
+        for bit in split.lanes:
+            running = _across_lanes(state, reduce, running, bit)
+        rows.append(running)
+    if split.warps:
+        rows = _across_warps(state, reduce, Exchange.of(layout, axis, len(rows), state.warps), rows)
+    _finish(state, reduce, list(groups), rows)
+
+
+def _groups(layout: LinearLayout, axis: int) -> dict[tuple[int, ...], list[int]]:
+    """Registers by the coordinates that stay, each group in order."""
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for r in range(layout.in_size(REGISTER)):
+        place = layout.apply(register=r)
+        groups.setdefault(place[:axis] + place[axis + 1 :], []).append(r)
+    return groups
+
+
+def _across_lanes(state: State, op: ReduceOp, running: list[Val], bit: int) -> list[Val]:
+    others: list[Val] = []
+    for value, source in zip(running, op.inputs, strict=True):
+        element = element_of(source.type)
+        (word,) = pack(state, [value], element)
+        moved = shuffle_word(state, "bfly", word, integer_literal(1 << bit))
+        others += unpack(state, [moved], 1, element)
+    return apply_region(state, op.combine, [*running, *others])
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """Where the warps of a program leave their parts of a reduction in shared memory.
+
+    A slot holds one element; its number is
+
+        part * part_step + row * row_step + place,
+
+    part: the warp's number along the axis; row: of the results of a thread; place: the lane and the
+    warp among those that hold other results, counted by `place_step`. If a warp ends with one
+    result a row, its parts lie side by side, so that one instruction reads several; else
+    neighbouring lanes have neighbouring slots.
+    """
+
+    split: Split
+    kept_lanes: tuple[int, ...]
+    parts: int
+    rows: int
+    places: int
+
+    @classmethod
+    def of(cls, layout: LinearLayout, axis: int, rows: int, warps: int) -> Exchange:
+        """Of a reduction along `axis` that leaves `rows` results a thread."""
+        split = _split_axis(layout, axis)
+        lanes = tuple(i for i, b in enumerate(layout.bases(LANE)) if any(b) and not b[axis])
+        parts = 1 << len(split.warps)
+        return cls(split, lanes, parts, rows, (1 << len(lanes)) * (warps // parts))
+
+    @property
+    def slots(self) -> int:
+        return self.parts * self.rows * self.places
+
+    @property
+    def part_step(self) -> int:
+        return self.rows * self.places if self.kept_lanes else 1
+
+    @property
+    def row_step(self) -> int:
+        return self.places if self.kept_lanes else self.parts
+
+    @property
+    def place_step(self) -> int:
+        return 1 if self.kept_lanes else self.parts * self.rows
+
+    def run(self, size: int) -> int:
+        """Parts of `size` bytes that one instruction reads."""
+        return 1 if self.kept_lanes else min(self.parts, VECTOR_BYTES // size)
+
+    def bytes(self, size: int) -> int:
+        """Of all slots for elements of `size` bytes, rounded up to whole vectors."""
+        return -(-self.slots * size // VECTOR_BYTES) * VECTOR_BYTES
+
+
+def _across_warps(
+    state: State, op: ReduceOp, exchange: Exchange, rows: list[list[Val]]
+) -> list[list[Val]]:
+    """Every warp leaves its part; all read all parts, in the order of the warps."""
+    base = state.offsets[op]
+    sizes = [exchange.bytes(element_of(v.type).bytes) for v in op.inputs]
+    place = _place(state, exchange)
+    _leave_parts(state, op, exchange, rows, place)
+    state.barrier()
+    results: list[list[Val]] = []
+    for i in range(len(rows)):
+        columns = [
+            _read_parts(state, exchange, element_of(v.type), base + sum(sizes[:k]), i, place)
+            for k, v in enumerate(op.inputs)
+        ]
+        running, *others = ([*one] for one in zip(*columns, strict=True))
+        for other in others:
+            running = apply_region(state, op.combine, [*running, *other])
+        results.append(running)
+    return results
+
+
+def _place(state: State, exchange: Exchange) -> Val:
+    """Number of the first slot of this thread's results, for part 0."""
+    other = [b for b in range(state.warps.bit_length() - 1) if b not in exchange.split.warps]
+    step, lanes = exchange.place_step, 1 << len(exchange.kept_lanes)
+    lane = state.linear(gathered_bits(exchange.kept_lanes, step), state.lane)
+    warp = state.linear(gathered_bits(other, step * lanes), state.warp)
+    return Val(state.code.let_here(f"or i32 {lane}, {warp}", "i32").text, "i32", BODY)
+
+
+def _leave_parts(
+    state: State, op: ReduceOp, exchange: Exchange, rows: list[list[Val]], place: Val
+) -> None:
+    part = state.linear(gathered_bits(exchange.split.warps, exchange.part_step), state.warp)
+    number = state.code.let_here(f"or i32 {place}, {part}", "i32")
+    idle = 31 & ~sum(1 << bit for bit in exchange.kept_lanes)
+    own = state.code.let_here(f"and i32 {state.lane}, {idle}", "i32")
+    speaks = state.code.let_here(f"icmp eq i32 {own}, 0", "i1")
+    base = state.offsets[op]
+    for k, source in enumerate(op.inputs):
+        element = element_of(source.type)
+        for i, row in enumerate(rows):
+            (word,) = pack(state, [row[k]], element)
+            slot = i * exchange.row_step
+            address = _address(state, number, base + slot * element.bytes, element.bytes)
+            shared_store(state, address, word, speaks if idle else None)
+        base += exchange.bytes(element.bytes)
+
+
+def _address(state: State, number: Val, base: int, size: int) -> Val:
+    offset = state.code.let_here(f"mul i32 {number}, {size}", "i32")
+    start = state.code.let_here(f"add i32 {state.shared}, {offset}", "i32")
+    return state.code.let_here(f"add i32 {start}, {base}", "i32") if base else start
+
+
+def _read_parts(
+    state: State, exchange: Exchange, element: Element, base: int, row: int, place: Val
+) -> list[Val]:
+    """One result's parts, in their order."""
+    size, run = element.bytes, exchange.run(element.bytes)
+    values: list[Val] = []
+    for part in range(0, exchange.parts, run):
+        slot = part * exchange.part_step + row * exchange.row_step
+        address = _address(state, place, base + slot * size, size)
+        words = load_vector(state, address, element, run)
+        values += unpack(state, words, run, element)
+    return values
+
+
+def _finish(
+    state: State, op: ReduceOp, places: list[tuple[int, ...]], rows: list[list[Val]]
+) -> None:
+    """Results in the registers of their layout."""
+    for k, result in enumerate(op.results):
+        if not places[0]:
+            state.set(result, [rows[0][k]])
+            continue
+        layout = layout_of(result)
+        at = {place: row[k] for place, row in zip(places, rows, strict=True)}
+        registers = range(layout.in_size(REGISTER))
+        state.set(result, [at[layout.apply(register=r)] for r in registers])
+
+
+def reduce_bytes(op: ReduceOp, warps: int) -> int:
+    """Shared memory for the exchange between warps."""
+    layout = layout_of(op.inputs[0])
+    if not _split_axis(layout, op.axis).warps:
+        return 0
+    exchange = Exchange.of(layout, op.axis, len(_groups(layout, op.axis)), warps)
+    return sum(exchange.bytes(element_of(v.type).bytes) for v in op.inputs)
+
+
+__all__ = ["reduce_bytes"]

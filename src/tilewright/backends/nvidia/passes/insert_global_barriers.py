@@ -1,0 +1,272 @@
+"""Barriers where threads of a program may meet in global memory.
+
+    mem.store %p, %v                        mem.store %p, %v
+    %r = arith ...                   ->     mem.barrier
+    %w = mem.load %q                        %w = mem.load %q
+
+A program reads and writes in order; its threads do not wait for each other. So a barrier stands
+before an access if one since the last barrier starts from the same pointer (`analysis.roots`), one
+of the two writes, and another thread may have made it. None is needed between accesses that are
+provably apart (`analysis.overlap`), also in different iterations of a loop, nor where each thread
+meets only itself. Atomic operations need no order among themselves.
+
+Different parameters may be one array, for work in place. Then each element is loaded before it is
+stored, through addresses that are the same sum behind either parameter. No barrier is needed where
+one thread does both; but of a tile smaller than the threads several hold each element, and all of
+them load it:
+
+    %x = mem.load (%a + d0)                 %x = mem.load (%a + d0)
+    mem.store (%b + d0), ...         ->     mem.barrier
+                                            mem.store (%b + d0), ...
+
+A conversion of layouts between a load and a store of what was loaded makes threads wait, too.
+
+A loop that writes one window of memory after the other needs no barrier where each begins behind
+the one before. Where only the launch tells, it decides:
+
+    cf.for ... (%row) {                     %ok = arith.compare ge %stride, 64
+      mem.store %p + %row * %stride  ->     cf.for ... (%row) {
+    }                                         cf.if (not %ok) { mem.barrier }
+                                              mem.store %p + %row * %stride
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import cast
+
+from tilewright.analysis import (
+    Advance,
+    ArgumentUses,
+    MemoryForms,
+    Relation,
+    Way,
+    apart,
+    is_injective,
+    is_same,
+    roots,
+)
+from tilewright.backends.nvidia.ops import ConvertOp
+from tilewright.backends.nvidia.passes.launch_conditions import LaunchConditions
+from tilewright.ir import Block, Builder, Function, Op, Trait, Value
+from tilewright.ir.types import TileType
+from tilewright.layout import LinearLayout
+from tilewright.ops import (
+    AtomicCasOp,
+    AtomicOp,
+    BarrierOp,
+    ForOp,
+    IfOp,
+    LoadOp,
+    StoreOp,
+    WhileOp,
+    YieldOp,
+)
+from tilewright.support.fresh_stack import nested
+
+_Memory = LoadOp | StoreOp | AtomicOp | AtomicCasOp
+
+
+@dataclass(frozen=True)
+class _Pending:
+    """An access since the last barrier.
+
+    starts: the pointers that it may come from; later: the loop in whose later iterations it is
+    pending; waited: there was a barrier since unless one of these held
+    """
+
+    op: _Memory
+    starts: frozenset[Value]
+    later: ForOp | WhileOp | None = None
+    waited: frozenset[Value] = frozenset()
+
+
+MOST_PENDING = 32
+"""Accesses that one is compared with: after more of them a barrier is cheaper than the proofs."""
+
+Pending = dict[_Pending, None]
+"""In the order of the program, so that barriers do not depend on addresses of objects."""
+
+
+def insert_global_barriers(function: Function) -> bool:
+    """Insert the barriers; whether there are any new ones."""
+    return _Order(function).run()
+
+
+class _Order:
+    """The insertion of barriers into one function."""
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.forms = MemoryForms(function, (ConvertOp,))
+        self.uses = ArgumentUses(function, self.forms)
+        self.conditions = LaunchConditions()
+        self.owned: dict[_Memory, bool] = {}
+        self.inserted = False
+
+    def run(self) -> bool:
+        self._block(self.function.body, {})
+        return self.inserted
+
+    @nested
+    def _block(self, block: Block, pending: Pending) -> Pending:
+        """Insert barriers; pending: accesses since the last barrier before the block; returns
+        those after it."""
+        for item in list(block):
+            op = cast("Op", item)
+            if isinstance(op, BarrierOp):
+                pending = {}
+            elif isinstance(op, _Memory):
+                pending = self._access(op, pending)
+            elif isinstance(op, IfOp):
+                ends = [self._block(inner, pending) for inner in op.regions]
+                pending = {access: None for end in ends for access in end}
+            elif isinstance(op, ForOp | WhileOp):
+                pending = self._loop(op, pending)
+        return pending
+
+    def _loop(self, loop: ForOp | WhileOp, pending: Pending) -> Pending:
+        """What a body did in earlier iterations is pending at its start."""
+        inside = dict(pending)
+        for block in loop.regions:
+            inside |= dict.fromkeys(_of_earlier_iterations(loop, block))
+        for block in loop.regions:
+            inside = self._block(block, inside)
+        return pending | inside
+
+    def _access(self, op: _Memory, pending: Pending) -> Pending:
+        """Wait before an access for what must come before it."""
+        access = _Pending(op, roots(op.pointer))
+        met = [e for e in pending if _may_matter(e, access) or self._is_in_place(e, access)]
+        needed: dict[Value, None] = {}
+        for number, earlier in enumerate(met):
+            condition = number < MOST_PENDING and self._condition(earlier, access)
+            if condition is False:
+                self._emit(Builder.at(op))
+                return {access: None}
+            if isinstance(condition, Value) and condition not in earlier.waited:
+                needed[condition] = None
+        for condition in needed:
+            self._emit_unless(Builder.at(op), condition)
+        waited = frozenset(needed)
+        following = (replace(e, waited=e.waited | waited) if waited else e for e in pending)
+        return dict.fromkeys([*following, access])
+
+    def _emit(self, builder: Builder) -> None:
+        builder.emit(BarrierOp())
+        self.inserted = True
+
+    def _emit_unless(self, builder: Builder, condition: Value) -> None:
+        """A barrier if the condition, which is the same for all threads, does not hold."""
+        holds, fails = Block(), Block()
+        self._emit(Builder(fails, None, builder.loc))
+        for block in (holds, fails):
+            Builder(block, None, builder.loc).emit(YieldOp(()))
+        builder.emit(IfOp(condition, holds, fails))
+
+    # ---- pairs of accesses -----------------------------------------------------------------------
+
+    def _condition(self, earlier: _Pending, access: _Pending) -> Value | bool:
+        """Whether no thread need wait for another; a value: if the launch makes it so."""
+        if not earlier.starts & access.starts:
+            return False
+        if self._is_ordered(earlier, access):
+            return True
+        ways = self._ways(earlier, access)
+        if () in ways:
+            return True
+        assert earlier.later is not None or not ways
+        condition = self.conditions.value(cast("Op", earlier.later), ways) if ways else None
+        return False if condition is None else condition
+
+    def _is_ordered(self, earlier: _Pending, access: _Pending) -> bool:
+        """Whether the accesses are apart, or each thread meets only itself."""
+        first, second = (self.forms.access(a.op) for a in (earlier, access))
+        relation = Relation.of(first, second, earlier.later)
+        if apart(first, second, relation):
+            return True
+        if earlier.op.pointer.type is not access.op.pointer.type:
+            return False
+        if not is_same(first, second, relation):
+            return False
+        if isinstance(earlier.op, StoreOp) and isinstance(access.op, StoreOp):
+            return is_injective(first)
+        return self._is_owned(earlier.op)
+
+    def _is_in_place(self, earlier: _Pending, access: _Pending) -> bool:
+        """Whether threads store what others load if two parameters are one array."""
+        if not isinstance(earlier.op, LoadOp) or isinstance(access.op, LoadOp):
+            return False
+        if earlier.starts & access.starts:
+            return False
+        is_alike = _layout_of(earlier.op.pointer) == _layout_of(access.op.pointer)
+        waits = is_alike or _is_computed_from(access.op, earlier.op)
+        if waits and self._is_owned(earlier.op):
+            return False
+        one, other = (self.uses.of(a.op) for a in (earlier, access))
+        return one is not None and other is not None and self.uses.may_be_one_element(one, other)
+
+    def _is_owned(self, op: _Memory) -> bool:
+        """Whether each element that an op accesses belongs to one thread."""
+        if op not in self.owned:
+            injective = is_injective(self.forms.access(op))
+            self.owned[op] = injective and _each_has_its_thread(op.pointer)
+        return self.owned[op]
+
+    def _ways(self, earlier: _Pending, access: _Pending) -> list[Way]:
+        """What of a launch would keep an access apart from itself in later iterations."""
+        first, second = (self.forms.access(a.op) for a in (earlier, access))
+        loop = earlier.later
+        if loop is None or loop not in second.loops or first.form != second.form:
+            return []
+        masks = [self.forms.limits(a.op) for a in (earlier, access)]
+        limits = [limit for limit in masks[0] if limit in masks[1]]
+        return Advance(first, loop, limits, self.forms.bounds).ways()
+
+
+def _may_matter(earlier: _Pending, access: _Pending) -> bool:
+    """Whether the order of two accesses matters if they meet."""
+    for kind in (LoadOp, AtomicOp | AtomicCasOp):
+        if isinstance(earlier.op, kind) and isinstance(access.op, kind):
+            return False
+    return bool(earlier.starts & access.starts)
+
+
+def _of_earlier_iterations(loop: ForOp | WhileOp, block: Block) -> Iterator[_Pending]:
+    """What a block does after its last barrier, and in loops and branches before."""
+    since: list[_Pending] = []
+    for item in block:
+        op = cast("Op", item)
+        if isinstance(op, BarrierOp):
+            since.clear()
+        accesses = (inner for inner in op.walk() if isinstance(inner, _Memory))
+        since += [_Pending(inner, roots(inner.pointer), loop) for inner in accesses]
+    yield from since
+
+
+def _is_computed_from(store: _Memory, load: LoadOp) -> bool:
+    """Whether each element is stored by a thread that has had it from the one that loaded it."""
+    stack = [store.stored] if isinstance(store, StoreOp) else []
+    seen: set[Value] = set()
+    while stack:
+        value = stack.pop()
+        if value is load.results[0]:
+            return True
+        op = cast("Op | None", value.op)
+        if op is None or value in seen:
+            continue
+        seen.add(value)
+        if Trait.ELEMENTWISE in op.traits or isinstance(op, ConvertOp):
+            stack += op.operands
+    return False
+
+
+def _layout_of(pointer: Value) -> object:
+    return pointer.type.layout if isinstance(pointer.type, TileType) else None
+
+
+def _each_has_its_thread(pointer: Value) -> bool:
+    """Whether one thread alone has each address."""
+    layout = _layout_of(pointer)
+    return isinstance(layout, LinearLayout) and layout.is_injective

@@ -1,0 +1,122 @@
+"""Products become those that tensor cores compute, or `nvidia.dot_fma`.
+
+* fp8 where the tensor cores lack it: in f16, which holds it exactly
+* sums in f16: in f32, rounded at the end
+* fp32 in more than tf32: operands are split in parts that sum to them, and the products of parts
+  added, the smallest first:
+
+    a = ah + al, b = bh + bl                      tf32x3, bf16x3: al bh + ah bl + ah bh
+    a = ah + am + al ...                          bf16x6: the products down to am bm
+
+* tiles smaller than an instruction, of numbers of 16 bits or less: padded, see pad_dots.py
+* exact fp32, other small tiles, and types that the tensor cores of the architecture lack:
+  multiplications and additions, with operands of the type of the sum
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tilewright.backends.nvidia.arch import Arch
+from tilewright.backends.nvidia.layouts.select_mma import find_fragment
+from tilewright.backends.nvidia.ops import FmaDotOp
+from tilewright.backends.nvidia.passes.pad_dots import can_be_padded, padded_dot
+from tilewright.ir import Builder, Function, Op, Value
+from tilewright.ir.types import DType, bf16, dtype_of, f16, f32, i32, shape_of, with_element
+from tilewright.ops import (
+    AndOp,
+    BitcastOp,
+    CastOp,
+    CompareOp,
+    ConstantOp,
+    DotOp,
+    SelectOp,
+    SubOp,
+)
+from tilewright.transforms.expand import converted, expand
+
+_TF32_BITS = -1 << 13
+"""The bits of f32 that tf32 keeps."""
+
+_PARTS = {"tf32x3": 2, "bf16x3": 2, "bf16x6": 3}
+
+
+def legalize_dots(function: Function, arch: Arch) -> bool:
+    """Rewrite the products of a function; whether anything changed."""
+
+    def rule(op: Op, builder: Builder) -> Value | None:
+        assert isinstance(op, DotOp)
+        return _prepared(op, builder, arch)
+
+    return expand(function, {DotOp: rule})
+
+
+def _prepared(op: DotOp, builder: Builder, arch: Arch) -> Value | None:
+    kinds = [dtype_of(v.type) for v in op.operands]
+    if kinds[2] is f16:
+        wide = DotOp(op.a, op.b, converted(builder, op.acc, f32), op.precision, op.max_imprecise)
+        builder.emit(wide)
+        return converted(builder, _prepared(wide, builder, arch) or wide.result, f16)
+    if kinds[0].is_fp8 and not arch.mma_forms(kinds[0].name, "f32"):
+        a, b = (converted(builder, v, f16) for v in (op.a, op.b))
+        wide = builder.emit(DotOp(a, b, op.acc, op.precision, op.max_imprecise))
+        return _prepared(wide, builder, arch) or wide.result
+    fits, has_type = _fits(op), _has_type(kinds[0], arch)
+    if has_type and not fits and can_be_padded(op):
+        return padded_dot(op, builder)
+    if not (has_type and fits) or (kinds[0] is f32 and op.precision == "ieee"):
+        return _by_fma(op, builder, kinds[2])
+    if kinds[0] is f32 and op.precision in _PARTS:
+        return _in_parts(op, builder)
+    return None
+
+
+def _fits(op: DotOp) -> bool:
+    """Whether the tiles are as large as an instruction."""
+    *_, m, k = shape_of(op.a.type)
+    return find_fragment(dtype_of(op.a.type), (m, shape_of(op.type)[-1], k)) is not None
+
+
+def _has_type(kind: DType, arch: Arch) -> bool:
+    """Whether tensor cores have the type of the operands."""
+    name = "tf32" if kind is f32 else kind.name
+    return any(form.operand == name for form in arch.mma)
+
+
+def _by_fma(op: DotOp, builder: Builder, total: DType) -> Value:
+    kind = total if total.is_float else i32
+    a, b = (converted(builder, v, kind) for v in (op.a, op.b))
+    return builder.value(FmaDotOp(a, b, op.acc))
+
+
+def _in_parts(op: DotOp, builder: Builder) -> Value:
+    count, in_bf16 = _PARTS[op.precision], op.precision.startswith("bf16")
+    left, right = (_split(builder, v, count, in_bf16) for v in (op.a, op.b))
+    total = op.acc
+    for order in reversed(range(count)):
+        for i in reversed(range(order + 1)):
+            total = builder.value(DotOp(left[i], right[order - i], total, "tf32"))
+    return total
+
+
+def _split(builder: Builder, x: Value, count: int, in_bf16: bool) -> Sequence[Value]:
+    """Parts of f32 values, the largest first; what is infinite or NaN is all in the first."""
+    parts: list[Value] = []
+    for i in range(count):
+        part = _leading(builder, x, in_bf16)
+        parts.append(part)
+        if i + 1 < count:
+            rest = builder.value(SubOp(x, converted(builder, part, f32)))
+            zero = builder.value(ConstantOp(0.0, x.type))
+            finite = builder.value(CompareOp(rest, rest, "eq"))
+            x = builder.value(SelectOp(finite, rest, zero))
+    return parts
+
+
+def _leading(builder: Builder, x: Value, in_bf16: bool) -> Value:
+    """The first bits of f32 values, as bf16 or as f32."""
+    if in_bf16:
+        return builder.value(CastOp(x, with_element(x.type, bf16)))
+    bits = builder.value(BitcastOp(x, with_element(x.type, i32)))
+    mask = builder.value(ConstantOp(_TF32_BITS, bits.type))
+    return builder.value(BitcastOp(builder.value(AndOp(bits, mask)), x.type))

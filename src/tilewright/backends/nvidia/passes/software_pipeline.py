@@ -1,0 +1,251 @@
+"""Overlaps the loads of a loop with its products: asynchronous copies several iterations ahead.
+
+A loop is pipelined if it multiplies tiles whose loads can be made earlier, see staged_loads.py.
+Each such load goes to a ring of slots in shared memory; iteration i reads slot i mod S while the
+copies of iteration i + S - 1 are on their way:
+
+    cf.for %k = %lo, %hi, %s (%p) {          put iterations 0 .. S-2 into slots 0 .. S-2
+      %a = mem.load (address of %k, %p)      cf.for %k = %lo, %hi, %s (%p, %ring, %slot ...) {
+      %x = nvidia.convert %a           ->      nvidia.wait {pending = S - 2}
+      %c = tile.dot %x, ...                    %a = mem.load (address of %k + (S-1) %s) if %k < %e
+      cf.yield %p + step                       %r = nvidia.put %ring, %a, %free
+    }                                          nvidia.commit
+                                               %x = nvidia.get %r, %slot
+                                               %c = tile.dot %x, ...
+                                             }
+                                             nvidia.wait {pending = 0}
+
+%e is the index of the first iteration that has none S - 1 later, from their number: so a copy is
+made only for an iteration that takes place, however near to the ends of its type an index comes.
+Elements that are masked off become zeros.
+
+Innermost loops come first, and a loop around a pipelined one stays as it is. S is what is asked
+for, but no more than dependences in memory allow and than fit into shared memory beside all that
+the loop needs there otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from tilewright.analysis import Alignment, analyze_alignment
+from tilewright.backends.nvidia.lower.allocate_shared import RingRoom
+from tilewright.backends.nvidia.lower.shared_usage import Machine, tile_bytes
+from tilewright.backends.nvidia.ops import CommitOp, GetOp, PutOp, RingOp, WaitOp
+from tilewright.backends.nvidia.passes.staged_loads import (
+    Staged,
+    address_slice,
+    slots_by_dependence,
+    staged_loads,
+)
+from tilewright.ir import Block, Builder, Function, Op, Rewriter, Value
+from tilewright.ir.types import TileType, i1, i32
+from tilewright.ops import (
+    AddOp,
+    AndOp,
+    CastOp,
+    CompareOp,
+    ConstantOp,
+    ForOp,
+    LoadOp,
+    MinOp,
+    MulOp,
+    SelectOp,
+    SplatOp,
+    SubOp,
+    YieldOp,
+)
+from tilewright.transforms import trip_count
+
+
+@dataclass(frozen=True, slots=True)
+class _Ahead:
+    """Rings, index and carried values of an iteration that is copied ahead."""
+
+    rings: list[Value]
+    index: Value
+    carried: list[Value]
+
+
+class LoopPipeline:
+    """Pipelines one loop with a number of slots."""
+
+    def __init__(self, loop: ForOp, staged: Sequence[Staged], slots: int, first: int) -> None:
+        self.loop, self.staged, self.slots, self.first_ring = loop, staged, slots, first
+        self.slice = address_slice(loop, [s.load for s in staged]) or set()
+        args = loop.carried
+        self.moving = [i for i, arg in enumerate(args) if self._moves(arg)]
+
+    def _moves(self, arg: Value) -> bool:
+        return any(user in self.slice for user in arg.uses)
+
+    def run(self) -> None:
+        before = Builder.at(self.loop)
+        trips = trip_count(before, self.loop)
+        rings = [self._ring(before, n, s) for n, s in enumerate(self.staged)]
+        ahead = _Ahead(rings, self.loop.lower, [self.loop.inits[i] for i in self.moving])
+        for slot in range(self.slots - 1):
+            number = before.value(ConstantOp(slot, trips.type))
+            runs = before.value(CompareOp(number, trips, predicate="lt"))
+            ahead = self._fill(before, ahead, before.value(ConstantOp(slot, i32)), runs)
+        self._rebuild(before, ahead, trips)
+
+    def _ring(self, builder: Builder, number: int, staged: Staged) -> Value:
+        shape = (self.slots, *staged.writer.shape)
+        type_ = TileType(shape, staged.writer.element)
+        return builder.value(RingOp(type_, number=self.first_ring + number))
+
+    def _fill(self, builder: Builder, ahead: _Ahead, slot: Value, runs: Value) -> _Ahead:
+        """Copy the tiles of an iteration, if it runs, into a slot; returns what the next needs."""
+        mapping: dict[Value, Value] = {self.loop.index: ahead.index}
+        for i, value in zip(self.moving, ahead.carried, strict=True):
+            mapping[self.loop.carried[i]] = value
+        rings = list(ahead.rings)
+        loads = {s.load: n for n, s in enumerate(self.staged)}
+        for raw in self.loop.body:
+            op = cast("Op", raw)
+            if op not in self.slice:
+                continue
+            copy = builder.emit(op.clone(mapping))
+            if isinstance(op, LoadOp):
+                n = loads[op]
+                load = _guarded(cast("LoadOp", copy), runs)
+                rings[n] = builder.value(_put(self.staged[n], rings[n], load, slot))
+        builder.emit(CommitOp())
+        yielded = self.loop.body.terminator.operands
+        moved = [mapping.get(yielded[i], yielded[i]) for i in self.moving]
+        return _Ahead(rings, builder.value(AddOp(ahead.index, self.loop.step)), moved)
+
+    def _rebuild(self, before: Builder, ahead: _Ahead, trips: Value) -> None:
+        """The loop with rings, the slot to read, and what the iteration ahead needs."""
+        old, far = self.loop, self.slots - 1
+        end = self._first_without_copies(before, trips)
+        stride = before.value(MulOp(old.step, before.value(ConstantOp(far, old.step.type))))
+        extra = [*ahead.rings, before.value(ConstantOp(0, i32)), *ahead.carried]
+        body = Block()
+        mapping: dict[Value, Value] = {}
+        for arg in old.body.args:
+            mapping[arg] = body.add_arg(arg.type, arg.name)
+        added = [body.add_arg(value.type) for value in extra]
+        new = ForOp(old.lower, old.upper, old.step, (*old.inits, *extra), body, **old.attrs)
+        before.emit(new)
+        builder = Builder(body, loc=old.loc)
+        count = len(self.staged)
+        slot = added[count]
+        builder.emit(WaitOp(pending=far - 1))
+        free = self._next_slot(builder, slot, far)
+        index = builder.value(AddOp(body.args[0], stride))
+        runs = builder.value(CompareOp(body.args[0], end, predicate="lt"))
+        filled = self._fill(builder, _Ahead(added[:count], index, added[count + 1 :]), free, runs)
+        for n, staged in enumerate(self.staged):
+            get = GetOp(filled.rings[n], slot, staged.reader.type, staged.writer, staged.vector)
+            mapping[staged.reader.result] = builder.value(get)
+        self._copy_body(builder, mapping)
+        yielded = [mapping.get(v, v) for v in old.body.terminator.operands]
+        tail = [*filled.rings, self._next_slot(builder, slot, 1), *filled.carried]
+        builder.emit(YieldOp((*yielded, *tail)))
+        before.emit(WaitOp(pending=0))
+        Rewriter.replace(old, new.results[: len(old.results)])
+
+    def _first_without_copies(self, builder: Builder, trips: Value) -> Value:
+        """The index of the first iteration that no other follows S - 1 later."""
+        far = builder.value(ConstantOp(self.slots - 1, trips.type))
+        copied = builder.value(SubOp(trips, builder.value(MinOp(trips, far))))
+        number = builder.value(CastOp(copied, self.loop.step.type))
+        return builder.value(AddOp(self.loop.lower, builder.value(MulOp(number, self.loop.step))))
+
+    def _next_slot(self, builder: Builder, slot: Value, step: int) -> Value:
+        """(slot + step) mod slots."""
+        moved = builder.value(AddOp(slot, builder.value(ConstantOp(step, i32))))
+        limit = builder.value(ConstantOp(self.slots, i32))
+        past = builder.value(CompareOp(moved, limit, predicate="ge"))
+        wrapped = builder.value(AddOp(moved, builder.value(ConstantOp(-self.slots, i32))))
+        return builder.value(SelectOp(past, wrapped, moved))
+
+    def _copy_body(self, builder: Builder, mapping: dict[Value, Value]) -> None:
+        """What is left of an iteration: everything but the staged loads and their conversions."""
+        gone: set[Op] = set()
+        for staged in self.staged:
+            gone.update((staged.load, staged.reader, *staged.between))
+        for raw in self.loop.body:
+            op = cast("Op", raw)
+            if op in gone or op.next is None:
+                continue
+            builder.emit(op.clone(mapping))
+
+
+def _put(staged: Staged, ring: Value, load: LoadOp, slot: Value) -> PutOp:
+    reader = staged.reader.type
+    return PutOp(ring, load.result, slot, writer=staged.writer, reader=reader, vector=staged.vector)
+
+
+def _guarded(load: LoadOp, runs: Value) -> LoadOp:
+    """Copy only if the iteration runs."""
+    builder = Builder.at(load)
+    pointer = load.pointer.type
+    assert isinstance(pointer, TileType)
+    spread = SplatOp(runs, shape=pointer.shape)
+    spread.results[0].type = TileType(pointer.shape, i1, pointer.layout)
+    mask = builder.value(spread)
+    if load.mask is not None:
+        mask = builder.value(AndOp(load.mask, mask))
+        load.set_operand(1, mask)
+        return load
+    replacement = LoadOp(load.pointer, mask, None, **load.attrs)
+    replacement.results[0].type = load.result.type
+    builder.emit(replacement)
+    Rewriter.replace(load, replacement.result)
+    return replacement
+
+
+# ---- which loops --------------------------------------------------------------------------------
+
+
+def software_pipeline(function: Function, stages: int, machine: Machine, shared_limit: int) -> bool:
+    """Pipeline every loop that has what it takes; whether there was one.
+
+    stages: slots of loops that do not say; shared_limit: bytes of shared memory of a program.
+    """
+    facts = analyze_alignment(function)
+    rings = 0
+    for loop in reversed([op for op in function.walk() if isinstance(op, ForOp)]):
+        wanted = stages if loop.stages is None else loop.stages
+        if wanted < 2 or any(isinstance(op, RingOp) for op in loop.walk()):
+            continue
+        staged, slots = _plan(loop, facts, wanted)
+        slots = _fitting(function, loop, staged, slots, machine, shared_limit)
+        if slots >= 2:
+            LoopPipeline(loop, staged, slots, rings).run()
+            rings += len(staged)
+    return rings > 0
+
+
+def _plan(loop: ForOp, facts: dict[Value, Alignment], wanted: int) -> tuple[list[Staged], int]:
+    """The loads that may be made earlier, and the slots that all of them allow."""
+    candidates = staged_loads(loop, facts)
+    if not candidates:
+        return [], 0
+    slots = slots_by_dependence(loop, candidates, wanted)
+    staged = [s for s in candidates if slots[s.load] >= 2]
+    return staged, min((slots[s.load] for s in staged), default=0)
+
+
+def _fitting(
+    function: Function,
+    loop: ForOp,
+    staged: Sequence[Staged],
+    wanted: int,
+    machine: Machine,
+    shared_limit: int,
+) -> int:
+    """As many slots, `wanted` at most, as fit beside all else that is kept in shared memory."""
+    if not staged:
+        return 0
+    room = RingRoom(function, machine, loop, [s.reader for s in staged])
+    sizes = [tile_bytes(s.writer) for s in staged]
+    slots = wanted
+    while slots >= 2 and room.bytes_with([slots * size for size in sizes]) > shared_limit:
+        slots -= 1
+    return slots

@@ -1,0 +1,136 @@
+"""A kernel in Triton-C as the runtime sees it: parameters, variants, launches, interpreter."""
+
+from __future__ import annotations
+
+import hashlib
+import keyword
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, cast
+
+from tilewright.backends import backend_named
+from tilewright.c.c_program import CProgram
+from tilewright.c.c_source import CSource
+from tilewright.c.declared_arguments import declared_as
+from tilewright.c.macro_values import is_tuned, text_of, texts_of
+from tilewright.compiler import KernelSource, frontend_options, options_of
+from tilewright.frontend.c import KernelParameter, kernel_named, parameters_of
+from tilewright.frontend.python import ArgSpec, Dependencies, KernelSignature
+from tilewright.ir.types import DType
+from tilewright.language import constexpr
+from tilewright.runtime import JITFunction, kernel_parameters
+from tilewright.support import errors, grid_for, import_late, user_boundary
+
+
+class CFunction(JITFunction):
+    """A kernel of a program; its macros are keyword-only parameters, known at compile time.
+
+    defines: the values of the macros; of one that is a list each launch says which it takes.
+    """
+
+    def __init__(
+        self,
+        program: CProgram,
+        name: str | None,
+        defines: Mapping[str, object],
+        interpret: bool | None,
+    ) -> None:
+        parsed = program.parsed(texts_of(defines))
+        kernel = kernel_named(parsed, name)
+        self.program = program
+        self.defines = dict(defines)
+        self.parameters = parameters_of(parsed, kernel)
+        signature = _python_function(kernel.name, self.parameters, defines)
+        declared = {parameter.name: declared_as(parameter) for parameter in self.parameters}
+        params = [replace(p, declared=declared.get(p.name)) for p in kernel_parameters(signature)]
+        super().__init__(signature, interpret=interpret, params=params)
+        self._program_and_name = (program, name, defines, interpret)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return CFunction, self._program_and_name
+
+    @property
+    def integers(self) -> list[str]:
+        """Names of the parameters that are integers."""
+        return [p.name for p in self.parameters if isinstance(p.type, DType) and p.type.is_integer]
+
+    @property
+    def src(self) -> str:
+        """The source text."""
+        return self.program.text
+
+    def find_dependencies(self) -> Dependencies:
+        """The text, its headers and those macros that have one value; nothing outside of them can
+        change the kernel. What the others may be is no part of it, so that timings of
+        configurations stay when there are further ones."""
+        texts = texts_of(self.defines)
+        fixed = sorted(item for item in texts.items() if not is_tuned(self.defines[item[0]]))
+        text = f"{self.program.digest(texts)} {self.__name__} {fixed}"
+        return Dependencies(hashlib.sha256(text.encode()).hexdigest(), ())
+
+    def source(self, signature: KernelSignature, digest: str) -> KernelSource:
+        """The kernel for the values of its macros and the types of its arguments.
+
+        Errors: InvalidOption if the macros change the parameters.
+        """
+        chosen = {arg.name: arg.value for arg in signature.args if arg.name in self.defines}
+        texts = {name: text_of(name, value) for name, value in chosen.items()}
+        parsed = self.program.parsed(texts)
+        found = parameters_of(parsed, kernel_named(parsed, self.__name__))
+        if found != self.parameters:
+            expected = "such that all values give the kernel the same parameters"
+            raise errors.InvalidOption("defines", expected, _difference(self.parameters, found))
+        rest = tuple(arg for arg in signature.args if arg.name not in self.defines)
+        return CSource.of(self.program, self.__name__, texts, KernelSignature(rest))
+
+    def _interpret(self, grid: object, /, *args: object, **words: object) -> None:
+        """A launch in the interpreter, which runs the front end's tile IR."""
+        with user_boundary:
+            call = self._bind(*self._order(None, *args, **words))
+            backend = backend_named("cpu")
+            options = options_of(backend, call.options)
+            source = self.source(self._unspecialized(call.named), "")
+            function = source.lower(frontend_options(backend, options)).kernel
+            extents = grid_for(grid, call.named)
+            # Loaded late: its reference rules need NumPy, which compiled kernels do not.
+            interp = import_late("tilewright.interp")
+            assert len(call.keys) == len(call.args)  # the keys are found by checking the arguments
+            arrays_and_numbers = [call.named[parameter.name] for parameter in self.parameters]
+            interp.run_function(function, arrays_and_numbers, extents)
+
+    def _unspecialized(self, named: Mapping[str, object]) -> KernelSignature:
+        """All parameters at run time: the interpreter gains nothing from facts."""
+        values = [ArgSpec(p.name, "value", p.type) for p in self.parameters]
+        macros = [ArgSpec(name, "constexpr", value=named[name]) for name in self.defines]
+        return KernelSignature((*values, *macros))
+
+
+def _difference(first: tuple[KernelParameter, ...], second: tuple[KernelParameter, ...]) -> str:
+    changed = [b.name for a, b in zip(first, second, strict=False) if a != b]
+    if changed:
+        return f"another type for '{changed[0]}'"
+    return f"{len(first)} and {len(second)} parameters"
+
+
+def _python_function(
+    name: str, parameters: tuple[KernelParameter, ...], defines: Mapping[str, object]
+) -> Callable[..., Any]:
+    """A function with the kernel's parameters, then one keyword for each macro."""
+    names = [parameter.name for parameter in parameters]
+    for word in names:
+        if keyword.iskeyword(word) or word in defines:
+            reason = "is a macro too" if word in defines else "is a keyword of Python"
+            raise errors.InvalidOption("parameters", "other names", f"'{word}', which {reason}")
+    function = name if not keyword.iskeyword(name) else "kernel"
+    words = [
+        f"{macro}: constexpr" + ("" if is_tuned(value) else f" = defines[{macro!r}]")
+        for macro, value in defines.items()
+    ]
+    listed = ", ".join([*names, *(["*", *words] if words else [])])
+    namespace: dict[str, Any] = {"constexpr": constexpr, "defines": defines}
+    exec(f"def {function}({listed}): ...", namespace)  # noqa: S102 -- identifiers only
+    made = namespace[function]
+    made.__name__ = made.__qualname__ = name
+    made.__module__ = __name__
+    made.__doc__ = f"The Triton-C kernel {name}."
+    return cast("Callable[..., Any]", made)

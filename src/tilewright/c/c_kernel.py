@@ -1,0 +1,95 @@
+"""`kernel`: a Triton-C source as an object that is launched, and tuned where there is a choice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tilewright.c.c_function import CFunction
+from tilewright.c.c_program import CProgram
+from tilewright.c.macro_values import Defines, choices_of, definitions, values_of, warps_of
+from tilewright.runtime import ArrayState, Autotuner, Config, Hooks, Pruning, is_on_host
+from tilewright.support import user_boundary
+
+
+class CKernel(Autotuner):
+    """What `kernel` gives: `k[grid](...)`, `best_config`, `warmup`, as of any tuned kernel.
+
+    given: what it is made from, and made again when it is unpickled.
+    """
+
+    given: tuple[Any, ...] = ()
+
+    def is_settled(self, named: Mapping[str, Any]) -> bool:
+        """With no lists of macros, on a CPU, where warps mean nothing, there is no choice."""
+        return super().is_settled(named) or (not self._tuned and is_on_host(named))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _kernel, self.given
+
+
+def kernel(
+    source_or_path: str | Path,
+    defines: Defines | None = None,
+    num_warps: int | Sequence[int] = (4, 8),
+    name: str | None = None,
+    *,
+    num_stages: int = 3,
+    reset_to_zero: Sequence[str] | None = None,
+    restore_value: Sequence[str] | None = None,
+    warmup: float | None = None,
+    rep: float | None = None,
+    interpret: bool | None = None,
+) -> CKernel:
+    """A kernel written in Triton-C.
+
+    source_or_path: the text, or the path of a file; defines: macros by name, or definitions such as
+    "-DSIZE=[32, 64] -DTYPE=float", in one text or several; every list among the values is tuned, as
+    num_warps is (on GPUs, where it matters), anew for each set of integer arguments and dtypes.
+    name: of the kernel, where there are several. reset_to_zero, restore_value, warmup, rep: as of
+    `autotune`; interpret: run in the interpreter (default: the setting TILEWRIGHT_INTERPRET).
+
+    The kernel is launched as `k[grid](arguments in the order of the source)`; `grid` is a tuple, or
+    a function of the arguments and chosen macros by name.
+    Errors: CompilationErrors in the source, KernelNotFound, AmbiguousKernel, EmptyDefine,
+    InvalidOption.
+    """
+    budgets = {"warmup": warmup, "rep": rep}
+    with user_boundary:
+        return _kernel(
+            CProgram(source_or_path),
+            definitions(defines),
+            num_warps,
+            name,
+            num_stages,
+            ArrayState(reset_to_zero or (), restore_value or ()),
+            {name: ms for name, ms in budgets.items() if ms is not None},
+            interpret,
+        )
+
+
+def _kernel(
+    program: CProgram,
+    macros: dict[str, Any],
+    num_warps: int | Sequence[int],
+    name: str | None,
+    num_stages: int,
+    state: ArrayState,
+    budgets: dict[str, float],
+    interpret: bool | None,
+) -> CKernel:
+    given = (program, macros, num_warps, name, num_stages, state, budgets, interpret)
+    for macro, value in macros.items():
+        values_of(macro, value)
+    warps = warps_of(num_warps)
+    function = CFunction(program, name, macros, interpret)
+    configs = [
+        Config(choice, num_warps=count, num_stages=num_stages)
+        for choice in choices_of(macros)
+        for count in warps
+    ]
+    hooks = Hooks(None, None)
+    made = CKernel(function, configs, function.integers, Pruning(None), state, None, budgets, hooks)
+    made.given = given
+    return made

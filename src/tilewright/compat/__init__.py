@@ -1,1 +1,0 @@
-"""Running unmodified Triton scripts on this package."""

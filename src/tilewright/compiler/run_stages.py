@@ -1,0 +1,221 @@
+"""Runs the stages of a backend on a source: dumps, overrides, events, crash reports.
+
+With the setting `dump_dir` every artifact is written to <dump_dir>/<kernel>-<hash>/<kernel>.<stage>
+and the metadata to kernel.json beside them. With `override_dir` the text of a stage is not made but
+read from <override_dir>/<kernel>-<hash>/<kernel>.<stage> or <override_dir>/<kernel>.<stage>, where
+there is such a file.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import traceback
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import cast
+
+from tilewright.analysis import argument_pairs
+from tilewright.backends import Backend, Stage, StageContext
+from tilewright.compiler.compiled_kernel import Artifact
+from tilewright.compiler.sources import SOURCE, IRSource, KernelSource
+from tilewright.compiler.written_arguments import stored_arguments
+from tilewright.frontend import FrontendOptions
+from tilewright.ir import Module, print_module, valid_kernel
+from tilewright.support import (
+    StageText,
+    TilewrightError,
+    collection_paused,
+    current_recorder,
+    errors,
+    settings,
+    timed,
+)
+from tilewright.support.disk_cache import cache_folder, wrote
+
+HASH_CHARACTERS = 12
+"""Of a kernel's hash in the names of dump folders."""
+
+
+class Run:
+    """One compilation.
+
+    made: artifacts by extension, in order; text of IR is kept as it was when the stage ended, since
+    the next stage changes the module in place.
+    """
+
+    def __init__(
+        self, source: KernelSource | IRSource, backend: Backend, context: StageContext, digest: str
+    ) -> None:
+        self.source = source
+        self.backend = backend
+        self.context = context
+        self.digest = digest
+        self.made: dict[str, Artifact] = {}
+
+    def run(self, options: FrontendOptions) -> dict[str, Artifact]:
+        """All stages that are to do. An unexpected exception becomes InternalCompilerError."""
+        return self._guarded(lambda: self._all(*self._start(options)))
+
+    def run_module(self, module: Module) -> dict[str, Artifact]:
+        """As `run`, on the tile IR of a front end; it is changed in place."""
+        return self._guarded(lambda: self._all(self._module(module), self.backend.stages))
+
+    def _guarded(self, work: Callable[[], dict[str, Artifact]]) -> dict[str, Artifact]:
+        try:
+            with collection_paused():
+                return work()
+        except (TilewrightError, MemoryError):
+            raise
+        except Exception as problem:
+            raise self._crash(problem) from problem
+
+    def _all(self, artifact: Artifact, stages: tuple[Stage, ...]) -> dict[str, Artifact]:
+        for stage in stages:
+            with timed(f"stage {stage.extension}"):
+                artifact = self._stage(stage, artifact)
+        return self.made
+
+    def _start(self, options: FrontendOptions) -> tuple[Artifact, tuple[Stage, ...]]:
+        """The first artifact, and the stages after it."""
+        source, stages = self.source, self.backend.stages
+        if isinstance(source, KernelSource):
+            with timed("frontend"):
+                module = source.lower(options)
+            return self._module(module), stages
+        if source.extension in (SOURCE, "tile"):
+            return self._module(self._parsed(source.text)), stages
+        names = [stage.extension for stage in stages[:-1]]
+        if source.extension not in names:
+            expected = f"one of {', '.join([SOURCE, *names])}"
+            raise errors.InvalidOption("extension of the source", expected, source.extension)
+        position = names.index(source.extension)
+        artifact = stages[position].parse(source.text)
+        self.context.metadata.update({**source.metadata, "hash": self.digest})
+        if isinstance(artifact, Module):
+            self._describe(artifact)
+        elif "parameters" not in source.metadata:
+            what = f"given with a source of stage {source.extension}"
+            raise errors.InvalidOption("metadata", what, "none")
+        self._keep(source.extension, artifact)
+        return artifact, stages[position + 1 :]
+
+    def _module(self, module: Module) -> Module:
+        """The module that the stages begin with, perhaps another than the given one."""
+        text = self._override(SOURCE)
+        module = module if text is None else self._parsed(text)
+        self._describe(module)
+        self._keep(SOURCE, module)
+        return module
+
+    def _parsed(self, text: str) -> Module:
+        """Tile IR that the backend takes: its first stage makes tile IR of tile IR."""
+        return cast("Module", self.backend.stages[0].parse(text))
+
+    def _describe(self, module: Module) -> None:
+        """Note what a launch must know of the arguments."""
+        kernel = valid_kernel(module)
+        self.context.metadata.update(
+            name=kernel.name,
+            parameters=[str(arg.type) for arg in kernel.args],
+            names=[arg.name or f"argument {i}" for i, arg in enumerate(kernel.args)],
+            stored=list(stored_arguments(kernel)),
+            pairs=[pair.as_json() for pair in argument_pairs(kernel)],
+        )
+
+    def _stage(self, stage: Stage, artifact: Artifact) -> Artifact:
+        text = self._override(stage.extension)
+        result = stage.run(artifact, self.context) if text is None else stage.parse(text)
+        self._keep(stage.extension, result)
+        return result
+
+    def _keep(self, extension: str, artifact: Artifact) -> None:
+        recorder, folder = current_recorder(), settings().compilation.dump_dir
+        if extension != SOURCE or recorder or folder:
+            artifact = print_module(artifact) if isinstance(artifact, Module) else artifact
+        if extension != SOURCE:
+            self.made[extension] = artifact
+        if recorder is not None and isinstance(artifact, str):
+            recorder.record(StageText(extension, self.source.name, artifact))
+        if folder is not None:
+            dump(folder, self.source.name, self.digest, {extension: cast("str", artifact)})
+
+    def _override(self, extension: str) -> str | None:
+        """The text that replaces a stage, if there is a file for it."""
+        folder = settings().compilation.override_dir
+        if folder is None:
+            return None
+        file = f"{file_name(self.source.name)}.{extension}"
+        for place in (dump_folder(folder, self.source.name, self.digest) / file, folder / file):
+            if place.exists():
+                return place.read_text(encoding="utf-8")
+        return None
+
+    def _crash(self, problem: Exception) -> errors.InternalCompilerError:
+        """The error for a bug, with a file that shows it if one can be written."""
+        detail = f"{type(problem).__name__}: {problem}".strip().rstrip(":")
+        return errors.InternalCompilerError(detail, self._reproducer(problem))
+
+    def _reproducer(self, problem: Exception) -> str | None:
+        crashes = cache_folder("crashes")
+        if crashes is None:
+            return None
+        folder = crashes / self.digest[:HASH_CHARACTERS]
+        trace = "".join(traceback.format_exception(problem)).rstrip()
+        try:
+            body = self._source_text()
+            suffix, mark = ".tile", "//"
+            if isinstance(self.source, KernelSource) and not body.lstrip().startswith("func"):
+                suffix, mark = self.source.suffix, self.source.comment
+            place = folder / f"kernel{suffix}"
+            stages = " -> ".join(stage.extension for stage in self.backend.stages)
+            done = ", ".join(self.made) or "none"
+            head = [
+                f"pipeline: {stages} for {self.context.target}",
+                f"stages done: {done}",
+                f"options: {self.context.options}",
+                *trace.splitlines(),
+            ]
+            folder.mkdir(exist_ok=True)
+            text = "\n".join([*(f"{mark} {line}" for line in head), body])
+            place.write_text(text, encoding="utf-8")
+            wrote(crashes.parent)
+        except Exception:  # a reproducer must not hide the problem
+            return None
+        return str(place)
+
+    def _source_text(self) -> str:
+        """The front end's tile IR; where the front end fails, the user's source."""
+        if isinstance(self.source, IRSource):
+            return self.source.text
+        options = FrontendOptions(self.backend.name)
+        try:
+            return print_module(self.source.lower(options))
+        except Exception:  # the bug is in the front end
+            return self.source.text
+
+
+def file_name(kernel: str) -> str:
+    """The name of a kernel as a part of file names."""
+    return re.sub(r"[^\w.$-]", "_", kernel)
+
+
+def dump_folder(folder: Path, kernel: str, digest: str) -> Path:
+    """Where the artifacts of one kernel are dumped."""
+    return folder / f"{file_name(kernel)}-{digest[:HASH_CHARACTERS]}"
+
+
+def dump(folder: Path, kernel: str, digest: str, artifacts: Mapping[str, str | bytes]) -> None:
+    """Write artifacts below a folder for people to read."""
+    place = dump_folder(folder, kernel, digest)
+    place.mkdir(parents=True, exist_ok=True)
+    for extension, artifact in artifacts.items():
+        file = place / f"{file_name(kernel)}.{extension}"
+        file.write_bytes(artifact.encode() if isinstance(artifact, str) else artifact)
+
+
+def dump_metadata(folder: Path, kernel: str, digest: str, metadata: Mapping[str, object]) -> None:
+    """Write what `IRSource` needs to go on from a dumped stage."""
+    place = dump_folder(folder, kernel, digest)
+    text = json.dumps(metadata, indent=1)
+    (place / "kernel.json").write_text(text, encoding="utf-8")

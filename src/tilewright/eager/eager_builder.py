@@ -1,0 +1,43 @@
+"""The emitter that computes: semantics hand it ops, and it has their results at once."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar, cast
+
+from tilewright.interp import EagerValue, Interpreter, Machine
+from tilewright.ir import Op, Value
+from tilewright.support import SourceLoc
+
+OpT = TypeVar("OpT")
+"""An op."""
+
+
+class EagerBuilder:
+    """An `ir.Emitter` that evaluates each op by its reference rule.
+
+    The results of an emitted op are `EagerValue`s. Ops inside a region (the combine function of a
+    reduction) are built by an ordinary builder and run when the op that owns the region is emitted.
+    """
+
+    __slots__ = ("interpreter", "loc")
+
+    def __init__(self, machine: Machine, loc: SourceLoc | None = None) -> None:
+        self.interpreter = Interpreter(machine)
+        self.loc = loc
+
+    def emit(self, op: OpT) -> OpT:
+        """Evaluate an op whose operands are eager values."""
+        known = cast("Op", op)
+        if known.loc is None:
+            known.loc = self.loc
+        inputs = cast("list[EagerValue]", known.operands)
+        known.results = tuple(self.interpreter.run(known, inputs))
+        if known.regions:
+            self.interpreter.environment.clear()
+        for region in known.regions:
+            region.owner = None  # no cycle: the op and the tiles that it holds go at once
+        return op
+
+    def value(self, op: Any) -> Value:
+        """Evaluate an op and return its only result."""
+        return self.emit(cast("Op", op)).result

@@ -1,0 +1,203 @@
+"""Gives stubs, operators and device functions their meaning while a kernel runs as Python.
+
+The meaning is that of the compiler's front ends, applied to an emitter that computes at once.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import CodeType, FrameType, FunctionType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tilewright import language
+from tilewright.eager.bind_arguments import bind_call
+from tilewright.eager.eager_builder import EagerBuilder
+from tilewright.eager.host_values import annotations_of
+from tilewright.eager.python_constructs import Constructs
+from tilewright.eager.python_namespace import Namespaces
+from tilewright.eager.rewrite_source import HELPER, rewritten
+from tilewright.frontend import (
+    Context,
+    FrontendOptions,
+    call_builtin,
+    cast_to,
+    check_step,
+    compare,
+    getitem,
+    index_dtype,
+    integer_bounds,
+    materialize,
+    truth,
+    unary,
+)
+from tilewright.frontend.python import as_tuple, combined, inline_call, known_range
+from tilewright.interp import EagerValue, Machine, numpy_dtype
+from tilewright.ir import Value
+from tilewright.language import (
+    BINARY_OPERATORS,
+    COMPARISON_OPERATORS,
+    UNARY_OPERATORS,
+    DeviceFunction,
+    tensor,
+    type_of,
+)
+from tilewright.support import errors
+from tilewright.support.fresh_stack import nested
+
+_CONVERSIONS: dict[str, Callable[[Any], Any]] = {"int": int, "float": float, "index": int}
+
+
+class _Runnable(NamedTuple):
+    """A device function made ready to run."""
+
+    fn: FunctionType
+    parameters: tuple[inspect.Signature, Mapping[str, object]]
+
+
+class EagerDispatcher:
+    """One launch: the context of the semantics, and the functions that run in it.
+
+    codes: of all kernel functions that have run, with their files, for locations of errors.
+    """
+
+    def __init__(self, machine: Machine, options: FrontendOptions) -> None:
+        self.codes: dict[CodeType, str] = {}
+        self._stack: list[DeviceFunction] = []
+        self._functions: dict[DeviceFunction, _Runnable] = {}
+        self._plain: set[CodeType] = set()
+        self._context = Context(EagerBuilder(machine), options, _Caller(self))
+        constructs = Constructs(self._context, self._indices, self.codes)
+        self._namespaces = Namespaces(
+            {
+                HELPER: constructs,
+                "getattr": constructs.attribute,
+                "hasattr": constructs.has_attribute,
+            }
+        )
+
+    # --- language.Dispatcher ----------------------------------------------------------------------
+
+    def call(
+        self, stub: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> object:
+        """The result of a language function."""
+        return call_builtin(self._context, stub, args, kwargs)
+
+    def operator(self, name: str, args: tuple[Any, ...]) -> object:
+        """The result of a Python operator with a tensor among its operands."""
+        ctx = self._context
+        if name in BINARY_OPERATORS:
+            return combined(ctx, name, *map(as_tuple, args))
+        if name in COMPARISON_OPERATORS:
+            return compare(ctx, name, *args)
+        if name in UNARY_OPERATORS:
+            return unary(ctx, name, *args)
+        if name == "getitem":
+            return getitem(ctx, *args)
+        if name == "range":
+            return self._iterate(*args)
+        if name == "bool":
+            return bool(_elements(truth(self._context, args[0])))
+        return self._convert(name, args[0])
+
+    @nested
+    def call_function(
+        self, function: DeviceFunction, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """The result of a function written in the language: its Python code is run."""
+        if function in self._stack:
+            names = [f.__name__ for f in self._stack[self._stack.index(function) :]]
+            chain = " calls ".join([*names, function.__name__])
+            raise errors.RecursionNotSupported(function.__name__, chain)
+        running = self._runnable(function)
+        bound = bind_call(function.__name__, *running.parameters, args, kwargs)
+        self._stack.append(function)
+        try:
+            return running.fn(*bound.args, **bound.kwargs)
+        finally:
+            self._stack.pop()
+
+    def _runnable(self, function: DeviceFunction) -> _Runnable:
+        found = self._functions.get(function)
+        if found is None:
+            fn = function.fn
+            code, file = rewritten(fn)
+            self.codes[code] = file
+            if code is fn.__code__:
+                self._plain.add(code)
+            parameters = (inspect.signature(fn), annotations_of(fn))
+            bound = self._namespaces.bind(fn, code)
+            found = self._functions[function] = _Runnable(bound, parameters)
+        return found
+
+    # --- Python's view of scalars -----------------------------------------------------------------
+
+    def _convert(self, name: str, x: tensor) -> Any:
+        """`int(x)`, `float(x)` and the use of an integer scalar as an index."""
+        elements = _elements(x.handle)
+        if elements.size != 1:
+            reason = f"it is a tile of shape {elements.shape}"
+            raise errors.InvalidOperation(f"convert a tensor with {name}()", reason)
+        value = elements.reshape(()).item()
+        if name == "index" and not isinstance(value, int):
+            reason = f"it is {x.type}, not an integer"
+            raise errors.InvalidOperation("use a tensor as an index", reason)
+        return _CONVERSIONS[name](value)
+
+    def _iterate(self, loop: language.range) -> Iterator[object]:
+        """A range where no `for` statement runs it: known indices, as for a comprehension.
+
+        In code that is not rewritten this may be a `for` statement, and the indices are tensors.
+        """
+        frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+        while frame is not None and frame.f_code not in self.codes:
+            frame = frame.f_back
+        if frame is not None and frame.f_code in self._plain:
+            return self._indices(loop)
+        return iter(known_range(self._context, loop))
+
+    def _indices(self, loop: language.range) -> Iterator[tensor]:
+        """The indices of a loop of the kernel, in the type that the compiler gives them."""
+        ctx = self._context
+        start, end, step = integer_bounds(ctx, loop)
+        check_step(ctx, step)
+        dtype = index_dtype(ctx, start, end, step)
+        bounds = [cast_to(ctx, part, type_of(dtype)) for part in (start, end)]
+        first, last, amount = (
+            self._convert("index", part) for part in (*bounds, materialize(ctx, step))
+        )
+        for index in range(first, last, amount):
+            yield tensor(EagerValue(dtype, np.array(index, numpy_dtype(dtype))))
+
+
+class _Caller:
+    """How the semantics have a function run: a combine function of a reduction, for example."""
+
+    def __init__(self, dispatcher: EagerDispatcher) -> None:
+        self._dispatcher = dispatcher
+
+    def call(
+        self, ctx: Context, fn: DeviceFunction, args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> Any:
+        """The result of its Python code; inside a region, which is IR, of its syntax tree."""
+        if isinstance(ctx.emitter, EagerBuilder):
+            return self._dispatcher.call_function(fn, tuple(args), kwargs)
+        try:
+            return inline_call(ctx, fn, args, kwargs)
+        except errors.SourceNotAvailable:  # then the Python code has to do without `if`
+            return self._dispatcher.call_function(fn, tuple(args), kwargs)
+
+
+def _elements(value: Value) -> np.ndarray[Any, np.dtype[Any]]:
+    """The elements of a value that has some."""
+    if isinstance(value, EagerValue):
+        return value.data
+    raise errors.InvalidOperation(
+        "look at a value inside a combine function",
+        "it stands for all elements of the reduction at once",
+        "select with tl.where",
+    )

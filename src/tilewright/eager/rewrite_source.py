@@ -1,0 +1,368 @@
+"""The Python code that runs for a kernel: its own, but for the constructs that Python decides.
+
+`not x` asks `x.__bool__` and gives a Python bool; in a kernel it is an int1 for each element. The
+same holds of `and`, `or`, chains of comparisons, `is` and `in`; Python's numbers have no methods of
+tensors; and nothing tells which variables a loop or branch has assigned. So these places of the
+function's tree are changed, and it is compiled anew under its own file name and positions, so that
+debuggers and tracebacks see no difference. T is HELPER, its methods are those of `Constructs`:
+
+    not x, ~x             T.negated(x), T.inverted(x)
+    a and b               T.connected("and", b if T.goes_on("and", a) else None)
+    a < b < c             a < b and b < c
+    a is b, a in b        T.compared("is", a, b), T.compared("in", a, b)
+    x.to(tl.int64)        T.attribute(x, "to")(tl.int64)
+    for i in items: ...   for i in T.loop(items, ("i", "total")): ...
+    while c: ...          T.begin(("total",)), then the loop
+    if c: x = 2           if T.test(1, c): x = 2; T.join(1, ...), at the end of the other side too
+    a if c else b         T.chosen(1, a if T.test(1, c) else b, ...)
+    f"{x!r}"              f"{T.shown(x)!r}"
+    assert c              assert T.holds(c)
+    x: tl.constexpr = y   x: tl.constexpr = T.constant("x", y)
+    x, y = z              x, y = T.unpacked(z, 2)
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import pickle
+from types import CodeType, FunctionType, ModuleType
+from typing import Any, cast
+
+from tilewright.frontend.python import (
+    SYMBOLS,
+    FunctionSource,
+    assigned_in,
+    is_constexpr_annotation,
+    local_names,
+    misread_chain,
+    source_of,
+)
+from tilewright.language import member_names
+from tilewright.support import SourceLoc, errors
+from tilewright.support.fresh_stack import nested, on_fresh_stack
+
+HELPER = "__tilewright__"
+"""The global name by which rewritten code finds its `Constructs`."""
+
+_WRAPPER = "__tilewright_function__"
+_MEMBERS = frozenset(member_names())
+_UNARY: dict[type[ast.unaryop], str] = {ast.Not: "negated", ast.Invert: "inverted"}
+
+
+def rewritten(fn: FunctionType) -> tuple[CodeType, str]:
+    """The code to run for a function, and its file, with its lines if they are known.
+
+    The code is the function's own where its source text is not available.
+    """
+    try:
+        source = source_of(fn)
+    except errors.SourceNotAvailable:
+        return fn.__code__, fn.__code__.co_filename
+    key = ("rewritten", source.tree)
+    found = source.facts.get(key)
+    if found is None:
+        found = source.facts[key] = _compiled(fn, source)
+    return cast("CodeType", found), source.file
+
+
+def _compiled(fn: FunctionType, source: FunctionSource) -> CodeType:
+    """Compile the changed tree inside a function whose parameters are its free variables.
+
+    Errors: NestedTooDeeply, for a tree that Python itself does not compile.
+    """
+    try:
+        return on_fresh_stack(_compile, fn, source)
+    except RecursionError:
+        code = fn.__code__
+        place = SourceLoc(source.file, code.co_firstlineno, 0, function=source.name)
+        raise errors.NestedTooDeeply(f"the body of {source.name}()", loc=place) from None
+
+
+def _copied(tree: ast.FunctionDef) -> ast.FunctionDef:
+    """A copy of a tree: by pickle, which takes less time than deepcopy, if it is not too deep."""
+    try:
+        return cast("ast.FunctionDef", pickle.loads(pickle.dumps(tree)))
+    except RecursionError:
+        return cast("ast.FunctionDef", _deep_copy(tree))
+
+
+@nested
+def _deep_copy(node: object) -> object:
+    if isinstance(node, list):
+        return [_deep_copy(item) for item in cast("list[object]", node)]
+    if not isinstance(node, ast.AST):
+        return node
+    fields = {name: _deep_copy(value) for name, value in ast.iter_fields(node)}
+    return ast.copy_location(type(node)(**fields), node)
+
+
+def _compile(fn: FunctionType, source: FunctionSource) -> CodeType:
+    original = fn.__code__
+    own = _copied(source.tree)
+    function = _Rewriter(fn, source).function(own)
+    free = [ast.arg(name) for name in original.co_freevars]
+    arguments = ast.arguments([], free, None, [], [], None, [])
+    body: list[ast.stmt] = [function]
+    if original.co_name not in original.co_freevars:
+        body = [ast.Global([original.co_name]), function]
+    wrapper = ast.FunctionDef(_WRAPPER, arguments, body, [], None)
+    ast.copy_location(wrapper, function)
+    module = ast.Module([wrapper], [])
+    _fix_missing_locations(module)
+    ast.increment_lineno(module, source.line_shift)
+    code = compile(module, original.co_filename, "exec", dont_inherit=True)
+    inner = _code_named(_code_named(code, _WRAPPER), original.co_name)
+    return inner.replace(co_qualname=original.co_qualname)
+
+
+def _fix_missing_locations(module: ast.Module) -> None:
+    """As `ast.fix_missing_locations`, which calls itself: give new nodes the place around them."""
+    pending: list[tuple[ast.AST, ast.AST | None]] = [(module, None)]
+    while pending:
+        node, around = pending.pop()
+        if around is not None and "lineno" in node._attributes and not hasattr(node, "lineno"):
+            ast.copy_location(node, around)
+        place = node if hasattr(node, "lineno") else around
+        pending += [(child, place) for child in ast.iter_child_nodes(node)]
+
+
+def _code_named(code: CodeType, name: str) -> CodeType:
+    return next(c for c in code.co_consts if isinstance(c, CodeType) and c.co_name == name)
+
+
+class _Rewriter(ast.NodeTransformer):
+    """Changes the copy of a tree in place. Methods are called by the kind of node."""
+
+    def __init__(self, fn: FunctionType, source: FunctionSource) -> None:
+        self._globals = fn.__globals__
+        self._source = source
+        self._locals = local_names(source)
+        self._tests = 0
+        self._kept = 0
+        self._may_keep = True
+
+    @nested
+    def visit(self, node: ast.AST) -> Any:
+        return super().visit(node)
+
+    def function(self, tree: ast.FunctionDef) -> ast.FunctionDef:
+        """The whole function, without what is evaluated where it is defined."""
+        tree.decorator_list, tree.returns = [], None
+        arguments = tree.args
+        for parameter in ast.walk(arguments):
+            if isinstance(parameter, ast.arg):
+                parameter.annotation = None
+        arguments.defaults = [ast.Constant(None) for _ in arguments.defaults]
+        arguments.kw_defaults = [ast.Constant(None) for _ in arguments.kw_defaults]
+        self.generic_visit(tree)
+        return tree
+
+    # --- logic ------------------------------------------------------------------------------------
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        self.generic_visit(node)
+        method = _UNARY.get(type(node.op))
+        return node if method is None else _call(node, method, node.operand)
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        self.generic_visit(node)
+        result = node.values[0]
+        for operand in node.values[1:]:
+            result = _connected(
+                node, "and" if isinstance(node.op, ast.And) else "or", result, operand
+            )
+        return result
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        warning = misread_chain(self._source, node)
+        span = (node.lineno + self._source.line_shift, node.col_offset, node.end_col_offset)
+        self.generic_visit(node)
+        result: ast.expr | None = None
+        left = node.left
+        for op, right in zip(node.ops, node.comparators, strict=True):
+            again = right
+            if right is not node.comparators[-1]:
+                right, again = self._twice(right)
+            one = _call(node, "compared", ast.Constant(SYMBOLS[type(op)]), left, right)
+            result = one if result is None else _connected(node, "and", result, one)
+            left = again
+        assert result is not None
+        if warning is None:
+            return result
+        return _call(node, "warned", result, *map(ast.Constant, (warning, *span)))
+
+    def _twice(self, node: ast.expr) -> tuple[ast.expr, ast.expr]:
+        """An expression for its first and its second use, which must not evaluate it again."""
+        if isinstance(node, ast.Name | ast.Constant) or not self._may_keep:
+            return node, copy.deepcopy(node)
+        self._kept += 1
+        name = f"__middle_{self._kept}"
+        first = ast.NamedExpr(ast.Name(name, ast.Store()), node)
+        second = ast.Name(name, ast.Load())
+        return ast.copy_location(first, node), ast.copy_location(second, node)
+
+    def visit_comprehension(self, node: ast.comprehension) -> ast.comprehension:
+        """What a comprehension iterates over must not assign names."""
+        outer, self._may_keep = self._may_keep, False
+        node.iter = self.visit(node.iter)
+        self._may_keep = outer
+        node.ifs = [self.visit(condition) for condition in node.ifs]
+        return node
+
+    # --- values -----------------------------------------------------------------------------------
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        self.generic_visit(node)
+        if not isinstance(node.ctx, ast.Load) or self._is_module(node.value):
+            return node
+        if node.attr not in _MEMBERS:
+            return node
+        return _call(node, "attribute", node.value, ast.Constant(node.attr))
+
+    def _is_module(self, node: ast.expr) -> bool:
+        """Whether an expression names a global module, or a module in one."""
+        while isinstance(node, ast.Attribute):
+            node = node.value
+        if not isinstance(node, ast.Name) or node.id in self._locals:
+            return False
+        return isinstance(self._globals.get(node.id), ModuleType)
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        others = tuple(filter(None, map(_simple, (node.body, node.orelse))))
+        self.generic_visit(node)
+        number = self._test()
+        node.test = _call(node.test, "test", number, node.test)
+        return _call(node, "chosen", copy.copy(number), node, _constant(others))
+
+    def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.FormattedValue:
+        self.generic_visit(node)
+        node.value = _call(node.value, "shown", node.value)
+        return node
+
+    def _test(self) -> ast.Constant:
+        self._tests += 1
+        return ast.Constant(self._tests)
+
+    # --- statements -------------------------------------------------------------------------------
+
+    def visit_Assign(self, node: ast.Assign) -> ast.Assign:
+        self.generic_visit(node)
+        counts = {
+            len(target.elts)
+            for target in node.targets
+            if isinstance(target, ast.Tuple | ast.List)
+            and not any(isinstance(element, ast.Starred) for element in target.elts)
+        }
+        for count in sorted(counts):
+            node.value = _call(node.targets[0], "unpacked", node.value, ast.Constant(count))
+        return node
+
+    def visit_For(self, node: ast.For) -> ast.For:
+        names = (*assigned_in([node.target]), *assigned_in(node.body))
+        self.generic_visit(node)
+        node.iter = _call(node.iter, "loop", node.iter, _constant(names))
+        return node
+
+    def visit_While(self, node: ast.While) -> list[ast.stmt]:
+        names = assigned_in([*node.body, node.test])
+        self.generic_visit(node)
+        begin = ast.Expr(_call(node.test, "begin", _constant(names)))
+        return [ast.copy_location(begin, node.test), node]
+
+    def visit_If(self, node: ast.If) -> ast.If:
+        others = _joined_names(node)
+        self.generic_visit(node)
+        if others:
+            number = self._test()
+            node.test = _call(node.test, "test", number, node.test)
+            for side in (node.body, node.orelse):
+                call = _call(node.test, "join", copy.copy(number), _constant(others))
+                side.append(_at_end_of(side, ast.Expr(call), node.test))
+        return node
+
+    def visit_Assert(self, node: ast.Assert) -> ast.Assert:
+        self.generic_visit(node)
+        node.test = _call(node.test, "holds", node.test)
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AnnAssign:
+        self.generic_visit(node)
+        if node.value is not None and is_constexpr_annotation(node.annotation):
+            name = ast.Constant(ast.unparse(node.target))
+            node.value = _call(node.value, "constant", name, node.value)
+        return node
+
+
+Other = tuple[str, object]
+"""A value that a branch may have instead: ("name", of a variable) or ("number", itself)."""
+
+
+def _simple(node: ast.expr) -> Other | None:
+    """An expression whose value is known without computing anything; None for others."""
+    if isinstance(node, ast.Name):
+        return "name", node.id
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        inner = _simple(node.operand)
+        return ("number", -inner[1]) if inner and isinstance(inner[1], int | float) else None
+    if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+        return "number", node.value
+    return None
+
+
+def _joined_names(node: ast.If) -> tuple[tuple[str, tuple[Other, ...]], ...]:
+    """Names that an `if` may give different values, and the numbers that it gives them.
+
+    Those that both sides set alike are none.
+    """
+    alike = _alike(node.body, node.orelse)
+    statements = [s for s in (*node.body, *node.orelse) if s not in alike]
+    numbers: dict[str, list[Other]] = {}
+    for statement in statements:
+        if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+            target, value = statement.targets[0], _simple(statement.value)
+            if isinstance(target, ast.Name) and value is not None and value[0] == "number":
+                numbers.setdefault(target.id, []).append(value)
+    names = assigned_in(s for s in statements if not isinstance(s, ast.AnnAssign))
+    return tuple((name, tuple(numbers.get(name, ()))) for name in names)
+
+
+def _alike(body: list[ast.stmt], orelse: list[ast.stmt]) -> set[ast.stmt]:
+    """The statements of each side that the other one has too, word by word."""
+    texts: list[dict[ast.stmt, str]] = []
+    for side, other in ((body, orelse), (orelse, body)):
+        kinds = set(map(type, other))
+        texts.append({s: ast.unparse(s) for s in side if type(s) in kinds})
+    both = set(texts[0].values()) & set(texts[1].values())
+    return {s for side in texts for s, text in side.items() if text in both}
+
+
+def _connected(node: ast.expr, word: str, left: ast.expr, right: ast.expr) -> ast.expr:
+    """`left and right`; the right operand is evaluated only if the left one leaves it open."""
+    goes_on = _call(node, "goes_on", ast.Constant(word), left)
+    chosen = ast.copy_location(ast.IfExp(goes_on, right, ast.Constant(None)), node)
+    return _call(node, "connected", ast.Constant(word), chosen)
+
+
+def _call(node: ast.expr, method: str, *args: ast.expr) -> ast.Call:
+    """A call of a construct in place of `node`."""
+    function = ast.Attribute(ast.Name(HELPER, ast.Load()), method, ast.Load())
+    call = ast.Call(function, list(args), [])
+    for part in (call, function, function.value):
+        ast.copy_location(part, node)
+    return call
+
+
+def _at_end_of(side: list[ast.stmt], added: ast.Expr, otherwise: ast.expr) -> ast.Expr:
+    """A statement on the last line of a side of an `if`, so that no debugger stops there."""
+    place = side[-1] if side else otherwise
+    for part in ast.walk(ast.copy_location(added, place)):
+        if isinstance(part, ast.expr | ast.stmt):
+            part.lineno = part.end_lineno = place.end_lineno or place.lineno
+            part.col_offset = part.end_col_offset = place.end_col_offset or 0
+    return added
+
+
+def _constant(value: Any) -> ast.Constant:
+    """A constant of any kind that code objects have: tuples too."""
+    return ast.Constant(value)

@@ -1,0 +1,87 @@
+"""Runs a kernel as the Python function that it is, once for each program instance."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tilewright.eager.bind_arguments import is_constexpr
+from tilewright.eager.eager_dispatcher import EagerDispatcher
+from tilewright.eager.error_location import definition_of, location_in
+from tilewright.eager.host_values import annotations_of, language_value
+from tilewright.frontend import FrontendOptions
+from tilewright.interp import Machine, Memory, pad, program_ids, write_to_stdout
+from tilewright.language import ACTIVE, DeviceFunction
+from tilewright.support import TilewrightError, errors, settings
+
+_REST = inspect.Parameter.VAR_POSITIONAL
+
+
+def run_kernel(
+    fn: DeviceFunction,
+    grid: tuple[int, ...],
+    arguments: Mapping[str, object],
+    options: FrontendOptions | None = None,
+    *,
+    pid: tuple[int, ...] | None = None,
+    write: Callable[[str], object] = write_to_stdout,
+) -> None:
+    """Run every program instance of a grid one after the other; arrays change in place.
+
+    arguments: parameter name -> array, number, tuple, None, constexpr, or compile-time value; names
+    that are no parameters go to the kernel's `**META`. Missing parameters take their defaults.
+    pid: run only this instance (default: the setting `interpreter.program_id`). write: takes what
+    `tl.device_print` prints.
+    Errors are located in the kernel's source. What the kernel raises itself passes unchanged.
+    """
+    only = settings().interpreter.program_id if pid is None else pid
+    machine = Machine(Memory(fn.__name__), pad(grid, 1), write=write)
+    call = _call(fn, _values(fn, machine.memory, arguments))
+    dispatcher = EagerDispatcher(machine, options or FrontendOptions())
+    for program in program_ids(machine.grid, None if only is None else pad(only, 0)):
+        machine.program = program
+        _run_program(fn, dispatcher, *call)
+
+
+def _run_program(
+    fn: DeviceFunction, dispatcher: EagerDispatcher, args: tuple[Any, ...], words: dict[str, Any]
+) -> None:
+    token = ACTIVE.set(dispatcher)
+    try:
+        result = dispatcher.call_function(fn, args, words)
+    except TilewrightError as error:
+        error.with_loc(location_in(error.__traceback__, dispatcher.codes))
+        raise
+    finally:
+        ACTIVE.reset(token)
+    if result is not None:
+        raise errors.UnsupportedLanguageConstruct(
+            "returning a value from a kernel",
+            "store it through a pointer parameter",
+            loc=definition_of(fn.fn.__code__),
+        )
+
+
+def _values(fn: DeviceFunction, memory: Memory, arguments: Mapping[str, object]) -> dict[str, Any]:
+    """Language values of the parameters; constexprs and `**META` entries stay what they are."""
+    parameters = inspect.signature(fn.fn).parameters
+    annotations = annotations_of(fn.fn)
+    return {
+        name: language_value(memory, name, value, annotations.get(name))
+        if name in parameters and not is_constexpr(annotations.get(name))
+        else value
+        for name, value in arguments.items()
+    }
+
+
+def _call(fn: DeviceFunction, values: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Positional and keyword arguments of a call; only `*args` asks for the former."""
+    words = dict(values)
+    kinds = {name: p.kind for name, p in inspect.signature(fn.fn).parameters.items()}
+    rest = next((name for name, kind in kinds.items() if kind is _REST), None)
+    if rest is None or rest not in words:
+        return (), words
+    before = list(kinds)[: list(kinds).index(rest)]
+    args = [words.pop(name) for name in before]
+    return (*args, *words.pop(rest)), words

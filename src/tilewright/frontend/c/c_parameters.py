@@ -1,0 +1,106 @@
+"""The kernels of a source, and what the declarations of their parameters say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tilewright.frontend.c import syntax
+from tilewright.frontend.c.c_parser import Parsed
+from tilewright.frontend.c.c_types import READ_ONLY, in_words, scalar_type
+from tilewright.frontend.c.preprocess import location
+from tilewright.ir.types import DType, PointerType, Scalar, i32
+from tilewright.support import errors
+
+_AMOUNTS = f"an integer from 1 to {i32.max_int:,}"
+"""What `__aligned` and `__multipleof` take, as the facts of tile IR do."""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelParameter:
+    """One parameter of a kernel.
+
+    facts: `aligned` (bytes) and `multiple_of`, as declared; write_only: declared `__writeonly`;
+    fixed: declared `const` itself, not what it points to.
+    """
+
+    name: str
+    type: Scalar
+    facts: dict[str, int] = field(default_factory=dict[str, int])
+    write_only: bool = False
+    fixed: bool = False
+
+
+def _kernels_of(parsed: Parsed) -> list[syntax.Function]:
+    """The functions declared `__global__`; without any, those that return nothing."""
+    functions = parsed.program.functions
+    marked = [function for function in functions if function.is_kernel]
+    return marked or [f for f in functions if f.type.words == ("void",) and not f.type.pointers]
+
+
+def kernel_named(parsed: Parsed, name: str | None) -> syntax.Function:
+    """The kernel with a name, or the only one. Errors: KernelNotFound, AmbiguousKernel."""
+    found = _kernels_of(parsed)
+    names = tuple(function.name for function in found)
+    source = parsed.source.name
+    if name is not None:
+        chosen = [function for function in found if function.name == name]
+        if not chosen:
+            raise errors.KernelNotFound(f"'{name}'", source, names)
+        return chosen[0]
+    if not found:
+        raise errors.KernelNotFound("at all", source)
+    if len(found) > 1:
+        raise errors.AmbiguousKernel(source, names)
+    return found[0]
+
+
+def parameters_of(parsed: Parsed, kernel: syntax.Function) -> tuple[KernelParameter, ...]:
+    """The parameters of a kernel in order. Errors: CSyntaxError, InvalidValue, InvalidOperation."""
+    try:
+        if kernel.type.words != ("void",) or kernel.type.pointers:
+            error = errors.CSyntaxError("'void' before the name of a kernel", "another type")
+            raise error.with_loc(location(kernel.span, kernel.name))
+        return tuple(_parameter(kernel, node) for node in kernel.parameters)
+    except errors.CompilationError as problem:
+        raise problem.with_loc(None, parsed.source.lines) from None
+
+
+def _parameter(kernel: syntax.Function, node: syntax.Parameter) -> KernelParameter:
+    words = {attribute.name for attribute in node.attributes}
+    words |= {word for pointer in node.type.pointers for word in pointer}
+    words |= set(node.type.qualifiers)
+    try:
+        type_ = scalar_type(node.type, not READ_ONLY.isdisjoint(words - {"const"}))
+        if node.extents:
+            instead = "pass a pointer, and load the tile"
+            raise errors.CSyntaxError("a number or a pointer", f"the tile '{node.name}'", instead)
+        if type_ is None:
+            raise errors.CSyntaxError("a type with values", "'void'")
+        facts = _facts(node, type_)
+    except errors.CompilationError as problem:
+        raise problem.with_loc(location(node.span, kernel.name)) from None
+    return KernelParameter(node.name, type_, facts, "__writeonly" in words, node.type.is_fixed)
+
+
+def _facts(node: syntax.Parameter, type_: Scalar) -> dict[str, int]:
+    found: dict[str, int] = {}
+    pointer = isinstance(type_, PointerType)
+    for attribute in node.attributes:
+        if attribute.amount is None:
+            continue
+        amount = attribute.amount
+        if not isinstance(amount, syntax.Number) or not isinstance(amount.value, int):
+            found_words = "another expression"
+            raise errors.InvalidValue(attribute.name, "amount", _AMOUNTS, found_words)
+        if not 1 <= amount.value <= i32.max_int:
+            raise errors.InvalidValue(attribute.name, "amount", _AMOUNTS, amount.value)
+        if pointer is not (attribute.name == "__aligned"):
+            kind = "a pointer" if pointer else "a number"
+            operation = f"declare {kind} {attribute.name}"
+            reason = "pointers are __aligned(bytes), integers are __multipleof(n)"
+            raise errors.InvalidOperation(operation, reason)
+        if isinstance(type_, DType) and not type_.is_integer:
+            operation = f"declare a {in_words(type_)} {attribute.name}"
+            raise errors.InvalidOperation(operation, "only integers are multiples of a number")
+        found["aligned" if pointer else "multiple_of"] = amount.value
+    return found

@@ -1,0 +1,174 @@
+"""Tokens to syntax trees, by the grammar in grammar.lark; mistakes as designed errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from lark import UnexpectedToken
+
+from tilewright.frontend.c import cuda_names
+from tilewright.frontend.c.c_grammar import grammar
+from tilewright.frontend.c.c_tokens import Span, Token
+from tilewright.frontend.c.nesting_limit import check_nesting
+from tilewright.frontend.c.preprocess import (
+    TYPES,
+    Source,
+    expansion_notes,
+    location,
+    preprocess,
+)
+from tilewright.frontend.c.syntax import Program
+from tilewright.support import errors
+
+_WORDS = {
+    "NAME": "a name", "INTEGER": "a number", "TYPE": "a type", "$END": "the end of the source",
+    "SEMICOLON": "';'", "RPAR": "')'", "LPAR": "'('", "RBRACE": "'}'", "LBRACE": "'{'",
+    "RSQB": "']'", "COMMA": "','", "COLON": "':'", "EQUAL": "'='",
+}  # fmt: skip
+"""Terminals as messages call them."""
+
+_RESERVED = frozenset(
+    {"struct", "union", "enum", "typedef", "switch", "goto", "case", "default",
+     "extern", "register", "auto", "asm", "template", "class"}
+)  # fmt: skip
+"""Words of C that begin what Triton-C does not have."""
+
+_ORDER = ("SEMICOLON", "RPAR", "RSQB", "COLON", "LBRACE", "RBRACE", "LPAR", "TYPE", "NAME")
+"""Of the terminals that would fit, these are the likeliest, in this order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A syntax tree with what messages need: the source and the definitions."""
+
+    program: Program
+    source: Source
+    defines: Mapping[str, str]
+
+
+def parse(source: Source, defines: Mapping[str, str]) -> Parsed:
+    """Preprocess and parse a source. Errors: PreprocessorError, CSyntaxError, MissingDefine."""
+    try:
+        tokens = preprocess(source, defines)
+        lark: Any = grammar()
+        program = _parsed(lark, tokens, defines)
+        check_nesting(program)
+    except errors.TilewrightError as problem:
+        raise problem.with_loc(None, source.lines) from problem.__cause__
+    return Parsed(program, source, defines)
+
+
+def _parsed(lark: Any, tokens: list[Token], defines: Mapping[str, str]) -> Program:
+    try:
+        return lark.parse(tokens)
+    except UnexpectedToken as problem:
+        raise _mistake(problem, tokens, defines) from None
+
+
+def _mistake(
+    problem: UnexpectedToken, tokens: list[Token], defines: Mapping[str, str]
+) -> errors.CompilationError:
+    """What is wrong at the first token that does not fit."""
+    token: Any = problem.token
+    accepts = cast("set[str]", cast("Any", problem.interactive_parser).accepts())
+    if token.type == "$END":
+        last = tokens[-1].span if tokens else Span("", 1, 0, 1)
+        return _expected(accepts, "the end of the source", last, _unclosed(tokens), defines)
+    index = tokens.index(token)
+    before = tokens[index - 1] if index else None
+    foreign = _foreign(tokens[: index + 1])
+    if foreign is not None:
+        return _at(_foreign_error(foreign.value), foreign.span, defines)
+    missing = _missing_type(token, before, accepts)
+    if missing is not None:
+        error = errors.MissingDefine(missing.value)
+        error.advice = _type_advice(missing.value)
+        return _at(error, missing.span, defines)
+    span: Span = token.span
+    forgotten = _forgotten(tokens, index)
+    if before is not None and "SEMICOLON" in accepts and before.span.line < span.line:
+        place = Span(before.span.file, before.span.line, before.span.end, before.span.end + 1)
+        found = f"{_shown(token.value)} on the next line"
+        return _expected({"SEMICOLON"}, found, place, "", defines)
+    instead = _instead(token, before) or forgotten
+    return _expected(accepts, _shown(token.value), span, instead, defines)
+
+
+def _shown(text: str) -> str:
+    """A token as messages have it, control characters as escape sequences."""
+    return f"'{text if text.isprintable() else ascii(text)[1:-1]}'"
+
+
+def _foreign(tokens: list[Token]) -> Token | None:
+    """A word on the line of the last token that only C or CUDA knows."""
+    line = tokens[-1].span.line
+    words = [token for token in tokens if token.span.line == line]
+    of_cuda = next((token for token in words if cuda_names.instead_of(token.value)), None)
+    return of_cuda or next((token for token in words if token.value in _RESERVED), None)
+
+
+def _foreign_error(word: str) -> errors.CompilationError:
+    instead = cuda_names.instead_of(word)
+    if instead is None:
+        return errors.CSyntaxError("what Triton-C has", f"'{word}' of C")
+    return errors.UnsupportedLanguageConstruct(f"'{word}' of CUDA", instead)
+
+
+def _forgotten(tokens: list[Token], index: int) -> str:
+    """A question about the line above, where it ends as no statement does."""
+    line = tokens[index].span.line
+    above = next((t for t in reversed(tokens[:index]) if t.span.line < line), None)
+    if above is None or not (above.value.isidentifier() or above.value[-1] in "0123456789)]"):
+        return ""
+    return f"is a ';' missing at the end of line {above.span.line}?"
+
+
+def _missing_type(token: Token, before: Token | None, accepts: set[str]) -> Token | None:
+    """The name that stands where only a type, or a macro for one, makes sense."""
+    if token.type == "NAME" and "TYPE" in accepts and "NAME" not in accepts:
+        return token
+    if token.type == "NAME" and before is not None and before.type == "NAME":
+        return before
+    return None
+
+
+def _type_advice(name: str) -> str:
+    close = errors.did_you_mean(name, TYPES)
+    return close or f"if it is a type, give it one: {name}='float' among defines, or -D{name}=float"
+
+
+def _instead(token: Token, before: Token | None) -> str:
+    if token.value == "[" and before is not None and before.value == "]":
+        return "a tile has all extents in one pair of brackets: float x[16, 8]"
+    return ""
+
+
+def _unclosed(tokens: Iterable[Token]) -> str:
+    """Which bracket is still open at the end."""
+    closing = {")": "(", "]": "[", "}": "{"}
+    opened: list[Token] = []
+    for token in tokens:
+        if token.value in closing.values():
+            opened.append(token)
+        elif token.value in closing and opened and opened[-1].value == closing[token.value]:
+            opened.pop()
+    if not opened:
+        return ""
+    return f"'{opened[-1].value}' of line {opened[-1].span.line} is not closed"
+
+
+def _expected(
+    accepts: set[str], found: str, span: Span, instead: str, defines: Mapping[str, str]
+) -> errors.CompilationError:
+    likely = [word for word in _ORDER if word in accepts][:3]
+    words = " or ".join(_WORDS[word] for word in likely) or "an operator"
+    return _at(errors.CSyntaxError(words, found, instead), span, defines)
+
+
+def _at(
+    error: errors.CompilationError, span: Span, defines: Mapping[str, str]
+) -> errors.CompilationError:
+    error.notes = (*error.notes, *expansion_notes(span, defines))
+    return error.with_loc(location(span))

@@ -1,0 +1,173 @@
+"""Loops whose iterations can be counted before they run, and the bounds of `cf.for` for them.
+
+`for (i = a; i < b; i += c)` counts, and with <=, >, >= and -= too, if the body leaves i alone and
+does not leave the loop, and if nothing in it changes b or c. A counter that would pass the end of
+its type ends the loop, where C says nothing, or of unsigned ones that it starts again. A step that
+is known only at run time goes forward, or the launch is stopped where the loop begins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+
+from tilewright.frontend import semantics
+from tilewright.frontend.c import syntax
+from tilewright.frontend.c.lower.function_frame import FunctionFrame, Variable
+from tilewright.frontend.c.lower.integer_promotion import common_type, integer_type, promoted
+from tilewright.frontend.c.syntax_queries import assigned, is_plain, jumps, reads
+from tilewright.frontend.dtype_promotion import fits
+from tilewright.ir.types import DType, i32
+from tilewright.language import constexpr, tensor, type_of, unwrap
+from tilewright.ops import AssertOp
+
+Bound = tensor | int
+
+STUCK = "the step of this loop is not positive, so it would never end"
+"""What a launch is stopped with."""
+
+_SYMBOLS = {
+    (False, False): "lt",
+    (False, True): "le",
+    (True, False): "gt",
+    (True, True): "ge",
+}
+"""The test of a loop, by whether it counts down, and whether it reaches its limit."""
+
+_FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """outside: whether the variable lives on after the loop; down: whether it counts down;
+    inclusive: whether the limit is reached."""
+
+    variable: Variable
+    outside: bool
+    limit: syntax.Expression
+    step: syntax.Expression | None
+    down: bool
+    inclusive: bool
+
+
+def counted(frame: FunctionFrame, node: syntax.Loop) -> Counted | None:
+    """How a loop counts; None if it does not."""
+    test, name = node.test, _counter(node)
+    if name is None or not isinstance(test, syntax.Binary) or test.operator not in _FLIPPED:
+        return None
+    symbol, limit = test.operator, test.right
+    if not (isinstance(test.left, syntax.Name) and test.left.name == name):
+        if not (isinstance(test.right, syntax.Name) and test.right.name == name):
+            return None
+        symbol, limit = _FLIPPED[symbol], test.left
+    down = symbol[0] == ">"
+    found = _step(node.step, name)
+    if found is None or found[0] != ("-" if down else "+"):
+        return None
+    changed = {name, *assigned(node.body)}
+    parts = [part for part in (limit, found[1]) if part is not None]
+    if any(not is_plain(part) or reads(part) & changed for part in parts):
+        return None
+    variable = frame.find(name)
+    if variable is None or not _counts(variable, down):
+        return None
+    outside = not isinstance(node.start, syntax.Declaration)
+    return Counted(variable, outside, limit, found[1], down, symbol.endswith("="))
+
+
+def _counter(node: syntax.Loop) -> str | None:
+    """The variable that the loop starts, if its body does not touch it."""
+    start = node.start
+    name: str | None = None
+    if isinstance(start, syntax.Declaration) and len(start.variables) == 1:
+        name = start.variables[0].name if start.variables[0].value is not None else None
+    elif isinstance(start, syntax.Evaluate) and isinstance(start.value, syntax.Assign):
+        target = start.value.target
+        name = target.name if isinstance(target, syntax.Name) else None
+    leaves = jumps(node.body) & {"break", "return"}
+    return None if name is None or leaves or name in assigned(node.body) else name
+
+
+def _counts(variable: Variable, down: bool) -> bool:
+    """Unsigned numbers wrap at 0, so a loop that counts down in them cannot be counted."""
+    type_ = variable.type
+    if not isinstance(type_, DType) or not type_.is_integer or type_.is_bool or type_.bits < 32:
+        return False
+    return type_.is_signed or not down
+
+
+def _step(node: syntax.Expression | None, name: str) -> tuple[str, syntax.Expression | None] | None:
+    """The sign and amount of `i++`, `i -= c`, `i = i + c`; an amount of None is 1."""
+    if isinstance(node, syntax.Step) and _is(node.target, name):
+        return node.operator, None
+    if not isinstance(node, syntax.Assign) or not _is(node.target, name):
+        return None
+    if node.operator in ("+", "-"):
+        return _signed(node.operator, node.value)
+    value = node.value
+    if not node.operator and isinstance(value, syntax.Binary) and value.operator in ("+", "-"):
+        return _signed(value.operator, value.right) if _is(value.left, name) else None
+    return None
+
+
+def _signed(symbol: str, amount: syntax.Expression) -> tuple[str, syntax.Expression] | None:
+    """A literal that is not positive turns the loop around: it is not counted."""
+    if isinstance(amount, syntax.Number) and amount.value <= 0:
+        return None
+    return symbol, amount
+
+
+def _is(node: syntax.Expression, name: str) -> bool:
+    return isinstance(node, syntax.Name) and node.name == name
+
+
+def bounds_of(frame: FunctionFrame, node: syntax.Loop, loop: Counted) -> semantics.Bounds | None:
+    """Emit the bounds in the common type of all; None if that cannot count."""
+    parts = (
+        frame.values[loop.variable],
+        frame.expression(loop.limit),
+        constexpr(1) if loop.step is None else frame.expression(loop.step),
+    )
+    start, limit, step = map(_bound, parts)
+    if start is None or limit is None or step is None or (isinstance(step, int) and step <= 0):
+        return None
+    kinds = [promoted(kind) for part in parts if (kind := integer_type(part)) is not None]
+    index = reduce(common_type, kinds, i32)
+    limit = index.wrap(limit) if isinstance(limit, int) else limit
+    if {kind.is_signed for kind in kinds if kind is not i32} == {True, False} or (
+        loop.down and not index.is_signed
+    ):
+        return None
+    ctx = frame.at(node)
+    if isinstance(step, tensor):
+        _check_step(ctx, loop, (start, limit, step), index)
+    past = limit + (-1 if loop.down else 1) if isinstance(limit, int) else None
+    if loop.inclusive and (past is None or not fits(past, index)):
+        return semantics.reaching(ctx, index, start, limit, step, loop.down)
+    end = past if loop.inclusive and past is not None else limit
+    return (semantics.falling if loop.down else semantics.rising)(ctx, index, start, end, step)
+
+
+def _check_step(
+    ctx: semantics.Context, loop: Counted, parts: tuple[Bound, Bound, tensor], index: DType
+) -> None:
+    """Stop the launch where a loop with a run-time step would start and never end."""
+    start, limit, step = parts
+    if semantics.is_positive(step.handle):
+        return
+    dtype = type_of(index)
+    first, last = (semantics.cast_to(ctx, part, dtype) for part in (start, limit))
+    goes = _SYMBOLS[loop.down, loop.inclusive]
+    runs = semantics.compare(ctx, goes, first, last)
+    ends = semantics.compare(ctx, "gt", step, 0)
+    holds = semantics.logical(ctx, "or", ends, semantics.unary(ctx, "not", runs))
+    ctx.emitter.emit(AssertOp(holds.handle, STUCK))
+
+
+def _bound(value: object) -> Bound | None:
+    """An integer scalar or number; None for anything else."""
+    if isinstance(value, tensor):
+        type_ = value.handle.type
+        return value if isinstance(type_, DType) and not type_.is_float else None
+    number = unwrap(value)
+    return number if isinstance(number, int) and integer_type(value) is not None else None

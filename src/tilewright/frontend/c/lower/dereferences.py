@@ -1,0 +1,253 @@
+"""Loads, stores and conditional expressions: `*p`, `*?(mask) p`, `check ? *p : 0`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import cast
+
+from tilewright import language as tl
+from tilewright.frontend import semantics
+from tilewright.frontend.c import syntax
+from tilewright.frontend.c.lower.branches import choose
+from tilewright.frontend.c.lower.declared_conversions import converted, describe
+from tilewright.frontend.c.lower.function_frame import FunctionFrame, Integer, call, expression
+from tilewright.frontend.c.lower.integer_promotion import (
+    as_type,
+    common_type,
+    integer_type,
+    is_number,
+    unified,
+)
+from tilewright.frontend.c.syntax_queries import has_effects, is_plain, walk
+from tilewright.frontend.dtype_promotion import fits
+from tilewright.frontend.semantics.numeric_operators import result_dtype
+from tilewright.ir import Block, Rewriter
+from tilewright.ir.types import PointerType, Scalar, element_of, shape_of, with_shape
+from tilewright.language import constexpr, tensor, type_of, unwrap
+from tilewright.support import errors
+
+
+@expression(syntax.Dereference)
+def dereference(frame: FunctionFrame, node: syntax.Dereference) -> object:
+    """A load; where the mask does not hold the value is undefined."""
+    return load(frame, node, pointer_of(frame, node, "load through"))
+
+
+def load(
+    frame: FunctionFrame, node: syntax.Dereference, pointer: tensor, other: object = None
+) -> tensor:
+    """A load, with `other` where the conditions around it do not hold."""
+    mask = mask_of(frame, node, pointer)
+    if mask is None:
+        return cast("tensor", call(frame, node, tl.load, pointer))
+    args = (pointer, mask) if other is None else (pointer, mask, other)
+    return cast("tensor", call(frame, node, tl.load, *args))
+
+
+def pointer_of(frame: FunctionFrame, node: syntax.Dereference, verb: str) -> tensor:
+    """The pointers of an access. Errors: InvalidOperation, ProtectedPointer."""
+    pointer = frame.tensor(node.pointer)
+    element = element_of(pointer.handle.type)
+    if not isinstance(element, PointerType):
+        operation, reason = f"dereference {describe(pointer)}", "it is no pointer"
+        frame.fail(node, errors.InvalidOperation(operation, reason))
+    root = root_name(node.pointer)
+    if verb == "store through" and element.const:
+        frame.fail(node, errors.ProtectedPointer(verb, root, "const or __readonly"))
+    if verb == "load through":
+        _check_readable(frame, node, node.pointer, verb)
+    return pointer
+
+
+def check_named_load(frame: FunctionFrame, node: syntax.Call, pointer: syntax.Expression) -> None:
+    """What `load(p)` may not do, though `tl.load` of Python may."""
+    _check_readable(frame, node, pointer, "load through")
+    if frame.guard is not None:
+        reason = "load() loads whatever the condition around it says"
+        instead = "write *?(mask) p, or pass the mask to load() outside of it"
+        frame.fail(node, errors.InvalidOperation("load under this condition", reason, instead))
+
+
+def _check_readable(
+    frame: FunctionFrame, node: syntax.Expression, pointer: syntax.Expression, verb: str
+) -> None:
+    for inner in walk(pointer):
+        if isinstance(inner, syntax.Name):
+            variable = frame.find(inner.name)
+            if variable is not None and variable.write_only:
+                frame.fail(node, errors.ProtectedPointer(verb, inner.name, "__writeonly"))
+
+
+def root_name(node: syntax.Expression) -> str:
+    """The first name in the expression of a pointer, as messages call it."""
+    names = (inner.name for inner in walk(node) if isinstance(inner, syntax.Name))
+    return next(names, "the pointer")
+
+
+def mask_of(frame: FunctionFrame, node: syntax.Dereference, pointer: tensor) -> object:
+    """Where an access is done: its own mask, and the conditions of expressions around it."""
+    own = None if node.mask is None else frame.expression(node.mask)
+    if own is not None and not isinstance(own, tensor):
+        own = None if unwrap(own) else constexpr(False)
+    if isinstance(own, tensor):
+        own = tensor(semantics.as_condition(frame.at(node), own))
+    if frame.guard is None:
+        return own
+    if shape_of(frame.guard.handle.type) and not shape_of(pointer.handle.type):
+        reason = "the condition around it is a tile, the pointer is a scalar"
+        frame.fail(node, errors.InvalidOperation("load under this condition", reason))
+    return (
+        frame.guard if own is None else semantics.logical(frame.at(node), "and", frame.guard, own)
+    )
+
+
+# --- conditional expressions ----------------------------------------------------------------------
+
+
+@expression(syntax.Conditional)
+def conditional(frame: FunctionFrame, node: syntax.Conditional) -> object:
+    """`test ? a : b`. Loads in it become masked loads, whether the test is a tile or a scalar."""
+    test = frame.expression(node.test)
+    if not isinstance(test, tensor):
+        sides = (node.then, node.orelse) if unwrap(test) else (node.orelse, node.then)
+        return _chosen(frame, node, frame.expression(sides[0]), _unevaluated(frame, sides[1]))
+    ctx = frame.at(node.test)
+    condition = tensor(semantics.as_condition(ctx, test))
+    if not shape_of(condition.handle.type) and (has_effects(node.then) or has_effects(node.orelse)):
+        return _branching(frame, node, condition)
+    masked = _masked(frame, node, condition)
+    if masked is not None:
+        return masked
+    then = _under(frame, node.then, condition)
+    orelse = _under(frame, node.orelse, condition, inverted=True)
+    return _selected(frame, node, condition, then, orelse)
+
+
+def _chosen(frame: FunctionFrame, node: syntax.Conditional, value: object, other: object) -> object:
+    """The side that a constant condition chooses, in the type that both sides have together."""
+    frame.at(node)
+    a, b = integer_type(value), integer_type(other)
+    if a is not None and b is not None:
+        return as_type(frame, value, common_type(a, b))
+    if not isinstance(value, tensor) and not isinstance(other, tensor):
+        number = unwrap(value)
+        to_float = isinstance(number, int) and isinstance(unwrap(other), float)
+        return constexpr(float(number)) if to_float else value
+    if not is_number(value) or not is_number(other):
+        return value
+    dtype = result_dtype(frame.at(node), "common", unwrap(value), unwrap(other), "select")
+    return semantics.cast_to(frame.ctx, value, type_of(dtype))
+
+
+def _selected(
+    frame: FunctionFrame, node: syntax.Conditional, condition: tensor, then: object, orelse: object
+) -> object:
+    """One value or the other, element by element, in their common type."""
+    then, orelse = unified(frame, node, then, orelse)
+    if isinstance(then, Integer):
+        then = frame.run_time(node, then)
+    return call(frame, node, tl.where, condition, then, orelse)
+
+
+def _masked(frame: FunctionFrame, node: syntax.Conditional, condition: tensor) -> object:
+    """`c ? *p : 0` as one load, where the other side is a constant; None where it is not."""
+    then, orelse = node.then, node.orelse
+    if not isinstance(then, syntax.Dereference) or not is_plain(orelse):
+        return None
+    other = frame.expression(orelse)
+    if isinstance(other, tensor):
+        return None
+    with _guarded(frame, node, condition):
+        pointer = pointer_of(frame, then, "load through")
+        if _holds(element_of(pointer.handle.type), other):
+            return unified(frame, node, load(frame, then, pointer, other), other)[0]
+        loaded = load(frame, then, pointer)
+    return _selected(frame, node, condition, loaded, other)
+
+
+def _holds(pointer: Scalar, other: object) -> bool:
+    """Whether a constant is a value of what is loaded, so that the load can give it."""
+    assert isinstance(pointer, PointerType)
+    number = unwrap(other)
+    if pointer.element.is_float:
+        return isinstance(number, int | float)
+    return isinstance(number, int) and fits(number, pointer.element)
+
+
+def _unevaluated(frame: FunctionFrame, node: syntax.Expression) -> object:
+    """What an expression would be; what it does is forgotten."""
+    before = frame.values
+    frame.values = dict(before)
+    block = Block()
+    with frame.into(block):
+        value = frame.expression(node)
+    frame.values = before
+    for op in reversed(block):
+        Rewriter.drop(op)
+    return value
+
+
+def _under(
+    frame: FunctionFrame, node: syntax.Expression, condition: tensor, inverted: bool = False
+) -> object:
+    """The value of an expression whose loads are done only where a condition holds, or not."""
+    if is_plain(node):
+        return frame.expression(node)
+    if inverted:
+        condition = semantics.unary(frame.at(node), "not", condition)
+    with _guarded(frame, node, condition):
+        return frame.expression(node)
+
+
+@contextmanager
+def _guarded(frame: FunctionFrame, node: syntax.Node, condition: tensor) -> Generator[None]:
+    """A block in which loads are done only where a condition holds, too."""
+    outer = frame.guard
+    if outer is not None:
+        condition = cast("tensor", semantics.logical(frame.at(node), "and", outer, condition))
+    frame.guard = condition
+    try:
+        yield
+    finally:
+        frame.guard = outer
+
+
+def _branching(frame: FunctionFrame, node: syntax.Conditional, condition: tensor) -> object:
+    """Both sides may do something, so only one is evaluated."""
+    return choose(
+        frame,
+        node,
+        condition.handle,
+        lambda: frame.tensor(node.then),
+        lambda: frame.tensor(node.orelse),
+    )
+
+
+# --- stores ---------------------------------------------------------------------------------------
+
+
+def store(frame: FunctionFrame, node: syntax.Dereference, evaluate: Callable[[], object]) -> object:
+    """`*p = value`: the pointer comes first, then the value, then the mask; gives the value."""
+    pointer = pointer_of(frame, node, "store through")
+    value = evaluate()
+    mask = mask_of(frame, node, pointer)
+    value = _stored(frame, node, pointer, value)
+    args = (pointer, value) if mask is None else (pointer, value, mask)
+    call(frame, node, tl.store, *args)
+    return value
+
+
+def _stored(
+    frame: FunctionFrame, node: syntax.Dereference, pointer: tensor, value: object
+) -> object:
+    """A value in the type that is pointed to. Errors: InvalidOperation."""
+    element = element_of(pointer.handle.type)
+    assert isinstance(element, PointerType)
+    if not isinstance(value, tensor):
+        return converted(frame, node, value, element.element)
+    if shape_of(value.handle.type) and not shape_of(pointer.handle.type):
+        operation = f"store {describe(value)} through one pointer"
+        instead = "add a tile of offsets to it: *(p + 0 ... 16) = x"
+        frame.fail(node, errors.InvalidOperation(operation, "each element needs its own", instead))
+    return converted(frame, node, value, with_shape(element.element, shape_of(value.handle.type)))

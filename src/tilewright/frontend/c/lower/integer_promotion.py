@@ -1,0 +1,242 @@
+"""Operators on integers as C defines them: promotions first, then the usual conversions.
+
+    char a, b;   a + b     ->   (int) a + (int) b                  100 + 100 is 200
+    int i; unsigned u;     i < u   ->   (unsigned) i < u
+    char c; long n;        c << n  ->   (int) c << n               the left side decides
+
+Literals and what is computed of them at compile time keep a type too (`Integer`), so that `1u - 2`
+is 4294967295. Operators with floats or pointers are those of the semantics that all front ends
+share: there a literal takes the type of the float beside it.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from math import copysign, fmod, inf, isnan, nan
+from typing import cast
+
+from tilewright import language as tl
+from tilewright.frontend import semantics
+from tilewright.frontend.c import syntax
+from tilewright.frontend.c.c_types import in_words
+from tilewright.frontend.c.lower.function_frame import FunctionFrame, Integer, call, null
+from tilewright.frontend.dtype_promotion import RESULTS, literal_dtype
+from tilewright.frontend.semantics.broadcasting import common_shape
+from tilewright.ir.types import (
+    DType,
+    PointerType,
+    Type,
+    element_of,
+    i32,
+    shape_of,
+    with_shape,
+)
+from tilewright.language import constexpr, tensor, type_of, unwrap
+from tilewright.support import errors
+
+_BINARY = {
+    "+": "add", "-": "sub", "*": "mul", "&": "and", "|": "or", "^": "xor", "<<": "lshift",
+    ">>": "rshift", "/": "floordiv", "%": "mod",
+}  # fmt: skip
+"""The operators of C by the names of the semantics, for integers."""
+
+_OF_FLOATS = {**_BINARY, "/": "truediv"}
+_COMPARISONS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
+_UNARY = {"-": "neg", "+": "pos", "~": "invert"}
+
+_FOLDS: dict[str, Callable[[int, int], int]] = {
+    "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b,
+    "&": lambda a, b: a & b, "|": lambda a, b: a | b, "^": lambda a, b: a ^ b,
+    "<<": lambda a, b: a << b, ">>": lambda a, b: a >> b, "==": operator.eq,
+    "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
+
+
+def integer_type(value: object) -> DType | None:
+    """The integer type, or bool, of a value; None for floats, pointers and what is no number."""
+    if isinstance(value, tensor):
+        element = element_of(value.handle.type)
+        return element if isinstance(element, DType) and not element.is_float else None
+    if isinstance(value, Integer):
+        return value.dtype
+    number = unwrap(value)
+    return literal_dtype(number) if isinstance(number, int) else None
+
+
+def is_number(value: object) -> bool:
+    """Whether a value is an integer, a bool or a float, in every element of a tile."""
+    if isinstance(value, tensor):
+        return isinstance(element_of(value.handle.type), DType)
+    return isinstance(unwrap(value), int | float)
+
+
+def promoted(dtype: DType) -> DType:
+    """The type that an integer has in arithmetic: `int`, which holds all that is shorter."""
+    return i32 if dtype.bits < i32.bits else dtype
+
+
+def common_type(a: DType, b: DType) -> DType:
+    """The type in which two integers are combined."""
+    return RESULTS["common"][promoted(a), promoted(b)]
+
+
+def as_type(frame: FunctionFrame, value: object, dtype: DType) -> tensor | Integer:
+    """An integer in another integer type."""
+    if isinstance(value, tensor):
+        return semantics.cast_to(frame.ctx, value, type_of(dtype))
+    return Integer(cast("int", unwrap(value)), dtype)
+
+
+def unified(
+    frame: FunctionFrame, node: syntax.Node, left: object, right: object
+) -> tuple[object, object]:
+    """Two integers in the type in which C combines them; all else as it is."""
+    a, b = integer_type(left), integer_type(right)
+    if a is None or b is None:
+        return left, right
+    frame.at(node)
+    both = common_type(a, b)
+    return as_type(frame, left, both), as_type(frame, right, both)
+
+
+def promote(frame: FunctionFrame, node: syntax.Node, value: object) -> object:
+    """An integer below `int` as `int`; all else as it is."""
+    dtype = integer_type(value)
+    if dtype is None or promoted(dtype) is dtype:
+        return value
+    frame.at(node)
+    return as_type(frame, value, promoted(dtype))
+
+
+def joined_type(frame: FunctionFrame, left: tensor, right: tensor) -> Type | None:
+    """The type that two run-time values have together, shapes included; None if there is none."""
+    shape = common_shape(frame.ctx, "select", *(shape_of(v.handle.type) for v in (left, right)))
+    a, b = integer_type(left), integer_type(right)
+    if a is not None and b is not None:
+        return with_shape(common_type(a, b), shape)
+    c, d = (element_of(v.handle.type) for v in (left, right))
+    if c is d:
+        return with_shape(c, shape)
+    if isinstance(c, PointerType) or isinstance(d, PointerType):
+        return None
+    both = RESULTS["common"].get((c, d))
+    return None if both is None else with_shape(both, shape)
+
+
+# --- binary operators -----------------------------------------------------------------------------
+
+
+def apply_binary(
+    frame: FunctionFrame, node: syntax.Expression, symbol: str, left: object, right: object
+) -> object:
+    """`left <symbol> right` for any operator but `&&` and `||`."""
+    if symbol == "@":
+        return call(frame, node, tl.dot, left, right)
+    if symbol in ("<<", ">>"):
+        left, right = _shift_operands(frame, node, left, right)
+    else:
+        left, right = unified(frame, node, left, right)
+    ctx = frame.at(node)
+    both_integers = integer_type(left) is not None and integer_type(right) is not None
+    if not isinstance(left, tensor) and not isinstance(right, tensor):
+        return _folded(frame, node, symbol, left, right)
+    if symbol in _COMPARISONS:
+        left, right = _beside_null(frame, node, left, right)
+        return semantics.compare(ctx, _COMPARISONS[symbol], left, right)
+    if both_integers:
+        return semantics.binary(ctx, _BINARY[symbol], left, right)
+    left, right = promote(frame, node, left), promote(frame, node, right)
+    return semantics.binary(ctx, _OF_FLOATS[symbol], left, right)
+
+
+def _shift_operands(
+    frame: FunctionFrame, node: syntax.Node, left: object, right: object
+) -> tuple[object, object]:
+    """Both sides in the promoted type of the left one. Errors: InvalidOperation."""
+    a, b = integer_type(left), integer_type(right)
+    if a is None or b is None:
+        return left, right
+    frame.at(node)
+    dtype = promoted(a)
+    if not isinstance(right, tensor):
+        amount = cast("int", unwrap(right))
+        if not 0 <= amount < dtype.bits:
+            operation = f"shift {in_words(dtype)} by {amount}"
+            reason = f"the amount must be from 0 to {dtype.bits - 1}"
+            instead = "make the left side long: 1l << n" if 0 <= amount < 64 else ""
+            frame.fail(node, errors.InvalidOperation(operation, reason, instead))
+    return as_type(frame, left, dtype), as_type(frame, right, dtype)
+
+
+def _beside_null(
+    frame: FunctionFrame, node: syntax.Expression, left: object, right: object
+) -> tuple[object, object]:
+    """Two operands of a comparison; the literal 0 beside a pointer is one that is null."""
+    sides = [left, right]
+    for index, (side, other) in enumerate(((left, right), (right, left))):
+        if isinstance(other, tensor) and not isinstance(side, tensor) and unwrap(side) == 0:
+            type_ = other.handle.type
+            if isinstance(element_of(type_), PointerType):
+                sides[index] = tensor(null(frame.at(node), type_))
+    return sides[0], sides[1]
+
+
+# --- constants ------------------------------------------------------------------------------------
+
+
+def _folded(
+    frame: FunctionFrame, node: syntax.Expression, symbol: str, left: object, right: object
+) -> object:
+    """An operator on two compile-time values, which have one type if they are integers."""
+    dtype = integer_type(left)
+    a, b = unwrap(left), unwrap(right)
+    if dtype is None or integer_type(right) is None:
+        if symbol in ("/", "%") and all(isinstance(side, int | float) for side in (a, b)):
+            return constexpr(_divided(symbol, float(a), float(b)))
+        name = _COMPARISONS.get(symbol)
+        if name is not None:
+            return semantics.compare(frame.ctx, name, a, b)
+        return semantics.binary(frame.ctx, _OF_FLOATS[symbol], a, b)
+    if symbol in ("/", "%"):
+        return Integer(_fold_division(frame, node, symbol, a, b), dtype)
+    result = _FOLDS[symbol](a, b)
+    return constexpr(result) if symbol in _COMPARISONS else Integer(result, dtype)
+
+
+def _fold_division(
+    frame: FunctionFrame, node: syntax.Expression, symbol: str, a: int, b: int
+) -> int:
+    """C's quotient and remainder, towards zero."""
+    if b == 0:
+        frame.fail(
+            node, errors.InvalidOperation(f"compute {a} {symbol} 0", "it is a division by 0")
+        )
+    quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+    return quotient if symbol == "/" else a - quotient * b
+
+
+def _divided(symbol: str, a: float, b: float) -> float:
+    """Quotient and remainder of floats as IEEE 754 has them."""
+    if symbol == "%":
+        return nan if b == 0 or abs(a) == inf else fmod(a, b)
+    if b == 0:
+        return nan if a == 0 or isnan(a) else copysign(inf, a) * copysign(1.0, b)
+    return a / b
+
+
+# --- unary operators ------------------------------------------------------------------------------
+
+
+def apply_unary(
+    frame: FunctionFrame, node: syntax.Expression, symbol: str, value: object
+) -> object:
+    """`-x`, `+x`, `~x`, `!x`."""
+    if symbol == "!":
+        return semantics.unary(frame.at(node), "not", value)
+    value = promote(frame, node, value)
+    dtype = integer_type(value)
+    if isinstance(value, tensor) or dtype is None:
+        return semantics.unary(frame.at(node), _UNARY[symbol], value)
+    number = unwrap(value)
+    return Integer({"-": -number, "+": number, "~": ~number}[symbol], dtype)

@@ -1,0 +1,137 @@
+"""Runs statement lists; jumps become conditions, since control flow is structured.
+
+A jump sets a hidden variable of what it leaves; what comes after a statement that may have jumped
+runs only where none of its jumps has happened. Where one side of an `if` always jumps, the rest of
+the list goes to the other side instead, which is what people mean by an early return:
+
+    if (i >= n) return;            cf.if %c
+    work();                 ->       then {}
+                                     else { work() }
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tilewright.frontend import semantics
+from tilewright.frontend.c import syntax
+from tilewright.frontend.c.lower.branches import branch
+from tilewright.frontend.c.lower.declared_conversions import condition as truth
+from tilewright.frontend.c.lower.declared_conversions import converted
+from tilewright.frontend.c.lower.function_frame import STATEMENTS, FunctionFrame, Unset, statement
+from tilewright.frontend.c.syntax_queries import Jumps, ends, jumps
+from tilewright.ir import Value
+from tilewright.language import tensor, unwrap
+from tilewright.support import errors
+from tilewright.support.fresh_stack import nested
+
+Statements = Sequence[syntax.Statement]
+
+
+@nested
+def run(frame: FunctionFrame, statements: Statements) -> None:
+    """Lower a statement list."""
+    todo = list(reversed(statements))
+    while todo:
+        node = todo.pop()
+        if isinstance(node, syntax.If):
+            condition = frame.expression(node.test)
+            if not isinstance(condition, tensor):
+                chosen = node.then if unwrap(condition) else node.orelse
+                todo += [] if chosen is None else [chosen]
+                continue
+            test = truth(frame, node.test, condition)
+            if ends(node.then) or ends(node.orelse):
+                _run_either(frame, node, test, todo[::-1])
+                return
+            _run_either(frame, node, test, ())
+        else:
+            STATEMENTS[type(node)](frame, node)
+            if ends(node):
+                return
+        jumped = flags(frame, jumps(node)) if todo else None
+        if jumped is not None:
+            _run_unless(frame, node, jumped, todo[::-1])
+            return
+
+
+def _run_unless(
+    frame: FunctionFrame, node: syntax.Statement, jumped: Value, rest: Statements
+) -> None:
+    """What follows a statement that may have jumped."""
+    branch(frame, node, jumped, lambda: None, lambda: run(frame, rest), _construct(frame, node))
+
+
+def _run_either(frame: FunctionFrame, node: syntax.If, test: Value, rest: Statements) -> None:
+    """An `if`; what follows it in its list, if that is given, goes to the side that goes on."""
+    follow: list[Statements] = [rest, ()] if ends(node.orelse) else [(), rest]
+    lists = [
+        [*([] if side is None else [side]), *more]
+        for side, more in zip((node.then, node.orelse), follow, strict=True)
+    ]
+    then, orelse = (lambda: run(frame, lists[0])), (lambda: run(frame, lists[1]))
+    branch(frame, node, test, then, orelse, _construct(frame, node))
+
+
+def flags(frame: FunctionFrame, left: Jumps) -> Value | None:
+    """Whether one of some jumps has happened; None where none of them ever can have."""
+    variables = {"break": frame.broken, "continue": frame.continued, "return": frame.returned}
+    happened: tensor | None = None
+    for word in sorted(left):
+        variable = variables[word]
+        value = Unset() if variable is None else frame.values.get(variable, Unset())
+        if isinstance(value, Unset):
+            continue
+        ctx = frame.ctx
+        happened = value if happened is None else semantics.logical(ctx, "or", happened, value)
+    return None if happened is None else happened.handle
+
+
+def _construct(frame: FunctionFrame, node: syntax.Node) -> str:
+    return f"'if' of line {frame.loc(node).line}"
+
+
+@statement(syntax.If)
+def if_statement(frame: FunctionFrame, node: syntax.If) -> None:
+    """An `if` that is the whole body of a loop or of another `if`."""
+    run(frame, [node])
+
+
+@statement(syntax.Block)
+def block(frame: FunctionFrame, node: syntax.Block) -> None:
+    """`{ ... }`."""
+    with frame.scope():
+        run(frame, node.body)
+
+
+@statement(syntax.Evaluate)
+def evaluate(frame: FunctionFrame, node: syntax.Evaluate) -> None:
+    """An expression for its effects."""
+    frame.expression(node.value)
+
+
+@statement(syntax.Jump)
+def jump(frame: FunctionFrame, node: syntax.Jump) -> None:
+    """`break`, `continue`, `return`: note that it has happened."""
+    if node.keyword == "return":
+        _return(frame, node)
+        return
+    variable = frame.broken if node.keyword == "break" else frame.continued
+    if variable is None:
+        frame.fail(node, errors.UnsupportedLanguageConstruct(f"'{node.keyword}' outside of a loop"))
+    frame.at(node)
+    frame.raise_flag(variable, True)
+
+
+def _return(frame: FunctionFrame, node: syntax.Jump) -> None:
+    result = frame.result
+    if (node.value is None) is not (result is None):
+        found = "no value" if node.value is None else "a value"
+        reason = "it is declared void" if result is None else "its declaration promises one"
+        operation = f"return {found} from {frame.function.name}()"
+        instead = "" if result is not None else "store it through a pointer parameter"
+        frame.fail(node, errors.InvalidOperation(operation, reason, instead))
+    if node.value is not None and result is not None:
+        frame.set(result, converted(frame, node.value, frame.expression(node.value), result.type))
+    frame.at(node)
+    frame.raise_flag(frame.returned, True)

@@ -1,0 +1,166 @@
+"""Finds the source text of a function and parses nothing but that.
+
+The text is that of the function's file when it was decorated (`support.source_text`). A file that
+was written after this process began may have been edited between its import and then; there the
+text is what compiles to the function's own code, wherever it is in the file.
+
+The parsed tree keeps the columns of the file: an indented function is parsed as the body of an
+`if 1:` line put above it, so that no text moves. `FunctionSource.line_shift` turns a line of the
+tree into the line that the function's code has for it.
+"""
+
+from __future__ import annotations
+
+import ast
+import tokenize
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from types import CodeType, FunctionType
+
+from tilewright.frontend.python.match_code import lines_of_code
+from tilewright.support import SourceFile, SourceText, errors, text_of
+
+_CLOSING = (")", "]", "}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FunctionSource:
+    """The text and the tree of one function.
+
+    file: its name, which knows the lines; text: the function's lines from `def` on; line_shift:
+    line of the code = tree line + line_shift. facts: what analyses of the tree have found, by
+    analysis and node.
+    """
+
+    file: SourceFile
+    name: str
+    text: str
+    tree: ast.FunctionDef
+    line_shift: int
+    facts: dict[tuple[str, ast.AST], object] = field(
+        default_factory=dict[tuple[str, ast.AST], object]
+    )
+
+
+_sources: dict[tuple[SourceText, str, CodeType], FunctionSource] = {}
+
+
+def source_of(fn: FunctionType) -> FunctionSource:
+    """The source of a function, from a cache if it was asked for before.
+
+    Raises SourceNotAvailable for code that is in no file: typed at a plain prompt, or passed to
+    `exec`; and where the file was edited before the function was decorated.
+    """
+    code, text = fn.__code__, text_of(fn)
+    key = (text, code.co_filename, code)
+    found = _sources.get(key)
+    if found is None:
+        found = _sources[key] = _read(fn, text)
+    return found
+
+
+def _read(fn: FunctionType, text: SourceText) -> FunctionSource:
+    code = fn.__code__
+    if not text.lines:
+        raise _unavailable(fn, f"{code.co_filename} is not a file that can be read")
+    if text.predates_process:  # then it is what was imported
+        found = _at(fn, text.lines, code.co_firstlineno)
+    else:
+        found = _of_code(fn, text) or _of_code(fn, _current(code.co_filename))
+    if found is not None:
+        return found
+    if code.co_name == "<lambda>":
+        raise _unavailable(fn, "it is not written as a 'def' statement")
+    raise _unavailable(fn, f"{code.co_filename} has changed since it was imported")
+
+
+def _of_code(fn: FunctionType, text: SourceText) -> FunctionSource | None:
+    """What compiles to the function's code, if possible at its own lines."""
+    first = fn.__code__.co_firstlineno
+    numbers = sorted(lines_of_code(fn.__code__, text), key=lambda number: abs(number - first))
+    return next(filter(None, (_at(fn, text.lines, number) for number in numbers)), None)
+
+
+def _current(file: str) -> SourceText:
+    """The file as it is now; empty if it cannot be read. (`linecache` goes by time and size.)"""
+    try:
+        with tokenize.open(file) as opened:
+            return SourceText(opened.readlines(), 0.0)
+    except (OSError, SyntaxError, ValueError):
+        return SourceText((), 0.0)
+
+
+def _at(fn: FunctionType, lines: Sequence[str], number: int) -> FunctionSource | None:
+    """The function whose first line, with its decorators, has a number; None if there is none of
+    its name and parameters."""
+    first = number - 1
+    if first >= len(lines):
+        return None
+    indented = lines[first][:1].isspace()
+    for end in _possible_ends(lines, first):
+        text = "".join(lines[first:end])
+        tree = _parsed("if 1:\n" + text if indented else text)
+        if tree is not None:
+            node = tree.body[0]
+            if isinstance(node, ast.If):
+                node = node.body[0]
+            return _checked(fn, lines, node, first, 2 if indented else 1)
+    return None
+
+
+def _possible_ends(lines: Sequence[str], first: int) -> Iterator[int]:
+    """Line numbers at which the function may end: before each line that is indented no deeper.
+
+    A line inside brackets or a string may look like that too; then the text up to it does not
+    parse, and the next candidate is the right one or closer to it.
+    """
+    indent = _indentation(lines[first])
+    for number in range(first + 1, len(lines)):
+        stripped = lines[number].lstrip()
+        if not stripped or stripped.startswith(("#", *_CLOSING)):
+            continue
+        if _indentation(lines[number]) <= indent:
+            yield number
+    yield len(lines)
+
+
+def _indentation(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _parsed(text: str) -> ast.Module | None:
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError):
+        return None
+
+
+def _checked(
+    fn: FunctionType, lines: Sequence[str], node: ast.stmt, first: int, tree_first: int
+) -> FunctionSource | None:
+    """A statement that begins at an index of the lines, if it may be the function.
+
+    tree_first: number of its first line in the tree
+    """
+    code = fn.__code__
+    if isinstance(node, ast.AsyncFunctionDef) and node.name == code.co_name:
+        raise errors.UnsupportedLanguageConstruct("an async function", "write 'def'")
+    if not isinstance(node, ast.FunctionDef) or node.name != code.co_name:
+        return None
+    arguments = node.args
+    names = [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+    count = code.co_argcount + code.co_kwonlyargcount
+    if tuple(names) != code.co_varnames[:count]:
+        return None
+    shift = code.co_firstlineno - tree_first
+    last = (node.end_lineno or 0) + shift
+    if any((line or 0) > last for _, _, line in code.co_lines()):
+        return None
+    to_index = first - tree_first
+    text = "".join(lines[node.lineno + to_index : (node.end_lineno or 0) + to_index + 1])
+    file = SourceFile.of(code.co_filename, lines, code.co_firstlineno - first)
+    return FunctionSource(file, node.name, text, node, shift)
+
+
+def _unavailable(fn: FunctionType, reason: str) -> errors.SourceNotAvailable:
+    return errors.SourceNotAvailable(fn.__name__, reason)

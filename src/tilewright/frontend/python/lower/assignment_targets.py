@@ -1,0 +1,48 @@
+"""Binding of values to names: `x = v`, `a, (b, *c) = v`, loop targets, `x := v`."""
+
+from __future__ import annotations
+
+import ast
+
+from tilewright.frontend.python.lower.function_frame import FunctionFrame
+from tilewright.frontend.python.lower.iterables import iterate
+from tilewright.frontend.python.lower.language_values import cannot_unpack
+from tilewright.language import tensor
+from tilewright.language import tuple as language_tuple
+
+
+def assign(frame: FunctionFrame, target: ast.expr, value: object) -> None:
+    """Bind `value` to a target; a run-time value without a name takes the variable's."""
+    if isinstance(target, ast.Name):
+        bind(frame, target.id, value)
+    elif isinstance(target, ast.Tuple | ast.List):
+        _unpack(frame, target, value)
+    elif isinstance(target, ast.Subscript):
+        instead = "store through a pointer with tl.store, or select with tl.where"
+        frame.unsupported(target, "assigning to an element", instead)
+    else:
+        frame.unsupported(target, "assigning to an attribute", "assign to a variable")
+
+
+def bind(frame: FunctionFrame, name: str, value: object) -> None:
+    """Make a local variable stand for a value."""
+    frame.scope[name] = value
+    if isinstance(value, tensor):
+        handle = value.handle
+        if not handle.name:
+            handle.name = name
+
+
+def _unpack(frame: FunctionFrame, target: ast.Tuple | ast.List, value: object) -> None:
+    items = list(iterate(frame, target, value))
+    stars = [i for i, element in enumerate(target.elts) if isinstance(element, ast.Starred)]
+    extra = len(items) - len(target.elts)
+    if stars and extra >= -1:
+        first = stars[0]
+        middle = language_tuple(items[first : first + extra + 1])
+        items[first : first + extra + 1] = [middle]
+    elif extra:
+        frame.fail(target, cannot_unpack(value, len(items), len(target.elts)))
+    for element, item in zip(target.elts, items, strict=True):
+        inner = element.value if isinstance(element, ast.Starred) else element
+        assign(frame, inner, item)

@@ -1,0 +1,181 @@
+"""Values where control flow meets: the two sides of an `if`, the iterations of a loop.
+
+A value is taken apart into leaves: tensors, compile-time numbers, and other compile-time objects.
+Tuples and block pointers are structure around leaves. Two leaves join in one SSA value if their
+types are equal, or if one is a literal that the other's type can hold; two equal compile-time
+leaves stay what they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from tilewright.frontend.dtype_promotion import RESULTS, fits, is_weak, literal_dtype
+from tilewright.frontend.python.lower.language_values import is_tuple, like, static
+from tilewright.frontend.semantics import Context, constant
+from tilewright.ir import Value
+from tilewright.ir.types import DType, Type, element_of
+from tilewright.language import base_value, block_pointer, constexpr, tensor
+
+
+def leaves(value: object) -> Iterator[object]:
+    """The leaves of a value in order."""
+    if is_tuple(value):
+        for item in value:
+            yield from leaves(item)
+    elif isinstance(value, block_pointer):
+        yield from value.parts()
+    else:
+        yield value
+
+
+def rebuild(template: object, parts: Iterator[object]) -> object:
+    """A value of the template's structure with other leaves."""
+    if is_tuple(template):
+        return like(template, [rebuild(item, parts) for item in template])
+    if isinstance(template, block_pointer):
+        count = len(template.parts())
+        return template.rebuild([cast("tensor", next(parts)) for _ in range(count)])
+    return next(parts)
+
+
+def same_structure(left: object, right: object) -> bool:
+    """Whether two values differ in their leaves only."""
+    if is_tuple(left) and is_tuple(right):
+        return len(left) == len(right) and all(map(same_structure, left, right))
+    if isinstance(left, block_pointer) and isinstance(right, block_pointer):
+        return left.block_shape == right.block_shape and left.order == right.order
+    aggregate = (tuple, block_pointer)
+    return not isinstance(left, aggregate) and not isinstance(right, aggregate)
+
+
+def same_leaf(left: object, right: object) -> bool:
+    """Whether two leaves are one and the same value, at compile time or at run time."""
+    if isinstance(left, tensor) or isinstance(right, tensor):
+        return (
+            isinstance(left, tensor) and isinstance(right, tensor) and left.handle is right.handle
+        )
+    if isinstance(left, base_value) or isinstance(right, base_value):
+        return left is right
+    a, b = static(left), static(right)
+    return a is b or (type(a) is type(b) and repr(a) == repr(b) and a == b)
+
+
+def leaf_type(leaf: object) -> Type | None:
+    """The type of a leaf that can be a run-time value; None for other compile-time objects."""
+    if isinstance(leaf, tensor):
+        return leaf.handle.type
+    number = leaf.value if isinstance(leaf, constexpr) else None
+    return literal_dtype(number) if isinstance(number, int | float) else None
+
+
+def common_type(left: object, right: object) -> Type | None:
+    """The type in which two leaves can be one value, or None."""
+    a, b = leaf_type(left), leaf_type(right)
+    if a is None or b is None or a is b:
+        return a if a is b else None
+    left_weak, right_weak = not isinstance(left, tensor), not isinstance(right, tensor)
+    if left_weak and right_weak and isinstance(a, DType) and isinstance(b, DType):
+        return _wider(a, b)
+    if right_weak and holds(a, right):
+        return a
+    return b if left_weak and holds(b, left) else None
+
+
+def holds(type_: Type, literal: object) -> bool:
+    """Whether a type can take a compile-time number, in each element, without changing its kind."""
+    element = element_of(type_)
+    if isinstance(literal, tensor) or not isinstance(element, DType) or leaf_type(literal) is None:
+        return False
+    number = cast("int | float", static(literal))
+    return is_weak(number, element) and fits(number, element)
+
+
+def joinable(left: object, right: object) -> bool:
+    """Whether two leaves can be one value."""
+    left, right = (constexpr(x) if isinstance(x, int | float) else x for x in (left, right))
+    return common_type(left, right) is not None
+
+
+def as_joined(ctx: Context, number: float, others: Iterable[object]) -> Value:
+    """A number in the type in which it and other leaves are one value."""
+    leaf: object = constexpr(number)
+    type_ = leaf_type(leaf)
+    for other in others:
+        other = constexpr(other) if isinstance(other, int | float) else other
+        found = common_type(leaf, other)
+        if found is not None and isinstance(other, tensor):
+            return as_value(ctx, leaf, found)
+        if isinstance(type_, DType) and isinstance(found, DType):
+            type_ = _wider(type_, found)
+    assert type_ is not None
+    return as_value(ctx, leaf, type_)
+
+
+def _wider(a: DType, b: DType) -> DType:
+    """The type of two literals of different types."""
+    return RESULTS["common"][a, b]
+
+
+def as_value(ctx: Context, leaf: object, type_: Type) -> Value:
+    """A leaf as an SSA value of a type that holds it."""
+    if isinstance(leaf, tensor):
+        assert leaf.handle.type is type_
+        return leaf.handle
+    return constant(ctx, cast("int | float", static(leaf)), type_)
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """In a plan: the number of the result that a leaf becomes."""
+
+    index: int
+
+
+Plan = list[object]
+"""For each leaf of a value either the leaf that all paths share, or a Slot."""
+
+
+class Join:
+    """Pairs of leaves that become results of one `cf.if`."""
+
+    def __init__(self) -> None:
+        self.types: list[Type] = []
+        self.left: list[object] = []
+        self.right: list[object] = []
+
+    def add(self, left: object, right: object) -> Plan | None:
+        """Plan to join two values; None if they cannot be one."""
+        if not same_structure(left, right):
+            return None
+        plan: Plan = []
+        pairs: list[tuple[Type, object, object]] = []
+        for a, b in zip(leaves(left), leaves(right), strict=True):
+            if same_leaf(a, b):
+                plan.append(a)
+                continue
+            type_ = common_type(a, b)
+            if type_ is None:
+                return None
+            plan.append(Slot(len(self.types) + len(pairs)))
+            pairs.append((type_, a, b))
+        for type_, a, b in pairs:
+            self.types.append(type_)
+            self.left.append(a)
+            self.right.append(b)
+        return plan
+
+
+def planned(template: object, plan: Plan, results: Sequence[Value], name: str) -> object:
+    """The joined value, once the results exist; they take the variable's name."""
+    parts: list[object] = []
+    for part in plan:
+        if isinstance(part, Slot):
+            result = results[part.index]
+            result.name = result.name or name
+            parts.append(tensor(result))
+        else:
+            parts.append(part)
+    return rebuild(template, iter(parts))

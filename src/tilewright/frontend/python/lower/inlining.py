@@ -1,0 +1,124 @@
+"""Inlining of calls: parameters bound to arguments, the body lowered in place.
+
+Every call of a function written in the language is inlined, `noinline` ones too: that promise is
+about code size, not about meaning.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+
+from tilewright.frontend.python.lower.function_frame import (
+    FUNCTION_END,
+    FunctionFrame,
+    Jump,
+    Session,
+)
+from tilewright.frontend.python.lower.language_values import NONE, wrap
+from tilewright.frontend.python.lower.statement_sequence import run
+from tilewright.language import DeviceFunction
+from tilewright.language import tuple as language_tuple
+from tilewright.support import SourceLoc, errors
+
+Parameters = dict[str, object]
+
+
+def inline(
+    session: Session,
+    function: DeviceFunction,
+    args: Sequence[object],
+    kwargs: Mapping[str, object],
+    caller: SourceLoc | None,
+) -> object:
+    """The value that a call returns; its operations are emitted where the caller stands.
+
+    A parameter annotated `constexpr` takes run-time values too: the annotation of a function that
+    is inlined decides nothing, and whatever needs a compile-time value says so.
+    """
+    if function in session.stack:
+        names = [f.__name__ for f in session.stack[session.stack.index(function) :]]
+        chain = " calls ".join([*names, function.__name__])
+        raise errors.RecursionNotSupported(function.__name__, chain, loc=caller)
+    frame = FunctionFrame(session, function, caller)
+    arguments = frame.source.tree.args
+    bound = bind_arguments(function, arguments, args, kwargs)
+    frame.scope.update(bound)
+    value, _ = run_body(frame, function)
+    session.ctx.emitter.loc = caller
+    return value
+
+
+def run_body(frame: FunctionFrame, function: DeviceFunction) -> tuple[object, ast.stmt | None]:
+    """Lower the body of a function whose parameters are bound.
+
+    Gives what it returns, and a `return` statement that says so, if there is one.
+    """
+    frame.session.stack.append(function)
+    try:
+        outcome = run(frame, frame.source.tree.body, FUNCTION_END)
+    finally:
+        frame.session.stack.pop()
+    if isinstance(outcome, Jump):
+        word = type(outcome.node).__name__.lower()
+        frame.unsupported(outcome.node, f"'{word}' outside of a loop")
+    return (NONE, None) if outcome is None else (outcome.value, outcome.node)
+
+
+def bind_arguments(
+    function: DeviceFunction,
+    arguments: ast.arguments,
+    args: Sequence[object],
+    kwargs: Mapping[str, object],
+) -> Parameters:
+    """Which parameter has which value, defaults included, as Python binds a call."""
+    name = function.__name__
+    positional = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
+    keyword_only = [a.arg for a in arguments.kwonlyargs]
+    by_name = {a.arg for a in (*arguments.args, *arguments.kwonlyargs)}
+    bound: Parameters = dict(zip(positional, args, strict=False))
+    surplus = args[len(positional) :]
+    if arguments.vararg is not None:
+        bound[arguments.vararg.arg] = language_tuple(surplus)
+    elif surplus:
+        raise errors.ArgumentCount(name, len(positional), len(args))
+    further: Parameters = {}
+    for key, value in kwargs.items():
+        if key in bound and key in by_name:
+            raise errors.RepeatedArgument(name, key)
+        if key not in by_name and arguments.kwarg is None:
+            raise errors.UnknownArgument(name, key, [*positional, *keyword_only])
+        (bound if key in by_name else further)[key] = value
+    if arguments.kwarg is not None:
+        bound[arguments.kwarg.arg] = further
+    return with_defaults(function, positional, keyword_only, bound)
+
+
+def with_defaults(
+    function: DeviceFunction, positional: list[str], keyword_only: list[str], bound: Parameters
+) -> Parameters:
+    """`bound`, completed by the defaults of a function. Errors: MissingArgument."""
+    fn = function.fn
+    values = fn.__defaults__ or ()
+    defaults: Parameters = dict(zip(reversed(positional), reversed(values), strict=False))
+    defaults.update(fn.__kwdefaults__ or {})
+    missing: list[str] = []
+    for parameter in (*positional, *keyword_only):
+        if parameter in bound:
+            continue
+        if parameter in defaults:
+            bound[parameter] = wrap(defaults[parameter])
+        else:
+            missing.append(parameter)
+    if missing:
+        raise errors.MissingArgument(function.__name__, tuple(missing))
+    return bound
+
+
+def is_constexpr_annotation(annotation: ast.expr) -> bool:
+    """Whether an annotation reads `constexpr`, `tl.constexpr`, or either as a string."""
+    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        return annotation.value.rpartition(".")[2].strip() == "constexpr"
+    if isinstance(annotation, ast.Attribute):
+        return annotation.attr == "constexpr"
+    return isinstance(annotation, ast.Name) and annotation.id == "constexpr"

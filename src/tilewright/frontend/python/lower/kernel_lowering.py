@@ -1,0 +1,129 @@
+"""The entry: a kernel and the description of its arguments become a module of tile IR."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Any, cast
+
+from tilewright.frontend.kernel_signature import ArgSpec, KernelSignature
+from tilewright.frontend.python.lower import all_handlers
+from tilewright.frontend.python.lower.function_frame import FunctionFrame, Session
+from tilewright.frontend.python.lower.inlining import (
+    Parameters,
+    inline,
+    is_constexpr_annotation,
+    run_body,
+    with_defaults,
+)
+from tilewright.frontend.python.lower.language_values import (
+    describe,
+    is_static,
+    is_tuple,
+    like,
+    static,
+    wrap,
+)
+from tilewright.frontend.semantics import Context, FrontendOptions, constant
+from tilewright.ir import Block, Builder, Function, Module
+from tilewright.ir.types import DType
+from tilewright.language import DeviceFunction, constexpr, tensor
+from tilewright.ops import ReturnOp
+from tilewright.support import TilewrightError, errors
+
+HANDLED = all_handlers.HANDLED
+"""Kinds of syntax nodes that kernels may contain, or that have an error message of their own."""
+
+
+class Inliner:
+    """How the semantics run a function of the language: a combine function of a reduction."""
+
+    session: Session
+
+    def call(
+        self, ctx: Context, fn: DeviceFunction, args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> Any:
+        """The value that the call returns, its ops emitted through `ctx`."""
+        named = {key: wrap(value) for key, value in kwargs.items()}
+        return inline(self.session, fn, [wrap(arg) for arg in args], named, ctx.loc)
+
+
+def lower_kernel(
+    fn: DeviceFunction, signature: KernelSignature, options: FrontendOptions
+) -> Module:
+    """Compile a Python function to tile IR.
+
+    The function of the module takes the run-time arguments of the signature, tuples flattened,
+    under their names. Raises a CompilationError with the user's line for a mistake in the kernel.
+    """
+    body = Block()
+    inliner = Inliner()
+    ctx = Context(Builder(body), options, inliner)
+    inliner.session = Session(ctx)
+    frame = FunctionFrame(inliner.session, fn)
+    loc = frame.header()
+    ctx.emitter.loc = loc
+    try:
+        frame.scope.update(_parameters(frame, fn, signature, body))
+        result, node = run_body(frame, fn)
+    except TilewrightError as error:
+        raise error.with_loc(loc) from error.__cause__
+    if node is not None and not (is_static(result) and static(result) is None):
+        operation, instead = f"return {describe(result)}", "store it through a pointer parameter"
+        frame.fail(node, errors.InvalidOperation(operation, "kernels have no result", instead))
+    ctx.emitter.emit(ReturnOp())
+    return Module((Function(fn.__name__, body, loc=loc),))
+
+
+def _parameters(
+    frame: FunctionFrame, fn: DeviceFunction, signature: KernelSignature, body: Block
+) -> Parameters:
+    """The values of all parameters; run-time ones become arguments of `body`."""
+    arguments = frame.source.tree.args
+    positional = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
+    keyword_only = [a.arg for a in arguments.kwonlyargs]
+    known = {*positional, *keyword_only}
+    if arguments.vararg is not None:
+        known.add(arguments.vararg.arg)
+    bound: Parameters = {}
+    further: Parameters = {}
+    for spec in signature.args:
+        if spec.name not in known and arguments.kwarg is None:
+            raise errors.UnknownArgument(fn.__name__, spec.name, sorted(known))
+        value = _argument(frame.ctx, spec, body, spec.name)
+        (bound if spec.name in known else further)[spec.name] = value
+    if arguments.kwarg is not None:
+        bound[arguments.kwarg.arg] = further
+    with_defaults(fn, positional, keyword_only, bound)
+    _check_constexprs(fn, arguments, bound)
+    return bound
+
+
+def _check_constexprs(
+    function: DeviceFunction, arguments: ast.arguments, bound: Parameters
+) -> None:
+    """Parameters of the kernel annotated `constexpr` take compile-time values only."""
+    for parameter in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+        if parameter.annotation is None or not is_constexpr_annotation(parameter.annotation):
+            continue
+        value = bound[parameter.arg]
+        if not is_static(value):
+            what = f"argument '{parameter.arg}' of {function.__name__}()"
+            raise errors.NotConstexpr(what, describe(value))
+
+
+def _argument(ctx: Context, spec: ArgSpec, body: Block, name: str) -> object:
+    """The language value of one argument."""
+    if spec.kind == "tuple":
+        items = [_argument(ctx, item, body, f"{name}_{i}") for i, item in enumerate(spec.items)]
+        return like(spec.value, items)
+    if spec.kind == "constexpr":
+        value = spec.value
+        if isinstance(spec.type, DType):
+            return tensor(constant(ctx, cast("int", value), spec.type))
+        sequence = is_tuple(value) or isinstance(value, list)
+        return wrap(cast("object", value)) if sequence else constexpr(value)
+    assert spec.type is not None, f"argument {name} has no type"
+    value = body.add_arg(spec.type, name)
+    value.facts = dict(spec.facts) or None
+    return tensor(value)

@@ -1,0 +1,173 @@
+"""Variables that a loop carries from one iteration to the next.
+
+Before the body is lowered, each name that it assigns and that exists already is taken apart into
+leaves (see `joins`); each leaf that can be a run-time value becomes a carried value of the loop op.
+After the body, the new value must have the same structure and types. If it has not, the body is
+lowered once more: an initial literal takes the type that the body gives the variable (`total = 0`
+before `total += x`); any other variable is not carried, and reading it is the user's mistake.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from tilewright.frontend.python.captured_names import MISSING
+from tilewright.frontend.python.lower.control_flow_joins import (
+    as_value,
+    common_type,
+    holds,
+    leaf_type,
+    leaves,
+    rebuild,
+    same_leaf,
+    same_structure,
+)
+from tilewright.frontend.python.lower.function_frame import FunctionFrame
+from tilewright.frontend.python.lower.language_values import Deferred, describe
+from tilewright.ir import Block, Value
+from tilewright.ir.types import Type
+from tilewright.language import tensor
+from tilewright.support import errors
+
+
+class Again(Exception):
+    """The body has taught something about the carried variables; lower it once more."""
+
+
+@dataclass(slots=True)
+class Lessons:
+    """What the attempts to lower a loop have taught.
+
+    types: what the literal that a leaf begins with must become, by variable and leaf; the last is
+    in force. dropped: variables that do not keep one type; reading them is a mistake.
+    """
+
+    types: dict[tuple[str, int], list[Type]] = field(
+        default_factory=dict[tuple[str, int], list[Type]]
+    )
+    dropped: dict[str, Deferred] = field(default_factory=dict[str, Deferred])
+
+
+@dataclass(slots=True)
+class Variable:
+    """One carried variable: its value before the loop, its leaves, and the type of each.
+
+    A type of None marks a leaf that stays what it is at compile time.
+    """
+
+    name: str
+    initial: object
+    parts: list[object]
+    types: list[Type | None]
+
+    def with_values(self, values: Iterator[Value]) -> object:
+        """The variable with other run-time values."""
+        parts = [
+            part if type_ is None else tensor(next(values))
+            for part, type_ in zip(self.parts, self.types, strict=True)
+        ]
+        return rebuild(self.initial, iter(parts))
+
+
+@dataclass(slots=True)
+class Carried:
+    """The carried variables of one loop. construct: how messages call the loop."""
+
+    variables: list[Variable]
+    node: ast.For | ast.While
+    construct: str
+    lessons: Lessons
+
+    @property
+    def names(self) -> list[str]:
+        """The name of the variable of each carried value."""
+        return [v.name for v in self.variables for t in v.types if t is not None]
+
+    def initial_values(self, frame: FunctionFrame) -> tuple[Value, ...]:
+        """The values that the loop begins with; literals become constants here."""
+        ctx = frame.at(self.node)
+        return tuple(
+            as_value(ctx, part, type_)
+            for variable in self.variables
+            for part, type_ in zip(variable.parts, variable.types, strict=True)
+            if type_ is not None
+        )
+
+    def add_arguments(self, block: Block) -> None:
+        """One argument of `block` for each carried value, named after its variable."""
+        for variable in self.variables:
+            for type_ in variable.types:
+                if type_ is not None:
+                    block.add_arg(type_, variable.name)
+
+    def bind(self, frame: FunctionFrame, values: Sequence[Value]) -> None:
+        """Let the names stand for the carried values."""
+        frame.scope.update(self.lessons.dropped)
+        remaining = iter(values)
+        for variable in self.variables:
+            frame.scope[variable.name] = variable.with_values(remaining)
+
+    def next_values(self, frame: FunctionFrame) -> list[Value]:
+        """The values at the end of the body, as the next iteration takes them; may raise Again."""
+        values: list[Value] = []
+        for variable in self.variables:
+            values += self._next(frame, variable)
+        return values
+
+    def _next(self, frame: FunctionFrame, variable: Variable) -> Iterator[Value]:
+        final = frame.scope.get(variable.name, MISSING)
+        if final is MISSING or isinstance(final, Deferred):
+            error = errors.PossiblyUndefined(variable.name, self.construct)
+            self._drop(variable, final if isinstance(final, Deferred) else Deferred(error))
+        if not same_structure(variable.initial, final):
+            self._inconsistent(frame, variable, final)
+        pairs = zip(variable.parts, variable.types, leaves(final), strict=True)
+        for index, (part, type_, leaf) in enumerate(pairs):
+            if type_ is None:
+                if not same_leaf(part, leaf):
+                    self._inconsistent(frame, variable, final)
+            elif leaf_type(leaf) is type_ or holds(type_, leaf):
+                yield as_value(frame.ctx, leaf, type_)
+            else:
+                self._widen(frame, variable, index, leaf, final)
+
+    def _widen(
+        self, frame: FunctionFrame, variable: Variable, index: int, leaf: object, final: object
+    ) -> NoReturn:
+        """The body gives a literal's variable another type: begin with that, if it can hold it."""
+        initial = variable.parts[index]
+        type_ = None if isinstance(initial, tensor) else common_type(initial, leaf)
+        tried = self.lessons.types.setdefault((variable.name, index), [])
+        if type_ is None or type_ in tried:
+            self._inconsistent(frame, variable, final)
+        tried.append(type_)
+        raise Again
+
+    def _inconsistent(self, frame: FunctionFrame, variable: Variable, final: object) -> NoReturn:
+        before, after = describe(variable.initial), describe(final)
+        error = errors.InconsistentType(variable.name, self.construct, before, after)
+        self._drop(variable, Deferred(error.with_loc(frame.loc(self.node))))
+
+    def _drop(self, variable: Variable, why: Deferred) -> NoReturn:
+        self.lessons.dropped[variable.name] = why
+        raise Again
+
+
+def carried_variables(
+    frame: FunctionFrame, node: ast.For | ast.While, names: Sequence[str], lessons: Lessons
+) -> Carried:
+    """The variables among `names` that exist before the loop; `lessons` of earlier attempts."""
+    variables: list[Variable] = []
+    for name in names:
+        value = frame.scope.get(name, MISSING)
+        if value is MISSING or isinstance(value, Deferred) or name in lessons.dropped:
+            continue
+        parts = list(leaves(value))
+        types = [
+            lessons.types.get((name, i), [leaf_type(part)])[-1] for i, part in enumerate(parts)
+        ]
+        variables.append(Variable(name, value, parts, types))
+    return Carried(variables, node, f"loop of line {frame.loc(node).line}", lessons)

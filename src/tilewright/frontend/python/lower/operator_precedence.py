@@ -1,0 +1,42 @@
+"""Warns of `i < n & i > 2`, which Python reads as `i < (n & i) > 2`: `&` binds tighter than `<`."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+
+from tilewright.frontend.python.function_source import FunctionSource
+from tilewright.support import Diagnostic, Severity, SourceLoc, TilewrightWarning, render
+
+_SYMBOLS: dict[type[ast.operator], str] = {ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^"}
+_warned: dict[str | tuple[str, type[Warning], int], int] = {}
+"""Where Python remembers which lines it has warned of."""
+
+
+def misread_chain(source: FunctionSource, node: ast.Compare) -> str | None:
+    """What to warn of: a middle operand `a & b` (or |, ^) of a chain, without parentheses."""
+    operands = (node.left, *node.comparators)
+    for before, operand in zip(operands, node.comparators[:-1], strict=False):
+        symbol = _SYMBOLS.get(type(operand.op)) if isinstance(operand, ast.BinOp) else None
+        if symbol is not None and not _in_parentheses(source, before, operand):
+            inner = ast.unparse(operand)
+            read = ast.unparse(node).replace(inner, f"({inner})")
+            return f"this reads as `{read}`: '{symbol}' binds tighter than a comparison"
+    return None
+
+
+def _in_parentheses(source: FunctionSource, before: ast.expr, operand: ast.expr) -> bool:
+    """Whether a parenthesis opens between two neighbouring operands."""
+    lines = source.text.encode().splitlines(keepends=True)
+    first = (before.end_lineno or before.lineno) - source.tree.lineno
+    last = operand.lineno - source.tree.lineno
+    between = b"".join(lines[first : last + 1])
+    end = len(between) - len(lines[last]) + operand.col_offset
+    return b"(" in between[before.end_col_offset : end]
+
+
+def warn_of_precedence(message: str, loc: SourceLoc) -> None:
+    """Give the warning of `misread_chain`: once for a line, unless Python's filters differ."""
+    hint = "put each comparison in parentheses"
+    shown = render(Diagnostic(Severity.WARNING, message, loc, hint=hint))
+    warnings.warn_explicit(shown, TilewrightWarning, loc.file, loc.line, registry=_warned)

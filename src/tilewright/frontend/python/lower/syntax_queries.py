@@ -1,0 +1,118 @@
+"""What a syntax tree says before it is lowered: which names a statement assigns, where it returns.
+
+Each answer is kept in `FunctionSource.facts`, since a function is lowered many times.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from typing import cast
+
+from tilewright.frontend.python.function_source import FunctionSource
+
+_OWN_SCOPE = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+
+
+def assigned_names(source: FunctionSource, loop: ast.For | ast.While) -> tuple[str, ...]:
+    """Names that the body or the condition of a loop may assign, in the order of their first
+    assignment; the loop's own target is not among them unless the body assigns it too."""
+    key = ("assigned", loop)
+    found = source.facts.get(key)
+    if found is None:
+        parts: list[ast.AST] = list(loop.body)
+        if isinstance(loop, ast.While):
+            parts.append(loop.test)
+        found = source.facts[key] = tuple(dict.fromkeys(_assigned(parts)))
+    return cast("tuple[str, ...]", found)
+
+
+def outlives(source: FunctionSource, name: str) -> bool:
+    """Whether a function uses a name outside of the loops and comprehensions that set it."""
+    key = ("used outside", source.tree)
+    found = source.facts.get(key)
+    if found is None:
+        found = source.facts[key] = frozenset(_used(source.tree, frozenset()))
+    return name in cast("frozenset[str]", found)
+
+
+def _used(tree: ast.AST, outside: frozenset[str]) -> Iterator[str]:
+    """Names that are used where no loop around them sets them, other than `outside`."""
+    stack = [(tree, outside)]
+    while stack:
+        node, bound = stack.pop()
+        if isinstance(node, ast.Name):
+            if not isinstance(node.ctx, ast.Store) and node.id not in bound:
+                yield node.id
+        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            yield from {node.target.id} - bound
+            stack.append((node.value, bound))
+        elif isinstance(node, ast.For):
+            inside = bound.union(_assigned([node.target]))
+            stack += [(node.iter, bound), *((part, inside) for part in node.body)]
+            stack += [(part, bound) for part in node.orelse]
+        else:
+            for generator in getattr(node, "generators", ()):
+                bound = bound.union(_assigned([generator.target]))
+            stack += [(child, bound) for child in ast.iter_child_nodes(node)]
+
+
+def assigned_in(statements: Iterable[ast.AST]) -> tuple[str, ...]:
+    """Names that statements may assign, in the order of their first assignment."""
+    return tuple(dict.fromkeys(_assigned(statements)))
+
+
+def contains_return(source: FunctionSource, statement: ast.stmt) -> bool:
+    """Whether a `return` of this function is somewhere inside the statement."""
+    key = ("returns", statement)
+    found = source.facts.get(key)
+    if found is None:
+        found = source.facts[key] = _any_return(statement)
+    return cast("bool", found)
+
+
+def local_names(source: FunctionSource) -> frozenset[str]:
+    """Every name that the function assigns, parameters included: Python treats them as local."""
+    key = ("local", source.tree)
+    found = source.facts.get(key)
+    if found is None:
+        arguments = source.tree.args
+        parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+        parameters += [a for a in (arguments.vararg, arguments.kwarg) if a is not None]
+        names = {a.arg for a in parameters}
+        names.update(_assigned(source.tree.body))
+        found = source.facts[key] = frozenset(names)
+    return cast("frozenset[str]", found)
+
+
+def _assigned(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    stack = list(nodes)[::-1]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Name):
+            if not isinstance(node.ctx, ast.Load):
+                yield node.id
+        elif isinstance(node, ast.alias):
+            yield (node.asname or node.name).partition(".")[0]
+        elif isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
+            yield from _named_inside(node)
+        elif not isinstance(node, _OWN_SCOPE):
+            stack += list(ast.iter_child_nodes(node))[::-1]
+
+
+def _named_inside(comprehension: ast.AST) -> Iterator[str]:
+    """Of the names in a comprehension, only those bound by `:=` belong to the function."""
+    for node in ast.walk(comprehension):
+        if isinstance(node, ast.NamedExpr):
+            yield node.target.id
+
+
+def _any_return(node: ast.AST) -> bool:
+    stack = [node]
+    while stack:
+        current = stack.pop()
+        if isinstance(current, ast.Return):
+            return True
+        if not isinstance(current, _OWN_SCOPE):
+            stack += ast.iter_child_nodes(current)
+    return False

@@ -1,0 +1,158 @@
+"""What the meaning of a kernel depends on: its source, the functions it calls, the globals it uses.
+
+Names are resolved as the kernel will resolve them: through its closure, its module's globals and
+attributes of modules. Functions written in the kernel language are followed; every constant that is
+met is recorded, so that a later change of it can be noticed.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from dataclasses import dataclass
+from enum import Enum
+from types import FunctionType, ModuleType
+from typing import cast
+
+from tilewright.frontend.python.captured_names import MISSING, Environment, Place
+from tilewright.frontend.python.function_source import FunctionSource, source_of
+from tilewright.ir.types import DType, PointerType, TileType
+from tilewright.language import DeviceFunction, constexpr, constexpr_function, dtype
+from tilewright.support.fresh_stack import nested
+
+_CONSTANTS = (bool, int, float, str, bytes, type(None), tuple, constexpr, dtype, Enum)
+_RECORDED = (*_CONSTANTS, DeviceFunction, constexpr_function)
+_PLAIN = (
+    bool,
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    type(None),
+    DType,
+    PointerType,
+    TileType,
+    dtype,
+    Enum,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class UsedGlobal:
+    """A constant or function from outside the kernel, and its value when it was looked at."""
+
+    name: str
+    place: Place
+    value: object
+
+    def changed(self) -> bool:
+        """Whether the name now stands for another value."""
+        now = self.place.read()
+        return now is not self.value and _fingerprint(now) != _fingerprint(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Dependencies:
+    """hash: sha256 in hexadecimal over everything that decides what a kernel means."""
+
+    hash: str
+    used: tuple[UsedGlobal, ...]
+
+    def changed(self) -> tuple[UsedGlobal, ...]:
+        """The globals that have changed since."""
+        return tuple(item for item in self.used if item.changed())
+
+
+def dependencies(fn: DeviceFunction) -> Dependencies:
+    """Follow a kernel to all it depends on. Raises SourceNotAvailable."""
+    collector = _Collector()
+    collector.function(fn.fn)
+    used = tuple(collector.used.values())
+    return Dependencies(collector.digest.hexdigest(), used)
+
+
+class _Collector:
+    """Walks functions depth first, in an order that depends on their text only."""
+
+    def __init__(self) -> None:
+        self.digest = hashlib.sha256()
+        self.used: dict[tuple[int, str], UsedGlobal] = {}
+        self._seen: dict[FunctionType, int] = {}
+
+    @nested
+    def function(self, fn: FunctionType) -> None:
+        """Add the text of one function and all that it refers to."""
+        known = self._seen.get(fn)
+        if known is not None:
+            self._add("again", str(known))
+            return
+        self._seen[fn] = len(self._seen)
+        source = source_of(fn)
+        self._add("def", source.text)
+        for default in (*(fn.__defaults__ or ()), *(fn.__kwdefaults__ or {}).values()):
+            self._add("default", _fingerprint(default))
+        environment = Environment(fn)
+        for path in _references(source, fn):
+            self._reference(environment, path)
+
+    def _reference(self, environment: Environment, path: tuple[str, ...]) -> None:
+        place = environment.place(path[0])
+        if place is None:
+            return
+        value: object = place.read()
+        of_language = False
+        for attribute in path[1:]:
+            if not isinstance(value, ModuleType | type):
+                return
+            of_language = of_language or value.__name__.startswith("tilewright.")
+            place = Place(value if isinstance(value, type) else vars(value), attribute)
+            value = place.read()
+        if value is MISSING or isinstance(value, ModuleType):
+            return
+        name = ".".join(path)
+        self._add(name, _fingerprint(value))
+        if isinstance(value, DeviceFunction | constexpr_function):
+            self.function(value.fn)
+        if of_language or not isinstance(value, _RECORDED):
+            return
+        self.used[id(place.holder), place.key] = UsedGlobal(name, place, cast("object", value))
+
+    def _add(self, label: str, text: str) -> None:
+        self.digest.update(f"{label}\0{len(text)}\0{text}\0".encode())
+
+
+def _references(source: FunctionSource, fn: FunctionType) -> tuple[tuple[str, ...], ...]:
+    """The outside names in a function, with the attributes taken of them, sorted."""
+    key = ("references", source.tree)
+    found = source.facts.get(key)
+    if found is None:
+        local = frozenset(fn.__code__.co_varnames) | frozenset(fn.__code__.co_cellvars)
+        parts = (source.tree.args, *source.tree.body)
+        paths = {_path(node) for part in parts for node in ast.walk(part)}
+        found = tuple(sorted(p for p in paths if p and p[0] not in local))
+        source.facts[key] = found
+    return cast("tuple[tuple[str, ...], ...]", found)
+
+
+def _path(node: ast.AST) -> tuple[str, ...]:
+    """`a.b.c` as ('a', 'b', 'c'); () for anything else."""
+    attributes: list[str] = []
+    while isinstance(node, ast.Attribute):
+        attributes.append(node.attr)
+        node = node.value
+    return (node.id, *reversed(attributes)) if isinstance(node, ast.Name) else ()
+
+
+def _fingerprint(value: object) -> str:
+    """A text that differs between values of different meaning in a kernel."""
+    if isinstance(value, constexpr):
+        return f"constexpr {_fingerprint(cast('object', value.value))}"
+    if isinstance(value, _PLAIN):
+        return f"{type(value).__name__} {value!r}"
+    if isinstance(value, tuple):
+        return f"({', '.join(_fingerprint(item) for item in cast('tuple[object, ...]', value))})"
+    if isinstance(value, DeviceFunction | constexpr_function):
+        return f"function {source_of(value.fn).text}"
+    owner = value if callable(value) else type(value)
+    return f"{getattr(owner, '__module__', '')}.{getattr(owner, '__qualname__', '')}"

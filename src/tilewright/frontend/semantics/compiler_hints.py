@@ -1,0 +1,101 @@
+"""What a kernel promises to the compiler, and what it tells its user."""
+
+from __future__ import annotations
+
+from typing import Any, TextIO, cast
+
+from tilewright import language as tl
+from tilewright.frontend.semantics import constant_arguments
+from tilewright.frontend.semantics.broadcasting import broadcast_value
+from tilewright.frontend.semantics.literal_constants import describe, materialize
+from tilewright.frontend.semantics.numeric_operators import as_condition
+from tilewright.frontend.semantics.semantic_context import Context
+from tilewright.frontend.semantics.semantics_registry import meaning
+from tilewright.frontend.semantics.value_attributes import truth
+from tilewright.ir.types import shape_of
+from tilewright.language import constexpr, tensor, unwrap
+from tilewright.ops import AssertOp, AssumeOp, HintOp, PrintOp
+from tilewright.support import errors
+
+
+def _promise(ctx: Context, function: str, input: Any, values: Any, attribute: str) -> Any:
+    if not isinstance(input, tensor):
+        return constexpr(input)
+    numbers = constant_arguments.integers(ctx, function, "values", values)
+    rank = max(1, len(shape_of(input.handle.type)))
+    if len(numbers) != rank:
+        expected = f"one number for each of {rank} dimensions"
+        ctx.fail(errors.InvalidValue, function, "values", expected, numbers)
+    if min(numbers) < 1:
+        ctx.fail(errors.InvalidValue, function, "values", "positive", numbers)
+    return ctx.tensor(HintOp(input.handle, **{attribute: numbers}))
+
+
+@meaning(tl.multiple_of)
+def multiple_of(ctx: Context, input: Any, values: Any) -> Any:
+    return _promise(ctx, "multiple_of", input, values, "divisibility")
+
+
+@meaning(tl.max_contiguous)
+def max_contiguous(ctx: Context, input: Any, values: Any) -> Any:
+    return _promise(ctx, "max_contiguous", input, values, "contiguity")
+
+
+@meaning(tl.max_constancy)
+def max_constancy(ctx: Context, input: Any, values: Any) -> Any:
+    return _promise(ctx, "max_constancy", input, values, "constancy")
+
+
+@meaning(tl.assume)
+def assume(ctx: Context, cond: Any) -> None:
+    if isinstance(cond, tensor):
+        ctx.emitter.emit(AssumeOp(truth(ctx, cond)))
+    elif not cond:
+        ctx.fail(errors.InvalidValue, "assume", "cond", "a condition that can hold", cond)
+
+
+@meaning(tl.static_print)
+def static_print(
+    ctx: Context,
+    *values: Any,
+    sep: Any = " ",
+    end: Any = "\n",
+    file: Any = None,
+    flush: Any = False,
+) -> None:
+    words = [str(value.type) if isinstance(value, tensor) else str(value) for value in values]
+    print(*words, sep=sep, end=end, file=cast("TextIO | None", file), flush=bool(flush))
+
+
+@meaning(tl.static_assert)
+def static_assert(ctx: Context, cond: Any, msg: Any = "") -> None:
+    if isinstance(cond, tensor):
+        ctx.fail(errors.NotConstexpr, "the condition of static_assert", cond.type)
+    if not cond:
+        detail = str(unwrap(msg)) or "the condition is false"
+        ctx.fail(errors.CompileTimeAssertionFailure, detail)
+
+
+@meaning(tl.device_print)
+def device_print(ctx: Context, prefix: Any, *args: Any, hex: Any = False) -> None:
+    if not isinstance(prefix, str) or not prefix.isascii():
+        expected = "an ASCII string that is known at compile time"
+        ctx.fail(errors.InvalidValue, "device_print", "prefix", expected, describe(prefix))
+    values = tuple(materialize(ctx, arg).handle for arg in args)
+    ctx.emitter.emit(
+        PrintOp(values, prefix, constant_arguments.flag(ctx, "device_print", "hex", hex))
+    )
+
+
+@meaning(tl.device_assert)
+def device_assert(ctx: Context, cond: Any, msg: Any = "", mask: Any = None) -> None:
+    if not ctx.options.debug:
+        return
+    condition = as_condition(ctx, cond)
+    where = None
+    if mask is not None:
+        where = as_condition(ctx, mask)
+        shape = shape_of(condition.type) or shape_of(where.type)
+        condition = broadcast_value(ctx, condition, shape, "assert with a mask")
+        where = broadcast_value(ctx, where, shape, "assert with a mask")
+    ctx.emitter.emit(AssertOp(condition, str(msg), where))

@@ -1,0 +1,60 @@
+"""Meanings written as formulas: Python operators and language functions on tensors, in one context.
+
+def sigmoid(x: Any) -> Any:
+    return 1 / (1 + tl.exp(-x))
+
+evaluate(ctx, lambda: sigmoid(x))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from tilewright.frontend.semantics.numeric_operators import binary, compare, unary
+from tilewright.frontend.semantics.semantic_context import Context
+from tilewright.frontend.semantics.semantics_registry import call, call_builtin
+from tilewright.language import (
+    ACTIVE,
+    COMPARISON_OPERATORS,
+    UNARY_OPERATORS,
+    DeviceFunction,
+)
+
+R = TypeVar("R")
+
+
+class _Direct:
+    """A dispatcher that applies the semantics at once."""
+
+    def __init__(self, ctx: Context) -> None:
+        self.ctx = ctx
+
+    def call(
+        self, stub: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> object:
+        """A language function."""
+        return call_builtin(self.ctx, stub, args, kwargs)
+
+    def operator(self, name: str, args: tuple[Any, ...]) -> object:
+        """A Python operator."""
+        if name in COMPARISON_OPERATORS:
+            return compare(self.ctx, name, *args)
+        if name in UNARY_OPERATORS:
+            return unary(self.ctx, name, *args)
+        return binary(self.ctx, name, *args)
+
+    def call_function(
+        self, function: DeviceFunction, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> object:
+        """A function written in the language."""
+        return call(self.ctx, function, args, kwargs)
+
+
+def evaluate(ctx: Context, formula: Callable[[], R]) -> R:
+    """Run a formula with its operators and calls going to the semantics, through `ctx`."""
+    token = ACTIVE.set(_Direct(ctx))
+    try:
+        return formula()
+    finally:
+        ACTIVE.reset(token)

@@ -1,0 +1,102 @@
+"""Reading compile-time arguments: integers, shapes, axes, words."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any, SupportsIndex, cast
+
+from tilewright.frontend.semantics.broadcasting import check_tile
+from tilewright.frontend.semantics.literal_constants import describe
+from tilewright.frontend.semantics.semantic_context import Context
+from tilewright.language import tensor, unwrap
+from tilewright.support import errors
+
+
+def integer(ctx: Context, function: str, name: str, value: Any) -> int:
+    """A compile-time integer. Errors: NotConstexpr, InvalidValue."""
+    value = unwrap(value)
+    if isinstance(value, tensor):
+        ctx.fail(errors.NotConstexpr, f"'{name}' of {function}", value.type)
+    if not isinstance(value, bool) and isinstance(value, SupportsIndex):
+        try:
+            return operator.index(value)
+        except TypeError:  # arrays have the method, but only those of one integer an index
+            pass
+    ctx.fail(errors.InvalidValue, function, name, "an integer", describe(value))
+
+
+def word(
+    ctx: Context, function: str, name: str, value: Any, choices: tuple[str, ...], default: str
+) -> str:
+    """One of `choices`; None means `default`. Errors: InvalidValue."""
+    value = unwrap(value)
+    if value is None:
+        return default
+    if not isinstance(value, str) or value not in choices:
+        expected = "one of " + ", ".join(f'"{choice}"' for choice in choices)
+        ctx.fail(errors.InvalidValue, function, name, expected, describe(value))
+    return value
+
+
+def flag(ctx: Context, function: str, name: str, value: Any) -> bool:
+    """A compile-time condition. Errors: NotConstexpr."""
+    value = unwrap(value)
+    if isinstance(value, tensor):
+        ctx.fail(errors.NotConstexpr, f"'{name}' of {function}", value.type)
+    return bool(value)
+
+
+def sequence(ctx: Context, function: str, name: str, value: Any) -> list[Any]:
+    """The items of a tuple or list, unwrapped; one item by itself counts as a sequence of one."""
+    value = unwrap(value)
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [unwrap(item) for item in cast("Sequence[Any]", value)]
+    if isinstance(value, tensor | int):
+        return [value]
+    ctx.fail(errors.InvalidValue, function, name, "a tuple", describe(value))
+
+
+def integers(ctx: Context, function: str, name: str, value: Any) -> tuple[int, ...]:
+    """A sequence of compile-time integers."""
+    items = sequence(ctx, function, name, value)
+    return tuple(integer(ctx, function, f"{name}[{i}]", item) for i, item in enumerate(items))
+
+
+def shape(ctx: Context, function: str, value: Any) -> tuple[int, ...]:
+    """A tile shape; empty for a scalar. Errors: NonPowerOfTwo, BlockTooLarge."""
+    return check_tile(ctx, integers(ctx, function, "shape", value))
+
+
+def spread(values: Sequence[Any]) -> Any:
+    """`*shape` parameters: extents one by one, or one sequence."""
+    if len(values) == 1 and not isinstance(unwrap(values[0]), int | tensor):
+        return values[0]
+    return values
+
+
+def axis(ctx: Context, function: str, value: Any, rank: int, name: str = "axis") -> int:
+    """A dimension of something with `rank` of them; negative counts from the end."""
+    found = integer(ctx, function, name, value)
+    if not -rank <= found < rank:
+        ctx.fail(errors.InvalidValue, function, name, f"in [{-rank}, {rank})", found)
+    return found % rank
+
+
+def tile(ctx: Context, function: str, name: str, value: Any) -> tensor:
+    """A tensor with a shape. Errors: InvalidValue."""
+    found = tensor_argument(ctx, function, name, value)
+    if not found.shape:
+        ctx.fail(errors.InvalidValue, function, name, "a tile", f"a scalar {found.type}")
+    return found
+
+
+def tensor_argument(ctx: Context, function: str, name: str, value: Any) -> tensor:
+    """A run-time value. Errors: InvalidValue."""
+    value = unwrap(value)
+    if not isinstance(value, tensor):
+        error = errors.InvalidValue(function, name, "a tensor", describe(value), loc=ctx.loc)
+        if isinstance(value, tuple | list):
+            error.advice = "it takes one tile: make one with tl.join or tl.cat, or call it for each"
+        raise error
+    return value

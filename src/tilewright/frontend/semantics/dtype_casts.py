@@ -1,0 +1,131 @@
+"""Conversions between dtypes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilewright.frontend.dtype_promotion import fits
+from tilewright.frontend.semantics.literal_constants import constant, describe, materialize
+from tilewright.frontend.semantics.semantic_context import Context
+from tilewright.frontend.semantics.semantics_registry import meaning
+from tilewright.ir import Value
+from tilewright.ir import types as ir
+from tilewright.language import cast, dtype, tensor, to, type_of, unwrap
+from tilewright.ops import BitcastOp, CastOp
+from tilewright.support import errors
+
+_ADDRESSES = (ir.i64, ir.u64)
+
+
+def cast_value(ctx: Context, value: Value, element: ir.DType) -> Value:
+    """A number converted to another number type, rounding to nearest even; itself if it has it."""
+    type_ = value.type
+    if ir.element_of(type_) is element:
+        return value
+    return ctx.value(CastOp(value, ir.with_element(type_, element)))
+
+
+def element_type(ctx: Context, what: str, wanted: Any) -> ir.Scalar:
+    """The IR type of a dtype argument; a block type stands for its element."""
+    wanted = unwrap(wanted)
+    if not isinstance(wanted, dtype):
+        ctx.fail(errors.InvalidValue, what, "dtype", "a dtype such as tl.float32", describe(wanted))
+    element = ir.element_of(wanted.ir)
+    return element
+
+
+def number_type(ctx: Context, what: str, wanted: Any) -> ir.DType:
+    """As `element_type`, for places that take no pointer type."""
+    element = element_type(ctx, what, wanted)
+    if not isinstance(element, ir.DType):
+        ctx.fail(errors.InvalidValue, what, "dtype", "a number type", describe(wanted))
+    return element
+
+
+def cast_to(ctx: Context, x: Any, dtype: Any) -> tensor:
+    """`x` (tensor or literal) converted to a dtype, as `tl.cast`."""
+    return cast_operand(ctx, x, dtype)
+
+
+@meaning(cast)
+def cast_operand(
+    ctx: Context, input: Any, dtype: Any, fp_downcast_rounding: Any = None, bitcast: Any = False
+) -> tensor:
+    target = element_type(ctx, "cast", dtype)
+    if not isinstance(input, tensor):
+        return _cast_literal(ctx, unwrap(input), target)
+    value = input.handle
+    source = ir.element_of(value.type)
+    _check_rounding(ctx, fp_downcast_rounding, source, target)
+    if source is target:
+        return input
+    if bitcast:
+        return _bitcast(ctx, value, target)
+    result_type = ir.with_element(value.type, target)
+    if isinstance(source, ir.DType) and isinstance(target, ir.DType):
+        return ctx.tensor(CastOp(value, result_type, fp_downcast_rounding or "rtne"))
+    return _cast_pointer(ctx, value, target)
+
+
+@meaning(to)
+def to_dtype(
+    ctx: Context, input: Any, dtype: Any, fp_downcast_rounding: Any = None, bitcast: Any = False
+) -> tensor:
+    return cast_operand(ctx, input, dtype, fp_downcast_rounding, bitcast)
+
+
+def _cast_literal(ctx: Context, value: Any, target: ir.Scalar) -> tensor:
+    """A literal of a float or bool kind converts at compile time; the rest as tensors do."""
+    if isinstance(target, ir.DType) and isinstance(value, int | float):
+        exact = target.is_float or isinstance(value, bool)
+        if exact or (isinstance(value, int) and target.is_integer and fits(value, target)):
+            return tensor(constant(ctx, value, target))
+    scalar = materialize(ctx, value)
+    return cast_operand(ctx, scalar, type_of(target))
+
+
+def _check_rounding(ctx: Context, rounding: Any, source: ir.Scalar, target: ir.Scalar) -> None:
+    if rounding is None:
+        return
+    if rounding not in ("rtne", "rtz"):
+        expected = '"rtne" or "rtz"'
+        ctx.fail(errors.InvalidValue, "cast", "fp_downcast_rounding", expected, repr(rounding))
+    floats = [isinstance(t, ir.DType) and t.is_float for t in (source, target)]
+    if not all(floats) or source.bits <= target.bits:
+        ctx.fail(
+            errors.InvalidOperation,
+            f"round {type_of(source)} to {type_of(target)} by fp_downcast_rounding",
+            "it is no conversion of floats to narrower floats",
+        )
+
+
+def _bitcast(ctx: Context, value: Value, target: ir.Scalar) -> tensor:
+    source = ir.element_of(value.type)
+    if source.bits != target.bits:
+        ctx.fail(
+            errors.InvalidOperation,
+            f"bitcast {type_of(source)} to {type_of(target)}",
+            f"they have {source.bits} and {target.bits} bits",
+        )
+    return ctx.tensor(BitcastOp(value, ir.with_element(value.type, target)))
+
+
+def _cast_pointer(ctx: Context, value: Value, target: ir.Scalar) -> tensor:
+    """Pointer to pointer keeps the address; pointer to i64, u64 and back; to i1 is `!= 0`."""
+    source = ir.element_of(value.type)
+    result_type = ir.with_element(value.type, target)
+    if isinstance(source, ir.PointerType) and isinstance(target, ir.PointerType):
+        return ctx.tensor(BitcastOp(value, result_type))
+    if isinstance(source, ir.PointerType):
+        if target in _ADDRESSES:
+            return ctx.tensor(CastOp(value, result_type))
+        if target is ir.i1:
+            address = ctx.value(CastOp(value, ir.with_element(value.type, ir.i64)))
+            return ctx.tensor(CastOp(address, result_type))
+    elif not source.is_float and not source.is_bool:
+        return ctx.tensor(CastOp(cast_value(ctx, value, ir.i64), result_type))
+    ctx.fail(
+        errors.InvalidOperation,
+        f"convert {type_of(source)} to {type_of(target)}",
+        "addresses convert from and to 64-bit integers only",
+    )

@@ -1,0 +1,28 @@
+"""Integer helpers of index arithmetic: cdiv, swizzle2d."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilewright import language as tl
+from tilewright.frontend.semantics.numeric_operators import binary
+from tilewright.frontend.semantics.selection import extremum
+from tilewright.frontend.semantics.semantic_context import Context
+from tilewright.frontend.semantics.semantics_registry import meaning
+
+
+@meaning(tl.cdiv)
+def cdiv(ctx: Context, x: Any, div: Any) -> Any:
+    return binary(ctx, "floordiv", binary(ctx, "add", x, binary(ctx, "sub", div, 1)), div)
+
+
+@meaning(tl.swizzle2d)
+def swizzle2d(ctx: Context, i: Any, j: Any, size_i: Any, size_j: Any, size_g: Any) -> Any:
+    """Position in row-major order; group of rows; position within it, column by column."""
+    position = binary(ctx, "add", binary(ctx, "mul", i, size_j), j)
+    group_size = binary(ctx, "mul", size_g, size_j)
+    first_row = binary(ctx, "mul", binary(ctx, "floordiv", position, group_size), size_g)
+    rows = extremum(ctx, "minimum", binary(ctx, "sub", size_i, first_row), size_g, False)
+    within = binary(ctx, "mod", position, group_size)
+    row = binary(ctx, "add", first_row, binary(ctx, "mod", within, rows))
+    return row, binary(ctx, "floordiv", within, rows)

@@ -1,0 +1,285 @@
+"""The wider mathematical library as formulas over the functions that every backend has.
+
+Formulas run in fp64 and are rounded to the dtype of the operands once; that of exp runs in fp32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tilewright import language as tl
+from tilewright.frontend.semantics.broadcasting import broadcast_pair
+from tilewright.frontend.semantics.composed_functions import evaluate
+from tilewright.frontend.semantics.dtype_casts import cast_to, cast_value
+from tilewright.frontend.semantics.literal_constants import describe, materialize
+from tilewright.frontend.semantics.math_functions import (
+    float_argument,
+    in_accumulator,
+    math_function,
+)
+from tilewright.frontend.semantics.selection import common_dtype
+from tilewright.frontend.semantics.semantic_context import Context
+from tilewright.frontend.semantics.semantics_registry import meaning
+from tilewright.ir.types import DType, dtype_of, f64
+from tilewright.language import tensor
+from tilewright.support import errors
+
+lib = tl.extra.libdevice
+
+PI = 3.141592653589793
+PI_LOW = 1.2246467991473532e-16
+"""pi = PI + PI_LOW to 106 bits."""
+LOG2_E = 1.44269502162933349609375
+"""log2(e) as fp32."""
+LOG2_E_LOW = 1.925963033500116e-08
+"""log2(e) = LOG2_E + LOG2_E_LOW to 50 bits."""
+LN_2 = 0.6931471805599453
+LOG10_OF_2 = 0.3010299956639812
+TAN_PI_8 = 0.41421356237309503
+TAN_3PI_8 = 2.414213562373095
+
+ATAN_COEFFICIENTS = (
+    -0.33333333333333326, 0.19999999999997015, -0.1428571428532971, 0.11111111085322109,
+    -0.09090908059031191, 0.07692281099937744, -0.06666205259976526, 0.05876834004614161,
+    -0.05217312574061591, 0.04499500728984032, -0.03338782450121195, 0.015113765096600925,
+)  # fmt: skip
+"""atan(t) = t + t z (c0 + c1 z + ...), z = t^2, |t| <= tan(pi/8): relative error below 2^-64.
+
+Interpolation of atan(sqrt(z)) / sqrt(z) at 13 Chebyshev nodes of [0, tan(pi/8)^2] with 50 digits.
+"""
+
+# --- formulas: tensors of fp32 --------------------------------------------------------------------
+
+
+def exp(x: Any) -> Any:
+    """e^x = 2^t (1 + r ln 2), where r is what the rounding of t = x log2(e) lost.
+
+    Without r, as `tl.exp` may be, the error is up to 1.25 |x| ulp. r is infinite or a NaN where 2^t
+    is 0 or infinite; any positive factor will do there.
+    """
+    t = x * LOG2_E
+    lost = tl.fma(x, LOG2_E_LOW, tl.fma(x, LOG2_E, -t))
+    return tl.exp2(t) * tl.minimum(tl.maximum(tl.fma(lost, LN_2, 1.0), 0.5), 2.0)
+
+
+# --- formulas: tensors of fp64 --------------------------------------------------------------------
+
+
+def log1p(x: Any) -> Any:
+    """log(u) corrected for what rounding u = 1 + x has lost."""
+    u = 1.0 + x
+    exact = (u == 1.0) | (u == float("inf"))
+    return tl.where(exact, x, tl.log(u) * (x / (u - 1.0)))
+
+
+def expm1(x: Any) -> Any:
+    """u - 1 for u = exp(x), corrected by x / log(u)."""
+    u = tl.exp(x)
+    corrected = (u - 1.0) * (x / tl.log(u))
+    extreme = (u == float("inf")) | (u < 1e-16)
+    return tl.where(u == 1.0, x, tl.where(extreme, u - 1.0, corrected))
+
+
+def log10(x: Any) -> Any:
+    """log2(x) in another base."""
+    return tl.log2(x) * LOG10_OF_2
+
+
+def tan(x: Any) -> Any:
+    """sin / cos."""
+    return tl.sin(x) / tl.cos(x)
+
+
+def sinh(x: Any) -> Any:
+    """(e + e / (e + 1)) / 2 for e = expm1(|x|), with the sign of x."""
+    e = expm1(tl.abs(x))
+    size = tl.where(e == float("inf"), e, 0.5 * (e + e / (e + 1.0)))
+    return lib.copysign(size, x)
+
+
+def cosh(x: Any) -> Any:
+    """(e + 1 / e) / 2 for e = exp(|x|)."""
+    e = tl.exp(tl.abs(x))
+    return 0.5 * e + 0.5 / e
+
+
+def atan(x: Any) -> Any:
+    """Reduced to tan(pi/8) by atan(x) = pi/4 + atan((x - 1) / (x + 1)) = pi/2 - atan(1 / x)."""
+    size = tl.abs(x)
+    middle, far = size > TAN_PI_8, size > TAN_3PI_8
+    t = tl.where(far, -1.0 / size, tl.where(middle, (size - 1.0) / (size + 1.0), size))
+    quarters = tl.where(far, 2.0, tl.where(middle, 1.0, 0.0)).to(tl.float64)
+    z = t * t
+    series: Any = ATAN_COEFFICIENTS[-1]
+    for coefficient in ATAN_COEFFICIENTS[-2::-1]:
+        series = series * z + coefficient
+    angle = quarters * (PI / 4) + (t + (t * z * series + quarters * (PI_LOW / 4)))
+    return lib.copysign(angle, x)
+
+
+def atan2(x: Any, y: Any) -> Any:
+    """atan of the smaller over the larger side, moved to its octant and quadrant."""
+    ordinate, abscissa = tl.abs(x), tl.abs(y)
+    low, high = tl.minimum(ordinate, abscissa), tl.maximum(ordinate, abscissa)
+    ratio = tl.where(high == 0.0, 0.0, tl.where(low == float("inf"), 1.0, low / high))
+    angle = atan(ratio)
+    angle = tl.where(ordinate > abscissa, PI / 2 - angle, angle)
+    angle = tl.where(lib.signbit(y), PI - angle, angle)
+    unordered = (x != x) | (y != y)
+    return tl.where(unordered, x + y, lib.copysign(angle, x))
+
+
+def asin(x: Any) -> Any:
+    """The angle of (x, sqrt(1 - x^2))."""
+    return atan2(x, tl.sqrt((1.0 - x) * (1.0 + x)))
+
+
+def acos(x: Any) -> Any:
+    """Twice the angle of (sqrt(1 - x), sqrt(1 + x))."""
+    return 2.0 * atan2(tl.sqrt(1.0 - x), tl.sqrt(1.0 + x))
+
+
+def pow(x: Any, y: Any) -> Any:
+    """2^(y log2 |x|), with C's rules for signs, zeros, infinities and whole exponents."""
+    infinity = float("inf")
+    size = tl.abs(x)
+    power = tl.where(size == 1.0, 1.0, tl.exp2(y * tl.log2(size)))
+    whole = lib.trunc(y) == y
+    odd = whole & (tl.abs(y) < infinity) & (lib.fmod(y, 2.0) != 0.0)
+    power = tl.where(lib.signbit(x) & odd, -power, power)
+    undefined = (x < 0.0) & (size < infinity) & (whole == False)  # noqa: E712 -- a tensor
+    return tl.where(y == 0.0, 1.0, tl.where(undefined, float("nan"), power))
+
+
+# --- meanings -------------------------------------------------------------------------------------
+
+
+def _float_dtype(ctx: Context, function: str, operands: tuple[Any, ...]) -> DType:
+    """The float dtype of one operand, or the common one of two. Errors: InvalidOperation."""
+    if len(operands) == 1:
+        return dtype_of(float_argument(ctx, function, operands[0]).type)
+    if not any(isinstance(operand, tensor) for operand in operands):
+        operands = tuple(materialize(ctx, operand) for operand in operands)
+    dtype = common_dtype(ctx, function, operands)
+    if not dtype.is_float:
+        ctx.fail(
+            errors.InvalidOperation,
+            f"compute {function} of {' and '.join(describe(operand) for operand in operands)}",
+            "it is defined for floats",
+            "convert one of them: x.to(tl.float32)",
+        )
+    return dtype
+
+
+def in_fp64(
+    ctx: Context, function: str, formula: Callable[..., Any], operands: tuple[Any, ...]
+) -> tensor:
+    """A formula of fp64 tensors applied to floats, rounded to their dtype."""
+    dtype = _float_dtype(ctx, function, operands)
+    wide = [cast_to(ctx, operand, tl.float64) for operand in operands]
+    result = evaluate(ctx, lambda: formula(*wide))
+    return tensor(cast_value(ctx, result.handle, dtype))
+
+
+def _register_unary(name: str, formula: Callable[..., Any]) -> None:
+    @meaning(getattr(lib, name))
+    def function(ctx: Context, x: Any) -> tensor:  # pyright: ignore[reportUnusedFunction]
+        return in_fp64(ctx, name, formula, (x,))
+
+
+def _register_binary(name: str, formula: Callable[..., Any]) -> None:
+    @meaning(getattr(lib, name))
+    def function(ctx: Context, x: Any, y: Any) -> tensor:  # pyright: ignore[reportUnusedFunction]
+        return in_fp64(ctx, name, formula, (x, y))
+
+
+for _formula in (log1p, expm1, log10, tan, sinh, cosh, atan, asin, acos):
+    _register_unary(_formula.__name__, _formula)
+for _formula in (atan2, pow):
+    _register_binary(_formula.__name__, _formula)
+
+
+@meaning(lib.exp)
+def exp_meaning(ctx: Context, x: Any) -> tensor:
+    value = float_argument(ctx, "exp", x)
+    if dtype_of(value.type) is f64:
+        return math_function(ctx, "exp", tensor(value))
+    return in_accumulator(ctx, value, lambda wide: evaluate(ctx, lambda: exp(tensor(wide))).handle)
+
+
+@meaning(lib.rint)
+def rint(ctx: Context, x: Any) -> tensor:
+    return math_function(ctx, "round_even", x)
+
+
+@meaning(lib.trunc)
+def trunc(ctx: Context, x: Any) -> tensor:
+    return math_function(ctx, "trunc", x)
+
+
+@meaning(lib.round)
+def round(ctx: Context, x: Any) -> tensor:
+    def formula(value: Any) -> Any:
+        whole = lib.trunc(value)
+        one = lib.copysign(1.0, value)
+        return tl.where(tl.abs(value - whole) >= 0.5, whole + one, whole)
+
+    return in_fp64(ctx, "round", formula, (x,))
+
+
+@meaning(lib.isnan)
+def isnan(ctx: Context, x: Any) -> tensor:
+    value = tensor(float_argument(ctx, "isnan", x))
+    return evaluate(ctx, lambda: value != value)
+
+
+@meaning(lib.isinf)
+def isinf(ctx: Context, x: Any) -> tensor:
+    value = tensor(float_argument(ctx, "isinf", x))
+    return evaluate(ctx, lambda: tl.abs(value) == float("inf"))
+
+
+@meaning(lib.isfinite)
+def isfinite(ctx: Context, x: Any) -> tensor:
+    value = tensor(float_argument(ctx, "isfinite", x))
+    return evaluate(ctx, lambda: tl.abs(value) < float("inf"))
+
+
+def _bits(ctx: Context, function: str, x: Any) -> tensor:
+    """The bits of a float as a signed integer."""
+    value = tensor(float_argument(ctx, function, x))
+    integer = tl.get_int_dtype(value.dtype.primitive_bitwidth, True)
+    return evaluate(ctx, lambda: tl.cast(value, integer, bitcast=True))
+
+
+@meaning(lib.signbit)
+def signbit(ctx: Context, x: Any) -> tensor:
+    bits = _bits(ctx, "signbit", x)
+    return evaluate(ctx, lambda: bits < 0)
+
+
+@meaning(lib.copysign)
+def copysign(ctx: Context, x: Any, y: Any) -> tensor:
+    dtype = tl.dtype.of(_float_dtype(ctx, "copysign", (x, y)))
+    size, sign = (_bits(ctx, "copysign", cast_to(ctx, value, dtype)) for value in (x, y))
+    low = size.dtype.get_int_min_value()
+    merged = evaluate(ctx, lambda: (size & (-1 - low)) | (sign & low))
+    return evaluate(ctx, lambda: tl.cast(merged, dtype, bitcast=True))
+
+
+@meaning(lib.fmod)
+def fmod(ctx: Context, x: Any, y: Any) -> tensor:
+    dtype = tl.dtype.of(_float_dtype(ctx, "fmod", (x, y)))
+    left, right = broadcast_pair(
+        ctx, "fmod", cast_to(ctx, x, dtype).handle, cast_to(ctx, y, dtype).handle
+    )
+    return cast_to(ctx, evaluate(ctx, lambda: tensor(left) % tensor(right)), dtype)
+
+
+@meaning(lib.int2float_rn)
+def int2float_rn(ctx: Context, x: Any) -> tensor:
+    number = materialize(ctx, x)
+    if not number.dtype.is_int():
+        ctx.fail(errors.InvalidValue, "int2float_rn", "x", "an integer", number.type)
+    return cast_to(ctx, number, tl.float32)

@@ -1,0 +1,76 @@
+"""Compile-time numbers as IR constants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilewright.frontend.dtype_promotion import Literal, fits, literal_dtype
+from tilewright.frontend.semantics.semantic_context import Context
+from tilewright.ir import Value
+from tilewright.ir.types import DType, PointerType, Type, dtype_of, element_of
+from tilewright.language import block_pointer, constexpr, dtype, tensor, type_of
+from tilewright.ops import ConstantOp
+from tilewright.support import errors
+
+
+def constant(ctx: Context, value: Literal, type_: Type) -> Value:
+    """`value` in every element of `type_`. Errors: LiteralOutOfRange."""
+    element = dtype_of(type_)
+    if element.is_float:
+        return ctx.value(ConstantOp(float(value), type_))
+    if element.is_bool:
+        return ctx.value(ConstantOp(bool(value), type_))
+    if not fits(value, element):
+        ctx.fail(errors.LiteralOutOfRange, value, type_of(element))
+    return ctx.value(ConstantOp(int(value), type_))
+
+
+def dtype_of_literal(ctx: Context, value: Literal) -> DType:
+    """As `literal_dtype`; an integer beyond 64 bits is LiteralOutOfRange."""
+    found = literal_dtype(value)
+    if found is None:
+        ctx.fail(errors.LiteralOutOfRange, value, "any integer dtype")
+    return found
+
+
+def is_literal(value: object) -> bool:
+    """Whether an unwrapped operand is a Python number."""
+    return isinstance(value, int | float)
+
+
+def materialize(ctx: Context, value: Any) -> tensor:
+    """A tensor as it is; a compile-time number as a scalar of its own dtype.
+
+    Errors: InvalidOperation for anything else.
+    """
+    if isinstance(value, tensor):
+        return value
+    if isinstance(value, constexpr):
+        value = value.value
+    if not isinstance(value, int | float):
+        ctx.fail(
+            errors.InvalidOperation, f"use {describe(value)} as a number", "it is not a number"
+        )
+    return tensor(constant(ctx, value, dtype_of_literal(ctx, value)))
+
+
+def describe(value: object) -> str:
+    """What a value is, in words for messages."""
+    if isinstance(value, tensor):
+        return str(value.type)
+    if isinstance(value, block_pointer):
+        return "a block pointer"
+    if isinstance(value, constexpr):
+        value = value.value
+    if isinstance(value, int | float | str):
+        return repr(value)
+    if value is None or isinstance(value, dtype):
+        return str(value)
+    if isinstance(value, list) or type(value) is tuple:
+        return "a tuple"
+    return f"a {type(value).__name__}"
+
+
+def is_pointer(value: object) -> bool:
+    """Whether a value is a scalar pointer or a tile of pointers."""
+    return isinstance(value, tensor) and isinstance(element_of(value.handle.type), PointerType)

@@ -1,0 +1,228 @@
+"""Loads and stores through pointers and tiles of pointers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilewright import language as tl
+from tilewright.frontend.semantics import constant_arguments
+from tilewright.frontend.semantics.block_pointers import load_window, store_window
+from tilewright.frontend.semantics.broadcasting import broadcast_value, common_shape
+from tilewright.frontend.semantics.dtype_casts import cast_to
+from tilewright.frontend.semantics.literal_constants import constant, describe, is_literal
+from tilewright.frontend.semantics.semantic_context import Context
+from tilewright.frontend.semantics.semantics_registry import meaning
+from tilewright.ir import Value
+from tilewright.ir.types import DType, PointerType, element_of, i1, shape_of, with_shape
+from tilewright.language import block_pointer, tensor, type_of
+from tilewright.ops import (
+    EVICTION_POLICIES,
+    LOAD_MODIFIERS,
+    MEMORY_ORDERS,
+    SCOPES,
+    STORE_MODIFIERS,
+    LoadOp,
+    StoreOp,
+)
+from tilewright.support import errors
+
+_WORDS = {
+    "sem": MEMORY_ORDERS,
+    "scope": SCOPES,
+    "cache_modifier": {*LOAD_MODIFIERS, *STORE_MODIFIERS} - {""},
+    "eviction_policy": EVICTION_POLICIES[1:],
+}
+"""Words that are sometimes passed where the mask stands, by the name of their argument."""
+
+
+@meaning(tl.load)
+def load(
+    ctx: Context,
+    pointer: Any,
+    mask: Any = None,
+    other: Any = None,
+    boundary_check: Any = (),
+    padding_option: Any = "",
+    cache_modifier: Any = "",
+    eviction_policy: Any = "",
+    volatile: Any = False,
+) -> tensor:
+    hints = (
+        constant_arguments.word(ctx, "load", "cache_modifier", cache_modifier, LOAD_MODIFIERS, ""),
+        constant_arguments.word(
+            ctx, "load", "eviction_policy", eviction_policy, EVICTION_POLICIES, ""
+        ),
+        constant_arguments.flag(ctx, "load", "volatile", volatile),
+    )
+    if isinstance(pointer, block_pointer):
+        _reject_mask(ctx, "load", mask, other)
+        place = load_window(ctx, pointer, boundary_check, padding_option)
+        return ctx.tensor(LoadOp(place.pointer, place.mask, place.other, *hints))
+    _reject_window_options(ctx, "load", boundary_check, padding_option)
+    address = pointer_argument(ctx, "load", pointer)
+    if other is not None and mask is None:
+        ctx.fail(
+            errors.InvalidOperation,
+            "load with 'other' but no 'mask'",
+            "'other' stands for the elements that the mask leaves out",
+            "add mask=..., or remove other=...",
+        )
+    address, condition = mask_beside(ctx, "load", address, mask)
+    if condition is None:
+        return ctx.tensor(LoadOp(address, None, None, *hints))
+    rest = None if other is None else converted(ctx, "load", address, other)
+    return ctx.tensor(LoadOp(address, condition, rest, *hints))
+
+
+@meaning(tl.store)
+def store(
+    ctx: Context,
+    pointer: Any,
+    value: Any,
+    mask: Any = None,
+    boundary_check: Any = (),
+    cache_modifier: Any = "",
+    eviction_policy: Any = "",
+) -> None:
+    hints = (
+        constant_arguments.word(
+            ctx, "store", "cache_modifier", cache_modifier, STORE_MODIFIERS, ""
+        ),
+        constant_arguments.word(
+            ctx, "store", "eviction_policy", eviction_policy, EVICTION_POLICIES, ""
+        ),
+    )
+    if isinstance(pointer, block_pointer):
+        _reject_mask(ctx, "store", mask, None)
+        check_writable(ctx, pointer.base)
+        place = store_window(ctx, pointer, boundary_check)
+        stored = converted(ctx, "store", place.pointer, value)
+        ctx.emitter.emit(StoreOp(place.pointer, stored, place.mask, *hints))
+        return
+    _reject_window_options(ctx, "store", boundary_check, "")
+    address = pointer_argument(ctx, "store", pointer)
+    check_writable(ctx, pointer)
+    stored = converted(ctx, "store", address, value)
+    condition = mask_for(ctx, "store", address, mask)
+    ctx.emitter.emit(StoreOp(address, stored, condition, *hints))
+
+
+def pointer_argument(ctx: Context, function: str, pointer: Any) -> Value:
+    """The value of a pointer or a tile of pointers. Errors: InvalidOperation."""
+    if isinstance(pointer, tensor):
+        value = pointer.handle
+        if isinstance(element_of(value.type), PointerType):
+            return value
+    ctx.fail(
+        errors.InvalidOperation,
+        f"{function} through {describe(pointer)}",
+        "it is no pointer",
+        "pass an array to the kernel and add offsets to its parameter",
+    )
+
+
+def check_writable(ctx: Context, pointer: tensor) -> None:
+    """Errors: StoreToConst for a pointer annotated `tl.const`."""
+    element = element_of(pointer.handle.type)
+    if isinstance(element, PointerType) and element.const:
+        ctx.fail(errors.StoreToConst, pointer.handle.name or "the pointer")
+
+
+def pointee_type(pointer: Value) -> DType:
+    """The element type that a pointer, or each of a tile, points to."""
+    element = element_of(pointer.type)
+    assert isinstance(element, PointerType)
+    return element.element
+
+
+def mask_beside(
+    ctx: Context, function: str, pointer: Value, mask: Any
+) -> tuple[Value, Value | None]:
+    """Pointer and mask in their common shape; only a tile of pointers widens to its mask."""
+    if isinstance(mask, tensor) and shape_of(pointer.type):
+        shapes = shape_of(mask.handle.type), shape_of(pointer.type)
+        what = f"{function} with a mask"
+        shape = common_shape(ctx, what, *shapes, mismatch=errors.AccessMismatch)
+        pointer = broadcast_value(ctx, pointer, shape)
+    return pointer, mask_for(ctx, function, pointer, mask)
+
+
+def mask_for(ctx: Context, function: str, pointer: Value, mask: Any) -> Value | None:
+    """The mask in the pointer's shape; None for none and for True. Errors: DTypeMismatch, ..."""
+    if mask is None or mask is True:
+        return None
+    shape = shape_of(pointer.type)
+    if mask is False:
+        return constant(ctx, False, with_shape(i1, shape))
+    if not isinstance(mask, tensor) or element_of(mask.handle.type) is not i1:
+        found = mask.dtype if isinstance(mask, tensor) else describe(mask)
+        ctx.fail(
+            errors.InvalidOperation,
+            f"{function} with a mask of {found}",
+            "a mask is int1",
+            _instead_of_mask(mask),
+        )
+    _check_block(ctx, function, "mask", shape, mask)
+    what = f"{function} with a mask"
+    return broadcast_value(ctx, mask.handle, shape, what, mismatch=errors.AccessMismatch)
+
+
+def _instead_of_mask(mask: Any) -> str:
+    """What to write for something that is no mask but stands in its place."""
+    for name, words in _WORDS.items():
+        if isinstance(mask, str) and mask in words:
+            return f'name the argument: {name}="{mask}"'
+    if is_literal(mask):
+        return f"name the argument if it is another: other={mask}"
+    return "compare it: mask=m != 0"
+
+
+def converted(ctx: Context, function: str, pointer: Value, value: Any) -> Value:
+    """A value in the pointer's shape and the dtype that it points to."""
+    element, shape = pointee_type(pointer), shape_of(pointer.type)
+    if is_literal(value):
+        return constant(ctx, _wrapped(value, element), with_shape(element, shape))
+    if not isinstance(value, tensor):
+        ctx.fail(errors.InvalidOperation, f"{function} {describe(value)}", "it is no number")
+    _check_block(ctx, function, "value", shape, value)
+    number = cast_to(ctx, value, type_of(element)).handle
+    what = "load with 'other'" if function == "load" else f"{function} a value"
+    return broadcast_value(ctx, number, shape, what, mismatch=errors.AccessMismatch)
+
+
+def _wrapped(value: Any, element: DType) -> Any:
+    """A literal as a conversion from its own dtype would give it."""
+    return element.wrap(int(value)) if element.is_integer else value
+
+
+def _check_block(
+    ctx: Context, function: str, name: str, shape: tuple[int, ...], value: tensor
+) -> None:
+    found = shape_of(value.handle.type)
+    if found and not shape:
+        ctx.fail(
+            errors.InvalidOperation,
+            f"{function} a {name} of shape {found} through a scalar pointer",
+            "the pointer must have the shape of the access",
+            "add a tile of offsets to the pointer, such as tl.arange(...)",
+        )
+
+
+def _reject_mask(ctx: Context, function: str, mask: Any, other: Any) -> None:
+    if mask is not None or other is not None:
+        ctx.fail(
+            errors.InvalidOperation,
+            f"{function} through a block pointer with 'mask' or 'other'",
+            "a block pointer checks its own bounds",
+            'use boundary_check=(0, 1) and padding_option="zero"',
+        )
+
+
+def _reject_window_options(ctx: Context, function: str, check: Any, padding: Any) -> None:
+    if tuple(check or ()) or padding:
+        ctx.fail(
+            errors.InvalidOperation,
+            f"{function} through a tensor of pointers with 'boundary_check' or 'padding_option'",
+            "these belong to block pointers",
+            "use mask=... and other=...",
+        )

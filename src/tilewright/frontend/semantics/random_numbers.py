@@ -1,0 +1,201 @@
+"""Philox: counter-based random numbers, and the distributions made from them.
+
+One round maps the counter (c0, c1, c2, c3) under the key (k0, k1) to
+
+    (hi(M1 * c2) ^ c1 ^ k0,  lo(M1 * c2),  hi(M0 * c0) ^ c3 ^ k1,  lo(M0 * c0))
+
+and adds (W0, W1) to the key. The key stays scalar until it meets the counter.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from tilewright import language as tl
+from tilewright.frontend.semantics import constant_arguments
+from tilewright.frontend.semantics.broadcasting import broadcast_value
+from tilewright.frontend.semantics.dtype_casts import cast_value
+from tilewright.frontend.semantics.literal_constants import constant, materialize
+from tilewright.frontend.semantics.math_functions import math_function
+from tilewright.frontend.semantics.numeric_operators import binary
+from tilewright.frontend.semantics.selection import extremum, shape_of_all
+from tilewright.frontend.semantics.semantic_context import Context
+from tilewright.frontend.semantics.semantics_registry import meaning
+from tilewright.ir import Value
+from tilewright.ir.types import (
+    DType,
+    dtype_of,
+    f32,
+    i32,
+    i64,
+    shape_of,
+    u32,
+    u64,
+    with_element,
+)
+from tilewright.language import tensor
+from tilewright.ops import AddOp, BitcastOp, MulHighOp, MulOp, ShrOp, XorOp
+from tilewright.support import errors
+
+Words = tuple[Value, Value, Value, Value]
+
+
+class Constants(NamedTuple):
+    """Multipliers and key increments for one word size (Salmon et al., 2011, section 4.3)."""
+
+    m0: int
+    m1: int
+    w0: int
+    w1: int
+
+
+CONSTANTS: dict[DType, Constants] = {
+    u32: Constants(0xD2511F53, 0xCD9E8D57, 0x9E3779B9, 0xBB67AE85),
+    u64: Constants(0xD2E7470EE14C6C93, 0xCA5A826395121157, 0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B),
+}
+
+UNIFORM_SCALES = {i32: 4.6566127342e-10, i64: 1.0842020432385337e-19}
+"""The largest fp32 factor that maps every non-negative integer below 1."""
+
+
+def philox_rounds(ctx: Context, counter: Words, key: tuple[Value, Value], rounds: int) -> Words:
+    """The counter after `rounds` rounds; the words are tiles or scalars of one unsigned type."""
+    c0, c1, c2, c3 = counter
+    k0, k1 = key
+    numbers = CONSTANTS[dtype_of(c0.type)]
+    m0, m1 = constant(ctx, numbers.m0, c0.type), constant(ctx, numbers.m1, c0.type)
+    w0, w1 = constant(ctx, numbers.w0, k0.type), constant(ctx, numbers.w1, k1.type)
+    shape = shape_of(c0.type)
+    for _ in range(rounds):
+        low0, low2 = ctx.value(MulOp(m0, c0)), ctx.value(MulOp(m1, c2))
+        high0, high2 = ctx.value(MulHighOp(m0, c0)), ctx.value(MulHighOp(m1, c2))
+        c0 = ctx.value(XorOp(ctx.value(XorOp(high2, c1)), broadcast_value(ctx, k0, shape)))
+        c2 = ctx.value(XorOp(ctx.value(XorOp(high0, c3)), broadcast_value(ctx, k1, shape)))
+        c1, c3 = low2, low0
+        k0, k1 = ctx.value(AddOp(k0, w0)), ctx.value(AddOp(k1, w1))
+    return c0, c1, c2, c3
+
+
+def _integer(ctx: Context, function: str, name: str, value: Any) -> tensor:
+    found = materialize(ctx, value)
+    if not found.dtype.is_int():
+        ctx.fail(errors.InvalidValue, function, name, "an integer", found.type)
+    return found
+
+
+def _rounds(ctx: Context, function: str, value: Any) -> int:
+    rounds = constant_arguments.integer(ctx, function, "n_rounds", value)
+    if rounds < 1:
+        ctx.fail(errors.InvalidValue, function, "n_rounds", "positive", rounds)
+    return rounds
+
+
+def _counter(ctx: Context, words: tuple[Any, ...], dtype: DType) -> Words:
+    """Four counter words in one dtype and shape."""
+    shape = shape_of_all(ctx, "combine", words)
+    c0, c1, c2, c3 = (
+        broadcast_value(ctx, cast_value(ctx, word.handle, dtype), shape) for word in words
+    )
+    return c0, c1, c2, c3
+
+
+@meaning(tl.philox)
+def philox(
+    ctx: Context, seed: Any, c0: Any, c1: Any, c2: Any, c3: Any, n_rounds: Any = 10
+) -> tl.tuple:
+    words = tuple(_integer(ctx, "philox", f"c{i}", c) for i, c in enumerate((c0, c1, c2, c3)))
+    wide = cast_value(ctx, _integer(ctx, "philox", "seed", seed).handle, u64)
+    if words[0].dtype.primitive_bitwidth > 32:
+        dtype, key = u64, (wide, constant(ctx, 0, wide.type))
+    else:
+        dtype = u32
+        high = ctx.value(ShrOp(wide, constant(ctx, 32, wide.type)))
+        key = (cast_value(ctx, wide, u32), cast_value(ctx, high, u32))
+    rounds = _rounds(ctx, "philox", n_rounds)
+    results = philox_rounds(ctx, _counter(ctx, words, dtype), key, rounds)
+    return tl.tuple(tensor(word) for word in results)
+
+
+@meaning(tl.philox_impl)
+def philox_impl(
+    ctx: Context, c0: Any, c1: Any, c2: Any, c3: Any, k0: Any, k1: Any, n_rounds: Any = 10
+) -> tl.tuple:
+    words = tuple(_integer(ctx, "philox_impl", f"c{i}", c) for i, c in enumerate((c0, c1, c2, c3)))
+    dtype = u64 if words[0].dtype.primitive_bitwidth > 32 else u32
+    key0, key1 = (
+        cast_value(ctx, _integer(ctx, "philox_impl", name, k).handle, dtype)
+        for name, k in (("k0", k0), ("k1", k1))
+    )
+    rounds = _rounds(ctx, "philox_impl", n_rounds)
+    results = philox_rounds(ctx, _counter(ctx, words, dtype), (key0, key1), rounds)
+    return tl.tuple(tensor(word) for word in results)
+
+
+@meaning(tl.randint4x)
+def randint4x(ctx: Context, seed: Any, offset: Any, n_rounds: Any = 10) -> tl.tuple:
+    place = _integer(ctx, "randint4x", "offset", offset)
+    zero = tensor(constant(ctx, 0, u32))
+    low = tensor(cast_value(ctx, place.handle, u32))
+    high: Any = zero
+    if place.dtype.primitive_bitwidth > 32:
+        shifted = binary(ctx, "rshift", place, 32)
+        high = tensor(cast_value(ctx, shifted.handle, u32))
+    return philox(ctx, seed, low, high, zero, zero, n_rounds)
+
+
+@meaning(tl.randint)
+def randint(ctx: Context, seed: Any, offset: Any, n_rounds: Any = 10) -> tensor:
+    return randint4x(ctx, seed, offset, n_rounds)[0]
+
+
+@meaning(tl.uint_to_uniform_float)
+def uint_to_uniform_float(ctx: Context, x: Any) -> tensor:
+    words = _integer(ctx, "uint_to_uniform_float", "x", x)
+    signed = {32: i32, 64: i64}.get(words.dtype.primitive_bitwidth)
+    if signed is None:
+        ctx.fail(errors.InvalidValue, "uint_to_uniform_float", "x", "of 32 or 64 bits", words.type)
+    value = words.handle
+    if dtype_of(value.type) is not signed:
+        value = ctx.value(BitcastOp(value, with_element(value.type, signed)))
+    # x if x >= 0 else ~x, which is -x - 1
+    sign = ctx.value(ShrOp(value, constant(ctx, signed.bits - 1, value.type)))
+    positive = ctx.value(XorOp(value, sign))
+    number = cast_value(ctx, positive, f32)
+    return ctx.tensor(MulOp(number, constant(ctx, UNIFORM_SCALES[signed], number.type)))
+
+
+@meaning(tl.rand)
+def rand(ctx: Context, seed: Any, offset: Any, n_rounds: Any = 10) -> tensor:
+    return uint_to_uniform_float(ctx, randint(ctx, seed, offset, n_rounds))
+
+
+@meaning(tl.rand4x)
+def rand4x(ctx: Context, seed: Any, offsets: Any, n_rounds: Any = 10) -> tl.tuple:
+    words = randint4x(ctx, seed, offsets, n_rounds)
+    return tl.tuple(uint_to_uniform_float(ctx, word) for word in words)
+
+
+@meaning(tl.pair_uniform_to_normal)
+def pair_uniform_to_normal(ctx: Context, u1: Any, u2: Any) -> tl.tuple:
+    """radius = sqrt(-2 log u1), angle = 2 pi u2; u1 is kept away from zero."""
+    safe = extremum(ctx, "maximum", 1.0e-7, u1, False)
+    angle = binary(ctx, "mul", 6.283185307179586, u2)
+    logarithm = math_function(ctx, "log", safe)
+    radius = math_function(ctx, "sqrt", binary(ctx, "mul", -2.0, logarithm))
+    return tl.tuple(
+        binary(ctx, "mul", radius, math_function(ctx, function, angle))
+        for function in ("cos", "sin")
+    )
+
+
+@meaning(tl.randn)
+def randn(ctx: Context, seed: Any, offset: Any, n_rounds: Any = 10) -> tensor:
+    words = randint4x(ctx, seed, offset, n_rounds)
+    u1, u2 = (uint_to_uniform_float(ctx, word) for word in words[:2])
+    return pair_uniform_to_normal(ctx, u1, u2)[0]
+
+
+@meaning(tl.randn4x)
+def randn4x(ctx: Context, seed: Any, offset: Any, n_rounds: Any = 10) -> tl.tuple:
+    u1, u2, u3, u4 = rand4x(ctx, seed, offset, n_rounds)
+    return pair_uniform_to_normal(ctx, u1, u2) + pair_uniform_to_normal(ctx, u3, u4)

@@ -1,0 +1,149 @@
+"""The registry of meanings: which function here gives a stub of the language its meaning.
+
+    @meaning(tl.program_id)
+    def program_id(ctx: Context, axis: object) -> tensor: ...
+
+Parameter names and defaults must equal the stub's; that is checked while this package is imported.
+Compile-time arguments arrive unwrapped: a meaning never sees a constexpr at the top level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import FunctionType, MethodType
+from typing import Any, NamedTuple, TypeVar, cast
+
+from tilewright.frontend.semantics.semantic_context import Context
+from tilewright.language import (
+    STUBS,
+    DeviceFunction,
+    constexpr,
+    constexpr_function,
+    is_builtin,
+    unwrap,
+)
+from tilewright.support import errors
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Signature(NamedTuple):
+    """Parameters of a function: what a call may pass."""
+
+    names: tuple[str, ...]
+    """Positional parameters."""
+    keyword_only: tuple[str, ...]
+    required: int
+    """How many of the positional parameters have no default."""
+    variadic: str
+    """Name of `*args`, or empty."""
+    defaults: tuple[object, ...]
+    keyword_defaults: tuple[tuple[str, object], ...]
+
+
+class Meaning(NamedTuple):
+    """What the registry keeps for a stub."""
+
+    fn: Callable[..., Any]
+    name: str
+    signature: Signature
+    keywords: frozenset[str]
+
+
+REGISTRY: dict[Callable[..., Any], Meaning] = {}
+"""Every meaning by its stub."""
+
+
+def signature_of(fn: Callable[..., Any], skip: int = 0) -> Signature:
+    """Read the parameters of a function from its code, without the first `skip`."""
+    function = cast("FunctionType", fn)
+    code = function.__code__
+    positional, keyword = code.co_argcount, code.co_kwonlyargcount
+    names = code.co_varnames
+    defaults = function.__defaults__ or ()
+    variadic = names[positional + keyword] if code.co_flags & 4 else ""  # 4: CO_VARARGS
+    return Signature(
+        names[skip:positional],
+        names[positional : positional + keyword],
+        positional - skip - len(defaults),
+        variadic,
+        defaults,
+        tuple(sorted((function.__kwdefaults__ or {}).items())),
+    )
+
+
+def meaning(stub: Callable[..., Any]) -> Callable[[F], F]:
+    """Register the decorated function `fn(ctx, ...)` as the meaning of a stub."""
+
+    def register(fn: F) -> F:
+        declared = signature_of(cast("Any", stub).__wrapped__)
+        found = signature_of(fn, skip=1)
+        assert found == declared, f"{STUBS[stub]}: the meaning has {found}, the stub {declared}"
+        assert stub not in REGISTRY, f"two meanings of {STUBS[stub]}"
+        keywords = frozenset((*declared.names, *declared.keyword_only))
+        REGISTRY[stub] = Meaning(fn, STUBS[stub], declared, keywords)
+        return fn
+
+    return register
+
+
+def call_builtin(
+    ctx: Context, stub: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+) -> Any:
+    """The meaning of a stub applied to arguments.
+
+    Errors: ArgumentCount, MissingArgument, UnknownArgument, RepeatedArgument.
+    """
+    found = REGISTRY.get(stub)
+    if found is None:
+        name = STUBS[stub]
+        ctx.fail(errors.InvalidOperation, f"call {name}", "this front end has no meaning for it")
+    _check_call(ctx, found, args, kwargs)
+    plain = [a.value if isinstance(a, constexpr) else a for a in args]
+    if not kwargs:
+        return found.fn(ctx, *plain)
+    named = {k: v.value if isinstance(v, constexpr) else v for k, v in kwargs.items()}
+    return found.fn(ctx, *plain, **named)
+
+
+def call(ctx: Context, callee: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Call whatever a kernel may call: a stub, a method, a device or a compile-time function."""
+    if isinstance(callee, MethodType) and is_builtin(callee.__func__):
+        return call_builtin(ctx, callee.__func__, (callee.__self__, *args), kwargs)
+    if is_builtin(callee):
+        return call_builtin(ctx, callee, args, kwargs)
+    if isinstance(callee, DeviceFunction):
+        return ctx.functions.call(ctx, callee, args, kwargs)
+    if isinstance(callee, constexpr_function):
+        function = cast("Callable[..., Any]", callee)
+        return constexpr(function(*args, **kwargs))
+    ctx.fail(
+        errors.InvalidOperation,
+        f"call {getattr(callee, '__name__', callee)!r}",
+        "it is no function of the language",
+        "decorate it with @jit, or with @constexpr_function if it works on compile-time values",
+    )
+
+
+def _check_call(ctx: Context, found: Meaning, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+    signature = found.signature
+    given = len(args)
+    if given > len(signature.names) and not signature.variadic:
+        ctx.fail(errors.ArgumentCount, found.name, _expected(signature), given)
+    for name in kwargs:
+        if name not in found.keywords:
+            ctx.fail(errors.UnknownArgument, found.name, name, sorted(found.keywords))
+        if name in signature.names[:given]:
+            ctx.fail(errors.RepeatedArgument, found.name, name)
+    if given < signature.required:
+        missing = [n for n in signature.names[given : signature.required] if n not in kwargs]
+        if missing:
+            error = errors.MissingArgument(found.name, tuple(missing), loc=ctx.loc)
+            if given == 1 and isinstance(unwrap(args[0]), tuple | list):
+                error.advice = f"pass the items one by one: {found.name}(a, b)"
+            raise error
+
+
+def _expected(signature: Signature) -> str:
+    most, least = len(signature.names), signature.required
+    return str(most) if most == least else f"{least} to {most}"

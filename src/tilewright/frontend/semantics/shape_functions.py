@@ -1,0 +1,314 @@
+"""Shapes: broadcast, reshape, transpose, join, split, cat, gather, indexing with None."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, cast
+
+from tilewright import language as tl
+from tilewright.frontend.semantics import constant_arguments
+from tilewright.frontend.semantics.broadcasting import (
+    broadcast_pair,
+    broadcast_value,
+    check_tile,
+)
+from tilewright.frontend.semantics.dtype_casts import cast_value
+from tilewright.frontend.semantics.literal_constants import constant, describe, materialize
+from tilewright.frontend.semantics.numeric_operators import result_dtype
+from tilewright.frontend.semantics.semantic_context import Context
+from tilewright.frontend.semantics.semantics_registry import meaning
+from tilewright.ir import Value
+from tilewright.ir.types import TileType, element_of, i32, shape_of
+from tilewright.language import tensor, unwrap
+from tilewright.ops import (
+    CatOp,
+    ExpandDimsOp,
+    GatherOp,
+    ItemOp,
+    JoinOp,
+    RangeOp,
+    ReshapeOp,
+    SplatOp,
+    SplitOp,
+    SubOp,
+    TransposeOp,
+)
+from tilewright.support import errors
+
+
+def getitem(ctx: Context, x: Any, index: Any) -> Any:
+    """`x[index]`: on a tensor only `None` (a new extent of 1) and `:`; else Python's indexing."""
+    x, index = unwrap(x), unwrap(index)
+    if not isinstance(x, tensor):
+        return _python_item(ctx, x, index)
+    entries = (
+        [unwrap(e) for e in cast("tuple[Any, ...]", index)] if isinstance(index, tuple) else [index]
+    )
+    rank = len(shape_of(x.handle.type))
+    kept = 0
+    axes: list[int] = []
+    for position, entry in enumerate(entries):
+        if entry is None:
+            axes.append(position)
+        elif _is_full(entry):
+            kept += 1
+        else:
+            ctx.fail(
+                errors.UnsupportedLanguageConstruct,
+                f"indexing a tensor with {describe(entry)}",
+                "only ':' and None index a tensor; use tl.load with pointers, or tl.gather",
+            )
+    if kept > rank:
+        ctx.fail(errors.InvalidOperation, f"index {x.type} with {kept} ':'", f"its rank is {rank}")
+    return expand(ctx, x, axes)
+
+
+def expand(ctx: Context, x: tensor, axes: Sequence[int]) -> tensor:
+    """`x` with an extent of 1 at each of the ascending `axes` of the result."""
+    value = x.handle
+    for axis in axes:
+        value = _expanded(ctx, value, axis)
+    return tensor(value)
+
+
+def _expanded(ctx: Context, value: Value, axis: int) -> Value:
+    if isinstance(value.type, TileType):
+        return ctx.value(ExpandDimsOp(value, axis))
+    return ctx.value(SplatOp(value, (1,)))
+
+
+def _is_full(entry: Any) -> bool:
+    if type(entry) is not slice:
+        return False
+    parts: list[Any] = [entry.start, entry.stop, entry.step]
+    return all(unwrap(part) is None for part in parts)
+
+
+def _python_item(ctx: Context, x: Any, index: Any) -> Any:
+    try:
+        if isinstance(index, tensor):
+            ctx.fail(errors.NotConstexpr, f"an index into {describe(x)}", index.type)
+        return x[index]
+    except (TypeError, IndexError, KeyError) as error:
+        what = f"index {describe(x)} with {describe(index)}"
+        ctx.fail(errors.InvalidOperation, what, str(error))
+
+
+@meaning(tl.broadcast_to)
+def broadcast_to(ctx: Context, input: Any, *shape: Any) -> tensor:
+    extents = constant_arguments.shape(ctx, "broadcast_to", constant_arguments.spread(shape))
+    return tensor(broadcast_value(ctx, materialize(ctx, input).handle, extents))
+
+
+@meaning(tl.broadcast)
+def broadcast(ctx: Context, input: Any, other: Any) -> tuple[tensor, tensor]:
+    x, y = materialize(ctx, input).handle, materialize(ctx, other).handle
+    left, right = broadcast_pair(ctx, "broadcast", x, y)
+    return tensor(left), tensor(right)
+
+
+@meaning(tl.expand_dims)
+def expand_dims(ctx: Context, input: Any, axis: Any) -> tensor:
+    x = materialize(ctx, input)
+    axes = constant_arguments.integers(ctx, "expand_dims", "axis", axis)
+    rank = len(shape_of(x.handle.type)) + len(axes)
+    found = sorted(constant_arguments.axis(ctx, "expand_dims", a, rank) for a in axes)
+    if len(set(found)) < len(found):
+        ctx.fail(errors.InvalidValue, "expand_dims", "axis", "free of repetition", axes)
+    return expand(ctx, x, found)
+
+
+@meaning(tl.unsqueeze)
+def unsqueeze(ctx: Context, x: Any, dim: Any) -> tensor:
+    return expand_dims(ctx, x, dim)
+
+
+@meaning(tl.squeeze)
+def squeeze(ctx: Context, x: Any, dim: Any) -> tensor:
+    tile = constant_arguments.tile(ctx, "squeeze", "x", x)
+    shape = shape_of(tile.handle.type)
+    axis = constant_arguments.axis(ctx, "squeeze", dim, len(shape), "dim")
+    if shape[axis] != 1:
+        ctx.fail(errors.InvalidValue, "squeeze", "dim", "a dimension of extent 1", shape[axis])
+    return reshaped(ctx, tile, (*shape[:axis], *shape[axis + 1 :]))
+
+
+def reshaped(ctx: Context, x: tensor, shape: tuple[int, ...]) -> tensor:
+    """The same elements in a shape of equal size; () gives a scalar."""
+    if shape_of(x.handle.type) == shape:
+        return x
+    return ctx.tensor(ReshapeOp(x.handle, shape) if shape else ItemOp(x.handle))
+
+
+@meaning(tl.reshape)
+def reshape(ctx: Context, input: Any, *shape: Any, can_reorder: Any = False) -> tensor:
+    x = materialize(ctx, input)
+    extents = constant_arguments.integers(ctx, "reshape", "shape", constant_arguments.spread(shape))
+    found = shape_of(x.handle.type)
+    if prod(extents) != prod(found):
+        ctx.fail(errors.ReshapeMismatch, "reshape", found, extents)
+    check_tile(ctx, extents)
+    return x if not found and not extents else _reshape_any(ctx, x, extents)
+
+
+def _reshape_any(ctx: Context, x: tensor, extents: tuple[int, ...]) -> tensor:
+    if not shape_of(x.handle.type):
+        return ctx.tensor(SplatOp(x.handle, extents))
+    return reshaped(ctx, x, extents)
+
+
+@meaning(tl.view)
+def view(ctx: Context, input: Any, *shape: Any) -> tensor:
+    return reshape(ctx, input, *shape)
+
+
+@meaning(tl.ravel)
+def ravel(ctx: Context, x: Any, can_reorder: Any = False) -> tensor:
+    tile = materialize(ctx, x)
+    return _reshape_any(ctx, tile, (prod(shape_of(tile.handle.type)),))
+
+
+@meaning(tl.trans)
+def trans(ctx: Context, input: Any, *dims: Any) -> tensor:
+    if dims:
+        return permute(ctx, input, *dims)
+    tile = constant_arguments.tile(ctx, "trans", "input", input)
+    rank = len(shape_of(tile.handle.type))
+    if rank < 2:
+        ctx.fail(errors.InvalidOperation, f"transpose {tile.type}", "it has one dimension")
+    return ctx.tensor(TransposeOp(tile.handle, (*range(rank - 2), rank - 1, rank - 2)))
+
+
+@meaning(tl.permute)
+def permute(ctx: Context, input: Any, *dims: Any) -> tensor:
+    tile = constant_arguments.tile(ctx, "permute", "input", input)
+    rank = len(shape_of(tile.handle.type))
+    found = constant_arguments.integers(ctx, "permute", "dims", constant_arguments.spread(dims))
+    order = tuple(constant_arguments.axis(ctx, "permute", d, rank, "dims") for d in found)
+    if sorted(order) != list(range(rank)):
+        expected = f"a permutation of the {rank} dimensions"
+        ctx.fail(errors.InvalidValue, "permute", "dims", expected, found)
+    return ctx.tensor(TransposeOp(tile.handle, order))
+
+
+def _same_kind(ctx: Context, verb: str, a: Any, b: Any) -> tuple[Value, Value]:
+    """Two operands in one shape and their common dtype; pointers must agree already."""
+    x, y = materialize(ctx, a).handle, materialize(ctx, b).handle
+    if element_of(x.type) is not element_of(y.type):
+        common = result_dtype(ctx, "common", a, b, verb)
+        x, y = cast_value(ctx, x, common), cast_value(ctx, y, common)
+    return broadcast_pair(ctx, verb, x, y)
+
+
+@meaning(tl.join)
+def join(ctx: Context, a: Any, b: Any) -> tensor:
+    x, y = _same_kind(ctx, "join", a, b)
+    shape = shape_of(x.type)
+    check_tile(ctx, (*shape, 2))
+    if shape:
+        return ctx.tensor(JoinOp(x, y))
+    pair = ctx.tensor(JoinOp(ctx.value(SplatOp(x, (1,))), ctx.value(SplatOp(y, (1,)))))
+    return reshaped(ctx, pair, (2,))
+
+
+@meaning(tl.split)
+def split(ctx: Context, a: Any) -> tuple[tensor, tensor]:
+    tile = constant_arguments.tile(ctx, "split", "a", a)
+    shape = shape_of(tile.handle.type)
+    if shape[-1] != 2:
+        ctx.fail(errors.InvalidValue, "split", "a", "a tile whose last extent is 2", shape)
+    value = tile.handle if len(shape) > 1 else ctx.value(ExpandDimsOp(tile.handle, 0))
+    halves = [tensor(half) for half in ctx.emitter.emit(SplitOp(value)).results]
+    first, second = (reshaped(ctx, half, shape[:-1]) for half in halves)
+    return first, second
+
+
+@meaning(tl.interleave)
+def interleave(ctx: Context, a: Any, b: Any) -> tensor:
+    joined = join(ctx, a, b)
+    shape = shape_of(joined.handle.type)
+    return reshaped(ctx, joined, (*shape[:-2], prod(shape[-2:])))
+
+
+@meaning(tl.cat)
+def cat(ctx: Context, input: Any, other: Any, can_reorder: Any = False, dim: Any = 0) -> tensor:
+    x = constant_arguments.tile(ctx, "cat", "input", input).handle
+    y = constant_arguments.tile(ctx, "cat", "other", other).handle
+    left, right = shape_of(x.type), shape_of(y.type)
+    axis = constant_arguments.axis(ctx, "cat", dim, len(left), "dim")
+    if isinstance(can_reorder, tensor):
+        instead = "call it twice: tl.cat(tl.cat(a, b), c)"
+        reason = "cat takes two"
+        ctx.fail(errors.InvalidOperation, "concatenate more than two tiles", reason, instead)
+    if element_of(x.type) is not element_of(y.type):
+        ctx.fail(errors.DTypeMismatch, "concatenate", input.dtype, other.dtype)
+    _check_beside(ctx, "concatenate", left, right, axis)
+    check_tile(ctx, (*left[:axis], left[axis] + right[axis], *left[axis + 1 :]))
+    return ctx.tensor(CatOp(x, y, axis))
+
+
+def _check_beside(
+    ctx: Context, verb: str, left: tuple[int, ...], right: tuple[int, ...], axis: int
+) -> None:
+    """Two shapes must be equal but for an axis. Errors: ShapeMismatch."""
+    if len(left) != len(right):
+        reason = f"their ranks are {len(left)} and {len(right)}"
+        ctx.fail(errors.ShapeMismatch, verb, left, right, reason)
+    for dim, (a, b) in enumerate(zip(left, right, strict=True)):
+        if a != b and dim != axis:
+            reason = f"beside axis {axis}, dimension {dim} is {a} and {b}"
+            ctx.fail(errors.ShapeMismatch, verb, left, right, reason)
+
+
+@meaning(tl.gather)
+def gather(ctx: Context, src: Any, index: Any, axis: Any) -> tensor:
+    source = constant_arguments.tile(ctx, "gather", "src", src)
+    where = constant_arguments.tile(ctx, "gather", "index", index)
+    if not where.dtype.is_int():
+        ctx.fail(errors.InvalidValue, "gather", "index", "an integer tile", where.type)
+    left, right = shape_of(source.handle.type), shape_of(where.handle.type)
+    dim = constant_arguments.axis(ctx, "gather", axis, len(left))
+    _check_beside(ctx, "gather", left, right, dim)
+    return ctx.tensor(GatherOp(source.handle, where.handle, dim))
+
+
+@meaning(tl.flip)
+def flip(ctx: Context, x: Any, dim: Any = None) -> tensor:
+    tile = constant_arguments.tile(ctx, "flip", "x", x)
+    shape = shape_of(tile.handle.type)
+    axis = constant_arguments.axis(ctx, "flip", -1 if dim is None else dim, len(shape), "dim")
+    extent = shape[axis]
+    last = constant(ctx, extent - 1, TileType((extent,), i32))
+    reverse = ctx.value(SubOp(last, ctx.value(RangeOp(0, extent))))
+    return ctx.tensor(GatherOp(tile.handle, along(ctx, reverse, axis, shape), axis))
+
+
+def part(ctx: Context, x: tensor, axis: int, start: int, count: int) -> tensor:
+    """The elements `start` to `start + count` of a tile along an axis; both are in its extent."""
+    shape = list(shape_of(x.handle.type))
+    shape[axis] = count
+    index = ctx.value(RangeOp(start, start + count))
+    return ctx.tensor(GatherOp(x.handle, along(ctx, index, axis, tuple(shape)), axis))
+
+
+def without_axis(ctx: Context, x: tensor, axis: int) -> tensor:
+    """A tile without an axis of extent 1; a scalar if that was the only one."""
+    shape = shape_of(x.handle.type)
+    return reshaped(ctx, x, (*shape[:axis], *shape[axis + 1 :]))
+
+
+def along(ctx: Context, value: Value, axis: int, shape: tuple[int, ...]) -> Value:
+    """A tile of rank 1 laid along `axis` of `shape` and repeated along the others."""
+    for dim in range(len(shape)):
+        if dim != axis:
+            value = ctx.value(ExpandDimsOp(value, dim))
+    return broadcast_value(ctx, value, shape)
+
+
+@meaning(tl.item)
+def item(ctx: Context, input: Any) -> tensor:
+    x = constant_arguments.tensor_argument(ctx, "item", "input", input)
+    if prod(shape_of(x.handle.type)) != 1:
+        ctx.fail(errors.InvalidValue, "item", "input", "a tile of one element", x.type)
+    return reshaped(ctx, x, ())

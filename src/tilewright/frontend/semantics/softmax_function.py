@@ -1,0 +1,34 @@
+"""softmax, as the composition of reductions and exp."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilewright import language as tl
+from tilewright.frontend.dtype_promotion import accumulator_dtype
+from tilewright.frontend.semantics import constant_arguments
+from tilewright.frontend.semantics.broadcasting import broadcast_value
+from tilewright.frontend.semantics.dtype_casts import cast_value
+from tilewright.frontend.semantics.math_functions import float_argument
+from tilewright.frontend.semantics.reductions import extremum_along, sum
+from tilewright.frontend.semantics.semantic_context import Context
+from tilewright.frontend.semantics.semantics_registry import meaning
+from tilewright.ir.types import dtype_of, shape_of
+from tilewright.language import tensor
+from tilewright.ops import DivOp, MathOp, SubOp
+
+
+@meaning(tl.softmax)
+def softmax(
+    ctx: Context, x: Any, dim: Any = None, keep_dims: Any = False, ieee_rounding: Any = False
+) -> tensor:
+    value = float_argument(ctx, "softmax", constant_arguments.tile(ctx, "softmax", "x", x))
+    value = cast_value(ctx, value, accumulator_dtype(dtype_of(value.type)))
+    shape = shape_of(value.type)
+    axis = constant_arguments.axis(ctx, "softmax", 0 if dim is None else dim, len(shape), "dim")
+    precise = constant_arguments.flag(ctx, "softmax", "ieee_rounding", ieee_rounding)
+    peak = extremum_along(ctx, "maximum", tensor(value), axis, True).handle
+    shifted = ctx.value(SubOp(value, broadcast_value(ctx, peak, shape)))
+    weights = ctx.value(MathOp(shifted, "exp"))
+    total = sum(ctx, tensor(weights), axis, True).handle
+    return ctx.tensor(DivOp(weights, broadcast_value(ctx, total, shape), precise))

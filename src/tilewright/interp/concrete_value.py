@@ -1,0 +1,51 @@
+"""A value that is there: type and elements."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tilewright.interp.kernel_memory import Span
+from tilewright.interp.numpy_dtypes import Array
+from tilewright.ir import Block, Value
+from tilewright.ir.types import DType, Scalar, Type, element_of, shape_of
+
+_PREFIX = "tensor("
+"""What the language prints before the elements: further lines of an array are aligned with it."""
+
+_NOWHERE = Block()
+"""Owner of all eager values: they keep no op alive, and so no operands of it."""
+
+
+class EagerValue(Value):
+    """An IR value together with its elements.
+
+    data: array in the type's shape (0-d for a scalar) and NumPy dtype; in a combine region that
+    runs on whole slices, of any shape. root: for pointers, the argument that they were made from;
+    None where that is not known.
+    """
+
+    __slots__ = ("data", "root")
+
+    def __init__(self, type_: Type, data: Array, root: Span | None = None, name: str = "") -> None:
+        super().__init__(type_, _NOWHERE, 0, name)
+        self.data = data
+        self.root = root
+
+    def __repr__(self) -> str:
+        """The elements, the element type, and the shape of a tile."""
+        shape = shape_of(self.type)
+        element = element_of(self.type)
+        text = self._elements(element)
+        return f"{text}, {element}, shape={shape}" if shape else f"{text}, {element}"
+
+    def _elements(self, element: Scalar) -> str:
+        """Numbers; addresses as offsets from the argument that they are made from, else in hex."""
+        if isinstance(element, DType):
+            return np.array2string(self.data, prefix=_PREFIX)
+        if self.root is not None:
+            offsets = self.data.astype(np.int64) - self.root.start
+            if not (offsets % element.element.bytes).any():
+                name = self.root.name + " + "
+                elements = np.asarray(offsets // element.element.bytes)
+                return name + np.array2string(elements, prefix=_PREFIX + name)
+        return np.array2string(self.data, prefix=_PREFIX, formatter={"int": hex})

@@ -1,0 +1,80 @@
+"""Runs a function of tile IR over a grid: the oracle for passes and back ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from tilewright.interp.concrete_value import EagerValue
+from tilewright.interp.interpreter import Interpreter, program_ids
+from tilewright.interp.kernel_memory import Memory, address_of
+from tilewright.interp.numpy_dtypes import NUMPY_DTYPES, Array, numpy_dtype
+from tilewright.interp.program_state import Grid, Machine, write_to_stdout
+from tilewright.ir import Function, Value
+from tilewright.ir.types import DType, PointerType
+from tilewright.support import errors
+
+Argument = Array | int | float | bool
+
+
+def run_function(
+    function: Function,
+    args: Sequence[Argument],
+    grid: tuple[int, ...] = (1,),
+    *,
+    pid: tuple[int, ...] | None = None,
+    write: Callable[[str], object] = write_to_stdout,
+) -> None:
+    """Run every program instance of a grid (1 to 3 extents), or only `pid`; arrays change in place.
+
+    args: an array for each pointer parameter, whose elements are as wide as the pointer's (they
+    are taken as the pointer's type); a number for each scalar. write: takes what the kernel prints.
+    Errors: UnsupportedArgument, ArgumentCount, and whatever the kernel does wrong (OutOfBounds,
+    DeviceAssertionFailure, ...), located where the op has a place.
+    """
+    if len(args) != len(function.args):
+        raise errors.ArgumentCount(function.name, len(function.args), len(args))
+    machine = Machine(Memory(function.name), pad(grid, 1), write=write)
+    pairs = zip(function.args, args, strict=True)
+    values = [_argument(machine.memory, parameter, arg) for parameter, arg in pairs]
+    for program in program_ids(machine.grid, None if pid is None else pad(pid, 0)):
+        machine.program = program
+        Interpreter(machine).run_block(function.body, values)
+
+
+def pad(extents: tuple[int, ...], fill: int) -> Grid:
+    """One to three numbers as three. Errors: BadGrid."""
+    if not 1 <= len(extents) <= 3 or min(extents) < 0:
+        raise errors.BadGrid(extents, "is not one to three numbers that are not negative")
+    x, y, z = (*extents, fill, fill)[:3]
+    return x, y, z
+
+
+def array_value(memory: Memory, name: str, array: Array, type_: PointerType) -> EagerValue:
+    """A pointer to the first element of an array that the memory gets to know."""
+    root = memory.add(name, array)
+    return EagerValue(type_, np.array(address_of(array), np.uint64), root, name)
+
+
+def scalar_value(name: str, value: float, type_: DType) -> EagerValue:
+    """A number as a scalar of some type; floats past its largest are infinite."""
+    with np.errstate(over="ignore"):
+        return EagerValue(type_, np.array(value, NUMPY_DTYPES[type_]), None, name)
+
+
+def _argument(memory: Memory, parameter: Value, arg: Argument) -> EagerValue:
+    type_, name = parameter.type, parameter.name or "?"
+    if isinstance(type_, PointerType):
+        wanted = numpy_dtype(type_.element)
+        if isinstance(arg, np.ndarray) and arg.dtype.itemsize == wanted.itemsize:
+            return array_value(memory, name, arg, type_)
+        instead = f"pass an array of {wanted}"
+        raise errors.UnsupportedArgument(name, _described(arg), instead)
+    if isinstance(type_, DType) and not isinstance(arg, np.ndarray):
+        return scalar_value(name, arg, type_)
+    raise errors.UnsupportedArgument(name, _described(arg), f"pass a number for {type_}")
+
+
+def _described(arg: Argument) -> str:
+    return f"{arg.dtype} array" if isinstance(arg, np.ndarray) else type(arg).__name__

@@ -1,0 +1,247 @@
+"""The memory that a kernel sees: its array arguments, by their real addresses, with bounds.
+
+Addresses are those of the arrays in this process, so that pointers cast to integers and back keep
+their meaning. Every access is checked: against the array that the pointer was made from where that
+is known (its *root*), else against all arrays. An array's bounds are those of the array itself, not
+of a buffer that it is a view of. Nothing is read or written through an address that has not been
+checked.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple, cast
+
+import numpy as np
+
+from tilewright.interp.foreign_memory import mapped_range
+from tilewright.interp.numpy_dtypes import NUMPY_DTYPES, Array, NumpyDType, as_array
+from tilewright.ir.types import DType
+from tilewright.support import errors
+
+_POISON_BYTE = 0xAB
+
+Lanes = slice | list[int]
+"""Which elements of an access."""
+
+
+@dataclass(eq=False, slots=True)
+class Span:
+    """A range of addresses that may be accessed: one array, or several that overlap.
+
+    itemsize: bytes of an element of the array, for messages.
+    """
+
+    name: str
+    start: int
+    stop: int
+    writable: bool
+    itemsize: int = 1
+    owners: tuple[object, ...] = ()
+    _views: dict[NumpyDType, Array] = field(default_factory=dict[NumpyDType, Array])
+
+    def view(self, dtype: NumpyDType) -> Array:
+        """The range as elements of `dtype`, as many as fit from its start on."""
+        found = self._views.get(dtype)
+        if found is None:
+            count = (self.stop - self.start) // dtype.itemsize
+            found = _at_address(self.start, count * dtype.itemsize).view(dtype)
+            self._views[dtype] = found
+        return found
+
+    def covers(self, first: int, last: int) -> bool:
+        """Whether the bytes from `first` up to but not including `last` are all inside."""
+        return self.start <= first and last <= self.stop
+
+
+class Access(NamedTuple):
+    """An access to memory: what, for messages; elements of which type; from which argument."""
+
+    verb: str
+    """"load", "store", "atomic"."""
+    dtype: DType
+    root: Span | None
+
+
+class Memory:
+    """Array arguments by name, with loads and stores of single elements by address.
+
+    Arguments that share memory may be accessed through each other where a pointer's root is not
+    known.
+    """
+
+    def __init__(self, kernel: str = "the kernel") -> None:
+        self.kernel = kernel
+        self.spans: list[Span] = []
+        self._starts: list[int] = []
+        self._foreign: list[Span] = []
+
+    def add(self, name: str, array: Array) -> Span:
+        """Make an array accessible; returns its range, which is the root of pointers to it."""
+        start, stop = _bounds(array)
+        span = Span(name, start, stop, array.flags.writeable, array.dtype.itemsize, (array,))
+        self.spans = _merged([*self.spans, span])
+        self._starts = [known.start for known in self.spans]
+        return span
+
+    def read(self, access: Access, addresses: Array) -> Array:
+        """The elements at addresses (1-D, uint64). Errors: OutOfBounds."""
+        dtype = NUMPY_DTYPES[access.dtype]
+        found = np.empty(addresses.shape, _storage(dtype))
+        for span, lanes in self._located(access, addresses):
+            found[lanes] = _gather(span, addresses[lanes], _storage(dtype))
+        return as_array(found != 0) if access.dtype.is_bool else found
+
+    def write(self, access: Access, addresses: Array, values: Array) -> None:
+        """Store values at addresses, the last one where several are equal.
+
+        Errors: OutOfBounds, ReadOnlyArray.
+        """
+        stored = values.astype(_storage(values.dtype), copy=False)
+        for span, lanes in self._located(access, addresses):
+            if not span.writable:
+                raise errors.ReadOnlyArray(span.name, self.kernel)
+            _scatter(span, addresses[lanes], stored[lanes])
+
+    def _located(self, access: Access, addresses: Array) -> Iterable[tuple[Span, Lanes]]:
+        """Which range serves which of the addresses."""
+        if not addresses.size:
+            return []
+        first, last = int(addresses.min()), int(addresses.max()) + access.dtype.bytes
+        if access.root is not None:
+            if not access.root.covers(first, last):
+                raise self._outside(access, addresses)
+            return [(access.root, slice(None))]
+        span = self._find(first)
+        if span is not None and span.covers(first, last):
+            return [(span, slice(None))]
+        return self._located_one_by_one(access, addresses)
+
+    def _located_one_by_one(self, access: Access, addresses: Array) -> Iterable[tuple[Span, Lanes]]:
+        lanes: dict[int, tuple[Span, list[int]]] = {}
+        for lane, address in enumerate(cast("list[int]", addresses.tolist())):
+            span = self._find(address)
+            if span is None or not span.covers(address, address + access.dtype.bytes):
+                raise self._outside(access, addresses[lane : lane + 1])
+            lanes.setdefault(span.start, (span, []))[1].append(lane)
+        return lanes.values()
+
+    def _find(self, address: int) -> Span | None:
+        """The range that holds an address: an argument's, else mapped memory."""
+        index = bisect_right(self._starts, address) - 1
+        if index >= 0 and address < self.spans[index].stop:
+            return self.spans[index]
+        for span in self._foreign:
+            if span.covers(address, address + 1):
+                return span
+        mapped = mapped_range(address)
+        if mapped is None:
+            return None
+        span = Span("memory that is no argument", *mapped)
+        self._foreign.append(span)
+        return span
+
+    def _outside(self, access: Access, addresses: Array) -> errors.OutOfBounds:
+        size = access.dtype.bytes
+        if access.root is None:
+            where = f"address {int(addresses[0]):#x}, which is in no array argument"
+            return WrongAddress(f"{access.verb} of {access.dtype} at {where}", int(addresses[0]))
+        root = access.root
+        signed = addresses.astype(np.int64)
+        wrong = (signed < root.start) | (signed + size > root.stop)
+        address = int(signed[wrong][0])
+        count = (root.stop - root.start) // root.itemsize
+        where = f"element {(address - root.start) // root.itemsize} of argument '{root.name}'"
+        detail = f"{access.verb} at {where}, which has {count} elements"
+        return WrongAddress(detail, int(addresses[wrong][0]))
+
+
+class WrongAddress(errors.OutOfBounds):
+    """An OutOfBounds that knows the first wrong address, so that its lane can be named."""
+
+    def __init__(self, detail: str, address: int) -> None:
+        super().__init__(detail)
+        self.address = address
+
+
+def poison(dtype: DType, shape: tuple[int, ...]) -> Array:
+    """What a load gives where the mask is false and there is no `other`: meant to be noticed.
+
+    NaN for floats, true for i1, bytes of 0xAB for integers.
+    """
+    numpy = NUMPY_DTYPES[dtype]
+    if dtype.is_float:
+        return np.full(shape, np.nan, np.float32).astype(numpy)
+    if dtype.is_bool:
+        return np.ones(shape, numpy)
+    return np.full((*shape, numpy.itemsize), _POISON_BYTE, np.uint8).view(numpy).reshape(shape)
+
+
+def _storage(dtype: NumpyDType) -> NumpyDType:
+    """In memory an i1 is a byte, in which anything but 0 is true."""
+    return np.dtype(np.uint8) if dtype == np.bool_ else dtype
+
+
+def address_of(array: Array) -> int:
+    """Where the first element is."""
+    return int(array.__array_interface__["data"][0])
+
+
+def _bounds(array: Array) -> tuple[int, int]:
+    """The addresses between which all elements are."""
+    start = stop = address_of(array)
+    if not array.size:
+        return start, stop
+    for extent, stride in zip(array.shape, array.strides, strict=True):
+        start += min(0, (extent - 1) * stride)
+        stop += max(0, (extent - 1) * stride)
+    return start, stop + array.itemsize
+
+
+def _at_address(start: int, count: int) -> Array:
+    if not count:
+        return np.empty(0, np.uint8)
+    return np.frombuffer(memoryview((ctypes.c_ubyte * count).from_address(start)), np.uint8)
+
+
+def _merged(spans: list[Span]) -> list[Span]:
+    """Ranges in order, those that overlap as one."""
+    merged: list[Span] = []
+    for span in sorted(spans, key=lambda s: s.start):
+        if merged and span.start < merged[-1].stop:
+            before = merged.pop()
+            name = before.name if before.name == span.name else f"{before.name}' and '{span.name}"
+            stop = max(before.stop, span.stop)
+            writable = before.writable or span.writable
+            owners = before.owners + span.owners
+            span = Span(name, before.start, stop, writable, span.itemsize, owners)
+        merged.append(span)
+    return merged
+
+
+def _gather(span: Span, addresses: Array, dtype: NumpyDType) -> Array:
+    offsets, aligned = _offsets(span, addresses, dtype.itemsize)
+    if aligned:
+        return as_array(span.view(dtype)[offsets])
+    raw = span.view(np.dtype(np.uint8))[offsets]
+    return np.ascontiguousarray(raw).view(dtype)[:, 0]
+
+
+def _scatter(span: Span, addresses: Array, values: Array) -> None:
+    offsets, aligned = _offsets(span, addresses, values.dtype.itemsize)
+    if aligned:
+        span.view(values.dtype)[offsets] = values
+    else:
+        raw = np.ascontiguousarray(values)[:, None].view(np.uint8)
+        span.view(np.dtype(np.uint8))[offsets] = raw
+
+
+def _offsets(span: Span, addresses: Array, size: int) -> tuple[Array, bool]:
+    """Element offsets into the range and True; byte offsets (lanes x size), False if unaligned."""
+    offsets = (addresses - np.uint64(span.start)).astype(np.int64)
+    if size == 1 or not (offsets % size).any():
+        return as_array(offsets // size), True
+    return as_array(offsets[:, None] + np.arange(size)), False

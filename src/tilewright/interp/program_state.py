@@ -1,0 +1,272 @@
+"""The state of a running program instance, and the ops that need it: memory, grid, messages.
+
+`@machine_rule(LoadOp)` registers `rule(machine, op, inputs) -> tuple of arrays`. Programs run one
+after the other, so atomics need no locks, and a barrier has nothing to wait for.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NoReturn, TypeVar, cast
+
+import numpy as np
+
+from tilewright.interp.concrete_value import EagerValue
+from tilewright.interp.element_arithmetic import compute, maximum, minimum
+from tilewright.interp.kernel_memory import Access, Memory, WrongAddress, poison
+from tilewright.interp.numpy_dtypes import Array, as_array, bits_of
+from tilewright.ir import Op
+from tilewright.ir.types import DType, PointerType, element_of, shape_of
+from tilewright.ops import (
+    AssertOp,
+    AssumeOp,
+    AtomicCasOp,
+    AtomicOp,
+    BarrierOp,
+    LoadOp,
+    NumProgramsOp,
+    PrintOp,
+    ProgramIdOp,
+    StoreOp,
+)
+from tilewright.support import errors
+
+Grid = tuple[int, int, int]
+R = TypeVar("R", bound=Callable[..., tuple[Array, ...]])
+MachineRule = Callable[["Machine", Any, Sequence[EagerValue]], tuple[Array, ...]]
+MACHINE_RULES: dict[type[Op], MachineRule] = {}
+"""Meaning of each op that needs the machine."""
+
+
+def write_to_stdout(text: str) -> None:
+    """Where messages go unless the machine is told otherwise."""
+    sys.stdout.write(text)
+
+
+@dataclass(slots=True)
+class Machine:
+    """What a program instance is part of.
+
+    memory: the arrays; grid: extents; program: the indices of the running instance; write: takes
+    the text that kernels print.
+    """
+
+    memory: Memory
+    grid: Grid = (1, 1, 1)
+    program: Grid = (0, 0, 0)
+    write: Callable[[str], object] = field(default=write_to_stdout)
+
+
+def machine_rule(op_class: type[Op]) -> Callable[[R], R]:
+    """Register the rule of an op class."""
+
+    def register(rule: R) -> R:
+        assert op_class not in MACHINE_RULES, f"two machine rules for {op_class.opcode}"
+        MACHINE_RULES[op_class] = rule
+        return rule
+
+    return register
+
+
+@machine_rule(ProgramIdOp)
+def program_id(machine: Machine, op: ProgramIdOp, inputs: Sequence[EagerValue]) -> tuple[Array]:
+    return (np.array(machine.program[op.axis], np.int32),)
+
+
+@machine_rule(NumProgramsOp)
+def num_programs(machine: Machine, op: NumProgramsOp, inputs: Sequence[EagerValue]) -> tuple[Array]:
+    return (np.array(machine.grid[op.axis], np.int32),)
+
+
+@machine_rule(BarrierOp)
+def barrier(machine: Machine, op: BarrierOp, inputs: Sequence[EagerValue]) -> tuple[()]:
+    """Operations are done in order anyway."""
+    return ()
+
+
+# --- memory ---------------------------------------------------------------------------------------
+
+
+@machine_rule(LoadOp)
+def load(machine: Machine, op: LoadOp, inputs: Sequence[EagerValue]) -> tuple[Array]:
+    """Lanes that are masked off give `other`, or poison."""
+    pointer = inputs[0]
+    access, lanes = _access("load", pointer), _Lanes(machine, pointer, inputs[1:2])
+    found = lanes.read(access)
+    if lanes.mask is None:
+        return (found.reshape(pointer.data.shape),)
+    shape = pointer.data.shape
+    other = inputs[2].data if len(inputs) > 2 else poison(access.dtype, shape)
+    result = np.broadcast_to(other, shape).copy()
+    result[lanes.mask] = found
+    return (result,)
+
+
+@machine_rule(StoreOp)
+def store(machine: Machine, op: StoreOp, inputs: Sequence[EagerValue]) -> tuple[()]:
+    """Where several lanes have one address the last one, in row-major order, is kept."""
+    lanes = _Lanes(machine, inputs[0], inputs[2:3])
+    lanes.write(_access("store", inputs[0]), lanes.active(inputs[1].data))
+    return ()
+
+
+@machine_rule(AtomicOp)
+def atomic(machine: Machine, op: AtomicOp, inputs: Sequence[EagerValue]) -> tuple[Array]:
+    """Lanes of one address take turns in row-major order; masked-off lanes give poison."""
+    lanes = _Lanes(machine, inputs[0], inputs[2:3])
+    access = _access(f"atomic {op.kind}", inputs[0])
+    combine = _ATOMICS[op.kind]
+
+    def update(old: Array, operand: Array) -> Array:
+        return combine(access.dtype, old, operand)
+
+    return (_take_turns(lanes, access, update, lanes.active(inputs[1].data)),)
+
+
+@machine_rule(AtomicCasOp)
+def atomic_cas(machine: Machine, op: AtomicCasOp, inputs: Sequence[EagerValue]) -> tuple[Array]:
+    """Compares bits, as hardware does: NaN equals itself, and 0.0 differs from -0.0."""
+    lanes = _Lanes(machine, inputs[0], ())
+
+    def update(old: Array, expected: Array, new: Array) -> Array:
+        return as_array(np.where(bits_of(old) == bits_of(expected), new, old))
+
+    operands = [lanes.active(value.data) for value in inputs[1:3]]
+    return (_take_turns(lanes, _access("atomic cas", inputs[0]), update, *operands),)
+
+
+_ATOMICS: dict[str, Callable[[DType, Array, Array], Array]] = {
+    "add": lambda dtype, x, y: compute(dtype, np.add, x, y),
+    "max": maximum,
+    "min": minimum,
+    "and": lambda dtype, x, y: as_array(x & y),
+    "or": lambda dtype, x, y: as_array(x | y),
+    "xor": lambda dtype, x, y: as_array(x ^ y),
+    "xchg": lambda dtype, x, y: y,
+}
+
+
+class _Lanes:
+    """The active elements of a memory access, flat."""
+
+    def __init__(self, machine: Machine, pointer: EagerValue, mask: Sequence[EagerValue]) -> None:
+        self.machine = machine
+        self.shape = pointer.data.shape
+        self.pointers = pointer.data
+        self.mask = np.broadcast_to(mask[0].data, self.shape) if mask else None
+        self.addresses = self.active(pointer.data)
+
+    def active(self, x: Array) -> Array:
+        """Elements of the active lanes, in row-major order."""
+        x = np.broadcast_to(x, self.shape)
+        return as_array(x.reshape(-1) if self.mask is None else x[self.mask])
+
+    def read(self, access: Access, addresses: Array | None = None) -> Array:
+        try:
+            chosen = self.addresses if addresses is None else addresses
+            return self.machine.memory.read(access, chosen)
+        except WrongAddress as error:
+            self._explain(error)
+
+    def write(self, access: Access, values: Array, addresses: Array | None = None) -> None:
+        try:
+            chosen = self.addresses if addresses is None else addresses
+            self.machine.memory.write(access, chosen, values)
+        except WrongAddress as error:
+            self._explain(error)
+
+    def _explain(self, error: WrongAddress) -> NoReturn:
+        """Raise the error with the program and the position in the tile."""
+        where = f" (program {self.machine.program}"
+        if self.shape:
+            wrong = self.pointers == np.uint64(error.address)
+            wrong = wrong if self.mask is None else wrong & self.mask
+            where += f", tile index {tuple(map(int, np.argwhere(wrong)[0]))}"
+        raise errors.OutOfBounds(f"{error.detail}{where})") from None
+
+
+def _take_turns(
+    lanes: _Lanes, access: Access, update: Callable[..., Array], *operands: Array
+) -> Array:
+    """Read, update and write each lane; rounds of lanes whose addresses all differ."""
+    old = np.empty(lanes.addresses.shape, poison(access.dtype, ()).dtype)
+    for turn in _turns(lanes.addresses):
+        addresses = lanes.addresses[turn]
+        old[turn] = lanes.read(access, addresses)
+        with np.errstate(all="ignore"):
+            new = update(old[turn], *[x[turn] for x in operands])
+        lanes.write(access, new, addresses)
+    if lanes.mask is None:
+        return old.reshape(lanes.shape)
+    result = poison(access.dtype, lanes.shape).copy()
+    result[lanes.mask] = old
+    return result
+
+
+def _turns(addresses: Array) -> list[Array]:
+    """Lane numbers in rounds: the k-th round has the k-th lane of every address."""
+    order = np.argsort(addresses, kind="stable")
+    ordered = addresses[order]
+    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if order.size else order
+    if starts.size == order.size:
+        return [np.arange(order.size)]
+    run = np.repeat(starts, np.diff(np.r_[starts, order.size]))
+    rank = np.arange(order.size) - run
+    return [np.sort(order[rank == k]) for k in range(int(rank.max()) + 1)]
+
+
+def _access(verb: str, pointer: EagerValue) -> Access:
+    element = element_of(pointer.type)
+    assert isinstance(element, PointerType)
+    return Access(verb, element.element, pointer.root)
+
+
+# --- what a program says --------------------------------------------------------------------------
+
+
+@machine_rule(AssumeOp)
+def assume(machine: Machine, op: AssumeOp, inputs: Sequence[EagerValue]) -> tuple[()]:
+    """The interpreter checks what the compiler believes."""
+    if not inputs[0].data.all():
+        raise errors.InterpreterError(f"assumption does not hold in program {machine.program}")
+    return ()
+
+
+@machine_rule(AssertOp)
+def device_assert(machine: Machine, op: AssertOp, inputs: Sequence[EagerValue]) -> tuple[()]:
+    holds = inputs[0].data
+    if len(inputs) > 1:
+        holds = as_array(holds | ~inputs[1].data)
+    if not holds.all():
+        index = tuple(map(int, np.argwhere(~holds)[0]))
+        where = f" at index {index}" if index else ""
+        raise errors.DeviceAssertionFailure(f"{op.message}{where}", machine.program)
+    return ()
+
+
+@machine_rule(PrintOp)
+def device_print(machine: Machine, op: PrintOp, inputs: Sequence[EagerValue]) -> tuple[()]:
+    """One line for each element: `pid (0, 0, 0) idx (3) prefix: 1.5`."""
+    pid = f"pid {machine.program}"
+    if not inputs:
+        machine.write(f"{pid} {op.prefix}\n")
+    lines: list[str] = []
+    for number, value in enumerate(inputs):
+        operand = f" (operand {number})" if len(inputs) > 1 else ""
+        for index in np.ndindex(shape_of(value.type)):
+            where = f"idx ({', '.join(map(str, index))})"
+            lines.append(
+                f"{pid} {where} {op.prefix}{operand}: {_shown(value.data[index], op.hex)}\n"
+            )
+    machine.write("".join(lines))
+    return ()
+
+
+def _shown(element: object, in_hex: bool) -> str:
+    array = as_array(element)
+    if not in_hex:
+        return str(array)
+    digits = array.dtype.itemsize * 2
+    return f"0x{int(cast('int', bits_of(array)[()])):0{digits}x}"

@@ -1,0 +1,164 @@
+"""How a language function gets its meaning: a stub asks the dispatcher that is active.
+
+    @builtin
+    def program_id(axis: int | constexpr) -> tensor:
+        '''...'''
+        ...
+
+A stub has a signature and a docstring, no body. While a kernel is interpreted, `ACTIVE` holds a
+`Dispatcher` that passes each call on to the semantics; without one the call is a designed error.
+The compiler's front ends do not call stubs: they look them up in the registry of the semantics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from functools import update_wrapper, wraps
+from types import CellType, CodeType, FunctionType
+from typing import Any, ParamSpec, Protocol, TypeVar, cast
+
+from tilewright.language.pickle_by_name import PickledByName
+from tilewright.support import errors, text_of, user_boundary
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+BINARY_OPERATORS = (
+    "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift",
+    "rshift", )  # fmt: skip
+COMPARISON_OPERATORS = ("eq", "ne", "lt", "le", "gt", "ge")
+UNARY_OPERATORS = ("neg", "pos", "invert")
+CONVERSIONS = ("bool", "int", "float", "index")
+"""Names that `Dispatcher.operator` is called with; the others are "getitem" (tensor, index) and
+"range" (a `tl.range` to iterate over; gives an iterator of scalars)."""
+
+
+class Dispatcher(Protocol):
+    """Gives meaning to stubs, to operators of tensors and to device functions."""
+
+    def call(
+        self, stub: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> object:
+        """The result of a language function."""
+        ...
+
+    def operator(self, name: str, args: tuple[Any, ...]) -> object:
+        """The result of a Python operator with a tensor among its operands."""
+        ...
+
+    def call_function(
+        self, function: DeviceFunction, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> object:
+        """The result of a function written in the language."""
+        ...
+
+
+ACTIVE: ContextVar[Dispatcher | None] = ContextVar("tilewright_dispatcher", default=None)
+"""The dispatcher of the kernel that this thread interprets, if any."""
+
+STUBS: dict[Callable[..., Any], str] = {}
+"""Every stub, with the name that messages call it by."""
+
+
+def active_dispatcher(what: str) -> Dispatcher:
+    """The active dispatcher; `what` names the operation in the error if there is none."""
+    dispatcher = ACTIVE.get()
+    if dispatcher is None:
+        raise errors.InvalidOperation(
+            f"use {what} outside of a kernel",
+            "it means something only while a kernel is compiled or interpreted",
+            "call it from a function under @jit, and launch that with kernel[grid](...)",
+        )
+    return dispatcher
+
+
+def dispatch_operator(name: str, *args: Any) -> Any:
+    """Apply a Python operator to tensors through the active dispatcher."""
+    return active_dispatcher(f"the operator '{name}' on a tensor").operator(name, args)
+
+
+def builtin(fn: Callable[P, R]) -> Callable[P, R]:
+    """Make a stub of a signature with a docstring."""
+    return host_builtin(None)(fn)
+
+
+def host_builtin(host: Callable[..., Any] | None) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """As `builtin`, for a function that also works on plain numbers outside of a kernel."""
+
+    def declare(fn: Callable[P, R]) -> Callable[P, R]:
+        @wraps(fn)
+        def stub(*args: Any, **kwargs: Any) -> Any:
+            dispatcher = ACTIVE.get()
+            if dispatcher is not None:
+                return dispatcher.call(stub, args, kwargs)
+            if host is not None:
+                return host(*args, **kwargs)
+            with user_boundary:
+                return active_dispatcher(f"'{fn.__name__}'")
+
+        STUBS[stub] = fn.__name__
+        return cast("Callable[P, R]", stub)
+
+    return declare
+
+
+def is_builtin(value: object) -> bool:
+    """Whether `value` is a stub of the language."""
+    return type(value) is FunctionType and value in STUBS
+
+
+class DeviceFunction(PickledByName):
+    """A function written in the language: a kernel, or a helper that kernels call.
+
+    fn: the Python function; its source is what the front end compiles.
+    """
+
+    __name__: str
+
+    def __init__(self, fn: Callable[..., Any]) -> None:
+        self.fn = cast("FunctionType", fn)
+        text_of(fn)  # as it is now, at the import: the file may change before it is compiled
+        update_wrapper(self, fn)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run as a part of the kernel that is being interpreted."""
+        dispatcher = ACTIVE.get()
+        if dispatcher is None:
+            with user_boundary:
+                dispatcher = active_dispatcher(f"'{self.__name__}'")
+        return dispatcher.call_function(self, args, kwargs)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.fn.__module__}:{self.fn.__qualname__})"
+
+    def reduce_by_value(self) -> tuple[Any, ...]:
+        """By the function itself, which some picklers can do without its name."""
+        return type(self), (self.fn,)
+
+    # --- what functions have ----------------------------------------------------------------------
+
+    @property
+    def __globals__(self) -> dict[str, Any]:
+        return self.fn.__globals__
+
+    @property
+    def __code__(self) -> CodeType:
+        return self.fn.__code__
+
+    @property
+    def __defaults__(self) -> tuple[Any, ...] | None:
+        return self.fn.__defaults__
+
+    @property
+    def __kwdefaults__(self) -> dict[str, Any] | None:
+        return self.fn.__kwdefaults__
+
+    @property
+    def __closure__(self) -> tuple[CellType, ...] | None:
+        return self.fn.__closure__
+
+
+def device_function(fn: Callable[..., Any]) -> DeviceFunction:
+    """Decorator of library functions that are written in the language."""
+    return DeviceFunction(fn)

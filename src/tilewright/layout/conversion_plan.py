@@ -1,0 +1,178 @@
+"""How a tile gets from one register layout to another, as cheaply as possible.
+
+`plan` answers with one of four plans, tried from the cheapest kind to the dearest:
+
+    Identity          nothing to do
+    RegisterPermute   every thread renames its registers; no instruction at all
+    WarpShuffle       values stay in their warp: rounds of shfl.idx (warp_shuffles.py)
+    SharedMemory      store, synchronize, load, through a swizzled buffer (shared_conversion.py)
+
+Between the last two the estimated issue slots and shared-memory passes of one warp decide. A plan
+is a complete recipe: lowering only has to spell it, and the tests execute it element by element.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from tilewright.layout import f2
+from tilewright.layout.element_sources import normalized, sources
+from tilewright.layout.linear_layout import REGISTER, LinearLayout
+from tilewright.layout.scratch_tiling import cut
+from tilewright.layout.shared_access import SharedAccess
+from tilewright.layout.shared_conversion import plan_staging
+from tilewright.layout.warp_shuffles import Shuffles, plan_shuffles
+
+SYNC_COST = 24
+"""Cost of leaving the registers through memory: a barrier and the latency that it exposes, in the
+units of `SharedAccess.cost`. Without it, small conversions would choose memory over a few
+shuffles."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Both layouts put every element in the same place."""
+
+    @property
+    def cost(self) -> int:
+        """Nothing happens."""
+        return 0
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterPermute:
+    """Every thread's destination register ``i`` is its source register ``sources[i]``."""
+
+    sources: tuple[int, ...]
+
+    @property
+    def cost(self) -> int:
+        """Renaming costs nothing in SSA form; repacking of small elements is not counted."""
+        return 0
+
+
+@dataclass(frozen=True, slots=True)
+class WarpShuffle:
+    """Values travel between the lanes of each warp in the rounds of ``exchange``."""
+
+    exchange: Shuffles
+
+    @property
+    def cost(self) -> int:
+        """A shuffle takes an issue slot and a pass through the shared-memory crossbar."""
+        return 2 * self.exchange.shuffles + self.exchange.selects
+
+
+@dataclass(frozen=True, slots=True)
+class SharedMemory:
+    """Values travel through a buffer of ``bytes`` bytes in shared memory, in one or more rounds.
+
+    Round ``(s, d)`` stores the register groups of ``store``, each register XOR ``s``, and after a
+    barrier loads those of ``load``, each XOR ``d``; a further barrier parts it from the next round.
+    ``shared`` maps the buffer's element offsets to the tile elements of the first round.
+
+    With ``warp_local`` every warp reads only what it wrote itself, provided that warps which hold
+    copies store them too: then warp barriers suffice. Otherwise a thread whose lane or warp
+    number has a bit of ``copies`` need not store: another thread stores the same.
+    """
+
+    shared: LinearLayout
+    store: SharedAccess
+    load: SharedAccess
+    bytes: int
+    rounds: tuple[tuple[int, int], ...]
+    warp_local: bool
+    copies: tuple[tuple[str, int], ...]
+
+    @property
+    def cost(self) -> int:
+        """Issue slots and passes of one warp on both sides, and the synchronization."""
+        return len(self.rounds) * (self.store.cost + self.load.cost + SYNC_COST)
+
+    @property
+    def degree(self) -> int:
+        """The worse bank-conflict degree of the two sides; 1 is free of conflicts."""
+        return max(self.store.degree, self.load.degree)
+
+
+ConversionPlan = Identity | RegisterPermute | WarpShuffle | SharedMemory
+
+
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    """What a plan may use: element width, instructions, bytes of shared memory."""
+
+    element_bits: int
+    matrix_loads: bool
+    matrix_stores: bool
+    max_bytes: int | None
+
+
+@lru_cache(maxsize=4096)
+def plan(
+    src: LinearLayout,
+    dst: LinearLayout,
+    element_bits: int,
+    *,
+    matrix_loads: bool = True,
+    matrix_stores: bool = False,
+    max_bytes: int | None = None,
+) -> ConversionPlan:
+    """The cheapest way from layout ``src`` to layout ``dst`` of one tile.
+
+    ``element_bits`` is 8, 16, 32, 64 or 128; smaller elements are moved as bytes.
+    ``matrix_loads`` and ``matrix_stores`` allow ldmatrix (sm_75 and up) and stmatrix (sm_90 and
+    up). Both layouts map register, lane, warp (and block, which must agree) to the same tile.
+    With ``max_bytes`` the buffer is kept within that size as far as the layouts allow, by several
+    rounds. ValueError for other widths or for tiles that differ.
+    """
+    if element_bits not in (8, 16, 32, 64, 128):
+        raise ValueError(f"elements of {element_bits} bits cannot be moved; use 8 to 128")
+    if sorted(src.outs) != sorted(dst.outs):
+        raise ValueError(f"{src} and {dst} do not describe the same tile")
+    if dst.outs != src.outs:
+        dst = dst.reorder_outs(src.out_names)
+    src, dst = normalized(src), normalized(dst)
+    if src.ins[1:] != dst.ins[1:]:
+        raise ValueError(f"{src} and {dst} differ in their number of lanes or warps")
+    places = sources(src, dst)
+    if places.register_only:
+        return _register_plan(src, places.register_from_register)
+    exchange = plan_shuffles(places, element_bits)
+    limits = _Limits(element_bits, matrix_loads, matrix_stores, max_bytes)
+    through_memory = _shared_plan(src, dst, limits, places.warp_local)
+    if exchange is None:
+        return through_memory
+    inside_warp = WarpShuffle(exchange)
+    return inside_warp if inside_warp.cost <= through_memory.cost else through_memory
+
+
+def _register_plan(src: LinearLayout, moves: f2.Matrix) -> Identity | RegisterPermute:
+    chosen = tuple(f2.apply(moves, register) for register in range(1 << len(moves)))
+    same = chosen == tuple(range(src.in_size(REGISTER)))
+    return Identity() if same else RegisterPermute(chosen)
+
+
+def _shared_plan(
+    src: LinearLayout, dst: LinearLayout, limits: _Limits, warp_local: bool
+) -> SharedMemory:
+    whole = (1 << src.out_bits) * limits.element_bits // 8
+    copies = tuple(item for item in src.free_masks().items() if item[0] != REGISTER)
+    halvings = 0
+    while limits.max_bytes is not None and whole >> halvings > max(limits.max_bytes, 0):
+        halvings += 1
+    parts = cut(src, dst, halvings) if halvings else None
+    staging = plan_staging(
+        parts.src.layout if parts else src,
+        parts.dst.layout if parts else dst,
+        limits.element_bits,
+        matrix_loads=limits.matrix_loads,
+        matrix_stores=limits.matrix_stores,
+    )
+    shared, store, load = staging.shared, staging.store, staging.load
+    rounds: tuple[tuple[int, int], ...] = ((0, 0),)
+    if parts:
+        rounds = parts.rounds
+        store = store.with_registers(parts.src.registers)
+        load = load.with_registers(parts.dst.registers)
+        shared = LinearLayout(shared.ins, src.outs, f2.compose(parts.basis, shared.columns))
+    return SharedMemory(shared, store, load, whole // len(rounds), rounds, warp_local, copies)

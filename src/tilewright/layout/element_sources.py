@@ -1,0 +1,94 @@
+"""Where each place of one layout finds its value in another: the first step of every conversion.
+
+For every register, lane and warp of the destination there is a source place that holds the same
+element. Both are linear, so the answer is one bit matrix, here split into blocks by dims. Where
+the source holds copies there is a choice; the copy in the own lane is preferred, then one in the
+own warp.
+"""
+
+from dataclasses import dataclass
+
+from tilewright.layout import f2
+from tilewright.layout.linear_layout import BLOCK, LANE, REGISTER, WARP, LinearLayout
+
+PLACES = (REGISTER, LANE, WARP)
+
+
+def normalized(layout: LinearLayout) -> LinearLayout:
+    """The layout with exactly the input dims register, lane, warp. A cluster's blocks keep to
+    themselves."""
+    return layout.restrict(PLACES) if layout.in_names != PLACES else layout
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Source register and source lane of every destination place, as columns per destination bit.
+
+    ``register_from_lane[i]`` is what destination lane bit ``i`` contributes to the source register.
+    ``warp_local`` says that no value comes from another warp.
+    """
+
+    register_from_register: f2.Matrix
+    register_from_lane: f2.Matrix
+    lane_from_register: f2.Matrix
+    lane_from_lane: f2.Matrix
+    warp_local: bool
+    register_fixed: bool
+
+    @property
+    def lane_local(self) -> bool:
+        """Whether no value comes from another lane, at most from another register."""
+        same_lane = self.lane_from_lane == f2.unit(len(self.lane_from_lane))
+        return self.warp_local and same_lane and not any(self.lane_from_register)
+
+    @property
+    def register_only(self) -> bool:
+        """Whether all threads move their registers in one and the same way."""
+        return self.lane_local and self.register_fixed and not any(self.register_from_lane)
+
+
+def sources(src: LinearLayout, dst: LinearLayout) -> Sources:
+    """Source places for two `normalized` layouts of the same tile, with the same outputs in order.
+
+    ``register_fixed`` is False when a warp bit changes the source register.
+    """
+    assert src.packed(BLOCK) == dst.packed(BLOCK), "conversions between the blocks of a cluster"
+    span = f2.Span(src.columns)
+    registers, lanes = len(src.packed(REGISTER)), len(src.packed(LANE))
+    above = registers + lanes
+    columns: list[int] = []
+    for start, name in ((0, REGISTER), (registers, LANE), (above, WARP)):
+        own = src.packed(name) if name != REGISTER else ()
+        columns += [
+            _source(span, vector, own[i] if i < len(own) else None, 1 << (start + i), start)
+            for i, vector in enumerate(dst.packed(name))
+        ]
+    first, second = len(dst.packed(REGISTER)), len(dst.packed(LANE))
+    low, lane_mask = (1 << registers) - 1, (1 << lanes) - 1
+    of_register = columns[:first]
+    of_lane = columns[first : first + second]
+    of_warp = columns[first + second :]
+    local = not any(c >> above for c in (*of_register, *of_lane)) and all(
+        c >> registers == 1 << (lanes + i) for i, c in enumerate(of_warp)
+    )
+    return Sources(
+        tuple(c & low for c in of_register),
+        tuple(c & low for c in of_lane),
+        tuple(c >> registers & lane_mask for c in of_register),
+        tuple(c >> registers & lane_mask for c in of_lane),
+        local,
+        not any(c & low for c in of_warp),
+    )
+
+
+def _source(span: f2.Span, vector: int, own: int | None, place: int, start: int) -> int:
+    """A source place of ``vector``: in the own lane (warp) up to its registers (lanes) if
+    possible."""
+    found = span.solve(vector)
+    assert found is not None, "the source does not hold every element that the destination needs"
+    if own is None:
+        return found
+    near = span.solve(vector ^ own)
+    if near is not None and near >> start == 0:
+        return near ^ place
+    return found

@@ -1,0 +1,45 @@
+"""Questions that memory accesses ask of a register layout."""
+
+from tilewright.layout.linear_layout import REGISTER, LinearLayout
+
+
+def elements_per_thread(layout: LinearLayout) -> int:
+    """The number of registers, copies included, that each thread holds."""
+    return layout.in_size(REGISTER)
+
+
+def contiguous_registers(layout: LinearLayout, dim: int) -> int:
+    """How many consecutive registers hold consecutive, aligned elements along ``dim``.
+
+    With the answer n, registers n*i .. n*i + n - 1 of every thread are elements x .. x + n - 1 of
+    one line along ``dim``, and x is a multiple of n: what a vector load of n elements needs.
+    """
+    limit = len(layout.packed(REGISTER))
+    bases = layout.bases(REGISTER)
+    run = 0
+    while run < limit and bases[run] == _along(layout, dim, run):
+        run += 1
+    others = [basis[dim] for name in layout.in_names for basis in layout.bases(name)]
+    start = sum(len(layout.packed(n)) for n in _names_before(layout, REGISTER))
+    del others[start : start + run]
+    while run and any(value & ((1 << run) - 1) for value in others):
+        run -= 1
+        others.append(1 << run)
+    return 1 << run
+
+
+def _along(layout: LinearLayout, dim: int, bit: int) -> tuple[int, ...]:
+    return tuple(1 << bit if i == dim else 0 for i in range(len(layout.outs)))
+
+
+def _names_before(layout: LinearLayout, name: str) -> tuple[str, ...]:
+    return layout.in_names[: layout.in_names.index(name)]
+
+
+def free_variable_masks(layout: LinearLayout) -> dict[str, int]:
+    """The bits of each input dim in which places differ only as copies.
+
+    A thread whose register, lane and warp numbers are 0 in these bits owns its elements: among such
+    threads each element is held once. Stores, atomics and reductions are done by owners alone.
+    """
+    return layout.free_masks()

@@ -1,0 +1,168 @@
+"""What code is generated for: this machine's CPU as data, and LLVM's target machines.
+
+Importing this module imports llvmlite (30 ms); backends are loaded at the first compile, so
+`import tilewright` does not pay for it.
+"""
+
+import functools
+import os
+from dataclasses import dataclass
+
+import llvmlite
+from llvmlite import binding
+
+from tilewright.llvm.llvm_lock import LLVM_LOCK
+
+__all__ = [
+    "HostCpu",
+    "TargetSpec",
+    "data_layout",
+    "host_cpu",
+    "host_target",
+    "llvm_version",
+    "target_machine",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class TargetSpec:
+    """For which machine LLVM generates code: hashable, part of a cache key.
+
+    triple:   LLVM's target triple, such as x86_64-unknown-linux-gnu or nvptx64-nvidia-cuda
+    cpu:      LLVM's CPU name, such as znver5 or sm_90a
+    features: comma-separated `+name` / `-name` list
+    effort:   0-3, how hard the code generator tries (2: LLVM's default)
+    """
+
+    triple: str
+    cpu: str
+    features: str = ""
+    effort: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class HostCpu:
+    """The CPU of this machine, as LLVM detects it.
+
+    name:        LLVM's CPU name
+    arch:        first part of the triple: x86_64, aarch64, arm64, ...
+    features:    sorted, comma-separated `+name` / `-name` list for LLVM
+    vector_bits: width of the widest vector register that generated code should use
+    """
+
+    name: str
+    arch: str
+    features: str
+    vector_bits: int
+
+    @property
+    def enabled(self) -> frozenset[str]:
+        """Names of the features that this CPU has."""
+        return frozenset(item[1:] for item in self.features.split(",") if item.startswith("+"))
+
+    @property
+    def is_x86(self) -> bool:
+        """x86 with 64 bits."""
+        return self.arch in ("x86_64", "amd64")
+
+    @property
+    def is_arm64(self) -> bool:
+        """AArch64 under either of its names."""
+        return self.arch in ("aarch64", "arm64")
+
+    @property
+    def has_fma(self) -> bool:
+        """Fused multiply-add of float vectors in hardware."""
+        return self.is_arm64 or "fma" in self.enabled
+
+    @property
+    def has_avx2(self) -> bool:
+        """256-bit integer vectors and gathers."""
+        return "avx2" in self.enabled
+
+    @property
+    def has_avx512(self) -> bool:
+        """The AVX-512 subsets that general code needs: foundation, byte/word, dword/qword, short
+        vectors (every AVX-512 server CPU since 2017)."""
+        return {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= self.enabled
+
+    @property
+    def function_attributes(self) -> str:
+        """Attributes that every emitted function needs, as LLVM text.
+
+        They make registers of `vector_bits` both legal and preferred: CPUs such as
+        skylake-avx512 otherwise get 256-bit code wherever LLVM itself chooses a width.
+        """
+        bits = self.vector_bits
+        return f'nounwind "prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}"'
+
+
+@functools.cache
+def host_cpu() -> HostCpu:
+    """This machine's CPU. A feature set that LLVM cannot detect (older macOS) is empty."""
+    features = binding.get_host_cpu_features()
+    arch = binding.get_process_triple().split("-", 1)[0].lower()
+    enabled = {name for name, on in features.items() if on}
+    bits = _vector_bits(arch, enabled)
+    return HostCpu(binding.get_host_cpu_name(), arch, features.flatten(), bits)
+
+
+def _vector_bits(arch: str, enabled: set[str]) -> int:
+    if arch not in ("x86_64", "amd64"):
+        return 128  # NEON; SVE code would need scalable vectors
+    if {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= enabled:
+        return 512
+    return 256 if "avx2" in enabled else 128
+
+
+@functools.cache
+def host_target(effort: int = 2) -> TargetSpec:
+    """The target that runs in this process."""
+    host = host_cpu()
+    triple = binding.get_process_triple()
+    if os.name == "nt":
+        triple += "-elf"  # the object format that LLVM's in-memory linker loads best on Windows
+    return TargetSpec(triple, host.name, host.features, effort)
+
+
+@functools.cache
+def _register_targets() -> None:
+    """All of them: 1.3 ms, where the native one alone takes 0.9.
+
+    Addresses of shared memory on NVIDIA's chips have 32 bits; LLVM takes 64 unless told.
+    """
+    with LLVM_LOCK:
+        binding.set_option("tilewright", "--nvptx-short-ptr")
+        binding.initialize_all_targets()
+        binding.initialize_all_asmprinters()
+        binding.initialize_native_asmparser()
+
+
+@functools.cache
+def target_machine(spec: TargetSpec) -> binding.TargetMachine:
+    """LLVM's code generator for `spec`; one per process.
+
+    Code is position independent, with the small code model: the linker in `jit` places all
+    sections of an object close together and reaches other libraries through stubs.
+    """
+    _register_targets()
+    target = binding.Target.from_triple(spec.triple)
+    on_windows = spec.triple.endswith("-elf")
+    return target.create_target_machine(
+        cpu=spec.cpu,
+        features=spec.features,
+        opt=spec.effort,
+        reloc="default" if on_windows else "pic",
+        codemodel="large" if on_windows else "small",
+    )
+
+
+@functools.cache
+def data_layout(spec: TargetSpec) -> str:
+    """LLVM's description of sizes and alignments on `spec`."""
+    return str(target_machine(spec).target_data)
+
+
+def llvm_version() -> str:
+    """The version of llvmlite, which brings LLVM; importlib.metadata takes 2 ms to tell."""
+    return llvmlite.__version__

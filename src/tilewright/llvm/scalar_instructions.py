@@ -1,0 +1,249 @@
+"""One table: element-wise tile op -> LLVM instruction or intrinsic, for scalars and vectors alike.
+
+A rule takes (code, op, operands, element types of the operands) with operands of one width, and
+returns the result. Both back ends use the table; what an architecture lacks is expanded before
+(see the expansion passes of each back end), so a rule never chooses by target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+from tilewright.ir import Op
+from tilewright.ir.types import DType, PointerType, dtype_of, element_of
+from tilewright.llvm.ir_emitter import (
+    Code,
+    Val,
+    float_text,
+    integer_literal,
+    llvm_type,
+    splat_constant,
+)
+
+Rule = Callable[[Code, "Op", list[Val]], Val]
+
+
+def constant(value: float | bool, element: DType, width: int = 1) -> Val:
+    """A literal of an element type, splat over `width` lanes."""
+    type_ = llvm_type(element)
+    if element.is_fp8:
+        raise AssertionError("fp8 constants are expanded to bits before")
+    if element.is_float:
+        return splat_constant(Val(float_text(float(value), type_), type_), width)
+    number = int(value)
+    if element.is_bool:
+        return splat_constant(integer_literal(int(bool(number)), "i1"), width)
+    if number > element.max_int:
+        number -= 1 << element.bits
+    return splat_constant(integer_literal(number, type_), width)
+
+
+_RULES: dict[str, Rule] = {}
+
+
+def rule(*opcodes: str) -> Callable[[Rule], Rule]:
+    def register(function: Rule) -> Rule:
+        for opcode in opcodes:
+            _RULES[opcode] = function
+        return function
+
+    return register
+
+
+def lower_elementwise(code: Code, op: Op, operands: list[Val]) -> Val:
+    """Emit one element-wise op; KeyError if the table lacks it."""
+    return _RULES[op.opcode](code, op, operands)
+
+
+def _kind(op: Op) -> DType:
+    """Element type of the first operand."""
+    return dtype_of(op.operands[0].type)
+
+
+def _simple(integer_form: str, float_form: str) -> Rule:
+    def emit(code: Code, op: Op, operands: list[Val]) -> Val:
+        form = f"{float_form} {code.float_flags}" if _kind(op).is_float else integer_form
+        return code.binary(form, operands[0], operands[1])
+
+    return emit
+
+
+_RULES["arith.add"] = _simple("add", "fadd")
+_RULES["arith.sub"] = _simple("sub", "fsub")
+_RULES["arith.mul"] = _simple("mul", "fmul")
+_RULES["arith.and"] = _simple("and", "")
+_RULES["arith.or"] = _simple("or", "")
+_RULES["arith.xor"] = _simple("xor", "")
+_RULES["arith.shl"] = _simple("shl", "")
+
+
+@rule("arith.shr")
+def _shr(code: Code, op: Op, operands: list[Val]) -> Val:
+    return code.binary("ashr" if _kind(op).is_signed else "lshr", operands[0], operands[1])
+
+
+@rule("arith.div", "arith.rem")
+def _divide(code: Code, op: Op, operands: list[Val]) -> Val:
+    kind, what = _kind(op), "div" if op.opcode == "arith.div" else "rem"
+    lhs, rhs = operands
+    if kind.is_float:
+        return code.binary(f"f{what}", lhs, rhs)
+    if _literal(rhs) not in (None, 0, -1):
+        return code.binary(f"{'s' if kind.is_signed else 'u'}{what}", lhs, rhs)
+    return _guarded_division(code, kind, what, lhs, rhs)
+
+
+def _literal(value: Val) -> int | None:
+    text = value.text
+    if text.startswith("splat ("):
+        text = text[7:-1].split(" ", 1)[1]
+    return int(text) if text.lstrip("-").isdigit() else None
+
+
+def _guarded_division(code: Code, kind: DType, what: str, lhs: Val, rhs: Val) -> Val:
+    """Division that never traps: by 0 it gives some value, and min / -1 wraps."""
+    one = constant(1, kind, lhs.width)
+    is_zero = code.compare("icmp eq", rhs, constant(0, kind, lhs.width))
+    if not kind.is_signed:
+        return code.binary(f"u{what}", lhs, code.select(is_zero, one, rhs))
+    is_minus = code.compare("icmp eq", rhs, constant(-1, kind, lhs.width))
+    unsafe = code.binary("or", is_zero, is_minus)
+    quotient = code.binary(f"s{what}", lhs, code.select(unsafe, one, rhs))
+    if what == "rem":
+        return quotient
+    negated = code.binary("sub", constant(0, kind, lhs.width), lhs)
+    return code.select(is_minus, negated, quotient)
+
+
+@rule("arith.min", "arith.max")
+def _extremum(code: Code, op: Op, operands: list[Val]) -> Val:
+    kind, what = _kind(op), op.opcode[-3:]
+    lhs, rhs = operands
+    if kind.is_float:
+        name = f"{what}imum" if op.attrs["nan"] else f"{what}num"
+        return code.intrinsic(name, lhs.type, lhs, rhs)
+    return code.intrinsic(f"{'s' if kind.is_signed else 'u'}{what}", lhs.type, lhs, rhs)
+
+
+@rule("arith.mul_high")
+def _mul_high(code: Code, op: Op, operands: list[Val]) -> Val:
+    kind = _kind(op)
+    wide = f"i{2 * kind.bits}"
+    extend = "sext" if kind.is_signed else "zext"
+    # LLVM 22 takes the upper half of a product of vectors that were 16 bits wide for undefined.
+    hidden = [_fenced(code, v) if kind.bits == 32 else v for v in operands]
+    lhs, rhs = (code.convert(extend, v, wide) for v in hidden)
+    shift = splat_constant(integer_literal(kind.bits, wide), lhs.width)
+    high = code.binary("lshr", code.binary("mul", lhs, rhs), shift)
+    return code.convert("trunc", high, llvm_type(kind))
+
+
+def _fenced(code: Code, value: Val) -> Val:
+    """The same vector of i32, of which LLVM does not know how it was computed."""
+    if value.width == 1 or value.text[0] != "%":
+        return value
+    kind = f"<{value.width} x float>"
+    as_floats = code.let(f"bitcast {value.typed} to {kind}", kind, value)
+    fenced = code.intrinsic("arithmetic.fence", kind, as_floats)
+    return code.let(f"bitcast {fenced.typed} to {value.type}", value.type, fenced)
+
+
+@rule("arith.fma")
+def _fma(code: Code, op: Op, operands: list[Val]) -> Val:
+    return code.intrinsic("fma", operands[0].type, *operands)
+
+
+@rule("arith.neg")
+def _neg(code: Code, op: Op, operands: list[Val]) -> Val:
+    x = operands[0]
+    if _kind(op).is_float:
+        return code.let(f"fneg {x.typed}", x.type, x)
+    return code.binary("sub", constant(0, _kind(op), x.width), x)
+
+
+@rule("arith.abs")
+def _abs(code: Code, op: Op, operands: list[Val]) -> Val:
+    x, kind = operands[0], _kind(op)
+    if kind.is_float:
+        return code.intrinsic("fabs", x.type, x)
+    if not kind.is_signed:
+        return x
+    return code.intrinsic("abs", x.type, x, integer_literal(0, "i1"))
+
+
+_PREDICATES = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge"}
+
+
+@rule("arith.compare")
+def _compare(code: Code, op: Op, operands: list[Val]) -> Val:
+    element, predicate = element_of(op.operands[0].type), cast("str", op.attrs["predicate"])
+    if isinstance(element, DType) and element.is_float:
+        return code.compare(f"fcmp {_PREDICATES[predicate]}", operands[0], operands[1])
+    signed = isinstance(element, DType) and element.is_signed
+    sign = "" if predicate in ("eq", "ne") else "s" if signed else "u"
+    return code.compare(f"icmp {sign}{predicate}", operands[0], operands[1])
+
+
+@rule("arith.select")
+def _select(code: Code, op: Op, operands: list[Val]) -> Val:
+    return code.select(*operands)
+
+
+_MATH_INTRINSICS = {
+    "sqrt": "sqrt", "sqrt_rn": "sqrt", "floor": "floor", "ceil": "ceil", "trunc": "trunc",
+    "round_even": "roundeven",
+}  # fmt: skip
+
+
+@rule("arith.math")
+def _math(code: Code, op: Op, operands: list[Val]) -> Val:
+    intrinsic = _MATH_INTRINSICS[op.attrs["function"]]
+    return code.intrinsic(intrinsic, operands[0].type, operands[0])
+
+
+@rule("arith.bitcast")
+def _bitcast(code: Code, op: Op, operands: list[Val]) -> Val:
+    target = element_of(op.results[0].type)
+    return code.convert("bitcast", operands[0], llvm_type(target))
+
+
+@rule("arith.cast")
+def _cast(code: Code, op: Op, operands: list[Val]) -> Val:
+    source, target = element_of(op.operands[0].type), element_of(op.results[0].type)
+    return convert_element(code, operands[0], source, target)
+
+
+def convert_element(
+    code: Code, x: Val, source: DType | PointerType, target: DType | PointerType
+) -> Val:
+    """`arith.cast` of one operand, rounding to nearest even; fp8 is expanded before."""
+    if isinstance(source, PointerType):
+        return x if isinstance(target, PointerType) else code.convert("ptrtoint", x, "i64")
+    if isinstance(target, PointerType):
+        return code.convert("inttoptr", x, "ptr")
+    if target.is_bool:
+        return _to_bool(code, x, source)
+    if source.is_float:
+        return _from_float(code, x, source, target)
+    if target.is_float:
+        signed = source.is_signed
+        return code.convert("sitofp" if signed else "uitofp", x, llvm_type(target))
+    if target.bits < source.bits:
+        return code.convert("trunc", x, llvm_type(target))
+    return code.convert("sext" if source.is_signed else "zext", x, llvm_type(target))
+
+
+def _to_bool(code: Code, x: Val, source: DType) -> Val:
+    if source.is_bool:
+        return x
+    form = "fcmp une" if source.is_float else "icmp ne"
+    return code.compare(form, x, constant(0, source, x.width))
+
+
+def _from_float(code: Code, x: Val, source: DType, target: DType) -> Val:
+    if not target.is_float:
+        return code.convert("fptosi" if target.is_signed else "fptoui", x, llvm_type(target))
+    if {source.name, target.name} == {"f16", "bf16"}:
+        return code.convert("fptrunc", code.convert("fpext", x, "float"), llvm_type(target))
+    return code.convert("fpext" if target.bits > source.bits else "fptrunc", x, llvm_type(target))

@@ -1,0 +1,83 @@
+"""Element types by name, and the Specs of arrays: by device, dtype, alignment, writability."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilewright.ir.types import (
+    DType,
+    PointerType,
+    bf16,
+    f8e4m3,
+    f8e5m2,
+    f16,
+    f32,
+    f64,
+    i1,
+    i8,
+    i16,
+    i32,
+    i64,
+    u8,
+    u16,
+    u32,
+    u64,
+)
+from tilewright.runtime.arguments.specialization import ALIGNMENT, HOST, spec
+from tilewright.support import errors
+
+DTYPES: dict[str, DType] = {
+    "bool": i1, "int8": i8, "int16": i16, "int32": i32, "int64": i64,
+    "uint8": u8, "uint16": u16, "uint32": u32, "uint64": u64,
+    "float16": f16, "bfloat16": bf16, "float32": f32, "float64": f64,
+    "float8_e4m3fn": f8e4m3, "float8_e5m2": f8e5m2,
+}  # fmt: skip
+"""By the name that NumPy, ml_dtypes, CuPy and torch share."""
+
+UNALIGNED_BITS = ALIGNMENT - 1
+"""Those that are 0 in an aligned address."""
+
+
+def element_type(name: str) -> DType:
+    """The type of elements whose dtype is called `name`, as in "torch.float32" or "int8"."""
+    found = DTYPES.get(name.rpartition(".")[2])
+    if found is None:
+        raise errors.UnsupportedArgument("", f"{name} array", "convert it to another dtype")
+    return found
+
+
+class Pointers(dict[object, Any]):
+    """dtype of a library, or its name -> the Specs of its arrays on one device: (unaligned,
+    aligned), read-only ones after."""
+
+    def __init__(self, device: str) -> None:
+        super().__init__()
+        self._device = device
+
+    def __missing__(self, dtype: object) -> Any:
+        if not getattr(dtype, "isnative", True):
+            raise errors.UnsupportedArgument("", f"{dtype} array", "convert it to native order")
+        type_ = PointerType(element_type(str(dtype)))
+        found = tuple(
+            spec(type_, fact, self._device, read_only)
+            for read_only in (False, True)
+            for fact in (False, True)
+        )
+        self[dtype] = found
+        return found
+
+    def seen(self, dtype: object, address: int, read_only: object = False) -> Any:
+        """The Spec of an array."""
+        return self[dtype][(0 if address & UNALIGNED_BITS else 1) + (2 if read_only else 0)]
+
+
+class Places(dict[str, Pointers]):
+    """Device, such as "cuda:1" -> the Specs of its arrays."""
+
+    def __missing__(self, device: str) -> Pointers:
+        found = self[device] = Pointers(device)
+        return found
+
+
+PLACES = Places()
+ON_HOST = PLACES[HOST]

@@ -1,0 +1,227 @@
+"""Arrays of other libraries than NumPy and torch, most of them in the memory of a GPU.
+
+    CuPy                        `data.ptr`, `dtype`, `device`
+    __cuda_array_interface__    Numba and others; version 2 has no stream, 3 may have one
+    __dlpack__                  on GPUs, in pinned and in managed memory, and of the CPU
+    data_ptr() and dtype        Triton's protocol; `device` or `get_device()` may tell the device
+
+Where an array does not tell its device, the driver is asked whose memory its address is in; with no
+driver, or memory that is not the driver's, it is the host's.
+
+A launch goes to the current stream. Work on an array that its library has put in another one comes
+first: DLPack is told the stream and sees to it; an address that comes with a stream which is not
+the current one is a `Streamed`, which the launcher orders (see `backends.nvidia.streams`).
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import sys
+from collections.abc import Mapping
+from typing import Any, cast
+
+from tilewright.backends import DeviceMemory, Streamed, default_backend
+from tilewright.runtime.arguments import dlpack
+from tilewright.runtime.arguments.array_specs import ON_HOST, PLACES
+from tilewright.runtime.arguments.specialization import HOST, Handled, Handler, refuse
+from tilewright.support import errors
+
+_DEFAULT_STREAM = 1
+"""Of both protocols, where CUDA also says 0."""
+
+_TYPESTRS = {
+    **{f"{order}b1": "bool" for order in "|<"},
+    **{f"{order}i1": "int8" for order in "|<"},
+    **{f"{order}u1": "uint8" for order in "|<"},
+    **{f"<i{size}": f"int{8 * size}" for size in (2, 4, 8)},
+    **{f"<u{size}": f"uint{8 * size}" for size in (2, 4, 8)},
+    **{f"<f{size}": f"float{8 * size}" for size in (2, 4, 8)},
+}  # fmt: skip
+"""Of array interfaces -> name of the dtype; the types of ml_dtypes have none of their own."""
+
+
+def resolve(kind: type[Any]) -> Handler | None:
+    """The handler of arrays of a type; None for what is not known to be an array by its type."""
+    cupy = sys.modules.get("cupy")
+    if cupy is not None and issubclass(kind, cupy.ndarray):
+        return _of_cupy
+    if hasattr(kind, "__cuda_array_interface__"):
+        return by_instance
+    if hasattr(kind, "data_ptr") and hasattr(kind, "dtype"):
+        return _of_pointer
+    if hasattr(kind, "__array_interface__"):
+        return _of_interface
+    return _of_dlpack if hasattr(kind, "__dlpack__") else None
+
+
+def by_instance(value: Any) -> Handled:
+    """An object whose class does not tell what it is, or that has an interface only while it is on
+    a GPU."""
+    interface = getattr(value, "__cuda_array_interface__", None)
+    if interface is not None:
+        return _of_cuda_interface(value, cast("Mapping[str, Any]", interface))
+    if hasattr(value, "data_ptr") and hasattr(value, "dtype"):
+        return _of_pointer(value)
+    if hasattr(value, "__array_interface__"):
+        return _of_interface(value)
+    return _of_dlpack(value) if hasattr(value, "__dlpack__") else refuse(value)
+
+
+# --- the protocols --------------------------------------------------------------------------------
+
+
+def _of_cupy(array: Any) -> Handled:
+    """An array of CuPy: as by `__cuda_array_interface__`, in half the time."""
+    address, ordinal = array.data.ptr, array.device.id
+    found = PLACES[_cuda_name(ordinal)].seen(array.dtype, address)
+    if "torch" in sys.modules:  # then the current stream may be torch's
+        stream = sys.modules["cupy"].cuda.get_current_stream().ptr
+        return found, _after(stream, ordinal, address)
+    return found, address
+
+
+def _of_cuda_interface(value: Any, interface: Mapping[str, Any]) -> Handled:
+    """An object that describes its memory on a GPU."""
+    address, read_only = interface["data"]
+    address = int(address or 0)
+    device = _told_device(value)
+    if device is None or device == HOST:
+        device = _asked_device(address)
+        device = _current_device() if device == HOST else device
+    found = PLACES[device].seen(_dtype(value, interface), address, read_only)
+    stream = interface.get("stream")
+    if stream is None:
+        return found, address
+    return found, _after(int(stream), int(device.partition(":")[2] or 0), address)
+
+
+def _dtype(value: Any, interface: Mapping[str, Any]) -> object:
+    """The dtype that an interface tells; the object's own where the interface has no word for it:
+    those of ml_dtypes are "<V2" there."""
+    typestr = interface["typestr"]
+    return _TYPESTRS.get(typestr) or getattr(value, "dtype", None) or typestr
+
+
+def _of_interface(value: Any) -> Handled:
+    """An object that describes its memory as NumPy arrays do."""
+    interface = cast("Mapping[str, Any]", value.__array_interface__)
+    address, read_only = interface["data"]
+    return ON_HOST.seen(_dtype(value, interface), address, read_only), address
+
+
+def _of_pointer(value: Any) -> Handled:
+    """An object with `data_ptr()` and `dtype` that is no torch tensor."""
+    address = int(value.data_ptr())
+    device = _told_device(value) or _asked_device(address)
+    return PLACES[device].seen(value.dtype, address), address
+
+
+class _Owned(int):
+    """An address, and what keeps its memory."""
+
+    owner: object
+
+
+def _of_dlpack(value: Any) -> Handled:
+    """An array of another library, through DLPack."""
+    try:
+        exported, device = _exported(value)
+    except errors.TilewrightError:
+        raise
+    except Exception as problem:  # whatever the library raises for an array that has no memory
+        said = str(problem).partition("\n")[0]
+        instead = f"its library does not hand it over: {said}"
+        raise errors.UnsupportedArgument("", type(value).__name__, instead) from problem
+    found = PLACES[device].seen(exported.dtype, exported.address, exported.read_only)
+    if device != HOST and not exported.copied:
+        return found, exported.address  # the caller's array keeps it; plain integers launch faster
+    owned = _Owned(exported.address)
+    owned.owner = exported.capsule
+    return found, owned
+
+
+def _exported(value: Any) -> tuple[dlpack.Exported, str]:
+    """An array of DLPack, and its device."""
+    kind, ordinal = cast("tuple[int, int]", value.__dlpack_device__())
+    if kind in dlpack.HOSTS:
+        return dlpack.export(value), HOST
+    if kind in (dlpack.CUDA, dlpack.CUDA_MANAGED):
+        stream = _current_stream() or _DEFAULT_STREAM
+        return dlpack.export(value, stream=stream), _cuda_name(ordinal)
+    name = f"{dlpack.NAMES.get(kind, f'DLPack device {kind}')}:{ordinal}"
+    raise errors.DeviceMismatch("", name, "the CPU")
+
+
+# --- devices --------------------------------------------------------------------------------------
+
+
+class _CudaNames(dict[int, str]):
+    def __missing__(self, ordinal: int) -> str:
+        found = self[ordinal] = f"cuda:{ordinal}"
+        return found
+
+
+_cuda_names = _CudaNames()
+
+
+def _cuda_name(ordinal: int) -> str:
+    return _cuda_names[ordinal]
+
+
+_NAMED = re.compile(r"[a-z_]+(:\d+)?")
+
+
+def _told_device(value: Any) -> str | None:
+    """Where an array says that it is, as torch says it ("cpu", "cuda:0"); None if it does not."""
+    device = getattr(value, "device", None)
+    name = str(device).lower()
+    ordinal = device if type(device) is int else getattr(device, "id", None)
+    if device is not None and name != "cuda" and _NAMED.fullmatch(name):
+        return name
+    if "cuda" in name and ordinal is not None:
+        return _cuda_name(int(cast("int", ordinal)))  # of CuPy's "<CUDA Device 0>"
+    if type(device) is int:
+        return _by_ordinal(device)
+    ask = getattr(value, "get_device", None)
+    return _by_ordinal(int(cast("int", ask()))) if callable(ask) else None
+
+
+def _by_ordinal(ordinal: int) -> str:
+    """The device that torch's `get_device()` means."""
+    return HOST if ordinal < 0 else _cuda_name(ordinal)
+
+
+@functools.cache
+def gpu() -> DeviceMemory | None:
+    """Who knows memory and streams of this machine's GPUs; None if there are none."""
+    return default_backend().memory
+
+
+def _asked_device(address: int) -> str:
+    """Whose memory an address is in, by the driver."""
+    found = gpu()
+    return HOST if found is None else found.device_of(address) or HOST
+
+
+def _current_device() -> str:
+    found = gpu()
+    return _cuda_name(0 if found is None else found.current()[0])
+
+
+# --- streams --------------------------------------------------------------------------------------
+
+
+def _current_stream() -> int:
+    found = gpu()
+    return 0 if found is None else found.current()[1]
+
+
+def _after(stream: int, ordinal: int, address: int) -> int:
+    """An address whose use must come after the work in a stream of its device."""
+    found = gpu()
+    if stream == _DEFAULT_STREAM:
+        stream = 0
+    if found is None or found.current() == (ordinal, stream):
+        return address
+    return Streamed(address, ordinal, stream)

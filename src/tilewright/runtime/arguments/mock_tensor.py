@@ -1,0 +1,123 @@
+"""Stand-ins for arrays: to compile without data, and to see data as another dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, cast
+
+from tilewright.ir.types import DType, PointerType
+from tilewright.language import dtype
+from tilewright.runtime.arguments.array_specs import DTYPES, element_type
+from tilewright.runtime.arguments.specialization import HANDLERS, MOCK, Handled, Handler, Spec, spec
+from tilewright.support import errors
+
+
+class MockTensor:
+    """An array that has a dtype and perhaps a shape but no memory: an argument of `warmup`.
+
+    dtype: of the language, NumPy or torch.
+    """
+
+    def __init__(self, dtype: Any, shape: Sequence[int] | None = None) -> None:
+        self.dtype = dtype
+        self.shape = tuple(shape or (1,))
+
+    def stride(self) -> tuple[int, ...]:
+        """Strides in elements of a contiguous array of the shape."""
+        return tuple(prod(self.shape[i + 1 :]) for i in range(len(self.shape)))
+
+    @staticmethod
+    def data_ptr() -> int:
+        """Stands for an aligned address."""
+        return 0
+
+    @staticmethod
+    def ptr_range() -> int:
+        """Bytes that the pointer may reach; none."""
+        return 0
+
+    @staticmethod
+    def wrap_dtype(arg: object) -> object:
+        """A dtype as a MockTensor; anything else as it is."""
+        return mocked(arg)
+
+
+class TensorWrapper:
+    """An array whose elements are seen as another dtype of the same width."""
+
+    def __init__(self, base: Any, dtype: Any) -> None:
+        self.base = base
+        self.dtype = dtype
+        self.shape = base.shape
+
+    def data_ptr(self) -> int:
+        """Address of the first element."""
+        _, address = HANDLERS.key_and_value(self.base)
+        return cast("int", address)
+
+    def stride(self, *args: int) -> Any:
+        """As the array has it."""
+        return self.base.stride(*args)
+
+    def element_size(self) -> int:
+        """Bytes of one element."""
+        return dtype_of(self.dtype).bytes
+
+    def __repr__(self) -> str:
+        return f"TensorWrapper[{self.dtype}]({self.base!r})"
+
+
+def reinterpret(tensor: Any, dtype: Any) -> Any:
+    """See the elements of an array as `dtype`, of the same width, without a copy.
+
+    Errors: UnsupportedArgument for what is no array, or a dtype of another width.
+    """
+    base = tensor.base if isinstance(tensor, TensorWrapper) else tensor
+    key, _ = HANDLERS.key_and_value(cast("object", base))
+    if not isinstance(key, Spec) or not isinstance(key.type, PointerType):
+        kind = type(base).__name__
+        raise errors.UnsupportedArgument("tensor", kind, "reinterpret takes an array")
+    wanted = dtype_of(dtype)
+    if wanted.bits != key.type.element.bits:
+        found = f"{key.type.element} array to be seen as {wanted}"
+        raise errors.UnsupportedArgument("tensor", found, "choose a dtype of the same width")
+    return base if key.type.element is wanted else TensorWrapper(base, dtype)
+
+
+def dtype_of(value: Any) -> DType:
+    """The element type that a dtype of the language, NumPy or torch stands for."""
+    if isinstance(value, dtype):
+        found = value.ir
+        assert isinstance(found, DType)
+        return found
+    return element_type(getattr(value, "__name__", None) or str(value))
+
+
+def mocked(arg: object) -> object:
+    """A dtype as a MockTensor; anything else as it is."""
+    name = type(arg).__name__
+    is_dtype = isinstance(arg, dtype) or name == "dtype" or "DType" in name
+    if isinstance(arg, type):
+        is_dtype = arg.__name__ in DTYPES and arg is not bool
+    return MockTensor(arg) if is_dtype else arg
+
+
+def _of_mock(value: MockTensor) -> Handled:
+    return spec(PointerType(dtype_of(value.dtype)), True, MOCK), 0
+
+
+def _of_wrapper(value: TensorWrapper) -> Handled:
+    key, address = HANDLERS.key_and_value(value.base)
+    assert isinstance(key, Spec)
+    type_ = PointerType(dtype_of(value.dtype))
+    return spec(type_, key.fact, key.device, key.read_only), address
+
+
+def _resolve(kind: type[Any]) -> Handler | None:
+    if issubclass(kind, MockTensor):
+        return _of_mock
+    return _of_wrapper if issubclass(kind, TensorWrapper) else None
+
+
+HANDLERS.resolvers.insert(0, _resolve)

@@ -1,0 +1,79 @@
+"""Keywords of a launch that are no parameters of the kernel: options, and what looks like one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from tilewright.backends import CommonOptions
+from tilewright.runtime.arguments.kernel_parameters import KernelParam
+from tilewright.support import errors
+
+IGNORED = frozenset(
+    {
+        # AMD's options of Triton
+        "waves_per_eu", "matrix_instr_nonkdim", "kpack", "schedule_hint", "allow_flush_denorm",
+        "instruction_sched_variant", "cluster_dims",
+        # NVIDIA's: tuning hints and assembler options, which never change a result
+        "ptx_version", "ptx_options", "enable_reflect_ftz", "max_num_imprecise_acc_default",
+        "instrumentation_mode", "sched4reg", "clc", "min_shared_mem", "num_buffers_warp_spec",
+        "num_consumer_groups", "enable_warp_specialization", "reg_dec_producer",
+        "reg_inc_consumer", "optimize_epilogue", "fpsan_homomorphic_casts", "arch",
+    }
+)  # fmt: skip
+"""Accepted, since programs for Triton pass them, and without effect unless the backend has them."""
+
+_REFUSED = {
+    "device": "kernels run on the device of their array arguments",
+    "stream": "kernels run on the current stream of their device",
+    "grid": "write kernel[grid](...), or kernel.run(..., grid=grid)",
+    "warmup": "to compile without running, call kernel.warmup(..., grid=grid)",
+}
+
+IR_OVERRIDE = "ir_override"
+"""A path: compile on from the stage of a kernel that is in this file."""
+
+Words = Mapping[str, object]
+
+
+def split_words(
+    kernel: str, params: Sequence[KernelParam], words: Words, options: frozenset[str]
+) -> tuple[dict[str, Any], dict[str, object]]:
+    """Options of the backend, and what goes to the kernel's `**META`.
+
+    A constexpr parameter that is called like an option sets the option too; the caller adds it.
+    Errors: RefusedKeyword, UnknownArgument.
+    """
+    takes_all = any(param.is_keywords for param in params)
+    chosen: dict[str, Any] = {}
+    meta: dict[str, object] = {}
+    for word, value in words.items():
+        if word in options or word == IR_OVERRIDE:
+            chosen[word] = hashable(value)
+        elif takes_all:
+            meta[word] = value
+        elif word in _REFUSED:
+            raise errors.RefusedKeyword(kernel, word, _REFUSED[word])
+        elif word not in IGNORED:
+            names = [param.name for param in params]
+            raise errors.UnknownArgument(kernel, word, [*names, *sorted(options)])
+    return chosen, meta
+
+
+def refuse_unknown(kernel: str, params: Sequence[KernelParam], words: Words) -> None:
+    """Raise UnknownArgument for a keyword that neither the kernel nor any backend takes."""
+    if any(param.is_keywords for param in params):
+        return
+    options = CommonOptions.names()
+    known = {*options, *IGNORED, *_REFUSED, IR_OVERRIDE}
+    for word in words:
+        if word not in known:
+            names = [param.name for param in params]
+            raise errors.UnknownArgument(kernel, word, [*names, *sorted(options)])
+
+
+def hashable(value: object) -> object:
+    """An option's value as a part of a key: dictionaries and lists become tuples."""
+    if isinstance(value, dict):
+        return tuple(sorted(cast("dict[str, object]", value).items()))
+    return tuple(cast("list[object]", value)) if isinstance(value, list) else value

@@ -1,0 +1,56 @@
+"""Functions that are called around every launch, for profilers.
+
+tilewright.runtime.launch_hooks.launch_enter.add(lambda metadata: print(metadata.get()["name"]))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, ParamSpec
+
+P = ParamSpec("P")
+
+
+class HookChain(list[Callable[P, object]], Generic[P]):
+    """Hooks that are called in the order in which they were added."""
+
+    def add(self, hook: Callable[P, object]) -> None:
+        """Add a hook, once."""
+        if hook not in self:
+            self.append(hook)
+
+    def remove(self, hook: Callable[P, object]) -> None:
+        """Remove a hook; nothing happens if it is not there."""
+        if hook in self:
+            super().remove(hook)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> None:
+        """Call every hook."""
+        for hook in list(self):
+            hook(*args, **kwargs)
+
+
+class LaunchMetadata:
+    """What a hook is told of a launch; computed when it is asked for.
+
+    arrays() -> the arguments that are arrays in the memory of the host.
+    """
+
+    def __init__(
+        self,
+        compute: Callable[[], dict[str, Any]],
+        arrays: Callable[[], list[Any]] = list,
+    ) -> None:
+        self.arrays = arrays
+        self._compute = compute
+        self._found: dict[str, Any] | None = None
+
+    def get(self) -> dict[str, Any]:
+        """name, kernel, grid, and what the kernel's own `launch_metadata` function adds."""
+        if self._found is None:
+            self._found = self._compute()
+        return self._found
+
+
+launch_enter: HookChain[[LaunchMetadata]] = HookChain()
+launch_exit: HookChain[[LaunchMetadata]] = HookChain()

@@ -1,0 +1,78 @@
+"""`heuristics`: meta-parameters that are computed from the arguments of each launch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, cast
+
+from tilewright.runtime.jit import JITFunction
+from tilewright.runtime.tuning.kernel_wrapper import KernelWrapper
+from tilewright.support import ask, errors, user_boundary
+
+Rule = Callable[[dict[str, Any]], object]
+
+
+class Heuristics(KernelWrapper):
+    """A kernel some of whose keywords are computed: `values` maps each to a function of the
+    arguments by name."""
+
+    decorator = "heuristics"
+
+    def __init__(self, fn: JITFunction | KernelWrapper, values: Mapping[str, Rule]) -> None:
+        super().__init__(fn)
+        self.values = values
+
+    def run(self, *args: object, grid: object, **words: object) -> Any:
+        """Launch with the computed keywords."""
+        with user_boundary:
+            chosen = self._with_rules(args, words)
+        return self.fn.run(*args, grid=grid, **chosen)
+
+    def warmup(self, *args: object, grid: object = None, **words: object) -> Any:
+        """Compile what a launch would run."""
+        return self.fn.warmup(*args, grid=grid, **self._with_rules(args, words))
+
+    def launch_values(self, *args: object, grid: object, **words: object) -> Hashable:
+        """With the computed keywords."""
+        return self.fn.launch_values(*args, grid=grid, **self._with_rules(args, words))
+
+    def _with_rules(self, args: tuple[object, ...], words: Mapping[str, object]) -> dict[str, Any]:
+        known = self.named_arguments(args, words)
+        found: dict[str, Any] = dict(words)
+        for name, rule in self.values.items():
+            what = f"the heuristic for '{name}'"
+            known[name] = found[name] = ask(what, "the dictionary of all arguments", rule, known)
+        return found
+
+
+def heuristics(
+    values: Mapping[str, Rule],
+) -> Callable[[JITFunction | KernelWrapper], Heuristics]:
+    """Decorator: compute keywords of a launch, such as `EVEN`, from its arguments.
+
+        @heuristics({"BLOCK": lambda args: next_power_of_2(args["n"])})
+        @jit
+        def kernel(x, n, BLOCK: tl.constexpr): ...
+
+    values: keyword -> function of a dictionary of all arguments; they are evaluated in order, and
+    each sees those before it. Stacks with `autotune` in either order.
+    """
+    with user_boundary:
+        rules = _checked(values)
+
+    def decorate(fn: JITFunction | KernelWrapper) -> Heuristics:
+        with user_boundary:
+            return Heuristics(fn, rules)
+
+    return decorate
+
+
+def _checked(values: object) -> dict[str, Rule]:
+    """The rules, if that is what they are. Raises InvalidOption."""
+    if not isinstance(values, Mapping):
+        raise errors.InvalidOption("values", "a dictionary: keyword -> function", values)
+    rules = dict(cast("Mapping[str, Rule]", values))
+    for name, rule in rules.items():
+        if not callable(rule):
+            raise errors.InvalidOption(f"values['{name}']", "a function of the arguments", rule)
+    return rules

@@ -1,0 +1,108 @@
+"""Measures configurations: each code once, for a bounded time, and notes each result at once."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from tilewright.backends import Backend
+from tilewright.runtime.bench import Bar, step_bar
+from tilewright.runtime.tuning.timing_store import KeptTimings, Timing
+from tilewright.runtime.tuning.trial_launches import Trial
+from tilewright.runtime.tuning.tuning_arguments import Bench
+from tilewright.runtime.tuning.tuning_config import Config, labels_of
+from tilewright.support import TilewrightWarning
+
+__all__ = ["Tuning"]
+
+
+@dataclass
+class Tuning:
+    """One tuning of the kernel `name`.
+
+    bench: what measures; kept: timings on disk, None where there are to be none; seconds: after
+    which no further configuration is measured, 0 for no limit. timings: what is known so far;
+    spent: seconds that measuring has taken.
+    """
+
+    name: str
+    trial: Trial
+    backend: Backend
+    bench: Bench
+    kept: KeptTimings | None
+    seconds: float
+    timings: dict[Config, Timing] = field(default_factory=dict[Config, Timing])
+    spent: float = 0.0
+
+    def run(self, configs: Sequence[Config]) -> None:
+        """Add what is missing to `timings`; nothing is measured if there is nothing to choose."""
+        groups = self.trial.alike(configs, self.backend)
+        left = [group for group in groups if not self._is_known(group)]
+        if not left or len(groups) == 1:
+            return
+        start = time.perf_counter()
+        end = start + self.seconds if self.seconds else math.inf
+        with step_bar(f"tuning {self.name}", len(left)) as bar:
+            left = self._by_code(left, bar)
+            if len(left) == 1 and not self.timings:
+                return
+            bar.resize(len(left))
+            missing = self._measure(left, end, bar)
+        self.trial.clean()
+        self.spent = time.perf_counter() - start
+        if missing:
+            self._warn(missing)
+
+    def _is_known(self, group: list[Config]) -> bool:
+        """Whether a configuration of a group has been measured before; then all of it have."""
+        known = next((self.timings[config] for config in group if config in self.timings), None)
+        if known is not None:
+            self.timings.update(dict.fromkeys(group, known))
+        return known is not None
+
+    def _by_code(self, groups: list[list[Config]], bar: Bar) -> list[list[Config]]:
+        """Compile, then put groups with the same code together. Those that could not be compiled in
+        half of the time come last."""
+        count = len(groups)
+        first = {group[0]: group for group in groups}
+        bar.say(f"compiling {count} configurations")
+        half = self.seconds / 2 or None
+        self.trial.compile(list(first), half, lambda done: bar.say(f"compiled {done} of {count}"))
+        same = self.trial.alike_by_code(first)
+        if half is not None:
+            same.sort(key=lambda configs: configs[0] not in self.trial.kernels)
+        return [[config for one in configs for config in first[one]] for configs in same]
+
+    def _measure(self, groups: list[list[Config]], end: float, bar: Bar) -> int:
+        """Measure until the time is over; how many configurations are left then."""
+        label = labels_of([*self.timings, *(group[0] for group in groups)])
+        for number, group in enumerate(groups):
+            if time.perf_counter() > end and self._best() is not None:
+                return sum(map(len, groups[number:]))
+            bar(f"{label(group[0])}{self._told(label)}")
+            timing = self.trial.time(group[0], self.bench)
+            self.timings.update(dict.fromkeys(group, timing))
+            if self.kept is not None:
+                self.kept.add(group, timing)
+        return 0
+
+    def _best(self) -> Config | None:
+        """The fastest so far; None if none that was measured can run."""
+        can_run = [config for config, timing in self.timings.items() if math.isfinite(timing[0])]
+        return min(can_run, key=lambda config: self.timings[config][0], default=None)
+
+    def _told(self, label: Callable[[Config], str]) -> str:
+        best = self._best()
+        return "" if best is None else f"\nbest {self.timings[best][0]:.4f} ms: {label(best)}"
+
+    def _warn(self, left: int) -> None:
+        warnings.warn(
+            f"tuning of {self.name} ended after {self.seconds:g} s, before {left} of "
+            f"{left + len(self.timings)} configurations were measured: the best of the others is "
+            "used. TILEWRIGHT_AUTOTUNE_SECONDS, or autotune(seconds=...), allows another time",
+            TilewrightWarning,
+            stacklevel=2,
+        )

@@ -1,0 +1,103 @@
+"""Timings of autotuners on disk: <cache>/autotune/<kernel>-<hash>.json.
+
+A file is for one kernel, key and device, and holds a timing for each configuration that was ever
+measured there, so that what is measured stays, whatever the list of configurations becomes. It is
+written after each of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from types import FunctionType
+from typing import Any, cast
+
+from tilewright.compiler import package_version
+from tilewright.runtime.jit import JITFunction
+from tilewright.runtime.tuning.tuning_config import Config
+from tilewright.support import settings
+from tilewright.support.disk_cache import Documents
+
+Timing = list[float]
+
+_DOCUMENTS = Documents("autotune")
+_TIMINGS = "timings"
+
+
+def choice_name(kernel: JITFunction, key: object, circumstances: Sequence[str]) -> str:
+    """Under which name the timings for a key are kept.
+
+    circumstances: texts that tell the device, the version of its backend, and how is measured
+    """
+    parts = [
+        kernel.cache_key,
+        repr(key),
+        *circumstances,
+        settings().cache_key(),
+        package_version(),
+    ]
+    digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    return f"{kernel.__name__}-{digest[:32]}"
+
+
+class KeptTimings:
+    """The timings under one name. words: further keywords of the launch, which beat those of the
+    configurations."""
+
+    def __init__(self, name: str, words: Mapping[str, Any]) -> None:
+        self._name = name
+        self._words = words
+
+    def read(self, configs: Iterable[Config]) -> dict[Config, Timing]:
+        """Of those configurations that have been measured."""
+        kept = self._read()
+        texts = {config: self._text(config) for config in configs}
+        return {config: kept[text] for config, text in texts.items() if text in kept}
+
+    def add(self, configs: Iterable[Config], timing: Timing) -> None:
+        """Keep the timing of some configurations; where nothing can be written they are measured
+        again next time."""
+        texts = [text for config in configs if (text := self._text(config)) is not None]
+        if texts:
+            kept = {**self._read(), **dict.fromkeys(texts, timing)}
+            rows = {text: [_as_json(ms) for ms in timing] for text, timing in kept.items()}
+            _DOCUMENTS.write(self._name, {_TIMINGS: rows})
+
+    def _read(self) -> dict[str, Timing]:
+        members = _DOCUMENTS.read(self._name)
+        if members is None:
+            return {}
+        try:
+            rows = cast("dict[str, list[float | None]]", members[_TIMINGS])
+            return {text: [_from_json(ms) for ms in timing] for text, timing in rows.items()}
+        except (ValueError, KeyError, TypeError, AttributeError) as problem:
+            _DOCUMENTS.discard(self._name, problem)
+            return {}
+
+    def _text(self, config: Config) -> str | None:
+        """The same in each process for the same configuration; None if it cannot be told."""
+        chosen = {**config.all_kwargs(), **self._words}
+        texts = [f"{name}: {_value_text(value)}" for name, value in chosen.items()]
+        if config.pre_hook is not None:
+            texts.append(f"pre_hook: {_value_text(config.pre_hook)}")
+        text = ", ".join(texts)
+        return None if " at 0x" in text else text  # an address is another next time
+
+
+def _value_text(value: object) -> str:
+    if isinstance(value, JITFunction):
+        return value.cache_key
+    if isinstance(value, FunctionType):
+        code = hashlib.sha256(value.__code__.co_code).hexdigest()
+        return f"{value.__module__}.{value.__qualname__} {code[:16]}"
+    return repr(value)
+
+
+def _as_json(ms: float) -> float | None:
+    """JSON has no infinity, which stands for a configuration that cannot run."""
+    return ms if math.isfinite(ms) else None
+
+
+def _from_json(ms: float | None) -> float:
+    return math.inf if ms is None else float(ms)

@@ -1,0 +1,112 @@
+"""What users hand to `autotune`, checked: configurations, names, functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol, cast
+
+from tilewright.runtime.tuning.tuning_config import Config
+from tilewright.support import ask, errors
+
+__all__ = [
+    "Bench",
+    "Hooks",
+    "PostHook",
+    "PreHook",
+    "call_hook_of",
+    "configs_of",
+    "measured_by",
+    "name_of",
+    "names_of",
+]
+
+
+class Bench(Protocol):
+    """Measures a call: milliseconds at each quantile."""
+
+    def __call__(self, fn: Any, *, quantiles: Sequence[float]) -> Any: ...
+
+
+class PreHook(Protocol):
+    """Called with the arguments by name before a trial; before the launch proper, reset_only."""
+
+    def __call__(self, arguments: dict[str, Any], reset_only: bool = False) -> object: ...
+
+
+class PostHook(Protocol):
+    """Called with the arguments by name after a trial, and with what it has raised."""
+
+    def __call__(self, arguments: dict[str, Any], exception: Exception | None) -> object: ...
+
+
+_ARGUMENTS = "the dictionary of all arguments"
+
+
+class Hooks:
+    """The functions to call around trials, each perhaps None. Errors: BadCallback, their own."""
+
+    def __init__(self, before: PreHook | None, after: PostHook | None) -> None:
+        self._before = before
+        self._after = after
+
+    def before(self, arguments: dict[str, Any], **reset_only: bool) -> bool:
+        """Call the one before a trial; whether there is one."""
+        if self._before is not None:
+            takes = f"{_ARGUMENTS}, and reset_only=True before the launch proper"
+            ask("pre_hook", takes, self._before, arguments, **reset_only)
+        return self._before is not None
+
+    def after(self, arguments: dict[str, Any], problem: Exception | None) -> bool:
+        """Call the one after a trial; whether there is one."""
+        if self._after is not None:
+            takes = f"{_ARGUMENTS}, and exception="
+            ask("post_hook", takes, self._after, arguments, exception=problem)
+        return self._after is not None
+
+
+def call_hook_of(config: Config, arguments: dict[str, Any]) -> None:
+    """Call the hook of a configuration before a launch with it, if there is one."""
+    if config.pre_hook is not None:
+        ask("pre_hook of a Config", _ARGUMENTS, config.pre_hook, arguments)
+
+
+def measured_by(bench: Bench, fn: Any, quantiles: Sequence[float]) -> list[float]:
+    """Milliseconds at each quantile. Errors: BadCallback, AutotunerError, those of the call."""
+    found = ask("do_bench", "a function to time, and quantiles=", bench, fn, quantiles=quantiles)
+    several = cast("Sequence[Any]", found if isinstance(found, list | tuple) else [found])
+    try:
+        return [float(ms) for ms in several]
+    except (TypeError, ValueError):
+        raise errors.AutotunerError(
+            f"do_bench has returned {found!r}", "let it return milliseconds: one at each quantile"
+        ) from None
+
+
+def name_of(bench: Bench | None) -> str:
+    """What tells one function to measure from others; "" for the package's own."""
+    if bench is None:
+        return ""
+    kind = type(bench)
+    name = getattr(bench, "__qualname__", kind.__qualname__)
+    return f"{getattr(bench, '__module__', kind.__module__)}.{name}"
+
+
+def configs_of(given: object) -> list[Config]:
+    """The configurations in a list. Raises InvalidOption."""
+    found = _items(given)
+    if not all(isinstance(config, Config) for config in found):
+        raise errors.InvalidOption("configs", "a list of Config", given)
+    return cast("list[Config]", found)
+
+
+def names_of(option: str, given: object) -> list[str]:
+    """The names of parameters in a list. Raises InvalidOption."""
+    found = [None] if isinstance(given, str) else _items(given)
+    if not all(isinstance(name, str) for name in found):
+        raise errors.InvalidOption(option, "a list of names of parameters", given)
+    return cast("list[str]", found)
+
+
+def _items(given: object) -> list[object]:
+    """Those of a list; None for what has no items."""
+    return list(cast("Iterable[object]", given)) if isinstance(given, Iterable) else [None]

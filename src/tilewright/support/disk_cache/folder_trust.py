@@ -1,0 +1,89 @@
+"""Which folders the cache may use: those that only this user, or root, may write to."""
+
+from __future__ import annotations
+
+import os
+import stat
+import warnings
+from pathlib import Path
+from typing import ClassVar
+
+from tilewright.support.errors import TilewrightWarning
+from tilewright.support.settings_table import settings
+
+__all__ = ["OWNER_ONLY", "cache_folder", "distrust"]
+
+OWNER_ONLY = 0o700
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_HAS_OWNERS = hasattr(os, "geteuid")
+"""Windows has access lists instead; folders of a user's profile are the user's there."""
+
+
+def distrust(status: os.stat_result) -> str | None:
+    """Why something must not be read as code; None if only this user, or root, can have made it."""
+    if not _HAS_OWNERS:
+        return None
+    if status.st_uid not in (os.geteuid(), 0):
+        return f"it belongs to another user ({status.st_uid})"
+    if status.st_mode & _OTHERS_WRITE:
+        return f"other users may write to it (mode {stat.S_IMODE(status.st_mode):o})"
+    return None
+
+
+class _Verdicts:
+    """What is known of folders: each is looked at once in a process, and refused once."""
+
+    good: ClassVar[dict[Path, bool]] = {}
+
+
+def cache_folder(kind: str, root: Path | None = None) -> Path | None:
+    """<root>/<kind>, made if need be; None where the cache cannot be used, with one warning.
+
+    root: default is what the settings say. The folder may be gone again when it is used.
+    """
+    root = settings().cache.dir if root is None else root
+    folder = root / kind
+    return folder if _is_good(root, linked=True) and _is_good(folder, linked=False) else None
+
+
+def _is_good(folder: Path, linked: bool) -> bool:
+    """linked: whether the folder may be a symbolic link, as the user's own choice may."""
+    known = _Verdicts.good.get(folder)
+    if known and not folder.exists():
+        known = None
+    if known is None:
+        problem = _problem(folder, linked)
+        known = _Verdicts.good[folder] = problem is None
+        if problem is not None:
+            _warn(folder, problem)
+    return known
+
+
+def _problem(folder: Path, linked: bool) -> str | None:
+    try:
+        _make(folder)
+        status = os.stat(folder, follow_symlinks=linked)
+    except OSError as problem:
+        return f"{problem}; set TILEWRIGHT_CACHE_DIR to a folder that can be written"
+    if not stat.S_ISDIR(status.st_mode):
+        return "it is no folder; set TILEWRIGHT_CACHE_DIR to another"
+    reason = distrust(status)
+    if reason is None:
+        return None
+    return f"{reason}; set TILEWRIGHT_CACHE_DIR to a folder of your own, or chmod go-w that one"
+
+
+def _make(folder: Path) -> None:
+    """Make a folder and those above it, for the user alone."""
+    if not folder.exists():
+        if folder.parent != folder:
+            _make(folder.parent)
+        folder.mkdir(mode=OWNER_ONLY, exist_ok=True)
+
+
+def _warn(folder: Path, problem: str) -> None:
+    warnings.warn(
+        f"nothing is kept on disk, since {folder} cannot be used: {problem}",
+        TilewrightWarning,
+        stacklevel=2,
+    )

@@ -1,0 +1,212 @@
+"""Files that are there whole or not at all: written under another name, synchronized, renamed.
+
+A reader goes through an open folder and follows no links, so that a name cannot lead out of it, and
+what is read is what was looked at.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import uuid
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+
+from tilewright.support.disk_cache.fail_points import fail_point
+from tilewright.support.disk_cache.folder_trust import OWNER_ONLY, distrust
+
+__all__ = [
+    "OpenFolder",
+    "is_temporary",
+    "remove",
+    "replace_folder",
+    "synchronized_folder",
+    "temporary_beside",
+    "write_file",
+]
+
+_FILE_MODE = 0o600
+_READ = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # or opening a pipe would wait for its writer
+_FOLDER = getattr(os, "O_DIRECTORY", 0)
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | (_READ & ~os.O_RDONLY) | _NO_LINK
+_BY_FOLDER = os.open in os.supports_dir_fd
+"""Whether a file can be opened by its name in an open folder; not on Windows."""
+
+_LARGEST = 1 << 30
+"""Bytes of a file that is read: no kernel is near to that."""
+
+
+def temporary_beside(place: Path) -> Path:
+    """A new name in the same folder; `is_temporary` knows it."""
+    return place.with_name(f".{os.getpid()}-{uuid.uuid4().hex[:12]}")
+
+
+def is_temporary(name: str) -> bool:
+    """Whether a file or folder of this name was being written, or removed."""
+    return name.startswith(".") and "-" in name
+
+
+class OpenFolder:
+    """A folder whose files are read, in `with`.
+
+    Errors: OSError, for it may be gone, or be a link; ValueError if others may write to it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._handle: int | None = None
+        if _BY_FOLDER:
+            self._handle = os.open(path, _READ | _FOLDER | _NO_LINK)
+            reason = distrust(os.fstat(self._handle))
+            if reason is not None:
+                os.close(self._handle)
+                raise ValueError(reason)
+
+    def __enter__(self) -> OpenFolder:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+    def is_current(self) -> bool:
+        """Whether the folder is still what its path leads to."""
+        if self._handle is None:
+            return True
+        try:
+            return os.path.samestat(os.fstat(self._handle), os.lstat(self.path))
+        except OSError:
+            return False
+
+    def read(self, name: str, most: int = _LARGEST) -> bytes:
+        """What a file holds. ValueError for what is no plain file, not this user's, or larger than
+        `most` bytes; OSError where it cannot be read."""
+        where = name if self._handle is not None else self.path / name
+        handle = os.open(where, _READ | _NO_LINK | _NO_WAIT, dir_fd=self._handle)
+        with open(handle, "rb", buffering=0) as file:
+            status = os.fstat(handle)
+            if not stat.S_ISREG(status.st_mode):
+                raise ValueError(f"{name} is no plain file")
+            reason = distrust(status)
+            if reason is not None:
+                raise ValueError(f"{name}: {reason}")
+            if status.st_size > most:
+                raise ValueError(f"{name} has grown")
+            return file.readall()
+
+    def touch(self) -> None:
+        """Note that the folder was used now."""
+        with suppress(OSError):
+            os.utime(self.path if self._handle is None else self._handle)
+
+
+def write_file(place: Path, content: bytes) -> None:
+    """Put a file in place of what is there. OSError where that fails; nothing is left behind."""
+    temporary = temporary_beside(place)
+    try:
+        _write_all({temporary: content})
+        fail_point("file: synchronized")
+        os.replace(temporary, place)
+    except BaseException:
+        remove(temporary)
+        raise
+    fail_point("file: renamed")
+    synchronized_folder(place.parent)
+    fail_point("file: done")
+
+
+def replace_folder(place: Path, files: Mapping[str, bytes]) -> None:
+    """Make a folder with these files; what another process has put there first is kept.
+
+    Errors: OSError; nothing is left behind.
+    """
+    temporary = temporary_beside(place)
+    try:
+        temporary.mkdir(mode=OWNER_ONLY)
+        fail_point("folder: made")
+        _write_all({temporary / name: content for name, content in files.items()})
+        fail_point("folder: files synchronized")
+        synchronized_folder(temporary)
+        fail_point("folder: synchronized")
+        _move(temporary, place)
+    except BaseException:
+        remove(temporary)
+        raise
+    fail_point("folder: renamed")
+    synchronized_folder(place.parent)
+    fail_point("folder: done")
+
+
+def _move(temporary: Path, place: Path) -> None:
+    try:
+        temporary.rename(place)
+    except OSError:
+        if place.is_symlink() or not place.is_dir():  # if there is something else, not a folder
+            remove(place)
+            temporary.rename(place)
+        else:
+            remove(temporary)
+
+
+def _write_all(files: Mapping[Path, bytes]) -> None:
+    """Write new files, then make sure that they are on the disk: the first waits for all."""
+    handles: list[int] = []
+    try:
+        for path, content in files.items():
+            handles.append(os.open(path, _NEW, _FILE_MODE))
+            fail_point("file: made")
+            half = len(content) // 2
+            _write(handles[-1], content[:half])
+            fail_point("file: half written")
+            _write(handles[-1], content[half:])
+            fail_point("file: written")
+        for handle in handles:
+            os.fsync(handle)
+    finally:
+        for handle in handles:
+            os.close(handle)
+
+
+def _write(handle: int, content: bytes) -> None:
+    rest = memoryview(content)
+    while rest:
+        rest = rest[os.write(handle, rest) :]
+
+
+def synchronized_folder(folder: Path) -> None:
+    """Make sure that the names in a folder are on the disk, where the system can do that."""
+    if not _FOLDER:
+        return
+    handle = os.open(folder, _READ | _FOLDER)
+    try:
+        with suppress(OSError):  # some network file systems refuse it for folders
+            os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def remove(place: Path) -> None:
+    """Delete a file, a link, or a folder, at once for those who look; nothing happens if it is
+    gone, or if that is not allowed."""
+    with suppress(OSError):
+        if place.is_symlink() or not place.is_dir():
+            place.unlink()
+            return
+        temporary = place
+        if not is_temporary(place.name):
+            temporary = temporary_beside(place)
+            place.rename(temporary)
+            fail_point("remove: renamed")
+        temporary.chmod(OWNER_ONLY)
+        shutil.rmtree(temporary, ignore_errors=True)

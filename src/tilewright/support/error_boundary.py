@@ -1,0 +1,98 @@
+"""The line between the user's code and the compiler: mistakes cross it without compiler frames."""
+
+import inspect
+import os
+from collections.abc import Iterator, Sequence
+from types import FrameType, TracebackType
+
+from tilewright.support.errors import TilewrightError
+from tilewright.support.settings_table import settings
+
+_PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
+
+
+class UserBoundary:
+    """Context manager for the public entry points: `with user_boundary: ...`.
+
+    A `TilewrightError` that leaves the block shows only the frames outside the function that holds
+    the block: its traceback, cause and context are dropped. `TILEWRIGHT_DEBUG=1` keeps them. Any
+    other exception passes unchanged: it comes from a callback of the user or is a compiler bug,
+    and either needs its frames.
+    """
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        """Nothing to set up."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Strip a designed error; never swallow anything."""
+        if isinstance(error, TilewrightError) and not settings().compilation.debug:
+            # The interpreter re-raises after __exit__ with the traceback found here, and adds the
+            # frames that unwinding meets from there on: the caller's, not the block's own.
+            error.__traceback__ = None
+            error.__cause__ = None
+            error.__suppress_context__ = True
+
+
+class KernelBoundary(UserBoundary):
+    """As `UserBoundary`, around the user's own Python code: a kernel that is interpreted.
+
+    What that code raises shows its frames alone, without those of the interpreter in between. An
+    error that comes from inside this package keeps them all: it is a bug.
+    """
+
+    __slots__ = ()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Strip a designed error, and own frames of any other; never swallow anything."""
+        super().__exit__(kind, error, traceback)
+        if error is None or isinstance(error, TilewrightError) or settings().compilation.debug:
+            return
+        entries = list(_entries(traceback))
+        if entries and not _is_own(entries[-1]):
+            error.__traceback__ = _chained([entry for entry in entries if not _is_own(entry)])
+
+
+def caller_outside() -> tuple[str, int]:
+    """File and line of the user's code that runs: the innermost frame outside this package."""
+    frame = inspect.currentframe()
+    while frame is not None and frame.f_back is not None and _is_of_package(frame):
+        frame = frame.f_back
+    return ("", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+
+
+def _is_of_package(frame: FrameType) -> bool:
+    """Also what it generates: "<launch of add>"."""
+    return frame.f_code.co_filename.startswith((_PACKAGE, "<launch of "))
+
+
+def _entries(traceback: TracebackType | None) -> Iterator[TracebackType]:
+    while traceback is not None:
+        yield traceback
+        traceback = traceback.tb_next
+
+
+def _is_own(entry: TracebackType) -> bool:
+    return entry.tb_frame.f_code.co_filename.startswith(_PACKAGE)
+
+
+def _chained(entries: Sequence[TracebackType]) -> TracebackType | None:
+    chain: TracebackType | None = None
+    for entry in reversed(entries):
+        chain = TracebackType(chain, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return chain
+
+
+user_boundary = UserBoundary()
+kernel_boundary = KernelBoundary()

@@ -1,0 +1,339 @@
+"""TW2xx to TW9xx: mistakes around a kernel: launch, backend, run, tuning; and compiler bugs."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tilewright.support.errors.user_error import TilewrightError, did_you_mean, listed
+
+# --- TW2xx: in a launch ---------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class LaunchError(TilewrightError):
+    """Base of the mistakes in how a kernel is launched."""
+
+    code = "TW200"
+
+
+@dataclass(eq=False)
+class UnsupportedArgument(LaunchError, TypeError):
+    """A kernel argument of a type that cannot be passed."""
+
+    code = "TW201"
+    template = "argument '{argument}' is a {found}, which a kernel cannot take"
+    hint_template = "{instead}"
+
+    argument: str
+    found: str
+    instead: str = "pass an array, a number, a tuple of these, or a constexpr"
+
+
+@dataclass(eq=False)
+class ReadOnlyArray(LaunchError, ValueError):
+    """A read-only array for a parameter that the kernel stores to."""
+
+    code = "TW202"
+    template = "argument '{argument}' is a read-only array, but {kernel} stores to it"
+    hint_template = "pass a writable copy"
+
+    argument: str
+    kernel: str
+
+
+@dataclass(eq=False)
+class DeviceMismatch(LaunchError, ValueError):
+    """An array that lives where the kernel does not run."""
+
+    code = "TW203"
+    template = "argument '{argument}' is on {device}, but the kernel runs on {expected}"
+    hint_template = "move all arrays of a launch to one device"
+
+    argument: str
+    device: str
+    expected: str
+
+
+@dataclass(eq=False)
+class BadGrid(LaunchError, ValueError):
+    """A grid that is not one to three integers of at least 0."""
+
+    code = "TW204"
+    template = "the grid {grid} {problem}"
+    hint_template = (
+        "a grid is 1 to 3 integers, none of them negative, or a function that returns them"
+    )
+
+    grid: object
+    problem: str
+
+
+@dataclass(eq=False)
+class InvalidOption(LaunchError, ValueError):
+    """A launch option (`num_warps`, `num_stages` ...) with a value that it does not take."""
+
+    code = "TW205"
+    template = "option '{option}' must be {expected}, found {found}"
+
+    option: str
+    expected: str
+    found: object
+
+
+@dataclass(eq=False)
+class ChangedGlobal(LaunchError, RuntimeError):
+    """A global that a compiled kernel has used as a constant, and that has changed since."""
+
+    code = "TW206"
+    template = "global '{variable}' was {before} when {kernel} was compiled and is {now} now"
+    hint_template = "pass it as a constexpr parameter"
+
+    variable: str
+    kernel: str
+    before: object
+    now: object
+
+
+@dataclass(eq=False)
+class BadSetting(LaunchError, ValueError):
+    """An environment variable that does not hold what it should."""
+
+    code = "TW207"
+    template = "{variable} must be {expected}, found {found!r}"
+
+    variable: str
+    expected: str
+    found: str
+
+
+@dataclass(eq=False)
+class RefusedKeyword(LaunchError, TypeError):
+    """A launch keyword that has a meaning elsewhere but none in a launch."""
+
+    code = "TW208"
+    template = "{kernel}[grid]() takes no '{keyword}'"
+    hint_template = "{instead}"
+
+    kernel: str
+    keyword: str
+    instead: str
+
+
+@dataclass(eq=False)
+class UnknownName(LaunchError, ValueError):
+    """A name, of an option, a pass, a backend ..., that stands for nothing."""
+
+    code = "TW209"
+    template = "there is no {kind} '{name}'{of}"
+
+    kind: str
+    name: str
+    known: Iterable[str] = ()
+    owner: str = ""
+
+    @property
+    def of(self) -> str:
+        """Whose names are known, where they belong to something."""
+        return f" of {self.owner}" if self.owner else ""
+
+    @property
+    def hint(self) -> str | None:
+        """The closest names, else all of them."""
+        names = sorted(self.known)
+        return did_you_mean(self.name, names) or f"there are {listed(names)}"
+
+
+@dataclass(eq=False)
+class BadCallback(LaunchError, TypeError):
+    """A function of the user that cannot be called as it must be. `takes`: with what it is."""
+
+    code = "TW210"
+    template = "{what} cannot be called: {problem}"
+    hint_template = "it is called with {takes}"
+
+    what: str
+    problem: str
+    takes: str
+
+
+@dataclass(eq=False)
+class NotAKernel(LaunchError, TypeError):
+    """Something under a decorator of kernels that it cannot be used on."""
+
+    code = "TW212"
+    template = "{decorator} takes {takes}, found {found}"
+    hint_template = "{instead}"
+
+    decorator: str
+    takes: str
+    found: str
+    instead: str
+
+
+# --- TW3xx: backends and tools --------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class BackendError(TilewrightError):
+    """Base of what a backend or an external tool cannot do."""
+
+    code = "TW300"
+
+
+@dataclass(eq=False)
+class OutOfResources(BackendError):
+    """A kernel that needs more of something than the device has. `name` is the resource."""
+
+    code = "TW301"
+    template = "the kernel needs {required} of {name}; the limit is {limit}"
+    hint_template = "reduce block sizes or num_stages"
+
+    required: int
+    limit: int
+    name: str
+
+
+@dataclass(eq=False)
+class PTXASError(BackendError):
+    """The assembler for PTX has refused its input."""
+
+    code = "TW302"
+    template = "ptxas failed: {detail}"
+
+    detail: str
+
+
+@dataclass(eq=False)
+class LoweringMissing(BackendError, NotImplementedError):
+    """An operation that the backend has no code for, at least not in this layout."""
+
+    code = "TW303"
+    template = "backend '{backend}' has no lowering for '{op}'{where}"
+
+    op: str
+    backend: str
+    layout: object = None
+
+    @property
+    def where(self) -> str:
+        """The layout, as printed; empty for an operation without one."""
+        return "" if self.layout is None else f" in layout {self.layout}"
+
+
+@dataclass(eq=False)
+class BackendUnavailable(BackendError, RuntimeError):
+    """A backend that this machine cannot run."""
+
+    code = "TW304"
+    template = "backend '{backend}' cannot run here: {reason}"
+    hint_template = "{instead}"
+
+    backend: str
+    reason: str
+    instead: str = ""
+
+
+@dataclass(eq=False)
+class UnknownTarget(BackendError, ValueError):
+    """A target that no backend serves."""
+
+    code = "TW305"
+    template = "no backend serves target '{target}'{why}"
+
+    target: str
+    known: Iterable[str] = ()
+    reason: str = ""
+
+    @property
+    def why(self) -> str:
+        """The reason, where there is one to tell."""
+        return f": {self.reason}" if self.reason else ""
+
+    @property
+    def hint(self) -> str | None:
+        """The targets that there are."""
+        return f"known targets: {listed(self.known)}"
+
+
+@dataclass(eq=False)
+class ToolMissing(BackendError, RuntimeError):
+    """An external program that is needed and not found. `searched` says where it was looked for."""
+
+    code = "TW306"
+    template = "'{tool}' was not found; looked in {searched}"
+    hint_template = "{instead}"
+
+    tool: str
+    searched: str
+    instead: str = ""
+
+
+# --- TW4xx: while a kernel runs -------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class KernelRunError(TilewrightError, RuntimeError):
+    """Base of what is found while a kernel runs."""
+
+    code = "TW400"
+
+
+@dataclass(eq=False)
+class InterpreterError(KernelRunError):
+    """Something that the interpreter cannot compute, or finds to be wrong."""
+
+    code = "TW401"
+    template = "{detail}"
+
+    detail: str
+
+
+@dataclass(eq=False)
+class OutOfBounds(InterpreterError, IndexError):
+    """An access outside every array that the kernel was given; `detail` says where it went."""
+
+    code = "TW402"
+    template = "out-of-bounds access: {detail}"
+    hint_template = "mask the load or store"
+
+
+@dataclass(eq=False)
+class DeviceAssertionFailure(KernelRunError, AssertionError):
+    """A `device_assert` whose condition was false in some program instance."""
+
+    code = "TW403"
+    template = "device assertion failed in program {program}: {detail}"
+
+    detail: str
+    program: tuple[int, ...]
+
+
+# --- TW5xx, TW9xx ---------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class AutotunerError(TilewrightError, RuntimeError):
+    """Autotuning that cannot choose."""
+
+    code = "TW501"
+    template = "{detail}"
+    hint_template = "{instead}"
+
+    detail: str
+    instead: str = ""
+
+
+@dataclass(eq=False)
+class InternalCompilerError(TilewrightError, RuntimeError):
+    """A bug in the compiler. `reproducer` is the path of a file that shows it, where one exists."""
+
+    code = "TW901"
+    template = "the compiler has a bug: {detail}"
+
+    detail: str
+    reproducer: str | None = None
+
+    @property
+    def hint(self) -> str | None:
+        """How to report it."""
+        what = f"please report it with the file {self.reproducer}" if self.reproducer else None
+        return what or "please report it with the kernel's source"

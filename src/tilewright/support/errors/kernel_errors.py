@@ -1,0 +1,455 @@
+"""TW1xx: mistakes in a kernel, found while it is compiled."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import prod
+
+from tilewright.support.errors.user_error import TilewrightError, did_you_mean, listed
+
+
+@dataclass(eq=False)
+class CompilationError(TilewrightError):
+    """Base of the mistakes that are found while a kernel is compiled."""
+
+    code = "TW100"
+
+
+@dataclass(eq=False)
+class UnsupportedLanguageConstruct(CompilationError):
+    """A part of Python (or C) that kernels do not have.
+
+    `construct` names it as users do ("a generator expression"); `instead` says what to write.
+    """
+
+    code = "TW101"
+    template = "{construct} is not supported in a kernel"
+    hint_template = "{instead}"
+
+    construct: str
+    instead: str = ""
+
+
+@dataclass(eq=False)
+class CompileTimeAssertionFailure(CompilationError):
+    """A `static_assert` whose condition is false."""
+
+    code = "TW102"
+    template = "static assertion failed: {detail}"
+
+    detail: str
+
+
+@dataclass(eq=False)
+class UndefinedName(CompilationError, NameError):
+    """A name that is neither a local variable nor a global of the kernel's module."""
+
+    code = "TW103"
+    template = "name '{undefined}' is not defined"
+
+    undefined: str
+    known: Iterable[str] = ()
+
+    @property
+    def hint(self) -> str | None:
+        """The closest known names."""
+        return did_you_mean(self.undefined, self.known)
+
+
+@dataclass(eq=False)
+class NotConstexpr(CompilationError):
+    """A run-time value where the compiler must know the value.
+
+    `what` is the place ("the 'end' argument of arange"), `found` the value's type.
+    """
+
+    code = "TW104"
+    template = "{what} must be known at compile time, but is a run-time value of type {found}"
+    hint_template = "pass it as a parameter annotated 'tl.constexpr', or use a literal"
+
+    what: str
+    found: object
+
+
+@dataclass(eq=False)
+class RecursionNotSupported(CompilationError, RecursionError):
+    """A kernel function that calls itself, perhaps through others."""
+
+    code = "TW105"
+    template = "'{function}' calls itself: {chain}"
+    hint_template = "calls are inlined, so recursion never ends; write a loop"
+
+    function: str
+    chain: str
+
+
+@dataclass(eq=False)
+class SourceNotAvailable(CompilationError, OSError):
+    """A kernel whose source text cannot be found, as for functions typed at the prompt."""
+
+    code = "TW106"
+    template = "the source of '{function}' is not available: {reason}"
+
+    function: str
+    reason: str
+    is_file: bool = False
+    """Whether it is a file that cannot be read; else a function whose text Python does not know."""
+
+    @property
+    def hint(self) -> str | None:
+        """Where Python keeps the text of a function."""
+        return None if self.is_file else "define the kernel in a file or a notebook cell"
+
+    def __str__(self) -> str:
+        """As for any error; `OSError` would print its errno."""
+        return TilewrightError.__str__(self)
+
+
+@dataclass(eq=False)
+class UnsupportedGlobal(CompilationError):
+    """A global variable of a type that kernels cannot use."""
+
+    code = "TW107"
+    template = "global '{variable}' is a {found}, which a kernel cannot use"
+    hint_template = "kernels see functions, modules, dtypes, numbers, strings and constexpr globals"
+
+    variable: str
+    found: str
+
+
+@dataclass(eq=False)
+class UnknownAttribute(CompilationError, AttributeError):
+    """An attribute or method that the object does not have. `owner` names it: "a tile", "tl"."""
+
+    code = "TW108"
+    template = "{owner} has no attribute '{attribute}'"
+
+    owner: str
+    attribute: str
+    known: Iterable[str] = ()
+
+    @property
+    def hint(self) -> str | None:
+        """The closest known attributes."""
+        return did_you_mean(self.attribute, self.known)
+
+
+@dataclass(eq=False)
+class InconsistentType(CompilationError):
+    """A variable that changes its type in a branch or from one loop iteration to the next."""
+
+    code = "TW109"
+    template = "'{variable}' is {before} before the {construct} and {after} after it"
+    hint_template = "give it one shape and dtype, for example with .to(...) or tl.full(...)"
+
+    variable: str
+    construct: str
+    before: object
+    after: object
+
+
+@dataclass(eq=False)
+class ShapeMismatch(CompilationError, ValueError):
+    """Two tiles whose shapes do not fit the operation between them."""
+
+    code = "TW110"
+    template = "cannot {operation} tiles of shapes {left} and {right}{because}"
+
+    operation: str
+    """A verb: "add", "dot", "broadcast"."""
+    left: tuple[int, ...]
+    right: tuple[int, ...]
+    reason: str = ""
+    """Which numbers do not fit, where that is not plain: "K is 32 and 16"."""
+
+    @property
+    def because(self) -> str:
+        """The reason as the end of the sentence."""
+        return f": {self.reason}" if self.reason else ""
+
+    @property
+    def hint(self) -> str | None:
+        """How shapes broadcast, where they would."""
+        broadcasts = "tile shapes broadcast from the right, and sizes must be equal or 1"
+        return None if self.reason else broadcasts
+
+
+@dataclass(eq=False)
+class AccessMismatch(ShapeMismatch):
+    """A value or mask (left) that does not fit the pointers that it is used with (right)."""
+
+    code = "TW124"
+    template = "cannot {operation} of shape {left} through pointers of shape {right}"
+
+    @property
+    def hint(self) -> str | None:
+        """How it would fit."""
+        return "it must broadcast to the shape of the pointers: sizes must be equal or 1"
+
+
+@dataclass(eq=False)
+class ReshapeMismatch(ShapeMismatch):
+    """A tile that has more or fewer elements than the shape that it is to have."""
+
+    code = "TW125"
+    template = "cannot {operation} a tile of shape {left} to {right}: {numbers}"
+
+    @property
+    def numbers(self) -> str:
+        """How many elements there are, and how many the new shape has."""
+        if min(self.right, default=0) < 0:
+            return "extents are not inferred, give each of them"
+        return f"it has {prod(self.left)} elements, not {prod(self.right)}"
+
+    @property
+    def hint(self) -> str | None:
+        """None: the numbers say it."""
+        return None
+
+
+@dataclass(eq=False)
+class DTypeMismatch(CompilationError, TypeError):
+    """Operands whose dtypes the operation does not take."""
+
+    code = "TW111"
+    template = "cannot {operation} {left} and {right}"
+    hint_template = "convert one side with .to(...)"
+
+    operation: str
+    left: object
+    right: object
+
+
+@dataclass(eq=False)
+class InvalidValue(CompilationError, ValueError):
+    """An argument of a language function that is outside what it takes."""
+
+    code = "TW112"
+    template = "{function}: '{argument}' must be {expected}, found {found}"
+
+    function: str
+    argument: str
+    expected: str
+    found: object
+
+
+@dataclass(eq=False)
+class InvalidOperation(CompilationError, TypeError):
+    """An operation that the operands do not have. Reads "cannot <operation>: <reason>"."""
+
+    code = "TW113"
+    template = "cannot {operation}: {reason}"
+    hint_template = "{instead}"
+
+    operation: str
+    reason: str
+    instead: str = ""
+
+
+@dataclass(eq=False)
+class BlockTooLarge(CompilationError, ValueError):
+    """A tile with more elements than the language allows."""
+
+    code = "TW114"
+    template = "a tile of shape {shape} has {elements} elements; the limit is {limit}"
+    hint_template = "use smaller blocks and a larger grid, or a loop"
+
+    shape: tuple[int, ...]
+    elements: int
+    limit: int
+
+
+@dataclass(eq=False)
+class NonPowerOfTwo(CompilationError, ValueError):
+    """A tile size that is no power of two."""
+
+    code = "TW115"
+    template = "{what} must be a power of two, found {found}"
+
+    what: str
+    found: int
+
+    @property
+    def hint(self) -> str | None:
+        """The next power of two, for sizes that have one."""
+        if self.found < 1:
+            return None
+        size = 1 << (self.found - 1).bit_length()
+        return f"use {size} and mask the elements past {self.found}"
+
+
+@dataclass(eq=False)
+class ArgumentCount(CompilationError, TypeError):
+    """Too many positional arguments, in a launch or in a call inside a kernel."""
+
+    code = "TW116"
+    template = "{function}() takes {expected} arguments, found {found}"
+
+    function: str
+    expected: object
+    """A number, or words such as "2 to 4"."""
+    found: int
+
+
+@dataclass(eq=False)
+class MissingArgument(CompilationError, TypeError):
+    """A call that leaves out parameters without defaults."""
+
+    code = "TW117"
+    template = "{function}() misses a value for {names}"
+
+    function: str
+    missing: tuple[str, ...]
+
+    @property
+    def names(self) -> str:
+        """The missing parameters, as printed."""
+        return listed(self.missing)
+
+
+@dataclass(eq=False)
+class UnknownArgument(CompilationError, TypeError, KeyError):
+    """A keyword that neither the function nor the launch knows."""
+
+    code = "TW118"
+    template = "{function}() has no parameter '{argument}'"
+
+    function: str
+    argument: str
+    known: Iterable[str] = ()
+
+    @property
+    def hint(self) -> str | None:
+        """The closest parameters, else all of them."""
+        names = list(self.known)
+        return did_you_mean(self.argument, names) or f"it has {listed(names)}"
+
+
+@dataclass(eq=False)
+class RepeatedArgument(CompilationError, TypeError):
+    """A parameter that is given twice."""
+
+    code = "TW119"
+    template = "{function}() is given '{argument}' twice"
+
+    function: str
+    argument: str
+
+
+@dataclass(eq=False)
+class PossiblyUndefined(CompilationError, NameError):
+    """A variable that only one side of a branch, or only a loop body, assigns."""
+
+    code = "TW120"
+    template = "'{variable}' may be undefined here: it is assigned only inside the {construct}"
+    hint_template = "assign it before the {construct} too"
+
+    variable: str
+    construct: str
+
+
+@dataclass(eq=False)
+class StoreToConst(CompilationError):
+    """A store through a parameter annotated `tl.const`."""
+
+    code = "TW121"
+    template = "'{pointer}' points to constant memory and cannot be stored to"
+    hint_template = "remove the 'tl.const' annotation"
+
+    pointer: str
+
+
+@dataclass(eq=False)
+class LiteralOutOfRange(CompilationError, OverflowError):
+    """A literal that the dtype it must take cannot hold."""
+
+    code = "TW122"
+    template = "{literal} does not fit {dtype}"
+    hint_template = "convert the other side to a wider dtype with .to(...)"
+
+    literal: object
+    dtype: object
+
+
+@dataclass(eq=False)
+class InconsistentBranches(CompilationError):
+    """Something that has one type where a condition holds and another where it does not.
+
+    `what` names it: "'x'", "the conditional expression", "the result of f()".
+    """
+
+    code = "TW123"
+    template = "{what} is {left} on one path and {right} on the other"
+    hint_template = "give it one shape and dtype, for example with .to(...) or tl.full(...)"
+
+    what: str
+    left: object
+    right: object
+
+
+@dataclass(eq=False)
+class NestedTooDeeply(CompilationError, RecursionError):
+    """Blocks, expressions or calls inside each other, more than the compiler follows."""
+
+    code = "TW126"
+    template = "{what} nests too deeply{limit}"
+    hint_template = "take it apart: name parts of it, or move them to functions"
+
+    what: str
+    most: int | None = None
+    """How many levels there may be, where that is a fixed number."""
+
+    @property
+    def limit(self) -> str:
+        """The limit, as printed."""
+        return "" if self.most is None else f": there may be {self.most} levels"
+
+
+@dataclass(eq=False)
+class NotOneFunction(CompilationError, ValueError):
+    """Tile IR that is to be compiled or run, with no function or with several."""
+
+    code = "TW131"
+    template = "expected tile IR with one function, found {found}"
+    hint_template = "a kernel is one function: put each in a text of its own"
+
+    names: tuple[str, ...]
+
+    @property
+    def found(self) -> str:
+        """The functions that there are, as printed."""
+        return listed(self.names[:8]) if self.names else "none"
+
+
+@dataclass(eq=False)
+class TileParameter(CompilationError, TypeError):
+    """Tile IR that is to be compiled or run, with a parameter that no launch passes."""
+
+    code = "TW133"
+    template = "parameter %{parameter} of the kernel @{kernel} is {type}, a tile"
+    hint_template = "pass a pointer, and load the tile: kernels take numbers and pointers"
+
+    kernel: str
+    parameter: str
+    type: object
+
+
+@dataclass(eq=False)
+class InvalidTileIR(CompilationError, ValueError):
+    """Tile IR that can be read, but breaks a rule of its ops."""
+
+    code = "TW132"
+    template = "the tile IR is invalid:\n{report}"
+
+    report: str
+    """The functions, each message below its op."""
+
+
+@dataclass(eq=False)
+class TileIRSyntaxError(CompilationError, ValueError):
+    """Text that is not tile IR."""
+
+    code = "TW130"
+    template = "expected {expected}, found {found}"
+
+    expected: str
+    found: str

@@ -1,0 +1,454 @@
+"""Every setting that the environment controls; this module is its only reader.
+
+    settings().compilation.verify            # read: assignment, else environment, else default
+    settings().compilation.verify = False    # assign: from now on, for this process
+    with settings().compilation.scope(verify=False): ...    # assign for a block
+
+A setting is read from the environment each time, in about 1 µs, so a test may monkeypatch
+`os.environ` at any time. Where Triton has the same switch its variable is accepted too, after the
+own one. Settings that change generated code are part of `Settings.cache_key`.
+"""
+
+import os
+import re
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Generic, Self, TypeVar, cast, overload
+
+from tilewright.support.errors import BadSetting
+from tilewright.support.fork_locks import fork_waits
+
+T = TypeVar("T")
+
+
+class Setting(Generic[T]):
+    """One setting: a descriptor on a `Group`.
+
+    `variables` are environment variables in order of precedence; `parse` turns text into a value
+    and raises ValueError for text that is not `expected`; `in_key` says that the value changes
+    code; `factory` computes the default where it is no constant.
+    """
+
+    def __init__(
+        self,
+        default: T,
+        parse: Callable[[str], T],
+        *variables: str,
+        expected: str,
+        doc: str,
+        in_key: bool = False,
+        factory: Callable[[], T] | None = None,
+    ) -> None:
+        self.variables = variables
+        self.expected = expected
+        self.in_key = in_key
+        self.name = ""
+        self.__doc__ = doc
+        self._default = default
+        self._factory = factory
+        self._parse = parse
+
+    def __set_name__(self, owner: type["Group"], name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, group: None, owner: type["Group"]) -> Self: ...
+    @overload
+    def __get__(self, group: "Group", owner: type["Group"]) -> T: ...
+    def __get__(self, group: "Group | None", owner: type["Group"]) -> Self | T:
+        """The value now; raises `BadSetting` for an environment variable that cannot be parsed."""
+        if group is None:
+            return self
+        assigned = group.__dict__
+        if self.name in assigned:
+            return assigned[self.name]
+        return self.from_environment()
+
+    def __set__(self, group: "Group", value: T) -> None:
+        """Assign a value that beats the environment until `Group.reset`."""
+        group.__dict__[self.name] = value
+
+    def from_environment(self) -> T:
+        """The value without assignments."""
+        for variable in self.variables:
+            text = os.environ.get(variable)
+            if text:
+                return self._parsed(variable, text)
+        return self.default()
+
+    def default(self) -> T:
+        """The value when neither assigned nor in the environment."""
+        return self._default if self._factory is None else self._factory()
+
+    def _parsed(self, variable: str, text: str) -> T:
+        try:
+            return self._parse(text)
+        except ValueError:
+            raise BadSetting(variable, self.expected, text) from None
+
+
+class Group:
+    """Settings of one subject."""
+
+    @classmethod
+    def all(cls) -> Iterator[Setting[object]]:
+        """The group's settings, in the order in which they are written."""
+        members: dict[str, object] = dict(vars(cls))
+        for item in members.values():
+            if isinstance(item, Setting):
+                yield cast("Setting[object]", item)
+
+    def reset(self, *names: str) -> None:
+        """Drop the assignments of `names`, or all of them."""
+        for name in names or tuple(self.__dict__):
+            self.__dict__.pop(name, None)
+
+    @contextmanager
+    def scope(self, **values: object) -> Generator[Self]:
+        """Assign `values` for a block; afterwards every assignment of the group is as before."""
+        known = {setting.name for setting in self.all()}
+        unknown = values.keys() - known
+        if unknown:
+            raise AttributeError(f"{type(self).__name__} has no setting {sorted(unknown)}")
+        before = dict(self.__dict__)
+        self.__dict__.update(values)
+        try:
+            yield self
+        finally:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+
+
+def _flag(text: str) -> bool:
+    if text.lower() in ("1", "true", "on", "yes", "y"):
+        return True
+    if text.lower() in ("0", "false", "off", "no", "n"):
+        return False
+    raise ValueError(text)
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise ValueError(text)
+    return value
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0 <= value < float("inf"):
+        raise ValueError(text)
+    return value
+
+
+def _program_id(text: str) -> tuple[int, int, int]:
+    ids = [_count(part) for part in text.split(",")]
+    if len(ids) > 3:
+        raise ValueError(text)
+    x, y, z = (ids + [0, 0])[:3]
+    return x, y, z
+
+
+def _precision(text: str) -> str:
+    if text.lower() not in _PRECISIONS:
+        raise ValueError(text)
+    return text.lower()
+
+
+def _arch(text: str) -> str:
+    if not re.fullmatch(r"\w+", text):
+        raise ValueError(text)
+    return text
+
+
+def _path(text: str) -> Path:
+    """A path, a leading ~ meaning somebody's home folder."""
+    path = os.path.expanduser(text)
+    if path.startswith("~") or "\0" in path:
+        raise ValueError(text)
+    return Path(path)
+
+
+def _user_cache() -> Path:
+    return _platform_cache(*(os.environ.get(name) for name in _VARIABLES_OF_PLATFORMS))
+
+
+_PACKAGE = "tilewright"
+_VARIABLES_OF_PLATFORMS = ("XDG_CACHE_HOME", "HOME", "LOCALAPPDATA")
+
+
+@lru_cache
+def _platform_cache(*variables: str | None) -> Path:
+    """Where the platform keeps a user's caches, which some variables decide; for a user without a
+    home, the folder for temporary files."""
+    with fork_waits():  # 3 ms, for which programs that name a folder need not wait
+        import tempfile
+
+        from platformdirs import user_cache_path
+    try:
+        folder = user_cache_path(_PACKAGE, appauthor=False)
+    except RuntimeError:  # neither the environment nor the system tells a home
+        folder = Path()
+    if folder.is_absolute():
+        return folder
+    user = os.getuid() if hasattr(os, "getuid") else "user"
+    return Path(tempfile.gettempdir()) / f"{_PACKAGE}-{user}"
+
+
+_FLAG = "0 or 1"
+_PRECISIONS = ("ieee", "tf32", "tf32x3", "bf16x3", "bf16x6")
+
+
+class Interpreter(Group):
+    """The interpreter, in which kernels run as Python functions."""
+
+    enabled = Setting(
+        False,
+        _flag,
+        "TILEWRIGHT_INTERPRET",
+        "TRITON_INTERPRET",
+        expected=_FLAG,
+        doc="Interpret kernels instead of compiling them; read where a kernel is decorated.",
+    )
+    program_id = Setting[tuple[int, int, int] | None](
+        None,
+        _program_id,
+        "TILEWRIGHT_INTERPRET_PID",
+        expected="one to three comma-separated numbers, such as 3,0,0",
+        doc="Run only this program instance of the grid, for debugging.",
+    )
+
+
+class Compilation(Group):
+    """How kernels are compiled."""
+
+    debug = Setting(
+        False,
+        _flag,
+        "TILEWRIGHT_DEBUG",
+        "TRITON_DEBUG",
+        expected=_FLAG,
+        doc="Keep device_assert in all kernels, and show the compiler's frames in tracebacks.",
+        in_key=True,
+    )
+    verify = Setting(
+        True,
+        _flag,
+        "TILEWRIGHT_VERIFY",
+        expected=_FLAG,
+        doc="Verify the IR after every pass.",
+    )
+    f32_default = Setting[str | None](
+        None,
+        _precision,
+        "TILEWRIGHT_F32_DEFAULT",
+        "TRITON_F32_DEFAULT",
+        expected="one of " + ", ".join(_PRECISIONS),
+        doc="Precision of float32 dot products that do not name one; the backend's own if unset.",
+        in_key=True,
+    )
+    fp_fusion = Setting(
+        True,
+        _flag,
+        "TILEWRIGHT_DEFAULT_FP_FUSION",
+        "TRITON_DEFAULT_FP_FUSION",
+        expected=_FLAG,
+        doc="Fuse multiply and add where a launch does not say (enable_fp_fusion).",
+        in_key=True,
+    )
+    override_arch = Setting[str | None](
+        None,
+        _arch,
+        "TILEWRIGHT_OVERRIDE_ARCH",
+        "TRITON_OVERRIDE_ARCH",
+        expected="an architecture such as sm90",
+        doc="Compile for this architecture instead of the device's.",
+        in_key=True,
+    )
+    dump_dir = Setting[Path | None](
+        None,
+        _path,
+        "TILEWRIGHT_DUMP_DIR",
+        "TRITON_DUMP_DIR",
+        expected="a folder",
+        doc="Write every stage of every compiled kernel below this folder.",
+    )
+    override_dir = Setting[Path | None](
+        None,
+        _path,
+        "TILEWRIGHT_OVERRIDE_DIR",
+        "TRITON_OVERRIDE_DIR",
+        expected="a folder",
+        doc="Take a stage of a kernel from a file here, named as in the dumps, where there is one.",
+    )
+
+
+class Cache(Group):
+    """Compiled kernels on disk and in memory."""
+
+    dir = Setting(
+        Path(),
+        _path,
+        "TILEWRIGHT_CACHE_DIR",
+        "TRITON_CACHE_DIR",
+        expected="a folder",
+        doc="Folder of the disk cache, which only the user may write to; if unset, where the "
+        "platform keeps caches: below XDG_CACHE_HOME or ~/.cache, in ~/Library/Caches on macOS.",
+        factory=_user_cache,
+    )
+    always_compile = Setting(
+        False,
+        _flag,
+        "TILEWRIGHT_ALWAYS_COMPILE",
+        "TRITON_ALWAYS_COMPILE",
+        expected=_FLAG,
+        doc="Do not read the disk cache.",
+    )
+    max_megabytes = Setting(
+        2048,
+        _count,
+        "TILEWRIGHT_CACHE_MB",
+        expected="a number of megabytes, 0 for no limit",
+        doc="Size that the disk cache may grow to; what was used longest ago is deleted first.",
+    )
+    max_variants = Setting(
+        1000,
+        _count,
+        "TILEWRIGHT_MAX_VARIANTS",
+        expected="a number of variants, 0 for no limit",
+        doc="Variants of one kernel that stay in memory; beyond, those launched longest ago are "
+        "dropped, and read from disk when they are launched again.",
+    )
+
+
+class Autotuning(Group):
+    """The autotuner."""
+
+    print = Setting(
+        False,
+        _flag,
+        "TILEWRIGHT_PRINT_AUTOTUNING",
+        "TRITON_PRINT_AUTOTUNING",
+        expected=_FLAG,
+        doc="Print each chosen configuration and how long the choice took.",
+    )
+    cache = Setting(
+        True,
+        _flag,
+        "TILEWRIGHT_CACHE_AUTOTUNING",
+        "TRITON_CACHE_AUTOTUNING",
+        expected=_FLAG,
+        doc="Keep timings on disk.",
+    )
+    seconds = Setting(
+        300.0,
+        _seconds,
+        "TILEWRIGHT_AUTOTUNE_SECONDS",
+        expected="a number of seconds, 0 for no limit",
+        doc="Time for one choice; when it is over, the best configuration so far is taken.",
+    )
+
+
+class Cpu(Group):
+    """The CPU backend."""
+
+    threads = Setting(
+        0,
+        _count,
+        "TILEWRIGHT_CPU_THREADS",
+        expected="a number of threads, 0 for all",
+        doc="Threads that run a grid; 0 takes every CPU that this process may use.",
+    )
+
+
+class Cuda(Group):
+    """The NVIDIA backend."""
+
+    ptxas_path = Setting[Path | None](
+        None,
+        _path,
+        "TILEWRIGHT_PTXAS_PATH",
+        "TRITON_PTXAS_PATH",
+        expected="a program",
+        doc="The assembler for PTX; searched for in PATH, the CUDA toolkit and wheels if unset.",
+    )
+    home = Setting[Path | None](
+        None,
+        _path,
+        "CUDA_HOME",
+        "CUDA_PATH",
+        expected="a folder",
+        doc="Folder of the CUDA toolkit.",
+    )
+    launch_blocking = Setting(
+        False,
+        _flag,
+        "TILEWRIGHT_LAUNCH_BLOCKING",
+        "CUDA_LAUNCH_BLOCKING",
+        expected=_FLAG,
+        doc="Wait after each launch, so that a fault is reported by the launch that caused it.",
+    )
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All groups. One instance serves the process: `settings()`."""
+
+    interpreter: Interpreter
+    compilation: Compilation
+    cache: Cache
+    autotuning: Autotuning
+    cpu: Cpu
+    cuda: Cuda
+
+    def groups(self) -> Iterator[tuple[str, Group]]:
+        """Name and object of each group."""
+        return iter(vars(self).items())
+
+    def cache_key(self) -> str:
+        """The values of all settings that change generated code, as one line of text."""
+        return ";".join(
+            f"{name}.{setting.name}={getattr(group, setting.name)}"
+            for name, group in self.groups()
+            for setting in group.all()
+            if setting.in_key
+        )
+
+
+_settings = Settings(Interpreter(), Compilation(), Cache(), Autotuning(), Cpu(), Cuda())
+
+
+def settings() -> Settings:
+    """The settings of this process."""
+    return _settings
+
+
+@dataclass(frozen=True, slots=True)
+class SettingRow:
+    """One line of the settings' table, for the command line and the reference page."""
+
+    name: str
+    variables: tuple[str, ...]
+    value: object
+    default: object
+    in_key: bool
+    doc: str
+
+
+def setting_rows() -> list[SettingRow]:
+    """A row for each setting with its value now."""
+    return [
+        SettingRow(
+            f"{group_name}.{setting.name}",
+            setting.variables,
+            getattr(group, setting.name),
+            setting.default(),
+            setting.in_key,
+            setting.__doc__ or "",
+        )
+        for group_name, group in settings().groups()
+        for setting in group.all()
+    ]

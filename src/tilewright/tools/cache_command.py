@@ -1,0 +1,114 @@
+"""`tilewright cache`: where compiled kernels are kept, which there are, their removal."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from tilewright.compiler import shared_store
+from tilewright.support import settings
+from tilewright.support.disk_cache import KINDS, STAMP
+from tilewright.tools.command_output import add_json, print_json, print_table
+
+ACTIONS = ("path", "list", "clear")
+_MEGABYTE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """One kernel in the cache. size: bytes of its files; used: when it was last read or written."""
+
+    name: str
+    parameters: str
+    key: str
+    size: int
+    used: datetime
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the command."""
+    parser.add_argument("action", choices=ACTIONS, metavar="|".join(ACTIONS))
+    add_json(parser)
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Run the command."""
+    folder = settings().cache.dir
+    if chosen.action == "path":
+        _tell(chosen, {"path": folder}, str(folder))
+    elif chosen.action == "clear":
+        count, size = clear(folder)
+        text = f"deleted {count} kernels and {size / _MEGABYTE:.1f} MB"
+        _tell(chosen, {"kernels": count, "bytes": size}, text)
+    else:
+        rows = sorted(kept(shared_store().folder), key=lambda row: row.used, reverse=True)
+        if chosen.json:
+            print_json([asdict(row) for row in rows])
+        else:
+            print_table(_table(rows))
+    return 0
+
+
+def _tell(chosen: argparse.Namespace, value: object, text: str) -> None:
+    if chosen.json:
+        print_json(value)
+    else:
+        print(text)
+
+
+def kept(folder: Path) -> Iterator[Kept]:
+    """The kernels in a folder of the store; what cannot be read is left out."""
+    for index in sorted(folder.glob("[!.]*/kernel.json")):
+        with suppress(OSError, ValueError, KeyError):
+            metadata: dict[str, Any] = json.loads(index.read_text(encoding="utf-8"))["metadata"]
+            place = index.parent
+            used = datetime.fromtimestamp(place.stat().st_mtime)
+            yield Kept(
+                metadata["name"], ", ".join(metadata["parameters"]), place.name, _size(place), used
+            )
+
+
+def clear(folder: Path) -> tuple[int, int]:
+    """Delete everything that is kept; returns how many kernels, and how many bytes in all."""
+    count = sum(1 for _ in kept(folder / "kernels"))
+    places = [folder / kind for kind in KINDS]
+    size = sum(map(_size, places))
+    for place in places:
+        shutil.rmtree(place, ignore_errors=True)
+    (folder / STAMP).unlink(missing_ok=True)
+    return count, size
+
+
+def _table(rows: list[Kept]) -> Table:
+    table = Table()
+    table.add_column("kernel", overflow="fold", max_width=28)
+    table.add_column("parameters", overflow="ellipsis", no_wrap=True, ratio=1)
+    table.add_column("key", no_wrap=True)
+    table.add_column("kB", justify="right")
+    table.add_column("last used", no_wrap=True)
+    for row in rows:
+        used = f"{row.used:%Y-%m-%d %H:%M}"
+        size = f"{row.size / 1024:.0f}"
+        table.add_row(escape(row.name), escape(row.parameters), row.key[:12], size, used)
+    total = sum(row.size for row in rows) / _MEGABYTE
+    table.caption = f"{len(rows)} kernels, {total:.1f} MB"
+    return table
+
+
+def _size(folder: Path) -> int:
+    """Bytes of all files below a folder; 0 where there is none."""
+    total = 0
+    for path in folder.rglob("*"):
+        with suppress(OSError):
+            total += path.stat().st_size if path.is_file() else 0
+    return total

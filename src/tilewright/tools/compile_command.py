@@ -1,0 +1,199 @@
+"""`tilewright compile`: a kernel, or a stage of one, to any later stage.
+
+    tilewright compile kernel.tile --emit llir
+    tilewright compile tilewright.kernels.elementwise:add_kernel \\
+        'x_ptr=*fp32:16' 'y_ptr=*fp32:16' 'out_ptr=*fp32:16' n=i32 BLOCK=1024 --emit asm
+
+A Python kernel needs the type of each argument, or the value of each constexpr; what `**META` holds
+is given as values, too, and what has a default may be left out. `:16` promises that
+a pointer is aligned to 16 bytes, or that an integer is a multiple of 16.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import re
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from tilewright.backends import GPUTarget, backend_named, default_backend
+from tilewright.compiler import (
+    ASTSource,
+    CompiledKernel,
+    IRSource,
+    KernelSource,
+    compile,
+    find_type,
+)
+from tilewright.runtime import JITFunction, KernelParam
+from tilewright.support import ListRecorder, recording, settings
+from tilewright.tools.command_failure import CommandFailed
+from tilewright.tools.find_kernel import kernel_named
+from tilewright.tools.opt_command import add_trace_arguments, recorder, show_times
+from tilewright.tools.read_tile_ir import read_module
+from tilewright.tools.target_names import add_target, target_named
+
+_TILE_IR = (".tile", ".ttir", ".source")
+_COMMENTS = {"llir": ";", "asm": "#"}
+"""What begins a comment in the text of a stage, where that is not `//`."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the command."""
+    parser.add_argument(
+        "kernel", metavar="KERNEL", help="FILE.tile, FILE.llir, module:kernel or FILE.py:kernel"
+    )
+    parser.add_argument(
+        "arguments", nargs="*", metavar="NAME=TYPE|VALUE", help="types and constexprs of a kernel"
+    )
+    add_output_arguments(parser)
+
+
+def add_output_arguments(parser: argparse.ArgumentParser) -> None:
+    """What to make of a kernel, for `emit`; `tilewright cc` has it too."""
+    parser.add_argument(
+        "--emit", default="ttir", metavar="STAGE",
+        help="source, ttir (default), or any later stage of the target, such as llir, ptx or asm",
+    )  # fmt: skip
+    parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE",
+                        help="an option of the target, such as num_warps=8")  # fmt: skip
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write to a file")
+    add_target(parser)
+    add_trace_arguments(parser)
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Run the command."""
+    return emit(chosen, lambda: _source(chosen.kernel, chosen.arguments))
+
+
+def emit(chosen: argparse.Namespace, source: Callable[[], KernelSource | IRSource]) -> int:
+    """Compile a source, which is made once the stage is known to exist, and write the stage."""
+    return emit_variants(chosen, lambda: {"": source()})
+
+
+def emit_variants(
+    chosen: argparse.Namespace, sources: Callable[[], Mapping[str, KernelSource | IRSource]]
+) -> int:
+    """As `emit`, for several sources, each with words that tell it from the others."""
+    target = None if chosen.target is None else target_named(chosen.target)
+    stages = _stages_of(target)
+    if chosen.emit not in stages:
+        raise CommandFailed(f"--emit takes one of {', '.join(stages)}, not {chosen.emit}")
+    made = sources()
+    options = {name: _option_value(text) for name, text in map(pair, chosen.option)}
+    events = ListRecorder()
+    for words, source in made.items():
+        with settings().cache.scope(always_compile=True), recording(recorder(chosen, events)):
+            kernel = compile(source, target, options)
+            artifact = kernel.asm[chosen.emit]
+        if words:
+            _write_variant(artifact, chosen, kernel, words)
+        else:
+            _write(artifact, chosen.output, kernel)
+    show_times(chosen, events)
+    return 0
+
+
+def _stages_of(target: GPUTarget | None) -> list[str]:
+    """What a kernel can be shown as, for a target; None is this machine."""
+    backend = default_backend() if target is None else backend_named(target.backend)
+    return ["source", *(stage.extension for stage in backend.stages), *backend.artifacts]
+
+
+def _source(kernel: str, arguments: list[str]) -> ASTSource | IRSource:
+    """What to compile. Tile IR is checked first, so that its mistakes are shown as the user's."""
+    path, _, name = kernel.rpartition(":")
+    if not path:
+        if arguments:
+            raise CommandFailed("only a Python kernel (module:kernel) takes arguments")
+        if Path(kernel).suffix in _TILE_IR:
+            read_module(kernel)
+        return IRSource(Path(kernel))
+    return _ast_source(kernel_named(path, name), arguments)
+
+
+def _ast_source(kernel: JITFunction, arguments: list[str]) -> ASTSource:
+    """A Python kernel with its arguments in the order of its parameters; what else is given are
+    the constants of its `**META`."""
+    given = dict(map(pair, arguments))
+    params = [p for p in kernel.params if not (p.is_keywords or p.is_rest)]
+    names = [param.name for param in params]
+    rest = [name for name in given if name not in names]
+    takes_rest = any(param.is_keywords for param in kernel.params)
+    missing = [p.name for p in params if p.name not in given and not p.has_default]
+    if missing or (rest and not takes_rest):
+        what = f"no {', '.join(missing)}" if missing else f"no parameter {', '.join(rest)}"
+        usage = " ".join(_usage(param) for param in kernel.params)
+        raise CommandFailed(f"{kernel.__name__} got {what}\nit takes: {usage}")
+    signature: dict[str, str] = {}
+    constants: dict[str, object] = {name: _option_value(given[name]) for name in rest}
+    facts: dict[tuple[int, ...], list[list[object]]] = {}
+    for position, param in enumerate(params):
+        if param.name not in given:
+            signature[param.name], constants[param.name] = "constexpr", param.default
+            continue
+        type_name, _, multiple = given[param.name].partition(":")
+        if param.is_constexpr or find_type(type_name) is None:
+            signature[param.name] = "constexpr"
+            constants[param.name] = _option_value(given[param.name])
+            continue
+        signature[param.name] = type_name
+        if multiple:
+            facts[(position,)] = [["tt.divisibility", _option_value(multiple)]]
+    return ASTSource(kernel, signature, constants, facts)
+
+
+def _usage(param: KernelParam) -> str:
+    if param.is_keywords:
+        return "NAME=VALUE ..."
+    text = f"{param.name}=VALUE" if param.is_constexpr else f"{param.name}=TYPE"
+    return f"[{text}]" if param.has_default else text
+
+
+def pair(text: str) -> tuple[str, str]:
+    """NAME=VALUE, taken apart. Errors: CommandFailed."""
+    name, equals, value = text.partition("=")
+    if not equals or not name or not value:
+        raise CommandFailed(f"expected NAME=VALUE, found '{text}'")
+    return name, value
+
+
+def _option_value(text: str) -> object:
+    """A Python literal, or the text itself."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+def _write_variant(
+    artifact: str | bytes, chosen: argparse.Namespace, kernel: CompiledKernel, words: str
+) -> None:
+    """Write one of several artifacts: under a comment, or to a file of its own."""
+    output: Path | None = chosen.output
+    if output is not None:
+        chosen_values = "".join(f"-{word}" for word in words.split(" "))
+        name = f"{output.stem}{re.sub(r'[^-.=+0-9A-Za-z_]', '_', chosen_values)}{output.suffix}"
+        _write(artifact, output.with_name(name), kernel)
+        return
+    if isinstance(artifact, bytes):
+        raise CommandFailed("several variants are binary; name a file with -o")
+    print(f"{_COMMENTS.get(chosen.emit, '//')} {words}")
+    _write(artifact, None, kernel)
+
+
+def _write(artifact: str | bytes, output: Path | None, kernel: CompiledKernel) -> None:
+    """Print a stage of a kernel, or write it to a file. Errors: CommandFailed."""
+    if output is not None:
+        output.write_bytes(artifact.encode() if isinstance(artifact, str) else artifact)
+    elif isinstance(artifact, str):
+        sys.stdout.write(artifact if artifact.endswith("\n") else artifact + "\n")
+    elif sys.stdout.isatty():
+        raise CommandFailed(
+            f"{kernel.name} is {len(artifact)} bytes of binary; name a file with -o"
+        )
+    else:
+        sys.stdout.buffer.write(artifact)

@@ -1,0 +1,63 @@
+"""`tilewright env`: every setting, what it is now and which variable sets it."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from pathlib import Path
+
+from rich.markup import escape
+from rich.table import Table
+
+from tilewright.support.settings_table import setting_rows
+from tilewright.tools.command_output import add_json, print_json, print_table
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the command."""
+    add_json(parser)
+    parser.add_argument("--markdown", action="store_true", help="print the table of the README")
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Run the command."""
+    if chosen.markdown:
+        print(settings_markdown())
+    elif chosen.json:
+        print_json([asdict(row) for row in setting_rows()])
+    else:
+        print_table(settings_table())
+    return 0
+
+
+def settings_table() -> Table:
+    """Every variable with the value of its setting now, and what it means."""
+    table = Table(caption="* not the default")
+    table.add_column("variable = value", overflow="fold")
+    table.add_column("meaning", ratio=1)
+    for row in setting_rows():
+        mark = "" if row.value == row.default else " *"
+        table.add_row(escape(f"{row.variables[0]}={_text(row.value)}{mark}"), escape(row.doc))
+    return table
+
+
+def settings_markdown() -> str:
+    """A table that is the same on every machine: variables, defaults, meanings."""
+    lines = ["| variable | also read | default | meaning |", "|---|---|---|---|"]
+    for row in setting_rows():
+        first, *others = row.variables
+        also = ", ".join(f"`{name}`" for name in others)
+        lines.append(f"| `{first}` | {also} | {_default(row.default)} | {row.doc} |")
+    return "\n".join(lines)
+
+
+def _text(value: object) -> str:
+    """A value as it would be written in the environment."""
+    if isinstance(value, bool):
+        return str(int(value))
+    return "" if value is None else str(value)
+
+
+def _default(value: object) -> str:
+    """A default; folders depend on the machine, and their setting's meaning says where they are."""
+    return "" if isinstance(value, Path) else _text(value)

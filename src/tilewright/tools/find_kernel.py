@@ -1,0 +1,56 @@
+"""Finds a Python kernel by the name of its module or file."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+from tilewright.runtime import JITFunction
+from tilewright.tools.command_failure import CommandFailed
+
+
+def kernel_named(place: str, name: str) -> JITFunction:
+    """The kernel `name` of a module (`package.module`) or a file (`folder/file.py`).
+
+    The code of the module is run. Raises CommandFailed where there is no such kernel; what the
+    module itself raises passes unchanged.
+    """
+    module = _from_file(Path(place)) if place.endswith(".py") else _from_name(place)
+    found = getattr(module, name, None)
+    # An autotuner or a heuristic holds the kernel that it launches as `fn`.
+    while found is not None and not isinstance(found, JITFunction):
+        found = getattr(found, "fn", None)
+    if found is None:
+        kernels = [n for n, value in vars(module).items() if isinstance(value, JITFunction)]
+        there = ", ".join(kernels) or "none"
+        raise CommandFailed(f"{place} has no kernel '{name}'; its kernels are: {there}")
+    return found
+
+
+def _from_name(name: str) -> ModuleType:
+    """An importable module, also one in the current folder."""
+    sys.path.insert(0, "")
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as problem:
+        if problem.name is None or not (
+            name == problem.name or name.startswith(f"{problem.name}.")
+        ):
+            raise
+        raise CommandFailed(f"there is no module '{name}'") from None
+    finally:
+        sys.path.remove("")
+
+
+def _from_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise CommandFailed(f"there is no file {path}")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module

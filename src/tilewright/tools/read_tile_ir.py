@@ -1,0 +1,40 @@
+"""Reads tile IR from a file or from standard input, and judges it before anything is done to it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from tilewright.backends import backend_named, backend_names
+from tilewright.ir import Module, parse_module, report
+from tilewright.tools.command_failure import CommandFailed
+
+STDIN = "-"
+
+
+def load_backends() -> None:
+    """Make the ops and passes of every backend known to the parser."""
+    for name in backend_names():
+        backend_named(name)
+
+
+def read_text(file: str) -> str:
+    """The text of a file, or of standard input for `-`. Raises OSError, CommandFailed."""
+    try:
+        return sys.stdin.read() if file == STDIN else Path(file).read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise CommandFailed(f"{file} is not a text") from None
+
+
+def read_module(file: str) -> Module:
+    """The module in a file, `-` for standard input.
+
+    Errors: OSError; TileIRSyntaxError with the place; CommandFailed for IR that is not valid.
+    """
+    load_backends()
+    name = "<stdin>" if file == STDIN else file
+    module = parse_module(read_text(file), name, locate=True)
+    found = [text for function in module.functions.values() if (text := report(function))]
+    if found:
+        raise CommandFailed("\n".join([f"{name} holds invalid tile IR:", *found]))
+    return module

@@ -1,0 +1,209 @@
+"""Casts that CPUs or LLVM lack: of fp8 and bf16, truncating ones, and f64 to 16 bits in vectors.
+
+fp8 travels in registers as its 8 bits. From f32 to a format with bias B and t fraction bits:
+
+* normal result:    (bits - ((127 - B) << 23) + half - 1 + odd) >> (23 - t), where odd is the bit
+                    that becomes the lowest: a carry runs into the exponent
+* subnormal result: |x| + 2^(24 - B - t), whose last place is the smallest subnormal: the sum's low
+                    bits are the answer, rounded by the hardware
+
+bf16 has the exponents of f32, so the first line does for all numbers. LLVM calls a function for
+each lane unless the CPU has AVX512-BF16, whose instruction rounds subnormal numbers to zero; so it
+is done here everywhere, with the same results on all machines.
+
+Longer floats go through f32 rounded to odd, which makes the second rounding the only one
+(S. Boldo and G. Melquiond, "When double rounding is odd", IMACS 2005); integers of 32 and 64 bits
+through f64, the latter made odd first.
+"""
+
+from __future__ import annotations
+
+from tilewright.ir import Builder, Op, Value
+from tilewright.ir.types import (
+    DType,
+    bf16,
+    dtype_of,
+    element_of,
+    f8e4m3,
+    f8e5m2,
+    f16,
+    f32,
+    f64,
+    i8,
+    i16,
+    i32,
+    u8,
+    u16,
+    with_element,
+)
+from tilewright.ops import CastOp
+from tilewright.transforms.expand.op_notation import SINGLE, Arithmetic, Number
+
+_BY_HAND = (bf16, f8e4m3, f8e5m2)
+_LARGEST = {f8e4m3: 448.0, f8e5m2: 57344.0}
+_NAN = {f8e4m3: 0x7F, f8e5m2: 0x7E}
+
+
+def expand_cast(op: Op, builder: Builder, native: frozenset[DType] = frozenset()) -> Value | None:
+    """The value of a cast; None if LLVM does it well.
+
+    native: floats of less than 32 bits that the machine converts from and to f32; with f16 among
+    them, from f64 too.
+    """
+    assert isinstance(op, CastOp)
+    source, target = element_of(op.x.type), element_of(op.type)
+    if not (isinstance(source, DType) and isinstance(target, DType)) or source is target:
+        return None
+    truncates = op.rounding == "rtz" and source.is_float and _narrows(source, target)
+    if not (truncates or _lacking(source, target, native)):
+        return None
+    a = Arithmetic(builder, with_element(op.x.type, f32), native=native)
+    if source in _BY_HAND or source is f16:
+        wide = to_f32(a, op.x)
+        return _narrowed(a, wide, target, truncates) if target.is_float else a.cast(wide, target)
+    if source is not f64 and source is not f32:
+        return _narrowed(a, _from_integer(a, op.x, source), target, False)
+    return _narrowed(a, op.x, target, truncates)
+
+
+def _lacking(source: DType, target: DType, native: frozenset[DType]) -> bool:
+    """Whether LLVM has no good instructions for a cast to nearest."""
+    if f32 in (source, target) and (source in native or target in native):
+        return False
+    narrow = source is f64 and target.is_float and target.bits < 32 and target not in native
+    return narrow or source in _BY_HAND or target in _BY_HAND
+
+
+def _from_integer(a: Arithmetic, x: Value, source: DType) -> Value:
+    """An integer as a float whose rounding to bf16 or fp8 is the integer's."""
+    if source.bits <= 16:
+        return a.cast(x, f32)
+    if source.bits == 64:
+        x = _odd_if_long(a, x)
+    return a.cast(x, f64)
+
+
+def _odd_if_long(a: Arithmetic, x: Value) -> Value:
+    """A 64-bit integer that f64 holds exactly: one of 54 bits or more loses its last 11 to an odd
+    bit above them."""
+    dropped = 11
+    rest = a.bit_and(x, (1 << dropped) - 1)
+    sticky = a.cast(a.compare("ne", rest, 0), dtype_of(x.type))
+    merged = a.shl(a.bit_or(a.shr(x, dropped), sticky), dropped)
+    sign = a.shr(x, 53)
+    short = a.compare("eq", sign, 0)
+    if dtype_of(x.type).is_signed:
+        short = a.either(short, a.compare("eq", sign, -1))
+    return a.select(short, x, merged)
+
+
+def to_f32(a: Arithmetic, x: Value) -> Value:
+    """A float of fewer bits as f32, exactly."""
+    source = dtype_of(x.type)
+    if source in a.native:
+        return a.cast(x, f32)
+    if source is bf16:
+        return a.floats(a.shl(a.cast(a.bitcast(x, i16), i32), 16))
+    if not source.is_fp8:
+        return a.cast(x, f32)
+    if source is f8e5m2:
+        # the upper byte of an f16
+        half = a.bitcast(a.shl(a.cast(a.bitcast(x, u8), u16), 8), f16)
+        return a.cast(half, f32)
+    # the same exponent and fraction in f16 have the bias 15 and not 7; the sign is copied twice
+    moved = a.shl(a.cast(a.bitcast(x, i8), i16), 7)
+    half = a.bitcast(a.bit_and(moved, -0x4080), f16)
+    scaled = a.mul(a.cast(half, f32), 256.0)
+    return a.select(a.compare("eq", a.abs(scaled), 480.0), float("nan"), scaled)
+
+
+def _narrowed(a: Arithmetic, x: Value, target: DType, truncates: bool) -> Value:
+    """f32 or f64 as any float type, rounded once."""
+    if dtype_of(x.type) is f64 and target.bits < 64:
+        if target is f32 and not truncates:
+            return a.cast(x, f32)
+        x = _f64_to_f32(a, x, odd=target is not f32 and not truncates)
+    if truncates and target is not f32:
+        return _truncated(a, x, target)
+    return _rounded(a, x, target)
+
+
+def _rounded(a: Arithmetic, x: Value, target: DType) -> Value:
+    """f32 as any float type, to nearest."""
+    if target in a.native:
+        return a.cast(x, target)
+    if target.is_fp8:
+        return to_fp8(a, x, target)
+    return to_bf16(a, x) if target is bf16 else a.cast(x, target)
+
+
+def _f64_to_f32(a: Arithmetic, x: Value, odd: bool) -> Value:
+    """Toward zero, or to the neighbour with an odd last bit."""
+    near = a.cast(x, f32)
+    back = a.cast(near, f64)
+    bits = _one_less_if(a, a.bits(near), a.compare("gt", a.abs(back), a.abs(x)))
+    if odd:
+        inexact = a.cast(a.compare("ne", back, x), i32)
+        bits = a.bit_or(bits, inexact)
+    return a.floats(bits)
+
+
+def _truncated(a: Arithmetic, x: Value, target: DType) -> Value:
+    """f32 to f16, bf16 or fp8, toward zero."""
+    if target is bf16:
+        return _upper_half(a, x, a.bits(x))
+    near = _rounded(a, x, target)
+    too_far = a.compare("gt", a.abs(to_f32(a, near)), a.abs(x))
+    integer = u8 if target.is_fp8 else u16
+    return a.bitcast(_one_less_if(a, a.bitcast(near, integer), too_far), target)
+
+
+def to_bf16(a: Arithmetic, x: Value) -> Value:
+    """f32 as bf16, to nearest, ties to even."""
+    bits = a.bits(x)
+    odd = a.bit_and(a.shr(bits, 16), 1)
+    return _upper_half(a, x, a.add(a.add(bits, 0x7FFF), odd))
+
+
+def _upper_half(a: Arithmetic, x: Value, bits: Value) -> Value:
+    """The upper 16 of the bits as bf16; if x is a NaN, those of x, quiet."""
+    quiet = a.bit_or(a.bits(x), 1 << 22)
+    whole = a.select(a.compare("ne", x, x), quiet, bits)
+    return a.bitcast(a.cast(a.shr(whole, 16), i16), bf16)
+
+
+def _one_less_if(a: Arithmetic, bits: Value, condition: Value) -> Value:
+    """The bits of the next number toward zero where the condition holds."""
+    return a.select(condition, a.sub(bits, 1), bits)
+
+
+def to_fp8(a: Arithmetic, x: Value, target: DType) -> Value:
+    """f32 as fp8, to nearest, ties to even, saturating; a NaN stays one."""
+    mantissa, bias = target.mantissa, target.bias
+    size = a.at_most(a.abs(x), _LARGEST[target])
+    small = _subnormal_code(a, size, 24 - bias - mantissa)
+    large = _normal_code(a, size, 23 - mantissa, (SINGLE.bias - bias) << mantissa)
+    code = a.select(a.compare("lt", size, 2.0 ** (1 - bias)), small, large)
+    code = a.select(a.compare("ne", x, x), _NAN[target], code)
+    sign = a.bit_and(a.shr(a.bits(x), 24), 0x80)
+    return a.bitcast(a.cast(a.bit_or(code, sign), u8), target)
+
+
+def _subnormal_code(a: Arithmetic, size: Value, exponent: int) -> Value:
+    magic = 2.0**exponent
+    bits_of_magic: Number = (exponent + SINGLE.bias) << SINGLE.mantissa
+    return a.sub(a.bits(a.add(size, magic)), bits_of_magic)
+
+
+def _normal_code(a: Arithmetic, size: Value, shift: int, rebias: int) -> Value:
+    bits = a.bits(size)
+    odd = a.bit_and(a.shr(bits, shift), 1)
+    rounded = a.add(a.add(bits, (1 << (shift - 1)) - 1), odd)
+    return a.sub(a.shr(rounded, shift), rebias)
+
+
+def _narrows(source: DType, target: DType) -> bool:
+    """Whether a float type has numbers that another has not."""
+    if not target.is_float:
+        return False
+    return source.mantissa > target.mantissa or source.bias > target.bias

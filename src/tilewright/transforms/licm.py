@@ -1,0 +1,86 @@
+"""Loop-invariant code moves in front of the loop (`licm`).
+
+    cf.for %0, %n, %1 (%i: i32) {                  %y = arith.mul %a, %b : i32
+      %y = arith.mul %a, %b : i32         ->       cf.for %0, %n, %1 (%i: i32) {
+      ...                                            ...
+
+Pure ops move whose operands are defined outside; inner loops first, so that code may leave several
+of them. What might trap if the loop does not run at all stays: integer division by what may be
+zero, and loads, unless the loop surely runs and nothing in it writes. Code inside a branch stays
+there. `tl.range(disable_licm=True)` forbids it for a loop.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from tilewright.ir import Block, Effect, Function, Op, Pass, Rewriter, Trait, effects_of, is_pure
+from tilewright.ir.types import dtype_of
+from tilewright.ops import ConstantOp, DivOp, ForOp, LoadOp, RemOp, WhileOp
+from tilewright.transforms.region_slots import Loop, home
+
+_CHANGES_MEMORY = frozenset((Effect.WRITE, Effect.BARRIER))
+
+
+class Licm(Pass, name="licm"):
+    """Move loop-invariant ops in front of their loops."""
+
+    def run(self, function: Function) -> bool:
+        loops = [op for op in function.walk() if isinstance(op, ForOp | WhileOp)]
+        changed = [_hoist_from(loop) for loop in reversed(loops)]
+        return any(changed)
+
+
+def _hoist_from(loop: Loop) -> bool:
+    if isinstance(loop, ForOp) and not loop.licm:
+        return False
+    moved = 0
+    for block in loop.regions:
+        runs = _surely_runs(loop, block)
+        for op in block:
+            if _is_invariant(cast("Op", op), block) and _may_move(op, loop, runs):
+                Rewriter.move_before(op, loop)
+                moved += 1
+    return moved > 0
+
+
+def _may_move(op: object, loop: Loop, runs: bool) -> bool:
+    """Whether an invariant op may run before the loop; `runs`: its block does so at least once."""
+    if isinstance(op, LoadOp):
+        steady = isinstance(loop, ForOp) and not op.volatile
+        return runs and steady and not effects_of(loop) & _CHANGES_MEMORY
+    known = cast("Op", op)
+    return is_pure(known) and (runs or not _may_trap(known))
+
+
+def _is_invariant(op: Op, block: Block) -> bool:
+    """Whether nothing that the op, or code in it, uses is defined in the block itself."""
+    if Trait.TERMINATOR in op.traits:
+        return False
+    if any([home(value) is block for value in op.operands]):
+        return False
+    return not op.regions or all(
+        home(value) is not block for inner in op.walk() for value in inner.operands
+    )
+
+
+def _surely_runs(loop: Loop, block: Block) -> bool:
+    """Whether a block of the loop runs at least once."""
+    if isinstance(loop, WhileOp):
+        return block is loop.before
+    lower, upper = loop.lower.op, loop.upper.op
+    if not isinstance(lower, ConstantOp) or not isinstance(upper, ConstantOp):
+        return False
+    return lower.value < upper.value
+
+
+def _may_trap(op: Op) -> bool:
+    """Whether an op, or one in it, is an integer division whose divisor may be 0 or -1."""
+    return any([_divides_by_unknown(inner) for inner in op.walk()])
+
+
+def _divides_by_unknown(op: object) -> bool:
+    if not isinstance(op, DivOp | RemOp) or dtype_of(op.type).is_float:
+        return False
+    divisor = op.rhs.op
+    return not isinstance(divisor, ConstantOp) or divisor.value in (0, -1)

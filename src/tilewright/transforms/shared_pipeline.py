@@ -1,0 +1,27 @@
+"""The shared pipeline that every back end starts with: what holds for any machine."""
+
+from __future__ import annotations
+
+from tilewright.ir import Pipeline, pipeline_of
+from tilewright.transforms.canonicalize import Canonicalize
+from tilewright.transforms.cse import Cse
+from tilewright.transforms.dce import Dce
+from tilewright.transforms.licm import Licm
+from tilewright.transforms.narrow_integers import NarrowIntegers
+from tilewright.transforms.uniform_induction import UniformInduction
+from tilewright.transforms.unroll import Unroll
+
+SHARED: Pipeline = pipeline_of(
+    "shared",
+    (
+        (Canonicalize(), "specialised arguments are constants now; uniform work becomes scalar"),
+        (Cse(), "front ends repeat offsets, masks and constants"),
+        (NarrowIntegers(), "C computes in int what it stores as char"),
+        (Licm(), "what a loop does not change is computed once, and is an invariant amount below"),
+        (UniformInduction(), "addresses in loops become affine in a scalar"),
+        (Unroll(), "tl.range asks for it"),
+        (Canonicalize(), "totals meet the offsets of their initial tiles; unrolled code is new"),
+        (Cse(), "totals repeat, and so do the copies of a body"),
+        (Dce(), "carried tiles that became totals, and what only they needed"),
+    ),
+)

@@ -1,0 +1,440 @@
+"""The thread pool: every program runs exactly once, whatever the threads do meanwhile."""
+
+import ctypes
+import functools
+import multiprocessing
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.forking import needs_fork
+from tilewright.backends.cpu.driver.crash_report_ir import kernel_record
+from tilewright.backends.cpu.driver.host_cpu import default_thread_count, last_level_cache_bytes
+from tilewright.backends.cpu.driver.thread_pool import (
+    NativePool,
+    Pool,
+    PythonPool,
+    _Early,
+    compile_early,
+    pool_object,
+    shared_pool,
+)
+from tilewright.backends.cpu.driver.thread_pool_ir import pool_ir
+from tilewright.llvm import LoadedObject, compile_ir, host_cpu, host_target, load_object
+
+# args: counters (i32 per program), what to write at scratch[0] and check at the end (i64),
+# iterations to burn per program (i64), address of grid copy (3 x i32), address of an error count
+KERNEL = """
+define i64 @kernel(ptr %args, i64 %begin, i64 %end, ptr %grid, ptr %scratch, ptr %poll) nounwind {
+entry:
+  %counters = load ptr, ptr %args
+  %mark.slot = getelementptr i64, ptr %args, i64 1
+  %mark = load i64, ptr %mark.slot
+  %burn.slot = getelementptr i64, ptr %args, i64 2
+  %burn = load i64, ptr %burn.slot
+  %copy.slot = getelementptr i64, ptr %args, i64 3
+  %copy = load ptr, ptr %copy.slot
+  %errors.slot = getelementptr i64, ptr %args, i64 4
+  %errors = load ptr, ptr %errors.slot
+  %last.slot = getelementptr i64, ptr %args, i64 5
+  %last = load i64, ptr %last.slot
+  br label %program
+program:
+  %id = phi i64 [ %begin, %entry ], [ %id.next, %after ]
+  %more = icmp slt i64 %id, %end
+  br i1 %more, label %run, label %exit
+run:
+  %mine = add i64 %mark, %id
+  store volatile i64 %mine, ptr %scratch
+  %at = getelementptr i8, ptr %scratch, i64 %last
+  store volatile i64 %mine, ptr %at
+  br label %burning
+burning:
+  %n = phi i64 [ 0, %run ], [ %n.next, %burning.next ]
+  %enough = icmp sge i64 %n, %burn
+  br i1 %enough, label %check, label %burning.next
+burning.next:
+  %ignored = load volatile i64, ptr %scratch
+  %n.next = add i64 %n, 1
+  br label %burning
+check:
+  %first.now = load volatile i64, ptr %scratch
+  %last.now = load volatile i64, ptr %at
+  %first.bad = icmp ne i64 %first.now, %mine
+  %last.bad = icmp ne i64 %last.now, %mine
+  %address = ptrtoint ptr %scratch to i64
+  %low = and i64 %address, 63
+  %unaligned = icmp ne i64 %low, 0
+  %shared = or i1 %first.bad, %last.bad
+  %bad = or i1 %shared, %unaligned
+  %bad.wide = zext i1 %bad to i32
+  atomicrmw add ptr %errors, i32 %bad.wide monotonic
+  %shape = load <3 x i32>, ptr %grid, align 4
+  store <3 x i32> %shape, ptr %copy, align 4
+  %counter = getelementptr i32, ptr %counters, i64 %id
+  atomicrmw add ptr %counter, i32 1 monotonic
+  br label %after
+after:
+  %id.next = add i64 %id, 1
+  %polled = load atomic i32, ptr %poll monotonic, align 4
+  %goes.on = icmp eq i32 %polled, 0
+  br i1 %goes.on, label %program, label %exit
+exit:
+  %reached = phi i64 [ %id, %program ], [ %id.next, %after ]
+  ret i64 %reached
+}
+"""
+SCRATCH_BYTES = 4096
+
+
+@functools.cache
+def kernel() -> LoadedObject:
+    return load_object(compile_ir(KERNEL, host_target()).obj, ["kernel"])
+
+
+class Launch:
+    """One launch's arguments and results."""
+
+    def __init__(self, programs: int, burn: int = 0, mark: int = 0, scratch: int = SCRATCH_BYTES):
+        self.counters = np.zeros(max(1, programs), dtype=np.int32)
+        self.shape = np.zeros(4, dtype=np.int32)
+        self.errors = np.zeros(1, dtype=np.int32)
+        self.scratch = scratch
+        slots = [self.counters.ctypes.data, mark, burn, self.shape.ctypes.data]
+        slots += [self.errors.ctypes.data, scratch - 8]
+        self.args = np.array(slots, dtype=np.int64)
+        self.kernel = kernel_record(kernel()["kernel"], "a kernel of the tests")
+
+    def run(self, pool: Pool, grid: tuple[int, int, int]) -> None:
+        pool.launch(self.kernel, self.args.ctypes.data, grid, self.scratch)
+
+    def assert_each_ran(self, times: int) -> None:
+        assert self.errors[0] == 0
+        np.testing.assert_array_equal(self.counters, times)
+
+
+def run_and_check(pool: Pool, grid: tuple[int, int, int], burn: int = 0) -> None:
+    launch = Launch(grid[0] * grid[1] * grid[2], burn)
+    launch.run(pool, grid)
+    launch.assert_each_ran(times=1)
+    assert tuple(launch.shape[:3]) == grid
+
+
+@pytest.fixture(params=[1, 2, 3, 8], ids=lambda n: f"{n} threads")
+def pool(request: pytest.FixtureRequest) -> Iterator[NativePool]:
+    pool = NativePool(request.param)
+    yield pool
+    pool.stop()
+
+
+@pytest.mark.parametrize(
+    "grid", [(1, 1, 1), (2, 1, 1), (3, 5, 7), (1, 1, 17), (1000, 1, 1), (100_003, 1, 1)]
+)
+def test_each_program_runs_once(pool: NativePool, grid: tuple[int, int, int]) -> None:
+    run_and_check(pool, grid)
+
+
+def test_every_small_grid(pool: NativePool) -> None:
+    for programs in range(1, 200):
+        run_and_check(pool, (programs, 1, 1))
+
+
+def test_many_launches(pool: NativePool) -> None:
+    launch = Launch(10)
+    for _ in range(20_000):
+        launch.run(pool, (10, 1, 1))
+    launch.assert_each_ran(times=20_000)
+
+
+def test_launches_after_pauses(pool: NativePool) -> None:
+    """Workers go to sleep at unpredictable moments around the launches."""
+    launch = Launch(40, burn=30)
+    for number in range(1500):
+        launch.run(pool, (40, 1, 1))
+        until = time.perf_counter() + (number % 120) * 1e-6
+        while time.perf_counter() < until:
+            pass
+    launch.assert_each_ran(times=1500)
+
+
+def test_uneven_work(pool: NativePool) -> None:
+    """The caller must sleep until the others are done, not only spin."""
+    launch = Launch(9, burn=2_000_000)
+    launch.run(pool, (9, 1, 1))
+    launch.assert_each_ran(times=1)
+
+
+def test_empty_grid_runs_nothing(pool: NativePool) -> None:
+    launch = Launch(1)
+    launch.run(pool, (0, 1, 1))
+    launch.assert_each_ran(times=0)
+
+
+@functools.cache
+def hesitant_pool_object() -> bytes:
+    """A pool that waits between the steps by which a launch finds out whether it is nested."""
+    text = pool_ir(host_cpu().arch)
+    for step in ("%owner = load volatile i64, ptr", "%busy = load atomic i32, ptr"):
+        (line,) = [line for line in text.splitlines() if step in line]
+        text = text.replace(line, f"{line}\n  call i32 @usleep(i32 500)")
+    return compile_ir(text, host_target(effort=0), level=0).obj
+
+
+def test_a_launch_is_nested_only_in_its_own_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not if another thread's begins between the looks at the owner and at what is active."""
+    monkeypatch.setattr(
+        "tilewright.backends.cpu.driver.thread_pool.pool_object", hesitant_pool_object
+    )
+    pool = NativePool(2)
+    launches = [Launch(8, burn=1_000_000) for _ in range(3)]
+
+    def work(launch: Launch) -> None:
+        for _ in range(20):
+            launch.run(pool, (8, 1, 1))
+
+    with ThreadPoolExecutor(len(launches)) as threads:
+        for done in [threads.submit(work, launch) for launch in launches]:
+            done.result()
+    for launch in launches:
+        launch.assert_each_ran(times=20)
+    pool.stop()
+
+
+def test_launches_from_several_python_threads(pool: NativePool) -> None:
+    launches = [Launch(23, burn=20, mark=1000 * number) for number in range(6)]
+
+    def work(launch: Launch) -> None:
+        for _ in range(500):
+            launch.run(pool, (23, 1, 1))
+
+    threads = [threading.Thread(target=work, args=(launch,)) for launch in launches]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for launch in launches:
+        launch.assert_each_ran(times=500)
+
+
+def test_scratch_grows(pool: NativePool) -> None:
+    for scratch in (8, 100_000, 64, 3_000_000, 0x10000):
+        launch = Launch(50, burn=100, scratch=scratch)
+        launch.run(pool, (50, 1, 1))
+        launch.assert_each_ran(times=1)
+
+
+def test_too_much_scratch_is_a_memory_error(pool: NativePool) -> None:
+    with pytest.raises(MemoryError, match="scratch"):
+        Launch(5, scratch=1 << 60).run(pool, (5, 1, 1))
+    run_and_check(pool, (50, 1, 1))
+
+
+def test_workers_start_with_the_first_parallel_launch(pool: NativePool) -> None:
+    assert pool.workers == 0
+    run_and_check(pool, (1, 1, 1))
+    assert pool.workers == 0
+    run_and_check(pool, (2, 1, 1))
+    assert pool.workers == pool.threads - 1
+
+
+def test_stop_and_restart(pool: NativePool) -> None:
+    for _ in range(5):
+        run_and_check(pool, (100, 1, 1))
+        pool.stop()
+        assert pool.workers == 0
+
+
+def test_resize() -> None:
+    pool = NativePool(2)
+    for threads in (2, 5, 1, 3):
+        pool.resize(threads)
+        run_and_check(pool, (100, 1, 1))
+        assert pool.workers == threads - 1
+    pool.stop()
+
+
+def test_the_gil_is_released() -> None:
+    pool = NativePool(1)
+    launch = Launch(1, burn=200_000_000)
+    thread = threading.Thread(target=launch.run, args=(pool, (1, 1, 1)))
+    steps = 0
+    thread.start()
+    while thread.is_alive():
+        steps += 1
+        time.sleep(0.001)
+    launch.assert_each_ran(times=1)
+    assert steps > 10  # the kernel runs for a good 50 ms; under the GIL this would be about 1
+
+
+def test_native_entry_is_a_c_function(pool: NativePool) -> None:
+    int32, int64, pointer = ctypes.c_int32, ctypes.c_int64, ctypes.c_void_p
+    entry = ctypes.CFUNCTYPE(int32, pointer, pointer, int32, int32, int32, int64)
+    launch = Launch(35)
+    status = entry(pool.launch_address)(
+        ctypes.addressof(launch.kernel), launch.args.ctypes.data, 5, 7, 1, SCRATCH_BYTES
+    )
+    assert status == 0
+    launch.assert_each_ran(times=1)
+
+
+def test_shared_pool_is_one() -> None:
+    assert shared_pool() is shared_pool()
+    assert shared_pool() is shared_pool(default_thread_count())
+    assert shared_pool().threads == default_thread_count()
+    run_and_check(shared_pool(), (100, 1, 1))
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_python_pool(threads: int) -> None:
+    pool = PythonPool(threads)
+    for grid in ((1, 1, 1), (2, 1, 1), (7, 3, 2), (5000, 1, 1)):
+        run_and_check(pool, grid)
+
+
+def test_host_facts() -> None:
+    assert default_thread_count() >= 1
+    assert 1 << 16 <= last_level_cache_bytes() <= 1 << 32
+
+
+# ------------------------------------------------------------------------- processes
+
+
+def launch_in_child(pool: Pool) -> None:
+    for _ in range(50):
+        run_and_check(pool, (100, 1, 1), burn=100)
+
+
+@needs_fork
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_pool_works_after_fork(pool: NativePool) -> None:
+    run_and_check(pool, (100, 1, 1))
+    context = multiprocessing.get_context("fork")
+    for _ in range(3):
+        child = context.Process(target=launch_in_child, args=(pool,))
+        child.start()
+        run_and_check(pool, (100, 1, 1))
+        child.join(60)
+        assert child.exitcode == 0
+    run_and_check(pool, (100, 1, 1))
+
+
+@needs_fork
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_fork_while_another_thread_launches(pool: NativePool) -> None:
+    launch = Launch(50, burn=2000)
+    stop = threading.Event()
+
+    def work() -> None:
+        while not stop.is_set():
+            launch.run(pool, (50, 1, 1))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    context = multiprocessing.get_context("fork")
+    children = [context.Process(target=launch_in_child, args=(pool,)) for _ in range(5)]
+    for child in children:
+        child.start()
+    for child in children:
+        child.join(60)
+    stop.set()
+    thread.join()
+    assert [child.exitcode for child in children] == [0] * len(children)
+
+
+EXIT_SCRIPT = """
+import sys
+import threading
+
+sys.path.insert(0, {root!r})
+from tests.unit.backends.cpu.driver.test_thread_pool import Launch, NativePool, run_and_check
+
+pool = NativePool(4)
+run_and_check(pool, (100, 1, 1), burn=100)
+{rest}
+print("end of script")
+"""
+ENDINGS = {
+    "idle": "",
+    "daemon thread still launching": """
+launch = Launch(100, burn=100_000)
+def forever():
+    while True:
+        launch.run(pool, (100, 1, 1))
+threading.Thread(target=forever, daemon=True).start()
+""",
+    "launch at exit": """
+import atexit
+atexit.register(run_and_check, pool, (100, 1, 1))
+""",
+    "dropped": "pool.launch(Launch(0).kernel, 0, (0, 1, 1), 0); del pool",
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_exit_is_clean(ending: str) -> None:
+    root = str(Path(__file__).parents[5])
+    script = EXIT_SCRIPT.format(root=root, rest=ENDINGS[ending])
+    for _ in range(3):
+        result = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
+        )
+        assert (result.returncode, result.stdout, result.stderr) == (0, "end of script\n", "")
+
+
+EARLY_SCRIPT = """
+import os
+import threading
+import tilewright.backends.cpu
+{rest}
+print("end of script")
+"""
+EARLY_ENDINGS = {
+    "at once": "",
+    "fork": """
+child = os.fork()
+from tilewright.backends.cpu.driver.thread_pool import shared_pool
+shared_pool(2)
+if not child:
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+""",
+    "pool": """
+from tilewright.backends.cpu.driver import thread_pool as pool
+assert len(pool._Early.started) == 1
+found = pool.pool_object()
+assert not pool._Early.started[0].is_alive()
+pool.compile_early()
+assert pool.pool_object() is found and len(pool._Early.started) == 1
+""",
+}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no native pool")
+@pytest.mark.parametrize("ending", EARLY_ENDINGS)
+def test_the_pool_is_compiled_beside_imports(ending: str) -> None:
+    script = EARLY_SCRIPT.format(rest=EARLY_ENDINGS[ending])
+    for _ in range(3):
+        result = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", script],
+            capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        assert (result.returncode, result.stdout, result.stderr) == (0, "end of script\n", "")
+
+
+def test_a_process_that_may_not_start_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(_Early, "started", [])
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    compile_early()
+    assert not _Early.started
+    assert pool_object()

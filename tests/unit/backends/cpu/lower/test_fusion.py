@@ -1,0 +1,266 @@
+"""Which nests a block becomes, and which tiles get buffers."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.backends.cpu.textual import function_of
+from tilewright.analysis import analyze_alignment
+from tilewright.backends.cpu.lower.fusion import Group, Plan, Planner, cost, known_early
+from tilewright.ir import Function, Op, Value
+from tilewright.ops import ReduceOp, StoreOp
+
+_HEAD = """func @k(%X: ptr<f32>, %Y: ptr<f32>, %n: i32) {
+  %i = tile.range {start = 0, end = 64} : tile<64xi32>
+  %xs = tile.splat %X {shape = [64]} : tile<64xptr<f32>>
+  %xp = mem.offset %xs, %i : tile<64xptr<f32>>
+  %ys = tile.splat %Y {shape = [64]} : tile<64xptr<f32>>
+  %yp = mem.offset %ys, %i : tile<64xptr<f32>>
+"""
+T = "tile<64xf32>"
+
+
+def planned(body: str) -> tuple[Plan, Function]:
+    function = function_of(f"{_HEAD}{body}\ncf.return\n}}")
+    return Planner(function.body, analyze_alignment(function)).run(), function
+
+
+def groups(plan: Plan) -> list[Group]:
+    return [step for step in plan.steps if isinstance(step, Group)]
+
+
+def named(function: Function, name: str) -> Value:
+    return next(v for op in function.walk() for v in op.results if v.name == name)
+
+
+def kinds(group: Group) -> list[type[Op]]:
+    return [type(op) for op in group.sinks]
+
+
+def total(result: str, operand: str, kind: str = "add") -> str:
+    return f"""
+      %{result} = tile.reduce %{operand} {{axis = 0}} : f32
+          (%a{result}: f32, %b{result}: f32) {{
+        %c{result} = arith.{kind} %a{result}, %b{result} : f32
+        cf.yield %c{result}
+      }}"""
+
+
+def test_element_wise_code_is_one_nest_without_buffers():
+    plan, _ = planned(f"""
+      %x = mem.load %xp : {T}
+      %e = arith.math %x {{function = "floor"}} : {T}
+      %s = arith.add %e, %x : {T}
+      mem.store %yp, %s""")
+    assert [kinds(g) for g in groups(plan)] == [[StoreOp]]
+    assert not plan.materialized
+
+
+def test_reductions_of_one_shape_share_a_nest():
+    plan, _ = planned(f"""
+      %x = mem.load %xp : {T}
+      {total("s", "x")}
+      {total("m", "x", "max")}
+      %t = arith.add %s, %m : f32
+      mem.store %Y, %t""")
+    assert [kinds(g) for g in groups(plan)] == [[ReduceOp, ReduceOp]]
+    assert groups(plan)[0].shape == (64,)
+
+
+def test_softmax_is_three_nests_and_keeps_the_exponentials():
+    """A contiguous load is repeated; `floor` stands for an expensive function here."""
+    body = f"""
+      %x = mem.load %xp : {T}
+      {total("m", "x", "max")}
+      %ms = tile.splat %m {{shape = [64]}} : {T}
+      %d = arith.sub %x, %ms : {T}
+      %e = arith.math %d {{function = "exp"}} : {T}
+      {total("s", "e")}
+      %ss = tile.splat %s {{shape = [64]}} : {T}
+      %q = arith.div %e, %ss : {T}
+      mem.store %yp, %q"""
+    plan, function = planned(body)
+    assert [kinds(g) for g in groups(plan)] == [[ReduceOp], [ReduceOp], [StoreOp]]
+    assert plan.materialized == {named(function, "e")}
+    assert groups(plan)[1].materialized == [named(function, "e")]
+
+
+def test_a_load_that_is_not_contiguous_is_kept():
+    body = f"""
+      %two = arith.constant {{value = 2}} : tile<64xi32>
+      %j = arith.mul %i, %two : tile<64xi32>
+      %p = mem.offset %xs, %j : tile<64xptr<f32>>
+      %x = mem.load %p : {T}
+      {total("m", "x", "max")}
+      %ms = tile.splat %m {{shape = [64]}} : {T}
+      %d = arith.sub %x, %ms : {T}
+      mem.store %yp, %d"""
+    plan, function = planned(body)
+    assert plan.materialized == {named(function, "x")}
+    assert groups(plan)[0].materialized == [named(function, "x")]
+
+
+def test_a_load_before_a_store_is_done_before_it():
+    """The store at other addresses of the same array must not change what is loaded."""
+    body = f"""
+      %x = mem.load %xp : {T}
+      %one = arith.constant {{value = 1}} : tile<64xi32>
+      %next = mem.offset %xp, %one : tile<64xptr<f32>>
+      mem.store %next, %x"""
+    plan, function = planned(body)
+    found = groups(plan)
+    assert [g.materialized for g in found] == [[named(function, "x")], []]
+    assert [kinds(g) for g in found] == [[], [StoreOp]]
+
+
+def test_a_store_where_it_was_loaded_needs_no_buffer():
+    body = f"""
+      %x = mem.load %xp : {T}
+      %d = arith.add %x, %x : {T}
+      mem.store %xp, %d"""
+    plan, _ = planned(body)
+    assert [kinds(g) for g in groups(plan)] == [[StoreOp]]
+    assert not plan.materialized
+
+
+def test_a_load_after_a_store_is_done_after_it():
+    body = f"""
+      %one = arith.constant {{value = 1.0}} : {T}
+      mem.store %yp, %one
+      %x = mem.load %xp : {T}
+      mem.store %yp, %x"""
+    plan, _ = planned(body)
+    assert [kinds(g) for g in groups(plan)] == [[StoreOp], [StoreOp]]
+
+
+def test_stores_to_different_arrays_share_a_nest():
+    body = f"""
+      %x = mem.load %xp : {T}
+      %d = arith.add %x, %x : {T}
+      mem.store %xp, %d
+      mem.store %yp, %x"""
+    plan, _ = planned(body)
+    assert [kinds(g) for g in groups(plan)] == [[StoreOp, StoreOp]]
+
+
+def test_reductions_along_two_axes_are_two_nests():
+    body = f"""
+      %x = mem.load %xp : {T}
+      %z = tile.reshape %x {{shape = [8, 8]}} : tile<8x8xf32>
+      %r = tile.reduce %z {{axis = 0}} : tile<8xf32> (%a: f32, %b: f32) {{
+        %c = arith.add %a, %b : f32
+        cf.yield %c
+      }}
+      %s = tile.reduce %z {{axis = 1}} : tile<8xf32> (%d: f32, %e: f32) {{
+        %f = arith.add %d, %e : f32
+        cf.yield %f
+      }}
+      %t = arith.add %r, %s : tile<8xf32>
+      %j = tile.range {{start = 0, end = 8}} : tile<8xi32>
+      %q = tile.splat %Y {{shape = [8]}} : tile<8xptr<f32>>
+      %qp = mem.offset %q, %j : tile<8xptr<f32>>
+      mem.store %qp, %t"""
+    plan, _ = planned(body)
+    assert [kinds(g) for g in groups(plan)] == [[ReduceOp], [ReduceOp], [StoreOp]]
+
+
+@pytest.mark.parametrize("op", ["scan", "gather", "dot"])
+def test_operands_that_are_addressed_freely_have_buffers(op: str):
+    bodies = {
+        "scan": f"""
+          %r = tile.scan %e {{axis = 0}} : {T} (%a: f32, %b: f32) {{
+            %c = arith.add %a, %b : f32
+            cf.yield %c
+          }}""",
+        "gather": f"%r = tile.gather %e, %i {{axis = 0}} : {T}",
+        "dot": f"""
+          %m = tile.reshape %e {{shape = [8, 8]}} : tile<8x8xf32>
+          %none = arith.constant {{value = 0.0}} : tile<8x8xf32>
+          %p = tile.dot %m, %m, %none : tile<8x8xf32>
+          %r = tile.reshape %p {{shape = [64]}} : {T}""",
+    }
+    plan, function = planned(f"""
+      %x = mem.load %xp : {T}
+      %e = arith.add %x, %x : {T}
+      {bodies[op]}
+      mem.store %yp, %r""")
+    assert named(function, "m" if op == "dot" else "e") in plan.materialized
+
+
+def test_what_a_region_uses_is_computed_before_it():
+    body = f"""
+      %x = mem.load %xp : {T}
+      %e = arith.math %x {{function = "exp"}} : {T}
+      %zero = arith.constant {{value = 0}} : i32
+      %one = arith.constant {{value = 1}} : i32
+      cf.for %zero, %n, %one (%k: i32) {{
+        mem.store %yp, %e
+        cf.yield
+      }}"""
+    plan, function = planned(body)
+    assert plan.materialized == {named(function, "e")}
+    assert groups(plan)[0].materialized == [named(function, "e")]
+
+
+def test_cost_counts_loads_and_functions():
+    _, function = planned(f"""
+      %x = mem.load %xp : {T}
+      %one = arith.constant {{value = 1.0}} : {T}
+      %cheap = arith.add %one, %one : {T}
+      %half = arith.div %one, %cheap : {T}
+      %dear = arith.math %one {{function = "exp"}} : {T}
+      mem.store %yp, %x""")
+    assert cost(named(function, "cheap")) <= 2
+    assert cost(named(function, "cheap")) < cost(named(function, "half")) < 6 + 4
+    assert cost(named(function, "dear")) >= 6
+    assert cost(named(function, "x")) >= 6
+    assert cost(named(function, "i")) == 0
+
+
+def test_prefetches_are_of_addresses_that_are_known_early():
+    """The nest after the first one fetches what the next program instance will load."""
+    body = f"""
+      %x = mem.load %xp : {T}
+      {total("m", "x", "max")}
+      %ms = tile.splat %m {{shape = [64]}} : {T}
+      %d = arith.sub %x, %ms : {T}
+      {total("s", "d")}
+      %ss = tile.splat %s {{shape = [64]}} : {T}
+      %q = arith.div %d, %ss : {T}
+      mem.store %yp, %q"""
+    plan, function = planned(body)
+    fetched = [(p.pointer, p.for_store) for g in groups(plan) for p in g.prefetches]
+    assert (named(function, "xp"), False) in fetched
+    assert (named(function, "yp"), True) in fetched
+
+
+def test_addresses_that_are_loaded_are_not_prefetched():
+    body = f"""
+      %offset = mem.load %O : i32
+      %from = mem.offset %X, %offset : ptr<f32>
+      %fs = tile.splat %from {{shape = [64]}} : tile<64xptr<f32>>
+      %fp = mem.offset %fs, %i : tile<64xptr<f32>>
+      %x = mem.load %fp : {T}
+      {total("m", "x", "max")}
+      %ms = tile.splat %m {{shape = [64]}} : {T}
+      %d = arith.sub %x, %ms : {T}
+      mem.store %yp, %d"""
+    function = function_of(
+        f"{_HEAD.replace('%n: i32)', '%n: i32, %O: ptr<i32>)')}{body}\ncf.return\n}}"
+    )
+    plan = Planner(function.body, analyze_alignment(function)).run()
+    assert not known_early(named(function, "fp"))
+    assert known_early(named(function, "yp"))
+    fetched = [p.pointer for g in groups(plan) for p in g.prefetches]
+    assert named(function, "fp") not in fetched
+
+
+def test_loop_indices_are_not_known_early():
+    _, function = planned("""
+      %zero = arith.constant {value = 0} : i32
+      %one = arith.constant {value = 1} : i32
+      cf.for %zero, %n, %one (%k: i32) {
+        %q = mem.offset %Y, %k : ptr<f32>
+        cf.yield
+      }""")
+    assert not known_early(named(function, "q"))

@@ -1,0 +1,179 @@
+"""Stores past the caches: when the program may choose them, and that they store the same."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from tests.unit.backends.cpu.textual import function_of, lowered, run
+from tilewright.backends.cpu.lower.streaming_stores import direction, falls
+from tilewright.ir import Value
+from tilewright.llvm import host_cpu
+
+BLOCK = 64
+
+
+def store_kernel(element: str = "f32", facts: str = "{aligned = 64}", mask: str = "bound") -> str:
+    tile = f"tile<{BLOCK}x"
+    masked = {"bound": ", %below", "odd": ", %odd", "none": ""}[mask]
+    return f"""func @k(%Y: ptr<{element}> {facts}, %n: i32) {{
+      %pid = cf.program_id {{axis = 0}} : i32
+      %size = arith.constant {{value = {BLOCK}}} : i32
+      %start = arith.mul %pid, %size : i32
+      %i = tile.range {{start = 0, end = {BLOCK}}} : {tile}i32>
+      %s = tile.splat %start {{shape = [{BLOCK}]}} : {tile}i32>
+      %o = arith.add %s, %i : {tile}i32>
+      %ns = tile.splat %n {{shape = [{BLOCK}]}} : {tile}i32>
+      %below = arith.compare %o, %ns {{predicate = "lt"}} : {tile}i1>
+      %one = arith.constant {{value = 1}} : {tile}i32>
+      %bit = arith.and %o, %one : {tile}i32>
+      %odd = arith.cast %bit : {tile}i1>
+      %y = arith.cast %o : {tile}{element}>
+      %ys = tile.splat %Y {{shape = [{BLOCK}]}} : {tile}ptr<{element}>>
+      %yp = mem.offset %ys, %o : {tile}ptr<{element}>>
+      mem.store %yp, %y{masked}
+      cf.return
+    }}"""
+
+
+def aligned(count: int) -> np.ndarray:
+    raw = np.zeros(4 * count + 64, np.uint8)
+    start = -raw.ctypes.data % 64
+    return raw[start : start + 4 * count].view(np.float32)
+
+
+@pytest.mark.skipif(not host_cpu().is_x86, reason="streams with x86 instructions")
+@pytest.mark.parametrize("above", [0, 1, 1 << 40])
+@pytest.mark.parametrize("count", [256, 250, 1, 0])
+def test_streamed_tiles_are_stored(above: int, count: int):
+    """Full tiles, a tile that is cut off, tiles of which nothing is stored."""
+    y = aligned(256)
+    run(store_kernel(), [y, count], (4,), stream_above=above)
+    expected = np.where(np.arange(256) < count, np.arange(256), 0)
+    np.testing.assert_array_equal(y, expected)
+
+
+def streams(text: str, above: int = 1) -> bool:
+    return "!nontemporal" in lowered(text, above).text
+
+
+def test_contiguous_aligned_stores_may_stream():
+    assert streams(store_kernel())
+    assert streams(store_kernel(mask="none"))
+    assert not streams(store_kernel(), above=0)
+
+
+def test_unaligned_stores_do_not_stream():
+    assert not streams(store_kernel(facts="{aligned = 8}"))
+    assert not streams(store_kernel(facts=""))
+
+
+def test_stores_under_a_mask_that_comes_and_goes_do_not_stream():
+    assert not streams(store_kernel(mask="odd"))
+
+
+def test_bytes_are_compared_with_the_threshold():
+    text = lowered(store_kernel("f16"), 12345).text
+    assert f"mul i64 %programs, {2 * BLOCK}" in text
+    assert "icmp ugt i64 %written, 12345" in text
+    assert "sfence" in text
+
+
+def test_nests_that_also_reduce_do_not_stream():
+    tile = f"tile<{BLOCK}xf32>"
+    text = store_kernel().replace(
+        "mem.store %yp, %y, %below",
+        f"""%r = tile.reduce %y {{axis = 0}} : f32 (%a: f32, %b: f32) {{
+              %c = arith.add %a, %b : f32
+              cf.yield %c
+            }}
+            mem.store %yp, %y, %below
+            %rs = tile.splat %r {{shape = [{BLOCK}]}} : {tile}
+            mem.store %yp, %rs, %odd""",
+    )
+    assert not streams(text)
+
+
+_MASKS = """func @k(%n: i32, %m: i64) {
+  %i = tile.range {start = 0, end = 16} : tile<16xi32>
+  %below_zero = tile.range {start = -8, end = 8} : tile<16xi32>
+  %ns = tile.splat %n {shape = [16]} : tile<16xi32>
+  %k = arith.constant {value = -3} : tile<16xi32>
+  %up = arith.add %i, %ns : tile<16xi32>
+  %down = arith.sub %ns, %i : tile<16xi32>
+  %falling = arith.mul %i, %k : tile<16xi32>
+  %still = arith.sub %ns, %k : tile<16xi32>
+  %mixed = arith.sub %i, %i : tile<16xi32>
+  %wide = arith.cast %up : tile<16xi64>
+  %narrow = arith.cast %up : tile<16xi8>
+  %unsigned = arith.cast %below_zero : tile<16xu32>
+  %still_unsigned = arith.cast %ns : tile<16xu32>
+  %wide_unsigned = arith.cast %still_unsigned : tile<16xi64>
+  %square = arith.mul %i, %i : tile<16xi32>
+  %less = arith.compare %up, %ns {predicate = "lt"} : tile<16xi1>
+  %at_most = arith.compare %up, %ns {predicate = "le"} : tile<16xi1>
+  %greater = arith.compare %ns, %up {predicate = "gt"} : tile<16xi1>
+  %at_least = arith.compare %down, %ns {predicate = "ge"} : tile<16xi1>
+  %rises = arith.compare %up, %ns {predicate = "ge"} : tile<16xi1>
+  %equal = arith.compare %up, %ns {predicate = "eq"} : tile<16xi1>
+  %both = arith.and %less, %at_least : tile<16xi1>
+  %one_rises = arith.and %less, %rises : tile<16xi1>
+  %as_unsigned = arith.compare %unsigned, %still_unsigned {predicate = "lt"} : tile<16xi1>
+  %row = tile.expand_dims %less {axis = 1} : tile<16x1xi1>
+  %rows = tile.broadcast %row {shape = [16, 4]} : tile<16x4xi1>
+  cf.return
+}"""
+
+
+def masks() -> dict[str, Value]:
+    return {v.name: v for op in function_of(_MASKS).walk() for v in op.results}
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("i", 1), ("ns", 0), ("k", 0), ("up", 1), ("down", -1), ("falling", -1), ("still", 0),
+     ("mixed", None), ("wide", 1), ("narrow", None), ("unsigned", None), ("still_unsigned", 0),
+     ("wide_unsigned", 0), ("square", None)],
+)  # fmt: skip
+def test_directions(name: str, expected: int | None):
+    assert direction(masks()[name]) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("less", True), ("at_most", True), ("greater", True), ("at_least", True), ("rises", False),
+     ("equal", False), ("both", True), ("one_rises", False), ("as_unsigned", False),
+     ("rows", True)],
+)  # fmt: skip
+def test_masks_that_stay_false(name: str, expected: bool):
+    assert falls(masks()[name]) == expected
+
+
+def copy_kernel(load_mask: str) -> str:
+    """Stores, under the mask %below, what it loads under another one."""
+    loads = (
+        f"%v = mem.load %yp, {load_mask}, %y : tile<{BLOCK}xf32>\n      mem.store %yp, %v, %below"
+    )
+    return store_kernel().replace("mem.store %yp, %y, %below", loads)
+
+
+@pytest.mark.parametrize(("mask", "masked"), [("%below", 1), ("%odd", 2)])
+def test_a_full_tile_is_loaded_without_its_mask(mask: str, masked: int):
+    """Of two nests only the ordinary one masks its loads; another mask stays in both."""
+    text = lowered(copy_kernel(mask), 1).text
+    stores = len(re.findall(r"call .*@llvm\.masked\.store", text))
+    assert len(re.findall(r"call .*@llvm\.masked\.load", text)) == masked * stores > 0
+
+
+@pytest.mark.skipif(not host_cpu().is_x86, reason="streams with x86 instructions")
+@pytest.mark.parametrize("mask", ["%below", "%odd"])
+def test_streamed_tiles_of_loads(mask: str):
+    y = aligned(256)
+    y[:] = -1
+    run(copy_kernel(mask), [y, 250], (4,), stream_above=1)
+    index = np.arange(256)
+    kept = index < 250 if mask == "%below" else index % 2 == 1
+    expected = np.where(kept | (index >= 250), -1, index)
+    np.testing.assert_array_equal(y, expected)

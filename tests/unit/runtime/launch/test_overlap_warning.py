@@ -1,0 +1,252 @@
+"""Arguments that overlap though the kernel does not use them element by element: told once."""
+
+import importlib
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilewright
+import tilewright.language as tl
+from tilewright import OverlapWarning, TilewrightWarning
+from tilewright.runtime.launch.overlap_warning import overlap
+
+pytestmark = pytest.mark.filterwarnings("default::tilewright.OverlapWarning")
+
+
+def fresh(function: Any) -> Any:
+    """A kernel that has not warned yet."""
+    return tilewright.jit(function)
+
+
+def backwards(x, y, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(y + i, tl.load(x + (n - 1 - i), mask=i < n), mask=i < n)
+
+
+def doubled(x, y, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(y + i, tl.load(x + i, mask=i < n) * 2, mask=i < n)
+
+
+def of_rows(x, y, x_stride, y_stride, n, B: tl.constexpr):
+    i, row = tl.arange(0, B), tl.program_id(0)
+    v = tl.load(x + row * x_stride + i, mask=i < n)
+    tl.store(y + row * y_stride + i, v * 2, mask=i < n)
+
+
+def in_tuples(arrays, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(arrays[1] + i, tl.load(arrays[0] + B - 1 - i))
+
+
+def warned(launch: Any) -> list[str]:
+    """The messages of a launch."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        launch()
+    assert all(item.category is OverlapWarning for item in told)
+    return [str(item.message) for item in told]
+
+
+def floats(*shape: int) -> Any:
+    return np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+
+
+@pytest.fixture(params=["numpy", pytest.param("torch", marks=pytest.mark.torch)])
+def buffer(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """1024 floats of a library."""
+    if request.param == "numpy":
+        yield floats(1024)
+    else:
+        torch = pytest.importorskip("torch")
+        yield torch.arange(1024, dtype=torch.float32)
+
+
+def test_the_warning_names_kernel_and_arguments_and_points_to_the_launch(buffer: Any):
+    kernel = fresh(backwards)
+    with pytest.warns(OverlapWarning) as told:
+        kernel[(1,)](buffer, buffer, 64, B=64)
+    (warning,) = told
+    assert str(warning.message).startswith(
+        "arguments of 'backwards' overlap in memory: 'x' and 'y'."
+    )
+    assert "hint: pass a copy of one of them" in str(warning.message)
+    assert warning.filename == __file__
+    assert issubclass(OverlapWarning, TilewrightWarning)
+
+
+@pytest.mark.parametrize("before", [0, 1, 2, 5])
+def test_a_later_launch_is_noticed_and_told_once(buffer: Any, before: int):
+    kernel = fresh(backwards)
+    for _ in range(before):
+        assert not warned(lambda: kernel[(1,)](buffer[:64], buffer[64:128], 64, B=64))
+    assert len(warned(lambda: kernel[(1,)](buffer, buffer, 64, B=64))) == 1
+    for _ in range(3):
+        assert not warned(lambda: kernel[(1,)](buffer, buffer, 64, B=64))
+
+
+@pytest.mark.parametrize("before", [0, 1, 4])
+def test_arrays_that_overlap_partly(buffer: Any, before: int):
+    kernel = fresh(backwards)
+    for _ in range(before):
+        assert not warned(lambda: kernel[(1,)](buffer[:64], buffer[512:], 64, B=64))
+    assert warned(lambda: kernel[(1,)](buffer[:80], buffer[64:], 64, B=64))
+
+
+@pytest.mark.parametrize("swap", [False, True])
+def test_longer_views_of_the_same_places(buffer: Any, swap: bool):
+    """The addresses are those of launches that were fine."""
+    kernel = fresh(backwards)
+    places = [buffer[:64], buffer[64:128]]
+    longer = [buffer[:128], buffer[64:192]]
+    for _ in range(5):
+        assert not warned(lambda: kernel[(1,)](*places[:: -1 if swap else 1], 64, B=64))
+    assert warned(lambda: kernel[(1,)](*longer[:: -1 if swap else 1], 112, B=128))
+    kernel = fresh(backwards)
+    for _ in range(5):
+        kernel[(1,)](*places[:: -1 if swap else 1], 48, B=64)
+    assert warned(lambda: kernel[(1,)](*longer[:: -1 if swap else 1], 64, B=64))
+
+
+def test_disjoint_views_of_one_array(buffer: Any):
+    kernel = fresh(backwards)
+    table = buffer.reshape(8, 128)
+    for _ in range(5):
+        assert not warned(lambda: kernel[(1,)](buffer[:512], buffer[512:], 64, B=64))
+        assert not warned(lambda: kernel[(1,)](buffer[512:], buffer[:512], 64, B=64))
+        assert not warned(lambda: kernel[(1,)](table[:, :64], table[:, 64:], 64, B=64))
+        assert not warned(lambda: kernel[(1,)](table[::2], table[1::2], 64, B=64))
+
+
+def test_views_that_go_backwards():
+    buffer = floats(256)
+    kernel = fresh(backwards)
+    for _ in range(5):
+        assert not warned(lambda: kernel[(1,)](buffer[63::-1], buffer[64:], 1, B=64))
+    assert warned(lambda: kernel[(1,)](buffer[128:192], buffer[255::-1], 1, B=64))
+
+
+def test_empty_arrays_overlap_nothing():
+    buffer = floats(64)
+    assert not overlap(buffer[:0], buffer)
+    assert not overlap(buffer[5:5], buffer[5:5])
+    assert overlap(buffer[5:6], buffer[5:5 + 1])  # fmt: skip
+
+
+def test_work_in_place_element_by_element(buffer: Any):
+    kernel, rows = fresh(doubled), fresh(of_rows)
+    for _ in range(5):
+        assert not warned(lambda: kernel[(4,)](buffer, buffer, 256, B=64))
+        assert not warned(lambda: rows[(4,)](buffer, buffer, 64, 64, 60, B=64))
+    assert warned(lambda: rows[(4,)](buffer, buffer, 128, 64, 60, B=64))
+
+
+@pytest.mark.parametrize("before", [0, 3])
+def test_a_condition_that_no_longer_holds(buffer: Any, before: int):
+    rows = fresh(of_rows)
+    for _ in range(before):
+        assert not warned(lambda: rows[(2,)](buffer, buffer, 96, 96, 60, B=64))
+    assert warned(lambda: rows[(2,)](buffer, buffer, 96, 112, 60, B=64))
+
+
+def test_arrays_in_tuples(buffer: Any):
+    kernel = fresh(in_tuples)
+    for _ in range(3):
+        assert not warned(lambda: kernel[(1,)]((buffer[:64], buffer[64:]), 64, B=64))
+    (message,) = warned(lambda: kernel[(1,)]((buffer, buffer), 64, B=64))
+    assert "'arrays_0' and 'arrays_1'" in message
+
+
+class Address:
+    """An array of which only the address is known."""
+
+    is_cpu = True
+    device = "cpu"
+    dtype: Any = np.dtype("float32")
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def data_ptr(self) -> int:
+        return self.array.__array_interface__["data"][0]
+
+
+def test_arrays_that_tell_no_extent_overlap_where_they_begin_together():
+    buffer, kernel = floats(256), fresh(backwards)
+    first, second = Address(buffer), Address(buffer[1:])
+    assert not overlap(first, second)
+    assert not warned(lambda: kernel[(1,)](first, second, 1, B=64))
+    assert warned(lambda: kernel[(1,)](first, first, 1, B=64))
+
+
+class OnGpu:
+    """What CuPy and others tell of an array."""
+
+    def __init__(self, address: int, shape: tuple[int, ...], strides: Any = None) -> None:
+        self.__cuda_array_interface__ = {
+            "data": (address, False), "shape": shape, "strides": strides, "typestr": "<f4",
+            "version": 3,
+        }  # fmt: skip
+
+
+def test_arrays_of_other_libraries():
+    """Their memory is not touched: none of this is mapped."""
+    start = 1 << 40
+    first = OnGpu(start, (4, 8))
+    assert overlap(first, OnGpu(start + 124, (1,)))
+    assert not overlap(first, OnGpu(start + 128, (1,)))
+    left, right = OnGpu(start, (4, 4), (32, 4)), OnGpu(start + 16, (4, 4), (32, 4))
+    assert not overlap(left, right)
+    assert overlap(left, first) and overlap(right, first)
+
+
+def test_keywords_and_callable_grids(buffer: Any):
+    kernel, asked = fresh(backwards), list[int]()
+
+    def grid(meta: Any) -> tuple[int]:
+        asked.append(meta["B"])
+        return (1,)
+
+    for _ in range(4):
+        assert not warned(lambda: kernel[grid](buffer[:64], buffer[64:], n=64, B=64))
+    asked.clear()
+    assert warned(lambda: kernel[grid](buffer, n=64, B=64, y=buffer))
+    assert warned(lambda: fresh(backwards)[grid](y=buffer, x=buffer, n=64, B=64))
+    for _ in range(2):
+        kernel[grid](buffer, buffer, n=64, B=64)
+    assert asked == [64] * 4
+
+
+def test_warnings_that_are_errors_stop_the_launch():
+    buffer, kernel = floats(64), fresh(backwards)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(OverlapWarning):
+            kernel[(1,)](buffer, buffer, 64, B=64)
+    np.testing.assert_array_equal(buffer, floats(64))
+
+
+def test_what_the_disk_cache_holds_is_watched_too(tmp_path: Any, monkeypatch: pytest.MonkeyPatch):
+    buffer = floats(64)
+    with tilewright.settings().cache.scope(dir=tmp_path):
+        assert warned(lambda: fresh(backwards)[(1,)](buffer, buffer, 64, B=64))
+        module = importlib.import_module("tilewright.compiler.compile")
+        monkeypatch.setattr(module, "Run", None)  # nothing is compiled
+        assert warned(lambda: fresh(backwards)[(1,)](buffer, buffer, 64, B=64))
+
+
+def test_the_interpreter_is_right_and_says_nothing():
+    buffer, kernel = floats(64), tilewright.jit(interpret=True)(backwards)
+    assert not warned(lambda: kernel[(1,)](buffer, buffer, 64, B=64))
+    np.testing.assert_array_equal(buffer, floats(64)[::-1])
+
+
+def test_tuned_kernels_are_watched(buffer: Any):
+    configs = [tilewright.Config({"B": 64}), tilewright.Config({"B": 128})]
+    kernel = tilewright.autotune(configs, key=["n"])(fresh(backwards))
+    for _ in range(4):
+        assert not warned(lambda: kernel[(1,)](buffer[:64], buffer[64:128], 64))
+    assert len(warned(lambda: kernel[(1,)](buffer, buffer, 64))) == 1
