@@ -230,7 +230,7 @@ class _Rewriting:
         """The amount of a uniform update as a number of the total's type."""
         op = update.amount.op
         if isinstance(op, ConstantOp):
-            return self.before.value(ConstantOp(op.value, dtype))
+            return self.before.value(ConstantOp(dtype.wrap(int(op.value)), dtype))
         scalar = op.x if isinstance(op, SplatOp) else update.amount
         if element_of(scalar.type) is dtype:
             return scalar
