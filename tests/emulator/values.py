@@ -147,6 +147,8 @@ def _comparison(word: str, predicate: str, type_: str) -> Callable[[Any, Any], A
             return lambda x, y: np.isnan(x) | np.isnan(y)
         if predicate == "ord":
             return lambda x, y: ~(np.isnan(x) | np.isnan(y))
+        if predicate == "one":
+            return lambda x, y: (x < y) | (x > y)
         assert predicate[0] == "o" or predicate == "une", predicate
         return function
     if predicate[0] == "s" and len(predicate) == 3:

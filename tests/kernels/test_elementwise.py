@@ -103,9 +103,8 @@ def test_float_division(device: Device, rng: np.random.Generator, dtype: Any):
 
 
 def test_quotients_by_one_divisor_are_rounded_once(device: Device, rng: np.random.Generator):
-    """A divisor for the whole tile, and one for each row; exact quotients come out exact."""
-    if device.is_approximate:
-        pytest.skip("fp32 quotients are within 2 ulp there")
+    """A divisor for the whole tile, and one for each row; quotients that are floats come out so,
+    where others may be wrong by 2 ulp too."""
     whole = np.arange(1, ROWS * BLOCK + 1, dtype=np.float32).reshape(ROWS, BLOCK)
     for divisor in (41, 47, 55, 61, 97, 107, 3.7e-39, 1e-30, 1.7e38, 0.1):
         rows = np.full(ROWS, divisor, np.float32)
@@ -119,8 +118,13 @@ def test_quotients_by_one_divisor_are_rounded_once(device: Device, rng: np.rando
             divide_rows, (1,), device.array(x), device.array(rows), float(rows[0]), by_one, by_row,
             ROWS=ROWS, BLOCK=BLOCK,
         )  # fmt: skip
-        assert_same(by_one, expected)
-        assert_same(by_row, expected)
+        with np.errstate(all="ignore"):
+            quotients = x.astype(np.float64) / rows[:, None].astype(np.float64)
+        surely = ~np.isfinite(expected) | (quotients == expected)
+        for found in (np.asarray(by_one), np.asarray(by_row)):
+            assert_near(found, quotients, 2.0 if device.is_approximate else 0.5, TINY)
+            chosen = surely if device.is_approximate else np.full(x.shape, True)
+            assert_same(found[chosen], expected[chosen])
 
 
 @jit

@@ -91,7 +91,8 @@ class MulOp(BinaryOp, opcode="arith.mul", traits=_COMMUTATIVE):
 class DivOp(BinaryOp, opcode="arith.div", traits=_ELEMENTWISE):
     """result = lhs / rhs; integers truncate toward zero, and dividing by zero is undefined
 
-    precise: the float quotient must be correctly rounded; otherwise 2 ulp of fp32 are allowed.
+    precise: the float quotient must be correctly rounded; otherwise 2 ulp of fp32 are allowed, but
+    not where the quotient is a float itself.
     """
 
     lhs: Value = operand(number)

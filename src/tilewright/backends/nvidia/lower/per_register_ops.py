@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import cast
+from math import inf
+from typing import NamedTuple, cast
 
 from tilewright.backends.nvidia.layouts.layout_propagation import registers_between
 from tilewright.backends.nvidia.lower.gpu_state import (
@@ -71,7 +72,7 @@ def lower_one(state: State, op: Op, operands: list[Val]) -> Val:
     if special is not None and dtype_of(op.results[0].type).name == "f32":
         return state.pure_asm(special, "=f,f", "float", *operands)
     if op.opcode == "arith.div" and _is_fast_division(op):
-        return state.pure_asm("div.full.f32 $0, $1, $2;", "=f,f,f", "float", *operands)
+        return _quotient(state, operands[0], _divisor(state, operands[1]))
     return _here(lower_elementwise(state.code, op, operands))
 
 
@@ -94,24 +95,30 @@ def _is_fast_division(op: Op) -> bool:
     return dtype_of(op.results[0].type).name == "f32" and not op.attrs["precise"]
 
 
-def _divide(state: State, op: Op) -> None:
-    """f32 quotients of at most 2 ulp: x / y = (x s) (1 / (y s)), where s keeps 1 / (y s) normal.
+class _Divisor(NamedTuple):
+    """y s, 1 / (y s), and s, which keeps the reciprocal normal: 1/4 for |y| > 2^126, 2^24 for
+    |y| < 2^-126, else 1."""
 
-    Registers with one divisor, as in x / sum(x), share s and the reciprocal.
+    scaled: Val
+    reciprocal: Val
+    scale: Val
+
+
+def _divide(state: State, op: Op) -> None:
+    """f32 quotients of at most 2 ulp, and right where they are floats.
+
+    Registers with one divisor, as in x / sum(x), share what follows from it.
     """
-    known: dict[str, tuple[Val, Val]] = {}
+    known: dict[str, _Divisor] = {}
     results: list[Val] = []
     for x, y in zip(state.of(op.operands[0]), state.of(op.operands[1]), strict=True):
         if y.text not in known:
-            known[y.text] = _reciprocal(state, y)
-        scale, reciprocal = known[y.text]
-        scaled = state.code.let_here(f"fmul float {x}, {scale}", "float")
-        results.append(state.code.let_here(f"fmul float {scaled}, {reciprocal}", "float"))
+            known[y.text] = _divisor(state, y)
+        results.append(_quotient(state, x, known[y.text]))
     state.set(op.results[0], results)
 
 
-def _reciprocal(state: State, y: Val) -> tuple[Val, Val]:
-    """s and 1 / (y s): s is 1/4 for |y| > 2^126, 2^24 for |y| < 2^-126, else 1."""
+def _divisor(state: State, y: Val) -> _Divisor:
     code = state.code
     size = code.intrinsic("fabs", "float", y)
     large = code.let_here(f"fcmp ogt float {size}, {float_text(2.0**126, 'float')}", "i1")
@@ -119,8 +126,28 @@ def _reciprocal(state: State, y: Val) -> tuple[Val, Val]:
     up = f"select i1 {small}, float {float_text(2.0**24, 'float')}, float 1.0"
     not_down = code.let_here(up, "float")
     scale = code.let_here(f"select i1 {large}, float 0.25, float {not_down}", "float")
-    product = code.let_here(f"fmul float {y}, {scale}", "float")
-    return scale, state.pure_asm("rcp.approx.ftz.f32 $0, $1;", "=f,f", "float", product)
+    scaled = code.let_here(f"fmul float {y}, {scale}", "float")
+    reciprocal = state.pure_asm("rcp.approx.ftz.f32 $0, $1;", "=f,f", "float", scaled)
+    return _Divisor(scaled, reciprocal, scale)
+
+
+def _quotient(state: State, x: Val, y: _Divisor) -> Val:
+    """q = (x s) r with r = 1 / (y s), then q + (x s - q y s) r.
+
+    The remainder is exact, so a quotient that is a float comes out. The first q stays where the
+    remainder is 0, which has lost its sign, NaN (y is 0 or infinite), or q is infinite.
+    """
+    code = state.code
+    x = code.let_here(f"fmul float {x}, {y.scale}", "float")
+    first = code.let_here(f"fmul float {x}, {y.reciprocal}", "float")
+    minus = code.let_here(f"fneg float {first}", "float")
+    rest = _here(code.intrinsic("fma", "float", minus, y.scaled, x))
+    second = _here(code.intrinsic("fma", "float", rest, y.reciprocal, first))
+    size = _here(code.intrinsic("fabs", "float", first))
+    finite = code.let_here(f"fcmp olt float {size}, {float_text(inf, 'float')}", "i1")
+    inexact = code.let_here(f"fcmp one float {rest}, 0.0", "i1")
+    better = code.let_here(f"and i1 {finite}, {inexact}", "i1")
+    return code.let_here(f"select i1 {better}, float {second}, float {first}", "float")
 
 
 @lowering(ConstantOp)
