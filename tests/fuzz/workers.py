@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
@@ -205,7 +206,8 @@ class Worker:
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
         self.process = context.Process(target=target, args=(theirs, *args), daemon=True)
-        # Ctrl-C is meant for the process that sums up.
+        # Ctrl-C is meant for the process that sums up. The tracker unblocks it as it starts.
+        resource_tracker.ensure_running()
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         self.process.start()
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
