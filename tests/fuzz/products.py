@@ -50,7 +50,7 @@ class Loop:
 
 def product_loops(m: Maker) -> None:
     """One to three loops, one after the other."""
-    count = m.pick((1, 1, 2, 2)) if m.chance(0.9) else 3
+    count = m.pick((1, 1, 1, 2)) if m.chance(0.95) else 3
     arrays: list[Expr] = []
     for _ in range(count):
         product_loop(m, arrays)
@@ -62,7 +62,7 @@ def product_loop(m: Maker, arrays: list[Expr], depth: int = 0) -> None:
     dtype = m.pick(("float16", "float16", "float16", "bfloat16", "int8", "float32"))
     head, values, hints, loop = _head(m, rows, columns, inner, dtype, depth)
     acc_dtype = PRODUCTS[dtype][0]
-    for _ in range(m.pick((1, 1, 1, 2))):
+    for _ in range(m.pick((1, 1, 1, 1, 2))):
         loop.accumulators.append(_zeros(m, (rows, columns), acc_dtype))
     body: list[Stmt] = []
     with m.inside(body):
