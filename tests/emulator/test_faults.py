@@ -14,9 +14,9 @@ from tests.emulator.machine import Kernel, run_program
 from tests.emulator.memory import EmulationError
 from tests.kernels.devices import EmulatedNvidia
 from tilewright import jit, settings
-from tilewright.backends.nvidia import pipeline
 from tilewright.backends.nvidia.ops import WaitOp
 from tilewright.backends.nvidia.passes import software_pipeline
+from tilewright.backends.nvidia.passes.insert_shared_barriers import InsertSharedBarriers
 from tilewright.backends.nvidia.passes.staged_loads import Staged
 from tilewright.ir import Function, Op, Rewriter
 from tilewright.ops import BarrierOp, ForOp, LoadOp
@@ -103,15 +103,15 @@ def afterwards(
     monkeypatch: pytest.MonkeyPatch, change: Callable[[Function], None]
 ) -> Iterator[None]:
     """A block in which the last pass over tile IR is followed by a change."""
-    insert_shared_barriers = pipeline.insert_shared_barriers
+    insert = InsertSharedBarriers.run
 
-    def changed(function: Function, machine: Any) -> bool:
-        insert_shared_barriers(function, machine)
+    def changed(self: InsertSharedBarriers, function: Function) -> bool:
+        insert(self, function)
         change(function)
         return True
 
     with monkeypatch.context() as patched:
-        patched.setattr(pipeline, "insert_shared_barriers", changed)
+        patched.setattr(InsertSharedBarriers, "run", changed)
         yield
 
 

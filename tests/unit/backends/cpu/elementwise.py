@@ -11,7 +11,7 @@ import numpy.typing as npt
 from tilewright.backends.cpu.driver.cpu_launcher import CpuLauncher
 from tilewright.backends.cpu.lower.cpu_function import lower_function
 from tilewright.backends.cpu.microkernel import vector_unit
-from tilewright.backends.cpu.passes.legalize import legalize
+from tilewright.backends.cpu.passes.legalize import Legalize
 from tilewright.interp import numpy_dtype, run_function
 from tilewright.ir import Function, parse_module
 from tilewright.ir.types import dtype_named
@@ -54,7 +54,7 @@ def parsed(text: str) -> Function:
 
 def prepared(text: str, fma: bool = True) -> Function:
     function = parsed(text)
-    legalize(function, fma)
+    Legalize(fma).run(function)
     return function
 
 

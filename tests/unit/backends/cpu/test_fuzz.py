@@ -19,8 +19,8 @@ from tests.unit.backends.cpu.tile_programs import ARRAY_BOUND, REGION, TileProgr
 from tilewright.backends.cpu.driver.cpu_messages import console
 from tilewright.backends.cpu.lower.cpu_function import lower_function
 from tilewright.backends.cpu.microkernel import AVX2, GENERIC, VectorUnit, vector_unit
-from tilewright.backends.cpu.passes.legalize import legalize
-from tilewright.backends.cpu.passes.select_transposes import select_transposes
+from tilewright.backends.cpu.passes.legalize import Legalize
+from tilewright.backends.cpu.passes.select_transposes import SelectTransposes
 from tilewright.backends.cpu.pipeline import cpu_pipeline
 from tilewright.interp import numpy_dtype, run_function
 from tilewright.ir import Function, Module, print_function, verify
@@ -92,8 +92,8 @@ def prepared(function: Function, way: Way) -> Function:
     if way.shared:
         cpu_pipeline(way.unit.fma).run(Module((copy,)))
     else:
-        legalize(copy, way.unit.fma)
-        select_transposes(copy)
+        Legalize(way.unit.fma).run(copy)
+        SelectTransposes().run(copy)
     return copy
 
 

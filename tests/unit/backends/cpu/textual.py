@@ -10,8 +10,8 @@ import numpy.typing as npt
 from tilewright.backends.cpu.driver.cpu_launcher import CpuLauncher
 from tilewright.backends.cpu.lower.cpu_function import LoweredKernel, lower_function
 from tilewright.backends.cpu.microkernel import vector_unit
-from tilewright.backends.cpu.passes.legalize import legalize
-from tilewright.backends.cpu.passes.select_transposes import select_transposes
+from tilewright.backends.cpu.passes.legalize import Legalize
+from tilewright.backends.cpu.passes.select_transposes import SelectTransposes
 from tilewright.interp import run_function
 from tilewright.ir import Function, parse_module, verify
 from tilewright.llvm import compile_ir, host_cpu, host_target
@@ -54,8 +54,8 @@ def lowered(text: str, stream_above: int = 0) -> LoweredKernel:
     """LLVM IR for this machine, without the shared passes."""
     function = function_of(text)
     cpu = host_cpu()
-    legalize(function, cpu.has_fma)
-    select_transposes(function)
+    Legalize(cpu.has_fma).run(function)
+    SelectTransposes().run(function)
     attributes = cpu.function_attributes
     return lower_function(function, vector_unit(cpu), attributes, stream_above=stream_above)
 

@@ -1,4 +1,13 @@
-"""From legal tile IR to what the CPU lowering accepts.
+"""Expands what the CPU lowering has no code for.
+
+    %s = arith.add %h, %h : tile<64xf16>
+    mem.store %p, %b                              (%p: tile<64xptr<bf16>>, %b: tile<64xbf16>)
+becomes
+    %0 = arith.cast %h : tile<64xf32>
+    %1 = arith.cast %h : tile<64xf32>
+    %2 = arith.add %0, %1 : tile<64xf32>
+    %s = arith.cast %2 : tile<64xf16>
+    mem.store %p, %b                              (%p: tile<64xptr<u16>>, %b: tile<64xu16>)
 
 After it there are no elementary functions but those that LLVM has, no arithmetic on f16, nothing of
 bf16 and fp8 but their bits, no casts that LLVM lacks, and products only of f32, f64 and i32.
@@ -6,9 +15,10 @@ bf16 and fp8 but their bits, no casts that LLVM lacks, and products only of f32,
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 
-from tilewright.ir import Function, Op
+from tilewright.ir import Function, Op, Pass
 from tilewright.ops import (
     AbsOp,
     AddOp,
@@ -39,7 +49,7 @@ from tilewright.transforms.expand import (
     widen_sign,
 )
 
-WIDEN: dict[type[Op], Expansion] = {
+_WIDEN: dict[type[Op], Expansion] = {
     DotOp: widen_dot,
     PrintOp: widen_print,
     NegOp: widen_sign,
@@ -53,12 +63,15 @@ WIDEN: dict[type[Op], Expansion] = {
 """Arithmetic in types that CPUs compute in. It makes casts, and functions of f32."""
 
 
-def legalize(function: Function, fma: bool = True) -> bool:
-    """Rewrite `function` in place; whether anything changed.
+@dataclass(frozen=True)
+class Legalize(Pass, name="cpu-legalize"):
+    """Leave only what the lowering accepts. fma: a * b + c is one instruction of the machine."""
 
-    fma: whether the machine multiplies and adds in one instruction.
-    """
-    widened = expand(function, WIDEN)
-    expanded = expand(function, {MathOp: partial(expand_math, fma=fma)})
-    cast_by_hand = expand(function, {CastOp: expand_cast})
-    return store_as_bits(function) or widened or expanded or cast_by_hand
+    fma: bool = True
+
+    def run(self, function: Function) -> bool:
+        # in this order: widening makes functions of f32 and casts, and functions make casts
+        widened = expand(function, _WIDEN)
+        expanded = expand(function, {MathOp: partial(expand_math, fma=self.fma)})
+        cast_by_hand = expand(function, {CastOp: expand_cast})
+        return store_as_bits(function) or widened or expanded or cast_by_hand

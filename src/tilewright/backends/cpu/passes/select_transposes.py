@@ -16,22 +16,25 @@ from typing import cast
 
 from tilewright.analysis import Alignment, analyze_alignment
 from tilewright.backends.cpu.ops import BlockTransposeOp
-from tilewright.ir import Builder, Function, Op, Rewriter, Trait, Value
+from tilewright.ir import Builder, Function, Op, Pass, Rewriter, Trait, Value
 from tilewright.ir.types import PointerType, element_of
 from tilewright.ops import LoadOp, SplatOp, TransposeOp
 
 
-def select_transposes(function: Function) -> None:
-    """Rewrite the transpositions of one function."""
-    found = [op for op in function.walk() if isinstance(op, TransposeOp) and _swaps_last(op)]
-    if not found:
-        return
-    facts = analyze_alignment(function)
-    for op in found:
-        if isinstance(element_of(op.type), PointerType):
-            continue
-        if _row_contiguous(op.x, facts):
-            Rewriter.replace(op, Builder.at(op).value(BlockTransposeOp(op.x)))
+class SelectTransposes(Pass, name="cpu-select-transposes"):
+    """Choose the transpositions that go through registers."""
+
+    def run(self, function: Function) -> bool:
+        swaps = [op for op in function.walk() if isinstance(op, TransposeOp) and _swaps_last(op)]
+        if not swaps:
+            return False
+        facts = analyze_alignment(function)
+        for op in swaps:
+            if isinstance(element_of(op.type), PointerType):
+                continue
+            if _row_contiguous(op.x, facts):
+                Rewriter.replace(op, Builder.at(op).value(BlockTransposeOp(op.x)))
+        return True
 
 
 def _swaps_last(op: TransposeOp) -> bool:

@@ -12,26 +12,34 @@ is made in a conversion follows its definition, so that it stands outside the lo
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import cast
 
 from tilewright.analysis import analyze_alignment
 from tilewright.backends.nvidia.layouts.infer_layouts import LayoutInference, Layouts, passed_on
 from tilewright.backends.nvidia.layouts.warp_split import share_products
 from tilewright.backends.nvidia.ops import ConvertOp
-from tilewright.ir import Block, Builder, Function, Op, Rewriter, Value
+from tilewright.ir import Block, Builder, Function, Op, Pass, Rewriter, Value
 from tilewright.ir.types import TileType, Type
 from tilewright.layout import LinearLayout
 from tilewright.ops import ForOp, IfOp, WhileOp
 from tilewright.support.fresh_stack import nested
 
 
-def assign_layouts(function: Function, warps: int, access_bytes: int) -> None:
-    """Run the assignment on a function; afterwards every tile type has a layout.
+@dataclass(frozen=True)
+class AssignLayouts(Pass, name="nvidia-assign-layouts"):
+    """Give every tile a layout.
 
-    access_bytes: of the widest access to global memory.
+    warps: of a program instance; access: bytes of the widest access to global memory.
     """
-    facts = analyze_alignment(function)
-    LayoutEmission(share_products(function, facts, warps, access_bytes)).run()
+
+    warps: int = 4
+    access: int = 16
+
+    def run(self, function: Function) -> bool:
+        facts = analyze_alignment(function)
+        LayoutEmission(share_products(function, facts, self.warps, self.access)).run()
+        return True
 
 
 class LayoutEmission:

@@ -20,31 +20,39 @@ to its own layout, which only copies it ahead. TFLOP/s of products of 4096 on an
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import cast
 
 from tilewright.backends.nvidia.ops import ConvertOp
-from tilewright.ir import Builder, Function, Op, Rewriter, Trait, Value
+from tilewright.ir import Builder, Function, Op, Pass, Rewriter, Trait, Value
 from tilewright.ir.types import TileType, element_of
 from tilewright.layout import LinearLayout
 from tilewright.ops import ConstantOp, DotOp, ForOp, LoadOp, SplatOp
 
 
-def convert_loads(function: Function, stages: int) -> bool:
-    """Run on a whole function; whether something moved. stages: of loops that do not say."""
-    found = [
-        (op, between)
-        for op in function.walk()
-        if isinstance(op, ConvertOp) and (between := _between(op, stages)) is not None
-    ]
-    for op, (load, body) in found:
-        if element_of(load.type).bits < element_of(op.type).bits:
-            _keep(load)
-        else:
-            _move(op, load, body)
-    return bool(found)
+@dataclass(frozen=True)
+class ConvertLoads(Pass, name="nvidia-convert-loads"):
+    """Move conversions of operands up to their loads. stages: of loops that do not say."""
+
+    stages: int = 3
+
+    def run(self, function: Function) -> bool:
+        conversions = [op for op in function.walk() if isinstance(op, ConvertOp)]
+        movable = [(op, _load_slice(op, self.stages)) for op in conversions]
+        changed = False
+        for op, path in movable:
+            if path is None:
+                continue
+            load, between = path
+            if element_of(load.type).bits < element_of(op.type).bits:
+                _convert_in_place(load)
+            else:
+                _move(op, load, between)
+            changed = True
+        return changed
 
 
-def _between(op: ConvertOp, stages: int) -> tuple[LoadOp, list[Op]] | None:
+def _load_slice(op: ConvertOp, stages: int) -> tuple[LoadOp, list[Op]] | None:
     """The load behind a conversion and the ops between in order; None if it must stay."""
     block = op.parent
     loop = block.owner if block is not None else None
@@ -83,8 +91,8 @@ def _checked(op: ConvertOp, behind: set[Op]) -> tuple[LoadOp, list[Op]] | None:
     return loads[0], [m for m in behind if m.parent is not op.parent] + ordered
 
 
-def _keep(load: LoadOp) -> None:
-    """A conversion that changes nothing, for the copy ahead to take the place of."""
+def _convert_in_place(load: LoadOp) -> None:
+    """Convert a load to its own layout: the copy ahead will take the place of that conversion."""
     users = list(load.result.uses)
     same = Builder.after(load).value(ConvertOp(load.result, load.type))
     for user in users:
@@ -93,13 +101,14 @@ def _keep(load: LoadOp) -> None:
                 user.set_operand(index, same)
 
 
-def _move(op: ConvertOp, load: LoadOp, body: list[Op]) -> None:
+def _move(op: ConvertOp, load: LoadOp, between: list[Op]) -> None:
+    """Convert right behind the load, and clone what stood between in the new layout."""
     target = cast("TileType", op.result.type)
     layout = cast("LinearLayout", target.layout)
     builder = Builder.at(op)
-    wanted = TileType(target.shape, element_of(load.type), layout)
-    mapping: dict[Value, Value] = {load.result: builder.value(ConvertOp(load.result, wanted))}
-    for old in body:
+    loaded = TileType(target.shape, element_of(load.type), layout)
+    mapping: dict[Value, Value] = {load.result: builder.value(ConvertOp(load.result, loaded))}
+    for old in between:
         new = old.clone(mapping)
         type_ = old.results[0].type
         if isinstance(type_, TileType):

@@ -49,7 +49,7 @@ from tilewright.analysis import (
 )
 from tilewright.backends.nvidia.ops import ConvertOp
 from tilewright.backends.nvidia.passes.launch_conditions import LaunchConditions
-from tilewright.ir import Block, Builder, Function, Op, Trait, Value
+from tilewright.ir import Block, Builder, Function, Op, Pass, Trait, Value
 from tilewright.ir.types import TileType
 from tilewright.layout import LinearLayout
 from tilewright.ops import (
@@ -89,9 +89,11 @@ Pending = dict[_Pending, None]
 """In the order of the program, so that barriers do not depend on addresses of objects."""
 
 
-def insert_global_barriers(function: Function) -> bool:
-    """Insert the barriers; whether there are any new ones."""
-    return _Order(function).run()
+class InsertGlobalBarriers(Pass, name="nvidia-insert-global-barriers"):
+    """Insert barriers where threads may meet in global memory."""
+
+    def run(self, function: Function) -> bool:
+        return _Order(function).run()
 
 
 class _Order:

@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import cast
 
+from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.lower.allocate_shared import allocate_shared
 from tilewright.backends.nvidia.lower.shared_usage import (
     Machine,
@@ -33,7 +34,7 @@ from tilewright.backends.nvidia.lower.shared_usage import (
     tile_bytes,
 )
 from tilewright.backends.nvidia.ops import PutOp, RingOp, WaitOp
-from tilewright.ir import Block, Builder, Function, Op
+from tilewright.ir import Block, Builder, Function, Op, Pass
 from tilewright.ops import AssertOp, BarrierOp, ForOp, IfOp, WhileOp
 from tilewright.support.fresh_stack import nested
 
@@ -79,14 +80,23 @@ class Use:
 Pending = frozenset[Use]
 
 
-def insert_shared_barriers(function: Function, machine: Machine) -> bool:
-    """Insert the barriers; whether there are any new ones."""
-    offsets, _ = allocate_shared(function, machine)
-    work = _Ordering(machine, offsets)
-    barriers = work.block(function.body, frozenset()).barriers
-    for op in barriers:
-        Builder.at(op).emit(BarrierOp())
-    return bool(barriers)
+@dataclass(frozen=True)
+class InsertSharedBarriers(Pass, name="nvidia-insert-shared-barriers"):
+    """Insert barriers where threads may meet in shared memory.
+
+    warps: of a program instance; capability: of the architecture.
+    """
+
+    warps: int = 4
+    capability: int = 90
+
+    def run(self, function: Function) -> bool:
+        machine = Machine.of(row_for(self.capability), self.warps)
+        offsets, _ = allocate_shared(function, machine)
+        barriers = _Ordering(machine, offsets).block(function.body, frozenset()).barriers
+        for op in barriers:
+            Builder.at(op).emit(BarrierOp())
+        return bool(barriers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,26 +1,37 @@
-"""From legal tile IR to the arithmetic that NVIDIA's GPUs have, before layouts are assigned.
+"""Expands arithmetic that NVIDIA's GPUs have no instructions for, before layouts are assigned.
+
+    %y = arith.math %x {function = "exp"} : tile<64xf32>
+    %s = arith.add %h, %h : tile<64xbf16>
+
+on an architecture without bf16 arithmetic becomes
+
+    %0 = arith.constant {value = 1.4426950408889634} : tile<64xf32>
+    %1 = arith.mul %x, %0 : tile<64xf32>
+    %y = arith.math %1 {function = "exp2"} : tile<64xf32>
+    %2 = arith.cast %h : tile<64xf32>
+    %3 = arith.cast %h : tile<64xf32>
+    %4 = arith.add %2, %3 : tile<64xf32>
+    %s = arith.cast %4 : tile<64xbf16>
 
 * exp2, sqrt and 1/sqrt of f32 are the hardware's approximations; exp is a product and exp2, with
   the error of Triton's (ADR 0006). (The hardware's log2 is not used: near 1 it is good to 2^-22
   absolutely, which is nothing of a small result.)
 * The other elementary functions, and all of f64, are expanded to arithmetic.
 * f16 is added, multiplied and compared as it is, and so is bf16 where the architecture has
-  arithmetic on it; all else of them, and all of fp8, is computed in f32.
-* Casts that are no instruction are expanded.
+  arithmetic on it; all other arithmetic on them, and all of fp8, is computed in f32.
 """
 
 from __future__ import annotations
 
 import math
-from functools import partial
+from dataclasses import dataclass
 
-from tilewright.backends.nvidia.arch import Arch
-from tilewright.ir import Builder, Function, Op, Value
-from tilewright.ir.types import DType, bf16, dtype_of, element_of, f8e4m3, f8e5m2, f16, f32
+from tilewright.backends.nvidia.arch import row_for
+from tilewright.ir import Builder, Function, Op, Pass, Value
+from tilewright.ir.types import DType, bf16, dtype_of, element_of, f16, f32
 from tilewright.ops import (
     AbsOp,
     AddOp,
-    CastOp,
     CompareOp,
     DivOp,
     FmaOp,
@@ -37,32 +48,27 @@ from tilewright.transforms.expand import (
     Arithmetic,
     Expansion,
     expand,
-    expand_cast,
     expand_math,
     widen_elementwise,
     widen_print,
     widen_sign,
 )
 
-APPROXIMATE = ("exp2", "sqrt", "rsqrt")
-"""Functions of f32 that the hardware has, with errors of about 2 ulp (PTX ISA 9.7.3)."""
+_APPROXIMATE = ("exp2", "sqrt", "rsqrt")
+"""Functions of f32 that are instructions, with errors of about 2 ulp (PTX ISA 9.7.3)."""
 
 
-def legalize_arithmetic(function: Function, arch: Arch) -> bool:
-    """Rewrite `function` in place; whether anything changed."""
-    native = frozenset((f16, bf16) if arch.bf16_arithmetic else (f16,))
-    widened = expand(function, _widening(native))
-    return expand(function, {MathOp: _function}) or widened
+@dataclass(frozen=True)
+class LegalizeArithmetic(Pass, name="nvidia-legalize-arithmetic"):
+    """Expand arithmetic without instructions. capability: of the architecture."""
 
+    capability: int = 90
 
-def legalize_casts(function: Function, arch: Arch) -> bool:
-    """Leave only casts that are instructions; whether anything changed.
-
-    After it casts must not be merged: one of fp8 to an integer would be made of two again.
-    """
-    small = frozenset((f16, bf16))
-    native = small | {f8e4m3, f8e5m2} if arch.fp8_conversion else small
-    return expand(function, {CastOp: partial(expand_cast, native=native)})
+    def run(self, function: Function) -> bool:
+        native = frozenset((f16, bf16) if row_for(self.capability).bf16_arithmetic else (f16,))
+        # functions of small floats are widened first: then only those of f32 and f64 are expanded
+        widened = expand(function, _widening(native))
+        return expand(function, {MathOp: _expand_math}) or widened
 
 
 def _widening(native: frozenset[DType]) -> dict[type[Op], Expansion]:
@@ -84,10 +90,10 @@ def _widening(native: frozenset[DType]) -> dict[type[Op], Expansion]:
     }
 
 
-def _function(op: Op, builder: Builder) -> Value | None:
+def _expand_math(op: Op, builder: Builder) -> Value | None:
     assert isinstance(op, MathOp)
     if element_of(op.type) is f32:
-        if op.function in APPROXIMATE:
+        if op.function in _APPROXIMATE:
             return None
         if op.function == "exp":
             return _exp(op, Arithmetic(builder, op.x.type))

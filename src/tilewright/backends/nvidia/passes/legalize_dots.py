@@ -1,4 +1,12 @@
-"""Products become those that tensor cores compute, or `nvidia.dot_fma`.
+"""Rewrites products to those that tensor cores compute, or to `nvidia.dot_fma`.
+
+    %c = tile.dot %a, %b, %acc {precision = "ieee"} : tile<16x16xf32>
+    %d = tile.dot %h, %k, %sum : tile<16x16xf16>                (%h, %k, %sum: tile<16x16xf16>)
+becomes
+    %c = nvidia.dot_fma %a, %b, %acc : tile<16x16xf32>
+    %0 = arith.cast %sum : tile<16x16xf32>
+    %1 = tile.dot %h, %k, %0 : tile<16x16xf32>
+    %d = arith.cast %1 : tile<16x16xf16>
 
 * fp8 where the tensor cores lack it: in f16, which holds it exactly
 * sums in f16: in f32, rounded at the end
@@ -16,12 +24,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from tilewright.backends.nvidia.arch import Arch
+from tilewright.backends.nvidia.arch import Arch, row_for
 from tilewright.backends.nvidia.layouts.select_mma import find_fragment
 from tilewright.backends.nvidia.ops import FmaDotOp
 from tilewright.backends.nvidia.passes.pad_dots import can_be_padded, padded_dot
-from tilewright.ir import Builder, Function, Op, Value
+from tilewright.ir import Builder, Function, Op, Pass, Value
 from tilewright.ir.types import DType, bf16, dtype_of, f16, f32, i32, shape_of, with_element
 from tilewright.ops import (
     AndOp,
@@ -41,26 +50,33 @@ _TF32_BITS = -1 << 13
 _PARTS = {"tf32x3": 2, "bf16x3": 2, "bf16x6": 3}
 
 
-def legalize_dots(function: Function, arch: Arch) -> bool:
-    """Rewrite the products of a function; whether anything changed."""
+@dataclass(frozen=True)
+class LegalizeDots(Pass, name="nvidia-legalize-dots"):
+    """Leave only products that the lowering computes. capability: of the architecture."""
 
-    def rule(op: Op, builder: Builder) -> Value | None:
-        assert isinstance(op, DotOp)
-        return _prepared(op, builder, arch)
+    capability: int = 90
 
-    return expand(function, {DotOp: rule})
+    def run(self, function: Function) -> bool:
+        arch = row_for(self.capability)
+
+        def legalize(op: Op, builder: Builder) -> Value | None:
+            assert isinstance(op, DotOp)
+            return _legalized(op, builder, arch)
+
+        return expand(function, {DotOp: legalize})
 
 
-def _prepared(op: DotOp, builder: Builder, arch: Arch) -> Value | None:
+def _legalized(op: DotOp, builder: Builder, arch: Arch) -> Value | None:
+    """What computes the product; None if tensor cores compute it as it is."""
     kinds = [dtype_of(v.type) for v in op.operands]
     if kinds[2] is f16:
         wide = DotOp(op.a, op.b, converted(builder, op.acc, f32), op.precision, op.max_imprecise)
         builder.emit(wide)
-        return converted(builder, _prepared(wide, builder, arch) or wide.result, f16)
+        return converted(builder, _legalized(wide, builder, arch) or wide.result, f16)
     if kinds[0].is_fp8 and not arch.mma_forms(kinds[0].name, "f32"):
         a, b = (converted(builder, v, f16) for v in (op.a, op.b))
         wide = builder.emit(DotOp(a, b, op.acc, op.precision, op.max_imprecise))
-        return _prepared(wide, builder, arch) or wide.result
+        return _legalized(wide, builder, arch) or wide.result
     fits, has_type = _fits(op), _has_type(kinds[0], arch)
     if has_type and not fits and can_be_padded(op):
         return padded_dot(op, builder)
@@ -83,8 +99,8 @@ def _has_type(kind: DType, arch: Arch) -> bool:
     return any(form.operand == name for form in arch.mma)
 
 
-def _by_fma(op: DotOp, builder: Builder, total: DType) -> Value:
-    kind = total if total.is_float else i32
+def _by_fma(op: DotOp, builder: Builder, result: DType) -> Value:
+    kind = result if result.is_float else i32
     a, b = (converted(builder, v, kind) for v in (op.a, op.b))
     return builder.value(FmaDotOp(a, b, op.acc))
 
@@ -92,11 +108,12 @@ def _by_fma(op: DotOp, builder: Builder, total: DType) -> Value:
 def _in_parts(op: DotOp, builder: Builder) -> Value:
     count, in_bf16 = _PARTS[op.precision], op.precision.startswith("bf16")
     left, right = (_split(builder, v, count, in_bf16) for v in (op.a, op.b))
-    total = op.acc
+    acc = op.acc
+    # products of the small parts first, so that their sum is not lost beside the large ones
     for order in reversed(range(count)):
         for i in reversed(range(order + 1)):
-            total = builder.value(DotOp(left[i], right[order - i], total, "tf32"))
-    return total
+            acc = builder.value(DotOp(left[i], right[order - i], acc, "tf32"))
+    return acc
 
 
 def _split(builder: Builder, x: Value, count: int, in_bf16: bool) -> Sequence[Value]:
@@ -108,6 +125,7 @@ def _split(builder: Builder, x: Value, count: int, in_bf16: bool) -> Sequence[Va
         if i + 1 < count:
             rest = builder.value(SubOp(x, converted(builder, part, f32)))
             zero = builder.value(ConstantOp(0.0, x.type))
+            # inf - inf is NaN: there is nothing left to split
             finite = builder.value(CompareOp(rest, rest, "eq"))
             x = builder.value(SelectOp(finite, rest, zero))
     return parts

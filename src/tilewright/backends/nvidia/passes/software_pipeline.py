@@ -31,6 +31,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from tilewright.analysis import Alignment, analyze_alignment
+from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.lower.allocate_shared import RingRoom
 from tilewright.backends.nvidia.lower.shared_usage import Machine, tile_bytes
 from tilewright.backends.nvidia.ops import CommitOp, GetOp, PutOp, RingOp, WaitOp
@@ -40,7 +41,7 @@ from tilewright.backends.nvidia.passes.staged_loads import (
     slots_by_dependence,
     staged_loads,
 )
-from tilewright.ir import Block, Builder, Function, Op, Rewriter, Value
+from tilewright.ir import Block, Builder, Function, Op, Pass, Rewriter, Value
 from tilewright.ir.types import TileType, i1, i32
 from tilewright.ops import (
     AddOp,
@@ -203,31 +204,42 @@ def _guarded(load: LoadOp, runs: Value) -> LoadOp:
 # ---- which loops --------------------------------------------------------------------------------
 
 
-def software_pipeline(function: Function, stages: int, machine: Machine, shared_limit: int) -> bool:
-    """Pipeline every loop that has what it takes; whether there was one.
+@dataclass(frozen=True)
+class SoftwarePipeline(Pass, name="nvidia-software-pipeline"):
+    """Copy operands of products several iterations ahead, in every loop that allows it.
 
-    stages: slots of loops that do not say; shared_limit: bytes of shared memory of a program.
+    stages: slots of a ring in loops that do not say; warps: of a program instance; capability: of
+    the architecture.
     """
-    facts = analyze_alignment(function)
-    rings = 0
-    for loop in reversed([op for op in function.walk() if isinstance(op, ForOp)]):
-        wanted = stages if loop.stages is None else loop.stages
-        if wanted < 2 or any(isinstance(op, RingOp) for op in loop.walk()):
-            continue
-        staged, slots = _plan(loop, facts, wanted)
-        slots = _fitting(function, loop, staged, slots, machine, shared_limit)
-        if slots >= 2:
-            LoopPipeline(loop, staged, slots, rings).run()
-            rings += len(staged)
-    return rings > 0
+
+    stages: int = 3
+    warps: int = 4
+    capability: int = 90
+
+    def run(self, function: Function) -> bool:
+        arch = row_for(self.capability)
+        machine = Machine.of(arch, self.warps)
+        facts = analyze_alignment(function)
+        rings = 0
+        # an inner loop stands behind the one around it: so the innermost come first
+        for loop in reversed([op for op in function.walk() if isinstance(op, ForOp)]):
+            stages = self.stages if loop.stages is None else loop.stages
+            if stages < 2 or any(isinstance(op, RingOp) for op in loop.walk()):
+                continue
+            staged, slots = _plan(loop, facts, stages)
+            slots = _fitting(function, loop, staged, slots, machine, arch.shared_optin)
+            if slots >= 2:
+                LoopPipeline(loop, staged, slots, rings).run()
+                rings += len(staged)
+        return rings > 0
 
 
-def _plan(loop: ForOp, facts: dict[Value, Alignment], wanted: int) -> tuple[list[Staged], int]:
+def _plan(loop: ForOp, facts: dict[Value, Alignment], stages: int) -> tuple[list[Staged], int]:
     """The loads that may be made earlier, and the slots that all of them allow."""
     candidates = staged_loads(loop, facts)
     if not candidates:
         return [], 0
-    slots = slots_by_dependence(loop, candidates, wanted)
+    slots = slots_by_dependence(loop, candidates, stages)
     staged = [s for s in candidates if slots[s.load] >= 2]
     return staged, min((slots[s.load] for s in staged), default=0)
 
@@ -236,16 +248,16 @@ def _fitting(
     function: Function,
     loop: ForOp,
     staged: Sequence[Staged],
-    wanted: int,
+    most: int,
     machine: Machine,
     shared_limit: int,
 ) -> int:
-    """As many slots, `wanted` at most, as fit beside all else that is kept in shared memory."""
+    """As many slots, `most` at most, as fit beside all else that is kept in shared memory."""
     if not staged:
         return 0
     room = RingRoom(function, machine, loop, [s.reader for s in staged])
     sizes = [tile_bytes(s.writer) for s in staged]
-    slots = wanted
+    slots = most
     while slots >= 2 and room.bytes_with([slots * size for size in sizes]) > shared_limit:
         slots -= 1
     return slots

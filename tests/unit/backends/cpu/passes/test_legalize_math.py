@@ -17,7 +17,7 @@ from tests.unit.backends.cpu.elementwise import (
     parsed,
     prepared,
 )
-from tilewright.backends.cpu.passes.legalize import legalize
+from tilewright.backends.cpu.passes.legalize import Legalize
 from tilewright.interp import numpy_dtype
 from tilewright.ir import Function, print_function
 from tilewright.ir.types import dtype_named
@@ -162,6 +162,6 @@ def test_preparing_a_kernel_takes_less_than_two_milliseconds() -> None:
     for _ in range(20):
         function = parsed(text)
         start = time.perf_counter()
-        legalize(function)
+        Legalize().run(function)
         seconds.append(time.perf_counter() - start)
     assert min(seconds) < 2e-3

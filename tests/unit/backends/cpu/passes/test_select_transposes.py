@@ -7,7 +7,7 @@ import pytest
 
 from tests.unit.backends.cpu.textual import check, function_of, strided_offsets
 from tilewright.backends.cpu.ops import BlockTransposeOp
-from tilewright.backends.cpu.passes.select_transposes import select_transposes
+from tilewright.backends.cpu.passes.select_transposes import SelectTransposes
 from tilewright.ops import TransposeOp
 
 
@@ -33,7 +33,7 @@ def kernel(shape: tuple[int, ...], order: tuple[int, ...], strides: tuple[int, .
 
 def chosen(text: str) -> bool:
     function = function_of(text)
-    select_transposes(function)
+    SelectTransposes().run(function)
     kinds = [type(op) for op in function.walk()]
     assert (BlockTransposeOp in kinds) != (TransposeOp in kinds)
     return BlockTransposeOp in kinds
@@ -75,7 +75,7 @@ def test_tiles_of_pointers_stay():
       cf.return
     }"""
     function = function_of(text)
-    select_transposes(function)
+    SelectTransposes().run(function)
     assert any(isinstance(op, TransposeOp) for op in function.walk())
 
 

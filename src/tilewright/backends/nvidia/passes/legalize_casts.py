@@ -1,0 +1,39 @@
+"""Expands casts that NVIDIA's GPUs have no instructions for.
+
+    %w = arith.cast %z : tile<64xf32>                 (%z: tile<64xf8e5m2>)
+
+on an architecture without fp8 conversions becomes
+
+    %0 = arith.bitcast %z : tile<64xu8>
+    %1 = arith.cast %0 : tile<64xu16>
+    %2 = arith.constant {value = 8} : tile<64xu16>
+    %3 = arith.shl %1, %2 : tile<64xu16>
+    %4 = arith.bitcast %3 : tile<64xf16>
+    %w = arith.cast %4 : tile<64xf32>
+
+Other casts become several that are instructions: f64 to f16 goes through f32, rounded to odd. So
+canonicalization, which merges casts, must not run after this pass.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from tilewright.backends.nvidia.arch import row_for
+from tilewright.ir import Function, Pass
+from tilewright.ir.types import bf16, f8e4m3, f8e5m2, f16
+from tilewright.ops import CastOp
+from tilewright.transforms.expand import expand, expand_cast
+
+
+@dataclass(frozen=True)
+class LegalizeCasts(Pass, name="nvidia-legalize-casts"):
+    """Leave only casts that are instructions. capability: of the architecture."""
+
+    capability: int = 90
+
+    def run(self, function: Function) -> bool:
+        fp8 = (f8e4m3, f8e5m2) if row_for(self.capability).fp8_conversion else ()
+        native = frozenset((f16, bf16, *fp8))
+        return expand(function, {CastOp: partial(expand_cast, native=native)})
