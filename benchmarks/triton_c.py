@@ -287,7 +287,7 @@ class Cost:
 
 def lowering(repeats: int) -> Cost:
     """From the text of the matmul to its tile IR, warm."""
-    from tilewright.frontend import FrontendOptions
+    from tilewright.frontend.semantics import FrontendOptions
 
     samples: list[float] = []
     macros = {"TM": 64, "TN": 64, "TK": 16, "TYPE": "float"}

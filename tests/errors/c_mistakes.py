@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tilewright.c import CSource, kernel
-from tilewright.frontend import FrontendOptions
+from tilewright.frontend.semantics import FrontendOptions
 from tilewright.support import TilewrightError
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from tests.kernels import test_c_kernels
 from tests.unit.frontend.c import test_twins
 from tilewright.c import CSource
-from tilewright.frontend import FrontendOptions
+from tilewright.frontend.semantics import FrontendOptions
 from tilewright.ir import Module, parse_module, print_module
 from tilewright.support.errors import TilewrightError
 from tilewright.transforms import SHARED

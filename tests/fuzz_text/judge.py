@@ -18,7 +18,7 @@ from tests.fuzz_text.tile_mutations import tile_text
 from tilewright.backends import GPUTarget
 from tilewright.c import CSource
 from tilewright.compiler import IRSource, compile
-from tilewright.frontend import FrontendOptions
+from tilewright.frontend.semantics import FrontendOptions
 from tilewright.ir import Module, parse_module, print_module, report
 from tilewright.support import settings
 from tilewright.support.errors import InternalCompilerError, TilewrightError

@@ -14,6 +14,7 @@ import pytest
 
 import tilewright
 import tilewright.language as tl
+from tests.kernels.announced_matmul import matmul
 from tests.kernels.data import assert_near, assert_same
 from tests.kernels.devices import Array, Device
 from tilewright import arange, jit, load, program_id, store, testing
@@ -140,39 +141,6 @@ def test_fused_softmax_with_warps(device: Device, rng: np.random.Generator, colu
         block_size=block, num_warps=warps(block),
     )  # fmt: skip
     assert_near(y, exact_softmax(x), 32)
-
-
-@jit
-def matmul(
-    A, B, C, M, N, K, stride_am, stride_ak, stride_bk, stride_bn, stride_cm, stride_cn, **META
-):
-    BLOCK_M, GROUP_M = META["BLOCK_M"], META["GROUP_M"]
-    BLOCK_N = META["BLOCK_N"]
-    BLOCK_K = META["BLOCK_K"]
-    # neighbours in one group share rows of B in the cache
-    _pid_m = tl.program_id(0)
-    _pid_n = tl.program_id(1)
-    pid_m = _pid_m // GROUP_M
-    pid_n = (_pid_n * GROUP_M) + (_pid_m % GROUP_M)
-    rm = pid_m * BLOCK_M + tl.arange(0, BLOCK_M)
-    rn = pid_n * BLOCK_N + tl.arange(0, BLOCK_N)
-    rk = tl.arange(0, BLOCK_K)
-    A = A + (rm[:, None] * stride_am + rk[None, :] * stride_ak)
-    B = B + (rk[:, None] * stride_bk + rn[None, :] * stride_bn)
-    acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
-    for k in range(K, 0, -BLOCK_K):
-        a = tl.load(A)
-        b = tl.load(B)
-        acc += tl.dot(a, b)
-        A += BLOCK_K * stride_ak
-        B += BLOCK_K * stride_bk
-    # a leaky ReLU costs nothing extra here
-    if "alpha" in META:
-        alpha = META["alpha"]
-        acc = tl.where(acc >= 0, acc, alpha * acc)
-    C = C + (rm[:, None] * stride_cm + rn[None, :] * stride_cn)
-    mask = (rm[:, None] < M) & (rn[None, :] < N)
-    tl.store(C, acc, mask=mask)
 
 
 @jit

@@ -28,7 +28,7 @@ from tilewright.compiler.compiled_kernel import (
 from tilewright.compiler.kernel_store import Entry, Store, package_version, shared_store
 from tilewright.compiler.run_stages import Run, dump, dump_metadata
 from tilewright.compiler.sources import SOURCE, IRSource, KernelSource
-from tilewright.frontend import FrontendOptions
+from tilewright.frontend.semantics import FrontendOptions
 from tilewright.ir import Module, parse_valid_module
 from tilewright.support import errors, settings, timed, user_boundary
 

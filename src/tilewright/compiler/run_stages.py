@@ -20,7 +20,7 @@ from tilewright.backends import Backend, Stage, StageContext
 from tilewright.compiler.compiled_kernel import Artifact
 from tilewright.compiler.sources import SOURCE, IRSource, KernelSource
 from tilewright.compiler.written_arguments import stored_arguments
-from tilewright.frontend import FrontendOptions
+from tilewright.frontend.semantics import FrontendOptions
 from tilewright.ir import Module, print_module, valid_kernel
 from tilewright.support import (
     StageText,

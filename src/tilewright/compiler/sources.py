@@ -12,7 +12,6 @@ from typing import Any, cast
 
 from tilewright.compiler.compiled_kernel import SOURCE
 from tilewright.compiler.type_names import type_named
-from tilewright.frontend import FrontendOptions
 from tilewright.frontend.python import (
     ArgSpec,
     KernelSignature,
@@ -20,6 +19,7 @@ from tilewright.frontend.python import (
     lower_kernel,
     source_of,
 )
+from tilewright.frontend.semantics import FrontendOptions
 from tilewright.ir import Module
 from tilewright.language import DeviceFunction, constexpr
 from tilewright.support import errors

@@ -20,7 +20,8 @@ from tilewright.eager.host_values import annotations_of
 from tilewright.eager.python_constructs import Constructs
 from tilewright.eager.python_namespace import Namespaces
 from tilewright.eager.rewrite_source import HELPER, rewritten
-from tilewright.frontend import (
+from tilewright.frontend.python import as_tuple, combined, inline_call, known_range
+from tilewright.frontend.semantics import (
     Context,
     FrontendOptions,
     call_builtin,
@@ -34,7 +35,6 @@ from tilewright.frontend import (
     truth,
     unary,
 )
-from tilewright.frontend.python import as_tuple, combined, inline_call, known_range
 from tilewright.interp import EagerValue, Machine, numpy_dtype
 from tilewright.ir import Value
 from tilewright.language import (

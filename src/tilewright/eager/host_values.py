@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import ml_dtypes
 import numpy as np
@@ -19,6 +19,7 @@ from tilewright.interp import Array, Memory, array_value, dtype_of_array, scalar
 from tilewright.ir.types import DType, PointerType, f32, i1, i32, i64, u64
 from tilewright.language import DeviceFunction, constexpr, tensor
 from tilewright.support import errors
+from tilewright.support.torch_tensor import TorchTensor
 
 _TORCH_ONLY: dict[str, tuple[str, type]] = {
     "torch.bfloat16": ("int16", ml_dtypes.bfloat16),
@@ -28,17 +29,6 @@ _TORCH_ONLY: dict[str, tuple[str, type]] = {
 """torch dtypes that NumPy lacks: the torch dtype to view them as, and the one of ml_dtypes."""
 
 _COMPILE_TIME = (str, language.dtype, DeviceFunction, language.constexpr_function)
-
-
-class TorchTensor(Protocol):
-    """The part of `torch.Tensor` that is used here."""
-
-    dtype: object
-    device: Any
-
-    def detach(self) -> TorchTensor: ...
-    def view(self, dtype: object) -> TorchTensor: ...
-    def numpy(self) -> Array: ...
 
 
 def language_value(memory: Memory, name: str, value: object, annotation: object = None) -> Any:

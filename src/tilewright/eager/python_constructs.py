@@ -12,7 +12,6 @@ from types import CodeType, FrameType
 from typing import Any
 
 from tilewright import language
-from tilewright.frontend import Context, as_condition, getattr_, unary
 from tilewright.frontend.python import (
     as_joined,
     as_tuple,
@@ -28,6 +27,7 @@ from tilewright.frontend.python import (
     negated,
     warn_of_precedence,
 )
+from tilewright.frontend.semantics import Context, as_condition, getattr_, unary
 from tilewright.interp import EagerValue
 from tilewright.language import member_names, tensor, unwrap, unwrap_deep
 from tilewright.support import SourceLoc, errors

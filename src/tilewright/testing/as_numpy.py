@@ -11,31 +11,13 @@ from typing import Any, Protocol, cast, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-# Reading of a comparison: bool, any integer, float64 or complex128.
+from tilewright.support.torch_tensor import TorchTensor
+
 Comparable = NDArray[np.generic]
+"""What comparisons compute with: bool, any integer, float64 or complex128."""
+
 _COMPARED_AS_IS = "biu"
-
-
-class TorchDType(Protocol):
-    """The part of `torch.dtype` that is used here."""
-
-    is_floating_point: bool
-
-
-@runtime_checkable
-class TorchTensor(Protocol):
-    """The part of `torch.Tensor` that is used here."""
-
-    @property
-    def dtype(self) -> TorchDType: ...
-
-    def detach(self) -> TorchTensor: ...
-
-    def cpu(self) -> TorchTensor: ...
-
-    def double(self) -> TorchTensor: ...
-
-    def numpy(self, *, force: bool) -> NDArray[np.generic]: ...
+"""Kinds of NumPy dtypes: bool, signed, unsigned."""
 
 
 @runtime_checkable

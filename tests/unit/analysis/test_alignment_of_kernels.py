@@ -8,8 +8,8 @@ from typing import Any
 
 import tilewright.language as tl
 from tilewright.analysis import Alignment, analyze_alignment
-from tilewright.frontend import FrontendOptions
 from tilewright.frontend.python import ArgSpec, KernelSignature, lower_kernel
+from tilewright.frontend.semantics import FrontendOptions
 from tilewright.ir.types import PointerType, f16, f32, i32, shape_of
 from tilewright.language import device_function
 from tilewright.ops import LoadOp, StoreOp

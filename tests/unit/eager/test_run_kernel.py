@@ -7,7 +7,7 @@ import pytest
 
 import tilewright.language as tl
 from tilewright.eager import run_kernel
-from tilewright.frontend import FrontendOptions
+from tilewright.frontend.semantics import FrontendOptions
 from tilewright.interp import run_function
 from tilewright.ir.types import PointerType, f32, i32
 from tilewright.language import device_function

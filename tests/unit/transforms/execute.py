@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tilewright.frontend import FrontendOptions
 from tilewright.frontend.python import ArgSpec, KernelSignature, lower_kernel
+from tilewright.frontend.semantics import FrontendOptions
 from tilewright.interp import dtype_of_array, run_function
 from tilewright.ir import Function, Op, Pass, Pipeline, parse_function, pipeline_of
 from tilewright.ir.types import DType, PointerType, TileType, i32

@@ -3,7 +3,7 @@
 from tilewright.frontend.c.c_parameters import KernelParameter, kernel_named, parameters_of
 from tilewright.frontend.c.c_parser import Parsed, parse
 from tilewright.frontend.c.c_types import in_words
-from tilewright.frontend.c.lower import lower_kernel
+from tilewright.frontend.c.lower.kernel_lowering import lower_kernel
 from tilewright.frontend.c.preprocess import Source
 
 __all__ = [

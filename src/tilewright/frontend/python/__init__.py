@@ -1,36 +1,34 @@
 """The Python front end: finds the source of a kernel and lowers its syntax tree to tile IR.
 
-The interpreter takes from here what constructs of Python mean in a kernel: `compared`, `connected`,
-`negated` and the facts of syntax trees.
+`interpret=True` (package `eager`) takes from here how constructs of Python work in a kernel:
+`compared`, `connected`, `negated`, and the queries of syntax trees.
 """
 
 from tilewright.frontend.kernel_signature import ArgSpec, KernelSignature
 from tilewright.frontend.python.function_source import FunctionSource, source_of
-from tilewright.frontend.python.lower import (
-    SYMBOLS,
-    as_joined,
+from tilewright.frontend.python.lower.control_flow_joins import as_joined, joinable
+from tilewright.frontend.python.lower.inlining import inline_call, is_constexpr_annotation
+from tilewright.frontend.python.lower.iterables import known_range
+from tilewright.frontend.python.lower.kernel_lowering import lower_kernel
+from tilewright.frontend.python.lower.language_values import (
     as_tuple,
-    assigned_in,
-    at_compile_time,
     cannot_unpack,
+    describe,
+    is_static,
+    is_tuple,
+    like,
+    static,
+)
+from tilewright.frontend.python.lower.operator_precedence import misread_chain, warn_of_precedence
+from tilewright.frontend.python.lower.python_builtins import at_compile_time
+from tilewright.frontend.python.lower.syntax_queries import assigned_in, local_names
+from tilewright.frontend.python.lower.truth_values import (
+    SYMBOLS,
     combined,
     compared,
     connected,
     decides,
-    describe,
-    inline_call,
-    is_constexpr_annotation,
-    is_static,
-    is_tuple,
-    joinable,
-    known_range,
-    like,
-    local_names,
-    lower_kernel,
-    misread_chain,
     negated,
-    static,
-    warn_of_precedence,
 )
 from tilewright.frontend.python.source_dependencies import Dependencies, UsedGlobal, dependencies
 

@@ -20,6 +20,7 @@ from tilewright.frontend.semantics import (
 from tilewright.frontend.semantics.dtype_casts import cast_to
 from tilewright.frontend.semantics.literal_constants import constant, describe, materialize
 from tilewright.frontend.semantics.loop_bounds import (
+    Bound,
     Bounds,
     check_step,
     falling,
@@ -44,6 +45,7 @@ from tilewright.frontend.semantics.value_attributes import getattr_, truth, type
 
 __all__ = [
     "REGISTRY",
+    "Bound",
     "Bounds",
     "Context",
     "FrontendOptions",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.c import CSource, kernel
-from tilewright.frontend import FrontendOptions
+from tilewright.frontend.semantics import FrontendOptions
 from tilewright.ir import Module, print_module
 from tilewright.ir.verifier import report
 from tilewright.transforms import SHARED

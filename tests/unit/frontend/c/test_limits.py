@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.frontend.c.harness import lower
 from tilewright.c import CSource, kernel
-from tilewright.frontend import FrontendOptions
+from tilewright.frontend.semantics import FrontendOptions
 from tilewright.support import errors
 
 KERNEL = "void k(float *p, int n) { %s }"

@@ -6,7 +6,7 @@ import numpy as np
 
 from tests.unit.frontend.c.harness import run, text
 from tilewright.c import CSource
-from tilewright.frontend import FrontendOptions
+from tilewright.frontend.semantics import FrontendOptions
 from tilewright.ir import print_module
 
 

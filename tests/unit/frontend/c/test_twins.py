@@ -10,8 +10,8 @@ from typing import Any
 import tilewright.language as tl
 from tests.unit.frontend.c.harness import canonical
 from tilewright.c import CSource
-from tilewright.frontend import FrontendOptions
 from tilewright.frontend.python import ArgSpec, KernelSignature, lower_kernel
+from tilewright.frontend.semantics import FrontendOptions
 from tilewright.ir import parse_module
 from tilewright.language import device_function
 

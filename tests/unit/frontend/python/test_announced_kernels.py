@@ -5,6 +5,7 @@ import time
 import numpy as np
 
 import tilewright.language as tl
+from tests.kernels.announced_matmul import matmul
 from tests.unit.frontend.python.harness import RunTime, lower, run
 from tilewright.language import arange, device_function, load, program_id, store
 
@@ -54,41 +55,7 @@ def test_softmax():
     np.testing.assert_allclose(y, e / e.sum(1, keepdims=True), rtol=1e-5)
 
 
-@device_function
-def leaky_relu(x, slope=0.01):
-    return tl.where(x >= 0, x, slope * x)
-
-
-@device_function
-def matmul(
-    A, B, C, M, N, K, stride_am, stride_ak, stride_bk, stride_bn, stride_cm, stride_cn, **META
-):
-    BLOCK_M, GROUP_M = META["BLOCK_M"], META["GROUP_M"]
-    BLOCK_N = META["BLOCK_N"]
-    BLOCK_K = META["BLOCK_K"]
-    _pid_m = tl.program_id(0)
-    _pid_n = tl.program_id(1)
-    pid_m = _pid_m // GROUP_M
-    pid_n = (_pid_n * GROUP_M) + (_pid_m % GROUP_M)
-    rm = pid_m * BLOCK_M + tl.arange(0, BLOCK_M)
-    rn = pid_n * BLOCK_N + tl.arange(0, BLOCK_N)
-    rk = tl.arange(0, BLOCK_K)
-    A = A + (rm[:, None] * stride_am + rk[None, :] * stride_ak)
-    B = B + (rk[:, None] * stride_bk + rn[None, :] * stride_bn)
-    acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
-    for _k in range(K, 0, -BLOCK_K):
-        a = tl.load(A)
-        b = tl.load(B)
-        acc += tl.dot(a, b)
-        A += BLOCK_K * stride_ak
-        B += BLOCK_K * stride_bk
-    acc = leaky_relu(acc)
-    C = C + (rm[:, None] * stride_cm + rn[None, :] * stride_cn)
-    mask = (rm[:, None] < M) & (rn[None, :] < N)
-    tl.store(C, acc, mask=mask)
-
-
-META = {"BLOCK_M": 16, "BLOCK_N": 16, "BLOCK_K": 8, "GROUP_M": 2}
+META = {"BLOCK_M": 16, "BLOCK_N": 16, "BLOCK_K": 8, "GROUP_M": 2, "alpha": 0.01}
 
 
 def matmul_arguments(a, b, c, m, n, k):

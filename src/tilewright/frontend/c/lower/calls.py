@@ -60,7 +60,7 @@ NOT_IN_C = frozenset({"range", "static_range", "constexpr", "static_print"})
 _CONVERSION = re.compile(r"%[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l)?([diouxXeEfFgGcsp%])")
 
 
-class CFunction(DeviceFunction):
+class CDeviceFunction(DeviceFunction):
     """A function of the source as a value: the combine function of a reduction."""
 
     def __init__(self, function: syntax.Function) -> None:
@@ -69,7 +69,7 @@ class CFunction(DeviceFunction):
 
 
 class Inliner:
-    """How the semantics run a function of the source."""
+    """How the semantics call a function of the source: a combine function of a reduction."""
 
     session: Session
 
@@ -77,7 +77,7 @@ class Inliner:
         self, ctx: Context, fn: DeviceFunction, args: Sequence[Any], kwargs: dict[str, Any]
     ) -> Any:
         """The value that the call returns, its ops emitted through `ctx`."""
-        assert isinstance(fn, CFunction) and not kwargs
+        assert isinstance(fn, CDeviceFunction) and not kwargs
         return inline(self.session, fn.function, list(args), ctx.loc)
 
 
@@ -141,7 +141,7 @@ def _argument(frame: FunctionFrame, node: syntax.Expression | syntax.TypeName) -
     if isinstance(node, syntax.Name) and frame.find(node.name) is None:
         function = _function(frame, node.name)
         if function is not None:
-            return CFunction(function)
+            return CDeviceFunction(function)
         if node.name == "None":
             return constexpr(None)
     return frame.expression(node)
@@ -176,9 +176,7 @@ def inline(
 ) -> object:
     """The value that a call returns; its operations are emitted where the caller stands."""
     name = function.name
-    if name in session.stack:
-        chain = " calls ".join([*session.stack[session.stack.index(name) :], name])
-        raise errors.RecursionNotSupported(name, chain, loc=caller)
+    session.refuse_recursion(name, str, caller)
     if len(args) != len(function.parameters):
         raise errors.ArgumentCount(name, len(function.parameters), len(args), loc=caller)
     inner = FunctionFrame(session, function, caller)
@@ -227,18 +225,14 @@ def run_function(frame: FunctionFrame, shape: tuple[int, ...] = ()) -> object:
         operation = f"take the value of {function.name}()"
         frame.fail(function, errors.InvalidOperation(operation, reason, "end it with a return"))
     frame.values[frame.returned] = Unset()
-    frame.session.stack.append(function.name)
-    try:
-        with frame.scope():
-            if type_ is not None and _single_return(body):
-                run(frame, body[:-1])
-                return _returned(frame, cast("syntax.Jump", body[-1]), type_)
-            if type_ is not None:
-                frame.result = Variable("result", with_shape(type_, shape), hidden=True)
-                frame.values[frame.result] = Unset()
-            run(frame, body)
-    finally:
-        frame.session.stack.pop()
+    with frame.session.entered(function.name), frame.scope():
+        if type_ is not None and _single_return(body):
+            run(frame, body[:-1])
+            return _returned(frame, cast("syntax.Jump", body[-1]), type_)
+        if type_ is not None:
+            frame.result = Variable("result", with_shape(type_, shape), hidden=True)
+            frame.values[frame.result] = Unset()
+        run(frame, body)
     return None if frame.result is None else frame.values[frame.result]
 
 

@@ -17,11 +17,10 @@ from tilewright.frontend.c.lower.function_frame import FunctionFrame, Variable
 from tilewright.frontend.c.lower.integer_promotion import common_type, integer_type, promoted
 from tilewright.frontend.c.syntax_queries import assigned, is_plain, jumps, reads
 from tilewright.frontend.dtype_promotion import fits
+from tilewright.frontend.semantics import Bound
 from tilewright.ir.types import DType, i32
 from tilewright.language import constexpr, tensor, type_of, unwrap
 from tilewright.ops import AssertOp
-
-Bound = tensor | int
 
 STUCK = "the step of this loop is not positive, so it would never end"
 """What a launch is stopped with."""

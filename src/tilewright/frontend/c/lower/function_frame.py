@@ -1,6 +1,5 @@
-"""The state of lowering one function, and the tables from syntax node to handler.
+"""The frame of a C function, and the tables from kinds of syntax nodes to their handlers.
 
-An `FunctionFrame` is one run through one function: the kernel, or a call that is being inlined.
 Handlers are plain functions in the modules beside this one; importing those fills the tables.
 
 Unlike in Python a variable has one type, that of its declaration, so what control flow joins always
@@ -10,48 +9,33 @@ fits. `values` says what each variable holds where the lowering stands.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
-from typing import NoReturn, TypeVar, cast
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import NoReturn, cast
 
 from tilewright import language as tl
 from tilewright.frontend.c import syntax
 from tilewright.frontend.c.c_tokens import Span
 from tilewright.frontend.c.preprocess import expansion_notes, location
+from tilewright.frontend.lowering_frame import HandlerTable, LoweringFrame, LoweringSession
 from tilewright.frontend.semantics import Context, call_builtin, constant
-from tilewright.ir import Block, Value
+from tilewright.ir import Value
 from tilewright.ir.types import DType, Type, element_of, i1, i64, with_element
 from tilewright.language import constexpr, tensor
 from tilewright.ops import CastOp
 from tilewright.support import SourceLoc, errors
 
-H = TypeVar("H", bound=Callable[..., object])
-
 ExpressionHandler = Callable[["FunctionFrame", syntax.Expression], object]
 StatementHandler = Callable[["FunctionFrame", syntax.Statement], None]
 
-EXPRESSIONS: dict[type[syntax.Node], ExpressionHandler] = {}
-STATEMENTS: dict[type[syntax.Node], StatementHandler] = {}
+EXPRESSIONS: HandlerTable[ExpressionHandler] = HandlerTable()
+STATEMENTS: HandlerTable[StatementHandler] = HandlerTable()
 
+expression = EXPRESSIONS.register
+"""Decorator of the handlers of expressions; they return a tensor or a compile-time value."""
 
-def expression(kind: type[syntax.Expression]) -> Callable[[H], H]:
-    """Register the handler of a kind of expression; it gives a tensor or a compile-time value."""
-
-    def register(handler: H) -> H:
-        EXPRESSIONS[kind] = cast("ExpressionHandler", handler)
-        return handler
-
-    return register
-
-
-def statement(kind: type[syntax.Statement]) -> Callable[[H], H]:
-    """Register the handler of a kind of statement."""
-
-    def register(handler: H) -> H:
-        STATEMENTS[kind] = cast("StatementHandler", handler)
-        return handler
-
-    return register
+statement = STATEMENTS.register
+"""Decorator of the handlers of statements."""
 
 
 class Integer(constexpr):
@@ -91,19 +75,18 @@ Values = dict[Variable, tensor | Unset]
 
 
 @dataclass(slots=True)
-class Session:
-    """What all frames of one kernel share. stack: the functions being lowered, outer first;
-    span: of what is being lowered."""
+class Session(LoweringSession[str]):
+    """Of a kernel in C, with functions by name. defines: the macros of the command line or launch;
+    span: the source text being lowered, None before the first node and once an error has its own.
+    """
 
-    ctx: Context
     program: syntax.Program
     defines: Mapping[str, str]
-    stack: list[str] = field(default_factory=list[str])
     span: Span | None = None
 
 
-class FunctionFrame:
-    """One function being lowered: where its names are, and where in the source it stands.
+class FunctionFrame(LoweringFrame[syntax.Node]):
+    """One C function being lowered: its names, what they hold, and the jumps that have happened.
 
     scopes: names by block, inner last; values: what the variables hold; guard: where set, loads are
     done only where it holds; broken, continued, returned: whether a jump has happened, as variables
@@ -113,10 +96,9 @@ class FunctionFrame:
     def __init__(
         self, session: Session, function: syntax.Function, caller: SourceLoc | None = None
     ) -> None:
+        super().__init__(session.ctx, caller)
         self.session = session
-        self.ctx = session.ctx
         self.function = function
-        self.caller = caller
         self.scopes: list[dict[str, Variable]] = [{}]
         self.values: Values = {}
         self.guard: tensor | None = None
@@ -181,13 +163,12 @@ class FunctionFrame:
         finally:
             self.scopes.pop()
 
-    # --- places -----------------------------------------------------------------------------------
+    # --- locations --------------------------------------------------------------------------------
 
     def at(self, node: syntax.Node) -> Context:
-        """The context, with `node` as the place of what is emitted or fails from now on."""
+        """As in every front end; the span is for notes on the macros that a failure comes from."""
         self.session.span = node.span
-        self.ctx.emitter.loc = self.loc(node)
-        return self.ctx
+        return super().at(node)
 
     def loc(self, node: syntax.Node) -> SourceLoc:
         """Where a node is, with the calls that led here."""
@@ -198,10 +179,6 @@ class FunctionFrame:
         self.session.span = None
         error.notes = (*error.notes, *expansion_notes(node.span, self.session.defines))
         raise error.with_loc(self.loc(node))
-
-    def into(self, block: Block) -> AbstractContextManager[Block]:
-        """Emit into `block` while the context manager is open."""
-        return self.ctx.into(block)
 
 
 def zero_of(ctx: Context, type_: Type) -> Value:

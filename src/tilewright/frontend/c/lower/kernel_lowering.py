@@ -27,8 +27,16 @@ from tilewright.language import tensor
 from tilewright.ops import ReturnOp
 from tilewright.support import TilewrightError, errors
 
-HANDLERS = (assignments, calls, expressions, loops, dereferences, statement_sequence, subscripts)
-"""The modules that fill the tables of handlers."""
+HANDLER_MODULES = (
+    assignments,
+    calls,
+    expressions,
+    loops,
+    dereferences,
+    statement_sequence,
+    subscripts,
+)
+"""The modules that fill the tables of handlers; in any order."""
 
 
 def lower_kernel(

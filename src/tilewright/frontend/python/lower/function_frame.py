@@ -1,6 +1,5 @@
-"""The state of lowering one function, and the tables from syntax node to handler.
+"""The frame of a Python function, and the tables from kinds of `ast` nodes to their handlers.
 
-An `FunctionFrame` is one run through one function: the kernel, or a call that is being inlined.
 Handlers are plain functions in the modules beside this one; importing those fills the tables.
 """
 
@@ -8,20 +7,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
-from typing import NoReturn, TypeVar, cast
+from dataclasses import dataclass
+from typing import NoReturn
 
+from tilewright.frontend.lowering_frame import HandlerTable, LoweringFrame, LoweringSession
 from tilewright.frontend.python.captured_names import Environment
 from tilewright.frontend.python.function_source import FunctionSource, source_of
 from tilewright.frontend.python.lower.syntax_queries import local_names
-from tilewright.frontend.semantics import Context
-from tilewright.ir import Block
 from tilewright.language import DeviceFunction
 from tilewright.support import SourceLoc, errors
 from tilewright.support.fresh_stack import nested
-
-H = TypeVar("H", bound=Callable[..., object])
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,30 +40,14 @@ Outcome = Returned | Jump | None
 ExpressionHandler = Callable[["FunctionFrame", ast.expr], object]
 StatementHandler = Callable[["FunctionFrame", ast.stmt], Outcome]
 
-EXPRESSIONS: dict[type[ast.AST], ExpressionHandler] = {}
-STATEMENTS: dict[type[ast.AST], StatementHandler] = {}
+EXPRESSIONS: HandlerTable[ExpressionHandler] = HandlerTable()
+STATEMENTS: HandlerTable[StatementHandler] = HandlerTable()
 
+expression = EXPRESSIONS.register
+"""Decorator of the handlers of expressions; they return a language value."""
 
-def expression(*kinds: type[ast.expr]) -> Callable[[H], H]:
-    """Register the handler of some kinds of expression; it returns a language value."""
-
-    def register(handler: H) -> H:
-        for kind in kinds:
-            EXPRESSIONS[kind] = cast("ExpressionHandler", handler)
-        return handler
-
-    return register
-
-
-def statement(*kinds: type[ast.stmt]) -> Callable[[H], H]:
-    """Register the handler of some kinds of statement; it returns an `Outcome`."""
-
-    def register(handler: H) -> H:
-        for kind in kinds:
-            STATEMENTS[kind] = cast("StatementHandler", handler)
-        return handler
-
-    return register
+statement = STATEMENTS.register
+"""Decorator of the handlers of statements; they return an `Outcome`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,19 +62,11 @@ FUNCTION_END = Rest((), None)
 """Nothing comes next: the function returns None."""
 
 
-@dataclass(slots=True)
-class Session:
-    """What all frames of one kernel share.
-
-    stack: the functions being lowered, outer first
-    """
-
-    ctx: Context
-    stack: list[DeviceFunction] = field(default_factory=list[DeviceFunction])
+Session = LoweringSession[DeviceFunction]
 
 
-class FunctionFrame:
-    """One function being lowered: where its names are, and where in the source it stands.
+class FunctionFrame(LoweringFrame[ast.expr | ast.stmt]):
+    """One Python function being lowered: its source, its names, and the loops around the statement.
 
     scope: local names and their values, see `values`.
     loops: how many run-time loops of this function enclose the current statement.
@@ -103,16 +74,14 @@ class FunctionFrame:
     """
 
     __slots__ = (
-        "_file", "_shift", "caller", "ctx", "environment", "local", "loops", "rest", "scope",
-        "session", "source",
+        "_file", "_shift", "environment", "local", "loops", "rest", "scope", "session", "source",
     )  # fmt: skip
 
     def __init__(
         self, session: Session, function: DeviceFunction, caller: SourceLoc | None = None
     ) -> None:
+        super().__init__(session.ctx, caller)
         self.session = session
-        self.ctx = session.ctx
-        self.caller = caller
         self.source: FunctionSource = source_of(function.fn)
         self.environment = Environment(function.fn)
         self.local = local_names(self.source)
@@ -147,12 +116,6 @@ class FunctionFrame:
         name = self.source.name
         return SourceLoc(self._file, self.source.tree.lineno + self._shift, function=name)
 
-    def at(self, node: ast.expr | ast.stmt) -> Context:
-        """The context, with `node` as the place of what is emitted or fails from now on."""
-        ctx = self.ctx
-        ctx.emitter.loc = self.loc(node)
-        return ctx
-
     def fail(self, node: ast.expr | ast.stmt, error: errors.TilewrightError) -> NoReturn:
         """Raise a user's mistake at a node."""
         raise error.with_loc(self.loc(node))
@@ -160,7 +123,3 @@ class FunctionFrame:
     def unsupported(self, node: ast.expr | ast.stmt, construct: str, instead: str = "") -> NoReturn:
         """Raise for a part of Python that kernels do not have."""
         self.fail(node, errors.UnsupportedLanguageConstruct(construct, instead))
-
-    def into(self, block: Block) -> AbstractContextManager[Block]:
-        """Emit into `block` while the context manager is open."""
-        return self.ctx.into(block)

@@ -1,13 +1,14 @@
 """Inlining of calls: parameters bound to arguments, the body lowered in place.
 
 Every call of a function written in the language is inlined, `noinline` ones too: that promise is
-about code size, not about meaning.
+about code size, not about what the call computes.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from tilewright.frontend.python.lower.function_frame import (
     FUNCTION_END,
@@ -17,11 +18,47 @@ from tilewright.frontend.python.lower.function_frame import (
 )
 from tilewright.frontend.python.lower.language_values import NONE, wrap
 from tilewright.frontend.python.lower.statement_sequence import run
+from tilewright.frontend.semantics import Context
 from tilewright.language import DeviceFunction
 from tilewright.language import tuple as language_tuple
 from tilewright.support import SourceLoc, errors
 
 Parameters = dict[str, object]
+
+
+class Inliner:
+    """How the semantics call a function of the language: a combine function of a reduction."""
+
+    session: Session
+
+    def call(
+        self, ctx: Context, fn: DeviceFunction, args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> Any:
+        """The value that the call returns, its ops emitted through `ctx`."""
+        return _inline_unwrapped(self.session, fn, args, kwargs, ctx.loc)
+
+
+def inline_call(
+    ctx: Context, fn: DeviceFunction, args: Sequence[object], kwargs: Mapping[str, object]
+) -> object:
+    """The value that the call returns, its ops emitted through `ctx`.
+
+    For `interpret=True`, where the combine functions of reductions are IR although the kernel
+    around them runs as Python. Raises SourceNotAvailable.
+    """
+    return _inline_unwrapped(Session(ctx), fn, args, kwargs, ctx.loc)
+
+
+def _inline_unwrapped(
+    session: Session,
+    fn: DeviceFunction,
+    args: Sequence[object],
+    kwargs: Mapping[str, object],
+    caller: SourceLoc | None,
+) -> object:
+    """As `inline`, of arguments that may be plain Python values."""
+    named = {key: wrap(value) for key, value in kwargs.items()}
+    return inline(session, fn, [wrap(arg) for arg in args], named, caller)
 
 
 def inline(
@@ -36,10 +73,7 @@ def inline(
     A parameter annotated `constexpr` takes run-time values too: the annotation of a function that
     is inlined decides nothing, and whatever needs a compile-time value says so.
     """
-    if function in session.stack:
-        names = [f.__name__ for f in session.stack[session.stack.index(function) :]]
-        chain = " calls ".join([*names, function.__name__])
-        raise errors.RecursionNotSupported(function.__name__, chain, loc=caller)
+    session.refuse_recursion(function, lambda called: called.__name__, caller)
     frame = FunctionFrame(session, function, caller)
     arguments = frame.source.tree.args
     bound = bind_arguments(function, arguments, args, kwargs)
@@ -54,11 +88,8 @@ def run_body(frame: FunctionFrame, function: DeviceFunction) -> tuple[object, as
 
     Gives what it returns, and a `return` statement that says so, if there is one.
     """
-    frame.session.stack.append(function)
-    try:
+    with frame.session.entered(function):
         outcome = run(frame, frame.source.tree.body, FUNCTION_END)
-    finally:
-        frame.session.stack.pop()
     if isinstance(outcome, Jump):
         word = type(outcome.node).__name__.lower()
         frame.unsupported(outcome.node, f"'{word}' outside of a loop")

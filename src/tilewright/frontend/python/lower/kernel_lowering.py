@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
-from typing import Any, cast
+from typing import cast
 
 from tilewright.frontend.kernel_signature import ArgSpec, KernelSignature
-from tilewright.frontend.python.lower import all_handlers
+from tilewright.frontend.python.lower import (
+    branches,
+    calls,
+    expressions,
+    loops,
+    operators,
+    statements,
+)
 from tilewright.frontend.python.lower.function_frame import FunctionFrame, Session
 from tilewright.frontend.python.lower.inlining import (
+    Inliner,
     Parameters,
-    inline,
     is_constexpr_annotation,
     run_body,
     with_defaults,
@@ -31,21 +37,8 @@ from tilewright.language import DeviceFunction, constexpr, tensor
 from tilewright.ops import ReturnOp
 from tilewright.support import TilewrightError, errors
 
-HANDLED = all_handlers.HANDLED
-"""Kinds of syntax nodes that kernels may contain, or that have an error message of their own."""
-
-
-class Inliner:
-    """How the semantics run a function of the language: a combine function of a reduction."""
-
-    session: Session
-
-    def call(
-        self, ctx: Context, fn: DeviceFunction, args: Sequence[Any], kwargs: dict[str, Any]
-    ) -> Any:
-        """The value that the call returns, its ops emitted through `ctx`."""
-        named = {key: wrap(value) for key, value in kwargs.items()}
-        return inline(self.session, fn, [wrap(arg) for arg in args], named, ctx.loc)
+HANDLER_MODULES = (branches, calls, expressions, loops, operators, statements)
+"""The modules that fill the tables of handlers; in any order."""
 
 
 def lower_kernel(

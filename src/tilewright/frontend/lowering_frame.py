@@ -1,0 +1,88 @@
+"""What lowering a function needs in every front end: handler tables, the session, the frame.
+
+A *frame* is one activation of one function: the kernel, or a call that is being inlined into it.
+The *session* is what all frames of one kernel share. Each front end derives both and adds what its
+language needs; its handlers are plain functions `handler(frame, node)`, one for each kind of node.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar, cast
+
+from tilewright.frontend.semantics.semantic_context import Context
+from tilewright.ir import Block
+from tilewright.support import SourceLoc, errors
+
+Function = TypeVar("Function")
+Handler = TypeVar("Handler", bound=Callable[..., object])
+Node = TypeVar("Node")
+Registered = TypeVar("Registered", bound=Callable[..., object])
+
+
+class HandlerTable(dict[type[Any], Handler], Generic[Handler]):
+    """Handlers by the class of syntax node that they lower."""
+
+    def register(self, *kinds: type[Any]) -> Callable[[Registered], Registered]:
+        """Decorator: the function lowers nodes of these classes."""
+
+        def add(handler: Registered) -> Registered:
+            for kind in kinds:
+                # A handler takes its own class of node, and is only ever called with that.
+                self[kind] = cast("Handler", handler)
+            return handler
+
+        return add
+
+
+@dataclass(slots=True)
+class LoweringSession(Generic[Function]):
+    """What all frames of one kernel share. stack: the functions being lowered, outermost first."""
+
+    ctx: Context
+    stack: list[Function] = field(default_factory=list[Function], init=False)
+
+    @contextmanager
+    def entered(self, function: Function) -> Generator[None]:
+        """The body of `function` is lowered while the context manager is open."""
+        self.stack.append(function)
+        try:
+            yield
+        finally:
+            self.stack.pop()
+
+    def refuse_recursion(
+        self, function: Function, name_of: Callable[[Function], str], caller: SourceLoc | None
+    ) -> None:
+        """Inlining must end. Errors: RecursionNotSupported, with the chain of calls."""
+        if function in self.stack:
+            calls = [*self.stack[self.stack.index(function) :], function]
+            chain = " calls ".join(map(name_of, calls))
+            raise errors.RecursionNotSupported(name_of(function), chain, loc=caller)
+
+
+class LoweringFrame(ABC, Generic[Node]):
+    """One function being lowered. caller: where it is called from, None for the kernel."""
+
+    __slots__ = ("caller", "ctx")
+
+    def __init__(self, ctx: Context, caller: SourceLoc | None) -> None:
+        self.ctx = ctx
+        self.caller = caller
+
+    @abstractmethod
+    def loc(self, node: Node) -> SourceLoc:
+        """Where a node is in the user's file, with the calls that led here."""
+
+    def at(self, node: Node) -> Context:
+        """The context, with `node` as the location of what is emitted or fails from now on."""
+        ctx = self.ctx
+        ctx.emitter.loc = self.loc(node)
+        return ctx
+
+    def into(self, block: Block) -> AbstractContextManager[Block]:
+        """Emit into `block` while the context manager is open."""
+        return self.ctx.into(block)

@@ -1,0 +1,27 @@
+"""The part of `torch.Tensor` that is read here; torch itself is never imported for it."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, runtime_checkable
+
+
+class TorchDType(Protocol):
+    """The part of `torch.dtype` that is read here."""
+
+    is_floating_point: bool
+
+
+@runtime_checkable
+class TorchTensor(Protocol):
+    """`isinstance` checks that all of these attributes exist."""
+
+    @property
+    def dtype(self) -> TorchDType: ...
+    @property
+    def device(self) -> Any: ...
+
+    def detach(self) -> TorchTensor: ...
+    def cpu(self) -> TorchTensor: ...
+    def double(self) -> TorchTensor: ...
+    def view(self, dtype: object) -> TorchTensor: ...
+    def numpy(self, *, force: bool = False) -> Any: ...
