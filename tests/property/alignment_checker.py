@@ -14,7 +14,7 @@ import numpy as np
 
 from tests.property.integer_programs import IntegerPrograms, arguments
 from tilewright.analysis import Alignment, analyze_alignment
-from tilewright.interp import Array, EagerValue, Interpreter, Machine, Memory, numpy_dtype
+from tilewright.interp import Array, ConcreteValue, Interpreter, Machine, Memory, numpy_dtype
 from tilewright.ir import Block, Function, Op, Value, print_function, verify
 from tilewright.ir.types import DType, PointerType, element_of, shape_of
 from tilewright.ops import (
@@ -43,19 +43,19 @@ class Checker(Interpreter):
         super().__init__(Machine(Memory(), grid=(5, 1, 1), program=(3, 0, 0)))
         self.function, self.facts, self.wrapped = function, facts, False
 
-    def run(self, op: Op, inputs: Sequence[EagerValue]) -> list[EagerValue]:
+    def run(self, op: Op, inputs: Sequence[ConcreteValue]) -> list[ConcreteValue]:
         self._refuse_undefined(op, inputs)
         results = super().run(op, inputs)
         for result, value in zip(op.results, results, strict=True):
             self._check(result, value.data)
         return results
 
-    def run_block(self, block: Block, args: Sequence[EagerValue]) -> list[EagerValue]:
+    def run_block(self, block: Block, args: Sequence[ConcreteValue]) -> list[ConcreteValue]:
         for arg, value in zip(block.args, args, strict=True):
             self._check(arg, value.data)
         return super().run_block(block, args)
 
-    def _refuse_undefined(self, op: Op, inputs: Sequence[EagerValue]) -> None:
+    def _refuse_undefined(self, op: Op, inputs: Sequence[ConcreteValue]) -> None:
         data = [exact(v.data) for v in inputs]
         if isinstance(op, (DivOp, RemOp)) and np.any(data[1] == 0):
             raise NotDefined
@@ -158,7 +158,7 @@ class Observer(Interpreter):
         super().__init__(Machine(Memory(), grid=(5, 1, 1), program=(3, 0, 0)))
         self.seen: dict[Op, list[Array]] = {}
 
-    def run(self, op: Op, inputs: Sequence[EagerValue]) -> list[EagerValue]:
+    def run(self, op: Op, inputs: Sequence[ConcreteValue]) -> list[ConcreteValue]:
         if isinstance(op, HintOp):
             self.seen.setdefault(op, []).append(inputs[0].data)
         return super().run(op, inputs)
@@ -190,9 +190,9 @@ def _counts(rows: Array, unit: int) -> bool:
     return bool(np.all(numbers[:, 1:] - numbers[:, :-1] == unit))
 
 
-def eager_arguments(function: Function, numbers: Sequence[int]) -> list[EagerValue]:
+def eager_arguments(function: Function, numbers: Sequence[int]) -> list[ConcreteValue]:
     return [
-        EagerValue(arg.type, np.array(number, numpy_dtype(arg.type)))
+        ConcreteValue(arg.type, np.array(number, numpy_dtype(arg.type)))
         for arg, number in zip(function.args, numbers, strict=True)
     ]
 

@@ -1,4 +1,8 @@
-"""The interpreter for users: a kernel runs as Python, so that print and debuggers see values."""
+"""What `interpret=True` runs: the kernel itself as Python, so that print and debuggers see values.
+
+Each op is computed as soon as the kernel's line builds it, by the NumPy rules of package `interp`,
+which by itself is the interpreter of tile IR for `tilewright run` and goldens.
+"""
 
 from tilewright.eager.eager_builder import EagerBuilder
 from tilewright.eager.eager_dispatcher import EagerDispatcher

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar, cast
 
-from tilewright.interp import EagerValue, Interpreter, Machine
+from tilewright.interp import ConcreteValue, Interpreter, Machine
 from tilewright.ir import Op, Value
 from tilewright.support import SourceLoc
 
@@ -15,7 +15,7 @@ OpT = TypeVar("OpT")
 class EagerBuilder:
     """An `ir.Emitter` that evaluates each op by its reference rule.
 
-    The results of an emitted op are `EagerValue`s. Ops inside a region (the combine function of a
+    The results of an emitted op are `ConcreteValue`s. Ops in a region (the combine function of a
     reduction) are built by an ordinary builder and run when the op that owns the region is emitted.
     """
 
@@ -26,11 +26,11 @@ class EagerBuilder:
         self.loc = loc
 
     def emit(self, op: OpT) -> OpT:
-        """Evaluate an op whose operands are eager values."""
+        """Evaluate an op whose operands are concrete values."""
         known = cast("Op", op)
         if known.loc is None:
             known.loc = self.loc
-        inputs = cast("list[EagerValue]", known.operands)
+        inputs = cast("list[ConcreteValue]", known.operands)
         known.results = tuple(self.interpreter.run(known, inputs))
         if known.regions:
             self.interpreter.environment.clear()

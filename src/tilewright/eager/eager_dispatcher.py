@@ -35,7 +35,7 @@ from tilewright.frontend.semantics import (
     truth,
     unary,
 )
-from tilewright.interp import EagerValue, Machine, numpy_dtype
+from tilewright.interp import ConcreteValue, Machine, numpy_dtype
 from tilewright.ir import Value
 from tilewright.language import (
     BINARY_OPERATORS,
@@ -171,7 +171,7 @@ class EagerDispatcher:
             self._convert("index", part) for part in (*bounds, materialize(ctx, step))
         )
         for index in range(first, last, amount):
-            yield tensor(EagerValue(dtype, np.array(index, numpy_dtype(dtype))))
+            yield tensor(ConcreteValue(dtype, np.array(index, numpy_dtype(dtype))))
 
 
 class _Caller:
@@ -194,7 +194,7 @@ class _Caller:
 
 def _elements(value: Value) -> np.ndarray[Any, np.dtype[Any]]:
     """The elements of a value that has some."""
-    if isinstance(value, EagerValue):
+    if isinstance(value, ConcreteValue):
         return value.data
     raise errors.InvalidOperation(
         "look at a value inside a combine function",

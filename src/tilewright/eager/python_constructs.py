@@ -28,7 +28,7 @@ from tilewright.frontend.python import (
     warn_of_precedence,
 )
 from tilewright.frontend.semantics import Context, as_condition, getattr_, unary
-from tilewright.interp import EagerValue
+from tilewright.interp import ConcreteValue
 from tilewright.language import member_names, tensor, unwrap, unwrap_deep
 from tilewright.support import SourceLoc, errors
 
@@ -101,7 +101,7 @@ class Constructs:
         if not isinstance(condition, tensor):
             return bool(condition)
         value = as_condition(self._context, condition)
-        return not isinstance(value, EagerValue) or bool(value.data.all())
+        return not isinstance(value, ConcreteValue) or bool(value.data.all())
 
     # --- values -----------------------------------------------------------------------------------
 

@@ -1,11 +1,16 @@
-"""The oracle: runs tile IR with NumPy, independent of every transformation and back end."""
+"""The interpreter of tile IR in NumPy: of `tilewright run` and goldens, not `interpret=True`.
+
+It is the oracle of the project, so it is independent of every transformation and back end. Package
+`eager`, which `interpret=True` runs, takes its memory and the NumPy rule of each op from here; a
+kernel in Triton-C is no Python, so its `interpret=True` does run its tile IR here.
+"""
 
 from tilewright.interp import (
     numpy_rules_dot,
     numpy_rules_math,
     numpy_rules_shape,
 )
-from tilewright.interp.concrete_value import EagerValue
+from tilewright.interp.concrete_value import ConcreteValue
 from tilewright.interp.grid_execution import array_value, pad, run_function, scalar_value
 from tilewright.interp.interpreter import Interpreter, program_ids
 from tilewright.interp.kernel_memory import Memory, Span, poison
@@ -25,7 +30,7 @@ __all__ = [
     "MACHINE_RULES",
     "NUMPY_DTYPES",
     "Array",
-    "EagerValue",
+    "ConcreteValue",
     "Grid",
     "Interpreter",
     "Machine",

@@ -1,4 +1,4 @@
-"""A value that is there: type and elements."""
+"""An IR value that holds its elements, as a NumPy array."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _PREFIX = "tensor("
 """What the language prints before the elements: further lines of an array are aligned with it."""
 
 _NOWHERE = Block()
-"""Owner of all eager values: they keep no op alive, and so no operands of it."""
+"""Owner of all concrete values: they keep no op alive, and so no operands of it."""
 
 
-class EagerValue(Value):
+class ConcreteValue(Value):
     """An IR value together with its elements.
 
     data: array in the type's shape (0-d for a scalar) and NumPy dtype; in a combine region that

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tilewright.interp.concrete_value import EagerValue
+from tilewright.interp.concrete_value import ConcreteValue
 from tilewright.interp.interpreter import Interpreter, program_ids
 from tilewright.interp.kernel_memory import Memory, address_of
 from tilewright.interp.numpy_dtypes import NUMPY_DTYPES, Array, numpy_dtype
@@ -51,19 +51,19 @@ def pad(extents: tuple[int, ...], fill: int) -> Grid:
     return x, y, z
 
 
-def array_value(memory: Memory, name: str, array: Array, type_: PointerType) -> EagerValue:
+def array_value(memory: Memory, name: str, array: Array, type_: PointerType) -> ConcreteValue:
     """A pointer to the first element of an array that the memory gets to know."""
     root = memory.add(name, array)
-    return EagerValue(type_, np.array(address_of(array), np.uint64), root, name)
+    return ConcreteValue(type_, np.array(address_of(array), np.uint64), root, name)
 
 
-def scalar_value(name: str, value: float, type_: DType) -> EagerValue:
+def scalar_value(name: str, value: float, type_: DType) -> ConcreteValue:
     """A number as a scalar of some type; floats past its largest are infinite."""
     with np.errstate(over="ignore"):
-        return EagerValue(type_, np.array(value, NUMPY_DTYPES[type_]), None, name)
+        return ConcreteValue(type_, np.array(value, NUMPY_DTYPES[type_]), None, name)
 
 
-def _argument(memory: Memory, parameter: Value, arg: Argument) -> EagerValue:
+def _argument(memory: Memory, parameter: Value, arg: Argument) -> ConcreteValue:
     type_, name = parameter.type, parameter.name or "?"
     if isinstance(type_, PointerType):
         wanted = numpy_dtype(type_.element)

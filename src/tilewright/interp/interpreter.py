@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from tilewright.interp.concrete_value import EagerValue
+from tilewright.interp.concrete_value import ConcreteValue
 from tilewright.interp.numpy_dtypes import Array, as_array, numpy_dtype
 from tilewright.interp.numpy_rules import evaluate
 from tilewright.interp.program_state import MACHINE_RULES, Grid, Machine
@@ -22,7 +22,7 @@ from tilewright.ir.types import PointerType, element_of, shape_of
 from tilewright.ops import ForOp, IfOp, ReduceOp, ScanOp, WhileOp
 from tilewright.support import errors
 
-Environment = dict[Value, EagerValue]
+Environment = dict[Value, ConcreteValue]
 
 
 class Interpreter:
@@ -32,7 +32,9 @@ class Interpreter:
         self.machine = machine
         self.environment: Environment = {}
         self._on_slices = 0
-        self._structured: dict[type[Op], Callable[[Any, Sequence[EagerValue]], list[EagerValue]]]
+        self._structured: dict[
+            type[Op], Callable[[Any, Sequence[ConcreteValue]], list[ConcreteValue]]
+        ]
         self._structured = {
             ForOp: self._for,
             WhileOp: self._while,
@@ -41,7 +43,7 @@ class Interpreter:
             ScanOp: self._scan,
         }
 
-    def run(self, op: Op, inputs: Sequence[EagerValue]) -> list[EagerValue]:
+    def run(self, op: Op, inputs: Sequence[ConcreteValue]) -> list[ConcreteValue]:
         """The results of one op. Designed errors get the op's location."""
         try:
             structured = self._structured.get(type(op))
@@ -49,7 +51,7 @@ class Interpreter:
         except errors.TilewrightError as error:
             raise error.with_loc(op.loc) from None
 
-    def run_block(self, block: Block, args: Sequence[EagerValue]) -> list[EagerValue]:
+    def run_block(self, block: Block, args: Sequence[ConcreteValue]) -> list[ConcreteValue]:
         """What the terminator of a block passes on."""
         environment = self.environment
         for arg, value in zip(block.args, args, strict=True):
@@ -63,10 +65,10 @@ class Interpreter:
                 environment[result] = value
         raise AssertionError("a block without terminator")
 
-    def _value(self, value: Value) -> EagerValue:
-        return value if isinstance(value, EagerValue) else self.environment[value]
+    def _value(self, value: Value) -> ConcreteValue:
+        return value if isinstance(value, ConcreteValue) else self.environment[value]
 
-    def _simple(self, op: Op, inputs: Sequence[EagerValue]) -> list[EagerValue]:
+    def _simple(self, op: Op, inputs: Sequence[ConcreteValue]) -> list[ConcreteValue]:
         machine_rule = MACHINE_RULES.get(type(op))
         if machine_rule is not None:
             arrays = machine_rule(self.machine, op, inputs)
@@ -81,12 +83,12 @@ class Interpreter:
         ]
 
     def _result(
-        self, op: Op, result: Value, array: Array, inputs: Sequence[EagerValue]
-    ) -> EagerValue:
+        self, op: Op, result: Value, array: Array, inputs: Sequence[ConcreteValue]
+    ) -> ConcreteValue:
         type_ = result.type
         assert array.dtype == numpy_dtype(type_), f"{op.opcode} gave {array.dtype} for {type_}"
         assert self._on_slices or array.shape == shape_of(type_), f"{op.opcode}: {array.shape}"
-        value = EagerValue(type_, array, name=result.name)
+        value = ConcreteValue(type_, array, name=result.name)
         if isinstance(element_of(type_), PointerType):
             roots = {v.root for v in inputs if isinstance(element_of(v.type), PointerType)}
             value.root = roots.pop() if len(roots) == 1 else None
@@ -94,7 +96,7 @@ class Interpreter:
 
     # --- control flow -----------------------------------------------------------------------------
 
-    def _for(self, op: ForOp, inputs: Sequence[EagerValue]) -> list[EagerValue]:
+    def _for(self, op: ForOp, inputs: Sequence[ConcreteValue]) -> list[ConcreteValue]:
         lower, upper, step = (int(value.data) for value in inputs[:3])
         carried = list(inputs[3:])
         if step <= 0:
@@ -105,11 +107,11 @@ class Interpreter:
         dtype = numpy_dtype(index_type)
         for index in range(lower, upper, step):
             carried = self.run_block(
-                op.body, [EagerValue(index_type, np.array(index, dtype)), *carried]
+                op.body, [ConcreteValue(index_type, np.array(index, dtype)), *carried]
             )
         return carried
 
-    def _while(self, op: WhileOp, inputs: Sequence[EagerValue]) -> list[EagerValue]:
+    def _while(self, op: WhileOp, inputs: Sequence[ConcreteValue]) -> list[ConcreteValue]:
         carried = list(inputs)
         while True:
             go, *carried = self.run_block(op.before, carried)
@@ -117,16 +119,16 @@ class Interpreter:
                 return carried
             carried = self.run_block(op.body, carried)
 
-    def _if(self, op: IfOp, inputs: Sequence[EagerValue]) -> list[EagerValue]:
+    def _if(self, op: IfOp, inputs: Sequence[ConcreteValue]) -> list[ConcreteValue]:
         return self.run_block(op.then if inputs[0].data else op.orelse, ())
 
     # --- reduction and scan -----------------------------------------------------------------------
 
-    def _reduce(self, op: ReduceOp, inputs: Sequence[EagerValue]) -> list[EagerValue]:
+    def _reduce(self, op: ReduceOp, inputs: Sequence[ConcreteValue]) -> list[ConcreteValue]:
         slices = [np.moveaxis(value.data, op.axis, 0) for value in inputs]
         fold = self._fold_tree if _is_elementwise(op.combine) else self._fold_elements
         found = fold(op.combine, slices)
-        return [EagerValue(r.type, as_array(x)) for r, x in zip(op.results, found, strict=True)]
+        return [ConcreteValue(r.type, as_array(x)) for r, x in zip(op.results, found, strict=True)]
 
     def _fold_tree(self, combine: Block, slices: list[Array]) -> list[Array]:
         while (count := len(slices[0])) > 1:
@@ -141,14 +143,14 @@ class Interpreter:
     def _fold_elements(self, combine: Block, slices: list[Array]) -> list[Array]:
         return [x[-1] for x in self._scan_elements(combine, slices)]
 
-    def _scan(self, op: ScanOp, inputs: Sequence[EagerValue]) -> list[EagerValue]:
+    def _scan(self, op: ScanOp, inputs: Sequence[ConcreteValue]) -> list[ConcreteValue]:
         slices = [np.moveaxis(value.data, op.axis, 0) for value in inputs]
         slices = [x[::-1] if op.reverse else x for x in slices]
         scan = self._scan_doubling if _is_elementwise(op.combine) else self._scan_elements
         found = scan(op.combine, slices)
         found = [x[::-1] if op.reverse else x for x in found]
         return [
-            EagerValue(r.type, np.moveaxis(x, 0, op.axis))
+            ConcreteValue(r.type, np.moveaxis(x, 0, op.axis))
             for r, x in zip(op.results, found, strict=True)
         ]
 
@@ -176,7 +178,7 @@ class Interpreter:
     def _combine(self, combine: Block, left: list[Array], right: list[Array]) -> list[Array]:
         """The combine region on slices, or on single elements."""
         args = [
-            EagerValue(arg.type, x) for arg, x in zip(combine.args, [*left, *right], strict=True)
+            ConcreteValue(arg.type, x) for arg, x in zip(combine.args, [*left, *right], strict=True)
         ]
         self._on_slices += 1
         try:

@@ -13,7 +13,7 @@ from typing import Any, NoReturn, TypeVar, cast
 
 import numpy as np
 
-from tilewright.interp.concrete_value import EagerValue
+from tilewright.interp.concrete_value import ConcreteValue
 from tilewright.interp.element_arithmetic import compute, maximum, minimum
 from tilewright.interp.kernel_memory import Access, Memory, WrongAddress, poison
 from tilewright.interp.numpy_dtypes import Array, as_array, bits_of
@@ -35,7 +35,7 @@ from tilewright.support import errors
 
 Grid = tuple[int, int, int]
 R = TypeVar("R", bound=Callable[..., tuple[Array, ...]])
-MachineRule = Callable[["Machine", Any, Sequence[EagerValue]], tuple[Array, ...]]
+MachineRule = Callable[["Machine", Any, Sequence[ConcreteValue]], tuple[Array, ...]]
 MACHINE_RULES: dict[type[Op], MachineRule] = {}
 """Meaning of each op that needs the machine."""
 
@@ -71,17 +71,19 @@ def machine_rule(op_class: type[Op]) -> Callable[[R], R]:
 
 
 @machine_rule(ProgramIdOp)
-def program_id(machine: Machine, op: ProgramIdOp, inputs: Sequence[EagerValue]) -> tuple[Array]:
+def program_id(machine: Machine, op: ProgramIdOp, inputs: Sequence[ConcreteValue]) -> tuple[Array]:
     return (np.array(machine.program[op.axis], np.int32),)
 
 
 @machine_rule(NumProgramsOp)
-def num_programs(machine: Machine, op: NumProgramsOp, inputs: Sequence[EagerValue]) -> tuple[Array]:
+def num_programs(
+    machine: Machine, op: NumProgramsOp, inputs: Sequence[ConcreteValue]
+) -> tuple[Array]:
     return (np.array(machine.grid[op.axis], np.int32),)
 
 
 @machine_rule(BarrierOp)
-def barrier(machine: Machine, op: BarrierOp, inputs: Sequence[EagerValue]) -> tuple[()]:
+def barrier(machine: Machine, op: BarrierOp, inputs: Sequence[ConcreteValue]) -> tuple[()]:
     """Operations are done in order anyway."""
     return ()
 
@@ -90,7 +92,7 @@ def barrier(machine: Machine, op: BarrierOp, inputs: Sequence[EagerValue]) -> tu
 
 
 @machine_rule(LoadOp)
-def load(machine: Machine, op: LoadOp, inputs: Sequence[EagerValue]) -> tuple[Array]:
+def load(machine: Machine, op: LoadOp, inputs: Sequence[ConcreteValue]) -> tuple[Array]:
     """Lanes that are masked off give `other`, or poison."""
     pointer = inputs[0]
     access, lanes = _access("load", pointer), _Lanes(machine, pointer, inputs[1:2])
@@ -105,7 +107,7 @@ def load(machine: Machine, op: LoadOp, inputs: Sequence[EagerValue]) -> tuple[Ar
 
 
 @machine_rule(StoreOp)
-def store(machine: Machine, op: StoreOp, inputs: Sequence[EagerValue]) -> tuple[()]:
+def store(machine: Machine, op: StoreOp, inputs: Sequence[ConcreteValue]) -> tuple[()]:
     """Where several lanes have one address the last one, in row-major order, is kept."""
     lanes = _Lanes(machine, inputs[0], inputs[2:3])
     lanes.write(_access("store", inputs[0]), lanes.active(inputs[1].data))
@@ -113,7 +115,7 @@ def store(machine: Machine, op: StoreOp, inputs: Sequence[EagerValue]) -> tuple[
 
 
 @machine_rule(AtomicOp)
-def atomic(machine: Machine, op: AtomicOp, inputs: Sequence[EagerValue]) -> tuple[Array]:
+def atomic(machine: Machine, op: AtomicOp, inputs: Sequence[ConcreteValue]) -> tuple[Array]:
     """Lanes of one address take turns in row-major order; masked-off lanes give poison."""
     lanes = _Lanes(machine, inputs[0], inputs[2:3])
     access = _access(f"atomic {op.kind}", inputs[0])
@@ -126,7 +128,7 @@ def atomic(machine: Machine, op: AtomicOp, inputs: Sequence[EagerValue]) -> tupl
 
 
 @machine_rule(AtomicCasOp)
-def atomic_cas(machine: Machine, op: AtomicCasOp, inputs: Sequence[EagerValue]) -> tuple[Array]:
+def atomic_cas(machine: Machine, op: AtomicCasOp, inputs: Sequence[ConcreteValue]) -> tuple[Array]:
     """Compares bits, as hardware does: NaN equals itself, and 0.0 differs from -0.0."""
     lanes = _Lanes(machine, inputs[0], ())
 
@@ -151,7 +153,9 @@ _ATOMICS: dict[str, Callable[[DType, Array, Array], Array]] = {
 class _Lanes:
     """The active elements of a memory access, flat."""
 
-    def __init__(self, machine: Machine, pointer: EagerValue, mask: Sequence[EagerValue]) -> None:
+    def __init__(
+        self, machine: Machine, pointer: ConcreteValue, mask: Sequence[ConcreteValue]
+    ) -> None:
         self.machine = machine
         self.shape = pointer.data.shape
         self.pointers = pointer.data
@@ -217,7 +221,7 @@ def _turns(addresses: Array) -> list[Array]:
     return [np.sort(order[rank == k]) for k in range(int(rank.max()) + 1)]
 
 
-def _access(verb: str, pointer: EagerValue) -> Access:
+def _access(verb: str, pointer: ConcreteValue) -> Access:
     element = element_of(pointer.type)
     assert isinstance(element, PointerType)
     return Access(verb, element.element, pointer.root)
@@ -227,7 +231,7 @@ def _access(verb: str, pointer: EagerValue) -> Access:
 
 
 @machine_rule(AssumeOp)
-def assume(machine: Machine, op: AssumeOp, inputs: Sequence[EagerValue]) -> tuple[()]:
+def assume(machine: Machine, op: AssumeOp, inputs: Sequence[ConcreteValue]) -> tuple[()]:
     """The interpreter checks what the compiler believes."""
     if not inputs[0].data.all():
         raise errors.InterpreterError(f"assumption does not hold in program {machine.program}")
@@ -235,7 +239,7 @@ def assume(machine: Machine, op: AssumeOp, inputs: Sequence[EagerValue]) -> tupl
 
 
 @machine_rule(AssertOp)
-def device_assert(machine: Machine, op: AssertOp, inputs: Sequence[EagerValue]) -> tuple[()]:
+def device_assert(machine: Machine, op: AssertOp, inputs: Sequence[ConcreteValue]) -> tuple[()]:
     holds = inputs[0].data
     if len(inputs) > 1:
         holds = as_array(holds | ~inputs[1].data)
@@ -247,7 +251,7 @@ def device_assert(machine: Machine, op: AssertOp, inputs: Sequence[EagerValue]) 
 
 
 @machine_rule(PrintOp)
-def device_print(machine: Machine, op: PrintOp, inputs: Sequence[EagerValue]) -> tuple[()]:
+def device_print(machine: Machine, op: PrintOp, inputs: Sequence[ConcreteValue]) -> tuple[()]:
     """One line for each element: `pid (0, 0, 0) idx (3) prefix: 1.5`."""
     pid = f"pid {machine.program}"
     if not inputs:

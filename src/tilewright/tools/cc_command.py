@@ -1,4 +1,4 @@
-"""`tilewright cc`: a kernel in Triton-C to any stage of a target.
+"""`tilewright cc`: compiles a kernel in Triton-C (package `tilewright.c`) to any stage of a target.
 
     tilewright cc matmul.c -DTM=64 -DTN=64 -DTK=32 -DTYPE=half --target sm_90 --emit ptx
 

@@ -292,12 +292,12 @@ def test_tensors_show_their_elements():
 def test_long_loops_keep_no_old_values_alive():
     import gc
 
-    from tilewright.interp import EagerValue
+    from tilewright.interp import ConcreteValue
 
     counts = []
 
     def alive():
-        return sum(type(o) is EagerValue for o in gc.get_objects())
+        return sum(type(o) is ConcreteValue for o in gc.get_objects())
 
     @device_function
     def walk(x, n):

@@ -10,7 +10,7 @@ import numpy as np
 from tilewright import language as tl
 from tilewright.eager import EagerBuilder
 from tilewright.frontend.semantics import Context, FrontendOptions, binary, call_builtin
-from tilewright.interp import EagerValue, Machine, Memory, array_value, convert
+from tilewright.interp import ConcreteValue, Machine, Memory, array_value, convert
 from tilewright.ir import Block, Builder, Emitter
 from tilewright.ir.types import DType, PointerType, TileType, Type, dtype_named
 
@@ -84,7 +84,7 @@ class EagerBench(Bench):
     def tile(self, values: Any, element: DType) -> tl.tensor:
         """Values as a tile, or as a scalar if they have no shape."""
         data = np.asarray(values)
-        wide = EagerValue(_type(data.shape, element), convert(data, _source(data), element))
+        wide = ConcreteValue(_type(data.shape, element), convert(data, _source(data), element))
         return tl.tensor(wide)
 
     def pointer(self, array: np.ndarray, element: DType, const: bool = False) -> tl.tensor:

@@ -6,7 +6,7 @@ import pytest
 import tilewright.ops as ops
 from tests.unit.interp.tiles import run, tile
 from tilewright.eager import EagerBuilder
-from tilewright.interp import EagerValue, Machine, Memory
+from tilewright.interp import ConcreteValue, Machine, Memory
 from tilewright.ir.types import bf16, f32, i32, i64
 from tilewright.support import errors
 
@@ -42,7 +42,7 @@ def test_join_split_and_cat():
     assert run(ops.CatOp(x, y, 0)).tolist() == [1, 2, 3, 4]
     both = tile(f32, [[1, 3], [2, 4]])
     results = EagerBuilder(Machine(Memory())).emit(ops.SplitOp(both)).results
-    found = [value.data.tolist() for value in results if isinstance(value, EagerValue)]
+    found = [value.data.tolist() for value in results if isinstance(value, ConcreteValue)]
     assert found == [[1, 2], [3, 4]]
 
 

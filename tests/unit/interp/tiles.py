@@ -9,7 +9,7 @@ import numpy as np
 from tilewright.eager import EagerBuilder
 from tilewright.interp import (
     NUMPY_DTYPES,
-    EagerValue,
+    ConcreteValue,
     Machine,
     Memory,
 )
@@ -21,16 +21,16 @@ INTEGERS = [d for d in all_dtypes() if d.is_integer]
 FLOATS = [d for d in all_dtypes() if d.is_float]
 
 
-def tile(dtype: DType, elements: Any) -> EagerValue:
+def tile(dtype: DType, elements: Any) -> ConcreteValue:
     """Elements (converted by NumPy) as a value of one dimension or more, or a scalar."""
     data = np.asarray(elements).astype(NUMPY_DTYPES[dtype])
-    return EagerValue(TileType(data.shape, dtype) if data.shape else dtype, data)
+    return ConcreteValue(TileType(data.shape, dtype) if data.shape else dtype, data)
 
 
 def run(op: Any) -> Array:
     """The only result of an op on eager values."""
     value = EagerBuilder(Machine(Memory())).value(op)
-    assert isinstance(value, EagerValue)
+    assert isinstance(value, ConcreteValue)
     return value.data
 
 

@@ -1,4 +1,7 @@
-"""The Triton-C front end: preprocesses, parses and lowers C-like sources to tile IR."""
+"""The front end of Triton-C: preprocesses, parses and lowers its sources to tile IR.
+
+Users meet it as package `tilewright.c` (kernels to launch) and as the command `tilewright cc`.
+"""
 
 from tilewright.frontend.c.c_parameters import KernelParameter, kernel_named, parameters_of
 from tilewright.frontend.c.c_parser import Parsed, parse
