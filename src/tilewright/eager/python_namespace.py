@@ -9,7 +9,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable, Mapping
 from types import CodeType, FunctionType
-from typing import Any
+from typing import Any, cast
 
 from tilewright import language
 from tilewright.frontend.python import at_compile_time
@@ -53,11 +53,19 @@ def _len(x: Any) -> int:
 
 def _isinstance(value: Any, classes: Any) -> bool:
     """A literal counts as a constexpr, and a constexpr as the value inside."""
-    kinds = unwrap_deep(classes)
+    kinds = _python_types(unwrap_deep(classes))
     if builtins.isinstance(value, kinds) or builtins.isinstance(unwrap(value), kinds):
         return True
     is_value = isinstance(value, base_value | tuple)
     return not is_value and builtins.isinstance(constexpr(value), kinds)
+
+
+def _python_types(classes: Any) -> Any:
+    """Classes, with Python's types in place of the functions that kernels see under their names."""
+    if isinstance(classes, tuple):
+        return tuple(_python_types(kind) for kind in cast("tuple[Any, ...]", classes))
+    name = next((name for name, function in OVERRIDES.items() if function is classes), None)
+    return classes if name is None else getattr(builtins, name)
 
 
 def _of_known(python: Callable[..., Any]) -> Callable[..., Any]:
@@ -76,7 +84,7 @@ def _at_compile_time(python: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _reversed(items: Any) -> Any:
-    return builtins.reversed(builtins.tuple(items))
+    return tuple(reversed(tuple(items)))
 
 
 _SHOWN = (builtins.all, builtins.any, builtins.repr, builtins.str)

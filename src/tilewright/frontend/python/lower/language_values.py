@@ -87,11 +87,17 @@ def describe(value: object) -> str:
     if is_tuple(value):
         return f"({', '.join(map(describe, value))})"
     if isinstance(value, base_value):
-        return repr(value)
+        return _named(repr(value), value)
     plain = cast("object", unwrap(value))
     if isinstance(plain, _LITERALS):
         return f"the constant {plain!r}"
-    return f"the {type(plain).__name__} {getattr(plain, '__name__', plain)!s}"
+    name = str(getattr(plain, "__name__", plain))
+    return _named(f"the {type(plain).__name__} {name}", plain)
+
+
+def _named(text: str, value: object) -> str:
+    """A text, or the type of the value where all that the text says of it is an address."""
+    return f"a {type(value).__name__}" if " object at 0x" in text else text
 
 
 def on_host(operation: str, compute: Callable[[], T]) -> T:
