@@ -43,6 +43,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.skip(reason=reason))
 
 
+@pytest.fixture(autouse=True)
+def _host_by_default(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
+    """What names no target is compiled for the CPU, on machines with a GPU too."""
+    if request.node.get_closest_marker("gpu") is None:
+        monkeypatch.setattr("tilewright.backends.manifest.has_driver", lambda: False)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:  # pyright: ignore[reportUnusedFunction]
     """A disk cache of the run's own; subprocesses inherit it."""

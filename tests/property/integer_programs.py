@@ -35,6 +35,7 @@ from tilewright.ops import (
     AbsOp,
     AddOp,
     AndOp,
+    BitcastOp,
     BroadcastOp,
     CastOp,
     CatOp,
@@ -251,7 +252,9 @@ class IntegerPrograms:
         assert x is not None
         target = self._cast_target(element_of(x.type))
         shape = shape_of(x.type)
-        self._add(CastOp(x, TileType(shape, target) if shape else target))
+        pointers = isinstance(element_of(x.type), PointerType) and isinstance(target, PointerType)
+        op = BitcastOp if pointers else CastOp
+        self._add(op(x, TileType(shape, target) if shape else target))
 
     def _cast_target(self, source: DType | PointerType) -> DType | PointerType:
         if isinstance(source, PointerType):

@@ -101,7 +101,7 @@ class Variants:
             source = IRSource(Path(override))
         # One device of several holds its own loaded copy; mocks and numbers have the first one's.
         device = call.device.partition(":")[2]
-        key = (source.key(), target, device or "0", options, _settings_of(call))
+        key = (source.key(), backend.name, target, device or "0", options, _settings_of(call))
 
         def make() -> CompiledKernel:
             self._announce(call)
