@@ -99,7 +99,7 @@ class _IrMutation:
     def __init__(self, random: Random, function: Function) -> None:
         self.random = random
         self.function = function
-        self.ops = [cast("Op", op) for op in function.walk()]
+        self.ops = list(function.walk())
 
     def apply(self) -> None:
         if self.ops:

@@ -210,8 +210,7 @@ class AffineForms:
 
     @nested
     def _block(self, block: Block) -> None:
-        for raw in block:
-            op = cast("Op", raw)
+        for op in block:
             if isinstance(op, ForOp):
                 self._for(op)
             elif isinstance(op, WhileOp):

@@ -293,8 +293,12 @@ def _hint(op: Op, operands: Facts) -> Alignment:
 def _folded(op: Op, x: Alignment, y: Alignment) -> int | None:
     if x.value is None or y.value is None:
         return None
-    table = {AddOp: x.value + y.value, SubOp: x.value - y.value, MulOp: x.value * y.value}
-    return table.get(cast("type[AddOp]", type(op)))
+    table: dict[type[Op], int] = {
+        AddOp: x.value + y.value,
+        SubOp: x.value - y.value,
+        MulOp: x.value * y.value,
+    }
+    return table.get(type(op))
 
 
 @_rule(AddOp)

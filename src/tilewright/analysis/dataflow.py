@@ -8,7 +8,7 @@ finite height makes that end, and a bound of rounds makes a mistake in one visib
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Generic, TypeVar, cast
+from typing import Generic, TypeVar
 
 from tilewright.ir import Block, Function, Op, Value
 from tilewright.ops import ForOp, IfOp, WhileOp
@@ -44,8 +44,7 @@ class Forward(Generic[F]):
 
     @nested
     def _block(self, block: Block) -> None:
-        for raw in block:
-            op = cast("Op", raw)
+        for op in block:
             if isinstance(op, ForOp):
                 self._for(op)
             elif isinstance(op, WhileOp):

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import cast
 
 from tilewright.analysis.access_forms import MemoryForms
 from tilewright.analysis.access_overlap import Relation, apart
@@ -84,10 +83,9 @@ def memory_dependences(loop: ForOp, horizon: int) -> list[Dependence]:
 
 
 def _accesses(loop: ForOp) -> Iterator[_Access]:
-    for position, outer in enumerate(loop.body):
-        op = cast("Op", outer)
+    for position, op in enumerate(loop.body):
         for inner in op.walk():
-            if is_fence(cast("Op", inner)):
+            if is_fence(inner):
                 yield _Access(op, position, None)
             elif isinstance(inner, LoadOp | StoreOp):
                 yield _Access(op, position, inner, roots(inner.pointer))

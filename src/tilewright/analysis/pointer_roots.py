@@ -12,7 +12,6 @@ loaded.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
 from tilewright.ir import Block, Op, Trait, Value
 from tilewright.ir.types import PointerType, element_of
@@ -49,7 +48,7 @@ def roots(value: Value, known: dict[Value, frozenset[Value]] | None = None) -> f
 
 def _sources(value: Value) -> Sequence[Value]:
     """The values that an address is made of; none for a root."""
-    op = cast("Op | None", value.op)
+    op = value.op
     if op is None:
         return _of_argument(value)
     if isinstance(op, IfOp):

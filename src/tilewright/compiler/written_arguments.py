@@ -9,7 +9,6 @@ memory come from no argument.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import cast
 
 from tilewright.ir import Effect, Function, Op, Value
 from tilewright.ir.types import PointerType, element_of
@@ -24,7 +23,7 @@ def stored_arguments(function: Function) -> tuple[int, ...]:
     roots = _Roots(function)
     found: set[int] = set()
     for op in function.walk():
-        if Effect.WRITE in cast("Op", op).effects:
+        if Effect.WRITE in op.effects:
             found.update(*(roots.of(v) for v in op.operands if _is_pointer(v)))
     return tuple(sorted(found))
 
@@ -37,7 +36,7 @@ class _Roots:
             arg: frozenset((i,)) for i, arg in enumerate(function.args) if _is_pointer(arg)
         }
         self._as_integers: Roots = _NONE
-        self._flows = [flow for op in function.walk() for flow in _flows(cast("Op", op))]
+        self._flows = [flow for op in function.walk() for flow in _flows(op)]
         self._casts = [op for op in function.walk() if isinstance(op, CastOp)]
         while self._step():
             pass

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 from tilewright.interp import ConcreteValue, Interpreter, Machine
 from tilewright.ir import Op, Value
 from tilewright.support import SourceLoc
 
-OpT = TypeVar("OpT")
-"""An op."""
+OpT = TypeVar("OpT", bound=Op)
 
 
 class EagerBuilder:
@@ -27,17 +26,16 @@ class EagerBuilder:
 
     def emit(self, op: OpT) -> OpT:
         """Evaluate an op whose operands are concrete values."""
-        known = cast("Op", op)
-        if known.loc is None:
-            known.loc = self.loc
-        inputs = cast("list[ConcreteValue]", known.operands)
-        known.results = tuple(self.interpreter.run(known, inputs))
-        if known.regions:
+        if op.loc is None:
+            op.loc = self.loc
+        inputs = cast("list[ConcreteValue]", op.operands)
+        op.results = tuple(self.interpreter.run(op, inputs))
+        if op.regions:
             self.interpreter.environment.clear()
-        for region in known.regions:
+        for region in op.regions:
             region.owner = None  # no cycle: the op and the tiles that it holds go at once
         return op
 
-    def value(self, op: Any) -> Value:
+    def value(self, op: Op) -> Value:
         """Evaluate an op and return its only result."""
-        return self.emit(cast("Op", op)).result
+        return self.emit(op).result

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -61,7 +61,7 @@ class Interpreter:
             inputs = [self._value(operand) for operand in op.operands]
             if op is last:
                 return inputs
-            for result, value in zip(op.results, self.run(cast("Op", op), inputs), strict=True):
+            for result, value in zip(op.results, self.run(op, inputs), strict=True):
                 environment[result] = value
         raise AssertionError("a block without terminator")
 
@@ -190,10 +190,7 @@ class Interpreter:
 
 
 def _is_elementwise(block: Block) -> bool:
-    return all(
-        Trait.ELEMENTWISE in cast("Op", op).traits or Trait.TERMINATOR in cast("Op", op).traits
-        for op in block
-    )
+    return all(Trait.ELEMENTWISE in op.traits or Trait.TERMINATOR in op.traits for op in block)
 
 
 def program_ids(grid: Grid, only: Grid | None = None) -> Iterator[Grid]:

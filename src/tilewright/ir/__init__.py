@@ -1,28 +1,22 @@
 """Tile IR: data structures, op declaration, text, verification, rules and passes."""
 
 from tilewright.ir.builder import Builder, Emitter, Rewriter
-from tilewright.ir.core import MOST_REGIONS, Block, Function, Module, Value
+from tilewright.ir.core import MOST_REGIONS, OPS, Block, Function, Module, Op, Value
+from tilewright.ir.effects import effects_of, is_pure, ops_with
 from tilewright.ir.op_definition import (
-    OPS,
-    REFERENCE_RULES,
     Constraint,
     Effect,
     Field,
-    Op,
     Trait,
     any_type,
     attr,
     boolean,
-    effects_of,
     floating,
     integer,
-    is_pure,
     number,
     operand,
-    ops_with,
     optional_operand,
     pointer,
-    reference,
     region,
     scalar,
     scalar_integer,
@@ -48,6 +42,7 @@ from tilewright.ir.printer import (
     print_op,
 )
 from tilewright.ir.read_verified import parse_valid_module, valid_kernel
+from tilewright.ir.reference_rules import REFERENCE_RULES, reference
 from tilewright.ir.rules import (
     Rule,
     RuleContext,

@@ -10,8 +10,18 @@ Only `Builder` and `Rewriter` (builder.py) change IR.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, dataclass_transform
 
+from tilewright.ir import op_definition
+from tilewright.ir.op_definition import (
+    Effect,
+    Field,
+    Trait,
+    accessors,
+    class_facts,
+    constructor,
+    declared_fields,
+)
 from tilewright.ir.types import Type
 from tilewright.support.diagnostics import SourceLoc
 from tilewright.support.errors import NotOneFunction
@@ -48,12 +58,57 @@ class Value:
         return f"%{self.name or '?'}: {self.type}"
 
 
-class Op:
-    """Base of all ops; `define.OpMeta` fills in the class facts and the constructor."""
+OPS: dict[str, type[Op]] = {}
+"""Every op class by opcode."""
+
+
+class OpMeta(type):
+    """Builds an op class from its declaration (op_definition.py)."""
+
+    def __new__(
+        mcls,
+        name: str,
+        bases: tuple[type, ...],
+        namespace: dict[str, Any],
+        *,
+        opcode: str = "",
+        traits: tuple[Trait, ...] = (),
+        effects: tuple[Effect, ...] = (),
+    ) -> OpMeta:
+        namespace.setdefault("__slots__", ())
+        if not opcode:
+            return super().__new__(mcls, name, bases, namespace)
+        assert opcode not in OPS, f"two ops are called {opcode}"
+        fields = declared_fields(namespace)
+        namespace.update(class_facts(opcode, fields, traits, effects))
+        namespace.update(accessors(fields))
+        cls: Any = super().__new__(mcls, name, bases, namespace)
+        cls.__init__ = constructor(cls, fields, Value)
+        OPS[opcode] = cls
+        return cls
+
+
+@dataclass_transform(
+    field_specifiers=(
+        op_definition.operand,
+        op_definition.optional_operand,
+        op_definition.variadic,
+        op_definition.attr,
+        op_definition.region,
+    )
+)
+class Op(metaclass=OpMeta):
+    """Base class of every declared op."""
 
     __slots__ = ("attrs", "loc", "next", "operands", "parent", "prev", "regions", "results")
 
     opcode: ClassVar[str] = ""
+    fields: ClassVar[tuple[Field, ...]] = ()
+    operand_fields: ClassVar[tuple[Field, ...]] = ()
+    attr_fields: ClassVar[tuple[Field, ...]] = ()
+    region_fields: ClassVar[tuple[Field, ...]] = ()
+    traits: ClassVar[frozenset[Trait]] = frozenset()
+    effects: ClassVar[frozenset[Effect]] = frozenset()
     operands: list[Value]
     attrs: dict[str, Any]
     regions: tuple[Block, ...]

@@ -1,4 +1,4 @@
-"""How an op is declared: fields, traits, effects, constraints; registries of ops and their rules.
+"""How an op is declared: its fields, traits, effects and constraints; `core.Op` is the base class.
 
     class SubOp(Op, opcode="arith.sub", traits=(Trait.PURE, Trait.ELEMENTWISE)):
         '''result = lhs - rhs'''
@@ -19,13 +19,11 @@ The class is built once and its constructor is generated source, as for dataclas
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any, ClassVar, TypeVar, cast, dataclass_transform
+from typing import Any
 
-from tilewright.ir.core import Block, Function, Value
-from tilewright.ir.core import Op as CoreOp
 from tilewright.ir.types import DType, PointerType, TileType, Type, element_of
 
 
@@ -122,74 +120,22 @@ def region() -> Any:
     return Field("region")
 
 
-OPS: dict[str, type[Op]] = {}
-"""Every op class by opcode."""
-
-ReferenceRule = Callable[..., Any]
-R = TypeVar("R", bound=ReferenceRule)
-REFERENCE_RULES: dict[type[CoreOp], ReferenceRule] = {}
-"""NumPy meaning of each op: rule(op, *operand arrays) -> array or tuple of arrays."""
-
-
-def reference(op_class: type[CoreOp]) -> Callable[[R], R]:
-    """Register the NumPy rule of an op class; a backend registers those of its own ops."""
-
-    def register(rule: R) -> R:
-        assert op_class not in REFERENCE_RULES, f"two reference rules for {op_class.opcode}"
-        REFERENCE_RULES[op_class] = rule
-        return rule
-
-    return register
+def declared_fields(namespace: dict[str, Any]) -> tuple[Field, ...]:
+    """Take the fields out of the body of an op class, in the order of their declaration."""
+    fields = tuple(
+        replace(f, name=n, annotation=str(namespace["__annotations__"][n]))
+        for n, f in namespace.items()
+        if isinstance(f, Field)
+    )
+    for field in fields:
+        del namespace[field.name]
+    return fields
 
 
-@dataclass_transform(field_specifiers=(operand, optional_operand, variadic, attr, region))
-class OpMeta(type):
-    """Builds an op class from its declaration."""
-
-    def __new__(
-        mcls,
-        name: str,
-        bases: tuple[type, ...],
-        namespace: dict[str, Any],
-        *,
-        opcode: str = "",
-        traits: tuple[Trait, ...] = (),
-        effects: tuple[Effect, ...] = (),
-    ) -> OpMeta:
-        fields = tuple(
-            replace(f, name=n, annotation=str(namespace["__annotations__"][n]))
-            for n, f in namespace.items()
-            if isinstance(f, Field)
-        )
-        for field in fields:
-            del namespace[field.name]
-        namespace.setdefault("__slots__", ())
-        if opcode:
-            namespace.update(_class_facts(opcode, fields, traits, effects))
-            namespace.update(_accessors(fields))
-        cls = super().__new__(mcls, name, bases, namespace)
-        if opcode:
-            assert opcode not in OPS, f"two ops are called {opcode}"
-            OPS[opcode] = cast("type[Op]", cls)
-            setattr(cls, "__init__", _constructor(cls, fields))  # noqa: B010
-        return cls
-
-
-class Op(CoreOp, metaclass=OpMeta):
-    """Base class of every declared op."""
-
-    __slots__ = ()
-    fields: ClassVar[tuple[Field, ...]] = ()
-    operand_fields: ClassVar[tuple[Field, ...]] = ()
-    attr_fields: ClassVar[tuple[Field, ...]] = ()
-    region_fields: ClassVar[tuple[Field, ...]] = ()
-    traits: ClassVar[frozenset[Trait]] = frozenset()
-    effects: ClassVar[frozenset[Effect]] = frozenset()
-
-
-def _class_facts(
+def class_facts(
     opcode: str, fields: tuple[Field, ...], traits: tuple[Trait, ...], effects: tuple[Effect, ...]
 ) -> dict[str, object]:
+    """The class attributes that state the declaration of an op."""
     assert not (Trait.PURE in traits and effects), f"{opcode} is pure and has effects"
     return {
         "opcode": opcode,
@@ -202,49 +148,53 @@ def _class_facts(
     }
 
 
-def _accessors(fields: tuple[Field, ...]) -> dict[str, property]:
-    accessors: dict[str, property] = {}
+def accessors(fields: tuple[Field, ...]) -> dict[str, property]:
+    """Each field as a property that reads the operands, attributes or regions of an op."""
+    properties: dict[str, property] = {}
     position = regions = 0
     for field in fields:
         match field.role:
             case "operand":
-                accessors[field.name] = property(_get_operand(position))
+                properties[field.name] = property(_get_operand(position))
                 position += 1
             case "optional":
-                accessors[field.name] = property(_get_optional(position))
+                properties[field.name] = property(_get_optional(position))
                 position += 1
             case "variadic":
-                accessors[field.name] = property(_get_variadic(position))
+                properties[field.name] = property(_get_variadic(position))
             case "attr":
-                accessors[field.name] = property(_get_attr(field.name))
+                properties[field.name] = property(_get_attr(field.name))
             case _:
-                accessors[field.name] = property(_get_region(regions))
+                properties[field.name] = property(_get_region(regions))
                 regions += 1
-    return accessors
+    return properties
 
 
-def _get_operand(position: int) -> Callable[[CoreOp], Value]:
+def _get_operand(position: int) -> Callable[[Any], Any]:
     return lambda op: op.operands[position]
 
 
-def _get_optional(position: int) -> Callable[[CoreOp], Value | None]:
+def _get_optional(position: int) -> Callable[[Any], Any]:
     return lambda op: op.operands[position] if len(op.operands) > position else None
 
 
-def _get_variadic(position: int) -> Callable[[CoreOp], tuple[Value, ...]]:
+def _get_variadic(position: int) -> Callable[[Any], Any]:
     return lambda op: tuple(op.operands[position:])
 
 
-def _get_attr(name: str) -> Callable[[CoreOp], object]:
+def _get_attr(name: str) -> Callable[[Any], Any]:
     return lambda op: op.attrs[name]
 
 
-def _get_region(position: int) -> Callable[[CoreOp], Block]:
+def _get_region(position: int) -> Callable[[Any], Any]:
     return lambda op: op.regions[position]
 
 
-def _constructor(cls: type, fields: tuple[Field, ...]) -> Callable[..., None]:
-    """Generate `__init__(operands, attributes, regions)` of one op class."""
+def constructor(cls: type, fields: tuple[Field, ...], value_class: type) -> Callable[..., None]:
+    """Generate `__init__(operands, attributes, regions)` of one op class.
+
+    value_class: of the results; an argument, since this module lies below the data structures.
+    """
     names = {
         role: [f.name for f in fields if f.role == role]
         for role in ("operand", "optional", "variadic", "attr", "region")
@@ -272,33 +222,8 @@ def _constructor(cls: type, fields: tuple[Field, ...]) -> Callable[..., None]:
     lines.append("    elif type(types) is tuple:")
     lines.append("        self.results = tuple([Value(t, self, i) for i, t in enumerate(types)])")
     lines.append("    else: self.results = (Value(types, self, 0),)")
-    scope: dict[str, Any] = {"Value": Value, **defaults}
+    scope: dict[str, Any] = {"Value": value_class, **defaults}
     exec("\n".join(lines), scope)  # noqa: S102 -- as dataclasses do, once per class
     init = scope["__init__"]
     init.__qualname__ = f"{cls.__qualname__}.__init__"
     return init
-
-
-def is_pure(op: CoreOp) -> bool:
-    """Whether the op and everything in its regions has no effect."""
-    known = (cast("Op", inner).traits for inner in (op.walk() if op.regions else (op,)))
-    return all(Trait.PURE in traits or Trait.TERMINATOR in traits for traits in known)
-
-
-def ops_with(function: Function, effects: Set[Effect]) -> set[Op]:
-    """The ops of a function that have one of some effects, or contain an op that has."""
-    having: set[Op] = set()
-    for op in function.walk():
-        around: object = op if cast("Op", op).effects & effects else None
-        while isinstance(around, Op) and around not in having:
-            having.add(around)
-            around = around.parent.owner if around.parent is not None else None
-    return having
-
-
-def effects_of(op: CoreOp) -> frozenset[Effect]:
-    """Effects of the op and of everything in its regions."""
-    effects = cast("Op", op).effects
-    if op.regions:
-        effects = effects.union(*(cast("Op", inner).effects for inner in op.walk()))
-    return effects

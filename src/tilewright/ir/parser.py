@@ -23,9 +23,8 @@ from dataclasses import dataclass
 from math import inf, isnan, nan
 from typing import NoReturn, cast
 
-from tilewright.ir.core import MOST_REGIONS, Block, Function, Module, Value
+from tilewright.ir.core import MOST_REGIONS, OPS, Block, Function, Module, Op, Value
 from tilewright.ir.lexer import END, Positions, tokens_of
-from tilewright.ir.op_definition import OPS, Op
 from tilewright.ir.printer import RESULT_TYPE_ATTRS
 from tilewright.ir.types import DType, PointerType, TileType, Type, all_dtypes
 from tilewright.support import SourceLoc, fork_waits

@@ -24,9 +24,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isnan
 from typing import cast
 
-from tilewright.ir.core import Block, Function, Module, Value
-from tilewright.ir.core import Op as CoreOp
-from tilewright.ir.op_definition import Op
+from tilewright.ir.core import Block, Function, Module, Op, Value
 from tilewright.ir.types import DType, PointerType, TileType, Type
 from tilewright.support.diagnostics import SourceLoc
 from tilewright.support.fresh_stack import nested
@@ -42,7 +40,7 @@ RESULT_TYPE_ATTRS = ("result_type", "result_types")
 Notes = Mapping[object, Sequence[str]]
 """Lines to print below an op, or below the head of a function."""
 
-_attrs_to_show: dict[type[CoreOp], tuple[tuple[str, bool, object], ...]] = {}
+_attrs_to_show: dict[type[Op], tuple[tuple[str, bool, object], ...]] = {}
 _type_texts: dict[Type, str] = {}
 
 
@@ -112,7 +110,7 @@ def print_function(
     return "\n".join(Printer(locations, notes).function(function)) + "\n"
 
 
-def print_op(op: CoreOp, names: Names | None = None, *, locations: bool = False) -> str:
+def print_op(op: Op, names: Names | None = None, *, locations: bool = False) -> str:
     """One op with its regions, without a final line break.
 
     Values have the names that they have in the text of the whole function, unless `names` is given.
@@ -126,7 +124,7 @@ def print_op(op: CoreOp, names: Names | None = None, *, locations: bool = False)
     return "\n".join(printer.lines)
 
 
-def enclosing_function(op: CoreOp) -> Function | None:
+def enclosing_function(op: Op) -> Function | None:
     """The function that an op is in; None for an op that is detached."""
     block = op.parent
     while block is not None:
@@ -158,7 +156,7 @@ class Printer:
         lines.append("}" + self._location(function.loc))
         return lines
 
-    def op(self, op: CoreOp, indent: str) -> None:
+    def op(self, op: Op, indent: str) -> None:
         """One op and its regions."""
         names = self.names
         parts = [indent]
@@ -183,7 +181,7 @@ class Printer:
         if self.notes is not None and not op.regions:
             self._note(op, indent)
 
-    def _regions(self, op: CoreOp, indent: str, parts: list[str]) -> None:
+    def _regions(self, op: Op, indent: str, parts: list[str]) -> None:
         """Print all regions; leaves the text of the last line in `parts`."""
         for number, block in enumerate(op.regions):
             parts.append(f" ({self._args(block)}) {{")
@@ -271,7 +269,7 @@ def _attrs_text(items: Iterable[tuple[str, object]]) -> str:
     return f" {{{text}}}" if text else ""
 
 
-def _op_attrs(op: CoreOp) -> str:
+def _op_attrs(op: Op) -> str:
     attrs = op.attrs
     shown = _attrs_to_show.get(type(op)) or _shown_attrs(type(op))
     parts: list[str] = []
@@ -285,8 +283,8 @@ def _op_attrs(op: CoreOp) -> str:
     return f" {{{', '.join(parts)}}}" if parts else ""
 
 
-def _shown_attrs(cls: type[CoreOp]) -> tuple[tuple[str, bool, object], ...]:
-    fields = cast("type[Op]", cls).attr_fields
+def _shown_attrs(cls: type[Op]) -> tuple[tuple[str, bool, object], ...]:
+    fields = cls.attr_fields
     shown = tuple(
         (f.name, f.has_default, f.default) for f in fields if f.name not in RESULT_TYPE_ATTRS
     )

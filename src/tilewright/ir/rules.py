@@ -17,17 +17,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from tilewright.ir.builder import Builder, Rewriter
-from tilewright.ir.core import Block, Function, Value
-from tilewright.ir.core import Op as CoreOp
-from tilewright.ir.op_definition import Effect, Op, Trait
+from tilewright.ir.core import Block, Function, Op, Value
+from tilewright.ir.op_definition import Effect, Trait
 from tilewright.support import Recorder, RuleFired, current_recorder
 from tilewright.support.errors import InternalCompilerError
 
 RuleResult = Value | tuple[Value, ...] | None
-OpT = TypeVar("OpT", bound=CoreOp)
+OpT = TypeVar("OpT", bound=Op)
 RewriteFunction = Callable[[Any, "RuleContext"], RuleResult]
 
 
@@ -43,7 +42,7 @@ class RuleContext:
         """Insert an op before the matched one."""
         return self.builder.emit(op)
 
-    def value(self, op: CoreOp) -> Value:
+    def value(self, op: Op) -> Value:
         """Insert an op before the matched one; returns its only result."""
         return self.builder.value(op)
 
@@ -69,7 +68,7 @@ class Rule:
     file: str
     """`file:line` of the function."""
 
-    def __call__(self, op: CoreOp, ctx: RuleContext) -> RuleResult:
+    def __call__(self, op: Op, ctx: RuleContext) -> RuleResult:
         return self.function(op, ctx)
 
 
@@ -93,7 +92,7 @@ class RuleSet:
 
     def __init__(self, rules: Iterable[Rule] = ()) -> None:
         self.rules = tuple(rules)
-        self.by_class: dict[type[CoreOp], tuple[Rule, ...]] = {}
+        self.by_class: dict[type[Op], tuple[Rule, ...]] = {}
         for item in self.rules:
             for cls in item.matches:
                 self.by_class[cls] = (*self.by_class.get(cls, ()), item)
@@ -128,8 +127,8 @@ class _Driver:
         self.rules = rules.by_class
         self.context = RuleContext(Builder(function.body))
         self.recorder: Recorder | None = current_recorder()
-        self.queue: list[CoreOp] = ops[::-1]
-        self.queued: set[CoreOp] = set(ops)
+        self.queue: list[Op] = ops[::-1]
+        self.queued: set[Op] = set(ops)
         self.fired: Counter[str] = Counter()
         self.budget = max(_FIRINGS_AT_LEAST, _FIRINGS_PER_OP * len(ops))
 
@@ -151,7 +150,7 @@ class _Driver:
                     changed = True
         return changed
 
-    def _try(self, candidates: tuple[Rule, ...], op: CoreOp, block: Block) -> bool:
+    def _try(self, candidates: tuple[Rule, ...], op: Op, block: Block) -> bool:
         """Apply the first rule that matches."""
         context, before = self.context, op.prev
         builder = context.builder
@@ -166,9 +165,7 @@ class _Driver:
         assert op.prev is before, f"a rule for {op.opcode} made ops and did not match"
         return False
 
-    def _replace(
-        self, op: CoreOp, block: Block, values: tuple[Value, ...], before: CoreOp | None
-    ) -> None:
+    def _replace(self, op: Op, block: Block, values: tuple[Value, ...], before: Op | None) -> None:
         self._push_new(before.next if before is not None else block.first, op)
         self._push_users(op.results)
         operands = _all_operands(op)
@@ -176,14 +173,14 @@ class _Driver:
         self._push_around(block)
         self._push_definitions((*operands, *values))
 
-    def _erase(self, op: CoreOp) -> None:
+    def _erase(self, op: Op) -> None:
         operands = _all_operands(op)
         block = op.parent
         Rewriter.erase(op)
         self._push_around(block)
         self._push_definitions(operands)
 
-    def _count(self, candidate: Rule, op: CoreOp) -> None:
+    def _count(self, candidate: Rule, op: Op) -> None:
         self.fired[candidate.name] += 1
         if self.recorder is not None:
             self.recorder.record(RuleFired(candidate.name, candidate.file, op.opcode))
@@ -192,17 +189,17 @@ class _Driver:
             busiest = ", ".join(f"{name} ({n}x)" for name, n in self.fired.most_common(4))
             raise InternalCompilerError(f"rewriting does not come to an end: {busiest}")
 
-    def _push(self, op: CoreOp) -> None:
+    def _push(self, op: Op) -> None:
         if op not in self.queued:
             self.queued.add(op)
             self.queue.append(op)
 
     def _push_around(self, block: Block | None) -> None:
         """Queue the op that a block belongs to: it may have lost its last effect."""
-        if block is not None and isinstance(block.owner, CoreOp):
+        if block is not None and isinstance(block.owner, Op):
             self._push(block.owner)
 
-    def _push_new(self, first: CoreOp | None, op: CoreOp) -> None:
+    def _push_new(self, first: Op | None, op: Op) -> None:
         """Queue the ops from `first` up to `op`, with what is in their regions."""
         while first is not op:
             assert first is not None
@@ -218,22 +215,22 @@ class _Driver:
     def _push_definitions(self, values: Iterable[Value]) -> None:
         """Queue the ops that define some values, which may be dead now, or match otherwise."""
         for value in values:
-            if isinstance(value.owner, CoreOp):
+            if isinstance(value.owner, Op):
                 self._push(value.owner)
 
 
-def _is_dead(op: CoreOp) -> bool:
+def _is_dead(op: Op) -> bool:
     return not any([value.uses for value in op.results]) and removable(op)
 
 
-def _all_operands(op: CoreOp) -> list[Value]:
+def _all_operands(op: Op) -> list[Value]:
     """What an op and its regions use."""
     if not op.regions:
         return list(op.operands)
     return [value for inner in op.walk() for value in inner.operands]
 
 
-def removable(op: CoreOp) -> bool:
+def removable(op: Op) -> bool:
     """Whether an op may be removed once its results are unused.
 
     So it is if the op, and all in its regions, at most reads (not `volatile`) and comes to an end.
@@ -244,9 +241,9 @@ def removable(op: CoreOp) -> bool:
     )
 
 
-def _only_reads(op: CoreOp) -> bool:
+def _only_reads(op: Op) -> bool:
     """What `removable` asks of each op, but for the terminators of its regions."""
-    traits, effects = cast("Op", op).traits, cast("Op", op).effects
+    traits, effects = op.traits, op.effects
     if effects - _READ or Trait.ENDLESS in traits or op.attrs.get("volatile"):
         return False
     return Trait.TERMINATOR not in traits

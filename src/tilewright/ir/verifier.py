@@ -30,9 +30,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
-from tilewright.ir.core import Block, Function, Module, Value
-from tilewright.ir.core import Op as CoreOp
-from tilewright.ir.op_definition import Field, Op, Trait
+from tilewright.ir.core import Block, Function, Module, Op, Value
+from tilewright.ir.op_definition import Field, Trait
 from tilewright.ir.printer import attr_text, print_function, type_text
 from tilewright.ir.types import DType, PointerType, TileType, Type, element_of, shape_of
 from tilewright.support import Diagnostic, Severity
@@ -55,7 +54,7 @@ class Contract:
 class Problem:
     """One breach of an invariant, in a function."""
 
-    where: CoreOp | Function
+    where: Op | Function
     message: str
     function: Function
 
@@ -137,13 +136,13 @@ class _Plan:
         self.terminator = Trait.TERMINATOR in cls.traits
 
 
-_plans: dict[type[CoreOp], _Plan] = {}
+_plans: dict[type[Op], _Plan] = {}
 
 
-def _plan(cls: type[CoreOp]) -> _Plan:
+def _plan(cls: type[Op]) -> _Plan:
     plan = _plans.get(cls)
     if plan is None:
-        plan = _plans[cls] = _Plan(cast("type[Op]", cls))
+        plan = _plans[cls] = _Plan(cls)
     return plan
 
 
@@ -176,7 +175,7 @@ class _Verifier:
             self._stale_uses()
         return self.found
 
-    def _fail(self, where: CoreOp | Function, message: str) -> None:
+    def _fail(self, where: Op | Function, message: str) -> None:
         self.found.append(Problem(where, message, self.function))
 
     def _check_facts(self, arg: Value) -> None:
@@ -191,12 +190,12 @@ class _Verifier:
                 self._fail(self.function, message)
 
     @nested
-    def _block(self, block: Block, owner: CoreOp | Function) -> None:
+    def _block(self, block: Block, owner: Op | Function) -> None:
         if block.owner is not owner:
             self._fail(owner, "the block does not know its owner")
         first_value = len(self.opened)
         self._define(block.args, block, owner)
-        previous: CoreOp | None = None
+        previous: Op | None = None
         op = block.first
         while op is not None:
             if op.prev is not previous or op.parent is not block:
@@ -212,7 +211,7 @@ class _Verifier:
         del self.opened[first_value:]
 
     def _define(
-        self, values: list[Value] | tuple[Value, ...], owner: object, where: CoreOp | Function
+        self, values: list[Value] | tuple[Value, ...], owner: object, where: Op | Function
     ) -> None:
         for index, value in enumerate(values):
             if value.owner is not owner or value.index != index:
@@ -223,7 +222,7 @@ class _Verifier:
             self.opened.append(value)
             self.visible.add(value)
 
-    def _op(self, op: CoreOp) -> None:
+    def _op(self, op: Op) -> None:
         cls = type(op)
         plan = _plans.get(cls) or _plan(cls)
         operands, results = op.operands, op.results
@@ -245,7 +244,7 @@ class _Verifier:
             self._block(block, op)
         self._define(results, op, op)
 
-    def _well_formed(self, op: CoreOp, plan: _Plan) -> bool:
+    def _well_formed(self, op: Op, plan: _Plan) -> bool:
         """Attributes and regions are there, so that the op's own methods can be called."""
         if op.attrs.keys() != plan.attrs:
             self._fail(op, f"expected the attributes {list(plan.attrs)}, found {list(op.attrs)}")
@@ -264,7 +263,7 @@ class _Verifier:
                 return False
         return True
 
-    def _op_itself(self, op: CoreOp) -> None:
+    def _op_itself(self, op: Op) -> None:
         """What the op's class says: its `verify`, and the result types that it infers."""
         try:
             message = op.verify()
@@ -276,7 +275,7 @@ class _Verifier:
             self._fail(op, message)
 
     @staticmethod
-    def _wrong_result(op: CoreOp) -> str | None:
+    def _wrong_result(op: Op) -> str | None:
         inferred, results = op.infer(), op.results
         if len(results) == 1 and results[0].type is inferred:
             return None
@@ -286,7 +285,7 @@ class _Verifier:
             return None
         return f"expected result types ({_listed(expected)}), found ({_listed(actual)})"
 
-    def _right_types(self, op: CoreOp, plan: _Plan, signature: tuple[Type | None, ...]) -> bool:
+    def _right_types(self, op: Op, plan: _Plan, signature: tuple[Type | None, ...]) -> bool:
         """Check a combination of types that was not met before; remember it if it is right."""
         before = len(self.found)
         self._check_operands(op)
@@ -295,7 +294,7 @@ class _Verifier:
                 self._fail(op, f"extents must be positive: {type_}")
             elif isinstance(type_, TileType) and type_.numel > _MOST_ELEMENTS:
                 self._fail(op, f"a tile has at most {_MOST_ELEMENTS} elements: {type_}")
-        if Trait.ELEMENTWISE in cast("Op", op).traits:
+        if Trait.ELEMENTWISE in op.traits:
             shapes = {shape_of(v.type) for v in (*op.operands, *op.results)}
             if len(shapes) > 1:
                 types = _listed(tuple(v.type for v in (*op.operands, *op.results)))
@@ -305,8 +304,8 @@ class _Verifier:
         plan.known.add(signature)
         return True
 
-    def _check_operands(self, op: CoreOp) -> None:
-        fields = cast("Op", op).operand_fields
+    def _check_operands(self, op: Op) -> None:
+        fields = op.operand_fields
         least = sum(f.role == "operand" for f in fields)
         endless = any(f.role == "variadic" for f in fields)
         count = len(op.operands)
@@ -319,7 +318,7 @@ class _Verifier:
                 expected = field.constraint.name
                 self._fail(op, f"operand '{field.name}' must be {expected}, not {value.type}")
 
-    def _bad_operand(self, op: CoreOp, value: Value) -> None:
+    def _bad_operand(self, op: Op, value: Value) -> None:
         if value not in self.visible:
             name = value.name or "?"
             self._fail(op, f"operand %{name} is not defined above, in this block or one around it")
@@ -341,7 +340,7 @@ class _Verifier:
                         user, f"is in the use list of %{value.name or '?'}, but unused there"
                     )
 
-    def _check_type(self, type_: Type, where: CoreOp | Function) -> None:
+    def _check_type(self, type_: Type, where: Op | Function) -> None:
         assert self.contract is not None
         test = self.contract.type_problem
         message = test(type_) if test is not None else None
@@ -350,7 +349,7 @@ class _Verifier:
         else:
             self._fail(where, f"{message} (after {self.contract.name})")
 
-    def _check_contract(self, op: CoreOp) -> None:
+    def _check_contract(self, op: Op) -> None:
         assert self.contract is not None
         legal = self.contract.ops
         if legal is not None and type(op) not in legal:

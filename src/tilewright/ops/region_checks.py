@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
 from tilewright.ir import Block, Function, Op, Value
 from tilewright.ir.types import Type
@@ -36,8 +35,8 @@ def wrong_end(what: str, block: Block, opcode: str, expected: tuple[Type, ...]) 
 def op_with_effects(block: Block) -> Op | None:
     """The first op of a block, or inside of one, that does more than to compute its results."""
     for op in block:
-        if cast("Op", op).effects:
-            return cast("Op", op)
+        if op.effects:
+            return op
         inner = next(filter(None, map(op_with_effects, op.regions)), None)
         if inner is not None:
             return inner

@@ -11,7 +11,6 @@ with one outside, since the loop may wait for somebody else to write.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import cast
 
 from tilewright.ir import Block, Effect, Function, Op, Pass, Rewriter, Trait, ops_with
 from tilewright.ops import ConstantOp, LoadOp, WhileOp
@@ -44,8 +43,7 @@ class _Walk:
     @nested
     def block(self, block: Block) -> None:
         entered: list[object] = []
-        for raw in block:
-            op = cast("Op", raw)
+        for op in block:
             if op.regions:
                 self._regions(op)
             elif Trait.PURE in op.traits or (isinstance(op, LoadOp) and not op.volatile):

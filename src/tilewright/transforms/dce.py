@@ -12,8 +12,6 @@ carried value that is needed only to compute itself is not. What is not marked g
 
 from __future__ import annotations
 
-from typing import cast
-
 from tilewright.ir import Block, Function, Op, Pass, Rewriter, Trait, Value, removable
 from tilewright.ops import WhileOp
 from tilewright.transforms.region_slots import (
@@ -30,7 +28,7 @@ class Dce(Pass, name="dce"):
     """Remove ops, carried values and results of branches that nothing needs."""
 
     def run(self, function: Function) -> bool:
-        ops = [cast("Op", op) for op in function.walk()]
+        ops = list(function.walk())
         needed = _Needed()
         for op in ops:
             if _is_root(op):
@@ -81,7 +79,7 @@ class _Needed:
         else:
             self.pending += op.operands
             for inner in op.walk() if op.regions else ():
-                self.ops.add(cast("Op", inner))
+                self.ops.add(inner)
                 self.pending += inner.operands
 
     def close(self) -> None:

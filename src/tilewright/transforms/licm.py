@@ -12,8 +12,6 @@ there. `tl.range(disable_licm=True)` forbids it for a loop.
 
 from __future__ import annotations
 
-from typing import cast
-
 from tilewright.ir import Block, Effect, Function, Op, Pass, Rewriter, Trait, effects_of, is_pure
 from tilewright.ir.types import dtype_of
 from tilewright.ops import ConstantOp, DivOp, ForOp, LoadOp, RemOp, WhileOp
@@ -38,19 +36,18 @@ def _hoist_from(loop: Loop) -> bool:
     for block in loop.regions:
         runs = _surely_runs(loop, block)
         for op in block:
-            if _is_invariant(cast("Op", op), block) and _may_move(op, loop, runs):
+            if _is_invariant(op, block) and _may_move(op, loop, runs):
                 Rewriter.move_before(op, loop)
                 moved += 1
     return moved > 0
 
 
-def _may_move(op: object, loop: Loop, runs: bool) -> bool:
+def _may_move(op: Op, loop: Loop, runs: bool) -> bool:
     """Whether an invariant op may run before the loop; `runs`: its block does so at least once."""
     if isinstance(op, LoadOp):
         steady = isinstance(loop, ForOp) and not op.volatile
         return runs and steady and not effects_of(loop) & _CHANGES_MEMORY
-    known = cast("Op", op)
-    return is_pure(known) and (runs or not _may_trap(known))
+    return is_pure(op) and (runs or not _may_trap(op))
 
 
 def _is_invariant(op: Op, block: Block) -> bool:

@@ -15,7 +15,6 @@ added inside, and those at the edges go.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import cast
 
 from tilewright.ir import Builder, Function, Op, Pass, Rewriter, Value
 from tilewright.ir.types import DType, Type, element_of, with_element
@@ -50,7 +49,7 @@ class NarrowIntegers(Pass, name="narrow-integers"):
     """Compute integers in the type that their results are converted to, where nothing is lost."""
 
     def run(self, function: Function) -> bool:
-        ops = [cast("Op", op) for op in function.walk()]
+        ops = list(function.walk())
         needed = _needed_bits(ops)
         groups = _Groups(needed)
         for op in ops:
@@ -116,7 +115,7 @@ class _Groups:
             return
         self.leader[op] = op
         for value in _data(op):
-            before = cast("Op | None", value.op)
+            before = value.op
             if before in self.leader and self.needed[value] == self.needed[op.result]:
                 self.leader[self._find(before)] = self._find(op)
 
@@ -168,7 +167,7 @@ class _Group:
     def _target(self) -> DType | None:
         """The type of a conversion that keeps as many bits as are used."""
         users = (user for value in self.inside for user in value.uses)
-        casts = (user for user in users if _is_truncation(cast("Op", user)))
+        casts = (user for user in users if _is_truncation(user))
         types = (element_of(user.type) for user in casts)
         found = next((t for t in types if t.bits == self.bits), None)
         return found if isinstance(found, DType) else None
@@ -190,7 +189,7 @@ class _Group:
         for user in list(value.uses):
             if user.results and user.result in self.inside:
                 continue
-            if not _is_truncation(cast("Op", user)):
+            if not _is_truncation(user):
                 wide = Builder.after(narrow.op).value(CastOp(narrow, value.type))
                 Rewriter.replace_uses(value, wide)
                 return

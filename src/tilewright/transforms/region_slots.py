@@ -9,7 +9,7 @@ that stays is still the same value.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TypeGuard, TypeVar, cast
+from typing import TypeGuard, TypeVar
 
 from tilewright.ir import Block, Op, Value
 from tilewright.ops import ForOp, IfOp, WhileOp
@@ -75,14 +75,13 @@ def slot_of(value: Value) -> tuple[Structured, int] | None:
     return (owner, value.index) if is_structured(owner) else None
 
 
-def set_operands(op: object, operands: Sequence[Value]) -> None:
+def set_operands(op: Op, operands: Sequence[Value]) -> None:
     """Give an op that sits in a block other operands, also in number."""
-    known = cast("Op", op)
-    block, following = known.parent, known.next
+    block, following = op.parent, op.next
     assert block is not None
-    block.detach(known)
-    known.operands = list(operands)
-    block.insert(known, following)
+    block.detach(op)
+    op.operands = list(operands)
+    block.insert(op, following)
 
 
 def add_slot(loop: Loop, init: Value, name: str) -> list[Value]:

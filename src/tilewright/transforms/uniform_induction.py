@@ -31,7 +31,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import cast
 
 from tilewright.ir import Builder, Function, Op, Pass, Rewriter, Value, removable
 from tilewright.ir.types import (
@@ -134,7 +133,7 @@ def _is_movable(value: Value) -> bool:
 
 def _update(value: Value, loop: Loop) -> tuple[Value, _Update] | None:
     """The value before an update, and the update; None if something else defines `value`."""
-    op = cast("Op | None", value.op)
+    op = value.op
     if not isinstance(op, OffsetOp | AddOp | SubOp) or op.parent is not loop.body:
         return None
     ways = [tuple(op.operands)]

@@ -7,7 +7,6 @@ fields depend on each other are listed by hand; an op that neither way builds fa
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import cast
 
 from tilewright import ops
 from tilewright.ir import OPS, Block, Builder, Constraint, Field, Function, Op, Value, verify
@@ -158,7 +157,7 @@ def sample(cls: type[Op]) -> Function:
 def _in_a_region(cls: type[Op], sampler: Sampler) -> Function:
     """Terminators of regions are sampled inside the op that they belong to."""
     owner = ops.WhileOp if cls is ops.ConditionOp else ops.IfOp
-    function = sample(cast("type[Op]", owner))
+    function = sample(owner)
     assert any(type(op) is cls for op in function.walk())
     return function
 

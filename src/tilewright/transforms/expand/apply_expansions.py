@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import cast
+from collections.abc import Callable, Mapping
 
 from tilewright.ir import Builder, Function, Op, Rewriter, Value
 
@@ -14,7 +13,7 @@ Expansion = Callable[[Op, Builder], Value | None]
 def expand(function: Function, rules: Mapping[type[Op], Expansion]) -> bool:
     """Apply at most one rule to each op, in regions too; whether any was replaced."""
     changed = False
-    matching = [op for op in cast("Iterator[Op]", function.walk()) if type(op) in rules]
+    matching = [op for op in function.walk() if type(op) in rules]
     for op in matching:
         value = rules[type(op)](op, Builder.at(op))
         if value is not None:

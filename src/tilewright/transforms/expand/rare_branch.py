@@ -92,7 +92,7 @@ def _run(block: Block, values: dict[Value, Any], rule: Callable[[Op, list[Any]],
             values[value] = rule(constant, [])
         return values[value]
 
-    for inner in cast("list[Op]", list(block)):
+    for inner in list(block):
         if isinstance(inner, YieldOp):
             return at(inner.operands[0])
         values[inner.result] = rule(inner, [at(v) for v in inner.operands])

@@ -39,7 +39,7 @@ def store_as_bits(function: Function) -> bool:
 
     A type stays where it is if an atomic op computes in it.
     """
-    ops = list(cast("Iterator[Op]", function.walk()))
+    ops = list(function.walk())
     kinds = _present(function, ops) - {_computed_atomically(op) for op in ops}
     if not kinds:
         return False

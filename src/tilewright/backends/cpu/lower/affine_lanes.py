@@ -7,7 +7,6 @@ to become a vector.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import cast
 
 from tilewright.backends.cpu.lower.lane_values import Address, LaneMath, Lanes
 from tilewright.ir import Op
@@ -79,8 +78,7 @@ def _only_addresses(op: Op) -> bool:
     reached: set[Op] = set()
     stack = [op]
     while stack:
-        for raw in stack.pop().result.uses:
-            user = cast("Op", raw)
+        for user in stack.pop().result.uses:
             if isinstance(user, OffsetOp | CompareOp) or user in reached:
                 continue
             if not isinstance(user, _INDEX_ARITHMETIC):

@@ -111,7 +111,7 @@ class Evaluator:
         return self.math.vector(self.lanes(value, coords))
 
     def _compute(self, value: Value, coords: Coords) -> Steps:
-        op = cast("Op | None", value.op)
+        op = value.op
         assert op is not None, f"argument {value} has no buffer"
         special = INDEX_FUNCTIONS.get(type(op))
         if special is not None:

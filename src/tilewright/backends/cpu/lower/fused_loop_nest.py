@@ -8,7 +8,6 @@ one inside.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import cast
 
 from tilewright.backends.cpu.lower.cpu_state import State
 from tilewright.backends.cpu.lower.dot_operands import operand_strides
@@ -281,7 +280,7 @@ def neutral_elements(op: ReduceOp) -> list[Val] | None:
         return None
     if isinstance(element, PointerType) or set(first.operands) != set(op.combine.args):
         return None
-    number = _NEUTRAL.get(cast("type[Op]", type(first)))
+    number = _NEUTRAL.get(type(first))
     if number is None:
         return None
     return [constant(-0.0 if element.is_float and number == 0 else number, element)]

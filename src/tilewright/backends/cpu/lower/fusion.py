@@ -136,7 +136,7 @@ class Planner:
 
     def __init__(self, block: Block, facts: dict[Value, Alignment]) -> None:
         self.facts = facts
-        self.ops: list[Op] = [cast("Op", op) for op in block]
+        self.ops: list[Op] = [op for op in block]
         self.order: dict[Op, int] = {op: i for i, op in enumerate(self.ops)}
         self.writes = [i for i, op in enumerate(self.ops) if effects_of(op) & _CHANGES]
         self.group_of: dict[Op, Group] = {}
@@ -207,7 +207,7 @@ class Planner:
 
     def _makes(self, group: Group, value: Value) -> bool:
         """Whether a value is the result of a sink of the group."""
-        op = cast("Op | None", value.op)
+        op = value.op
         return op is not None and self.group_of.get(op) is group
 
     def _load_closes(self, op: Op, group: Group) -> bool:
@@ -238,7 +238,7 @@ class Planner:
         stack = list(values)
         while stack:
             value = stack.pop()
-            op = cast("Op | None", value.op)
+            op = value.op
             if value in seen or op is None or self.order.get(op, -1) < group.order:
                 continue
             if self._makes(group, value):
@@ -265,18 +265,18 @@ class Planner:
 
     def _demands(self, op: Op, value: Value) -> dict[int, Demand]:
         demands: dict[int, Demand] = {}
-        for raw in value.uses:
-            user = self._in_this_block(cast("Op", raw))
+        for using in value.uses:
+            user = self._in_this_block(using)
             if user is None:
                 continue
-            if is_lazy(user) and user is raw:
+            if is_lazy(user) and user is using:
                 same = Trait.ELEMENTWISE in user.traits or isinstance(user, LoadOp)
                 found = [d for r in user.results for d in self.demands.get(r, {}).values()]
                 for demand in found:
                     self._add(demands, demand.group, demand.identity and same)
             elif user in self.group_of:
                 group = self.group_of[user]
-                direct = user is raw and group.fused and shape_of(value.type) == group.shape
+                direct = user is using and group.fused and shape_of(value.type) == group.shape
                 self._add(demands, group, direct)
         return demands
 
@@ -427,7 +427,7 @@ def known_early(value: Value) -> bool:
     stack = [value]
     while stack:
         current = stack.pop()
-        op = cast("Op | None", current.op)
+        op = current.op
         if current in seen:
             continue
         seen.add(current)
@@ -455,7 +455,7 @@ def cost(value: Value) -> int:
     stack = [value]
     while stack and total < EXPENSIVE:
         current = stack.pop()
-        op = cast("Op | None", current.op)
+        op = current.op
         if current in seen or op is None or not is_lazy(op):
             continue
         seen.add(current)

@@ -7,13 +7,11 @@ fixed for a given tile shape and vector width, so results repeat from run to run
 
 from __future__ import annotations
 
-from typing import cast
-
 from tilewright.backends.cpu.lower.evaluate_lanes import Environment, Evaluator
 from tilewright.backends.cpu.lower.lane_values import Lanes, literal, uniform
 from tilewright.backends.cpu.lower.loop_sections import Loop, loop
 from tilewright.backends.cpu.lower.vector_access import Buffer, write_buffer
-from tilewright.ir import Block, Op, Trait, Value
+from tilewright.ir import Block, Trait, Value
 from tilewright.llvm import Code, Val
 from tilewright.ops import ReduceOp, ScanOp
 
@@ -26,7 +24,7 @@ def apply_region(ev: Evaluator, block: Block, args: list[Lanes]) -> list[Lanes]:
         if op.next is None:
             return operands
         if op.operands:
-            found = ev.elementwise(cast("Op", op), list(operands))
+            found = ev.elementwise(op, list(operands))
             assert isinstance(found, Lanes)
             local[op.result] = found
         else:
@@ -80,7 +78,7 @@ class Accumulators:
 
 
 def _is_one_commutative_op(block: Block) -> bool:
-    first = cast("Op | None", block.first)
+    first = block.first
     if first is None or first.next is None or first.next.next is not None:
         return False
     return Trait.COMMUTATIVE in first.traits

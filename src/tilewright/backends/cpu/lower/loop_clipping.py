@@ -28,7 +28,7 @@ from tilewright.backends.cpu.lower.cpu_state import State
 from tilewright.backends.cpu.lower.fusion import Group
 from tilewright.backends.cpu.lower.lane_values import Lanes, literal
 from tilewright.backends.cpu.lower.streaming_stores import direction
-from tilewright.ir import Op, Trait, Value
+from tilewright.ir import Trait, Value
 from tilewright.ir.types import DType, PointerType, element_of, shape_of
 from tilewright.llvm import Val, integer_literal
 from tilewright.ops import (
@@ -65,7 +65,7 @@ class Seen(NamedTuple):
 
     def inner(self) -> Seen | None:
         """The operand that the value only moves, None if it does not."""
-        op = cast("Op | None", self.value.op)
+        op = self.value.op
         if not isinstance(op, (BroadcastOp, ExpandDimsOp, TransposeOp, HintOp)):
             return None
         operand, axes = op.operands[0], self.axes
@@ -83,7 +83,7 @@ class Seen(NamedTuple):
         inner = self.inner()
         if inner is not None:
             return (inner,)
-        op = cast("Op | None", self.value.op)
+        op = self.value.op
         return [Seen(v, self.axes) for v in op.operands] if isinstance(op, AndOp) else ()
 
 
@@ -182,7 +182,7 @@ class _Search:
                 continue
             reached.add(seen)
             inner = seen.inner()
-            op = cast("Op | None", seen.value.op)
+            op = seen.value.op
             if inner is not None:
                 stack.append(inner)
             elif isinstance(op, CompareOp):
@@ -248,7 +248,7 @@ class _Beyond:
         """The values that have to be settled for this one to be; None if it cannot be."""
         value, axes = seen
         inner = seen.inner()
-        op = cast("Op | None", value.op)
+        op = value.op
         if self.dim not in axes:
             return ()
         if inner is not None:

@@ -15,7 +15,6 @@ addition of 2^24 elements on Zen 5: 4.2 ms instead of 5.0).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
 from tilewright.backends.cpu.lower.cpu_state import State
 from tilewright.backends.cpu.lower.fusion import Group, is_lazy
@@ -90,7 +89,7 @@ def _computes_much(stores: Sequence[StoreOp]) -> bool:
     stack = [store.stored for store in stores]
     while stack and len(seen) < _MUCH:
         value = stack.pop()
-        op = cast("Op | None", value.op)
+        op = value.op
         if value not in seen and op is not None and is_lazy(op):
             seen.add(value)
             stack += op.operands
@@ -120,7 +119,7 @@ def falls(mask: Value) -> bool:
     reached, stack = {mask}, [mask]
     while stack:
         value = stack.pop()
-        op = cast("Op | None", value.op)
+        op = value.op
         parts = op.operands if isinstance(op, AndOp | _MOVES) else ()
         if not parts and not _condition_falls(op, directions):
             return False
@@ -149,14 +148,14 @@ def direction(value: Value, known: dict[Value, int | None] | None = None) -> int
 
 def _terms(value: Value) -> Sequence[Value]:
     """The values that decide in which direction a tile goes."""
-    op = cast("Op | None", value.op)
+    op = value.op
     if not shape_of(value.type) or not isinstance(op, CastOp | _MOVES | AddOp | SubOp | MulOp):
         return ()
     return op.operands
 
 
 def _direction(value: Value, terms: list[int | None]) -> int | None:
-    op = cast("Op | None", value.op)
+    op = value.op
     if not shape_of(value.type) or isinstance(op, SplatOp | ConstantOp):
         return 0
     if isinstance(op, RangeOp):

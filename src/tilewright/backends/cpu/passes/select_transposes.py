@@ -12,8 +12,6 @@ becomes
 
 from __future__ import annotations
 
-from typing import cast
-
 from tilewright.analysis import Alignment, analyze_alignment
 from tilewright.backends.cpu.ops import BlockTransposeOp
 from tilewright.ir import Builder, Function, Op, Pass, Rewriter, Trait, Value
@@ -46,7 +44,7 @@ def _row_contiguous(value: Value, facts: dict[Value, Alignment]) -> bool:
     """Whether computing the tile along its last dimension reads memory in order."""
     reached, stack = {value}, [value]
     while stack:
-        op = cast("Op | None", stack.pop().op)
+        op = stack.pop().op
         if op is None or _reads_rows(op, facts):
             return True
         if Trait.ELEMENTWISE in op.traits:

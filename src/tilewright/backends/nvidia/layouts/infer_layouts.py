@@ -23,7 +23,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
-from typing import cast
 
 from tilewright.analysis import Alignment
 from tilewright.backends.nvidia.layouts.layout_propagation import (
@@ -110,8 +109,7 @@ class LayoutInference:
 
     @nested
     def _lay(self, block: Block) -> None:
-        for raw in block:
-            op = cast("Op", raw)
+        for op in block:
             if isinstance(op, ForOp | WhileOp):
                 self._lay_loop(op)
             elif isinstance(op, IfOp):
@@ -261,8 +259,7 @@ class LayoutInference:
 
     @nested
     def _demand_block(self, block: Block) -> None:
-        for raw in reversed(block):
-            op = cast("Op", raw)
+        for op in reversed(block):
             for region in reversed(op.regions):
                 if isinstance(op, _CONTROL):
                     self._demand_passed(op, passed_on(op, region))

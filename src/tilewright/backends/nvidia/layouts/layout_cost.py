@@ -114,7 +114,7 @@ class LayoutCost:
         used = {
             (op.operands[index], layout)
             for op in loop.walk()
-            for index, layout in self.inference.operand_layouts(cast("Op", op))
+            for index, layout in self.inference.operand_layouts(op)
             if op.operands[index] in layouts and _block_of(op.operands[index]) not in inside
         }
         return used | {(value, layouts[value]) for value in loop.results if value in layouts}

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import cast
 
 from tilewright.analysis import Alignment
 from tilewright.backends.nvidia.layouts.infer_layouts import LayoutInference, passed_on
@@ -149,7 +148,7 @@ def _dependents(values: Sequence[Value]) -> set[Value]:
         if value not in known:
             known.add(value)
             for user in value.uses:
-                stack += _carriers(cast("Op", user), value)
+                stack += _carriers(user, value)
     return known
 
 
@@ -162,7 +161,7 @@ def _carriers(user: Op, value: Value) -> Sequence[Value]:
     if user.results:
         return user.results
     block = user.parent
-    owner = cast("Op | None", block.owner if block is not None else None)
+    owner = block.owner if block is not None else None
     if block is None or not isinstance(owner, ForOp | WhileOp | IfOp) or block.last is not user:
         return ()
     carried: Sequence[Value] = ()

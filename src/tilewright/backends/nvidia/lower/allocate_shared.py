@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import cast
 
 from tilewright.analysis import LiveRange, Request, pack
 from tilewright.backends.nvidia.lower.shared_usage import Machine, exchange_bytes, tile_bytes
@@ -44,8 +43,7 @@ class _Program:
         self.place: dict[Op, int] = {}
         self.exchanges: list[_Exchange] = []
         self.rings: list[RingOp] = []
-        for raw in function.walk():
-            op = cast("Op", raw)
+        for op in function.walk():
             self.place[op] = len(self.place)
             size = 0 if op in without else exchange_bytes(op, machine)
             if size:
@@ -57,7 +55,7 @@ class _Program:
         """From before a loop to after it."""
         last = loop
         while last.regions and last.regions[-1].last is not None:
-            last = cast("Op", last.regions[-1].last)
+            last = last.regions[-1].last
         return LiveRange(2 * self.place[loop], 2 * self.place[last] + 1)
 
     def requests(self) -> dict[Op, Request]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
 from tilewright.backends.nvidia.lower.gpu_state import RULES, State
 from tilewright.backends.nvidia.lower.per_register_ops import lower_one
-from tilewright.ir import Block, Op
+from tilewright.ir import Block
 from tilewright.llvm import Val
 
 
@@ -15,8 +14,7 @@ def apply_region(state: State, block: Block, args: Sequence[Val]) -> list[Val]:
     """What the region yields for these arguments; any control flow is the thread's own."""
     for arg, value in zip(block.args, args, strict=True):
         state.set(arg, [value])
-    for raw in block:
-        op = cast("Op", raw)
+    for op in block:
         if op.next is None:
             break
         rule = RULES.get(type(op))

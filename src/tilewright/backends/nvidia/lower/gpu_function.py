@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import cast
 
 from tilewright.analysis import analyze_alignment
 from tilewright.backends.nvidia.arch import Arch
@@ -137,8 +136,7 @@ def _attributes(warps: int, maxnreg: int | None, num_ctas: int) -> list[str]:
 @nested
 def lower_block(state: State, block: Block) -> None:
     """Lower the ops of a block in order."""
-    for raw in block:
-        op = cast("Op", raw)
+    for op in block:
         broken = broken_rule(op, state.warps)
         assert broken is None, broken
         rule = RULES.get(type(op))

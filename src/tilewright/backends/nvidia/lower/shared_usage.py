@@ -11,7 +11,6 @@ Two kinds of op use it:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
 
 from tilewright.backends.nvidia.arch import Arch
 from tilewright.backends.nvidia.lower.fma_dot import fma_dot_bytes
@@ -74,7 +73,7 @@ def tile_bytes(type_: object) -> int:
 
 def ring_of(value: Value) -> RingOp:
     """The ring that a value is, behind the copies into it and the loops that carry it."""
-    op = cast("Op | None", value.op)
+    op = value.op
     if isinstance(op, RingOp):
         return op
     if isinstance(op, PutOp):

@@ -13,7 +13,6 @@ is made in a conversion follows its definition, so that it stands outside the lo
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
 
 from tilewright.analysis import analyze_alignment
 from tilewright.backends.nvidia.layouts.infer_layouts import LayoutInference, Layouts, passed_on
@@ -62,8 +61,7 @@ class LayoutEmission:
     def _emit_block(self, block: Block) -> None:
         for arg in block.args:
             self._settle(arg, Builder(block, block.first))
-        for raw in block:
-            op = cast("Op", raw)
+        for op in block:
             tiles = [r for r in op.results if isinstance(r.type, TileType)]
             if tiles and tiles[0] not in self.layouts:
                 self._emit_versions(op)
@@ -131,10 +129,9 @@ class LayoutEmission:
 
     def _rewrite_yields(self) -> None:
         """Terminators take the versions in the layouts of what they end."""
-        for raw in self.function.walk():
-            op = cast("Op", raw)
+        for op in self.function.walk():
             for region in op.regions if isinstance(op, ForOp | WhileOp | IfOp) else ():
-                end = cast("Op", region.terminator)
+                end = region.terminator
                 self._rewrite_passed(op, end, len(end.operands) - len(passed_on(op, region)))
 
     def _rewrite_passed(self, op: Op, user: Op, start: int) -> None:
@@ -148,8 +145,7 @@ class LayoutEmission:
 @nested
 def _remove_unlaid(block: Block) -> None:
     """Drop the originals of what was cloned."""
-    for raw in reversed(block):
-        op = cast("Op", raw)
+    for op in reversed(block):
         for region in op.regions:
             _remove_unlaid(region)
         tiles = [r for r in op.results if isinstance(r.type, TileType)]

@@ -63,7 +63,7 @@ def _load_slice(op: ConvertOp, stages: int) -> tuple[LoadOp, list[Op]] | None:
     behind: set[Op] = set()
     stack = [op.x]
     while stack:
-        maker = cast("Op | None", stack.pop().op)
+        maker = stack.pop().op
         if maker is None:
             return None
         if maker in behind:
@@ -87,7 +87,7 @@ def _checked(op: ConvertOp, behind: set[Op]) -> tuple[LoadOp, list[Op]] | None:
         if not leaf and not all(user in behind or user is op for user in maker.results[0].uses):
             return None
     assert op.parent is not None
-    ordered = [cast("Op", raw) for raw in op.parent if raw in behind and raw is not loads[0]]
+    ordered = [o for o in op.parent if o in behind and o is not loads[0]]
     return loads[0], [m for m in behind if m.parent is not op.parent] + ordered
 
 

@@ -115,8 +115,7 @@ class _Order:
     def _block(self, block: Block, pending: Pending) -> Pending:
         """Insert barriers; pending: accesses since the last barrier before the block; returns
         those after it."""
-        for item in list(block):
-            op = cast("Op", item)
+        for op in list(block):
             if isinstance(op, BarrierOp):
                 pending = {}
             elif isinstance(op, _Memory):
@@ -238,8 +237,7 @@ def _may_matter(earlier: _Pending, access: _Pending) -> bool:
 def _of_earlier_iterations(loop: ForOp | WhileOp, block: Block) -> Iterator[_Pending]:
     """What a block does after its last barrier, and in loops and branches before."""
     since: list[_Pending] = []
-    for item in block:
-        op = cast("Op", item)
+    for op in block:
         if isinstance(op, BarrierOp):
             since.clear()
         accesses = (inner for inner in op.walk() if isinstance(inner, _Memory))
@@ -255,7 +253,7 @@ def _is_computed_from(store: _Memory, load: LoadOp) -> bool:
         value = stack.pop()
         if value is load.results[0]:
             return True
-        op = cast("Op | None", value.op)
+        op = value.op
         if op is None or value in seen:
             continue
         seen.add(value)

@@ -22,7 +22,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import cast
 
 from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.lower.allocate_shared import allocate_shared
@@ -197,7 +196,7 @@ class _Ordering:
         """Those that use shared memory, or order it, or contain such."""
         known = self._concerned.get(block)
         if known is None:
-            known = [op for raw in block if self._matters(op := cast("Op", raw))]
+            known = [op for op in block if self._matters(op)]
             self._concerned[block] = known
         return known
 

@@ -105,8 +105,7 @@ class LoopPipeline:
             mapping[self.loop.carried[i]] = value
         rings = list(ahead.rings)
         loads = {s.load: n for n, s in enumerate(self.staged)}
-        for raw in self.loop.body:
-            op = cast("Op", raw)
+        for op in self.loop.body:
             if op not in self.slice:
                 continue
             copy = builder.emit(op.clone(mapping))
@@ -170,8 +169,7 @@ class LoopPipeline:
         gone: set[Op] = set()
         for staged in self.staged:
             gone.update((staged.load, staged.reader, *staged.between))
-        for raw in self.loop.body:
-            op = cast("Op", raw)
+        for op in self.loop.body:
             if op in gone or op.next is None:
                 continue
             builder.emit(op.clone(mapping))

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import copysign
-from typing import cast
 
 from tilewright.analysis import Alignment, memory_dependences
 from tilewright.backends.nvidia.layouts.access_vectors import vector_length
@@ -45,10 +44,10 @@ class Staged:
     def between(self) -> list[Op]:
         """Transpositions between the load and its conversion."""
         path: list[Op] = []
-        op = cast("Op | None", self.reader.x.op)
+        op = self.reader.x.op
         while op is not self.load and op is not None:
             path.append(op)
-            op = cast("Op | None", op.operands[0].op)
+            op = op.operands[0].op
         return path
 
 
@@ -89,7 +88,7 @@ def address_slice(loop: ForOp, loads: Sequence[LoadOp]) -> set[Op] | None:
         if value in seen:
             continue
         seen.add(value)
-        op = cast("Op | None", value.op)
+        op = value.op
         carried = op is None and value.owner is block and value is not loop.index
         if carried and isinstance(value.type, TileType):
             return None
@@ -117,12 +116,12 @@ def _reader(load: LoadOp) -> ConvertOp | None:
 def _only_user(op: Op) -> Op | None:
     users = list(op.results[0].uses)
     alone = len(users) == 1 and users[0].parent is op.parent
-    return cast("Op", users[0]) if alone else None
+    return users[0] if alone else None
 
 
 def _feeds_products(op: Op) -> bool:
     """Whether all uses are products, behind whatever computes their operands."""
-    users = cast("list[Op]", list(op.results[0].uses))
+    users = list(op.results[0].uses)
     return bool(users) and all(
         isinstance(user, DotOp | TransposeOp) or (_is_between(user) and _feeds_products(user))
         for user in users

@@ -1,0 +1,32 @@
+"""The registry of NumPy rules: what each op computes, by definition.
+
+    @reference(AddOp)
+    def add(op: AddOp, x: Array, y: Array) -> Array:
+        return x + y
+
+The interpreter runs these, and every rewrite and backend is tested against them. A backend that has
+ops of its own registers theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from tilewright.ir.core import Op
+
+ReferenceRule = Callable[..., Any]
+R = TypeVar("R", bound=ReferenceRule)
+REFERENCE_RULES: dict[type[Op], ReferenceRule] = {}
+"""NumPy semantics of each op: rule(op, *operand arrays) -> array or tuple of arrays."""
+
+
+def reference(op_class: type[Op]) -> Callable[[R], R]:
+    """Register the NumPy rule of an op class."""
+
+    def register(rule: R) -> R:
+        assert op_class not in REFERENCE_RULES, f"two reference rules for {op_class.opcode}"
+        REFERENCE_RULES[op_class] = rule
+        return rule
+
+    return register
