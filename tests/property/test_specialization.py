@@ -21,7 +21,6 @@ from tilewright.runtime.arguments.specialization import (
     constant_key,
     integer_key,
 )
-from tilewright.runtime.launch.bound_call import bind
 
 INTEGERS = st.integers(-(2**63), 2**64 - 1) | st.sampled_from(
     [s * (2**b) + d for b in (0, 4, 31, 32, 63) for s in (-1, 1) for d in (-1, 0, 1)]
@@ -101,12 +100,11 @@ def test_both_ways_find_the_same_key(
             raise LookupError
 
     kernel = new_kernel()
-    launch = kernel._python_launch  # pyright: ignore[reportPrivateUsage]
+    launch = kernel.launch_function.launch
     names: dict[str, object] = launch.__globals__  # pyright: ignore[reportFunctionMemberAccess]
     names["_tw_variants"] = Asked()
-    names["_tw_slow"] = lambda *_: None
+    names["_tw_bind_and_launch"] = lambda *_: None
     launch(1, *args, **words)
-    order = kernel._order  # pyright: ignore[reportPrivateUsage]
-    call = bind("kernel", kernel.params, *order(None, *args, **words))
+    call = kernel.launch_function.bind(*args, **words)
     assert asked == [call.key]
     assert hash(call.key) == hash(asked[0])

@@ -43,7 +43,7 @@ class CFunction(JITFunction):
         signature = _python_function(kernel.name, self.parameters, defines)
         declared = {parameter.name: declared_as(parameter) for parameter in self.parameters}
         params = [replace(p, declared=declared.get(p.name)) for p in kernel_parameters(signature)]
-        super().__init__(signature, interpret=interpret, params=params)
+        super().__init__(signature, interpret=interpret, params=params, compilable=self)
         self._program_and_name = (program, name, defines, interpret)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -86,7 +86,7 @@ class CFunction(JITFunction):
     def _interpret(self, grid: object, /, *args: object, **words: object) -> None:
         """A launch in the interpreter, which runs the front end's tile IR."""
         with user_boundary:
-            call = self._bind(*self._order(None, *args, **words))
+            call = self.launch_function.bind(*args, **words)
             backend = backend_named("cpu")
             options = options_of(backend, call.options)
             source = self.source(self._unspecialized(call.named), "")

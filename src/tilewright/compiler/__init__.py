@@ -11,8 +11,10 @@ from tilewright.compiler.compiled_kernel import Artifacts, CompiledKernel, Kerne
 from tilewright.compiler.kernel_store import Entry, Store, package_version, shared_store
 from tilewright.compiler.sources import (
     ASTSource,
+    Compilable,
     IRSource,
     KernelSource,
+    PythonKernel,
     signature_text,
 )
 from tilewright.compiler.type_names import find_type, name_of_type, type_named
@@ -21,11 +23,13 @@ from tilewright.compiler.written_arguments import stored_arguments
 __all__ = [
     "ASTSource",
     "Artifacts",
+    "Compilable",
     "CompiledKernel",
     "Entry",
     "IRSource",
     "KernelMetadata",
     "KernelSource",
+    "PythonKernel",
     "Store",
     "compile",
     "compile_kernel",

@@ -8,12 +8,13 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from tilewright.compiler.compiled_kernel import SOURCE
 from tilewright.compiler.type_names import type_named
 from tilewright.frontend.python import (
     ArgSpec,
+    Dependencies,
     KernelSignature,
     dependencies,
     lower_kernel,
@@ -128,6 +129,33 @@ class ASTSource(KernelSource):
         if self._digest is None:
             self._digest = dependencies(self.fn).hash
         return f"{self._digest} {signature_text(self.signature)}"
+
+
+class Compilable(Protocol):
+    """A kernel in a source language, before its arguments are known."""
+
+    def find_dependencies(self) -> Dependencies:
+        """What the kernel's meaning depends on, as it is now."""
+        ...
+
+    def source(self, signature: KernelSignature, digest: str) -> KernelSource:
+        """The kernel for arguments; `digest` is the hash of its dependencies."""
+        ...
+
+
+class PythonKernel:
+    """A kernel written as a Python function."""
+
+    def __init__(self, fn: DeviceFunction) -> None:
+        self._fn = fn
+
+    def find_dependencies(self) -> Dependencies:
+        """The source, the functions that it calls, and the globals that they use."""
+        return dependencies(self._fn)
+
+    def source(self, signature: KernelSignature, digest: str) -> KernelSource:
+        """The function with its arguments' types."""
+        return ASTSource.of(self._fn, signature, digest)
 
 
 class IRSource:

@@ -12,8 +12,8 @@ from tilewright.runtime.arguments.specialization import HANDLERS, HOST, Spec
 from tilewright.runtime.bench import do_bench, do_bench_cudagraph
 from tilewright.runtime.bench.cpu_caches import usable_cores
 from tilewright.runtime.jit import JITFunction
-from tilewright.runtime.launch.launch_record import Found
-from tilewright.runtime.launch.variant import GlobalCheck
+from tilewright.runtime.launch.used_globals import GlobalCheck
+from tilewright.runtime.launch.variant import RecordedLaunch
 from tilewright.runtime.tuning.array_restore import ArrayState
 from tilewright.runtime.tuning.kernel_wrapper import KernelWrapper
 from tilewright.runtime.tuning.measure_configs import Tuning
@@ -110,15 +110,15 @@ class Autotuner(KernelWrapper):
             call_hook_of(config, {**named, **chosen})
         result = self.fn.run(*args, grid=grid, **chosen)
         if self._can_dispatch:
-            self._can_dispatch, self._launch = False, self._launch_again
+            self._can_dispatch, self._launch = False, self._second_launch
         return result
 
-    def _launch_again(self, grid: object, /, *args: object, **words: Any) -> Any:
+    def _second_launch(self, grid: object, /, *args: object, **words: Any) -> Any:
         """The second launch: from here on, machine code makes those that are like others."""
         fn = cast("JITFunction", self.fn)
-        launch = fn.dispatched(self._run, self._find, self.keys)
+        launch = fn.native_dispatch(self._run, self._recorded_by_keys, self.keys)
         if self.is_settled(self.named_arguments(args, words)):
-            launch = fn.dispatched(launch, self._find_settled)
+            launch = fn.native_dispatch(launch, self._recorded_if_settled)
         self._launch = launch
         with user_boundary:
             return launch(grid, *args, **words)
@@ -128,15 +128,19 @@ class Autotuner(KernelWrapper):
         of those that decide the choice."""
         return len(self.configs) == 1
 
-    def _find_settled(self, args: tuple[object, ...], words: Mapping[str, Any]) -> Found | None:
+    def _recorded_if_settled(
+        self, args: tuple[object, ...], words: Mapping[str, Any]
+    ) -> RecordedLaunch | None:
         """What a launch has run, if launches like it are the same whatever the values."""
         named = self.named_arguments(args, words)
         if not self.is_settled(named):
             return None
         config = self.cache.get(self._key(named)) if len(self.configs) > 1 else self.configs[0]
-        return self._found(args, words, config)
+        return self._recorded(args, words, config)
 
-    def _find(self, args: tuple[object, ...], words: Mapping[str, Any]) -> Found | None:
+    def _recorded_by_keys(
+        self, args: tuple[object, ...], words: Mapping[str, Any]
+    ) -> RecordedLaunch | None:
         """What a launch has run, if launches like it with the same values of keys are the same."""
         named = self.named_arguments(args, words)
         values = [named[name] for name in self.keys if name in named]
@@ -144,23 +148,24 @@ class Autotuner(KernelWrapper):
             return None
         key = self._key(named)
         config = self.cache.get(key)
-        return self._found(args, words, config, (self.cache.get, key, config))
+        return self._recorded(args, words, config, (self.cache.get, key, config))
 
-    def _found(
+    def _recorded(
         self,
         args: tuple[object, ...],
         words: Mapping[str, Any],
         config: Config | None,
         *checks: GlobalCheck,
-    ) -> Found | None:
+    ) -> RecordedLaunch | None:
         """A launch with a configuration; machine code notes it as the last one, as `_run` does."""
         if config is None or config.pre_hook is not None:
             return None
-        found = cast("JITFunction", self.fn).find(args, {**config.all_kwargs(), **words})
-        if found is None:
+        fn = cast("JITFunction", self.fn)
+        launch = fn.recorded_launch(args, {**config.all_kwargs(), **words})
+        if launch is None:
             return None
         noted = (partial(setattr, self, "best_config"), config, None)
-        return Found(found.call, found.variant, (*checks, noted))
+        return RecordedLaunch(launch.call, launch.variant, (*checks, noted))
 
     def warmup(self, *args: object, grid: object = None, **words: Any) -> list[Any]:
         """Compile every configuration that is not pruned; a list of compiled kernels."""

@@ -12,13 +12,14 @@ from typing import Any, cast, overload
 from tilewright.backends import backend_named
 from tilewright.compiler import (
     ASTSource,
+    Compilable,
     CompiledKernel,
-    KernelSource,
+    PythonKernel,
     compile,
     frontend_options,
     options_of,
 )
-from tilewright.frontend.python import Dependencies, KernelSignature, dependencies, source_of
+from tilewright.frontend.python import source_of
 from tilewright.language import DeviceFunction
 from tilewright.runtime.arguments.kernel_parameters import (
     KernelParam,
@@ -27,13 +28,13 @@ from tilewright.runtime.arguments.kernel_parameters import (
     parameters_of,
 )
 from tilewright.runtime.arguments.mock_tensor import mocked
-from tilewright.runtime.launch.bound_call import Call, bind
-from tilewright.runtime.launch.launch_function import launch_functions
-from tilewright.runtime.launch.launch_record import Found
+from tilewright.runtime.arguments.specialization import run_time_pairs
+from tilewright.runtime.launch.bound_call import BoundCall
+from tilewright.runtime.launch.launch_function import LaunchFunction
 from tilewright.runtime.launch.overlap_warning import OverlapWatch
-from tilewright.runtime.launch.variant import Variant, run_time_pairs
-from tilewright.runtime.launch.variant_cache import Variants, described
-from tilewright.runtime.launch_hooks import HookChain, LaunchMetadata, launch_enter, launch_exit
+from tilewright.runtime.launch.variant import RecordedLaunch
+from tilewright.runtime.launch.variant_cache import VariantCache
+from tilewright.runtime.launch_hooks import HookChain, launch_enter, launch_exit
 from tilewright.support import (
     ask,
     cached_property,
@@ -41,7 +42,6 @@ from tilewright.support import (
     grid_for,
     import_late,
     kernel_boundary,
-    normal_grid,
     settings,
     user_boundary,
 )
@@ -50,7 +50,7 @@ Kernel = Callable[..., Any]
 
 
 class JITFunction(DeviceFunction):
-    """A kernel: `kernel[grid](*args, **words)` compiles the variant that it needs and runs it.
+    """A kernel: `kernel[grid](*args, **keywords)` compiles the variant that it needs and runs it.
 
     params: its parameters; arg_names: their names; signature: as `inspect` has it.
     """
@@ -67,6 +67,7 @@ class JITFunction(DeviceFunction):
         noinline: bool | None = None,
         interpret: bool | None = None,
         params: Sequence[KernelParam] | None = None,
+        compilable: Compilable | None = None,
     ) -> None:
         fn = _plain_function(fn)
         super().__init__(fn)
@@ -92,12 +93,13 @@ class JITFunction(DeviceFunction):
         )
         self.arg_names = [param.name for param in self.params]
         self.pre_run_hooks: HookChain[...] = HookChain()
-        self.variants = Variants(self, {} if debug is None else {"debug": debug})
+        defaults = {} if debug is None else {"debug": debug}
+        self.variants = VariantCache(compilable or PythonKernel(self), defaults)
         self._repr = repr
         self._assigned = vars(settings().compilation)
-        self._launch: Kernel | None = None
         self.dispatchable = not self.interpreted and machine_readable(self.params)
-        self._can_dispatch = self.dispatchable
+        # The first launch replaces this by what makes the second, and that by what makes the rest.
+        self._launch: Kernel = self._interpret if self.interpreted else self._first_launch
 
     def __getitem__(self, grid: object) -> Callable[..., CompiledKernel]:
         """`kernel[grid]`, to be called with the arguments.
@@ -106,45 +108,37 @@ class JITFunction(DeviceFunction):
         """
         if self.pre_run_hooks:
             return partial(self._launch_with_hooks, grid)
-        return partial(self._launch or self._first(), grid)
+        return partial(self._launch, grid)
 
     def run(
-        self, *args: object, grid: object, warmup: bool = False, **words: object
+        self, *args: object, grid: object, warmup: bool = False, **keywords: object
     ) -> CompiledKernel:
-        """As `kernel[grid](*args, **words)`; with `warmup`, only compile."""
+        """As `kernel[grid](*args, **keywords)`; with `warmup`, only compile."""
         if warmup:
-            return self.warmup(*args, grid=grid, **words)
-        return self[grid](*args, **words)
+            return self.warmup(*args, grid=grid, **keywords)
+        return self[grid](*args, **keywords)
 
-    def warmup(self, *args: object, grid: object = None, **words: object) -> CompiledKernel:
+    def warmup(self, *args: object, grid: object = None, **keywords: object) -> CompiledKernel:
         """Compile what a launch with these arguments would run. Arrays may be stand-ins: dtypes of
         the language, NumPy or torch, or `MockTensor`s."""
         with user_boundary:
-            call = self._bind(*self._order(None, *args, **words))
+            call = self.launch_function.bind(*args, **keywords)
             call.args = [
                 arg if param.is_constexpr else mocked(arg)
                 for param, arg in zip(call.params, call.args, strict=True)
             ]
             return self.variants.compiled(call)
 
-    def launch_values(self, *args: object, grid: object, **words: object) -> Hashable:
+    def launch_values(self, *args: object, grid: object, **keywords: object) -> Hashable:
         """Grid and run-time arguments of a launch, which is not made: with the same code, launches
         for which these are equal do the same."""
-        call = self._bind(*self._order(None, *args, **words))
+        call = self.launch_function.bind(*args, **keywords)
         values = (value for _, value in run_time_pairs(call.keys, call.values))
         return (grid_for(grid, call.named), *values)
 
     def add_pre_run_hook(self, hook: Callable[..., object]) -> None:
-        """Call `hook(*args, **words)` before each launch of this kernel."""
+        """Call `hook(*args, **keywords)` before each launch of this kernel."""
         self.pre_run_hooks.add(hook)
-
-    def find_dependencies(self) -> Dependencies:
-        """What the kernel's meaning depends on, found anew."""
-        return dependencies(self)
-
-    def source(self, signature: KernelSignature, digest: str) -> KernelSource:
-        """The kernel for arguments; `digest` is the hash of its dependencies."""
-        return ASTSource.of(self, signature, digest)
 
     # --- what Triton's functions offer ------------------------------------------------------------
 
@@ -186,7 +180,7 @@ class JITFunction(DeviceFunction):
     def preload(self, specialization_data: str) -> CompiledKernel:
         """Compile a variant that `specialization_data` describes, as `specialize_data` wrote it."""
         data = json.loads(specialization_data)
-        attrs = {tuple(place): known for place, known in data["attrs"]}
+        attrs = {tuple(position): facts for position, facts in data["attrs"]}
         source = ASTSource(self, data["signature"], data["constexprs"], attrs)
         target = backend_named(data["backend"]).target()
         return compile(source, target, data["options"])
@@ -194,93 +188,56 @@ class JITFunction(DeviceFunction):
     # --- launching --------------------------------------------------------------------------------
 
     @cached_property
-    def _generated(self) -> tuple[Kernel, Kernel]:
-        """See `launch_functions`; made when first needed, for a module may hold many kernels."""
-        return launch_functions(
+    def launch_function(self) -> LaunchFunction:
+        """What launches from Python; made when first needed, for a module may hold many kernels."""
+        return LaunchFunction(
             self.__name__,
             self.params,
-            {
-                "boundary": user_boundary,
-                "variants": self.variants.by_key,
-                "clock": self.variants.clock,
-                "assigned": self._assigned,
-                "slow": self._launch_slowly,
-                "watch": self._watch,
-                "enter": launch_enter,
-                "exit": launch_exit,
-                "normal_grid": normal_grid,
-                "grid_for": grid_for,
-            },
+            self.variants,
+            self.overlaps,
+            self._describe,
+            self._assigned,
         )
-
-    @cached_property
-    def _python_launch(self) -> Kernel:
-        return self._generated[0]
-
-    @cached_property
-    def _order(self) -> Kernel:
-        return self._generated[1]
-
-    def _first(self) -> Kernel:
-        """What the first launches call."""
-        self._launch = self._interpret if self.interpreted else self._python_launch
-        return self._launch
-
-    def _bind(
-        self, args: Sequence[object], rest: Sequence[object], words: Mapping[str, object]
-    ) -> Call:
-        return bind(self.__name__, self.params, args, rest, words)
-
-    def _launch_slowly(
-        self,
-        grid: object,
-        args: Sequence[object],
-        rest: Sequence[object],
-        words: Mapping[str, object],
-    ) -> CompiledKernel:
-        """A launch whose variant is not in memory, or with something unusual about it."""
-        call = self._bind(args, rest, words)
-        variant = self.variants.variant(call)
-        variant.check_globals()
-        extents = grid_for(grid, call.named)
-        describe = partial(self._describe, variant.kernel, extents, call)
-        metadata = LaunchMetadata(describe, call.host_arrays)
-        launch_enter(metadata)
-        if variant.pairs:
-            self._watch(variant, call.args, call.values)
-        variant.launch(extents, variant.pick(call.values))
-        launch_exit(metadata)
-        if self._can_dispatch:
-            self._can_dispatch, self._launch = False, self._launch_again
-        return variant.kernel
 
     @cached_property
     def overlaps(self) -> OverlapWatch:
         """What warns of arguments that overlap."""
         return OverlapWatch(self.__name__)
 
-    def _watch(self, variant: Variant, args: Sequence[Any], values: Sequence[Any]) -> None:
-        """Warn if arguments overlap that must not."""
-        names = variant.kernel.metadata.names
-        self.overlaps.check(variant.pairs, names, variant.pick(args), variant.pick(values))
-
-    def _launch_again(self, grid: object, /, *args: object, **words: object) -> CompiledKernel:
-        """The second launch: from here on, machine code makes those that are like others."""
-        self._launch = self.dispatched(self._python_launch, self.find)
+    def _first_launch(self, grid: object, /, *args: object, **keywords: object) -> CompiledKernel:
+        """The first launch, from Python: it compiles."""
         with user_boundary:
-            return self._launch(grid, *args, **words)
+            kernel = self.launch_function.launch(grid, *args, **keywords)
+        if self._launch == self._first_launch:  # no other thread was faster
+            dispatch = self.dispatchable
+            self._launch = self._second_launch if dispatch else self.launch_function.launch
+        return kernel
 
-    def dispatched(
-        self, python: Kernel, find: Callable[..., Found | None], by_value: Collection[str] = ()
+    def _second_launch(self, grid: object, /, *args: object, **keywords: object) -> CompiledKernel:
+        """A kernel that is launched more than once is worth a native dispatch table."""
+        self._launch = self.native_dispatch(self.launch_function.launch, self.recorded_launch)
+        with user_boundary:
+            return self._launch(grid, *args, **keywords)
+
+    def native_dispatch(
+        self,
+        python: Kernel,
+        recorded_launch: Callable[..., RecordedLaunch | None],
+        by_value: Collection[str] = (),
     ) -> Kernel:
-        """`launch(grid, *args, **words)` by machine code, as `dispatch.Dispatcher` tells."""
+        """`launch(grid, *args, **keywords)` through a dispatch table in machine code.
+
+        python: makes the launches that the table does not know; recorded_launch(args, keywords) ->
+        what such a launch ran, None if others like it might run something else; by_value:
+        parameters whose value, beyond its specialization, decides the variant.
+        """
         # Loaded late: it needs LLVM, which importing kernels does not.
-        dispatch = import_late("tilewright.runtime.launch.native_dispatch")
-        dispatcher = dispatch.Dispatcher(
+        module = import_late("tilewright.runtime.launch.native_dispatch")
+        dispatcher = module.Dispatcher(
             self.__name__,
             self.params,
             python,
-            find,
+            recorded_launch,
             by_value=by_value,
             assigned=self._assigned,
             enter=launch_enter,
@@ -291,20 +248,22 @@ class JITFunction(DeviceFunction):
         self.variants.add(dispatcher)
         return dispatcher.launch
 
-    def find(self, args: Sequence[object], words: Mapping[str, object]) -> Found | None:
-        """What a launch has run, if that is in memory."""
-        call = self._bind(*self._order(None, *args, **words))
+    def recorded_launch(
+        self, args: Sequence[object], keywords: Mapping[str, object]
+    ) -> RecordedLaunch | None:
+        """What a launch with these arguments ran, if its variant is in memory."""
+        call = self.launch_function.bind(*args, **keywords)
         variant = self.variants.by_key.get(call.key)
-        return None if variant is None else Found(call, variant)
+        return None if variant is None else RecordedLaunch(call, variant)
 
-    def _launch_with_hooks(self, grid: object, *args: object, **words: object) -> CompiledKernel:
-        self.pre_run_hooks(*args, **words)
-        return (self._launch or self._first())(grid, *args, **words)
+    def _launch_with_hooks(self, grid: object, *args: object, **keywords: object) -> CompiledKernel:
+        self.pre_run_hooks(*args, **keywords)
+        return self._launch(grid, *args, **keywords)
 
-    def _interpret(self, grid: object, /, *args: object, **words: object) -> None:
+    def _interpret(self, grid: object, /, *args: object, **keywords: object) -> None:
         """A launch in the interpreter, where nothing is compiled."""
         with kernel_boundary:
-            call = self._bind(*self._order(None, *args, **words))
+            call = self.launch_function.bind(*args, **keywords)
             backend = backend_named("cpu")
             options = options_of(backend, call.options)
             extents = grid_for(grid, call.named)
@@ -315,10 +274,10 @@ class JITFunction(DeviceFunction):
             eager.run_kernel(self, extents, arguments, frontend_options(backend, options))
 
     def _describe(
-        self, kernel: CompiledKernel, grid: tuple[int, int, int], call: Call
+        self, kernel: CompiledKernel, grid: tuple[int, int, int], call: BoundCall
     ) -> dict[str, Any]:
-        """What launch hooks are told."""
-        found: dict[str, Any] = {
+        """The metadata of a launch, for launch hooks."""
+        metadata: dict[str, Any] = {
             "name": self._display_name(call),
             "kernel": kernel,
             "grid": grid,
@@ -327,16 +286,16 @@ class JITFunction(DeviceFunction):
         }
         if self.launch_metadata is not None:
             takes = "the grid, the kernel's metadata, and the arguments by name"
-            made = ask(
+            extra = ask(
                 "launch_metadata", takes, self.launch_metadata, grid, kernel.metadata, call.named
             )
-            if not isinstance(cast("object", made), Mapping):
+            if not isinstance(cast("object", extra), Mapping):
                 expected = "a function that returns a dictionary"
-                raise errors.InvalidOption("launch_metadata", expected, made)
-            found.update(made)
-        return found
+                raise errors.InvalidOption("launch_metadata", expected, extra)
+            metadata.update(extra)
+        return metadata
 
-    def _display_name(self, call: Call) -> str:
+    def _display_name(self, call: BoundCall) -> str:
         if self._repr is None:
             return self.__name__
         constants = {
@@ -344,7 +303,7 @@ class JITFunction(DeviceFunction):
             for param, key, arg in zip(call.params, call.keys, call.args, strict=True)
             if param.is_constexpr or key is None or key == 1
         }
-        specialization = SimpleNamespace(constants=constants, signature=described(call))
+        specialization = SimpleNamespace(constants=constants, signature=call.key_texts)
         return ask("repr", "the specialization", self._repr, specialization)
 
 
@@ -377,7 +336,7 @@ def _unwrapped(fn: FunctionType) -> FunctionType:
     return fn
 
 
-_OPTIONS = frozenset(inspect.signature(JITFunction).parameters) - {"fn", "params"}
+_OPTIONS = frozenset(inspect.signature(JITFunction).parameters) - {"fn", "params", "compilable"}
 
 
 @overload

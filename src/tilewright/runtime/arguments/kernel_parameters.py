@@ -11,6 +11,14 @@ from typing import Any, cast
 from tilewright.compiler import find_type
 from tilewright.ir.types import PointerType, Scalar
 from tilewright.language import const, constexpr, dtype
+from tilewright.runtime.arguments.specialization import (
+    HANDLERS,
+    Handled,
+    Handler,
+    Spec,
+    annotated_key,
+    integer_key,
+)
 
 _KINDS = inspect.Parameter
 
@@ -28,7 +36,7 @@ class Declared:
 
     type: Scalar
     multiple: int
-    handler: Callable[[Any], Any]
+    handler: Handler
 
     def takes_as_is(self, value: object) -> bool:
         """Whether `handler` neither converts an argument nor looks at more than others of the same
@@ -112,6 +120,31 @@ def parameters_of(
             )
         )
     return tuple(found)
+
+
+def handler_of(param: KernelParam) -> Handler | None:
+    """What specializes the arguments of a parameter; None where their type alone decides."""
+    if param.declared is not None:
+        return param.declared.handler
+    if param.type is not None:
+        return annotated_key(param.type)
+    if param.do_not_specialize:
+        return _unspecialized
+    if param.do_not_specialize_on_alignment:
+        return _unaligned
+    return None
+
+
+def _unspecialized(value: Any) -> Handled:
+    # Not through HANDLERS, which make 1 a compile-time constant.
+    if type(value) is int:
+        return integer_key(value).plain, value
+    return _unaligned(value)
+
+
+def _unaligned(value: Any) -> Handled:
+    key, passed = HANDLERS.key_and_value(value)
+    return (key.plain if isinstance(key, Spec) else key), passed
 
 
 def machine_readable(params: Sequence[KernelParam]) -> bool:

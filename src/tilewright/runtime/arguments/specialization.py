@@ -15,7 +15,7 @@ fact that it is aligned to 16 bytes.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, cast
 
@@ -100,6 +100,16 @@ class TupleKey(tuple[object, ...]):
 
 
 Key = Spec | int | None | Constant | TupleKey
+
+
+def run_time_pairs(keys: Sequence[Key], items: Sequence[Any]) -> Iterator[tuple[Spec, Any]]:
+    """The run-time arguments, tuples flattened, each with the item of `items` at its position."""
+    for key, item in zip(keys, items, strict=True):
+        if isinstance(key, TupleKey):
+            yield from run_time_pairs(key.items, item)
+        elif isinstance(key, Spec):
+            yield key, item
+
 
 BOOL = spec(i1)
 FLOAT = spec(f32)

@@ -1,16 +1,21 @@
-"""One launch that has to be looked at closely: its arguments bound, specialized, and checked."""
+"""A launch with its arguments bound to parameters, and all that follows from them.
+
+`launch_code` does the same inline for launches whose variant is in memory; here every mistake gets
+its error.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from tilewright.backends import Backend
-from tilewright.frontend.python import KernelSignature
+from tilewright.frontend.python import ArgSpec, KernelSignature
+from tilewright.ir.types import PointerType, i32
 from tilewright.runtime.active_driver import backend_of, driver
 from tilewright.runtime.arguments.host_arrays import plain
-from tilewright.runtime.arguments.kernel_parameters import KernelParam
+from tilewright.runtime.arguments.kernel_parameters import KernelParam, handler_of
 from tilewright.runtime.arguments.specialization import (
     HANDLERS,
     HOST,
@@ -18,57 +23,78 @@ from tilewright.runtime.arguments.specialization import (
     Handled,
     Key,
     Spec,
+    TupleKey,
     constant_key,
+    run_time_pairs,
 )
-from tilewright.runtime.launch.launch_function import MISSING, special_handler
-from tilewright.runtime.launch.launch_options import refuse_unknown, split_words
-from tilewright.runtime.launch.variant import arg_spec, run_time_pairs
+from tilewright.runtime.launch.launch_options import refuse_unknown, split_keywords
 from tilewright.support import cached_property, errors, settings
 
 
-@dataclass
-class Call:
-    """A launch of `kernel`.
+class Missing:
+    """Stands for an argument that is not given."""
 
-    params: the kernel's without `**META`; args: one for each of them; words: the other keywords.
+    def __repr__(self) -> str:
+        return "<missing>"
+
+
+MISSING = Missing()
+
+
+@dataclass
+class BoundCall:
+    """A launch of `kernel`. What is derived from the arguments is computed when first read.
+
+    params: the kernel's without `**META`; args: one for each of them; keywords: the others, which
+    are options of the backend or entries of `**META`.
     """
 
     kernel: str
     all_params: Sequence[KernelParam]
     params: Sequence[KernelParam]
     args: Sequence[object]
-    words: Mapping[str, object]
+    keywords: Mapping[str, object]
 
     @cached_property
     def named(self) -> dict[str, object]:
         """Arguments and other keywords by name, as a callable grid sees them."""
         names = (param.name for param in self.params)
-        return {**dict(zip(names, self.args, strict=True)), **self.words}
+        return {**dict(zip(names, self.args, strict=True)), **self.keywords}
 
     @cached_property
-    def _handled(self) -> list[Handled]:
-        return [_handled(param, arg) for param, arg in zip(self.params, self.args, strict=True)]
+    def _specialized(self) -> list[Handled]:
+        return [_specialize(param, arg) for param, arg in zip(self.params, self.args, strict=True)]
 
     @cached_property
     def keys(self) -> list[Key]:
-        """What of each argument decides the variant."""
-        return [key for key, _ in self._handled]
+        """The key of each argument: its part in choosing the variant."""
+        return [key for key, _ in self._specialized]
 
     @cached_property
     def values(self) -> list[object]:
-        """What is passed for each argument."""
-        return [value for _, value in self._handled]
+        """The value to pass for each argument."""
+        return [value for _, value in self._specialized]
 
     @cached_property
     def key(self) -> tuple[object, ...]:
-        """What decides the variant; the generated launch function makes the same."""
-        takes_all = any(param.is_keywords for param in self.all_params)
-        words = [
-            (name, value if _hashable(value) and not takes_all else constant_key(value))
-            for name, value in self.words.items()
+        """The key of the variant; the generated launch function makes an equal one."""
+        has_meta = any(param.is_keywords for param in self.all_params)
+        keywords = [
+            (name, value if _hashable(value) and not has_meta else constant_key(value))
+            for name, value in self.keywords.items()
         ]
-        assigned = vars(settings().compilation)
-        return (*self.keys, *words, *assigned.items())
+        return (*self.keys, *keywords, *self.assigned_settings)
+
+    @cached_property
+    def assigned_settings(self) -> tuple[tuple[str, object], ...]:
+        """The settings of compilation that were assigned in this process, which decide code too."""
+        return tuple(vars(settings().compilation).items())
+
+    @property
+    def key_texts(self) -> dict[str, str]:
+        """The key for people: parameter or keyword -> how it is specialized."""
+        params = zip((param.name for param in self.params), self.keys, strict=True)
+        return {name: repr(key) for name, key in (*params, *self.keywords.items())}
 
     @cached_property
     def device(self) -> str:
@@ -82,13 +108,13 @@ class Call:
         ]
         if not arrays:
             return ""
-        first, device, _ = next((found for found in arrays if found[1] != HOST), arrays[0])
+        first, device, _ = next((array for array in arrays if array[1] != HOST), arrays[0])
         backend = backend_of(device)
         if backend is None:
-            raise errors.DeviceMismatch(first, device, _in_words(HOST))
+            raise errors.DeviceMismatch(first, device, _device_text(HOST))
         for name, where, value in arrays:
             if where != device and not (where == HOST and _is_usable(value, backend)):
-                raise errors.DeviceMismatch(name, _in_words(where), _in_words(device))
+                raise errors.DeviceMismatch(name, _device_text(where), _device_text(device))
         return device
 
     @cached_property
@@ -96,7 +122,8 @@ class Call:
         """The backend of that device; without arrays, the active one."""
         return backend_of(self.device) or driver.active.backend
 
-    def run_time_arguments(self) -> list[tuple[str, Spec]]:
+    @property
+    def run_time_specs(self) -> list[tuple[str, Spec]]:
         """Name and Spec of each run-time argument, tuples flattened."""
         return [(name, spec) for name, spec, _ in self._run_time_values()]
 
@@ -106,17 +133,17 @@ class Call:
         return [arg for spec, arg in pairs if spec.device == HOST and arg is not None]
 
     def _run_time_values(self) -> Iterator[tuple[str, Spec, Any]]:
-        """The same with what is passed for it."""
+        """Name, Spec and passed value of each run-time argument."""
         for param, key, value in zip(self.params, self.keys, self.values, strict=True):
             for spec, passed in run_time_pairs([key], [value]):
                 yield param.name, spec, passed
 
     @cached_property
     def _split(self) -> tuple[dict[str, Any], dict[str, object]]:
-        known = self.backend.options.names()
-        options, meta = split_words(self.kernel, self.all_params, self.words, known)
+        names = self.backend.options.names()
+        options, meta = split_keywords(self.kernel, self.all_params, self.keywords, names)
         for param, arg in zip(self.params, self.args, strict=True):
-            if param.is_constexpr and param.name in known and arg is not None:
+            if param.is_constexpr and param.name in names and arg is not None:
                 options[param.name] = arg
         return options, meta
 
@@ -127,31 +154,18 @@ class Call:
 
     @property
     def meta(self) -> dict[str, object]:
-        """What the kernel's `**META` holds."""
+        """The entries of the kernel's `**META`."""
         return self._split[1]
 
+    @property
     def signature(self) -> KernelSignature:
-        """The arguments in the words of the front end."""
+        """The arguments as the front end describes them."""
         triples = zip(self.params, self.keys, self.values, strict=True)
-        specs = [arg_spec(param, key, value) for param, key, value in triples]
-        keywords = [param for param in self.all_params if param.is_keywords]
+        specs = [_arg_spec(param, key, value) for param, key, value in triples]
+        meta_params = [param for param in self.all_params if param.is_keywords]
         for name, value in self.meta.items():
-            specs.append(arg_spec(keywords[0].renamed(name), constant_key(value), value))
+            specs.append(_arg_spec(meta_params[0].renamed(name), constant_key(value), value))
         return KernelSignature(tuple(specs))
-
-    def check_runnable(self) -> None:
-        """Raise UnsupportedArgument for a stand-in that has no memory."""
-        for name, spec in self.run_time_arguments():
-            if spec.device == MOCK:
-                raise errors.UnsupportedArgument(
-                    name, "MockTensor", "it has no memory; use it with kernel.warmup(...)"
-                )
-
-    def check_writable(self, stored: Sequence[int]) -> None:
-        """Raise ReadOnlyArray if a read-only array is among the arguments stored through."""
-        for position, (name, spec) in enumerate(self.run_time_arguments()):
-            if spec.read_only and position in stored:
-                raise errors.ReadOnlyArray(name, self.kernel)
 
 
 def bind(
@@ -159,9 +173,10 @@ def bind(
     params: Sequence[KernelParam],
     args: Sequence[object],
     rest: Sequence[object],
-    words: Mapping[str, object],
-) -> Call:
-    """A launch, with `args` for the named parameters and further positional ones in `rest`.
+    keywords: Mapping[str, object],
+) -> BoundCall:
+    """A launch, with `args` for the named parameters (MISSING where none is given), further
+    positional ones in `rest`, and keywords that are no parameters.
 
     Errors: ArgumentCount, MissingArgument, UnknownArgument.
     """
@@ -170,14 +185,14 @@ def bind(
     missing = [p.name for p, arg in zip(named, args, strict=True) if arg is MISSING]
     if missing:
         # A misspelt keyword is why something is missing, and says more.
-        refuse_unknown(kernel, params, words)
+        refuse_unknown(kernel, params, keywords)
         raise errors.MissingArgument(kernel, tuple(missing))
     if rest and len(named) == len(ordered):
         count = sum(param.is_positional for param in named)
         raise errors.ArgumentCount(kernel, count, count + len(rest))
     given = dict(zip((param.name for param in named), args, strict=True))
     all_args = [rest if param.is_rest else given[param.name] for param in ordered]
-    return Call(kernel, params, ordered, all_args, words)
+    return BoundCall(kernel, params, ordered, all_args, keywords)
 
 
 def _hashable(value: object) -> bool:
@@ -189,12 +204,12 @@ def _hashable(value: object) -> bool:
     return True
 
 
-def _handled(param: KernelParam, arg: object) -> Handled:
-    """As the generated launch function does it, with the parameter's name in errors."""
+def _specialize(param: KernelParam, arg: object) -> Handled:
+    """Key and value of an argument, with the parameter's name in errors."""
     try:
         if param.is_constexpr:
             return constant_key(arg), plain(arg)
-        handler = special_handler(param)
+        handler = handler_of(param)
         return HANDLERS.key_and_value(arg) if handler is None else handler(arg)
     except (errors.UnsupportedArgument, errors.DeviceMismatch) as problem:
         problem.argument = problem.argument or param.name
@@ -207,5 +222,27 @@ def _is_usable(address: int, backend: Backend) -> bool:
     return memory is not None and backend.available() and memory.usable(address)
 
 
-def _in_words(device: str) -> str:
+def _device_text(device: str) -> str:
     return "the CPU" if device == HOST else device
+
+
+def _arg_spec(param: KernelParam, key: Key, value: object) -> ArgSpec:
+    """An argument as the front end describes it."""
+    if param.is_constexpr or param.is_keywords:
+        return ArgSpec(param.name, "constexpr", value=value)
+    return _item_spec(param.name, key, value, param.const)
+
+
+def _item_spec(name: str, key: Key, value: object, const: bool) -> ArgSpec:
+    """The same for an argument, or an item of a tuple, that is no declared constexpr."""
+    if isinstance(key, Spec):
+        type_ = key.type
+        if const and isinstance(type_, PointerType):
+            type_ = PointerType(type_.element, const=True)
+        return ArgSpec(name, "value", type_, facts=key.facts())
+    if isinstance(key, TupleKey):
+        pairs = zip(key.items, cast("Sequence[object]", value), strict=True)
+        items = [_item_spec(f"{name}_{i}", k, v, const) for i, (k, v) in enumerate(pairs)]
+        return ArgSpec(name, "tuple", value=key.kind, items=tuple(items))
+    type_ = i32 if isinstance(key, int) else None
+    return ArgSpec(name, "constexpr", type_, value)

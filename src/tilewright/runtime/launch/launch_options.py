@@ -33,46 +33,46 @@ _REFUSED = {
 IR_OVERRIDE = "ir_override"
 """A path: compile on from the stage of a kernel that is in this file."""
 
-Words = Mapping[str, object]
+Keywords = Mapping[str, object]
 
 
-def split_words(
-    kernel: str, params: Sequence[KernelParam], words: Words, options: frozenset[str]
+def split_keywords(
+    kernel: str, params: Sequence[KernelParam], keywords: Keywords, options: frozenset[str]
 ) -> tuple[dict[str, Any], dict[str, object]]:
-    """Options of the backend, and what goes to the kernel's `**META`.
+    """Options of the backend, and the entries of the kernel's `**META`; IGNORED are dropped.
 
     A constexpr parameter that is called like an option sets the option too; the caller adds it.
     Errors: RefusedKeyword, UnknownArgument.
     """
-    takes_all = any(param.is_keywords for param in params)
+    has_meta = any(param.is_keywords for param in params)
     chosen: dict[str, Any] = {}
     meta: dict[str, object] = {}
-    for word, value in words.items():
-        if word in options or word == IR_OVERRIDE:
-            chosen[word] = hashable(value)
-        elif takes_all:
-            meta[word] = value
-        elif word in _REFUSED:
-            raise errors.RefusedKeyword(kernel, word, _REFUSED[word])
-        elif word not in IGNORED:
+    for name, value in keywords.items():
+        if name in options or name == IR_OVERRIDE:
+            chosen[name] = _frozen(value)
+        elif has_meta:
+            meta[name] = value
+        elif name in _REFUSED:
+            raise errors.RefusedKeyword(kernel, name, _REFUSED[name])
+        elif name not in IGNORED:
             names = [param.name for param in params]
-            raise errors.UnknownArgument(kernel, word, [*names, *sorted(options)])
+            raise errors.UnknownArgument(kernel, name, [*names, *sorted(options)])
     return chosen, meta
 
 
-def refuse_unknown(kernel: str, params: Sequence[KernelParam], words: Words) -> None:
+def refuse_unknown(kernel: str, params: Sequence[KernelParam], keywords: Keywords) -> None:
     """Raise UnknownArgument for a keyword that neither the kernel nor any backend takes."""
     if any(param.is_keywords for param in params):
         return
     options = CommonOptions.names()
-    known = {*options, *IGNORED, *_REFUSED, IR_OVERRIDE}
-    for word in words:
-        if word not in known:
+    accepted = {*options, *IGNORED, *_REFUSED, IR_OVERRIDE}
+    for name in keywords:
+        if name not in accepted:
             names = [param.name for param in params]
-            raise errors.UnknownArgument(kernel, word, [*names, *sorted(options)])
+            raise errors.UnknownArgument(kernel, name, [*names, *sorted(options)])
 
 
-def hashable(value: object) -> object:
+def _frozen(value: object) -> object:
     """An option's value as a part of a key: dictionaries and lists become tuples."""
     if isinstance(value, dict):
         return tuple(sorted(cast("dict[str, object]", value).items()))

@@ -28,8 +28,7 @@ from tilewright.llvm import LoadedObject, compile_ir, host_target, load_object
 from tilewright.runtime.arguments.host_arrays import is_tensor_type, reads_numpy_header
 from tilewright.runtime.arguments.kernel_parameters import Declared, KernelParam
 from tilewright.runtime.arguments.specialization import Spec, TupleKey
-from tilewright.runtime.launch.bound_call import Call
-from tilewright.runtime.launch.launch_record import Found
+from tilewright.runtime.launch.bound_call import BoundCall
 from tilewright.runtime.launch.native_dispatch_ir import (
     BY_VALUE,
     CONSTEXPR,
@@ -51,7 +50,8 @@ from tilewright.runtime.launch.native_dispatch_ir import (
 )
 from tilewright.runtime.launch.native_dispatch_overlap import PAIR
 from tilewright.runtime.launch.overlap_warning import OverlapWatch
-from tilewright.runtime.launch.variant import GlobalCheck, Variant
+from tilewright.runtime.launch.used_globals import GlobalCheck
+from tilewright.runtime.launch.variant import RecordedLaunch, Variant
 from tilewright.support import ForkLock, user_boundary
 
 __all__ = ["Dispatcher", "Finder"]
@@ -74,7 +74,9 @@ Table = list[int] | ctypes.Array[ctypes.c_uint64]
 class Finder(Protocol):
     """What finds the variant that a launch has run: `JITFunction` does."""
 
-    def __call__(self, args: tuple[object, ...], words: Mapping[str, object]) -> Found | None:
+    def __call__(
+        self, args: tuple[object, ...], words: Mapping[str, object]
+    ) -> RecordedLaunch | None:
         """What the launch with these arguments has run; None if others like it might differ."""
         ...
 
@@ -273,7 +275,7 @@ class Dispatcher:
         words: bytes,
         args: tuple[object, ...],
         named: Mapping[str, object],
-        found: Found,
+        found: RecordedLaunch,
     ) -> None:
         call, variant = found.call, found.variant
         numbers = struct.unpack(f"<{len(words) // 8}Q", words)
@@ -328,7 +330,7 @@ def _declared_flags(declared: Declared) -> int:
     return found | min(type_.bits, 63) << RANGE
 
 
-def _can_learn(call: Call, args: tuple[object, ...], named: Mapping[str, object]) -> bool:
+def _can_learn(call: BoundCall, args: tuple[object, ...], named: Mapping[str, object]) -> bool:
     """Whether the words of a launch decide all about it, for good."""
     if any(isinstance(key, TupleKey) for key in call.keys):
         return False
@@ -352,7 +354,7 @@ def _identities(value: object) -> tuple[object, ...]:
     return (type(value), getattr(value, "dtype", None))
 
 
-def _passed(memory: _Memory, names: Sequence[str], call: Call) -> dict[str, int]:
+def _passed(memory: _Memory, names: Sequence[str], call: BoundCall) -> dict[str, int]:
     """Where the run-time values come from."""
     sources = [
         memory.object(value) if place is None else place for place, value in _sources(names, call)
@@ -360,7 +362,7 @@ def _passed(memory: _Memory, names: Sequence[str], call: Call) -> dict[str, int]
     return {"values": len(sources), "sources": memory.words(sources)}
 
 
-def _sources(names: Sequence[str], call: Call) -> list[tuple[int | None, Any]]:
+def _sources(names: Sequence[str], call: BoundCall) -> list[tuple[int | None, Any]]:
     """Of each run-time value: which argument it is, None for a default, and what is passed."""
     places = {name: i for i, name in enumerate(names)}
     return [
@@ -370,7 +372,9 @@ def _sources(names: Sequence[str], call: Call) -> list[tuple[int | None, Any]]:
     ]
 
 
-def _pairs(memory: _Memory, names: Sequence[str], call: Call, variant: Variant) -> dict[str, int]:
+def _pairs(
+    memory: _Memory, names: Sequence[str], call: BoundCall, variant: Variant
+) -> dict[str, int]:
     """Which arguments must not overlap; those with an array that is a default are left out."""
     sources, found = _sources(names, call), list[int]()
     for pair in variant.pairs:
@@ -399,9 +403,9 @@ def _sum_words(terms: Sum, sources: Sequence[tuple[int | None, Any]]) -> list[in
     return words
 
 
-def _element_bytes(call: Call, place: int) -> int:
+def _element_bytes(call: BoundCall, place: int) -> int:
     """Of what a run-time argument points to."""
-    specs = [spec for _, spec in call.run_time_arguments()]
+    specs = [spec for _, spec in call.run_time_specs]
     return cast("PointerType", specs[place].type).element.bytes
 
 

@@ -1,144 +1,169 @@
-"""All variants of one kernel that are in memory, and how a new one comes to be."""
+"""The variants of one kernel that are in memory: looked up, compiled where missing, and evicted."""
 
 from __future__ import annotations
 
 from array import array
 from collections import deque
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 from weakref import WeakSet
 
 from tilewright.compiler import (
+    Compilable,
     CompiledKernel,
     IRSource,
     KernelSource,
     compile_source,
     options_of,
 )
-from tilewright.frontend.python import Dependencies, KernelSignature, dependencies
+from tilewright.frontend.python import Dependencies, dependencies
 from tilewright.language import DeviceFunction
-from tilewright.runtime.arguments.specialization import Key
-from tilewright.runtime.launch.bound_call import Call
+from tilewright.runtime.arguments.specialization import MOCK
+from tilewright.runtime.launch.bound_call import BoundCall
 from tilewright.runtime.launch.launch_options import IR_OVERRIDE
-from tilewright.runtime.launch.once_cache import Once
-from tilewright.runtime.launch.variant import Globals, Variant, check_globals
-from tilewright.support import ForkLock, VariantAdded, current_recorder, settings
+from tilewright.runtime.launch.used_globals import UsedGlobals
+from tilewright.runtime.launch.variant import Variant
+from tilewright.support import ForkLock, VariantAdded, current_recorder, errors, settings
 
 
-class Compilable(Protocol):
-    """A kernel in some source language."""
-
-    def find_dependencies(self) -> Dependencies:
-        """What the kernel's meaning depends on."""
-        ...
-
-    def source(self, signature: KernelSignature, digest: str) -> KernelSource:
-        """The kernel for arguments; `digest` is the hash of its dependencies."""
-        ...
-
-
-class Launching(Protocol):
-    """Machine code that knows variants, and launches them."""
+class NativeDispatch(Protocol):
+    """A table of machine code in which variants are looked up and launched."""
 
     def note_launches(self) -> None:
-        """Tell each variant when it was launched last."""
+        """Set the stamp of each variant to the clock of its latest launch."""
         ...
 
     def keep(self, variants: Collection[Variant]) -> None:
-        """Know these only."""
+        """Drop the cache entries of all other variants."""
         ...
 
 
 _REMEMBERED = 64
-"""Variants among which the one is searched that a new one is most like, for people."""
-_AT_ONCE = 32
-"""This part of the limit is dropped at once, so that looking for the oldest is rare."""
+"""Latest variants with which a new one is compared, to report what made it a new one."""
+_EVICTED_PART = 32
+"""One 32nd of the limit is evicted at a time, so that variants are sorted by age rarely."""
+
+KernelKey = tuple[object, ...]
 
 
-class Variants:
+class CompiledKernels:
+    """Compiled kernels by all that decides their code. Different ones are compiled in parallel,
+    each once, also if several threads need it at a time; a failure is raised and not kept."""
+
+    def __init__(self) -> None:
+        self.made: dict[KernelKey, CompiledKernel] = {}
+        self._guard = ForkLock()
+        self._locks: dict[KernelKey, ForkLock] = {}
+
+    def get(self, key: KernelKey, make: Callable[[], CompiledKernel]) -> CompiledKernel:
+        """The kernel of `key`, compiled by `make` if this is the first time."""
+        kernel = self.made.get(key)
+        if kernel is not None:
+            return kernel
+        with self._guard:
+            lock = self._locks.setdefault(key, ForkLock())
+        with lock:
+            kernel = self.made.get(key)  # another thread may have compiled it meanwhile
+            if kernel is None:
+                kernel = self.made[key] = make()
+            with self._guard:
+                self._locks.pop(key, None)
+            return kernel
+
+
+class VariantCache:
     """The variants of `function`.
 
-    by_key: what a launch looks its variant up in; kernels: what has been compiled, by everything
-    that decides it, so that keys which lead to the same code share it; clock: a word that counts
-    launches; defaults: options that hold where a launch does not say.
+    by_key: variants by `BoundCall.key`; kernels: shared by keys that lead to the same code;
+    clock: one 64-bit integer that counts launches; defaults: options for launches that do not give
+    them.
     """
 
     def __init__(self, function: Compilable, defaults: Mapping[str, Any]) -> None:
         self.by_key: dict[tuple[object, ...], Variant] = {}
-        self.kernels: Once[tuple[object, ...], CompiledKernel] = Once()
+        self.kernels = CompiledKernels()
         self.clock = array("Q", [0])
-        self._launching: WeakSet[Launching] = WeakSet()
+        self._dispatches: WeakSet[NativeDispatch] = WeakSet()
         self._lock = ForkLock()
         self._function = function
         self._defaults = defaults
         self._dependencies: Dependencies | None = None
-        self._globals: Globals | None = None
+        self._own_globals: UsedGlobals | None = None
         self._seen: deque[dict[str, str]] = deque(maxlen=_REMEMBERED)
 
     @property
     def dependencies(self) -> Dependencies:
-        """What the kernel's meaning depends on, as found when it was first asked for."""
+        """What the kernel's meaning depends on, as it was when first read."""
         if self._dependencies is None:
             self._dependencies = self._function.find_dependencies()
         return self._dependencies
 
-    def compiled(self, call: Call) -> CompiledKernel:
-        """The kernel that a call needs, compiled or found; it is not loaded."""
+    def variant(self, call: BoundCall) -> Variant:
+        """The variant that a launch runs, compiled and loaded if it is new.
+
+        Errors: those of compiling; ChangedGlobal, ReadOnlyArray; UnsupportedArgument for a
+        `MockTensor`.
+        """
+        variant = self.by_key.get(call.key)
+        if variant is None:
+            return self._add_variant(call)
+        variant.stamp = self._tick()
+        variant.check_globals()
+        return variant
+
+    def compiled(self, call: BoundCall) -> CompiledKernel:
+        """The kernel that a launch needs; it is not loaded."""
         kernel = self._compiled(call)
-        self._bound(kernel)
+        self._evict(kernel)
         return kernel
 
-    def _compiled(self, call: Call) -> CompiledKernel:
-        check_globals(call.kernel, self.dependencies)
+    def _add_variant(self, call: BoundCall) -> Variant:
+        _check_runnable(call)
+        kernel = self._compiled(call)
+        _check_writable(call, kernel.stored)
+        used_globals = self._used_globals(call)
+        used_globals.check(call.kernel)
+        variant = Variant(kernel, call.keys, used_globals, self._tick())
+        self.by_key[call.key] = variant
+        self._evict(kernel)
+        return variant
+
+    def _compiled(self, call: BoundCall) -> CompiledKernel:
+        self._globals().check(call.kernel)
         backend, target = call.backend, call.backend.target()
-        words = {**self._defaults, **call.options}
-        override = words.pop(IR_OVERRIDE, None)
-        options = options_of(backend, words)
+        named = {**self._defaults, **call.options}
+        override = named.pop(IR_OVERRIDE, None)
+        options = options_of(backend, named)
         source: KernelSource | IRSource
-        source = self._function.source(call.signature(), self.dependencies.hash)
+        source = self._function.source(call.signature, self.dependencies.hash)
         if override is not None:
             source = IRSource(Path(override))
         # One device of several holds its own loaded copy; mocks and numbers have the first one's.
-        device = call.device.partition(":")[2]
-        key = (source.key(), backend.name, target, device or "0", options, _settings_of(call))
+        device = call.device.partition(":")[2] or "0"
+        key = (source.key(), backend.name, target, device, options, call.assigned_settings)
 
-        def make() -> CompiledKernel:
+        def compile_new() -> CompiledKernel:
             self._announce(call)
             return compile_source(source, backend, target, options)
 
-        return self.kernels.get(key, make)
+        return self.kernels.get(key, compile_new)
 
-    def variant(self, call: Call) -> Variant:
-        """The variant that a call runs. Errors: those of compiling; ReadOnlyArray, ..."""
-        found = self.by_key.get(call.key)
-        if found is not None:
-            found.stamp = self._tick()
-            return found
-        call.check_runnable()
-        kernel = self._compiled(call)
-        call.check_writable(kernel.stored)
-        found = Variant(kernel, call.keys, self._globals_of(call), self._tick())
-        self.by_key[call.key] = found
-        self._bound(kernel)
-        return found
-
-    def add(self, launching: Launching) -> None:
-        """Machine code that is going to launch these variants."""
+    def add(self, dispatch: NativeDispatch) -> None:
+        """Register a table that is going to launch these variants."""
         with self._lock:
-            self._launching.add(launching)
+            self._dispatches.add(dispatch)
 
     def _tick(self) -> int:
         self.clock[0] = now = self.clock[0] + 1
         return now
 
-    def _bound(self, newest: CompiledKernel) -> None:
-        """Hold no more in memory than the setting allows, and the newest kernel, which may have no
-        variant yet."""
+    def _evict(self, newest: CompiledKernel) -> None:
+        """Drop what exceeds the setting, but not `newest`, which may have no variant yet."""
         limit = settings().cache.max_variants
         if limit and max(len(self.by_key), len(self.kernels.made)) > limit:
             with self._lock:
-                self._keep(limit - limit // _AT_ONCE, newest)
+                self._keep(limit - limit // _EVICTED_PART, newest)
 
     def _keep(self, count: int, newest: CompiledKernel) -> None:
         """Drop all but the variants that were launched last, and the kernels made last beside
@@ -146,48 +171,56 @@ class Variants:
 
         What a launch is using, or somebody holds as a CompiledKernel, stays loaded until then.
         """
-        for launching in self._launching:
-            launching.note_launches()
+        for dispatch in self._dispatches:
+            dispatch.note_launches()
         variants = sorted(list(self.by_key.items()), key=lambda item: item[1].stamp)
         for key, _ in variants[:-count]:
             self.by_key.pop(key, None)
         kept = {variant for _, variant in variants[-count:]}
-        for launching in self._launching:
-            launching.keep(kept)
+        for dispatch in self._dispatches:
+            dispatch.keep(kept)
         used = {newest, *(variant.kernel for variant in kept)}
         others = [key for key, kernel in list(self.kernels.made.items()) if kernel not in used]
         for key in others[: max(0, len(self.kernels.made) - count)]:
             self.kernels.made.pop(key, None)
 
-    def _globals_of(self, call: Call) -> Globals:
-        """Those of the kernel, and of functions that it is given as compile-time arguments."""
-        given = [arg for arg in call.named.values() if isinstance(arg, DeviceFunction)]
-        if not given:
-            self._globals = self._globals or Globals(self.dependencies)
-            return self._globals
-        used = [item for fn in given for item in dependencies(fn).used]
-        return Globals(Dependencies(self.dependencies.hash, (*self.dependencies.used, *used)))
+    def _globals(self) -> UsedGlobals:
+        """The globals of the kernel itself."""
+        if self._own_globals is None:
+            self._own_globals = UsedGlobals(self.dependencies)
+        return self._own_globals
 
-    def _announce(self, call: Call) -> None:
-        """Tell the event stream of a new variant, and why it is one."""
+    def _used_globals(self, call: BoundCall) -> UsedGlobals:
+        """Those of the kernel, and of functions among its compile-time arguments."""
+        functions = [arg for arg in call.named.values() if isinstance(arg, DeviceFunction)]
+        if not functions:
+            return self._globals()
+        used = [item for fn in functions for item in dependencies(fn).used]
+        return UsedGlobals(Dependencies(self.dependencies.hash, (*self.dependencies.used, *used)))
+
+    def _announce(self, call: BoundCall) -> None:
+        """Record the event of a new variant, and why it is one."""
         recorder = current_recorder()
-        now = described(call)
+        now = call.key_texts
         if recorder is not None:
             recorder.record(VariantAdded(call.kernel, difference(now, self._seen)))
         self._seen.append(now)
 
 
-def _settings_of(call: Call) -> tuple[object, ...]:
-    return call.key[len(call.keys) + len(call.words) :]
+def _check_runnable(call: BoundCall) -> None:
+    """Raise UnsupportedArgument for a stand-in that has no memory."""
+    for name, spec in call.run_time_specs:
+        if spec.device == MOCK:
+            raise errors.UnsupportedArgument(
+                name, "MockTensor", "it has no memory; use it with kernel.warmup(...)"
+            )
 
 
-def described(call: Call) -> dict[str, str]:
-    """What decides a variant, for people: parameter or option -> how it is specialized."""
-    pairs: list[tuple[str, Key | object]] = [
-        *((param.name, key) for param, key in zip(call.params, call.keys, strict=True)),
-        *call.words.items(),
-    ]
-    return {name: repr(key) for name, key in pairs}
+def _check_writable(call: BoundCall, stored: Collection[int]) -> None:
+    """Raise ReadOnlyArray if a read-only array is among the run-time arguments at `stored`."""
+    for position, (name, spec) in enumerate(call.run_time_specs):
+        if spec.read_only and position in stored:
+            raise errors.ReadOnlyArray(name, call.kernel)
 
 
 def difference(now: Mapping[str, str], before: Collection[Mapping[str, str]]) -> str:

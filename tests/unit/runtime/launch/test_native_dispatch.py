@@ -51,13 +51,13 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
 def settle(kernel: JITFunction, launch: Callable[[], Any], seen: list[str]) -> None:
     """Launch until machine code does it; further launches by Python go to `seen`."""
-    python = kernel._python_launch
+    python = kernel.launch_function.launch
 
     def counted(*args: Any, **words: Any) -> Any:
         seen.append("python")
         return python(*args, **words)
 
-    vars(kernel)["_python_launch"] = counted
+    kernel.launch_function.launch = counted
     for _ in range(4):
         launch()
     seen.clear()
@@ -109,7 +109,9 @@ def test_integers_choose_the_variant_that_python_chooses() -> None:
         assert out[0] == n
         assert kernels.setdefault(n, kernel) is kernel
     python = new_sizes()
-    texts = {n: python._python_launch((1,), np.zeros(2, "i8"), n, x).asm["ttir"] for n in NUMBERS}
+    texts = {
+        n: python.launch_function.launch((1,), np.zeros(2, "i8"), n, x).asm["ttir"] for n in NUMBERS
+    }
     assert {n: k.asm["ttir"] for n, k in kernels.items()} == texts
 
 

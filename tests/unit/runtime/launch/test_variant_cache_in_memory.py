@@ -65,13 +65,13 @@ def in_memory(kernel: JITFunction) -> set[object]:
 def count_python(kernel: JITFunction) -> list[object]:
     """The FACTORs of the launches that Python makes from here on."""
     seen: list[object] = []
-    python: Callable[..., Any] = kernel._python_launch
+    python: Callable[..., Any] = kernel.launch_function.launch
 
     def counted(*args: Any, **words: Any) -> Any:
         seen.append(words["FACTOR"])
         return python(*args, **words)
 
-    vars(kernel)["_python_launch"] = counted
+    kernel.launch_function.launch = counted
     return seen
 
 

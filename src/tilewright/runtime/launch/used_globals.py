@@ -1,0 +1,37 @@
+"""The globals that a kernel's code relies on, and the check that they are what they were."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tilewright.frontend.python import Dependencies, UsedGlobal
+from tilewright.support import errors
+
+GlobalCheck = tuple[Callable[[Any], object], object, object]
+"""(get, name, value): `get(name)` must still be `value` when a variant is launched."""
+
+
+class UsedGlobals:
+    """Those of a kernel and of the functions that it calls; shared by its variants.
+
+    checks: one for each global, for the generated code and the native dispatch table.
+    """
+
+    __slots__ = ("_dependencies", "checks")
+
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._dependencies = dependencies
+        self.checks: tuple[GlobalCheck, ...] = tuple(map(_check, dependencies.used))
+
+    def check(self, kernel: str) -> None:
+        """Raise ChangedGlobal if one has another value than when `kernel` was first compiled."""
+        for used in self._dependencies.changed():
+            raise errors.ChangedGlobal(used.name, kernel, used.value, used.place.read())
+
+
+def _check(used: UsedGlobal) -> GlobalCheck:
+    place = used.place
+    if isinstance(place.holder, dict):
+        return place.holder.get, place.key, used.value
+    return lambda _name: place.read(), place.key, used.value
