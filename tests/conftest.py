@@ -30,11 +30,12 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
         config.option.dist = "worksteal"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip tests whose marker names something that this machine has not."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skip tests whose marker names something that this machine has not, or that takes too long."""
     lacking = {
         "gpu": (_has_gpu, "needs an NVIDIA GPU"),
         "torch": (_has_torch, "needs torch"),
+        "exhaustive": (lambda: "exhaustive" in config.option.markexpr, "pytest -m exhaustive"),
     }
     for marker, (is_here, reason) in lacking.items():
         needy = [item for item in items if item.get_closest_marker(marker)]

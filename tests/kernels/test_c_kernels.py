@@ -181,7 +181,7 @@ def multiply(
     device: Device, rng: np.random.Generator, word: str, defines: dict[str, Any]
 ) -> tuple[Array, Array]:
     """What the kernel and what float64 give."""
-    m, n, k = 64, 128, 96
+    m, n, k = device.pick((32, 128, 64), (64, 128, 96))
     dtype = {"float": np.float32, "half": np.float16}[word]
     a = device.array(rng.standard_normal((k, m) if defines["USE_A"] == "^a" else (m, k)), dtype)
     b = device.array(rng.standard_normal((n, k) if defines["USE_B"] == "^b" else (k, n)), dtype)
