@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
@@ -159,6 +160,25 @@ def test_links_lead_to_files(path: Path):
         elif not re.match(r"[a-z]+:|#", link):
             assert path.name != "README.md" or path.parent != ROOT, f"relative on PyPI: {link}"
             assert (path.parent / link.partition("#")[0]).exists(), link
+
+
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md"])
+def test_files_that_pages_name_exist(page: str):
+    named = re.findall(
+        r"`((?:src|tests|docs|scripts|benchmarks)/[\w./-]+)`", (ROOT / page).read_text()
+    )
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_few_files_share_a_name():
+    """Only what is the same in both backends, or in both front ends; `core` is Triton's."""
+    source = ROOT / "src" / "tilewright"
+    stems = Counter(path.stem for path in source.rglob("*.py") if not path.stem.startswith("__"))
+    shared = {stem for stem, count in stems.items() if count > 1}
+    parallel = {"backend", "ops", "pipeline"} | {
+        path.stem for path in source.glob("frontend/c/**/*.py")
+    }
+    assert shared <= parallel | {"core"}, shared - parallel
 
 
 def test_decisions_have_numbers_of_their_own_which_links_may_name():
