@@ -7,11 +7,10 @@ unpacks the arguments and runs the body for a range of the grid (the contract of
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
 
 from tilewright.analysis import analyze_alignment
 from tilewright.backends.cpu.lower import index_functions, non_fusible, structured_control
-from tilewright.backends.cpu.lower.cpu_state import RULES, State, lowering
+from tilewright.backends.cpu.lower.cpu_state import State, lowering
 from tilewright.backends.cpu.lower.fused_loop_nest import emit_group
 from tilewright.backends.cpu.lower.fusion import Group, Planner
 from tilewright.backends.cpu.lower.lane_values import Address, uniform
@@ -31,16 +30,10 @@ from tilewright.ops import (
     YieldOp,
     pointee,
 )
-from tilewright.support.errors import LoweringMissing
 from tilewright.support.fresh_stack import nested
 
-__all__ = [
-    "LoweredKernel",
-    "index_functions",
-    "lower_function",
-    "structured_control",
-    "non_fusible",
-]
+HANDLER_MODULES = (index_functions, non_fusible, structured_control)
+"""Modules whose import registers lowering handlers or index functions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +86,7 @@ def _look_ahead(state: State, function: Function) -> None:
         ahead.scalars.update(state.env.scalars)
     for op in function.walk():
         if isinstance(op, (ProgramIdOp, NumProgramsOp)):
-            axis = cast("int", op.attrs["axis"])
+            axis = op.axis
             known = (state.program if isinstance(op, ProgramIdOp) else state.grid)[axis]
             is_next = isinstance(op, ProgramIdOp) and axis == 0
             state.this_program.scalars[op.result] = uniform(known)
@@ -204,50 +197,42 @@ def lower_block(state: State, block: Block) -> None:
             emit_group(state, step)
         else:
             state.prefetches = step.prefetches
-            lower_op(state, step.sinks[0])
+            lowering.lower(state, step.sinks[0])
         if not isinstance(step, ReturnOp):  # which has ended the last block
             divide(state)
 
 
-def lower_op(state: State, op: Op) -> None:
-    rule = RULES.get(type(op))
-    if rule is None:
-        raise LoweringMissing(op=op.opcode, backend="cpu").with_loc(op.loc)
-    rule(state, op)
-
-
 def lower_scalar(state: State, op: Op) -> None:
     """An op without tiles."""
-    if type(op) in RULES and not isinstance(op, LoadOp):
-        lower_op(state, op)
+    if lowering.has(op) and not isinstance(op, LoadOp):
+        lowering.lower(state, op)
     elif isinstance(op, LoadOp) or Trait.PURE in op.traits:
         ev = state.evaluator()
         for result in op.results:
             state.env.scalars[result] = ev.at(result, ())
     else:
-        raise LoweringMissing(op=op.opcode, backend="cpu").with_loc(op.loc)
+        raise lowering.missing(op)
 
 
 @lowering(StoreOp)
-def _store(state: State, op: Op) -> None:
-    put = cast("StoreOp", op)
+def _store(state: State, op: StoreOp) -> None:
     ev = state.evaluator()
-    mask = None if put.mask is None else ev.lanes(put.mask, ())
-    element = element_of(pointee(put.pointer.type))
-    store(ev.math, Access(ev.at(put.pointer, ()), element, mask), ev.lanes(put.stored, ()))
+    mask = None if op.mask is None else ev.lanes(op.mask, ())
+    element = element_of(pointee(op.pointer.type))
+    store(ev.math, Access(ev.at(op.pointer, ()), element, mask), ev.lanes(op.stored, ()))
 
 
 @lowering(ProgramIdOp, NumProgramsOp)
-def _grid(state: State, op: Op) -> None:
+def _grid(state: State, op: ProgramIdOp | NumProgramsOp) -> None:
     known = state.program if isinstance(op, ProgramIdOp) else state.grid
-    state.env.scalars[op.result] = uniform(known[cast("int", op.attrs["axis"])])
+    state.env.scalars[op.result] = uniform(known[op.axis])
 
 
 @lowering(YieldOp, ConditionOp)
-def _terminator(state: State, op: Op) -> None:
+def _terminator(state: State, op: YieldOp | ConditionOp) -> None:
     """The region that it ends takes its operands."""
 
 
 @lowering(ReturnOp)
-def _return(state: State, op: Op) -> None:
+def _return(state: State, op: ReturnOp) -> None:
     state.code.line("ret void")

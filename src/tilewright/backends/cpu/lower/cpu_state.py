@@ -16,7 +16,8 @@ from tilewright.backends.cpu.lower.fusion import Prefetch
 from tilewright.backends.cpu.lower.scratch_memory import Scratch
 from tilewright.backends.cpu.lower.vector_access import Buffer, Element
 from tilewright.backends.cpu.microkernel import DotSpec, VectorUnit
-from tilewright.ir import Block, Op, Value
+from tilewright.backends.lowering_table import LoweringTable
+from tilewright.ir import Block, Value
 from tilewright.ir.types import element_of, shape_of
 from tilewright.llvm import Code, ModuleText, Val
 
@@ -97,16 +98,5 @@ def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
-OpRule = Callable[[State, Op], None]
-RULES: dict[type[Op], OpRule] = {}
-
-
-def lowering(*op_classes: type[Op]) -> Callable[[OpRule], OpRule]:
-    """Register how ops with an identity of their own are lowered."""
-
-    def register(rule: OpRule) -> OpRule:
-        for op_class in op_classes:
-            RULES[op_class] = rule
-        return rule
-
-    return register
+lowering: LoweringTable[State] = LoweringTable("cpu")
+"""Handlers of the ops that are lowered one by one; the others are fused into loop nests."""

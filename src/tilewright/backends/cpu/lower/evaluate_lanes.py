@@ -9,7 +9,7 @@ computed once.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from typing import cast
+from typing import Any, TypeVar
 
 from tilewright.backends.cpu.lower.affine_lanes import AFFINE, Evaluated
 from tilewright.backends.cpu.lower.lane_values import LaneMath, Lanes, uniform
@@ -86,9 +86,10 @@ class Evaluator:
                 request = next(steps) if found is None else steps.send(found)
             except StopIteration as done:
                 stack.pop()
-                found = self.known[value, coords] = cast("Evaluated", done.value)
+                computed: Evaluated = done.value
+                found = self.known[value, coords] = computed
                 if not stack:
-                    return found
+                    return computed
             else:
                 value, coords = request
                 found = self._existing(value, coords)
@@ -113,9 +114,9 @@ class Evaluator:
     def _compute(self, value: Value, coords: Coords) -> Steps:
         op = value.op
         assert op is not None, f"argument {value} has no buffer"
-        special = INDEX_FUNCTIONS.get(type(op))
-        if special is not None:
-            return special(self, op, value, coords)
+        function = INDEX_FUNCTIONS.get(type(op))
+        if function is not None:
+            return function(self, op, value, coords)
         assert Trait.ELEMENTWISE in op.traits, f"{op.opcode} is not an index function"
         return self._elementwise(op, coords)
 
@@ -139,16 +140,21 @@ class Evaluator:
         return self.math.wrap(lower_elementwise(self.code, op, vectors))
 
 
-IndexFunction = Callable[[Evaluator, Op, Value, Coords], Steps]
-INDEX_FUNCTIONS: dict[type[Op], IndexFunction] = {}
+INDEX_FUNCTIONS: dict[type[Op], Callable[[Evaluator, Any, Value, Coords], Steps]] = {}
 """How the elements of an op's result come from those of its operands; see index_functions.py."""
 
+OpT = TypeVar("OpT", bound=Op)
+IndexFunction = Callable[[Evaluator, OpT, Value, Coords], Steps]
 
-def index_function(op_class: type[Op]) -> Callable[[IndexFunction], IndexFunction]:
-    """Register how the elements of an op's result are found."""
 
-    def register(function: IndexFunction) -> IndexFunction:
-        INDEX_FUNCTIONS[op_class] = function
+def index_function(
+    *op_classes: type[OpT],
+) -> Callable[[IndexFunction[OpT]], IndexFunction[OpT]]:
+    """Register how the elements of a result of these ops are computed."""
+
+    def register(function: IndexFunction[OpT]) -> IndexFunction[OpT]:
+        for op_class in op_classes:
+            INDEX_FUNCTIONS[op_class] = function
         return function
 
     return register

@@ -8,13 +8,12 @@ A function yields the operands' elements that it needs, and gets them evaluated:
 from __future__ import annotations
 
 from math import prod
-from typing import cast
 
 from tilewright.backends.cpu.lower.affine_lanes import Evaluated
 from tilewright.backends.cpu.lower.evaluate_lanes import Coords, Evaluator, Steps, index_function
 from tilewright.backends.cpu.lower.lane_values import Address, Lanes, literal, uniform
 from tilewright.backends.cpu.lower.vector_access import Access, load, memory_type
-from tilewright.ir import Op, Value
+from tilewright.ir import Value
 from tilewright.ir.types import PointerType, dtype_of, element_of, shape_of
 from tilewright.llvm import Val, constant, integer_literal
 from tilewright.ops import (
@@ -37,9 +36,9 @@ from tilewright.ops import (
 
 
 @index_function(ConstantOp)
-def _constant(ev: Evaluator, op: Op, value: Value, coords: Coords) -> Steps:
+def _constant(ev: Evaluator, op: ConstantOp, value: Value, coords: Coords) -> Steps:
     yield from ()
-    number = cast("float", op.attrs["value"])
+    number = op.value
     element = element_of(value.type)
     if isinstance(element, PointerType):
         return Address(Val(f"inttoptr (i64 {int(number)} to ptr)" if number else "null", "ptr"))
@@ -47,45 +46,44 @@ def _constant(ev: Evaluator, op: Op, value: Value, coords: Coords) -> Steps:
 
 
 @index_function(RangeOp)
-def _range(ev: Evaluator, op: Op, value: Value, coords: Coords) -> Steps:
+def _range(ev: Evaluator, op: RangeOp, value: Value, coords: Coords) -> Steps:
     yield from ()
-    return ev.math.add(coords[0], literal(cast("int", op.attrs["start"])))
+    return ev.math.add(coords[0], literal(op.start))
 
 
-@index_function(SplatOp)
-@index_function(ItemOp)
-def _same_everywhere(ev: Evaluator, op: Op, value: Value, coords: Coords) -> Steps:
+@index_function(SplatOp, ItemOp)
+def _same_everywhere(ev: Evaluator, op: SplatOp | ItemOp, value: Value, coords: Coords) -> Steps:
     source = op.operands[0]
     return (yield source, tuple(literal(0) for _ in shape_of(source.type)))
 
 
 @index_function(HintOp)
-def _hint(ev: Evaluator, op: Op, value: Value, coords: Coords) -> Steps:
+def _hint(ev: Evaluator, op: HintOp, value: Value, coords: Coords) -> Steps:
     return (yield op.operands[0], coords)
 
 
 @index_function(BroadcastOp)
-def _broadcast(ev: Evaluator, op: Op, value: Value, coords: Coords) -> Steps:
+def _broadcast(ev: Evaluator, op: BroadcastOp, value: Value, coords: Coords) -> Steps:
     extents = shape_of(op.operands[0].type)
     inner = (literal(0) if n == 1 else c for n, c in zip(extents, coords, strict=True))
     return (yield op.operands[0], tuple(inner))
 
 
 @index_function(ExpandDimsOp)
-def _expand_dims(ev: Evaluator, op: Op, value: Value, coords: Coords) -> Steps:
-    axis = cast("int", op.attrs["axis"])
+def _expand_dims(ev: Evaluator, op: ExpandDimsOp, value: Value, coords: Coords) -> Steps:
+    axis = op.axis
     return (yield op.operands[0], coords[:axis] + coords[axis + 1 :])
 
 
 @index_function(TransposeOp)
-def _transpose(ev: Evaluator, op: Op, value: Value, coords: Coords) -> Steps:
-    order = cast("tuple[int, ...]", op.attrs["order"])
+def _transpose(ev: Evaluator, op: TransposeOp, value: Value, coords: Coords) -> Steps:
+    order = op.order
     inner = [coords[order.index(k)] for k in range(len(order))]
     return (yield op.operands[0], tuple(inner))
 
 
 @index_function(ReshapeOp)
-def _reshape(ev: Evaluator, op: Op, value: Value, coords: Coords) -> Steps:
+def _reshape(ev: Evaluator, op: ReshapeOp, value: Value, coords: Coords) -> Steps:
     source = op.operands[0]
     target_shape, source_shape = shape_of(value.type), shape_of(source.type)
     inner: list[Lanes] = []
@@ -131,7 +129,7 @@ def _unflatten(ev: Evaluator, index: Lanes, extents: list[int]) -> list[Lanes]:
 
 
 @index_function(JoinOp)
-def _join(ev: Evaluator, op: Op, value: Value, coords: Coords) -> Steps:
+def _join(ev: Evaluator, op: JoinOp, value: Value, coords: Coords) -> Steps:
     first, second = op.operands
     lhs = ev.as_lanes((yield first, coords[:-1]), first)
     rhs = ev.as_lanes((yield second, coords[:-1]), second)
@@ -139,8 +137,8 @@ def _join(ev: Evaluator, op: Op, value: Value, coords: Coords) -> Steps:
 
 
 @index_function(CatOp)
-def _cat(ev: Evaluator, op: Op, value: Value, coords: Coords) -> Steps:
-    axis = cast("int", op.attrs["axis"])
+def _cat(ev: Evaluator, op: CatOp, value: Value, coords: Coords) -> Steps:
+    axis = op.axis
     extents = [shape_of(v.type)[axis] for v in op.operands]
     below = _is_below(ev, coords[axis], extents[0])
     zero = literal(0)
@@ -168,13 +166,13 @@ def _choose(ev: Evaluator, condition: Lanes, x: Lanes, y: Lanes) -> Lanes:
 
 
 @index_function(SplitOp)
-def _split(ev: Evaluator, op: Op, value: Value, coords: Coords) -> Steps:
+def _split(ev: Evaluator, op: SplitOp, value: Value, coords: Coords) -> Steps:
     return (yield op.operands[0], (*coords, literal(value.index)))
 
 
 @index_function(GatherOp)
-def _gather(ev: Evaluator, op: Op, value: Value, coords: Coords) -> Steps:
-    axis = cast("int", op.attrs["axis"])
+def _gather(ev: Evaluator, op: GatherOp, value: Value, coords: Coords) -> Steps:
+    axis = op.axis
     x, indices = op.operands
     signed = dtype_of(indices.type).is_signed
     index = ev.math.coordinate(ev.as_lanes((yield indices, coords), indices), signed)
@@ -182,7 +180,7 @@ def _gather(ev: Evaluator, op: Op, value: Value, coords: Coords) -> Steps:
 
 
 @index_function(OffsetOp)
-def _offset(ev: Evaluator, op: Op, value: Value, coords: Coords) -> Steps:
+def _offset(ev: Evaluator, op: OffsetOp, value: Value, coords: Coords) -> Steps:
     pointer, steps = op.operands
     base = yield pointer, coords
     amount = ev.as_lanes((yield steps, coords), steps)
@@ -198,8 +196,7 @@ def _offset(ev: Evaluator, op: Op, value: Value, coords: Coords) -> Steps:
 
 
 @index_function(LoadOp)
-def _load(ev: Evaluator, op: Op, value: Value, coords: Coords) -> Steps:
-    loaded = cast("LoadOp", op)
+def _load(ev: Evaluator, op: LoadOp, value: Value, coords: Coords) -> Steps:
     found: list[Evaluated] = []
     for operand in op.operands:
         found.append((yield operand, coords))
@@ -208,5 +205,5 @@ def _load(ev: Evaluator, op: Op, value: Value, coords: Coords) -> Steps:
     def lanes(operand: Value | None) -> Lanes | None:
         return None if operand is None else ev.as_lanes(at[operand], operand)
 
-    access = Access(at[loaded.pointer], element_of(value.type), lanes(loaded.mask), loaded.volatile)
-    return load(ev.math, access, lanes(loaded.other))
+    access = Access(at[op.pointer], element_of(value.type), lanes(op.mask), op.volatile)
+    return load(ev.math, access, lanes(op.other))

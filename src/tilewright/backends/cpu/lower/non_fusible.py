@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import cast
 
 from tilewright.backends.cpu.lower.cpu_state import State, lowering
 from tilewright.backends.cpu.lower.dot_operands import KERNEL_ELEMENTS
@@ -75,17 +74,16 @@ def _copy_buffer(state: State, source: Buffer, target: Buffer) -> None:
 
 
 @lowering(DotOp)
-def lower_dot(state: State, op: Op) -> None:
+def lower_dot(state: State, op: DotOp) -> None:
     """acc into the result's buffer, then one call of the micro-kernel for each pair of matrices."""
-    dot = cast("DotOp", op)
-    a, b = state.env.buffers[dot.a], state.env.buffers[dot.b]
-    c = state.home(dot.result)
-    fresh = _is_zero(dot.acc)
+    a, b = state.env.buffers[op.a], state.env.buffers[op.b]
+    c = state.home(op.result)
+    fresh = _is_zero(op.acc)
     if not fresh:
-        copy_into(state, dot.acc, c)
+        copy_into(state, op.acc, c)
     (m, k), n = a.shape[-2:], b.shape[-1]
     spec = DotSpec(
-        m, n, k, KERNEL_ELEMENTS[dtype_of(dot.a.type).name], state.unit,
+        m, n, k, KERNEL_ELEMENTS[dtype_of(op.a.type).name], state.unit,
         lda=a.strides[-2], ldb=b.strides[-2], ldc=c.strides[-2], accumulate=not fresh,
     )  # fmt: skip
     name = _kernel(state, spec)
@@ -95,7 +93,7 @@ def lower_dot(state: State, op: Op) -> None:
         with loop(state.code, a.shape[0]) as opened:
             at = [_matrix(state, buffer, opened.index) for buffer in (c, a, b)]
             state.code.line(f"call void @{name}({', '.join(v.typed for v in at)})")
-    state.env.buffers[dot.result] = c
+    state.env.buffers[op.result] = c
 
 
 def _is_zero(value: Value) -> bool:
@@ -119,16 +117,15 @@ def _matrix(state: State, buffer: Buffer, index: Val) -> Val:
 
 
 @lowering(ScanOp)
-def lower_scan(state: State, op: Op) -> None:
-    scan = cast("ScanOp", op)
-    outputs = [state.home(r) for r in scan.results]
-    scan_along(state.code, state.env, scan, outputs)
-    for result, buffer in zip(scan.results, outputs, strict=True):
+def lower_scan(state: State, op: ScanOp) -> None:
+    outputs = [state.home(r) for r in op.results]
+    scan_along(state.code, state.env, op, outputs)
+    for result, buffer in zip(op.results, outputs, strict=True):
         state.env.buffers[result] = buffer
 
 
 @lowering(BlockTransposeOp)
-def lower_block_transpose(state: State, op: Op) -> None:
+def lower_block_transpose(state: State, op: BlockTransposeOp) -> None:
     """Read rows of square blocks as vectors, transpose the block, write the columns as rows."""
     source, target = op.operands[0], state.home(op.result)
     *others, rows, columns = shape_of(source.type)
@@ -170,14 +167,14 @@ def _transposed(code: Code, rows: list[Val]) -> list[Val]:
 
 
 @lowering(ItemOp)
-def lower_item(state: State, op: Op) -> None:
+def lower_item(state: State, op: ItemOp) -> None:
     source = op.operands[0]
     place = tuple(literal(0) for _ in shape_of(source.type))
     state.env.scalars[op.result] = state.evaluator().at(source, place)
 
 
 @lowering(LoadOp)
-def lower_volatile_load(state: State, op: Op) -> None:
+def lower_volatile_load(state: State, op: LoadOp) -> None:
     """A volatile tile load happens here and once."""
     copy = state.home(op.result)
     copy_into(state, op.result, copy)
@@ -185,7 +182,7 @@ def lower_volatile_load(state: State, op: Op) -> None:
 
 
 @lowering(BarrierOp, AssumeOp)
-def lower_nothing(state: State, op: Op) -> None:
+def lower_nothing(state: State, op: BarrierOp | AssumeOp) -> None:
     """One thread runs a program instance in order: nothing to wait for, nothing to learn."""
 
 
@@ -218,7 +215,7 @@ def _atomic_name(kind: str, element: DType) -> str:
 
 
 @lowering(AtomicOp, AtomicCasOp)
-def lower_atomic(state: State, op: Op) -> None:
+def lower_atomic(state: State, op: AtomicOp | AtomicCasOp) -> None:
     """One element after the other; the CPU's atomics have no vectors."""
     code = state.code
     result = state.home(op.result) if isinstance(op.result.type, TileType) else None
@@ -246,16 +243,16 @@ def lower_atomic(state: State, op: Op) -> None:
         state.env.buffers[op.result] = result
 
 
-def _slot(state: State, op: Op) -> str:
+def _slot(state: State, op: AtomicOp | AtomicCasOp) -> str:
     """Stack memory for the value that an atomic found."""
     name = state.code.name("slot")
     state.entry.append(f"{name} = alloca {memory_type(element_of(op.result.type))}")
     return name
 
 
-def _emit_atomic(state: State, op: Op, pointer: Val, values: list[Val]) -> Val:
+def _emit_atomic(state: State, op: AtomicOp | AtomicCasOp, pointer: Val, values: list[Val]) -> Val:
     code, element = state.code, dtype_of(op.result.type)
-    order = _ATOMIC_ORDERS.get(cast("str", op.attrs["order"]), "acq_rel")
+    order = _ATOMIC_ORDERS.get(op.order, "acq_rel")
     kind = memory_type(element)
     if isinstance(op, AtomicOp):
         name = _atomic_name(op.kind, element)
@@ -271,21 +268,20 @@ def _emit_atomic(state: State, op: Op, pointer: Val, values: list[Val]) -> Val:
 
 
 @lowering(AssertOp)
-def lower_assert(state: State, op: Op) -> None:
+def lower_assert(state: State, op: AssertOp) -> None:
     """Tells the host the first element that fails and ends the program instance."""
-    check = cast("AssertOp", op)
     code = state.code
     elements = _Elements(state, op)
     with elements as coords:
-        condition = elements.ev.lanes(check.condition, coords).base
-        if check.mask is not None:
-            masked = code.binary("xor", elements.ev.lanes(check.mask, coords).base,
+        condition = elements.ev.lanes(op.condition, coords).base
+        if op.mask is not None:
+            masked = code.binary("xor", elements.ev.lanes(op.mask, coords).base,
                                  integer_literal(1, "i1"))  # fmt: skip
             condition = code.binary("or", condition, masked)
         failed, holds = code.label("failed"), code.label("holds")
         code.line(f"br {condition.typed}, label %{holds}, label %{failed}")
         code.line(f"{failed}:")
-        message = state.string(packed(check.message, check.loc))
+        message = state.string(packed(op.message, op.loc))
         _tell(state, 0, [message, integer_literal(0), zero_bits(), *_indices(coords)])
         code.line("ret void")
         code.line(f"{holds}:")
@@ -311,21 +307,20 @@ def _tell(state: State, function: int, args: list[Val]) -> None:
 
 
 @lowering(PrintOp)
-def lower_print(state: State, op: Op) -> None:
+def lower_print(state: State, op: PrintOp) -> None:
     """One line for each element, through the host so that it reaches Python's stdout."""
-    show = cast("PrintOp", op)
-    if not show.args:
-        text, blank = state.string(show.prefix), [integer_literal(-1)] * 3
+    if not op.args:
+        text, blank = state.string(op.prefix), [integer_literal(-1)] * 3
         _tell(state, 1, [text, integer_literal(PRINT_KINDS.index("text")), zero_bits(), *blank])
-    for number, arg in enumerate(show.args):
-        operand = f" (operand {number})" if len(show.args) > 1 else ""
-        text = state.string(f"{show.prefix}{operand}: ")
+    for number, arg in enumerate(op.args):
+        operand = f" (operand {number})" if len(op.args) > 1 else ""
+        text = state.string(f"{op.prefix}{operand}: ")
         shape = shape_of(arg.type)
         with ExitStack() as stack:
             opened = (stack.enter_context(loop(state.code, n)) for n in shape)
             coords = tuple(uniform(o.index) for o in opened)
             kind, bits = _as_bits(state, arg, coords)
-            code = PRINT_KINDS.index(kind) + (8 if show.hex else 0)
+            code = PRINT_KINDS.index(kind) + (8 if op.hex else 0)
             _tell(state, 1, [text, integer_literal(code), bits, *_indices(coords)])
 
 

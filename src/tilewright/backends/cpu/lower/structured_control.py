@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
 
 from tilewright.backends.cpu.lower.cpu_state import State, lowering
 from tilewright.backends.cpu.lower.evaluate_lanes import Evaluated
 from tilewright.backends.cpu.lower.lane_values import Address, uniform
 from tilewright.backends.cpu.lower.non_fusible import copy_into
 from tilewright.backends.cpu.lower.vector_access import Buffer
-from tilewright.ir import Block, Op, Value
+from tilewright.ir import Block, Value
 from tilewright.ir.types import DType, TileType, dtype_of, element_of, shape_of
 from tilewright.llvm import Val, llvm_type
 from tilewright.ops import ConstantOp, DotOp, ForOp, IfOp, WhileOp
@@ -184,20 +183,20 @@ def _may_wrap(loop: ForOp) -> bool:
 
 
 @lowering(ForOp)
-def lower_for(state: State, op: Op) -> None:
+def lower_for(state: State, op: ForOp) -> None:
     """for (index = lower; index < upper; index += step) body"""
-    loop, code = cast("ForOp", op), state.code
-    yielded = _yielded(loop.body)
-    lower, upper, step = (_scalar(state, v) for v in (loop.lower, loop.upper, loop.step))
+    code = state.code
+    yielded = _yielded(op.body)
+    lower, upper, step = (_scalar(state, v) for v in (op.lower, op.upper, op.step))
     carried = [
         _carry(state, init, isinstance(init.type, TileType) and _only_summed(arg, value))
-        for init, arg, value in zip(loop.inits, loop.carried, yielded, strict=True)
+        for init, arg, value in zip(op.inits, op.carried, yielded, strict=True)
     ]
     before, head, body, latch, done = (code.label(n) for n in
                                        ("before", "head", "body", "latch", "done"))  # fmt: skip
     for line in (f"br label %{before}", f"{before}:"):
         code.line(line)
-    count = _Count(state, loop, lower, upper)
+    count = _Count(state, op, lower, upper)
     for line in (f"br label %{head}", f"{head}:"):
         code.line(line)
     position = len(code.sections[0])
@@ -205,11 +204,11 @@ def lower_for(state: State, op: Op) -> None:
     go = count.go(index.phi)
     code.line(f"br i1 {go}, label %{body}, label %{done}")
     code.line(f"{body}:")
-    _bind(state, loop.index, index.phi)
-    _enter(state, carried, loop.carried)
+    _bind(state, op.index, index.phi)
+    _enter(state, carried, op.carried)
     with state.scratch.loop():
         _reserve(state, carried, yielded)
-        state.lower_block(state, loop.body)
+        state.lower_block(state, op.body)
         _leave(state, carried, yielded)
     code.line(f"br label %{latch}")
     code.line(f"{latch}:")
@@ -217,29 +216,29 @@ def lower_for(state: State, op: Op) -> None:
     code.line(f"br label %{head}")
     code.line(f"{done}:")
     _head(state, position, _phis([*count.carried, index, *carried], before, latch))
-    _finish(state, carried, loop.results)
+    _finish(state, carried, op.results)
 
 
 @lowering(WhileOp)
-def lower_while(state: State, op: Op) -> None:
+def lower_while(state: State, op: WhileOp) -> None:
     """Test at the head; what the condition passes on is what the body and the results see."""
-    loop, code = cast("WhileOp", op), state.code
-    passed, yielded = _yielded(loop.before)[1:], _yielded(loop.body)
-    carried = [_carry(state, init, in_place=False) for init in loop.inits]
+    code = state.code
+    passed, yielded = _yielded(op.before)[1:], _yielded(op.body)
+    carried = [_carry(state, init, in_place=False) for init in op.inits]
     before, head, body, latch, done = (code.label(n) for n in
                                        ("before", "head", "body", "latch", "done"))  # fmt: skip
     for line in (f"br label %{before}", f"{before}:", f"br label %{head}", f"{head}:"):
         code.line(line)
     position = len(code.sections[0])
-    _enter(state, carried, loop.before.args)
+    _enter(state, carried, op.before.args)
     with state.scratch.loop():
-        state.lower_block(state, loop.before)
-        go = _scalar(state, _yielded(loop.before)[0])
-        _pass_on(state, passed, loop)
+        state.lower_block(state, op.before)
+        go = _scalar(state, _yielded(op.before)[0])
+        _pass_on(state, passed, op)
         code.line(f"br i1 {go}, label %{body}, label %{done}")
         code.line(f"{body}:")
         _reserve(state, carried, yielded)
-        state.lower_block(state, loop.body)
+        state.lower_block(state, op.body)
         _leave(state, carried, yielded)
     code.line(f"br label %{latch}")
     code.line(f"{latch}:")
@@ -263,20 +262,20 @@ def _pass_on(state: State, values: Sequence[Value], loop: WhileOp) -> None:
 
 
 @lowering(IfOp)
-def lower_if(state: State, op: Op) -> None:
+def lower_if(state: State, op: IfOp) -> None:
     """Both branches write tile results to one buffer; scalars meet in phis."""
-    branch, code = cast("IfOp", op), state.code
+    code = state.code
     buffers = [
         state.allocate(shape_of(r.type), element_of(r.type))
         if isinstance(r.type, TileType)
         else None
-        for r in branch.results
+        for r in op.results
     ]
     labels = [code.label(n) for n in ("then", "else", "join")]
-    condition = _scalar(state, branch.condition)
+    condition = _scalar(state, op.condition)
     code.line(f"br i1 {condition}, label %{labels[0]}, label %{labels[1]}")
     ends: list[tuple[str, list[Val | None]]] = []
-    for label, block in zip(labels, (branch.then, branch.orelse), strict=False):
+    for label, block in zip(labels, (op.then, op.orelse), strict=False):
         code.line(f"{label}:")
         yielded = _yielded(block)
         for buffer, value in zip(buffers, yielded, strict=True):
@@ -290,7 +289,7 @@ def lower_if(state: State, op: Op) -> None:
         code.line(f"{ends[-1][0]}:")
         code.line(f"br label %{labels[2]}")
     code.line(f"{labels[2]}:")
-    _join(state, branch.results, buffers, ends)
+    _join(state, op.results, buffers, ends)
 
 
 def _branch_result(state: State, value: Value, buffer: Buffer | None) -> Val | None:

@@ -17,7 +17,7 @@ from tilewright.backends.nvidia.ops import (
     WaitOp,
     reads_late,
 )
-from tilewright.ir import Op, Value
+from tilewright.ir import Value
 from tilewright.ir.types import TileType
 from tilewright.layout import REGISTER, LinearLayout, SharedAccess, Staging, plan_staging
 from tilewright.llvm import Val
@@ -49,7 +49,7 @@ def slot_bytes(type_: TileType) -> int:
 
 
 @lowering(RingOp)
-def _ring(state: State, op: Op) -> None:
+def _ring(state: State, op: RingOp) -> None:
     """Only an address."""
     state.set(op.results[0], [Val(str(state.offsets[op]), "i32", BODY)])
 
@@ -62,12 +62,11 @@ def _slot_address(state: State, ring: Value, slot: Value, size: int) -> Val:
 
 
 @lowering(PutOp)
-def _put(state: State, op: Op) -> None:
-    put = cast("PutOp", op)
-    load = cast("LoadOp", put.x.op)
-    writer = cast("TileType", put.writer)
-    access = staging(put, cast("TileType", put.reader)).store
-    start = _slot_address(state, put.ring, put.slot, slot_bytes(writer))
+def _put(state: State, op: PutOp) -> None:
+    load = cast("LoadOp", op.x.op)
+    writer = cast("TileType", op.writer)
+    access = staging(op, cast("TileType", op.reader)).store
+    start = _slot_address(state, op.ring, op.slot, slot_bytes(writer))
     pointers = state.of(load.pointer)
     masks = None if load.mask is None else state.of(load.mask)
     for index, group in enumerate(access.groups):
@@ -75,7 +74,7 @@ def _put(state: State, op: Op) -> None:
         place = state.code.let_here(f"add i32 {address}, {start}", "i32")
         mask = None if masks is None else masks[group[0]]
         _copy(state, place, pointers[group[0]], len(group) * writer.element.bytes, mask)
-    state.set(put.result, state.of(put.ring))
+    state.set(op.result, state.of(op.ring))
 
 
 def _copy(state: State, place: Val, pointer: Val, size: int, mask: Val | None) -> None:
@@ -89,12 +88,12 @@ def _copy(state: State, place: Val, pointer: Val, size: int, mask: Val | None) -
 
 
 @lowering(CommitOp)
-def _commit(state: State, op: Op) -> None:
+def _commit(state: State, op: CommitOp) -> None:
     state.asm("cp.async.commit_group;", "~{memory}", "void")
 
 
 @lowering(WaitOp)
-def _wait(state: State, op: Op) -> None:
+def _wait(state: State, op: WaitOp) -> None:
     state.asm(f"cp.async.wait_group {op.attrs['pending']};", "~{memory}", "void")
 
 
@@ -134,13 +133,12 @@ class LazyRegisters(Sequence[Val]):
 
 
 @lowering(GetOp)
-def _get(state: State, op: Op) -> None:
-    get = cast("GetOp", op)
-    reader = cast("TileType", get.type)
+def _get(state: State, op: GetOp) -> None:
+    reader = cast("TileType", op.type)
     layout = reader.layout
     assert isinstance(layout, LinearLayout)
-    access = staging(get, reader).load
-    start = _slot_address(state, get.ring, get.slot, slot_bytes(reader))
+    access = staging(op, reader).load
+    start = _slot_address(state, op.ring, op.slot, slot_bytes(reader))
     count = layout.in_size(REGISTER)
     lazy = LazyRegisters(state, access, reader.element, start, count)
-    state.registers[get.result] = lazy if reads_late(get) else list(lazy)
+    state.registers[op.result] = lazy if reads_late(op) else list(lazy)

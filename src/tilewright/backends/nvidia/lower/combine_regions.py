@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilewright.backends.nvidia.lower.gpu_state import RULES, State
+from tilewright.backends.nvidia.lower.gpu_state import State, lowering
 from tilewright.backends.nvidia.lower.per_register_ops import lower_one
 from tilewright.ir import Block
 from tilewright.llvm import Val
@@ -17,9 +17,8 @@ def apply_region(state: State, block: Block, args: Sequence[Val]) -> list[Val]:
     for op in block:
         if op.next is None:
             break
-        rule = RULES.get(type(op))
-        if rule is not None:
-            rule(state, op)
+        if lowering.has(op):
+            lowering.lower(state, op)
         else:
             operands = [state.scalar(v) for v in op.operands]
             state.set(op.results[0], [lower_one(state, op, operands)])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
 from tilewright.backends.nvidia.lower.gpu_state import (
     BODY,
@@ -63,32 +62,32 @@ def _terminator(block: Block) -> list[Value]:
 
 
 @lowering(ForOp)
-def _for(state: State, op: Op) -> None:
+def _for(state: State, op: ForOp) -> None:
     """Counts the iterations that are left down to zero, beside the index.
 
     Not the index up to its end: ptxas unrolls loops by four as if three steps more could not
     overflow, so one that ends where `index != end` fails may not end at all. See ADR 0017.
     """
-    loop, code = cast("ForOp", op), state.code
+    code = state.code
     before, head, body, latch, done = _labels(state, "before", "head", "body", "latch", "done")
-    step, trips = state.scalar(loop.step), _trips(state, loop)
+    step, trips = state.scalar(op.step), _trips(state, op)
     _open(state, before, head)
-    phis = _Phis(state, loop.body.args, [loop.lower, *loop.inits])
+    phis = _Phis(state, op.body.args, [op.lower, *op.inits])
     left = phis.add(trips)
-    index = state.scalar(loop.index)
+    index = state.scalar(op.index)
     goes_on = code.let_here(f"icmp ne {left.typed}, 0", "i1")
     code.line(f"br i1 {goes_on}, label %{body}, label %{done}")
     code.line(f"{body}:")
-    state.lower_block(state, loop.body)
+    state.lower_block(state, op.body)
     code.line(f"br label %{latch}")
     code.line(f"{latch}:")
     following = code.let_here(f"add {index.typed}, {step}", index.type)
     fewer = code.let_here(f"sub {left.typed}, 1", left.type)
     code.line(f"br label %{head}")
     code.line(f"{done}:")
-    yielded = _registers(state, _terminator(loop.body))
+    yielded = _registers(state, _terminator(op.body))
     phis.complete([following, *yielded, fewer], before, latch)
-    for arg, result in zip(loop.carried, loop.results, strict=True):
+    for arg, result in zip(op.carried, op.results, strict=True):
         state.set(result, state.of(arg))
 
 
@@ -116,34 +115,34 @@ def _trips(state: State, loop: ForOp) -> Val:
 
 
 @lowering(WhileOp)
-def _while(state: State, op: Op) -> None:
-    loop, code = cast("WhileOp", op), state.code
+def _while(state: State, op: WhileOp) -> None:
+    code = state.code
     before, head, body, latch, done = _labels(state, "before", "head", "body", "latch", "done")
     _open(state, before, head)
-    phis = _Phis(state, loop.before.args, loop.inits)
-    state.lower_block(state, loop.before)
-    go, *passed = _terminator(loop.before)
-    for value, arg, result in zip(passed, loop.body.args, loop.results, strict=True):
+    phis = _Phis(state, op.before.args, op.inits)
+    state.lower_block(state, op.before)
+    go, *passed = _terminator(op.before)
+    for value, arg, result in zip(passed, op.body.args, op.results, strict=True):
         state.set(arg, state.of(value))
         state.set(result, state.of(value))
     code.line(f"br i1 {state.scalar(go)}, label %{body}, label %{done}")
     code.line(f"{body}:")
-    state.lower_block(state, loop.body)
+    state.lower_block(state, op.body)
     code.line(f"br label %{latch}")
     code.line(f"{latch}:")
     code.line(f"br label %{head}")
     code.line(f"{done}:")
-    phis.complete(_registers(state, _terminator(loop.body)), before, latch)
+    phis.complete(_registers(state, _terminator(op.body)), before, latch)
 
 
 @lowering(IfOp)
-def _if(state: State, op: Op) -> None:
-    branch, code = cast("IfOp", op), state.code
+def _if(state: State, op: IfOp) -> None:
+    code = state.code
     then, orelse, join = _labels(state, "then", "else", "join")
-    condition = state.scalar(branch.condition)
+    condition = state.scalar(op.condition)
     code.line(f"br i1 {condition}, label %{then}, label %{orelse}")
     ends: list[tuple[str, list[Val]]] = []
-    for label, block in ((then, branch.then), (orelse, branch.orelse)):
+    for label, block in ((then, op.then), (orelse, op.orelse)):
         code.line(f"{label}:")
         state.lower_block(state, block)
         end = code.label("end")
@@ -152,7 +151,7 @@ def _if(state: State, op: Op) -> None:
         code.line(f"br label %{join}")
         ends.append((end, _registers(state, _terminator(block))))
     code.line(f"{join}:")
-    _merge(state, branch, ends)
+    _merge(state, op, ends)
 
 
 def _merge(state: State, op: Op, ends: list[tuple[str, list[Val]]]) -> None:
@@ -169,10 +168,10 @@ def _merge(state: State, op: Op, ends: list[tuple[str, list[Val]]]) -> None:
 
 
 @lowering(YieldOp, ConditionOp, AssumeOp)
-def _nothing(state: State, op: Op) -> None:
+def _nothing(state: State, op: YieldOp | ConditionOp | AssumeOp) -> None:
     """The region that it ends takes its operands; an assumption is not used."""
 
 
 @lowering(ReturnOp)
-def _return(state: State, op: Op) -> None:
+def _return(state: State, op: ReturnOp) -> None:
     state.code.line("ret void")

@@ -9,7 +9,6 @@ Nothing stops a kernel that fails: all threads of the program agree that it fail
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
 from tilewright.backends.device_messages import PRINT_KINDS, packed
 from tilewright.backends.nvidia.driver.gpu_messages import (
@@ -22,7 +21,7 @@ from tilewright.backends.nvidia.driver.gpu_messages import (
     PrintedText,
 )
 from tilewright.backends.nvidia.lower.gpu_state import BODY, State, layout_of, lowering
-from tilewright.ir import Op, Value
+from tilewright.ir import Value
 from tilewright.ir.types import DType, TileType, element_of, shape_of
 from tilewright.llvm import Val, integer_literal
 from tilewright.ops import AssertOp, PrintOp
@@ -50,10 +49,10 @@ def _index(state: State, value: Value, register: int) -> list[Val]:
 
 
 @lowering(AssertOp)
-def _assert(state: State, op: Op) -> None:
+def _assert(state: State, op: AssertOp) -> None:
     """One barrier tells all threads whether one of them fails; one of those writes the record."""
-    check, code = cast("AssertOp", op), state.code
-    failed, index = _first_failure(state, check)
+    code = state.code
+    failed, index = _first_failure(state, op)
     text = "bar.red.popc.u32 $0, 0, $1;"
     count = state.asm(text, "=r,b,~{memory}", "i32", failed)
     anywhere = code.let_here(f"icmp ne i32 {count}, 0", "i1")
@@ -61,7 +60,7 @@ def _assert(state: State, op: Op) -> None:
     code.line(f"br i1 {anywhere}, label %{stop}, label %{go}")
     code.line(f"{stop}:")
     number = len(state.asserts)
-    state.asserts.append(packed(check.message, check.loc))
+    state.asserts.append(packed(op.message, op.loc))
     _record_failure(state, failed, [integer_literal(number), *map(state.program, range(3)), *index])
     code.line("ret void")
     code.line(f"{go}:")
@@ -108,18 +107,17 @@ def _record_failure(state: State, failed: Val, words: Sequence[Val]) -> None:
 
 
 @lowering(PrintOp)
-def _print(state: State, op: Op) -> None:
-    show = cast("PrintOp", op)
+def _print(state: State, op: PrintOp) -> None:
     order = _count(state)
-    for number, arg in enumerate(show.args):
-        operand = f" (operand {number})" if len(show.args) > 1 else ""
+    for number, arg in enumerate(op.args):
+        operand = f" (operand {number})" if len(op.args) > 1 else ""
         kind = _kind(arg)
-        text = PrintedText(f"{show.prefix}{operand}: ", PRINT_KINDS.index(kind), show.hex)
+        text = PrintedText(f"{op.prefix}{operand}: ", PRINT_KINDS.index(kind), op.hex)
         owner = state.owner(layout_of(arg) if isinstance(arg.type, TileType) else None)
         for r, value in enumerate(state.of(arg)):
             _record(state, text, order, _bits(state, value, arg), _index(state, arg, r), owner)
-    if not show.args:
-        text = PrintedText(show.prefix, PRINT_KINDS.index("text"), False)
+    if not op.args:
+        text = PrintedText(op.prefix, PRINT_KINDS.index("text"), False)
         zero = integer_literal(0, "i64")
         _record(state, text, order, zero, [_NOWHERE] * 3, state.owner(None))
 

@@ -34,7 +34,7 @@ _FORMATS = {
 
 
 @lowering(RemOp)
-def _remainder(state: State, op: Op) -> None:
+def _remainder(state: State, op: RemOp) -> None:
     element = dtype_of(op.results[0].type)
     results: list[Val] = []
     for i in range(register_count(op.results[0])):

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import cast
 
 from tilewright.backends.nvidia.layouts.access_vectors import MAX_VECTOR_BYTES
 from tilewright.backends.nvidia.lower.global_memory import shared_store
@@ -19,7 +18,7 @@ from tilewright.backends.nvidia.lower.gpu_state import BODY, State, layout_of, l
 from tilewright.backends.nvidia.lower.layout_conversion import load_vector
 from tilewright.backends.nvidia.lower.register_packing import pack, unpack
 from tilewright.backends.nvidia.ops import FmaDotOp
-from tilewright.ir import Op, Value
+from tilewright.ir import Value
 from tilewright.ir.types import DType, dtype_of, shape_of
 from tilewright.layout import REGISTER
 from tilewright.llvm import Val, integer_literal, mangle
@@ -63,13 +62,12 @@ def fma_dot_bytes(op: FmaDotOp) -> int:
 
 
 @lowering(FmaDotOp)
-def _fma_dot(state: State, op: Op) -> None:
-    dot = cast("FmaDotOp", op)
-    a, b, _ = _buffers(dot, state.offsets[op])
-    _fill(state, dot.a, a, along=-2)
-    _fill(state, dot.b, b, along=-1)
+def _fma_dot(state: State, op: FmaDotOp) -> None:
+    a, b, _ = _buffers(op, state.offsets[op])
+    _fill(state, op.a, a, along=-2)
+    _fill(state, op.b, b, along=-1)
     state.barrier()
-    _Block(state, dot, a, b).run()
+    _Block(state, op, a, b).run()
 
 
 def _fill(state: State, value: Value, buffer: _Buffer, along: int) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from tilewright.backends.nvidia.lower.gpu_state import State, lowering
 from tilewright.backends.nvidia.lower.per_register_ops import lower_by_register
-from tilewright.ir import Op
 from tilewright.ir.types import bf16, element_of, f8e4m3, f8e5m2, f16
 from tilewright.llvm import Val, llvm_type
 from tilewright.ops import BitcastOp, CastOp
@@ -14,7 +13,7 @@ _NAMES: dict[object, str] = {f8e4m3: "e4m3x2", f8e5m2: "e5m2x2"}
 
 
 @lowering(CastOp)
-def _cast(state: State, op: Op) -> None:
+def _cast(state: State, op: CastOp) -> None:
     source, target = element_of(op.operands[0].type), element_of(op.results[0].type)
     values = state.of(op.operands[0])
     pairs = [list(values[i : i + 2]) for i in range(0, len(values), 2)]
@@ -29,7 +28,7 @@ def _cast(state: State, op: Op) -> None:
 
 
 @lowering(BitcastOp)
-def _bitcast(state: State, op: Op) -> None:
+def _bitcast(state: State, op: BitcastOp) -> None:
     """LLVM 22 aborts when it folds a constant half to a bfloat, so it must not see the two meet."""
     source, target = element_of(op.operands[0].type), element_of(op.results[0].type)
     if {source, target} != {f16, bf16}:

@@ -5,8 +5,6 @@ An index is taken modulo the extent of the axis, so that no index leaves the buf
 
 from __future__ import annotations
 
-from typing import cast
-
 from tilewright.backends.nvidia.lower.global_memory import shared_load, shared_store
 from tilewright.backends.nvidia.lower.gpu_state import State, layout_of, lowering
 from tilewright.backends.nvidia.lower.register_packing import pack, unpack, word_type
@@ -17,24 +15,23 @@ from tilewright.ops import GatherOp
 
 
 @lowering(GatherOp)
-def _gather(state: State, op: Op) -> None:
-    gather = cast("GatherOp", op)
-    element, shape = element_of(gather.x.type), shape_of(gather.x.type)
+def _gather(state: State, op: GatherOp) -> None:
+    element, shape = element_of(op.x.type), shape_of(op.x.type)
     strides = _strides(shape)
-    layout = layout_of(gather.x)
-    for r, value in enumerate(state.of(gather.x)):
+    layout = layout_of(op.x)
+    for r, value in enumerate(state.of(op.x)):
         coords = [state.place(layout, d, r) for d in range(len(shape))]
         (word,) = pack(state, [value], element)
         shared_store(state, _address(state, op, coords, strides, element.bytes), word, None)
     state.barrier()
     results: list[Val] = []
-    layout = layout_of(gather.index)
-    for r, index in enumerate(state.of(gather.index)):
+    layout = layout_of(op.index)
+    for r, index in enumerate(state.of(op.index)):
         coords = [state.place(layout, d, r) for d in range(len(shape))]
-        coords[gather.axis] = _inside(state, index, shape[gather.axis])
+        coords[op.axis] = _inside(state, index, shape[op.axis])
         address = _address(state, op, coords, strides, element.bytes)
         results += unpack(state, [shared_load(state, address, word_type(element, 1))], 1, element)
-    state.set(gather.result, results)
+    state.set(op.result, results)
 
 
 def _strides(shape: tuple[int, ...]) -> list[int]:

@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import cast
 
 from tilewright.backends.nvidia.lower.global_memory import both, shared_load, shared_store
 from tilewright.backends.nvidia.lower.gpu_state import (
@@ -31,25 +30,23 @@ Atomic = Callable[[Val, Val, Val | None], Val]
 
 
 @lowering(AtomicOp)
-def _atomic(state: State, op: Op) -> None:
-    atomic = cast("AtomicOp", op)
-    owner = _owner(state, atomic.pointer)
-    masks = None if atomic.mask is None else state.of(atomic.mask)
-    run = _operation(state, atomic)
+def _atomic(state: State, op: AtomicOp) -> None:
+    owner = _owner(state, op.pointer)
+    masks = None if op.mask is None else state.of(op.mask)
+    run = _operation(state, op)
     results: list[Val] = []
-    for i, pointer in enumerate(state.of(atomic.pointer)):
+    for i, pointer in enumerate(state.of(op.pointer)):
         mask = owner if masks is None else both(state, owner, masks[i])
-        results.append(run(pointer, state.of(atomic.operand)[i], mask))
+        results.append(run(pointer, state.of(op.operand)[i], mask))
     _publish(state, op, results, owner)
 
 
 @lowering(AtomicCasOp)
-def _compare_and_swap(state: State, op: Op) -> None:
-    cas = cast("AtomicCasOp", op)
-    element = dtype_of(cas.type)
-    owner = _owner(state, cas.pointer)
-    text = f"{_prefix(cas)}.cas.b{memory_bits(element)}"
-    columns = (state.of(v) for v in (cas.pointer, cas.expected, cas.new))
+def _compare_and_swap(state: State, op: AtomicCasOp) -> None:
+    element = dtype_of(op.type)
+    owner = _owner(state, op.pointer)
+    text = f"{_prefix(op)}.cas.b{memory_bits(element)}"
+    columns = (state.of(v) for v in (op.pointer, op.expected, op.new))
     results = [
         _instruction(state, text, pointer, [old, new], owner, element)
         for pointer, old, new in zip(*columns, strict=True)

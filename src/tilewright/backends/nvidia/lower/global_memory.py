@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
 
 from tilewright.backends.nvidia.layouts.access_vectors import vector_length
 from tilewright.backends.nvidia.lower.gpu_state import BODY, State, layout_of, lowering, memory_bits
 from tilewright.backends.nvidia.lower.register_packing import Element, pack, unpack, word_type
 from tilewright.backends.nvidia.ops import PutOp
-from tilewright.ir import Op
 from tilewright.ir.types import TileType, element_of
 from tilewright.llvm import Val, integer_literal
 from tilewright.ops import BarrierOp, LoadOp, StoreOp, pointee
@@ -48,21 +46,20 @@ def is_copied(load: LoadOp) -> bool:
 
 
 @lowering(LoadOp)
-def _load(state: State, op: Op) -> None:
-    load = cast("LoadOp", op)
-    if is_copied(load):
+def _load(state: State, op: LoadOp) -> None:
+    if is_copied(op):
         return
-    element = element_of(load.type)
-    length = vector_length(state.facts, load.pointer, load.mask, state.arch.access_bytes)
-    pointers = state.of(load.pointer)
-    masks = None if load.mask is None else state.of(load.mask)
-    others = None if load.other is None else state.of(load.other)
+    element = element_of(op.type)
+    length = vector_length(state.facts, op.pointer, op.mask, state.arch.access_bytes)
+    pointers = state.of(op.pointer)
+    masks = None if op.mask is None else state.of(op.mask)
+    others = None if op.other is None else state.of(op.other)
     results: list[Val] = []
     for start in range(0, len(pointers), length):
         other = None if others is None else others[start : start + length]
         mask = None if masks is None else masks[start]
-        results += _load_vector(state, load, pointers[start], mask, other, element, length)
-    state.set(load.result, results)
+        results += _load_vector(state, op, pointers[start], mask, other, element, length)
+    state.set(op.result, results)
 
 
 def _load_vector(
@@ -117,16 +114,15 @@ def _fill(
 
 
 @lowering(StoreOp)
-def _store(state: State, op: Op) -> None:
+def _store(state: State, op: StoreOp) -> None:
     """Only owners of an element write it; a scalar is written by thread 0."""
-    put = cast("StoreOp", op)
-    element = element_of(pointee(put.pointer.type))
-    is_tile = isinstance(put.pointer.type, TileType)
-    owner = state.owner(layout_of(put.pointer) if is_tile else None)
-    length = vector_length(state.facts, put.pointer, put.mask, state.arch.access_bytes)
-    pointers, values = state.of(put.pointer), state.of(put.stored)
-    masks = None if put.mask is None else state.of(put.mask)
-    cache = put.cache or _EVICTION[put.eviction]
+    element = element_of(pointee(op.pointer.type))
+    is_tile = isinstance(op.pointer.type, TileType)
+    owner = state.owner(layout_of(op.pointer) if is_tile else None)
+    length = vector_length(state.facts, op.pointer, op.mask, state.arch.access_bytes)
+    pointers, values = state.of(op.pointer), state.of(op.stored)
+    masks = None if op.mask is None else state.of(op.mask)
+    cache = op.cache or _EVICTION[op.eviction]
     for start in range(0, len(pointers), length):
         mask = owner if masks is None else both(state, owner, masks[start])
         shape = vector_shape(element, length)
@@ -153,7 +149,7 @@ def both(state: State, x: Val | None, y: Val) -> Val:
 
 
 @lowering(BarrierOp)
-def _barrier(state: State, op: Op) -> None:
+def _barrier(state: State, op: BarrierOp) -> None:
     state.barrier()
 
 

@@ -18,35 +18,36 @@ from tilewright.backends.nvidia.lower import (
     fp8_casts,
     gather,
     global_atomics,
+    global_memory,
     layout_conversion,
+    per_register_ops,
     tensor_cores,
     warp_reductions,
     warp_scans,
 )
-from tilewright.backends.nvidia.lower.gpu_state import BODY, RULES, State
-from tilewright.backends.nvidia.lower.per_register_ops import lower_by_register
+from tilewright.backends.nvidia.lower.gpu_state import BODY, State, lowering
 from tilewright.ir import Block, Function, Op, Trait
 from tilewright.ir.types import element_of
 from tilewright.llvm import Code, ModuleText, Val, data_layout, llvm_type
-from tilewright.support import errors
 from tilewright.support.fresh_stack import nested
 
-__all__ = [
-    "LoweredKernel",
-    "global_atomics",
-    "fp8_casts",
-    "control_flow",
-    "layout_conversion",
-    "device_records",
-    "fma_dot",
-    "gather",
-    "lower_function",
-    "tensor_cores",
-    "async_copy",
-    "warp_reductions",
-    "float_remainder",
-    "warp_scans",
-]
+HANDLER_MODULES = (
+    async_copy,
+    control_flow,
+    device_records,
+    float_remainder,
+    fma_dot,
+    fp8_casts,
+    gather,
+    global_atomics,
+    global_memory,
+    layout_conversion,
+    per_register_ops,
+    tensor_cores,
+    warp_reductions,
+    warp_scans,
+)
+"""Modules whose import registers lowering handlers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +140,7 @@ def lower_block(state: State, block: Block) -> None:
     for op in block:
         broken = broken_rule(op, state.warps)
         assert broken is None, broken
-        rule = RULES.get(type(op))
-        if rule is not None:
-            rule(state, op)
-        elif Trait.ELEMENTWISE in op.traits:
-            lower_by_register(state, op)
+        if Trait.ELEMENTWISE in op.traits and not lowering.has(op):
+            per_register_ops.lower_by_register(state, op)
         else:
-            raise errors.LoweringMissing(op.opcode, "cuda").with_loc(op.loc)
+            lowering.lower(state, op)

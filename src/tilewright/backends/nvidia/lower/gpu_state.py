@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from tilewright.analysis import Alignment
+from tilewright.backends.lowering_table import LoweringTable
 from tilewright.backends.nvidia.arch import Arch
 from tilewright.backends.nvidia.driver.gpu_messages import PrintedText
 from tilewright.ir import Block, Op, Value
@@ -219,16 +220,5 @@ def memory_bits(element: DType | PointerType) -> int:
     return 8 * element.bytes
 
 
-Rule = Callable[[State, Op], None]
-RULES: dict[type[Op], Rule] = {}
-
-
-def lowering(*op_classes: type[Op]) -> Callable[[Rule], Rule]:
-    """Register the rule of some op classes."""
-
-    def register(rule: Rule) -> Rule:
-        for op_class in op_classes:
-            RULES[op_class] = rule
-        return rule
-
-    return register
+lowering: LoweringTable[State] = LoweringTable("cuda")
+"""Handlers by op class; element-wise ops without one are lowered register by register."""

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
 from tilewright.backends.nvidia.lower.global_memory import fields, vector_shape
 from tilewright.backends.nvidia.lower.gpu_state import BODY, State, layout_of, lowering
 from tilewright.backends.nvidia.lower.register_packing import Element, pack, unpack
 from tilewright.backends.nvidia.ops import ConvertOp
-from tilewright.ir import Op
 from tilewright.ir.types import element_of
 from tilewright.layout import (
     LANE,
@@ -33,21 +31,20 @@ def conversion(op: ConvertOp, matrix_stores: bool) -> ConversionPlan:
 
 
 @lowering(ConvertOp)
-def _convert(state: State, op: Op) -> None:
-    convert = cast("ConvertOp", op)
-    chosen = conversion(convert, state.arch.stmatrix)
-    source = state.of(convert.x)
-    element = element_of(convert.type)
+def _convert(state: State, op: ConvertOp) -> None:
+    chosen = conversion(op, state.arch.stmatrix)
+    source = state.of(op.x)
+    element = element_of(op.type)
     if isinstance(chosen, Identity):
-        state.set(convert.result, source)
+        state.set(op.result, source)
     elif isinstance(chosen, RegisterPermute):
-        state.set(convert.result, [source[i] for i in chosen.sources])
+        state.set(op.result, [source[i] for i in chosen.sources])
     elif isinstance(chosen, SharedMemory):
-        count = layout_of(convert.result).in_size("register")
+        count = layout_of(op.result).in_size("register")
         through = _through_shared(state, chosen, source, element, count, state.offsets[op])
-        state.set(convert.result, through)
+        state.set(op.result, through)
     else:
-        state.set(convert.result, _shuffle(state, chosen.exchange, convert, element))
+        state.set(op.result, _shuffle(state, chosen.exchange, op, element))
 
 
 # ---- shared memory ------------------------------------------------------------------------------
@@ -61,7 +58,7 @@ def _through_shared(
     count: int,
     offset: int,
 ) -> list[Val]:
-    results: list[Val | None] = [None] * count
+    results: dict[int, Val] = {}
     for number, (stored, loaded) in enumerate(chosen.rounds):
         if number:
             state.barrier()
@@ -69,8 +66,7 @@ def _through_shared(
         state.barrier()
         for register, value in read_shared(state, chosen.load, element, offset).items():
             results[register ^ loaded] = value
-    assert all(r is not None for r in results)
-    return cast("list[Val]", results)
+    return [results[register] for register in range(count)]
 
 
 def thread_address(state: State, access: SharedAccess, element: Element, offset: int) -> Val:
@@ -213,7 +209,7 @@ def _asm_words(
 def _shuffle(state: State, exchange: Shuffles, op: ConvertOp, element: Element) -> list[Val]:
     source = state.of(op.x)
     count = layout_of(op.result).in_size("register")
-    received: list[Val | None] = [None] * count
+    received: dict[int, Val] = {}
     for entry in exchange.rounds:
         values = [_pick(state, entry.publish, source, e) for e in exchange.published]
         words = pack(state, values, element)
@@ -222,8 +218,7 @@ def _shuffle(state: State, exchange: Shuffles, op: ConvertOp, element: Element) 
             words = [shuffle_word(state, "idx", w, lane) for w in words]
         arrived = unpack(state, words, len(values), element)
         _deliver(state, entry.receive, exchange.received, arrived, received)
-    assert all(r is not None for r in received)
-    return cast("list[Val]", received)
+    return [received[register] for register in range(count)]
 
 
 def shuffle_word(state: State, mode: str, word: Val, lane: Val) -> Val:
@@ -281,14 +276,14 @@ def _deliver(
     receive: LaneMap,
     extras: Sequence[int],
     arrived: Sequence[Val],
-    received: list[Val | None],
+    received: dict[int, Val],
 ) -> None:
     """received[receive(lane) ^ extra] = value, which lanes decide."""
     reachable = _span(receive.bases)
     for value, extra in zip(arrived, extras, strict=True):
         for delta in reachable:
             number = receive.constant ^ extra ^ delta
-            old = received[number]
+            old = received.get(number)
             if receive.is_constant or old is None:
                 received[number] = value
                 continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import inf
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from tilewright.backends.nvidia.layouts.layout_propagation import registers_between
 from tilewright.backends.nvidia.lower.gpu_state import (
@@ -151,9 +151,9 @@ def _quotient(state: State, x: Val, y: _Divisor) -> Val:
 
 
 @lowering(ConstantOp)
-def _constant(state: State, op: Op) -> None:
+def _constant(state: State, op: ConstantOp) -> None:
     element = element_of(op.results[0].type)
-    number = cast("float", op.attrs["value"])
+    number = op.value
     if isinstance(element, DType) and element.is_fp8:
         element, number = u8, float_bits(number, element)
     if isinstance(element, PointerType):
@@ -165,8 +165,8 @@ def _constant(state: State, op: Op) -> None:
 
 
 @lowering(RangeOp)
-def _range(state: State, op: Op) -> None:
-    layout, start = layout_of(op.results[0]), cast("int", op.attrs["start"])
+def _range(state: State, op: RangeOp) -> None:
+    layout, start = layout_of(op.results[0]), op.start
     places = [state.place(layout, 0, r) for r in range(layout.in_size(REGISTER))]
     if start:
         places = [state.code.let_here(f"add nsw i32 {p}, {start}", "i32") for p in places]
@@ -174,22 +174,22 @@ def _range(state: State, op: Op) -> None:
 
 
 @lowering(SplatOp)
-def _splat(state: State, op: Op) -> None:
+def _splat(state: State, op: SplatOp) -> None:
     state.set(op.results[0], [state.scalar(op.operands[0])] * register_count(op.results[0]))
 
 
 @lowering(HintOp)
-def _hint(state: State, op: Op) -> None:
+def _hint(state: State, op: HintOp) -> None:
     state.set(op.results[0], state.of(op.operands[0]))
 
 
 @lowering(ItemOp)
-def _item(state: State, op: Op) -> None:
+def _item(state: State, op: ItemOp) -> None:
     state.set(op.results[0], [state.of(op.operands[0])[0]])
 
 
 @lowering(OffsetOp)
-def _offset(state: State, op: Op) -> None:
+def _offset(state: State, op: OffsetOp) -> None:
     element = element_of(op.results[0].type)
     assert isinstance(element, PointerType)
     memory = "i8" if element.element.is_bool else llvm_type(element.element)
@@ -215,7 +215,7 @@ def _wide(state: State, offset: Val, signed: bool) -> Val:
 
 
 @lowering(ExpandDimsOp, BroadcastOp, TransposeOp, ReshapeOp)
-def _move(state: State, op: Op) -> None:
+def _move(state: State, op: ExpandDimsOp | BroadcastOp | TransposeOp | ReshapeOp) -> None:
     """The thread holds what it needs already, under other register numbers."""
     kind, data = _movement(op)
     source = state.of(op.operands[0])
@@ -237,7 +237,7 @@ def _movement(op: Op) -> tuple[str, tuple[int, ...]]:
 
 
 @lowering(JoinOp)
-def _join(state: State, op: Op) -> None:
+def _join(state: State, op: JoinOp) -> None:
     """A thread that holds one of a pair holds both operands there, and may have to choose."""
     layout, last = layout_of(op.results[0]), len(shape_of(op.operands[0].type))
     sources, at = [state.of(v) for v in op.operands], _register_at(layout_of(op.operands[0]))
@@ -261,13 +261,13 @@ def _one_of(state: State, side: Val, first: Val, second: Val) -> Val:
 
 
 @lowering(CatOp)
-def _cat(state: State, op: Op) -> None:
+def _cat(state: State, op: CatOp) -> None:
     """The halves differ in the highest register bit (see `with_half`)."""
     state.set(op.results[0], [register for v in op.operands for register in state.of(v)])
 
 
 @lowering(SplitOp)
-def _split(state: State, op: Op) -> None:
+def _split(state: State, op: SplitOp) -> None:
     at, source = _register_at(layout_of(op.operands[0])), state.of(op.operands[0])
     for side, result in enumerate(op.results):
         layout = layout_of(result)
@@ -281,7 +281,6 @@ def _register_at(layout: LinearLayout) -> dict[tuple[int, ...], int]:
 
 
 @lowering(ProgramIdOp, NumProgramsOp)
-def _grid(state: State, op: Op) -> None:
-    axis = cast("int", op.attrs["axis"])
-    ask = state.program if isinstance(op, ProgramIdOp) else state.programs
-    state.set(op.results[0], [ask(axis)])
+def _grid(state: State, op: ProgramIdOp | NumProgramsOp) -> None:
+    coordinate = state.program if isinstance(op, ProgramIdOp) else state.programs
+    state.set(op.result, [coordinate(op.axis)])

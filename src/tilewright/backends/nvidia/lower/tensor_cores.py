@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
 
 from tilewright.backends.nvidia.arch import Arch
 from tilewright.backends.nvidia.layouts.select_mma import fragment_for
 from tilewright.backends.nvidia.lower.gpu_state import State, layout_of, lowering
 from tilewright.backends.nvidia.lower.register_packing import pack
-from tilewright.ir import Op, Value
+from tilewright.ir import Value
 from tilewright.ir.types import DType, dtype_of
 from tilewright.layout import REGISTER, Fragment, LinearLayout
 from tilewright.llvm import Val
@@ -25,16 +24,15 @@ _NAMES = {"f16": "f16", "bf16": "bf16", "i8": "s8", "u8": "u8", "f8e4m3": "e4m3"
 
 
 @lowering(DotOp)
-def _dot(state: State, op: Op) -> None:
-    dot = cast("DotOp", op)
-    fragment = fragment_for(dot)
-    a, b, acc = dot.operands
-    tiles = _Tiles(layout_of(dot.result), fragment)
+def _dot(state: State, op: DotOp) -> None:
+    fragment = fragment_for(op)
+    a, b, acc = op.operands
+    tiles = _Tiles(layout_of(op.result), fragment)
     assert fragment.a is not None and fragment.b is not None
     a_words = _Operand(state, a, fragment.a)
     b_words = _Operand(state, b, fragment.b)
     results = list(state.of(acc))
-    steps = _steps(state.arch, dot, fragment)
+    steps = _steps(state.arch, op, fragment)
     depth = layout_of(a).shape[-1]
     for k in range(0, depth, fragment.k):
         for ahead in (k, k + fragment.k):
@@ -48,7 +46,7 @@ def _dot(state: State, op: Op) -> None:
                 step.run(state, left, right, sums)
             for r, value in zip(registers, sums, strict=True):
                 results[r] = value
-    state.set(dot.result, results)
+    state.set(op.result, results)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ warps in their order. So a result does not change from run to run.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
 
 from tilewright.backends.nvidia.layouts.access_vectors import MAX_VECTOR_BYTES as VECTOR_BYTES
 from tilewright.backends.nvidia.lower.combine_regions import apply_region
@@ -21,7 +20,6 @@ from tilewright.backends.nvidia.lower.gpu_state import (
 )
 from tilewright.backends.nvidia.lower.layout_conversion import load_vector, shuffle_word
 from tilewright.backends.nvidia.lower.register_packing import Element, pack, unpack
-from tilewright.ir import Op
 from tilewright.ir.types import element_of
 from tilewright.layout import LANE, REGISTER, WARP, LinearLayout
 from tilewright.llvm import Val, integer_literal
@@ -44,23 +42,22 @@ def _split_axis(layout: LinearLayout, axis: int) -> Split:
 
 
 @lowering(ReduceOp)
-def _reduce(state: State, op: Op) -> None:
-    reduce = cast("ReduceOp", op)
-    layout, axis = layout_of(reduce.inputs[0]), reduce.axis
-    columns = [state.of(v) for v in reduce.inputs]
+def _reduce(state: State, op: ReduceOp) -> None:
+    layout, axis = layout_of(op.inputs[0]), op.axis
+    columns = [state.of(v) for v in op.inputs]
     groups = _groups(layout, axis)
     split = _split_axis(layout, axis)
     rows: list[list[Val]] = []
     for registers in groups.values():
         running = [column[registers[0]] for column in columns]
         for r in registers[1:]:
-            running = apply_region(state, reduce.combine, [*running, *(c[r] for c in columns)])
+            running = apply_region(state, op.combine, [*running, *(c[r] for c in columns)])
         for bit in split.lanes:
-            running = _across_lanes(state, reduce, running, bit)
+            running = _across_lanes(state, op, running, bit)
         rows.append(running)
     if split.warps:
-        rows = _across_warps(state, reduce, Exchange.of(layout, axis, len(rows), state.warps), rows)
-    _finish(state, reduce, list(groups), rows)
+        rows = _across_warps(state, op, Exchange.of(layout, axis, len(rows), state.warps), rows)
+    _finish(state, op, list(groups), rows)
 
 
 def _groups(layout: LinearLayout, axis: int) -> dict[tuple[int, ...], list[int]]:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import cast
 
 from tilewright.backends.nvidia.layouts.layout_propagation import axis_order
 from tilewright.backends.nvidia.lower.combine_regions import apply_region
@@ -22,7 +21,6 @@ from tilewright.backends.nvidia.lower.global_memory import shared_load, shared_s
 from tilewright.backends.nvidia.lower.gpu_state import State, gathered_bits, layout_of, lowering
 from tilewright.backends.nvidia.lower.layout_conversion import shuffle_word
 from tilewright.backends.nvidia.lower.register_packing import pack, unpack, word_type
-from tilewright.ir import Op
 from tilewright.ir.types import element_of
 from tilewright.layout import REGISTER, LinearLayout
 from tilewright.llvm import Val, integer_literal
@@ -259,8 +257,8 @@ class _Slots:
 
 
 @lowering(ScanOp)
-def _scan(state: State, op: Op) -> None:
-    _Scan(state, cast("ScanOp", op)).run()
+def _scan(state: State, op: ScanOp) -> None:
+    _Scan(state, op).run()
 
 
 def scan_bytes(op: ScanOp, warps: int) -> int:
