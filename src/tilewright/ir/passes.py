@@ -11,9 +11,9 @@
 
 A pass is a frozen dataclass; its fields are its options, and the text of both is `unroll{limit=4}`.
 A pipeline is data: passes with one reason each. Running it verifies the IR before the first pass
-and after each one (setting `compilation.verify`), checks the contract of each step, and reports
-every pass to the recorder of support/event_stream.py. Its text `a,b{x=1}` parses back, so that a
-failure names the passes that repeat it.
+and after each one (setting `compilation.verify`), and with it the contract of the latest step that
+has one, and reports every pass to the recorder of support/event_stream.py. Its text `a,b{x=1}`
+parses back, so that a failure names the passes that repeat it.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Pass:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One entry of a pipeline: the pass, why it is there, and what is legal after it."""
+    """One entry of a pipeline: the pass, why it is there, and what is legal from its end on."""
 
     work: Pass
     why: str = ""
@@ -76,10 +76,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """Steps in order."""
+    """Steps in order. given: what is legal before the first, until a step with a contract."""
 
     name: str
     steps: tuple[Step, ...]
+    given: Contract | None = None
 
     def __str__(self) -> str:
         """The passes, as `parse_pipeline` reads them."""
@@ -104,13 +105,15 @@ class Pipeline:
         recorder = current_recorder()
         changed = False
         for function in functions:
+            contract = self.given
             if checked:
-                _require_valid(function, None, "before the first pass", str(self))
+                _require_valid(function, contract, "before the first pass", str(self))
             for index, step in enumerate(self.steps):
                 changed |= self._run_step(step, function, recorder, index)
+                contract = step.contract or contract
                 if checked:
                     after = f"after the pass {step.work}"
-                    _require_valid(function, step.contract, after, self._from(index))
+                    _require_valid(function, contract, after, self._from(index))
         return changed
 
     def _run_step(
@@ -139,10 +142,10 @@ class Pipeline:
 
 
 def _require_valid(function: Function, contract: Contract | None, when: str, passes: str) -> None:
-    found = report(function, contract)
-    if found is not None:
+    problems = report(function, contract)
+    if problems is not None:
         notes = (f"passes: {passes}",)
-        raise InternalCompilerError(f"invalid tile IR {when}:\n{found}", notes=notes)
+        raise InternalCompilerError(f"invalid tile IR {when}:\n{problems}", notes=notes)
 
 
 def parse_pipeline(text: str, passes: Mapping[str, type[Pass]] | None = None) -> Pipeline:
@@ -199,6 +202,10 @@ def _option_text(value: object) -> str:
     return "none" if value is None else str(value)
 
 
-def pipeline_of(name: str, steps: Iterable[tuple[Pass, str]]) -> Pipeline:
+def pipeline_of(
+    name: str,
+    steps: Iterable[tuple[Pass, str]],
+    given: Contract | None = None,
+) -> Pipeline:
     """A pipeline from (pass, why) pairs."""
-    return Pipeline(name, tuple(Step(work, why) for work, why in steps))
+    return Pipeline(name, tuple(Step(work, why) for work, why in steps), given)

@@ -19,7 +19,7 @@ Types
   * extents of tiles are positive, and a tile has less than 2**31 elements
   * facts are positive integers: `aligned` of pointers, `multiple_of` of integers
 Contract of a stage, where one is given
-  * only the legal ops occur, and every value's type is legal
+  * only the legal ops occur, and every value's type and every op is as the contract wants it
 
 What depends only on an op's class and types is remembered, so a valid op costs 2-3 us.
 """
@@ -27,7 +27,7 @@ What depends only on an op's class and types is remembered, so a valid op costs 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 
 from tilewright.ir.core import Block, Function, Module, Op, Value
@@ -37,17 +37,40 @@ from tilewright.ir.types import DType, PointerType, TileType, Type, element_of, 
 from tilewright.support import Diagnostic, Severity
 from tilewright.support.fresh_stack import nested
 
+_MOST_REMEMBERED = 1 << 16
+"""Kinds of ops per contract: a process may compile kernels without end, with new constants each."""
+
 
 @dataclass(frozen=True)
 class Contract:
-    """What is legal after a stage.
+    """What is legal after a pass of a pipeline, until a later one has a contract of its own.
 
-    ops: the legal op classes, None for all; type_problem: what is wrong with a type, or None.
+    name: the pass; ops: the legal op classes, None for all; type_problem, op_problem: what is wrong
+    with the type of a value, or with a well-formed op of a legal class; None if nothing is. An op
+    is judged by its class, attributes, and types alone: ops alike in these are looked at once.
     """
 
     name: str
     ops: frozenset[type[Op]] | None = None
     type_problem: Callable[[Type], str | None] | None = None
+    op_problem: Callable[[Op], str | None] | None = None
+    _legal: set[tuple[object, ...]] = field(
+        default_factory=set[tuple[object, ...]], init=False, repr=False, compare=False
+    )
+
+    def problem(self, op: Op, signature: tuple[Type | None, ...]) -> str | None:
+        """What of an op breaks the contract. signature: the types of its operands and results."""
+        if self.ops is not None and type(op) not in self.ops:
+            return f"{op.opcode} is not legal after {self.name}"
+        key = (type(op), signature, *op.attrs.values())
+        if self.op_problem is None or key in self._legal:
+            return None
+        problem = self.op_problem(op)
+        if problem is not None:
+            return f"{problem} (after {self.name})"
+        if len(self._legal) < _MOST_REMEMBERED:
+            self._legal.add(key)
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,9 +260,7 @@ class _Verifier:
         if self._well_formed(op, plan):
             signature = (*[v.type for v in operands], None, *[v.type for v in results])
             if signature in plan.known or self._right_types(op, plan, signature):
-                self._op_itself(op)
-        if self.contract is not None:
-            self._check_contract(op)
+                self._op_itself(op, signature)
         for block in op.regions:
             self._block(block, op)
         self._define(results, op, op)
@@ -263,12 +284,13 @@ class _Verifier:
                 return False
         return True
 
-    def _op_itself(self, op: Op) -> None:
-        """What the op's class says: its `verify`, and the result types that it infers."""
+    def _op_itself(self, op: Op, signature: tuple[Type | None, ...]) -> None:
+        """What the op's class says, its `verify` and the result types that it infers; then what
+        the contract says."""
         try:
-            message = op.verify()
-            if message is None:
-                message = self._wrong_result(op)
+            message = op.verify() or self._wrong_result(op)
+            if message is None and self.contract is not None:
+                message = self.contract.problem(op, signature)
         except Exception as error:  # malformed ops may raise anything; that is a finding as well
             message = f"cannot be checked: {type(error).__name__}: {error}"
         if message is not None:
@@ -348,12 +370,6 @@ class _Verifier:
             self.legal_types.add(type_)
         else:
             self._fail(where, f"{message} (after {self.contract.name})")
-
-    def _check_contract(self, op: Op) -> None:
-        assert self.contract is not None
-        legal = self.contract.ops
-        if legal is not None and type(op) not in legal:
-            self._fail(op, f"{op.opcode} is not legal after {self.contract.name}")
 
 
 def _listed(types: tuple[Type, ...]) -> str:

@@ -6,7 +6,7 @@ from tilewright.transforms.cse import Cse
 from tilewright.transforms.dce import Dce
 from tilewright.transforms.licm import Licm
 from tilewright.transforms.narrow_integers import NarrowIntegers
-from tilewright.transforms.shared_pipeline import SHARED
+from tilewright.transforms.shared_pipeline import SHARED, layout_problem
 from tilewright.transforms.uniform_induction import UniformInduction
 from tilewright.transforms.unroll import Unroll
 
@@ -19,5 +19,6 @@ __all__ = [
     "Dce",
     "UniformInduction",
     "Unroll",
+    "layout_problem",
     "trip_count",
 ]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tilewright.ir import Pipeline, pipeline_of
+from tilewright.ir import Contract, Pipeline, pipeline_of
+from tilewright.ir.types import TileType, Type
 from tilewright.transforms.canonicalize import Canonicalize
 from tilewright.transforms.cse import Cse
 from tilewright.transforms.dce import Dce
@@ -10,6 +11,13 @@ from tilewright.transforms.licm import Licm
 from tilewright.transforms.narrow_integers import NarrowIntegers
 from tilewright.transforms.uniform_induction import UniformInduction
 from tilewright.transforms.unroll import Unroll
+
+
+def layout_problem(type_: Type) -> str | None:
+    """Shared passes make ops of any shape, and choose no layouts for their results."""
+    has_layout = isinstance(type_, TileType) and type_.layout is not None
+    return f"no layouts are assigned yet, but {type_} has one" if has_layout else None
+
 
 SHARED: Pipeline = pipeline_of(
     "shared",
@@ -24,4 +32,6 @@ SHARED: Pipeline = pipeline_of(
         (Cse(), "totals repeat, and so do the copies of a body"),
         (Dce(), "carried tiles that became totals, and what only they needed"),
     ),
+    Contract("the front end", type_problem=layout_problem),
 )
+"""Backends check more on the way: which ops and types there may be on their machine."""

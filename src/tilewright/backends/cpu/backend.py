@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self, cast
 
+from tilewright.backends.cpu.contracts import front_end
 from tilewright.backends.cpu.driver.cache_flush import drop_lines
 from tilewright.backends.cpu.driver.cpu_launcher import CpuLauncher
 from tilewright.backends.cpu.driver.host_cpu import default_thread_count, last_level_cache_bytes
 from tilewright.backends.cpu.lower.cpu_function import lower_function
 from tilewright.backends.cpu.microkernel import vector_unit
-from tilewright.backends.cpu.ops import BlockTransposeOp
 from tilewright.backends.cpu.pipeline import cpu_pipeline, run_pipeline
 from tilewright.backends.manifest import (
     DEVICE_PROPERTIES,
@@ -22,9 +22,8 @@ from tilewright.backends.manifest import (
     Metadata,
     Stage,
     StageContext,
-    legal_ops,
 )
-from tilewright.ir import Contract, Module, Pipeline, parse_valid_module
+from tilewright.ir import Module, Pipeline, parse_valid_module
 from tilewright.llvm import compile_ir, emit_assembly, host_cpu, host_target, llvm_version
 from tilewright.support import settings
 
@@ -118,7 +117,7 @@ def _version(target: GPUTarget) -> str:
 
 
 def _parsed(text: str) -> Module:
-    return parse_valid_module(text, Contract("the front end", legal_ops(BlockTransposeOp)))
+    return parse_valid_module(text, front_end())
 
 
 BACKEND = Backend(

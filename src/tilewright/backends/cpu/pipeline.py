@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+from tilewright.backends.cpu.contracts import front_end, legalized
 from tilewright.backends.cpu.passes.legalize import Legalize
 from tilewright.backends.cpu.passes.select_transposes import SelectTransposes
 from tilewright.backends.manifest import StageContext
-from tilewright.ir import Module, Pass, Pipeline, pipeline_of
+from tilewright.ir import Module, Pipeline, Step
 from tilewright.llvm import host_cpu
 from tilewright.transforms import SHARED, Canonicalize, Cse, Dce
 
 
 def cpu_pipeline(fma: bool) -> Pipeline:
     """The pipeline of a CPU."""
-    own: tuple[tuple[Pass, str], ...] = (
-        (Legalize(fma=fma), "the lowering has no code for fp8, most functions and some casts"),
-        (Canonicalize(), "fold the constants of expansions and the casts around them"),
-        (Cse(), "expansions of one function repeat their constants and steps"),
-        (Dce(), "remove parts of expansions that are not used"),
-        (SelectTransposes(), "last: it looks at the final computation of addresses"),
+    own = (
+        Step(Legalize(fma=fma), "LLVM lacks fp8, most functions and some casts", legalized()),
+        Step(Canonicalize(), "fold the constants of expansions and the casts around them"),
+        Step(Cse(), "expansions of one function repeat their constants and steps"),
+        Step(Dce(), "remove parts of expansions that are not used"),
+        Step(SelectTransposes(), "last: it looks at the final computation of addresses"),
     )
-    return Pipeline("cpu", (*SHARED.steps, *pipeline_of("own", own).steps))
+    return Pipeline("cpu", (*SHARED.steps, *own), front_end())
 
 
 def run_pipeline(module: Module, context: StageContext) -> None:

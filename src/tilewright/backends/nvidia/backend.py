@@ -15,12 +15,12 @@ from tilewright.backends.manifest import (
     Metadata,
     Stage,
     StageContext,
-    legal_ops,
 )
 from tilewright.backends.nvidia.arch import Arch, row_for
 from tilewright.backends.nvidia.assemble.ptx_emission import emit_ptx
 from tilewright.backends.nvidia.assemble.ptxas import assemble, find_ptxas, sass
 from tilewright.backends.nvidia.assemble.ptxas import version as ptxas_version
+from tilewright.backends.nvidia.contracts import front_end
 from tilewright.backends.nvidia.driver.cuda_driver import driver, unavailable_reason
 from tilewright.backends.nvidia.driver.cuda_errors import CudaAfterFork, CudaCallFailed
 from tilewright.backends.nvidia.driver.event_timer import CudaEventTimer
@@ -30,8 +30,7 @@ from tilewright.backends.nvidia.lower.allocate_shared import allocate_shared
 from tilewright.backends.nvidia.lower.gpu_function import lower_function
 from tilewright.backends.nvidia.lower.shared_usage import Machine
 from tilewright.backends.nvidia.pipeline import front_pipeline, layout_pipeline
-from tilewright.ir import Contract, Module, Pipeline, parse_valid_module
-from tilewright.ir.types import Type, shape_of
+from tilewright.ir import Module, Pipeline, parse_valid_module
 from tilewright.llvm import llvm_version
 from tilewright.support import errors, settings
 
@@ -191,13 +190,7 @@ def _assembler(target: GPUTarget) -> str:
 
 
 def _parsed(text: str) -> Module:
-    return parse_valid_module(text, Contract("the front end", legal_ops(), _wrong_extent))
-
-
-def _wrong_extent(type_: Type) -> str | None:
-    """Layouts are linear maps of bits: of indices below powers of two."""
-    wrong = [extent for extent in shape_of(type_) if extent & (extent - 1)]
-    return f"extents are powers of two on GPUs, unlike those of {type_}" if wrong else None
+    return parse_valid_module(text, front_end())
 
 
 BACKEND = Backend(

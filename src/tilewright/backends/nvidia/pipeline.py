@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from tilewright.backends.nvidia.arch import Arch
+from tilewright.backends.nvidia.arch import Arch, row_for
+from tilewright.backends.nvidia.contracts import (
+    front_end,
+    legal_arithmetic,
+    legal_copies,
+    legal_instructions,
+    legal_layouts,
+    legal_products,
+)
 from tilewright.backends.nvidia.passes.assign_layouts import AssignLayouts
 from tilewright.backends.nvidia.passes.convert_loads import ConvertLoads
 from tilewright.backends.nvidia.passes.insert_global_barriers import InsertGlobalBarriers
@@ -11,22 +19,25 @@ from tilewright.backends.nvidia.passes.legalize_arithmetic import LegalizeArithm
 from tilewright.backends.nvidia.passes.legalize_casts import LegalizeCasts
 from tilewright.backends.nvidia.passes.legalize_dots import LegalizeDots
 from tilewright.backends.nvidia.passes.software_pipeline import SoftwarePipeline
-from tilewright.ir import Pass, Pipeline, pipeline_of
+from tilewright.ir import Pipeline, Step
 from tilewright.transforms import SHARED, Canonicalize, Cse, Dce, Licm
 
 
 def front_pipeline(capability: int) -> Pipeline:
     """The target-independent passes, then legalization for an architecture (10 * major + minor)."""
-    legalization: tuple[tuple[Pass, str], ...] = (
-        (LegalizeDots(capability=capability), "first: its expansions need legalization themselves"),
-        (LegalizeArithmetic(capability=capability), "GPUs compute exp2 and f16, not sin and fp8"),
-        (Canonicalize(), "fold the constants of expansions and the casts around them"),
-        (LegalizeCasts(capability=capability), "last: canonicalization would merge its casts"),
-        (Cse(), "expansions of one function repeat their constants and steps"),
-        (Dce(), "remove values that only expanded ops used"),
+    arch = row_for(capability)
+    dots = LegalizeDots(capability=capability)
+    arithmetic = LegalizeArithmetic(capability=capability)
+    casts = LegalizeCasts(capability=capability)
+    own = (
+        Step(dots, "first: its expansions need legalization themselves", legal_products(arch)),
+        Step(arithmetic, "GPUs compute exp2 and f16, not sin and fp8", legal_arithmetic(arch)),
+        Step(Canonicalize(), "fold the constants of expansions and the casts around them"),
+        Step(casts, "last: canonicalization would merge its casts", legal_instructions(arch)),
+        Step(Cse(), "expansions of one function repeat their constants and steps"),
+        Step(Dce(), "remove values that only expanded ops used"),
     )
-    own = pipeline_of("nvidia-legalization", legalization)
-    return Pipeline("nvidia-front", (*SHARED.steps, *own.steps))
+    return Pipeline("nvidia-front", (*SHARED.steps, *own), front_end())
 
 
 def layout_pipeline(arch: Arch, warps: int, stages: int) -> Pipeline:
@@ -36,26 +47,26 @@ def layout_pipeline(arch: Arch, warps: int, stages: int) -> Pipeline:
     """
     layouts = AssignLayouts(warps=warps, access=arch.access_bytes)
     shared_barriers = InsertSharedBarriers(warps=warps, capability=arch.capability)
-    return pipeline_of(
-        "nvidia-layouts",
-        (
-            (layouts, "coalesced accesses, tensor-core fragments, few conversions"),
-            (Cse(), "two uses of a value may have got equal conversions"),
-            (Licm(), "move conversions of loop invariants out of loops"),
-            (Dce(), "remove copies of values in layouts that nothing uses"),
-            *(_async_copies(arch, warps, stages) if arch.cp_async else ()),
-            (InsertGlobalBarriers(), "needs layouts: which thread accesses which address"),
-            (shared_barriers, "last: later passes must not add or remove uses of shared memory"),
-        ),
+    fragments = "coalesced accesses, tensor-core fragments, few conversions"
+    steps = (
+        Step(layouts, fragments, legal_layouts(arch, warps)),
+        Step(Cse(), "two uses of a value may have got equal conversions"),
+        Step(Licm(), "move conversions of loop invariants out of loops"),
+        Step(Dce(), "remove copies of values in layouts that nothing uses"),
+        *(_async_copies(arch, warps, stages) if arch.cp_async else ()),
+        Step(InsertGlobalBarriers(), "needs layouts: which thread accesses which address"),
+        Step(shared_barriers, "last: later passes must not add or remove uses of shared memory"),
     )
+    return Pipeline("nvidia-layouts", steps, legal_instructions(arch))
 
 
-def _async_copies(arch: Arch, warps: int, stages: int) -> tuple[tuple[Pass, str], ...]:
+def _async_copies(arch: Arch, warps: int, stages: int) -> tuple[Step, ...]:
     """Loads for later iterations, by `cp.async`."""
     pipelining = SoftwarePipeline(stages=stages, warps=warps, capability=arch.capability)
+    latency = "hide the latency of global memory behind earlier products"
     return (
-        (ConvertLoads(stages=stages), "asynchronous copies need loads that are converted at once"),
-        (Dce(), "remove what conversions at the loads replaced"),
-        (pipelining, "hide the latency of global memory behind earlier products"),
-        (Dce(), "remove address computations of loads that became copies"),
+        Step(ConvertLoads(stages=stages), "asynchronous copies need loads converted at once"),
+        Step(Dce(), "remove what conversions at the loads replaced"),
+        Step(pipelining, latency, legal_copies(arch, warps)),
+        Step(Dce(), "remove address computations of loads that became copies"),
     )

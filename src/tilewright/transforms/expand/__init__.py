@@ -5,7 +5,7 @@ small floats, storage of types as their bits. `arithmetic` is the notation they 
 """
 
 from tilewright.transforms.expand.apply_expansions import Expansion, expand
-from tilewright.transforms.expand.cast_expansions import expand_cast
+from tilewright.transforms.expand.cast_expansions import expand_cast, is_native_cast
 from tilewright.transforms.expand.elementary_functions import EXPANSIONS, expand_math
 from tilewright.transforms.expand.op_notation import Arithmetic
 from tilewright.transforms.expand.rare_branch import RareOp, rarely
@@ -30,6 +30,7 @@ __all__ = [
     "expand_cast",
     "expand_math",
     "float_bits",
+    "is_native_cast",
     "is_small_float",
     "rarely",
     "store_as_bits",

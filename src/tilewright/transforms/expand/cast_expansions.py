@@ -51,12 +51,10 @@ def expand_cast(op: Op, builder: Builder, native: frozenset[DType] = frozenset()
     them, from f64 too.
     """
     assert isinstance(op, CastOp)
-    source, target = element_of(op.x.type), element_of(op.type)
-    if not (isinstance(source, DType) and isinstance(target, DType)) or source is target:
+    if is_native_cast(op, native):
         return None
-    truncates = op.rounding == "rtz" and source.is_float and _narrows(source, target)
-    if not (truncates or _lacking(source, target, native)):
-        return None
+    source, target = dtype_of(op.x.type), dtype_of(op.type)
+    truncates = _truncates(op)
     a = Arithmetic(builder, with_element(op.x.type, f32), native=native)
     if source in _BY_HAND or source is f16:
         wide = to_f32(a, op.x)
@@ -64,6 +62,19 @@ def expand_cast(op: Op, builder: Builder, native: frozenset[DType] = frozenset()
     if source is not f64 and source is not f32:
         return _narrowed(a, _from_integer(a, op.x, source), target, False)
     return _narrowed(a, op.x, target, truncates)
+
+
+def is_native_cast(op: CastOp, native: frozenset[DType] = frozenset()) -> bool:
+    """Whether a cast is left to LLVM; `native` as for `expand_cast`."""
+    source, target = element_of(op.x.type), element_of(op.type)
+    if not (isinstance(source, DType) and isinstance(target, DType)) or source is target:
+        return True
+    return not (_truncates(op) or _lacking(source, target, native))
+
+
+def _truncates(op: CastOp) -> bool:
+    source, target = dtype_of(op.x.type), dtype_of(op.type)
+    return op.rounding == "rtz" and source.is_float and _narrows(source, target)
 
 
 def _lacking(source: DType, target: DType, native: frozenset[DType]) -> bool:

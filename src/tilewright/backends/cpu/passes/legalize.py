@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from tilewright.ir import Function, Op, Pass
+from tilewright.ir.types import element_of
 from tilewright.ops import (
     AbsOp,
     AddOp,
@@ -37,10 +38,13 @@ from tilewright.ops import (
     SubOp,
 )
 from tilewright.transforms.expand import (
+    EXPANSIONS,
     Expansion,
     expand,
     expand_cast,
     expand_math,
+    is_native_cast,
+    is_small_float,
     store_as_bits,
     widen_dot,
     widen_elementwise,
@@ -61,6 +65,20 @@ _WIDEN: dict[type[Op], Expansion] = {
     ),
 }
 """Arithmetic in types that CPUs compute in. It makes casts, and functions of f32."""
+
+
+def illegal_op(op: Op) -> str | None:
+    """What is wrong with an op that the lowering of this backend has no code for."""
+    elements = [element_of(v.type) for v in op.operands]
+    if type(op) in _WIDEN and any(map(is_small_float, elements)):
+        return f"{op.opcode} is computed in 32 bits or more, not in {elements[0]}"
+    if isinstance(op, DotOp) and len({*elements}) > 1:
+        return f"products have operands and sums of one type, not {elements}"
+    if isinstance(op, MathOp) and op.function in EXPANSIONS:
+        return f"{op.function} is expanded"
+    if isinstance(op, CastOp) and not is_native_cast(op):
+        return f"casts from {op.x.type} to {op.type} are expanded"
+    return None
 
 
 @dataclass(frozen=True)

@@ -24,11 +24,13 @@ on an architecture without bf16 arithmetic becomes
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 
-from tilewright.backends.nvidia.arch import row_for
+from tilewright.backends.nvidia.arch import Arch, row_for
 from tilewright.ir import Builder, Function, Op, Pass, Value
-from tilewright.ir.types import DType, bf16, dtype_of, element_of, f16, f32
+from tilewright.ir.types import DType, bf16, element_of, f16, f32
 from tilewright.ops import (
     AbsOp,
     AddOp,
@@ -45,10 +47,12 @@ from tilewright.ops import (
     SubOp,
 )
 from tilewright.transforms.expand import (
+    EXPANSIONS,
     Arithmetic,
     Expansion,
     expand,
     expand_math,
+    is_small_float,
     widen_elementwise,
     widen_print,
     widen_sign,
@@ -58,6 +62,19 @@ _APPROXIMATE = ("exp2", "sqrt", "rsqrt")
 """Functions of f32 that are instructions, with errors of about 2 ulp (PTX ISA 9.7.3)."""
 
 
+def illegal_arithmetic(op: Op, arch: Arch) -> str | None:
+    """What is wrong with arithmetic that an architecture has no instructions for."""
+    native = _native_floats(arch).get(type(op))
+    if native is None:
+        return None
+    element = element_of(op.operands[0].type)
+    if is_small_float(element) and element not in native:
+        return f"{op.opcode} is computed in f32, not in {element}"
+    if isinstance(op, MathOp) and op.function in EXPANSIONS and not _is_instruction(op):
+        return f"{op.function} of {element} is expanded"
+    return None
+
+
 @dataclass(frozen=True)
 class LegalizeArithmetic(Pass, name="nvidia-legalize-arithmetic"):
     """Expand arithmetic without instructions. capability: of the architecture."""
@@ -65,39 +82,45 @@ class LegalizeArithmetic(Pass, name="nvidia-legalize-arithmetic"):
     capability: int = 90
 
     def run(self, function: Function) -> bool:
-        native = frozenset((f16, bf16) if row_for(self.capability).bf16_arithmetic else (f16,))
         # functions of small floats are widened first: then only those of f32 and f64 are expanded
-        widened = expand(function, _widening(native))
+        widened = expand(function, _widening(row_for(self.capability)))
         return expand(function, {MathOp: _expand_math}) or widened
 
 
-def _widening(native: frozenset[DType]) -> dict[type[Op], Expansion]:
-    """Rules for arithmetic on floats of less than 32 bits, of which `native` have instructions."""
-
-    def unless_native(op: Op, builder: Builder) -> Value | None:
-        if element_of(op.operands[0].type) in native:
-            return None
-        return widen_elementwise(op, builder)
-
-    def unless_fp8(op: Op, builder: Builder) -> Value | None:
-        return widen_sign(op, builder) if dtype_of(op.results[0].type).is_fp8 else None
-
+@cache
+def _native_floats(arch: Arch) -> Mapping[type[Op], frozenset[DType]]:
+    """The floats of less than 32 bits that ops compute in, where not in all of them."""
+    arithmetic = frozenset((f16, bf16) if arch.bf16_arithmetic else (f16,))
     return {
-        PrintOp: widen_print,
-        **dict.fromkeys((AddOp, SubOp, MulOp, FmaOp, MinOp, MaxOp, CompareOp), unless_native),
-        **dict.fromkeys((NegOp, AbsOp), unless_fp8),
-        **dict.fromkeys((DivOp, RemOp, MathOp), widen_elementwise),
+        **dict.fromkeys((AddOp, SubOp, MulOp, FmaOp, MinOp, MaxOp, CompareOp), arithmetic),
+        **dict.fromkeys((NegOp, AbsOp), frozenset((f16, bf16))),
+        **dict.fromkeys((DivOp, RemOp, MathOp), frozenset[DType]()),
     }
+
+
+def _widening(arch: Arch) -> dict[type[Op], Expansion]:
+    """Rules for arithmetic on floats that are not native."""
+
+    def widen(op: Op, builder: Builder) -> Value | None:
+        if element_of(op.operands[0].type) in _native_floats(arch)[type(op)]:
+            return None
+        changes_sign = isinstance(op, NegOp | AbsOp)  # bits tell it, also of a NaN
+        return widen_sign(op, builder) if changes_sign else widen_elementwise(op, builder)
+
+    return {PrintOp: widen_print, **dict.fromkeys(_native_floats(arch), widen)}
 
 
 def _expand_math(op: Op, builder: Builder) -> Value | None:
     assert isinstance(op, MathOp)
-    if element_of(op.type) is f32:
-        if op.function in _APPROXIMATE:
-            return None
-        if op.function == "exp":
-            return _exp(op, Arithmetic(builder, op.x.type))
+    if _is_instruction(op):
+        return None
+    if element_of(op.type) is f32 and op.function == "exp":
+        return _exp(op, Arithmetic(builder, op.x.type))
     return expand_math(op, builder, fma=True)
+
+
+def _is_instruction(op: MathOp) -> bool:
+    return element_of(op.type) is f32 and op.function in _APPROXIMATE
 
 
 def _exp(op: MathOp, a: Arithmetic) -> Value:

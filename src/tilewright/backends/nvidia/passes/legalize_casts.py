@@ -20,11 +20,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from tilewright.backends.nvidia.arch import row_for
-from tilewright.ir import Function, Pass
-from tilewright.ir.types import bf16, f8e4m3, f8e5m2, f16
+from tilewright.backends.nvidia.arch import Arch, row_for
+from tilewright.ir import Function, Op, Pass
+from tilewright.ir.types import DType, bf16, f8e4m3, f8e5m2, f16
 from tilewright.ops import CastOp
-from tilewright.transforms.expand import expand, expand_cast
+from tilewright.transforms.expand import expand, expand_cast, is_native_cast
+
+
+def illegal_cast(op: Op, arch: Arch) -> str | None:
+    """What is wrong with a cast that an architecture has no instructions for."""
+    assert isinstance(op, CastOp)
+    is_native = is_native_cast(op, _native_floats(arch))
+    return None if is_native else f"casts from {op.x.type} to {op.type} are expanded"
 
 
 @dataclass(frozen=True)
@@ -34,6 +41,10 @@ class LegalizeCasts(Pass, name="nvidia-legalize-casts"):
     capability: int = 90
 
     def run(self, function: Function) -> bool:
-        fp8 = (f8e4m3, f8e5m2) if row_for(self.capability).fp8_conversion else ()
-        native = frozenset((f16, bf16, *fp8))
+        native = _native_floats(row_for(self.capability))
         return expand(function, {CastOp: partial(expand_cast, native=native)})
+
+
+def _native_floats(arch: Arch) -> frozenset[DType]:
+    """The floats of less than 32 bits that are converted from and to f32 by instructions."""
+    return frozenset((f16, bf16, f8e4m3, f8e5m2) if arch.fp8_conversion else (f16, bf16))

@@ -50,6 +50,17 @@ _TF32_BITS = -1 << 13
 _PARTS = {"tf32x3": 2, "bf16x3": 2, "bf16x6": 3}
 
 
+def illegal_product(op: Op, arch: Arch) -> str | None:
+    """What is wrong with a product that the tensor cores of an architecture do not compute."""
+    assert isinstance(op, DotOp)
+    a, _, acc = (dtype_of(v.type) for v in op.operands)
+    if not (_has_type(a, arch) and _fits(op)):
+        return f"tensor cores do not multiply {op.a.type} and {op.b.type}"
+    if acc is f16 or (a is f32 and op.precision != "tf32"):
+        return f"tensor cores do not sum up {op.precision} products of {a} in {acc}"
+    return None
+
+
 @dataclass(frozen=True)
 class LegalizeDots(Pass, name="nvidia-legalize-dots"):
     """Leave only products that the lowering computes. capability: of the architecture."""

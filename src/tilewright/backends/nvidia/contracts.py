@@ -1,0 +1,107 @@
+"""What is legal in tile IR on its way through the passes for NVIDIA GPUs.
+
+the front end               shared ops; extents are powers of two; no layouts
+nvidia-legalize-dots        products that tensor cores compute, or nvidia.dot_fma
+nvidia-legalize-arithmetic  and arithmetic that is an instruction
+nvidia-legalize-casts       and casts that are instructions
+nvidia-assign-layouts       and every tile has a layout, such as lowering the op relies on
+nvidia-software-pipeline    and rings in shared memory, which have none
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from tilewright.backends.manifest import legal_ops
+from tilewright.backends.nvidia.arch import Arch
+from tilewright.backends.nvidia.layouts.layout_rules import broken_rule
+from tilewright.backends.nvidia.ops import (
+    CommitOp,
+    ConvertOp,
+    FmaDotOp,
+    GetOp,
+    PutOp,
+    RingOp,
+    WaitOp,
+)
+from tilewright.backends.nvidia.passes.legalize_arithmetic import illegal_arithmetic
+from tilewright.backends.nvidia.passes.legalize_casts import illegal_cast
+from tilewright.backends.nvidia.passes.legalize_dots import illegal_product
+from tilewright.ir import Contract, Op
+from tilewright.ir.types import TileType, Type, shape_of
+from tilewright.ops import CastOp, DotOp
+from tilewright.transforms import layout_problem
+
+_OpProblem = Callable[[Op], str | None]
+_Checks = Mapping[type[Op], _OpProblem]
+
+
+def _extent_problem(type_: Type) -> str | None:
+    """Layouts are linear maps of bits: of indices below powers of two."""
+    if any(extent & (extent - 1) for extent in shape_of(type_)):
+        return f"extents are powers of two on GPUs, unlike those of {type_}"
+    return layout_problem(type_)
+
+
+def front_end() -> Contract:
+    """Before the first pass; also for texts of the first stage, which hold what its passes make."""
+    return Contract("the front end", legal_ops(FmaDotOp), _extent_problem)
+
+
+def legal_products(arch: Arch) -> Contract:
+    """After nvidia-legalize-dots."""
+    checks: _Checks = {DotOp: partial(illegal_product, arch=arch)}
+    return Contract("nvidia-legalize-dots", legal_ops(FmaDotOp), _extent_problem, _by_class(checks))
+
+
+def legal_arithmetic(arch: Arch) -> Contract:
+    """After nvidia-legalize-arithmetic."""
+    checks: _Checks = {DotOp: partial(illegal_product, arch=arch)}
+    problem = _by_class(checks, partial(illegal_arithmetic, arch=arch))
+    ops = legal_ops(FmaDotOp)
+    return Contract("nvidia-legalize-arithmetic", ops, _extent_problem, problem)
+
+
+def legal_instructions(arch: Arch) -> Contract:
+    """After nvidia-legalize-casts."""
+    ops = legal_ops(FmaDotOp)
+    return Contract("nvidia-legalize-casts", ops, _extent_problem, _is_no_instruction(arch))
+
+
+def legal_layouts(arch: Arch, warps: int) -> Contract:
+    """After nvidia-assign-layouts; warps: of a program instance."""
+    ops = legal_ops(FmaDotOp, ConvertOp)
+    return Contract("nvidia-assign-layouts", ops, _missing_layout, _unlowerable(arch, warps))
+
+
+def legal_copies(arch: Arch, warps: int) -> Contract:
+    """After nvidia-software-pipeline; warps: of a program instance."""
+    ops = legal_ops(FmaDotOp, ConvertOp, RingOp, PutOp, GetOp, CommitOp, WaitOp)
+    return Contract("nvidia-software-pipeline", ops, None, _unlowerable(arch, warps))
+
+
+def _missing_layout(type_: Type) -> str | None:
+    return f"{type_} has no layout" if isinstance(type_, TileType) and not type_.layout else None
+
+
+def _is_no_instruction(arch: Arch) -> _OpProblem:
+    checks: _Checks = {
+        DotOp: partial(illegal_product, arch=arch),
+        CastOp: partial(illegal_cast, arch=arch),
+    }
+    return _by_class(checks, partial(illegal_arithmetic, arch=arch))
+
+
+def _unlowerable(arch: Arch, warps: int) -> _OpProblem:
+    """Neither instructions nor layouts are given up again."""
+    is_no_instruction = _is_no_instruction(arch)
+    return lambda op: is_no_instruction(op) or broken_rule(op, warps)
+
+
+def _by_class(checks: _Checks, others: _OpProblem | None = None) -> _OpProblem:
+    def problem(op: Op) -> str | None:
+        check = checks.get(type(op), others)
+        return None if check is None else check(op)
+
+    return problem
