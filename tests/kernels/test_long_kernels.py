@@ -18,6 +18,8 @@ import pytest
 
 import tilewright
 import tilewright.language as tl
+from tilewright.backends.compiler import GPUTarget
+from tilewright.compiler import ASTSource, compile
 
 
 @tilewright.jit
@@ -271,3 +273,58 @@ def test_more_early_returns_than_blocks_may_nest(tmp_path):
         written(tmp_path, f"@tilewright.jit\ndef k(o, n):\n{lines}").k[(1,)](np.ones(1), 3)
     assert caught.value.loc is not None
     assert caught.value.loc.line == 5 + 1 + 2 * 1024
+
+
+@tilewright.jit
+def loops(o, x, v, N: tl.constexpr):
+    """Each starts from what the one before has left; LLVM's value numbering counts the visits."""
+    i = tl.arange(0, 16)
+    acc = tl.load(x + i)
+    n = (v * 6).to(tl.int32)
+    for _ in tl.static_range(N):
+        for _ in range(n):
+            acc += 1.0
+        while n > 100:
+            n -= 1
+    tl.store(o + i, acc)
+
+
+@tilewright.jit
+def changes(o, x, v, N: tl.constexpr):
+    i = tl.arange(0, 16)
+    for _ in tl.static_range(N):
+        tl.store(o + i, tl.load(o + i) + 1.0)
+
+
+def test_500_loops_behind_each_other():
+    assert launch(loops, 250)[:16].tolist() == [750.0] * 16
+
+
+def lines_of(kernel: Any, steps: int) -> str:
+    """What LLVM is given for a kernel, at a length."""
+    out = np.zeros(16, np.float32)
+    compiled = kernel.warmup(out, out, 0.5, N=steps, grid=(1,))
+    return compiled.asm["llir"]
+
+
+def test_long_rows_of_loops_are_parted_and_short_ones_are_not():
+    assert "asm sideeffect" not in lines_of(loops, 7)
+    assert lines_of(loops, 40).count("asm sideeffect") == 5
+
+
+def test_not_all_of_many_stores_choose_whether_to_stream():
+    assert 1 <= lines_of(changes, 20).count("!nontemporal") < 40
+    assert lines_of(changes, 400).count(", !nontemporal") <= 128
+
+
+def test_nests_of_250_compile_for_gpus(tmp_path):
+    parts = ["@tilewright.jit\ndef f0(n, x):\n    return x + 1.0\n"]
+    parts += [
+        f"@tilewright.jit\ndef f{i}(n, x):\n    if n > {i}:\n        x = f{i - 1}(n, x)\n"
+        "    return x\n"
+        for i in range(1, 250)
+    ]
+    parts.append("@tilewright.jit\ndef k(o, n):\n    tl.store(o, f249(n, 0.5))\n")
+    kernel = written(tmp_path, "\n".join(parts)).k
+    source = ASTSource(kernel, {"o": "*fp32", "n": "i32"})
+    assert ".entry k" in compile(source, target=GPUTarget("cuda", 90, 32)).asm["ptx"]

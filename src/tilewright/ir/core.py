@@ -261,13 +261,15 @@ class Block:
 
     def walk(self) -> Iterator[Op]:
         """Every op, also in the regions of its ops, outer before inner."""
-        pending = [self.first]
+        pending: list[Op | Block | None] = [self]
         while pending:
             op = pending.pop()
+            if isinstance(op, Block):
+                op = op.first
             if op is not None:
                 pending.append(op.next)
                 yield op
-                pending += [region.first for region in reversed(op.regions)]
+                pending += reversed(op.regions)
 
 
 class Function:

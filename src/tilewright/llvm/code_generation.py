@@ -13,12 +13,13 @@ are always off, and the pipeline is chosen by what it costs. Measured on an elem
 Value numbering takes time that grows faster than the square of a function's length (160 stores
 whose addresses depend on each other: 16 s), so it is left out where one is long; so is scheduling
 after register allocation. It also ends the process by an assertion where a value has been looked
-at 100 times, as happens in about 100 loops behind each other, so many phis are as bad.
+at 100 times, as happens in about 100 loops behind each other, so it is left out there too.
 
 On a masked row sum whose invariants are hoisted, all levels run equally fast (10.6 to 11.0 us); one
 that reloads its arguments in the loop takes 16 us at level 1 and 13.3 at level 2.
 """
 
+import re
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -35,9 +36,11 @@ DEFAULT_LEVEL = 1
 LONG_FUNCTION = 8000
 """Lines from which a function is code that somebody generated."""
 
-MANY_PHIS = 64
-"""Phis from which a function is not value numbered; LLVM's assertion needs 100 that form a chain.
-No kernel of the corpus has as many."""
+MANY_JOINS = 64
+"""Blocks with phis from which a function is not value numbered. LLVM fails at about 100 in a chain,
+and no kernel of the corpus has as many."""
+
+_JOIN = re.compile(r":\n *%\S+ = phi ")
 
 
 class LlvmError(Exception):
@@ -98,7 +101,7 @@ def _optimised(text: str, target: TargetSpec, level: int) -> binding.ModuleRef:
     module = _parsed(text)
     module.triple = target_machine(target).triple
     module.data_layout = data_layout(target)
-    quick = _run_quick_on_long_functions if _is_long(text) or _has_many_phis(text) else _run_quick
+    quick = _run_quick_on_long_functions if _is_long(text) or _has_many_joins(text) else _run_quick
     run = quick if level == 1 else _PIPELINES[level]
     run(module, target)
     return module
@@ -114,9 +117,9 @@ def _is_long(text: str) -> bool:
     return any(part.count("\n") > LONG_FUNCTION for part in text.split("\ndefine "))
 
 
-def _has_many_phis(text: str) -> bool:
+def _has_many_joins(text: str) -> bool:
     """Whether value numbering may give up on a function."""
-    return any(part.count(" = phi ") > MANY_PHIS for part in text.split("\ndefine "))
+    return any(len(_JOIN.findall(part)) > MANY_JOINS for part in text.split("\ndefine "))
 
 
 def _parsed(text: str) -> binding.ModuleRef:

@@ -26,7 +26,7 @@ from tilewright.llvm import Code, ModuleText, Val
 class State:
     """Lowering of one function to the body of one program instance.
 
-    dividing, divided, divisions: see split_blocks.py
+    dividing, divided, divisions, loops: see split_blocks.py
     """
 
     module: ModuleText
@@ -52,6 +52,7 @@ class State:
     dividing: list[str] = field(default_factory=list[str])
     divided: int = 0
     divisions: int = 0
+    loops: int = 0
 
     @property
     def vector_bits(self) -> int:

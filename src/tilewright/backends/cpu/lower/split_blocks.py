@@ -1,4 +1,4 @@
-"""Divides long straight-line code into basic blocks.
+"""Divides long straight-line code into basic blocks, and long rows of loops into stretches.
 
 LLVM's scheduler and instruction selection compare every access to memory of a block with those
 before it: 3,000 stores in one block take 3 s, in blocks of 500 lines 0.3. LLVM joins blocks that
@@ -7,15 +7,32 @@ know that:
 
     %never = icmp eq i32 %grid0, -7        a grid has no negative size
     br i1 %never, label %out, label %on
+
+How often a loop runs, LLVM asks of all conditions above it, up to a block with two ways into it:
+400 loops behind each other take 14 s. So such a block parts them, which has a second way into it
+that is never taken; the assembly in it, of no instructions, keeps LLVM from removing it. They
+take 0.2 s then.
+
+    br i1 %never, label %apart, label %on
+    apart:
+    call void asm sideeffect "", ""()
+    br label %on
+    on:
+    %start = phi i32 [ %n, %ending ], [ 0, %apart ]
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tilewright.backends.cpu.lower.cpu_state import State
-from tilewright.llvm import integer_literal
+from tilewright.llvm import Val, integer_literal
 
 LONG = 500
 """Lines of straight-line code from which it is divided; the comparison and branch cost nothing."""
+
+LOOPS = 16
+"""Loops of a function from one such block to the next; ordinary kernels have fewer."""
 
 
 def divide(state: State) -> None:
@@ -27,12 +44,40 @@ def divide(state: State) -> None:
         return
     stores = any(line.startswith(("store ", "call void ")) for line in section[start:])
     if stores:
-        state.divisions += 1
-        size = integer_literal(-state.divisions)
-        never = code.let_here(f"icmp eq {state.grid[0].typed}, {size}", "i1")
+        never = _never(state)
         out, on = code.label("out"), code.label("on")
         code.line(f"br {never.typed}, label %{out}, label %{on}")
         code.line(f"{out}:")
         code.line("ret void")
         code.line(f"{on}:")
     state.dividing, state.divided = section, len(section)
+
+
+def part_loops(state: State, starts: Sequence[Val]) -> Sequence[Val]:
+    """Begin a block with two ways into it before every LOOPS-th loop.
+
+    Gives what the loop starts from, as phis: LLVM would find it from the loops above.
+    """
+    state.loops += 1
+    if state.loops % LOOPS:
+        return starts
+    code = state.code
+    ending, apart, on = (code.label(name) for name in ("ending", "apart", "on"))
+    code.line(f"br label %{ending}")
+    code.line(f"{ending}:")
+    code.line(f"br {_never(state).typed}, label %{apart}, label %{on}")
+    code.line(f"{apart}:")
+    code.line('call void asm sideeffect "", ""()')
+    code.line(f"br label %{on}")
+    code.line(f"{on}:")
+    phis = [Val(code.name("start"), value.type) for value in starts]
+    for phi, value in zip(phis, starts, strict=True):
+        code.line(f"{phi} = phi {phi.type} [ {value}, %{ending} ], [ 0, %{apart} ]")
+    return phis
+
+
+def _never(state: State) -> Val:
+    """A condition that is false, another one each time."""
+    state.divisions += 1
+    size = integer_literal(-state.divisions)
+    return state.code.let_here(f"icmp eq {state.grid[0].typed}, {size}", "i1")

@@ -14,6 +14,7 @@ from tilewright.backends.cpu.lower.cpu_state import State, lowering
 from tilewright.backends.cpu.lower.evaluate_lanes import Evaluated
 from tilewright.backends.cpu.lower.lane_values import Address, uniform
 from tilewright.backends.cpu.lower.non_fusible import copy_into
+from tilewright.backends.cpu.lower.split_blocks import part_loops
 from tilewright.backends.cpu.lower.vector_access import Buffer
 from tilewright.ir import Block, Value
 from tilewright.ir.types import DType, TileType, dtype_of, element_of, shape_of
@@ -182,6 +183,14 @@ def _may_wrap(loop: ForOp) -> bool:
     return bound - 1 + step.value > highest
 
 
+def _part(state: State, carried: Sequence[_Carried]) -> None:
+    """See split_blocks.py."""
+    integers = [slot for slot in carried if slot.init.type.startswith("i")]
+    starts = part_loops(state, [slot.init for slot in integers])
+    for slot, start in zip(integers, starts, strict=True):
+        slot.init = start
+
+
 @lowering(ForOp)
 def lower_for(state: State, op: ForOp) -> None:
     """for (index = lower; index < upper; index += step) body"""
@@ -192,6 +201,7 @@ def lower_for(state: State, op: ForOp) -> None:
         _carry(state, init, isinstance(init.type, TileType) and _only_summed(arg, value))
         for init, arg, value in zip(op.inits, op.carried, yielded, strict=True)
     ]
+    _part(state, carried)
     before, head, body, latch, done = (code.label(n) for n in
                                        ("before", "head", "body", "latch", "done"))  # fmt: skip
     for line in (f"br label %{before}", f"{before}:"):
@@ -225,6 +235,7 @@ def lower_while(state: State, op: WhileOp) -> None:
     code = state.code
     passed, yielded = _yielded(op.before)[1:], _yielded(op.body)
     carried = [_carry(state, init, in_place=False) for init in op.inits]
+    _part(state, carried)
     before, head, body, latch, done = (code.label(n) for n in
                                        ("before", "head", "body", "latch", "done"))  # fmt: skip
     for line in (f"br label %{before}", f"{before}:", f"br label %{head}", f"{head}:"):
