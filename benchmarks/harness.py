@@ -48,6 +48,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from tilewright.support import usable_cpus
 from tilewright.testing import BenchClock, clock_for, step_bar
 
 try:
@@ -364,20 +365,13 @@ def cpu_model(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
     return platform.processor() or platform.machine()
 
 
-def usable_cores() -> int:
-    """How many cores this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def describe_machine() -> dict[str, object]:
     """Where the numbers come from."""
     return {
         "cpu": cpu_model(),
         "architecture": platform.machine(),
         "system": f"{platform.system()} {platform.release()}",
-        "usable_cores": usable_cores(),
+        "usable_cores": len(usable_cpus()),
         "gpu": _gpu_name(),
         "load_at_start": LOAD_AT_START,
     }

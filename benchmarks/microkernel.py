@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import ctypes
 import json
-import os
 import statistics
 import time
 from collections.abc import Callable
@@ -34,6 +33,7 @@ from tilewright.backends.cpu.microkernel import (
     vector_unit,
 )
 from tilewright.llvm import LoadedObject, compile_ir, host_cpu, host_target, load_object
+from tilewright.support import usable_cpus
 
 TILES = ("128x128x64", "128x256x64", "128x128x128", "64x64x32", "32x32x32")
 LANES = 16  # of the copy loops; LLVM splits these vectors where registers are narrower
@@ -318,7 +318,7 @@ def main() -> None:
     options = parser.parse_args()
     tiles = [parse_tile(text) for text in options.tiles]
     host = host_cpu()
-    print(f"{host.name}, {os.cpu_count()} CPUs, vectors of {host.vector_bits} bits")
+    print(f"{host.name}, {len(usable_cpus())} CPUs, vectors of {host.vector_bits} bits")
     kernels = report_alone(tiles, options.rounds)
     cases = [(size, threads) for size in (1024, 1000) for threads in (1, 2)]
     products = [row for case in cases for row in report_product(*case, tiles, options.rounds)]

@@ -48,7 +48,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _host_by_default(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
     """What names no target is compiled for the CPU, on machines with a GPU too."""
     if request.node.get_closest_marker("gpu") is None:
-        monkeypatch.setattr("tilewright.backends.manifest.has_driver", lambda: False)
+        monkeypatch.setattr(
+            "tilewright.backends.nvidia.driver.driver_library.has_driver", lambda: False
+        )
 
 
 @pytest.fixture(scope="session", autouse=True)

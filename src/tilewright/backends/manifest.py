@@ -7,8 +7,6 @@ compiled on from.
 
 from __future__ import annotations
 
-import ctypes
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Protocol, Self
@@ -224,6 +222,8 @@ _BACKENDS = {
     "cpu": "tilewright.backends.cpu.backend:BACKEND",
     "cuda": "tilewright.backends.nvidia.backend:BACKEND",
 }
+_GPU_DRIVERS = {"cuda": "tilewright.backends.nvidia.driver.driver_library:has_driver"}
+"""Cheap checks whether a GPU's backend is worth importing on this machine."""
 _loaded: dict[str, Backend] = {}
 
 
@@ -242,9 +242,13 @@ def _load(name: str) -> Backend:
         if load is not None:
             return load()
         raise errors.UnknownName("backend", name, backend_names())
-    module, attribute = path.split(":")
     with collection_paused():  # a tenth of the time, and all of it stays
-        return getattr(import_late(module), attribute)
+        return _imported(path)
+
+
+def _imported(path: str) -> Any:
+    module, attribute = path.split(":")
+    return getattr(import_late(module), attribute)
 
 
 def backend_names() -> list[str]:
@@ -262,8 +266,9 @@ def _installed() -> dict[str, Callable[[], Backend]]:
 
 def default_backend() -> Backend:
     """The backend that runs kernels on this machine: a GPU's if there is one, else the CPU's."""
-    if has_driver() and backend_named("cuda").available():
-        return backend_named("cuda")
+    for name, has_driver in _GPU_DRIVERS.items():
+        if _imported(has_driver)() and backend_named(name).available():
+            return backend_named(name)
     return backend_named("cpu")
 
 
@@ -271,16 +276,3 @@ def backend_in_use(name: str) -> Backend | None:
     """The backend called `name` if this process has loaded it, and its kernels can run here."""
     found = _loaded.get(name)
     return found if found is not None and found.available() else None
-
-
-_DRIVERS = {"win32": "nvcuda.dll"}
-
-
-def has_driver() -> bool:
-    """Whether NVIDIA's driver can be loaded: 20 us where it is not there, and no import of the
-    backend, which takes 50 ms."""
-    try:
-        ctypes.CDLL(_DRIVERS.get(sys.platform, "libcuda.so.1"))
-    except OSError:
-        return False
-    return True

@@ -39,7 +39,6 @@ from tilewright.ir.printer import (
     names_of,
     print_function,
     print_module,
-    print_op,
 )
 from tilewright.ir.read_verified import parse_valid_module, valid_kernel
 from tilewright.ir.reference_rules import REFERENCE_RULES, reference
@@ -112,7 +111,6 @@ __all__ = [
     "pointer",
     "print_function",
     "print_module",
-    "print_op",
     "problems",
     "reference",
     "region",

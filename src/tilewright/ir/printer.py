@@ -110,20 +110,6 @@ def print_function(
     return "\n".join(Printer(locations, notes).function(function)) + "\n"
 
 
-def print_op(op: Op, names: Names | None = None, *, locations: bool = False) -> str:
-    """One op with its regions, without a final line break.
-
-    Values have the names that they have in the text of the whole function, unless `names` is given.
-    """
-    printer = Printer(locations)
-    if names is None:
-        home = enclosing_function(op)
-        names = names_of(home) if home is not None else Names()
-    printer.names = names
-    printer.op(op, "")
-    return "\n".join(printer.lines)
-
-
 def enclosing_function(op: Op) -> Function | None:
     """The function that an op is in; None for an op that is detached."""
     block = op.parent

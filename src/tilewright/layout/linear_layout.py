@@ -208,11 +208,6 @@ class LinearLayout:
         return self.rank == self.in_bits
 
     @property
-    def is_surjective(self) -> bool:
-        """Whether every element has a place."""
-        return self.rank == self.out_bits
-
-    @property
     def is_bijective(self) -> bool:
         """Whether every element has exactly one place."""
         return self.in_bits == self.out_bits == self.rank
@@ -266,16 +261,6 @@ class LinearLayout:
         if not self.is_bijective:
             raise ValueError(f"only a bijection has an inverse, not {self}")
         return LinearLayout(self.outs, self.ins, f2.inverse(self.columns))
-
-    def pseudo_invert(self) -> "LinearLayout":
-        """For a surjection, one place of every element: ``self @ result`` is the identity.
-
-        Of several copies the one on the earliest dims is named (free bits are 0).
-        """
-        columns = f2.right_inverse(self.columns, self.out_bits)
-        if columns is None:
-            raise ValueError(f"not every element has a place in {self}")
-        return LinearLayout(self.outs, self.ins, columns)
 
     def product(self, outer: "LinearLayout") -> "LinearLayout":
         """The direct sum, also ``self * outer``: ``self`` is the tile, ``outer`` says where
@@ -343,11 +328,6 @@ class LinearLayout:
         """The same map with the output dims listed in another order."""
         assert sorted(names) == sorted(self.out_names), (names, self.out_names)
         return self.sublayout(self.in_names, names)
-
-    def reorder_ins(self, names: Sequence[str]) -> "LinearLayout":
-        """The same map with the input dims listed in another order."""
-        assert sorted(names) == sorted(self.in_names), (names, self.in_names)
-        return self.sublayout(names, self.out_names)
 
     def rename(self, names: Mapping[str, str]) -> "LinearLayout":
         """The same map under other dim names; names not mentioned stay."""

@@ -10,7 +10,6 @@ from tilewright.backends import Backend
 from tilewright.runtime.active_driver import backend_of, driver
 from tilewright.runtime.arguments.specialization import HANDLERS, HOST, Spec
 from tilewright.runtime.bench import do_bench, do_bench_cudagraph
-from tilewright.runtime.bench.cpu_caches import usable_cores
 from tilewright.runtime.jit import JITFunction
 from tilewright.runtime.launch.used_globals import GlobalCheck
 from tilewright.runtime.launch.variant import RecordedLaunch
@@ -30,7 +29,7 @@ from tilewright.runtime.tuning.tuning_arguments import (
     names_of,
 )
 from tilewright.runtime.tuning.tuning_config import Config, Pruning
-from tilewright.support import ForkLock, errors, settings, user_boundary
+from tilewright.support import ForkLock, errors, settings, usable_cpus, user_boundary
 
 _BY_VALUE = (int, float, bool, type(None))
 """Keys that machine code compares by value."""
@@ -241,7 +240,7 @@ class Autotuner(KernelWrapper):
     def _kept(self, trial: Trial, key: tuple[object, ...], backend: Backend) -> KeptTimings:
         """The timings on disk, of which there are others for another device or way to measure."""
         target = backend.target()
-        threads = "" if backend.memory else str(settings().cpu.threads or len(usable_cores()))
+        threads = "" if backend.memory else str(settings().cpu.threads or len(usable_cpus()))
         measured = (threads, repr(self._budgets), str(self._use_cuda_graph), name_of(self._bench))
         circumstances = (repr(target), backend.version(target), *measured)
         words = {k: value for k, value in trial.words.items() if k not in self.arg_names}

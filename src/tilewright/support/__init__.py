@@ -1,7 +1,6 @@
 """Settings, diagnostics, errors and the event stream: what every layer may use.
 
-The modules `boundary`, `config`, `diagnostics`, `errors`, `trace` are facades in their own right:
-`from tilewright.support import errors`, then `errors.ShapeMismatch(...)`, is the way to raise.
+Errors are raised by `from tilewright.support import errors` and `raise errors.ShapeMismatch(...)`.
 """
 
 from .diagnostics import Diagnostic, Severity, SourceLines, SourceLoc, render
@@ -34,6 +33,7 @@ from .grid import Grid, grid_for, normal_grid
 from .lock_free_property import cached_property
 from .settings_table import Settings, settings
 from .source_text import SourceFile, SourceText, text_of
+from .usable_cpus import usable_cpus
 from .user_callbacks import ask
 
 __all__ = [
@@ -77,5 +77,6 @@ __all__ = [
     "settings",
     "text_of",
     "timed",
+    "usable_cpus",
     "user_boundary",
 ]

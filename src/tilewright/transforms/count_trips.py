@@ -1,4 +1,4 @@
-"""How often a loop runs, as a value in front of it."""
+"""How often a loop runs, and over which span of indices, as values in front of it."""
 
 from __future__ import annotations
 
@@ -9,17 +9,23 @@ from tilewright.ir.types import DType, dtype_named
 from tilewright.ops import AddOp, CastOp, CompareOp, ConstantOp, DivOp, ForOp, MaxOp, MulOp, SubOp
 
 
+def index_span(builder: Builder, loop: ForOp) -> Value:
+    """max(upper - lower, 0), in the unsigned type of the index's width."""
+    index = cast("DType", loop.lower.type)
+    highest = builder.value(MaxOp(loop.lower, loop.upper))
+    difference = builder.value(SubOp(highest, loop.lower))
+    return builder.value(CastOp(difference, dtype_named(f"u{index.bits}")))
+
+
 def trip_count(builder: Builder, loop: ForOp) -> Value:
     """ceil(max(upper - lower, 0) / step), in the unsigned type of the index's width.
 
     Exact for all bounds of the type: the largest span, 2^bits - 1, is a number of the result.
     """
-    index = cast("DType", loop.lower.type)
-    unsigned = dtype_named(f"u{index.bits}")
-    highest = builder.value(MaxOp(loop.lower, loop.upper))
-    span = builder.value(CastOp(builder.value(SubOp(highest, loop.lower)), unsigned))
+    span = index_span(builder, loop)
     if isinstance(loop.step.op, ConstantOp) and loop.step.op.value == 1:
         return span
+    unsigned = span.type
     step = builder.value(CastOp(loop.step, unsigned))
     whole = builder.value(DivOp(span, step))
     covered = builder.value(MulOp(whole, step))

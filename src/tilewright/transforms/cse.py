@@ -30,13 +30,12 @@ class Cse(Pass, name="cse"):
 
 @dataclass(slots=True)
 class _Walk:
-    """known: ops above by what they compute; epoch: number of writes met so far.
-
-    writes: ops that change memory, or contain such.
+    """available: ops that dominate the current one, by what they compute; writes: ops that change
+    memory, or contain such; epoch: how many of them came so far: loads of one epoch may merge.
     """
 
     writes: set[Op]
-    known: dict[object, Op] = field(default_factory=dict[object, Op])
+    available: dict[object, Op] = field(default_factory=dict[object, Op])
     epoch: int = 0
     changed: bool = False
 
@@ -48,17 +47,17 @@ class _Walk:
                 self._regions(op)
             elif Trait.PURE in op.traits or (isinstance(op, LoadOp) and not op.volatile):
                 key = self._key(op)
-                equal = self.known.get(key)
+                equal = self.available.get(key)
                 if equal is None:
-                    self.known[key] = op
+                    self.available[key] = op
                     entered.append(key)
                 else:
                     Rewriter.replace(op, equal.results)
                     self.changed = True
             elif op.effects & _CHANGES_MEMORY:
                 self.epoch += 1
-        for key in entered:
-            del self.known[key]
+        for key in entered:  # what this block computes is not there for the blocks around it
+            del self.available[key]
 
     def _regions(self, op: Op) -> None:
         """Each iteration of a loop sees what the others write."""
@@ -68,12 +67,15 @@ class _Walk:
             self.block(region)
 
     def _key(self, op: Op) -> object:
-        """Equal for ops that compute the same; -0.0 and 0.0 differ, NaN does not equal itself."""
+        """Equal for ops that compute the same."""
         operands = [id(value) for value in op.operands]
         if isinstance(op, ConstantOp):
+            # As text 0.0 and -0.0 differ, 1 and 1.0 too, and nan is equal to nan.
             return (ConstantOp, repr(op.value), op.result_type)
         if Trait.COMMUTATIVE in op.traits and operands[0] > operands[1]:
             operands[0], operands[1] = operands[1], operands[0]
         epoch = self.epoch if isinstance(op, LoadOp) else 0
-        layouts = [value.type for value in op.results]
-        return (type(op), *operands, None, *op.attrs.values(), epoch, *layouts)
+        # Equal ops may have results in different layouts. None ends the operands, of which some
+        # ops take any number.
+        types = [value.type for value in op.results]
+        return (type(op), *operands, None, *op.attrs.values(), epoch, *types)

@@ -22,15 +22,15 @@ def layout_problem(type_: Type) -> str | None:
 SHARED: Pipeline = pipeline_of(
     "shared",
     (
-        (Canonicalize(), "specialised arguments are constants now; uniform work becomes scalar"),
+        (Canonicalize(), "fold specialized arguments; uniform tiles become scalars"),
         (Cse(), "front ends repeat offsets, masks and constants"),
         (NarrowIntegers(), "C computes in int what it stores as char"),
-        (Licm(), "what a loop does not change is computed once, and is an invariant amount below"),
-        (UniformInduction(), "addresses in loops become affine in a scalar"),
-        (Unroll(), "tl.range asks for it"),
-        (Canonicalize(), "totals meet the offsets of their initial tiles; unrolled code is new"),
-        (Cse(), "totals repeat, and so do the copies of a body"),
-        (Dce(), "carried tiles that became totals, and what only they needed"),
+        (Licm(), "uniform-induction needs the amounts of its updates outside of their loop"),
+        (UniformInduction(), "addresses in loops become affine in a scalar induction variable"),
+        (Unroll(), "asked for by tl.range(loop_unroll_factor=...)"),
+        (Canonicalize(), "fold offsets by induction variables, and the copies of unrolled bodies"),
+        (Cse(), "tiles that moved alike have equal induction variables now; copies repeat code"),
+        (Dce(), "remove carried tiles that are no longer used, and what computed them"),
     ),
     Contract("the front end", type_problem=layout_problem),
 )

@@ -19,8 +19,9 @@ from dataclasses import dataclass
 from typing import cast
 
 from tilewright.ir import Block, Builder, Function, Pass, Rewriter, Value
-from tilewright.ir.types import DType, dtype_named
-from tilewright.ops import AddOp, CastOp, ConstantOp, DivOp, ForOp, MaxOp, MulOp, SubOp, YieldOp
+from tilewright.ir.types import DType
+from tilewright.ops import AddOp, CastOp, ConstantOp, DivOp, ForOp, MulOp, YieldOp
+from tilewright.transforms.count_trips import index_span
 
 
 @dataclass(frozen=True)
@@ -46,12 +47,12 @@ def _unroll(loop: ForOp, limit: int) -> bool:
     builder = Builder.at(loop)
     middle = _end_of_groups(builder, loop, stride)
     body = _repeated(loop, factor)
-    words = dict(loop.attrs)
-    words["unroll"] = None
+    attrs = dict(loop.attrs)
+    attrs["unroll"] = None  # neither loop is to be unrolled again
     wide = builder.value(ConstantOp(stride, index))
-    grouped = ForOp(loop.lower, middle, wide, loop.inits, body, **words)
+    grouped = ForOp(loop.lower, middle, wide, loop.inits, body, **attrs)
     builder.emit(grouped)
-    rest = ForOp(middle, loop.upper, loop.step, grouped.results, loop.body.clone({}), **words)
+    rest = ForOp(middle, loop.upper, loop.step, grouped.results, loop.body.clone({}), **attrs)
     builder.emit(rest)
     for old, new in zip(loop.results, rest.results, strict=True):
         new.name = old.name
@@ -61,13 +62,10 @@ def _unroll(loop: ForOp, limit: int) -> bool:
 
 def _end_of_groups(builder: Builder, loop: ForOp, stride: int) -> Value:
     """The index at which no full group is left."""
-    index = cast("DType", loop.lower.type)
-    unsigned = dtype_named(f"u{index.bits}")
-    highest = builder.value(MaxOp(loop.lower, loop.upper))
-    span = builder.value(CastOp(builder.value(SubOp(highest, loop.lower)), unsigned))
-    size = builder.value(ConstantOp(stride, unsigned))
+    span = index_span(builder, loop)
+    size = builder.value(ConstantOp(stride, span.type))
     groups = builder.value(MulOp(builder.value(DivOp(span, size)), size))
-    return builder.value(AddOp(loop.lower, builder.value(CastOp(groups, index))))
+    return builder.value(AddOp(loop.lower, builder.value(CastOp(groups, loop.lower.type))))
 
 
 def _repeated(loop: ForOp, factor: int) -> Block:

@@ -3,10 +3,13 @@
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from tilewright.backends import default_backend, manifest
+from tilewright.backends.nvidia.driver import driver_library
+from tilewright.backends.nvidia.driver.driver_library import has_driver
 
 PROGRAM = """
 import sys
@@ -40,12 +43,9 @@ def test_a_launch_on_the_cpu_loads_nothing_of_nvidia(tmp_path: Path) -> None:
 
 
 def test_without_a_driver_the_gpu_backend_is_not_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(name: str) -> object:
-        raise OSError(name)
-
     asked: list[str] = []
     named = manifest.backend_named
-    monkeypatch.setattr(manifest.ctypes, "CDLL", refuse)
+    monkeypatch.setattr(driver_library, "has_driver", lambda: False)
     monkeypatch.setattr(manifest, "backend_named", lambda name: asked.append(name) or named(name))
     assert default_backend() is named("cpu")
     assert asked == ["cpu"]
@@ -57,11 +57,21 @@ def test_a_driver_without_a_gpu_is_not_enough(monkeypatch: pytest.MonkeyPatch) -
             return False
 
     named = manifest.backend_named
-    monkeypatch.setattr(manifest.ctypes, "CDLL", lambda name: None)
+    monkeypatch.setattr(driver_library, "has_driver", lambda: True)
     monkeypatch.setattr(
         manifest, "backend_named", lambda name: Absent() if name == "cuda" else named(name)
     )
     assert default_backend() is named("cpu")
+
+
+def test_there_is_a_driver_if_its_library_can_be_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(name: str) -> object:
+        raise OSError(name)
+
+    monkeypatch.setattr(driver_library, "ctypes", SimpleNamespace(CDLL=refuse))
+    assert not has_driver()
+    monkeypatch.setattr(driver_library, "ctypes", SimpleNamespace(CDLL=lambda name: name))
+    assert has_driver()
 
 
 def test_a_backend_is_in_use_once_it_is_loaded() -> None:

@@ -18,7 +18,6 @@ from tilewright.ir import (
     parse_type,
     print_function,
     print_module,
-    print_op,
 )
 from tilewright.ir.types import PointerType, TileType, bf16, f32, i32
 from tilewright.layout import LinearLayout
@@ -97,16 +96,6 @@ def test_names_are_unique_and_stay_so() -> None:
         "%x", "%x_1", "%0", "%x_1_1", "%x_2", "%1", "%a_b", "%_1st", "%_",
     ]  # fmt: skip
     assert print_function(parse_function(text)) == text
-
-
-def test_an_op_is_printed_with_the_names_of_its_function() -> None:
-    function = parse_function(
-        "func @f(%0: i32) {\n  %1 = arith.neg %0 : i32\n  %2 = arith.neg %1 : i32\n  cf.return\n}"
-    )
-    second = list(function.body)[1]
-    assert print_op(second) == "%2 = arith.neg %1 : i32"
-    detached = ops.NegOp(second.result)
-    assert print_op(detached) == "%0 = arith.neg %1 : i32"
 
 
 def test_locations_are_printed_on_request_and_parsed() -> None:

@@ -69,7 +69,7 @@ def test_tile_smaller_than_a_thread_drops_registers():
 
 def test_scalar_tile():
     layout = blocked((1, 1), (1, 4), (4, 8), (2, 2), (1, 0))
-    assert elements_per_thread(layout) == 1 and layout.is_surjective
+    assert elements_per_thread(layout) == 1 and layout.rank == layout.out_bits
 
 
 def test_large_tile_repeats_in_registers():
@@ -114,7 +114,7 @@ def test_expand_and_broadcast_move_nothing():
     column = expand_dims(row, 0)
     assert column.shape == (1, 64) and column.columns == row.columns
     wide = broadcast(column, 0, 4)
-    assert wide.shape == (4, 64) and wide.is_surjective
+    assert wide.shape == (4, 64) and wide.rank == wide.out_bits
     assert elements_per_thread(wide) == 4 * elements_per_thread(row)
 
 

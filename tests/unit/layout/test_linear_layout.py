@@ -102,16 +102,12 @@ def test_broadcast_is_a_kernel():
     copied = LinearLayout.parse("register=(0,1) lane=(0,0)(1,0) warp=(1,1) -> dim0:2 dim1:2")
     assert copied.kernel() == ((0, 1, 0), (1, 2, 1))
     assert copied.free_masks() == {"register": 0, "lane": 0b01, "warp": 0b1}
-    assert copied.is_surjective and not copied.is_injective
-    there_and_back = copied @ copied.pseudo_invert()
-    assert there_and_back.columns == (1, 2)
+    assert copied.rank == copied.out_bits and not copied.is_injective
 
 
 def test_inverse_refuses_copies_and_holes():
     with pytest.raises(ValueError, match="only a bijection"):
         LinearLayout.parse("lane=(0)(1) -> dim0:2").invert()
-    with pytest.raises(ValueError, match="not every element has a place"):
-        LinearLayout.parse("lane=(1) -> dim0:4").pseudo_invert()
 
 
 def test_same_map_ignores_order_and_empty_dims():

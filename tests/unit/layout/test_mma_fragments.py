@@ -111,7 +111,7 @@ def test_threads_get_the_rows_and_columns_that_they_multiply(name, shape, warps)
     result = result_layout(fragment, shape, warps)
     a = operand_layout(fragment, result, "a", k)
     b = operand_layout(fragment, result, "b", k)
-    assert result.is_surjective and a.is_surjective and b.is_surjective
+    assert result.rank == result.out_bits and a.rank == a.out_bits and b.rank == b.out_bits
     assert (a.shape, b.shape) == ((shape[0], k), (k, shape[1]))
     # The first registers are one whole fragment, in the order that the instruction wants.
     for whole, single in ((result, fragment.c), (a, fragment.a), (b, fragment.b)):

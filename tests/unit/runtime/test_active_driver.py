@@ -9,9 +9,9 @@ from types import SimpleNamespace
 import pytest
 
 from tests.unit.backends.nvidia.fake_cuda import FakeCuda
-from tilewright.backends import DEVICE_PROPERTIES, GPUTarget, manifest
+from tilewright.backends import DEVICE_PROPERTIES, GPUTarget
 from tilewright.backends.nvidia import backend
-from tilewright.backends.nvidia.driver import current_stream
+from tilewright.backends.nvidia.driver import current_stream, driver_library
 from tilewright.runtime import ActiveDriver, Driver, driver, errors
 from tilewright.runtime.active_driver import backend_of
 from tilewright.support import settings
@@ -46,7 +46,7 @@ def gpus(monkeypatch: pytest.MonkeyPatch) -> ActiveDriver:
     """The driver of a machine with two GPUs, of which the second is the current device."""
     api = FakeCuda().driver()
     api.make_current(1)
-    monkeypatch.setattr(manifest, "has_driver", lambda: True)
+    monkeypatch.setattr(driver_library, "has_driver", lambda: True)
     monkeypatch.setattr(backend, "unavailable_reason", lambda: None)
     for module in (backend, current_stream):
         monkeypatch.setattr(module, "driver", lambda: api)

@@ -9,7 +9,7 @@ from typing import Any, Self, cast
 from tilewright.backends.cpu.contracts import front_end
 from tilewright.backends.cpu.driver.cache_flush import drop_lines
 from tilewright.backends.cpu.driver.cpu_launcher import CpuLauncher
-from tilewright.backends.cpu.driver.host_cpu import default_thread_count, last_level_cache_bytes
+from tilewright.backends.cpu.driver.host_cpu import last_level_cache_bytes
 from tilewright.backends.cpu.lower.cpu_function import lower_function
 from tilewright.backends.cpu.microkernel import vector_unit
 from tilewright.backends.cpu.pipeline import cpu_pipeline, run_pipeline
@@ -25,7 +25,7 @@ from tilewright.backends.manifest import (
 )
 from tilewright.ir import Module, Pipeline, parse_valid_module
 from tilewright.llvm import compile_ir, emit_assembly, host_cpu, host_target, llvm_version
-from tilewright.support import settings
+from tilewright.support import settings, usable_cpus
 
 _UNLIMITED_BYTES = 2**31 - 1
 """Reported as shared memory: a program uses ordinary memory instead."""
@@ -103,7 +103,7 @@ def _properties(_device: int) -> dict[str, int]:
     """A thread of the pool counts as a multiprocessor; it runs one program, in ordinary memory."""
     known = {
         "max_shared_mem": _UNLIMITED_BYTES,
-        "multiprocessor_count": settings().cpu.threads or default_thread_count(),
+        "multiprocessor_count": settings().cpu.threads or len(usable_cpus()),
         "max_threads_per_sm": 1,
         "warpSize": 1,
     }

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, SupportsInt
 
-from tilewright.support import fork_waits
+from tilewright.support import fork_waits, usable_cpus
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -31,7 +31,6 @@ UNKNOWN_SHARE_BYTES = 16 * MIB
 # All parts together; parts of machines with very large caches are cut, which empties them only
 # partly.
 LARGEST_BUFFER_BYTES = 1024 * MIB
-_FALLBACK_CORES = 1
 _SUFFIXES = {"K": KIB, "M": MIB, "G": 1024 * MIB}
 
 
@@ -42,13 +41,6 @@ class Cache:
     level: int
     size: int
     shared_by: int
-
-
-def usable_cores() -> tuple[int, ...]:
-    """The cores that this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return tuple(sorted(os.sched_getaffinity(0)))
-    return tuple(range(os.cpu_count() or _FALLBACK_CORES))
 
 
 def read_caches(folder: Path = CACHE_FOLDER) -> tuple[Cache, ...]:
@@ -100,7 +92,7 @@ def bytes_per_core(caches: tuple[Cache, ...], cores: int) -> int:
 @functools.cache
 def buffer_bytes() -> int:
     """How much all cores together must read."""
-    cores = len(usable_cores())
+    cores = len(usable_cpus())
     return cores * bytes_per_core(read_caches(), cores)
 
 
@@ -108,7 +100,7 @@ class CacheFlusher:
     """Call it to empty the caches of all usable cores; `close` frees its buffer and threads."""
 
     def __init__(self) -> None:
-        cores = usable_cores()
+        cores = usable_cpus()
         words = bytes_per_core(read_caches(), len(cores)) // 8
         with fork_waits():  # it takes 40 ms, for which programs that launch kernels need not wait
             import numpy as np

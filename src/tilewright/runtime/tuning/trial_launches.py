@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextvars
-import os
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import suppress
@@ -19,7 +18,7 @@ from tilewright.runtime.tuning.kernel_wrapper import KernelWrapper
 from tilewright.runtime.tuning.timing_store import Timing
 from tilewright.runtime.tuning.tuning_arguments import Bench, Hooks, call_hook_of, measured_by
 from tilewright.runtime.tuning.tuning_config import Config
-from tilewright.support import TilewrightError, errors
+from tilewright.support import TilewrightError, errors, usable_cpus
 
 __all__ = ["QUANTILES", "Trial"]
 
@@ -110,7 +109,7 @@ class Trial:
         the front end. For the CPU nothing is gained (8 matmuls: 0.20 s instead of 0.21), since
         llvmlite has one lock for all of LLVM.
         """
-        threads = min(_MOST_THREADS, len(configs), os.cpu_count() or 1)
+        threads = min(_MOST_THREADS, len(configs), len(usable_cpus()))
         pool = ThreadPoolExecutor(threads, "tilewright-tune")
         try:
             run = contextvars.copy_context

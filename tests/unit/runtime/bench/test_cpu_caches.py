@@ -64,7 +64,7 @@ def test_flushing_touches_memory_and_closing_ends_the_threads(
     before = threading.active_count()
     flusher = CacheFlusher()
     flusher()
-    cores = len(cpu_caches.usable_cores())
+    cores = len(cpu_caches.usable_cpus())
     assert read == [2 * 4096 // 8] * cores  # ones: every page is a page of its own
     flusher.close()
     assert threading.active_count() == before

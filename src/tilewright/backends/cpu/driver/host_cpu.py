@@ -1,19 +1,11 @@
-"""What this machine offers a launch: threads and caches."""
+"""The size of this machine's largest cache."""
 
-import os
 from pathlib import Path
 
-__all__ = ["default_thread_count", "last_level_cache_bytes"]
+__all__ = ["last_level_cache_bytes"]
 
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 _USUAL_CACHE_BYTES = 32 << 20
-
-
-def default_thread_count() -> int:
-    """How many CPUs this process may use, at least 1."""
-    if hasattr(os, "sched_getaffinity"):
-        return max(1, len(os.sched_getaffinity(0)))
-    return os.cpu_count() or 1
 
 
 def last_level_cache_bytes() -> int:

@@ -30,10 +30,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import ClassVar, Protocol
 
 from tilewright.backends.cpu.driver.crash_report_ir import KernelRecord
-from tilewright.backends.cpu.driver.host_cpu import default_thread_count
 from tilewright.backends.cpu.driver.thread_pool_ir import MAX_THREADS, POOL_SYMBOLS, pool_ir
 from tilewright.llvm import LoadedObject, compile_ir, host_cpu, host_target, load_object
-from tilewright.support import ForkLock
+from tilewright.support import ForkLock, usable_cpus
 
 __all__ = ["Grid", "NativePool", "Pool", "PythonPool", "pool_object", "shared_pool"]
 
@@ -144,11 +143,6 @@ class NativePool:
         self._raised(raised)
         _restore_error(*raised)
 
-    def resize(self, threads: int) -> None:
-        """From now on use `threads` threads. Must not run beside a launch."""
-        self.stop()
-        self._set_threads(threads)
-
     def _set_threads(self, threads: int) -> None:
         self.threads = min(max(1, threads), MAX_THREADS)
         self._configure(self.threads, self._spin)
@@ -250,7 +244,7 @@ def shared_pool(threads: int = 0) -> Pool:
 
     Creating it loads its code, which `compile_early` made or which is compiled now.
     """
-    count = threads or default_thread_count()
+    count = threads or len(usable_cpus())
     with _Shared.lock:
         if count not in _Shared.pools:
             _Shared.pools[count] = PythonPool(count) if os.name == "nt" else NativePool(count)

@@ -62,15 +62,6 @@ def assigned_in(statements: Iterable[ast.AST]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_assigned(statements)))
 
 
-def contains_return(source: FunctionSource, statement: ast.stmt) -> bool:
-    """Whether a `return` of this function is somewhere inside the statement."""
-    key = ("returns", statement)
-    found = source.facts.get(key)
-    if found is None:
-        found = source.facts[key] = _any_return(statement)
-    return cast("bool", found)
-
-
 def local_names(source: FunctionSource) -> frozenset[str]:
     """Every name that the function assigns, parameters included: Python treats them as local."""
     key = ("local", source.tree)
@@ -105,14 +96,3 @@ def _named_inside(comprehension: ast.AST) -> Iterator[str]:
     for node in ast.walk(comprehension):
         if isinstance(node, ast.NamedExpr):
             yield node.target.id
-
-
-def _any_return(node: ast.AST) -> bool:
-    stack = [node]
-    while stack:
-        current = stack.pop()
-        if isinstance(current, ast.Return):
-            return True
-        if not isinstance(current, _OWN_SCOPE):
-            stack += ast.iter_child_nodes(current)
-    return False

@@ -17,7 +17,7 @@ import pytest
 
 from tests.forking import needs_fork
 from tilewright.backends.cpu.driver.crash_report_ir import kernel_record
-from tilewright.backends.cpu.driver.host_cpu import default_thread_count, last_level_cache_bytes
+from tilewright.backends.cpu.driver.host_cpu import last_level_cache_bytes
 from tilewright.backends.cpu.driver.thread_pool import (
     NativePool,
     Pool,
@@ -29,6 +29,7 @@ from tilewright.backends.cpu.driver.thread_pool import (
 )
 from tilewright.backends.cpu.driver.thread_pool_ir import pool_ir
 from tilewright.llvm import LoadedObject, compile_ir, host_cpu, host_target, load_object
+from tilewright.support import usable_cpus
 
 # args: counters (i32 per program), what to write at scratch[0] and check at the end (i64),
 # iterations to burn per program (i64), address of grid copy (3 x i32), address of an error count
@@ -252,15 +253,6 @@ def test_stop_and_restart(pool: NativePool) -> None:
         assert pool.workers == 0
 
 
-def test_resize() -> None:
-    pool = NativePool(2)
-    for threads in (2, 5, 1, 3):
-        pool.resize(threads)
-        run_and_check(pool, (100, 1, 1))
-        assert pool.workers == threads - 1
-    pool.stop()
-
-
 def test_the_gil_is_released() -> None:
     pool = NativePool(1)
     launch = Launch(1, burn=200_000_000)
@@ -287,8 +279,8 @@ def test_native_entry_is_a_c_function(pool: NativePool) -> None:
 
 def test_shared_pool_is_one() -> None:
     assert shared_pool() is shared_pool()
-    assert shared_pool() is shared_pool(default_thread_count())
-    assert shared_pool().threads == default_thread_count()
+    assert shared_pool() is shared_pool(len(usable_cpus()))
+    assert shared_pool().threads == len(usable_cpus())
     run_and_check(shared_pool(), (100, 1, 1))
 
 
@@ -300,7 +292,7 @@ def test_python_pool(threads: int) -> None:
 
 
 def test_host_facts() -> None:
-    assert default_thread_count() >= 1
+    assert len(usable_cpus()) >= 1
     assert 1 << 16 <= last_level_cache_bytes() <= 1 << 32
 
 
