@@ -8,4 +8,9 @@ from tilewright.c.c_function import CFunction
 from tilewright.c.c_kernel import CKernel, kernel
 from tilewright.c.c_source import CSource
 
-__all__ = ["CFunction", "CKernel", "CSource", "kernel"]
+__all__ = [
+    "CFunction",
+    "CKernel",
+    "CSource",
+    "kernel",
+]

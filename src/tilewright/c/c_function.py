@@ -76,17 +76,19 @@ class CFunction(JITFunction):
         chosen = {arg.name: arg.value for arg in signature.args if arg.name in self.defines}
         texts = {name: text_of(name, value) for name, value in chosen.items()}
         parsed = self.program.parsed(texts)
-        found = parameters_of(parsed, kernel_named(parsed, self.__name__))
-        if found != self.parameters:
+        parameters = parameters_of(parsed, kernel_named(parsed, self.__name__))
+        if parameters != self.parameters:
             expected = "such that all values give the kernel the same parameters"
-            raise errors.InvalidOption("defines", expected, _difference(self.parameters, found))
+            raise errors.InvalidOption(
+                "defines", expected, _difference(self.parameters, parameters)
+            )
         rest = tuple(arg for arg in signature.args if arg.name not in self.defines)
         return CSource.of(self.program, self.__name__, texts, KernelSignature(rest))
 
-    def _interpret(self, grid: object, /, *args: object, **words: object) -> None:
+    def _interpret(self, grid: object, /, *args: object, **kwargs: object) -> None:
         """A launch in the interpreter, which runs the front end's tile IR."""
         with user_boundary:
-            call = self.launch_function.bind(*args, **words)
+            call = self.launch_function.bind(*args, **kwargs)
             backend = backend_named("cpu")
             options = options_of(backend, call.options)
             source = self.source(self._unspecialized(call.named), "")
@@ -122,11 +124,11 @@ def _python_function(
             reason = "is a macro too" if word in defines else "is a keyword of Python"
             raise errors.InvalidOption("parameters", "other names", f"'{word}', which {reason}")
     function = name if not keyword.iskeyword(name) else "kernel"
-    words = [
+    macros = [
         f"{macro}: constexpr" + ("" if is_tuned(value) else f" = defines[{macro!r}]")
         for macro, value in defines.items()
     ]
-    listed = ", ".join([*names, *(["*", *words] if words else [])])
+    listed = ", ".join([*names, *(["*", *macros] if macros else [])])
     namespace: dict[str, Any] = {"constexpr": constexpr, "defines": defines}
     exec(f"def {function}({listed}): ...", namespace)  # noqa: S102 -- identifiers only
     made = namespace[function]

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from tilewright.frontend.c import Parsed, Source, parse
+from tilewright.frontend.c import ParsedSource, Source, parse
 from tilewright.support import ForkLock, errors
 
 STRING = "<triton-c>"
@@ -33,23 +33,23 @@ class CProgram:
             except (OSError, UnicodeDecodeError) as problem:
                 reason = getattr(problem, "strerror", None) or str(problem)
                 raise errors.SourceNotAvailable(self.name, reason, is_file=True) from None
-        self._parsed: dict[tuple[tuple[str, str], ...], Parsed] = {}
+        self._parsed: dict[tuple[tuple[str, str], ...], ParsedSource] = {}
         self._lock = ForkLock()
 
     def __getstate__(self) -> dict[str, object]:
         return {**vars(self), "_parsed": {}}
 
-    def parsed(self, defines: Mapping[str, str]) -> Parsed:
+    def parsed(self, defines: Mapping[str, str]) -> ParsedSource:
         """The syntax tree under some definitions. Errors: CompilationErrors."""
         key = tuple(sorted(defines.items()))
         with self._lock:
-            found = self._parsed.get(key)
-            if found is None:
+            tree = self._parsed.get(key)
+            if tree is None:
                 if len(self._parsed) >= _KEPT:
                     self._parsed.pop(next(iter(self._parsed)))
                 source = Source(self.text, self.name, self.folder)
-                found = self._parsed[key] = parse(source, defines)
-            return found
+                tree = self._parsed[key] = parse(source, defines)
+            return tree
 
     def digest(self, defines: Mapping[str, str]) -> str:
         """A hash of the text and of all headers that it includes."""

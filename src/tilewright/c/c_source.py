@@ -35,9 +35,9 @@ class CSource(KernelSource):
         program, texts = CProgram(source), texts_of(definitions(defines))
         parsed = program.parsed(texts)
         kernel = kernel_named(parsed, name)
-        known = facts or {}
+        given = facts or {}
         specs = tuple(
-            ArgSpec(p.name, "value", p.type, facts=dict(known.get(p.name, {})))
+            ArgSpec(p.name, "value", p.type, facts=dict(given.get(p.name, {})))
             for p in parameters_of(parsed, kernel)
         )
         self._init(program, kernel.name, texts, KernelSignature(specs))

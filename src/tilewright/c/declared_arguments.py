@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
-from tilewright.frontend.c import KernelParameter, in_words
+from tilewright.frontend.c import KernelParameter, c_spelling
 from tilewright.ir.types import DType, PointerType
 from tilewright.runtime import ALIGNMENT, Declared, Spec, argument_key, spec
 from tilewright.support import errors
@@ -46,7 +46,9 @@ def _integer_handler(parameter: KernelParameter, type_: DType) -> Handler:
     def handle(value: Any) -> tuple[Any, Any]:
         number = value if type(value) is int else _whole(value)
         if not low <= number <= high:
-            raise errors.UnsupportedArgument("", f"value {number}, too large for {in_words(type_)}")
+            raise errors.UnsupportedArgument(
+                "", f"value {number}, too large for {c_spelling(type_)}"
+            )
         if number % multiple:
             found = f"value {number}, declared to be a multiple of {multiple}"
             raise errors.UnsupportedArgument("", found, f"pass a multiple of {multiple}")
@@ -80,11 +82,11 @@ def _pointer_handler(parameter: KernelParameter, type_: PointerType) -> Handler:
         else:
             given, address = argument_key(value)
             if not isinstance(given, Spec) or not isinstance(given.type, PointerType):
-                instead = f"pass an array for {in_words(type_)}"
+                instead = f"pass an array for {c_spelling(type_)}"
                 raise errors.UnsupportedArgument("", type(value).__name__, instead)
             if given.type.element is not type_.element:
-                what = f"{in_words(given.type.element)} array"
-                raise errors.UnsupportedArgument("", what, f"it is declared {in_words(type_)}")
+                what = f"{c_spelling(given.type.element)} array"
+                raise errors.UnsupportedArgument("", what, f"it is declared {c_spelling(type_)}")
             found = spec(type_, given.fact, given.device, given.read_only)
         if cast("int", address) % aligned:
             what = f"pointer that is not aligned to {aligned} bytes, as declared"

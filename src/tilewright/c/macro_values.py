@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import cast
 
-from tilewright.frontend.c import in_words
+from tilewright.frontend.c import c_spelling
 from tilewright.language import dtype
 from tilewright.support import errors
 
@@ -39,14 +39,14 @@ def definitions(defines: Defines | None) -> dict[str, object]:
 
 
 def _from_texts(texts: Sequence[str]) -> dict[str, object]:
-    found: dict[str, object] = {}
+    values: dict[str, object] = {}
     for text in texts:
         parts = [part.strip() for part in _DEFINITION.split(text.strip())]
         for part in filter(None, parts):
             name, equals, value = part.partition("=")
             name = _checked(name.strip())
-            found[name] = _listed(name, _number(value.strip()) if equals else 1)
-    return found
+            values[name] = _listed(name, _number(value.strip()) if equals else 1)
+    return values
 
 
 def _checked(name: object) -> str:
@@ -107,7 +107,7 @@ def text_of(name: str, value: object) -> str:
     if isinstance(value, int | float):
         return repr(value)
     if isinstance(value, dtype):
-        return in_words(value.ir)  # pyright: ignore[reportArgumentType] -- a dtype names a scalar
+        return c_spelling(value.ir)  # pyright: ignore[reportArgumentType] -- a dtype names a scalar
     if isinstance(value, tuple):
         return ",".join(text_of(name, item) for item in cast("tuple[object, ...]", value))
     expected = "a number, a string, a dtype, or a list of these"
@@ -142,7 +142,7 @@ def choices_of(defines: Mapping[str, object]) -> list[dict[str, object]]:
 
 def warps_of(num_warps: int | Sequence[int]) -> list[int]:
     """The numbers of warps to choose from. Errors: InvalidOption."""
-    found = [num_warps] if isinstance(num_warps, int) else list(num_warps)
-    if not found:
+    counts = [num_warps] if isinstance(num_warps, int) else list(num_warps)
+    if not counts:
         raise errors.InvalidOption("num_warps", "a number, or a list with at least one", "[]")
-    return found
+    return counts

@@ -1,6 +1,6 @@
-"""Gives stubs, operators and device functions their meaning while a kernel runs as Python.
+"""Runs stubs, operators and device functions while a kernel runs as Python.
 
-The meaning is that of the compiler's front ends, applied to an emitter that computes at once.
+The semantics are those of the compiler's front ends, applied to an emitter that computes at once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tilewright.eager.host_values import annotations_of
 from tilewright.eager.python_constructs import Constructs
 from tilewright.eager.python_namespace import Namespaces
 from tilewright.eager.rewrite_source import HELPER, rewritten
-from tilewright.frontend.python import as_tuple, combined, inline_call, known_range
+from tilewright.frontend.python import apply_operator, as_tuple, inline_call, known_range
 from tilewright.frontend.semantics import (
     Context,
     FrontendOptions,
@@ -91,7 +91,7 @@ class EagerDispatcher:
         """The result of a Python operator with a tensor among its operands."""
         ctx = self._context
         if name in BINARY_OPERATORS:
-            return combined(ctx, name, *map(as_tuple, args))
+            return apply_operator(ctx, name, *map(as_tuple, args))
         if name in COMPARISON_OPERATORS:
             return compare(ctx, name, *args)
         if name in UNARY_OPERATORS:
@@ -122,8 +122,8 @@ class EagerDispatcher:
             self._stack.pop()
 
     def _runnable(self, function: DeviceFunction) -> _Runnable:
-        found = self._functions.get(function)
-        if found is None:
+        runnable = self._functions.get(function)
+        if runnable is None:
             fn = function.fn
             code, file = rewritten(fn)
             self.codes[code] = file
@@ -131,8 +131,8 @@ class EagerDispatcher:
                 self._plain.add(code)
             parameters = (inspect.signature(fn), annotations_of(fn))
             bound = self._namespaces.bind(fn, code)
-            found = self._functions[function] = _Runnable(bound, parameters)
-        return found
+            runnable = self._functions[function] = _Runnable(bound, parameters)
+        return runnable
 
     # --- Python's view of scalars -----------------------------------------------------------------
 

@@ -16,14 +16,14 @@ def location_in(
 
     kernels: code of kernel functions -> its file
     """
-    found: SourceLoc | None = None
+    location: SourceLoc | None = None
     while traceback is not None:
         code = traceback.tb_frame.f_code
         if code in kernels:
-            known, name = kernels[code], code.co_filename  # equal code may be in several files
-            found = _place(known if known == name else name, code, traceback, found)
+            file, name = kernels[code], code.co_filename  # equal code may be in several files
+            location = _source_location(file if file == name else name, code, traceback, location)
         traceback = traceback.tb_next
-    return found
+    return location
 
 
 def definition_of(code: CodeType) -> SourceLoc:
@@ -31,7 +31,7 @@ def definition_of(code: CodeType) -> SourceLoc:
     return SourceLoc(code.co_filename, code.co_firstlineno, function=code.co_name)
 
 
-def _place(
+def _source_location(
     file: str, code: CodeType, traceback: TracebackType, caller: SourceLoc | None
 ) -> SourceLoc:
     instruction = traceback.tb_lasti // 2  # two bytes for each code unit

@@ -44,16 +44,16 @@ def language_value(memory: Memory, name: str, value: object, annotation: object 
         return cast("object", value)
     if isinstance(value, tuple | list):
         items = cast("Sequence[object]", value)
-        found = [language_value(memory, f"{name}[{i}]", item) for i, item in enumerate(items)]
-        return _like(items, found)
+        values = [language_value(memory, f"{name}[{i}]", item) for i, item in enumerate(items)]
+        return _like(items, values)
     plain = _unboxed(value)
     if isinstance(plain, int | float):
         return tensor(scalar_value(name, plain, _dtype_of_number(name, plain, annotation)))
     array = as_numpy(name, value)
     dtype = dtype_of_array(array.dtype)
     if dtype is None:
-        found = f"{array.dtype} array"
-        raise errors.UnsupportedArgument(name, found, "convert it to a dtype of the language")
+        actual = f"{array.dtype} array"
+        raise errors.UnsupportedArgument(name, actual, "convert it to a dtype of the language")
     pointer = PointerType(dtype, annotation is language.const)
     return tensor(array_value(memory, name, array, pointer))
 

@@ -16,15 +16,15 @@ from tilewright.frontend.python import (
     as_joined,
     as_tuple,
     cannot_unpack,
-    compared,
-    connected,
-    decides,
+    compare_values,
     describe,
     is_static,
     is_tuple,
     joinable,
-    like,
-    negated,
+    logical_connective,
+    logical_not,
+    short_circuits,
+    tuple_like,
     warn_of_precedence,
 )
 from tilewright.frontend.semantics import Context, as_condition, getattr_, unary
@@ -62,7 +62,7 @@ class Constructs:
 
     def negated(self, x: object) -> object:
         """`not x`."""
-        return unwrap(negated(self._context, x))
+        return unwrap(logical_not(self._context, x))
 
     def inverted(self, x: object) -> object:
         """`~x`; of a bool `not x`, as of an int1."""
@@ -70,12 +70,12 @@ class Constructs:
 
     def compared(self, symbol: str, x: object, y: object) -> object:
         """`x < y` and the like; kernels have no lists, they are tuples."""
-        return unwrap(compared(self._context, symbol, as_tuple(x), as_tuple(y)))
+        return unwrap(compare_values(self._context, symbol, as_tuple(x), as_tuple(y)))
 
     def goes_on(self, word: str, left: object) -> bool:
         """Whether the right operand of `and` or `or` is evaluated; keeps the left one."""
         self._left.append((id(_caller()), left))
-        return not decides(word, left)
+        return not short_circuits(word, left)
 
     def connected(self, word: str, right: object) -> object:
         """`left and right`, where the function that calls has kept the left operand last."""
@@ -83,9 +83,9 @@ class Constructs:
         kept, left = self._left.pop()
         while kept != frame:  # of an expression that has raised
             kept, left = self._left.pop()
-        if decides(word, left):
+        if short_circuits(word, left):
             return left
-        return unwrap(connected(self._context, word, left, right))
+        return unwrap(logical_connective(self._context, word, left, right))
 
     def warned(self, result: object, message: str, line: int, column: int, end: int) -> object:
         """The result of a chain of comparisons that probably means something else."""
@@ -124,9 +124,9 @@ class Constructs:
 
     def unpacked(self, items: object, count: int) -> object:
         """What is assigned to `count` variables at once."""
-        found = as_tuple(items)
-        if is_tuple(found) and len(found) != count:
-            raise cannot_unpack(found, len(found), count)
+        values = as_tuple(items)
+        if is_tuple(values) and len(values) != count:
+            raise cannot_unpack(values, len(values), count)
         return items
 
     def shown(self, x: object) -> object:
@@ -177,16 +177,16 @@ class Constructs:
 
     def _make_tensor(self, frame: FrameType, name: str, others: Sequence[object]) -> None:
         value = frame.f_locals.get(name)
-        found = self._as_tensors(value, others)
-        if found is not value:
-            _set_local(frame, name, found)
+        joined = self._as_tensors(value, others)
+        if joined is not value:
+            _set_local(frame, name, joined)
 
     def _as_tensors(self, value: object, others: Sequence[object] = ()) -> object:
         """The numbers in a value as tensors, as the compiler joins them with other values."""
         if is_tuple(value):
             items = [self._as_tensors(item) for item in value]
             same = all(new is old for new, old in zip(items, value, strict=True))
-            return value if same else like(value, items)
+            return value if same else tuple_like(value, items)
         number: object = unwrap(value)
         if not isinstance(number, bool | int | float):
             return value

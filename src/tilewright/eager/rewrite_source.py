@@ -1,9 +1,9 @@
 """The Python code that runs for a kernel: its own, but for the constructs that Python decides.
 
-`not x` asks `x.__bool__` and gives a Python bool; in a kernel it is an int1 for each element. The
+`not x` calls `x.__bool__` and gives a Python bool; in a kernel it is an int1 for each element. The
 same holds of `and`, `or`, chains of comparisons, `is` and `in`; Python's numbers have no methods of
-tensors; and nothing tells which variables a loop or branch has assigned. So these places of the
-function's tree are changed, and it is compiled anew under its own file name and positions, so that
+tensors; and Python does not report which variables a loop or branch has assigned. So these parts of
+the function's tree are changed, and it is compiled anew under its own file name and positions:
 debuggers and tracebacks see no difference. T is HELPER, its methods are those of `Constructs`:
 
     not x, ~x             T.negated(x), T.inverted(x)
@@ -30,7 +30,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any, cast
 
 from tilewright.frontend.python import (
-    SYMBOLS,
+    COMPARISON_NAMES,
     FunctionSource,
     assigned_in,
     is_constexpr_annotation,
@@ -60,10 +60,10 @@ def rewritten(fn: FunctionType) -> tuple[CodeType, str]:
     except errors.SourceNotAvailable:
         return fn.__code__, fn.__code__.co_filename
     key = ("rewritten", source.tree)
-    found = source.facts.get(key)
-    if found is None:
-        found = source.facts[key] = _compiled(fn, source)
-    return cast("CodeType", found), source.file
+    code = source.facts.get(key)
+    if code is None:
+        code = source.facts[key] = _compiled(fn, source)
+    return cast("CodeType", code), source.file
 
 
 def _compiled(fn: FunctionType, source: FunctionSource) -> CodeType:
@@ -75,8 +75,8 @@ def _compiled(fn: FunctionType, source: FunctionSource) -> CodeType:
         return on_fresh_stack(_compile, fn, source)
     except RecursionError:
         code = fn.__code__
-        place = SourceLoc(source.file, code.co_firstlineno, 0, function=source.name)
-        raise errors.NestedTooDeeply(f"the body of {source.name}()", loc=place) from None
+        loc = SourceLoc(source.file, code.co_firstlineno, 0, function=source.name)
+        raise errors.NestedTooDeeply(f"the body of {source.name}()", loc=loc) from None
 
 
 def _copied(tree: ast.FunctionDef) -> ast.FunctionDef:
@@ -117,14 +117,14 @@ def _compile(fn: FunctionType, source: FunctionSource) -> CodeType:
 
 
 def _fix_missing_locations(module: ast.Module) -> None:
-    """As `ast.fix_missing_locations`, which calls itself: give new nodes the place around them."""
+    """As `ast.fix_missing_locations`, but without recursion."""
     pending: list[tuple[ast.AST, ast.AST | None]] = [(module, None)]
     while pending:
         node, around = pending.pop()
         if around is not None and "lineno" in node._attributes and not hasattr(node, "lineno"):
             ast.copy_location(node, around)
-        place = node if hasattr(node, "lineno") else around
-        pending += [(child, place) for child in ast.iter_child_nodes(node)]
+        located = node if hasattr(node, "lineno") else around
+        pending += [(child, located) for child in ast.iter_child_nodes(node)]
 
 
 def _code_named(code: CodeType, name: str) -> CodeType:
@@ -184,7 +184,7 @@ class _Rewriter(ast.NodeTransformer):
             again = right
             if right is not node.comparators[-1]:
                 right, again = self._twice(right)
-            one = _call(node, "compared", ast.Constant(SYMBOLS[type(op)]), left, right)
+            one = _call(node, "compared", ast.Constant(COMPARISON_NAMES[type(op)]), left, right)
             result = one if result is None else _connected(node, "and", result, one)
             left = again
         assert result is not None
@@ -328,7 +328,7 @@ def _joined_names(node: ast.If) -> tuple[tuple[str, tuple[Other, ...]], ...]:
 
 
 def _alike(body: list[ast.stmt], orelse: list[ast.stmt]) -> set[ast.stmt]:
-    """The statements of each side that the other one has too, word by word."""
+    """The statements of each side that the other one has too, textually."""
     texts: list[dict[ast.stmt, str]] = []
     for side, other in ((body, orelse), (orelse, body)):
         kinds = set(map(type, other))
@@ -345,7 +345,7 @@ def _connected(node: ast.expr, word: str, left: ast.expr, right: ast.expr) -> as
 
 
 def _call(node: ast.expr, method: str, *args: ast.expr) -> ast.Call:
-    """A call of a construct in place of `node`."""
+    """A call of a construct that replaces `node`."""
     function = ast.Attribute(ast.Name(HELPER, ast.Load()), method, ast.Load())
     call = ast.Call(function, list(args), [])
     for part in (call, function, function.value):

@@ -45,11 +45,11 @@ def run_kernel(
 
 
 def _run_program(
-    fn: DeviceFunction, dispatcher: EagerDispatcher, args: tuple[Any, ...], words: dict[str, Any]
+    fn: DeviceFunction, dispatcher: EagerDispatcher, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> None:
     token = ACTIVE.set(dispatcher)
     try:
-        result = dispatcher.call_function(fn, args, words)
+        result = dispatcher.call_function(fn, args, kwargs)
     except TilewrightError as error:
         error.with_loc(location_in(error.__traceback__, dispatcher.codes))
         raise
@@ -77,11 +77,11 @@ def _values(fn: DeviceFunction, memory: Memory, arguments: Mapping[str, object])
 
 def _call(fn: DeviceFunction, values: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Positional and keyword arguments of a call; only `*args` asks for the former."""
-    words = dict(values)
+    kwargs = dict(values)
     kinds = {name: p.kind for name, p in inspect.signature(fn.fn).parameters.items()}
     rest = next((name for name, kind in kinds.items() if kind is _REST), None)
-    if rest is None or rest not in words:
-        return (), words
+    if rest is None or rest not in kwargs:
+        return (), kwargs
     before = list(kinds)[: list(kinds).index(rest)]
-    args = [words.pop(name) for name in before]
-    return (*args, *words.pop(rest)), words
+    args = [kwargs.pop(name) for name in before]
+    return (*args, *kwargs.pop(rest)), kwargs

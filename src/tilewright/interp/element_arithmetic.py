@@ -24,8 +24,8 @@ def compute(dtype: DType, function: Ufunc, *arrays: Array) -> Array:
     i1 computes in uint8 and keeps the last bit, so that its `+` is exclusive or.
     """
     if dtype.is_bool:
-        found = as_array(function(*[x.astype(np.uint8) for x in arrays]))
-        return (found & np.uint8(1)).astype(np.bool_)
+        result = as_array(function(*[x.astype(np.uint8) for x in arrays]))
+        return (result & np.uint8(1)).astype(np.bool_)
     if not dtype.is_float:
         return as_array(function(*arrays))
     return round_float(as_array(function(*[wide(x) for x in arrays])), dtype)

@@ -31,7 +31,7 @@ def run_function(
     args: an array for each pointer parameter, whose elements are as wide as the pointer's (they
     are taken as the pointer's type); a number for each scalar. write: takes what the kernel prints.
     Errors: UnsupportedArgument, ArgumentCount, and whatever the kernel does wrong (OutOfBounds,
-    DeviceAssertionFailure, ...), located where the op has a place.
+    DeviceAssertionFailure, ...), located where the op has a location.
     """
     if len(args) != len(function.args):
         raise errors.ArgumentCount(function.name, len(function.args), len(args))
@@ -66,10 +66,10 @@ def scalar_value(name: str, value: float, type_: DType) -> ConcreteValue:
 def _argument(memory: Memory, parameter: Value, arg: Argument) -> ConcreteValue:
     type_, name = parameter.type, parameter.name or "?"
     if isinstance(type_, PointerType):
-        wanted = numpy_dtype(type_.element)
-        if isinstance(arg, np.ndarray) and arg.dtype.itemsize == wanted.itemsize:
+        expected = numpy_dtype(type_.element)
+        if isinstance(arg, np.ndarray) and arg.dtype.itemsize == expected.itemsize:
             return array_value(memory, name, arg, type_)
-        instead = f"pass an array of {wanted}"
+        instead = f"pass an array of {expected}"
         raise errors.UnsupportedArgument(name, _described(arg), instead)
     if isinstance(type_, DType) and not isinstance(arg, np.ndarray):
         return scalar_value(name, arg, type_)

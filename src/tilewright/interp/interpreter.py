@@ -127,8 +127,10 @@ class Interpreter:
     def _reduce(self, op: ReduceOp, inputs: Sequence[ConcreteValue]) -> list[ConcreteValue]:
         slices = [np.moveaxis(value.data, op.axis, 0) for value in inputs]
         fold = self._fold_tree if _is_elementwise(op.combine) else self._fold_elements
-        found = fold(op.combine, slices)
-        return [ConcreteValue(r.type, as_array(x)) for r, x in zip(op.results, found, strict=True)]
+        reduced = fold(op.combine, slices)
+        return [
+            ConcreteValue(r.type, as_array(x)) for r, x in zip(op.results, reduced, strict=True)
+        ]
 
     def _fold_tree(self, combine: Block, slices: list[Array]) -> list[Array]:
         while (count := len(slices[0])) > 1:
@@ -147,11 +149,11 @@ class Interpreter:
         slices = [np.moveaxis(value.data, op.axis, 0) for value in inputs]
         slices = [x[::-1] if op.reverse else x for x in slices]
         scan = self._scan_doubling if _is_elementwise(op.combine) else self._scan_elements
-        found = scan(op.combine, slices)
-        found = [x[::-1] if op.reverse else x for x in found]
+        scanned = scan(op.combine, slices)
+        scanned = [x[::-1] if op.reverse else x for x in scanned]
         return [
             ConcreteValue(r.type, np.moveaxis(x, 0, op.axis))
-            for r, x in zip(op.results, found, strict=True)
+            for r, x in zip(op.results, scanned, strict=True)
         ]
 
     def _scan_doubling(self, combine: Block, slices: list[Array]) -> list[Array]:
@@ -164,16 +166,16 @@ class Interpreter:
         return slices
 
     def _scan_elements(self, combine: Block, slices: list[Array]) -> list[Array]:
-        found = [x.copy() for x in slices]
+        scanned = [x.copy() for x in slices]
         for position, *rest in np.ndindex(slices[0].shape):
             if position == 0:
                 continue
             here, before = (position, *rest), (position - 1, *rest)
-            left = [as_array(x[before]) for x in found]
+            left = [as_array(x[before]) for x in scanned]
             right = [as_array(x[here]) for x in slices]
-            for x, value in zip(found, self._combine(combine, left, right), strict=True):
+            for x, value in zip(scanned, self._combine(combine, left, right), strict=True):
                 x[here] = value
-        return found
+        return scanned
 
     def _combine(self, combine: Block, left: list[Array], right: list[Array]) -> list[Array]:
         """The combine region on slices, or on single elements."""

@@ -45,12 +45,12 @@ class Span:
 
     def view(self, dtype: NumpyDType) -> Array:
         """The range as elements of `dtype`, as many as fit from its start on."""
-        found = self._views.get(dtype)
-        if found is None:
+        view = self._views.get(dtype)
+        if view is None:
             count = (self.stop - self.start) // dtype.itemsize
-            found = _at_address(self.start, count * dtype.itemsize).view(dtype)
-            self._views[dtype] = found
-        return found
+            view = _at_address(self.start, count * dtype.itemsize).view(dtype)
+            self._views[dtype] = view
+        return view
 
     def covers(self, first: int, last: int) -> bool:
         """Whether the bytes from `first` up to but not including `last` are all inside."""
@@ -84,16 +84,16 @@ class Memory:
         start, stop = _bounds(array)
         span = Span(name, start, stop, array.flags.writeable, array.dtype.itemsize, (array,))
         self.spans = _merged([*self.spans, span])
-        self._starts = [known.start for known in self.spans]
+        self._starts = [span.start for span in self.spans]
         return span
 
     def read(self, access: Access, addresses: Array) -> Array:
         """The elements at addresses (1-D, uint64). Errors: OutOfBounds."""
         dtype = NUMPY_DTYPES[access.dtype]
-        found = np.empty(addresses.shape, _storage(dtype))
+        elements = np.empty(addresses.shape, _storage(dtype))
         for span, lanes in self._located(access, addresses):
-            found[lanes] = _gather(span, addresses[lanes], _storage(dtype))
-        return as_array(found != 0) if access.dtype.is_bool else found
+            elements[lanes] = _gather(span, addresses[lanes], _storage(dtype))
+        return as_array(elements != 0) if access.dtype.is_bool else elements
 
     def write(self, access: Access, addresses: Array, values: Array) -> None:
         """Store values at addresses, the last one where several are equal.

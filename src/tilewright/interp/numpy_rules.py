@@ -1,4 +1,4 @@
-"""NumPy meaning of the element-wise ops: `rule(op, *arrays) -> array`.
+"""NumPy rules of the element-wise ops: `rule(op, *arrays) -> array`.
 
 An array holds the elements of its operand in the shape of the operand's type (0-d for a scalar) and
 the dtype of `dtypes.numpy_dtype`; so does the result. Rules also take arrays that broadcast with
@@ -57,8 +57,8 @@ _COMPARISONS: dict[str, Callable[[Array, Array], object]] = {
 def evaluate(op: Op, rule: Callable[..., object], *arrays: Array) -> tuple[Array, ...]:
     """The results of one op: its rule without floating-point warnings, always a tuple."""
     with np.errstate(all="ignore"):
-        found = rule(op, *arrays)
-    return cast("tuple[Array, ...]", found) if isinstance(found, tuple) else (as_array(found),)
+        result = rule(op, *arrays)
+    return cast("tuple[Array, ...]", result) if isinstance(result, tuple) else (as_array(result),)
 
 
 @reference(ConstantOp)

@@ -1,4 +1,4 @@
-"""NumPy meaning of the matrix product."""
+"""NumPy rule of the matrix product."""
 
 from __future__ import annotations
 

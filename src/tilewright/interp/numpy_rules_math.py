@@ -1,4 +1,4 @@
-"""NumPy meaning of mathematical functions, and of the math library that back ends link.
+"""NumPy rules of mathematical functions, and of the math library that back ends link.
 
 All are computed in float64 and rounded once to f32 and below; in float64 they are as good as
 NumPy's own (1 ulp; `erf` and its relatives are those of Python's `math`).
@@ -149,8 +149,8 @@ PREDICATES: dict[str, Function] = {
 @reference(MathOp)
 def math_function(op: MathOp, x: Array) -> Array:
     """float64, rounded once."""
-    found = as_array(FUNCTIONS[op.function](x.astype(np.float64)))
-    return round_float(found, dtype_of(op.type))
+    exact = as_array(FUNCTIONS[op.function](x.astype(np.float64)))
+    return round_float(exact, dtype_of(op.type))
 
 
 @reference(ExternOp)

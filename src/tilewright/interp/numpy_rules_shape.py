@@ -1,4 +1,4 @@
-"""NumPy meaning of the ops that create tiles or change their shape."""
+"""NumPy rules of the ops that create tiles or change their shape."""
 
 from __future__ import annotations
 
@@ -87,6 +87,6 @@ def gather(op: GatherOp, x: Array, index: Array) -> Array:
     extent = shape_of(op.x.type)[op.axis]
     wrong = (index < 0) | (index >= extent)
     if wrong.any():
-        found = int(index[wrong].flat[0])
-        raise errors.OutOfBounds(f"index {found} of a gather along an extent of {extent}")
+        invalid = int(index[wrong].flat[0])
+        raise errors.OutOfBounds(f"index {invalid} of a gather along an extent of {extent}")
     return as_array(np.take_along_axis(x, index.astype(np.int64), op.axis))

@@ -37,11 +37,11 @@ Grid = tuple[int, int, int]
 R = TypeVar("R", bound=Callable[..., tuple[Array, ...]])
 MachineRule = Callable[["Machine", Any, Sequence[ConcreteValue]], tuple[Array, ...]]
 MACHINE_RULES: dict[type[Op], MachineRule] = {}
-"""Meaning of each op that needs the machine."""
+"""The rule of each op that needs the machine."""
 
 
 def write_to_stdout(text: str) -> None:
-    """Where messages go unless the machine is told otherwise."""
+    """Where messages go unless the machine is given another writer."""
     sys.stdout.write(text)
 
 
@@ -96,13 +96,13 @@ def load(machine: Machine, op: LoadOp, inputs: Sequence[ConcreteValue]) -> tuple
     """Lanes that are masked off give `other`, or poison."""
     pointer = inputs[0]
     access, lanes = _access("load", pointer), _Lanes(machine, pointer, inputs[1:2])
-    found = lanes.read(access)
+    loaded = lanes.read(access)
     if lanes.mask is None:
-        return (found.reshape(pointer.data.shape),)
+        return (loaded.reshape(pointer.data.shape),)
     shape = pointer.data.shape
     other = inputs[2].data if len(inputs) > 2 else poison(access.dtype, shape)
     result = np.broadcast_to(other, shape).copy()
-    result[lanes.mask] = found
+    result[lanes.mask] = loaded
     return (result,)
 
 

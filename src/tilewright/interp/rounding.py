@@ -24,7 +24,7 @@ _DROPPED_BITS = 11
 
 
 def convert(x: Array, source: DType, target: DType, rounding: str = "rtne") -> Array:
-    """`x` of type `source` as type `target`; the meaning of `arith.cast` between numbers."""
+    """`x` of type `source` as type `target`; the rule of `arith.cast` between numbers."""
     if target is source:
         return x
     if target.is_bool:
@@ -77,9 +77,9 @@ def _float_to_int(x: Array, target: DType) -> Array:
     whole = np.trunc(x.astype(np.float64))
     low, high = float(target.min_int), float(target.max_int + 1)
     inside = (whole >= low) & (whole < high)
-    found = np.where(inside, whole, 0.0).astype(dtype)
-    found = np.where(whole >= high, dtype.type(target.max_int), found)
-    return as_array(np.where(whole < low, dtype.type(target.min_int), found))
+    clamped = np.where(inside, whole, 0.0).astype(dtype)
+    clamped = np.where(whole >= high, dtype.type(target.max_int), clamped)
+    return as_array(np.where(whole < low, dtype.type(target.min_int), clamped))
 
 
 def _int_to_float(x: Array, source: DType, target: DType) -> Array:

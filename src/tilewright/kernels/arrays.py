@@ -1,4 +1,4 @@
-"""What the functions of this package ask of arrays: NumPy's, torch's, or CuPy's."""
+"""What the functions of this package need of arrays: NumPy's, torch's, or CuPy's."""
 
 from __future__ import annotations
 

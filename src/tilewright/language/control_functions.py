@@ -1,4 +1,4 @@
-"""Loops with hints, and what a kernel tells its user at compile time or at run time."""
+"""Loops with hints, and prints and assertions at compile time and at run time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pickling and copying of what decorators put in the place of functions."""
+"""Pickling and copying of what decorators replace functions with."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class PickledByName:
     def __reduce__(self) -> tuple[Any, ...]:
         depth = 0
         try:
-            found = _named(self.__module__, self.__qualname__)
+            named = _named(self.__module__, self.__qualname__)
         except (ImportError, AttributeError):
-            found = None
-        while isinstance(found, PickledByName) and found is not self:
-            found, depth = getattr(found, "fn", None), depth + 1
-        if found is self:
+            named = None
+        while isinstance(named, PickledByName) and named is not self:
+            named, depth = getattr(named, "fn", None), depth + 1
+        if named is self:
             return _inside, (self.__module__, self.__qualname__, depth)
         return self.reduce_by_value()
 
@@ -46,15 +46,15 @@ class PickledByName:
 
 
 def _named(module: str, qualname: str) -> object:
-    found: object = importlib.import_module(module)
+    value: object = importlib.import_module(module)
     for part in qualname.split("."):
-        found = getattr(found, part)
-    return found
+        value = getattr(value, part)
+    return value
 
 
 def _inside(module: str, qualname: str, depth: int) -> Any:
     """What is `depth` levels inside the object of that name."""
-    found: Any = _named(module, qualname)
+    value: Any = _named(module, qualname)
     for _ in range(depth):
-        found = found.fn
-    return found
+        value = value.fn
+    return value

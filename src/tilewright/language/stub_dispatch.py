@@ -1,4 +1,4 @@
-"""How a language function gets its meaning: a stub asks the dispatcher that is active.
+"""Language functions are stubs: a call of one goes to the dispatcher that is active.
 
     @builtin
     def program_id(axis: int | constexpr) -> tensor:
@@ -35,7 +35,7 @@ CONVERSIONS = ("bool", "int", "float", "index")
 
 
 class Dispatcher(Protocol):
-    """Gives meaning to stubs, to operators of tensors and to device functions."""
+    """Runs calls of stubs, operators of tensors and calls of device functions."""
 
     def call(
         self, stub: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]

@@ -1,7 +1,7 @@
 """Values of a running kernel: `tensor`, `tuple` and `block_pointer`.
 
 A tensor is a handle (an IR value) seen through the language: its attributes are facts of the
-handle's type, its operators ask the active dispatcher, its methods are the stubs that `member`
+handle's type, its operators call the active dispatcher, its methods are the stubs that `member`
 marks.
 """
 
@@ -51,8 +51,8 @@ class tuple(builtins.tuple[Any, ...]):
     @overload
     def __getitem__(self, index: slice) -> Any: ...
     def __getitem__(self, index: Any) -> Any:
-        found = super().__getitem__(index)
-        return tuple(found) if isinstance(index, slice) else found
+        items = super().__getitem__(index)
+        return tuple(items) if isinstance(index, slice) else items
 
 
 class no_extents(tuple):

@@ -166,7 +166,7 @@ class JITFunction(DeviceFunction):
     def used_global_vals(self) -> dict[tuple[str, int], tuple[object, object]]:
         """(name, id of the holder) -> (value, holder) of each global that the kernel uses."""
         used = self.variants.dependencies.used
-        return {(u.name, id(u.place.holder)): (u.value, u.place.holder) for u in used}
+        return {(u.name, id(u.binding.holder)): (u.value, u.binding.holder) for u in used}
 
     @property
     def device_caches(self) -> dict[int, tuple[dict[tuple[object, ...], CompiledKernel]]]:

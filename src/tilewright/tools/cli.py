@@ -70,7 +70,7 @@ COMMANDS = tuple(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one subcommand; returns the exit status: 1 for a mistake, which is told on stderr."""
+    """Run one subcommand; returns the exit status: 1 for a mistake, which is printed on stderr."""
     chosen = parse(sys.argv[1:] if arguments is None else arguments)
     try:
         status = chosen.run(chosen)

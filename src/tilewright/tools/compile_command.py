@@ -77,7 +77,7 @@ def emit(chosen: argparse.Namespace, source: Callable[[], KernelSource | IRSourc
 def emit_variants(
     chosen: argparse.Namespace, sources: Callable[[], Mapping[str, KernelSource | IRSource]]
 ) -> int:
-    """As `emit`, for several sources, each with words that tell it from the others."""
+    """As `emit`, for several sources, each with a label."""
     target = None if chosen.target is None else target_named(chosen.target)
     stages = _stages_of(target)
     if chosen.emit not in stages:

@@ -1,4 +1,4 @@
-"""What the event stream tells, for people: a table of times, and the IR after each pass."""
+"""The event stream for people: a table of times, and the IR after each pass."""
 
 from __future__ import annotations
 

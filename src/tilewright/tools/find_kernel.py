@@ -12,22 +12,26 @@ from tilewright.runtime import JITFunction
 from tilewright.tools.command_failure import CommandFailed
 
 
-def kernel_named(place: str, name: str) -> JITFunction:
+def kernel_named(module_or_file: str, name: str) -> JITFunction:
     """The kernel `name` of a module (`package.module`) or a file (`folder/file.py`).
 
     The code of the module is run. Raises CommandFailed where there is no such kernel; what the
     module itself raises passes unchanged.
     """
-    module = _from_file(Path(place)) if place.endswith(".py") else _from_name(place)
-    found = getattr(module, name, None)
+    module = (
+        _from_file(Path(module_or_file))
+        if module_or_file.endswith(".py")
+        else _from_name(module_or_file)
+    )
+    kernel = getattr(module, name, None)
     # An autotuner or a heuristic holds the kernel that it launches as `fn`.
-    while found is not None and not isinstance(found, JITFunction):
-        found = getattr(found, "fn", None)
-    if found is None:
+    while kernel is not None and not isinstance(kernel, JITFunction):
+        kernel = getattr(kernel, "fn", None)
+    if kernel is None:
         kernels = [n for n, value in vars(module).items() if isinstance(value, JITFunction)]
         there = ", ".join(kernels) or "none"
-        raise CommandFailed(f"{place} has no kernel '{name}'; its kernels are: {there}")
-    return found
+        raise CommandFailed(f"{module_or_file} has no kernel '{name}'; its kernels are: {there}")
+    return kernel
 
 
 def _from_name(name: str) -> ModuleType:

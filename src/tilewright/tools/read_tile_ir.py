@@ -29,12 +29,12 @@ def read_text(file: str) -> str:
 def read_module(file: str) -> Module:
     """The module in a file, `-` for standard input.
 
-    Errors: OSError; TileIRSyntaxError with the place; CommandFailed for IR that is not valid.
+    Errors: OSError; TileIRSyntaxError with the location; CommandFailed for IR that is not valid.
     """
     load_backends()
     name = "<stdin>" if file == STDIN else file
     module = parse_module(read_text(file), name, locate=True)
-    found = [text for function in module.functions.values() if (text := report(function))]
-    if found:
-        raise CommandFailed("\n".join([f"{name} holds invalid tile IR:", *found]))
+    reports = [text for function in module.functions.values() if (text := report(function))]
+    if reports:
+        raise CommandFailed("\n".join([f"{name} holds invalid tile IR:", *reports]))
     return module

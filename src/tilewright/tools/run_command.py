@@ -80,12 +80,12 @@ def _argument(parameter: Value, text: str, rng: np.random.Generator) -> Argument
 
 def _loaded(file: str) -> Array:
     try:
-        found: object = np.load(file)
+        array: object = np.load(file)
     except (ValueError, EOFError, BadZipFile):
-        found = None
-    if not isinstance(found, np.ndarray):
+        array = None
+    if not isinstance(array, np.ndarray):
         raise CommandFailed(f"{file} is not an array in NumPy's format (.npy)")
-    return cast("Array", found)
+    return cast("Array", array)
 
 
 def _made_up(kind: str, shape: tuple[int, ...], rng: np.random.Generator) -> Array:

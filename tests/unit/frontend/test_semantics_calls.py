@@ -14,10 +14,8 @@ from tilewright.frontend.semantics import (
     call,
     call_builtin,
     getattr_,
-    meaning,
+    implements,
     truth,
-    type_in_words,
-    unify,
 )
 from tilewright.ir import types as ir
 from tilewright.ops import HintOp, PrintOp
@@ -26,12 +24,12 @@ from tilewright.support import SourceLoc, errors
 Pair = namedtuple("Pair", "first second")
 
 
-def test_every_stub_has_a_meaning() -> None:
+def test_every_stub_has_an_implementation() -> None:
     missing = [name for stub, name in tl.STUBS.items() if stub not in REGISTRY]
     assert missing == []
 
 
-def test_a_meaning_must_have_the_parameters_of_its_stub() -> None:
+def test_an_implementation_must_have_the_parameters_of_its_stub() -> None:
     @tl.builtin
     def stub(x: int, axis: int = 0) -> None:
         """Nothing."""
@@ -39,12 +37,12 @@ def test_a_meaning_must_have_the_parameters_of_its_stub() -> None:
 
     with pytest.raises(AssertionError, match="stub"):
 
-        @meaning(stub)
+        @implements(stub)
         def wrong_name(ctx: object, x: int, dim: int = 0) -> None: ...
 
     with pytest.raises(AssertionError, match="stub"):
 
-        @meaning(stub)
+        @implements(stub)
         def wrong_default(ctx: object, x: int, axis: int = 1) -> None: ...
 
     del tl.STUBS[stub]
@@ -112,69 +110,6 @@ def test_truth_of_scalars() -> None:
     with pytest.raises(errors.InvalidOperation, match="one branch") as caught:
         truth(build.ctx, build.tile(ir.i1, 4))
     assert "tl.where" in str(caught.value.hint)
-
-
-# --- joins ----------------------------------------------------------------------------------------
-
-
-def test_equal_values_stay_as_they_are() -> None:
-    bench = BuildBench()
-    x = bench.tile(ir.f32)
-    assert unify(bench.ctx, x, x) == (x, x)
-    assert unify(bench.ctx, 3, tl.constexpr(3)) == (3, 3)
-    assert unify(bench.ctx, "a", "a") == ("a", "a")
-    assert unify(bench.ctx, None, None) == (None, None)
-
-
-def test_literals_adapt_to_tensors() -> None:
-    bench = BuildBench()
-    x = bench.tile(ir.f16, 4)
-    _, zero = unify(bench.ctx, x, 0)
-    assert zero.handle.type is x.handle.type
-    one, _ = unify(bench.ctx, True, bench.arg(ir.i64))
-    assert one.handle.type is ir.i64
-    with pytest.raises(errors.InvalidOperation, match="one type"):
-        unify(bench.ctx, bench.arg(ir.i32), 1.5)
-    with pytest.raises(errors.LiteralOutOfRange):
-        unify(bench.ctx, bench.arg(ir.i8), 300)
-
-
-def test_different_literals_meet() -> None:
-    bench = BuildBench()
-    for left, right, found in (
-        (1, 2, ir.i32),
-        (1, 2.5, ir.f32),
-        (2**40, 1, ir.i64),
-        (True, 0, ir.i32),
-    ):
-        x, y = unify(bench.ctx, left, right)
-        assert x.handle.type is found and y.handle.type is found
-
-
-def test_tuples_join_item_by_item() -> None:
-    bench = BuildBench()
-    x = bench.arg(ir.i32)
-    left, right = unify(bench.ctx, Pair(x, 1), Pair(0, 1))
-    assert isinstance(left, Pair) and right.first.handle.type is ir.i32 and left.second == 1
-    with pytest.raises(errors.InvalidOperation, match="tuples of 1 and 2 items"):
-        unify(bench.ctx, (x,), (x, x))
-
-
-def test_what_does_not_join() -> None:
-    bench = BuildBench()
-    with pytest.raises(errors.DTypeMismatch, match="join int32 and fp32"):
-        unify(bench.ctx, bench.arg(ir.i32), bench.arg(ir.f32))
-    with pytest.raises(errors.ShapeMismatch):
-        unify(bench.ctx, bench.tile(ir.i32, 4), bench.tile(ir.i32, 8))
-    with pytest.raises(errors.InvalidOperation, match="must agree"):
-        unify(bench.ctx, "a", 1)
-
-
-def test_types_in_words() -> None:
-    bench = BuildBench()
-    assert type_in_words(bench.tile(ir.f32, 4)) == "<[4], fp32>"
-    assert type_in_words(3) == "constexpr_type[3]"
-    assert type_in_words((1, 2)) == "a tuple"
 
 
 # --- promises and messages ------------------------------------------------------------------------

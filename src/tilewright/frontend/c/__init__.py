@@ -4,16 +4,16 @@ Users meet it as package `tilewright.c` (kernels to launch) and as the command `
 """
 
 from tilewright.frontend.c.c_parameters import KernelParameter, kernel_named, parameters_of
-from tilewright.frontend.c.c_parser import Parsed, parse
-from tilewright.frontend.c.c_types import in_words
+from tilewright.frontend.c.c_parser import ParsedSource, parse
+from tilewright.frontend.c.c_types import c_spelling
 from tilewright.frontend.c.lower.kernel_lowering import lower_kernel
 from tilewright.frontend.c.preprocess import Source
 
 __all__ = [
     "KernelParameter",
-    "Parsed",
+    "ParsedSource",
     "Source",
-    "in_words",
+    "c_spelling",
     "kernel_named",
     "lower_kernel",
     "parameters_of",

@@ -27,7 +27,7 @@ from tilewright.support.disk_cache import Documents
 
 
 class TokenStream(Lexer):
-    """Hands tokens on to the parser; a token without a type is a word of the grammar."""
+    """Hands tokens on to the parser; a token without a type is a keyword of the grammar."""
 
     def __init__(self, lexer_conf: Any) -> None:
         self._names: dict[str, str] = {
@@ -54,12 +54,14 @@ def grammar() -> Lark:
     """The parser, made or read once in a process."""
     text = resources.files("tilewright.frontend.c").joinpath("grammar.lark").read_text("utf-8")
     name = _name(text)
-    found = None if settings().cache.always_compile else _read(name)
-    if found is None:
-        found = Lark(text, start="program", parser="lalr", lexer=TokenStream, transformer=Builder())
+    parser = None if settings().cache.always_compile else _read(name)
+    if parser is None:
+        parser = Lark(
+            text, start="program", parser="lalr", lexer=TokenStream, transformer=Builder()
+        )
         with suppress(TypeError):  # another lark may keep something that JSON does not know
-            _KEPT.write(name, tables_of(found))
-    return found
+            _KEPT.write(name, tables_of(parser))
+    return parser
 
 
 def _name(text: str) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tilewright.frontend.c import syntax
-from tilewright.frontend.c.c_parser import Parsed
-from tilewright.frontend.c.c_types import READ_ONLY, in_words, scalar_type
+from tilewright.frontend.c.c_parser import ParsedSource
+from tilewright.frontend.c.c_types import READ_ONLY, c_spelling, scalar_type
 from tilewright.frontend.c.preprocess import location
 from tilewright.ir.types import DType, PointerType, Scalar, i32
 from tilewright.support import errors
@@ -30,34 +30,36 @@ class KernelParameter:
     fixed: bool = False
 
 
-def _kernels_of(parsed: Parsed) -> list[syntax.Function]:
+def _kernels_of(parsed: ParsedSource) -> list[syntax.Function]:
     """The functions declared `__global__`; without any, those that return nothing."""
     functions = parsed.program.functions
     marked = [function for function in functions if function.is_kernel]
-    return marked or [f for f in functions if f.type.words == ("void",) and not f.type.pointers]
+    return marked or [
+        f for f in functions if f.type.specifiers == ("void",) and not f.type.pointers
+    ]
 
 
-def kernel_named(parsed: Parsed, name: str | None) -> syntax.Function:
+def kernel_named(parsed: ParsedSource, name: str | None) -> syntax.Function:
     """The kernel with a name, or the only one. Errors: KernelNotFound, AmbiguousKernel."""
-    found = _kernels_of(parsed)
-    names = tuple(function.name for function in found)
+    kernels = _kernels_of(parsed)
+    names = tuple(function.name for function in kernels)
     source = parsed.source.name
     if name is not None:
-        chosen = [function for function in found if function.name == name]
+        chosen = [function for function in kernels if function.name == name]
         if not chosen:
             raise errors.KernelNotFound(f"'{name}'", source, names)
         return chosen[0]
-    if not found:
+    if not kernels:
         raise errors.KernelNotFound("at all", source)
-    if len(found) > 1:
+    if len(kernels) > 1:
         raise errors.AmbiguousKernel(source, names)
-    return found[0]
+    return kernels[0]
 
 
-def parameters_of(parsed: Parsed, kernel: syntax.Function) -> tuple[KernelParameter, ...]:
+def parameters_of(parsed: ParsedSource, kernel: syntax.Function) -> tuple[KernelParameter, ...]:
     """The parameters of a kernel in order. Errors: CSyntaxError, InvalidValue, InvalidOperation."""
     try:
-        if kernel.type.words != ("void",) or kernel.type.pointers:
+        if kernel.type.specifiers != ("void",) or kernel.type.pointers:
             error = errors.CSyntaxError("'void' before the name of a kernel", "another type")
             raise error.with_loc(location(kernel.span, kernel.name))
         return tuple(_parameter(kernel, node) for node in kernel.parameters)
@@ -66,11 +68,11 @@ def parameters_of(parsed: Parsed, kernel: syntax.Function) -> tuple[KernelParame
 
 
 def _parameter(kernel: syntax.Function, node: syntax.Parameter) -> KernelParameter:
-    words = {attribute.name for attribute in node.attributes}
-    words |= {word for pointer in node.type.pointers for word in pointer}
-    words |= set(node.type.qualifiers)
+    qualifiers = {attribute.name for attribute in node.attributes}
+    qualifiers |= {word for pointer in node.type.pointers for word in pointer}
+    qualifiers |= set(node.type.qualifiers)
     try:
-        type_ = scalar_type(node.type, not READ_ONLY.isdisjoint(words - {"const"}))
+        type_ = scalar_type(node.type, not READ_ONLY.isdisjoint(qualifiers - {"const"}))
         if node.extents:
             instead = "pass a pointer, and load the tile"
             raise errors.CSyntaxError("a number or a pointer", f"the tile '{node.name}'", instead)
@@ -79,11 +81,11 @@ def _parameter(kernel: syntax.Function, node: syntax.Parameter) -> KernelParamet
         facts = _facts(node, type_)
     except errors.CompilationError as problem:
         raise problem.with_loc(location(node.span, kernel.name)) from None
-    return KernelParameter(node.name, type_, facts, "__writeonly" in words, node.type.is_fixed)
+    return KernelParameter(node.name, type_, facts, "__writeonly" in qualifiers, node.type.is_fixed)
 
 
 def _facts(node: syntax.Parameter, type_: Scalar) -> dict[str, int]:
-    found: dict[str, int] = {}
+    facts: dict[str, int] = {}
     pointer = isinstance(type_, PointerType)
     for attribute in node.attributes:
         if attribute.amount is None:
@@ -100,7 +102,7 @@ def _facts(node: syntax.Parameter, type_: Scalar) -> dict[str, int]:
             reason = "pointers are __aligned(bytes), integers are __multipleof(n)"
             raise errors.InvalidOperation(operation, reason)
         if isinstance(type_, DType) and not type_.is_integer:
-            operation = f"declare a {in_words(type_)} {attribute.name}"
+            operation = f"declare a {c_spelling(type_)} {attribute.name}"
             raise errors.InvalidOperation(operation, "only integers are multiples of a number")
-        found["aligned" if pointer else "multiple_of"] = amount.value
-    return found
+        facts["aligned" if pointer else "multiple_of"] = amount.value
+    return facts

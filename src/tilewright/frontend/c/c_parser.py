@@ -22,7 +22,7 @@ from tilewright.frontend.c.preprocess import (
 from tilewright.frontend.c.syntax import Program
 from tilewright.support import errors
 
-_WORDS = {
+_TERMINALS_IN_MESSAGES = {
     "NAME": "a name", "INTEGER": "a number", "TYPE": "a type", "$END": "the end of the source",
     "SEMICOLON": "';'", "RPAR": "')'", "LPAR": "'('", "RBRACE": "'}'", "LBRACE": "'{'",
     "RSQB": "']'", "COMMA": "','", "COLON": "':'", "EQUAL": "'='",
@@ -33,14 +33,14 @@ _RESERVED = frozenset(
     {"struct", "union", "enum", "typedef", "switch", "goto", "case", "default",
      "extern", "register", "auto", "asm", "template", "class"}
 )  # fmt: skip
-"""Words of C that begin what Triton-C does not have."""
+"""Keywords of C that begin what Triton-C does not have."""
 
 _ORDER = ("SEMICOLON", "RPAR", "RSQB", "COLON", "LBRACE", "RBRACE", "LPAR", "TYPE", "NAME")
 """Of the terminals that would fit, these are the likeliest, in this order."""
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class ParsedSource:
     """A syntax tree with what messages need: the source and the definitions."""
 
     program: Program
@@ -48,7 +48,7 @@ class Parsed:
     defines: Mapping[str, str]
 
 
-def parse(source: Source, defines: Mapping[str, str]) -> Parsed:
+def parse(source: Source, defines: Mapping[str, str]) -> ParsedSource:
     """Preprocess and parse a source. Errors: PreprocessorError, CSyntaxError, MissingDefine."""
     try:
         tokens = preprocess(source, defines)
@@ -57,7 +57,7 @@ def parse(source: Source, defines: Mapping[str, str]) -> Parsed:
         check_nesting(program)
     except errors.TilewrightError as problem:
         raise problem.with_loc(None, source.lines) from problem.__cause__
-    return Parsed(program, source, defines)
+    return ParsedSource(program, source, defines)
 
 
 def _parsed(lark: Any, tokens: list[Token], defines: Mapping[str, str]) -> Program:
@@ -90,8 +90,8 @@ def _mistake(
     forgotten = _forgotten(tokens, index)
     if before is not None and "SEMICOLON" in accepts and before.span.line < span.line:
         place = Span(before.span.file, before.span.line, before.span.end, before.span.end + 1)
-        found = f"{_shown(token.value)} on the next line"
-        return _expected({"SEMICOLON"}, found, place, "", defines)
+        shown = f"{_shown(token.value)} on the next line"
+        return _expected({"SEMICOLON"}, shown, place, "", defines)
     instead = _instead(token, before) or forgotten
     return _expected(accepts, _shown(token.value), span, instead, defines)
 
@@ -102,7 +102,7 @@ def _shown(text: str) -> str:
 
 
 def _foreign(tokens: list[Token]) -> Token | None:
-    """A word on the line of the last token that only C or CUDA knows."""
+    """A name on the line of the last token that only C or CUDA knows."""
     line = tokens[-1].span.line
     words = [token for token in tokens if token.span.line == line]
     of_cuda = next((token for token in words if cuda_names.instead_of(token.value)), None)
@@ -160,11 +160,11 @@ def _unclosed(tokens: Iterable[Token]) -> str:
 
 
 def _expected(
-    accepts: set[str], found: str, span: Span, instead: str, defines: Mapping[str, str]
+    accepts: set[str], actual: str, span: Span, instead: str, defines: Mapping[str, str]
 ) -> errors.CompilationError:
     likely = [word for word in _ORDER if word in accepts][:3]
-    words = " or ".join(_WORDS[word] for word in likely) or "an operator"
-    return _at(errors.CSyntaxError(words, found, instead), span, defines)
+    words = " or ".join(_TERMINALS_IN_MESSAGES[word] for word in likely) or "an operator"
+    return _at(errors.CSyntaxError(words, actual, instead), span, defines)
 
 
 def _at(

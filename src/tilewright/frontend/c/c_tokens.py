@@ -1,7 +1,7 @@
 """Tokens of Triton-C, as pcpp takes them and as the parser gets them; where each is in the source.
 
 pcpp gives every token of an expansion the line of the macro's use. The lines given to it here are
-`Place`s, integers that know their columns too, so that columns survive expansion without more ado.
+integers that know their columns too (`LineAndColumns`), so that columns survive expansion.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ class Span:
         return replace(self, end=end, macros=shared)
 
 
-class Place(int):
+class LineAndColumns(int):
     """A line number with the columns of one token in that line."""
 
     col: int
     end: int
 
     @classmethod
-    def of(cls, line: int, col: int, end: int) -> Place:
-        """The place `line`, from `col` to `end`."""
+    def of(cls, line: int, col: int, end: int) -> LineAndColumns:
+        """Line `line`, from column `col` to `end`."""
         place = cls(line)
         place.col = col
         place.end = end
@@ -140,7 +140,7 @@ def _tokens(text: str, line: int) -> Iterator[PreprocessorToken]:
         col, end = position - start, match.end() - start
         if not ascii_only:
             col, end = (len(text[start : start + n].encode()) for n in (col, end))
-        yield PreprocessorToken(name, value, Place.of(line, col, end), position)
+        yield PreprocessorToken(name, value, LineAndColumns.of(line, col, end), position)
         breaks = match.group().count("\n")
         if breaks:
             line += breaks

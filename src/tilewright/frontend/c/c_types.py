@@ -1,4 +1,4 @@
-"""The words of C's types as types of the IR."""
+"""Types of the IR for the type specifiers of C."""
 
 from __future__ import annotations
 
@@ -51,23 +51,23 @@ NAMES: dict[DType, str] = {
 }  # fmt: skip
 
 
-def number_type(words: Iterable[str]) -> DType | None:
-    """The type that words such as ("unsigned", "int") name; None for `void`.
+def number_type(specifiers: Iterable[str]) -> DType | None:
+    """The type that specifiers such as ("unsigned", "int") name; None for `void`.
 
-    Errors: CSyntaxError for words that do not fit together.
+    Errors: CSyntaxError for specifiers that do not fit together.
     """
-    found = list(words)
-    if found == ["void"]:
+    words = list(specifiers)
+    if words == ["void"]:
         return None
-    if len(found) == 1 and found[0] in _OTHERS:
-        return _OTHERS[found[0]]
-    signs = [word for word in found if word in ("signed", "unsigned")]
-    rest = [word for word in found if word not in signs]
+    if len(words) == 1 and words[0] in _OTHERS:
+        return _OTHERS[words[0]]
+    signs = [word for word in words if word in ("signed", "unsigned")]
+    rest = [word for word in words if word not in signs]
     base = next((word for word in _ORDER if word in rest), "int")
     extra = [word for word in rest if word not in (base, "int")]
     twice = any(rest.count(word) > (2 if word == "long" else 1) for word in rest)
-    if not found or extra or twice or len(signs) > 1 or (base == "char" and "int" in rest):
-        raise errors.CSyntaxError("a type", f"'{' '.join(found)}'" if found else "none")
+    if not words or extra or twice or len(signs) > 1 or (base == "char" and "int" in rest):
+        raise errors.CSyntaxError("a type", f"'{' '.join(words)}'" if words else "none")
     signed, unsigned = _INTEGERS[base]
     return unsigned if "unsigned" in signs else signed
 
@@ -77,7 +77,7 @@ def scalar_type(name: TypeName, read_only: bool = False) -> Scalar | None:
 
     read_only: also what a parameter's attributes say. Errors: CSyntaxError.
     """
-    element = number_type(name.words)
+    element = number_type(name.specifiers)
     if not name.pointers:
         return element
     star, *more = name.pointers
@@ -89,7 +89,7 @@ def scalar_type(name: TypeName, read_only: bool = False) -> Scalar | None:
     return PointerType(element, const=const or "__readonly" in star)
 
 
-def in_words(type_: Scalar) -> str:
+def c_spelling(type_: Scalar) -> str:
     """A type as C writes it."""
     if isinstance(type_, PointerType):
         return f"{'const ' if type_.const else ''}{NAMES[type_.element]} *"

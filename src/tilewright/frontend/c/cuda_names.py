@@ -1,4 +1,4 @@
-"""Words of CUDA that Triton-C does not have, and what to write instead of them."""
+"""Names of CUDA that Triton-C does not have, and what to write instead of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _TILES = "a kernel is one thread, on tiles: int i[32] = get_program_id(0) * 32 +
 _SHARED = "declare a tile, float x[16, 8]: the compiler uses shared memory where it has to"
 _BARRIER = "leave it out: the compiler orders accesses; debug_barrier() is for global memory"
 
-_WORDS = {
+_REPLACEMENTS = {
     "threadIdx": _TILES,
     "blockDim": f"write the extent of the tile; {_TILES}",
     "blockIdx": "write get_program_id(0), (1), (2) for blockIdx.x, .y, .z",
@@ -40,6 +40,6 @@ _KINDS = (
 
 
 def instead_of(word: str) -> str | None:
-    """What to write instead of a word of CUDA; None for other words."""
-    found = _WORDS.get(word)
-    return found or next((text for form, text in _KINDS if re.fullmatch(form, word)), None)
+    """What to write instead of a name of CUDA; None for other names."""
+    replacement = _REPLACEMENTS.get(word)
+    return replacement or next((text for form, text in _KINDS if re.fullmatch(form, word)), None)

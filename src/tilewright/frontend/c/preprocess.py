@@ -1,4 +1,4 @@
-"""The preprocessor: pcpp, with places that survive expansion and errors of our own kind."""
+"""The preprocessor: pcpp, with locations that survive expansion and errors of our own kind."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class _Preprocessor(Preprocessor):
             where = SourceLoc(file, line, offset - start, offset - start + 1)
             raise errors.PreprocessorError(detail, loc=where)
 
-    def place(self) -> SourceLoc | None:
+    def current_location(self) -> SourceLoc | None:
         """The directive or macro that is being read."""
         line: Any = self.linemacro
         directive: Any = getattr(self, "lastdirective", None)
@@ -207,21 +207,21 @@ class _Preprocessor(Preprocessor):
     def evalexpr(self, tokens: Any) -> tuple[int, None]:
         """The value of a condition, by `conditions` instead of pcpp's own evaluator."""
         if not tokens:
-            raise errors.PreprocessorError("a condition is missing", loc=self.place())
+            raise errors.PreprocessorError("a condition is missing", loc=self.current_location())
         solid = [t for t in self._without_defined(list(tokens)) if t.type not in _BLANK]
         expanded = self._without_defined(self.expand_macros(solid))
         try:
             return evaluate([t for t in expanded if t.type not in _BLANK]), None
         except errors.CompilationError as problem:
-            raise problem.with_loc(self.place()) from None
+            raise problem.with_loc(self.current_location()) from None
 
     def _without_defined(self, tokens: list[PreprocessorToken]) -> list[PreprocessorToken]:
         """`defined X` and `defined(X)` as numbers. Errors: PreprocessorError."""
-        found: list[PreprocessorToken] = []
+        replaced: list[PreprocessorToken] = []
         rest = iter(token for token in tokens if token.type not in _BLANK)
         for token in rest:
             if token.value != "defined":
-                found.append(token)
+                replaced.append(token)
                 continue
             name = next(rest, None)
             opened = name is not None and name.value == "("
@@ -229,11 +229,11 @@ class _Preprocessor(Preprocessor):
             closed = not opened or getattr(next(rest, None), "value", "") == ")"
             if name is None or name.type != "CPP_ID" or not closed:
                 detail = "'defined' needs a name: defined(NAME)"
-                raise errors.PreprocessorError(detail, loc=self.place())
+                raise errors.PreprocessorError(detail, loc=self.current_location())
             number = copy(token)
             number.type, number.value = "CPP_INTEGER", str(int(name.value in self.macros))
-            found.append(number)
-        return found
+            replaced.append(number)
+        return replaced
 
 
 def _pieces(tokens: Sequence[PreprocessorToken]) -> Iterator[list[PreprocessorToken]]:
@@ -289,16 +289,18 @@ def preprocess(source: Source, defines: Mapping[str, str]) -> list[Token]:
         for name, text in defines.items():
             processor.define(f"{name} {text}")
             _check_define(name, processor.macros[name].value)
-        found = list(processor.parsegen(source.text, source.name, source.name))
+        expanded = list(processor.parsegen(source.text, source.name, source.name))
     except RecursionError:
-        raise errors.NestedTooDeeply("what macros expand to", loc=processor.place()) from None
+        raise errors.NestedTooDeeply(
+            "what macros expand to", loc=processor.current_location()
+        ) from None
     except (LookupError, ValueError, TypeError, AttributeError, AssertionError) as problem:
         if isinstance(problem, errors.TilewrightError):
             raise
         # What pcpp does with a directive that it does not expect to be like that.
         detail = "this directive, or a macro used here, cannot be read"
-        raise errors.PreprocessorError(detail, loc=processor.place()) from None
-    return [_token(t, source.name) for t in found if t.type not in _BLANK]
+        raise errors.PreprocessorError(detail, loc=processor.current_location()) from None
+    return [_token(t, source.name) for t in expanded if t.type not in _BLANK]
 
 
 def _check_define(name: str, tokens: Sequence[PreprocessorToken]) -> None:
@@ -336,7 +338,7 @@ def location(span: Span, function: str = "", caller: SourceLoc | None = None) ->
 
 
 def expansion_notes(span: Span, defines: Mapping[str, str]) -> tuple[str, ...]:
-    """One note for each macro that a place comes from, outermost first."""
+    """One note for each macro that a location comes from, outermost first."""
     return tuple(
         f"expanded from macro '{name}'"
         + (f", defined as '{defines[name]}' by the host" if name in defines else "")

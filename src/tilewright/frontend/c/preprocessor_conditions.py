@@ -87,8 +87,8 @@ class _Reader:
 
     def fail(self) -> NoReturn:
         """The current token does not fit."""
-        found = f"'{self.next}'" if self.next else "the end of the line"
-        raise errors.PreprocessorError(f"expected a condition on integers, found {found}")
+        shown = f"'{self.next}'" if self.next else "the end of the line"
+        raise errors.PreprocessorError(f"expected a condition on integers, found {shown}")
 
     def _take(self, symbol: str) -> None:
         """Go on past a symbol that has to be there."""
@@ -111,11 +111,11 @@ class _Reader:
     def binary(self, level: int, live: bool) -> Number:
         """Operators of a level and those that bind tighter."""
         left = self.unary(live)
-        while (found := _PRECEDENCE.get(self.next, -1)) >= level:
+        while (precedence := _PRECEDENCE.get(self.next, -1)) >= level:
             symbol = self.next
             self.at += 1
             decided = (symbol == "&&" and not left.value) or (symbol == "||" and left.value != 0)
-            right = self.binary(found + 1, live and not decided)
+            right = self.binary(precedence + 1, live and not decided)
             left = self._applied(symbol, left, right, live)
         return left
 

@@ -1,4 +1,4 @@
-"""The syntax tree of Triton-C: small frozen nodes, each with its place in the source."""
+"""The syntax tree of Triton-C: small frozen nodes, each with its location in the source."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tilewright.ir.types import DType
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Node:
-    """Anything with a place. Nodes are compared by identity."""
+    """Anything with a location. Nodes are compared by identity."""
 
     span: Span
 
@@ -43,10 +43,10 @@ class Attribute(Node):
 class TypeName(Node):
     """`const unsigned char *restrict`.
 
-    words: of the type; qualifiers: before the first `*`; pointers: the qualifiers after each `*`.
+    specifiers: `unsigned`, `char`; qualifiers: before the first `*`; pointers: those after each.
     """
 
-    words: tuple[str, ...]
+    specifiers: tuple[str, ...]
     qualifiers: tuple[str, ...]
     pointers: tuple[tuple[str, ...], ...]
 
@@ -134,7 +134,7 @@ class If(Statement):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Loop(Statement):
-    """`for`, `while` and `do`; `keyword` tells which. Only `for` has a start and a step."""
+    """`for`, `while` and `do`; `keyword` is which. Only `for` has a start and a step."""
 
     keyword: Literal["for", "while", "do"]
     start: Statement | None
@@ -156,7 +156,7 @@ class Jump(Statement):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Name(Expression):
-    """A variable, or a word that means something where it stands."""
+    """A variable, or a name that its context gives a value."""
 
     name: str
 

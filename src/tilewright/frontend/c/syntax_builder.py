@@ -20,13 +20,13 @@ _NOWHERE = Span("", 1, 0, 0)
 
 
 def _over(parts: Sequence[Any]) -> Span:
-    """From the first part that has a place to the last."""
+    """From the first part that has a location to the last."""
     spans = [part.span for part in parts if isinstance(part, syntax.Node | Token)]
     return spans[0].to(spans[-1]) if spans else _NOWHERE
 
 
 def _at(token: Token, read: Callable[[str], T]) -> T:
-    """What a literal says. Errors: CSyntaxError, with its place."""
+    """The value of a literal. Errors: CSyntaxError, with its location."""
     try:
         return read(token.value)
     except errors.CSyntaxError as problem:
@@ -78,8 +78,8 @@ class Build(Transformer[Any, Any]):
     def plain_attribute(self, name: Token) -> syntax.Attribute:
         return syntax.Attribute(name.span, name.value, None)
 
-    def specifiers(self, *words: Token) -> list[Token]:
-        return list(words)
+    def specifiers(self, *tokens: Token) -> list[Token]:
+        return list(tokens)
 
     def pointers(self, *items: tuple[str, ...]) -> list[tuple[str, ...]]:
         return list(items)

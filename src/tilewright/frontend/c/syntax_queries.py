@@ -18,7 +18,7 @@ _KEPT = 4096
 
 @lru_cache(_KEPT)
 @nested
-def jumps(node: syntax.Statement) -> Jumps:
+def jump_kinds(node: syntax.Statement) -> Jumps:
     """Keywords of the jumps that leave a statement; a loop keeps its own."""
     if isinstance(node, syntax.Jump):
         return frozenset({node.keyword})
@@ -27,21 +27,21 @@ def jumps(node: syntax.Statement) -> Jumps:
     if isinstance(node, syntax.If):
         sides = [node.then] if node.orelse is None else [node.then, node.orelse]
         return _union(sides)
-    return jumps(node.body) - _LOOP if isinstance(node, syntax.Loop) else frozenset()
+    return jump_kinds(node.body) - _LOOP if isinstance(node, syntax.Loop) else frozenset()
 
 
 def _union(nodes: Iterable[syntax.Statement]) -> Jumps:
-    return frozenset(word for node in nodes for word in jumps(node))
+    return frozenset(word for node in nodes for word in jump_kinds(node))
 
 
 @lru_cache(_KEPT)
 @nested
-def ends(node: syntax.Statement | None) -> bool:
+def always_jumps(node: syntax.Statement | None) -> bool:
     """Whether control never comes to what follows a statement."""
     if isinstance(node, syntax.Block):
-        return any(map(ends, node.body))
+        return any(map(always_jumps, node.body))
     if isinstance(node, syntax.If):
-        return ends(node.then) and ends(node.orelse)
+        return always_jumps(node.then) and always_jumps(node.orelse)
     return isinstance(node, syntax.Jump)
 
 
@@ -63,7 +63,7 @@ def reads(node: syntax.Node) -> frozenset[str]:
 
 
 @lru_cache(_KEPT)
-def is_plain(node: syntax.Expression) -> bool:
+def is_pure(node: syntax.Expression) -> bool:
     """Whether evaluating an expression twice, or needlessly, changes nothing and cannot fail."""
     impure = (syntax.Assign, syntax.Step, syntax.Call, syntax.Dereference)
     return not any(isinstance(inner, impure) for inner in walk(node))
@@ -87,15 +87,15 @@ def walk(node: syntax.Node) -> Iterator[syntax.Node]:
 
 def children(node: syntax.Node) -> list[syntax.Node]:
     """The nodes right below a node, in the order of the source."""
-    found: list[syntax.Node] = []
+    nodes: list[syntax.Node] = []
     for name in _names(type(node)):
         value: object = getattr(node, name)
         if isinstance(value, syntax.Node):
-            found.append(value)
+            nodes.append(value)
         elif isinstance(value, tuple):
             parts = cast("tuple[object, ...]", value)
-            found += [part for part in parts if isinstance(part, syntax.Node)]
-    return found
+            nodes += [part for part in parts if isinstance(part, syntax.Node)]
+    return nodes
 
 
 @cache

@@ -1,7 +1,7 @@
 """The Python front end: finds the source of a kernel and lowers its syntax tree to tile IR.
 
 `interpret=True` (package `eager`) takes from here how constructs of Python work in a kernel:
-`compared`, `connected`, `negated`, and the queries of syntax trees.
+`compare_values`, `logical_connective`, `logical_not`, and the queries of syntax trees.
 """
 
 from tilewright.frontend.kernel_signature import ArgSpec, KernelSignature
@@ -16,38 +16,36 @@ from tilewright.frontend.python.lower.language_values import (
     describe,
     is_static,
     is_tuple,
-    like,
-    static,
+    static_value,
+    tuple_like,
 )
 from tilewright.frontend.python.lower.operator_precedence import misread_chain, warn_of_precedence
 from tilewright.frontend.python.lower.python_builtins import at_compile_time
 from tilewright.frontend.python.lower.syntax_queries import assigned_in, local_names
 from tilewright.frontend.python.lower.truth_values import (
-    SYMBOLS,
-    combined,
-    compared,
-    connected,
-    decides,
-    negated,
+    COMPARISON_NAMES,
+    apply_operator,
+    compare_values,
+    logical_connective,
+    logical_not,
+    short_circuits,
 )
 from tilewright.frontend.python.source_dependencies import Dependencies, UsedGlobal, dependencies
 
 __all__ = [
-    "SYMBOLS",
+    "COMPARISON_NAMES",
     "ArgSpec",
     "Dependencies",
     "FunctionSource",
     "KernelSignature",
     "UsedGlobal",
+    "apply_operator",
     "as_joined",
     "as_tuple",
     "assigned_in",
     "at_compile_time",
     "cannot_unpack",
-    "combined",
-    "compared",
-    "connected",
-    "decides",
+    "compare_values",
     "dependencies",
     "describe",
     "inline_call",
@@ -56,12 +54,14 @@ __all__ = [
     "is_tuple",
     "joinable",
     "known_range",
-    "like",
     "local_names",
+    "logical_connective",
+    "logical_not",
     "lower_kernel",
     "misread_chain",
-    "negated",
+    "short_circuits",
     "source_of",
-    "static",
+    "static_value",
+    "tuple_like",
     "warn_of_precedence",
 ]

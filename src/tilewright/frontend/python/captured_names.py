@@ -14,7 +14,7 @@ MISSING = object()
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Binding:
     """Where an outside name is kept: a key of a dictionary, a closure cell, a class attribute."""
 
     holder: dict[str, object] | CellType | type
@@ -41,19 +41,19 @@ class Environment:
         self._globals = fn.__globals__
         self._cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
 
-    def place(self, name: str) -> Place | None:
+    def binding(self, name: str) -> Binding | None:
         """Where a name of an enclosing function or of the module is kept; None for any other."""
         cell = self._cells.get(name)
         if cell is not None:
-            return Place(cell, name)
-        return Place(self._globals, name) if name in self._globals else None
+            return Binding(cell, name)
+        return Binding(self._globals, name) if name in self._globals else None
 
     def find(self, name: str) -> object:
         """The value of a closure variable, global or builtin, or MISSING."""
         if name in self._cells:
-            return Place(self._cells[name], name).read()
-        found = self._globals.get(name, MISSING)
-        return _BUILTINS.get(name, MISSING) if found is MISSING else found
+            return Binding(self._cells[name], name).read()
+        value = self._globals.get(name, MISSING)
+        return _BUILTINS.get(name, MISSING) if value is MISSING else value
 
     def names(self) -> Iterator[str]:
         """Closure variables and globals, for suggestions."""

@@ -53,10 +53,10 @@ def source_of(fn: FunctionType) -> FunctionSource:
     """
     code, text = fn.__code__, text_of(fn)
     key = (text, code.co_filename, code)
-    found = _sources.get(key)
-    if found is None:
-        found = _sources[key] = _read(fn, text)
-    return found
+    source = _sources.get(key)
+    if source is None:
+        source = _sources[key] = _read(fn, text)
+    return source
 
 
 def _read(fn: FunctionType, text: SourceText) -> FunctionSource:

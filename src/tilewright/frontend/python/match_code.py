@@ -24,7 +24,7 @@ _COUNTS = ("co_argcount", "co_posonlyargcount", "co_kwonlyargcount")
 def lines_of_code(code: CodeType, text: SourceText) -> list[int]:
     """Numbers of the first lines of what in a text compiles to `code`; none if the text does not
     compile."""
-    return [found.co_firstlineno for found in _compiled(text) if _same(found, code)]
+    return [candidate.co_firstlineno for candidate in _compiled(text) if _same(candidate, code)]
 
 
 @lru_cache(maxsize=8)  # of the files whose kernels are being compiled

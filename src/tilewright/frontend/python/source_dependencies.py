@@ -1,4 +1,4 @@
-"""What the meaning of a kernel depends on: its source, the functions it calls, the globals it uses.
+"""What the tile IR of a kernel depends on: its source, the functions it calls, the globals it uses.
 
 Names are resolved as the kernel will resolve them: through its closure, its module's globals and
 attributes of modules. Functions written in the kernel language are followed; every constant that is
@@ -14,7 +14,7 @@ from enum import Enum
 from types import FunctionType, ModuleType
 from typing import cast
 
-from tilewright.frontend.python.captured_names import MISSING, Environment, Place
+from tilewright.frontend.python.captured_names import MISSING, Binding, Environment
 from tilewright.frontend.python.function_source import FunctionSource, source_of
 from tilewright.ir.types import DType, PointerType, TileType
 from tilewright.language import DeviceFunction, constexpr, constexpr_function, dtype
@@ -43,18 +43,18 @@ class UsedGlobal:
     """A constant or function from outside the kernel, and its value when it was looked at."""
 
     name: str
-    place: Place
+    binding: Binding
     value: object
 
     def changed(self) -> bool:
         """Whether the name now stands for another value."""
-        now = self.place.read()
+        now = self.binding.read()
         return now is not self.value and _fingerprint(now) != _fingerprint(self.value)
 
 
 @dataclass(frozen=True, slots=True)
 class Dependencies:
-    """hash: sha256 in hexadecimal over everything that decides what a kernel means."""
+    """hash: sha256 in hexadecimal over everything that decides the tile IR of a kernel."""
 
     hash: str
     used: tuple[UsedGlobal, ...]
@@ -83,9 +83,9 @@ class _Collector:
     @nested
     def function(self, fn: FunctionType) -> None:
         """Add the text of one function and all that it refers to."""
-        known = self._seen.get(fn)
-        if known is not None:
-            self._add("again", str(known))
+        number = self._seen.get(fn)
+        if number is not None:
+            self._add("again", str(number))
             return
         self._seen[fn] = len(self._seen)
         source = source_of(fn)
@@ -97,17 +97,17 @@ class _Collector:
             self._reference(environment, path)
 
     def _reference(self, environment: Environment, path: tuple[str, ...]) -> None:
-        place = environment.place(path[0])
-        if place is None:
+        binding = environment.binding(path[0])
+        if binding is None:
             return
-        value: object = place.read()
+        value: object = binding.read()
         of_language = False
         for attribute in path[1:]:
             if not isinstance(value, ModuleType | type):
                 return
             of_language = of_language or value.__name__.startswith("tilewright.")
-            place = Place(value if isinstance(value, type) else vars(value), attribute)
-            value = place.read()
+            binding = Binding(value if isinstance(value, type) else vars(value), attribute)
+            value = binding.read()
         if value is MISSING or isinstance(value, ModuleType):
             return
         name = ".".join(path)
@@ -116,7 +116,9 @@ class _Collector:
             self.function(value.fn)
         if of_language or not isinstance(value, _RECORDED):
             return
-        self.used[id(place.holder), place.key] = UsedGlobal(name, place, cast("object", value))
+        self.used[id(binding.holder), binding.key] = UsedGlobal(
+            name, binding, cast("object", value)
+        )
 
     def _add(self, label: str, text: str) -> None:
         self.digest.update(f"{label}\0{len(text)}\0{text}\0".encode())
@@ -125,14 +127,14 @@ class _Collector:
 def _references(source: FunctionSource, fn: FunctionType) -> tuple[tuple[str, ...], ...]:
     """The outside names in a function, with the attributes taken of them, sorted."""
     key = ("references", source.tree)
-    found = source.facts.get(key)
-    if found is None:
+    references = source.facts.get(key)
+    if references is None:
         local = frozenset(fn.__code__.co_varnames) | frozenset(fn.__code__.co_cellvars)
         parts = (source.tree.args, *source.tree.body)
         paths = {_path(node) for part in parts for node in ast.walk(part)}
-        found = tuple(sorted(p for p in paths if p and p[0] not in local))
-        source.facts[key] = found
-    return cast("tuple[tuple[str, ...], ...]", found)
+        references = tuple(sorted(p for p in paths if p and p[0] not in local))
+        source.facts[key] = references
+    return cast("tuple[tuple[str, ...], ...]", references)
 
 
 def _path(node: ast.AST) -> tuple[str, ...]:
@@ -145,7 +147,7 @@ def _path(node: ast.AST) -> tuple[str, ...]:
 
 
 def _fingerprint(value: object) -> str:
-    """A text that differs between values of different meaning in a kernel."""
+    """A text that differs between values that a kernel treats differently."""
     if isinstance(value, constexpr):
         return f"constexpr {_fingerprint(cast('object', value.value))}"
     if isinstance(value, _PLAIN):

@@ -1,4 +1,4 @@
-"""The meaning of every language function and operator, for all front ends and the interpreter."""
+"""What every language function and operator does, for both front ends and `interpret=True`."""
 
 from tilewright.frontend.semantics import (
     atomics,
@@ -21,15 +21,15 @@ from tilewright.frontend.semantics.dtype_casts import cast_to
 from tilewright.frontend.semantics.literal_constants import constant, describe, materialize
 from tilewright.frontend.semantics.loop_bounds import (
     Bound,
-    Bounds,
+    LoopBounds,
+    ascending_bounds,
     check_step,
-    falling,
+    descending_bounds,
+    inclusive_bounds,
     index_dtype,
     integer_bounds,
     is_positive,
     range_bounds,
-    reaching,
-    rising,
 )
 from tilewright.frontend.semantics.numeric_operators import (
     as_condition,
@@ -39,57 +39,60 @@ from tilewright.frontend.semantics.numeric_operators import (
     unary,
 )
 from tilewright.frontend.semantics.semantic_context import Context, FrontendOptions, FunctionCaller
-from tilewright.frontend.semantics.semantics_registry import REGISTRY, call, call_builtin, meaning
+from tilewright.frontend.semantics.semantics_registry import (
+    REGISTRY,
+    call,
+    call_builtin,
+    implements,
+)
 from tilewright.frontend.semantics.shape_functions import getitem, part, without_axis
-from tilewright.frontend.semantics.value_attributes import getattr_, truth, type_in_words, unify
+from tilewright.frontend.semantics.value_attributes import getattr_, truth
 
 __all__ = [
     "REGISTRY",
     "Bound",
-    "Bounds",
     "Context",
     "FrontendOptions",
     "FunctionCaller",
+    "LoopBounds",
     "as_condition",
+    "ascending_bounds",
+    "atomics",
     "binary",
+    "block_pointers",
     "call",
     "call_builtin",
     "cast_to",
     "check_step",
     "compare",
+    "compiler_hints",
     "constant",
     "creation",
-    "atomics",
-    "block_pointers",
+    "descending_bounds",
+    "describe",
     "dot",
     "extrema",
-    "falling",
-    "compiler_hints",
+    "getattr_",
+    "getitem",
+    "implements",
+    "inclusive_bounds",
     "index_dtype",
+    "index_helpers",
     "integer_bounds",
     "is_positive",
     "libdevice_formulas",
-    "math_functions",
-    "random_numbers",
-    "range_bounds",
-    "reaching",
-    "part",
-    "reductions",
-    "rising",
-    "index_helpers",
-    "softmax_function",
-    "describe",
-    "getattr_",
-    "getitem",
     "logical",
     "materialize",
-    "meaning",
+    "math_functions",
     "memory_access",
+    "part",
+    "random_numbers",
+    "range_bounds",
+    "reductions",
     "selection",
     "shape_functions",
+    "softmax_function",
     "truth",
-    "type_in_words",
     "unary",
-    "unify",
     "without_axis",
 ]

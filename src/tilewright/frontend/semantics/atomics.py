@@ -7,14 +7,14 @@ from typing import Any
 from tilewright import language as tl
 from tilewright.frontend.semantics import constant_arguments
 from tilewright.frontend.semantics.memory_access import (
+    broadcast_mask,
     check_writable,
     converted,
-    mask_beside,
     pointee_type,
     pointer_argument,
 )
 from tilewright.frontend.semantics.semantic_context import Context
-from tilewright.frontend.semantics.semantics_registry import meaning
+from tilewright.frontend.semantics.semantics_registry import implements
 from tilewright.ir import Value
 from tilewright.language import tensor, type_of
 from tilewright.ops import ATOMIC_TYPES, MEMORY_ORDERS, SCOPES, AtomicCasOp, AtomicOp, BarrierOp
@@ -37,8 +37,8 @@ def _target(ctx: Context, kind: str, pointer: Any) -> Value:
 
 def _ordering(ctx: Context, kind: str, sem: Any, scope: Any) -> tuple[str, str]:
     function = f"atomic_{kind}"
-    order = constant_arguments.word(ctx, function, "sem", sem, MEMORY_ORDERS, "acq_rel")
-    return order, constant_arguments.word(ctx, function, "scope", scope, SCOPES, "gpu")
+    order = constant_arguments.choice(ctx, function, "sem", sem, MEMORY_ORDERS, "acq_rel")
+    return order, constant_arguments.choice(ctx, function, "scope", scope, SCOPES, "gpu")
 
 
 def atomic(
@@ -47,13 +47,13 @@ def atomic(
     """One read-modify-write of each element; gives what was there."""
     address = _target(ctx, kind, pointer)
     order, extent = _ordering(ctx, kind, sem, scope)
-    address, condition = mask_beside(ctx, f"atomic_{kind}", address, mask)
+    address, condition = broadcast_mask(ctx, f"atomic_{kind}", address, mask)
     value = converted(ctx, f"atomic_{kind}", address, val)
     return ctx.tensor(AtomicOp(address, value, condition, kind, order, extent))
 
 
 def _register(kind: str) -> None:
-    @meaning(getattr(tl, f"atomic_{kind}"))
+    @implements(getattr(tl, f"atomic_{kind}"))
     def function(  # pyright: ignore[reportUnusedFunction]
         ctx: Context, pointer: Any, val: Any, mask: Any = None, sem: Any = None, scope: Any = None
     ) -> tensor:
@@ -64,7 +64,7 @@ for _kind in ("add", "max", "min", "and", "or", "xor", "xchg"):
     _register(_kind)
 
 
-@meaning(tl.atomic_cas)
+@implements(tl.atomic_cas)
 def atomic_cas(
     ctx: Context, pointer: Any, cmp: Any, val: Any, sem: Any = None, scope: Any = None
 ) -> tensor:
@@ -75,6 +75,6 @@ def atomic_cas(
     return ctx.tensor(AtomicCasOp(address, expected, new, order, extent))
 
 
-@meaning(tl.debug_barrier)
+@implements(tl.debug_barrier)
 def debug_barrier(ctx: Context) -> None:
     ctx.emitter.emit(BarrierOp())

@@ -20,8 +20,8 @@ from tilewright.frontend.semantics.dtype_casts import cast_to
 from tilewright.frontend.semantics.literal_constants import constant, describe, is_pointer
 from tilewright.frontend.semantics.numeric_operators import binary
 from tilewright.frontend.semantics.semantic_context import Context
-from tilewright.frontend.semantics.semantics_registry import meaning
-from tilewright.frontend.semantics.shape_functions import along
+from tilewright.frontend.semantics.semantics_registry import implements
+from tilewright.frontend.semantics.shape_functions import broadcast_along
 from tilewright.ir import Value
 from tilewright.ir.types import PointerType, i64, shape_of, with_shape
 from tilewright.language import block_pointer, tensor
@@ -39,7 +39,7 @@ class Window(NamedTuple):
     other: Value | None
 
 
-@meaning(tl.make_block_ptr)
+@implements(tl.make_block_ptr)
 def make_block_ptr(
     ctx: Context, base: Any, shape: Any, strides: Any, offsets: Any, block_shape: Any, order: Any
 ) -> block_pointer:
@@ -72,7 +72,7 @@ def _scalars(ctx: Context, name: str, values: Any, dtype: tl.dtype) -> list[tens
     return found
 
 
-@meaning(tl.advance)
+@implements(tl.advance)
 def advance(ctx: Context, base: Any, offsets: Any) -> block_pointer:
     if not isinstance(base, block_pointer):
         ctx.fail(errors.InvalidValue, "advance", "base", "a block pointer", describe(base))
@@ -89,16 +89,16 @@ def advance(ctx: Context, base: Any, offsets: Any) -> block_pointer:
 
 def load_window(ctx: Context, p: block_pointer, boundary_check: Any, padding: Any) -> Window:
     """Pointers, mask and padding of a load. Errors: InvalidValue."""
-    option = constant_arguments.word(ctx, "load", "padding_option", padding, PADDING, "")
-    place = store_window(ctx, p, boundary_check, "load")
-    if not option or place.mask is None:
-        return place
+    option = constant_arguments.choice(ctx, "load", "padding_option", padding, PADDING, "")
+    window = store_window(ctx, p, boundary_check, "load")
+    if not option or window.mask is None:
+        return window
     assert isinstance(p.base.handle.type, PointerType)
     element = p.base.handle.type.element
     if option == "nan" and not element.is_float:
         ctx.fail(errors.InvalidValue, "load", "padding_option", "zero for integers", '"nan"')
     pad = float("nan") if option == "nan" else 0
-    return place._replace(other=constant(ctx, pad, with_shape(element, p.block_shape)))
+    return window._replace(other=constant(ctx, pad, with_shape(element, p.block_shape)))
 
 
 def store_window(
@@ -114,10 +114,10 @@ def store_window(
     for dim in range(len(shape)):
         index = _index(ctx, p, dim)
         step = ctx.value(MulOp(index, ctx.value(SplatOp(p.strides[dim].handle, (shape[dim],)))))
-        part = along(ctx, step, dim, shape)
+        part = broadcast_along(ctx, step, dim, shape)
         distance = part if distance is None else ctx.value(AddOp(distance, part))
         if dim in checked:
-            inside = along(ctx, _inside(ctx, p, dim, index), dim, shape)
+            inside = broadcast_along(ctx, _inside(ctx, p, dim, index), dim, shape)
             mask = inside if mask is None else ctx.value(AndOp(mask, inside))
     assert distance is not None
     pointer = ctx.value(OffsetOp(broadcast_value(ctx, p.base.handle, shape), distance))

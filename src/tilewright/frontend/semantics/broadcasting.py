@@ -61,12 +61,12 @@ def broadcast_value(
     type_ = value.type
     if not isinstance(type_, TileType):
         return ctx.value(SplatOp(value, shape)) if shape else value
-    found = type_.shape
-    if found == shape:
+    current = type_.shape
+    if current == shape:
         return value
-    if common_shape(ctx, verb, found, shape, mismatch=mismatch) != shape:
-        ctx.fail(mismatch, verb, found, shape)
-    for _ in range(len(shape) - len(found)):
+    if common_shape(ctx, verb, current, shape, mismatch=mismatch) != shape:
+        ctx.fail(mismatch, verb, current, shape)
+    for _ in range(len(shape) - len(current)):
         value = ctx.value(ExpandDimsOp(value, 0))
     return value if shape_of(value.type) == shape else ctx.value(BroadcastOp(value, shape))
 

@@ -1,4 +1,4 @@
-"""What a kernel promises to the compiler, and what it tells its user."""
+"""Hints to the compiler, assertions and prints, at compile time and at run time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tilewright.frontend.semantics.broadcasting import broadcast_value
 from tilewright.frontend.semantics.literal_constants import describe, materialize
 from tilewright.frontend.semantics.numeric_operators import as_condition
 from tilewright.frontend.semantics.semantic_context import Context
-from tilewright.frontend.semantics.semantics_registry import meaning
+from tilewright.frontend.semantics.semantics_registry import implements
 from tilewright.frontend.semantics.value_attributes import truth
 from tilewright.ir.types import shape_of
 from tilewright.language import constexpr, tensor, unwrap
@@ -18,7 +18,7 @@ from tilewright.ops import AssertOp, AssumeOp, HintOp, PrintOp
 from tilewright.support import errors
 
 
-def _promise(ctx: Context, function: str, input: Any, values: Any, attribute: str) -> Any:
+def _hint(ctx: Context, function: str, input: Any, values: Any, attribute: str) -> Any:
     if not isinstance(input, tensor):
         return constexpr(input)
     numbers = constant_arguments.integers(ctx, function, "values", values)
@@ -31,22 +31,22 @@ def _promise(ctx: Context, function: str, input: Any, values: Any, attribute: st
     return ctx.tensor(HintOp(input.handle, **{attribute: numbers}))
 
 
-@meaning(tl.multiple_of)
+@implements(tl.multiple_of)
 def multiple_of(ctx: Context, input: Any, values: Any) -> Any:
-    return _promise(ctx, "multiple_of", input, values, "divisibility")
+    return _hint(ctx, "multiple_of", input, values, "divisibility")
 
 
-@meaning(tl.max_contiguous)
+@implements(tl.max_contiguous)
 def max_contiguous(ctx: Context, input: Any, values: Any) -> Any:
-    return _promise(ctx, "max_contiguous", input, values, "contiguity")
+    return _hint(ctx, "max_contiguous", input, values, "contiguity")
 
 
-@meaning(tl.max_constancy)
+@implements(tl.max_constancy)
 def max_constancy(ctx: Context, input: Any, values: Any) -> Any:
-    return _promise(ctx, "max_constancy", input, values, "constancy")
+    return _hint(ctx, "max_constancy", input, values, "constancy")
 
 
-@meaning(tl.assume)
+@implements(tl.assume)
 def assume(ctx: Context, cond: Any) -> None:
     if isinstance(cond, tensor):
         ctx.emitter.emit(AssumeOp(truth(ctx, cond)))
@@ -54,7 +54,7 @@ def assume(ctx: Context, cond: Any) -> None:
         ctx.fail(errors.InvalidValue, "assume", "cond", "a condition that can hold", cond)
 
 
-@meaning(tl.static_print)
+@implements(tl.static_print)
 def static_print(
     ctx: Context,
     *values: Any,
@@ -63,11 +63,11 @@ def static_print(
     file: Any = None,
     flush: Any = False,
 ) -> None:
-    words = [str(value.type) if isinstance(value, tensor) else str(value) for value in values]
-    print(*words, sep=sep, end=end, file=cast("TextIO | None", file), flush=bool(flush))
+    texts = [str(value.type) if isinstance(value, tensor) else str(value) for value in values]
+    print(*texts, sep=sep, end=end, file=cast("TextIO | None", file), flush=bool(flush))
 
 
-@meaning(tl.static_assert)
+@implements(tl.static_assert)
 def static_assert(ctx: Context, cond: Any, msg: Any = "") -> None:
     if isinstance(cond, tensor):
         ctx.fail(errors.NotConstexpr, "the condition of static_assert", cond.type)
@@ -76,7 +76,7 @@ def static_assert(ctx: Context, cond: Any, msg: Any = "") -> None:
         ctx.fail(errors.CompileTimeAssertionFailure, detail)
 
 
-@meaning(tl.device_print)
+@implements(tl.device_print)
 def device_print(ctx: Context, prefix: Any, *args: Any, hex: Any = False) -> None:
     if not isinstance(prefix, str) or not prefix.isascii():
         expected = "an ASCII string that is known at compile time"
@@ -87,7 +87,7 @@ def device_print(ctx: Context, prefix: Any, *args: Any, hex: Any = False) -> Non
     )
 
 
-@meaning(tl.device_assert)
+@implements(tl.device_assert)
 def device_assert(ctx: Context, cond: Any, msg: Any = "", mask: Any = None) -> None:
     if not ctx.options.debug:
         return

@@ -1,4 +1,4 @@
-"""Meanings written as formulas: Python operators and language functions on tensors, in one context.
+"""Implementations as formulas: Python operators and language functions on tensors, in one context.
 
 def sigmoid(x: Any) -> Any:
     return 1 / (1 + tl.exp(-x))

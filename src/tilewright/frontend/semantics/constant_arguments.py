@@ -1,4 +1,4 @@
-"""Reading compile-time arguments: integers, shapes, axes, words."""
+"""Reading compile-time arguments: integers, shapes, axes, names out of a list."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def integer(ctx: Context, function: str, name: str, value: Any) -> int:
     ctx.fail(errors.InvalidValue, function, name, "an integer", describe(value))
 
 
-def word(
+def choice(
     ctx: Context, function: str, name: str, value: Any, choices: tuple[str, ...], default: str
 ) -> str:
     """One of `choices`; None means `default`. Errors: InvalidValue."""
@@ -68,7 +68,7 @@ def shape(ctx: Context, function: str, value: Any) -> tuple[int, ...]:
     return check_tile(ctx, integers(ctx, function, "shape", value))
 
 
-def spread(values: Sequence[Any]) -> Any:
+def variadic_items(values: Sequence[Any]) -> Any:
     """`*shape` parameters: extents one by one, or one sequence."""
     if len(values) == 1 and not isinstance(unwrap(values[0]), int | tensor):
         return values[0]
@@ -77,18 +77,18 @@ def spread(values: Sequence[Any]) -> Any:
 
 def axis(ctx: Context, function: str, value: Any, rank: int, name: str = "axis") -> int:
     """A dimension of something with `rank` of them; negative counts from the end."""
-    found = integer(ctx, function, name, value)
-    if not -rank <= found < rank:
-        ctx.fail(errors.InvalidValue, function, name, f"in [{-rank}, {rank})", found)
-    return found % rank
+    number = integer(ctx, function, name, value)
+    if not -rank <= number < rank:
+        ctx.fail(errors.InvalidValue, function, name, f"in [{-rank}, {rank})", number)
+    return number % rank
 
 
 def tile(ctx: Context, function: str, name: str, value: Any) -> tensor:
     """A tensor with a shape. Errors: InvalidValue."""
-    found = tensor_argument(ctx, function, name, value)
-    if not found.shape:
-        ctx.fail(errors.InvalidValue, function, name, "a tile", f"a scalar {found.type}")
-    return found
+    argument = tensor_argument(ctx, function, name, value)
+    if not argument.shape:
+        ctx.fail(errors.InvalidValue, function, name, "a tile", f"a scalar {argument.type}")
+    return argument
 
 
 def tensor_argument(ctx: Context, function: str, name: str, value: Any) -> tensor:

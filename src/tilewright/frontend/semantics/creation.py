@@ -9,7 +9,7 @@ from tilewright.frontend.semantics.broadcasting import broadcast_value, check_ti
 from tilewright.frontend.semantics.dtype_casts import cast_value, number_type
 from tilewright.frontend.semantics.literal_constants import constant, dtype_of_literal, materialize
 from tilewright.frontend.semantics.semantic_context import Context
-from tilewright.frontend.semantics.semantics_registry import meaning
+from tilewright.frontend.semantics.semantics_registry import implements
 from tilewright.ir.types import DType, element_of, i32, shape_of, with_shape
 from tilewright.language import (
     arange,
@@ -25,12 +25,12 @@ from tilewright.ops import NumProgramsOp, ProgramIdOp, RangeOp
 from tilewright.support import errors
 
 
-@meaning(program_id)
+@implements(program_id)
 def program_id_meaning(ctx: Context, axis: Any) -> tensor:
     return ctx.tensor(ProgramIdOp(_grid_axis(ctx, "program_id", axis)))
 
 
-@meaning(num_programs)
+@implements(num_programs)
 def num_programs_meaning(ctx: Context, axis: Any) -> tensor:
     return ctx.tensor(NumProgramsOp(_grid_axis(ctx, "num_programs", axis)))
 
@@ -42,7 +42,7 @@ def _grid_axis(ctx: Context, function: str, value: Any) -> int:
     return axis
 
 
-@meaning(arange)
+@implements(arange)
 def arange_meaning(ctx: Context, start: Any, end: Any = None) -> tensor:
     if end is None:
         start, end = 0, start
@@ -58,7 +58,7 @@ def arange_meaning(ctx: Context, start: Any, end: Any = None) -> tensor:
     return ctx.tensor(RangeOp(first, last))
 
 
-@meaning(full)
+@implements(full)
 def full_meaning(ctx: Context, shape: Any, value: Any, dtype: Any = None) -> tensor:
     extents = constant_arguments.shape(ctx, "full", shape)
     if isinstance(value, tensor):
@@ -75,13 +75,13 @@ def filled(ctx: Context, shape: tuple[int, ...], value: Any, element: DType) -> 
     return tensor(constant(ctx, value, with_shape(element, shape)))
 
 
-@meaning(zeros)
+@implements(zeros)
 def zeros_meaning(ctx: Context, shape: Any, dtype: Any) -> tensor:
     extents = constant_arguments.shape(ctx, "zeros", shape)
     return filled(ctx, extents, 0, number_type(ctx, "zeros", dtype))
 
 
-@meaning(zeros_like)
+@implements(zeros_like)
 def zeros_like_meaning(ctx: Context, input: Any) -> tensor:
     like = constant_arguments.tensor_argument(ctx, "zeros_like", "input", input)
     element = element_of(like.handle.type)
@@ -90,6 +90,6 @@ def zeros_like_meaning(ctx: Context, input: Any) -> tensor:
     return filled(ctx, shape_of(like.handle.type), 0, element)
 
 
-@meaning(to_tensor)
+@implements(to_tensor)
 def to_tensor_meaning(ctx: Context, x: Any) -> tensor:
     return materialize(ctx, x)

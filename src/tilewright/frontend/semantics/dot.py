@@ -9,7 +9,7 @@ from tilewright.frontend.semantics import constant_arguments
 from tilewright.frontend.semantics.dtype_casts import number_type
 from tilewright.frontend.semantics.literal_constants import constant
 from tilewright.frontend.semantics.semantic_context import Context
-from tilewright.frontend.semantics.semantics_registry import meaning
+from tilewright.frontend.semantics.semantics_registry import implements
 from tilewright.ir import Value
 from tilewright.ir.types import (
     DType,
@@ -38,7 +38,7 @@ ACCUMULATORS: dict[DType, tuple[DType, ...]] = {
 """Operand dtypes and what their products may be summed in; the first is the default."""
 
 
-@meaning(tl.dot)
+@implements(tl.dot)
 def dot(
     ctx: Context,
     input: Any,
@@ -71,10 +71,10 @@ def _factor(ctx: Context, name: str, value: Any) -> Value:
     tile = constant_arguments.tile(ctx, "dot", name, value).handle
     element, rank = element_of(tile.type), len(shape_of(tile.type))
     if element not in ACCUMULATORS:
-        found = type_of(element)
+        dtype = type_of(element)
         ctx.fail(
             errors.InvalidOperation,
-            f"dot with a tile of {found}",
+            f"dot with a tile of {dtype}",
             "it takes int8, uint8, fp8, fp16, bf16, fp32 and fp64",
             "convert it with .to(...)",
         )
@@ -102,17 +102,17 @@ def _result_dtype(ctx: Context, operand: DType, acc: Any, out_dtype: Any) -> DTy
     """What to sum in: out_dtype, else the accumulator's dtype, else the default of the operands."""
     choices = ACCUMULATORS[operand]
     if out_dtype is not None:
-        wanted = number_type(ctx, "dot", out_dtype)
+        chosen = number_type(ctx, "dot", out_dtype)
         # 3.6 passes fp32 by default whatever the operands are; it means "the usual" there.
-        if wanted in choices or (wanted is f32 and operand in (i8, u8, f64)):
-            return wanted if wanted in choices else choices[0]
+        if chosen in choices or (chosen is f32 and operand in (i8, u8, f64)):
+            return chosen if chosen in choices else choices[0]
         names = " or ".join(str(type_of(choice)) for choice in choices)
         expected = f"{names} for operands of {type_of(operand)}"
-        ctx.fail(errors.InvalidValue, "dot", "out_dtype", expected, type_of(wanted))
+        ctx.fail(errors.InvalidValue, "dot", "out_dtype", expected, type_of(chosen))
     if isinstance(acc, tensor):
-        found = element_of(acc.handle.type)
-        if isinstance(found, DType) and found in choices:
-            return found
+        sums_in = element_of(acc.handle.type)
+        if isinstance(sums_in, DType) and sums_in in choices:
+            return sums_in
     return choices[0]
 
 
@@ -127,9 +127,9 @@ def _accumulator(ctx: Context, acc: Any, result: TileType) -> Value:
     return value
 
 
-def _precision(ctx: Context, operand: DType, wanted: Any, allow_tf32: Any) -> str:
+def _precision(ctx: Context, operand: DType, input_precision: Any, allow_tf32: Any) -> str:
     """How fp32 operands may be rounded; other operands are exact."""
-    if wanted is not None and allow_tf32 is not None:
+    if input_precision is not None and allow_tf32 is not None:
         ctx.fail(
             errors.InvalidOperation,
             "dot with both 'input_precision' and 'allow_tf32'",
@@ -141,5 +141,7 @@ def _precision(ctx: Context, operand: DType, wanted: Any, allow_tf32: Any) -> st
         default = (
             "tf32" if constant_arguments.flag(ctx, "dot", "allow_tf32", allow_tf32) else "ieee"
         )
-    found = constant_arguments.word(ctx, "dot", "input_precision", wanted, PRECISIONS, default)
-    return found if operand is f32 else "ieee"
+    precision = constant_arguments.choice(
+        ctx, "dot", "input_precision", input_precision, PRECISIONS, default
+    )
+    return precision if operand is f32 else "ieee"

@@ -7,7 +7,7 @@ from typing import Any
 from tilewright.frontend.dtype_promotion import fits
 from tilewright.frontend.semantics.literal_constants import constant, describe, materialize
 from tilewright.frontend.semantics.semantic_context import Context
-from tilewright.frontend.semantics.semantics_registry import meaning
+from tilewright.frontend.semantics.semantics_registry import implements
 from tilewright.ir import Value
 from tilewright.ir import types as ir
 from tilewright.language import cast, dtype, tensor, to, type_of, unwrap
@@ -25,20 +25,22 @@ def cast_value(ctx: Context, value: Value, element: ir.DType) -> Value:
     return ctx.value(CastOp(value, ir.with_element(type_, element)))
 
 
-def element_type(ctx: Context, what: str, wanted: Any) -> ir.Scalar:
+def element_type(ctx: Context, what: str, requested: Any) -> ir.Scalar:
     """The IR type of a dtype argument; a block type stands for its element."""
-    wanted = unwrap(wanted)
-    if not isinstance(wanted, dtype):
-        ctx.fail(errors.InvalidValue, what, "dtype", "a dtype such as tl.float32", describe(wanted))
-    element = ir.element_of(wanted.ir)
+    requested = unwrap(requested)
+    if not isinstance(requested, dtype):
+        ctx.fail(
+            errors.InvalidValue, what, "dtype", "a dtype such as tl.float32", describe(requested)
+        )
+    element = ir.element_of(requested.ir)
     return element
 
 
-def number_type(ctx: Context, what: str, wanted: Any) -> ir.DType:
-    """As `element_type`, for places that take no pointer type."""
-    element = element_type(ctx, what, wanted)
+def number_type(ctx: Context, what: str, requested: Any) -> ir.DType:
+    """As `element_type`, where no pointer type is allowed."""
+    element = element_type(ctx, what, requested)
     if not isinstance(element, ir.DType):
-        ctx.fail(errors.InvalidValue, what, "dtype", "a number type", describe(wanted))
+        ctx.fail(errors.InvalidValue, what, "dtype", "a number type", describe(requested))
     return element
 
 
@@ -47,7 +49,7 @@ def cast_to(ctx: Context, x: Any, dtype: Any) -> tensor:
     return cast_operand(ctx, x, dtype)
 
 
-@meaning(cast)
+@implements(cast)
 def cast_operand(
     ctx: Context, input: Any, dtype: Any, fp_downcast_rounding: Any = None, bitcast: Any = False
 ) -> tensor:
@@ -67,7 +69,7 @@ def cast_operand(
     return _cast_pointer(ctx, value, target)
 
 
-@meaning(to)
+@implements(to)
 def to_dtype(
     ctx: Context, input: Any, dtype: Any, fp_downcast_rounding: Any = None, bitcast: Any = False
 ) -> tensor:

@@ -20,18 +20,18 @@ from tilewright.frontend.semantics.dtype_casts import cast_value
 from tilewright.frontend.semantics.reductions import (
     Combine,
     extremum_along,
-    fold,
-    folding,
+    reduce_tiles,
+    reduction_arguments,
 )
 from tilewright.frontend.semantics.semantic_context import Context
-from tilewright.frontend.semantics.semantics_registry import meaning
-from tilewright.frontend.semantics.shape_functions import along
+from tilewright.frontend.semantics.semantics_registry import implements
+from tilewright.frontend.semantics.shape_functions import broadcast_along
 from tilewright.ir.types import dtype_of, shape_of
 from tilewright.language import tensor
 from tilewright.ops import AndOp, CompareOp, OrOp, RangeOp, ReshapeOp, SelectOp, SplatOp
 
 
-@meaning(tl.max)
+@implements(tl.max)
 def max(
     ctx: Context,
     input: Any,
@@ -43,10 +43,10 @@ def max(
     if not constant_arguments.flag(ctx, "max", "return_indices", return_indices):
         return extremum_along(ctx, "maximum", input, axis, keep_dims)
     tie = constant_arguments.flag(ctx, "max", "tie_break_left", return_indices_tie_break_left)
-    return tl.tuple(with_index(ctx, "max", input, axis, tie, keep_dims))
+    return tl.tuple(extremum_with_index(ctx, "max", input, axis, tie, keep_dims))
 
 
-@meaning(tl.min)
+@implements(tl.min)
 def min(
     ctx: Context,
     input: Any,
@@ -58,39 +58,39 @@ def min(
     if not constant_arguments.flag(ctx, "min", "return_indices", return_indices):
         return extremum_along(ctx, "minimum", input, axis, keep_dims)
     tie = constant_arguments.flag(ctx, "min", "tie_break_left", return_indices_tie_break_left)
-    return tl.tuple(with_index(ctx, "min", input, axis, tie, keep_dims))
+    return tl.tuple(extremum_with_index(ctx, "min", input, axis, tie, keep_dims))
 
 
-@meaning(tl.argmax)
+@implements(tl.argmax)
 def argmax(
     ctx: Context, input: Any, axis: Any, tie_break_left: Any = True, keep_dims: Any = False
 ) -> tensor:
     tie = constant_arguments.flag(ctx, "argmax", "tie_break_left", tie_break_left)
-    return with_index(ctx, "argmax", input, axis, tie, keep_dims)[1]
+    return extremum_with_index(ctx, "argmax", input, axis, tie, keep_dims)[1]
 
 
-@meaning(tl.argmin)
+@implements(tl.argmin)
 def argmin(
     ctx: Context, input: Any, axis: Any, tie_break_left: Any = True, keep_dims: Any = False
 ) -> tensor:
     tie = constant_arguments.flag(ctx, "argmin", "tie_break_left", tie_break_left)
-    return with_index(ctx, "argmin", input, axis, tie, keep_dims)[1]
+    return extremum_with_index(ctx, "argmin", input, axis, tie, keep_dims)[1]
 
 
-def with_index(
+def extremum_with_index(
     ctx: Context, function: str, input: Any, axis: Any, tie_break_left: bool, keep_dims: Any
 ) -> list[tensor]:
     """The extremum in the dtype of the input, and its int32 index (flattened without axis)."""
-    value, element, dim, keep = folding(ctx, function, input, axis, keep_dims)
+    value, element, dim, keep = reduction_arguments(ctx, function, input, axis, keep_dims)
     rank = len(shape_of(value.type))
     if dim is None and rank > 1:
         value = ctx.value(ReshapeOp(value, (prod(shape_of(value.type)),)))
     value = cast_value(ctx, value, accumulator_dtype(element))
     shape = shape_of(value.type)
-    index = along(ctx, ctx.value(RangeOp(0, shape[dim or 0])), dim or 0, shape)
+    index = broadcast_along(ctx, ctx.value(RangeOp(0, shape[dim or 0])), dim or 0, shape)
     predicate = "gt" if function.endswith("max") else "lt"
     combine = _better_pair(ctx, predicate, tie_break_left)
-    best, where = fold(ctx, [value, index], dim or 0, combine, keep and dim is not None)
+    best, where = reduce_tiles(ctx, [value, index], dim or 0, combine, keep and dim is not None)
     if keep and dim is None:
         best, where = (ctx.tensor(SplatOp(part.handle, (1,) * rank)) for part in (best, where))
     return [tensor(cast_value(ctx, best.handle, element)), where]

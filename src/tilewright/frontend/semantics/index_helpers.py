@@ -8,15 +8,15 @@ from tilewright import language as tl
 from tilewright.frontend.semantics.numeric_operators import binary
 from tilewright.frontend.semantics.selection import extremum
 from tilewright.frontend.semantics.semantic_context import Context
-from tilewright.frontend.semantics.semantics_registry import meaning
+from tilewright.frontend.semantics.semantics_registry import implements
 
 
-@meaning(tl.cdiv)
+@implements(tl.cdiv)
 def cdiv(ctx: Context, x: Any, div: Any) -> Any:
     return binary(ctx, "floordiv", binary(ctx, "add", x, binary(ctx, "sub", div, 1)), div)
 
 
-@meaning(tl.swizzle2d)
+@implements(tl.swizzle2d)
 def swizzle2d(ctx: Context, i: Any, j: Any, size_i: Any, size_j: Any, size_g: Any) -> Any:
     """Position in row-major order; group of rows; position within it, column by column."""
     position = binary(ctx, "add", binary(ctx, "mul", i, size_j), j)

@@ -20,7 +20,7 @@ from tilewright.frontend.semantics.math_functions import (
 )
 from tilewright.frontend.semantics.selection import common_dtype
 from tilewright.frontend.semantics.semantic_context import Context
-from tilewright.frontend.semantics.semantics_registry import meaning
+from tilewright.frontend.semantics.semantics_registry import implements
 from tilewright.ir.types import DType, dtype_of, f64
 from tilewright.language import tensor
 from tilewright.support import errors
@@ -152,7 +152,7 @@ def pow(x: Any, y: Any) -> Any:
     return tl.where(y == 0.0, 1.0, tl.where(undefined, float("nan"), power))
 
 
-# --- meanings -------------------------------------------------------------------------------------
+# --- registration ---------------------------------------------------------------------------------
 
 
 def _float_dtype(ctx: Context, function: str, operands: tuple[Any, ...]) -> DType:
@@ -183,13 +183,13 @@ def in_fp64(
 
 
 def _register_unary(name: str, formula: Callable[..., Any]) -> None:
-    @meaning(getattr(lib, name))
+    @implements(getattr(lib, name))
     def function(ctx: Context, x: Any) -> tensor:  # pyright: ignore[reportUnusedFunction]
         return in_fp64(ctx, name, formula, (x,))
 
 
 def _register_binary(name: str, formula: Callable[..., Any]) -> None:
-    @meaning(getattr(lib, name))
+    @implements(getattr(lib, name))
     def function(ctx: Context, x: Any, y: Any) -> tensor:  # pyright: ignore[reportUnusedFunction]
         return in_fp64(ctx, name, formula, (x, y))
 
@@ -200,7 +200,7 @@ for _formula in (atan2, pow):
     _register_binary(_formula.__name__, _formula)
 
 
-@meaning(lib.exp)
+@implements(lib.exp)
 def exp_meaning(ctx: Context, x: Any) -> tensor:
     value = float_argument(ctx, "exp", x)
     if dtype_of(value.type) is f64:
@@ -208,17 +208,17 @@ def exp_meaning(ctx: Context, x: Any) -> tensor:
     return in_accumulator(ctx, value, lambda wide: evaluate(ctx, lambda: exp(tensor(wide))).handle)
 
 
-@meaning(lib.rint)
+@implements(lib.rint)
 def rint(ctx: Context, x: Any) -> tensor:
     return math_function(ctx, "round_even", x)
 
 
-@meaning(lib.trunc)
+@implements(lib.trunc)
 def trunc(ctx: Context, x: Any) -> tensor:
     return math_function(ctx, "trunc", x)
 
 
-@meaning(lib.round)
+@implements(lib.round)
 def round(ctx: Context, x: Any) -> tensor:
     def formula(value: Any) -> Any:
         whole = lib.trunc(value)
@@ -228,19 +228,19 @@ def round(ctx: Context, x: Any) -> tensor:
     return in_fp64(ctx, "round", formula, (x,))
 
 
-@meaning(lib.isnan)
+@implements(lib.isnan)
 def isnan(ctx: Context, x: Any) -> tensor:
     value = tensor(float_argument(ctx, "isnan", x))
     return evaluate(ctx, lambda: value != value)
 
 
-@meaning(lib.isinf)
+@implements(lib.isinf)
 def isinf(ctx: Context, x: Any) -> tensor:
     value = tensor(float_argument(ctx, "isinf", x))
     return evaluate(ctx, lambda: tl.abs(value) == float("inf"))
 
 
-@meaning(lib.isfinite)
+@implements(lib.isfinite)
 def isfinite(ctx: Context, x: Any) -> tensor:
     value = tensor(float_argument(ctx, "isfinite", x))
     return evaluate(ctx, lambda: tl.abs(value) < float("inf"))
@@ -253,13 +253,13 @@ def _bits(ctx: Context, function: str, x: Any) -> tensor:
     return evaluate(ctx, lambda: tl.cast(value, integer, bitcast=True))
 
 
-@meaning(lib.signbit)
+@implements(lib.signbit)
 def signbit(ctx: Context, x: Any) -> tensor:
     bits = _bits(ctx, "signbit", x)
     return evaluate(ctx, lambda: bits < 0)
 
 
-@meaning(lib.copysign)
+@implements(lib.copysign)
 def copysign(ctx: Context, x: Any, y: Any) -> tensor:
     dtype = tl.dtype.of(_float_dtype(ctx, "copysign", (x, y)))
     size, sign = (_bits(ctx, "copysign", cast_to(ctx, value, dtype)) for value in (x, y))
@@ -268,7 +268,7 @@ def copysign(ctx: Context, x: Any, y: Any) -> tensor:
     return evaluate(ctx, lambda: tl.cast(merged, dtype, bitcast=True))
 
 
-@meaning(lib.fmod)
+@implements(lib.fmod)
 def fmod(ctx: Context, x: Any, y: Any) -> tensor:
     dtype = tl.dtype.of(_float_dtype(ctx, "fmod", (x, y)))
     left, right = broadcast_pair(
@@ -277,7 +277,7 @@ def fmod(ctx: Context, x: Any, y: Any) -> tensor:
     return cast_to(ctx, evaluate(ctx, lambda: tensor(left) % tensor(right)), dtype)
 
 
-@meaning(lib.int2float_rn)
+@implements(lib.int2float_rn)
 def int2float_rn(ctx: Context, x: Any) -> tensor:
     number = materialize(ctx, x)
     if not number.dtype.is_int():

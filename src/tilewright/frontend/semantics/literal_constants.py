@@ -27,10 +27,10 @@ def constant(ctx: Context, value: Literal, type_: Type) -> Value:
 
 def dtype_of_literal(ctx: Context, value: Literal) -> DType:
     """As `literal_dtype`; an integer beyond 64 bits is LiteralOutOfRange."""
-    found = literal_dtype(value)
-    if found is None:
+    dtype_ = literal_dtype(value)
+    if dtype_ is None:
         ctx.fail(errors.LiteralOutOfRange, value, "any integer dtype")
-    return found
+    return dtype_
 
 
 def is_literal(value: object) -> bool:

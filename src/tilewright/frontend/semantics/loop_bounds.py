@@ -50,7 +50,7 @@ _DEPTH = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class LoopBounds:
     """Operands of the loop. origin: the first index where the loop counts from 0, else None.
 
     scale: what each count adds to the index; None where the counts are subtracted.
@@ -106,11 +106,11 @@ def index_dtype(ctx: Context, start: Bound, end: Bound, step: Bound) -> DType:
     numbers = [part for part in (start, end) if isinstance(part, int)]
     numbers += [abs(step)] if isinstance(step, int) else []
     tensors = [part for part in (start, end, step) if isinstance(part, tensor)]
-    found = i32
+    promoted = i32
     for part in tensors:
-        found = RESULTS["add"][found, dtype_of(part.handle.type)]
-    narrow = found.bits < 64
-    candidates = (found, i64) if narrow and tensors else (found,)
+        promoted = RESULTS["add"][promoted, dtype_of(part.handle.type)]
+    narrow = promoted.bits < 64
+    candidates = (promoted, i64) if narrow and tensors else (promoted,)
     if not tensors:
         candidates = [t for n in numbers if (t := literal_dtype(n))] + [i64]
     for candidate in candidates:
@@ -120,17 +120,17 @@ def index_dtype(ctx: Context, start: Bound, end: Bound, step: Bound) -> DType:
     ctx.fail(errors.LiteralOutOfRange, misfit, type_of(candidates[-1]))
 
 
-def range_bounds(ctx: Context, start: Bound, end: Bound, step: Bound) -> Bounds:
+def range_bounds(ctx: Context, start: Bound, end: Bound, step: Bound) -> LoopBounds:
     """Emit the bounds of `range(start, end, step)`. Errors: InvalidValue, LiteralOutOfRange."""
     check_step(ctx, step)
     dtype = index_dtype(ctx, start, end, step)
     if isinstance(step, int):
         if step < 0:
-            return falling(ctx, dtype, start, end, -step)
-        return rising(ctx, dtype, start, end, step)
+            return descending_bounds(ctx, dtype, start, end, -step)
+        return ascending_bounds(ctx, dtype, start, end, step)
     if not _is_unsigned(step) and not is_positive(step.handle):
-        return _counting(ctx, dtype, start, end, step.handle)
-    return rising(ctx, dtype, start, end, step)
+        return _bounds_of_unknown_step(ctx, dtype, start, end, step.handle)
+    return ascending_bounds(ctx, dtype, start, end, step)
 
 
 def check_step(ctx: Context, step: Bound) -> None:
@@ -143,13 +143,17 @@ def check_step(ctx: Context, step: Bound) -> None:
         ctx.emitter.emit(AssertOp(ctx.value(CompareOp(step.handle, zero, "ne")), ZERO_STEP))
 
 
-def rising(ctx: Context, dtype: DType, start: Bound, end: Bound, step: Bound) -> Bounds:
+def ascending_bounds(
+    ctx: Context, dtype: DType, start: Bound, end: Bound, step: Bound
+) -> LoopBounds:
     """start, start + step, ... below end; step > 0."""
     first, last, size = (in_dtype(ctx, part, dtype) for part in (start, end, step))
-    return Bounds(first, last, size)
+    return LoopBounds(first, last, size)
 
 
-def falling(ctx: Context, dtype: DType, start: Bound, end: Bound, step: Bound) -> Bounds:
+def descending_bounds(
+    ctx: Context, dtype: DType, start: Bound, end: Bound, step: Bound
+) -> LoopBounds:
     """start, start - step, ... above end; step > 0."""
     unsigned = dtype_named(f"u{dtype.bits}")
     origin = in_dtype(ctx, start, dtype)
@@ -158,12 +162,12 @@ def falling(ctx: Context, dtype: DType, start: Bound, end: Bound, step: Bound) -
     else:
         last = in_dtype(ctx, end, dtype)
         span = distance(ctx, last, ctx.value(MaxOp(origin, last)))
-    return Bounds(constant(ctx, 0, unsigned), span, in_dtype(ctx, step, unsigned), origin)
+    return LoopBounds(constant(ctx, 0, unsigned), span, in_dtype(ctx, step, unsigned), origin)
 
 
-def reaching(
+def inclusive_bounds(
     ctx: Context, dtype: DType, start: Bound, last: Bound, step: Bound, down: bool
-) -> Bounds:
+) -> LoopBounds:
     """start, start + step, ... up to and with last, or down to it; step > 0."""
     origin, end, size = (in_dtype(ctx, part, dtype) for part in (start, last, step))
     low, high = (end, origin) if down else (origin, end)
@@ -174,10 +178,12 @@ def reaching(
     count = ctx.value(MulOp(ctx.value(AddOp(steps, one)), runs))
     if down:
         size = ctx.value(SubOp(constant(ctx, 0, size.type), size))
-    return Bounds(constant(ctx, 0, span.type), count, one, origin, size)
+    return LoopBounds(constant(ctx, 0, span.type), count, one, origin, size)
 
 
-def _counting(ctx: Context, dtype: DType, start: Bound, end: Bound, step: Value) -> Bounds:
+def _bounds_of_unknown_step(
+    ctx: Context, dtype: DType, start: Bound, end: Bound, step: Value
+) -> LoopBounds:
     """start, start + step, ... before end is reached, in the direction of the step."""
     first, last = in_dtype(ctx, start, dtype), in_dtype(ctx, end, dtype)
     size = cast_value(ctx, step, dtype)
@@ -191,7 +197,7 @@ def _counting(ctx: Context, dtype: DType, start: Bound, end: Bound, step: Value)
     some = ctx.value(MinOp(span, one))
     full = ctx.value(DivOp(ctx.value(SubOp(span, some)), amount))
     count = ctx.value(AddOp(full, some))
-    return Bounds(constant(ctx, 0, span.type), count, one, first, size)
+    return LoopBounds(constant(ctx, 0, span.type), count, one, first, size)
 
 
 def distance(ctx: Context, low: Value, high: Value) -> Value:
@@ -232,11 +238,11 @@ def is_positive(value: Value, depth: int = _DEPTH) -> bool:
         return op.value > 0
     if isinstance(op, CastOp):
         return _keeps_sign(op) and is_positive(op.x, depth - 1)
-    known = (is_positive(operand, depth - 1) for operand in op.operands)
+    positive = (is_positive(operand, depth - 1) for operand in op.operands)
     if isinstance(op, AddOp | MulOp | MinOp):
-        return all(known) or _is_assumed(value)
+        return all(positive) or _is_assumed(value)
     if isinstance(op, MaxOp):
-        return any(known) or _is_assumed(value)
+        return any(positive) or _is_assumed(value)
     return isinstance(op, NumProgramsOp) or _is_assumed(value)
 
 
@@ -251,14 +257,14 @@ def _keeps_sign(op: CastOp) -> bool:
 def _is_assumed(value: Value) -> bool:
     home = value.owner.parent if isinstance(value.owner, Op) else value.owner
     for compare in value.uses:
-        if isinstance(compare, CompareOp) and _says_positive(compare, value):
+        if isinstance(compare, CompareOp) and _compares_above_zero(compare, value):
             users = list(compare.result.uses)
             if any(isinstance(user, AssumeOp) and user.parent is home for user in users):
                 return True
     return False
 
 
-def _says_positive(compare: CompareOp, value: Value) -> bool:
+def _compares_above_zero(compare: CompareOp, value: Value) -> bool:
     """value > c with c >= 0, value >= c with c >= 1, or the same turned around."""
     left = compare.lhs is value
     other = compare.rhs.op if left else compare.lhs.op

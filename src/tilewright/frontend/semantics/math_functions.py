@@ -12,9 +12,9 @@ from tilewright.frontend.semantics.broadcasting import broadcast_pair
 from tilewright.frontend.semantics.dtype_casts import cast_value
 from tilewright.frontend.semantics.literal_constants import constant, describe, dtype_of_literal
 from tilewright.frontend.semantics.numeric_operators import binary, logical, operands, result_dtype
-from tilewright.frontend.semantics.selection import common_dtype, place, shape_of_all
+from tilewright.frontend.semantics.selection import cast_and_broadcast, common_dtype, shape_of_all
 from tilewright.frontend.semantics.semantic_context import Context
-from tilewright.frontend.semantics.semantics_registry import meaning
+from tilewright.frontend.semantics.semantics_registry import implements
 from tilewright.ir import Value
 from tilewright.ir.types import DType, dtype_named, element_of
 from tilewright.language import constexpr, tensor, type_of
@@ -60,7 +60,7 @@ def math_function(ctx: Context, function: str, x: Any) -> tensor:
 
 
 def _register(name: str) -> None:
-    @meaning(getattr(tl.math, name))
+    @implements(getattr(tl.math, name))
     def function(ctx: Context, x: Any) -> tensor:  # pyright: ignore[reportUnusedFunction]
         return math_function(ctx, name, x)
 
@@ -69,7 +69,7 @@ for _name in _FUNCTIONS:
     _register(_name)
 
 
-@meaning(tl.math.abs)
+@implements(tl.math.abs)
 def abs_meaning(ctx: Context, x: Any) -> Any:
     if not isinstance(x, tensor):
         return constexpr(abs(x))
@@ -82,7 +82,7 @@ def abs_meaning(ctx: Context, x: Any) -> Any:
     return tensor(cast_value(ctx, ctx.value(AbsOp(value)), element))
 
 
-@meaning(tl.math.sigmoid)
+@implements(tl.math.sigmoid)
 def sigmoid(ctx: Context, x: Any) -> tensor:
     def compute(wide: Value) -> Value:
         one = constant(ctx, 1, wide.type)
@@ -92,7 +92,7 @@ def sigmoid(ctx: Context, x: Any) -> tensor:
     return in_accumulator(ctx, float_argument(ctx, "sigmoid", x), compute)
 
 
-@meaning(tl.math.fma)
+@implements(tl.math.fma)
 def fma(ctx: Context, x: Any, y: Any, z: Any) -> tensor:
     dtype = common_dtype(ctx, "fma", (x, y, z))
     if not dtype.is_float:
@@ -103,7 +103,7 @@ def fma(ctx: Context, x: Any, y: Any, z: Any) -> tensor:
             "integers need no fused operation: write x * y + z",
         )
     shape = shape_of_all(ctx, "fma", (x, y, z))
-    a, b, c = (place(ctx, v, compute_dtype(dtype), shape) for v in (x, y, z))
+    a, b, c = (cast_and_broadcast(ctx, v, compute_dtype(dtype), shape) for v in (x, y, z))
     return tensor(cast_value(ctx, ctx.value(FmaOp(a, b, c)), dtype))
 
 
@@ -117,19 +117,19 @@ def quotient(ctx: Context, function: str, x: Any, y: Any, precise: bool) -> tens
     return ctx.tensor(DivOp(left, right, precise))
 
 
-@meaning(tl.math.fdiv)
+@implements(tl.math.fdiv)
 def fdiv(ctx: Context, x: Any, y: Any, ieee_rounding: Any = False, approx: Any = False) -> tensor:
     return quotient(
         ctx, "fdiv", x, y, constant_arguments.flag(ctx, "fdiv", "ieee_rounding", ieee_rounding)
     )
 
 
-@meaning(tl.math.div_rn)
+@implements(tl.math.div_rn)
 def div_rn(ctx: Context, x: Any, y: Any) -> tensor:
     return quotient(ctx, "div_rn", x, y, True)
 
 
-@meaning(tl.math.umulhi)
+@implements(tl.math.umulhi)
 def umulhi(ctx: Context, x: Any, y: Any) -> tensor:
     dtype = result_dtype(ctx, "and", x, y, "take the high product of")
     if dtype.bits < 32:
@@ -144,26 +144,26 @@ def umulhi(ctx: Context, x: Any, y: Any) -> tensor:
     return tensor(cast_value(ctx, high, dtype))
 
 
-@meaning(tl.math.add)
+@implements(tl.math.add)
 def add(ctx: Context, x: Any, y: Any, sanitize_overflow: Any = True) -> Any:
     return binary(ctx, "add", x, y, constant_arguments.flag(ctx, "add", "flag", sanitize_overflow))
 
 
-@meaning(tl.math.sub)
+@implements(tl.math.sub)
 def sub(ctx: Context, x: Any, y: Any, sanitize_overflow: Any = True) -> Any:
     return binary(ctx, "sub", x, y, constant_arguments.flag(ctx, "sub", "flag", sanitize_overflow))
 
 
-@meaning(tl.math.mul)
+@implements(tl.math.mul)
 def mul(ctx: Context, x: Any, y: Any, sanitize_overflow: Any = True) -> Any:
     return binary(ctx, "mul", x, y, constant_arguments.flag(ctx, "mul", "flag", sanitize_overflow))
 
 
-@meaning(tl.math.logical_and)
+@implements(tl.math.logical_and)
 def logical_and(ctx: Context, x: Any, y: Any) -> Any:
     return logical(ctx, "and", x, y)
 
 
-@meaning(tl.math.logical_or)
+@implements(tl.math.logical_or)
 def logical_or(ctx: Context, x: Any, y: Any) -> Any:
     return logical(ctx, "or", x, y)

@@ -11,7 +11,7 @@ from tilewright.frontend.semantics.broadcasting import broadcast_value, common_s
 from tilewright.frontend.semantics.dtype_casts import cast_to
 from tilewright.frontend.semantics.literal_constants import constant, describe, is_literal
 from tilewright.frontend.semantics.semantic_context import Context
-from tilewright.frontend.semantics.semantics_registry import meaning
+from tilewright.frontend.semantics.semantics_registry import implements
 from tilewright.ir import Value
 from tilewright.ir.types import DType, PointerType, element_of, i1, shape_of, with_shape
 from tilewright.language import block_pointer, tensor, type_of
@@ -26,7 +26,7 @@ from tilewright.ops import (
 )
 from tilewright.support import errors
 
-_WORDS = {
+_HINT_VALUES = {
     "sem": MEMORY_ORDERS,
     "scope": SCOPES,
     "cache_modifier": {*LOAD_MODIFIERS, *STORE_MODIFIERS} - {""},
@@ -35,7 +35,7 @@ _WORDS = {
 """Words that are sometimes passed where the mask stands, by the name of their argument."""
 
 
-@meaning(tl.load)
+@implements(tl.load)
 def load(
     ctx: Context,
     pointer: Any,
@@ -48,16 +48,18 @@ def load(
     volatile: Any = False,
 ) -> tensor:
     hints = (
-        constant_arguments.word(ctx, "load", "cache_modifier", cache_modifier, LOAD_MODIFIERS, ""),
-        constant_arguments.word(
+        constant_arguments.choice(
+            ctx, "load", "cache_modifier", cache_modifier, LOAD_MODIFIERS, ""
+        ),
+        constant_arguments.choice(
             ctx, "load", "eviction_policy", eviction_policy, EVICTION_POLICIES, ""
         ),
         constant_arguments.flag(ctx, "load", "volatile", volatile),
     )
     if isinstance(pointer, block_pointer):
         _reject_mask(ctx, "load", mask, other)
-        place = load_window(ctx, pointer, boundary_check, padding_option)
-        return ctx.tensor(LoadOp(place.pointer, place.mask, place.other, *hints))
+        window = load_window(ctx, pointer, boundary_check, padding_option)
+        return ctx.tensor(LoadOp(window.pointer, window.mask, window.other, *hints))
     _reject_window_options(ctx, "load", boundary_check, padding_option)
     address = pointer_argument(ctx, "load", pointer)
     if other is not None and mask is None:
@@ -67,14 +69,14 @@ def load(
             "'other' stands for the elements that the mask leaves out",
             "add mask=..., or remove other=...",
         )
-    address, condition = mask_beside(ctx, "load", address, mask)
+    address, condition = broadcast_mask(ctx, "load", address, mask)
     if condition is None:
         return ctx.tensor(LoadOp(address, None, None, *hints))
     rest = None if other is None else converted(ctx, "load", address, other)
     return ctx.tensor(LoadOp(address, condition, rest, *hints))
 
 
-@meaning(tl.store)
+@implements(tl.store)
 def store(
     ctx: Context,
     pointer: Any,
@@ -85,19 +87,19 @@ def store(
     eviction_policy: Any = "",
 ) -> None:
     hints = (
-        constant_arguments.word(
+        constant_arguments.choice(
             ctx, "store", "cache_modifier", cache_modifier, STORE_MODIFIERS, ""
         ),
-        constant_arguments.word(
+        constant_arguments.choice(
             ctx, "store", "eviction_policy", eviction_policy, EVICTION_POLICIES, ""
         ),
     )
     if isinstance(pointer, block_pointer):
         _reject_mask(ctx, "store", mask, None)
         check_writable(ctx, pointer.base)
-        place = store_window(ctx, pointer, boundary_check)
-        stored = converted(ctx, "store", place.pointer, value)
-        ctx.emitter.emit(StoreOp(place.pointer, stored, place.mask, *hints))
+        window = store_window(ctx, pointer, boundary_check)
+        stored = converted(ctx, "store", window.pointer, value)
+        ctx.emitter.emit(StoreOp(window.pointer, stored, window.mask, *hints))
         return
     _reject_window_options(ctx, "store", boundary_check, "")
     address = pointer_argument(ctx, "store", pointer)
@@ -135,7 +137,7 @@ def pointee_type(pointer: Value) -> DType:
     return element.element
 
 
-def mask_beside(
+def broadcast_mask(
     ctx: Context, function: str, pointer: Value, mask: Any
 ) -> tuple[Value, Value | None]:
     """Pointer and mask in their common shape; only a tile of pointers widens to its mask."""
@@ -155,10 +157,10 @@ def mask_for(ctx: Context, function: str, pointer: Value, mask: Any) -> Value | 
     if mask is False:
         return constant(ctx, False, with_shape(i1, shape))
     if not isinstance(mask, tensor) or element_of(mask.handle.type) is not i1:
-        found = mask.dtype if isinstance(mask, tensor) else describe(mask)
+        actual = mask.dtype if isinstance(mask, tensor) else describe(mask)
         ctx.fail(
             errors.InvalidOperation,
-            f"{function} with a mask of {found}",
+            f"{function} with a mask of {actual}",
             "a mask is int1",
             _instead_of_mask(mask),
         )
@@ -168,9 +170,9 @@ def mask_for(ctx: Context, function: str, pointer: Value, mask: Any) -> Value | 
 
 
 def _instead_of_mask(mask: Any) -> str:
-    """What to write for something that is no mask but stands in its place."""
-    for name, words in _WORDS.items():
-        if isinstance(mask, str) and mask in words:
+    """What to write for something that is no mask but is passed in its position."""
+    for name, values in _HINT_VALUES.items():
+        if isinstance(mask, str) and mask in values:
             return f'name the argument: {name}="{mask}"'
     if is_literal(mask):
         return f"name the argument if it is another: other={mask}"

@@ -130,10 +130,10 @@ def result_dtype(ctx: Context, name: str, lhs: Any, rhs: Any, verb: str = "") ->
     Errors: DTypeMismatch, LiteralOutOfRange, InvalidOperation.
     """
     left, right = _dtype_beside(ctx, lhs, rhs), _dtype_beside(ctx, rhs, lhs)
-    found = RESULTS[name].get((left, right))
-    if found is None:
+    dtype = RESULTS[name].get((left, right))
+    if dtype is None:
         _mismatch(ctx, verb or name, lhs, rhs)
-    return found
+    return dtype
 
 
 def operands(ctx: Context, verb: str, lhs: Any, rhs: Any, dtype: DType) -> tuple[Value, Value]:

@@ -20,7 +20,7 @@ from tilewright.frontend.semantics.math_functions import math_function
 from tilewright.frontend.semantics.numeric_operators import binary
 from tilewright.frontend.semantics.selection import extremum, shape_of_all
 from tilewright.frontend.semantics.semantic_context import Context
-from tilewright.frontend.semantics.semantics_registry import meaning
+from tilewright.frontend.semantics.semantics_registry import implements
 from tilewright.ir import Value
 from tilewright.ir.types import (
     DType,
@@ -77,10 +77,10 @@ def philox_rounds(ctx: Context, counter: Words, key: tuple[Value, Value], rounds
 
 
 def _integer(ctx: Context, function: str, name: str, value: Any) -> tensor:
-    found = materialize(ctx, value)
-    if not found.dtype.is_int():
-        ctx.fail(errors.InvalidValue, function, name, "an integer", found.type)
-    return found
+    number = materialize(ctx, value)
+    if not number.dtype.is_int():
+        ctx.fail(errors.InvalidValue, function, name, "an integer", number.type)
+    return number
 
 
 def _rounds(ctx: Context, function: str, value: Any) -> int:
@@ -99,7 +99,7 @@ def _counter(ctx: Context, words: tuple[Any, ...], dtype: DType) -> Words:
     return c0, c1, c2, c3
 
 
-@meaning(tl.philox)
+@implements(tl.philox)
 def philox(
     ctx: Context, seed: Any, c0: Any, c1: Any, c2: Any, c3: Any, n_rounds: Any = 10
 ) -> tl.tuple:
@@ -116,7 +116,7 @@ def philox(
     return tl.tuple(tensor(word) for word in results)
 
 
-@meaning(tl.philox_impl)
+@implements(tl.philox_impl)
 def philox_impl(
     ctx: Context, c0: Any, c1: Any, c2: Any, c3: Any, k0: Any, k1: Any, n_rounds: Any = 10
 ) -> tl.tuple:
@@ -131,24 +131,24 @@ def philox_impl(
     return tl.tuple(tensor(word) for word in results)
 
 
-@meaning(tl.randint4x)
+@implements(tl.randint4x)
 def randint4x(ctx: Context, seed: Any, offset: Any, n_rounds: Any = 10) -> tl.tuple:
-    place = _integer(ctx, "randint4x", "offset", offset)
+    position = _integer(ctx, "randint4x", "offset", offset)
     zero = tensor(constant(ctx, 0, u32))
-    low = tensor(cast_value(ctx, place.handle, u32))
+    low = tensor(cast_value(ctx, position.handle, u32))
     high: Any = zero
-    if place.dtype.primitive_bitwidth > 32:
-        shifted = binary(ctx, "rshift", place, 32)
+    if position.dtype.primitive_bitwidth > 32:
+        shifted = binary(ctx, "rshift", position, 32)
         high = tensor(cast_value(ctx, shifted.handle, u32))
     return philox(ctx, seed, low, high, zero, zero, n_rounds)
 
 
-@meaning(tl.randint)
+@implements(tl.randint)
 def randint(ctx: Context, seed: Any, offset: Any, n_rounds: Any = 10) -> tensor:
     return randint4x(ctx, seed, offset, n_rounds)[0]
 
 
-@meaning(tl.uint_to_uniform_float)
+@implements(tl.uint_to_uniform_float)
 def uint_to_uniform_float(ctx: Context, x: Any) -> tensor:
     words = _integer(ctx, "uint_to_uniform_float", "x", x)
     signed = {32: i32, 64: i64}.get(words.dtype.primitive_bitwidth)
@@ -164,18 +164,18 @@ def uint_to_uniform_float(ctx: Context, x: Any) -> tensor:
     return ctx.tensor(MulOp(number, constant(ctx, UNIFORM_SCALES[signed], number.type)))
 
 
-@meaning(tl.rand)
+@implements(tl.rand)
 def rand(ctx: Context, seed: Any, offset: Any, n_rounds: Any = 10) -> tensor:
     return uint_to_uniform_float(ctx, randint(ctx, seed, offset, n_rounds))
 
 
-@meaning(tl.rand4x)
+@implements(tl.rand4x)
 def rand4x(ctx: Context, seed: Any, offsets: Any, n_rounds: Any = 10) -> tl.tuple:
     words = randint4x(ctx, seed, offsets, n_rounds)
     return tl.tuple(uint_to_uniform_float(ctx, word) for word in words)
 
 
-@meaning(tl.pair_uniform_to_normal)
+@implements(tl.pair_uniform_to_normal)
 def pair_uniform_to_normal(ctx: Context, u1: Any, u2: Any) -> tl.tuple:
     """radius = sqrt(-2 log u1), angle = 2 pi u2; u1 is kept away from zero."""
     safe = extremum(ctx, "maximum", 1.0e-7, u1, False)
@@ -188,14 +188,14 @@ def pair_uniform_to_normal(ctx: Context, u1: Any, u2: Any) -> tl.tuple:
     )
 
 
-@meaning(tl.randn)
+@implements(tl.randn)
 def randn(ctx: Context, seed: Any, offset: Any, n_rounds: Any = 10) -> tensor:
     words = randint4x(ctx, seed, offset, n_rounds)
     u1, u2 = (uint_to_uniform_float(ctx, word) for word in words[:2])
     return pair_uniform_to_normal(ctx, u1, u2)[0]
 
 
-@meaning(tl.randn4x)
+@implements(tl.randn4x)
 def randn4x(ctx: Context, seed: Any, offset: Any, n_rounds: Any = 10) -> tl.tuple:
     u1, u2, u3, u4 = rand4x(ctx, seed, offset, n_rounds)
     return pair_uniform_to_normal(ctx, u1, u2) + pair_uniform_to_normal(ctx, u3, u4)

@@ -18,7 +18,7 @@ from tilewright.frontend.semantics.dtype_casts import cast_value, number_type
 from tilewright.frontend.semantics.literal_constants import materialize
 from tilewright.frontend.semantics.selection import extremum_value
 from tilewright.frontend.semantics.semantic_context import Context
-from tilewright.frontend.semantics.semantics_registry import call, meaning
+from tilewright.frontend.semantics.semantics_registry import call, implements
 from tilewright.ir import Block, Value
 from tilewright.ir.types import DType, Type, element_of, shape_of
 from tilewright.language import tensor, type_of, unwrap
@@ -40,28 +40,29 @@ Combine = Callable[[list[tensor]], Sequence[tensor]]
 """Left values then right values, as scalars, to the combined ones."""
 
 
-def fold(
+def reduce_tiles(
     ctx: Context, inputs: Sequence[Value], axis: int | None, combine: Combine, keep_dims: bool
 ) -> list[tensor]:
     """Tiles of one shape folded along `axis`; None folds all axes, the last first."""
     rank = len(shape_of(inputs[0].type))
     values = list(inputs)
     for dim in (axis,) if axis is not None else reversed(range(rank)):
-        values = _fold_axis(ctx, values, dim, combine)
+        values = _reduce_axis(ctx, values, dim, combine)
     if keep_dims:
-        values = [_kept(ctx, value, axis, rank) for value in values]
+        values = [_restore_dims(ctx, value, axis, rank) for value in values]
     return [tensor(value) for value in values]
 
 
-def _fold_axis(ctx: Context, values: list[Value], axis: int, combine: Combine) -> list[Value]:
+def _reduce_axis(ctx: Context, values: list[Value], axis: int, combine: Combine) -> list[Value]:
     elements = [element_of(value.type) for value in values]
-    region = _combining(ctx, elements, combine)
+    region = _combine_region(ctx, elements, combine)
     return list(ctx.emitter.emit(ReduceOp(tuple(values), region, axis)).results)
 
 
-def _combining(ctx: Context, elements: Sequence[Type], combine: Combine) -> Block:
-    """The region of a fold, in which no overflow is told: no op of it may have an effect."""
+def _combine_region(ctx: Context, elements: Sequence[Type], combine: Combine) -> Block:
+    """The region of a reduction or scan. Errors: InvalidOperation for an op with effects in it."""
     outer = ctx.options
+    # A check of overflow is an assertion, an effect, which no combine region may have.
     ctx.options = replace(outer, sanitize_overflow=False)
     try:
         region = ctx.region([*elements, *elements], combine)
@@ -75,14 +76,14 @@ def _combining(ctx: Context, elements: Sequence[Type], combine: Combine) -> Bloc
     return region
 
 
-def _kept(ctx: Context, value: Value, axis: int | None, rank: int) -> Value:
+def _restore_dims(ctx: Context, value: Value, axis: int | None, rank: int) -> Value:
     """A folded value with extent 1 where it was folded."""
     if axis is None or rank == 1:
         return broadcast_value(ctx, value, (1,) * rank)
     return ctx.value(ExpandDimsOp(value, axis))
 
 
-def folded_by(ctx: Context, op: Callable[[Value, Value], Any]) -> Combine:
+def combine_by_op(ctx: Context, op: Callable[[Value, Value], Any]) -> Combine:
     """The combination of one pair by one op."""
     return lambda pair: [ctx.tensor(op(pair[0].handle, pair[1].handle))]
 
@@ -99,8 +100,8 @@ def user_combine(ctx: Context, function: str, fn: Any, inputs: Sequence[Value]) 
         results = [materialize(ctx, item) for item in items]
         for result, element in zip(results, elements, strict=True):
             if result.handle.type is not element:
-                expected, found = type_of(element), result.type
-                ctx.fail(errors.DTypeMismatch, f"{function}: combine", expected, found)
+                expected, actual = type_of(element), result.type
+                ctx.fail(errors.DTypeMismatch, f"{function}: combine", expected, actual)
         return results
 
     return combine
@@ -132,17 +133,17 @@ def optional_axis(ctx: Context, function: str, axis: Any, tile: Value) -> int | 
     return None if unwrap(axis) is None else constant_arguments.axis(ctx, function, axis, rank)
 
 
-@meaning(tl.reduce)
+@implements(tl.reduce)
 def reduce(ctx: Context, input: Any, axis: Any, combine_fn: Any, keep_dims: Any = False) -> Any:
     tiles, many = tiles_argument(ctx, "reduce", input, axis)
     dim = optional_axis(ctx, "reduce", axis, tiles[0])
     combine = user_combine(ctx, "reduce", combine_fn, tiles)
     keep = constant_arguments.flag(ctx, "reduce", "keep_dims", keep_dims)
-    results = fold(ctx, tiles, dim, combine, keep)
+    results = reduce_tiles(ctx, tiles, dim, combine, keep)
     return tl.tuple(results) if many else results[0]
 
 
-@meaning(tl.associative_scan)
+@implements(tl.associative_scan)
 def associative_scan(
     ctx: Context, input: Any, axis: Any, combine_fn: Any, reverse: Any = False
 ) -> Any:
@@ -158,7 +159,7 @@ def scan(
     """The inclusive scan of tiles of one shape."""
     dim = constant_arguments.axis(ctx, function, axis, len(shape_of(tiles[0].type)))
     elements = [element_of(tile.type) for tile in tiles]
-    region = _combining(ctx, elements, combine)
+    region = _combine_region(ctx, elements, combine)
     backwards = constant_arguments.flag(ctx, function, "reverse", reverse)
     op = ctx.emitter.emit(ScanOp(tuple(tiles), region, dim, backwards))
     return [tensor(result) for result in op.results]
@@ -173,7 +174,7 @@ def number_tile(ctx: Context, function: str, input: Any) -> tuple[Value, DType]:
     return value, element
 
 
-class Folding(NamedTuple):
+class ReductionArguments(NamedTuple):
     """What a reduction folds: a tile, its dtype, the axis (None: all), whether dims are kept."""
 
     value: Value
@@ -182,15 +183,17 @@ class Folding(NamedTuple):
     keep_dims: bool
 
 
-def folding(ctx: Context, function: str, input: Any, axis: Any, keep_dims: Any) -> Folding:
+def reduction_arguments(
+    ctx: Context, function: str, input: Any, axis: Any, keep_dims: Any
+) -> ReductionArguments:
     """The arguments of a reduction."""
     keep = constant_arguments.flag(ctx, function, "keep_dims", keep_dims)
     keep = keep and isinstance(input, tensor) and bool(input.shape)
     value, element = number_tile(ctx, function, _as_tile(ctx, function, input, axis))
-    return Folding(value, element, optional_axis(ctx, function, axis, value), keep)
+    return ReductionArguments(value, element, optional_axis(ctx, function, axis, value), keep)
 
 
-def _widened(
+def _sum_operand(
     ctx: Context, function: str, value: Value, element: DType, dtype: Any
 ) -> tuple[Value, DType]:
     """A tile in the type to sum in, and the dtype of the result."""
@@ -198,63 +201,63 @@ def _widened(
     return cast_value(ctx, value, accumulator_dtype(result)), result
 
 
-@meaning(tl.sum)
+@implements(tl.sum)
 def sum(
     ctx: Context, input: Any, axis: Any = None, keep_dims: Any = False, dtype: Any = None
 ) -> tensor:
-    what = folding(ctx, "sum", input, axis, keep_dims)
-    value, result = _widened(ctx, "sum", what.value, what.element, dtype)
-    (total,) = fold(ctx, [value], what.axis, folded_by(ctx, AddOp), what.keep_dims)
+    what = reduction_arguments(ctx, "sum", input, axis, keep_dims)
+    value, result = _sum_operand(ctx, "sum", what.value, what.element, dtype)
+    (total,) = reduce_tiles(ctx, [value], what.axis, combine_by_op(ctx, AddOp), what.keep_dims)
     return tensor(cast_value(ctx, total.handle, result))
 
 
-@meaning(tl.cumsum)
+@implements(tl.cumsum)
 def cumsum(
     ctx: Context, input: Any, axis: Any = 0, reverse: Any = False, dtype: Any = None
 ) -> tensor:
-    value, result = _widened(ctx, "cumsum", *number_tile(ctx, "cumsum", input), dtype)
-    (totals,) = scan(ctx, "cumsum", [value], axis, folded_by(ctx, AddOp), reverse)
+    value, result = _sum_operand(ctx, "cumsum", *number_tile(ctx, "cumsum", input), dtype)
+    (totals,) = scan(ctx, "cumsum", [value], axis, combine_by_op(ctx, AddOp), reverse)
     return tensor(cast_value(ctx, totals.handle, result))
 
 
-@meaning(tl.cumprod)
+@implements(tl.cumprod)
 def cumprod(
     ctx: Context, input: Any, axis: Any = 0, reverse: Any = False, dtype: Any = None
 ) -> tensor:
-    value, result = _widened(ctx, "cumprod", *number_tile(ctx, "cumprod", input), dtype)
-    (products,) = scan(ctx, "cumprod", [value], axis, folded_by(ctx, MulOp), reverse)
+    value, result = _sum_operand(ctx, "cumprod", *number_tile(ctx, "cumprod", input), dtype)
+    (products,) = scan(ctx, "cumprod", [value], axis, combine_by_op(ctx, MulOp), reverse)
     return tensor(cast_value(ctx, products.handle, result))
 
 
 def extremum_along(ctx: Context, name: str, input: Any, axis: Any, keep_dims: Any) -> tensor:
     """Maximum or minimum along an axis, in its widened dtype."""
     function = name[:3]
-    what = folding(ctx, function, input, axis, keep_dims)
+    what = reduction_arguments(ctx, function, input, axis, keep_dims)
     value = cast_value(ctx, what.value, extremum_dtype(what.element))
 
     def combine(pair: list[tensor]) -> list[tensor]:
         return [tensor(extremum_value(ctx, name, pair[0].handle, pair[1].handle))]
 
-    return fold(ctx, [value], what.axis, combine, what.keep_dims)[0]
+    return reduce_tiles(ctx, [value], what.axis, combine, what.keep_dims)[0]
 
 
 def _bitwise(
     ctx: Context, function: str, op: Callable[[Value, Value], Any], input: Any, axis: Any, keep: Any
 ) -> tensor:
-    what = folding(ctx, function, input, axis, keep)
+    what = reduction_arguments(ctx, function, input, axis, keep)
     if what.element.is_float:
         ctx.fail(
             errors.InvalidOperation, f"compute {function} of {input.dtype}", "it takes integers"
         )
-    return fold(ctx, [what.value], what.axis, folded_by(ctx, op), what.keep_dims)[0]
+    return reduce_tiles(ctx, [what.value], what.axis, combine_by_op(ctx, op), what.keep_dims)[0]
 
 
-@meaning(tl.xor_sum)
+@implements(tl.xor_sum)
 def xor_sum(ctx: Context, input: Any, axis: Any = None, keep_dims: Any = False) -> tensor:
     return _bitwise(ctx, "xor_sum", XorOp, input, axis, keep_dims)
 
 
-@meaning(tl.reduce_or)
+@implements(tl.reduce_or)
 def reduce_or(ctx: Context, input: Any, axis: Any, keep_dims: Any = False) -> tensor:
     return _bitwise(ctx, "reduce_or", OrOp, input, axis, keep_dims)
 
@@ -269,8 +272,8 @@ def reduce_by(ctx: Context, name: str, input: tensor, axis: int) -> tensor:
     if name in ("max", "min"):
         return extremum_along(ctx, f"{name}imum", input, axis, False)
     if name == "prod":
-        value, result = _widened(ctx, name, *number_tile(ctx, name, input), None)
-        (total,) = fold(ctx, [value], axis, folded_by(ctx, MulOp), False)
+        value, result = _sum_operand(ctx, name, *number_tile(ctx, name, input), None)
+        (total,) = reduce_tiles(ctx, [value], axis, combine_by_op(ctx, MulOp), False)
         return tensor(cast_value(ctx, total.handle, result))
     op = {"and": AndOp, "or": OrOp, "xor": XorOp}[name]
     return _bitwise(ctx, f"the reduction by {name}", op, input, axis, False)

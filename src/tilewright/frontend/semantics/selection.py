@@ -12,7 +12,7 @@ from tilewright.frontend.semantics.dtype_casts import cast_value
 from tilewright.frontend.semantics.literal_constants import constant, describe, is_pointer
 from tilewright.frontend.semantics.numeric_operators import as_condition, operands, result_dtype
 from tilewright.frontend.semantics.semantic_context import Context
-from tilewright.frontend.semantics.semantics_registry import meaning
+from tilewright.frontend.semantics.semantics_registry import implements
 from tilewright.ir import Value
 from tilewright.ir.types import DType, element_of, i1, shape_of, with_shape
 from tilewright.language import PropagateNan, constexpr, tensor, type_of, unwrap
@@ -20,7 +20,7 @@ from tilewright.ops import AndOp, MaxOp, MinOp, OrOp, SelectOp
 from tilewright.support import errors
 
 
-def place(ctx: Context, operand: Any, dtype: DType, shape: tuple[int, ...]) -> Value:
+def cast_and_broadcast(ctx: Context, operand: Any, dtype: DType, shape: tuple[int, ...]) -> Value:
     """A number, as a tensor or literal, in a dtype and a shape that it broadcasts to."""
     if isinstance(operand, tensor):
         return broadcast_value(ctx, cast_value(ctx, operand.handle, dtype), shape)
@@ -42,14 +42,14 @@ def common_dtype(ctx: Context, verb: str, operands: Sequence[Any]) -> DType:
     dtype = result_dtype(ctx, "common", first, second, verb)
     for operand in rest:
         other = result_dtype(ctx, "common", first, operand, verb)
-        found = RESULTS["common"].get((dtype, other))
-        if found is None:
+        promoted = RESULTS["common"].get((dtype, other))
+        if promoted is None:
             ctx.fail(errors.DTypeMismatch, verb, type_of(dtype), type_of(other))
-        dtype = found
+        dtype = promoted
     return dtype
 
 
-@meaning(tl.where)
+@implements(tl.where)
 def where(ctx: Context, condition: Any, x: Any, y: Any) -> tensor:
     chosen = tensor(as_condition(ctx, condition))
     x, y = unwrap(x), unwrap(y)
@@ -61,16 +61,19 @@ def where(ctx: Context, condition: Any, x: Any, y: Any) -> tensor:
         right = broadcast_value(ctx, y.handle, shape)
     else:
         dtype = result_dtype(ctx, "common", x, y, "select")
-        left, right = place(ctx, x, dtype, shape), place(ctx, y, dtype, shape)
+        left, right = (
+            cast_and_broadcast(ctx, x, dtype, shape),
+            cast_and_broadcast(ctx, y, dtype, shape),
+        )
     return ctx.tensor(SelectOp(broadcast_value(ctx, chosen.handle, shape), left, right))
 
 
-@meaning(tl.maximum)
+@implements(tl.maximum)
 def maximum(ctx: Context, x: Any, y: Any, propagate_nan: Any = PropagateNan.NONE) -> Any:
     return extremum(ctx, "maximum", x, y, _propagates(ctx, "maximum", propagate_nan))
 
 
-@meaning(tl.minimum)
+@implements(tl.minimum)
 def minimum(ctx: Context, x: Any, y: Any, propagate_nan: Any = PropagateNan.NONE) -> Any:
     return extremum(ctx, "minimum", x, y, _propagates(ctx, "minimum", propagate_nan))
 
@@ -101,14 +104,16 @@ def _fold_extremum(ctx: Context, name: str, x: Any, y: Any) -> Any:
     return constexpr(max(x, y) if name == "maximum" else min(x, y))
 
 
-@meaning(tl.clamp)
+@implements(tl.clamp)
 def clamp(
     ctx: Context, x: Any, min: Any, max: Any, propagate_nan: Any = PropagateNan.NONE
 ) -> tensor:
     nan = _propagates(ctx, "clamp", propagate_nan)
     dtype = common_dtype(ctx, "clamp", (x, min, max))
     shape = shape_of_all(ctx, "clamp", (x, min, max))
-    value, low, high = (place(ctx, v, compute_dtype(dtype), shape) for v in (x, min, max))
+    value, low, high = (
+        cast_and_broadcast(ctx, v, compute_dtype(dtype), shape) for v in (x, min, max)
+    )
     raised = extremum_value(ctx, "maximum", value, low, nan)
     return tensor(cast_value(ctx, extremum_value(ctx, "minimum", raised, high, nan), dtype))
 

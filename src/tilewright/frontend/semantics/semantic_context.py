@@ -1,4 +1,4 @@
-"""What every meaning gets first: where ops go, the options, how functions are called."""
+"""The first argument of every implementation: emitter, options, caller of device functions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tilewright.support.errors import CompilationError, NestedTooDeeply
 
 @dataclass(frozen=True, slots=True)
 class FrontendOptions:
-    """What changes the meaning of a kernel; part of the cache key.
+    """Options that change the tile IR of a kernel; part of the cache key.
 
     f32_default_precision: how `dot` may round fp32 operands unless the call says; max_tile_numel:
     most elements of one tile; power_of_two: whether tile extents must be powers of two.
@@ -32,7 +32,7 @@ class FrontendOptions:
 
 
 class FunctionCaller(Protocol):
-    """How a front end runs a function that is written in the language."""
+    """How a front end inlines a function that is written in the language."""
 
     def call(
         self, ctx: Context, fn: DeviceFunction, args: Sequence[Any], kwargs: dict[str, Any]
@@ -59,7 +59,7 @@ class Context:
 
     @property
     def loc(self) -> SourceLoc | None:
-        """The place in the user's source that is being translated."""
+        """The location in the user's source that is being lowered."""
         return self.emitter.loc
 
     def value(self, op: Op) -> Value:
@@ -73,12 +73,12 @@ class Context:
     def fail(
         self, error: type[CompilationError], *fields: Any, notes: tuple[str, ...] = ()
     ) -> NoReturn:
-        """Raise a designed error with its fields in order, at the current place."""
+        """Raise a designed error with its fields in order, at the current location."""
         raise error(*fields, loc=self.emitter.loc, notes=notes)
 
     @contextmanager
     def into(self, block: Block) -> Generator[Block]:
-        """Emit into `block` while the context manager is open; the place goes on from there.
+        """Emit into `block` while the context manager is open; the location carries over.
 
         Errors: NestedTooDeeply.
         """

@@ -1,10 +1,11 @@
-"""The registry of meanings: which function here gives a stub of the language its meaning.
+"""The registry of implementations: which function of this package implements a language function.
 
-    @meaning(tl.program_id)
+    @implements(tl.program_id)
     def program_id(ctx: Context, axis: object) -> tensor: ...
 
-Parameter names and defaults must equal the stub's; that is checked while this package is imported.
-Compile-time arguments arrive unwrapped: a meaning never sees a constexpr at the top level.
+A language function is a stub, a signature and a docstring; parameter names and defaults must equal
+the stub's, which is checked while this package is imported. Compile-time arguments arrive
+unwrapped: an implementation never gets a constexpr, except inside a tuple.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Signature(NamedTuple):
     keyword_defaults: tuple[tuple[str, object], ...]
 
 
-class Meaning(NamedTuple):
+class Implementation(NamedTuple):
     """What the registry keeps for a stub."""
 
     fn: Callable[..., Any]
@@ -50,8 +51,8 @@ class Meaning(NamedTuple):
     keywords: frozenset[str]
 
 
-REGISTRY: dict[Callable[..., Any], Meaning] = {}
-"""Every meaning by its stub."""
+REGISTRY: dict[Callable[..., Any], Implementation] = {}
+"""Every implementation by its stub."""
 
 
 def signature_of(fn: Callable[..., Any], skip: int = 0) -> Signature:
@@ -72,16 +73,18 @@ def signature_of(fn: Callable[..., Any], skip: int = 0) -> Signature:
     )
 
 
-def meaning(stub: Callable[..., Any]) -> Callable[[F], F]:
-    """Register the decorated function `fn(ctx, ...)` as the meaning of a stub."""
+def implements(stub: Callable[..., Any]) -> Callable[[F], F]:
+    """Register the decorated function `fn(ctx, ...)` as the implementation of a stub."""
 
     def register(fn: F) -> F:
         declared = signature_of(cast("Any", stub).__wrapped__)
-        found = signature_of(fn, skip=1)
-        assert found == declared, f"{STUBS[stub]}: the meaning has {found}, the stub {declared}"
-        assert stub not in REGISTRY, f"two meanings of {STUBS[stub]}"
+        implemented = signature_of(fn, skip=1)
+        assert implemented == declared, (
+            f"{STUBS[stub]}: the implementation has {implemented}, the stub {declared}"
+        )
+        assert stub not in REGISTRY, f"two implementations of {STUBS[stub]}"
         keywords = frozenset((*declared.names, *declared.keyword_only))
-        REGISTRY[stub] = Meaning(fn, STUBS[stub], declared, keywords)
+        REGISTRY[stub] = Implementation(fn, STUBS[stub], declared, keywords)
         return fn
 
     return register
@@ -90,20 +93,20 @@ def meaning(stub: Callable[..., Any]) -> Callable[[F], F]:
 def call_builtin(
     ctx: Context, stub: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
 ) -> Any:
-    """The meaning of a stub applied to arguments.
+    """The result of a language function, its ops emitted through `ctx`.
 
     Errors: ArgumentCount, MissingArgument, UnknownArgument, RepeatedArgument.
     """
-    found = REGISTRY.get(stub)
-    if found is None:
+    implementation = REGISTRY.get(stub)
+    if implementation is None:
         name = STUBS[stub]
-        ctx.fail(errors.InvalidOperation, f"call {name}", "this front end has no meaning for it")
-    _check_call(ctx, found, args, kwargs)
+        ctx.fail(errors.InvalidOperation, f"call {name}", "this front end does not implement it")
+    _check_call(ctx, implementation, args, kwargs)
     plain = [a.value if isinstance(a, constexpr) else a for a in args]
     if not kwargs:
-        return found.fn(ctx, *plain)
+        return implementation.fn(ctx, *plain)
     named = {k: v.value if isinstance(v, constexpr) else v for k, v in kwargs.items()}
-    return found.fn(ctx, *plain, **named)
+    return implementation.fn(ctx, *plain, **named)
 
 
 def call(ctx: Context, callee: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -125,22 +128,24 @@ def call(ctx: Context, callee: Any, args: Sequence[Any], kwargs: dict[str, Any])
     )
 
 
-def _check_call(ctx: Context, found: Meaning, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
-    signature = found.signature
+def _check_call(
+    ctx: Context, callee: Implementation, args: Sequence[Any], kwargs: dict[str, Any]
+) -> None:
+    signature = callee.signature
     given = len(args)
     if given > len(signature.names) and not signature.variadic:
-        ctx.fail(errors.ArgumentCount, found.name, _expected(signature), given)
+        ctx.fail(errors.ArgumentCount, callee.name, _expected(signature), given)
     for name in kwargs:
-        if name not in found.keywords:
-            ctx.fail(errors.UnknownArgument, found.name, name, sorted(found.keywords))
+        if name not in callee.keywords:
+            ctx.fail(errors.UnknownArgument, callee.name, name, sorted(callee.keywords))
         if name in signature.names[:given]:
-            ctx.fail(errors.RepeatedArgument, found.name, name)
+            ctx.fail(errors.RepeatedArgument, callee.name, name)
     if given < signature.required:
         missing = [n for n in signature.names[given : signature.required] if n not in kwargs]
         if missing:
-            error = errors.MissingArgument(found.name, tuple(missing), loc=ctx.loc)
+            error = errors.MissingArgument(callee.name, tuple(missing), loc=ctx.loc)
             if given == 1 and isinstance(unwrap(args[0]), tuple | list):
-                error.advice = f"pass the items one by one: {found.name}(a, b)"
+                error.advice = f"pass the items one by one: {callee.name}(a, b)"
             raise error
 
 

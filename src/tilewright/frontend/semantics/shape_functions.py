@@ -17,7 +17,7 @@ from tilewright.frontend.semantics.dtype_casts import cast_value
 from tilewright.frontend.semantics.literal_constants import constant, describe, materialize
 from tilewright.frontend.semantics.numeric_operators import result_dtype
 from tilewright.frontend.semantics.semantic_context import Context
-from tilewright.frontend.semantics.semantics_registry import meaning
+from tilewright.frontend.semantics.semantics_registry import implements
 from tilewright.ir import Value
 from tilewright.ir.types import TileType, element_of, i32, shape_of
 from tilewright.language import tensor, unwrap
@@ -95,36 +95,38 @@ def _python_item(ctx: Context, x: Any, index: Any) -> Any:
         ctx.fail(errors.InvalidOperation, what, str(error))
 
 
-@meaning(tl.broadcast_to)
+@implements(tl.broadcast_to)
 def broadcast_to(ctx: Context, input: Any, *shape: Any) -> tensor:
-    extents = constant_arguments.shape(ctx, "broadcast_to", constant_arguments.spread(shape))
+    extents = constant_arguments.shape(
+        ctx, "broadcast_to", constant_arguments.variadic_items(shape)
+    )
     return tensor(broadcast_value(ctx, materialize(ctx, input).handle, extents))
 
 
-@meaning(tl.broadcast)
+@implements(tl.broadcast)
 def broadcast(ctx: Context, input: Any, other: Any) -> tuple[tensor, tensor]:
     x, y = materialize(ctx, input).handle, materialize(ctx, other).handle
     left, right = broadcast_pair(ctx, "broadcast", x, y)
     return tensor(left), tensor(right)
 
 
-@meaning(tl.expand_dims)
+@implements(tl.expand_dims)
 def expand_dims(ctx: Context, input: Any, axis: Any) -> tensor:
     x = materialize(ctx, input)
     axes = constant_arguments.integers(ctx, "expand_dims", "axis", axis)
     rank = len(shape_of(x.handle.type)) + len(axes)
-    found = sorted(constant_arguments.axis(ctx, "expand_dims", a, rank) for a in axes)
-    if len(set(found)) < len(found):
+    dims = sorted(constant_arguments.axis(ctx, "expand_dims", a, rank) for a in axes)
+    if len(set(dims)) < len(dims):
         ctx.fail(errors.InvalidValue, "expand_dims", "axis", "free of repetition", axes)
-    return expand(ctx, x, found)
+    return expand(ctx, x, dims)
 
 
-@meaning(tl.unsqueeze)
+@implements(tl.unsqueeze)
 def unsqueeze(ctx: Context, x: Any, dim: Any) -> tensor:
     return expand_dims(ctx, x, dim)
 
 
-@meaning(tl.squeeze)
+@implements(tl.squeeze)
 def squeeze(ctx: Context, x: Any, dim: Any) -> tensor:
     tile = constant_arguments.tile(ctx, "squeeze", "x", x)
     shape = shape_of(tile.handle.type)
@@ -141,10 +143,12 @@ def reshaped(ctx: Context, x: tensor, shape: tuple[int, ...]) -> tensor:
     return ctx.tensor(ReshapeOp(x.handle, shape) if shape else ItemOp(x.handle))
 
 
-@meaning(tl.reshape)
+@implements(tl.reshape)
 def reshape(ctx: Context, input: Any, *shape: Any, can_reorder: Any = False) -> tensor:
     x = materialize(ctx, input)
-    extents = constant_arguments.integers(ctx, "reshape", "shape", constant_arguments.spread(shape))
+    extents = constant_arguments.integers(
+        ctx, "reshape", "shape", constant_arguments.variadic_items(shape)
+    )
     found = shape_of(x.handle.type)
     if prod(extents) != prod(found):
         ctx.fail(errors.ReshapeMismatch, "reshape", found, extents)
@@ -158,18 +162,18 @@ def _reshape_any(ctx: Context, x: tensor, extents: tuple[int, ...]) -> tensor:
     return reshaped(ctx, x, extents)
 
 
-@meaning(tl.view)
+@implements(tl.view)
 def view(ctx: Context, input: Any, *shape: Any) -> tensor:
     return reshape(ctx, input, *shape)
 
 
-@meaning(tl.ravel)
+@implements(tl.ravel)
 def ravel(ctx: Context, x: Any, can_reorder: Any = False) -> tensor:
     tile = materialize(ctx, x)
     return _reshape_any(ctx, tile, (prod(shape_of(tile.handle.type)),))
 
 
-@meaning(tl.trans)
+@implements(tl.trans)
 def trans(ctx: Context, input: Any, *dims: Any) -> tensor:
     if dims:
         return permute(ctx, input, *dims)
@@ -180,11 +184,13 @@ def trans(ctx: Context, input: Any, *dims: Any) -> tensor:
     return ctx.tensor(TransposeOp(tile.handle, (*range(rank - 2), rank - 1, rank - 2)))
 
 
-@meaning(tl.permute)
+@implements(tl.permute)
 def permute(ctx: Context, input: Any, *dims: Any) -> tensor:
     tile = constant_arguments.tile(ctx, "permute", "input", input)
     rank = len(shape_of(tile.handle.type))
-    found = constant_arguments.integers(ctx, "permute", "dims", constant_arguments.spread(dims))
+    found = constant_arguments.integers(
+        ctx, "permute", "dims", constant_arguments.variadic_items(dims)
+    )
     order = tuple(constant_arguments.axis(ctx, "permute", d, rank, "dims") for d in found)
     if sorted(order) != list(range(rank)):
         expected = f"a permutation of the {rank} dimensions"
@@ -201,7 +207,7 @@ def _same_kind(ctx: Context, verb: str, a: Any, b: Any) -> tuple[Value, Value]:
     return broadcast_pair(ctx, verb, x, y)
 
 
-@meaning(tl.join)
+@implements(tl.join)
 def join(ctx: Context, a: Any, b: Any) -> tensor:
     x, y = _same_kind(ctx, "join", a, b)
     shape = shape_of(x.type)
@@ -212,7 +218,7 @@ def join(ctx: Context, a: Any, b: Any) -> tensor:
     return reshaped(ctx, pair, (2,))
 
 
-@meaning(tl.split)
+@implements(tl.split)
 def split(ctx: Context, a: Any) -> tuple[tensor, tensor]:
     tile = constant_arguments.tile(ctx, "split", "a", a)
     shape = shape_of(tile.handle.type)
@@ -224,14 +230,14 @@ def split(ctx: Context, a: Any) -> tuple[tensor, tensor]:
     return first, second
 
 
-@meaning(tl.interleave)
+@implements(tl.interleave)
 def interleave(ctx: Context, a: Any, b: Any) -> tensor:
     joined = join(ctx, a, b)
     shape = shape_of(joined.handle.type)
     return reshaped(ctx, joined, (*shape[:-2], prod(shape[-2:])))
 
 
-@meaning(tl.cat)
+@implements(tl.cat)
 def cat(ctx: Context, input: Any, other: Any, can_reorder: Any = False, dim: Any = 0) -> tensor:
     x = constant_arguments.tile(ctx, "cat", "input", input).handle
     y = constant_arguments.tile(ctx, "cat", "other", other).handle
@@ -261,7 +267,7 @@ def _check_beside(
             ctx.fail(errors.ShapeMismatch, verb, left, right, reason)
 
 
-@meaning(tl.gather)
+@implements(tl.gather)
 def gather(ctx: Context, src: Any, index: Any, axis: Any) -> tensor:
     source = constant_arguments.tile(ctx, "gather", "src", src)
     where = constant_arguments.tile(ctx, "gather", "index", index)
@@ -273,7 +279,7 @@ def gather(ctx: Context, src: Any, index: Any, axis: Any) -> tensor:
     return ctx.tensor(GatherOp(source.handle, where.handle, dim))
 
 
-@meaning(tl.flip)
+@implements(tl.flip)
 def flip(ctx: Context, x: Any, dim: Any = None) -> tensor:
     tile = constant_arguments.tile(ctx, "flip", "x", x)
     shape = shape_of(tile.handle.type)
@@ -281,7 +287,7 @@ def flip(ctx: Context, x: Any, dim: Any = None) -> tensor:
     extent = shape[axis]
     last = constant(ctx, extent - 1, TileType((extent,), i32))
     reverse = ctx.value(SubOp(last, ctx.value(RangeOp(0, extent))))
-    return ctx.tensor(GatherOp(tile.handle, along(ctx, reverse, axis, shape), axis))
+    return ctx.tensor(GatherOp(tile.handle, broadcast_along(ctx, reverse, axis, shape), axis))
 
 
 def part(ctx: Context, x: tensor, axis: int, start: int, count: int) -> tensor:
@@ -289,7 +295,7 @@ def part(ctx: Context, x: tensor, axis: int, start: int, count: int) -> tensor:
     shape = list(shape_of(x.handle.type))
     shape[axis] = count
     index = ctx.value(RangeOp(start, start + count))
-    return ctx.tensor(GatherOp(x.handle, along(ctx, index, axis, tuple(shape)), axis))
+    return ctx.tensor(GatherOp(x.handle, broadcast_along(ctx, index, axis, tuple(shape)), axis))
 
 
 def without_axis(ctx: Context, x: tensor, axis: int) -> tensor:
@@ -298,7 +304,7 @@ def without_axis(ctx: Context, x: tensor, axis: int) -> tensor:
     return reshaped(ctx, x, (*shape[:axis], *shape[axis + 1 :]))
 
 
-def along(ctx: Context, value: Value, axis: int, shape: tuple[int, ...]) -> Value:
+def broadcast_along(ctx: Context, value: Value, axis: int, shape: tuple[int, ...]) -> Value:
     """A tile of rank 1 laid along `axis` of `shape` and repeated along the others."""
     for dim in range(len(shape)):
         if dim != axis:
@@ -306,7 +312,7 @@ def along(ctx: Context, value: Value, axis: int, shape: tuple[int, ...]) -> Valu
     return broadcast_value(ctx, value, shape)
 
 
-@meaning(tl.item)
+@implements(tl.item)
 def item(ctx: Context, input: Any) -> tensor:
     x = constant_arguments.tensor_argument(ctx, "item", "input", input)
     if prod(shape_of(x.handle.type)) != 1:

@@ -12,13 +12,13 @@ from tilewright.frontend.semantics.dtype_casts import cast_value
 from tilewright.frontend.semantics.math_functions import float_argument
 from tilewright.frontend.semantics.reductions import extremum_along, sum
 from tilewright.frontend.semantics.semantic_context import Context
-from tilewright.frontend.semantics.semantics_registry import meaning
+from tilewright.frontend.semantics.semantics_registry import implements
 from tilewright.ir.types import dtype_of, shape_of
 from tilewright.language import tensor
 from tilewright.ops import DivOp, MathOp, SubOp
 
 
-@meaning(tl.softmax)
+@implements(tl.softmax)
 def softmax(
     ctx: Context, x: Any, dim: Any = None, keep_dims: Any = False, ieee_rounding: Any = False
 ) -> tensor:

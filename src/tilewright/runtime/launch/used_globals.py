@@ -27,11 +27,11 @@ class UsedGlobals:
     def check(self, kernel: str) -> None:
         """Raise ChangedGlobal if one has another value than when `kernel` was first compiled."""
         for used in self._dependencies.changed():
-            raise errors.ChangedGlobal(used.name, kernel, used.value, used.place.read())
+            raise errors.ChangedGlobal(used.name, kernel, used.value, used.binding.read())
 
 
 def _check(used: UsedGlobal) -> GlobalCheck:
-    place = used.place
-    if isinstance(place.holder, dict):
-        return place.holder.get, place.key, used.value
-    return lambda _name: place.read(), place.key, used.value
+    binding = used.binding
+    if isinstance(binding.holder, dict):
+        return binding.holder.get, binding.key, used.value
+    return lambda _name: binding.read(), binding.key, used.value

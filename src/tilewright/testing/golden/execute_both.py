@@ -46,9 +46,9 @@ def compare_runs(
     if [arg.type for arg in first.args] != [arg.type for arg in second.args]:
         return Disagreement("the parameters differ")
     for seed in range(RUNS):
-        found = _compare(first, second, args, grid, seed)
-        if found is not None:
-            return Disagreement(f"{found} (random arguments no. {seed})")
+        difference = _compare(first, second, args, grid, seed)
+        if difference is not None:
+            return Disagreement(f"{difference} (random arguments no. {seed})")
     return None
 
 
@@ -66,9 +66,9 @@ def _compare(
     if left.prints != right.prints:
         return f"the prints differ: input {left.prints!r}, output {right.prints!r}"
     for name, array in left.arrays.items():
-        found = _difference(array, right.arrays[name])
-        if found is not None:
-            return f"the array %{name} differs: {found}"
+        difference = _difference(array, right.arrays[name])
+        if difference is not None:
+            return f"the array %{name} differs: {difference}"
     return None
 
 

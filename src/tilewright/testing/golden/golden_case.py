@@ -58,7 +58,7 @@ def read_case(text: str) -> Case:
     header = {match[1]: match[2] for line in source if (match := _HEADER.match(line))}
     if "run" not in header:
         raise BadGolden("the first line must say what to run: // run: <passes>")
-    errors = {n: found for n, line in enumerate(source, 1) if (found := _messages(line))}
+    errors = {n: messages for n, line in enumerate(source, 1) if (messages := _messages(line))}
     expected = Outcome("\n".join(output) + "\n" if output else "", errors)
     return Case(
         header["run"],

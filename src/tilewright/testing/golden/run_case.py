@@ -30,17 +30,17 @@ def outcome_of(case: Case, file: str) -> Outcome:
     except TileIRSyntaxError as error:
         assert error.loc is not None
         return Outcome(errors={error.loc.line: [error.message]})
-    found = problems(module)
-    if found:
-        return Outcome(errors=_by_line(found))
+    invalid = problems(module)
+    if invalid:
+        return Outcome(errors=_by_line(invalid))
     if case.passes not in _WITHOUT_PASSES:
         parse_pipeline(case.passes).run(module)
     return Outcome(print_module(module))
 
 
-def _by_line(found: list[Problem]) -> Errors:
+def _by_line(reported: list[Problem]) -> Errors:
     errors: Errors = {}
-    for problem in found:
+    for problem in reported:
         loc = problem.where.loc
         assert loc is not None, "located while parsing"
         errors.setdefault(loc.line, []).append(problem.message)
@@ -74,9 +74,9 @@ def _executed(case: Case, actual: Outcome) -> str | None:
         return None
     before, after = parse_module(case.source), parse_module(actual.output)
     for name, function in before.functions.items():
-        found = compare_runs(function, after.functions[name], case.args, case.grid)
-        if found is not None:
-            return f"@{name}: {found.reason}"
+        disagreement = compare_runs(function, after.functions[name], case.args, case.grid)
+        if disagreement is not None:
+            return f"@{name}: {disagreement.reason}"
     return None
 
 
@@ -107,16 +107,16 @@ def _different_output(path: Path, case: Case, actual: str) -> list[str]:
     different = [(n, e, a) for n, (e, a) in enumerate(pairs) if e != a]
     if not different:
         return [f"{path}:{case.output_line}  the output ends differently"]
-    number, expected, found = different[0]
-    expected, found = expected or "", found or ""
+    number, expected, actual_line = different[0]
+    expected, actual_line = expected or "", actual_line or ""
     same = next(
-        (i for i, (e, a) in enumerate(zip(expected, found, strict=False)) if e != a),
-        min(len(expected), len(found)),
+        (i for i, (e, a) in enumerate(zip(expected, actual_line, strict=False)) if e != a),
+        min(len(expected), len(actual_line)),
     )
     return [
         f"{path}:{case.output_line + number}  output differs",
         f"  expected | {expected}",
-        f"  actual   | {found}",
+        f"  actual   | {actual_line}",
         f"           | {' ' * same}^ first difference; {len(different) - 1} more lines differ",
     ]
 
@@ -124,9 +124,9 @@ def _different_output(path: Path, case: Case, actual: str) -> list[str]:
 def _different_errors(path: Path, expected: Errors, actual: Errors) -> list[str]:
     lines: list[str] = []
     for number in sorted(expected.keys() | actual.keys()):
-        wanted, found = expected.get(number, []), actual.get(number, [])
-        if wanted != found:
+        expected_here, actual_here = expected.get(number, []), actual.get(number, [])
+        if expected_here != actual_here:
             lines.append(f"{path}:{number}  errors differ")
-            lines += [f"  expected | {message}" for message in wanted or ["no error"]]
-            lines += [f"  actual   | {message}" for message in found or ["no error"]]
+            lines += [f"  expected | {message}" for message in expected_here or ["no error"]]
+            lines += [f"  actual   | {message}" for message in actual_here or ["no error"]]
     return lines

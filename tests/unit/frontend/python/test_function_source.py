@@ -180,7 +180,7 @@ def test_dependencies_follow_calls_and_constants():
 def test_a_changed_global_is_noticed(monkeypatch, holder, name, value):
     before = dependencies(kernel)
     monkeypatch.setitem(holder, name, value)
-    assert [used.place.key for used in before.changed()] == [name]
+    assert [used.binding.key for used in before.changed()] == [name]
     assert dependencies(kernel).hash != before.hash
 
 

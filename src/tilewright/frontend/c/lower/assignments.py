@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tilewright.frontend.c import syntax
-from tilewright.frontend.c.lower.declared_conversions import adopted, converted, declared_type
+from tilewright.frontend.c.lower.declared_conversions import (
+    converted,
+    declared_type,
+    with_constness_of,
+)
 from tilewright.frontend.c.lower.dereferences import store
 from tilewright.frontend.c.lower.expressions import accumulate, read
 from tilewright.frontend.c.lower.function_frame import (
@@ -41,7 +45,7 @@ def _declare(frame: FunctionFrame, node: syntax.Variable) -> None:
         frame.values[frame.declare(Variable(node.name, type_))] = Unset()
         return
     value = frame.expression(node.value)
-    type_ = adopted(type_, value)
+    type_ = with_constness_of(type_, value)
     number = unwrap(value) if fixed and not isinstance(value, tensor) else None
     result = _initial(frame, node, value, type_)
     wrapped = None

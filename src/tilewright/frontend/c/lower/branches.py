@@ -22,7 +22,7 @@ from tilewright.support import errors
 Side = Callable[[], None]
 
 
-def branch(
+def lower_branches(
     frame: FunctionFrame, node: syntax.Node, test: Value, then: Side, orelse: Side, construct: str
 ) -> None:
     """Lower two sides, of which one runs, and join the variables that they leave different."""
@@ -65,14 +65,14 @@ def _emit(
     """End the blocks with the values to join and emit the op; its results."""
     for block, values in zip(blocks, after, strict=True):
         with frame.into(block):
-            ends = [holding(frame, variable, values[variable]) for variable in joined]
-            frame.at(node).emitter.emit(YieldOp(tuple(end.handle for end in ends)))
+            end_values = [held_value(frame, variable, values[variable]) for variable in joined]
+            frame.at(node).emitter.emit(YieldOp(tuple(end.handle for end in end_values)))
     types: tuple[Type, ...] = tuple(variable.type for variable in joined)
     op = IfOp(test, *blocks, result_types=types)
     return frame.at(node).emitter.emit(op).results
 
 
-def holding(frame: FunctionFrame, variable: Variable, value: tensor | Unset) -> tensor:
+def held_value(frame: FunctionFrame, variable: Variable, value: tensor | Unset) -> tensor:
     """What a variable holds; zero for a hidden one that has no value."""
     if not isinstance(value, Unset):
         return value
@@ -80,7 +80,7 @@ def holding(frame: FunctionFrame, variable: Variable, value: tensor | Unset) -> 
     return frame.zero(variable)
 
 
-def choose(
+def lower_choice(
     frame: FunctionFrame,
     node: syntax.Expression,
     test: Value,

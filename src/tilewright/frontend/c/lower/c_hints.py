@@ -1,4 +1,4 @@
-"""What to try, in the words of C, where the hint that all front ends share speaks of Python."""
+"""Hints of errors that speak of C, where the hint that all front ends share speaks of Python."""
 
 from __future__ import annotations
 

@@ -11,26 +11,26 @@ from tilewright.frontend import semantics
 from tilewright.frontend.c import syntax
 from tilewright.frontend.c.c_types import scalar_type
 from tilewright.frontend.c.lower.declared_conversions import (
-    adopted,
     converted,
     declared_type,
     describe,
     named_type,
+    with_constness_of,
 )
 from tilewright.frontend.c.lower.dereferences import check_named_load
 from tilewright.frontend.c.lower.expressions import check_cuda
 from tilewright.frontend.c.lower.function_frame import (
     STATEMENTS,
     FunctionFrame,
-    Integer,
     Session,
+    TypedInteger,
     Unset,
     Variable,
     expression,
 )
-from tilewright.frontend.c.lower.integer_promotion import promote, unified
-from tilewright.frontend.c.lower.statement_sequence import run
-from tilewright.frontend.c.syntax_queries import ends, jumps
+from tilewright.frontend.c.lower.integer_promotion import promote, usual_conversions
+from tilewright.frontend.c.lower.statement_sequence import lower_statements
+from tilewright.frontend.c.syntax_queries import always_jumps, jump_kinds
 from tilewright.frontend.semantics import Context
 from tilewright.frontend.semantics.broadcasting import common_shape
 from tilewright.ir.types import Scalar, Type, shape_of, u64, with_shape
@@ -46,7 +46,7 @@ _RENAMED: dict[str, Callable[..., Any]] = {
     "fmin": tl.minimum,
 }
 _PAIRWISE: dict[str, Callable[..., Any]] = {"max": tl.maximum, "min": tl.minimum}
-"""With two arguments, C's meaning; with one, the reduction of the language."""
+"""With two arguments the functions of C; with one the reductions of the language."""
 
 _OF_PAIRS = (tl.maximum, tl.minimum, tl.where)
 """Functions that combine their last two arguments as an operator does."""
@@ -109,7 +109,7 @@ def _promoted(
 ) -> list[object]:
     """Arguments of functions that compute as operators do, in the types that operators use."""
     if stub in _OF_PAIRS and len(args) >= 2:
-        return [*args[:-2], *unified(frame, node, *args[-2:])]
+        return [*args[:-2], *usual_conversions(frame, node, *args[-2:])]
     if stub in _OF_PROMOTED:
         return [promote(frame, node, arg) for arg in args]
     return args
@@ -127,8 +127,8 @@ def _function(frame: FunctionFrame, name: str) -> syntax.Function | None:
 
 def _plain(frame: FunctionFrame, node: syntax.Expression | syntax.TypeName) -> syntax.Expression:
     if isinstance(node, syntax.TypeName | syntax.Braces):
-        found = "a type" if isinstance(node, syntax.TypeName) else "several in braces"
-        frame.fail(node, errors.CSyntaxError("a value", found))
+        actual = "a type" if isinstance(node, syntax.TypeName) else "several in braces"
+        frame.fail(node, errors.CSyntaxError("a value", actual))
     return node
 
 
@@ -152,11 +152,11 @@ def _stub(frame: FunctionFrame, node: syntax.Call, count: int) -> Callable[..., 
     name = node.function
     if count >= 2 and name in _PAIRWISE:
         return _PAIRWISE[name]
-    found: object = _RENAMED.get(name)
-    if found is None and name not in NOT_IN_C:
-        found = getattr(tl, name, None)
-    if is_builtin(found):
-        return cast("Callable[..., Any]", found)
+    function: object = _RENAMED.get(name)
+    if function is None and name not in NOT_IN_C:
+        function = getattr(tl, name, None)
+    if is_builtin(function):
+        return cast("Callable[..., Any]", function)
     if frame.find(name) is not None:
         frame.fail(node, errors.InvalidOperation(f"call '{name}'", "it is a variable"))
     check_cuda(frame, node, name)
@@ -187,7 +187,7 @@ def inline(
         value = converted(inner, parameter, arg, type_)
         variable = Variable(parameter.name, type_, fixed=parameter.type.is_fixed)
         inner.values[inner.declare(variable)] = value
-    result = run_function(inner, _common_shape(inner, args))
+    result = lower_body(inner, _common_shape(inner, args))
     session.ctx.emitter.loc = caller
     return result
 
@@ -205,13 +205,13 @@ def parameter_type(frame: FunctionFrame, node: syntax.Parameter, arg: object) ->
     """The type of a parameter of a device function: one without extents takes tiles of any shape,
     and scalars."""
     if node.extents:
-        return adopted(declared_type(frame, node), arg)
+        return with_constness_of(declared_type(frame, node), arg)
     element = named_type(frame, node.type)
     shape = shape_of(arg.handle.type) if isinstance(arg, tensor) else ()
-    return adopted(with_shape(element, shape), arg)
+    return with_constness_of(with_shape(element, shape), arg)
 
 
-def run_function(frame: FunctionFrame, shape: tuple[int, ...] = ()) -> object:
+def lower_body(frame: FunctionFrame, shape: tuple[int, ...] = ()) -> object:
     """Lower the body of a function whose parameters are bound; what it returns.
 
     A result has the shape of what is returned; where there are several `return`s, that of the
@@ -220,19 +220,19 @@ def run_function(frame: FunctionFrame, shape: tuple[int, ...] = ()) -> object:
     function = frame.function
     type_ = scalar_type(function.type)
     body = function.body.body
-    if type_ is not None and not ends(function.body):
+    if type_ is not None and not always_jumps(function.body):
         reason = "not every path through it returns one"
         operation = f"take the value of {function.name}()"
         frame.fail(function, errors.InvalidOperation(operation, reason, "end it with a return"))
     frame.values[frame.returned] = Unset()
     with frame.session.entered(function.name), frame.scope():
         if type_ is not None and _single_return(body):
-            run(frame, body[:-1])
+            lower_statements(frame, body[:-1])
             return _returned(frame, cast("syntax.Jump", body[-1]), type_)
         if type_ is not None:
             frame.result = Variable("result", with_shape(type_, shape), hidden=True)
             frame.values[frame.result] = Unset()
-        run(frame, body)
+        lower_statements(frame, body)
     return None if frame.result is None else frame.values[frame.result]
 
 
@@ -240,14 +240,14 @@ def _single_return(body: Sequence[syntax.Statement]) -> bool:
     """Whether the only `return` is the last statement."""
     last = body[-1] if body else None
     simple = isinstance(last, syntax.Jump) and last.value is not None
-    return simple and not any("return" in jumps(node) for node in body[:-1])
+    return simple and not any("return" in jump_kinds(node) for node in body[:-1])
 
 
 def _returned(frame: FunctionFrame, node: syntax.Jump, type_: Scalar) -> tensor:
     assert node.value is not None
     value = frame.expression(node.value)
     shape = shape_of(value.handle.type) if isinstance(value, tensor) else ()
-    return converted(frame, node.value, value, adopted(with_shape(type_, shape), value))
+    return converted(frame, node.value, value, with_constness_of(with_shape(type_, shape), value))
 
 
 def declare_constants(frame: FunctionFrame) -> None:
@@ -256,21 +256,21 @@ def declare_constants(frame: FunctionFrame) -> None:
         STATEMENTS[type(constant)](frame, constant)
 
 
-# --- names with a meaning of their own ------------------------------------------------------------
+# --- functions of C's library ---------------------------------------------------------------------
 
 
 def _printf(frame: FunctionFrame, node: syntax.Call) -> object:
     """`printf("x = %d", x)`: the device's print, which chooses the format by the type."""
     if not node.arguments or not isinstance(node.arguments[0], syntax.Text):
-        expected, found = "a string", "something else" if node.arguments else "nothing"
-        frame.fail(node, errors.InvalidValue("printf", "format", expected, found))
+        expected, actual = "a string", "something else" if node.arguments else "nothing"
+        frame.fail(node, errors.InvalidValue("printf", "format", expected, actual))
     text = node.arguments[0].value
-    found = [kind for kind in _CONVERSION.findall(text) if kind != "%"]
+    conversions = [kind for kind in _CONVERSION.findall(text) if kind != "%"]
     values = [frame.expression(_plain(frame, argument)) for argument in node.arguments[1:]]
-    if len(found) != len(values):
-        frame.fail(node, errors.ArgumentCount("printf", f"{len(found) + 1}", len(values) + 1))
+    if len(conversions) != len(values):
+        frame.fail(node, errors.ArgumentCount("printf", f"{len(conversions) + 1}", len(values) + 1))
     prefix = _CONVERSION.sub(lambda m: "%" if m[1] == "%" else "", text)
-    options = {"hex": bool(found) and all(kind in "xXp" for kind in found)}
+    options = {"hex": bool(conversions) and all(kind in "xXp" for kind in conversions)}
     prefix = " ".join(prefix.split()).rstrip(" =:")
     semantics.call_builtin(frame.at(node), tl.device_print, [prefix, *values], options)
     return None
@@ -282,8 +282,8 @@ def _assert(frame: FunctionFrame, node: syntax.Call) -> object:
         frame.fail(node, errors.ArgumentCount("assert", "1 or 2", len(node.arguments)))
     args = [frame.expression(_plain(frame, argument)) for argument in node.arguments]
     if len(args) == 2 and not isinstance(unwrap(args[1]), str):
-        found = describe(args[1])
-        frame.fail(node, errors.InvalidValue("assert", "message", "a string", found))
+        actual = describe(args[1])
+        frame.fail(node, errors.InvalidValue("assert", "message", "a string", actual))
     if isinstance(args[0], tensor):
         semantics.call_builtin(frame.at(node), tl.device_assert, args, {})
     elif not unwrap(args[0]):
@@ -296,7 +296,7 @@ def _size_of(frame: FunctionFrame, node: syntax.Call) -> object:
     """`sizeof(float)`."""
     if len(node.arguments) != 1 or not isinstance(node.arguments[0], syntax.TypeName):
         frame.fail(node, errors.CSyntaxError("sizeof(type)", "another argument"))
-    return Integer(named_type(frame, node.arguments[0]).bytes, u64)
+    return TypedInteger(named_type(frame, node.arguments[0]).bytes, u64)
 
 
 _SPECIAL: dict[str, Callable[[FunctionFrame, syntax.Call], object]] = {

@@ -15,7 +15,7 @@ from tilewright.frontend import semantics
 from tilewright.frontend.c import syntax
 from tilewright.frontend.c.lower.function_frame import FunctionFrame, Variable
 from tilewright.frontend.c.lower.integer_promotion import common_type, integer_type, promoted
-from tilewright.frontend.c.syntax_queries import assigned, is_plain, jumps, reads
+from tilewright.frontend.c.syntax_queries import assigned, is_pure, jump_kinds, reads
 from tilewright.frontend.dtype_promotion import fits
 from tilewright.frontend.semantics import Bound
 from tilewright.ir.types import DType, i32
@@ -37,7 +37,7 @@ _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CountedLoop:
     """outside: whether the variable lives on after the loop; down: whether it counts down;
     inclusive: whether the limit is reached."""
 
@@ -49,7 +49,7 @@ class Counted:
     inclusive: bool
 
 
-def counted(frame: FunctionFrame, node: syntax.Loop) -> Counted | None:
+def match_counted_loop(frame: FunctionFrame, node: syntax.Loop) -> CountedLoop | None:
     """How a loop counts; None if it does not."""
     test, name = node.test, _counter(node)
     if name is None or not isinstance(test, syntax.Binary) or test.operator not in _FLIPPED:
@@ -60,18 +60,19 @@ def counted(frame: FunctionFrame, node: syntax.Loop) -> Counted | None:
             return None
         symbol, limit = _FLIPPED[symbol], test.left
     down = symbol[0] == ">"
-    found = _step(node.step, name)
-    if found is None or found[0] != ("-" if down else "+"):
+    step = _step(node.step, name)
+    if step is None or step[0] != ("-" if down else "+"):
         return None
+    amount = step[1]
     changed = {name, *assigned(node.body)}
-    parts = [part for part in (limit, found[1]) if part is not None]
-    if any(not is_plain(part) or reads(part) & changed for part in parts):
+    parts = [part for part in (limit, amount) if part is not None]
+    if any(not is_pure(part) or reads(part) & changed for part in parts):
         return None
     variable = frame.find(name)
-    if variable is None or not _counts(variable, down):
+    if variable is None or not _is_countable(variable, down):
         return None
     outside = not isinstance(node.start, syntax.Declaration)
-    return Counted(variable, outside, limit, found[1], down, symbol.endswith("="))
+    return CountedLoop(variable, outside, limit, amount, down, symbol.endswith("="))
 
 
 def _counter(node: syntax.Loop) -> str | None:
@@ -83,11 +84,11 @@ def _counter(node: syntax.Loop) -> str | None:
     elif isinstance(start, syntax.Evaluate) and isinstance(start.value, syntax.Assign):
         target = start.value.target
         name = target.name if isinstance(target, syntax.Name) else None
-    leaves = jumps(node.body) & {"break", "return"}
+    leaves = jump_kinds(node.body) & {"break", "return"}
     return None if name is None or leaves or name in assigned(node.body) else name
 
 
-def _counts(variable: Variable, down: bool) -> bool:
+def _is_countable(variable: Variable, down: bool) -> bool:
     """Unsigned numbers wrap at 0, so a loop that counts down in them cannot be counted."""
     type_ = variable.type
     if not isinstance(type_, DType) or not type_.is_integer or type_.is_bool or type_.bits < 32:
@@ -97,37 +98,39 @@ def _counts(variable: Variable, down: bool) -> bool:
 
 def _step(node: syntax.Expression | None, name: str) -> tuple[str, syntax.Expression | None] | None:
     """The sign and amount of `i++`, `i -= c`, `i = i + c`; an amount of None is 1."""
-    if isinstance(node, syntax.Step) and _is(node.target, name):
+    if isinstance(node, syntax.Step) and _is_name(node.target, name):
         return node.operator, None
-    if not isinstance(node, syntax.Assign) or not _is(node.target, name):
+    if not isinstance(node, syntax.Assign) or not _is_name(node.target, name):
         return None
     if node.operator in ("+", "-"):
-        return _signed(node.operator, node.value)
+        return _signed_step(node.operator, node.value)
     value = node.value
     if not node.operator and isinstance(value, syntax.Binary) and value.operator in ("+", "-"):
-        return _signed(value.operator, value.right) if _is(value.left, name) else None
+        return _signed_step(value.operator, value.right) if _is_name(value.left, name) else None
     return None
 
 
-def _signed(symbol: str, amount: syntax.Expression) -> tuple[str, syntax.Expression] | None:
+def _signed_step(symbol: str, amount: syntax.Expression) -> tuple[str, syntax.Expression] | None:
     """A literal that is not positive turns the loop around: it is not counted."""
     if isinstance(amount, syntax.Number) and amount.value <= 0:
         return None
     return symbol, amount
 
 
-def _is(node: syntax.Expression, name: str) -> bool:
+def _is_name(node: syntax.Expression, name: str) -> bool:
     return isinstance(node, syntax.Name) and node.name == name
 
 
-def bounds_of(frame: FunctionFrame, node: syntax.Loop, loop: Counted) -> semantics.Bounds | None:
+def emit_loop_bounds(
+    frame: FunctionFrame, node: syntax.Loop, loop: CountedLoop
+) -> semantics.LoopBounds | None:
     """Emit the bounds in the common type of all; None if that cannot count."""
     parts = (
         frame.values[loop.variable],
         frame.expression(loop.limit),
         constexpr(1) if loop.step is None else frame.expression(loop.step),
     )
-    start, limit, step = map(_bound, parts)
+    start, limit, step = map(_integer_bound, parts)
     if start is None or limit is None or step is None or (isinstance(step, int) and step <= 0):
         return None
     kinds = [promoted(kind) for part in parts if (kind := integer_type(part)) is not None]
@@ -142,13 +145,15 @@ def bounds_of(frame: FunctionFrame, node: syntax.Loop, loop: Counted) -> semanti
         _check_step(ctx, loop, (start, limit, step), index)
     past = limit + (-1 if loop.down else 1) if isinstance(limit, int) else None
     if loop.inclusive and (past is None or not fits(past, index)):
-        return semantics.reaching(ctx, index, start, limit, step, loop.down)
+        return semantics.inclusive_bounds(ctx, index, start, limit, step, loop.down)
     end = past if loop.inclusive and past is not None else limit
-    return (semantics.falling if loop.down else semantics.rising)(ctx, index, start, end, step)
+    return (semantics.descending_bounds if loop.down else semantics.ascending_bounds)(
+        ctx, index, start, end, step
+    )
 
 
 def _check_step(
-    ctx: semantics.Context, loop: Counted, parts: tuple[Bound, Bound, tensor], index: DType
+    ctx: semantics.Context, loop: CountedLoop, parts: tuple[Bound, Bound, tensor], index: DType
 ) -> None:
     """Stop the launch where a loop with a run-time step would start and never end."""
     start, limit, step = parts
@@ -158,12 +163,12 @@ def _check_step(
     first, last = (semantics.cast_to(ctx, part, dtype) for part in (start, limit))
     goes = _SYMBOLS[loop.down, loop.inclusive]
     runs = semantics.compare(ctx, goes, first, last)
-    ends = semantics.compare(ctx, "gt", step, 0)
-    holds = semantics.logical(ctx, "or", ends, semantics.unary(ctx, "not", runs))
+    progresses = semantics.compare(ctx, "gt", step, 0)
+    holds = semantics.logical(ctx, "or", progresses, semantics.unary(ctx, "not", runs))
     ctx.emitter.emit(AssertOp(holds.handle, STUCK))
 
 
-def _bound(value: object) -> Bound | None:
+def _integer_bound(value: object) -> Bound | None:
     """An integer scalar or number; None for anything else."""
     if isinstance(value, tensor):
         type_ = value.handle.type

@@ -6,7 +6,7 @@ from math import isfinite, trunc
 from typing import NoReturn
 
 from tilewright.frontend.c import syntax
-from tilewright.frontend.c.c_types import in_words, scalar_type
+from tilewright.frontend.c.c_types import c_spelling, scalar_type
 from tilewright.frontend.c.lower.function_frame import FunctionFrame, null
 from tilewright.frontend.semantics import cast_to, constant, truth
 from tilewright.frontend.semantics.broadcasting import broadcast_value, check_tile
@@ -27,23 +27,23 @@ from tilewright.support import errors
 
 
 def describe(value: object) -> str:
-    """A value's type in C's words; a literal as it is."""
+    """A value's type as C spells it; a literal as it is."""
     if not isinstance(value, tensor):
         return f"the constant {unwrap(value)!r}"
     type_ = value.handle.type
     extents = ", ".join(map(str, shape_of(type_)))
-    return in_words(element_of(type_)) + (f"[{extents}]" if extents else "")
+    return c_spelling(element_of(type_)) + (f"[{extents}]" if extents else "")
 
 
 def named_type(frame: FunctionFrame, name: syntax.TypeName, read_only: bool = False) -> Scalar:
     """A type without extents, where `void` makes no sense. Errors: CSyntaxError."""
     try:
-        found = scalar_type(name, read_only)
+        type_ = scalar_type(name, read_only)
     except errors.CSyntaxError as problem:
         frame.fail(name, problem)
-    if found is None:
+    if type_ is None:
         frame.fail(name, errors.CSyntaxError("a type with values", "'void'"))
-    return found
+    return type_
 
 
 def declared_type(frame: FunctionFrame, node: syntax.Variable | syntax.Parameter) -> Type:
@@ -85,25 +85,27 @@ def converted(frame: FunctionFrame, node: syntax.Node, value: object, type_: Typ
     ctx = frame.at(node)
     if not isinstance(value, tensor):
         number = (
-            whole(frame, node, value, target) if target.is_integer else _number(frame, node, value)
+            wrapped_integer(frame, node, value, target)
+            if target.is_integer
+            else _number(frame, node, value)
         )
         return tensor(constant(ctx, number, type_))
     if isinstance(element_of(value.handle.type), PointerType):
         _refuse(frame, node, value, target)
-    found = cast_to(ctx, value, type_of(target)).handle
-    return tensor(broadcast_value(ctx, found, shape_of(type_), "assign"))
+    element = cast_to(ctx, value, type_of(target)).handle
+    return tensor(broadcast_value(ctx, element, shape_of(type_), "assign"))
 
 
-def whole(frame: FunctionFrame, node: syntax.Node, value: object, target: DType) -> int:
+def wrapped_integer(frame: FunctionFrame, node: syntax.Node, value: object, target: DType) -> int:
     """A compile-time number as an integer type has it: wrapped, and floats without their fraction.
 
-    Errors: LiteralOutOfRange for a float that the type cannot hold, for which C has no meaning.
+    Errors: LiteralOutOfRange for a float that the type cannot hold, which C leaves undefined.
     """
     number = _number(frame, node, value)
     if isinstance(number, int):
         return target.wrap(number)
     if not (isfinite(number) and target.min_int <= trunc(number) <= target.max_int):
-        error = errors.LiteralOutOfRange(number, in_words(target))
+        error = errors.LiteralOutOfRange(number, c_spelling(target))
         error.advice = f"it holds integers from {target.min_int} to {target.max_int}"
         frame.fail(node, error)
     return trunc(number)
@@ -124,13 +126,13 @@ def _converted_pointer(
         if unwrap(value) != 0:
             _refuse(frame, node, value, target)
         return tensor(null(ctx, type_))
-    found = element_of(value.handle.type)
-    if not isinstance(found, PointerType) or found.element is not target.element:
+    source = element_of(value.handle.type)
+    if not isinstance(source, PointerType) or source.element is not target.element:
         _refuse(frame, node, value, target)
-    if found.const and not target.const:
+    if source.const and not target.const:
         frame.fail(node, _drops_const(value))
     handle = value.handle
-    if found.const is not target.const:
+    if source.const is not target.const:
         handle = ctx.value(BitcastOp(handle, with_element(handle.type, target)))
     return tensor(broadcast_value(ctx, handle, shape_of(type_), "assign"))
 
@@ -142,8 +144,8 @@ def _drops_const(value: tensor) -> errors.CompilationError:
 
 
 def _refuse(frame: FunctionFrame, node: syntax.Node, value: object, target: Scalar) -> NoReturn:
-    operation = f"convert {describe(value)} to {in_words(target)}"
-    instead = f"cast it: ({in_words(target)}) ..."
+    operation = f"convert {describe(value)} to {c_spelling(target)}"
+    instead = f"cast it: ({c_spelling(target)}) ..."
     frame.fail(node, errors.InvalidOperation(operation, "this needs a cast", instead))
 
 
@@ -157,7 +159,7 @@ def condition(frame: FunctionFrame, node: syntax.Expression, value: tensor) -> V
     return truth(frame.at(node), value)
 
 
-def adopted(type_: Type, value: object) -> Type:
+def with_constness_of(type_: Type, value: object) -> Type:
     """The type of a declaration whose initial value may point to constant data: then it does too.
 
     So `float *p[16] = x + i` needs no `const` for a parameter `const float *x`.
@@ -165,7 +167,7 @@ def adopted(type_: Type, value: object) -> Type:
     target = element_of(type_)
     if isinstance(target, DType) or not isinstance(value, tensor):
         return type_
-    found = element_of(value.handle.type)
-    if isinstance(found, PointerType) and found.const and found.element is target.element:
-        return with_element(type_, found)
+    source = element_of(value.handle.type)
+    if isinstance(source, PointerType) and source.const and source.element is target.element:
+        return with_element(type_, source)
     return type_

@@ -9,17 +9,17 @@ from typing import cast
 from tilewright import language as tl
 from tilewright.frontend import semantics
 from tilewright.frontend.c import syntax
-from tilewright.frontend.c.lower.branches import choose
+from tilewright.frontend.c.lower.branches import lower_choice
 from tilewright.frontend.c.lower.declared_conversions import converted, describe
-from tilewright.frontend.c.lower.function_frame import FunctionFrame, Integer, call, expression
+from tilewright.frontend.c.lower.function_frame import FunctionFrame, TypedInteger, call, expression
 from tilewright.frontend.c.lower.integer_promotion import (
     as_type,
     common_type,
     integer_type,
     is_number,
-    unified,
+    usual_conversions,
 )
-from tilewright.frontend.c.syntax_queries import has_effects, is_plain, walk
+from tilewright.frontend.c.syntax_queries import has_effects, is_pure, walk
 from tilewright.frontend.dtype_promotion import fits
 from tilewright.frontend.semantics.numeric_operators import result_dtype
 from tilewright.ir import Block, Rewriter
@@ -144,8 +144,8 @@ def _selected(
     frame: FunctionFrame, node: syntax.Conditional, condition: tensor, then: object, orelse: object
 ) -> object:
     """One value or the other, element by element, in their common type."""
-    then, orelse = unified(frame, node, then, orelse)
-    if isinstance(then, Integer):
+    then, orelse = usual_conversions(frame, node, then, orelse)
+    if isinstance(then, TypedInteger):
         then = frame.run_time(node, then)
     return call(frame, node, tl.where, condition, then, orelse)
 
@@ -153,7 +153,7 @@ def _selected(
 def _masked(frame: FunctionFrame, node: syntax.Conditional, condition: tensor) -> object:
     """`c ? *p : 0` as one load, where the other side is a constant; None where it is not."""
     then, orelse = node.then, node.orelse
-    if not isinstance(then, syntax.Dereference) or not is_plain(orelse):
+    if not isinstance(then, syntax.Dereference) or not is_pure(orelse):
         return None
     other = frame.expression(orelse)
     if isinstance(other, tensor):
@@ -161,7 +161,7 @@ def _masked(frame: FunctionFrame, node: syntax.Conditional, condition: tensor) -
     with _guarded(frame, node, condition):
         pointer = pointer_of(frame, then, "load through")
         if _holds(element_of(pointer.handle.type), other):
-            return unified(frame, node, load(frame, then, pointer, other), other)[0]
+            return usual_conversions(frame, node, load(frame, then, pointer, other), other)[0]
         loaded = load(frame, then, pointer)
     return _selected(frame, node, condition, loaded, other)
 
@@ -192,7 +192,7 @@ def _under(
     frame: FunctionFrame, node: syntax.Expression, condition: tensor, inverted: bool = False
 ) -> object:
     """The value of an expression whose loads are done only where a condition holds, or not."""
-    if is_plain(node):
+    if is_pure(node):
         return frame.expression(node)
     if inverted:
         condition = semantics.unary(frame.at(node), "not", condition)
@@ -215,7 +215,7 @@ def _guarded(frame: FunctionFrame, node: syntax.Node, condition: tensor) -> Gene
 
 def _branching(frame: FunctionFrame, node: syntax.Conditional, condition: tensor) -> object:
     """Both sides may do something, so only one is evaluated."""
-    return choose(
+    return lower_choice(
         frame,
         node,
         condition.handle,

@@ -1,4 +1,4 @@
-"""Expressions: literals, names, operators, casts, ranges, subscripts. Their meaning is in the
+"""Expressions: literals, names, operators, casts, ranges, subscripts. What operators do is in the
 semantics that all front ends share; here is syntax."""
 
 from __future__ import annotations
@@ -8,18 +8,22 @@ from typing import NoReturn, TypeGuard, cast
 from tilewright import language as tl
 from tilewright.frontend import semantics
 from tilewright.frontend.c import cuda_names, syntax
-from tilewright.frontend.c.lower.branches import choose
-from tilewright.frontend.c.lower.declared_conversions import constant_integer, named_type, whole
+from tilewright.frontend.c.lower.branches import lower_choice
+from tilewright.frontend.c.lower.declared_conversions import (
+    constant_integer,
+    named_type,
+    wrapped_integer,
+)
 from tilewright.frontend.c.lower.function_frame import (
     FunctionFrame,
-    Integer,
+    TypedInteger,
     Unset,
     Variable,
     call,
     expression,
 )
 from tilewright.frontend.c.lower.integer_promotion import apply_binary, apply_unary
-from tilewright.frontend.c.syntax_queries import is_plain, walk
+from tilewright.frontend.c.syntax_queries import is_pure, walk
 from tilewright.ir.types import DType, shape_of
 from tilewright.language import constexpr, tensor, type_of, unwrap
 from tilewright.support import errors
@@ -32,7 +36,7 @@ def number(frame: FunctionFrame, node: syntax.Number) -> object:
     """A literal: an integer of its type, or a float that takes the type of the float beside it."""
     if node.type is None:
         return constexpr(node.value)
-    return Integer(int(node.value), node.type)
+    return TypedInteger(int(node.value), node.type)
 
 
 @expression(syntax.Text)
@@ -51,7 +55,7 @@ def name(frame: FunctionFrame, node: syntax.Name) -> object:
         _undefined(frame, node)
     if variable.number is not None:
         assert isinstance(variable.type, DType)
-        return Integer(variable.number, variable.type)
+        return TypedInteger(variable.number, variable.type)
     return read(frame, node, variable)
 
 
@@ -85,7 +89,7 @@ def _undefined(frame: FunctionFrame, node: syntax.Name) -> NoReturn:
 
 
 def check_cuda(frame: FunctionFrame, node: syntax.Expression, name: str) -> None:
-    """Errors: UnsupportedLanguageConstruct for a name that has its meaning in CUDA only."""
+    """Errors: UnsupportedLanguageConstruct for a name that only CUDA has."""
     instead = cuda_names.instead_of(name)
     if instead is not None:
         frame.fail(node, errors.UnsupportedLanguageConstruct(f"'{name}' of CUDA", instead))
@@ -154,26 +158,28 @@ def unary(frame: FunctionFrame, node: syntax.Unary) -> object:
 def _logical(frame: FunctionFrame, node: syntax.Binary, left: object) -> object:
     """`&&`, `||`: of tiles element by element; a scalar on the left decides whether the right side
     is evaluated, if that could make a difference."""
-    word = "and" if node.operator == "&&" else "or"
+    connective = "and" if node.operator == "&&" else "or"
     if not isinstance(left, tensor):
-        decided = bool(unwrap(left)) != (word == "and")
-        right = constexpr(word == "or") if decided else frame.expression(node.right)
+        decided = bool(unwrap(left)) != (connective == "and")
+        right = constexpr(connective == "or") if decided else frame.expression(node.right)
         return (
             constexpr(bool(unwrap(right)))
             if not isinstance(right, tensor)
             else _as_bool(frame, node, right)
         )
-    if is_plain(node.right) or shape_of(left.handle.type):
-        return semantics.logical(frame.at(node), word, left, frame.expression(node.right))
+    if is_pure(node.right) or shape_of(left.handle.type):
+        return semantics.logical(frame.at(node), connective, left, frame.expression(node.right))
     test = semantics.truth(frame.at(node.left), left)
 
     def evaluate() -> tensor:
         return _as_bool(frame, node.right, frame.tensor(node.right))
 
     def settle() -> tensor:
-        return semantics.cast_to(frame.at(node), word == "or", tl.int1)
+        return semantics.cast_to(frame.at(node), connective == "or", tl.int1)
 
-    return choose(frame, node, test, *((evaluate, settle) if word == "and" else (settle, evaluate)))
+    return lower_choice(
+        frame, node, test, *((evaluate, settle) if connective == "and" else (settle, evaluate))
+    )
 
 
 def _as_bool(frame: FunctionFrame, node: syntax.Expression, value: tensor) -> tensor:
@@ -192,7 +198,7 @@ def cast_expression(frame: FunctionFrame, node: syntax.Cast) -> object:
     target = named_type(frame, node.type)
     value = frame.expression(node.operand)
     if not isinstance(value, tensor) and isinstance(target, DType) and target.is_integer:
-        return Integer(whole(frame, node, value, target), target)
+        return TypedInteger(wrapped_integer(frame, node, value, target), target)
     return semantics.cast_to(frame.at(node), value, type_of(target))
 
 

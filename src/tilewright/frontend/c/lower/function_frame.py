@@ -38,7 +38,7 @@ statement = STATEMENTS.register
 """Decorator of the handlers of statements."""
 
 
-class Integer(constexpr):
+class TypedInteger(constexpr):
     """A compile-time integer with its type in C: `5u`, `sizeof(float)`, `TM / 2 + 1`."""
 
     __slots__ = ("dtype",)
@@ -121,7 +121,7 @@ class FunctionFrame(LoweringFrame[syntax.Node]):
         """A value as a tensor; float literals by themselves are `float`, as far as they fit."""
         if isinstance(value, tensor):
             return value
-        if isinstance(value, Integer):
+        if isinstance(value, TypedInteger):
             return tensor(constant(self.at(node), value.value, value.dtype))
         return cast("tensor", call(self, node, tl.to_tensor, value))
 
@@ -198,5 +198,5 @@ def null(ctx: Context, type_: Type) -> Value:
 def call(
     frame: FunctionFrame, node: syntax.Node, stub: Callable[..., object], *args: object
 ) -> object:
-    """The meaning of a language function applied to arguments."""
+    """The result of a language function applied to arguments."""
     return call_builtin(frame.at(node), stub, args, {})

@@ -4,9 +4,9 @@
     int i; unsigned u;     i < u   ->   (unsigned) i < u
     char c; long n;        c << n  ->   (int) c << n               the left side decides
 
-Literals and what is computed of them at compile time keep a type too (`Integer`), so that `1u - 2`
-is 4294967295. Operators with floats or pointers are those of the semantics that all front ends
-share: there a literal takes the type of the float beside it.
+Literals and what is computed of them at compile time keep a type too (`TypedInteger`), so that
+`1u - 2` is 4294967295. Operators with floats or pointers are those of the semantics that all front
+ends share: there a literal takes the type of the float beside it.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from typing import cast
 from tilewright import language as tl
 from tilewright.frontend import semantics
 from tilewright.frontend.c import syntax
-from tilewright.frontend.c.c_types import in_words
-from tilewright.frontend.c.lower.function_frame import FunctionFrame, Integer, call, null
+from tilewright.frontend.c.c_types import c_spelling
+from tilewright.frontend.c.lower.function_frame import FunctionFrame, TypedInteger, call, null
 from tilewright.frontend.dtype_promotion import RESULTS, literal_dtype
 from tilewright.frontend.semantics.broadcasting import common_shape
 from tilewright.ir.types import (
@@ -58,7 +58,7 @@ def integer_type(value: object) -> DType | None:
     if isinstance(value, tensor):
         element = element_of(value.handle.type)
         return element if isinstance(element, DType) and not element.is_float else None
-    if isinstance(value, Integer):
+    if isinstance(value, TypedInteger):
         return value.dtype
     number = unwrap(value)
     return literal_dtype(number) if isinstance(number, int) else None
@@ -81,14 +81,14 @@ def common_type(a: DType, b: DType) -> DType:
     return RESULTS["common"][promoted(a), promoted(b)]
 
 
-def as_type(frame: FunctionFrame, value: object, dtype: DType) -> tensor | Integer:
+def as_type(frame: FunctionFrame, value: object, dtype: DType) -> tensor | TypedInteger:
     """An integer in another integer type."""
     if isinstance(value, tensor):
         return semantics.cast_to(frame.ctx, value, type_of(dtype))
-    return Integer(cast("int", unwrap(value)), dtype)
+    return TypedInteger(cast("int", unwrap(value)), dtype)
 
 
-def unified(
+def usual_conversions(
     frame: FunctionFrame, node: syntax.Node, left: object, right: object
 ) -> tuple[object, object]:
     """Two integers in the type in which C combines them; all else as it is."""
@@ -136,7 +136,7 @@ def apply_binary(
     if symbol in ("<<", ">>"):
         left, right = _shift_operands(frame, node, left, right)
     else:
-        left, right = unified(frame, node, left, right)
+        left, right = usual_conversions(frame, node, left, right)
     ctx = frame.at(node)
     both_integers = integer_type(left) is not None and integer_type(right) is not None
     if not isinstance(left, tensor) and not isinstance(right, tensor):
@@ -162,7 +162,7 @@ def _shift_operands(
     if not isinstance(right, tensor):
         amount = cast("int", unwrap(right))
         if not 0 <= amount < dtype.bits:
-            operation = f"shift {in_words(dtype)} by {amount}"
+            operation = f"shift {c_spelling(dtype)} by {amount}"
             reason = f"the amount must be from 0 to {dtype.bits - 1}"
             instead = "make the left side long: 1l << n" if 0 <= amount < 64 else ""
             frame.fail(node, errors.InvalidOperation(operation, reason, instead))
@@ -199,9 +199,9 @@ def _folded(
             return semantics.compare(frame.ctx, name, a, b)
         return semantics.binary(frame.ctx, _OF_FLOATS[symbol], a, b)
     if symbol in ("/", "%"):
-        return Integer(_fold_division(frame, node, symbol, a, b), dtype)
+        return TypedInteger(_fold_division(frame, node, symbol, a, b), dtype)
     result = _FOLDS[symbol](a, b)
-    return constexpr(result) if symbol in _COMPARISONS else Integer(result, dtype)
+    return constexpr(result) if symbol in _COMPARISONS else TypedInteger(result, dtype)
 
 
 def _fold_division(
@@ -239,4 +239,4 @@ def apply_unary(
     if isinstance(value, tensor) or dtype is None:
         return semantics.unary(frame.at(node), _UNARY[symbol], value)
     number = unwrap(value)
-    return Integer({"-": -number, "+": number, "~": ~number}[symbol], dtype)
+    return TypedInteger({"-": -number, "+": number, "~": ~number}[symbol], dtype)

@@ -6,7 +6,7 @@ from math import lcm
 
 from tilewright.frontend.c import syntax
 from tilewright.frontend.c.c_parameters import KernelParameter, parameters_of
-from tilewright.frontend.c.c_parser import Parsed
+from tilewright.frontend.c.c_parser import ParsedSource
 from tilewright.frontend.c.lower import (
     assignments,
     calls,
@@ -40,7 +40,10 @@ HANDLER_MODULES = (
 
 
 def lower_kernel(
-    parsed: Parsed, kernel: syntax.Function, signature: KernelSignature, options: FrontendOptions
+    parsed: ParsedSource,
+    kernel: syntax.Function,
+    signature: KernelSignature,
+    options: FrontendOptions,
 ) -> Module:
     """Compile one kernel of a source to tile IR.
 
@@ -59,7 +62,7 @@ def lower_kernel(
         calls.declare_constants(frame)
         frame.scopes.append({})
         _bind(frame, parsed, kernel, signature, body)
-        calls.run_function(frame)
+        calls.lower_body(frame)
         ctx.emitter.emit(ReturnOp())
     except TilewrightError as problem:
         raise _located(problem, session, parsed) from problem.__cause__
@@ -72,7 +75,7 @@ def lower_kernel(
 
 def _bind(
     frame: FunctionFrame,
-    parsed: Parsed,
+    parsed: ParsedSource,
     kernel: syntax.Function,
     signature: KernelSignature,
     body: Block,
@@ -105,8 +108,8 @@ def _argument(
     return tensor(value)
 
 
-def _located(problem: TilewrightError, session: Session, parsed: Parsed) -> TilewrightError:
-    """The problem with its place, and hints in the words of C."""
+def _located(problem: TilewrightError, session: Session, parsed: ParsedSource) -> TilewrightError:
+    """The problem with its location, and hints that speak of C."""
     notes = problem.notes
     if session.span is not None:
         notes = (*notes, *expansion_notes(session.span, session.defines))

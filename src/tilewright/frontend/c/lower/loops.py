@@ -13,8 +13,12 @@ from collections.abc import Sequence
 from tilewright import language as tl
 from tilewright.frontend import semantics
 from tilewright.frontend.c import syntax
-from tilewright.frontend.c.lower.branches import branch, holding
-from tilewright.frontend.c.lower.counted_loops import Counted, bounds_of, counted
+from tilewright.frontend.c.lower.branches import held_value, lower_branches
+from tilewright.frontend.c.lower.counted_loops import (
+    CountedLoop,
+    emit_loop_bounds,
+    match_counted_loop,
+)
 from tilewright.frontend.c.lower.declared_conversions import condition as truth
 from tilewright.frontend.c.lower.declared_conversions import converted
 from tilewright.frontend.c.lower.function_frame import (
@@ -24,9 +28,9 @@ from tilewright.frontend.c.lower.function_frame import (
     Variable,
     statement,
 )
-from tilewright.frontend.c.lower.statement_sequence import flags, run
-from tilewright.frontend.c.syntax_queries import assigned, jumps
-from tilewright.frontend.semantics import Bounds
+from tilewright.frontend.c.lower.statement_sequence import any_jump_happened, lower_statements
+from tilewright.frontend.c.syntax_queries import assigned, jump_kinds
+from tilewright.frontend.semantics import LoopBounds
 from tilewright.ir import Block, Value
 from tilewright.ir.types import i1
 from tilewright.language import constexpr, tensor, unwrap
@@ -38,16 +42,16 @@ from tilewright.support import errors
 def loop(frame: FunctionFrame, node: syntax.Loop) -> None:
     """Any loop."""
     outer = frame.broken, frame.continued
-    frame.broken = Variable("broken", i1, hidden=True) if "break" in jumps(node.body) else None
+    frame.broken = Variable("broken", i1, hidden=True) if "break" in jump_kinds(node.body) else None
     frame.continued = Variable("continued", i1, hidden=True)
     with frame.scope():
         if node.start is not None:
             STATEMENTS[type(node.start)](frame, node.start)
-        found = counted(frame, node)
-        bounds = None if found is None else bounds_of(frame, node, found)
+        count = match_counted_loop(frame, node)
+        bounds = None if count is None else emit_loop_bounds(frame, node, count)
         carried = _carried(frame, node)
-        if found is not None and bounds is not None:
-            _counted_loop(frame, node, carried, found, bounds)
+        if count is not None and bounds is not None:
+            _counted_loop(frame, node, carried, count, bounds)
         else:
             _while_loop(frame, node, carried)
     frame.broken, frame.continued = outer
@@ -60,15 +64,15 @@ def _carried(frame: FunctionFrame, node: syntax.Loop) -> list[Variable]:
     """The variables that an iteration may change and the next one may read."""
     parts = [part for part in (node.test, node.step, node.body) if part is not None]
     names = dict.fromkeys(name for part in parts for name in assigned(part))
-    found = [variable for name in names if (variable := frame.find(name)) is not None]
-    chosen = [v for v in found if not isinstance(frame.values[v], Unset)]
+    variables = [variable for name in names if (variable := frame.find(name)) is not None]
+    chosen = [v for v in variables if not isinstance(frame.values[v], Unset)]
     hidden = [frame.broken] if frame.broken is not None else []
-    if "return" in jumps(node.body):
+    if "return" in jump_kinds(node.body):
         hidden += [frame.returned, *([] if frame.result is None else [frame.result])]
     frame.at(node)
     for variable in hidden:
         before = frame.values.get(variable, Unset())
-        frame.values[variable] = holding(frame, variable, before)
+        frame.values[variable] = held_value(frame, variable, before)
     return list(dict.fromkeys([*chosen, *hidden]))
 
 
@@ -82,11 +86,11 @@ def _add_arguments(block: Block, variables: Sequence[Variable]) -> None:
         block.add_arg(variable.type, "" if variable.hidden else variable.name)
 
 
-def _held(frame: FunctionFrame, variables: Sequence[Variable]) -> tuple[Value, ...]:
-    return tuple(holding(frame, v, frame.values[v]).handle for v in variables)
+def _held_values(frame: FunctionFrame, variables: Sequence[Variable]) -> tuple[Value, ...]:
+    return tuple(held_value(frame, v, frame.values[v]).handle for v in variables)
 
 
-def _finish(
+def _emit_loop(
     frame: FunctionFrame, node: syntax.Loop, op: ForOp | WhileOp, carried: list[Variable]
 ) -> None:
     """Emit the loop; the variables hold its results, and those it alone assigns hold nothing."""
@@ -97,22 +101,24 @@ def _finish(
     _bind(frame, carried, frame.at(node).emitter.emit(op).results)
 
 
-def _body(frame: FunctionFrame, node: syntax.Loop) -> None:
+def _lower_body(frame: FunctionFrame, node: syntax.Loop) -> None:
     """The statements of one iteration and its step."""
     assert frame.continued is not None
     frame.values[frame.continued] = Unset()
-    run(frame, [node.body])
+    lower_statements(frame, [node.body])
     step = node.step
     if step is None:
         return
-    stopped = flags(frame, jumps(node.body) & {"break", "return"})
+    stopped = any_jump_happened(frame, jump_kinds(node.body) & {"break", "return"})
     if stopped is None:
         frame.expression(step)
         return
-    branch(frame, node, stopped, lambda: None, lambda: _do(frame, step), "step of the loop")
+    lower_branches(
+        frame, node, stopped, lambda: None, lambda: _evaluate(frame, step), "step of the loop"
+    )
 
 
-def _do(frame: FunctionFrame, node: syntax.Expression) -> None:
+def _evaluate(frame: FunctionFrame, node: syntax.Expression) -> None:
     frame.expression(node)
 
 
@@ -120,9 +126,13 @@ def _do(frame: FunctionFrame, node: syntax.Expression) -> None:
 
 
 def _counted_loop(
-    frame: FunctionFrame, node: syntax.Loop, carried: list[Variable], loop: Counted, bounds: Bounds
+    frame: FunctionFrame,
+    node: syntax.Loop,
+    carried: list[Variable],
+    loop: CountedLoop,
+    bounds: LoopBounds,
 ) -> None:
-    inits = _held(frame, carried)
+    inits = _held_values(frame, carried)
     before = frame.values
     body = Block()
     counter = body.add_arg(bounds.lower.type)
@@ -137,12 +147,12 @@ def _counted_loop(
         index = bounds.index(frame.at(node), counter)
         frame.set(loop.variable, converted(frame, node, index, loop.variable.type))
         if loop.outside:
-            _body(frame, node)
+            _lower_body(frame, node)
         else:
-            _body(frame, _without_step(node))
-        frame.at(node).emitter.emit(YieldOp(_held(frame, carried)))
+            _lower_body(frame, _without_step(node))
+        frame.at(node).emitter.emit(YieldOp(_held_values(frame, carried)))
     frame.values = before
-    _finish(frame, node, ForOp(bounds.lower, bounds.upper, bounds.step, inits, body), carried)
+    _emit_loop(frame, node, ForOp(bounds.lower, bounds.upper, bounds.step, inits, body), carried)
 
 
 def _without_step(node: syntax.Loop) -> syntax.Loop:
@@ -155,7 +165,7 @@ def _while_loop(frame: FunctionFrame, node: syntax.Loop, carried: list[Variable]
         first = Variable("again", i1, hidden=True)
         frame.raise_flag(first, True)
         carried = [*carried, first]
-    inits = _held(frame, carried)
+    inits = _held_values(frame, carried)
     base = frame.values
     before, body = Block(), Block()
     _add_arguments(before, carried)
@@ -163,33 +173,33 @@ def _while_loop(frame: FunctionFrame, node: syntax.Loop, carried: list[Variable]
     with frame.into(before):
         _bind(frame, carried, before.args)
         go = _condition(frame, node) if first is None else before.args[-1]
-        frame.at(node).emitter.emit(ConditionOp(go, _held(frame, carried)))
+        frame.at(node).emitter.emit(ConditionOp(go, _held_values(frame, carried)))
     _add_arguments(body, carried)
     frame.values = dict(base)
     with frame.into(body):
         _bind(frame, carried, body.args)
-        _body(frame, node)
+        _lower_body(frame, node)
         if first is not None:
             frame.values[first] = tensor(_condition(frame, node))
-        frame.at(node).emitter.emit(YieldOp(_held(frame, carried)))
+        frame.at(node).emitter.emit(YieldOp(_held_values(frame, carried)))
     frame.values = base
-    _finish(frame, node, WhileOp(inits, before, body), carried)
+    _emit_loop(frame, node, WhileOp(inits, before, body), carried)
 
 
 def _condition(frame: FunctionFrame, node: syntax.Loop) -> Value:
     """Whether there is another iteration: no jump has left the loop, and its condition holds."""
-    left = jumps(node.body) & {"break", "return"}
-    stopped = flags(frame, left)
+    left = jump_kinds(node.body) & {"break", "return"}
+    stopped = any_jump_happened(frame, left)
     if stopped is None:
         return _test(frame, node, left)
     go = Variable("go", i1, hidden=True)
     frame.raise_flag(go, False)
 
-    def ask() -> None:
+    def test_again() -> None:
         frame.values[go] = tensor(_test(frame, node, left))
 
-    branch(frame, node, stopped, lambda: None, ask, "condition of the loop")
-    return holding(frame, go, frame.values.pop(go)).handle
+    lower_branches(frame, node, stopped, lambda: None, test_again, "condition of the loop")
+    return held_value(frame, go, frame.values.pop(go)).handle
 
 
 def _test(frame: FunctionFrame, node: syntax.Loop, left: frozenset[str]) -> Value:

@@ -15,11 +15,11 @@ from collections.abc import Sequence
 
 from tilewright.frontend import semantics
 from tilewright.frontend.c import syntax
-from tilewright.frontend.c.lower.branches import branch
+from tilewright.frontend.c.lower.branches import lower_branches
 from tilewright.frontend.c.lower.declared_conversions import condition as truth
 from tilewright.frontend.c.lower.declared_conversions import converted
 from tilewright.frontend.c.lower.function_frame import STATEMENTS, FunctionFrame, Unset, statement
-from tilewright.frontend.c.syntax_queries import Jumps, ends, jumps
+from tilewright.frontend.c.syntax_queries import Jumps, always_jumps, jump_kinds
 from tilewright.ir import Value
 from tilewright.language import tensor, unwrap
 from tilewright.support import errors
@@ -29,7 +29,7 @@ Statements = Sequence[syntax.Statement]
 
 
 @nested
-def run(frame: FunctionFrame, statements: Statements) -> None:
+def lower_statements(frame: FunctionFrame, statements: Statements) -> None:
     """Lower a statement list."""
     todo = list(reversed(statements))
     while todo:
@@ -41,44 +41,54 @@ def run(frame: FunctionFrame, statements: Statements) -> None:
                 todo += [] if chosen is None else [chosen]
                 continue
             test = truth(frame, node.test, condition)
-            if ends(node.then) or ends(node.orelse):
-                _run_either(frame, node, test, todo[::-1])
+            if always_jumps(node.then) or always_jumps(node.orelse):
+                _lower_if(frame, node, test, todo[::-1])
                 return
-            _run_either(frame, node, test, ())
+            _lower_if(frame, node, test, ())
         else:
             STATEMENTS[type(node)](frame, node)
-            if ends(node):
+            if always_jumps(node):
                 return
-        jumped = flags(frame, jumps(node)) if todo else None
+        jumped = any_jump_happened(frame, jump_kinds(node)) if todo else None
         if jumped is not None:
-            _run_unless(frame, node, jumped, todo[::-1])
+            _lower_unless_jumped(frame, node, jumped, todo[::-1])
             return
 
 
-def _run_unless(
+def _lower_unless_jumped(
     frame: FunctionFrame, node: syntax.Statement, jumped: Value, rest: Statements
 ) -> None:
     """What follows a statement that may have jumped."""
-    branch(frame, node, jumped, lambda: None, lambda: run(frame, rest), _construct(frame, node))
+    lower_branches(
+        frame,
+        node,
+        jumped,
+        lambda: None,
+        lambda: lower_statements(frame, rest),
+        _construct(frame, node),
+    )
 
 
-def _run_either(frame: FunctionFrame, node: syntax.If, test: Value, rest: Statements) -> None:
+def _lower_if(frame: FunctionFrame, node: syntax.If, test: Value, rest: Statements) -> None:
     """An `if`; what follows it in its list, if that is given, goes to the side that goes on."""
-    follow: list[Statements] = [rest, ()] if ends(node.orelse) else [(), rest]
+    follow: list[Statements] = [rest, ()] if always_jumps(node.orelse) else [(), rest]
     lists = [
         [*([] if side is None else [side]), *more]
         for side, more in zip((node.then, node.orelse), follow, strict=True)
     ]
-    then, orelse = (lambda: run(frame, lists[0])), (lambda: run(frame, lists[1]))
-    branch(frame, node, test, then, orelse, _construct(frame, node))
+    then, orelse = (
+        (lambda: lower_statements(frame, lists[0])),
+        (lambda: lower_statements(frame, lists[1])),
+    )
+    lower_branches(frame, node, test, then, orelse, _construct(frame, node))
 
 
-def flags(frame: FunctionFrame, left: Jumps) -> Value | None:
+def any_jump_happened(frame: FunctionFrame, left: Jumps) -> Value | None:
     """Whether one of some jumps has happened; None where none of them ever can have."""
     variables = {"break": frame.broken, "continue": frame.continued, "return": frame.returned}
     happened: tensor | None = None
-    for word in sorted(left):
-        variable = variables[word]
+    for keyword in sorted(left):
+        variable = variables[keyword]
         value = Unset() if variable is None else frame.values.get(variable, Unset())
         if isinstance(value, Unset):
             continue
@@ -94,14 +104,14 @@ def _construct(frame: FunctionFrame, node: syntax.Node) -> str:
 @statement(syntax.If)
 def if_statement(frame: FunctionFrame, node: syntax.If) -> None:
     """An `if` that is the whole body of a loop or of another `if`."""
-    run(frame, [node])
+    lower_statements(frame, [node])
 
 
 @statement(syntax.Block)
 def block(frame: FunctionFrame, node: syntax.Block) -> None:
     """`{ ... }`."""
     with frame.scope():
-        run(frame, node.body)
+        lower_statements(frame, node.body)
 
 
 @statement(syntax.Evaluate)
@@ -126,9 +136,9 @@ def jump(frame: FunctionFrame, node: syntax.Jump) -> None:
 def _return(frame: FunctionFrame, node: syntax.Jump) -> None:
     result = frame.result
     if (node.value is None) is not (result is None):
-        found = "no value" if node.value is None else "a value"
+        returned = "no value" if node.value is None else "a value"
         reason = "it is declared void" if result is None else "its declaration promises one"
-        operation = f"return {found} from {frame.function.name}()"
+        operation = f"return {returned} from {frame.function.name}()"
         instead = "" if result is not None else "store it through a pointer parameter"
         frame.fail(node, errors.InvalidOperation(operation, reason, instead))
     if node.value is not None and result is not None:

@@ -65,17 +65,17 @@ def _along_axes(
     if len(items) != rank:
         reason = f"it has {rank} axes, and the subscript is for {len(items)}"
         frame.fail(node, errors.InvalidOperation(f"subscript {describe(base)}", reason))
-    whole = describe(base)
+    shown = describe(base)
     for axis in reversed(range(rank)):
         item = items[axis]
         if isinstance(item, Pick):
-            base = _picked(frame, base, axis, item, whole)
+            base = _picked(frame, base, axis, item, shown)
         elif item != _KEPT:
             base = reduce_by(frame.at(node), item, base, axis)
     return base
 
 
-def _picked(frame: FunctionFrame, base: tensor, axis: int, item: Pick, whole: str) -> tensor:
+def _picked(frame: FunctionFrame, base: tensor, axis: int, item: Pick, shown: str) -> tensor:
     """Some elements along an axis, or a single one without the axis. Errors: InvalidOperation.
 
     whole: what the subscript is of, for messages.
@@ -85,7 +85,7 @@ def _picked(frame: FunctionFrame, base: tensor, axis: int, item: Pick, whole: st
     if not 0 <= start < stop <= extent:
         what = f"element {item.start}" if item.single else f"elements {start} to {stop}"
         reason = f"axis {axis} has the elements 0 to {extent - 1}"
-        frame.fail(item.node, errors.InvalidOperation(f"pick {what} of {whole}", reason))
+        frame.fail(item.node, errors.InvalidOperation(f"pick {what} of {shown}", reason))
     ctx = frame.at(item.node)
     check_tile(ctx, (stop - start,))
     part = semantics.part(ctx, base, axis, start, stop - start)

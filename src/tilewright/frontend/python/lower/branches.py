@@ -17,22 +17,32 @@ from dataclasses import dataclass
 
 from tilewright.frontend import semantics
 from tilewright.frontend.python.captured_names import MISSING
-from tilewright.frontend.python.lower.control_flow_joins import Join, Plan, as_value, planned
+from tilewright.frontend.python.lower.control_flow_joins import (
+    Join,
+    JoinPlan,
+    as_value,
+    joined_value,
+)
 from tilewright.frontend.python.lower.function_frame import (
+    Continuation,
     FunctionFrame,
     Jump,
     Outcome,
-    Rest,
     Returned,
     expression,
     statement,
 )
-from tilewright.frontend.python.lower.language_values import Deferred, describe, is_static, static
+from tilewright.frontend.python.lower.language_values import (
+    DeferredError,
+    describe,
+    is_static,
+    static_value,
+)
 from tilewright.frontend.python.lower.statement_sequence import (
     ContinuationUnknown,
-    is_known,
-    run,
-    run_to_end,
+    lower_statements,
+    lower_to_function_end,
+    reaches_function_end,
 )
 from tilewright.ir import Block, Rewriter, Value
 from tilewright.ops import IfOp, YieldOp
@@ -53,78 +63,89 @@ class Side:
 @statement(ast.If)
 def if_statement(frame: FunctionFrame, node: ast.If) -> Outcome:
     """`if`, `elif` (an `if` in the else part), `else`."""
-    rest = frame.rest
+    continuation = frame.continuation
     condition = frame.expression(node.test)
     if is_static(condition):
-        return run(frame, node.body if static(condition) else node.orelse, rest)
+        return lower_statements(
+            frame, node.body if static_value(condition) else node.orelse, continuation
+        )
     test = semantics.truth(frame.at(node.test), condition)
     before = frame.scope
     try:
-        sides = _sides(frame, node, before, rest, whole=False)
+        sides = _lower_sides(frame, node, before, continuation, whole=False)
     except ContinuationUnknown:
-        if not is_known(rest):
+        if not reaches_function_end(continuation):
             raise
-        sides = _sides(frame, node, before, rest, whole=True)
+        sides = _lower_sides(frame, node, before, continuation, whole=True)
     frame.scope = before
     if sides[0].outcome is None and sides[1].outcome is None:
         _merge(frame, node, test, sides)
         return None
-    _complete(frame, sides, rest)
+    _lower_rest_of_function(frame, sides, continuation)
     frame.scope = before
     return _return(frame, node, test, sides)
 
 
-def _sides(
-    frame: FunctionFrame, node: ast.If, scope: Scope, rest: Rest | None, *, whole: bool
+def _lower_sides(
+    frame: FunctionFrame,
+    node: ast.If,
+    scope: Scope,
+    continuation: Continuation | None,
+    *,
+    whole: bool,
 ) -> tuple[Side, Side]:
     """Lower both sides; `whole` also lowers what follows the `if` at the end of each.
 
     Where the first side returns, the second goes on to the end of the function.
     """
-    then = _side(frame, node.body, scope, rest, whole)
+    then = _lower_side(frame, node.body, scope, continuation, whole)
     try:
-        return then, _side(frame, node.orelse, scope, rest, whole or then.outcome is not None)
+        return then, _lower_side(
+            frame, node.orelse, scope, continuation, whole or then.outcome is not None
+        )
     except ContinuationUnknown:
-        discard(then.block)
+        erase_ops(then.block)
         raise
 
 
-def _side(
+def _lower_side(
     frame: FunctionFrame,
     statements: Sequence[ast.stmt],
     scope: Scope,
-    rest: Rest | None,
+    continuation: Continuation | None,
     whole: bool,
 ) -> Side:
     block = Block()
     frame.scope = dict(scope)
     try:
         with frame.into(block):
-            outcome = run(frame, statements, rest if whole else None)
+            outcome = lower_statements(frame, statements, continuation if whole else None)
             if whole and outcome is None:
-                outcome = run_to_end(frame, rest)
+                outcome = lower_to_function_end(frame, continuation)
     except ContinuationUnknown:
-        discard(block)
+        erase_ops(block)
         raise
     if isinstance(outcome, Jump):
         refuse_jump(frame, outcome)
     return Side(block, frame.scope, outcome)
 
 
-def _complete(frame: FunctionFrame, sides: tuple[Side, Side], rest: Rest | None) -> None:
+def _lower_rest_of_function(
+    frame: FunctionFrame, sides: tuple[Side, Side], continuation: Continuation | None
+) -> None:
     """One side returns: the other runs to the end of the function."""
     try:
         for side in (s for s in sides if s.outcome is None):
             frame.scope = side.scope
             with frame.into(side.block):
-                side.outcome = run_to_end(frame, rest)
+                side.outcome = lower_to_function_end(frame, continuation)
     except ContinuationUnknown:
         for side in sides:
-            discard(side.block)
+            erase_ops(side.block)
         raise
 
 
-def discard(block: Block) -> None:
+def erase_ops(block: Block) -> None:
     """Take the ops out of a block that no op owns."""
     for op in reversed(block):
         Rewriter.drop(op)
@@ -132,9 +153,9 @@ def discard(block: Block) -> None:
 
 def refuse_jump(frame: FunctionFrame, jump: Jump) -> None:
     """`break` and `continue` need a loop that is unrolled and a compile-time condition."""
-    word = type(jump.node).__name__.lower()
+    keyword = type(jump.node).__name__.lower()
     instead = "mask the work with tl.where, bound the loop, or use a while loop with a condition"
-    frame.unsupported(jump.node, f"'{word}' at run time", instead)
+    frame.unsupported(jump.node, f"'{keyword}' at run time", instead)
 
 
 def _merge(frame: FunctionFrame, node: ast.If, test: Value, sides: tuple[Side, Side]) -> None:
@@ -142,33 +163,38 @@ def _merge(frame: FunctionFrame, node: ast.If, test: Value, sides: tuple[Side, S
     then, orelse = sides
     join = Join()
     merged: Scope = {}
-    plans: dict[str, Plan] = {}
+    plans: dict[str, JoinPlan] = {}
     for name in dict.fromkeys((*then.scope, *orelse.scope)):
         a = then.scope.get(name, MISSING)
         b = orelse.scope.get(name, MISSING)
         if a is b:
             merged[name] = a
-        elif a is MISSING or b is MISSING or isinstance(a, Deferred) or isinstance(b, Deferred):
+        elif (
+            a is MISSING
+            or b is MISSING
+            or isinstance(a, DeferredError)
+            or isinstance(b, DeferredError)
+        ):
             merged[name] = _one_sided(name, a, b, f"'if' of line {frame.loc(node).line}")
         else:
             plan = join.add(a, b)
             if plan is None:
                 error = errors.InconsistentBranches(f"'{name}'", describe(a), describe(b))
-                merged[name] = Deferred(error.with_loc(frame.loc(node)))
+                merged[name] = DeferredError(error.with_loc(frame.loc(node)))
             else:
                 merged[name], plans[name] = a, plan
     results = emit_if(frame, node, test, then.block, orelse.block, join)
     for name, plan in plans.items():
-        merged[name] = planned(merged[name], plan, results, name)
+        merged[name] = joined_value(merged[name], plan, results, name)
     frame.scope = merged
 
 
-def _one_sided(name: str, a: object, b: object, construct: str) -> Deferred:
+def _one_sided(name: str, a: object, b: object, construct: str) -> DeferredError:
     """A name that not every path defines."""
     for side in (a, b):
-        if isinstance(side, Deferred):
+        if isinstance(side, DeferredError):
             return side
-    return Deferred(errors.PossiblyUndefined(name, construct))
+    return DeferredError(errors.PossiblyUndefined(name, construct))
 
 
 def emit_if(
@@ -199,13 +225,13 @@ def _return(frame: FunctionFrame, node: ast.If, test: Value, sides: tuple[Side, 
     join = Join()
     plan = join.add(first.value, second.value)
     if plan is None:
-        found = (describe(first.value), describe(second.value))
+        types = (describe(first.value), describe(second.value))
         where = second.node or first.node or node
         frame.fail(
-            where, errors.InconsistentBranches(f"the result of {frame.source.name}()", *found)
+            where, errors.InconsistentBranches(f"the result of {frame.source.name}()", *types)
         )
     results = emit_if(frame, node, test, sides[0].block, sides[1].block, join)
-    return Returned(planned(first.value, plan, results, ""), first.node or second.node)
+    return Returned(joined_value(first.value, plan, results, ""), first.node or second.node)
 
 
 @expression(ast.IfExp)
@@ -213,7 +239,7 @@ def conditional_expression(frame: FunctionFrame, node: ast.IfExp) -> object:
     """`a if c else b`; at run time only the chosen side is evaluated."""
     condition = frame.expression(node.test)
     if is_static(condition):
-        return frame.expression(node.body if static(condition) else node.orelse)
+        return frame.expression(node.body if static_value(condition) else node.orelse)
     test = semantics.truth(frame.at(node.test), condition)
     before = frame.scope
     values: list[object] = []
@@ -226,6 +252,6 @@ def conditional_expression(frame: FunctionFrame, node: ast.IfExp) -> object:
     join = Join()
     plan = join.add(*values)
     if plan is None:
-        found = (describe(values[0]), describe(values[1]))
-        frame.fail(node, errors.InconsistentBranches("the conditional expression", *found))
-    return planned(values[0], plan, emit_if(frame, node, test, *blocks, join), "")
+        types = (describe(values[0]), describe(values[1]))
+        frame.fail(node, errors.InconsistentBranches("the conditional expression", *types))
+    return joined_value(values[0], plan, emit_if(frame, node, test, *blocks, join), "")

@@ -18,7 +18,7 @@ from tilewright.frontend.python.lower.language_values import (
     describe,
     is_static,
     on_host,
-    static,
+    static_value,
     wrap,
 )
 from tilewright.frontend.python.lower.python_builtins import BUILTINS, at_compile_time
@@ -51,11 +51,11 @@ def _keywords(frame: FunctionFrame, node: ast.Call) -> Keywords:
     kwargs: Keywords = {}
     for keyword in node.keywords:
         value = frame.expression(keyword.value)
-        found = {keyword.arg: value} if keyword.arg is not None else value
-        if not isinstance(found, Mapping):
+        spread = {keyword.arg: value} if keyword.arg is not None else value
+        if not isinstance(spread, Mapping):
             reason = f"it is {describe(value)}"
             frame.fail(keyword.value, errors.InvalidOperation("spread '**' of this", reason))
-        for name, item in cast("Mapping[str, object]", found).items():
+        for name, item in cast("Mapping[str, object]", spread).items():
             if name in kwargs:
                 frame.fail(keyword.value, errors.RepeatedArgument("the call", name))
             kwargs[name] = item
@@ -114,8 +114,8 @@ def _construct(
         return language.tuple(iterate(frame, node, args[0]) if args else ())
     operation = f"make a {callee.__name__}"
     if callee in _VALUE_CLASSES or issubclass(callee, Enum):
-        plain = [static(a) if is_static(a) else a for a in args]
-        named = {k: static(v) if is_static(v) else v for k, v in kwargs.items()}
+        plain = [static_value(a) if is_static(a) else a for a in args]
+        named = {k: static_value(v) if is_static(v) else v for k, v in kwargs.items()}
         return on_host(operation, lambda: callee(*plain, **named))
     if hasattr(callee, "_fields"):
         return on_host(operation, lambda: callee(*args, **kwargs))
@@ -127,7 +127,7 @@ def _to_constexpr(frame: FunctionFrame, node: ast.Call, args: Arguments) -> obje
         frame.fail(node, errors.ArgumentCount("constexpr", 1, len(args)))
     if not is_static(args[0]):
         frame.fail(node, errors.NotConstexpr("the argument of constexpr", describe(args[0])))
-    return constexpr(static(args[0]))
+    return constexpr(static_value(args[0]))
 
 
 def _refuse(frame: FunctionFrame, node: ast.Call, callee: object) -> NoReturn:

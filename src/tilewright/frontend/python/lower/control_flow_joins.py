@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from tilewright.frontend.dtype_promotion import RESULTS, fits, is_weak, literal_dtype
-from tilewright.frontend.python.lower.language_values import is_tuple, like, static
+from tilewright.frontend.python.lower.language_values import is_tuple, static_value, tuple_like
 from tilewright.frontend.semantics import Context, constant
 from tilewright.ir import Value
 from tilewright.ir.types import DType, Type, element_of
@@ -34,7 +34,7 @@ def leaves(value: object) -> Iterator[object]:
 def rebuild(template: object, parts: Iterator[object]) -> object:
     """A value of the template's structure with other leaves."""
     if is_tuple(template):
-        return like(template, [rebuild(item, parts) for item in template])
+        return tuple_like(template, [rebuild(item, parts) for item in template])
     if isinstance(template, block_pointer):
         count = len(template.parts())
         return template.rebuild([cast("tensor", next(parts)) for _ in range(count)])
@@ -59,7 +59,7 @@ def same_leaf(left: object, right: object) -> bool:
         )
     if isinstance(left, base_value) or isinstance(right, base_value):
         return left is right
-    a, b = static(left), static(right)
+    a, b = static_value(left), static_value(right)
     return a is b or (type(a) is type(b) and repr(a) == repr(b) and a == b)
 
 
@@ -79,17 +79,17 @@ def common_type(left: object, right: object) -> Type | None:
     left_weak, right_weak = not isinstance(left, tensor), not isinstance(right, tensor)
     if left_weak and right_weak and isinstance(a, DType) and isinstance(b, DType):
         return _wider(a, b)
-    if right_weak and holds(a, right):
+    if right_weak and can_hold(a, right):
         return a
-    return b if left_weak and holds(b, left) else None
+    return b if left_weak and can_hold(b, left) else None
 
 
-def holds(type_: Type, literal: object) -> bool:
+def can_hold(type_: Type, literal: object) -> bool:
     """Whether a type can take a compile-time number, in each element, without changing its kind."""
     element = element_of(type_)
     if isinstance(literal, tensor) or not isinstance(element, DType) or leaf_type(literal) is None:
         return False
-    number = cast("int | float", static(literal))
+    number = cast("int | float", static_value(literal))
     return is_weak(number, element) and fits(number, element)
 
 
@@ -105,11 +105,11 @@ def as_joined(ctx: Context, number: float, others: Iterable[object]) -> Value:
     type_ = leaf_type(leaf)
     for other in others:
         other = constexpr(other) if isinstance(other, int | float) else other
-        found = common_type(leaf, other)
-        if found is not None and isinstance(other, tensor):
-            return as_value(ctx, leaf, found)
-        if isinstance(type_, DType) and isinstance(found, DType):
-            type_ = _wider(type_, found)
+        joined = common_type(leaf, other)
+        if joined is not None and isinstance(other, tensor):
+            return as_value(ctx, leaf, joined)
+        if isinstance(type_, DType) and isinstance(joined, DType):
+            type_ = _wider(type_, joined)
     assert type_ is not None
     return as_value(ctx, leaf, type_)
 
@@ -124,17 +124,17 @@ def as_value(ctx: Context, leaf: object, type_: Type) -> Value:
     if isinstance(leaf, tensor):
         assert leaf.handle.type is type_
         return leaf.handle
-    return constant(ctx, cast("int | float", static(leaf)), type_)
+    return constant(ctx, cast("int | float", static_value(leaf)), type_)
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class ResultSlot:
     """In a plan: the number of the result that a leaf becomes."""
 
     index: int
 
 
-Plan = list[object]
+JoinPlan = list[object]
 """For each leaf of a value either the leaf that all paths share, or a Slot."""
 
 
@@ -146,11 +146,11 @@ class Join:
         self.left: list[object] = []
         self.right: list[object] = []
 
-    def add(self, left: object, right: object) -> Plan | None:
+    def add(self, left: object, right: object) -> JoinPlan | None:
         """Plan to join two values; None if they cannot be one."""
         if not same_structure(left, right):
             return None
-        plan: Plan = []
+        plan: JoinPlan = []
         pairs: list[tuple[Type, object, object]] = []
         for a, b in zip(leaves(left), leaves(right), strict=True):
             if same_leaf(a, b):
@@ -159,7 +159,7 @@ class Join:
             type_ = common_type(a, b)
             if type_ is None:
                 return None
-            plan.append(Slot(len(self.types) + len(pairs)))
+            plan.append(ResultSlot(len(self.types) + len(pairs)))
             pairs.append((type_, a, b))
         for type_, a, b in pairs:
             self.types.append(type_)
@@ -168,11 +168,11 @@ class Join:
         return plan
 
 
-def planned(template: object, plan: Plan, results: Sequence[Value], name: str) -> object:
+def joined_value(template: object, plan: JoinPlan, results: Sequence[Value], name: str) -> object:
     """The joined value, once the results exist; they take the variable's name."""
     parts: list[object] = []
     for part in plan:
-        if isinstance(part, Slot):
+        if isinstance(part, ResultSlot):
             result = results[part.index]
             result.name = result.name or name
             parts.append(tensor(result))

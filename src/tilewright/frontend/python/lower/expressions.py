@@ -15,12 +15,12 @@ from tilewright.frontend.python.lower.assignment_targets import assign
 from tilewright.frontend.python.lower.function_frame import FunctionFrame, expression
 from tilewright.frontend.python.lower.iterables import iterate
 from tilewright.frontend.python.lower.language_values import (
-    Deferred,
+    DeferredError,
     describe,
     is_static,
     is_tuple,
     on_host,
-    static,
+    static_value,
     wrap,
 )
 from tilewright.language import base_value, constexpr, dtype, member_names, unknown_name, unwrap
@@ -43,7 +43,7 @@ def name(frame: FunctionFrame, node: ast.Name) -> object:
     value = frame.scope.get(identifier, MISSING)
     if value is MISSING:
         return _outside(frame, node)
-    if isinstance(value, Deferred):
+    if isinstance(value, DeferredError):
         _report(frame, node, value.error)
     return value
 
@@ -97,10 +97,10 @@ def attribute_of(frame: FunctionFrame, node: ast.expr, owner: object, attr: str)
         owner = cast("object", owner.value)
         if isinstance(owner, bool | int | float) and attr in member_names():
             return wrap(semantics.getattr_(frame.at(node), owner, attr))
-    found = on_host(f"read attribute '{attr}'", lambda: getattr(owner, attr, MISSING))
-    if found is MISSING:
+    value = on_host(f"read attribute '{attr}'", lambda: getattr(owner, attr, MISSING))
+    if value is MISSING:
         frame.fail(node, _unknown_attribute(owner, attr))
-    return wrap(found)
+    return wrap(value)
 
 
 def _unknown_attribute(owner: object, attr: str) -> errors.UnknownAttribute:
@@ -130,14 +130,14 @@ def item_of(frame: FunctionFrame, node: ast.expr, owner: object, index: object) 
     frame.at(node)
     if not is_static(index):
         raise errors.NotConstexpr("the index into a tuple", describe(index))
-    key = static(index)
+    key = static_value(index)
     container = cast("object", unwrap(owner))
     if isinstance(container, Mapping):
-        known = cast("Mapping[object, object]", container)
-        if key not in known:
+        mapping = cast("Mapping[object, object]", container)
+        if key not in mapping:
             note = "it is looked up among the keyword arguments of the launch"
-            raise errors.UndefinedName(str(key), [str(k) for k in known], notes=(note,))
-        return wrap(known[key])
+            raise errors.UndefinedName(str(key), [str(k) for k in mapping], notes=(note,))
+        return wrap(mapping[key])
     if not hasattr(container, "__getitem__") or callable(container):
         reason = "only tuples, strings and tiles have items"
         raise errors.InvalidOperation(f"index {describe(owner)}", reason)
@@ -152,7 +152,7 @@ def _index(frame: FunctionFrame, node: ast.expr) -> object:
             None if part is None else frame.expression(part)
             for part in (node.lower, node.upper, node.step)
         ]
-        return slice(*(static(b) if is_static(b) else b for b in bounds))
+        return slice(*(static_value(b) if is_static(b) else b for b in bounds))
     if isinstance(node, ast.Tuple):
         return tuple(_index(frame, element) for element in node.elts)
     return frame.expression(node)
@@ -184,11 +184,11 @@ def comprehension(frame: FunctionFrame, node: ast.ListComp) -> object:
     """`[f(i) for i in range(4) if c(i)]` over what is known at compile time; gives a tuple."""
     targets = [n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)]
     outer = {target: frame.scope[target] for target in targets if target in frame.scope}
-    found = language_tuple(_generated(frame, node.elt, node.generators))
+    result = language_tuple(_generated(frame, node.elt, node.generators))
     for target in targets:
         frame.scope.pop(target, None)
     frame.scope.update(outer)
-    return found
+    return result
 
 
 def _generated(
@@ -209,7 +209,7 @@ def _holds(frame: FunctionFrame, condition: ast.expr) -> bool:
     if not is_static(value):
         what = "the condition of a comprehension"
         frame.fail(condition, errors.NotConstexpr(what, describe(value)))
-    return bool(static(value))
+    return bool(static_value(value))
 
 
 @expression(ast.JoinedStr)
@@ -220,16 +220,16 @@ def formatted_string(frame: FunctionFrame, node: ast.JoinedStr) -> object:
 
 def _text(frame: FunctionFrame, node: ast.expr) -> str:
     if not isinstance(node, ast.FormattedValue):
-        return str(static(frame.expression(node)))
+        return str(static_value(frame.expression(node)))
     value = frame.expression(node.value)
     if not is_static(value):
         what = "a value in an f-string"
         frame.fail(node.value, errors.NotConstexpr(what, describe(value)))
     frame.at(node)
-    plain = static(value)
+    plain = static_value(value)
     if node.conversion in (ord("r"), ord("a")):
         plain = repr(plain) if node.conversion == ord("r") else ascii(plain)
-    spec = "" if node.format_spec is None else str(static(frame.expression(node.format_spec)))
+    spec = "" if node.format_spec is None else str(static_value(frame.expression(node.format_spec)))
     return on_host("format a value", lambda: format(plain, spec))
 
 

@@ -51,14 +51,14 @@ statement = STATEMENTS.register
 
 
 @dataclass(frozen=True, slots=True)
-class Rest:
-    """The statements that come next, and what comes after them; see `sequence`."""
+class Continuation:
+    """The statements that come next, and what comes after them; see `statement_sequence`."""
 
     statements: Sequence[ast.stmt]
-    following: Rest | None
+    following: Continuation | None
 
 
-FUNCTION_END = Rest((), None)
+FUNCTION_END = Continuation((), None)
 """Nothing comes next: the function returns None."""
 
 
@@ -70,11 +70,12 @@ class FunctionFrame(LoweringFrame[ast.expr | ast.stmt]):
 
     scope: local names and their values, see `values`.
     loops: how many run-time loops of this function enclose the current statement.
-    rest: what follows the statement being lowered; None where that is not known.
+    continuation: what follows the statement being lowered; None where that is not known.
     """
 
     __slots__ = (
-        "_file", "_shift", "environment", "local", "loops", "rest", "scope", "session", "source",
+        "_file", "_shift", "continuation", "environment", "local", "loops", "scope", "session",
+        "source",
     )  # fmt: skip
 
     def __init__(
@@ -87,7 +88,7 @@ class FunctionFrame(LoweringFrame[ast.expr | ast.stmt]):
         self.local = local_names(self.source)
         self.scope: dict[str, object] = {}
         self.loops = 0
-        self.rest: Rest | None = FUNCTION_END
+        self.continuation: Continuation | None = FUNCTION_END
         self._file = self.source.file
         self._shift = self.source.line_shift
 

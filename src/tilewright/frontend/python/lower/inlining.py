@@ -17,7 +17,7 @@ from tilewright.frontend.python.lower.function_frame import (
     Session,
 )
 from tilewright.frontend.python.lower.language_values import NONE, wrap
-from tilewright.frontend.python.lower.statement_sequence import run
+from tilewright.frontend.python.lower.statement_sequence import lower_statements
 from tilewright.frontend.semantics import Context
 from tilewright.language import DeviceFunction
 from tilewright.language import tuple as language_tuple
@@ -78,21 +78,21 @@ def inline(
     arguments = frame.source.tree.args
     bound = bind_arguments(function, arguments, args, kwargs)
     frame.scope.update(bound)
-    value, _ = run_body(frame, function)
+    value, _ = lower_body(frame, function)
     session.ctx.emitter.loc = caller
     return value
 
 
-def run_body(frame: FunctionFrame, function: DeviceFunction) -> tuple[object, ast.stmt | None]:
+def lower_body(frame: FunctionFrame, function: DeviceFunction) -> tuple[object, ast.stmt | None]:
     """Lower the body of a function whose parameters are bound.
 
     Gives what it returns, and a `return` statement that says so, if there is one.
     """
     with frame.session.entered(function):
-        outcome = run(frame, frame.source.tree.body, FUNCTION_END)
+        outcome = lower_statements(frame, frame.source.tree.body, FUNCTION_END)
     if isinstance(outcome, Jump):
-        word = type(outcome.node).__name__.lower()
-        frame.unsupported(outcome.node, f"'{word}' outside of a loop")
+        keyword = type(outcome.node).__name__.lower()
+        frame.unsupported(outcome.node, f"'{keyword}' outside of a loop")
     return (NONE, None) if outcome is None else (outcome.value, outcome.node)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import cast
 
 from tilewright.frontend.python.lower.function_frame import FunctionFrame
-from tilewright.frontend.python.lower.language_values import describe, is_static, static, wrap
+from tilewright.frontend.python.lower.language_values import describe, is_static, static_value, wrap
 from tilewright.frontend.semantics import Context, check_step
 from tilewright.language import base_value, constexpr, range, static_range, unwrap
 from tilewright.support import errors
@@ -34,7 +34,7 @@ def known_range(ctx: Context, loop: range | static_range) -> builtins.range:
     for label, bound in (("start", loop.start), ("end", loop.end), ("step", loop.step)):
         if not is_static(bound):
             ctx.fail(errors.NotConstexpr, f"the {label} of this range", describe(bound))
-        value = static(bound)
+        value = static_value(bound)
         if not isinstance(value, int):
             ctx.fail(errors.InvalidValue, "range", label, "an integer", describe(bound))
         bounds.append(value)

@@ -19,15 +19,15 @@ from tilewright.frontend.python.lower.inlining import (
     Inliner,
     Parameters,
     is_constexpr_annotation,
-    run_body,
+    lower_body,
     with_defaults,
 )
 from tilewright.frontend.python.lower.language_values import (
     describe,
     is_static,
     is_tuple,
-    like,
-    static,
+    static_value,
+    tuple_like,
     wrap,
 )
 from tilewright.frontend.semantics import Context, FrontendOptions, constant
@@ -58,10 +58,10 @@ def lower_kernel(
     ctx.emitter.loc = loc
     try:
         frame.scope.update(_parameters(frame, fn, signature, body))
-        result, node = run_body(frame, fn)
+        result, node = lower_body(frame, fn)
     except TilewrightError as error:
         raise error.with_loc(loc) from error.__cause__
-    if node is not None and not (is_static(result) and static(result) is None):
+    if node is not None and not (is_static(result) and static_value(result) is None):
         operation, instead = f"return {describe(result)}", "store it through a pointer parameter"
         frame.fail(node, errors.InvalidOperation(operation, "kernels have no result", instead))
     ctx.emitter.emit(ReturnOp())
@@ -109,7 +109,7 @@ def _argument(ctx: Context, spec: ArgSpec, body: Block, name: str) -> object:
     """The language value of one argument."""
     if spec.kind == "tuple":
         items = [_argument(ctx, item, body, f"{name}_{i}") for i, item in enumerate(spec.items)]
-        return like(spec.value, items)
+        return tuple_like(spec.value, items)
     if spec.kind == "constexpr":
         value = spec.value
         if isinstance(spec.type, DType):

@@ -20,7 +20,7 @@ _LITERALS = (bool, int, float, str, bytes, complex, type(None))
 NONE = constexpr(None)
 
 
-class Deferred:
+class DeferredError:
     """What a name is bound to where using it would be a mistake; not using it is none."""
 
     __slots__ = ("error",)
@@ -48,16 +48,16 @@ def is_static(value: object) -> bool:
     return not isinstance(value, base_value)
 
 
-def static(value: object) -> object:
+def static_value(value: object) -> object:
     """The plain Python value of a static one."""
     return cast("object", unwrap_deep(value))
 
 
-def cannot_unpack(value: object, found: int, wanted: int) -> errors.TilewrightError:
+def cannot_unpack(value: object, values: int, targets: int) -> errors.TilewrightError:
     """The error of `a, b = value` for a tuple of another size."""
     if isinstance(value, no_extents):
         return value.error("unpack")
-    return errors.InvalidOperation("unpack", f"{found} values for {wanted} variables")
+    return errors.InvalidOperation("unpack", f"{values} values for {targets} variables")
 
 
 def wrap(value: object) -> object:
@@ -68,11 +68,11 @@ def wrap(value: object) -> object:
         return value
     if is_tuple(value) or isinstance(value, list):
         items = cast("Sequence[object]", value)
-        return like(items, [wrap(item) for item in items])
+        return tuple_like(items, [wrap(item) for item in items])
     return value
 
 
-def like(template: object, items: Sequence[object]) -> object:
+def tuple_like(template: object, items: Sequence[object]) -> object:
     """A tuple of `items`; of the template's class if the template is a named tuple or its class."""
     kind = template if isinstance(template, type) else type(template)
     if hasattr(kind, "_fields"):

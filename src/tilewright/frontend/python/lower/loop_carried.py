@@ -17,8 +17,8 @@ from typing import NoReturn
 from tilewright.frontend.python.captured_names import MISSING
 from tilewright.frontend.python.lower.control_flow_joins import (
     as_value,
+    can_hold,
     common_type,
-    holds,
     leaf_type,
     leaves,
     rebuild,
@@ -26,33 +26,34 @@ from tilewright.frontend.python.lower.control_flow_joins import (
     same_structure,
 )
 from tilewright.frontend.python.lower.function_frame import FunctionFrame
-from tilewright.frontend.python.lower.language_values import Deferred, describe
+from tilewright.frontend.python.lower.language_values import DeferredError, describe
 from tilewright.ir import Block, Value
 from tilewright.ir.types import Type
 from tilewright.language import tensor
 from tilewright.support import errors
 
 
-class Again(Exception):
-    """The body has taught something about the carried variables; lower it once more."""
+class RetryLowering(Exception):
+    """The types of the carried variables have changed: lower the body once more."""
 
 
 @dataclass(slots=True)
-class Lessons:
-    """What the attempts to lower a loop have taught.
+class FixpointState:
+    """What is known of the carried variables of a loop, kept from one attempt to the next.
 
-    types: what the literal that a leaf begins with must become, by variable and leaf; the last is
-    in force. dropped: variables that do not keep one type; reading them is a mistake.
+    types: types tried for the literal that a leaf begins with, by variable and leaf; the last one
+    is in force. dropped: variables that do not keep one type; reading them is a mistake.
+    Each retry adds a type from a finite chain of promotions or drops a variable, so retries end.
     """
 
     types: dict[tuple[str, int], list[Type]] = field(
         default_factory=dict[tuple[str, int], list[Type]]
     )
-    dropped: dict[str, Deferred] = field(default_factory=dict[str, Deferred])
+    dropped: dict[str, DeferredError] = field(default_factory=dict[str, DeferredError])
 
 
 @dataclass(slots=True)
-class Variable:
+class CarriedVariable:
     """One carried variable: its value before the loop, its leaves, and the type of each.
 
     A type of None marks a leaf that stays what it is at compile time.
@@ -73,13 +74,13 @@ class Variable:
 
 
 @dataclass(slots=True)
-class Carried:
+class CarriedVariables:
     """The carried variables of one loop. construct: how messages call the loop."""
 
-    variables: list[Variable]
+    variables: list[CarriedVariable]
     node: ast.For | ast.While
     construct: str
-    lessons: Lessons
+    state: FixpointState
 
     @property
     def names(self) -> list[str]:
@@ -105,23 +106,25 @@ class Carried:
 
     def bind(self, frame: FunctionFrame, values: Sequence[Value]) -> None:
         """Let the names stand for the carried values."""
-        frame.scope.update(self.lessons.dropped)
+        frame.scope.update(self.state.dropped)
         remaining = iter(values)
         for variable in self.variables:
             frame.scope[variable.name] = variable.with_values(remaining)
 
     def next_values(self, frame: FunctionFrame) -> list[Value]:
-        """The values at the end of the body, as the next iteration takes them; may raise Again."""
+        """The values at the end of the body, for the next iteration. Errors: RetryLowering."""
         values: list[Value] = []
         for variable in self.variables:
             values += self._next(frame, variable)
         return values
 
-    def _next(self, frame: FunctionFrame, variable: Variable) -> Iterator[Value]:
+    def _next(self, frame: FunctionFrame, variable: CarriedVariable) -> Iterator[Value]:
         final = frame.scope.get(variable.name, MISSING)
-        if final is MISSING or isinstance(final, Deferred):
+        if final is MISSING or isinstance(final, DeferredError):
             error = errors.PossiblyUndefined(variable.name, self.construct)
-            self._drop(variable, final if isinstance(final, Deferred) else Deferred(error))
+            self._drop(
+                variable, final if isinstance(final, DeferredError) else DeferredError(error)
+            )
         if not same_structure(variable.initial, final):
             self._inconsistent(frame, variable, final)
         pairs = zip(variable.parts, variable.types, leaves(final), strict=True)
@@ -129,45 +132,50 @@ class Carried:
             if type_ is None:
                 if not same_leaf(part, leaf):
                     self._inconsistent(frame, variable, final)
-            elif leaf_type(leaf) is type_ or holds(type_, leaf):
+            elif leaf_type(leaf) is type_ or can_hold(type_, leaf):
                 yield as_value(frame.ctx, leaf, type_)
             else:
                 self._widen(frame, variable, index, leaf, final)
 
     def _widen(
-        self, frame: FunctionFrame, variable: Variable, index: int, leaf: object, final: object
+        self,
+        frame: FunctionFrame,
+        variable: CarriedVariable,
+        index: int,
+        leaf: object,
+        final: object,
     ) -> NoReturn:
-        """The body gives a literal's variable another type: begin with that, if it can hold it."""
+        """The body gives a variable that began as a literal another type: begin with that type."""
         initial = variable.parts[index]
         type_ = None if isinstance(initial, tensor) else common_type(initial, leaf)
-        tried = self.lessons.types.setdefault((variable.name, index), [])
+        tried = self.state.types.setdefault((variable.name, index), [])
         if type_ is None or type_ in tried:
             self._inconsistent(frame, variable, final)
         tried.append(type_)
-        raise Again
+        raise RetryLowering
 
-    def _inconsistent(self, frame: FunctionFrame, variable: Variable, final: object) -> NoReturn:
+    def _inconsistent(
+        self, frame: FunctionFrame, variable: CarriedVariable, final: object
+    ) -> NoReturn:
         before, after = describe(variable.initial), describe(final)
         error = errors.InconsistentType(variable.name, self.construct, before, after)
-        self._drop(variable, Deferred(error.with_loc(frame.loc(self.node))))
+        self._drop(variable, DeferredError(error.with_loc(frame.loc(self.node))))
 
-    def _drop(self, variable: Variable, why: Deferred) -> NoReturn:
-        self.lessons.dropped[variable.name] = why
-        raise Again
+    def _drop(self, variable: CarriedVariable, why: DeferredError) -> NoReturn:
+        self.state.dropped[variable.name] = why
+        raise RetryLowering
 
 
 def carried_variables(
-    frame: FunctionFrame, node: ast.For | ast.While, names: Sequence[str], lessons: Lessons
-) -> Carried:
-    """The variables among `names` that exist before the loop; `lessons` of earlier attempts."""
-    variables: list[Variable] = []
+    frame: FunctionFrame, node: ast.For | ast.While, names: Sequence[str], state: FixpointState
+) -> CarriedVariables:
+    """The variables among `names` that exist before the loop, with the types reached so far."""
+    variables: list[CarriedVariable] = []
     for name in names:
         value = frame.scope.get(name, MISSING)
-        if value is MISSING or isinstance(value, Deferred) or name in lessons.dropped:
+        if value is MISSING or isinstance(value, DeferredError) or name in state.dropped:
             continue
         parts = list(leaves(value))
-        types = [
-            lessons.types.get((name, i), [leaf_type(part)])[-1] for i, part in enumerate(parts)
-        ]
-        variables.append(Variable(name, value, parts, types))
-    return Carried(variables, node, f"loop of line {frame.loc(node).line}", lessons)
+        types = [state.types.get((name, i), [leaf_type(part)])[-1] for i, part in enumerate(parts)]
+        variables.append(CarriedVariable(name, value, parts, types))
+    return CarriedVariables(variables, node, f"loop of line {frame.loc(node).line}", state)

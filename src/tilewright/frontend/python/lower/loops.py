@@ -15,13 +15,25 @@ from typing import Any
 from tilewright import language
 from tilewright.frontend import semantics
 from tilewright.frontend.python.lower.assignment_targets import assign
-from tilewright.frontend.python.lower.branches import discard, refuse_jump
+from tilewright.frontend.python.lower.branches import erase_ops, refuse_jump
 from tilewright.frontend.python.lower.function_frame import FunctionFrame, Jump, Outcome, statement
 from tilewright.frontend.python.lower.iterables import iterate
-from tilewright.frontend.python.lower.language_values import Deferred, is_static, static
-from tilewright.frontend.python.lower.loop_carried import Again, Carried, Lessons, carried_variables
-from tilewright.frontend.python.lower.statement_sequence import ContinuationUnknown, run
-from tilewright.frontend.python.lower.syntax_queries import assigned_in, assigned_names, outlives
+from tilewright.frontend.python.lower.language_values import DeferredError, is_static, static_value
+from tilewright.frontend.python.lower.loop_carried import (
+    CarriedVariables,
+    FixpointState,
+    RetryLowering,
+    carried_variables,
+)
+from tilewright.frontend.python.lower.statement_sequence import (
+    ContinuationUnknown,
+    lower_statements,
+)
+from tilewright.frontend.python.lower.syntax_queries import (
+    assigned_in,
+    assigned_in_loop,
+    is_used_outside_loops,
+)
 from tilewright.ir import Block, Value
 from tilewright.language import tensor
 from tilewright.ops import ConditionOp, ForOp, WhileOp, YieldOp
@@ -45,7 +57,7 @@ def _unrolled(frame: FunctionFrame, node: ast.For, items: Iterable[object]) -> O
     for item in items:
         assign(frame, node.target, item)
         try:
-            outcome = run(frame, node.body, None)
+            outcome = lower_statements(frame, node.body, None)
         except ContinuationUnknown:
             frame.unsupported(
                 node, "a 'return' at run time inside a loop", "compute a flag instead"
@@ -55,7 +67,7 @@ def _unrolled(frame: FunctionFrame, node: ast.For, items: Iterable[object]) -> O
                 return None
         elif outcome is not None:
             return outcome
-    return run(frame, node.orelse, None)
+    return lower_statements(frame, node.orelse, None)
 
 
 def _run_time_for(frame: FunctionFrame, node: ast.For, loop: language.range) -> None:
@@ -64,13 +76,13 @@ def _run_time_for(frame: FunctionFrame, node: ast.For, loop: language.range) -> 
     ctx = frame.at(node.iter)
     bounds = semantics.range_bounds(ctx, *semantics.integer_bounds(ctx, loop))
     targets = assigned_in([node.target])
-    lasting = [name for name in targets if outlives(frame.source, name)]
+    lasting = [name for name in targets if is_used_outside_loops(frame.source, name)]
     for name in lasting:
-        if name not in frame.scope or isinstance(frame.scope[name], Deferred):
+        if name not in frame.scope or isinstance(frame.scope[name], DeferredError):
             frame.scope[name] = tensor(bounds.first)
-    names = [n for n in assigned_names(frame.source, node) if n not in targets] + lasting
+    names = [n for n in assigned_in_loop(frame.source, node) if n not in targets] + lasting
 
-    def attempt(carried: Carried, body: Block) -> ForOp:
+    def attempt(carried: CarriedVariables, body: Block) -> ForOp:
         counter = body.add_arg(bounds.lower.type)
         carried.add_arguments(body)
         with frame.into(body):
@@ -98,9 +110,9 @@ def while_statement(frame: FunctionFrame, node: ast.While) -> Outcome:
     """A loop as long as a scalar condition holds."""
     if node.orelse:
         frame.unsupported(node.orelse[0], "'else' of a run-time loop", "put it after the loop")
-    names = assigned_names(frame.source, node)
+    names = assigned_in_loop(frame.source, node)
 
-    def attempt(carried: Carried, body: Block) -> WhileOp | None:
+    def attempt(carried: CarriedVariables, body: Block) -> WhileOp | None:
         before = Block()
         try:
             carried.add_arguments(before)
@@ -108,15 +120,15 @@ def while_statement(frame: FunctionFrame, node: ast.While) -> Outcome:
                 carried.bind(frame, before.args)
                 go = _condition(frame, node)
                 if go is None:
-                    discard(before)
+                    erase_ops(before)
                     return None
                 frame.ctx.emitter.emit(ConditionOp(go, tuple(before.args)))
             carried.add_arguments(body)
             with frame.into(body):
                 carried.bind(frame, body.args)
                 _lower_body(frame, node, carried)
-        except Again:
-            discard(before)
+        except RetryLowering:
+            erase_ops(before)
             raise
         return WhileOp(carried.initial_values(frame), before, body)
 
@@ -132,15 +144,15 @@ def _condition(frame: FunctionFrame, node: ast.While) -> Value | None:
     condition = frame.expression(node.test)
     if not is_static(condition):
         return semantics.truth(frame.at(node.test), condition)
-    if static(condition):
+    if static_value(condition):
         reason = "its condition is always true, and kernels have no 'break'"
         frame.fail(node.test, errors.InvalidOperation("run this loop", reason))
     return None
 
 
-def _lower_body(frame: FunctionFrame, node: ast.For | ast.While, carried: Carried) -> None:
+def _lower_body(frame: FunctionFrame, node: ast.For | ast.While, carried: CarriedVariables) -> None:
     """The statements of a loop, and what the next iteration begins with."""
-    outcome = run(frame, node.body, None)
+    outcome = lower_statements(frame, node.body, None)
     if isinstance(outcome, Jump):
         refuse_jump(frame, outcome)
     frame.at(node)
@@ -151,22 +163,22 @@ def _emit_loop(
     frame: FunctionFrame,
     node: ast.For | ast.While,
     names: Sequence[str],
-    attempt: Callable[[Carried, Block], ForOp | WhileOp | None],
+    attempt: Callable[[CarriedVariables, Block], ForOp | WhileOp | None],
 ) -> None:
-    """Lower a loop, again while that teaches something; then bind its results."""
+    """Lower a loop until the types of its carried variables are stable; then bind its results."""
     before = frame.scope
-    lessons = Lessons()
+    state = FixpointState()
     op: ForOp | WhileOp | None = None
-    while True:
-        carried = carried_variables(frame, node, names, lessons)
+    while True:  # ends: each retry drops a variable or tries a type for the first time
+        carried = carried_variables(frame, node, names, state)
         body = Block()
         frame.scope = dict(before)
         frame.loops += 1
         try:
             op = attempt(carried, body)
             break
-        except Again:
-            discard(body)
+        except RetryLowering:
+            erase_ops(body)
         finally:
             frame.loops -= 1
             frame.scope = before
@@ -178,6 +190,6 @@ def _emit_loop(
     carried.bind(frame, results)
     kept = {variable.name for variable in carried.variables}
     for name in names:
-        if name not in kept and name not in lessons.dropped:
+        if name not in kept and name not in state.dropped:
             error = errors.PossiblyUndefined(name, carried.construct)
-            frame.scope[name] = Deferred(error)
+            frame.scope[name] = DeferredError(error)

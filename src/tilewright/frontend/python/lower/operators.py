@@ -1,4 +1,4 @@
-"""Operators: arithmetic, comparison, logic. What they mean is in the semantics and in `truth`."""
+"""Operators: arithmetic, comparison, logic, by the semantics and `truth_values`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from tilewright.frontend.python.lower.function_frame import FunctionFrame, expre
 from tilewright.frontend.python.lower.language_values import is_static
 from tilewright.frontend.python.lower.operator_precedence import misread_chain, warn_of_precedence
 from tilewright.frontend.python.lower.truth_values import (
-    SYMBOLS,
-    combined,
-    compared,
-    connected,
-    decides,
-    negated,
+    COMPARISON_NAMES,
+    apply_operator,
+    compare_values,
+    logical_connective,
+    logical_not,
+    short_circuits,
 )
 
 BINARY: dict[type[ast.operator], str] = {
@@ -41,7 +41,7 @@ def apply_binary(
     if name is None:
         frame.unsupported(node, "the operator '@'", "call tl.dot")
     ctx = frame.at(node)
-    return combined(ctx, name, left, right)
+    return apply_operator(ctx, name, left, right)
 
 
 @expression(ast.UnaryOp)
@@ -50,20 +50,20 @@ def unary_operator(frame: FunctionFrame, node: ast.UnaryOp) -> object:
     value = frame.expression(node.operand)
     ctx = frame.at(node)
     if isinstance(node.op, ast.Not):
-        return negated(ctx, value)
+        return logical_not(ctx, value)
     return semantics.unary(ctx, _UNARY[type(node.op)], value)
 
 
 @expression(ast.BoolOp)
 def logical_operator(frame: FunctionFrame, node: ast.BoolOp) -> object:
     """`a and b or c`."""
-    word = "and" if isinstance(node.op, ast.And) else "or"
+    connective = "and" if isinstance(node.op, ast.And) else "or"
     result = frame.expression(node.values[0])
     for operand in node.values[1:]:
-        if decides(word, result):
+        if short_circuits(connective, result):
             return result
         right = frame.expression(operand)
-        result = connected(frame.at(node), word, result, right)
+        result = logical_connective(frame.at(node), connective, result, right)
     return result
 
 
@@ -73,11 +73,11 @@ def comparison(frame: FunctionFrame, node: ast.Compare) -> object:
     left = frame.expression(node.left)
     result: object = None
     for op, operand in zip(node.ops, node.comparators, strict=True):
-        if result is not None and decides("and", result):
+        if result is not None and short_circuits("and", result):
             return result
         right = frame.expression(operand)
-        one = compared(frame.at(node), SYMBOLS[type(op)], left, right)
-        result = one if result is None else connected(frame.ctx, "and", result, one)
+        one = compare_values(frame.at(node), COMPARISON_NAMES[type(op)], left, right)
+        result = one if result is None else logical_connective(frame.ctx, "and", result, one)
         left = right
     message = None if is_static(result) else misread_chain(frame.source, node)
     if message is not None:

@@ -17,7 +17,7 @@ from tilewright.frontend.python.lower.language_values import (
     describe,
     is_static,
     on_host,
-    static,
+    static_value,
     wrap,
 )
 from tilewright.frontend.python.lower.operators import apply_binary
@@ -39,15 +39,15 @@ def at_compile_time(callee: Callable[..., object], args: Arguments, kwargs: Keyw
     for label, value in labelled:
         if not is_static(value):
             raise errors.NotConstexpr(f"argument {label} of {name}()", describe(value))
-    plain = [static(value) for value in args]
-    named = {key: static(value) for key, value in kwargs.items()}
+    plain = [static_value(value) for value in args]
+    named = {key: static_value(value) for key, value in kwargs.items()}
     return wrap(on_host(f"evaluate {name}()", lambda: callee(*plain, **named)))
 
 
 def _builtin(
     function: Callable[..., object], least: int, most: int
 ) -> Callable[[Handler], Handler]:
-    """Register the meaning of a Python function that takes `least` to `most` arguments."""
+    """Register a Python function as kernels run it; it takes `least` to `most` arguments."""
 
     def register(handler: Handler) -> Handler:
         def checked(
@@ -71,7 +71,7 @@ _MANY = 1 << 30
 @_builtin(builtins.range, 1, 3)
 def _range(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
     """A loop, or at compile time a sequence."""
-    bounds = [cast("int", static(a) if is_static(a) else a) for a in args]
+    bounds = [cast("int", static_value(a) if is_static(a) else a) for a in args]
     first, second, third = (*bounds, None, None)[:3]
     assert first is not None
     return language.range(first, second, third)
@@ -128,12 +128,14 @@ def _len(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Keywords
 @_builtin(builtins.isinstance, 2, 2)
 def _isinstance(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
     """Whether a value is a tensor, a constexpr, or a constexpr of a Python type."""
-    value, classes = args[0], cast("type", static(args[1]))
+    value, classes = args[0], cast("type", static_value(args[1]))
     frame.at(node)
 
     def holds() -> bool:
-        known = isinstance(value, constexpr) and isinstance(static(value), classes)
-        return known or isinstance(value, classes)
+        is_static_instance = isinstance(value, constexpr) and isinstance(
+            static_value(value), classes
+        )
+        return is_static_instance or isinstance(value, classes)
 
     return constexpr(on_host("evaluate isinstance()", holds))
 
@@ -141,7 +143,7 @@ def _isinstance(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: K
 @_builtin(builtins.getattr, 2, 3)
 def _getattr(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
     try:
-        return attribute_of(frame, node, args[0], str(static(args[1])))
+        return attribute_of(frame, node, args[0], str(static_value(args[1])))
     except errors.UnknownAttribute:
         if len(args) < 3:
             raise
@@ -150,14 +152,14 @@ def _getattr(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Keyw
 
 @_builtin(builtins.hasattr, 2, 2)
 def _hasattr(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
-    found = _getattr(frame, node, (*args, MISSING), kwargs)
-    return constexpr(found is not MISSING)
+    value = _getattr(frame, node, (*args, MISSING), kwargs)
+    return constexpr(value is not MISSING)
 
 
 @_builtin(builtins.print, 0, _MANY)
 def _print(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
     """`tl.device_print`, with the leading string as its prefix."""
-    prefixed = bool(args) and is_static(args[0]) and isinstance(static(args[0]), str)
+    prefixed = bool(args) and is_static(args[0]) and isinstance(static_value(args[0]), str)
     whole = args if prefixed else (constexpr(""), *args)
     return wrap(semantics.call_builtin(frame.ctx, language.device_print, whole, kwargs))
 
@@ -180,14 +182,14 @@ def _sum(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Keywords
 @_builtin(builtins.zip, 0, _MANY)
 def _zip(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
     columns = [tuple(iterate(frame, node, arg)) for arg in args]
-    strict = bool(static(kwargs.get("strict", False)))
+    strict = bool(static_value(kwargs.get("strict", False)))
     rows = on_host("zip tuples", lambda: list(zip(*columns, strict=strict)))
     return language_tuple(language_tuple(row) for row in rows)
 
 
 @_builtin(builtins.enumerate, 1, 2)
 def _enumerate(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
-    start = static(args[1] if len(args) == 2 else kwargs.get("start", constexpr(0)))
+    start = static_value(args[1] if len(args) == 2 else kwargs.get("start", constexpr(0)))
     pairs = enumerate(iterate(frame, node, args[0]), cast("int", start))
     return language_tuple(language_tuple([constexpr(i), item]) for i, item in pairs)
 

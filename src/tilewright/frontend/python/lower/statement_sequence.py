@@ -7,9 +7,9 @@ block:
         return     ->       then {}
     work()                  else { work() }
 
-What follows a statement list is a chain of `Rest`. An `if` that returns on one side runs that chain
-on its other side, up to the end of the function. While it is being found out whether an `if`
-returns at all the chain is unknown (None); needing it then raises `ContinuationUnknown`.
+What follows a statement list is a chain of `Continuation`s. An `if` that returns on one side lowers
+that chain on its other side, up to the end of the function. A first attempt, to see whether the
+`if` returns at all, has no chain (None); needing it then raises `ContinuationUnknown`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from collections.abc import Sequence
 from tilewright.frontend.python.lower.function_frame import (
     FUNCTION_END,
     STATEMENTS,
+    Continuation,
     FunctionFrame,
     Outcome,
-    Rest,
     Returned,
 )
 from tilewright.support import TilewrightError
@@ -34,14 +34,16 @@ class ContinuationUnknown(Exception):
 
 
 @nested
-def run(frame: FunctionFrame, statements: Sequence[ast.stmt], rest: Rest | None) -> Outcome:
-    """Lower a statement list; `rest` is what follows it, for an `if` inside that returns."""
+def lower_statements(
+    frame: FunctionFrame, statements: Sequence[ast.stmt], continuation: Continuation | None
+) -> Outcome:
+    """Lower a statement list; an `if` in it that returns needs what follows, the continuation."""
     for index, node in enumerate(statements):
         handler = STATEMENTS.get(type(node))
         if handler is None:
             frame.unsupported(node, f"a {type(node).__name__} statement")
         if type(node) is ast.If:
-            frame.rest = Rest(statements[index + 1 :], rest)
+            frame.continuation = Continuation(statements[index + 1 :], continuation)
         try:
             outcome = handler(frame, node)
         except TilewrightError as error:
@@ -51,20 +53,20 @@ def run(frame: FunctionFrame, statements: Sequence[ast.stmt], rest: Rest | None)
     return None
 
 
-def is_known(rest: Rest | None) -> bool:
+def reaches_function_end(continuation: Continuation | None) -> bool:
     """Whether a chain goes on to the end of the function."""
-    while rest is not None and rest is not FUNCTION_END:
-        rest = rest.following
-    return rest is FUNCTION_END
+    while continuation is not None and continuation is not FUNCTION_END:
+        continuation = continuation.following
+    return continuation is FUNCTION_END
 
 
-def run_to_end(frame: FunctionFrame, rest: Rest | None) -> Outcome:
-    """Lower everything from `rest` to the end of the function; `rest` None is unknown."""
-    while rest is not FUNCTION_END:
-        if rest is None:
+def lower_to_function_end(frame: FunctionFrame, continuation: Continuation | None) -> Outcome:
+    """Lower all that is left of the function. Errors: ContinuationUnknown for None."""
+    while continuation is not FUNCTION_END:
+        if continuation is None:
             raise ContinuationUnknown
-        outcome = run(frame, rest.statements, rest.following)
+        outcome = lower_statements(frame, continuation.statements, continuation.following)
         if outcome is not None:
             return outcome
-        rest = rest.following
+        continuation = continuation.following
     return Returned(None, None)

@@ -22,7 +22,7 @@ from tilewright.frontend.python.lower.language_values import (
     describe,
     is_static,
     is_tuple,
-    static,
+    static_value,
 )
 from tilewright.frontend.python.lower.operators import apply_binary
 from tilewright.language import constexpr
@@ -62,7 +62,7 @@ def annotated_assignment(frame: FunctionFrame, node: ast.AnnAssign) -> Outcome:
             what = f"the constexpr variable '{ast.unparse(node.target)}'"
             frame.fail(node.value, errors.NotConstexpr(what, describe(value)))
         if not is_tuple(value):
-            value = constexpr(static(value))
+            value = constexpr(static_value(value))
     assign(frame, node.target, value)
     return None
 
@@ -93,7 +93,7 @@ def pass_statement(frame: FunctionFrame, node: ast.Pass) -> Outcome:
 
 @statement(ast.Break, ast.Continue)
 def jump_statement(frame: FunctionFrame, node: ast.Break | ast.Continue) -> Outcome:
-    """The end of an iteration; only unrolled loops can frame on it."""
+    """The end of an iteration; only unrolled loops can act on it."""
     return Jump(node)
 
 
@@ -107,8 +107,8 @@ def assert_statement(frame: FunctionFrame, node: ast.Assert) -> Outcome:
     if not is_static(condition):
         args = (condition, message)
         semantics.call_builtin(frame.at(node), language.device_assert, args, {})
-    elif not static(condition):
-        detail = str(static(message)) or ast.unparse(node.test)
+    elif not static_value(condition):
+        detail = str(static_value(message)) or ast.unparse(node.test)
         frame.fail(node.test, errors.CompileTimeAssertionFailure(detail))
     return None
 

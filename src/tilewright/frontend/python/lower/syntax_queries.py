@@ -1,4 +1,4 @@
-"""What a syntax tree says before it is lowered: which names a statement assigns, where it returns.
+"""Facts about a syntax tree before it is lowered: which names statements assign and use.
 
 Each answer is kept in `FunctionSource.facts`, since a function is lowered many times.
 """
@@ -14,26 +14,26 @@ from tilewright.frontend.python.function_source import FunctionSource
 _OWN_SCOPE = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
-def assigned_names(source: FunctionSource, loop: ast.For | ast.While) -> tuple[str, ...]:
+def assigned_in_loop(source: FunctionSource, loop: ast.For | ast.While) -> tuple[str, ...]:
     """Names that the body or the condition of a loop may assign, in the order of their first
     assignment; the loop's own target is not among them unless the body assigns it too."""
     key = ("assigned", loop)
-    found = source.facts.get(key)
-    if found is None:
+    cached = source.facts.get(key)
+    if cached is None:
         parts: list[ast.AST] = list(loop.body)
         if isinstance(loop, ast.While):
             parts.append(loop.test)
-        found = source.facts[key] = tuple(dict.fromkeys(_assigned(parts)))
-    return cast("tuple[str, ...]", found)
+        cached = source.facts[key] = tuple(dict.fromkeys(_assigned(parts)))
+    return cast("tuple[str, ...]", cached)
 
 
-def outlives(source: FunctionSource, name: str) -> bool:
+def is_used_outside_loops(source: FunctionSource, name: str) -> bool:
     """Whether a function uses a name outside of the loops and comprehensions that set it."""
     key = ("used outside", source.tree)
-    found = source.facts.get(key)
-    if found is None:
-        found = source.facts[key] = frozenset(_used(source.tree, frozenset()))
-    return name in cast("frozenset[str]", found)
+    cached = source.facts.get(key)
+    if cached is None:
+        cached = source.facts[key] = frozenset(_used(source.tree, frozenset()))
+    return name in cast("frozenset[str]", cached)
 
 
 def _used(tree: ast.AST, outside: frozenset[str]) -> Iterator[str]:
@@ -65,15 +65,15 @@ def assigned_in(statements: Iterable[ast.AST]) -> tuple[str, ...]:
 def local_names(source: FunctionSource) -> frozenset[str]:
     """Every name that the function assigns, parameters included: Python treats them as local."""
     key = ("local", source.tree)
-    found = source.facts.get(key)
-    if found is None:
+    cached = source.facts.get(key)
+    if cached is None:
         arguments = source.tree.args
         parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
         parameters += [a for a in (arguments.vararg, arguments.kwarg) if a is not None]
         names = {a.arg for a in parameters}
         names.update(_assigned(source.tree.body))
-        found = source.facts[key] = frozenset(names)
-    return cast("frozenset[str]", found)
+        cached = source.facts[key] = frozenset(names)
+    return cast("frozenset[str]", cached)
 
 
 def _assigned(nodes: Iterable[ast.AST]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""`+`, `not`, `and`, `or`, comparisons, `is` and `in`, as kernels mean them.
+"""`+`, `not`, `and`, `or`, comparisons, `is` and `in`, as they work in kernels.
 
 Compile-time operands decide as in Python: `False and x` is False, and x is not looked at. A
 run-time operand decides nothing; two of them combine element by element to int1. The compiler
@@ -16,58 +16,58 @@ from tilewright.frontend.python.lower.language_values import (
     is_static,
     is_tuple,
     on_host,
-    static,
+    static_value,
 )
 from tilewright.frontend.semantics import Context
 from tilewright.language import base_value, constexpr
 from tilewright.language import tuple as language_tuple
 from tilewright.support import errors
 
-SYMBOLS: dict[type[ast.cmpop], str] = {
+COMPARISON_NAMES: dict[type[ast.cmpop], str] = {
     ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge",
     ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
 }  # fmt: skip
-"""How `compared` calls the operators."""
+"""How `compare_values` calls the operators."""
 
 
-def combined(ctx: Context, name: str, left: object, right: object) -> object:
+def apply_operator(ctx: Context, name: str, left: object, right: object) -> object:
     """`left <name> right`, name as in `semantics.binary`; tuples can be joined and repeated."""
     if not is_tuple(left) and not is_tuple(right):
         return semantics.binary(ctx, name, left, right)
     if name == "add" and is_tuple(left) and is_tuple(right):
         return language_tuple((*left, *right))
     items, count = (right, left) if is_tuple(right) else (left, right)
-    repeats = static(count) if is_static(count) else None
+    repeats = static_value(count) if is_static(count) else None
     if name == "mul" and is_tuple(items) and isinstance(repeats, int):
         return language_tuple(items * repeats)
     reason = f"these are {describe(left)} and {describe(right)}"
     ctx.fail(errors.InvalidOperation, f"apply '{name}' to tuples", reason)
 
 
-def negated(ctx: Context, value: object) -> object:
+def logical_not(ctx: Context, value: object) -> object:
     """`not value`."""
     if is_static(value):
-        return constexpr(not static(value))
+        return constexpr(not static_value(value))
     return semantics.unary(ctx, "not", value)
 
 
-def decides(word: str, value: object) -> bool:
+def short_circuits(connective: str, value: object) -> bool:
     """Whether the left operand of `and` or `or` is the result, whatever the right one is."""
-    return is_static(value) and bool(static(value)) != (word == "and")
+    return is_static(value) and bool(static_value(value)) != (connective == "and")
 
 
-def connected(ctx: Context, word: str, left: object, right: object) -> object:
+def logical_connective(ctx: Context, connective: str, left: object, right: object) -> object:
     """`left and right`, `left or right`, where `left` does not decide."""
-    return right if is_static(left) else semantics.logical(ctx, word, left, right)
+    return right if is_static(left) else semantics.logical(ctx, connective, left, right)
 
 
-def compared(ctx: Context, symbol: str, left: object, right: object) -> object:
+def compare_values(ctx: Context, symbol: str, left: object, right: object) -> object:
     """`left <symbol> right`; see SYMBOLS. Errors: those of `semantics.compare`."""
-    word = symbol.removeprefix("not ").removesuffix(" not")
-    if word == "is":
-        return constexpr(_identical(left, right) is (symbol == word))
-    if word == "in":
-        return constexpr(_contained(ctx, left, right) is (symbol == word))
+    plain = symbol.removeprefix("not ").removesuffix(" not")
+    if plain == "is":
+        return constexpr(_identical(left, right) is (symbol == plain))
+    if plain == "in":
+        return constexpr(_contained(ctx, left, right) is (symbol == plain))
     if isinstance(left, base_value) or isinstance(right, base_value):
         return semantics.compare(ctx, symbol, left, right)
     if is_static(left) and is_static(right):
@@ -82,7 +82,7 @@ def _identical(left: object, right: object) -> bool:
     """`is`, on compile-time values by value; a run-time value is only ever itself."""
     if isinstance(left, base_value) or isinstance(right, base_value):
         return left is right
-    a, b = static(left), static(right)
+    a, b = static_value(left), static_value(right)
     return a is b or (type(a) is type(b) and not callable(a) and a == b)
 
 
@@ -90,7 +90,9 @@ def _contained(ctx: Context, item: object, container: object) -> bool:
     if not (is_static(item) and is_static(container)):
         reason = f"{describe(item)} and {describe(container)} are not all known at compile time"
         ctx.fail(errors.InvalidOperation, "evaluate 'in'", reason, "compare with == and |")
-    return on_host("evaluate 'in'", lambda: static(item) in cast("list[object]", static(container)))
+    return on_host(
+        "evaluate 'in'", lambda: static_value(item) in cast("list[object]", static_value(container))
+    )
 
 
 def _compared_tuples(ctx: Context, name: str, left: object, right: object) -> object:
@@ -99,5 +101,5 @@ def _compared_tuples(ctx: Context, name: str, left: object, right: object) -> ob
     if is_tuple(left) and is_tuple(right) and len(left) == len(right):
         equal = constexpr(True)
         for a, b in zip(left, right, strict=True):
-            equal = connected(ctx, "and", equal, compared(ctx, "eq", a, b))
-    return equal if name == "eq" else negated(ctx, equal)
+            equal = logical_connective(ctx, "and", equal, compare_values(ctx, "eq", a, b))
+    return equal if name == "eq" else logical_not(ctx, equal)
