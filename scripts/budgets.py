@@ -1,4 +1,4 @@
-"""Checks the budgets on size: lines per file and per function, width of a line, and file names.
+"""Checks the budgets on size, of Python and LLVM IR: lines per file and function, and file names.
 
     python scripts/budgets.py [ROOT]        # checks ROOT/src, ROOT/tests, ROOT/scripts ...
 
@@ -19,7 +19,8 @@ FILE_LINES = 600
 FUNCTION_LINES = 60
 CHECKED = ("src", "tests", "scripts", "benchmarks", "examples")
 EXCEPTIONS = Path(__file__).with_name("budgets.toml")
-_FILE_NAME = re.compile(r"[a-z_][a-z0-9_]*\.py")
+_FILE_NAME = re.compile(r"[a-z_][a-z0-9_]*\.(py|ll)")
+_NATIVE_FUNCTION = re.compile(r"^define [^@]*(@[\w.]+)\(.*?^\}", re.MULTILINE | re.DOTALL)
 _BANNED_NAMES = {"utils.py", "util.py", "helpers.py", "misc.py", "common.py"}
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
@@ -62,7 +63,7 @@ def check(root: Path, exceptions: dict[str, Exemption]) -> list[str]:
     """All violations below `root`, one line of text each."""
     violations: list[str] = []
     unused = dict(exceptions)
-    for path in python_files(root):
+    for path in source_files(root):
         violations += _name_violations(path, root)
         for size in measure(path, root):
             violations += _size_violations(size, unused.pop(size.key, None))
@@ -70,10 +71,11 @@ def check(root: Path, exceptions: dict[str, Exemption]) -> list[str]:
     return violations
 
 
-def python_files(root: Path) -> Iterator[Path]:
-    """Every Python file in the checked folders of `root`, sorted."""
+def source_files(root: Path) -> Iterator[Path]:
+    """Every file of Python or LLVM IR in the checked folders of `root`, sorted."""
     for folder in CHECKED:
-        yield from sorted((root / folder).rglob("*.py"))
+        for pattern in ("*.py", "*.ll"):
+            yield from sorted((root / folder).rglob(pattern))
 
 
 def measure(path: Path, root: Path) -> Iterator[Size]:
@@ -81,9 +83,19 @@ def measure(path: Path, root: Path) -> Iterator[Size]:
     text = path.read_text("utf-8")
     name = path.relative_to(root).as_posix()
     yield Size(name, 1, text.count("\n"), FILE_LINES)
+    if path.suffix == ".ll":
+        yield from _native_functions(name, text)
+        return
     for qualified, node in _functions(ast.parse(text), ""):
         lines = (node.end_lineno or node.lineno) - node.lineno + 1
         yield Size(f"{name}::{qualified}", node.lineno, lines, FUNCTION_LINES)
+
+
+def _native_functions(name: str, text: str) -> Iterator[Size]:
+    """Functions of LLVM IR, from `define` to the brace that closes them."""
+    for match in _NATIVE_FUNCTION.finditer(text):
+        line = text.count("\n", 0, match.start()) + 1
+        yield Size(f"{name}::{match[1]}", line, match[0].count("\n") + 1, FUNCTION_LINES)
 
 
 def _functions(node: ast.AST, prefix: str) -> Iterator[tuple[str, FunctionNode]]:

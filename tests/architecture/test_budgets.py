@@ -41,6 +41,14 @@ def test_finds_a_long_method_and_a_long_nested_function(tmp_path: Path) -> None:
     ]
 
 
+def test_finds_a_long_function_of_llvm_ir(tmp_path: Path) -> None:
+    write(tmp_path, "a.py", 0)
+    short, long = ("  ret void\n" * lines for lines in (58, 59))
+    text = f"define void @f() {{\n{short}}}\n; g\ndefine internal ptr @g(ptr %x) {{\n{long}}}\n"
+    (tmp_path / "src" / "a.ll").write_text(text, "utf-8")
+    assert budgets.check(tmp_path, {}) == ["src/a.ll:62: @g has 61 lines; the limit is 60"]
+
+
 @pytest.mark.parametrize("name", ["utils.py", "CamelCase.py", "two-words.py"])
 def test_finds_a_bad_file_name(tmp_path: Path, name: str) -> None:
     write(tmp_path, name, 1)

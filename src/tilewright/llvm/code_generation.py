@@ -79,14 +79,17 @@ class CompiledObject:
         return emit_assembly(self.source, self.target, self.level)
 
 
-def compile_ir(text: str, target: TargetSpec, level: int = DEFAULT_LEVEL) -> CompiledObject:
+def compile_ir(
+    text: str, target: TargetSpec, level: int = DEFAULT_LEVEL, *, inline: bool = False
+) -> CompiledObject:
     """Compile the module `text` to an object file for `target`.
 
-    level: 0-3, see the head of this module. Raises LlvmError for text that LLVM's parser or
+    level: 0-3, see the head of this module; inline: first inline the functions that are marked
+    `alwaysinline`, which levels 0 to 2 do not. Raises LlvmError for text that LLVM's parser or
     verifier refuses. What only code generation finds out (an instruction that the target does
     not have, bad inline assembly) ends the process: LLVM offers no way to catch it.
     """
-    module = _optimised(text, target, level)
+    module = _optimised(text, target, level, inline)
     machine = target_machine(_affordable(text, target))
     return CompiledObject(machine.emit_object(module), text, target, level)
 
@@ -97,10 +100,14 @@ def emit_assembly(text: str, target: TargetSpec, level: int = DEFAULT_LEVEL) -> 
     return target_machine(_affordable(text, target)).emit_assembly(module)
 
 
-def _optimised(text: str, target: TargetSpec, level: int) -> binding.ModuleRef:
+def _optimised(
+    text: str, target: TargetSpec, level: int, inline: bool = False
+) -> binding.ModuleRef:
     module = _parsed(text)
     module.triple = target_machine(target).triple
     module.data_layout = data_layout(target)
+    if inline:
+        _inline_passes().run(module, _builder(target, speed=1))
     quick = _run_quick_on_long_functions if _is_long(text) or _has_many_joins(text) else _run_quick
     run = quick if level == 1 else _PIPELINES[level]
     run(module, target)
@@ -161,6 +168,13 @@ def _builder(target: TargetSpec, speed: int) -> binding.PassBuilder:
             found = _builders[target, speed] = _Builder(target, speed)
         found.runs += 1
         return found.passes
+
+
+@cache
+def _inline_passes() -> binding.ModulePassManager:
+    manager = binding.create_new_module_pass_manager()
+    manager.add_always_inliner_pass()
+    return manager
 
 
 def _run_nothing(module: binding.ModuleRef, target: TargetSpec) -> None:

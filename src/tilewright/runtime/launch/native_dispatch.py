@@ -1,10 +1,10 @@
-"""Launches in machine code: what `dispatch_ir` does is told here, line by line.
+"""Launches in machine code: the Python side of `native_dispatch_structures`.
 
-The generated Python function of a kernel (`binder`) does all that a launch may need, in a few
-microseconds. A `Dispatcher` stands in front of it: launches that look like one that Python has made
-before are made by machine code, the rest is passed on. With 7 arguments, three of them tensors of
-PyTorch, on the host of an H100 in one run: 4.7 us, of which the backend's own machine code with the
-driver is 3.5; by the Python function 7.7 (torch.add 5.5, Triton 3.6.0 12.1).
+The generated Python function of a kernel (`launch_function`) does all that a launch may need, in a
+few microseconds. A `Dispatcher` stands in front of it: launches that look like one that Python has
+made before are made by machine code, the rest is passed on. With 7 arguments, three of them tensors
+of PyTorch, on the host of an H100 in one run: 4.7 us, of which the backend's own machine code with
+the driver is 3.5; by the Python function 7.7 (torch.add 5.5, Triton 3.6.0 12.1).
 """
 
 from __future__ import annotations
@@ -24,31 +24,32 @@ from tilewright.analysis import Sum
 from tilewright.backends import DirectLaunch
 from tilewright.ir.types import DType, PointerType
 from tilewright.language import DeviceFunction, dtype
-from tilewright.llvm import LoadedObject, compile_ir, host_target, load_object
+from tilewright.llvm import LoadedObject
+from tilewright.native import METH_FASTCALL, METH_KEYWORDS, builtin_function
 from tilewright.runtime.arguments.host_arrays import is_tensor_type, reads_numpy_header
 from tilewright.runtime.arguments.kernel_parameters import Declared, KernelParam
 from tilewright.runtime.arguments.specialization import Spec, TupleKey
 from tilewright.runtime.launch.bound_call import BoundCall
-from tilewright.runtime.launch.native_dispatch_ir import (
+from tilewright.runtime.launch.native_dispatch_structures import (
     BY_VALUE,
     CONSTEXPR,
+    DISPATCH,
     DISPATCH_SYMBOL,
     FLOAT,
-    LINE,
     MAX_ARGUMENTS,
     MULTIPLE,
     PROBES,
     RANGE,
-    RECORD,
-    SHARED,
     SIGNED,
     SLOTS,
     TENSOR_TYPES,
     UNALIGNED,
     UNSPECIALIZED,
-    dispatch_ir,
+    CacheEntry,
+    DispatchRecord,
+    KnownObjects,
+    OverlapPair,
 )
-from tilewright.runtime.launch.native_dispatch_overlap import PAIR
 from tilewright.runtime.launch.overlap_warning import OverlapWatch
 from tilewright.runtime.launch.used_globals import GlobalCheck
 from tilewright.runtime.launch.variant import RecordedLaunch, Variant
@@ -56,14 +57,12 @@ from tilewright.support import ForkLock, user_boundary
 
 __all__ = ["Dispatcher", "Finder"]
 
-_MAX_LINES = 4 * SLOTS
+_MAX_ENTRIES = 4 * SLOTS
 """A kernel that is launched in more ways than that leaves new ones to Python."""
 _MAX_FAILURES = 16
-"""So does one with so many launches that cannot be told from others by their words."""
+"""So does one with so many launches that cannot be told from others by their descriptors."""
 
 _WORD = (1 << 64) - 1
-
-_METH_FASTCALL_KEYWORDS = 0x80 | 0x02
 _BY_IDENTITY = (str, bool, dtype, DeviceFunction, enum.Enum, type(None))
 """Compile-time objects that never change."""
 
@@ -75,7 +74,7 @@ class Finder(Protocol):
     """What finds the variant that a launch has run: `JITFunction` does."""
 
     def __call__(
-        self, args: tuple[object, ...], words: Mapping[str, object]
+        self, args: tuple[object, ...], named: Mapping[str, object]
     ) -> RecordedLaunch | None:
         """What the launch with these arguments has run; None if others like it might differ."""
         ...
@@ -103,43 +102,33 @@ class _Memory:
         self.kept.append(item)
         return id(item)
 
-    def struct(self, layout: Mapping[str, int], values: Mapping[str, int]) -> int:
-        """Address of a structure; fields that are not named are 0."""
-        array = (ctypes.c_uint64 * len(layout))()
-        for name, value in values.items():
-            array[layout[name] // 8] = value
-        self.kept.append(array)
-        return ctypes.addressof(array)
+    def structure(self, structure: ctypes.Structure) -> int:
+        """Address of a structure."""
+        self.kept.append(structure)
+        return ctypes.addressof(structure)
 
 
-class _Line(_Memory):
-    """What the machine code knows of one kind of launch.
-
-    slot: of the table, where a search begins; address: of the LINE.
-    """
+class _Entry(_Memory):
+    """A cache entry, and what it points to. slot: of the table, where a search for it begins."""
 
     def __init__(self, variant: Variant, slot: int) -> None:
         super().__init__()
         self.variant = variant
         self.slot = slot
-        self.address = 0
+        self.fields = CacheEntry()
+
+    @property
+    def address(self) -> int:
+        """Of the structure."""
+        return ctypes.addressof(self.fields)
 
     @property
     def stamp(self) -> int:
         """What the clock has shown to the latest launch by machine code; 0: there was none."""
-        return ctypes.c_uint64.from_address(self.address + LINE["stamp"]).value
+        return self.fields.stamp
 
 
-class _MethodDef(ctypes.Structure):
-    _fields_ = (
-        ("name", ctypes.c_char_p),
-        ("function", ctypes.c_void_p),
-        ("flags", ctypes.c_int),
-        ("doc", ctypes.c_char_p),
-    )
-
-
-class _Types:
+class _KnownTypes:
     """The types of arguments that the machine code knows, in all kernels."""
 
     def __init__(self) -> None:
@@ -152,8 +141,8 @@ class _Types:
             "numel": sys.intern("numel"),
             "meet": self.meet, "boundary": user_boundary.__exit__,
         }  # fmt: skip
-        fields = {name: keep(value) for name, value in named.items()}
-        self.address = self._memory.struct(SHARED, fields)
+        self._known = KnownObjects(**{name: keep(value) for name, value in named.items()})
+        self.address = self._memory.structure(self._known)
         self._tensors: list[type] = []
 
     def meet(self, value: object) -> None:
@@ -163,35 +152,31 @@ class _Types:
         numpy = sys.modules.get("numpy")
         if numpy is not None and kind is numpy.ndarray:
             if reads_numpy_header():
-                self._set("ndarray", kind)
+                self._known.ndarray = self._memory.object(kind)
+        # the last of the list stays 0, where a search ends
         elif is_tensor_type(kind) and len(self._tensors) < TENSOR_TYPES - 1:
-            self._set(f"tensor{len(self._tensors)}", kind)
+            self._known.tensors[len(self._tensors)] = self._memory.object(kind)
             self._tensors.append(kind)
-
-    def _set(self, name: str, kind: type) -> None:
-        place = ctypes.c_uint64.from_address(self.address + SHARED[name])
-        place.value = self._memory.object(kind)
 
 
 @functools.cache
-def _types() -> _Types:
-    return _Types()
+def _known_types() -> _KnownTypes:
+    return _KnownTypes()
 
 
 @functools.cache
 def _code() -> LoadedObject:
     """For all kernels: 7 ms, once in a process."""
-    text = dispatch_ir(object.__basicsize__)
-    return load_object(compile_ir(text, host_target(0), 1).obj, [DISPATCH_SYMBOL])
+    return DISPATCH.load()
 
 
 class Dispatcher:
-    """`launch(grid, *args, **words)` in machine code, in front of the one in Python.
+    """`launch(grid, *args, **named)` in machine code, in front of the one in Python.
 
     python: the generated function; find: see `Finder`; by_value: parameters whose value decides,
     beyond its facts, which variant runs; assigned, enter, exit: with anything in them, each launch
-    is left to Python; overlaps: what warns of arguments that overlap; clock: a word that counts the
-    launches of the kernel.
+    is left to Python; overlaps: what warns of arguments that overlap; clock: one 64-bit number that
+    counts the launches of the kernel.
     """
 
     def __init__(
@@ -210,99 +195,103 @@ class Dispatcher:
     ) -> None:
         self._python = python
         self._find = find
-        self._lines: list[_Line] = []
+        self._entries: list[_Entry] = []
         self._lock = ForkLock()
         self._failures = 0
         self._table = (ctypes.c_uint64 * (SLOTS + PROBES))()
-        self._learn_launch = self._learn
+        self._adder = self._launch_and_add
         self._memory = memory = _Memory([overlaps, clock])
         names = [sys.intern(param.name) for param in params]
-        fields = {
-            "shared": _types().address,
-            "table": ctypes.addressof(self._table),
-            "python": memory.object(python),
-            "learn": memory.object(self._learn_launch),
-            "count": len(params),
-            "flags": memory.words([_flags(param, param.name in by_value) for param in params]),
-            "names": memory.objects(names),
-            "assigned": memory.object(assigned),
-            "enter": memory.object(enter),
-            "exit": memory.object(exit),
-            "watching": overlaps.watching,
-            "clock": clock.buffer_info()[0],
-        }
-        self._record = memory.struct(RECORD, fields)
-        self.launch = _builtin(name, self._record, self)
+        flags = [_flags(param, param.name in by_value) for param in params]
+        self._record = DispatchRecord(
+            known=_known_types().address,
+            table=ctypes.addressof(self._table),
+            python=memory.object(python),
+            add_entry=memory.object(self._adder),
+            count=len(params),
+            flags=memory.words(flags),
+            names=memory.objects(names),
+            assigned=memory.object(assigned),
+            enter=memory.object(enter),
+            exit=memory.object(exit),
+            watching=overlaps.watching,
+            clock=clock.buffer_info()[0],
+        )
+        code = _code()
+        self.launch: Launch = builtin_function(
+            name,
+            code[DISPATCH_SYMBOL],
+            METH_FASTCALL | METH_KEYWORDS,
+            ctypes.addressof(self._record),
+            keep=(self, code),
+        )
 
-    def _learn(self, words: bytes, grid: object, /, *args: object, **named: object) -> object:
-        """Launch, and tell the machine code how, if it can do so."""
+    def _launch_and_add(
+        self, descriptors: bytes, grid: object, /, *args: object, **named: object
+    ) -> object:
+        """Launch, and add a cache entry for launches like this, if machine code can make them."""
         with user_boundary:
             kernel = self._python(grid, *args, **named)
-            found = self._find(args, named)
-            if found is not None and _can_learn(found.call, args, named):
-                self._add(words, args, named, found)
+            record = self._find(args, named)
+            if record is not None and _can_learn(record.call, args, named):
+                self._add(descriptors, args, named, record)
             else:
                 self._failures += 1
-            if self._failures == _MAX_FAILURES or len(self._lines) >= _MAX_LINES:
-                self._set_learner(0)
+            if self._failures == _MAX_FAILURES or len(self._entries) >= _MAX_ENTRIES:
+                self._record.add_entry = 0
         return kernel
-
-    def _set_learner(self, learner: int) -> None:
-        """Where the machine code turns for launches that it does not know; 0: it learns no more."""
-        ctypes.c_uint64.from_address(self._record + RECORD["learn"]).value = learner
 
     def note_launches(self) -> None:
         """Tell each variant when machine code has launched it last."""
-        for line in list(self._lines):
-            line.variant.stamp = max(line.variant.stamp, line.stamp)
+        for entry in list(self._entries):
+            entry.variant.stamp = max(entry.variant.stamp, entry.stamp)
 
     def keep(self, variants: Collection[Variant]) -> None:
         """Know these only, so that others can be freed. Launches of them that are under way in
         other threads keep what they need."""
         with self._lock:
-            dropped = self._lines
-            self._lines = [line for line in dropped if line.variant in variants]
+            dropped = self._entries
+            self._entries = [entry for entry in dropped if entry.variant in variants]
             table = [0] * len(self._table)
-            for line in self._lines:
-                table[_free_place(table, line.slot)] = line.address
+            for entry in self._entries:
+                table[_free_position(table, entry.slot)] = entry.address
             self._table[:] = table  # at once for other threads, as all that one bytecode does
-        if self._failures < _MAX_FAILURES and len(self._lines) < _MAX_LINES:
-            self._set_learner(id(self._learn_launch))
+        if self._failures < _MAX_FAILURES and len(self._entries) < _MAX_ENTRIES:
+            self._record.add_entry = id(self._adder)
         del dropped  # not before, since other threads may have found them in the table
 
     def _add(
         self,
-        words: bytes,
+        descriptors: bytes,
         args: tuple[object, ...],
         named: Mapping[str, object],
-        found: RecordedLaunch,
+        record: RecordedLaunch,
     ) -> None:
-        call, variant = found.call, found.variant
-        numbers = struct.unpack(f"<{len(words) // 8}Q", words)
-        memory = line = _Line(variant, numbers[-1])
+        call, variant = record.call, record.variant
+        *words, slot = struct.unpack(f"<{len(descriptors) // 8}Q", descriptors)
+        memory = entry = _Entry(variant, slot)
         memory.kept += map(_identities, [*args, *named.values()])
         names = [*(param.name for param in call.params[: len(args)]), *named]
-        fields = {
-            "size": len(numbers) - 1,
-            "words": memory.words(numbers[:-1]),
-            "kernel": memory.object(variant.kernel),
-            "names": memory.objects(names),
-            "defaults": memory.object({n: v for n, v in call.named.items() if n not in names}),
+        entry.fields = CacheEntry(
+            size=len(words),
+            descriptors=memory.words(words),
+            kernel=memory.object(variant.kernel),
+            names=memory.objects(names),
+            defaults=memory.object({n: v for n, v in call.named.items() if n not in names}),
+            owner=id(entry),
             **_passed(memory, names, call),
-            **_checks(memory, (*variant.globals, *found.checks)),
+            **_checks(memory, (*variant.globals, *record.checks)),
             **_pairs(memory, names, call, variant),
             **_target(memory, variant, bool(call.device)),
-            "owner": id(line),
-        }
-        line.address = memory.struct(LINE, fields)
+        )
         with self._lock:
-            self._lines.append(line)
-            self._table[_free_place(self._table, line.slot)] = line.address
+            self._entries.append(entry)
+            self._table[_free_position(self._table, entry.slot)] = entry.address
 
 
-def _free_place(table: Table, slot: int) -> int:
-    """The first free place of a search that begins at `slot`; that one if there is none."""
-    free = (place for place in range(slot, slot + PROBES) if not table[place])
+def _free_position(table: Table, slot: int) -> int:
+    """The first free position of a search that begins at `slot`; that one if there is none."""
+    free = (position for position in range(slot, slot + PROBES) if not table[position])
     return next(free, slot)
 
 
@@ -310,28 +299,29 @@ def _flags(param: KernelParam, by_value: bool) -> int:
     if param.is_constexpr:
         return CONSTEXPR
     if param.do_not_specialize:
-        found = UNSPECIALIZED
+        specialized = UNSPECIALIZED
     else:
-        found = UNALIGNED if param.do_not_specialize_on_alignment else 0
+        specialized = UNALIGNED if param.do_not_specialize_on_alignment else 0
     declared = 0 if param.declared is None else _declared_flags(param.declared)
-    return found | declared | (BY_VALUE if by_value else 0)
+    return specialized | declared | (BY_VALUE if by_value else 0)
 
 
 def _declared_flags(declared: Declared) -> int:
     """What machine code checks before it takes an argument to be like others of its class."""
     type_ = declared.type
-    found = declared.multiple << MULTIPLE if declared.multiple > 1 else 0
+    multiple = declared.multiple << MULTIPLE if declared.multiple > 1 else 0
     if not isinstance(type_, DType) or type_.is_bool:
-        return found
+        return multiple
     if type_.is_float:
-        return found | FLOAT
+        return multiple | FLOAT
     if type_.is_signed:
-        return found | (SIGNED | type_.bits << RANGE if type_.bits < 64 else 0)
-    return found | min(type_.bits, 63) << RANGE
+        return multiple | (SIGNED | type_.bits << RANGE if type_.bits < 64 else 0)
+    # 63 for u64: Python passes what a signed word cannot hold
+    return multiple | min(type_.bits, 63) << RANGE
 
 
 def _can_learn(call: BoundCall, args: tuple[object, ...], named: Mapping[str, object]) -> bool:
-    """Whether the words of a launch decide all about it, for good."""
+    """Whether the descriptors of a launch decide all about it, for good."""
     if any(isinstance(key, TupleKey) for key in call.keys):
         return False
     params = {param.name: param for param in call.params}
@@ -341,14 +331,14 @@ def _can_learn(call: BoundCall, args: tuple[object, ...], named: Mapping[str, ob
 
 
 def _decided(param: KernelParam | None, value: object) -> bool:
-    """Whether what the words say of an argument is all that matters of it."""
+    """Whether what its descriptor says of an argument is all that matters of it."""
     if param is None or param.is_constexpr:
         return type(value) in (int, float) or isinstance(value, _BY_IDENTITY)
     return param.declared is None or param.declared.takes_as_is(value)
 
 
 def _identities(value: object) -> tuple[object, ...]:
-    """The objects whose addresses are in the words of an argument."""
+    """The objects whose addresses are in the descriptor of an argument."""
     if isinstance(value, _BY_IDENTITY):
         return (type(value), value)
     return (type(value), getattr(value, "dtype", None))
@@ -357,16 +347,17 @@ def _identities(value: object) -> tuple[object, ...]:
 def _passed(memory: _Memory, names: Sequence[str], call: BoundCall) -> dict[str, int]:
     """Where the run-time values come from."""
     sources = [
-        memory.object(value) if place is None else place for place, value in _sources(names, call)
+        memory.object(value) if position is None else position
+        for position, value in _sources(names, call)
     ]
     return {"values": len(sources), "sources": memory.words(sources)}
 
 
 def _sources(names: Sequence[str], call: BoundCall) -> list[tuple[int | None, Any]]:
     """Of each run-time value: which argument it is, None for a default, and what is passed."""
-    places = {name: i for i, name in enumerate(names)}
+    positions = {name: i for i, name in enumerate(names)}
     return [
-        (places.get(param.name), value)
+        (positions.get(param.name), value)
         for param, key, value in zip(call.params, call.keys, call.values, strict=True)
         if isinstance(key, Spec)
     ]
@@ -376,37 +367,38 @@ def _pairs(
     memory: _Memory, names: Sequence[str], call: BoundCall, variant: Variant
 ) -> dict[str, int]:
     """Which arguments must not overlap; those with an array that is a default are left out."""
-    sources, found = _sources(names, call), list[int]()
+    sources, pairs = _sources(names, call), list[OverlapPair]()
     for pair in variant.pairs:
         first, second = sources[pair.first][0], sources[pair.second][0]
         if first is None or second is None:
             continue
-        bytes_ = max(_element_bytes(call, place) for place in (pair.first, pair.second))
+        bytes_ = max(_element_bytes(call, value) for value in (pair.first, pair.second))
         words = [word for terms in pair.unless for word in _sum_words(terms, sources)]
-        found += [first, second, bytes_, len(pair.unless), memory.words(words)]
-    fine = memory.words([0] * (3 + MAX_ARGUMENTS))
+        pairs.append(OverlapPair(first, second, bytes_, len(pair.unless), memory.words(words)))
+    array = (OverlapPair * len(pairs))(*pairs)
+    memory.kept.append(array)
     return {
-        "pairs": len(found) * 8 // PAIR[""],
-        "pair_list": memory.words(found),
-        "fine": fine,
+        "pairs": len(pairs),
+        "pair_list": ctypes.addressof(array),
+        "latest": memory.words([0] * (3 + MAX_ARGUMENTS)),
     }
 
 
 def _sum_words(terms: Sum, sources: Sequence[tuple[int | None, Any]]) -> list[int]:
-    """A sum as machine code reads it; defaults are numbers in it."""
+    """A sum as machine code reads it (see `OverlapPair`); defaults are numbers in it."""
     words = [len(terms)]
-    for factor, places in terms:
-        given = [sources[place][0] for place in places]
-        numbers = [sources[place][1] for place in places if sources[place][0] is None]
-        known = [place for place in given if place is not None]
-        words += [(factor * prod(numbers)) & _WORD, len(known), *known]
+    for factor, values in terms:
+        given = [sources[value][0] for value in values]
+        numbers = [sources[value][1] for value in values if sources[value][0] is None]
+        positions = [position for position in given if position is not None]
+        words += [(factor * prod(numbers)) & _WORD, len(positions), *positions]
     return words
 
 
-def _element_bytes(call: BoundCall, place: int) -> int:
+def _element_bytes(call: BoundCall, value: int) -> int:
     """Of what a run-time argument points to."""
     specs = [spec for _, spec in call.run_time_specs]
-    return cast("PointerType", specs[place].type).element.bytes
+    return cast("PointerType", specs[value].type).element.bytes
 
 
 def _checks(memory: _Memory, checks: Sequence[GlobalCheck]) -> dict[str, int]:
@@ -415,8 +407,8 @@ def _checks(memory: _Memory, checks: Sequence[GlobalCheck]) -> dict[str, int]:
 
 
 def _target(memory: _Memory, variant: Variant, with_arrays: bool) -> dict[str, int]:
-    """What a line calls: the backend's own machine code, or the launcher, which is also asked where
-    no array tells the device."""
+    """What an entry calls: the backend's own machine code, or the launcher, which is also asked
+    where no array tells the device."""
     offer = getattr(variant.kernel.launcher, "direct", None) if with_arrays else None
     direct = cast("DirectLaunch | None", offer() if offer is not None else None)
     if direct is None:
@@ -432,21 +424,3 @@ def _target(memory: _Memory, variant: Variant, with_arrays: bool) -> dict[str, i
 
 def _launch_flat(launch: Launch, x: int, y: int, z: int, *values: Any) -> None:
     launch((x, y, z), values)
-
-
-class _Address(int):
-    """Of a record: what a builtin function has as its self; keeps alive what that needs."""
-
-    owner: object
-
-
-def _builtin(name: str, record: int, owner: object) -> Launch:
-    """A builtin function that runs the machine code with the record; keeps `owner` alive."""
-    address = _code()[DISPATCH_SYMBOL]
-    method = _MethodDef(name.encode(), address, _METH_FASTCALL_KEYWORDS, None)
-    self = _Address(record)
-    self.owner = (owner, method, _code())
-    new = ctypes.pythonapi.PyCFunction_NewEx
-    new.restype = ctypes.py_object
-    new.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
-    return new(ctypes.addressof(method), self, __name__)

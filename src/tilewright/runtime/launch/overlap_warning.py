@@ -2,7 +2,8 @@
 
 Which arguments those are is known of the compiled kernel (`analysis.argument_pairs`). Kernels that
 have none pay nothing. Of the others every launch compares addresses: machine code does it
-(`dispatch_overlap`), and passes on to Python what may overlap; here it is found out exactly.
+(`native_dispatch_overlap.ll`), and passes on to Python what may overlap; here it is found out
+exactly.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ import pytest
 import tilewright.language as tl
 from tilewright.backends import DirectLaunch
 from tilewright.runtime import JITFunction, jit
-from tilewright.runtime.launch.native_dispatch_ir import PROBES, SLOTS
+from tilewright.runtime.launch.native_dispatch_structures import PROBES, SLOTS
 from tilewright.runtime.launch_hooks import launch_enter
 from tilewright.support import errors
 

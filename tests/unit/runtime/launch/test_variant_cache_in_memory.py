@@ -140,7 +140,7 @@ def test_machine_code_forgets_the_dropped_one_and_knows_the_others() -> None:
 def test_machine_code_that_learned_enough_learns_again_after_a_drop(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(native_dispatch, "_MAX_LINES", 4)
+    monkeypatch.setattr(native_dispatch, "_MAX_ENTRIES", 4)
     kernel = new_kernel()
     launch(kernel, 2)
     seen = count_python(kernel)

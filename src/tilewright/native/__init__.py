@@ -1,0 +1,11 @@
+"""Machine code written by hand: LLVM IR in `.ll` files, and how Python code calls it.
+
+The `.ll` files stand beside the module that loads them. `NativeProgram` puts them together with
+what Python decides (the layout of structures, constants of the platform); `builtin_function` makes
+a function of a program callable from Python. May import `llvm`.
+"""
+
+from .builtin_function import METH_FASTCALL, METH_KEYWORDS, builtin_function
+from .native_program import NativeProgram
+
+__all__ = ["METH_FASTCALL", "METH_KEYWORDS", "NativeProgram", "builtin_function"]

@@ -1,0 +1,345 @@
+; The entry of native dispatch: describes the arguments of a launch, finds the cache entry that has
+; the same descriptors, and runs it.
+;
+; Python's calls of the C API that return an object return a new reference, or null with an error
+; set, unless a comment says otherwise.
+
+declare ptr @PyLong_AsVoidPtr(ptr)
+declare i64 @PyLong_AsLongLong(ptr)
+declare i64 @PyLong_AsLongLongAndOverflow(ptr, ptr)
+declare i64 @PyLong_AsUnsignedLongLong(ptr)
+declare ptr @PyLong_FromUnsignedLongLong(i64)
+declare double @PyFloat_AsDouble(ptr)
+declare ptr @PyFloat_FromDouble(double)
+declare ptr @PyBytes_FromStringAndSize(ptr, i64)
+declare i64 @PyTuple_Size(ptr)
+declare ptr @PyTuple_GetItem(ptr, i64)   ; borrowed
+declare i64 @PyList_Size(ptr)
+declare i64 @PyDict_Size(ptr)
+declare ptr @PyDict_Copy(ptr)
+declare i32 @PyDict_SetItem(ptr, ptr, ptr)
+declare i32 @PyCallable_Check(ptr)
+declare i32 @PyObject_IsTrue(ptr)
+declare ptr @PyObject_GetAttr(ptr, ptr)
+declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
+declare ptr @PyObject_VectorcallMethod(ptr, ptr, i64, ptr)
+declare void @PyErr_Clear()
+declare void @PyErr_Fetch(ptr, ptr, ptr)
+declare void @PyErr_NormalizeException(ptr, ptr, ptr)
+declare void @PyErr_Restore(ptr, ptr, ptr)
+declare i32 @PyException_SetTraceback(ptr, ptr)
+declare ptr @PyException_GetTraceback(ptr)
+declare void @Py_IncRef(ptr)
+declare void @Py_DecRef(ptr)   ; of null too
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+
+; dispatch(grid, *arguments, **named), called by CPython (METH_FASTCALL | METH_KEYWORDS).
+;   %self      Python int: address of a DispatchRecord
+;   %args      the grid, positional arguments, keyword arguments
+;   %count     of the grid and the positional ones
+;   %keywords  tuple of the keywords, or null
+; Returns the kernel, or null with an error set.
+define ptr @tw_dispatch(ptr %self, ptr %args, i64 %count, ptr %keywords) nounwind {
+  %call = alloca %DispatchCall
+  %begun = call i1 @begin_call(ptr %call, ptr %self, ptr %args, i64 %count, ptr %keywords)
+  br i1 %begun, label %describe, label %python
+describe:
+  %described = call { i64, i1 } @describe_arguments(ptr %call)
+  %hash = extractvalue { i64, i1 } %described, 0
+  %all = extractvalue { i64, i1 } %described, 1
+  br i1 %all, label %find, label %python
+find:
+  %shift = call i64 @SLOT_SHIFT()
+  %slot = lshr i64 %hash, %shift
+  %entry = call ptr @find_entry(ptr %call, i64 %slot)
+  %hit = icmp ne ptr %entry, null
+  br i1 %hit, label %run, label %new
+run:
+  %launched = call ptr @launch_entry(ptr %call, ptr %entry)
+  br label %release
+new:
+  %added = call ptr @launch_new(ptr %call, i64 %slot)
+  br label %release
+release:
+  %result = phi ptr [ %launched, %run ], [ %added, %new ]
+  %total = call i64 @DispatchCall.total(ptr %call)
+  call void @release_values(ptr %call, i64 %total)
+  ret ptr %result
+python:
+  %slow = call ptr @launch_by_python(ptr %call)
+  ret ptr %slow
+}
+
+; Fills in a DispatchCall; false for a call with too many arguments to describe.
+define internal i1 @begin_call(ptr %call, ptr %self, ptr %args, i64 %count, ptr %keywords)
+    nounwind alwaysinline {
+  %record = call ptr @PyLong_AsVoidPtr(ptr %self)
+  %known = call ptr @DispatchRecord.known(ptr %record)
+  call void @DispatchCall.set_record(ptr %call, ptr %record)
+  call void @DispatchCall.set_known(ptr %call, ptr %known)
+  call void @DispatchCall.set_args(ptr %call, ptr %args)
+  call void @DispatchCall.set_count(ptr %call, i64 %count)
+  call void @DispatchCall.set_keywords(ptr %call, ptr %keywords)
+  %positional = sub i64 %count, 1
+  %no_keywords = icmp eq ptr %keywords, null
+  br i1 %no_keywords, label %check, label %named
+named:
+  %keyword_count = call i64 @PyTuple_Size(ptr %keywords)
+  br label %check
+check:
+  %extra = phi i64 [ 0, %0 ], [ %keyword_count, %named ]
+  %total = add i64 %positional, %extra
+  call void @DispatchCall.set_total(ptr %call, i64 %total)
+  %parameters = call i64 @DispatchRecord.count(ptr %record)
+  %valid = icmp ule i64 %positional, %parameters
+  %most = call i64 @MAX_ARGUMENTS()
+  %few = icmp ule i64 %total, %most
+  %normal = and i1 %valid, %few
+  ret i1 %normal
+}
+
+; Describes every argument: the hash of the descriptors, and true; false, with what was made
+; released, if one is for Python.
+define internal { i64, i1 } @describe_arguments(ptr %call) nounwind alwaysinline {
+  %total = call i64 @DispatchCall.total(ptr %call)
+  %descriptors = call ptr @DispatchCall.at_descriptors(ptr %call)
+  br label %test
+test:
+  %i = phi i64 [ 0, %0 ], [ %next, %described ]
+  %hash = phi i64 [ 0, %0 ], [ %hash_next, %described ]
+  %more = icmp ult i64 %i, %total
+  br i1 %more, label %argument, label %done
+argument:
+  %next = add i64 %i, 1
+  %descriptor = getelementptr %ArgumentDescriptor, ptr %descriptors, i64 %i
+  %fine = call i1 @describe_argument(ptr %call, i64 %i, ptr %descriptor)
+  br i1 %fine, label %described, label %give_up
+described:
+  %hash_next = call i64 @mixed_descriptor(i64 %hash, ptr %descriptor)
+  br label %test
+give_up:
+  call void @release_values(ptr %call, i64 %i)
+  ret { i64, i1 } zeroinitializer
+done:
+  %result = insertvalue { i64, i1 } { i64 0, i1 true }, i64 %hash, 0
+  ret { i64, i1 } %result
+}
+
+; Describes argument %i, positional or by keyword; false: for Python.
+define internal i1 @describe_argument(ptr %call, i64 %i, ptr %descriptor) nounwind alwaysinline {
+  %record = call ptr @DispatchCall.record(ptr %call)
+  %known = call ptr @DispatchCall.known(ptr %call)
+  %args = call ptr @DispatchCall.args(ptr %call)
+  %count = call i64 @DispatchCall.count(ptr %call)
+  %positional = sub i64 %count, 1
+  %arg_index = add i64 %i, 1
+  %arg_at = getelementptr ptr, ptr %args, i64 %arg_index
+  %arg = load ptr, ptr %arg_at
+  %is_positional = icmp ult i64 %i, %positional
+  br i1 %is_positional, label %by_position, label %by_name
+by_position:
+  %flag_list = call ptr @DispatchRecord.flags(ptr %record)
+  %flag_at = getelementptr i64, ptr %flag_list, i64 %i
+  %flag = load i64, ptr %flag_at
+  br label %describe
+by_name:
+  %keywords = call ptr @DispatchCall.keywords(ptr %call)
+  %name_index = sub i64 %i, %positional
+  %name = call ptr @PyTuple_GetItem(ptr %keywords, i64 %name_index)
+  %name_flag = call i64 @flags_of(ptr %record, ptr %name)
+  br label %describe
+describe:
+  %flags = phi i64 [ %flag, %by_position ], [ %name_flag, %by_name ]
+  %keyword = phi ptr [ null, %by_position ], [ %name, %by_name ]
+  call void @ArgumentDescriptor.set_keyword(ptr %descriptor, ptr %keyword)
+  %values = call ptr @DispatchCall.at_values(ptr %call)
+  %value = getelementptr ptr, ptr %values, i64 %i
+  %numbers = call ptr @DispatchCall.at_numbers(ptr %call)
+  %number = getelementptr i64, ptr %numbers, i64 %i
+  %fine = call i1 @describe(ptr %known, ptr %arg, i64 %flags, ptr %descriptor, ptr %value,
+      ptr %number)
+  ret i1 %fine
+}
+
+; The flags of the parameter called %name; CONSTEXPR if there is none: a launch option.
+define internal i64 @flags_of(ptr %record, ptr %name) nounwind {
+  %count = call i64 @DispatchRecord.count(ptr %record)
+  %names = call ptr @DispatchRecord.names(ptr %record)
+  %flags = call ptr @DispatchRecord.flags(ptr %record)
+  br label %test
+test:
+  %i = phi i64 [ 0, %0 ], [ %next, %body ]
+  %more = icmp ult i64 %i, %count
+  br i1 %more, label %body, label %none
+body:
+  %candidate_at = getelementptr ptr, ptr %names, i64 %i
+  %candidate = load ptr, ptr %candidate_at
+  %next = add i64 %i, 1
+  %same = icmp eq ptr %candidate, %name   ; names are interned
+  br i1 %same, label %match, label %test
+match:
+  %at = getelementptr i64, ptr %flags, i64 %i
+  %result = load i64, ptr %at
+  ret i64 %result
+none:
+  %constexpr = call i64 @CONSTEXPR()
+  ret i64 %constexpr
+}
+
+define internal i64 @mixed_descriptor(i64 %hash, ptr %descriptor) nounwind alwaysinline {
+  %keyword = call ptr @ArgumentDescriptor.keyword(ptr %descriptor)
+  %keyword_word = ptrtoint ptr %keyword to i64
+  %type = call ptr @ArgumentDescriptor.type(ptr %descriptor)
+  %type_word = ptrtoint ptr %type to i64
+  %value = call i64 @ArgumentDescriptor.value(ptr %descriptor)
+  %hash_1 = call i64 @mixed(i64 %hash, i64 %keyword_word)
+  %hash_2 = call i64 @mixed(i64 %hash_1, i64 %type_word)
+  %hash_3 = call i64 @mixed(i64 %hash_2, i64 %value)
+  ret i64 %hash_3
+}
+
+; One step of Fibonacci hashing: the factor is 2**64 divided by the golden ratio. The high bits of
+; the result depend on all bits of the word.
+define internal i64 @mixed(i64 %hash, i64 %word) nounwind alwaysinline {
+  %mixed = xor i64 %hash, %word
+  %result = mul i64 %mixed, -7046029254386353131
+  ret i64 %result
+}
+
+; The cache entry of a call, searched from %slot on; null if there is none.
+define internal ptr @find_entry(ptr %call, i64 %slot) nounwind alwaysinline {
+  %record = call ptr @DispatchCall.record(ptr %call)
+  %table = call ptr @DispatchRecord.table(ptr %record)
+  %descriptors = call ptr @DispatchCall.at_descriptors(ptr %call)
+  %size = call i64 @descriptor_words(ptr %call)
+  %probes = call i64 @PROBES()
+  %last = add i64 %slot, %probes
+  br label %probe
+probe:
+  %position = phi i64 [ %slot, %0 ], [ %further, %compare ]
+  %entry_at = getelementptr ptr, ptr %table, i64 %position
+  %entry = load ptr, ptr %entry_at
+  %empty = icmp eq ptr %entry, null
+  %searched = icmp uge i64 %position, %last
+  %unknown = or i1 %empty, %searched
+  br i1 %unknown, label %none, label %compare
+compare:
+  %further = add i64 %position, 1
+  %hit = call i1 @has_descriptors(ptr %entry, ptr %descriptors, i64 %size)
+  br i1 %hit, label %match, label %probe
+match:
+  ret ptr %entry
+none:
+  ret ptr null
+}
+
+; How many 64-bit words the descriptors of a call take.
+define internal i64 @descriptor_words(ptr %call) nounwind alwaysinline {
+  %total = call i64 @DispatchCall.total(ptr %call)
+  %words = mul i64 %total, 3
+  ret i64 %words
+}
+
+; Whether an entry is for these descriptors, %size words of them.
+define internal i1 @has_descriptors(ptr %entry, ptr %descriptors, i64 %size) nounwind {
+  %entry_size = call i64 @CacheEntry.size(ptr %entry)
+  %entry_words = call ptr @CacheEntry.descriptors(ptr %entry)
+  %sized = icmp eq i64 %entry_size, %size
+  br i1 %sized, label %test, label %no
+test:
+  %i = phi i64 [ 0, %0 ], [ %next, %body ]
+  %more = icmp ult i64 %i, %size
+  br i1 %more, label %body, label %yes
+body:
+  %x_at = getelementptr i64, ptr %entry_words, i64 %i
+  %y_at = getelementptr i64, ptr %descriptors, i64 %i
+  %x = load i64, ptr %x_at
+  %y = load i64, ptr %y_at
+  %next = add i64 %i, 1
+  %same = icmp eq i64 %x, %y
+  br i1 %same, label %test, label %no
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}
+
+; A launch that has no entry: by the record's `add_entry`, or by Python without adding one.
+define internal ptr @launch_new(ptr %call, i64 %slot) nounwind alwaysinline {
+  %record = call ptr @DispatchCall.record(ptr %call)
+  %add_entry = call ptr @DispatchRecord.add_entry(ptr %record)
+  %adds = icmp ne ptr %add_entry, null
+  br i1 %adds, label %add, label %leave
+leave:
+  %left = call ptr @launch_by_python(ptr %call)
+  ret ptr %left
+add:
+  %text = call ptr @descriptor_bytes(ptr %call, i64 %slot)
+  %passed = call ptr @DispatchCall.at_passed(ptr %call)
+  store ptr %text, ptr %passed
+  %rest = getelementptr ptr, ptr %passed, i64 1
+  call void @copy_arguments(ptr %call, ptr %rest)
+  %count = call i64 @DispatchCall.count(ptr %call)
+  %one_more = add i64 %count, 1
+  %keywords = call ptr @DispatchCall.keywords(ptr %call)
+  %added = call ptr @PyObject_Vectorcall(ptr %add_entry, ptr %passed, i64 %one_more, ptr %keywords)
+  call void @Py_DecRef(ptr %text)
+  ret ptr %added
+}
+
+; The descriptors and, behind them, the slot of the table, as Python bytes.
+define internal ptr @descriptor_bytes(ptr %call, i64 %slot) nounwind alwaysinline {
+  %descriptors = call ptr @DispatchCall.at_descriptors(ptr %call)
+  %size = call i64 @descriptor_words(ptr %call)
+  %slot_at = getelementptr i64, ptr %descriptors, i64 %size
+  store i64 %slot, ptr %slot_at
+  %words = add i64 %size, 1
+  %bytes = mul i64 %words, 8
+  %text = call ptr @PyBytes_FromStringAndSize(ptr %descriptors, i64 %bytes)
+  ret ptr %text
+}
+
+; Copies the addresses of the grid and all arguments to %to.
+define internal void @copy_arguments(ptr %call, ptr %to) nounwind alwaysinline {
+  %args = call ptr @DispatchCall.args(ptr %call)
+  %total = call i64 @DispatchCall.total(ptr %call)
+  %all = add i64 %total, 1
+  %bytes = mul i64 %all, 8
+  call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %args, i64 %bytes, i1 false)
+  ret void
+}
+
+; Passes the call on to Python as it came.
+define internal ptr @launch_by_python(ptr %call) nounwind {
+  %args = call ptr @DispatchCall.args(ptr %call)
+  %result = call ptr @launch_arguments_by_python(ptr %call, ptr %args)
+  ret ptr %result
+}
+
+; The same with another array of the grid and the arguments.
+define internal ptr @launch_arguments_by_python(ptr %call, ptr %args) nounwind alwaysinline {
+  %record = call ptr @DispatchCall.record(ptr %call)
+  %python = call ptr @DispatchRecord.python(ptr %record)
+  %count = call i64 @DispatchCall.count(ptr %call)
+  %keywords = call ptr @DispatchCall.keywords(ptr %call)
+  %result = call ptr @PyObject_Vectorcall(ptr %python, ptr %args, i64 %count, ptr %keywords)
+  ret ptr %result
+}
+
+; Gives up the references to the first %count values of a call.
+define internal void @release_values(ptr %call, i64 %count) nounwind alwaysinline {
+  %values = call ptr @DispatchCall.at_values(ptr %call)
+  br label %test
+test:
+  %i = phi i64 [ 0, %0 ], [ %next, %body ]
+  %more = icmp ult i64 %i, %count
+  br i1 %more, label %body, label %done
+body:
+  %at = getelementptr ptr, ptr %values, i64 %i
+  %object = load ptr, ptr %at
+  call void @Py_DecRef(ptr %object)
+  %next = add i64 %i, 1
+  br label %test
+done:
+  ret void
+}

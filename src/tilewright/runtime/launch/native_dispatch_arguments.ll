@@ -1,0 +1,337 @@
+; Describes one argument of a launch: its type, what else of it decides the variant, what is passed
+; for it, and its number or address.
+
+; Describes %object.
+;   %known       KnownObjects
+;   %flags       of its parameter
+;   %descriptor  ArgumentDescriptor: `type` and `value` are written
+;   %value       where a new reference to what is passed is written
+;   %number      where its number or address is written; 0 if it has none
+; Returns false, having written no reference, for what Python has to do.
+define internal i1 @describe(ptr %known, ptr %object, i64 %flags, ptr %descriptor, ptr %value,
+    ptr %number) nounwind {
+  %type = call ptr @PyObject.type(ptr %object)
+  call void @ArgumentDescriptor.set_type(ptr %descriptor, ptr %type)
+  call void @ArgumentDescriptor.set_value(ptr %descriptor, i64 0)
+  store i64 0, ptr %number
+  %int = call ptr @KnownObjects.int(ptr %known)
+  %is_int = icmp eq ptr %type, %int
+  br i1 %is_int, label %integer, label %no_int
+integer:
+  %taken = call i1 @describe_integer(ptr %object, i64 %flags, ptr %descriptor, ptr %value,
+      ptr %number)
+  ret i1 %taken
+no_int:
+  %float = call ptr @KnownObjects.float(ptr %known)
+  %is_float = icmp eq ptr %type, %float
+  br i1 %is_float, label %real, label %no_float
+real:
+  call void @describe_float(ptr %object, i64 %flags, ptr %descriptor)
+  br label %itself
+no_float:
+  %constexpr = call i64 @CONSTEXPR()
+  %constant = call i1 @has_any(i64 %flags, i64 %constexpr)
+  br i1 %constant, label %identity, label %run_time
+identity:
+  %identity_word = ptrtoint ptr %object to i64
+  call void @ArgumentDescriptor.set_value(ptr %descriptor, i64 %identity_word)
+  br label %itself
+run_time:
+  %bool = call ptr @KnownObjects.bool(ptr %known)
+  %is_bool = icmp eq ptr %type, %bool
+  %none = call ptr @KnownObjects.none(ptr %known)
+  %is_none = icmp eq ptr %object, %none
+  %plain = or i1 %is_bool, %is_none
+  br i1 %plain, label %identity, label %other
+other:
+  %is_array = call i1 @describe_array(ptr %known, ptr %object, i64 %flags, ptr %descriptor,
+      ptr %value, ptr %number)
+  ret i1 %is_array
+itself:
+  call void @Py_IncRef(ptr %object)
+  store ptr %object, ptr %value
+  ret i1 true
+}
+
+define internal i1 @has_any(i64 %flags, i64 %mask) nounwind alwaysinline {
+  %bits = and i64 %flags, %mask
+  %any = icmp ne i64 %bits, 0
+  ret i1 %any
+}
+
+; Whether an address or integer is one of those that are divisible by 16, as far as that matters.
+define internal i1 @has_divisibility(i64 %number, i64 %flags) nounwind alwaysinline {
+  %low = and i64 %number, 15
+  %divisible = icmp eq i64 %low, 0
+  %off = call i64 @DIVISIBILITY_OFF()
+  %ignored = call i1 @has_any(i64 %flags, i64 %off)
+  %matters = xor i1 %ignored, true
+  %result = and i1 %divisible, %matters
+  ret i1 %result
+}
+
+; What a number must be a multiple of by its declaration; 1 if it declares nothing.
+define internal i64 @declared_multiple(i64 %flags) nounwind alwaysinline {
+  %shift = call i64 @MULTIPLE()
+  %multiple = lshr i64 %flags, %shift
+  %divisor = call i64 @llvm.umax.i64(i64 %multiple, i64 1)
+  ret i64 %divisor
+}
+
+declare i64 @llvm.umax.i64(i64, i64)
+
+; An int: see @describe. False if it does not fit its declaration, or 64 bits.
+define internal i1 @describe_integer(ptr %object, i64 %flags, ptr %descriptor, ptr %value,
+    ptr %number) nounwind alwaysinline {
+  %overflow = alloca i32
+  %v = call i64 @PyLong_AsLongLongAndOverflow(ptr %object, ptr %overflow)
+  %over = load i32, ptr %overflow
+  %fits = icmp eq i32 %over, 0
+  br i1 %fits, label %declared, label %no
+declared:
+  %within = call i1 @is_in_declared_range(i64 %v, i64 %flags)
+  br i1 %within, label %factor, label %no
+factor:
+  %divisor = call i64 @declared_multiple(i64 %flags)
+  %remainder = srem i64 %v, %divisor
+  %is_multiple = icmp eq i64 %remainder, 0
+  br i1 %is_multiple, label %take, label %no
+take:
+  %by_value_flags = call i64 @DECIDED_BY_VALUE()
+  %by_value = call i1 @has_any(i64 %flags, i64 %by_value_flags)
+  %class = call i64 @integer_class(i64 %v, i64 %flags)
+  %word = select i1 %by_value, i64 %v, i64 %class
+  call void @ArgumentDescriptor.set_value(ptr %descriptor, i64 %word)
+  store i64 %v, ptr %number
+  %float_flag = call i64 @FLOAT()
+  %as_float = call i1 @has_any(i64 %flags, i64 %float_flag)
+  br i1 %as_float, label %to_float, label %itself
+to_float:
+  %converted = sitofp i64 %v to double
+  %new_float = call ptr @PyFloat_FromDouble(double %converted)
+  store ptr %new_float, ptr %value
+  ret i1 true
+itself:
+  call void @Py_IncRef(ptr %object)
+  store ptr %object, ptr %value
+  ret i1 true
+no:
+  ret i1 false
+}
+
+; Whether an integer is in the range of its declared type: 0 bits stand for 64.
+define internal i1 @is_in_declared_range(i64 %v, i64 %flags) nounwind alwaysinline {
+  %shift = call i64 @RANGE()
+  %shifted = lshr i64 %flags, %shift
+  %bits = and i64 %shifted, 63
+  %any_range = icmp eq i64 %bits, 0
+  br i1 %any_range, label %yes, label %range
+range:
+  %signed_flag = call i64 @SIGNED()
+  %signed = call i1 @has_any(i64 %flags, i64 %signed_flag)
+  %less_bits = sub i64 %bits, 1
+  %half = shl i64 1, %less_bits
+  ; a signed range moved to begin at 0, so that one shift compares both ends
+  %bias = select i1 %signed, i64 %half, i64 0
+  %biased = add i64 %v, %bias
+  %beyond = lshr i64 %biased, %bits
+  %within = icmp eq i64 %beyond, 0
+  ret i1 %within
+yes:
+  ret i1 true
+}
+
+; The class of an integer: 1 for the number 1; 2 for an i32, 4 for a wider one, each 1 more if it is
+; divisible by 16.
+define internal i64 @integer_class(i64 %v, i64 %flags) nounwind alwaysinline {
+  %low_32 = trunc i64 %v to i32
+  %wide = sext i32 %low_32 to i64
+  %narrow = icmp eq i64 %wide, %v
+  %base = select i1 %narrow, i64 2, i64 4
+  %divisible = call i1 @has_divisibility(i64 %v, i64 %flags)
+  %more = zext i1 %divisible to i64
+  %class = add i64 %base, %more
+  %is_1 = icmp eq i64 %v, 1
+  %unspecialized = call i64 @UNSPECIALIZED()
+  %one_off = call i1 @has_any(i64 %flags, i64 %unspecialized)
+  %one_on = xor i1 %one_off, true
+  %one = and i1 %is_1, %one_on
+  %result = select i1 %one, i64 1, i64 %class
+  ret i64 %result
+}
+
+; A float: its bits decide if its value does.
+define internal void @describe_float(ptr %object, i64 %flags, ptr %descriptor)
+    nounwind alwaysinline {
+  %x = call double @PyFloat_AsDouble(ptr %object)
+  %bits = bitcast double %x to i64
+  %by_value_flags = call i64 @DECIDED_BY_VALUE()
+  %by_value = call i1 @has_any(i64 %flags, i64 %by_value_flags)
+  %word = select i1 %by_value, i64 %bits, i64 0
+  call void @ArgumentDescriptor.set_value(ptr %descriptor, i64 %word)
+  ret void
+}
+
+; An array of NumPy, or a tensor: see @describe. Makes known the type of any other object.
+define internal i1 @describe_array(ptr %known, ptr %object, i64 %flags, ptr %descriptor,
+    ptr %value, ptr %number) nounwind {
+  %type = call ptr @PyObject.type(ptr %object)
+  %ndarray = call ptr @KnownObjects.ndarray(ptr %known)
+  %is_ndarray = icmp eq ptr %type, %ndarray
+  br i1 %is_ndarray, label %numpy, label %search
+numpy:
+  %numpy_address = call i64 @PyArray.data(ptr %object)
+  %numpy_word = call i64 @numpy_word(ptr %object)
+  br label %known_array
+search:
+  %is_tensor = call i1 @is_tensor_type(ptr %known, ptr %type)
+  br i1 %is_tensor, label %tensor, label %stranger
+stranger:
+  call void @meet(ptr %known, ptr %object)
+  ret i1 false
+tensor:
+  %read = call { i64, i1 } @tensor_word(ptr %known, ptr %object)
+  %tensor_word = extractvalue { i64, i1 } %read, 0
+  %is_read = extractvalue { i64, i1 } %read, 1
+  br i1 %is_read, label %ask, label %error
+ask:
+  %data_ptr = call ptr @KnownObjects.data_ptr(ptr %known)
+  %made = call ptr @call_method(ptr %data_ptr, ptr %object)
+  %has_address = icmp ne ptr %made, null
+  br i1 %has_address, label %address, label %error
+address:
+  %tensor_address = call i64 @PyLong_AsUnsignedLongLong(ptr %made)
+  br label %known_array
+known_array:
+  %where = phi i64 [ %numpy_address, %numpy ], [ %tensor_address, %address ]
+  %what = phi i64 [ %numpy_word, %numpy ], [ %tensor_word, %address ]
+  %object_made = phi ptr [ null, %numpy ], [ %made, %address ]
+  %aligned = call i1 @has_divisibility(i64 %where, i64 %flags)
+  %bit = zext i1 %aligned to i64
+  %word = add i64 %what, %bit
+  call void @ArgumentDescriptor.set_value(ptr %descriptor, i64 %word)
+  store i64 %where, ptr %number
+  %usual = call i1 @is_usual_address(i64 %where, i64 %flags)
+  br i1 %usual, label %pass, label %unusual
+pass:
+  call void @store_address(ptr %value, i64 %where, ptr %object_made)
+  ret i1 true
+unusual:
+  call void @Py_DecRef(ptr %object_made)
+  br label %error
+error:
+  call void @PyErr_Clear()
+  ret i1 false
+}
+
+; What decides of an array of NumPy but its alignment: the address of its dtype, which is a multiple
+; of 8, and 2 if it is read-only.
+define internal i64 @numpy_word(ptr %array) nounwind alwaysinline {
+  %descr = call ptr @PyArray.descr(ptr %array)
+  %descr_word = ptrtoint ptr %descr to i64
+  %state = call i32 @PyArray.flags(ptr %array)
+  %writable_bit = and i32 %state, 1024   ; NPY_ARRAY_WRITEABLE
+  %read_only = icmp eq i32 %writable_bit, 0
+  %mark = select i1 %read_only, i64 2, i64 0
+  %word = add i64 %descr_word, %mark
+  ret i64 %word
+}
+
+; Whether a type is one of the tensors' that are known; the list ends with null.
+define internal i1 @is_tensor_type(ptr %known, ptr %type) nounwind alwaysinline {
+  %tensors = call ptr @KnownObjects.at_tensors(ptr %known)
+  br label %next
+next:
+  %i = phi i64 [ 0, %0 ], [ %following, %compare ]
+  %candidate_at = getelementptr ptr, ptr %tensors, i64 %i
+  %candidate = load ptr, ptr %candidate_at
+  %ended = icmp eq ptr %candidate, null
+  br i1 %ended, label %no, label %compare
+compare:
+  %same = icmp eq ptr %candidate, %type
+  %following = add i64 %i, 1
+  br i1 %same, label %yes, label %next
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}
+
+; Shows Python an object of a type that is not known, which may become known so.
+define internal void @meet(ptr %known, ptr %object) nounwind {
+  %args = alloca ptr
+  store ptr %object, ptr %args
+  %meet = call ptr @KnownObjects.meet(ptr %known)
+  %met = call ptr @PyObject_Vectorcall(ptr %meet, ptr %args, i64 1, ptr null)
+  call void @Py_DecRef(ptr %met)
+  call void @PyErr_Clear()
+  ret void
+}
+
+; The result of a method without arguments.
+define internal ptr @call_method(ptr %name, ptr %object) nounwind alwaysinline {
+  %self = alloca ptr
+  store ptr %object, ptr %self
+  %result = call ptr @PyObject_VectorcallMethod(ptr %name, ptr %self, i64 1, ptr null)
+  ret ptr %result
+}
+
+; What decides of a tensor but its alignment: the address of its dtype, and 1 + its device from bit
+; 48 on. False, perhaps with an error set, if it is a view that negates, or something failed.
+define internal { i64, i1 } @tensor_word(ptr %known, ptr %object) nounwind alwaysinline {
+  %is_neg = call ptr @KnownObjects.is_neg(ptr %known)
+  %neg_object = call ptr @call_method(ptr %is_neg, ptr %object)
+  %has_neg = icmp ne ptr %neg_object, null
+  br i1 %has_neg, label %sign, label %no
+sign:
+  %negated = call i32 @PyObject_IsTrue(ptr %neg_object)
+  call void @Py_DecRef(ptr %neg_object)
+  %as_stored = icmp eq i32 %negated, 0
+  br i1 %as_stored, label %stored, label %no
+stored:
+  %get_device = call ptr @KnownObjects.get_device(ptr %known)
+  %device_object = call ptr @call_method(ptr %get_device, ptr %object)
+  %has_device = icmp ne ptr %device_object, null
+  br i1 %has_device, label %device, label %no
+device:
+  %ordinal = call i64 @PyLong_AsLongLong(ptr %device_object)   ; -1 on CPUs
+  call void @Py_DecRef(ptr %device_object)
+  %dtype_name = call ptr @KnownObjects.dtype(ptr %known)
+  %dtype = call ptr @PyObject_GetAttr(ptr %object, ptr %dtype_name)
+  %has_dtype = icmp ne ptr %dtype, null
+  br i1 %has_dtype, label %yes, label %no
+yes:
+  call void @Py_DecRef(ptr %dtype)   ; dtypes live as long as the process
+  %dtype_word = ptrtoint ptr %dtype to i64
+  %from_1 = add i64 %ordinal, 1
+  %high = shl i64 %from_1, 48
+  %word = xor i64 %dtype_word, %high
+  %result = insertvalue { i64, i1 } { i64 0, i1 true }, i64 %word, 0
+  ret { i64, i1 } %result
+no:
+  ret { i64, i1 } zeroinitializer
+}
+
+; False for addresses that Python looks at: null, -1 (an error, perhaps), misaligned ones.
+define internal i1 @is_usual_address(i64 %where, i64 %flags) nounwind alwaysinline {
+  %odd = add i64 %where, 1
+  %somewhere = icmp ugt i64 %odd, 1
+  %divisor = call i64 @declared_multiple(i64 %flags)
+  %remainder = urem i64 %where, %divisor
+  %is_multiple = icmp eq i64 %remainder, 0
+  %usual = and i1 %somewhere, %is_multiple
+  ret i1 %usual
+}
+
+; Stores %made, the Python int of an address, or a new one if that is null.
+define internal void @store_address(ptr %value, i64 %where, ptr %made) nounwind alwaysinline {
+  %is_made = icmp ne ptr %made, null
+  br i1 %is_made, label %pass, label %make
+make:
+  %new = call ptr @PyLong_FromUnsignedLongLong(i64 %where)
+  br label %pass
+pass:
+  %passed = phi ptr [ %made, %0 ], [ %new, %make ]
+  store ptr %passed, ptr %value
+  ret void
+}

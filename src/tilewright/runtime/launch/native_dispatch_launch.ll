@@ -1,0 +1,284 @@
+; Launches by a cache entry:
+;
+;   hold the entry's memory, note the time of its use
+;   hooks, options, globals, the device: as they were?    else Python launches
+;   the grid: given, or asked for
+;   arguments that may overlap?                           Python launches
+;   the stream, then the call with the values of the entry's sources
+;   errors lose the frames of the library
+
+; Launches by an entry, which another thread may drop meanwhile. Returns as @tw_dispatch.
+define internal ptr @launch_entry(ptr %call, ptr %entry) nounwind {
+  %owner = call ptr @CacheEntry.owner(ptr %entry)
+  call void @Py_IncRef(ptr %owner)
+  %record = call ptr @DispatchCall.record(ptr %call)
+  %clock = call ptr @DispatchRecord.clock(ptr %record)
+  %before = load i64, ptr %clock
+  %now = add i64 %before, 1
+  store i64 %now, ptr %clock
+  call void @CacheEntry.set_stamp(ptr %entry, i64 %now)
+  %result = call ptr @launch_held_entry(ptr %call, ptr %entry)
+  call void @Py_DecRef(ptr %owner)
+  ret ptr %result
+}
+
+; The same for an entry that stays; %asked is the grid that a callable has returned.
+define internal ptr @launch_held_entry(ptr %call, ptr %entry) nounwind {
+  %known = call ptr @DispatchCall.known(ptr %call)
+  %passed = call ptr @DispatchCall.at_passed(ptr %call)
+  %usual = call i1 @is_as_learned(ptr %call, ptr %entry)
+  br i1 %usual, label %size, label %python
+size:
+  %args = call ptr @DispatchCall.args(ptr %call)
+  %grid = load ptr, ptr %args
+  %sized = call i1 @extents(ptr %known, ptr %grid, ptr %passed)
+  br i1 %sized, label %watch, label %is_callable
+is_callable:
+  %can = call i32 @PyCallable_Check(ptr %grid)
+  %callable = icmp ne i32 %can, 0
+  br i1 %callable, label %ask, label %python
+ask:
+  %answer = call ptr @call_grid(ptr %call, ptr %entry, ptr %grid)
+  %raised = icmp eq ptr %answer, null
+  br i1 %raised, label %no_answer, label %answered
+no_answer:
+  %ran = call i1 @raised_in_a_frame()
+  br i1 %ran, label %fail, label %uncallable
+uncallable:
+  call void @PyErr_Clear()
+  br label %python
+answered:
+  %answer_sized = call i1 @extents(ptr %known, ptr %answer, ptr %passed)
+  br i1 %answer_sized, label %watch, label %with_answer
+watch:
+  %owned = phi ptr [ null, %size ], [ %answer, %answered ]
+  %suspect = call i1 @may_overlap(ptr %call, ptr %entry)
+  br i1 %suspect, label %suspected, label %start
+suspected:
+  %asked = icmp ne ptr %owned, null
+  br i1 %asked, label %with_answer, label %python
+with_answer:   ; a callable grid is not called twice
+  %python_grid = phi ptr [ %answer, %answered ], [ %owned, %suspected ]
+  %slow = call ptr @launch_grid_by_python(ptr %call, ptr %python_grid)
+  ret ptr %slow
+start:
+  %outcome = call ptr @call_target(ptr %call, ptr %entry)
+  call void @Py_DecRef(ptr %owned)
+  %bad = icmp eq ptr %outcome, null
+  br i1 %bad, label %fail, label %succeed
+succeed:
+  call void @Py_DecRef(ptr %outcome)
+  %kernel = call ptr @CacheEntry.kernel(ptr %entry)
+  call void @Py_IncRef(ptr %kernel)
+  ret ptr %kernel
+python:
+  %plain = call ptr @launch_by_python(ptr %call)
+  ret ptr %plain
+fail:
+  call void @strip_traceback(ptr %known)
+  ret ptr null
+}
+
+; Whether an entry still says what a launch does: no hooks or options, all globals and the current
+; context as they were.
+define internal i1 @is_as_learned(ptr %call, ptr %entry) nounwind alwaysinline {
+  %record = call ptr @DispatchCall.record(ptr %call)
+  %assigned = call ptr @DispatchRecord.assigned(ptr %record)
+  %options = call i64 @PyDict_Size(ptr %assigned)
+  %enter = call ptr @DispatchRecord.enter(ptr %record)
+  %before = call i64 @PyList_Size(ptr %enter)
+  %exit = call ptr @DispatchRecord.exit(ptr %record)
+  %after = call i64 @PyList_Size(ptr %exit)
+  %hooks = or i64 %before, %after
+  %any = or i64 %hooks, %options
+  %none = icmp eq i64 %any, 0
+  br i1 %none, label %globals, label %no
+globals:
+  %same_globals = call i1 @are_globals_unchanged(ptr %entry)
+  br i1 %same_globals, label %context, label %no
+context:
+  %same_context = call i1 @is_context_current(ptr %entry)
+  ret i1 %same_context
+no:
+  ret i1 false
+}
+
+; Whether each global that the kernel has read is the object that it was.
+define internal i1 @are_globals_unchanged(ptr %entry) nounwind alwaysinline {
+  %checks = call i64 @CacheEntry.checks(ptr %entry)
+  %globals = call ptr @CacheEntry.globals(ptr %entry)
+  br label %test
+test:
+  %i = phi i64 [ 0, %0 ], [ %next, %compare ]
+  %more = icmp ult i64 %i, %checks
+  br i1 %more, label %check, label %yes
+check:
+  %offset = mul i64 %i, 3
+  %get_at = getelementptr ptr, ptr %globals, i64 %offset
+  %getter = load ptr, ptr %get_at
+  %name_at = getelementptr ptr, ptr %get_at, i64 1
+  %value_at = getelementptr ptr, ptr %get_at, i64 2
+  %value = load ptr, ptr %value_at
+  %current = call ptr @PyObject_Vectorcall(ptr %getter, ptr %name_at, i64 1, ptr null)
+  %raised = icmp eq ptr %current, null
+  br i1 %raised, label %error, label %compare
+compare:
+  call void @Py_DecRef(ptr %current)
+  %next = add i64 %i, 1
+  %same = icmp eq ptr %current, %value
+  br i1 %same, label %test, label %no
+yes:
+  ret i1 true
+error:
+  call void @PyErr_Clear()
+  br label %no
+no:
+  ret i1 false
+}
+
+; Whether the thread's current context is the entry's; true for backends that have none.
+define internal i1 @is_context_current(ptr %entry) nounwind alwaysinline {
+  %slot = alloca ptr
+  %context_of = call ptr @CacheEntry.context_of(ptr %entry)
+  %anywhere = icmp eq ptr %context_of, null
+  br i1 %anywhere, label %yes, label %ask
+ask:
+  store ptr null, ptr %slot
+  %status = call i32 %context_of(ptr %slot)
+  %current = load ptr, ptr %slot
+  %context = call ptr @CacheEntry.context(ptr %entry)
+  %here = icmp eq ptr %current, %context
+  ret i1 %here
+yes:
+  ret i1 true
+}
+
+; Launches by Python with a grid of its own, whose reference it gives up.
+define internal ptr @launch_grid_by_python(ptr %call, ptr %grid) nounwind alwaysinline {
+  %passed = call ptr @DispatchCall.at_passed(ptr %call)
+  call void @copy_arguments(ptr %call, ptr %passed)
+  store ptr %grid, ptr %passed
+  %result = call ptr @launch_arguments_by_python(ptr %call, ptr %passed)
+  call void @Py_DecRef(ptr %grid)
+  ret ptr %result
+}
+
+; Calls the entry's target: call(x, y, z, [stream,] *values); the grid stands in `passed`. Returns
+; its result.
+define internal ptr @call_target(ptr %call, ptr %entry) nounwind alwaysinline {
+  %passed = call ptr @DispatchCall.at_passed(ptr %call)
+  %stream_of = call ptr @CacheEntry.stream_of(ptr %entry)
+  %no_stream = icmp eq ptr %stream_of, null
+  br i1 %no_stream, label %gather, label %ask
+ask:
+  %device_at = call ptr @CacheEntry.at_device(ptr %entry)
+  %asked = call ptr @PyObject_Vectorcall(ptr %stream_of, ptr %device_at, i64 1, ptr null)
+  %stream_at = getelementptr ptr, ptr %passed, i64 3
+  store ptr %asked, ptr %stream_at
+  %lost = icmp eq ptr %asked, null
+  br i1 %lost, label %fail, label %gather
+gather:
+  %stream = phi ptr [ null, %0 ], [ %asked, %ask ]
+  %leading = phi i64 [ 3, %0 ], [ 4, %ask ]
+  %values_at = getelementptr ptr, ptr %passed, i64 %leading
+  call void @gather_values(ptr %call, ptr %entry, ptr %values_at)
+  %number = call i64 @CacheEntry.values(ptr %entry)
+  %all = add i64 %leading, %number
+  %target = call ptr @CacheEntry.call(ptr %entry)
+  %result = call ptr @PyObject_Vectorcall(ptr %target, ptr %passed, i64 %all, ptr null)
+  br i1 %no_stream, label %done, label %release
+release:
+  call void @Py_DecRef(ptr %stream)
+  br label %done
+done:
+  ret ptr %result
+fail:
+  ret ptr null
+}
+
+; Writes the run-time values to %to. A source is the position of an argument, or, for a default, the
+; address of the object: no object lies below MAX_ARGUMENTS.
+define internal void @gather_values(ptr %call, ptr %entry, ptr %to) nounwind alwaysinline {
+  %values = call ptr @DispatchCall.at_values(ptr %call)
+  %number = call i64 @CacheEntry.values(ptr %entry)
+  %sources = call ptr @CacheEntry.sources(ptr %entry)
+  %positions = call i64 @MAX_ARGUMENTS()
+  br label %test
+test:
+  %i = phi i64 [ 0, %0 ], [ %next, %pass ]
+  %more = icmp ult i64 %i, %number
+  br i1 %more, label %pick, label %done
+pick:
+  %source_at = getelementptr i64, ptr %sources, i64 %i
+  %source = load i64, ptr %source_at
+  %is_position = icmp ult i64 %source, %positions
+  br i1 %is_position, label %given, label %default
+given:
+  %value_at = getelementptr ptr, ptr %values, i64 %source
+  %value = load ptr, ptr %value_at
+  br label %pass
+default:
+  %constant = inttoptr i64 %source to ptr
+  br label %pass
+pass:
+  %argument = phi ptr [ %value, %given ], [ %constant, %default ]
+  %at = getelementptr ptr, ptr %to, i64 %i
+  store ptr %argument, ptr %at
+  %next = add i64 %i, 1
+  br label %test
+done:
+  ret void
+}
+
+; Fetches the current error into %error: type, value, traceback.
+define internal void @fetch_error(ptr %error) nounwind alwaysinline {
+  %type_at = call ptr @FetchedError.at_type(ptr %error)
+  %value_at = call ptr @FetchedError.at_value(ptr %error)
+  %traceback_at = call ptr @FetchedError.at_traceback(ptr %error)
+  call void @PyErr_Fetch(ptr %type_at, ptr %value_at, ptr %traceback_at)
+  ret void
+}
+
+; Makes a fetched error the current one again, with this traceback.
+define internal void @restore_error(ptr %error, ptr %traceback) nounwind alwaysinline {
+  %type = call ptr @FetchedError.type(ptr %error)
+  %value = call ptr @FetchedError.value(ptr %error)
+  call void @PyErr_Restore(ptr %type, ptr %value, ptr %traceback)
+  ret void
+}
+
+; Takes the frames of the library off the current error, if it is one of its own.
+define internal void @strip_traceback(ptr %known) nounwind {
+  %error = alloca %FetchedError
+  call void @fetch_error(ptr %error)
+  %type_at = call ptr @FetchedError.at_type(ptr %error)
+  %value_at = call ptr @FetchedError.at_value(ptr %error)
+  %traceback_at = call ptr @FetchedError.at_traceback(ptr %error)
+  call void @PyErr_NormalizeException(ptr %type_at, ptr %value_at, ptr %traceback_at)
+  %value = call ptr @FetchedError.value(ptr %error)
+  %traceback = call ptr @FetchedError.traceback(ptr %error)
+  %no_traceback = icmp eq ptr %traceback, null
+  br i1 %no_traceback, label %restore, label %leave
+leave:
+  %set = call i32 @PyException_SetTraceback(ptr %value, ptr %traceback)
+  %boundary = call ptr @KnownObjects.boundary(ptr %known)
+  %left = call ptr @PyObject_Vectorcall(ptr %boundary, ptr %error, i64 3, ptr null)
+  call void @Py_DecRef(ptr %traceback)
+  %rest = call ptr @PyException_GetTraceback(ptr %value)
+  br label %restore
+restore:
+  %kept = phi ptr [ null, %0 ], [ %rest, %leave ]
+  call void @restore_error(ptr %error, ptr %kept)
+  ret void
+}
+
+; Whether the current error comes from Python code; else a call has failed before any ran, because
+; of its arguments.
+define internal i1 @raised_in_a_frame() nounwind {
+  %error = alloca %FetchedError
+  call void @fetch_error(ptr %error)
+  %traceback = call ptr @FetchedError.traceback(ptr %error)
+  call void @restore_error(ptr %error, ptr %traceback)
+  %traced = icmp ne ptr %traceback, null
+  ret i1 %traced
+}

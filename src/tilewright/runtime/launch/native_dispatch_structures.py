@@ -1,0 +1,253 @@
+"""The machine code that finds and starts the variant of a launch: its structures and its files.
+
+It is one C function for all kernels, of the kind that CPython calls without building a tuple
+(METH_FASTCALL | METH_KEYWORDS)::
+
+    PyObject *tw_dispatch(PyObject *record, PyObject **args, Py_ssize_t count, PyObject *names)
+    dispatch(grid, *arguments, **named)
+
+It describes each argument by an `ArgumentDescriptor`: its keyword, its type, and what else of it
+decides the variant: the class of an int (1; i32; i32 divisible by 16; ...), the dtype, device and
+alignment of an array, the value of a compile-time number, the identity of any other compile-time
+object. The descriptors are looked up in a table of cache entries; an entry says what a launch with
+these descriptors does: which globals must be as they were, which arguments are passed, what is
+called. Whatever it does not know goes to Python: a launch without an entry to `add_entry`, a type
+that it has not met to `meet`, everything unusual to `python`, which does all that this code does,
+and more.
+
+`record` is a Python integer: the address of a `DispatchRecord`, one for each kernel. An address in
+an array is asked for through `data_ptr()`, `get_device()`, `is_neg()` and the attribute `dtype`; of
+a NumPy array it is read where NumPy's C interface has it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+
+from tilewright.native import NativeProgram
+
+__all__ = [
+    "BY_VALUE",
+    "CONSTEXPR",
+    "DISPATCH",
+    "DISPATCH_SYMBOL",
+    "FLOAT",
+    "MAX_ARGUMENTS",
+    "MULTIPLE",
+    "PROBES",
+    "RANGE",
+    "SIGNED",
+    "SLOTS",
+    "TENSOR_TYPES",
+    "UNALIGNED",
+    "UNSPECIALIZED",
+    "CacheEntry",
+    "DispatchRecord",
+    "KnownObjects",
+    "OverlapPair",
+]
+
+DISPATCH_SYMBOL = "tw_dispatch"
+MAX_ARGUMENTS = 48
+"""A launch with more is left to Python."""
+TENSOR_TYPES = 8
+SLOTS, PROBES = 256, 8
+"""Places in the table of a kernel where a search for an entry begins, and how far it goes."""
+
+CONSTEXPR, UNSPECIALIZED, UNALIGNED, BY_VALUE, FLOAT, SIGNED = 1, 2, 4, 8, 16, 32
+"""Flags of a parameter: compile-time; no fact about its value matters; alignment does not; numbers
+decide by their value, although they are passed; ints are passed as floats; its range has a sign."""
+RANGE, MULTIPLE = 8, 32
+"""Bits of the flags from where on they hold the bits of the range of ints, 0 for any that fits 64
+bits (to Python goes what is outside); and what ints and addresses must be multiples of, or 0."""
+
+_Word = ctypes.c_uint64
+_Address = ctypes.c_void_p
+_Object = ctypes.c_void_p
+"""A PyObject *."""
+
+
+class DispatchRecord(ctypes.Structure):
+    """What the machine code knows of one kernel."""
+
+    _fields_ = (
+        ("known", _Address),  # of the KnownObjects
+        ("table", _Address),  # of SLOTS + PROBES addresses of entries; 0 ends a search
+        ("python", _Object),  # launch(grid, *arguments, **named)
+        # add_entry(descriptors, grid, *arguments, **named) launches and adds an entry; or 0
+        ("add_entry", _Object),
+        ("count", _Word),  # of parameters
+        ("flags", _Address),  # of a word for each
+        ("names", _Address),  # of each one's interned name
+        ("assigned", _Object),  # dict: options set by the program; Python launches if there are any
+        ("enter", _Object),  # list: launch hooks; Python launches if there are any
+        ("exit", _Object),
+        ("watching", _Address),  # of a word: whether arguments that overlap are for Python
+        ("clock", _Address),  # of a word that each launch increments
+    )
+
+
+class CacheEntry(ctypes.Structure):
+    """What a launch with certain descriptors does."""
+
+    _fields_ = (
+        ("size", _Word),  # of the descriptors, in words
+        ("descriptors", _Address),
+        ("call", _Object),  # call(x, y, z, [stream,] *values)
+        ("kernel", _Object),  # what the launch returns
+        ("values", _Word),  # how many are passed
+        ("sources", _Address),  # of a word for each: an argument's position, or the object itself
+        ("checks", _Word),  # number of globals
+        ("globals", _Address),  # of (get, name, value) for each: get(name) must be value
+        ("device", _Object),  # argument of stream_of
+        ("stream_of", _Object),  # stream_of(device) -> stream; 0 if call takes none
+        ("context_of", _Address),  # of int context_of(void **), or 0
+        ("context", _Address),  # what it must find
+        ("names", _Address),  # of the parameter or keyword of each argument
+        ("pairs", _Word),  # how many pairs of arguments must not overlap
+        ("pair_list", _Address),  # of an OverlapPair for each
+        # address of the grid, numbers and addresses of the latest launch without overlap
+        ("latest", _Address),
+        ("defaults", _Object),  # dict of the parameters that are not given
+        ("owner", _Object),  # frees this memory; a launch that is under way holds a reference
+        ("stamp", _Word),  # what the clock has shown to the latest launch
+    )
+
+
+class OverlapPair(ctypes.Structure):
+    """Two arguments that must not overlap.
+
+    sum_words: address of each sum: the number of its terms, and for each of them its factor, the
+    number of its arguments, and their positions.
+    """
+
+    _fields_ = (
+        ("first", _Word),  # positions of the arguments
+        ("second", _Word),
+        ("bytes", _Word),  # of the larger element
+        (
+            "sums",
+            _Word,
+        ),  # how many sums must be 0 for equal addresses to be fine; 0: they never are
+        ("sum_words", _Address),
+    )
+
+
+class KnownObjects(ctypes.Structure):
+    """Objects and types that the machine code tells apart, for all kernels."""
+
+    _fields_ = (
+        ("int", _Object),  # types
+        ("float", _Object),
+        ("bool", _Object),
+        ("tuple", _Object),
+        ("none", _Object),
+        ("one", _Object),  # the int 1
+        ("data_ptr", _Object),  # names
+        ("dtype", _Object),
+        ("get_device", _Object),
+        ("is_neg", _Object),
+        ("numel", _Object),
+        ("meet", _Object),  # meet(object): an argument of a type that is not known here
+        ("boundary", _Object),  # exit(type, error, traceback) of the user boundary
+        ("ndarray", _Object),  # type of NumPy's arrays once it is known, else 0
+        ("tensors", _Object * TENSOR_TYPES),  # types of tensors, then 0
+    )
+
+
+class ArgumentDescriptor(ctypes.Structure):
+    """What of an argument decides the variant that runs."""
+
+    _fields_ = (
+        ("keyword", _Object),  # interned name, or 0 for a positional argument
+        ("type", _Object),
+        ("value", _Word),  # class, value or identity, by type and flags
+    )
+
+
+class DispatchCall(ctypes.Structure):
+    """One call of the machine code, on its stack."""
+
+    _fields_ = (
+        ("record", _Address),
+        ("known", _Address),
+        ("args", _Address),  # as CPython passes them, from the grid on
+        ("count", _Word),  # of the grid and the positional arguments
+        ("keywords", _Object),
+        ("total", _Word),  # arguments without the grid
+        ("values", _Object * MAX_ARGUMENTS),  # what is passed for each argument: own references
+        ("numbers", _Word * MAX_ARGUMENTS),  # its number or address, or 0
+        ("passed", _Object * (MAX_ARGUMENTS + 8)),  # what a callee gets; first the grid
+        ("descriptors", ArgumentDescriptor * (MAX_ARGUMENTS + 1)),  # the slot's word behind them
+    )
+
+
+class FetchedError(ctypes.Structure):
+    """What PyErr_Fetch gives."""
+
+    _fields_ = (("type", _Object), ("value", _Object), ("traceback", _Object))
+
+
+class PyObject(ctypes.Structure):
+    """The head of a Python object, in every build: the type stands at its end."""
+
+    _fields_ = (
+        ("before_type", ctypes.c_char * (object.__basicsize__ - ctypes.sizeof(_Object))),
+        ("type", _Object),
+    )
+
+
+class PyArray(ctypes.Structure):
+    """PyArrayObject_fields of NumPy's C interface."""
+
+    _fields_ = (
+        ("head", ctypes.c_char * object.__basicsize__),
+        ("data", ctypes.c_uint64),
+        ("rank", ctypes.c_int),
+        ("shape", _Address),
+        ("strides", _Address),
+        ("base", _Object),
+        ("descr", _Object),
+        ("flags", ctypes.c_int),
+    )
+
+
+DISPATCH = NativeProgram(
+    files=[
+        Path(__file__).with_name(name)
+        for name in (
+            "native_dispatch.ll",
+            "native_dispatch_arguments.ll",
+            "native_dispatch_grid.ll",
+            "native_dispatch_launch.ll",
+            "native_dispatch_overlap.ll",
+        )
+    ],
+    exports=[DISPATCH_SYMBOL],
+    structures=[
+        DispatchRecord,
+        CacheEntry,
+        OverlapPair,
+        KnownObjects,
+        ArgumentDescriptor,
+        DispatchCall,
+        FetchedError,
+        PyObject,
+        PyArray,
+    ],
+    constants={
+        "MAX_ARGUMENTS": MAX_ARGUMENTS,
+        "PROBES": PROBES,
+        "SLOT_SHIFT": 64 - (SLOTS.bit_length() - 1),
+        "CONSTEXPR": CONSTEXPR,
+        "UNSPECIALIZED": UNSPECIALIZED,
+        "DECIDED_BY_VALUE": CONSTEXPR | BY_VALUE,
+        "DIVISIBILITY_OFF": UNSPECIALIZED | UNALIGNED,
+        "FLOAT": FLOAT,
+        "SIGNED": SIGNED,
+        "RANGE": RANGE,
+        "MULTIPLE": MULTIPLE,
+    },
+    level=1,
+)
