@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 import tilewright
+from tilewright.backends.nvidia.driver.launch_structures import LAUNCH, LAUNCH_HALF
 from tilewright.native import METH_FASTCALL, NativeProgram, builtin_function
 from tilewright.runtime.launch.native_dispatch_structures import DISPATCH
 
 SOURCES = Path(tilewright.__file__).parent
-PROGRAMS = {"dispatch": DISPATCH}
+PROGRAMS = {"dispatch": DISPATCH, "launch": LAUNCH, "launch of halves": LAUNCH_HALF}
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

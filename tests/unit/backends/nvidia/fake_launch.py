@@ -2,7 +2,6 @@
 got, and answers as told."""
 
 import ctypes
-import functools
 import struct
 from dataclasses import dataclass, field
 
@@ -14,89 +13,18 @@ from tilewright.backends.nvidia.driver.launch_entry import (
     PageTable,
     make_entry,
 )
-from tilewright.llvm import LoadedObject, compile_ir, host_target, load_object
 
-MAX_PARAMETERS = 16
 FIRST_DEVICE_ADDRESS = 1 << 44
 FOREIGN_ADDRESS = 1 << 45
 FUNCTION = 0xF00D
 DEVICE = 3
 INVALID_VALUE = 1
 
-_IR = f"""
-@config = global [56 x i8] zeroinitializer
-@attributes = global [288 x i8] zeroinitializer
-@function = global ptr null
-@slots = global [{MAX_PARAMETERS} x i64] zeroinitializer
-@expected = global i64 0
-@calls = global i64 0
-@queries = global i64 0
-@status = global i32 0
-@once = global i32 0
-declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
-
-define i32 @fake_launch(ptr %config, ptr %function, ptr %params, ptr %extra) {{
-  %calls = load i64, ptr @calls
-  %called = add i64 %calls, 1
-  store i64 %called, ptr @calls
-  call void @llvm.memcpy.p0.p0.i64(ptr @config, ptr %config, i64 56, i1 false)
-  %list_at = getelementptr i8, ptr %config, i64 40
-  %list = load ptr, ptr %list_at
-  %count_at = getelementptr i8, ptr %config, i64 48
-  %count = load i32, ptr %count_at
-  %count64 = zext i32 %count to i64
-  %bytes = mul i64 %count64, 72
-  call void @llvm.memcpy.p0.p0.i64(ptr @attributes, ptr %list, i64 %bytes, i1 false)
-  store ptr %function, ptr @function
-  %expected = load i64, ptr @expected
-  br label %loop
-loop:
-  %i = phi i64 [ 0, %0 ], [ %next, %body ]
-  %more = icmp ult i64 %i, %expected
-  br i1 %more, label %body, label %out
-body:
-  %param_at = getelementptr ptr, ptr %params, i64 %i
-  %param = load ptr, ptr %param_at
-  %value = load i64, ptr %param
-  %slot = getelementptr i64, ptr @slots, i64 %i
-  store i64 %value, ptr %slot
-  %next = add i64 %i, 1
-  br label %loop
-out:
-  %once = load i32, ptr @once
-  store i32 0, ptr @once
-  %first = icmp ne i32 %once, 0
-  %status = load i32, ptr @status
-  %answer = select i1 %first, i32 %once, i32 %status
-  ret i32 %answer
-}}
-
-define i32 @fake_attribute(ptr %out, i32 %attribute, i64 %address) {{
-  %queries = load i64, ptr @queries
-  %queried = add i64 %queries, 1
-  store i64 %queried, ptr @queries
-  %ordinal = icmp eq i32 %attribute, 9
-  %here = icmp uge i64 %address, {FIRST_DEVICE_ADDRESS}
-  %known = and i1 %ordinal, %here
-  br i1 %known, label %found, label %invalid
-found:
-  %foreign = icmp uge i64 %address, {FOREIGN_ADDRESS}
-  %device = select i1 %foreign, i32 {DEVICE + 1}, i32 {DEVICE}
-  store i32 %device, ptr %out
-  ret i32 0
-invalid:
-  ret i32 {INVALID_VALUE}
-}}
-"""
-_SYMBOLS = (
-    "fake_launch", "fake_attribute", "config", "attributes", "function", "slots", "expected",
-    "calls", "queries", "status", "once",
-)  # fmt: skip
-
-
-@functools.cache
-def _code() -> LoadedObject:
-    return load_object(compile_ir(_IR, host_target(0), 0).obj, _SYMBOLS)
+_LAUNCH = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 4)
+_ATTRIBUTE = ctypes.CFUNCTYPE(
+    ctypes.c_int32, ctypes.POINTER(ctypes.c_int32), ctypes.c_int32, ctypes.c_uint64
+)
+_CONFIG_BYTES, _ATTRIBUTE_BYTES, _DEVICE_ORDINAL = 56, 72, 9
 
 
 @dataclass(frozen=True)
@@ -113,59 +41,65 @@ class Launched:
 
 
 class FakeDriver:
-    """One at a time: its state is global."""
+    """launch, pointer_attribute: addresses of its cuLaunchKernelEx and cuPointerGetAttribute;
+    calls: launches so far; queries: how often it was asked about an address."""
 
     def __init__(self) -> None:
-        self._code = _code()
-        self.launch = self._code["fake_launch"]
-        self.pointer_attribute = self._code["fake_attribute"]
-        for name in ("calls", "queries", "status", "once"):
-            self._set(name, 0)
+        self._functions = (_LAUNCH(self._launch), _ATTRIBUTE(self._attribute))
+        self.launch, self.pointer_attribute = (
+            ctypes.cast(function, ctypes.c_void_p).value or 0 for function in self._functions
+        )
+        self.calls = self.queries = 0
+        self._parameters = 0
+        self._statuses: list[int] = []
+        self._status = 0
+        self._launched: Launched | None = None
 
-    def _set(self, name: str, value: int) -> None:
-        kind = ctypes.c_int32 if name in ("status", "once") else ctypes.c_int64
-        kind.from_address(self._code[name]).value = value
+    def _launch(self, config: int, function: int | None, params: int, extra: int | None) -> int:
+        self.calls += 1
+        fields = struct.unpack("<7I4xQQI4x", ctypes.string_at(config, _CONFIG_BYTES))
+        *sizes, shared_bytes, stream, list_, count = fields
+        self._launched = Launched(
+            (sizes[0], sizes[1], sizes[2]),
+            (sizes[3], sizes[4], sizes[5]),
+            shared_bytes,
+            stream,
+            [
+                ctypes.string_at(list_ + i * _ATTRIBUTE_BYTES, _ATTRIBUTE_BYTES)
+                for i in range(count)
+            ],
+            function or 0,
+            [_word(_word(params + 8 * i)) for i in range(self._parameters)],
+        )
+        return self._statuses.pop() if self._statuses else self._status
 
-    def _bytes(self, name: str, size: int) -> bytes:
-        return ctypes.string_at(self._code[name], size)
-
-    @property
-    def calls(self) -> int:
-        return struct.unpack("<q", self._bytes("calls", 8))[0]
-
-    @property
-    def queries(self) -> int:
-        """How often it was asked about an address."""
-        return struct.unpack("<q", self._bytes("queries", 8))[0]
+    def _attribute(self, out: "ctypes._Pointer[ctypes.c_int32]", kind: int, address: int) -> int:
+        self.queries += 1
+        if kind != _DEVICE_ORDINAL or address < FIRST_DEVICE_ADDRESS:
+            return INVALID_VALUE
+        out[0] = DEVICE + 1 if address >= FOREIGN_ADDRESS else DEVICE
+        return 0
 
     def expect(self, parameters: int) -> None:
-        """How many slots to write down."""
-        assert parameters <= MAX_PARAMETERS
-        self._set("expected", parameters)
+        """How many slots to read."""
+        self._parameters = parameters
 
     def answer(self, status: int) -> None:
         """Every launch from now on."""
-        self._set("status", status)
+        self._status = status
 
     def answer_once(self, status: int) -> None:
         """The next launch only."""
-        self._set("once", status)
+        self._statuses = [status]
 
     def launched(self) -> Launched:
         """The latest launch."""
-        words = struct.unpack("<7I4xQQI4x", self._bytes("config", 56))
-        count = words[9]
-        attributes = self._bytes("attributes", 72 * count)
-        expected = struct.unpack("<q", self._bytes("expected", 8))[0]
-        return Launched(
-            words[0:3],
-            words[3:6],
-            words[6],
-            words[7],
-            [attributes[i * 72 : i * 72 + 72] for i in range(count)],
-            struct.unpack("<Q", self._bytes("function", 8))[0],
-            list(struct.unpack(f"<{expected}Q", self._bytes("slots", 8 * expected))),
-        )
+        assert self._launched is not None
+        return self._launched
+
+
+def _word(address: int) -> int:
+    return ctypes.c_uint64.from_address(address).value
 
 
 class Refused(Exception):
