@@ -25,47 +25,21 @@ from collections.abc import Mapping, Sequence
 from enum import IntEnum
 
 from tilewright.analysis import Alignment
-from tilewright.backends.nvidia.layouts.layout_propagation import (
-    block_layout,
-    coalesced,
-    default_layout,
-    is_scannable,
-    reshape_source,
-    scan_layout,
-    transpose_target,
-    with_half,
-    with_pair,
-    without_pair,
-)
-from tilewright.backends.nvidia.layouts.layout_rules import operand_layout
+from tilewright.backends.nvidia.layouts.layout_context import LayoutContext
+from tilewright.backends.nvidia.layouts.layout_propagation import default_layout
+from tilewright.backends.nvidia.layouts.layout_rules import rule_of
 from tilewright.backends.nvidia.layouts.select_mma import DotLayouts
-from tilewright.backends.nvidia.ops import FmaDotOp
 from tilewright.ir import Block, Function, Op, Trait, Value
-from tilewright.ir.types import TileType, element_of, shape_of
-from tilewright.layout import LinearLayout, slice_of
+from tilewright.ir.types import TileType
+from tilewright.layout import LinearLayout
 from tilewright.ops import (
-    AtomicCasOp,
-    AtomicOp,
-    CatOp,
-    DotOp,
     ForOp,
-    GatherOp,
     IfOp,
-    JoinOp,
-    LoadOp,
-    ReduceOp,
-    ReshapeOp,
-    ScanOp,
-    SplitOp,
-    StoreOp,
-    TransposeOp,
     WhileOp,
-    pointee,
 )
 from tilewright.support.fresh_stack import nested
 
 Layouts = dict[LinearLayout, None]
-_ACCESSES = (LoadOp, StoreOp, AtomicOp, AtomicCasOp)
 _CONTROL = (ForOp, WhileOp, IfOp)
 
 
@@ -78,7 +52,7 @@ class Reason(IntEnum):
     BECOMES_PRODUCT = 3
 
 
-class LayoutInference:
+class LayoutInference(LayoutContext):
     """Layouts of one function, for a number of warps, and bytes of the widest access.
 
     facts: alignment of all values; products: layouts of all products. After `run`, `layouts` has
@@ -93,11 +67,8 @@ class LayoutInference:
         access_bytes: int,
         products: Mapping[Op, DotLayouts],
     ) -> None:
-        self.function, self.facts, self.products = function, facts, products
-        self.warps, self.access_bytes = warps, access_bytes
-        self.layouts: dict[Value, LinearLayout] = {}
+        super().__init__(function, facts, warps, access_bytes, products)
         self.demands: dict[Value, Layouts] = {}
-        self._results = {product.result for product in products.values()}
         self._taken: dict[Op, list[Value]] = {}
         self._laid: dict[Op, list[LinearLayout | None]] = {}
 
@@ -115,7 +86,7 @@ class LayoutInference:
             elif isinstance(op, IfOp):
                 self._lay_branches(op)
             elif any(isinstance(r.type, TileType) for r in op.results):
-                self._set(op.results, self._layout_of(op))
+                self._set(op.results, rule_of(op).result(op, self))
 
     def _set(self, values: Sequence[Value], layout: LinearLayout | None) -> None:
         for value in values:
@@ -123,64 +94,6 @@ class LayoutInference:
                 self.layouts.pop(value, None)
             else:
                 self.layouts[value] = layout
-
-    def _layout_of(self, op: Op) -> LinearLayout | None:
-        """That of the results; None for what is remade in each layout asked for."""
-        if isinstance(op, _ACCESSES):
-            return self._access_layout(op.operands[0])
-        if isinstance(op, DotOp):
-            return self.products[op].result
-        if isinstance(op, FmaDotOp):
-            return block_layout(shape_of(op.type), self.warps)
-        if isinstance(op, ReduceOp):
-            return slice_of(self._input_layout(op), op.axis)
-        if isinstance(op, ScanOp):
-            return self._input_layout(op)
-        if isinstance(op, GatherOp):
-            return self._own_or_default(op.index)
-        return self._layout_of_moved(op)
-
-    def _layout_of_moved(self, op: Op) -> LinearLayout | None:
-        """Of ops that move elements; the rest follow their operands if they are element-wise."""
-        if isinstance(op, JoinOp):
-            known = self._known(op.operands)
-            return None if known is None else with_pair(known)
-        if isinstance(op, SplitOp):
-            part = without_pair(self._own_or_default(op.x))
-            return part or default_layout(shape_of(op.results[0].type), self.warps)
-        if isinstance(op, CatOp):
-            return with_half(self._own_or_default(op.lhs), op.axis)
-        if isinstance(op, TransposeOp):
-            known = self.layouts.get(op.x)
-            return None if known is None else transpose_target(known, op.order)
-        if isinstance(op, ReshapeOp):
-            known = self.layouts.get(op.x)
-            return None if known is None else reshape_source(known, op.shape)
-        return self._known(op.operands) if Trait.ELEMENTWISE in op.traits else None
-
-    def _input_layout(self, op: ReduceOp | ScanOp) -> LinearLayout:
-        """Layout in which a reduction or scan takes its input."""
-        shape = shape_of(op.operands[0].type)
-        known = self._known(op.operands)
-        if isinstance(op, ReduceOp):
-            return known or default_layout(shape, self.warps)
-        if known is not None and is_scannable(known, op.axis):
-            return known
-        return scan_layout(shape, op.axis, self.warps)
-
-    def _own_or_default(self, value: Value) -> LinearLayout:
-        return self.layouts.get(value) or default_layout(shape_of(value.type), self.warps)
-
-    def _known(self, values: Sequence[Value]) -> LinearLayout | None:
-        """The layout of the operand that decides: a tensor-core result before others."""
-        layouts = [self.layouts[v] for v in values if v in self.layouts]
-        return next((x for x in layouts if x in self._results), layouts[0] if layouts else None)
-
-    def _access_layout(self, pointer: Value) -> LinearLayout:
-        element = element_of(pointee(pointer.type))
-        shape = shape_of(pointer.type)
-        facts = self.facts[pointer]
-        return coalesced(shape, element.bytes, facts, self.warps, self.access_bytes)
 
     # -- loops and branches ---------------------------------------------------------------------
 
@@ -216,7 +129,7 @@ class LayoutInference:
         self._set([arg], layout)
         if layout is None:
             return Reason.NONE
-        return Reason.STARTS_AS_PRODUCT if layout in self._results else Reason.KNOWN
+        return Reason.STARTS_AS_PRODUCT if layout in self.product_layouts else Reason.KNOWN
 
     def _lay_regions(self, op: ForOp | WhileOp) -> None:
         for region in op.regions:
@@ -237,7 +150,7 @@ class LayoutInference:
             again = False
             for arg, value in pairs:
                 layout = self.layouts.get(value)
-                reason = Reason.BECOMES_PRODUCT if layout in self._results else Reason.KNOWN
+                reason = Reason.BECOMES_PRODUCT if layout in self.product_layouts else Reason.KNOWN
                 if layout is not None and reason > reasons[arg]:
                     reasons[arg], self.layouts[arg] = reason, layout
                     raised = again = True
@@ -248,7 +161,9 @@ class LayoutInference:
             self._lay(region)
         for i, result in enumerate(op.results):
             if isinstance(result.type, TileType):
-                known = self._known([region.terminator.operands[i] for region in op.regions])
+                known = self.deciding_layout(
+                    [region.terminator.operands[i] for region in op.regions]
+                )
                 self.layouts[result] = known or default_layout(result.type.shape, self.warps)
 
     # -- 2. demands -----------------------------------------------------------------------------
@@ -280,8 +195,6 @@ class LayoutInference:
         tiles = [i for i, v in enumerate(op.operands) if isinstance(v.type, TileType)]
         if not tiles or Trait.TERMINATOR in op.traits or isinstance(op, _CONTROL):
             return []
-        if isinstance(op, ReduceOp | ScanOp):
-            return [(i, self._input_layout(op)) for i in tiles]
         return [
             (i, self.operand_layout(op, i, made)) for made in self._made_in(op, tiles)
             for i in tiles
@@ -289,18 +202,20 @@ class LayoutInference:
 
     def _made_in(self, op: Op, tiles: Sequence[int]) -> list[LinearLayout]:
         """The layouts that the op is made in; without results, the one that its operands have."""
-        if isinstance(op, StoreOp):
-            return [self._access_layout(op.pointer)]
+        source = rule_of(op).source(op, self)
+        if source is not None:
+            return [source]
         if op.results and op.results[0] in self.layouts:
             return [self.layouts[op.results[0]]]
         if op.results and isinstance(op.results[0].type, TileType):
             return list(self.demands.get(op.results[0], {}))
         operands = [op.operands[i] for i in tiles]
-        return [self._known(operands) or self._own_or_default(operands[0])]
+        return [self.deciding_layout(operands) or self.layout_or_default(operands[0])]
 
     def operand_layout(self, op: Op, index: int, layout: LinearLayout) -> LinearLayout:
         """The layout of one operand if the op is made in `layout`."""
-        return operand_layout(op, index, layout) or self._own_or_default(op.operands[index])
+        needed = rule_of(op).operand(op, index, layout)
+        return needed or self.layout_or_default(op.operands[index])
 
 
 def _taken(loop: Op) -> list[Value]:

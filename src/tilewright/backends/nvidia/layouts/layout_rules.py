@@ -1,11 +1,13 @@
-"""How the layouts of an op's tiles hang together: what assigning makes so, and lowering relies on.
+"""How the layouts of an op's tiles hang together, by op class: what `infer_layouts` assigns by, and
+what lowering relies on.
+
+    @layout_rule(TransposeOp)
+    class _Transpose(LayoutRule[TransposeOp]): ...
 
 The lowering of most ops gives a thread nothing but what it holds already. So the layout of the
 result decides those of the operands: element-wise code has one layout throughout, the operand of a
-broadcast that of its result without what is repeated, and so on. `operand_layout` answers for each
-op class; `assign_layouts` asks it for what to convert to, and `broken_rule` checks the finished
-function against it, op by op, before code is made of it. Some ops also need the result spread in a
-certain way (`_SPREADS`): a concatenation keeps the halves apart in a register bit.
+broadcast that of its result without what is repeated, and so on. Some ops also need the result
+distributed in a certain way: a concatenation keeps the halves apart in a register bit.
 
     %j = tile.join %a, %b : tile<8x2xi32, L>        %a, %b : tile<8xi32, L without its last dim>
     %c = tile.cat %a, %b : tile<16xi32, L>          %a, %b : tile<8xi32, L without a register bit>
@@ -17,17 +19,24 @@ one bit of one coordinate, or means a copy. Reductions and vectors rely on that.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, Generic, TypeVar, cast
 
+from tilewright.backends.nvidia.layouts.layout_context import LayoutContext
 from tilewright.backends.nvidia.layouts.layout_propagation import (
+    block_layout,
     broadcast_source,
+    default_layout,
     expand_dims_source,
     is_permutation,
     is_scannable,
     reshape_source,
+    scan_layout,
     transpose_source,
+    transpose_target,
+    with_half,
     with_pair,
     without_half,
+    without_pair,
 )
 from tilewright.backends.nvidia.layouts.select_mma import is_product_layout, product_operand
 from tilewright.backends.nvidia.ops import (
@@ -43,6 +52,8 @@ from tilewright.ir import Op, Trait, Value
 from tilewright.ir.types import shape_of
 from tilewright.layout import LANE, WARP, LinearLayout, slice_of
 from tilewright.ops import (
+    AtomicCasOp,
+    AtomicOp,
     BroadcastOp,
     CatOp,
     DotOp,
@@ -52,71 +63,80 @@ from tilewright.ops import (
     IfOp,
     ItemOp,
     JoinOp,
+    LoadOp,
     PrintOp,
     ReduceOp,
     ReshapeOp,
     ScanOp,
     SplitOp,
+    StoreOp,
     TransposeOp,
     WhileOp,
 )
 
-Operand = Callable[[Any, int, LinearLayout], LinearLayout | None]
-"""(op, index of an operand, layout of the result) -> layout of the operand; None: any."""
+OpT = TypeVar("OpT", bound=Op)
 
 
-def _any(op: Op, index: int, layout: LinearLayout) -> None:
-    """It is exchanged through shared memory, or looked at element by element."""
+class LayoutRule(Generic[OpT]):
+    """The layouts of one op class; as it stands here, of ops with one layout throughout."""
+
+    def result(self, op: OpT, context: LayoutContext) -> LinearLayout | None:
+        """The layout that the results are made in; None: each that their users ask for."""
+        is_elementwise = Trait.ELEMENTWISE in op.traits
+        return context.deciding_layout(op.operands) if is_elementwise else None
+
+    def source(self, op: OpT, context: LayoutContext) -> LinearLayout | None:
+        """The layout that decides those of the operands, where that of the result does not."""
+        return None
+
+    def operand(self, op: OpT, index: int, layout: LinearLayout) -> LinearLayout | None:
+        """The layout of a tile operand; None if any will do.
+
+        layout: of the result, of `source`, or of the first tile operand of ops without results
+        """
+        return layout
+
+    def can_make(self, op: OpT, layout: LinearLayout) -> bool:
+        """Whether lowering can leave the result in a layout."""
+        return True
+
+    def problem(self, op: OpT) -> str | None:
+        """What is wrong with the layouts of the types; None if lowering can rely on them."""
+        values = op.results or op.operands
+        leading = next(filter(None, map(_layout, values)), None)
+        if leading is None:
+            return None
+        if not self.can_make(op, leading):
+            return f"{op.opcode} cannot be made in {leading}"
+        for index, value in enumerate(op.operands):
+            layout = _layout(value)
+            needed = None if layout is None else self.operand(op, index, leading)
+            if needed is not None and needed != layout:
+                return f"operand {index} of {op.opcode} is in {layout}, not {needed}"
+        return None
 
 
-def _gather(op: GatherOp, index: int, layout: LinearLayout) -> LinearLayout | None:
-    """The source goes through shared memory."""
-    return layout if index else None
+_RULES: dict[type[Op], LayoutRule[Any]] = {}
+_ONE_LAYOUT = LayoutRule[Op]()
 
 
-def _fma_dot(op: FmaDotOp, index: int, layout: LinearLayout) -> LinearLayout | None:
-    """The factors go through shared memory."""
-    return layout if index == 2 else None
+def layout_rule(
+    *op_classes: type[Op],
+) -> Callable[[type[LayoutRule[OpT]]], type[LayoutRule[OpT]]]:
+    """Make a class the rule of some op classes; others have one layout throughout."""
+
+    def register(rule: type[LayoutRule[OpT]]) -> type[LayoutRule[OpT]]:
+        for op_class in op_classes:
+            assert op_class not in _RULES, f"two layout rules for {op_class.opcode}"
+            _RULES[op_class] = rule()
+        return rule
+
+    return register
 
 
-_OPERANDS: dict[type[Op], Operand] = {
-    ExpandDimsOp: lambda op, _, layout: expand_dims_source(layout, op.axis),
-    BroadcastOp: lambda op, _, layout: broadcast_source(layout, shape_of(op.x.type)),
-    TransposeOp: lambda op, _, layout: transpose_source(layout, op.order),
-    ReshapeOp: lambda op, _, layout: reshape_source(layout, shape_of(op.x.type)),
-    JoinOp: lambda op, _, layout: slice_of(layout, len(shape_of(op.lhs.type))),
-    SplitOp: lambda _op, _, layout: with_pair(layout),
-    CatOp: lambda op, _, layout: without_half(layout, op.axis),
-    DotOp: product_operand,
-    FmaDotOp: _fma_dot,
-    GatherOp: _gather,
-    ItemOp: _any,
-    PrintOp: _any,
-}
-"""All others have one layout throughout."""
-
-
-def operand_layout(op: Op, index: int, layout: LinearLayout) -> LinearLayout | None:
-    """The layout of a tile operand of an op whose result has this layout; None if any will do.
-
-    Ops without results have the layout of their first tile operand. Not for reductions, whose
-    result follows from the operand, nor for control flow.
-    """
-    rule = _OPERANDS.get(type(op))
-    return layout if rule is None else rule(op, index, layout)
-
-
-# ---- what lowering relies on ---------------------------------------------------------------------
-
-_SPREADS: dict[type[Op], Callable[[Any, LinearLayout], bool]] = {
-    CatOp: lambda op, layout: without_half(layout, op.axis) is not None,
-    ScanOp: lambda op, layout: is_scannable(layout, op.axis),
-    DotOp: is_product_layout,
-}
-"""What lowering needs of a result's layout, beyond that the operands fit it."""
-
-_FREE = (ForOp, IfOp, WhileOp, ConvertOp, RingOp, PutOp, GetOp, CommitOp, WaitOp)
-"""Types tell all about these."""
+def rule_of(op: Op) -> LayoutRule[Any]:
+    """The rule for the class of an op."""
+    return _RULES.get(type(op), _ONE_LAYOUT)
 
 
 def broken_rule(op: Op, warps: int) -> str | None:
@@ -125,44 +145,12 @@ def broken_rule(op: Op, warps: int) -> str | None:
         layout = _layout(value)
         if layout is not None and not _is_spread(layout, warps):
             return f"{layout} does not spread a tile over the threads of {warps} warps"
-    if isinstance(op, _FREE) or Trait.TERMINATOR in op.traits:
-        return None
-    if isinstance(op, ReduceOp):
-        return _broken_reduction(op)
-    leading = _leading(op)
-    if leading is None:
-        return None
-    spread = _SPREADS.get(type(op))
-    if spread is not None and not spread(op, leading):
-        return f"{op.opcode} cannot be made in {leading}"
-    for index, value in enumerate(op.operands):
-        layout = _layout(value)
-        wanted = None if layout is None else operand_layout(op, index, leading)
-        if wanted is not None and wanted != layout:
-            return f"operand {index} of {op.opcode} is in {layout}, not {wanted}"
-    return None
+    return None if Trait.TERMINATOR in op.traits else rule_of(op).problem(op)
 
 
 def _layout(value: Value) -> LinearLayout | None:
     """None for scalars, and for tiles in shared memory."""
     return cast("LinearLayout | None", getattr(value.type, "layout", None))
-
-
-def _leading(op: Op) -> LinearLayout | None:
-    """The layout that decides the others: that of the result, or of the first tile operand."""
-    values = op.results or op.operands
-    return next(filter(None, map(_layout, values)), None)
-
-
-def _broken_reduction(op: ReduceOp) -> str | None:
-    """All operands have one layout, and the results are what it leaves."""
-    source = cast("LinearLayout", _layout(op.inputs[0]))
-    if any(_layout(value) != source for value in op.inputs):
-        return "the operands of a reduction differ in layout"
-    left = slice_of(source, op.axis)
-    if any(_layout(value) not in (None, left) for value in op.results):
-        return f"a reduction of {source} leaves {left}"
-    return None
 
 
 def _is_spread(layout: LinearLayout, warps: int) -> bool:
@@ -171,3 +159,173 @@ def _is_spread(layout: LinearLayout, warps: int) -> bool:
         and layout.in_size(WARP) == warps
         and is_permutation(layout)
     )  # fmt: skip
+
+
+# ---- memory --------------------------------------------------------------------------------------
+
+
+@layout_rule(LoadOp, AtomicOp, AtomicCasOp)
+class _Access(LayoutRule[LoadOp | AtomicOp | AtomicCasOp]):
+    def result(
+        self, op: LoadOp | AtomicOp | AtomicCasOp, context: LayoutContext
+    ) -> LinearLayout | None:
+        return context.access_layout(op.pointer)
+
+
+@layout_rule(StoreOp)
+class _Store(LayoutRule[StoreOp]):
+    def source(self, op: StoreOp, context: LayoutContext) -> LinearLayout | None:
+        return context.access_layout(op.pointer)
+
+
+@layout_rule(GatherOp)
+class _Gather(LayoutRule[GatherOp]):
+    def result(self, op: GatherOp, context: LayoutContext) -> LinearLayout | None:
+        return context.layout_or_default(op.index)
+
+    def operand(self, op: GatherOp, index: int, layout: LinearLayout) -> LinearLayout | None:
+        return layout if index else None  # the source goes through shared memory
+
+
+# ---- products, reductions, scans -----------------------------------------------------------------
+
+
+@layout_rule(DotOp)
+class _Dot(LayoutRule[DotOp]):
+    def result(self, op: DotOp, context: LayoutContext) -> LinearLayout | None:
+        return context.products[op].result
+
+    def operand(self, op: DotOp, index: int, layout: LinearLayout) -> LinearLayout | None:
+        return product_operand(op, index, layout)
+
+    def can_make(self, op: DotOp, layout: LinearLayout) -> bool:
+        return is_product_layout(op, layout)
+
+
+@layout_rule(FmaDotOp)
+class _FmaDot(LayoutRule[FmaDotOp]):
+    def result(self, op: FmaDotOp, context: LayoutContext) -> LinearLayout | None:
+        return block_layout(shape_of(op.type), context.warps)
+
+    def operand(self, op: FmaDotOp, index: int, layout: LinearLayout) -> LinearLayout | None:
+        return layout if index == 2 else None  # the factors go through shared memory
+
+
+@layout_rule(ReduceOp)
+class _Reduce(LayoutRule[ReduceOp]):
+    def result(self, op: ReduceOp, context: LayoutContext) -> LinearLayout | None:
+        return slice_of(self.source(op, context), op.axis)
+
+    def source(self, op: ReduceOp, context: LayoutContext) -> LinearLayout:
+        shape = shape_of(op.operands[0].type)
+        return context.deciding_layout(op.operands) or default_layout(shape, context.warps)
+
+    def problem(self, op: ReduceOp) -> str | None:
+        source = cast("LinearLayout", _layout(op.inputs[0]))
+        if any(_layout(value) != source for value in op.inputs):
+            return "the operands of a reduction differ in layout"
+        left = slice_of(source, op.axis)
+        if any(_layout(value) not in (None, left) for value in op.results):
+            return f"a reduction of {source} leaves {left}"
+        return None
+
+
+@layout_rule(ScanOp)
+class _Scan(LayoutRule[ScanOp]):
+    def result(self, op: ScanOp, context: LayoutContext) -> LinearLayout | None:
+        return self.source(op, context)
+
+    def source(self, op: ScanOp, context: LayoutContext) -> LinearLayout:
+        layout = context.deciding_layout(op.operands)
+        if layout is not None and is_scannable(layout, op.axis):
+            return layout
+        return scan_layout(shape_of(op.operands[0].type), op.axis, context.warps)
+
+    def can_make(self, op: ScanOp, layout: LinearLayout) -> bool:
+        return is_scannable(layout, op.axis)
+
+
+# ---- shapes --------------------------------------------------------------------------------------
+
+
+@layout_rule(ExpandDimsOp)
+class _ExpandDims(LayoutRule[ExpandDimsOp]):
+    def operand(self, op: ExpandDimsOp, index: int, layout: LinearLayout) -> LinearLayout | None:
+        return expand_dims_source(layout, op.axis)
+
+
+@layout_rule(BroadcastOp)
+class _Broadcast(LayoutRule[BroadcastOp]):
+    def operand(self, op: BroadcastOp, index: int, layout: LinearLayout) -> LinearLayout | None:
+        return broadcast_source(layout, shape_of(op.x.type))
+
+
+@layout_rule(TransposeOp)
+class _Transpose(LayoutRule[TransposeOp]):
+    def result(self, op: TransposeOp, context: LayoutContext) -> LinearLayout | None:
+        layout = context.layouts.get(op.x)
+        return None if layout is None else transpose_target(layout, op.order)
+
+    def operand(self, op: TransposeOp, index: int, layout: LinearLayout) -> LinearLayout | None:
+        return transpose_source(layout, op.order)
+
+
+@layout_rule(ReshapeOp)
+class _Reshape(LayoutRule[ReshapeOp]):
+    def result(self, op: ReshapeOp, context: LayoutContext) -> LinearLayout | None:
+        layout = context.layouts.get(op.x)
+        return None if layout is None else reshape_source(layout, op.shape)
+
+    def operand(self, op: ReshapeOp, index: int, layout: LinearLayout) -> LinearLayout | None:
+        return reshape_source(layout, shape_of(op.x.type))
+
+
+@layout_rule(JoinOp)
+class _Join(LayoutRule[JoinOp]):
+    def result(self, op: JoinOp, context: LayoutContext) -> LinearLayout | None:
+        layout = context.deciding_layout(op.operands)
+        return None if layout is None else with_pair(layout)
+
+    def operand(self, op: JoinOp, index: int, layout: LinearLayout) -> LinearLayout | None:
+        return slice_of(layout, len(shape_of(op.lhs.type)))
+
+
+@layout_rule(SplitOp)
+class _Split(LayoutRule[SplitOp]):
+    def result(self, op: SplitOp, context: LayoutContext) -> LinearLayout | None:
+        part = without_pair(context.layout_or_default(op.x))
+        return part or default_layout(shape_of(op.results[0].type), context.warps)
+
+    def operand(self, op: SplitOp, index: int, layout: LinearLayout) -> LinearLayout | None:
+        return with_pair(layout)
+
+
+@layout_rule(CatOp)
+class _Cat(LayoutRule[CatOp]):
+    def result(self, op: CatOp, context: LayoutContext) -> LinearLayout | None:
+        return with_half(context.layout_or_default(op.lhs), op.axis)
+
+    def operand(self, op: CatOp, index: int, layout: LinearLayout) -> LinearLayout | None:
+        return without_half(layout, op.axis)
+
+    def can_make(self, op: CatOp, layout: LinearLayout) -> bool:
+        return without_half(layout, op.axis) is not None
+
+
+# ---- any layout ----------------------------------------------------------------------------------
+
+
+@layout_rule(ItemOp, PrintOp)
+class _AnyOperand(LayoutRule[Op]):
+    """Looked at element by element."""
+
+    def operand(self, op: Op, index: int, layout: LinearLayout) -> LinearLayout | None:
+        return None
+
+
+@layout_rule(ForOp, IfOp, WhileOp, ConvertOp, RingOp, PutOp, GetOp, CommitOp, WaitOp)
+class _Unrelated(LayoutRule[Op]):
+    """The types tell all; those of control flow are checked by the verifier."""
+
+    def problem(self, op: Op) -> str | None:
+        return None

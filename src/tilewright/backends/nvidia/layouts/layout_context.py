@@ -1,0 +1,51 @@
+"""What layouts are derived from: those of other values, addresses, products, and the launch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tilewright.analysis import Alignment
+from tilewright.backends.nvidia.layouts.layout_propagation import coalesced, default_layout
+from tilewright.backends.nvidia.layouts.select_mma import DotLayouts
+from tilewright.ir import Function, Op, Value
+from tilewright.ir.types import element_of, shape_of
+from tilewright.layout import LinearLayout
+from tilewright.ops import pointee
+
+
+class LayoutContext:
+    """The layouts of one function so far.
+
+    facts: alignment of all values; warps: of a program instance; access_bytes: of the widest access
+    to global memory; products: layouts of all products; layouts: of each tile that is made once.
+    """
+
+    def __init__(
+        self,
+        function: Function,
+        facts: Mapping[Value, Alignment],
+        warps: int,
+        access_bytes: int,
+        products: Mapping[Op, DotLayouts],
+    ) -> None:
+        self.function, self.facts, self.products = function, facts, products
+        self.warps, self.access_bytes = warps, access_bytes
+        self.layouts: dict[Value, LinearLayout] = {}
+        self.product_layouts = {product.result for product in products.values()}
+
+    def layout_or_default(self, value: Value) -> LinearLayout:
+        """The layout of a tile; rows along the lanes if it has none of its own."""
+        return self.layouts.get(value) or default_layout(shape_of(value.type), self.warps)
+
+    def deciding_layout(self, values: Sequence[Value]) -> LinearLayout | None:
+        """The layout among those of some tiles that the others follow: a tensor-core result before
+        others, then the first. None if no tile has one."""
+        layouts = [self.layouts[v] for v in values if v in self.layouts]
+        first = layouts[0] if layouts else None
+        return next((layout for layout in layouts if layout in self.product_layouts), first)
+
+    def access_layout(self, pointer: Value) -> LinearLayout:
+        """The coalesced layout of a load or store through a tile of pointers."""
+        element = element_of(pointee(pointer.type))
+        shape = shape_of(pointer.type)
+        return coalesced(shape, element.bytes, self.facts[pointer], self.warps, self.access_bytes)
