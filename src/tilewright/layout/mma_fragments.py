@@ -56,8 +56,14 @@ _M16N8: tuple[tuple[str, int, int, str, str], ...] = (
      f"register=(1,0) lane=(2,0)(4,0){_COLUMNS}"),
     ("m16n8k8.tf32", 8, 32, f"register=(8,0)(0,4) lane=(0,1)(0,2){_ROWS}",
      f"register=(4,0) lane=(1,0)(2,0){_COLUMNS}"),
+    ("m16n8k4.tf32", 4, 32, f"register=(8,0) lane=(0,1)(0,2){_ROWS}",
+     f"register= lane=(1,0)(2,0){_COLUMNS}"),
+    ("m16n8k16.b8", 16, 8, f"register=(0,1)(0,2)(8,0) lane=(0,4)(0,8){_ROWS}",
+     f"register=(1,0)(2,0) lane=(4,0)(8,0){_COLUMNS}"),
     ("m16n8k32.b8", 32, 8, f"register=(0,1)(0,2)(8,0)(0,16) lane=(0,4)(0,8){_ROWS}",
      f"register=(1,0)(2,0)(16,0) lane=(4,0)(8,0){_COLUMNS}"),
+    ("m16n8k4.f64", 4, 64, f"register=(8,0) lane=(0,1)(0,2){_ROWS}",
+     f"register= lane=(1,0)(2,0){_COLUMNS}"),
     ("m16n8k8.f64", 8, 64, f"register=(8,0)(0,4) lane=(0,1)(0,2){_ROWS}",
      f"register=(4,0) lane=(1,0)(2,0){_COLUMNS}"),
     ("m16n8k16.f64", 16, 64, f"register=(8,0)(0,4)(0,8) lane=(0,1)(0,2){_ROWS}",
@@ -91,7 +97,10 @@ FRAGMENTS: dict[str, Fragment] = {
     fragment.name: fragment
     for fragment in (*(_m16n8(*row) for row in _M16N8), _M8N8K4_F64, _M8N8K16_B8)
 }
-"""The mma.sync instructions by shape and element kind; b16 is f16 and bf16, b8 any 8-bit type."""
+"""The mma.sync instructions by shape and element kind; b16 is f16 and bf16, b8 any 8-bit type.
+
+The only table of them: an architecture (`Arch.mma`) names its rows, and for which types.
+"""
 
 _WGMMA_K = {8: "m16n8k32.b8", 16: "m16n8k16.b16", 32: "m16n8k8.tf32"}
 

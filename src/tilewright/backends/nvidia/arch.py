@@ -1,4 +1,4 @@
-"""NVIDIA's architectures as data: one row each, and nobody else asks for an architecture.
+"""NVIDIA's architectures as data: one row each; other code asks for fields, not for architectures.
 
 Limits are those of the CUDA programming guide ("Compute Capabilities", technical specifications).
 Which instructions a row has was decided by ptxas 13.0: the unit tests assemble, for each row and
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from tilewright.layout import FRAGMENTS, Fragment
 from tilewright.llvm import TargetSpec
 from tilewright.support import errors
 
@@ -22,19 +23,17 @@ _KB = 1024
 class MmaForm:
     """A warp's matrix product d = a @ b + d: `mma.sync.aligned.m{m}n{n}k{k}.row.col`.
 
-    operand: element type of a and b; accumulator: of d.
+    operand: element type of a and b; accumulator: of d; fragment: where their elements are held.
     """
 
     operand: str
     accumulator: str
-    m: int
-    n: int
-    k: int
+    fragment: Fragment
 
     @property
     def shape(self) -> tuple[int, int, int]:
         """(m, n, k)."""
-        return self.m, self.n, self.k
+        return self.fragment.m, self.fragment.n, self.fragment.k
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,28 +156,30 @@ _DTYPES = frozenset(
 _FP8 = frozenset(("f8e4m3", "f8e5m2"))
 
 
-def _forms(operands: str, accumulator: str, *shapes: tuple[int, int, int]) -> tuple[MmaForm, ...]:
-    return tuple(MmaForm(o, accumulator, *shape) for o in operands.split() for shape in shapes)
+def _forms(operands: str, accumulator: str, *fragments: str) -> tuple[MmaForm, ...]:
+    """Rows of `FRAGMENTS`, the table of all instructions, for some types."""
+    rows = [FRAGMENTS[name] for name in fragments]
+    return tuple(MmaForm(o, accumulator, row) for o in operands.split() for row in rows)
 
 
 _MMA_TURING = (
-    *_forms("f16", "f32", (16, 8, 8)),
-    *_forms("f16", "f16", (16, 8, 8)),
-    *_forms("i8 u8", "i32", (8, 8, 16)),
+    *_forms("f16", "f32", "m16n8k8.b16"),
+    *_forms("f16", "f16", "m16n8k8.b16"),
+    *_forms("i8 u8", "i32", "m8n8k16.b8"),
 )
 _MMA_AMPERE = (
-    *_forms("f16", "f32", (16, 8, 8), (16, 8, 16)),
-    *_forms("f16", "f16", (16, 8, 8), (16, 8, 16)),
-    *_forms("bf16", "f32", (16, 8, 8), (16, 8, 16)),
-    *_forms("tf32", "f32", (16, 8, 4), (16, 8, 8)),
-    *_forms("f64", "f64", (8, 8, 4)),
-    *_forms("i8 u8", "i32", (8, 8, 16), (16, 8, 16), (16, 8, 32)),
+    *_forms("f16", "f32", "m16n8k8.b16", "m16n8k16.b16"),
+    *_forms("f16", "f16", "m16n8k8.b16", "m16n8k16.b16"),
+    *_forms("bf16", "f32", "m16n8k8.b16", "m16n8k16.b16"),
+    *_forms("tf32", "f32", "m16n8k4.tf32", "m16n8k8.tf32"),
+    *_forms("f64", "f64", "m8n8k4.f64"),
+    *_forms("i8 u8", "i32", "m8n8k16.b8", "m16n8k16.b8", "m16n8k32.b8"),
 )
 _MMA_FP8 = (
-    *_forms("f8e4m3 f8e5m2", "f32", (16, 8, 16), (16, 8, 32)),
-    *_forms("f8e4m3 f8e5m2", "f16", (16, 8, 16), (16, 8, 32)),
+    *_forms("f8e4m3 f8e5m2", "f32", "m16n8k16.b8", "m16n8k32.b8"),
+    *_forms("f8e4m3 f8e5m2", "f16", "m16n8k16.b8", "m16n8k32.b8"),
 )
-_MMA_F64 = _forms("f64", "f64", (16, 8, 4), (16, 8, 8), (16, 8, 16))
+_MMA_F64 = _forms("f64", "f64", "m16n8k4.f64", "m16n8k8.f64", "m16n8k16.f64")
 
 _SM_75 = Arch(
     capability=75,

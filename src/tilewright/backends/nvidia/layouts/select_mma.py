@@ -46,12 +46,19 @@ def smallest_product(dtype: DType, inner: int) -> tuple[int, int, int]:
     return chosen.m, chosen.n, chosen.k
 
 
+_SELECTED = {
+    8: ("m16n8k32.b8",),
+    16: ("m16n8k16.b16", "m16n8k8.b16"),
+    32: ("m16n8k8.tf32",),
+    64: ("m8n8k4.f64",),
+}
+"""Instructions by the bits of an operand, the largest first. Turing's smaller ones compute parts of
+these; m16n8 of f64, which Hopper has, is not used."""
+
+
 def _fragments(dtype: DType) -> list[Fragment]:
     """The instructions for operands of a type, those with the largest k first."""
-    names = {"f64": ("m8n8k4.f64",), "f32": ("m16n8k8.tf32",)}.get(dtype.name)
-    if names is None:
-        names = ("m16n8k32.b8",) if dtype.bits == 8 else ("m16n8k16.b16", "m16n8k8.b16")
-    return [FRAGMENTS[name] for name in names]
+    return [FRAGMENTS[name] for name in _SELECTED.get(dtype.bits, ())]
 
 
 def fragment_for(op: DotOp) -> Fragment:
