@@ -48,24 +48,24 @@ class MemoryForms:
     @cached_property
     def bounds(self) -> dict[Op, Bounds]:
         """Of the loops whose step is a known positive number."""
-        found: dict[Op, Bounds] = {}
+        by_loop: dict[Op, Bounds] = {}
         for op in self._function.walk():
             if isinstance(op, ForOp):
                 lower, upper, step = map(self.forms.form, (op.lower, op.upper, op.step))
                 number = as_constant(step)
                 if number is not None and number > 0:
-                    found[op] = Bounds(lower, upper, number)
-        return found
+                    by_loop[op] = Bounds(lower, upper, number)
+        return by_loop
 
     @cached_property
     def trips(self) -> dict[object, int]:
         """Iterations of the loops of which they are known."""
-        found: dict[object, int] = {}
+        by_loop: dict[object, int] = {}
         for op, bounds in self.bounds.items():
             ends = as_constant(bounds.lower), as_constant(bounds.upper)
             if ends[0] is not None and ends[1] is not None:
-                found[op] = len(range(ends[0], ends[1], bounds.step))
-        return found
+                by_loop[op] = len(range(ends[0], ends[1], bounds.step))
+        return by_loop
 
     def access(self, op: MemoryOp) -> Access:
         """The addresses of an op."""

@@ -159,12 +159,12 @@ class AffineForms:
         depth: int = 0,
     ) -> Symbol:
         name = (kind, key, tuple(axes))
-        found = self._symbols.get(name)
-        if found is None:
+        symbol = self._symbols.get(name)
+        if symbol is None:
             number = len(self._symbols)
-            found = Symbol(number, kind, key, tuple(axes), frozenset(loops), over_tile, depth)
-            self._symbols[name] = found
-        return found
+            symbol = Symbol(number, kind, key, tuple(axes), frozenset(loops), over_tile, depth)
+            self._symbols[name] = symbol
+        return symbol
 
     def _dim(self, dim: int) -> Symbol:
         return self._symbol(Kind.DIM, dim, over_tile=True)
@@ -203,8 +203,8 @@ class AffineForms:
 
     def _raw(self, value: Value) -> Form:
         """The form in terms of the values that loops carry."""
-        found = self._forms.get(value)
-        return self._opaque(value) if found is None else found
+        form = self._forms.get(value)
+        return self._opaque(value) if form is None else form
 
     # ---- blocks ----------------------------------------------------------------------------------
 
@@ -268,13 +268,13 @@ class AffineForms:
     def _resolved(self, form: Form) -> Form:
         """Without carried values whose steps are known; nests are not deep."""
         for _ in range(64):
-            known = [
+            carried = [
                 s for s in symbols_of(form)
                 if s.kind is Kind.CARRIED and self._steps.get(cast("Value", s.key)) is not None
             ]  # fmt: skip
-            if not known:
+            if not carried:
                 break
-            for symbol in known:
+            for symbol in carried:
                 start = cast("Form", self._steps[cast("Value", symbol.key)])
                 form = _substituted(form, symbol, self._renamed(start, symbol.axes))
         return form
@@ -361,9 +361,9 @@ class AffineForms:
             new = axes[cast("int", symbol.key)]
             return None if new is None else self._dim(new)
         if symbol.kind is not Kind.COMPUTED:
-            places = [None if a is None else axes[a] for a in symbol.axes]
-            over = any(a is not None for a in places)
-            return self._symbol(symbol.kind, symbol.key, places, symbol.loops, over)
+            moved = [None if a is None else axes[a] for a in symbol.axes]
+            over = any(a is not None for a in moved)
+            return self._symbol(symbol.kind, symbol.key, moved, symbol.loops, over)
         opcode, attrs, forms = cast("tuple[str, object, tuple[Form, ...]]", symbol.key)
         key = (opcode, attrs, tuple(self._renamed(form, axes) for form in forms))
         over = any(s.over_tile for form in key[2] for s in symbols_of(form))
@@ -420,7 +420,7 @@ def _common_parts(source: Sequence[int], target: Sequence[int]) -> tuple[Parts, 
 
 def _runs(shape: Sequence[int], sizes: Sequence[int]) -> Parts:
     """The parts of each dim, counted from the innermost one."""
-    found: Parts = []
+    runs: Parts = []
     number = 0
     for extent in reversed(shape):
         run: list[tuple[int, int]] = []
@@ -429,8 +429,8 @@ def _runs(shape: Sequence[int], sizes: Sequence[int]) -> Parts:
             run.append((number, stride))
             stride *= sizes[number]
             number += 1
-        found.append(run)
-    return found[::-1]
+        runs.append(run)
+    return runs[::-1]
 
 
 def _merged(along: Mapping[int, int], parts: Parts) -> Iterable[int | None]:

@@ -113,8 +113,8 @@ class _Pairs:
             for other in second:
                 if not (one.writes or other.writes):
                     continue
-                found = self.uses.difference(one, other)
-                if found is None:
+                difference = self.uses.difference(one, other)
+                if difference is None:
                     return ()
-                sums |= dict.fromkeys(found)
+                sums |= dict.fromkeys(difference)
         return tuple(sums) or None

@@ -54,8 +54,8 @@ class Forward(Generic[F]):
             elif op.regions:
                 self._opaque(op)
             else:
-                found = self._transfer(op, [self.facts[v] for v in op.operands])
-                self.facts.update(zip(op.results, found, strict=True))
+                results = self._transfer(op, [self.facts[v] for v in op.operands])
+                self.facts.update(zip(op.results, results, strict=True))
 
     def _opaque(self, op: Op) -> None:
         for region in op.regions:

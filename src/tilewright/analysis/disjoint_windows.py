@@ -57,8 +57,8 @@ class _Window:
             if len(moving) > 1 or moving[0].kind not in (Kind.DIM, Kind.ITERATION):
                 return None
             rest = tuple(s for s in monomial if s is not moving[0])
-            known = window.factors.get(moving[0], ())
-            window.factors[moving[0]] = added(known, ((rest, coefficient),))
+            factor = window.factors.get(moving[0], ())
+            window.factors[moving[0]] = added(factor, ((rest, coefficient),))
         return window
 
 
@@ -82,8 +82,8 @@ class Advance:
         if self.walk is None:
             return []
         window = [s for s in self.factors if s is not self.walk]
-        found = [self._simplified(way) for way in (*self._by_rows(window), *self._by_columns())]
-        return [way for way in found if way is not None]
+        ways = (*self._by_rows(window), *self._by_columns())
+        return [way for way in map(self._simplified, ways) if way is not None]
 
     def _by_rows(self, window: Sequence[Symbol]) -> list[Way]:
         """The step is at least as long as the window."""
@@ -107,13 +107,13 @@ class Advance:
         numbers = [as_constant(self.factors[s]) for s in coarse]
         if not coarse or any(n is not None and not unit and n <= size for n in numbers):
             return []
-        found: list[Way] = []
+        conditions: list[Way] = []
         for inner in self._extents(fine):
             for whole in self._walks(fine, inner):
                 nested = self._nested(coarse, whole)
                 if nested is not None:
-                    found.append((added(step, inner, -1), *self._not_negative(fine), *nested))
-        return found
+                    conditions.append((added(step, inner, -1), *self._not_negative(fine), *nested))
+        return conditions
 
     def _nested(self, coarse: Sequence[Symbol], whole: Form) -> list[Form] | None:
         """What keeps the coarse steps apart by the whole walk; None if it is not known.
@@ -122,14 +122,14 @@ class Advance:
         """
         sizes = {s: as_constant(self.factors[s]) for s in coarse}
         known = sorted((s for s in coarse if sizes[s] is not None), key=lambda s: sizes[s] or 0)
-        found: list[Form] = []
+        sums: list[Form] = []
         for symbol in known + [s for s in coarse if sizes[s] is None]:
-            found.append(added(self.factors[symbol], whole, -1))
+            sums.append(added(self.factors[symbol], whole, -1))
             span = self._span(symbol) if symbol in known else ()
             if span is None:
                 return None
             whole = added(whole, span)
-        return found
+        return sums
 
     def _extents(self, symbols: Sequence[Symbol]) -> list[Form]:
         """Bytes that a part of the window spans, as often as they are known."""
@@ -155,13 +155,13 @@ class Advance:
     def _walks(self, fine: Sequence[Symbol], inner: Form) -> list[Form]:
         """Bytes from the first place of the fine part to the end of the last one."""
         assert self.walk is not None
-        found = self._limited([*fine, self.walk])
+        limited = self._limited([*fine, self.walk])
         span = self._span(self.walk)
-        return found if span is None else [added(span, inner), *found]
+        return limited if span is None else [added(span, inner), *limited]
 
     def _limited(self, symbols: Sequence[Symbol]) -> list[Form]:
         """Bytes that masks leave of a part."""
-        found: list[Form] = []
+        sums: list[Form] = []
         wanted = {s: self.factors[s] for s in symbols}
         if any((as_constant(factor) or 0) < 0 for factor in wanted.values()):
             return []
@@ -170,8 +170,8 @@ class Advance:
             window = _Window.of(scaled, self.inside)
             if window is not None and window.factors == wanted:
                 fixed = [(m, c) for m, c in scaled if not any(s in window.factors for s in m)]
-                found.append(added(added((), right, self.access.size), tuple(fixed), -1))
-        return found
+                sums.append(added(added((), right, self.access.size), tuple(fixed), -1))
+        return sums
 
     def _not_negative(self, symbols: Sequence[Symbol]) -> list[Form]:
         """Coefficients that are taken not to be negative."""

@@ -21,13 +21,13 @@ _ADDRESS_BITS = 64
 """Integers of fewer hold no address."""
 
 
-def roots(value: Value, known: dict[Value, frozenset[Value]] | None = None) -> frozenset[Value]:
+def roots(value: Value, cache: dict[Value, frozenset[Value]] | None = None) -> frozenset[Value]:
     """Arguments, loaded pointers and integers that an address may be computed from.
 
     known: answers to earlier questions, to which this one is added
     """
-    known = {} if known is None else known
-    found: set[Value] = set()
+    cache = {} if cache is None else cache
+    starts: set[Value] = set()
     seen: set[Value] = set()
     stack = [value]
     while stack:
@@ -36,14 +36,14 @@ def roots(value: Value, known: dict[Value, frozenset[Value]] | None = None) -> f
             continue
         seen.add(current)
         sources = _sources(current)
-        if current in known:
-            found |= known[current]
+        if current in cache:
+            starts |= cache[current]
         elif sources:
             stack += sources
         else:
-            found.add(current)
-    known[value] = frozenset(found)
-    return known[value]
+            starts.add(current)
+    cache[value] = frozenset(starts)
+    return cache[value]
 
 
 def _sources(value: Value) -> Sequence[Value]:

@@ -33,13 +33,13 @@ from tilewright.ir import Module, parse_valid_module
 from tilewright.support import errors, settings, timed, user_boundary
 
 T = TypeVar("T")
-Words = Mapping[str, Any]
+Named = Mapping[str, Any]
 
 
 def compile(
     src: KernelSource | IRSource | str | Path,
     target: GPUTarget | None = None,
-    options: Words | CommonOptions | None = None,
+    options: Named | CommonOptions | None = None,
 ) -> CompiledKernel:
     """Compile a kernel; no device is needed for a target that is given.
 
@@ -55,16 +55,16 @@ def compile(
         return compile_source(source, backend, target or backend.target(), options)
 
 
-def options_of(backend: Backend, words: Words) -> CommonOptions:
+def options_of(backend: Backend, named: Named) -> CommonOptions:
     """The options of a backend by name; UnknownName for one that it does not have."""
-    known = backend.options.names()
-    for word in words:
-        if word not in known:
-            raise errors.UnknownName("option", word, known, f"the backend {backend.name}")
+    names = backend.options.names()
+    for name in named:
+        if name not in names:
+            raise errors.UnknownName("option", name, names, f"the backend {backend.name}")
     defaults: dict[str, Any] = {"enable_fp_fusion": settings().compilation.fp_fusion}
     if settings().compilation.debug:
         defaults["debug"] = True
-    return _one(backend.options(**{**defaults, **words}))
+    return _one(backend.options(**{**defaults, **named}))
 
 
 @lru_cache(maxsize=1024)
@@ -75,14 +75,14 @@ def _one(options: T) -> T:
 
 def frontend_options(backend: Backend, options: CommonOptions) -> FrontendOptions:
     """What of the options changes the meaning of a kernel."""
-    found = FrontendOptions(
+    front = FrontendOptions(
         backend=backend.name,
         f32_default_precision=settings().compilation.f32_default
         or options.default_dot_input_precision,
         debug=options.debug,
         sanitize_overflow=options.sanitize_overflow,
     )
-    return _one(found)
+    return _one(front)
 
 
 def _kernel_hash(
@@ -109,8 +109,8 @@ def compile_source(
     work = _Compilation(source, backend, target, options, front, digest, shared_store())
     if settings().compilation.override_dir is not None:
         return work.made(keep=False)
-    found = None if settings().cache.always_compile else work.kept()
-    return found or work.made()
+    kept = None if settings().cache.always_compile else work.kept()
+    return kept or work.made()
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,15 +83,15 @@ class Artifacts(Mapping[str, Any]):
             self._made = {}
 
     def __getitem__(self, extension: str) -> Any:
-        found = self._made.get(extension)
-        if found is None and extension in self._names and self._again is not None:
+        artifact = self._made.get(extension)
+        if artifact is None and extension in self._names and self._again is not None:
             self._made = {**self._again(), **self._made}
-            found = self._made[extension]
-        if isinstance(found, Module):
-            found = self._made[extension] = print_module(found)
-        if found is None:
-            found = self._made[extension] = self._further(extension)
-        return found
+            artifact = self._made[extension]
+        if isinstance(artifact, Module):
+            artifact = self._made[extension] = print_module(artifact)
+        if artifact is None:
+            artifact = self._made[extension] = self._further(extension)
+        return artifact
 
     def _further(self, extension: str) -> str:
         """What is no stage's."""
@@ -123,9 +123,9 @@ class KernelMetadata:
     __slots__ = ("_options", "_own", "_target")
 
     def __init__(self, own: Metadata, options: CommonOptions, target: GPUTarget) -> None:
-        known = options.names()
+        names = options.names()
         self._own = {
-            sys.intern(name): shared(value) for name, value in own.items() if name not in known
+            sys.intern(name): shared(value) for name, value in own.items() if name not in names
         }
         self._options = options
         self._target = target
@@ -265,8 +265,8 @@ class CompiledKernel:
     def identity(self) -> Hashable:
         """Equal for kernels of the same machine code that are launched in the same way."""
         metadata = self.metadata.as_dict()
-        words = self.backend.launch_words or sorted(metadata.keys() - {"hash", "target"})
-        launched = tuple((word, repr(metadata.get(word))) for word in words)
+        names = self.backend.launch_words or sorted(metadata.keys() - {"hash", "target"})
+        launched = tuple((name, repr(metadata.get(name))) for name in names)
         code = hashlib.sha256(self.kernel).hexdigest()
         return (self.target, self.name, code, self.parameters, launched)
 

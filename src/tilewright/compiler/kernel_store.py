@@ -171,10 +171,10 @@ _stores: dict[tuple[Path, int], Store] = {}
 def shared_store() -> Store:
     """The store in the folder, and of the size, that the settings name now."""
     key = settings().cache.dir, settings().cache.max_megabytes * MEGABYTE
-    found = _stores.get(key)
-    if found is None:
-        found = _stores[key] = Store(*key)
-    return found
+    store = _stores.get(key)
+    if store is None:
+        store = _stores[key] = Store(*key)
+    return store
 
 
 @cache

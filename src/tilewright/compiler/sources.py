@@ -205,8 +205,8 @@ def _path(text: str | Path) -> Path | None:
 
 def _first_name(text: str) -> str:
     """The first symbol that is defined in a text of tile IR or LLVM IR."""
-    found = re.search(r"@([\w.$]+)", text)
-    return found.group(1) if found else "kernel"
+    symbol = re.search(r"@([\w.$]+)", text)
+    return symbol.group(1) if symbol else "kernel"
 
 
 def _name(place: Place, names: Sequence[str]) -> str:
@@ -215,27 +215,27 @@ def _name(place: Place, names: Sequence[str]) -> str:
 
 
 def _spec(
-    name: str, type_name: str, values: Mapping[str, object], known: Sequence[Sequence[object]]
+    name: str, type_name: str, values: Mapping[str, object], attributes: Sequence[Sequence[object]]
 ) -> ArgSpec:
     if type_name == "constexpr" or name in values:
         return ArgSpec(name, "constexpr", value=values[name])
     type_ = type_named(type_name, f"type of '{name}'")
     fact = "aligned" if type_name.startswith("*") else "multiple_of"
     facts: dict[str, int] = {}
-    for attribute, amount in cast("Sequence[tuple[str, int]]", known):
+    for attribute, amount in cast("Sequence[tuple[str, int]]", attributes):
         if attribute == "tt.divisibility":
             facts[fact] = amount
     return ArgSpec(name, "value", type_, facts=facts)
 
 
 def _run_time(specs: Sequence[ArgSpec], args: Sequence[object]) -> list[object]:
-    found: list[object] = []
+    passed: list[object] = []
     for spec, arg in zip(specs, args, strict=True):
         if spec.kind == "tuple":
-            found += _run_time(spec.items, cast("Sequence[object]", arg))
+            passed += _run_time(spec.items, cast("Sequence[object]", arg))
         elif spec.kind == "value":
-            found.append(arg)
-    return found
+            passed.append(arg)
+    return passed
 
 
 def signature_text(signature: KernelSignature) -> str:

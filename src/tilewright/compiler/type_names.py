@@ -26,19 +26,19 @@ def find_type(name: str) -> Scalar | None:
     text = name.strip()
     pointer = text.startswith("*")
     const = text.startswith("*k")
-    found = _DTYPES.get(text[1 + const :] if pointer else text)
-    if found is None:
+    dtype = _DTYPES.get(text[1 + const :] if pointer else text)
+    if dtype is None:
         return None
-    element = dtype_named(found)
+    element = dtype_named(dtype)
     return PointerType(element, const) if pointer else element
 
 
 def type_named(name: str, what: str = "type") -> Scalar:
     """As `find_type`; InvalidOption, naming `what`, if there is none."""
-    found = find_type(name)
-    if found is None:
+    type_ = find_type(name)
+    if type_ is None:
         raise errors.InvalidOption(what, "a type such as 'i32', 'fp32' or '*fp16'", name)
-    return found
+    return type_
 
 
 def name_of_type(type_: Type) -> str:

@@ -21,11 +21,11 @@ _NONE: Roots = frozenset()
 def stored_arguments(function: Function) -> tuple[int, ...]:
     """Positions of the arguments through which the function may write, in order."""
     roots = _Roots(function)
-    found: set[int] = set()
+    positions: set[int] = set()
     for op in function.walk():
         if Effect.WRITE in op.effects:
-            found.update(*(roots.of(v) for v in op.operands if _is_pointer(v)))
-    return tuple(sorted(found))
+            positions.update(*(roots.of(v) for v in op.operands if _is_pointer(v)))
+    return tuple(sorted(positions))
 
 
 class _Roots:
@@ -58,10 +58,10 @@ class _Roots:
         return changed
 
     def _add(self, value: Value, roots: Roots) -> bool:
-        known = self.of(value)
-        if roots <= known:
+        before = self.of(value)
+        if roots <= before:
             return False
-        self._of[value] = known | roots
+        self._of[value] = before | roots
         return True
 
 

@@ -32,11 +32,11 @@ END = ""
 
 def tokens_of(text: str) -> list[str]:
     """The tokens of a text without its comments, then END."""
-    found = cast("list[str]", _TOKEN.findall(text))
+    tokens = cast("list[str]", _TOKEN.findall(text))
     if "//" in text:
-        found = [token for token in found if not token.startswith("//")]
-    found.append(END)
-    return found
+        tokens = [token for token in tokens if not token.startswith("//")]
+    tokens.append(END)
+    return tokens
 
 
 class Positions:

@@ -60,10 +60,10 @@ def parse_function(text: str, file: str = "<tile IR>", *, locate: bool = False) 
 
 def parse_type(text: str) -> Type:
     """The type of a text such as `tile<8xf32>`; ValueError if it is none."""
-    found = _types.get(text)
-    if found is None:
-        found = _types[text] = _build_type(text)
-    return found
+    type_ = _types.get(text)
+    if type_ is None:
+        type_ = _types[text] = _build_type(text)
+    return type_
 
 
 def _build_type(text: str) -> Type:
@@ -280,12 +280,12 @@ class _Parser:
 
     def _op_attrs(self, cls: type[Op], attrs: dict[str, object]) -> None:
         start = self.at
-        found = self._attrs()
-        for name in found:
+        given = self._attrs()
+        for name in given:
             if name not in attrs or name in RESULT_TYPE_ATTRS:
                 known = [n for n in attrs if n not in RESULT_TYPE_ATTRS]
                 self._fail(f"an attribute of {cls.opcode}", f"'{name}'", start, name, known)
-        attrs.update(found)
+        attrs.update(given)
 
     def _check_required(self, shape: _Shape, attrs: dict[str, object], at: int) -> None:
         for name in shape.required:
@@ -359,14 +359,14 @@ class _Parser:
 
     def _type(self, expected: str = "a type") -> Type:
         token = self.tokens[self.at]
-        found = _types.get(token)
-        if found is None:
+        type_ = _types.get(token)
+        if type_ is None:
             try:
-                found = parse_type(token)
+                type_ = parse_type(token)
             except ValueError:
                 self._fail(expected)
         self.at += 1
-        return found
+        return type_
 
     def _regions(self, op: Op, count: int) -> tuple[Block, ...]:
         regions: list[Block] = []

@@ -58,22 +58,22 @@ class Names(dict[Value, str]):
         name = self[value] = "%" + self._fresh(value.name)
         return name
 
-    def _fresh(self, wanted: str) -> str:
-        if not wanted:
+    def _fresh(self, proposed: str) -> str:
+        if not proposed:
             self._anonymous += 1
             return str(self._anonymous - 1)
-        if not wanted.isidentifier() or not wanted.isascii():
-            wanted = _NOT_IN_NAMES.sub("_", wanted)
-            wanted = f"_{wanted}" if wanted[0].isdigit() else wanted
+        if not proposed.isidentifier() or not proposed.isascii():
+            proposed = _NOT_IN_NAMES.sub("_", proposed)
+            proposed = f"_{proposed}" if proposed[0].isdigit() else proposed
         taken = self._taken
-        if wanted not in taken:
-            taken[wanted] = 0
-            return wanted
-        number, name = taken[wanted], wanted
+        if proposed not in taken:
+            taken[proposed] = 0
+            return proposed
+        number, name = taken[proposed], proposed
         while name in taken:
             number += 1
-            name = f"{wanted}_{number}"
-        taken[wanted] = number
+            name = f"{proposed}_{number}"
+        taken[proposed] = number
         taken[name] = 0
         return name
 

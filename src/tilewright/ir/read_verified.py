@@ -12,9 +12,9 @@ from tilewright.support.errors import InvalidTileIR, TileParameter
 def parse_valid_module(text: str, contract: Contract | None = None) -> Module:
     """The module that a text describes. Errors: TileIRSyntaxError, InvalidTileIR."""
     module = parse_module(text)
-    found = report(module, contract)
-    if found is not None:
-        raise InvalidTileIR(found)
+    mistakes = report(module, contract)
+    if mistakes is not None:
+        raise InvalidTileIR(mistakes)
     return module
 
 

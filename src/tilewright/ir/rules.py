@@ -156,10 +156,10 @@ class _Driver:
         builder = context.builder
         builder.block, builder.before, builder.loc = block, op, op.loc
         for candidate in candidates:
-            found = candidate.function(op, context)
-            if found is not None:
+            result = candidate.function(op, context)
+            if result is not None:
                 self._count(candidate, op)
-                values = found if isinstance(found, tuple) else (found,)
+                values = result if isinstance(result, tuple) else (result,)
                 self._replace(op, block, values, before)
                 return True
         assert op.prev is before, f"a rule for {op.opcode} made ops and did not match"

@@ -117,12 +117,12 @@ class PointerType:
     const: bool
 
     def __new__(cls, element: DType, const: bool = False) -> PointerType:
-        found = cls._interned.get((element, const))
-        if found is None:
-            found = object.__new__(cls)
-            found.element, found.const = element, const
-            cls._interned[(element, const)] = found
-        return found
+        type_ = cls._interned.get((element, const))
+        if type_ is None:
+            type_ = object.__new__(cls)
+            type_.element, type_.const = element, const
+            cls._interned[(element, const)] = type_
+        return type_
 
     @property
     def bytes(self) -> int:
@@ -155,13 +155,13 @@ class TileType:
         layout: object | None = None,
     ) -> TileType:
         key = (shape, element, layout)
-        found = cls._interned.get(key)
-        if found is None:
+        type_ = cls._interned.get(key)
+        if type_ is None:
             assert shape, "a tile has at least one dimension"
-            found = object.__new__(cls)
-            found.shape, found.element, found.layout = shape, element, layout
-            cls._interned[key] = found
-        return found
+            type_ = object.__new__(cls)
+            type_.shape, type_.element, type_.layout = shape, element, layout
+            cls._interned[key] = type_
+        return type_
 
     @property
     def rank(self) -> int:

@@ -15,10 +15,10 @@ def types_of(values: Sequence[Value]) -> tuple[Type, ...]:
 
 def wrong_args(what: str, block: Block, expected: tuple[Type, ...]) -> str | None:
     """What is wrong with the arguments of a block."""
-    found = types_of(block.args)
-    if found == expected:
+    actual = types_of(block.args)
+    if actual == expected:
         return None
-    return f"{what} must take {_listed(expected)}, it takes {_listed(found)}"
+    return f"{what} must take {_listed(expected)}, it takes {_listed(actual)}"
 
 
 def wrong_end(what: str, block: Block, opcode: str, expected: tuple[Type, ...]) -> str | None:
@@ -26,10 +26,10 @@ def wrong_end(what: str, block: Block, opcode: str, expected: tuple[Type, ...]) 
     end = block.last
     if end is None or end.opcode != opcode:
         return f"{what} must end with {opcode}"
-    found = types_of(end.operands)
-    if found == expected:
+    actual = types_of(end.operands)
+    if actual == expected:
         return None
-    return f"{what} must end with {_listed(expected)}, it ends with {_listed(found)}"
+    return f"{what} must end with {_listed(expected)}, it ends with {_listed(actual)}"
 
 
 def op_with_effects(block: Block) -> Op | None:

@@ -95,16 +95,16 @@ class Autotuner(KernelWrapper):
         hooks = self.base_fn.pre_run_hooks
         return partial(self._run if hooks else self._launch, grid)
 
-    def run(self, *args: object, grid: object, **words: Any) -> Any:
+    def run(self, *args: object, grid: object, **keywords: Any) -> Any:
         """Launch the best configuration, after measuring if this is the first launch of a kind."""
-        return self[grid](*args, **words)
+        return self[grid](*args, **keywords)
 
-    def _run(self, grid: object, /, *args: object, **words: Any) -> Any:
+    def _run(self, grid: object, /, *args: object, **keywords: Any) -> Any:
         with user_boundary:
-            named = self.named_arguments(args, words)
-            config = self._choice(args, grid, words, named)
+            named = self.named_arguments(args, keywords)
+            config = self._choice(args, grid, keywords, named)
         self.best_config = config
-        chosen = {**config.all_kwargs(), **words}
+        chosen = {**config.all_kwargs(), **keywords}
         with user_boundary:
             call_hook_of(config, {**named, **chosen})
         result = self.fn.run(*args, grid=grid, **chosen)
@@ -112,15 +112,15 @@ class Autotuner(KernelWrapper):
             self._can_dispatch, self._launch = False, self._second_launch
         return result
 
-    def _second_launch(self, grid: object, /, *args: object, **words: Any) -> Any:
+    def _second_launch(self, grid: object, /, *args: object, **keywords: Any) -> Any:
         """The second launch: from here on, machine code makes those that are like others."""
         fn = cast("JITFunction", self.fn)
         launch = fn.native_dispatch(self._run, self._recorded_by_keys, self.keys)
-        if self.is_settled(self.named_arguments(args, words)):
+        if self.is_settled(self.named_arguments(args, keywords)):
             launch = fn.native_dispatch(launch, self._recorded_if_settled)
         self._launch = launch
         with user_boundary:
-            return launch(grid, *args, **words)
+            return launch(grid, *args, **keywords)
 
     def is_settled(self, named: Mapping[str, Any]) -> bool:
         """Whether arguments like these, by name, always get one configuration, whatever the values
@@ -128,31 +128,31 @@ class Autotuner(KernelWrapper):
         return len(self.configs) == 1
 
     def _recorded_if_settled(
-        self, args: tuple[object, ...], words: Mapping[str, Any]
+        self, args: tuple[object, ...], keywords: Mapping[str, Any]
     ) -> RecordedLaunch | None:
         """What a launch has run, if launches like it are the same whatever the values."""
-        named = self.named_arguments(args, words)
+        named = self.named_arguments(args, keywords)
         if not self.is_settled(named):
             return None
         config = self.cache.get(self._key(named)) if len(self.configs) > 1 else self.configs[0]
-        return self._recorded(args, words, config)
+        return self._recorded(args, keywords, config)
 
     def _recorded_by_keys(
-        self, args: tuple[object, ...], words: Mapping[str, Any]
+        self, args: tuple[object, ...], keywords: Mapping[str, Any]
     ) -> RecordedLaunch | None:
         """What a launch has run, if launches like it with the same values of keys are the same."""
-        named = self.named_arguments(args, words)
+        named = self.named_arguments(args, keywords)
         values = [named[name] for name in self.keys if name in named]
         if len(self.configs) == 1 or not all(isinstance(value, _BY_VALUE) for value in values):
             return None
         key = self._key(named)
         config = self.cache.get(key)
-        return self._recorded(args, words, config, (self.cache.get, key, config))
+        return self._recorded(args, keywords, config, (self.cache.get, key, config))
 
     def _recorded(
         self,
         args: tuple[object, ...],
-        words: Mapping[str, Any],
+        keywords: Mapping[str, Any],
         config: Config | None,
         *checks: GlobalCheck,
     ) -> RecordedLaunch | None:
@@ -160,30 +160,30 @@ class Autotuner(KernelWrapper):
         if config is None or config.pre_hook is not None:
             return None
         fn = cast("JITFunction", self.fn)
-        launch = fn.recorded_launch(args, {**config.all_kwargs(), **words})
+        launch = fn.recorded_launch(args, {**config.all_kwargs(), **keywords})
         if launch is None:
             return None
         noted = (partial(setattr, self, "best_config"), config, None)
         return RecordedLaunch(launch.call, launch.variant, (*checks, noted))
 
-    def warmup(self, *args: object, grid: object = None, **words: Any) -> list[Any]:
+    def warmup(self, *args: object, grid: object = None, **keywords: Any) -> list[Any]:
         """Compile every configuration that is not pruned; a list of compiled kernels."""
-        named = self.named_arguments(args, words)
-        left = self._pruning(self.configs, named, words)
-        return [self.fn.warmup(*args, grid=grid, **{**c.all_kwargs(), **words}) for c in left]
+        named = self.named_arguments(args, keywords)
+        left = self._pruning(self.configs, named, keywords)
+        return [self.fn.warmup(*args, grid=grid, **{**c.all_kwargs(), **keywords}) for c in left]
 
-    def prune_configs(self, words: Mapping[str, Any]) -> list[Config]:
+    def prune_configs(self, keywords: Mapping[str, Any]) -> list[Config]:
         """The configurations that would be measured for arguments given by name."""
-        return self._pruning(self.configs, dict(words), {})
+        return self._pruning(self.configs, dict(keywords), {})
 
     def _choice(
         self,
         args: tuple[object, ...],
         grid: object,
-        words: Mapping[str, Any],
+        keywords: Mapping[str, Any],
         named: dict[str, Any],
     ) -> Config:
-        for name in self._tuned.intersection(words):
+        for name in self._tuned.intersection(keywords):
             raise errors.AutotunerError(
                 f"'{name}' is given in the launch of {self.__name__} and tuned too",
                 "leave it out of the launch, or out of the configurations",
@@ -191,22 +191,22 @@ class Autotuner(KernelWrapper):
         if len(self.configs) == 1:
             return self.configs[0]
         key = self._key(named)
-        found = self.cache.get(key)
-        if found is not None:
-            return found
+        config = self.cache.get(key)
+        if config is not None:
+            return config
         with self._lock:
             if key not in self.cache:
-                self.cache[key] = self._choose(self._trial(args, grid, words, named), key)
+                self.cache[key] = self._choose(self._trial(args, grid, keywords, named), key)
             return self.cache[key]
 
     def _trial(
         self,
         args: tuple[object, ...],
         grid: object,
-        words: Mapping[str, Any],
+        keywords: Mapping[str, Any],
         named: dict[str, Any],
     ) -> Trial:
-        return Trial(self.fn, self._state, self._hooks, args, grid, words, named)
+        return Trial(self.fn, self._state, self._hooks, args, grid, keywords, named)
 
     def _key(self, named: Mapping[str, Any]) -> tuple[object, ...]:
         """Values of the key arguments, and dtypes of all arrays."""
@@ -218,7 +218,7 @@ class Autotuner(KernelWrapper):
     # --- measuring --------------------------------------------------------------------------------
 
     def _choose(self, trial: Trial, key: tuple[object, ...]) -> Config:
-        left = self._pruning(self.configs, trial.named, trial.words)
+        left = self._pruning(self.configs, trial.named, trial.keywords)
         if len(left) == 1 or self.base_fn.interpreted:
             return left[0]
         device, backend = _device(trial.named)
@@ -243,8 +243,8 @@ class Autotuner(KernelWrapper):
         threads = "" if backend.memory else str(settings().cpu.threads or len(usable_cpus()))
         measured = (threads, repr(self._budgets), str(self._use_cuda_graph), name_of(self._bench))
         circumstances = (repr(target), backend.version(target), *measured)
-        words = {k: value for k, value in trial.words.items() if k not in self.arg_names}
-        return KeptTimings(choice_name(self.base_fn, key, circumstances), words)
+        keywords = {k: value for k, value in trial.keywords.items() if k not in self.arg_names}
+        return KeptTimings(choice_name(self.base_fn, key, circumstances), keywords)
 
     def _best(self, timings: dict[Config, Timing], trial: Trial) -> Config:
         self.configs_timings = timings

@@ -34,5 +34,5 @@ class cached_property(Generic[T]):
         """The value; computes it if the object's `__dict__` has none, which hides this method."""
         if instance is None:
             return self
-        found = instance.__dict__[self._name] = self._compute(instance)
-        return found
+        value = instance.__dict__[self._name] = self._compute(instance)
+        return value

@@ -109,8 +109,8 @@ class Group:
     @contextmanager
     def scope(self, **values: object) -> Generator[Self]:
         """Assign `values` for a block; afterwards every assignment of the group is as before."""
-        known = {setting.name for setting in self.all()}
-        unknown = values.keys() - known
+        names = {setting.name for setting in self.all()}
+        unknown = values.keys() - names
         if unknown:
             raise AttributeError(f"{type(self).__name__} has no setting {sorted(unknown)}")
         before = dict(self.__dict__)

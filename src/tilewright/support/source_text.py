@@ -71,19 +71,19 @@ def text_of(fn: object) -> SourceText:
     """The file of a function as it was when this was first asked; without lines if it is none."""
     if not isinstance(fn, FunctionType):
         return SourceText((), 0.0)
-    found = _texts.get(fn)
-    if found is None:
-        found = _texts[fn] = _current(fn.__code__.co_filename, fn.__globals__)
-    return found
+    text = _texts.get(fn)
+    if text is None:
+        text = _texts[fn] = _current(fn.__code__.co_filename, fn.__globals__)
+    return text
 
 
 def _current(file: str, module: dict[str, Any]) -> SourceText:
     linecache.checkcache(file)
     lines = linecache.getlines(file, module)
-    found = _latest.get(file)
-    if found is None or found.lines is not lines:
-        found = _latest[file] = SourceText(lines, _changed(file))
-    return found
+    current = _latest.get(file)
+    if current is None or current.lines is not lines:
+        current = _latest[file] = SourceText(lines, _changed(file))
+    return current
 
 
 def _changed(file: str) -> float:

@@ -12,14 +12,14 @@ __all__ = ["ask"]
 T = TypeVar("T")
 
 
-def ask(what: str, takes: str, function: Callable[..., T], *args: object, **words: object) -> T:
-    """function(*args, **words); BadCallback if it does not take such arguments.
+def ask(what: str, takes: str, function: Callable[..., T], *args: object, **keywords: object) -> T:
+    """function(*args, **keywords); BadCallback if it does not take such arguments.
 
     what: the function's part, as "the grid function"; takes: what it is called with, for people.
     What the function itself raises passes unchanged.
     """
     try:
-        return function(*args, **words)
+        return function(*args, **keywords)
     except TypeError as problem:
         trace = problem.__traceback__
         if trace is None or trace.tb_next is not None:  # it was raised inside the function

@@ -134,10 +134,10 @@ class _Groups:
 
     def groups(self) -> Iterator[list[Op]]:
         """The groups, each in the order of the text."""
-        found: dict[Op, list[Op]] = {}
+        members: dict[Op, list[Op]] = {}
         for op in self.leader:
-            found.setdefault(self._find(op), []).append(op)
-        yield from found.values()
+            members.setdefault(self._find(op), []).append(op)
+        yield from members.values()
 
 
 class _Group:
@@ -169,8 +169,8 @@ class _Group:
         users = (user for value in self.inside for user in value.uses)
         casts = (user for user in users if _is_truncation(user))
         types = (element_of(user.type) for user in casts)
-        found = next((t for t in types if t.bits == self.bits), None)
-        return found if isinstance(found, DType) else None
+        target = next((t for t in types if t.bits == self.bits), None)
+        return target if isinstance(target, DType) else None
 
     def _make(self, op: Op, target: DType) -> None:
         builder = Builder.at(op)

@@ -1,9 +1,9 @@
-"""Tiles that a loop moves by the same amount everywhere become a scalar total.
+"""Tiles that a loop moves by the same amount everywhere get a scalar induction variable.
 
 What: a carried tile that each iteration updates by adding something uniform is computed from its
-initial value and a carried scalar. Why: a tile that is carried has to be kept element by
-element, in registers or memory, and nothing is known of it; a total costs one register, the
-addresses stay affine, and the initial tile can be computed where it is used. Before:
+initial value and a carried scalar. Why: a tile that is carried has to be kept element by element,
+in registers or memory, and nothing is known of it; a scalar costs one register, the addresses stay
+affine, and the initial tile can be computed where it is used. Before:
 
     %r = cf.for %0, %n, %c, %p (%i, %q: tile<64xptr<f32>>) {
       %x = mem.load %q
@@ -13,16 +13,16 @@ addresses stay affine, and the initial tile can be computed where it is used. Be
     }
 After, with %stride cast to i64, in which offsets of pointers accumulate:
 
-    %r = cf.for %0, %n, %c, %zero (%i, %total: i64) {
-      %t = tile.splat %total {shape = [64]}
+    %r = cf.for %0, %n, %c, %zero (%i, %q_iv: i64) {
+      %t = tile.splat %q_iv {shape = [64]}
       %q = mem.offset %p, %t
       %x = mem.load %q
-      %total2 = arith.add %total, %stride
-      cf.yield %total2
+      %iv2 = arith.add %q_iv, %stride
+      cf.yield %iv2
     }
 
 Integer tiles keep their type, in which they wrap as before. Several updates in one iteration, with
-uses in between, become several totals. An amount that is an invariant tile and not uniform is
+uses in between, become several sums. An amount that is an invariant tile and not uniform is
 multiplied by the number of iterations done so far. Inner loops come first, so that what they add up
 is an amount of the loop around.
 """
@@ -66,7 +66,7 @@ from tilewright.transforms.region_slots import (
 
 
 class UniformInduction(Pass, name="uniform-induction"):
-    """Carry scalar totals instead of tiles that move uniformly."""
+    """Carry scalar induction variables instead of tiles that move uniformly."""
 
     def run(self, function: Function) -> bool:
         loops = [op for op in function.walk() if isinstance(op, ForOp | WhileOp)]
@@ -110,21 +110,21 @@ def _updates(loop: Loop, slot: int) -> list[_Update] | None:
     arg = views(loop, slot)[-1]
     if not _is_movable(arg) or not passes_through(loop, slot):
         return None
-    found: list[_Update] = []
+    updates: list[_Update] = []
     value = yielded(loop, slot)
     while value is not arg:
         step = _update(value, loop)
         if step is None:
             return None
         value, update = step
-        found.append(update)
-    if len(found) > 1 and not all(update.uniform for update in found):
+        updates.append(update)
+    if len(updates) > 1 and not all(update.uniform for update in updates):
         return None
-    return found[::-1]
+    return updates[::-1]
 
 
 def _is_movable(value: Value) -> bool:
-    """Pointers, and tiles of integers; a carried scalar integer is a total already."""
+    """Pointers, and tiles of integers; a carried scalar integer is one already."""
     element = element_of(value.type)
     if isinstance(element, PointerType):
         return True
@@ -172,7 +172,7 @@ class _Rewriting:
         """Replace the uses of one carried value, and of what its updates compute."""
         update = updates[0]
         if update.uniform:
-            self._by_totals(slot, updates)
+            self._by_variable(slot, updates)
         else:
             self._by_count(slot, update)
 
@@ -182,26 +182,26 @@ class _Rewriting:
             if not any(result.uses for result in op.results) and removable(op):
                 Rewriter.erase(op)
 
-    def _by_totals(self, slot: int, updates: list[_Update]) -> None:
+    def _by_variable(self, slot: int, updates: list[_Update]) -> None:
         loop, init = self.loop, self.loop.inits[slot]
-        dtype = _total_type(init)
+        dtype = _variable_type(init)
         zero = self.before.value(ConstantOp(0, dtype))
         name = views(loop, slot)[-1].name
-        totals = add_slot(loop, zero, f"{name}_total" if name else "total")
-        self._replace_views(slot, [_Moved(init, total) for total in totals])
-        total = totals[-1]
+        variables = add_slot(loop, zero, f"{name}_iv" if name else "iv")
+        self._replace_views(slot, [_Moved(init, variable) for variable in variables])
+        variable = variables[-1]
         for update in updates:
             builder = Builder.at(update.op)
             amount = self._scalar(update, dtype)
-            total = builder.value((SubOp if update.minus else AddOp)(total, amount))
-            self._replace_update(update, _Moved(init, total))
-        yield_more(loop, total)
+            variable = builder.value((SubOp if update.minus else AddOp)(variable, amount))
+            self._replace_update(update, _Moved(init, variable))
+        yield_more(loop, variable)
         self._replace_result(slot, _Moved(init, loop.results[-1]))
 
     def _by_count(self, slot: int, update: _Update) -> None:
-        """As `_by_totals` for an invariant tile, whose total is a multiple of it."""
+        """As `_by_variable` where the amount is an invariant tile: iterations done times it."""
         init = self.loop.inits[slot]
-        dtype = _total_type(init)
+        dtype = _variable_type(init)
         counter = self._counter(dtype)
         amount = update.amount
         if element_of(amount.type) is not dtype:
@@ -214,19 +214,19 @@ class _Rewriting:
 
     def _counter(self, dtype: DType) -> _Counter:
         """The counter of a type, made when it is first needed."""
-        known = self.counters.get(dtype)
-        if known is None:
+        counter = self.counters.get(dtype)
+        if counter is None:
             loop = self.loop
             counts = add_slot(loop, self.before.value(ConstantOp(0, dtype)), "count")
             one = self.before.value(ConstantOp(1, dtype))
             start = Builder(loop.body, loop.body.first, loop.loc)
             following = start.value(AddOp(counts[-1], one))
             yield_more(loop, following)
-            known = self.counters[dtype] = _Counter(counts, following, loop.results[-1])
-        return known
+            counter = self.counters[dtype] = _Counter(counts, following, loop.results[-1])
+        return counter
 
     def _scalar(self, update: _Update, dtype: DType) -> Value:
-        """The amount of a uniform update as a number of the total's type."""
+        """The amount of a uniform update as a number of the induction variable's type."""
         op = update.amount.op
         if isinstance(op, ConstantOp):
             return self.before.value(ConstantOp(dtype.wrap(int(op.value)), dtype))
@@ -261,29 +261,29 @@ class _Rewriting:
 
 @dataclass(frozen=True, slots=True)
 class _Moved:
-    """A carried value in terms of its initial one: plus a total, or plus total * amount."""
+    """A carried value as its initial one plus an induction variable or iterations * amount."""
 
     init: Value
-    total: Value
+    variable: Value
     amount: Value | None = None
     minus: bool = False
 
     def ops(self) -> Iterator[Op]:
         """The ops that compute it, in order."""
-        total, shape = self.total, shape_of(self.init.type)
+        variable, shape = self.variable, shape_of(self.init.type)
         if shape:
-            yield (op := SplatOp(total, shape))
-            total = op.result
+            yield (op := SplatOp(variable, shape))
+            variable = op.result
         if self.amount is not None:
-            yield (product := MulOp(self.amount, total))
-            total = product.result
+            yield (product := MulOp(self.amount, variable))
+            variable = product.result
         if not isinstance(element_of(self.init.type), PointerType):
-            yield (SubOp if self.minus else AddOp)(self.init, total)
+            yield (SubOp if self.minus else AddOp)(self.init, variable)
         else:
-            yield OffsetOp(self.init, total)
+            yield OffsetOp(self.init, variable)
 
 
-def _total_type(init: Value) -> DType:
+def _variable_type(init: Value) -> DType:
     """Offsets of pointers add up in 64 bits, integers in their own type."""
     element = element_of(init.type)
     return i64 if isinstance(element, PointerType) else element

@@ -40,13 +40,13 @@ UNALIGNED_BITS = ALIGNMENT - 1
 
 def element_type(name: str) -> DType:
     """The type of elements whose dtype is called `name`, as in "torch.float32" or "int8"."""
-    found = DTYPES.get(name.rpartition(".")[2])
-    if found is None:
+    type_ = DTYPES.get(name.rpartition(".")[2])
+    if type_ is None:
         raise errors.UnsupportedArgument("", f"{name} array", "convert it to another dtype")
-    return found
+    return type_
 
 
-class Pointers(dict[object, Any]):
+class PointerSpecs(dict[object, Any]):
     """dtype of a library, or its name -> the Specs of its arrays on one device: (unaligned,
     aligned), read-only ones after."""
 
@@ -58,26 +58,25 @@ class Pointers(dict[object, Any]):
         if not getattr(dtype, "isnative", True):
             raise errors.UnsupportedArgument("", f"{dtype} array", "convert it to native order")
         type_ = PointerType(element_type(str(dtype)))
-        found = tuple(
+        self[dtype] = specs = tuple(
             spec(type_, fact, self._device, read_only)
             for read_only in (False, True)
             for fact in (False, True)
         )
-        self[dtype] = found
-        return found
+        return specs
 
-    def seen(self, dtype: object, address: int, read_only: object = False) -> Any:
+    def spec_of(self, dtype: object, address: int, read_only: object = False) -> Any:
         """The Spec of an array."""
         return self[dtype][(0 if address & UNALIGNED_BITS else 1) + (2 if read_only else 0)]
 
 
-class Places(dict[str, Pointers]):
+class _SpecsByDevice(dict[str, PointerSpecs]):
     """Device, such as "cuda:1" -> the Specs of its arrays."""
 
-    def __missing__(self, device: str) -> Pointers:
-        found = self[device] = Pointers(device)
-        return found
+    def __missing__(self, device: str) -> PointerSpecs:
+        self[device] = specs = PointerSpecs(device)
+        return specs
 
 
-PLACES = Places()
-ON_HOST = PLACES[HOST]
+SPECS_BY_DEVICE = _SpecsByDevice()
+ON_HOST = SPECS_BY_DEVICE[HOST]

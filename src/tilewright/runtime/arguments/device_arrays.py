@@ -23,7 +23,7 @@ from typing import Any, cast
 
 from tilewright.backends import DeviceMemory, Streamed, default_backend
 from tilewright.runtime.arguments import dlpack
-from tilewright.runtime.arguments.array_specs import ON_HOST, PLACES
+from tilewright.runtime.arguments.array_specs import ON_HOST, SPECS_BY_DEVICE
 from tilewright.runtime.arguments.specialization import HOST, Handled, Handler, refuse
 from tilewright.support import errors
 
@@ -74,26 +74,26 @@ def by_instance(value: Any) -> Handled:
 def _of_cupy(array: Any) -> Handled:
     """An array of CuPy: as by `__cuda_array_interface__`, in half the time."""
     address, ordinal = array.data.ptr, array.device.id
-    found = PLACES[_cuda_name(ordinal)].seen(array.dtype, address)
+    key = SPECS_BY_DEVICE[_cuda_name(ordinal)].spec_of(array.dtype, address)
     if "torch" in sys.modules:  # then the current stream may be torch's
         stream = sys.modules["cupy"].cuda.get_current_stream().ptr
-        return found, _after(stream, ordinal, address)
-    return found, address
+        return key, _after(stream, ordinal, address)
+    return key, address
 
 
 def _of_cuda_interface(value: Any, interface: Mapping[str, Any]) -> Handled:
     """An object that describes its memory on a GPU."""
     address, read_only = interface["data"]
     address = int(address or 0)
-    device = _told_device(value)
+    device = _device_attribute(value)
     if device is None or device == HOST:
-        device = _asked_device(address)
+        device = _device_by_driver(address)
         device = _current_device() if device == HOST else device
-    found = PLACES[device].seen(_dtype(value, interface), address, read_only)
+    key = SPECS_BY_DEVICE[device].spec_of(_dtype(value, interface), address, read_only)
     stream = interface.get("stream")
     if stream is None:
-        return found, address
-    return found, _after(int(stream), int(device.partition(":")[2] or 0), address)
+        return key, address
+    return key, _after(int(stream), int(device.partition(":")[2] or 0), address)
 
 
 def _dtype(value: Any, interface: Mapping[str, Any]) -> object:
@@ -107,14 +107,14 @@ def _of_interface(value: Any) -> Handled:
     """An object that describes its memory as NumPy arrays do."""
     interface = cast("Mapping[str, Any]", value.__array_interface__)
     address, read_only = interface["data"]
-    return ON_HOST.seen(_dtype(value, interface), address, read_only), address
+    return ON_HOST.spec_of(_dtype(value, interface), address, read_only), address
 
 
 def _of_pointer(value: Any) -> Handled:
     """An object with `data_ptr()` and `dtype` that is no torch tensor."""
     address = int(value.data_ptr())
-    device = _told_device(value) or _asked_device(address)
-    return PLACES[device].seen(value.dtype, address), address
+    device = _device_attribute(value) or _device_by_driver(address)
+    return SPECS_BY_DEVICE[device].spec_of(value.dtype, address), address
 
 
 class _Owned(int):
@@ -133,12 +133,12 @@ def _of_dlpack(value: Any) -> Handled:
         said = str(problem).partition("\n")[0]
         instead = f"its library does not hand it over: {said}"
         raise errors.UnsupportedArgument("", type(value).__name__, instead) from problem
-    found = PLACES[device].seen(exported.dtype, exported.address, exported.read_only)
+    key = SPECS_BY_DEVICE[device].spec_of(exported.dtype, exported.address, exported.read_only)
     if device != HOST and not exported.copied:
-        return found, exported.address  # the caller's array keeps it; plain integers launch faster
+        return key, exported.address  # the caller's array keeps it; plain integers launch faster
     owned = _Owned(exported.address)
     owned.owner = exported.capsule
-    return found, owned
+    return key, owned
 
 
 def _exported(value: Any) -> tuple[dlpack.Exported, str]:
@@ -172,7 +172,7 @@ def _cuda_name(ordinal: int) -> str:
 _NAMED = re.compile(r"[a-z_]+(:\d+)?")
 
 
-def _told_device(value: Any) -> str | None:
+def _device_attribute(value: Any) -> str | None:
     """Where an array says that it is, as torch says it ("cpu", "cuda:0"); None if it does not."""
     device = getattr(value, "device", None)
     name = str(device).lower()
@@ -198,30 +198,30 @@ def gpu() -> DeviceMemory | None:
     return default_backend().memory
 
 
-def _asked_device(address: int) -> str:
+def _device_by_driver(address: int) -> str:
     """Whose memory an address is in, by the driver."""
-    found = gpu()
-    return HOST if found is None else found.device_of(address) or HOST
+    memory = gpu()
+    return HOST if memory is None else memory.device_of(address) or HOST
 
 
 def _current_device() -> str:
-    found = gpu()
-    return _cuda_name(0 if found is None else found.current()[0])
+    memory = gpu()
+    return _cuda_name(0 if memory is None else memory.current()[0])
 
 
 # --- streams --------------------------------------------------------------------------------------
 
 
 def _current_stream() -> int:
-    found = gpu()
-    return 0 if found is None else found.current()[1]
+    memory = gpu()
+    return 0 if memory is None else memory.current()[1]
 
 
 def _after(stream: int, ordinal: int, address: int) -> int:
     """An address whose use must come after the work in a stream of its device."""
-    found = gpu()
+    memory = gpu()
     if stream == _DEFAULT_STREAM:
         stream = 0
-    if found is None or found.current() == (ordinal, stream):
+    if memory is None or memory.current() == (ordinal, stream):
         return address
     return Streamed(address, ordinal, stream)

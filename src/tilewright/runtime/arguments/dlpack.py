@@ -55,15 +55,15 @@ class Exported:
     capsule: object
 
 
-def export(array: Any, **words: object) -> Exported:
+def export(array: Any, **options: object) -> Exported:
     """Ask an array for its capsule, of the newer kind if it has it, and read it.
 
-    words: `stream`, for arrays of a GPU. Errors: UnsupportedArgument, those of the library.
+    options: `stream`, for arrays of a GPU. Errors: UnsupportedArgument, those of the library.
     """
     try:
-        capsule = array.__dlpack__(max_version=_VERSION, **words)
+        capsule = array.__dlpack__(max_version=_VERSION, **options)
     except TypeError:  # from before DLPack 1.0
-        capsule = array.__dlpack__(**words)
+        capsule = array.__dlpack__(**options)
     return read(capsule)
 
 
@@ -76,8 +76,8 @@ def read(capsule: object) -> Exported:
     data, _, _, _, code, bits, lanes, offset = _TENSOR.unpack(ctypes.string_at(at, _TENSOR.size))
     dtype = _CODES.get((code, bits)) if lanes == 1 else None
     if dtype is None:
-        found = f"DLPack array of type code {code}, {bits} bits and {lanes} lanes"
-        raise errors.UnsupportedArgument("", found, "convert it to another dtype")
+        description = f"DLPack array of type code {code}, {bits} bits and {lanes} lanes"
+        raise errors.UnsupportedArgument("", description, "convert it to another dtype")
     return Exported(data + offset, dtype, bool(flags & _READ_ONLY), bool(flags & _COPIED), capsule)
 
 

@@ -102,10 +102,10 @@ def parameters_of(
 ) -> tuple[KernelParam, ...]:
     """The parameters of a function; `fixed` and `unaligned` name those not to specialize."""
     annotations = _annotations(fn)
-    found: list[KernelParam] = []
+    params: list[KernelParam] = []
     for num, parameter in enumerate(inspect.signature(fn).parameters.values()):
         name, annotation = parameter.name, annotations.get(parameter.name)
-        found.append(
+        params.append(
             KernelParam(
                 name,
                 num,
@@ -119,7 +119,7 @@ def parameters_of(
                 _selects(unaligned, name, num),
             )
         )
-    return tuple(found)
+    return tuple(params)
 
 
 def handler_of(param: KernelParam) -> Handler | None:
@@ -185,10 +185,10 @@ def _evaluated(fn: Callable[..., object], text: str) -> object:
         return text
 
 
-def _is(annotation: object, wanted: type) -> bool:
+def _is(annotation: object, marker: type) -> bool:
     if isinstance(annotation, str):
-        return annotation.rpartition(".")[2].strip() == wanted.__name__
-    return annotation is wanted
+        return annotation.rpartition(".")[2].strip() == marker.__name__
+    return annotation is marker
 
 
 def _fixed_type(annotation: object) -> Scalar | None:

@@ -78,19 +78,19 @@ def reinterpret(tensor: Any, dtype: Any) -> Any:
     if not isinstance(key, Spec) or not isinstance(key.type, PointerType):
         kind = type(base).__name__
         raise errors.UnsupportedArgument("tensor", kind, "reinterpret takes an array")
-    wanted = dtype_of(dtype)
-    if wanted.bits != key.type.element.bits:
-        found = f"{key.type.element} array to be seen as {wanted}"
-        raise errors.UnsupportedArgument("tensor", found, "choose a dtype of the same width")
-    return base if key.type.element is wanted else TensorWrapper(base, dtype)
+    element = dtype_of(dtype)
+    if element.bits != key.type.element.bits:
+        description = f"{key.type.element} array to be seen as {element}"
+        raise errors.UnsupportedArgument("tensor", description, "choose a dtype of the same width")
+    return base if key.type.element is element else TensorWrapper(base, dtype)
 
 
 def dtype_of(value: Any) -> DType:
     """The element type that a dtype of the language, NumPy or torch stands for."""
     if isinstance(value, dtype):
-        found = value.ir
-        assert isinstance(found, DType)
-        return found
+        element = value.ir
+        assert isinstance(element, DType)
+        return element
     return element_type(getattr(value, "__name__", None) or str(value))
 
 

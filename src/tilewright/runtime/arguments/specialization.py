@@ -50,7 +50,7 @@ class Spec:
         self.plain: Spec = spec(type_, False, device, read_only) if fact else self
 
     def facts(self) -> dict[str, int]:
-        """The fact in the words of the front end."""
+        """The fact as the front end describes it."""
         if not self.fact:
             return {}
         return {"aligned" if isinstance(self.type, PointerType) else "multiple_of": ALIGNMENT}
@@ -149,9 +149,9 @@ def constant_key(value: object) -> Key:
     return Constant((kind, value))
 
 
-def constant_items(words: Mapping[str, object]) -> list[tuple[str, Key]]:
+def constant_items(meta: Mapping[str, object]) -> list[tuple[str, Key]]:
     """Keys of the entries of a `**META`."""
-    return [(name, constant_key(value)) for name, value in words.items()]
+    return [(name, constant_key(value)) for name, value in meta.items()]
 
 
 Handled = tuple[Key, Any]
@@ -268,10 +268,10 @@ def _pointer(type_: PointerType, value: object) -> Handled:
     """An array, or an address as a plain int, for a parameter annotated as a pointer."""
     if isinstance(value, int):
         return spec(type_, not value % ALIGNMENT), value
-    found, address = HANDLERS.key_and_value(value)
-    if not isinstance(found, Spec):
-        return found, address
-    return spec(type_, found.fact, found.device, found.read_only), address
+    key, address = HANDLERS.key_and_value(value)
+    if not isinstance(key, Spec):
+        return key, address
+    return spec(type_, key.fact, key.device, key.read_only), address
 
 
 def argument_key(value: object) -> Handled:

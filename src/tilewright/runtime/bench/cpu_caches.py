@@ -101,11 +101,11 @@ class CacheFlusher:
 
     def __init__(self) -> None:
         cores = usable_cpus()
-        words = bytes_per_core(read_caches(), len(cores)) // 8
+        integers = bytes_per_core(read_caches(), len(cores)) // 8
         with fork_waits():  # it takes 40 ms, for which programs that launch kernels need not wait
             import numpy as np
 
-        self._parts = np.ones((len(cores), words), dtype=np.int64)
+        self._parts = np.ones((len(cores), integers), dtype=np.int64)
         self._pools = [ThreadPoolExecutor(1, "cache-flush", _pin, (core,)) for core in cores]
 
     def __call__(self) -> None:

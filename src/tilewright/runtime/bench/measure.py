@@ -176,8 +176,8 @@ def _at_least_one(
 
 def _check_request(quantiles: Sequence[float] | None, return_mode: str) -> None:
     if return_mode not in get_args(ReturnMode):
-        known = ", ".join(map(repr, get_args(ReturnMode)))
-        raise ValueError(f"return_mode must be one of {known}, not {return_mode!r}")
+        modes = ", ".join(map(repr, get_args(ReturnMode)))
+        raise ValueError(f"return_mode must be one of {modes}, not {return_mode!r}")
     for q in quantiles or ():
         if not 0 <= q <= 1:
             raise ValueError(f"a quantile must be between 0 and 1, not {q!r}")

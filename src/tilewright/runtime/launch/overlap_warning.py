@@ -22,16 +22,16 @@ _WORK = 1_000_000
 
 
 class OverlapWatch:
-    """Of one kernel. watching: address of a word that is 0 after the warning, for machine code."""
+    """Of one kernel. watching: see below; one warning for a kernel is enough."""
 
     def __init__(self, kernel: str) -> None:
         self._kernel = kernel
-        self._word = ctypes.c_uint64(1)
+        self._flag = ctypes.c_uint64(1)
 
     @property
     def watching(self) -> int:
-        """Address of a word: 1 as long as a launch may be warned of."""
-        return ctypes.addressof(self._word)
+        """Address of a 64-bit flag, for machine code: 0 once the warning was given, else 1."""
+        return ctypes.addressof(self._flag)
 
     def check(
         self,
@@ -42,15 +42,15 @@ class OverlapWatch:
     ) -> None:
         """Warn if arguments overlap. All by the position of the run-time argument: pairs; names;
         arrays and numbers as given; addresses and numbers as passed."""
-        if not self._word.value:
+        if not self._flag.value:
             return
-        found = [pair for pair in pairs if _is_wrong(pair, arrays, values)]
-        if found:
-            self._word.value = 0
-            told = ", ".join(f"'{names[p.first]}' and '{names[p.second]}'" for p in found)
+        overlapping = [pair for pair in pairs if _is_wrong(pair, arrays, values)]
+        if overlapping:
+            self._flag.value = 0
+            listed = ", ".join(f"'{names[p.first]}' and '{names[p.second]}'" for p in overlapping)
             file, line = caller_outside()
             warnings.warn_explicit(
-                f"arguments of '{self._kernel}' overlap in memory: {told}. It does not use them "
+                f"arguments of '{self._kernel}' overlap in memory: {listed}. It does not use them "
                 "element by element, so an element may be stored before another program, or "
                 "another thread, loads it\n  hint: pass a copy of one of them",
                 OverlapWarning,
@@ -92,7 +92,7 @@ class _Described:
 
 
 def _described(array: Any) -> dict[str, Any] | None:
-    """Address, shape and strides in bytes, in the words of `__array_interface__`."""
+    """Address, shape and strides in bytes, as in `__array_interface__`."""
     array = array.base if isinstance(array, TensorWrapper) else array
     if hasattr(array, "data_ptr") and hasattr(array, "element_size"):
         return _of_tensor(array)

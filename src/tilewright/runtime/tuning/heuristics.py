@@ -22,27 +22,28 @@ class Heuristics(KernelWrapper):
         super().__init__(fn)
         self.values = values
 
-    def run(self, *args: object, grid: object, **words: object) -> Any:
+    def run(self, *args: object, grid: object, **keywords: object) -> Any:
         """Launch with the computed keywords."""
         with user_boundary:
-            chosen = self._with_rules(args, words)
+            chosen = self._with_rules(args, keywords)
         return self.fn.run(*args, grid=grid, **chosen)
 
-    def warmup(self, *args: object, grid: object = None, **words: object) -> Any:
+    def warmup(self, *args: object, grid: object = None, **keywords: object) -> Any:
         """Compile what a launch would run."""
-        return self.fn.warmup(*args, grid=grid, **self._with_rules(args, words))
+        return self.fn.warmup(*args, grid=grid, **self._with_rules(args, keywords))
 
-    def launch_values(self, *args: object, grid: object, **words: object) -> Hashable:
+    def launch_values(self, *args: object, grid: object, **keywords: object) -> Hashable:
         """With the computed keywords."""
-        return self.fn.launch_values(*args, grid=grid, **self._with_rules(args, words))
+        return self.fn.launch_values(*args, grid=grid, **self._with_rules(args, keywords))
 
-    def _with_rules(self, args: tuple[object, ...], words: Mapping[str, object]) -> dict[str, Any]:
-        known = self.named_arguments(args, words)
-        found: dict[str, Any] = dict(words)
+    def _with_rules(self, args: tuple[object, ...], given: Mapping[str, object]) -> dict[str, Any]:
+        arguments = self.named_arguments(args, given)
+        keywords: dict[str, Any] = dict(given)
         for name, rule in self.values.items():
             what = f"the heuristic for '{name}'"
-            known[name] = found[name] = ask(what, "the dictionary of all arguments", rule, known)
-        return found
+            value = ask(what, "the dictionary of all arguments", rule, arguments)
+            arguments[name] = keywords[name] = value
+        return keywords
 
 
 def heuristics(

@@ -35,20 +35,20 @@ class KernelWrapper(PickledByName):
         """`kernel[grid]`, to be called with the arguments."""
         return partial(self.run, grid=grid)
 
-    def run(self, *args: object, grid: object, **words: object) -> Any:
+    def run(self, *args: object, grid: object, **keywords: object) -> Any:
         """Launch."""
         raise NotImplementedError
 
-    def warmup(self, *args: object, grid: object = None, **words: object) -> Any:
+    def warmup(self, *args: object, grid: object = None, **keywords: object) -> Any:
         """Compile what a launch would run."""
         raise NotImplementedError
 
-    def launch_values(self, *args: object, grid: object, **words: object) -> Hashable:
+    def launch_values(self, *args: object, grid: object, **keywords: object) -> Hashable:
         """As `JITFunction.launch_values`."""
         raise NotImplementedError
 
     def named_arguments(
-        self, args: tuple[object, ...], words: Mapping[str, object]
+        self, args: tuple[object, ...], keywords: Mapping[str, object]
     ) -> dict[str, Any]:
         """Arguments and keywords by name; defaults are not filled in."""
-        return {**dict(zip(self.arg_names, args, strict=False)), **words}
+        return {**dict(zip(self.arg_names, args, strict=False)), **keywords}

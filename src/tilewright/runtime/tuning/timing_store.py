@@ -42,12 +42,12 @@ def choice_name(kernel: JITFunction, key: object, circumstances: Sequence[str]) 
 
 
 class KeptTimings:
-    """The timings under one name. words: further keywords of the launch, which beat those of the
+    """The timings under one name. keywords: further keywords of the launch, which beat those of the
     configurations."""
 
-    def __init__(self, name: str, words: Mapping[str, Any]) -> None:
+    def __init__(self, name: str, keywords: Mapping[str, Any]) -> None:
         self._name = name
-        self._words = words
+        self._keywords = keywords
 
     def read(self, configs: Iterable[Config]) -> dict[Config, Timing]:
         """Of those configurations that have been measured."""
@@ -77,7 +77,7 @@ class KeptTimings:
 
     def _text(self, config: Config) -> str | None:
         """The same in each process for the same configuration; None if it cannot be told."""
-        chosen = {**config.all_kwargs(), **self._words}
+        chosen = {**config.all_kwargs(), **self._keywords}
         texts = [f"{name}: {_value_text(value)}" for name, value in chosen.items()]
         if config.pre_hook is not None:
             texts.append(f"pre_hook: {_value_text(config.pre_hook)}")

@@ -39,7 +39,7 @@ _MOST_THREADS = 8
 class Trial:
     """Launches of `fn` that try configurations.
 
-    state: arrays that must be as they were for each; args, grid, words: of the launch that is to
+    state: arrays that must be as they were for each; args, grid, keywords: of the launch that is to
     come; named: its arguments by name. problem: why the last configuration that cannot run cannot;
     kernels: what configurations have been compiled to, None for those for which that failed.
     """
@@ -49,14 +49,14 @@ class Trial:
     hooks: Hooks
     args: tuple[object, ...]
     grid: object
-    words: Mapping[str, Any]
+    keywords: Mapping[str, Any]
     named: dict[str, Any]
     problem: TilewrightError | None = None
     kernels: dict[Config, CompiledKernel | None] = field(default_factory=dict[Any, Any])
 
     def chosen(self, config: Config) -> dict[str, Any]:
         """The keywords of a launch with a configuration; those of the launch itself beat it."""
-        return {**config.all_kwargs(), **self.words}
+        return {**config.all_kwargs(), **self.keywords}
 
     # --- which are the same -----------------------------------------------------------------------
 

@@ -72,13 +72,13 @@ def call_hook_of(config: Config, arguments: dict[str, Any]) -> None:
 
 def measured_by(bench: Bench, fn: Any, quantiles: Sequence[float]) -> list[float]:
     """Milliseconds at each quantile. Errors: BadCallback, AutotunerError, those of the call."""
-    found = ask("do_bench", "a function to time, and quantiles=", bench, fn, quantiles=quantiles)
-    several = cast("Sequence[Any]", found if isinstance(found, list | tuple) else [found])
+    timing = ask("do_bench", "a function to time, and quantiles=", bench, fn, quantiles=quantiles)
+    several = cast("Sequence[Any]", timing if isinstance(timing, list | tuple) else [timing])
     try:
         return [float(ms) for ms in several]
     except (TypeError, ValueError):
         raise errors.AutotunerError(
-            f"do_bench has returned {found!r}", "let it return milliseconds: one at each quantile"
+            f"do_bench has returned {timing!r}", "let it return milliseconds: one at each quantile"
         ) from None
 
 

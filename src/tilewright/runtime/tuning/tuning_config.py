@@ -88,24 +88,25 @@ class Pruning:
         by = by or {}
         if not isinstance(cast("object", by), Mapping):
             raise errors.InvalidOption("prune_configs_by", "a dictionary", by)
-        known = ("early_config_prune", "perf_model", "top_k")
+        names = ("early_config_prune", "perf_model", "top_k")
         for name in by:
-            if name not in known:
-                raise errors.UnknownName("entry", name, known, "prune_configs_by")
+            if name not in names:
+                raise errors.UnknownName("entry", name, names, "prune_configs_by")
         self.early: Callable[..., list[Config]] | None = by.get("early_config_prune")
         self.model: Callable[..., float] | None = by.get("perf_model")
         self.top_k: float = by.get("top_k", 1.0)
 
     def __call__(
-        self, configs: Sequence[Config], named: dict[str, Any], words: Mapping[str, Any]
+        self, configs: Sequence[Config], named: dict[str, Any], keywords: Mapping[str, Any]
     ) -> list[Config]:
         """The configurations that are left. AutotunerError if there is none."""
         left = list(configs)
         if self.early is not None:
-            left = self._pruned(self.early, left, named, words)
+            left = self._pruned(self.early, left, named, keywords)
         if self.model is not None:
             estimates = [
-                _estimated(self.model, {**named, **words, **config.all_kwargs()}) for config in left
+                _estimated(self.model, {**named, **keywords, **config.all_kwargs()})
+                for config in left
             ]
             order = sorted(range(len(left)), key=estimates.__getitem__)
             left = [left[i] for i in order[: self._count(len(configs))]]
@@ -116,10 +117,10 @@ class Pruning:
         early: Callable[..., object],
         configs: list[Config],
         named: dict[str, Any],
-        words: Mapping[str, Any],
+        keywords: Mapping[str, Any],
     ) -> list[Config]:
         takes = "the configurations, the arguments by name, and the launch's keywords"
-        left = ask("early_config_prune", takes, early, configs, named, **words)
+        left = ask("early_config_prune", takes, early, configs, named, **keywords)
         if not isinstance(left, list | tuple) or not _are_configs(cast("Sequence[object]", left)):
             raise errors.AutotunerError(
                 f"early_config_prune has returned {left!r}",
@@ -144,8 +145,8 @@ def _are_configs(items: Sequence[object]) -> bool:
     return all(isinstance(item, Config) for item in items)
 
 
-def _estimated(model: Callable[..., object], words: dict[str, Any]) -> float:
-    estimate = ask("perf_model", "all arguments and meta-parameters by name", model, **words)
+def _estimated(model: Callable[..., object], keywords: dict[str, Any]) -> float:
+    estimate = ask("perf_model", "all arguments and meta-parameters by name", model, **keywords)
     if isinstance(estimate, int | float):
         return estimate
     raise errors.AutotunerError(

@@ -48,15 +48,15 @@ def cache_folder(kind: str, root: Path | None = None) -> Path | None:
 
 def _is_good(folder: Path, linked: bool) -> bool:
     """linked: whether the folder may be a symbolic link, as the user's own choice may."""
-    known = _Verdicts.good.get(folder)
-    if known and not folder.exists():
-        known = None
-    if known is None:
+    verdict = _Verdicts.good.get(folder)
+    if verdict and not folder.exists():
+        verdict = None
+    if verdict is None:
         problem = _problem(folder, linked)
-        known = _Verdicts.good[folder] = problem is None
+        verdict = _Verdicts.good[folder] = problem is None
         if problem is not None:
             _warn(folder, problem)
-    return known
+    return verdict
 
 
 def _problem(folder: Path, linked: bool) -> str | None:

@@ -24,13 +24,13 @@ def log_e(a: Arithmetic, x: Value) -> Value:
     k, f = _split(a, x)
     if a.single:
         rest = a.polynomial(polynomials.LOG_32, f)
-        found = a.fma(k, log(2), a.fma(a.mul(f, f), rest, f))
+        result = a.fma(k, log(2), a.fma(a.mul(f, f), rest, f))
     else:
         parts = constants_of(a.format)
         half_square, inner = _log_double(a, f)
         low = a.fma(k, parts.ln2_low, inner)
-        found = a.fma(k, parts.ln2_high, a.sub(f, a.sub(half_square, low)))
-    return _special(a, x, found)
+        result = a.fma(k, parts.ln2_high, a.sub(f, a.sub(half_square, low)))
+    return _special(a, x, result)
 
 
 def log_2(a: Arithmetic, x: Value) -> Value:
@@ -71,8 +71,8 @@ def _log_double(a: Arithmetic, f: Value) -> tuple[Value, Value]:
     return half_square, a.mul(s, rest)
 
 
-def _special(a: Arithmetic, x: Value, found: Value) -> Value:
+def _special(a: Arithmetic, x: Value, result: Value) -> Value:
     """-inf for zero, NaN for negative numbers, x itself for +inf and NaN."""
-    found = a.select(a.compare("lt", x, float("inf")), found, x)
+    result = a.select(a.compare("lt", x, float("inf")), result, x)
     rest = a.select(a.compare("eq", x, 0.0), a.constant(float("-inf")), float("nan"))
-    return a.select(a.compare("gt", x, 0.0), found, rest)
+    return a.select(a.compare("gt", x, 0.0), result, rest)

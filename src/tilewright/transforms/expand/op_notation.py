@@ -107,10 +107,10 @@ class Arithmetic:
         """A number of `type_`, by default of the float type."""
         type_ = self.type if type_ is None else type_
         key = (repr(value), type_)
-        found = self._constants.get(key)
-        if found is None:
-            found = self._constants[key] = self.emit(ConstantOp(value, type_))
-        return found
+        emitted = self._constants.get(key)
+        if emitted is None:
+            emitted = self._constants[key] = self.emit(ConstantOp(value, type_))
+        return emitted
 
     def like(self, number: Operand, other: Operand) -> Value:
         """A number as a constant of the type of `other`."""

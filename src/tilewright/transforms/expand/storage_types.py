@@ -90,13 +90,13 @@ def _computed_atomically(op: Op) -> DType | None:
 
 def _swapping(kinds: frozenset[DType | None]) -> Callable[[Type], Type]:
     """Types with integers in place of some float types."""
-    known: dict[Type, Type] = {kind: _INTEGERS[kind] for kind in kinds if kind is not None}
+    built_types: dict[Type, Type] = {kind: _INTEGERS[kind] for kind in kinds if kind is not None}
 
     def swapped(type_: Type) -> Type:
-        found = known.get(type_)
-        if found is None:
-            found = known[type_] = build(type_)
-        return found
+        built = built_types.get(type_)
+        if built is None:
+            built = built_types[type_] = build(type_)
+        return built
 
     def build(type_: Type) -> Type:
         match type_:

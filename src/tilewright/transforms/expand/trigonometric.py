@@ -67,8 +67,8 @@ def _periodic(a: Arithmetic, x: Value, quarters: int) -> Value:
         y = inner.abs(x)
         sign = inner.sign_of(x) if quarters == 0 else None
         r, turn = _reduce_large(inner, y)
-        found = _evaluate(inner, r, _turned(inner, turn, quarters), sign)
-        return inner.select(inner.compare("lt", y, float("inf")), found, float("nan"))
+        result = _evaluate(inner, r, _turned(inner, turn, quarters), sign)
+        return inner.select(inner.compare("lt", y, float("inf")), result, float("nan"))
 
     return rarely(a.builder, a.compare("gt", y, plan.limit), common, x, slow)
 

@@ -52,8 +52,8 @@ def unchanging_carried(op: Loop, ctx: RuleContext) -> tuple[Value, ...] | None:
 
 
 def _is_unchanging(loop: Loop, slot: int) -> bool:
-    known = (loop.inits[slot], *views(loop, slot))
-    return passes_through(loop, slot) and yielded(loop, slot) in known
+    same = (loop.inits[slot], *views(loop, slot))
+    return passes_through(loop, slot) and yielded(loop, slot) in same
 
 
 CONTROL = RuleSet(item for item in globals().values() if isinstance(item, Rule))

@@ -34,8 +34,10 @@ def constant_of(value: Value) -> Number | None:
 
 def is_constant(value: Value, number: Number) -> bool:
     """Whether a value is this number; 0.0 is not -0.0."""
-    found = constant_of(value)
-    return found is not None and found == number and str(float(found)) == str(float(number))
+    constant = constant_of(value)
+    return (
+        constant is not None and constant == number and str(float(constant)) == str(float(number))
+    )
 
 
 def in_type(value: Number, dtype: DType) -> Number | None:
