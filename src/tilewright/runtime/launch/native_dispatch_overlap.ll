@@ -83,6 +83,7 @@ define internal i64 @note_word(ptr %at, i64 %word, i64 %changed) nounwind always
   ret i64 %result
 }
 
+; Whether the arguments of any pair may overlap in this launch.
 define internal i1 @any_pair_may_overlap(ptr %call, ptr %entry) nounwind {
   %count = call i64 @CacheEntry.pairs(ptr %entry)
   %list = call ptr @CacheEntry.pair_list(ptr %entry)
@@ -102,6 +103,7 @@ no:
   ret i1 false
 }
 
+; The same of one OverlapPair.
 define internal i1 @pair_may_overlap(ptr %call, ptr %pair) nounwind alwaysinline {
   %numbers = call ptr @DispatchCall.at_numbers(ptr %call)
   %first = call i64 @OverlapPair.first(ptr %pair)

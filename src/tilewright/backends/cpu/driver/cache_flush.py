@@ -8,13 +8,15 @@ of the pool share the work.
 import functools
 import struct
 from collections.abc import Sequence
+from pathlib import Path
 
-from tilewright.backends.cpu.driver.crash_report_ir import KernelRecord, kernel_record
+from tilewright.backends.cpu.driver.kernel_record import KernelRecord, kernel_record
 from tilewright.backends.cpu.driver.thread_pool import shared_pool
-from tilewright.llvm import LoadedObject, compile_ir, host_cpu, host_target, load_object
+from tilewright.llvm import LoadedObject, host_cpu, load_object
+from tilewright.native import NativeProgram
 from tilewright.support import settings
 
-__all__ = ["drop_lines"]
+__all__ = ["CACHE_FLUSH", "drop_lines"]
 
 _LINE = 64
 """Bytes; of every x86 CPU with the instruction."""
@@ -23,54 +25,24 @@ _BLOCKS = 64
 """Into as many parts memory is cut for the threads, if they are not too small."""
 
 _SYMBOL = "tw_drop_lines"
-_TEXT = f"""
-declare void @llvm.x86.clflushopt(ptr)
-declare void @llvm.x86.sse2.mfence()
-
-; args: for each program instance the first address of its memory, and the one after the last
-define i64 @{_SYMBOL}(ptr %args, i64 %begin, i64 %end, ptr %grid, ptr %scratch, ptr %poll)
-    nounwind {{
-entry:
-  call void @llvm.x86.sse2.mfence()
-  br label %program
-program:
-  %id = phi i64 [ %begin, %entry ], [ %id.next, %lines ]
-  %work = icmp slt i64 %id, %end
-  br i1 %work, label %block, label %exit
-block:
-  %row = getelementptr [2 x i64], ptr %args, i64 %id
-  %first = load i64, ptr %row
-  %last.slot = getelementptr i64, ptr %row, i64 1
-  %last = load i64, ptr %last.slot
-  br label %lines
-lines:
-  %line = phi i64 [ %first, %block ], [ %next, %drop ]
-  %id.next = add i64 %id, 1
-  %more = icmp ult i64 %line, %last
-  br i1 %more, label %drop, label %program
-drop:
-  %pointer = inttoptr i64 %line to ptr
-  call void @llvm.x86.clflushopt(ptr %pointer)
-  %next = add i64 %line, {_LINE}
-  br label %lines
-exit:
-  call void @llvm.x86.sse2.mfence()
-  ret i64 %end
-}}
-"""
-
+CACHE_FLUSH = NativeProgram(
+    files=[Path(__file__).with_name("cache_flush.ll")],
+    exports=[_SYMBOL],
+    constants={"LINE_BYTES": _LINE},
+    level=1,
+)
 
 _Loaded = tuple[KernelRecord, LoadedObject]
 
 
 @functools.cache
 def _loaded() -> _Loaded | None:
-    return _load(_TEXT) if "clflushopt" in host_cpu().enabled else None
+    return _load(CACHE_FLUSH.compile()) if "clflushopt" in host_cpu().enabled else None
 
 
-def _load(text: str) -> _Loaded:
+def _load(obj: bytes) -> _Loaded:
     """The function as a kernel, with what must be kept as long."""
-    code = load_object(compile_ir(text, host_target()).obj, [_SYMBOL])
+    code = load_object(obj, CACHE_FLUSH.exports)
     return kernel_record(code[_SYMBOL], "dropping memory from the caches"), code
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from tilewright.backends.cpu.driver.cpu_messages import console
-from tilewright.backends.cpu.driver.crash_report_ir import kernel_record
+from tilewright.backends.cpu.driver.kernel_record import kernel_record
 from tilewright.backends.cpu.driver.thread_pool import shared_pool
 from tilewright.backends.manifest import Metadata
 from tilewright.llvm import load_object

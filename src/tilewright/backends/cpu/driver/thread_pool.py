@@ -9,9 +9,9 @@ that runs the program instances with linear ids begin..end-1 (x fastest) and ret
 and scalars each in a slot of their own; `scratch` to a 64-byte aligned area that no other thread
 uses meanwhile.
 
-The threads are native ones that never touch Python (`pool_ir`); they start at the first launch
-that has more than one program, and again after a fork. Nothing has to be shut down at exit.
-Launches from several Python threads run one after another. On Windows, which has no pthreads,
+The threads are native ones that never touch Python (`thread_pool_program`); they start at the
+first launch that has more than one program, and again after a fork. Nothing has to be shut down at
+exit. Launches from several Python threads run one after another. On Windows, which has no pthreads,
 Python threads call the kernel instead (`PythonPool`): some 50 us more for each launch.
 
 Ctrl-C, and any other signal whose handler raises, ends a launch at the end of the program instances
@@ -29,9 +29,14 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import ClassVar, Protocol
 
-from tilewright.backends.cpu.driver.crash_report_ir import KernelRecord
-from tilewright.backends.cpu.driver.thread_pool_ir import MAX_THREADS, POOL_SYMBOLS, pool_ir
-from tilewright.llvm import LoadedObject, compile_ir, host_cpu, host_target, load_object
+from tilewright.backends.cpu.driver.kernel_record import KernelRecord
+from tilewright.backends.cpu.driver.thread_pool_program import (
+    CHUNKS_PER_THREAD,
+    MAX_THREADS,
+    pool_program,
+)
+from tilewright.llvm import LoadedObject, host_cpu, load_object
+from tilewright.native import NativeProgram
 from tilewright.support import ForkLock, usable_cpus
 
 __all__ = ["Grid", "NativePool", "Pool", "PythonPool", "pool_object", "shared_pool"]
@@ -40,8 +45,6 @@ Grid = tuple[int, int, int]
 
 SPIN_MICROSECONDS = 40.0
 """How long a thread without work stays awake: about the cost of sleeping and waking once."""
-
-_CHUNKS_PER_THREAD = 8  # as in pool_ir
 
 _KERNEL = ctypes.CFUNCTYPE(
     ctypes.c_int64,
@@ -81,7 +84,7 @@ class Pool(Protocol):
 
     @property
     def launch_address(self) -> int:
-        """Address of the C function `tw_launch` (see `pool_ir`), or 0 if there is none."""
+        """Address of the C function `tw_launch` of thread_pool_launch.ll, or 0 if there is none."""
         ...
 
     def launch(
@@ -103,7 +106,7 @@ class NativePool:
     _code: ClassVar[list[LoadedObject]] = []
 
     def __init__(self, threads: int, spin_us: float = SPIN_MICROSECONDS) -> None:
-        code = load_object(pool_object(), POOL_SYMBOLS)
+        code = load_object(pool_object(), _program().exports)
         self._code.append(code)
         self._launch = _LAUNCH(code["tw_launch"])
         self._configure = _CONFIGURE(code["tw_configure"])
@@ -170,7 +173,7 @@ class PythonPool:
     ) -> None:
         """See `Pool.launch`."""
         total = grid[0] * grid[1] * grid[2]
-        chunk = max(1, total // (self.threads * _CHUNKS_PER_THREAD))
+        chunk = max(1, total // (self.threads * CHUNKS_PER_THREAD))
         run = _KERNEL(kernel.code)
         shape, dropped = (ctypes.c_int32 * 3)(*grid), ctypes.c_int32(0)
         begins = itertools.count(0, chunk)
@@ -229,7 +232,11 @@ def pool_object() -> bytes:
 
 @functools.cache
 def _compiled_pool() -> bytes:
-    return compile_ir(pool_ir(host_cpu().arch), host_target(effort=0), level=0).obj
+    return _program().compile()
+
+
+def _program() -> NativeProgram:
+    return pool_program(host_cpu().arch)
 
 
 class _Shared:

@@ -5,7 +5,7 @@ import pytest
 
 from tilewright.backends.cpu.driver import cache_flush
 from tilewright.backends.cpu.driver.cache_flush import drop_lines
-from tilewright.llvm import host_cpu
+from tilewright.llvm import compile_ir, host_cpu, host_target
 
 needs_the_instruction = pytest.mark.skipif(
     "clflushopt" not in host_cpu().enabled, reason="this CPU has no clflushopt"
@@ -26,12 +26,13 @@ define internal void @count(ptr %line) nounwind {
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Instead of dropping a line, count in its first byte."""
-    text = cache_flush._TEXT  # pyright: ignore[reportPrivateUsage]
+    text = cache_flush.CACHE_FLUSH.text()
     assert INSTRUCTION in text
     text = text.replace(INSTRUCTION, COUNTED).replace("@llvm.x86.clflushopt", "@count")
     text = text.replace("declare void @llvm.x86.sse2.mfence()\n", "")
     text = text.replace("  call void @llvm.x86.sse2.mfence()\n", "")
-    loaded = cache_flush._load(text)  # pyright: ignore[reportPrivateUsage]
+    obj = compile_ir(text, host_target(), inline=True).obj
+    loaded = cache_flush._load(obj)  # pyright: ignore[reportPrivateUsage]
     monkeypatch.setattr(cache_flush, "_loaded", lambda: loaded)
 
 

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from tests.forking import needs_fork
-from tilewright.backends.cpu.driver.crash_report_ir import kernel_record
 from tilewright.backends.cpu.driver.host_cpu import last_level_cache_bytes
+from tilewright.backends.cpu.driver.kernel_record import kernel_record
 from tilewright.backends.cpu.driver.thread_pool import (
     NativePool,
     Pool,
@@ -27,7 +27,7 @@ from tilewright.backends.cpu.driver.thread_pool import (
     pool_object,
     shared_pool,
 )
-from tilewright.backends.cpu.driver.thread_pool_ir import pool_ir
+from tilewright.backends.cpu.driver.thread_pool_program import pool_program
 from tilewright.llvm import LoadedObject, compile_ir, host_cpu, host_target, load_object
 from tilewright.support import usable_cpus
 
@@ -182,11 +182,11 @@ def test_empty_grid_runs_nothing(pool: NativePool) -> None:
 @functools.cache
 def hesitant_pool_object() -> bytes:
     """A pool that waits between the steps by which a launch finds out whether it is nested."""
-    text = pool_ir(host_cpu().arch)
+    text = pool_program(host_cpu().arch).text()
     for step in ("%owner = load volatile i64, ptr", "%busy = load atomic i32, ptr"):
         (line,) = [line for line in text.splitlines() if step in line]
         text = text.replace(line, f"{line}\n  call i32 @usleep(i32 500)")
-    return compile_ir(text, host_target(effort=0), level=0).obj
+    return compile_ir(text, host_target(effort=0), level=0, inline=True).obj
 
 
 def test_a_launch_is_nested_only_in_its_own_thread(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,27 @@
+"""What the thread pool, and the report of a crash, know of a kernel."""
+
+import ctypes
+from collections.abc import Sequence
+
+__all__ = ["KernelRecord", "kernel_record"]
+
+
+class KernelRecord(ctypes.Structure):
+    """A kernel as it is launched; keep it, and what it points to, as long as the kernel may run."""
+
+    _fields_ = (
+        ("code", ctypes.c_void_p),  # its function
+        ("title", ctypes.c_char_p),  # "the kernel 'add' (program.py:12)"
+        ("count", ctypes.c_int64),  # of parameters
+        ("names", ctypes.POINTER(ctypes.c_char_p)),
+        ("kinds", ctypes.c_char_p),  # a byte for each: struct's codes; P or Q for a pointer
+    )
+
+
+def kernel_record(
+    code: int, title: str, names: Sequence[str] = (), kinds: Sequence[str] = ()
+) -> KernelRecord:
+    """The record of a kernel at address `code`; ctypes keeps what it points to."""
+    texts = (ctypes.c_char_p * len(names))(*(name.encode() for name in names))
+    pointer = ctypes.cast(texts, ctypes.POINTER(ctypes.c_char_p))
+    return KernelRecord(code, title.encode(), len(names), pointer, "".join(kinds).encode())

@@ -1,0 +1,160 @@
+"""The thread pool's machine code: its protocol, its structures and its files.
+
+One launch at a time owns the pool. Its grid is cut into chunks of consecutive programs, about
+eight for each thread, and the chunks into as many consecutive ranges as there are threads. A thread
+works through its own range first and then helps with the others: thread k gets the same part of
+the arrays in each launch, so what it left in its caches is found again (on processors with
+several last-level caches twice as fast as handing out chunks in order).
+
+What is left of a range is a 64-bit *ticket*, (launch number << 32) | chunks not yet taken; a thread
+takes a chunk by a compare-and-swap that lowers the ticket by one. That the swap succeeded proves
+that the fields of the job which the thread read before it belong to the same launch: they are
+overwritten only when all tickets hold no chunks and every taken one is done.
+
+    caller   lock; write job; done = 0; write tickets; raise launch number; wake sleepers;
+             work; wait for done; unlock
+    worker   loop { work; spin until the launch number changes, in the end sleep on `wake` }
+    work     for each range, the thread's own first: while chunks are left: take one, run the
+             kernel on it, done += 1; who finishes the last wakes the caller if it sleeps
+
+No wake-up is lost, because each side first writes (launch number / number of sleepers) and then
+reads what the other wrote, all in one total order; and sleepers re-check while they hold the mutex.
+The caller takes chunks too, so a launch ends even if no worker ever runs.
+
+Each file says at its head what it does; the exported functions are described where they stand.
+"""
+
+import ctypes
+import signal
+import sys
+from pathlib import Path
+
+from tilewright.backends.cpu.driver.kernel_record import KernelRecord
+from tilewright.native import NativeProgram
+
+__all__ = ["CHUNKS_PER_THREAD", "MAX_THREADS", "pool_program"]
+
+MAX_THREADS = 1024
+CHUNKS_PER_THREAD = 8
+_LINES_BYTES = 128
+"""Two cache lines: processors fetch them in pairs."""
+
+_SYMBOLS = (
+    "tw_launch", "tw_configure", "tw_stop", "tw_reset", "tw_pause", "tw_workers", "tw_raised",
+    "tw_report_crashes",
+)  # fmt: skip
+_FILES = (
+    "thread_pool_state.ll",
+    "thread_pool_launch.ll",
+    "thread_pool_worker.ll",
+    "thread_pool_interrupt.ll",
+    "thread_pool_crash.ll",
+)
+_PAUSES = {
+    "x86_64": "spin_pause_x86_64.ll",
+    "aarch64": "spin_pause_aarch64.ll",
+    "arm64": "spin_pause_aarch64.ll",
+}
+
+_FAULTS = ("SIGILL", "SIGTRAP", "SIGABRT", "SIGBUS", "SIGFPE", "SIGSEGV", "SIGSYS")
+"""Faults of a kernel must still reach the thread that caused them; all other signals belong to
+Python's main thread."""
+_MACOS = sys.platform == "darwin"
+
+
+class Ticket(ctypes.Structure):
+    """What is left of a range."""
+
+    _fields_ = (("left", ctypes.c_uint64), ("padding", ctypes.c_char * (_LINES_BYTES - 8)))
+
+
+class ThreadSlot(ctypes.Structure):
+    """What a thread runs; `kernel` is null while it runs none. `thread` stands first."""
+
+    _fields_ = (
+        ("thread", ctypes.c_uint64),  # pthread_self()
+        ("kernel", ctypes.c_void_p),  # KernelRecord
+        ("args", ctypes.c_void_p),
+        ("begin", ctypes.c_int64),  # programs
+        ("end", ctypes.c_int64),
+        ("padding", ctypes.c_char * (_LINES_BYTES - 40)),
+    )
+
+
+class PoolTickets(ctypes.Structure):
+    """Of all ranges."""
+
+    _fields_ = (("tickets", Ticket * MAX_THREADS),)
+
+
+class PoolSlots(ctypes.Structure):
+    """Of all threads, the caller's first."""
+
+    _fields_ = (("slots", ThreadSlot * MAX_THREADS),)
+
+
+class RaisedError(ctypes.Structure):
+    """What the handler of a signal has raised, as PyErr_Fetch gives it."""
+
+    _fields_ = (
+        ("type", ctypes.c_void_p),
+        ("value", ctypes.c_void_p),
+        ("traceback", ctypes.c_void_p),
+    )
+
+
+class SigAction(ctypes.Structure):
+    """struct sigaction: <bits/sigaction.h> of glibc and musl, <sys/signal.h> of macOS."""
+
+    _fields_ = (
+        ("handler", ctypes.c_void_p),
+        ("mask", ctypes.c_uint32 if _MACOS else ctypes.c_uint64 * 16),
+        ("flags", ctypes.c_int32),
+        *(() if _MACOS else (("restorer", ctypes.c_void_p),)),
+    )
+
+
+class SigInfo(ctypes.Structure):
+    """The beginning of siginfo_t, from the same headers."""
+
+    _fields_ = (("head", ctypes.c_char * (24 if _MACOS else 16)), ("address", ctypes.c_void_p))
+
+
+_SIGACTION_FLAGS = 0x40 | 0x1 | 0x10 if _MACOS else 0x04 | 0x08000000 | 0x40000000
+"""SA_SIGINFO, SA_ONSTACK (where the thread has an alternate stack) and SA_NODEFER."""
+
+
+def pool_program(arch: str) -> NativeProgram:
+    """The pool's program for `arch`, the first part of a target triple."""
+    files = (_PAUSES.get(arch, "spin_pause_other.ll"), *_FILES)
+    return NativeProgram(
+        files=[Path(__file__).with_name(name) for name in files],
+        exports=_SYMBOLS,
+        structures=[
+            KernelRecord,
+            Ticket,
+            ThreadSlot,
+            PoolTickets,
+            PoolSlots,
+            RaisedError,
+            SigAction,
+            SigInfo,
+        ],
+        constants={
+            "CHUNKS_PER_THREAD": CHUNKS_PER_THREAD,
+            "SIG_SETMASK": int(getattr(signal, "SIG_SETMASK", 2)),
+            "SIGBUS": int(getattr(signal, "SIGBUS", 7)),
+            "SIGACTION_FLAGS": _SIGACTION_FLAGS,
+        },
+        extra=f"@blocked = internal constant [128 x i8] [{_blocked_signals()}], align 16",
+    )
+
+
+def _blocked_signals() -> str:
+    """A sigset_t with every signal but the faults, as the elements of an LLVM array."""
+    bits = (1 << 1024) - 1
+    for name in _FAULTS:
+        number = getattr(signal, name, None)
+        if number is not None:
+            bits &= ~(1 << (int(number) - 1))
+    return ", ".join(f"i8 {byte}" for byte in bits.to_bytes(128, sys.byteorder))
