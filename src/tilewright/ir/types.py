@@ -18,6 +18,7 @@ class DType:
 
     bits: width of the value; bool is 1 bit and is stored as one byte.
     mantissa: explicit fraction bits of a float; bias: exponent bias of a float.
+    Only those that `_stored` makes are types of IR; others describe a format.
     """
 
     __slots__ = ("bias", "bits", "kind", "mantissa", "name")
@@ -26,7 +27,6 @@ class DType:
     def __init__(self, name: str, kind: Kind, bits: int, mantissa: int = 0, bias: int = 0) -> None:
         self.name, self.kind, self.bits = name, kind, bits
         self.mantissa, self.bias = mantissa, bias
-        DType._interned[name] = self
 
     @property
     def bytes(self) -> int:
@@ -55,6 +55,11 @@ class DType:
         return self.kind == "float" and self.bits == 8
 
     @property
+    def infinity_bits(self) -> int:
+        """The bits of +infinity, in a float format that has it as IEEE 754 does."""
+        return (2 * self.bias + 1) << self.mantissa
+
+    @property
     def min_int(self) -> int:
         """Smallest value of an integer or bool type."""
         return -(1 << (self.bits - 1)) if self.kind == "int" else 0
@@ -71,8 +76,10 @@ class DType:
     def __repr__(self) -> str:
         return self.name
 
-    def __reduce__(self) -> tuple[object, tuple[str]]:
-        return dtype_named, (self.name,)
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+        if DType._interned.get(self.name) is self:
+            return dtype_named, (self.name,)
+        return DType, (self.name, self.kind, self.bits, self.mantissa, self.bias)
 
     def __copy__(self) -> Self:
         return self
@@ -91,21 +98,28 @@ def all_dtypes() -> tuple[DType, ...]:
     return tuple(DType._interned.values())  # pyright: ignore[reportPrivateUsage]
 
 
-i1 = DType("i1", "bool", 1)
-i8 = DType("i8", "int", 8)
-i16 = DType("i16", "int", 16)
-i32 = DType("i32", "int", 32)
-i64 = DType("i64", "int", 64)
-u8 = DType("u8", "uint", 8)
-u16 = DType("u16", "uint", 16)
-u32 = DType("u32", "uint", 32)
-u64 = DType("u64", "uint", 64)
-f8e4m3 = DType("f8e4m3", "float", 8, 3, 7)
-f8e5m2 = DType("f8e5m2", "float", 8, 2, 15)
-f16 = DType("f16", "float", 16, 10, 15)
-bf16 = DType("bf16", "float", 16, 7, 127)
-f32 = DType("f32", "float", 32, 23, 127)
-f64 = DType("f64", "float", 64, 52, 1023)
+def _stored(name: str, kind: Kind, bits: int, mantissa: int = 0, bias: int = 0) -> DType:
+    """Make the IR type of a name; float formats are those of IEEE 754 and OCP OFP8."""
+    dtype = DType(name, kind, bits, mantissa, bias)
+    DType._interned[name] = dtype  # pyright: ignore[reportPrivateUsage]
+    return dtype
+
+
+i1 = _stored("i1", "bool", 1)
+i8 = _stored("i8", "int", 8)
+i16 = _stored("i16", "int", 16)
+i32 = _stored("i32", "int", 32)
+i64 = _stored("i64", "int", 64)
+u8 = _stored("u8", "uint", 8)
+u16 = _stored("u16", "uint", 16)
+u32 = _stored("u32", "uint", 32)
+u64 = _stored("u64", "uint", 64)
+f8e4m3 = _stored("f8e4m3", "float", 8, 3, 7)
+f8e5m2 = _stored("f8e5m2", "float", 8, 2, 15)
+f16 = _stored("f16", "float", 16, 10, 15)
+bf16 = _stored("bf16", "float", 16, 7, 127)
+f32 = _stored("f32", "float", 32, 23, 127)
+f64 = _stored("f64", "float", 64, 52, 1023)
 
 
 class PointerType:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import Enum
 from math import prod
-from typing import NamedTuple
 
 from tilewright.ir import types as ir
 from tilewright.language.compile_time import constexpr, unwrap
@@ -31,31 +30,24 @@ class KIND(Enum):
     FLOATING = 2
 
 
-class _Format(NamedTuple):
-    kind: KIND
-    bits: int
-    signed: bool = False
-    mantissa: int = 0
-    bias: int = 0
-    ir_name: str = ""
-
-
-_FORMATS: dict[str, _Format] = {
-    "int1": _Format(KIND.BOOLEAN, 1, ir_name="i1"),
-    **{f"int{b}": _Format(KIND.INTEGRAL, b, True, ir_name=f"i{b}") for b in (8, 16, 32, 64)},
-    **{f"uint{b}": _Format(KIND.INTEGRAL, b, ir_name=f"u{b}") for b in (8, 16, 32, 64)},
-    "fp8e4nv": _Format(KIND.FLOATING, 8, True, 3, 7, "f8e4m3"),
-    "fp8e5": _Format(KIND.FLOATING, 8, True, 2, 15, "f8e5m2"),
-    "fp8e4b8": _Format(KIND.FLOATING, 8, True, 3, 8),
-    "fp8e5b16": _Format(KIND.FLOATING, 8, True, 2, 16),
-    "fp8e4b15": _Format(KIND.FLOATING, 8, True, 3, 15),
-    "fp16": _Format(KIND.FLOATING, 16, True, 10, 15, "f16"),
-    "bf16": _Format(KIND.FLOATING, 16, True, 7, 127, "bf16"),
-    "fp32": _Format(KIND.FLOATING, 32, True, 23, 127, "f32"),
-    "fp64": _Format(KIND.FLOATING, 64, True, 52, 1023, "f64"),
+_STORED: dict[str, ir.DType] = {
+    "int1": ir.i1,
+    **{f"{sign}int{bits}": ir.dtype_named(f"{sign or 'i'}{bits}")
+       for sign in ("", "u") for bits in (8, 16, 32, 64)},
+    "fp8e4nv": ir.f8e4m3, "fp8e5": ir.f8e5m2,
+    "fp16": ir.f16, "bf16": ir.bf16, "fp32": ir.f32, "fp64": ir.f64,
+}  # fmt: skip
+_UNSTORED = {
+    "fp8e4b8": ir.DType("f8e4b8", "float", 8, 3, 8),
+    "fp8e5b16": ir.DType("f8e5b16", "float", 8, 2, 16),
+    "fp8e4b15": ir.DType("f8e4b15", "float", 8, 3, 15),
 }
-"""Mantissa bits and exponent biases: IEEE 754; OCP OFP8 for e4nv and e5; the others are named so
-that programs may mention them, but nothing stores them yet."""
+"""Formats that have a name, so that programs may mention them, and that nothing stores yet."""
+
+_FORMATS = {**_STORED, **_UNSTORED}
+_KINDS = {
+    "bool": KIND.BOOLEAN, "int": KIND.INTEGRAL, "uint": KIND.INTEGRAL, "float": KIND.FLOATING,
+}  # fmt: skip
 
 
 class dtype:
@@ -79,13 +71,13 @@ class dtype:
     @property
     def ir(self) -> ir.Type:
         """The IR type; an error for formats that nothing stores yet."""
-        if not self._format.ir_name:
+        if self.name in _UNSTORED:
             raise errors.InvalidOperation(
                 f"use {self.name}",
                 "no backend has this format yet",
                 "use float8e4nv or float8e5",
             )
-        return ir.dtype_named(self._format.ir_name)
+        return self._format
 
     @property
     def scalar(self) -> dtype:
@@ -110,7 +102,7 @@ class dtype:
     @property
     def int_signedness(self) -> SIGNEDNESS:
         """Of an integer type; int1 counts as unsigned."""
-        return SIGNEDNESS.SIGNED if self._format.signed else SIGNEDNESS.UNSIGNED
+        return SIGNEDNESS.SIGNED if self._is_signed else SIGNEDNESS.UNSIGNED
 
     @property
     def fp_mantissa_width(self) -> int:
@@ -122,17 +114,22 @@ class dtype:
         """Exponent bias of a float type."""
         return self._format.bias
 
+    @property
+    def _is_signed(self) -> bool:
+        """Whether it has negative values; floats do."""
+        return self._format.is_signed or self._format.is_float
+
     def kind(self) -> KIND:
         """Bool, integer or float, in promotion order."""
-        return self._format.kind
+        return _KINDS[self._format.kind]
 
     def get_int_min_value(self) -> int:
         """Smallest value of an integer type."""
-        return -(1 << (self._format.bits - 1)) if self._format.signed else 0
+        return -(1 << (self._format.bits - 1)) if self._is_signed else 0
 
     def get_int_max_value(self) -> int:
         """Largest value of an integer type."""
-        return (1 << (self._format.bits - (1 if self._format.signed else 0))) - 1
+        return (1 << (self._format.bits - (1 if self._is_signed else 0))) - 1
 
     def is_fp8(self) -> bool:
         return self.is_floating() and self._format.bits == 8
@@ -186,20 +183,20 @@ class dtype:
         return self.is_int1()
 
     def is_floating(self) -> bool:
-        return self._format.kind is KIND.FLOATING
+        return self._format.is_float
 
     def is_standard_floating(self) -> bool:
         return self.name in ("fp16", "bf16", "fp32", "fp64")
 
     def is_int(self) -> bool:
         """Any integer type, int1 included."""
-        return self._format.kind is not KIND.FLOATING
+        return not self._format.is_float
 
     def is_int_signed(self) -> bool:
-        return self.is_int() and self._format.signed
+        return self.is_int() and self._is_signed
 
     def is_int_unsigned(self) -> bool:
-        return self.is_int() and not self._format.signed
+        return self.is_int() and not self._is_signed
 
     def is_ptr(self) -> bool:
         return False
@@ -243,7 +240,7 @@ class pointer_type(dtype):
         self.address_space = int(address_space)
         self.const = bool(const)
         self.name = f"{'const ' if self.const else ''}pointer<{element}>"
-        self._format = _Format(KIND.INTEGRAL, 64)
+        self._format = ir.u64  # an address
 
     @cached_property
     def _ir(self) -> ir.PointerType:
@@ -335,11 +332,7 @@ _PYTHON_NAMES = {
     "fp32": "float32", "fp64": "float64",
 }  # fmt: skip
 
-_VIEWS: dict[ir.Type, dtype] = {
-    ir.dtype_named(format_.ir_name): dtype(name)
-    for name, format_ in _FORMATS.items()
-    if format_.ir_name
-}
+_VIEWS: dict[ir.Type, dtype] = {format_: dtype(name) for name, format_ in _STORED.items()}
 
 
 def type_of(type_: ir.Type) -> dtype:

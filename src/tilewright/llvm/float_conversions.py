@@ -12,35 +12,17 @@ Narrowing the bits of a finite |x| from (bias B, s significand bits) to (bias b,
                     bits are the answer, rounded by the hardware
 """
 
-from dataclasses import dataclass
+from tilewright.ir.types import DType, bf16, f16, f32, f64
+from tilewright.llvm.ir_emitter import llvm_type
 
 __all__ = ["CONVERSION_SYMBOLS", "conversions_ir"]
 
 
-@dataclass(frozen=True)
-class _Format:
-    """An IEEE format: LLVM's type name, total bits, stored significand bits, exponent bias."""
-
-    llvm: str
-    bits: int
-    significand: int
-    bias: int
-
-    @property
-    def infinity(self) -> int:
-        return (2 * self.bias + 1) << self.significand
-
-
-_F64 = _Format("double", 64, 52, 1023)
-_F32 = _Format("float", 32, 23, 127)
-_F16 = _Format("half", 16, 10, 15)
-_BF16 = _Format("bfloat", 16, 7, 127)
-
 _NARROWING = {
-    "__truncdfhf2": (_F64, _F16),
-    "__truncsfhf2": (_F32, _F16),
-    "__truncdfbf2": (_F64, _BF16),
-    "__truncsfbf2": (_F32, _BF16),
+    "__truncdfhf2": (f64, f16),
+    "__truncsfhf2": (f32, f16),
+    "__truncdfbf2": (f64, bf16),
+    "__truncsfbf2": (f32, bf16),
 }
 CONVERSION_SYMBOLS = (*_NARROWING, "__extendhfsf2")
 
@@ -51,21 +33,21 @@ def conversions_ir() -> str:
     return "\n".join([*narrowing, _EXTEND_HALF])
 
 
-def _power_of_two(fmt: _Format, exponent: int) -> int:
-    """The bits of 2^exponent, a normal number of `fmt`."""
-    return (exponent + fmt.bias) << fmt.significand
+def _power_of_two(format_: DType, exponent: int) -> int:
+    """The bits of 2^exponent, a normal number of `format_`."""
+    return (exponent + format_.bias) << format_.mantissa
 
 
-def _narrow(name: str, src: _Format, dst: _Format) -> str:
-    shift = src.significand - dst.significand
-    rebias = (src.bias - dst.bias) << src.significand
+def _narrow(name: str, src: DType, dst: DType) -> str:
+    shift = src.mantissa - dst.mantissa
+    rebias = (src.bias - dst.bias) << src.mantissa
     smallest_normal = _power_of_two(src, 1 - dst.bias)
     too_large = _power_of_two(src, dst.bias + 1)
-    magic = _power_of_two(src, src.significand + 1 - dst.bias - dst.significand)
-    wide = f"i{src.bits}"
+    magic = _power_of_two(src, src.mantissa + 1 - dst.bias - dst.mantissa)
+    wide, source, target = f"i{src.bits}", llvm_type(src), llvm_type(dst)
     return f"""
-define {dst.llvm} @{name}({src.llvm} %x) nounwind {{
-  %bits = bitcast {src.llvm} %x to {wide}
+define {target} @{name}({source} %x) nounwind {{
+  %bits = bitcast {source} %x to {wide}
   %abs = and {wide} %bits, {(1 << (src.bits - 1)) - 1}
   %sign.low = lshr {wide} %bits, {src.bits - dst.bits}
   %sign.only = and {wide} %sign.low, {1 << (dst.bits - 1)}
@@ -75,24 +57,24 @@ define {dst.llvm} @{name}({src.llvm} %x) nounwind {{
   %biased = add {wide} %rebiased, {(1 << (shift - 1)) - 1}
   %rounded = add {wide} %biased, %last
   %normal = lshr {wide} %rounded, {shift}
-  %abs.float = bitcast {wide} %abs to {src.llvm}
-  %magic = bitcast {wide} {magic} to {src.llvm}
-  %sum = fadd {src.llvm} %abs.float, %magic
-  %sum.bits = bitcast {src.llvm} %sum to {wide}
+  %abs.float = bitcast {wide} %abs to {source}
+  %magic = bitcast {wide} {magic} to {source}
+  %sum = fadd {source} %abs.float, %magic
+  %sum.bits = bitcast {source} %sum to {wide}
   %subnormal = sub {wide} %sum.bits, {magic}
   %is.subnormal = icmp ult {wide} %abs, {smallest_normal}
   %finite = select i1 %is.subnormal, {wide} %subnormal, {wide} %normal
   %is.large = icmp uge {wide} %abs, {too_large}
-  %number = select i1 %is.large, {wide} {dst.infinity}, {wide} %finite
+  %number = select i1 %is.large, {wide} {dst.infinity_bits}, {wide} %finite
   %payload = lshr {wide} %abs, {shift}
-  %payload.cut = and {wide} %payload, {(1 << dst.significand) - 1}
-  %nan = or {wide} %payload.cut, {dst.infinity | 1 << (dst.significand - 1)}
-  %is.nan = icmp ugt {wide} %abs, {src.infinity}
+  %payload.cut = and {wide} %payload, {(1 << dst.mantissa) - 1}
+  %nan = or {wide} %payload.cut, {dst.infinity_bits | 1 << (dst.mantissa - 1)}
+  %is.nan = icmp ugt {wide} %abs, {src.infinity_bits}
   %magnitude = select i1 %is.nan, {wide} %nan, {wide} %number
   %signed = or {wide} %magnitude, %sign.only
   %narrow = trunc {wide} %signed to i{dst.bits}
-  %result = bitcast i{dst.bits} %narrow to {dst.llvm}
-  ret {dst.llvm} %result
+  %result = bitcast i{dst.bits} %narrow to {target}
+  ret {target} %result
 }}"""
 
 
@@ -102,13 +84,13 @@ define float @__extendhfsf2(half %x) nounwind {{
   %short = bitcast half %x to i16
   %bits = zext i16 %short to i32
   %abs = and i32 %bits, 32767
-  %moved = shl i32 %abs, {_F32.significand - _F16.significand}
+  %moved = shl i32 %abs, {f32.mantissa - f16.mantissa}
   %moved.float = bitcast i32 %moved to float
-  %ratio = bitcast i32 {_power_of_two(_F32, _F32.bias - _F16.bias)} to float
+  %ratio = bitcast i32 {_power_of_two(f32, f32.bias - f16.bias)} to float
   %scaled = fmul float %moved.float, %ratio
   %finite = bitcast float %scaled to i32
-  %special = or i32 %moved, {_F32.infinity}
-  %is.special = icmp uge i32 %abs, {_F16.infinity}
+  %special = or i32 %moved, {f32.infinity_bits}
+  %is.special = icmp uge i32 %abs, {f16.infinity_bits}
   %magnitude = select i1 %is.special, i32 %special, i32 %finite
   %sign = and i32 %bits, 32768
   %sign.moved = shl i32 %sign, 16

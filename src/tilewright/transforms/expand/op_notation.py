@@ -50,8 +50,14 @@ class Format:
 
     dtype: DType
     integer: DType
-    mantissa: int
-    bias: int
+
+    @property
+    def mantissa(self) -> int:
+        return self.dtype.mantissa
+
+    @property
+    def bias(self) -> int:
+        return self.dtype.bias
 
     @property
     def shifter(self) -> float:
@@ -65,11 +71,11 @@ class Format:
     @property
     def infinity(self) -> int:
         """The bits of infinity."""
-        return (2 * self.bias + 1) << self.mantissa
+        return self.dtype.infinity_bits
 
 
-SINGLE = Format(f32, i32, 23, 127)
-DOUBLE = Format(f64, i64, 52, 1023)
+SINGLE = Format(f32, i32)
+DOUBLE = Format(f64, i64)
 FORMATS = {f32: SINGLE, f64: DOUBLE}
 
 

@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from tilewright.backends.nvidia.arch import Arch
+from tilewright.ir.types import bf16, f16, f32, f64, i8, i16, i32, i64
+from tilewright.llvm import llvm_type
 
 __all__ = ["INTRINSICS", "Intrinsic", "unlisted"]
 
@@ -28,8 +30,8 @@ class Intrinsic:
     needs: str = ""
 
 
-_FLOAT_TYPES = {"f16": "half", "bf16": "bfloat", "f32": "float", "f64": "double"}
-_INTEGER_TYPES = {"i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64"}
+_FLOAT_TYPES = {dtype.name: llvm_type(dtype) for dtype in (f16, bf16, f32, f64)}
+_INTEGER_TYPES = {dtype.name: llvm_type(dtype) for dtype in (i8, i16, i32, i64)}
 
 
 def _each(names: str, types: dict[str, str], arity: int, *more: str) -> Iterator[Intrinsic]:

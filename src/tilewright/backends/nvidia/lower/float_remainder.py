@@ -7,30 +7,11 @@ bit of q. The result has the sign of x.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tilewright.backends.nvidia.lower.gpu_state import BODY, State, lowering, register_count
 from tilewright.ir import Op
 from tilewright.ir.types import DType, dtype_of
-from tilewright.llvm import Val, float_text, lower_elementwise
+from tilewright.llvm import Val, float_text, llvm_type, lower_elementwise
 from tilewright.ops import RemOp
-
-
-@dataclass(frozen=True, slots=True)
-class _Format:
-    """LLVM's names of a float type and of the integers of its width, and its mantissa bits."""
-
-    type: str
-    suffix: str
-    integer: str
-    bits: int
-    mantissa: int
-
-
-_FORMATS = {
-    "f32": _Format("float", "f32", "i32", 32, 23),
-    "f64": _Format("double", "f64", "i64", 64, 52),
-}
 
 
 @lowering(RemOp)
@@ -47,28 +28,28 @@ def _one(state: State, op: Op, element: DType, operands: list[Val]) -> Val:
     if not element.is_float:
         found = lower_elementwise(state.code, op, operands)
         return Val(found.text, found.type, BODY) if found.text.startswith("%") else found
-    form = _FORMATS[element.name]
-    _declare(state, form)
+    _declare(state, element)
+    type_, magnitude = llvm_type(element), (1 << (element.bits - 1)) - 1
     name = state.code.name("rem")
     before, slow, done = (state.code.label(hint) for hint in ("before", "slow", "done"))
-    words = {
-        "T": form.type, "S": form.suffix, "I": form.integer, "n": name, "x": operands[0].text,
-        "y": operands[1].text, "inf": float_text(float("inf"), form.type),
-        "limit": float_text(2.0**form.mantissa, form.type), "mantissa": form.mantissa,
-        "sign": 1 << (form.bits - 1), "rest": (1 << (form.bits - 1)) - 1,
-        "fraction": (1 << form.mantissa) - 1, "one": 1 << form.mantissa,
-        "top": form.bits - 1 - form.mantissa, "nan": (1 << (form.bits - 1)) - 1,
-        "infinity": ((1 << (form.bits - 1 - form.mantissa)) - 1) << form.mantissa,
+    substitutions = {
+        "T": type_, "S": element.name, "I": f"i{element.bits}", "n": name, "x": operands[0].text,
+        "y": operands[1].text, "inf": float_text(float("inf"), type_),
+        "limit": float_text(2.0**element.mantissa, type_), "mantissa": element.mantissa,
+        "sign": 1 << (element.bits - 1), "rest": magnitude,
+        "fraction": (1 << element.mantissa) - 1, "one": 1 << element.mantissa,
+        "top": element.bits - 1 - element.mantissa, "nan": magnitude,
+        "infinity": element.infinity_bits,
         "before": before, "slow": slow, "done": done,
     }  # fmt: skip
-    for line in (_FAST + _SLOW + _END).format(**words).split("\n"):
+    for line in (_FAST + _SLOW + _END).format(**substitutions).split("\n"):
         if line:
             state.code.line(line)
-    return Val(f"{name}.result", form.type, BODY)
+    return Val(f"{name}.result", type_, BODY)
 
 
-def _declare(state: State, form: _Format) -> None:
-    t, s, i = form.type, form.suffix, form.integer
+def _declare(state: State, element: DType) -> None:
+    t, s, i = llvm_type(element), element.name, f"i{element.bits}"
     for name, signature in (
         (f"llvm.trunc.{s}", f"{t} @llvm.trunc.{s}({t})"),
         (f"llvm.fabs.{s}", f"{t} @llvm.fabs.{s}({t})"),
