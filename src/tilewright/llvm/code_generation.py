@@ -163,11 +163,11 @@ _builders: dict[tuple[TargetSpec, int], _Builder] = {}
 def _builder(target: TargetSpec, speed: int) -> binding.PassBuilder:
     """For one run."""
     with LLVM_LOCK:
-        found = _builders.get((target, speed))
-        if found is None or found.runs >= _MOST_RUNS:
-            found = _builders[target, speed] = _Builder(target, speed)
-        found.runs += 1
-        return found.passes
+        builder = _builders.get((target, speed))
+        if builder is None or builder.runs >= _MOST_RUNS:
+            builder = _builders[target, speed] = _Builder(target, speed)
+        builder.runs += 1
+        return builder.passes
 
 
 @cache

@@ -52,17 +52,17 @@ class ExecutablePages:
         self._add(first + size, first + whole)
         return first, first + size
 
-    def fill(self, place: tuple[int, int], data: bytes) -> bool:
+    def fill(self, address_range: tuple[int, int], data: bytes) -> bool:
         """Write data into a range and make it executable; whether the system allows that."""
-        first, end = place
+        first, end = address_range
         if self._protect(first, end - first, _READ | _WRITE):
             return False
         ctypes.memmove(first, data, len(data))
         return not self._protect(first, end - first, _READ | _EXECUTE)
 
-    def release(self, place: tuple[int, int]) -> None:
+    def release(self, address_range: tuple[int, int]) -> None:
         """Give a range back; it is reused later. May be called at any time, from finalizers too."""
-        self._released.append(place)
+        self._released.append(address_range)
 
     def _take_back(self) -> None:
         while self._released:

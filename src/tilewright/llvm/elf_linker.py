@@ -55,7 +55,7 @@ class _Section:
     align: int
     link: int
     info: int
-    place: int = 0
+    offset: int = 0
     """Offset in the image."""
 
 
@@ -68,7 +68,7 @@ class _Symbol:
 
 @dataclass(frozen=True, slots=True)
 class _Relocation:
-    place: int
+    offset: int
     kind: int
     symbol: int
     addend: int
@@ -89,19 +89,19 @@ class Image:
     _stubs: Mapping[str, int]
     _slots: Mapping[int, int]
     _outside: Mapping[str, int]
-    _places: dict[int, int] = field(default_factory=dict[int, int])
+    _section_offsets: dict[int, int] = field(default_factory=dict[int, int])
 
     def at(self, base: int) -> bytes | None:
         """The bytes to put at an address; None if something cannot be reached from there."""
-        self._places = {section.index: section.place for section in self._sections}
+        self._section_offsets = {section.index: section.offset for section in self._sections}
         image = bytearray(self.size)
         for section in self._sections:
-            image[section.place : section.place + len(section.data)] = section.data
-        for name, place in self._stubs.items():
-            struct.pack_into("<6sQ", image, place, _STUB, self._outside[name])
+            image[section.offset : section.offset + len(section.data)] = section.data
+        for name, offset in self._stubs.items():
+            struct.pack_into("<6sQ", image, offset, _STUB, self._outside[name])
         try:
-            for symbol, place in self._slots.items():
-                struct.pack_into("<Q", image, place, self._address(symbol, base))
+            for symbol, offset in self._slots.items():
+                struct.pack_into("<Q", image, offset, self._address(symbol, base))
             for relocation in self._relocations:
                 self._relocate(image, relocation, base)
         except (struct.error, _Unsupported):  # out of range
@@ -112,11 +112,11 @@ class Image:
         symbol = self._symbols[index]
         if symbol.section == _UNDEFINED:
             return self._outside[symbol.name]
-        return base + self._places[symbol.section] + symbol.value
+        return base + self._section_offsets[symbol.section] + symbol.value
 
     def _relocate(self, image: bytearray, r: _Relocation, base: int) -> None:
         if r.kind == _ABSOLUTE_64:
-            struct.pack_into("<Q", image, r.place, self._address(r.symbol, base) + r.addend)
+            struct.pack_into("<Q", image, r.offset, self._address(r.symbol, base) + r.addend)
             return
         if r.kind in _ADDRESS_OF:
             target = base + self._slots[r.symbol]
@@ -125,7 +125,7 @@ class Image:
         else:
             target = self._address(r.symbol, base)
         code = "<q" if r.kind == _RELATIVE_64 else "<i"
-        struct.pack_into(code, image, r.place, target + r.addend - (base + r.place))
+        struct.pack_into(code, image, r.offset, target + r.addend - (base + r.offset))
 
 
 def laid_out(obj: bytes, symbols: Sequence[str], lookup: Lookup) -> Image | None:
@@ -137,7 +137,7 @@ def laid_out(obj: bytes, symbols: Sequence[str], lookup: Lookup) -> Image | None
         return None
 
 
-def _laid_out(obj: bytes, wanted: Sequence[str], lookup: Lookup) -> Image:
+def _laid_out(obj: bytes, exported: Sequence[str], lookup: Lookup) -> Image:
     sections = _sections_of(obj)
     loaded = _loaded(sections)
     end = _placed(loaded)
@@ -157,9 +157,9 @@ def _laid_out(obj: bytes, wanted: Sequence[str], lookup: Lookup) -> Image:
     for relocation in relocations:
         if relocation.kind in _ADDRESS_OF and relocation.symbol not in slots:
             slots[relocation.symbol], end = end, end + _ADDRESS_BYTES
-    defined = {s.name: loaded[s.section].place + s.value for s in symbols if s.section in loaded}
-    exports = {name: defined[name] for name in wanted}
-    if not all(place < end for place in exports.values()):
+    defined = {s.name: loaded[s.section].offset + s.value for s in symbols if s.section in loaded}
+    exports = {name: defined[name] for name in exported}
+    if not all(offset < end for offset in exports.values()):
         raise _Unsupported
     return Image(end, exports, [*loaded.values()], symbols, relocations, stubs, slots, outside)
 
@@ -208,23 +208,23 @@ def _text(strings: bytes, start: int) -> str:
 
 def _loaded(sections: Sequence[_Section]) -> dict[int, _Section]:
     """Those that are needed at run time, code first."""
-    found = [s for s in sections if s.flags & _ALLOC and s.kind != _NOTE and s.name != ".eh_frame"]
-    for section in found:
+    kept = [s for s in sections if s.flags & _ALLOC and s.kind != _NOTE and s.name != ".eh_frame"]
+    for section in kept:
         constant = not section.flags & _WRITE or section.name.startswith(".data.rel.ro")
         if section.kind != _PROGBITS or section.flags & _TLS or (section.data and not constant):
             raise _Unsupported
-    found.sort(key=lambda section: not section.flags & _EXECUTABLE)
-    return {section.index: section for section in found}
+    kept.sort(key=lambda section: not section.flags & _EXECUTABLE)
+    return {section.index: section for section in kept}
 
 
 def _placed(sections: Mapping[int, _Section]) -> int:
-    """Gives each section its place; the end of the last one."""
+    """Gives each section its offset; the end of the last one."""
     end = 0
     for section in sections.values():
         if section.align > 4096:
             raise _Unsupported
-        section.place = -end % section.align + end
-        end = section.place + len(section.data)
+        section.offset = -end % section.align + end
+        end = section.offset + len(section.data)
     return end
 
 
@@ -240,16 +240,16 @@ def _symbols_of(sections: Sequence[_Section]) -> list[_Symbol]:
 def _relocations_of(
     sections: Sequence[_Section], loaded: Mapping[int, _Section], symbols: Sequence[_Symbol]
 ) -> list[_Relocation]:
-    found: list[_Relocation] = []
+    relocations: list[_Relocation] = []
     for section in sections:
         target = loaded.get(section.info) if section.kind == _RELA else None
         if target is None:
             continue
         for offset, info, addend in _RELOCATION.iter_unpack(section.data):
-            relocation = _Relocation(target.place + offset, info & 0xFFFFFFFF, info >> 32, addend)
+            relocation = _Relocation(target.offset + offset, info & 0xFFFFFFFF, info >> 32, addend)
             _check(relocation, symbols[relocation.symbol], loaded, len(target.data) - offset)
-            found.append(relocation)
-    return found
+            relocations.append(relocation)
+    return relocations
 
 
 def _check(

@@ -70,9 +70,9 @@ def load_object(obj: bytes, symbols: Sequence[str]) -> LoadedObject:
     defines; the message names it. The process is unharmed then.
     """
     with LLVM_LOCK:  # a linker of LLVM is not made for several threads, and `pages` is not
-        found = _linked_here(obj, symbols) if _LINKS_HERE else None
-        if found is not None:
-            return found
+        linked = _linked_here(obj, symbols) if _LINKS_HERE else None
+        if linked is not None:
+            return linked
         libraries: list[str] = []
         if any(name.encode() in obj for name in CONVERSION_SYMBOLS):
             _conversions()
@@ -90,15 +90,15 @@ def _linked_here(obj: bytes, symbols: Sequence[str]) -> LoadedObject | None:
     if image is None:
         return None
     pages = executable_pages()
-    place = pages.reserve(image.size)
-    if place is None:
+    address_range = pages.reserve(image.size)
+    if address_range is None:
         return None
-    data = image.at(place[0])
-    if data is None or not pages.fill(place, data):
-        pages.release(place)
+    data = image.at(address_range[0])
+    if data is None or not pages.fill(address_range, data):
+        pages.release(address_range)
         return None
-    addresses = {name: place[0] + offset for name, offset in image.exports.items()}
-    return LoadedObject(addresses, partial(pages.release, place))
+    addresses = {name: address_range[0] + offset for name, offset in image.exports.items()}
+    return LoadedObject(addresses, partial(pages.release, address_range))
 
 
 @functools.cache

@@ -30,8 +30,8 @@ Evaluated = Lanes | Address
 Affine = Callable[[LaneMath, Op, list[Evaluated]], Evaluated | None]
 
 
-def _affine_sum(math: LaneMath, op: Op, found: list[Evaluated]) -> Evaluated | None:
-    x, y = found
+def _affine_sum(math: LaneMath, op: Op, operands: list[Evaluated]) -> Evaluated | None:
+    x, y = operands
     if isinstance(x, Address) or isinstance(y, Address) or dtype_of(op.results[0].type).is_float:
         return None
     if x.is_vector or y.is_vector:
@@ -39,16 +39,16 @@ def _affine_sum(math: LaneMath, op: Op, found: list[Evaluated]) -> Evaluated | N
     return math.add(x, y, "add" if isinstance(op, AddOp) else "sub")
 
 
-def _affine_product(math: LaneMath, op: Op, found: list[Evaluated]) -> Evaluated | None:
-    x, y = found
+def _affine_product(math: LaneMath, op: Op, operands: list[Evaluated]) -> Evaluated | None:
+    x, y = operands
     if isinstance(x, Address) or isinstance(y, Address) or dtype_of(op.results[0].type).is_float:
         return None
     return None if x.is_vector or y.is_vector else math.multiply(x, y)
 
 
-def _affine_cast(math: LaneMath, op: Op, found: list[Evaluated]) -> Evaluated | None:
+def _affine_cast(math: LaneMath, op: Op, operands: list[Evaluated]) -> Evaluated | None:
     source, target = element_of(op.operands[0].type), element_of(op.results[0].type)
-    x = found[0]
+    x = operands[0]
     if isinstance(source, PointerType) and isinstance(target, PointerType):
         moves = isinstance(x, Address) and x.offset is not None
         return None if moves and source.element.bytes != target.element.bytes else x
@@ -92,8 +92,8 @@ def _widens(source: DType, target: DType) -> bool:
     return source.is_integer and target.is_integer and target.bits >= source.bits
 
 
-def _select_same(math: LaneMath, op: Op, found: list[Evaluated]) -> Evaluated | None:
-    condition, x, y = found
+def _select_same(math: LaneMath, op: Op, operands: list[Evaluated]) -> Evaluated | None:
+    condition, x, y = operands
     if (
         isinstance(condition, Lanes)
         and condition.is_uniform

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 from tilewright.analysis import analyze_alignment
 from tilewright.backends.cpu.lower import index_functions, non_fusible, structured_control
-from tilewright.backends.cpu.lower.cpu_state import State, lowering
-from tilewright.backends.cpu.lower.fused_loop_nest import emit_group
-from tilewright.backends.cpu.lower.fusion import Group, Planner
+from tilewright.backends.cpu.lower.cpu_state import CpuLowering, lowering
+from tilewright.backends.cpu.lower.fused_loop_nest import emit_loop_nest
+from tilewright.backends.cpu.lower.fusion import FusionPlanner, LoopNest
 from tilewright.backends.cpu.lower.lane_values import Address, uniform
-from tilewright.backends.cpu.lower.split_blocks import divide
+from tilewright.backends.cpu.lower.split_blocks import split_long_block
 from tilewright.backends.cpu.lower.vector_access import Access, memory_type, store
 from tilewright.backends.cpu.microkernel import VectorUnit
 from tilewright.ir import Block, Function, Op, Trait, Value
@@ -59,11 +59,11 @@ def lower_function(
     """
     module = ModuleText()
     code = Code(module, "contract " if contract else "")
-    state = State(module, code, unit, lower_block, analyze_alignment(function))
+    state = CpuLowering(module, code, unit, lower_block, analyze_alignment(function))
     parameters = [_parameter(state, i, arg) for i, arg in enumerate(function.args)]
     state.program = tuple(Val(f"%pid{axis}", "i32") for axis in range(3))
     state.grid = tuple(Val(f"%grid{axis}", "i32") for axis in range(3))
-    _look_ahead(state, function)
+    _bind_program_ids(state, function)
     state.stream_at_top = stream_above > 0
     lower_block(state, function.body)
     signature = ", ".join(
@@ -71,14 +71,14 @@ def lower_function(
          "ptr noalias %scratch", "ptr %console", "i1 %streaming"]
     )  # fmt: skip
     body = [f"define internal void @program({signature}) {attributes} {{", "entry:"]
-    addresses, scratch_bytes = state.scratch.place()
+    addresses, scratch_bytes = state.scratch.assign_offsets()
     body += [*state.entry, *addresses, *code.sections[0], "}"]
     module.functions.append("\n".join(body))
     module.functions.append(_entry(state, function, attributes, stream_above))
     return LoweredKernel(module.text("", ""), function.name, scratch_bytes)
 
 
-def _look_ahead(state: State, function: Function) -> None:
+def _bind_program_ids(state: CpuLowering, function: Function) -> None:
     """Environments in which addresses of this and of the next program instance are known."""
     following = Val("%pid_next", "i32")
     state.entry.append(f"{following} = add i32 %pid0, 1")
@@ -93,7 +93,7 @@ def _look_ahead(state: State, function: Function) -> None:
             state.next_program.scalars[op.result] = uniform(following if is_next else known)
 
 
-def _parameter(state: State, index: int, arg: Value) -> str:
+def _parameter(state: CpuLowering, index: int, arg: Value) -> str:
     element = element_of(arg.type)
     name = Val(f"%arg{index}", llvm_type(element))
     if isinstance(element, PointerType):
@@ -106,7 +106,7 @@ def _parameter(state: State, index: int, arg: Value) -> str:
     return name.typed
 
 
-def _streaming_lines(state: State, stream_above: int) -> list[str]:
+def _streaming_lines(state: CpuLowering, stream_above: int) -> list[str]:
     """Whether the stores of the whole grid exceed the caches."""
     if not state.streamed_bytes:
         return ["%streaming = and i1 false, false"]
@@ -118,7 +118,7 @@ def _streaming_lines(state: State, stream_above: int) -> list[str]:
     ]
 
 
-def _entry(state: State, function: Function, attributes: str, stream_above: int) -> str:
+def _entry(state: CpuLowering, function: Function, attributes: str, stream_above: int) -> str:
     """int64 NAME(args, begin, end, grid, scratch, poll): the programs begin..end-1, x fastest.
 
     Returns the next one to run: `end`, or earlier where *poll was set after a program had ended.
@@ -187,22 +187,22 @@ def _program_loop(call: str, fence: list[str]) -> list[str]:
 
 
 @nested
-def lower_block(state: State, block: Block) -> None:
+def lower_block(state: CpuLowering, block: Block) -> None:
     """Lower the ops of a block in the order of its plan."""
-    for step in Planner(block, state.facts).run().steps:
+    for step in FusionPlanner(block, state.alignments).run().steps:
         state.scratch.step()
-        if not isinstance(step, Group):
+        if not isinstance(step, LoopNest):
             lower_scalar(state, step)
         elif step.fused:
-            emit_group(state, step)
+            emit_loop_nest(state, step)
         else:
             state.prefetches = step.prefetches
             lowering.lower(state, step.sinks[0])
         if not isinstance(step, ReturnOp):  # which has ended the last block
-            divide(state)
+            split_long_block(state)
 
 
-def lower_scalar(state: State, op: Op) -> None:
+def lower_scalar(state: CpuLowering, op: Op) -> None:
     """An op without tiles."""
     if lowering.has(op) and not isinstance(op, LoadOp):
         lowering.lower(state, op)
@@ -215,7 +215,7 @@ def lower_scalar(state: State, op: Op) -> None:
 
 
 @lowering(StoreOp)
-def _store(state: State, op: StoreOp) -> None:
+def _store(state: CpuLowering, op: StoreOp) -> None:
     ev = state.evaluator()
     mask = None if op.mask is None else ev.lanes(op.mask, ())
     element = element_of(pointee(op.pointer.type))
@@ -223,16 +223,16 @@ def _store(state: State, op: StoreOp) -> None:
 
 
 @lowering(ProgramIdOp, NumProgramsOp)
-def _grid(state: State, op: ProgramIdOp | NumProgramsOp) -> None:
+def _grid(state: CpuLowering, op: ProgramIdOp | NumProgramsOp) -> None:
     known = state.program if isinstance(op, ProgramIdOp) else state.grid
     state.env.scalars[op.result] = uniform(known[op.axis])
 
 
 @lowering(YieldOp, ConditionOp)
-def _terminator(state: State, op: YieldOp | ConditionOp) -> None:
+def _terminator(state: CpuLowering, op: YieldOp | ConditionOp) -> None:
     """The region that it ends takes its operands."""
 
 
 @lowering(ReturnOp)
-def _return(state: State, op: ReturnOp) -> None:
+def _return(state: CpuLowering, op: ReturnOp) -> None:
     state.code.line("ret void")

@@ -1,7 +1,7 @@
 """What the lowering of one function keeps: code, values, scratch memory, the machine.
 
 Lowering rules are functions registered with `@lowering(OpClass)`; they take the state and the op,
-or the group whose only sink it is.
+or the nest whose only sink it is.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from tilewright.llvm import Code, ModuleText, Val
 
 
 @dataclass(slots=True)
-class State:
+class CpuLowering:
     """Lowering of one function to the body of one program instance.
 
-    dividing, divided, divisions, loops: see split_blocks.py
+    split_section, split_line, split_count, loops_emitted: see split_blocks.py
     """
 
     module: ModuleText
     code: Code
     unit: VectorUnit
-    lower_block: Callable[[State, Block], None]
-    facts: dict[Value, Alignment]
+    lower_block: Callable[[CpuLowering, Block], None]
+    alignments: dict[Value, Alignment]
     env: Environment = field(default_factory=Environment)
     entry: list[str] = field(default_factory=list[str])
     scratch: Scratch = field(default_factory=Scratch)
@@ -43,16 +43,16 @@ class State:
     this_program: Environment = field(default_factory=Environment)
     next_program: Environment = field(default_factory=Environment)
     prefetches: Sequence[Prefetch] = ()
-    homes: dict[Value, Buffer] = field(default_factory=dict[Value, Buffer])
+    assigned_buffers: dict[Value, Buffer] = field(default_factory=dict[Value, Buffer])
     dots: dict[DotSpec, str] = field(default_factory=dict[DotSpec, str])
     program: tuple[Val, ...] = ()
     grid: tuple[Val, ...] = ()
     console: Val = field(default_factory=lambda: Val("%console", "ptr"))
     strings: int = 0
-    dividing: list[str] = field(default_factory=list[str])
-    divided: int = 0
-    divisions: int = 0
-    loops: int = 0
+    split_section: list[str] = field(default_factory=list[str])
+    split_line: int = 0
+    split_count: int = 0
+    loops_emitted: int = 0
 
     @property
     def vector_bits(self) -> int:
@@ -68,16 +68,16 @@ class State:
         block = self.scratch.allocate(name, max(last + 1, prod(shape)) * element.bytes)
         return Buffer(Val(name, "ptr"), shape, steps, element, (block,))
 
-    def home(self, value: Value, strides: tuple[int, ...] | None = None) -> Buffer:
+    def buffer_for(self, value: Value, strides: tuple[int, ...] | None = None) -> Buffer:
         """The buffer that a materialized value goes to: chosen before, or a new one."""
-        found = self.homes.get(value)
-        if found is None:
-            found = self.allocate(shape_of(value.type), element_of(value.type), strides)
-            self.homes[value] = found
-        return found
+        buffer = self.assigned_buffers.get(value)
+        if buffer is None:
+            buffer = self.allocate(shape_of(value.type), element_of(value.type), strides)
+            self.assigned_buffers[value] = buffer
+        return buffer
 
-    def evaluator(self, width: int = 1, holds: frozenset[Value] = frozenset()) -> Evaluator:
-        return Evaluator(self.code, self.env, width, holds)
+    def evaluator(self, width: int = 1, true_masks: frozenset[Value] = frozenset()) -> Evaluator:
+        return Evaluator(self.code, self.env, width, true_masks)
 
     def string(self, text: str) -> Val:
         """A zero-terminated constant."""
@@ -99,5 +99,5 @@ def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
-lowering: LoweringTable[State] = LoweringTable("cpu")
+lowering: LoweringTable[CpuLowering] = LoweringTable("cpu")
 """Handlers of the ops that are lowered one by one; the others are fused into loop nests."""

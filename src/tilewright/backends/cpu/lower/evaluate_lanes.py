@@ -34,41 +34,41 @@ class Environment:
 
 
 class Evaluator:
-    """Evaluates values for one nest. holds: conditions that are true wherever it runs."""
+    """Evaluates values for one nest. true_masks: conditions that are true wherever it runs."""
 
-    __slots__ = ("code", "env", "holds", "known", "math")
+    __slots__ = ("code", "env", "true_masks", "evaluated", "math")
 
     def __init__(
-        self, code: Code, env: Environment, width: int, holds: frozenset[Value] = frozenset()
+        self, code: Code, env: Environment, width: int, true_masks: frozenset[Value] = frozenset()
     ) -> None:
         self.code = code
         self.env = env
-        self.holds = holds
+        self.true_masks = true_masks
         self.math = LaneMath(code, width)
-        self.known: dict[tuple[Value, Coords], Evaluated] = {}
+        self.evaluated: dict[tuple[Value, Coords], Evaluated] = {}
 
     def at(self, value: Value, coords: Coords) -> Evaluated:
         """The value at the lanes' coordinates (none for a scalar)."""
-        found = self._existing(value, coords)
-        return self._walk(value, coords) if found is None else found
+        evaluated_value = self._existing(value, coords)
+        return self._walk(value, coords) if evaluated_value is None else evaluated_value
 
     def _existing(self, value: Value, coords: Coords) -> Evaluated | None:
         """A value that needs no code, or that has been evaluated before."""
         if not isinstance(value.type, TileType):
-            found = self.env.scalars.get(value)
-            if found is not None:
-                return found
+            evaluated_value = self.env.scalars.get(value)
+            if evaluated_value is not None:
+                return evaluated_value
             coords = ()
-        known = self.known.get((value, coords))
+        known = self.evaluated.get((value, coords))
         if known is not None:
             return known
-        if value in self.holds:
+        if value in self.true_masks:
             return uniform(integer_literal(1, "i1"))
         buffer = self.env.buffers.get(value)
         if buffer is None:
             return None
-        found = self.known[value, coords] = read_buffer(self.math, buffer, coords)
-        return found
+        evaluated_value = self.evaluated[value, coords] = read_buffer(self.math, buffer, coords)
+        return evaluated_value
 
     def _walk(self, value: Value, coords: Coords) -> Evaluated:
         """Evaluate a value after what it needs, depth first.
@@ -76,37 +76,37 @@ class Evaluator:
         The stack is a list, since thousands of values may depend on each other in a row.
         """
         stack: list[tuple[Value, Coords, Steps]] = []
-        found: Evaluated | None = None
+        evaluated_value: Evaluated | None = None
         while True:
-            if found is None:
+            if evaluated_value is None:
                 coords = coords if isinstance(value.type, TileType) else ()
                 stack.append((value, coords, self._compute(value, coords)))
             value, coords, steps = stack[-1]
             try:
-                request = next(steps) if found is None else steps.send(found)
+                request = next(steps) if evaluated_value is None else steps.send(evaluated_value)
             except StopIteration as done:
                 stack.pop()
                 computed: Evaluated = done.value
-                found = self.known[value, coords] = computed
+                evaluated_value = self.evaluated[value, coords] = computed
                 if not stack:
                     return computed
             else:
                 value, coords = request
-                found = self._existing(value, coords)
+                evaluated_value = self._existing(value, coords)
 
     def lanes(self, value: Value, coords: Coords) -> Lanes:
         """As `at`, for a value that is no pointer, or for pointers one by one."""
         return self.as_lanes(self.at(value, coords), value)
 
-    def as_lanes(self, found: Evaluated, value: Value) -> Lanes:
+    def as_lanes(self, evaluated_value: Evaluated, value: Value) -> Lanes:
         """Addresses spelled out as a vector of pointers."""
-        if isinstance(found, Lanes):
-            return found
-        if found.offset is None:
-            return uniform(found.base)
+        if isinstance(evaluated_value, Lanes):
+            return evaluated_value
+        if evaluated_value.offset is None:
+            return uniform(evaluated_value.base)
         element = element_of(value.type)
         assert isinstance(element, PointerType)
-        return self.math.wrap(self.math.addresses(found, memory_type(element.element)))
+        return self.math.wrap(self.math.addresses(evaluated_value, memory_type(element.element)))
 
     def vector(self, value: Value, coords: Coords) -> Val:
         return self.math.vector(self.lanes(value, coords))
@@ -121,19 +121,19 @@ class Evaluator:
         return self._elementwise(op, coords)
 
     def _elementwise(self, op: Op, coords: Coords) -> Steps:
-        found: list[Evaluated] = []
+        evaluated_value: list[Evaluated] = []
         for operand in op.operands:
-            found.append((yield operand, coords))
-        return self.elementwise(op, found)
+            evaluated_value.append((yield operand, coords))
+        return self.elementwise(op, evaluated_value)
 
-    def elementwise(self, op: Op, found: list[Evaluated]) -> Evaluated:
+    def elementwise(self, op: Op, evaluated_value: list[Evaluated]) -> Evaluated:
         """One element-wise op on evaluated operands: on scalars if all are uniform."""
         affine = AFFINE.get(type(op))
         if affine is not None:
-            result = affine(self.math, op, found)
+            result = affine(self.math, op, evaluated_value)
             if result is not None:
                 return result
-        operands = [self.as_lanes(f, v) for f, v in zip(found, op.operands, strict=True)]
+        operands = [self.as_lanes(f, v) for f, v in zip(evaluated_value, op.operands, strict=True)]
         if all(lanes.is_uniform for lanes in operands):
             return uniform(lower_elementwise(self.code, op, [lanes.base for lanes in operands]))
         vectors = [self.math.vector(lanes) for lanes in operands]

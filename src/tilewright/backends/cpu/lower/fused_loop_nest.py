@@ -1,4 +1,4 @@
-"""Emits the loop nest of a group: vectors along one dimension, loops over the others.
+"""Emits a fused loop nest: vectors along one dimension, loops over the others.
 
 Per step all values are evaluated first and written afterwards, so that a store never comes
 between the loads of its step. With reductions the loops are: kept dimensions outside, the reduced
@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tilewright.backends.cpu.lower.cpu_state import State
+from tilewright.backends.cpu.lower.cpu_state import CpuLowering
 from tilewright.backends.cpu.lower.dot_operands import operand_strides
 from tilewright.backends.cpu.lower.evaluate_lanes import Coords, Evaluated, Evaluator
-from tilewright.backends.cpu.lower.fusion import Group
+from tilewright.backends.cpu.lower.fusion import LoopNest
 from tilewright.backends.cpu.lower.lane_reductions import Accumulators
 from tilewright.backends.cpu.lower.lane_values import Lanes, uniform
-from tilewright.backends.cpu.lower.loop_clipping import WORTH_CLIPPING, live_count
-from tilewright.backends.cpu.lower.loop_sections import Loop, loop, rest
+from tilewright.backends.cpu.lower.loop_clipping import MIN_STEPS_TO_CLIP, active_extent
+from tilewright.backends.cpu.lower.loop_sections import Loop, loop, remaining_steps
 from tilewright.backends.cpu.lower.prefetch import Prefetcher
 from tilewright.backends.cpu.lower.streaming_stores import nontemporal_hint, streaming_condition
 from tilewright.backends.cpu.lower.vector_access import Access, Buffer, store, write_buffer
@@ -26,45 +26,45 @@ from tilewright.llvm import Code, ModuleText, Val, constant, integer_literal
 from tilewright.ops import AddOp, AndOp, MulOp, OrOp, ReduceOp, StoreOp, XorOp, pointee
 
 
-def emit_group(state: State, group: Group) -> None:
+def emit_loop_nest(state: CpuLowering, nest: LoopNest) -> None:
     """Emit the nest; materialized values and results of reductions have buffers afterwards."""
-    condition = streaming_condition(state, group)
+    condition = streaming_condition(state, nest)
     if condition is not None:
-        _emit_both(state, group, condition)
+        _emit_both_variants(state, nest, condition)
         return
-    nest = _Nest(state, group)
-    nest.emit()
-    for value, buffer in nest.buffers:
+    emitter = _NestEmitter(state, nest)
+    emitter.emit()
+    for value, buffer in emitter.buffers:
         state.env.buffers[value] = buffer
 
 
-def _emit_both(state: State, group: Group, condition: Val) -> None:
+def _emit_both_variants(state: CpuLowering, nest: LoopNest, condition: Val) -> None:
     """The streaming and the ordinary nest; a nest of stores leaves nothing behind."""
     code = state.code
     streaming, ordinary, done = (code.label(n) for n in ("streaming", "ordinary", "stored"))
     code.line(f"br i1 {condition}, label %{streaming}, label %{ordinary}")
     for label in (streaming, ordinary):
         code.line(f"{label}:")
-        _Nest(state, group, streaming=label == streaming).emit()
+        _NestEmitter(state, nest, streaming=label == streaming).emit()
         code.line(f"br label %{done}")
     code.line(f"{done}:")
 
 
-class _Nest:
-    """The nest of one group."""
+class _NestEmitter:
+    """Emits one nest."""
 
-    def __init__(self, state: State, group: Group, streaming: bool = False) -> None:
-        self.state, self.group, self.code = state, group, state.code
+    def __init__(self, state: CpuLowering, nest: LoopNest, streaming: bool = False) -> None:
+        self.state, self.nest, self.code = state, nest, state.code
         self.streaming = streaming
-        self.reduces = [s for s in group.sinks if isinstance(s, ReduceOp)]
-        self.stores = [s for s in group.sinks if isinstance(s, StoreOp)]
+        self.reduces = [s for s in nest.sinks if isinstance(s, ReduceOp)]
+        self.stores = [s for s in nest.sinks if isinstance(s, StoreOp)]
         self.axis = self.reduces[0].axis if self.reduces else None
         self.vector_dim, self.width = self._choose_vectors()
         masks = [s.mask for s in self.stores if s.mask is not None]
         self.ev = state.evaluator(self.width, frozenset(masks if streaming else ()))
-        self.buffers = [(v, self._buffer(v)) for v in group.materialized]
+        self.buffers = [(v, self._buffer(v)) for v in nest.materialized]
         self.results = [
-            (r, None if r.type is element_of(r.type) else state.home(r))
+            (r, None if r.type is element_of(r.type) else state.buffer_for(r))
             for op in self.reduces
             for r in op.results
         ]
@@ -73,13 +73,13 @@ class _Nest:
         self.prefetcher = Prefetcher(state, self.width)
 
     def _buffer(self, value: Value) -> Buffer:
-        return self.state.home(value, operand_strides(self.state.unit, value))
+        return self.state.buffer_for(value, operand_strides(self.state.unit, value))
 
     # -- shape of the nest ----------------------------------------------------------------------
 
     def _choose_vectors(self) -> tuple[int, int]:
         """The dimension that runs over lanes: the one with the cheapest step per element."""
-        shape = self.group.shape
+        shape = self.nest.shape
         best, best_cost = len(shape) - 1, float("inf")
         for dim in reversed(range(len(shape))):
             if shape[dim] == 1 and len(shape) > 1:
@@ -87,19 +87,19 @@ class _Nest:
             cost = 0.0 if len(shape) == 1 else self._probe(dim)
             if cost < best_cost:
                 best, best_cost = dim, cost
-        return best, lanes_along(self.state, self.group, best)
+        return best, lanes_along(self.state, self.nest, best)
 
     def _probe(self, dim: int) -> float:
         """Instructions per element with lanes along `dim`, a gather counting as its lanes."""
-        width = lanes_along(self.state, self.group, dim)
+        width = lanes_along(self.state, self.nest, dim)
         code = Code(ModuleText())
-        code.sections += [[] for _ in self.group.shape]
+        code.sections += [[] for _ in self.nest.shape]
         ev = Evaluator(code, self.state.env, width)
         coords = tuple(
             Lanes(
                 Val(f"%p{d}", "i32", d + 1), int(d == dim and width > 1), width if d == dim else 1
             )
-            for d in range(len(self.group.shape))
+            for d in range(len(self.nest.shape))
         )
         for value in self._inputs():
             ev.at(value, coords)
@@ -111,7 +111,7 @@ class _Nest:
         return (len(inner) + 2 * width * gathers) / width
 
     def _inputs(self) -> list[Value]:
-        inputs = list(self.group.materialized)
+        inputs = list(self.nest.materialized)
         for op in self.reduces:
             inputs += op.inputs
         for op in self.stores:
@@ -121,7 +121,7 @@ class _Nest:
     # -- loops ----------------------------------------------------------------------------------
 
     def emit(self) -> None:
-        order = [d for d in range(len(self.group.shape)) if d != self.vector_dim]
+        order = [d for d in range(len(self.nest.shape)) if d != self.vector_dim]
         if self.axis is not None:
             order = [d for d in order if d != self.axis]
         self._loops(order, {})
@@ -129,16 +129,16 @@ class _Nest:
     def _loops(self, dims: list[int], coords: dict[int, Lanes]) -> None:
         """Open the loops over `dims`, then the vector loop, then that of the reduced dimension."""
         if dims:
-            stores_only = not self.reduces and not self.group.materialized
-            live = self._live(dims[0], coords, 1) if stores_only else None
-            with loop(self.code, self.group.shape[dims[0]], live=live) as opened:
+            stores_only = not self.reduces and not self.nest.materialized
+            active = self._active_extent(dims[0], coords, 1) if stores_only else None
+            with loop(self.code, self.nest.shape[dims[0]], active=active) as opened:
                 self._loops(dims[1:], {**coords, dims[0]: uniform(opened.index)})
         elif self.axis is None:
             self._along(self.vector_dim, coords, reducing=False)
         elif self.axis == self.vector_dim:
             self._along(self.axis, coords, reducing=True)
         else:
-            with loop(self.code, self.group.shape[self.vector_dim], self.width) as opened:
+            with loop(self.code, self.nest.shape[self.vector_dim], self.width) as opened:
                 vector = self._vector_coord(opened.index)
                 self._along(self.axis, {**coords, self.vector_dim: vector}, reducing=True)
 
@@ -150,7 +150,7 @@ class _Nest:
     def _along(self, dim: int, coords: dict[int, Lanes], reducing: bool) -> None:
         """The innermost loop; a reduction without a neutral element starts with its first step."""
         along_lanes = dim == self.vector_dim
-        extent, step = self.group.shape[dim], self.width if along_lanes else 1
+        extent, step = self.nest.shape[dim], self.width if along_lanes else 1
         starts = [neutral_elements(op) for op in self.reduces] if reducing else []
         self.accumulators, first = [], 0
         if reducing and None not in starts:
@@ -167,9 +167,9 @@ class _Nest:
 
     def _steps(self, dim: int, coords: dict[int, Lanes], step: int, first: int) -> None:
         """The innermost loop itself, from `first` on."""
-        extent, live = self.group.shape[dim], self._live(dim, coords, step)
-        settle = bool(self.reduces or self.group.materialized)
-        with loop(self.code, extent, step, first, live, settle) as opened:
+        extent, active = self.nest.shape[dim], self._active_extent(dim, coords, step)
+        until_stable = bool(self.reduces or self.nest.materialized)
+        with loop(self.code, extent, step, first, active, until_stable) as opened:
             for accumulator in self.accumulators:
                 accumulator.enter(opened)
             inputs, kept = self._step(dim, coords, self._coord(dim, opened.index))
@@ -177,28 +177,28 @@ class _Nest:
                 accumulator.fold(opened, values)
         for accumulator in self.accumulators:
             accumulator.leave(opened)
-        if live is not None and self.group.materialized and not opened.runs_once:
+        if active is not None and self.nest.materialized and not opened.runs_once:
             self._fill(dim, coords, step, opened, kept)
 
-    def _live(self, dim: int, coords: dict[int, Lanes], step: int) -> Val | None:
+    def _active_extent(self, dim: int, coords: dict[int, Lanes], step: int) -> Val | None:
         """How far along a dimension the nest has something to do, if that may be known."""
-        if self.streaming or self.group.shape[dim] < WORTH_CLIPPING * step:
+        if self.streaming or self.nest.shape[dim] < MIN_STEPS_TO_CLIP * step:
             return None
-        return live_count(self.state, self.group, dim, coords)
+        return active_extent(self.state, self.nest, dim, coords)
 
     def _fill(
         self, dim: int, coords: dict[int, Lanes], step: int, opened: Loop, kept: list[Evaluated]
     ) -> None:
         """Give buffers what they got in the last step in the steps that were left out."""
         level = self.code.level
-        with rest(self.code, opened, self.group.shape[dim], step) as index:
-            place = {**coords, dim: self._coord(dim, index)}
-            ordered = tuple(place[d] for d in range(len(place)))
-            for value, found in zip(self.group.materialized, kept, strict=True):
-                assert isinstance(found, Lanes)
-                base = replace(found.base, level=min(found.base.level, level))
-                lanes = replace(found, base=base)
-                write_buffer(self.ev.math, self.state.homes[value], ordered, lanes)
+        with remaining_steps(self.code, opened, self.nest.shape[dim], step) as index:
+            at_coords = {**coords, dim: self._coord(dim, index)}
+            ordered = tuple(at_coords[d] for d in range(len(at_coords)))
+            for value, evaluated in zip(self.nest.materialized, kept, strict=True):
+                assert isinstance(evaluated, Lanes)
+                base = replace(evaluated.base, level=min(evaluated.base.level, level))
+                lanes = replace(evaluated, base=base)
+                write_buffer(self.ev.math, self.state.assigned_buffers[value], ordered, lanes)
 
     def _coord(self, dim: int, index: Val) -> Lanes:
         return self._vector_coord(index) if dim == self.vector_dim else uniform(index)
@@ -212,19 +212,19 @@ class _Nest:
         self, dim: int, coords: dict[int, Lanes], coord: Lanes
     ) -> tuple[list[list[Lanes]], list[Evaluated]]:
         """One step of the innermost loop; returns what each reduction and each buffer takes in."""
-        place = {**coords, dim: coord}
-        ordered = tuple(place[d] for d in range(len(place)))
+        at_coords = {**coords, dim: coord}
+        ordered = tuple(at_coords[d] for d in range(len(at_coords)))
         values = self._evaluate(ordered)
         inputs = [[self.ev.lanes(v, ordered) for v in op.inputs] for op in self.reduces]
         self._write(ordered, values)
-        for prefetch in self.group.prefetches:
+        for prefetch in self.nest.prefetches:
             self.prefetcher.emit(prefetch, ordered)
         return inputs, values
 
     # -- the body -------------------------------------------------------------------------------
 
     def _evaluate(self, coords: Coords) -> list[Evaluated]:
-        found = [self.ev.at(v, coords) for v in self.group.materialized]
+        evaluated = [self.ev.at(v, coords) for v in self.nest.materialized]
         for op in self.stores:
             self.ev.at(op.pointer, coords)
             self.ev.at(op.stored, coords)
@@ -233,11 +233,11 @@ class _Nest:
         for op in self.reduces:
             for value in op.inputs:
                 self.ev.at(value, coords)
-        return found
+        return evaluated
 
     def _write(self, coords: Coords, values: list[Evaluated]) -> None:
-        for value, found in zip(self.group.materialized, values, strict=True):
-            write_buffer(self.ev.math, self.state.homes[value], coords, found)
+        for value, evaluated in zip(self.nest.materialized, values, strict=True):
+            write_buffer(self.ev.math, self.state.assigned_buffers[value], coords, evaluated)
         for op in self.stores:
             whole = op.mask is None or self.streaming
             mask = None if whole or op.mask is None else self.ev.lanes(op.mask, coords)
@@ -257,13 +257,13 @@ class _Nest:
                 lanes = accumulator.across_lanes()
             else:
                 lanes = [self.ev.math.wrap(v) for v in accumulator.vectors]
-            for found in lanes:
+            for evaluated in lanes:
                 value, buffer = self.results[position]
                 position += 1
                 if buffer is None:
-                    self.state.env.scalars[value] = found
+                    self.state.env.scalars[value] = evaluated
                 else:
-                    write_buffer(self.ev.math, buffer, kept, found)
+                    write_buffer(self.ev.math, buffer, kept, evaluated)
 
 
 _NEUTRAL: dict[type[Op], int] = {AddOp: 0, MulOp: 1, AndOp: -1, OrOp: 0, XorOp: 0}
@@ -286,13 +286,13 @@ def neutral_elements(op: ReduceOp) -> list[Val] | None:
     return [constant(-0.0 if element.is_float and number == 0 else number, element)]
 
 
-def lanes_along(state: State, group: Group, dim: int) -> int:
+def lanes_along(state: CpuLowering, nest: LoopNest, dim: int) -> int:
     """Lanes of a step: full vectors of the widest number, two of them if the body is small."""
     bits = 8
-    for value in (*group.materialized, *(v for s in group.sinks for v in s.operands)):
+    for value in (*nest.materialized, *(v for s in nest.sinks for v in s.operands)):
         element = element_of(value.type)
         if not isinstance(element, PointerType):
             bits = max(bits, element.bits)
     width = max(1, 2 * state.vector_bits // max(bits, 16))
-    extent = group.shape[dim]
+    extent = nest.shape[dim]
     return min(width, extent & -extent)

@@ -1,14 +1,14 @@
 """Decides which loop nests a block of tile ops becomes, and which tiles live in scratch memory.
 
 A *sink* is an op whose tile must be walked: a store, a reduction, an assertion. Sinks of one
-shape that do not need each other's results share a nest (a `Group`). Everything else is evaluated
-inside the nest of its sink, unless evaluating it there would be wrong or wasteful; such a value
-is *materialized*, in the first nest that computes it if it passes there element by element, else
+shape that do not need each other's results share a `LoopNest`. Everything else is evaluated inside
+the nest of its sink, unless evaluating it there would be wrong or wasteful; such a value is
+*materialized*, in the first nest that computes it if it passes there element by element, else
 in a nest of its own:
 
-    x = load p                       group 1, shape 1024: x -> buffer, m = max x
-    m = reduce max x                 group 2: num -> buffer, d = sum num
-    num = exp (x - m)                group 3: store num / d
+    x = load p                       nest 1, shape 1024: x -> buffer, m = max x
+    m = reduce max x                 nest 2: num -> buffer, d = sum num
+    num = exp (x - m)                nest 3: store num / d
     d = reduce sum num
     store q, num / d
 
@@ -59,10 +59,11 @@ _MOST_OPS = 64
 """Ops from which a value is never worked out twice, not even of integers: so the code of a kernel
 grows as its length, however its values depend on each other."""
 
+# A barrier counts as a write: other programs may have written what is loaded after it.
 _CHANGES = {Effect.WRITE, Effect.BARRIER}
 _FUSED_SINKS = (StoreOp, ReduceOp)
-_REGIONS = (ForOp, WhileOp, IfOp)
-_WITH_IDENTITY = (*_REGIONS, DotOp, ScanOp, ReduceOp, ItemOp, BlockTransposeOp)
+_CONTROL_FLOW = (ForOp, WhileOp, IfOp)
+_NEVER_INLINED = (*_CONTROL_FLOW, DotOp, ScanOp, ReduceOp, ItemOp, BlockTransposeOp)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,39 +78,44 @@ class Prefetch:
 
 
 @dataclass(slots=True, eq=False)
-class Group:
+class LoopNest:
     """One loop nest over `shape`: sinks in order, and values it leaves in buffers.
 
-    order: index of its first op; run: index of the op where it is executed
-    stored: what its stores' addresses start from, and the store, no two of which share a start
-    axis: the axis of its reductions; apart: values that are known not to need its results
+    first_index: of its first op in the block; run_index: of the op where it is executed
+    store_by_root: its stores by what their addresses start from; no two of them share a start
+    fused: False for a single op that a handler of its own lowers (`@lowering`)
+    axis: the axis of its reductions
+    independent: values whose evaluation is known not to need its results
     """
 
     shape: tuple[int, ...]
-    order: int
-    run: int
+    first_index: int
+    run_index: int
     sinks: list[Op] = field(default_factory=list[Op])
     materialized: list[Value] = field(default_factory=list[Value])
     fused: bool = True
     prefetches: list[Prefetch] = field(default_factory=list["Prefetch"])
-    stored: dict[Value, StoreOp] = field(default_factory=dict[Value, StoreOp])
+    store_by_root: dict[Value, StoreOp] = field(default_factory=dict[Value, StoreOp])
     axis: int | None = None
-    apart: set[Value] = field(default_factory=set[Value])
+    independent: set[Value] = field(default_factory=set[Value])
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
-    """A group that needs a value, and whether it reads it element by element at its own index."""
+class NestUse:
+    """A nest that needs a value, and whether it reads it element by element at its own index."""
 
-    group: Group
-    identity: bool
+    nest: LoopNest
+    elementwise: bool
 
 
 @dataclass(slots=True)
-class Plan:
-    """What to do for one block, in order: single ops and groups."""
+class FusionPlan:
+    """How one block is lowered, in order: ops by themselves, and loop nests.
 
-    steps: list[Op | Group] = field(default_factory=list["Op | Group"])
+    materialized: the values that get a buffer in scratch memory
+    """
+
+    steps: list[Op | LoopNest] = field(default_factory=list["Op | LoopNest"])
     materialized: set[Value] = field(default_factory=set[Value])
 
 
@@ -122,115 +128,113 @@ def touches_tiles(op: Op) -> bool:
     return any(map(is_tile, op.operands)) or any(map(is_tile, op.results))
 
 
-def is_lazy(op: Op) -> bool:
-    """Ops that are evaluated where they are used: pure functions of an index, and loads."""
-    if not touches_tiles(op) or isinstance(
-        op, (*_REGIONS, DotOp, ScanOp, ReduceOp, ItemOp, BlockTransposeOp)
-    ):
+def is_inlinable(op: Op) -> bool:
+    """Whether an op may be evaluated where it is used: a pure function of an index, or a load."""
+    if not touches_tiles(op) or isinstance(op, _NEVER_INLINED):
         return False
     return Trait.PURE in op.traits or (isinstance(op, LoadOp) and not op.volatile)
 
 
-class Planner:
-    """Plans one block; see the head of this module."""
+class FusionPlanner:
+    """Plans the loop nests of one block; see the head of this module."""
 
-    def __init__(self, block: Block, facts: dict[Value, Alignment]) -> None:
-        self.facts = facts
-        self.ops: list[Op] = [op for op in block]
-        self.order: dict[Op, int] = {op: i for i, op in enumerate(self.ops)}
+    def __init__(self, block: Block, alignments: dict[Value, Alignment]) -> None:
+        self.alignments = alignments
+        self.ops = list(block)
+        self.index_of: dict[Op, int] = {op: i for i, op in enumerate(self.ops)}
         self.writes = [i for i, op in enumerate(self.ops) if effects_of(op) & _CHANGES]
-        self.group_of: dict[Op, Group] = {}
-        self.groups: list[Group] = []
-        self.demands: dict[Value, dict[int, Demand]] = {}
-        self.own: list[Group] = []
+        self.nest_of: dict[Op, LoopNest] = {}
+        self.nests: list[LoopNest] = []
+        self.nest_uses: dict[Value, dict[int, NestUse]] = {}
+        self.own_nests: list[LoopNest] = []
         self.roots: dict[Value, frozenset[Value]] = {}
-        self.plan = Plan()
+        self.plan = FusionPlan()
 
-    def run(self) -> Plan:
-        self._form_groups()
-        for op in reversed(self.ops):
-            if is_lazy(op):
+    def run(self) -> FusionPlan:
+        self._form_nests()
+        for op in reversed(self.ops):  # users first: where they are evaluated decides for operands
+            if is_inlinable(op):
                 for value in op.results:
-                    self._place(op, value)
+                    self._decide_materialization(op, value)
             elif isinstance(op, (DotOp, ScanOp, BlockTransposeOp)):
                 self.plan.materialized.update(op.results)
-        self._arrange()
+        self._order_steps()
         self._add_prefetches()
         return self.plan
 
-    # -- groups of sinks ------------------------------------------------------------------------
+    # -- nests of sinks -------------------------------------------------------------------------
 
-    def _form_groups(self) -> None:
-        current: Group | None = None
+    def _form_nests(self) -> None:
+        current: LoopNest | None = None
         for op in self.ops:
-            if is_lazy(op):
-                if current and self._load_closes(op, current):
+            if is_inlinable(op):
+                if current and self._load_ends_nest(op, current):
                     current = None
                 continue
-            if not self._needs_group(op):
-                if current and self._must_close(op, current):
+            if not self._is_sink(op):
+                if current and self._scalar_ends_nest(op, current):
                     current = None
                 continue
             fits = isinstance(op, _FUSED_SINKS)
-            shape = self._space(op)
-            if not (fits and current and current.shape == shape and self._joins(op, current)):
-                current = Group(shape, self.order[op], self.order[op], fused=fits)
-                self.groups.append(current)
+            shape = self._iteration_shape(op)
+            if not (fits and current and current.shape == shape and self._may_join(op, current)):
+                current = LoopNest(shape, self.index_of[op], self.index_of[op], fused=fits)
+                self.nests.append(current)
             self._add_sink(current, op)
             if not fits:
                 current = None
 
-    def _add_sink(self, group: Group, op: Op) -> None:
-        group.sinks.append(op)
-        group.run = self.order[op]
-        self.group_of[op] = group
+    def _add_sink(self, nest: LoopNest, op: Op) -> None:
+        nest.sinks.append(op)
+        nest.run_index = self.index_of[op]
+        self.nest_of[op] = nest
         if isinstance(op, ReduceOp):
-            group.axis = op.axis
+            nest.axis = op.axis
         elif isinstance(op, StoreOp):
-            group.stored.update(dict.fromkeys(self._roots(op.pointer), op))
+            nest.store_by_root.update(dict.fromkeys(self._roots(op.pointer), op))
 
     @staticmethod
-    def _needs_group(op: Op) -> bool:
-        if isinstance(op, (*_REGIONS, BarrierOp)):
+    def _is_sink(op: Op) -> bool:
+        if isinstance(op, (*_CONTROL_FLOW, BarrierOp)):
             return True
         if isinstance(op, (YieldOp, ConditionOp)):
             return any(map(is_tile, op.operands))
         return touches_tiles(op)
 
     @staticmethod
-    def _space(op: Op) -> tuple[int, ...]:
+    def _iteration_shape(op: Op) -> tuple[int, ...]:
         return next((shape_of(v.type) for v in op.operands if is_tile(v)), ())
 
-    def _must_close(self, op: Op, group: Group) -> bool:
-        """Whether a scalar op has to wait for the group before it."""
-        return bool(effects_of(op)) or any(self._makes(group, value) for value in op.operands)
+    def _scalar_ends_nest(self, op: Op, nest: LoopNest) -> bool:
+        """Whether a scalar op has to wait for the nest before it."""
+        return bool(effects_of(op)) or any(self._produces(nest, value) for value in op.operands)
 
-    def _makes(self, group: Group, value: Value) -> bool:
-        """Whether a value is the result of a sink of the group."""
+    def _produces(self, nest: LoopNest, value: Value) -> bool:
+        """Whether a value is the result of a sink of the nest."""
         op = value.op
-        return op is not None and self.group_of.get(op) is group
+        return op is not None and self.nest_of.get(op) is nest
 
-    def _load_closes(self, op: Op, group: Group) -> bool:
-        """Whether a lazy op is a load that can only be done when the open group is done.
+    def _load_ends_nest(self, op: Op, nest: LoopNest) -> bool:
+        """Whether an inlinable op is a load that can only be done when the open nest is done.
 
-        Its address or mask needs results of the group; or the group stores: what is loaded must
+        Its address or mask needs results of the nest; or the nest stores: what is loaded must
         be what was there after these stores and before those that follow.
         """
         if not isinstance(op, LoadOp):
             return False
-        return bool(group.stored) or self._reaches(op.operands, group)
+        return bool(nest.store_by_root) or self._depends_on(op.operands, nest)
 
-    def _joins(self, op: Op, group: Group) -> bool:
-        if self._reaches(op.operands, group):
+    def _may_join(self, op: Op, nest: LoopNest) -> bool:
+        if self._depends_on(op.operands, nest):
             return False
         if isinstance(op, ReduceOp):
-            return group.axis in (None, op.axis)
-        return not isinstance(op, StoreOp) or group.stored.keys().isdisjoint(
+            return nest.axis in (None, op.axis)
+        return not isinstance(op, StoreOp) or nest.store_by_root.keys().isdisjoint(
             self._roots(op.pointer)
         )
 
-    def _reaches(self, values: Iterable[Value], group: Group) -> bool:
-        """Whether evaluating `values` needs a result of a sink of the group.
+    def _depends_on(self, values: Iterable[Value], nest: LoopNest) -> bool:
+        """Whether evaluating `values` needs a result of a sink of the nest.
 
         What is defined before its first sink does not.
         """
@@ -239,145 +243,151 @@ class Planner:
         while stack:
             value = stack.pop()
             op = value.op
-            if value in seen or op is None or self.order.get(op, -1) < group.order:
+            if value in seen or op is None or self.index_of.get(op, -1) < nest.first_index:
                 continue
-            if self._makes(group, value):
+            if self._produces(nest, value):
                 return True
             seen.add(value)
-            stack += [v for v in op.operands if v not in group.apart]
-        group.apart |= seen
+            stack += [v for v in op.operands if v not in nest.independent]
+        nest.independent |= seen
         return False
 
     # -- materialization ------------------------------------------------------------------------
 
-    def _place(self, op: Op, value: Value) -> None:
-        """Decide, users before definitions, whether a lazy value gets a buffer and where."""
-        demands = self._demands(op, value)
-        self.demands[value] = demands
-        if not demands or not is_tile(value):
+    def _decide_materialization(self, op: Op, value: Value) -> None:
+        """Decide, users before definitions, whether an inlinable value gets a buffer and where."""
+        nest_uses = self._uses_by_nest(op, value)
+        self.nest_uses[value] = nest_uses
+        if not nest_uses or not is_tile(value):
             return
-        if self._stays_inline(op, value, demands):
+        if self._stays_inline(op, value, nest_uses):
             return
         self.plan.materialized.add(value)
-        home = self._home(op, value, demands)
-        home.materialized.insert(0, value)
-        self.demands[value] = {id(home): Demand(home, True)}
+        nest = self._materializing_nest(op, value, nest_uses)
+        nest.materialized.insert(0, value)
+        self.nest_uses[value] = {id(nest): NestUse(nest, True)}
 
-    def _demands(self, op: Op, value: Value) -> dict[int, Demand]:
-        demands: dict[int, Demand] = {}
+    def _uses_by_nest(self, op: Op, value: Value) -> dict[int, NestUse]:
+        nest_uses: dict[int, NestUse] = {}
         for using in value.uses:
             user = self._in_this_block(using)
             if user is None:
                 continue
-            if is_lazy(user) and user is using:
+            if is_inlinable(user) and user is using:
+                # An inlined user is needed where its own users are: by their nests, in turn.
                 same = Trait.ELEMENTWISE in user.traits or isinstance(user, LoadOp)
-                found = [d for r in user.results for d in self.demands.get(r, {}).values()]
-                for demand in found:
-                    self._add(demands, demand.group, demand.identity and same)
-            elif user in self.group_of:
-                group = self.group_of[user]
-                direct = user is using and group.fused and shape_of(value.type) == group.shape
-                self._add(demands, group, direct)
-        return demands
+                uses = [use for r in user.results for use in self.nest_uses.get(r, {}).values()]
+                for use in uses:
+                    self._record_use(nest_uses, use.nest, use.elementwise and same)
+            elif user in self.nest_of:
+                nest = self.nest_of[user]
+                direct = user is using and nest.fused and shape_of(value.type) == nest.shape
+                self._record_use(nest_uses, nest, direct)
+        return nest_uses
 
     @staticmethod
-    def _add(demands: dict[int, Demand], group: Group, identity: bool) -> None:
-        known = demands.get(id(group))
-        demands[id(group)] = Demand(group, identity and (known is None or known.identity))
+    def _record_use(nest_uses: dict[int, NestUse], nest: LoopNest, elementwise: bool) -> None:
+        earlier = nest_uses.get(id(nest))
+        nest_uses[id(nest)] = NestUse(
+            nest, elementwise and (earlier is None or earlier.elementwise)
+        )
 
     def _in_this_block(self, op: Op) -> Op | None:
         """The op of this block that is or contains `op`."""
         current: Op | None = op
-        while current is not None and current not in self.order:
+        while current is not None and current not in self.index_of:
             owner = current.parent.owner if current.parent is not None else None
             current = owner if isinstance(owner, Op) else None
         return current
 
-    def _stays_inline(self, op: Op, value: Value, demands: dict[int, Demand]) -> bool:
-        groups = [d.group for d in demands.values()]
-        if _is_addressed_freely(value) or any(self._keeps(g, value) for g in groups):
+    def _stays_inline(self, op: Op, value: Value, nest_uses: dict[int, NestUse]) -> bool:
+        nests = [use.nest for use in nest_uses.values()]
+        if _is_addressed_freely(value) or any(
+            self._reads_from_buffer(nest, value) for nest in nests
+        ):
             return False
-        shared = len(groups) > 1 or not self._evaluates(groups[0], value)
+        shared = len(nests) > 1 or not self._walks(nests[0], value)
         if isinstance(op, LoadOp):
-            again = not shared or (self._is_cheap_to_repeat(op, groups))
-            return again and not any(self._write_between(op, group) for group in groups)
-        return not shared or cost(value) < EXPENSIVE or isinstance(op, OffsetOp)
+            again = not shared or (self._is_cheap_to_repeat(op, nests))
+            return again and not any(self._write_between(op, nest) for nest in nests)
+        return not shared or recompute_cost(value) < EXPENSIVE or isinstance(op, OffsetOp)
 
-    def _is_cheap_to_repeat(self, load: LoadOp, groups: list[Group]) -> bool:
+    def _is_cheap_to_repeat(self, load: LoadOp, nests: list[LoopNest]) -> bool:
         """Reading contiguous memory again costs what reading a buffer costs, less its writing."""
-        contiguous = self.facts[load.pointer].contiguity[-1] >= _WORTH_REPEATING
-        return contiguous and all(self._evaluates(group, load.result) for group in groups)
+        contiguous = self.alignments[load.pointer].contiguity[-1] >= _WORTH_REPEATING
+        return contiguous and all(self._walks(nest, load.result) for nest in nests)
 
     @staticmethod
-    def _evaluates(group: Group, value: Value) -> bool:
-        """Whether the group walks the value in a nest of its own, element by element."""
-        if group.fused:
+    def _walks(nest: LoopNest, value: Value) -> bool:
+        """Whether lowering the nest loops over the elements of the value."""
+        if nest.fused:
             return True
-        sink = group.sinks[0]
+        sink = nest.sinks[0]
         return isinstance(sink, BlockTransposeOp) or (isinstance(sink, DotOp) and value is sink.acc)
 
     @staticmethod
-    def _keeps(group: Group, value: Value) -> bool:
-        """Whether the group's sink reads the value from a buffer."""
-        sink = group.sinks[0] if group.sinks else None
+    def _reads_from_buffer(nest: LoopNest, value: Value) -> bool:
+        """Whether the nest's sink reads the value from a buffer."""
+        sink = nest.sinks[0] if nest.sinks else None
         return isinstance(sink, (ScanOp, YieldOp, ConditionOp)) and value in sink.operands
 
-    def _write_between(self, load: Op, group: Group) -> bool:
-        """Whether something may write what `load` reads after it and before its group is done.
+    def _write_between(self, load: Op, nest: LoopNest) -> bool:
+        """Whether something may write what `load` reads after it and before its nest is done.
 
-        A group without sinks is done right before the op at its `run`. Its own stores do no harm
-        where they store to what is loaded, each element after it is read, or elsewhere.
+        A nest without sinks is done right before the op at its `run_index`. Its own stores do no
+        harm where they store to what is loaded, each element after it is read, or elsewhere.
         """
-        begin, end = self.order[load] + 1, group.run + bool(group.sinks)
+        begin, end = self.index_of[load] + 1, nest.run_index + bool(nest.sinks)
         writes = islice(self.writes, bisect_left(self.writes, begin), None)
-        if any(not self._stores(group, self.ops[i]) for i in takewhile(end.__gt__, writes)):
+        if any(not self._is_own_store(nest, self.ops[i]) for i in takewhile(end.__gt__, writes)):
             return True
         loaded = load.operands[0]
-        stores = (group.stored.get(root) for root in self._roots(loaded))
+        stores = (nest.store_by_root.get(root) for root in self._roots(loaded))
         return any(
-            s is not None and self.order[s] >= begin and s.pointer is not loaded for s in stores
+            s is not None and self.index_of[s] >= begin and s.pointer is not loaded for s in stores
         )
 
-    def _stores(self, group: Group, op: Op) -> bool:
-        """Whether an op is one of the group's own stores."""
-        return isinstance(op, StoreOp) and self.group_of.get(op) is group
+    def _is_own_store(self, nest: LoopNest, op: Op) -> bool:
+        """Whether an op is one of the nest's own stores."""
+        return isinstance(op, StoreOp) and self.nest_of.get(op) is nest
 
     def _roots(self, pointer: Value) -> frozenset[Value]:
         """What an address starts from."""
         return roots(pointer, self.roots)
 
     def _first_write(self, load: Op) -> int:
-        """When the first group with a write after `load` runs."""
-        at = bisect_left(self.writes, self.order[load] + 1)
+        """When the first nest with a write after `load` runs."""
+        at = bisect_left(self.writes, self.index_of[load] + 1)
         if at == len(self.writes):
             return len(self.ops)
         op = self.ops[self.writes[at]]
-        return self.group_of[op].run if op in self.group_of else self.writes[at]
+        return self.nest_of[op].run_index if op in self.nest_of else self.writes[at]
 
-    def _home(self, op: Op, value: Value, demands: dict[int, Demand]) -> Group:
+    def _materializing_nest(self, op: Op, value: Value, nest_uses: dict[int, NestUse]) -> LoopNest:
         """The nest that computes a materialized value: its first user's, or one of its own."""
-        first = min(demands.values(), key=lambda d: d.group.run)
-        group, is_load = first.group, isinstance(op, LoadOp)
-        joins = first.identity and group.fused and group.shape == shape_of(value.type)
-        if joins and not (is_load and self._write_between(op, group)):
-            return group
-        run = min(group.run, self._first_write(op)) if is_load else group.run
-        home = Group(shape_of(value.type), self.order[op], run)
-        self.own.append(home)
-        return home
+        first = min(nest_uses.values(), key=lambda d: d.nest.run_index)
+        nest, is_load = first.nest, isinstance(op, LoadOp)
+        joins = first.elementwise and nest.fused and nest.shape == shape_of(value.type)
+        if joins and not (is_load and self._write_between(op, nest)):
+            return nest
+        run = min(nest.run_index, self._first_write(op)) if is_load else nest.run_index
+        own = LoopNest(shape_of(value.type), self.index_of[op], run)
+        self.own_nests.append(own)
+        return own
 
     # -- order ----------------------------------------------------------------------------------
 
-    def _arrange(self) -> None:
-        """A group runs where its last sink is; a nest of its own right before its first user."""
-        shared = {g.run: g for g in self.groups}
-        own = sorted(self.own, key=lambda g: (g.run, g.order), reverse=True)
+    def _order_steps(self) -> None:
+        """A nest runs where its last sink is; a nest of its own right before its first user."""
+        fused = {g.run_index: g for g in self.nests}
+        own = sorted(self.own_nests, key=lambda nest: (nest.run_index, nest.first_index))
+        own.reverse()
         for i, op in enumerate(self.ops):
-            while own and own[-1].run <= i:
+            while own and own[-1].run_index <= i:
                 self.plan.steps.append(own.pop())
-            if i in shared:
-                self.plan.steps.append(shared[i])
-            elif op not in self.group_of and not is_lazy(op):
+            if i in fused:
+                self.plan.steps.append(fused[i])
+            elif op not in self.nest_of and not is_inlinable(op):
                 self.plan.steps.append(op)
 
     # -- prefetching ----------------------------------------------------------------------------
@@ -389,12 +399,12 @@ class Planner:
         next program instance can come (softmax 4096 x 4096: 5.7 ms without, 4.1 with). A nest
         before one that stores fetches the lines of the store (3.2 ms with both).
         """
-        nests = [s for s in self.plan.steps if isinstance(s, Group) and walks_once(s)]
-        for value, demands in self.demands.items():
+        nests = [s for s in self.plan.steps if isinstance(s, LoopNest) and walks_once(s)]
+        for value, nest_uses in self.nest_uses.items():
             load = value.op
-            if not isinstance(load, LoadOp) or not known_early(load.pointer):
+            if not isinstance(load, LoadOp) or not is_known_at_entry(load.pointer):
                 continue
-            readers = sorted((d.group for d in demands.values()), key=lambda g: g.run)
+            readers = sorted((d.nest for d in nest_uses.values()), key=lambda g: g.run_index)
             shape = shape_of(load.pointer.type)
             if not all(g.shape == shape and walks_once(g) for g in readers[1:2] + readers[-1:]):
                 continue
@@ -403,13 +413,13 @@ class Planner:
         for before, nest in pairwise(nests):
             shape = before.shape if before.fused else shape_of(before.sinks[0].results[0].type)
             for store in (s for s in nest.sinks if isinstance(s, StoreOp) and shape == nest.shape):
-                if known_early(store.pointer):
+                if is_known_at_entry(store.pointer):
                     before.prefetches.append(Prefetch(store.pointer, for_store=True))
 
 
-def walks_once(group: Group) -> bool:
-    """Whether a group is one nest over its shape (a fused one, or a block transposition)."""
-    return group.fused or isinstance(group.sinks[0], BlockTransposeOp)
+def walks_once(nest: LoopNest) -> bool:
+    """Whether a nest is one pass over its shape (a fused one, or a block transposition)."""
+    return nest.fused or isinstance(nest.sinks[0], BlockTransposeOp)
 
 
 def _is_addressed_freely(value: Value) -> bool:
@@ -421,7 +431,7 @@ def _is_addressed_freely(value: Value) -> bool:
     )
 
 
-def known_early(value: Value) -> bool:
+def is_known_at_entry(value: Value) -> bool:
     """Whether a value follows from arguments and program ids alone, in a few steps."""
     seen: set[Value] = set()
     stack = [value]
@@ -442,13 +452,13 @@ def known_early(value: Value) -> bool:
 
 
 def _is_function(op: Op) -> bool:
-    return Trait.PURE in op.traits and not op.regions and not isinstance(op, _WITH_IDENTITY)
+    return Trait.PURE in op.traits and not op.regions and not isinstance(op, _NEVER_INLINED)
 
 
 _COSTS: dict[type[Op], int] = {DivOp: 4, RemOp: 8, MathOp: 8}
 
 
-def cost(value: Value) -> int:
+def recompute_cost(value: Value) -> int:
     """Float ops to recompute a value from memory, buffers, scalars; counts up to EXPENSIVE."""
     total = 0
     seen: set[Value] = set()
@@ -456,7 +466,7 @@ def cost(value: Value) -> int:
     while stack and total < EXPENSIVE:
         current = stack.pop()
         op = current.op
-        if current in seen or op is None or not is_lazy(op):
+        if current in seen or op is None or not is_inlinable(op):
             continue
         seen.add(current)
         element = element_of(current.type)

@@ -1,8 +1,8 @@
-"""How the elements of a tile op's result are found: one function of an index for each op.
+"""How the elements of a tile op's result are computed: one function of an index for each op.
 
 A function yields the operands' elements that it needs, and gets them evaluated:
 
-    x[i, j] of a transposition:    found = yield operand, (j, i)
+    x[i, j] of a transposition:    element = yield operand, (j, i)
 """
 
 from __future__ import annotations
@@ -197,10 +197,10 @@ def _offset(ev: Evaluator, op: OffsetOp, value: Value, coords: Coords) -> Steps:
 
 @index_function(LoadOp)
 def _load(ev: Evaluator, op: LoadOp, value: Value, coords: Coords) -> Steps:
-    found: list[Evaluated] = []
+    values: list[Evaluated] = []
     for operand in op.operands:
-        found.append((yield operand, coords))
-    at = dict(zip(op.operands, found, strict=True))
+        values.append((yield operand, coords))
+    at = dict(zip(op.operands, values, strict=True))
 
     def lanes(operand: Value | None) -> Lanes | None:
         return None if operand is None else ev.as_lanes(at[operand], operand)

@@ -24,9 +24,9 @@ def apply_region(ev: Evaluator, block: Block, args: list[Lanes]) -> list[Lanes]:
         if op.next is None:
             return operands
         if op.operands:
-            found = ev.elementwise(op, list(operands))
-            assert isinstance(found, Lanes)
-            local[op.result] = found
+            result = ev.elementwise(op, list(operands))
+            assert isinstance(result, Lanes)
+            local[op.result] = result
         else:
             local[op.result] = ev.lanes(op.result, ())
     raise AssertionError("combine region without terminator")
@@ -118,17 +118,17 @@ def _scan_line(ev: Evaluator, op: ScanOp, outputs: list[Buffer], coords: dict[in
     extent = outputs[0].shape[op.axis]
     last = literal(extent - 1)
 
-    def place(step: Lanes) -> tuple[Lanes, ...]:
+    def coords_at(step: Lanes) -> tuple[Lanes, ...]:
         along = ev.math.add(last, step, "sub") if op.reverse else step
         merged = {**coords, op.axis: along}
         return tuple(merged[d] for d in range(len(merged)))
 
     def read(step: Lanes) -> list[Lanes]:
-        return [ev.lanes(v, place(step)) for v in op.inputs]
+        return [ev.lanes(v, coords_at(step)) for v in op.inputs]
 
     running = read(literal(0))
     for buffer, value in zip(outputs, running, strict=True):
-        write_buffer(ev.math, buffer, place(literal(0)), value)
+        write_buffer(ev.math, buffer, coords_at(literal(0)), value)
     if extent == 1:
         return
     with loop(ev.code, extent, 1, start=1) as opened:
@@ -137,5 +137,5 @@ def _scan_line(ev: Evaluator, op: ScanOp, outputs: list[Buffer], coords: dict[in
         current = [ev.math.wrap(phi) for phi in phis]
         results = apply_region(ev, op.combine, current + read(step))
         for phi, buffer, value in zip(phis, outputs, results, strict=True):
-            write_buffer(ev.math, buffer, place(step), value)
+            write_buffer(ev.math, buffer, coords_at(step), value)
             opened.update(phi, ev.math.vector(value))

@@ -75,23 +75,23 @@ def _folded(value: int, type_: str) -> Val:
 class LaneMath:
     """Arithmetic on lane values of one width."""
 
-    __slots__ = ("code", "spread", "width")
+    __slots__ = ("code", "vectors", "width")
 
     def __init__(self, code: Code, width: int) -> None:
         self.code = code
         self.width = width
-        self.spread: dict[Lanes, Val] = {}
+        self.vectors: dict[Lanes, Val] = {}
 
     def vector(self, value: Lanes) -> Val:
         """The value as an LLVM vector (as a scalar if the width is 1); made once."""
         if value.stride is None:
             return value.base
-        found = self.spread.get(value)
-        if found is None:
-            found = self.spread[value] = self._spread(value.base, value.stride)
-        return found
+        vector = self.vectors.get(value)
+        if vector is None:
+            vector = self.vectors[value] = self._make_vector(value.base, value.stride)
+        return vector
 
-    def _spread(self, base: Val, stride: int) -> Val:
+    def _make_vector(self, base: Val, stride: int) -> Val:
         splat = self.code.splat(base, self.width)
         if stride == 0 or self.width == 1:
             return splat

@@ -8,12 +8,12 @@ lanes that the tile has, seven do nothing that could be seen:
     r = reduce max x           a step that takes in -inf again changes nothing
     store q, exp(x), m         nothing
 
-A comparison of an index with a bound *ends* a nest along a dimension if, where it is false, stores
+A comparison of an index with a bound *clips* a nest along a dimension if, where it is false, stores
 store nothing and what reductions and buffers take does not depend on the coordinate (it is
-*settled*). A nest of stores does the steps that have a coordinate before the bound. Any other does
-one more, and then as many as it takes until one leaves the bits of the accumulators as they were:
-those that follow would too, since they take in the same. What buffers got in the last step then
-fills them to the end. The results are those of all steps, bit by bit.
+*independent*). A nest of stores does the steps that have a coordinate before the bound. Any other
+does one more, and then as many as it takes until one leaves the bits of the accumulators as they
+were: those that follow would too, since they take in the same. What buffers got in the last step
+then fills them to the end. The results are those of all steps, bit by bit.
 
 As elsewhere in this back end, index arithmetic on signed integers is taken not to wrap.
 """
@@ -24,8 +24,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple, cast
 
-from tilewright.backends.cpu.lower.cpu_state import State
-from tilewright.backends.cpu.lower.fusion import Group
+from tilewright.backends.cpu.lower.cpu_state import CpuLowering
+from tilewright.backends.cpu.lower.fusion import LoopNest
 from tilewright.backends.cpu.lower.lane_values import Lanes, literal
 from tilewright.backends.cpu.lower.streaming_stores import direction
 from tilewright.ir import Trait, Value
@@ -47,23 +47,23 @@ from tilewright.ops import (
 )
 from tilewright.support.graph_fold import fold
 
-WORTH_CLIPPING = 4
+MIN_STEPS_TO_CLIP = 4
 """Steps from which a loop is worth a test whether it can end."""
 
-MOST_CANDIDATES = 16
+MAX_CANDIDATES = 16
 """Comparisons that are tried as the end of a loop; a nest with more of them is generated code."""
 
 Axes = tuple[int | None, ...]
 """For each dimension of a value, the dimension of the nest that runs along it (None: extent 1)."""
 
 
-class Seen(NamedTuple):
-    """A value as a nest sees it."""
+class IndexedValue(NamedTuple):
+    """A value, and how its dimensions run along those of the nest."""
 
     value: Value
     axes: Axes
 
-    def inner(self) -> Seen | None:
+    def inner(self) -> IndexedValue | None:
         """The operand that the value only moves, None if it does not."""
         op = self.value.op
         if not isinstance(op, (BroadcastOp, ExpandDimsOp, TransposeOp, HintOp)):
@@ -76,56 +76,62 @@ class Seen(NamedTuple):
             axes = axes[: op.axis] + axes[op.axis + 1 :]
         elif isinstance(op, TransposeOp):
             axes = tuple(axes[op.order.index(k)] for k in range(len(op.order)))
-        return Seen(operand, axes)
+        return IndexedValue(operand, axes)
 
-    def conjuncts(self) -> Sequence[Seen]:
+    def conjuncts(self) -> Sequence[IndexedValue]:
         """The conditions that all hold where this one does, if it is made of others."""
         inner = self.inner()
         if inner is not None:
             return (inner,)
         op = self.value.op
-        return [Seen(v, self.axes) for v in op.operands] if isinstance(op, AndOp) else ()
+        return [IndexedValue(v, self.axes) for v in op.operands] if isinstance(op, AndOp) else ()
 
 
-def live_count(state: State, group: Group, dim: int, coords: Mapping[int, Lanes]) -> Val | None:
+def active_extent(
+    state: CpuLowering, nest: LoopNest, dim: int, coords: Mapping[int, Lanes]
+) -> Val | None:
     """How many elements along a dimension have an effect, as an i32; None if that is not known.
 
     coords: of the loops that are open; none of them is along the dimension
     """
-    for found in ends(group, dim):
-        if found.is_inside(dim, coords):
-            count = found.count(state, dim, group.shape[dim], coords)
+    for bound in clipping_bounds(nest, dim):
+        if bound.is_inside(dim, coords):
+            count = bound.count(state, dim, nest.shape[dim], coords)
             if count is not None:
                 return count
     return None
 
 
-def ends(group: Group, dim: int) -> Iterator[Bound]:
-    """What ends the nest of a group along a dimension; the first `MOST_CANDIDATES` are tried."""
-    taken = list(group.materialized)
+def clipping_bounds(nest: LoopNest, dim: int) -> Iterator[ClippingBound]:
+    """The comparisons that end a nest along a dimension; of the first `MAX_CANDIDATES`."""
+    consumed = list(nest.materialized)
     masks: list[Value] = []
-    for sink in group.sinks:
+    for sink in nest.sinks:
         if isinstance(sink, ReduceOp):
-            taken += sink.inputs
+            consumed += sink.inputs
         elif isinstance(sink, StoreOp) and sink.mask is not None:
             masks.append(sink.mask)
         else:
             return
-    if not group.sinks or any(isinstance(element_of(v.type), PointerType) for v in taken):
+    if not nest.sinks or any(isinstance(element_of(v.type), PointerType) for v in consumed):
         return
-    everywhere: Axes = tuple(range(len(group.shape)))
-    search = _Search(
-        dim, [Seen(v, everywhere) for v in taken], [Seen(v, everywhere) for v in masks]
+    everywhere: Axes = tuple(range(len(nest.shape)))
+    search = _BoundSearch(
+        dim,
+        [IndexedValue(v, everywhere) for v in consumed],
+        [IndexedValue(v, everywhere) for v in masks],
     )
-    yield from (Bound(c) for c in islice(search.candidates(), MOST_CANDIDATES) if search.ends(c))
+    yield from (
+        ClippingBound(c) for c in islice(search.candidates(), MAX_CANDIDATES) if search.clips(c)
+    )
 
 
-class Bound:
+class ClippingBound:
     """A comparison `low < high` (or <=) that ends a nest."""
 
     __slots__ = ("condition",)
 
-    def __init__(self, condition: Seen) -> None:
+    def __init__(self, condition: IndexedValue) -> None:
         self.condition = condition
 
     @staticmethod
@@ -140,12 +146,14 @@ class Bound:
             for axis in self.condition.axes
         )
 
-    def count(self, state: State, dim: int, extent: int, coords: Mapping[int, Lanes]) -> Val | None:
+    def count(
+        self, state: CpuLowering, dim: int, extent: int, coords: Mapping[int, Lanes]
+    ) -> Val | None:
         """min(high - low at 0, extent), at least 0, if low counts up by one and high is uniform."""
         op = cast("CompareOp", self.condition.value.op)
         ev = state.evaluator(2)
-        place = {**coords, dim: Lanes(integer_literal(0), 1, 1 << 20)}
-        at = tuple(literal(0) if axis is None else place[axis] for axis in self.condition.axes)
+        at_coords = {**coords, dim: Lanes(integer_literal(0), 1, 1 << 20)}
+        at = tuple(literal(0) if axis is None else at_coords[axis] for axis in self.condition.axes)
         low, high = (ev.lanes(v, at) for v in self.sides(op))
         if low.stride != 1 or not high.is_uniform:
             return None
@@ -159,46 +167,48 @@ class Bound:
         return count if kind == "i32" else code.convert("trunc", count, "i32")
 
 
-class _Search:
+class _BoundSearch:
     """Looks for a condition that ends a nest along a dimension.
 
-    taken: what reductions and buffers take; masks: of the stores
+    consumed: the values that reductions fold and buffers keep; masks: of the stores
     """
 
-    __slots__ = ("dim", "directions", "everywhere", "masks", "taken")
+    __slots__ = ("dim", "directions", "everywhere", "masks", "consumed")
 
-    def __init__(self, dim: int, taken: list[Seen], masks: list[Seen]) -> None:
-        self.dim, self.taken, self.masks = dim, taken, masks
+    def __init__(self, dim: int, consumed: list[IndexedValue], masks: list[IndexedValue]) -> None:
+        self.dim, self.consumed, self.masks = dim, consumed, masks
         self.directions: dict[Value, int | None] = {}
-        self.everywhere = _Beyond(dim, None)
+        self.everywhere = _BeyondBound(dim, None)
 
-    def candidates(self) -> Iterator[Seen]:
+    def candidates(self) -> Iterator[IndexedValue]:
         """Comparisons of an index along the dimension, in what the nest needs."""
-        reached: set[Seen] = set()
-        stack = [*self.taken, *self.masks]
+        reached: set[IndexedValue] = set()
+        stack = [*self.consumed, *self.masks]
         while stack:
-            seen = stack.pop()
-            if seen in reached or self.dim not in seen.axes:
+            indexed = stack.pop()
+            if indexed in reached or self.dim not in indexed.axes:
                 continue
-            reached.add(seen)
-            inner = seen.inner()
-            op = seen.value.op
+            reached.add(indexed)
+            inner = indexed.inner()
+            op = indexed.value.op
             if inner is not None:
                 stack.append(inner)
             elif isinstance(op, CompareOp):
-                if self._bounds(seen, op):
-                    yield seen
+                if self._is_bound(indexed, op):
+                    yield indexed
             elif isinstance(op, LoadOp):
-                stack += [Seen(v, seen.axes) for v in (op.mask, op.other) if v is not None]
+                stack += [
+                    IndexedValue(v, indexed.axes) for v in (op.mask, op.other) if v is not None
+                ]
             elif op is not None and Trait.ELEMENTWISE in op.traits:
-                stack += [Seen(v, seen.axes) for v in op.operands]
+                stack += [IndexedValue(v, indexed.axes) for v in op.operands]
 
-    def _bounds(self, seen: Seen, op: CompareOp) -> bool:
+    def _is_bound(self, indexed: IndexedValue, op: CompareOp) -> bool:
         """Whether a comparison may hold for a number of indices and then for none.
 
         Unsigned numbers may wrap by rights.
         """
-        low, high = Bound.sides(op)
+        low, high = ClippingBound.sides(op)
         element = element_of(low.type)
         return (
             op.predicate in ("lt", "le", "gt", "ge")
@@ -206,61 +216,67 @@ class _Search:
             and element.is_signed
             and element.bits >= 32
             and direction(low, self.directions) == 1
-            and self.everywhere.settles(Seen(high, seen.axes))
+            and self.everywhere.is_independent(IndexedValue(high, indexed.axes))
         )
 
-    def ends(self, condition: Seen) -> bool:
-        """Whether nothing more is stored where the condition is false, and the rest is settled."""
-        beyond = _Beyond(self.dim, condition)
-        return all(map(beyond.is_off, self.masks)) and all(map(beyond.settles, self.taken))
+    def clips(self, condition: IndexedValue) -> bool:
+        """Whether, where the condition is false, nothing is stored and what is consumed stays."""
+        beyond = _BeyondBound(self.dim, condition)
+        return all(map(beyond.is_masked_off, self.masks)) and all(
+            map(beyond.is_independent, self.consumed)
+        )
 
 
-class _Beyond:
+class _BeyondBound:
     """What is known of values where a condition is false; without one, of values everywhere."""
 
-    __slots__ = ("condition", "dim", "off", "settled")
+    __slots__ = ("condition", "dim", "masked_off", "independent")
 
-    def __init__(self, dim: int, condition: Seen | None) -> None:
+    def __init__(self, dim: int, condition: IndexedValue | None) -> None:
         self.dim, self.condition = dim, condition
-        self.off: dict[Seen, bool] = {}
-        self.settled: dict[Seen, bool] = {}
+        self.masked_off: dict[IndexedValue, bool] = {}
+        self.independent: dict[IndexedValue, bool] = {}
 
-    def is_off(self, mask: Seen) -> bool:
+    def is_masked_off(self, mask: IndexedValue) -> bool:
         """Whether a mask is false."""
 
-        def is_false(item: Seen, parts: list[bool]) -> bool:
+        def is_false(item: IndexedValue, parts: list[bool]) -> bool:
             return any(parts) or item == self.condition
 
-        return fold(mask, Seen.conjuncts, is_false, self.off)
+        return fold(mask, IndexedValue.conjuncts, is_false, self.masked_off)
 
-    def settles(self, seen: Seen) -> bool:
+    def is_independent(self, indexed: IndexedValue) -> bool:
         """Whether a value does not depend on the coordinate."""
 
-        def needs(item: Seen) -> Sequence[Seen]:
+        def needs(item: IndexedValue) -> Sequence[IndexedValue]:
             return self._needs(item) or ()
 
-        def combine(item: Seen, parts: list[bool]) -> bool:
+        def combine(item: IndexedValue, parts: list[bool]) -> bool:
             return all(parts) if parts else self._needs(item) is not None
 
-        return fold(seen, needs, combine, self.settled)
+        return fold(indexed, needs, combine, self.independent)
 
-    def _needs(self, seen: Seen) -> Sequence[Seen] | None:
-        """The values that have to be settled for this one to be; None if it cannot be."""
-        value, axes = seen
-        inner = seen.inner()
+    def _needs(self, indexed: IndexedValue) -> Sequence[IndexedValue] | None:
+        """The values that have to be independent for this one to be; None if it cannot be."""
+        value, axes = indexed
+        inner = indexed.inner()
         op = value.op
         if self.dim not in axes:
             return ()
         if inner is not None:
             return (inner,)
-        if isinstance(op, (SplatOp, ConstantOp)) or self.is_off(seen):
+        if isinstance(op, (SplatOp, ConstantOp)) or self.is_masked_off(indexed):
             return ()
         if isinstance(op, LoadOp):
-            if op.volatile or op.mask is None or not self.is_off(Seen(op.mask, axes)):
+            if (
+                op.volatile
+                or op.mask is None
+                or not self.is_masked_off(IndexedValue(op.mask, axes))
+            ):
                 return None
-            return () if op.other is None else (Seen(op.other, axes),)
-        if isinstance(op, SelectOp) and self.is_off(Seen(op.condition, axes)):
-            return (Seen(op.y, axes),)
+            return () if op.other is None else (IndexedValue(op.other, axes),)
+        if isinstance(op, SelectOp) and self.is_masked_off(IndexedValue(op.condition, axes)):
+            return (IndexedValue(op.y, axes),)
         if op is None or not op.traits >= {Trait.ELEMENTWISE, Trait.PURE}:
             return None
-        return [Seen(v, axes) for v in op.operands]
+        return [IndexedValue(v, axes) for v in op.operands]

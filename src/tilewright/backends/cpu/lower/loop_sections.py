@@ -63,13 +63,13 @@ def loop(
     extent: int,
     step: int = 1,
     start: int = 0,
-    live: Val | None = None,
-    settle: bool = False,
+    active: Val | None = None,
+    until_stable: bool = False,
 ) -> Generator[Loop]:
     """Open a counted loop; `extent - start` is positive and a multiple of `step`.
 
-    live: an i32, from which on iterations do the same as each other: none is done, or, with
-    `settle`, one is and then as many as it takes until what the loop carries stays as it is
+    active: an i32, from which on iterations do the same as each other: none is done, or, with
+    `until_stable`, one is and then as many as it takes until what the loop carries stays as it is
     """
     if start + step >= extent:
         yield Loop(code, integer_literal(start), runs_once=True)
@@ -84,13 +84,13 @@ def loop(
     code.line(f"{latch}:")
     following = code.let_here(f"add nuw nsw i32 {opened.index}, {step}", "i32")
     more = code.let_here(f"icmp ult i32 {following}, {extent}", "i1")
-    if live is None:
+    if active is None:
         code.line(f"br i1 {more}, label %{head}, label %{done}")
     else:
-        end = _end(code, live, extent, step, settle)
+        end = _end(code, active, extent, step, until_stable)
         go = code.compare("icmp ult", following, end)
-        code.line(f"br i1 {go}, label %{head}, label %{check if settle else done}")
-    checks = live is not None and settle
+        code.line(f"br i1 {go}, label %{head}, label %{check if until_stable else done}")
+    checks = active is not None and until_stable
     if checks:
         code.line(f"{check}:")
         again = code.binary("and", more, _changed(opened))
@@ -111,13 +111,13 @@ def loop(
     opened.following = Val(following.text, following.type, code.level)
 
 
-def _end(code: Code, live: Val, extent: int, step: int, settle: bool) -> Val:
+def _end(code: Code, active: Val, extent: int, step: int, until_stable: bool) -> Val:
     """Where the iterations end that are done in any case, a multiple of the step."""
-    end = live
+    end = active
     if step > 1:
         end = code.binary("add", end, integer_literal(step - 1))
         end = code.binary("and", end, integer_literal(-step))
-    if settle:
+    if until_stable:
         end = code.binary("add", end, integer_literal(step))
         end = code.intrinsic("smin", "i32", end, integer_literal(extent))
     return end
@@ -141,7 +141,7 @@ _BITS = {"half": "i16", "bfloat": "i16", "float": "i32", "double": "i64"}
 
 
 @contextmanager
-def rest(code: Code, opened: Loop, extent: int, step: int) -> Generator[Val]:
+def remaining_steps(code: Code, opened: Loop, extent: int, step: int) -> Generator[Val]:
     """Open a loop over the steps that a loop which ended early left out; gives the index."""
     assert opened.following is not None
     head, done, before = (code.label(h) for h in ("head", "done", "before"))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
-from tilewright.backends.cpu.lower.cpu_state import State, lowering
+from tilewright.backends.cpu.lower.cpu_state import CpuLowering, lowering
 from tilewright.backends.cpu.lower.dot_operands import KERNEL_ELEMENTS
 from tilewright.backends.cpu.lower.evaluate_lanes import Coords
-from tilewright.backends.cpu.lower.fused_loop_nest import emit_group
-from tilewright.backends.cpu.lower.fusion import Group
+from tilewright.backends.cpu.lower.fused_loop_nest import emit_loop_nest
+from tilewright.backends.cpu.lower.fusion import LoopNest
 from tilewright.backends.cpu.lower.lane_reductions import scan_along
 from tilewright.backends.cpu.lower.lane_values import Lanes, literal, uniform
 from tilewright.backends.cpu.lower.loop_sections import loop
@@ -41,7 +41,7 @@ from tilewright.ops import (
 )
 
 
-def copy_into(state: State, value: Value, buffer: Buffer) -> None:
+def copy_into(state: CpuLowering, value: Value, buffer: Buffer) -> None:
     """Evaluate a tile into a buffer, with a nest of its own."""
     known = state.env.buffers.get(value)
     if known is buffer:
@@ -49,17 +49,17 @@ def copy_into(state: State, value: Value, buffer: Buffer) -> None:
     if known is not None:
         _copy_buffer(state, known, buffer)
         return
-    kept = state.homes.get(value)
-    state.homes[value] = buffer
-    emit_group(state, Group(shape_of(value.type), 0, 0, materialized=[value]))
+    kept = state.assigned_buffers.get(value)
+    state.assigned_buffers[value] = buffer
+    emit_loop_nest(state, LoopNest(shape_of(value.type), 0, 0, materialized=[value]))
     del state.env.buffers[value]
     if kept is None:
-        del state.homes[value]
+        del state.assigned_buffers[value]
     else:
-        state.homes[value] = kept
+        state.assigned_buffers[value] = kept
 
 
-def _copy_buffer(state: State, source: Buffer, target: Buffer) -> None:
+def _copy_buffer(state: CpuLowering, source: Buffer, target: Buffer) -> None:
     lines = source.shape[-1]
     width = min(lines & -lines, max(1, state.vector_bits // 8 // source.element.bytes))
     ev = state.evaluator(width)
@@ -69,15 +69,15 @@ def _copy_buffer(state: State, source: Buffer, target: Buffer) -> None:
             for extent in source.shape[:-1]
         ]
         last = stack.enter_context(loop(state.code, lines, width)).index
-        place = (*coords, Lanes(last, int(width > 1), width))
-        write_buffer(ev.math, target, place, read_buffer(ev.math, source, place))
+        coords_there = (*coords, Lanes(last, int(width > 1), width))
+        write_buffer(ev.math, target, coords_there, read_buffer(ev.math, source, coords_there))
 
 
 @lowering(DotOp)
-def lower_dot(state: State, op: DotOp) -> None:
+def lower_dot(state: CpuLowering, op: DotOp) -> None:
     """acc into the result's buffer, then one call of the micro-kernel for each pair of matrices."""
     a, b = state.env.buffers[op.a], state.env.buffers[op.b]
-    c = state.home(op.result)
+    c = state.buffer_for(op.result)
     fresh = _is_zero(op.acc)
     if not fresh:
         copy_into(state, op.acc, c)
@@ -86,7 +86,7 @@ def lower_dot(state: State, op: DotOp) -> None:
         m, n, k, KERNEL_ELEMENTS[dtype_of(op.a.type).name], state.unit,
         lda=a.strides[-2], ldb=b.strides[-2], ldc=c.strides[-2], accumulate=not fresh,
     )  # fmt: skip
-    name = _kernel(state, spec)
+    name = _microkernel_function(state, spec)
     if len(a.shape) == 2:
         state.code.line(f"call void @{name}(ptr {c.pointer}, ptr {a.pointer}, ptr {b.pointer})")
     else:
@@ -101,7 +101,7 @@ def _is_zero(value: Value) -> bool:
     return isinstance(op, ConstantOp) and op.value == 0
 
 
-def _kernel(state: State, spec: DotSpec) -> str:
+def _microkernel_function(state: CpuLowering, spec: DotSpec) -> str:
     name = state.dots.get(spec)
     if name is None:
         name = state.dots[spec] = f"dot{len(state.dots)}"
@@ -111,23 +111,23 @@ def _kernel(state: State, spec: DotSpec) -> str:
     return name
 
 
-def _matrix(state: State, buffer: Buffer, index: Val) -> Val:
+def _matrix(state: CpuLowering, buffer: Buffer, index: Val) -> Val:
     step = state.code.binary("mul", index, integer_literal(buffer.strides[0]))
     return state.code.element_address(buffer.pointer, step, memory_type(buffer.element))
 
 
 @lowering(ScanOp)
-def lower_scan(state: State, op: ScanOp) -> None:
-    outputs = [state.home(r) for r in op.results]
+def lower_scan(state: CpuLowering, op: ScanOp) -> None:
+    outputs = [state.buffer_for(r) for r in op.results]
     scan_along(state.code, state.env, op, outputs)
     for result, buffer in zip(op.results, outputs, strict=True):
         state.env.buffers[result] = buffer
 
 
 @lowering(BlockTransposeOp)
-def lower_block_transpose(state: State, op: BlockTransposeOp) -> None:
+def lower_block_transpose(state: CpuLowering, op: BlockTransposeOp) -> None:
     """Read rows of square blocks as vectors, transpose the block, write the columns as rows."""
-    source, target = op.operands[0], state.home(op.result)
+    source, target = op.operands[0], state.buffer_for(op.result)
     *others, rows, columns = shape_of(source.type)
     side = min(16, rows & -rows, columns & -columns)
     ev = state.evaluator(side)
@@ -146,8 +146,8 @@ def lower_block_transpose(state: State, op: BlockTransposeOp) -> None:
             for i in range(side):
                 prefetcher.emit(prefetch, (*outer, ev.math.add(line, literal(i)), lanes))
         for j, vector in enumerate(_transposed(state.code, vectors)):
-            place = (*outer, ev.math.add(column, literal(j)), down)
-            write_buffer(ev.math, target, place, ev.math.wrap(vector))
+            coords_there = (*outer, ev.math.add(column, literal(j)), down)
+            write_buffer(ev.math, target, coords_there, ev.math.wrap(vector))
     state.env.buffers[op.result] = target
 
 
@@ -167,29 +167,29 @@ def _transposed(code: Code, rows: list[Val]) -> list[Val]:
 
 
 @lowering(ItemOp)
-def lower_item(state: State, op: ItemOp) -> None:
+def lower_item(state: CpuLowering, op: ItemOp) -> None:
     source = op.operands[0]
-    place = tuple(literal(0) for _ in shape_of(source.type))
-    state.env.scalars[op.result] = state.evaluator().at(source, place)
+    coords_there = tuple(literal(0) for _ in shape_of(source.type))
+    state.env.scalars[op.result] = state.evaluator().at(source, coords_there)
 
 
 @lowering(LoadOp)
-def lower_volatile_load(state: State, op: LoadOp) -> None:
+def lower_volatile_load(state: CpuLowering, op: LoadOp) -> None:
     """A volatile tile load happens here and once."""
-    copy = state.home(op.result)
+    copy = state.buffer_for(op.result)
     copy_into(state, op.result, copy)
     state.env.buffers[op.result] = copy
 
 
 @lowering(BarrierOp, AssumeOp)
-def lower_nothing(state: State, op: BarrierOp | AssumeOp) -> None:
+def lower_to_nothing(state: CpuLowering, op: BarrierOp | AssumeOp) -> None:
     """One thread runs a program instance in order: nothing to wait for, nothing to learn."""
 
 
-class _Elements:
+class _ElementLoops:
     """Loops over every element of an op's tile, one at a time."""
 
-    def __init__(self, state: State, op: Op) -> None:
+    def __init__(self, state: CpuLowering, op: Op) -> None:
         shaped = next(
             (v for v in (*op.operands, *op.results) if isinstance(v.type, TileType)), None
         )
@@ -215,17 +215,17 @@ def _atomic_name(kind: str, element: DType) -> str:
 
 
 @lowering(AtomicOp, AtomicCasOp)
-def lower_atomic(state: State, op: AtomicOp | AtomicCasOp) -> None:
+def lower_atomic(state: CpuLowering, op: AtomicOp | AtomicCasOp) -> None:
     """One element after the other; the CPU's atomics have no vectors."""
     code = state.code
-    result = state.home(op.result) if isinstance(op.result.type, TileType) else None
-    elements = _Elements(state, op)
+    result = state.buffer_for(op.result) if isinstance(op.result.type, TileType) else None
+    elements = _ElementLoops(state, op)
     with elements as coords:
         ev = elements.ev
         pointer, *values = (ev.lanes(v, coords).base for v in op.operands)
         mask = op.mask if isinstance(op, AtomicOp) else None
         after = code.label("after")
-        old_slot = _slot(state, op)
+        old_slot = _stack_slot(state, op)
         if mask is not None:
             then = code.label("then")
             code.line(f"br i1 {values[-1]}, label %{then}, label %{after}")
@@ -234,23 +234,25 @@ def lower_atomic(state: State, op: AtomicOp | AtomicCasOp) -> None:
         code.line(f"store {old.typed}, ptr {old_slot}")
         code.line(f"br label %{after}")
         code.line(f"{after}:")
-        found = uniform(code.let_here(f"load {old.type}, ptr {old_slot}", old.type))
+        element_value = uniform(code.let_here(f"load {old.type}, ptr {old_slot}", old.type))
         if result is not None:
-            write_buffer(ev.math, result, coords, found)
+            write_buffer(ev.math, result, coords, element_value)
         else:
-            state.env.scalars[op.result] = found
+            state.env.scalars[op.result] = element_value
     if result is not None:
         state.env.buffers[op.result] = result
 
 
-def _slot(state: State, op: AtomicOp | AtomicCasOp) -> str:
-    """Stack memory for the value that an atomic found."""
+def _stack_slot(state: CpuLowering, op: AtomicOp | AtomicCasOp) -> str:
+    """Stack memory for the value that memory held before an atomic."""
     name = state.code.name("slot")
     state.entry.append(f"{name} = alloca {memory_type(element_of(op.result.type))}")
     return name
 
 
-def _emit_atomic(state: State, op: AtomicOp | AtomicCasOp, pointer: Val, values: list[Val]) -> Val:
+def _emit_atomic(
+    state: CpuLowering, op: AtomicOp | AtomicCasOp, pointer: Val, values: list[Val]
+) -> Val:
     code, element = state.code, dtype_of(op.result.type)
     order = _ATOMIC_ORDERS.get(op.order, "acq_rel")
     kind = memory_type(element)
@@ -268,10 +270,10 @@ def _emit_atomic(state: State, op: AtomicOp | AtomicCasOp, pointer: Val, values:
 
 
 @lowering(AssertOp)
-def lower_assert(state: State, op: AssertOp) -> None:
+def lower_assert(state: CpuLowering, op: AssertOp) -> None:
     """Tells the host the first element that fails and ends the program instance."""
     code = state.code
-    elements = _Elements(state, op)
+    elements = _ElementLoops(state, op)
     with elements as coords:
         condition = elements.ev.lanes(op.condition, coords).base
         if op.mask is not None:
@@ -282,7 +284,7 @@ def lower_assert(state: State, op: AssertOp) -> None:
         code.line(f"br {condition.typed}, label %{holds}, label %{failed}")
         code.line(f"{failed}:")
         message = state.string(packed(op.message, op.loc))
-        _tell(state, 0, [message, integer_literal(0), zero_bits(), *_indices(coords)])
+        _call_console(state, 0, [message, integer_literal(0), zero_bits(), *_indices(coords)])
         code.line("ret void")
         code.line(f"{holds}:")
 
@@ -296,7 +298,7 @@ def _indices(coords: Coords) -> list[Val]:
     return padded
 
 
-def _tell(state: State, function: int, args: list[Val]) -> None:
+def _call_console(state: CpuLowering, function: int, args: list[Val]) -> None:
     """Call a function of the console table: (text, kind, bits, 3 indices, 3 program ids)."""
     code = state.code
     everything = [*args, *state.program]
@@ -307,11 +309,13 @@ def _tell(state: State, function: int, args: list[Val]) -> None:
 
 
 @lowering(PrintOp)
-def lower_print(state: State, op: PrintOp) -> None:
+def lower_print(state: CpuLowering, op: PrintOp) -> None:
     """One line for each element, through the host so that it reaches Python's stdout."""
     if not op.args:
         text, blank = state.string(op.prefix), [integer_literal(-1)] * 3
-        _tell(state, 1, [text, integer_literal(PRINT_KINDS.index("text")), zero_bits(), *blank])
+        _call_console(
+            state, 1, [text, integer_literal(PRINT_KINDS.index("text")), zero_bits(), *blank]
+        )
     for number, arg in enumerate(op.args):
         operand = f" (operand {number})" if len(op.args) > 1 else ""
         text = state.string(f"{op.prefix}{operand}: ")
@@ -321,19 +325,19 @@ def lower_print(state: State, op: PrintOp) -> None:
             coords = tuple(uniform(o.index) for o in opened)
             kind, bits = _as_bits(state, arg, coords)
             code = PRINT_KINDS.index(kind) + (8 if op.hex else 0)
-            _tell(state, 1, [text, integer_literal(code), bits, *_indices(coords)])
+            _call_console(state, 1, [text, integer_literal(code), bits, *_indices(coords)])
 
 
-def _as_bits(state: State, value: Value, coords: Coords) -> tuple[str, Val]:
+def _as_bits(state: CpuLowering, value: Value, coords: Coords) -> tuple[str, Val]:
     """An element widened to 64 bits: integers extended, floats as the bits of a double."""
     ev, element = state.evaluator(), element_of(value.type)
-    found = ev.lanes(value, coords).base
+    element_value = ev.lanes(value, coords).base
     if not isinstance(element, DType):
-        return "pointer", state.code.convert("ptrtoint", found, "i64")
+        return "pointer", state.code.convert("ptrtoint", element_value, "i64")
     if element.is_float:
-        if found.type == "double":
-            return "double", state.code.convert("bitcast", found, "i64")
-        wide = state.code.convert("fpext", found, "double")
+        if element_value.type == "double":
+            return "double", state.code.convert("bitcast", element_value, "i64")
+        wide = state.code.convert("fpext", element_value, "double")
         return "float", state.code.convert("bitcast", wide, "i64")
     extend = "sext" if element.is_signed else "zext"
-    return element.kind, state.code.convert(extend, found, "i64")
+    return element.kind, state.code.convert(extend, element_value, "i64")

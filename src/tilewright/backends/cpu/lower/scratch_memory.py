@@ -19,7 +19,7 @@ ALIGNMENT = 64
 
 
 @dataclass(slots=True, eq=False)
-class Block:
+class ScratchBlock:
     """Some bytes, and when they were touched; `name` is the LLVM value of their address."""
 
     scratch: Scratch
@@ -30,38 +30,38 @@ class Block:
 
     def touch(self) -> None:
         """The block is read, written or passed on by the code that is being emitted."""
-        self.last = max(self.last, self.scratch.now)
+        self.last = max(self.last, self.scratch.clock)
 
 
 @dataclass(slots=True)
 class Scratch:
     """All blocks of one function, and the clock."""
 
-    now: int = 0
-    blocks: list[Block] = field(default_factory=list[Block])
+    clock: int = 0
+    blocks: list[ScratchBlock] = field(default_factory=list[ScratchBlock])
 
-    def allocate(self, name: str, size: int) -> Block:
+    def allocate(self, name: str, size: int) -> ScratchBlock:
         """A block that is needed from now on."""
         rounded = -(-size // ALIGNMENT) * ALIGNMENT
-        self.blocks.append(Block(self, name, rounded, self.now, self.now))
+        self.blocks.append(ScratchBlock(self, name, rounded, self.clock, self.clock))
         return self.blocks[-1]
 
     def step(self) -> None:
         """What follows comes after everything before."""
-        self.now += 1
+        self.clock += 1
 
     @contextmanager
     def loop(self) -> Generator[None]:
         """The code emitted inside runs again and again."""
         self.step()
-        start = self.now
+        start = self.clock
         yield
         for block in self.blocks:
             if block.first < start <= block.last:
                 block.touch()
         self.step()
 
-    def place(self) -> tuple[list[str], int]:
+    def assign_offsets(self) -> tuple[list[str], int]:
         """Instructions that compute the addresses, and the bytes of the whole."""
         lives = [LiveRange(block.first, block.last) for block in self.blocks]
         requests = [

@@ -25,21 +25,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilewright.backends.cpu.lower.cpu_state import State
+from tilewright.backends.cpu.lower.cpu_state import CpuLowering
 from tilewright.llvm import Val, integer_literal
 
 LONG = 500
-"""Lines of straight-line code from which it is divided; the comparison and branch cost nothing."""
+"""Lines of straight-line code from which it is split; the comparison and branch cost nothing."""
 
 LOOPS = 16
 """Loops of a function from one such block to the next; ordinary kernels have fewer."""
 
 
-def divide(state: State) -> None:
+def split_long_block(state: CpuLowering) -> None:
     """End the block if much has been emitted, and stored, since the last time."""
     code = state.code
     section = code.sections[-1]
-    start = state.divided if state.dividing is section else 0
+    start = state.split_line if state.split_section is section else 0
     if len(section) - start < LONG:
         return
     stores = any(line.startswith(("store ", "call void ")) for line in section[start:])
@@ -50,16 +50,16 @@ def divide(state: State) -> None:
         code.line(f"{out}:")
         code.line("ret void")
         code.line(f"{on}:")
-    state.dividing, state.divided = section, len(section)
+    state.split_section, state.split_line = section, len(section)
 
 
-def part_loops(state: State, starts: Sequence[Val]) -> Sequence[Val]:
+def split_loop_rows(state: CpuLowering, starts: Sequence[Val]) -> Sequence[Val]:
     """Begin a block with two ways into it before every LOOPS-th loop.
 
     Gives what the loop starts from, as phis: LLVM would find it from the loops above.
     """
-    state.loops += 1
-    if state.loops % LOOPS:
+    state.loops_emitted += 1
+    if state.loops_emitted % LOOPS:
         return starts
     code = state.code
     ending, apart, on = (code.label(name) for name in ("ending", "apart", "on"))
@@ -76,8 +76,8 @@ def part_loops(state: State, starts: Sequence[Val]) -> Sequence[Val]:
     return phis
 
 
-def _never(state: State) -> Val:
+def _never(state: CpuLowering) -> Val:
     """A condition that is false, another one each time."""
-    state.divisions += 1
-    size = integer_literal(-state.divisions)
+    state.split_count += 1
+    size = integer_literal(-state.split_count)
     return state.code.let_here(f"icmp eq {state.grid[0].typed}, {size}", "i1")

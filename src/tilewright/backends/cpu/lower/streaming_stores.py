@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilewright.backends.cpu.lower.cpu_state import State
-from tilewright.backends.cpu.lower.fusion import Group, is_lazy
+from tilewright.backends.cpu.lower.cpu_state import CpuLowering
+from tilewright.backends.cpu.lower.fusion import LoopNest, is_inlinable
 from tilewright.backends.cpu.lower.lane_values import literal
 from tilewright.backends.cpu.lower.vector_access import Element
 from tilewright.ir import Op, Value
@@ -55,10 +55,10 @@ _MUCH = 256
 _MOVES = BroadcastOp | ExpandDimsOp | TransposeOp | HintOp
 
 
-def streaming_condition(state: State, group: Group) -> Val | None:
-    """When the nest of this group should stream; None if it never may."""
-    stores = [s for s in group.sinks if isinstance(s, StoreOp)]
-    if not may_stream(state) or len(stores) != len(group.sinks) or group.materialized:
+def streaming_condition(state: CpuLowering, nest: LoopNest) -> Val | None:
+    """When this nest should stream; None if it never may."""
+    stores = [s for s in nest.sinks if isinstance(s, StoreOp)]
+    if not may_stream(state) or len(stores) != len(nest.sinks) or nest.materialized:
         return None
     if not all(_aligned(state, s.pointer) for s in stores) or _computes_much(stores):
         return None
@@ -69,13 +69,13 @@ def streaming_condition(state: State, group: Group) -> Val | None:
     state.streamed_bytes += sum(_bytes(s.stored) for s in stores)
     condition = Val("%streaming", "i1")
     ev = state.evaluator()
-    corner = tuple(literal(extent - 1) for extent in group.shape)
+    corner = tuple(literal(extent - 1) for extent in nest.shape)
     for mask in dict.fromkeys(masks):
         condition = state.code.binary("and", condition, ev.lanes(mask, corner).base)
     return condition
 
 
-def may_stream(state: State) -> bool:
+def may_stream(state: CpuLowering) -> bool:
     """Whether one more nest may stream."""
     return state.stream_at_top and state.streamed_nests < MOST_NESTS
 
@@ -90,7 +90,7 @@ def _computes_much(stores: Sequence[StoreOp]) -> bool:
     while stack and len(seen) < _MUCH:
         value = stack.pop()
         op = value.op
-        if value not in seen and op is not None and is_lazy(op):
+        if value not in seen and op is not None and is_inlinable(op):
             seen.add(value)
             stack += op.operands
     return len(seen) >= _MUCH
@@ -103,8 +103,8 @@ def _bytes(value: Value) -> int:
     return size
 
 
-def _aligned(state: State, pointer: Value) -> bool:
-    facts = state.facts.get(pointer)
+def _aligned(state: CpuLowering, pointer: Value) -> bool:
+    facts = state.alignments.get(pointer)
     if facts is None:
         return False
     last = len(facts.contiguity) - 1
@@ -198,7 +198,7 @@ def _product(op: MulOp, terms: list[int | None]) -> int | None:
     return 0 if terms == [0, 0] else None
 
 
-def nontemporal_hint(state: State) -> str:
+def nontemporal_hint(state: CpuLowering) -> str:
     """The metadata of a streaming store, as it follows the instruction."""
     line = "!0 = !{i32 1}"
     if line not in state.module.footer:

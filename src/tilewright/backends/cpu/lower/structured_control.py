@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tilewright.backends.cpu.lower.cpu_state import State, lowering
+from tilewright.backends.cpu.lower.cpu_state import CpuLowering, lowering
 from tilewright.backends.cpu.lower.evaluate_lanes import Evaluated
 from tilewright.backends.cpu.lower.lane_values import Address, uniform
 from tilewright.backends.cpu.lower.non_fusible import copy_into
-from tilewright.backends.cpu.lower.split_blocks import part_loops
+from tilewright.backends.cpu.lower.split_blocks import split_loop_rows
 from tilewright.backends.cpu.lower.vector_access import Buffer
 from tilewright.ir import Block, Value
 from tilewright.ir.types import DType, TileType, dtype_of, element_of, shape_of
@@ -47,22 +47,22 @@ class _Carried:
         return f"{phi} = phi {phi.type} [ {init}, %{before} ], [ {following}, %{latch} ]"
 
 
-def scalar_operand(found: Evaluated) -> Val:
-    assert not isinstance(found, Address) or found.offset is None
-    return found.base
+def scalar_operand(evaluated: Evaluated) -> Val:
+    assert not isinstance(evaluated, Address) or evaluated.offset is None
+    return evaluated.base
 
 
-def _bind(state: State, value: Value, base: Val) -> None:
+def _bind(state: CpuLowering, value: Value, base: Val) -> None:
     """Let a scalar IR value be an LLVM operand."""
     pointer = not isinstance(element_of(value.type), DType)
     state.env.scalars[value] = Address(base) if pointer else uniform(base)
 
 
-def _scalar(state: State, value: Value) -> Val:
+def _scalar(state: CpuLowering, value: Value) -> Val:
     return scalar_operand(state.env.scalars[value])
 
 
-def _carry(state: State, init: Value, in_place: bool) -> _Carried:
+def _carry(state: CpuLowering, init: Value, in_place: bool) -> _Carried:
     """Set up the carrying of one value before a loop."""
     code = state.code
     if not isinstance(init.type, TileType):
@@ -85,7 +85,7 @@ def _carry(state: State, init: Value, in_place: bool) -> _Carried:
     )  # fmt: skip
 
 
-def _enter(state: State, carried: Sequence[_Carried], args: Sequence[Value]) -> None:
+def _enter(state: CpuLowering, carried: Sequence[_Carried], args: Sequence[Value]) -> None:
     """The body sees the carried values under its own names."""
     for slot, arg in zip(carried, args, strict=True):
         if slot.buffer is None:
@@ -94,15 +94,15 @@ def _enter(state: State, carried: Sequence[_Carried], args: Sequence[Value]) -> 
             state.env.buffers[arg] = slot.buffer
 
 
-def _reserve(state: State, carried: Sequence[_Carried], yielded: Sequence[Value]) -> None:
+def _reserve(state: CpuLowering, carried: Sequence[_Carried], yielded: Sequence[Value]) -> None:
     """Values of the body that are carried on go straight to the buffer of the next iteration."""
     for slot, value in zip(carried, yielded, strict=True):
         target = slot.spare_buffer or slot.buffer
-        if target is not None and value.op is not None and value not in state.homes:
-            state.homes[value] = target
+        if target is not None and value.op is not None and value not in state.assigned_buffers:
+            state.assigned_buffers[value] = target
 
 
-def _leave(state: State, carried: Sequence[_Carried], yielded: Sequence[Value]) -> None:
+def _leave(state: CpuLowering, carried: Sequence[_Carried], yielded: Sequence[Value]) -> None:
     """At the end of the body: what the next iteration gets."""
     for slot, value in zip(carried, yielded, strict=True):
         if slot.buffer is None:
@@ -116,7 +116,7 @@ def _leave(state: State, carried: Sequence[_Carried], yielded: Sequence[Value]) 
             slot.following = slot.spare
 
 
-def _head(state: State, position: int, lines: list[str]) -> None:
+def _head(state: CpuLowering, position: int, lines: list[str]) -> None:
     """Insert the phis of a loop's head, known only now."""
     state.code.sections[0][position:position] = lines
 
@@ -126,7 +126,7 @@ def _phis(carried: Sequence[_Carried], before: str, latch: str) -> list[str]:
     return [line for slot in moving for line in slot.lines(before, latch)]
 
 
-def _finish(state: State, carried: Sequence[_Carried], results: Sequence[Value]) -> None:
+def _finish(state: CpuLowering, carried: Sequence[_Carried], results: Sequence[Value]) -> None:
     _enter(state, carried, results)
 
 
@@ -147,7 +147,7 @@ class _Count:
     loop's head sees what it gave; elsewhere the head tests `index < upper`.
     """
 
-    def __init__(self, state: State, loop: ForOp, lower: Val, upper: Val) -> None:
+    def __init__(self, state: CpuLowering, loop: ForOp, lower: Val, upper: Val) -> None:
         self.code = state.code
         self.upper = upper
         self.sign = "s" if dtype_of(loop.lower.type).is_signed else "u"
@@ -183,16 +183,16 @@ def _may_wrap(loop: ForOp) -> bool:
     return bound - 1 + step.value > highest
 
 
-def _part(state: State, carried: Sequence[_Carried]) -> None:
+def _part(state: CpuLowering, carried: Sequence[_Carried]) -> None:
     """See split_blocks.py."""
     integers = [slot for slot in carried if slot.init.type.startswith("i")]
-    starts = part_loops(state, [slot.init for slot in integers])
+    starts = split_loop_rows(state, [slot.init for slot in integers])
     for slot, start in zip(integers, starts, strict=True):
         slot.init = start
 
 
 @lowering(ForOp)
-def lower_for(state: State, op: ForOp) -> None:
+def lower_for(state: CpuLowering, op: ForOp) -> None:
     """for (index = lower; index < upper; index += step) body"""
     code = state.code
     yielded = _yielded(op.body)
@@ -230,7 +230,7 @@ def lower_for(state: State, op: ForOp) -> None:
 
 
 @lowering(WhileOp)
-def lower_while(state: State, op: WhileOp) -> None:
+def lower_while(state: CpuLowering, op: WhileOp) -> None:
     """Test at the head; what the condition passes on is what the body and the results see."""
     code = state.code
     passed, yielded = _yielded(op.before)[1:], _yielded(op.body)
@@ -258,7 +258,7 @@ def lower_while(state: State, op: WhileOp) -> None:
     _head(state, position, _phis(carried, before, latch))
 
 
-def _pass_on(state: State, values: Sequence[Value], loop: WhileOp) -> None:
+def _pass_on(state: CpuLowering, values: Sequence[Value], loop: WhileOp) -> None:
     """Let the body and the results have what the condition passes on."""
     for value, arg, result in zip(values, loop.body.args, loop.results, strict=True):
         if isinstance(value.type, TileType):
@@ -268,12 +268,12 @@ def _pass_on(state: State, values: Sequence[Value], loop: WhileOp) -> None:
                 copy_into(state, value, buffer)
             state.env.buffers[arg] = state.env.buffers[result] = buffer
         else:
-            found = state.env.scalars[value]
-            state.env.scalars[arg] = state.env.scalars[result] = found
+            evaluated = state.env.scalars[value]
+            state.env.scalars[arg] = state.env.scalars[result] = evaluated
 
 
 @lowering(IfOp)
-def lower_if(state: State, op: IfOp) -> None:
+def lower_if(state: CpuLowering, op: IfOp) -> None:
     """Both branches write tile results to one buffer; scalars meet in phis."""
     code = state.code
     buffers = [
@@ -291,7 +291,7 @@ def lower_if(state: State, op: IfOp) -> None:
         yielded = _yielded(block)
         for buffer, value in zip(buffers, yielded, strict=True):
             if buffer is not None and value.op is not None and value.op.parent is block:
-                state.homes.setdefault(value, buffer)
+                state.assigned_buffers.setdefault(value, buffer)
         state.lower_block(state, block)
         ends.append((code.label("end"), [
             _branch_result(state, v, b) for v, b in zip(yielded, buffers, strict=True)
@@ -303,7 +303,7 @@ def lower_if(state: State, op: IfOp) -> None:
     _join(state, op.results, buffers, ends)
 
 
-def _branch_result(state: State, value: Value, buffer: Buffer | None) -> Val | None:
+def _branch_result(state: CpuLowering, value: Value, buffer: Buffer | None) -> Val | None:
     if buffer is None:
         return _scalar(state, value)
     copy_into(state, value, buffer)
@@ -311,7 +311,7 @@ def _branch_result(state: State, value: Value, buffer: Buffer | None) -> Val | N
 
 
 def _join(
-    state: State,
+    state: CpuLowering,
     results: Sequence[Value],
     buffers: Sequence[Buffer | None],
     ends: list[tuple[str, list[Val | None]]],

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from tilewright.backends.cpu.lower.lane_values import Address, LaneMath, Lanes, uniform
 from tilewright.backends.cpu.lower.narrow_stores import hide_origin
-from tilewright.backends.cpu.lower.scratch_memory import Block
+from tilewright.backends.cpu.lower.scratch_memory import ScratchBlock
 from tilewright.ir.types import DType, PointerType
 from tilewright.llvm import Code, Val, integer_literal, llvm_type, mangle, vector_of
 
@@ -28,7 +28,7 @@ class Buffer:
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     element: Element
-    blocks: tuple[Block, ...]
+    blocks: tuple[ScratchBlock, ...]
 
     @property
     def pointer(self) -> Val:
@@ -172,13 +172,13 @@ def _gather(math: LaneMath, access: Access, mask: Lanes | None, other: Lanes | N
 def _gather_one(code: Code, type_: str, pointer: Val, access: Access, mask: Val, fill: Val) -> Val:
     if mask.constant == 1:
         return code.let(f"load {type_}, {pointer.typed}, align {access.align}", type_, pointer)
-    found = _load_scalar(
+    lanes = _load_scalar(
         LaneMath(code, 1),
         Access(Address(pointer), access.element, uniform(mask)),
         None,
         None,
     )
-    return code.select(mask, to_memory(code, found.base, access.element), fill)
+    return code.select(mask, to_memory(code, lanes.base, access.element), fill)
 
 
 def store(math: LaneMath, access: Access, value: Lanes, hint: str = "") -> None:
@@ -258,10 +258,10 @@ def buffer_address(math: LaneMath, buffer: Buffer, coords: tuple[Lanes, ...]) ->
 def read_buffer(math: LaneMath, buffer: Buffer, coords: tuple[Lanes, ...]) -> Lanes | Address:
     """The elements of a buffer at the lanes' coordinates."""
     address = buffer_address(math, buffer, coords)
-    found = load(math, Access(address, buffer.element))
-    if isinstance(buffer.element, PointerType) and found.is_uniform:
-        return Address(found.base)
-    return found
+    lanes = load(math, Access(address, buffer.element))
+    if isinstance(buffer.element, PointerType) and lanes.is_uniform:
+        return Address(lanes.base)
+    return lanes
 
 
 def write_buffer(

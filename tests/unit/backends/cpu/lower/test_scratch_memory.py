@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.unit.backends.cpu.textual import check, lowered
-from tilewright.backends.cpu.lower.scratch_memory import Block, Scratch
+from tilewright.backends.cpu.lower.scratch_memory import Scratch, ScratchBlock
 
 _HEAD = """func @k(%X: ptr<i32>, %Y: ptr<i32>, %n: i32) {
   %i = tile.range {start = 0, end = 16} : tile<16xi32>
@@ -33,13 +33,13 @@ def scan(result: str, operand: str) -> str:
 
 
 def offsets(scratch: Scratch) -> list[int]:
-    lines, _ = scratch.place()
+    lines, _ = scratch.assign_offsets()
     return [int(line.rsplit(" ", 1)[1]) for line in lines]
 
 
-def touched_at(scratch: Scratch, block: Block, *times: int) -> None:
+def touched_at(scratch: Scratch, block: ScratchBlock, *times: int) -> None:
     for time in times:
-        scratch.now = time
+        scratch.clock = time
         block.touch()
 
 
@@ -47,9 +47,9 @@ def test_blocks_take_turns():
     scratch = Scratch()
     first = scratch.allocate("%a", 100)
     touched_at(scratch, first, 2)
-    scratch.now = 3
+    scratch.clock = 3
     scratch.allocate("%b", 100)
-    lines, total = scratch.place()
+    lines, total = scratch.assign_offsets()
     assert lines == [f"%{n} = getelementptr i8, ptr %scratch, i64 0" for n in "ab"]
     assert total == 128
 
@@ -101,7 +101,7 @@ def test_nested_loops():
 
 
 def test_no_blocks():
-    assert Scratch().place() == ([], 0)
+    assert Scratch().assign_offsets() == ([], 0)
 
 
 def test_dead_tiles_make_room():

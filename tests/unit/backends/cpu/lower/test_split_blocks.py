@@ -1,4 +1,4 @@
-"""Long straight-line code is divided into blocks, wherever its parts end."""
+"""Long straight-line code is split into blocks, wherever its parts end."""
 
 import numpy as np
 import pytest
