@@ -64,11 +64,11 @@ def _read(fn: FunctionType, text: SourceText) -> FunctionSource:
     if not text.lines:
         raise _unavailable(fn, f"{code.co_filename} is not a file that can be read")
     if text.predates_process:  # then it is what was imported
-        found = _at(fn, text.lines, code.co_firstlineno)
+        source = _at(fn, text.lines, code.co_firstlineno)
     else:
-        found = _of_code(fn, text) or _of_code(fn, _current(code.co_filename))
-    if found is not None:
-        return found
+        source = _of_code(fn, text) or _of_code(fn, _current(code.co_filename))
+    if source is not None:
+        return source
     if code.co_name == "<lambda>":
         raise _unavailable(fn, "it is not written as a 'def' statement")
     raise _unavailable(fn, f"{code.co_filename} has changed since it was imported")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tilewright import language as tl
 from tilewright.frontend.semantics import constant_arguments
 from tilewright.frontend.semantics.memory_access import (
@@ -21,9 +19,9 @@ from tilewright.ops import ATOMIC_TYPES, MEMORY_ORDERS, SCOPES, AtomicCasOp, Ato
 from tilewright.support import errors
 
 
-def _target(ctx: Context, kind: str, pointer: Any) -> Value:
+def _target(ctx: Context, kind: str, pointer: object) -> Value:
     address = pointer_argument(ctx, f"atomic_{kind}", pointer)
-    check_writable(ctx, pointer)
+    check_writable(ctx, address)
     element = pointee_type(address)
     if element not in ATOMIC_TYPES[kind]:
         names = ", ".join(str(type_of(dtype)) for dtype in ATOMIC_TYPES[kind])
@@ -35,14 +33,14 @@ def _target(ctx: Context, kind: str, pointer: Any) -> Value:
     return address
 
 
-def _ordering(ctx: Context, kind: str, sem: Any, scope: Any) -> tuple[str, str]:
+def _ordering(ctx: Context, kind: str, sem: object, scope: object) -> tuple[str, str]:
     function = f"atomic_{kind}"
     order = constant_arguments.choice(ctx, function, "sem", sem, MEMORY_ORDERS, "acq_rel")
     return order, constant_arguments.choice(ctx, function, "scope", scope, SCOPES, "gpu")
 
 
 def atomic(
-    ctx: Context, kind: str, pointer: Any, val: Any, mask: Any, sem: Any, scope: Any
+    ctx: Context, kind: str, pointer: object, val: object, mask: object, sem: object, scope: object
 ) -> tensor:
     """One read-modify-write of each element; gives what was there."""
     address = _target(ctx, kind, pointer)
@@ -55,7 +53,12 @@ def atomic(
 def _register(kind: str) -> None:
     @implements(getattr(tl, f"atomic_{kind}"))
     def function(  # pyright: ignore[reportUnusedFunction]
-        ctx: Context, pointer: Any, val: Any, mask: Any = None, sem: Any = None, scope: Any = None
+        ctx: Context,
+        pointer: object,
+        val: object,
+        mask: object = None,
+        sem: object = None,
+        scope: object = None,
     ) -> tensor:
         return atomic(ctx, kind, pointer, val, mask, sem, scope)
 
@@ -66,7 +69,12 @@ for _kind in ("add", "max", "min", "and", "or", "xor", "xchg"):
 
 @implements(tl.atomic_cas)
 def atomic_cas(
-    ctx: Context, pointer: Any, cmp: Any, val: Any, sem: Any = None, scope: Any = None
+    ctx: Context,
+    pointer: object,
+    cmp: object,
+    val: object,
+    sem: object = None,
+    scope: object = None,
 ) -> tensor:
     address = _target(ctx, "cas", pointer)
     order, extent = _ordering(ctx, "cas", sem, scope)

@@ -11,7 +11,7 @@ A dimension that is not checked adds no mask, so that its accesses stay plainly 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tilewright import language as tl
 from tilewright.frontend.semantics import constant_arguments
@@ -41,11 +41,17 @@ class Window(NamedTuple):
 
 @implements(tl.make_block_ptr)
 def make_block_ptr(
-    ctx: Context, base: Any, shape: Any, strides: Any, offsets: Any, block_shape: Any, order: Any
+    ctx: Context,
+    base: object,
+    shape: object,
+    strides: object,
+    offsets: object,
+    block_shape: object,
+    order: object,
 ) -> block_pointer:
     if not is_pointer(base) or not isinstance(base.handle.type, PointerType):
-        found = describe(base)
-        ctx.fail(errors.InvalidValue, "make_block_ptr", "base", "a scalar pointer", found)
+        actual = describe(base)
+        ctx.fail(errors.InvalidValue, "make_block_ptr", "base", "a scalar pointer", actual)
     window = constant_arguments.shape(ctx, "make_block_ptr", block_shape)
     whole = _scalars(ctx, "shape", shape, tl.int64)
     steps = _scalars(ctx, "strides", strides, tl.int64)
@@ -62,18 +68,18 @@ def make_block_ptr(
     return block_pointer(base, whole, steps, start, window, dims)
 
 
-def _scalars(ctx: Context, name: str, values: Any, dtype: tl.dtype) -> list[tensor]:
-    found: list[tensor] = []
+def _scalars(ctx: Context, name: str, values: object, dtype: tl.dtype) -> list[tensor]:
+    scalars: list[tensor] = []
     for item in constant_arguments.sequence(ctx, "make_block_ptr", name, values):
         number = cast_to(ctx, item, dtype)
         if shape_of(number.handle.type):
             ctx.fail(errors.InvalidValue, "make_block_ptr", name, "of scalars", number.type)
-        found.append(number)
-    return found
+        scalars.append(number)
+    return scalars
 
 
 @implements(tl.advance)
-def advance(ctx: Context, base: Any, offsets: Any) -> block_pointer:
+def advance(ctx: Context, base: object, offsets: object) -> block_pointer:
     if not isinstance(base, block_pointer):
         ctx.fail(errors.InvalidValue, "advance", "base", "a block pointer", describe(base))
     steps = constant_arguments.sequence(ctx, "advance", "offsets", offsets)
@@ -87,7 +93,7 @@ def advance(ctx: Context, base: Any, offsets: Any) -> block_pointer:
     return block_pointer(base.base, base.whole, base.strides, moved, base.block_shape, base.order)
 
 
-def load_window(ctx: Context, p: block_pointer, boundary_check: Any, padding: Any) -> Window:
+def load_window(ctx: Context, p: block_pointer, boundary_check: object, padding: object) -> Window:
     """Pointers, mask and padding of a load. Errors: InvalidValue."""
     option = constant_arguments.choice(ctx, "load", "padding_option", padding, PADDING, "")
     window = store_window(ctx, p, boundary_check, "load")
@@ -102,7 +108,7 @@ def load_window(ctx: Context, p: block_pointer, boundary_check: Any, padding: An
 
 
 def store_window(
-    ctx: Context, p: block_pointer, boundary_check: Any, function: str = "store"
+    ctx: Context, p: block_pointer, boundary_check: object, function: str = "store"
 ) -> Window:
     """Pointers and mask of an access. Errors: InvalidValue."""
     shape = p.block_shape

@@ -18,7 +18,7 @@ from tilewright.ops import AssertOp, AssumeOp, HintOp, PrintOp
 from tilewright.support import errors
 
 
-def _hint(ctx: Context, function: str, input: Any, values: Any, attribute: str) -> Any:
+def _hint(ctx: Context, function: str, input: object, values: object, attribute: str) -> Any:
     if not isinstance(input, tensor):
         return constexpr(input)
     numbers = constant_arguments.integers(ctx, function, "values", values)
@@ -32,22 +32,22 @@ def _hint(ctx: Context, function: str, input: Any, values: Any, attribute: str) 
 
 
 @implements(tl.multiple_of)
-def multiple_of(ctx: Context, input: Any, values: Any) -> Any:
+def multiple_of(ctx: Context, input: object, values: object) -> Any:
     return _hint(ctx, "multiple_of", input, values, "divisibility")
 
 
 @implements(tl.max_contiguous)
-def max_contiguous(ctx: Context, input: Any, values: Any) -> Any:
+def max_contiguous(ctx: Context, input: object, values: object) -> Any:
     return _hint(ctx, "max_contiguous", input, values, "contiguity")
 
 
 @implements(tl.max_constancy)
-def max_constancy(ctx: Context, input: Any, values: Any) -> Any:
+def max_constancy(ctx: Context, input: object, values: object) -> Any:
     return _hint(ctx, "max_constancy", input, values, "constancy")
 
 
 @implements(tl.assume)
-def assume(ctx: Context, cond: Any) -> None:
+def assume(ctx: Context, cond: object) -> None:
     if isinstance(cond, tensor):
         ctx.emitter.emit(AssumeOp(truth(ctx, cond)))
     elif not cond:
@@ -57,18 +57,18 @@ def assume(ctx: Context, cond: Any) -> None:
 @implements(tl.static_print)
 def static_print(
     ctx: Context,
-    *values: Any,
-    sep: Any = " ",
-    end: Any = "\n",
-    file: Any = None,
-    flush: Any = False,
+    *values: object,
+    sep: str = " ",
+    end: str = "\n",
+    file: object = None,
+    flush: object = False,
 ) -> None:
     texts = [str(value.type) if isinstance(value, tensor) else str(value) for value in values]
     print(*texts, sep=sep, end=end, file=cast("TextIO | None", file), flush=bool(flush))
 
 
 @implements(tl.static_assert)
-def static_assert(ctx: Context, cond: Any, msg: Any = "") -> None:
+def static_assert(ctx: Context, cond: object, msg: object = "") -> None:
     if isinstance(cond, tensor):
         ctx.fail(errors.NotConstexpr, "the condition of static_assert", cond.type)
     if not cond:
@@ -77,7 +77,7 @@ def static_assert(ctx: Context, cond: Any, msg: Any = "") -> None:
 
 
 @implements(tl.device_print)
-def device_print(ctx: Context, prefix: Any, *args: Any, hex: Any = False) -> None:
+def device_print(ctx: Context, prefix: object, *args: object, hex: object = False) -> None:
     if not isinstance(prefix, str) or not prefix.isascii():
         expected = "an ASCII string that is known at compile time"
         ctx.fail(errors.InvalidValue, "device_print", "prefix", expected, describe(prefix))
@@ -88,7 +88,7 @@ def device_print(ctx: Context, prefix: Any, *args: Any, hex: Any = False) -> Non
 
 
 @implements(tl.device_assert)
-def device_assert(ctx: Context, cond: Any, msg: Any = "", mask: Any = None) -> None:
+def device_assert(ctx: Context, cond: object, msg: object = "", mask: object = None) -> None:
     if not ctx.options.debug:
         return
     condition = as_condition(ctx, cond)

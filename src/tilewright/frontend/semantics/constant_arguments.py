@@ -13,7 +13,7 @@ from tilewright.language import tensor, unwrap
 from tilewright.support import errors
 
 
-def integer(ctx: Context, function: str, name: str, value: Any) -> int:
+def integer(ctx: Context, function: str, name: str, value: object) -> int:
     """A compile-time integer. Errors: NotConstexpr, InvalidValue."""
     value = unwrap(value)
     if isinstance(value, tensor):
@@ -27,7 +27,7 @@ def integer(ctx: Context, function: str, name: str, value: Any) -> int:
 
 
 def choice(
-    ctx: Context, function: str, name: str, value: Any, choices: tuple[str, ...], default: str
+    ctx: Context, function: str, name: str, value: object, choices: tuple[str, ...], default: str
 ) -> str:
     """One of `choices`; None means `default`. Errors: InvalidValue."""
     value = unwrap(value)
@@ -39,7 +39,7 @@ def choice(
     return value
 
 
-def flag(ctx: Context, function: str, name: str, value: Any) -> bool:
+def flag(ctx: Context, function: str, name: str, value: object) -> bool:
     """A compile-time condition. Errors: NotConstexpr."""
     value = unwrap(value)
     if isinstance(value, tensor):
@@ -47,7 +47,7 @@ def flag(ctx: Context, function: str, name: str, value: Any) -> bool:
     return bool(value)
 
 
-def sequence(ctx: Context, function: str, name: str, value: Any) -> list[Any]:
+def sequence(ctx: Context, function: str, name: str, value: object) -> list[Any]:
     """The items of a tuple or list, unwrapped; one item by itself counts as a sequence of one."""
     value = unwrap(value)
     if isinstance(value, Sequence) and not isinstance(value, str):
@@ -57,13 +57,13 @@ def sequence(ctx: Context, function: str, name: str, value: Any) -> list[Any]:
     ctx.fail(errors.InvalidValue, function, name, "a tuple", describe(value))
 
 
-def integers(ctx: Context, function: str, name: str, value: Any) -> tuple[int, ...]:
+def integers(ctx: Context, function: str, name: str, value: object) -> tuple[int, ...]:
     """A sequence of compile-time integers."""
     items = sequence(ctx, function, name, value)
     return tuple(integer(ctx, function, f"{name}[{i}]", item) for i, item in enumerate(items))
 
 
-def shape(ctx: Context, function: str, value: Any) -> tuple[int, ...]:
+def shape(ctx: Context, function: str, value: object) -> tuple[int, ...]:
     """A tile shape; empty for a scalar. Errors: NonPowerOfTwo, BlockTooLarge."""
     return check_tile(ctx, integers(ctx, function, "shape", value))
 
@@ -75,7 +75,7 @@ def variadic_items(values: Sequence[Any]) -> Any:
     return values
 
 
-def axis(ctx: Context, function: str, value: Any, rank: int, name: str = "axis") -> int:
+def axis(ctx: Context, function: str, value: object, rank: int, name: str = "axis") -> int:
     """A dimension of something with `rank` of them; negative counts from the end."""
     number = integer(ctx, function, name, value)
     if not -rank <= number < rank:
@@ -83,7 +83,7 @@ def axis(ctx: Context, function: str, value: Any, rank: int, name: str = "axis")
     return number % rank
 
 
-def tile(ctx: Context, function: str, name: str, value: Any) -> tensor:
+def tile(ctx: Context, function: str, name: str, value: object) -> tensor:
     """A tensor with a shape. Errors: InvalidValue."""
     argument = tensor_argument(ctx, function, name, value)
     if not argument.shape:
@@ -91,7 +91,7 @@ def tile(ctx: Context, function: str, name: str, value: Any) -> tensor:
     return argument
 
 
-def tensor_argument(ctx: Context, function: str, name: str, value: Any) -> tensor:
+def tensor_argument(ctx: Context, function: str, name: str, value: object) -> tensor:
     """A run-time value. Errors: InvalidValue."""
     value = unwrap(value)
     if not isinstance(value, tensor):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from tilewright.frontend.dtype_promotion import Literal
 from tilewright.frontend.semantics import constant_arguments
 from tilewright.frontend.semantics.broadcasting import broadcast_value, check_tile
 from tilewright.frontend.semantics.dtype_casts import cast_value, number_type
@@ -26,16 +25,16 @@ from tilewright.support import errors
 
 
 @implements(program_id)
-def program_id_meaning(ctx: Context, axis: Any) -> tensor:
+def program_id_semantics(ctx: Context, axis: object) -> tensor:
     return ctx.tensor(ProgramIdOp(_grid_axis(ctx, "program_id", axis)))
 
 
 @implements(num_programs)
-def num_programs_meaning(ctx: Context, axis: Any) -> tensor:
+def num_programs_semantics(ctx: Context, axis: object) -> tensor:
     return ctx.tensor(NumProgramsOp(_grid_axis(ctx, "num_programs", axis)))
 
 
-def _grid_axis(ctx: Context, function: str, value: Any) -> int:
+def _grid_axis(ctx: Context, function: str, value: object) -> int:
     axis = constant_arguments.integer(ctx, function, "axis", value)
     if axis not in (0, 1, 2):
         ctx.fail(errors.InvalidValue, function, "axis", "0, 1 or 2", axis)
@@ -43,7 +42,7 @@ def _grid_axis(ctx: Context, function: str, value: Any) -> int:
 
 
 @implements(arange)
-def arange_meaning(ctx: Context, start: Any, end: Any = None) -> tensor:
+def arange_semantics(ctx: Context, start: object, end: object = None) -> tensor:
     if end is None:
         start, end = 0, start
     first = constant_arguments.integer(ctx, "arange", "start", start)
@@ -59,30 +58,32 @@ def arange_meaning(ctx: Context, start: Any, end: Any = None) -> tensor:
 
 
 @implements(full)
-def full_meaning(ctx: Context, shape: Any, value: Any, dtype: Any = None) -> tensor:
+def full_semantics(
+    ctx: Context, shape: object, value: tensor | Literal, dtype: object = None
+) -> tensor:
     extents = constant_arguments.shape(ctx, "full", shape)
     if isinstance(value, tensor):
-        found = value.handle
+        scalar = value.handle
         if dtype is not None:
-            found = cast_value(ctx, found, number_type(ctx, "full", dtype))
-        return tensor(broadcast_value(ctx, found, extents))
+            scalar = cast_value(ctx, scalar, number_type(ctx, "full", dtype))
+        return tensor(broadcast_value(ctx, scalar, extents))
     element = number_type(ctx, "full", dtype) if dtype else dtype_of_literal(ctx, value)
     return filled(ctx, extents, value, element)
 
 
-def filled(ctx: Context, shape: tuple[int, ...], value: Any, element: DType) -> tensor:
+def filled(ctx: Context, shape: tuple[int, ...], value: Literal, element: DType) -> tensor:
     """A literal in every element of a shape, () for a scalar."""
     return tensor(constant(ctx, value, with_shape(element, shape)))
 
 
 @implements(zeros)
-def zeros_meaning(ctx: Context, shape: Any, dtype: Any) -> tensor:
+def zeros_semantics(ctx: Context, shape: object, dtype: object) -> tensor:
     extents = constant_arguments.shape(ctx, "zeros", shape)
     return filled(ctx, extents, 0, number_type(ctx, "zeros", dtype))
 
 
 @implements(zeros_like)
-def zeros_like_meaning(ctx: Context, input: Any) -> tensor:
+def zeros_like_semantics(ctx: Context, input: object) -> tensor:
     like = constant_arguments.tensor_argument(ctx, "zeros_like", "input", input)
     element = element_of(like.handle.type)
     if not isinstance(element, DType):
@@ -91,5 +92,5 @@ def zeros_like_meaning(ctx: Context, input: Any) -> tensor:
 
 
 @implements(to_tensor)
-def to_tensor_meaning(ctx: Context, x: Any) -> tensor:
+def to_tensor_semantics(ctx: Context, x: object) -> tensor:
     return materialize(ctx, x)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tilewright import language as tl
 from tilewright.frontend.semantics import constant_arguments
 from tilewright.frontend.semantics.dtype_casts import number_type
@@ -41,13 +39,13 @@ ACCUMULATORS: dict[DType, tuple[DType, ...]] = {
 @implements(tl.dot)
 def dot(
     ctx: Context,
-    input: Any,
-    other: Any,
-    acc: Any = None,
-    input_precision: Any = None,
-    allow_tf32: Any = None,
-    max_num_imprecise_acc: Any = None,
-    out_dtype: Any = None,
+    input: object,
+    other: object,
+    acc: object = None,
+    input_precision: object = None,
+    allow_tf32: object = None,
+    max_num_imprecise_acc: object = None,
+    out_dtype: object = None,
 ) -> tensor:
     a, b = _factor(ctx, "input", input), _factor(ctx, "other", other)
     left, right = dtype_of(a.type), dtype_of(b.type)
@@ -67,8 +65,9 @@ def dot(
     return ctx.tensor(DotOp(a, b, start, precision, run))
 
 
-def _factor(ctx: Context, name: str, value: Any) -> Value:
-    tile = constant_arguments.tile(ctx, "dot", name, value).handle
+def _factor(ctx: Context, name: str, value: object) -> Value:
+    argument = constant_arguments.tile(ctx, "dot", name, value)
+    tile = argument.handle
     element, rank = element_of(tile.type), len(shape_of(tile.type))
     if element not in ACCUMULATORS:
         dtype = type_of(element)
@@ -79,7 +78,7 @@ def _factor(ctx: Context, name: str, value: Any) -> Value:
             "convert it with .to(...)",
         )
     if rank not in (2, 3):
-        ctx.fail(errors.InvalidValue, "dot", name, "a tile of rank 2 or 3", value.type)
+        ctx.fail(errors.InvalidValue, "dot", name, "a tile of rank 2 or 3", argument.type)
     return tile
 
 
@@ -98,7 +97,7 @@ def _product_shape(ctx: Context, a: Value, b: Value) -> tuple[int, ...]:
     return (*left[:-1], right[-1])
 
 
-def _result_dtype(ctx: Context, operand: DType, acc: Any, out_dtype: Any) -> DType:
+def _result_dtype(ctx: Context, operand: DType, acc: object, out_dtype: object) -> DType:
     """What to sum in: out_dtype, else the accumulator's dtype, else the default of the operands."""
     choices = ACCUMULATORS[operand]
     if out_dtype is not None:
@@ -116,18 +115,19 @@ def _result_dtype(ctx: Context, operand: DType, acc: Any, out_dtype: Any) -> DTy
     return choices[0]
 
 
-def _accumulator(ctx: Context, acc: Any, result: TileType) -> Value:
-    value = constant_arguments.tile(ctx, "dot", "acc", acc).handle
+def _accumulator(ctx: Context, acc: object, result: TileType) -> Value:
+    argument = constant_arguments.tile(ctx, "dot", "acc", acc)
+    value = argument.handle
     if shape_of(value.type) != result.shape:
         reason = "the product is the first, 'acc' the second"
         ctx.fail(errors.ShapeMismatch, "sum", result.shape, shape_of(value.type), reason)
     if element_of(value.type) is not result.element:
         product = type_of(result.element)
-        ctx.fail(errors.DTypeMismatch, "dot: add a product and acc,", product, acc.dtype)
+        ctx.fail(errors.DTypeMismatch, "dot: add a product and acc,", product, argument.dtype)
     return value
 
 
-def _precision(ctx: Context, operand: DType, input_precision: Any, allow_tf32: Any) -> str:
+def _precision(ctx: Context, operand: DType, input_precision: object, allow_tf32: object) -> str:
     """How fp32 operands may be rounded; other operands are exact."""
     if input_precision is not None and allow_tf32 is not None:
         ctx.fail(

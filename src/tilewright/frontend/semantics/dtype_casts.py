@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tilewright.frontend.dtype_promotion import fits
 from tilewright.frontend.semantics.literal_constants import constant, describe, materialize
 from tilewright.frontend.semantics.semantic_context import Context
@@ -25,7 +23,7 @@ def cast_value(ctx: Context, value: Value, element: ir.DType) -> Value:
     return ctx.value(CastOp(value, ir.with_element(type_, element)))
 
 
-def element_type(ctx: Context, what: str, requested: Any) -> ir.Scalar:
+def element_type(ctx: Context, what: str, requested: object) -> ir.Scalar:
     """The IR type of a dtype argument; a block type stands for its element."""
     requested = unwrap(requested)
     if not isinstance(requested, dtype):
@@ -36,7 +34,7 @@ def element_type(ctx: Context, what: str, requested: Any) -> ir.Scalar:
     return element
 
 
-def number_type(ctx: Context, what: str, requested: Any) -> ir.DType:
+def number_type(ctx: Context, what: str, requested: object) -> ir.DType:
     """As `element_type`, where no pointer type is allowed."""
     element = element_type(ctx, what, requested)
     if not isinstance(element, ir.DType):
@@ -44,14 +42,18 @@ def number_type(ctx: Context, what: str, requested: Any) -> ir.DType:
     return element
 
 
-def cast_to(ctx: Context, x: Any, dtype: Any) -> tensor:
+def cast_to(ctx: Context, x: object, dtype: object) -> tensor:
     """`x` (tensor or literal) converted to a dtype, as `tl.cast`."""
     return cast_operand(ctx, x, dtype)
 
 
 @implements(cast)
 def cast_operand(
-    ctx: Context, input: Any, dtype: Any, fp_downcast_rounding: Any = None, bitcast: Any = False
+    ctx: Context,
+    input: object,
+    dtype: object,
+    fp_downcast_rounding: str | None = None,
+    bitcast: object = False,
 ) -> tensor:
     target = element_type(ctx, "cast", dtype)
     if not isinstance(input, tensor):
@@ -71,12 +73,16 @@ def cast_operand(
 
 @implements(to)
 def to_dtype(
-    ctx: Context, input: Any, dtype: Any, fp_downcast_rounding: Any = None, bitcast: Any = False
+    ctx: Context,
+    input: object,
+    dtype: object,
+    fp_downcast_rounding: str | None = None,
+    bitcast: object = False,
 ) -> tensor:
     return cast_operand(ctx, input, dtype, fp_downcast_rounding, bitcast)
 
 
-def _cast_literal(ctx: Context, value: Any, target: ir.Scalar) -> tensor:
+def _cast_literal(ctx: Context, value: object, target: ir.Scalar) -> tensor:
     """A literal of a float or bool kind converts at compile time; the rest as tensors do."""
     if isinstance(target, ir.DType) and isinstance(value, int | float):
         exact = target.is_float or isinstance(value, bool)
@@ -86,7 +92,7 @@ def _cast_literal(ctx: Context, value: Any, target: ir.Scalar) -> tensor:
     return cast_operand(ctx, scalar, type_of(target))
 
 
-def _check_rounding(ctx: Context, rounding: Any, source: ir.Scalar, target: ir.Scalar) -> None:
+def _check_rounding(ctx: Context, rounding: object, source: ir.Scalar, target: ir.Scalar) -> None:
     if rounding is None:
         return
     if rounding not in ("rtne", "rtz"):

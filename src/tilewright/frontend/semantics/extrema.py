@@ -34,11 +34,11 @@ from tilewright.ops import AndOp, CompareOp, OrOp, RangeOp, ReshapeOp, SelectOp,
 @implements(tl.max)
 def max(
     ctx: Context,
-    input: Any,
-    axis: Any = None,
-    return_indices: Any = False,
-    return_indices_tie_break_left: Any = True,
-    keep_dims: Any = False,
+    input: object,
+    axis: object = None,
+    return_indices: object = False,
+    return_indices_tie_break_left: object = True,
+    keep_dims: object = False,
 ) -> Any:
     if not constant_arguments.flag(ctx, "max", "return_indices", return_indices):
         return extremum_along(ctx, "maximum", input, axis, keep_dims)
@@ -49,11 +49,11 @@ def max(
 @implements(tl.min)
 def min(
     ctx: Context,
-    input: Any,
-    axis: Any = None,
-    return_indices: Any = False,
-    return_indices_tie_break_left: Any = True,
-    keep_dims: Any = False,
+    input: object,
+    axis: object = None,
+    return_indices: object = False,
+    return_indices_tie_break_left: object = True,
+    keep_dims: object = False,
 ) -> Any:
     if not constant_arguments.flag(ctx, "min", "return_indices", return_indices):
         return extremum_along(ctx, "minimum", input, axis, keep_dims)
@@ -63,7 +63,11 @@ def min(
 
 @implements(tl.argmax)
 def argmax(
-    ctx: Context, input: Any, axis: Any, tie_break_left: Any = True, keep_dims: Any = False
+    ctx: Context,
+    input: object,
+    axis: object,
+    tie_break_left: object = True,
+    keep_dims: object = False,
 ) -> tensor:
     tie = constant_arguments.flag(ctx, "argmax", "tie_break_left", tie_break_left)
     return extremum_with_index(ctx, "argmax", input, axis, tie, keep_dims)[1]
@@ -71,14 +75,23 @@ def argmax(
 
 @implements(tl.argmin)
 def argmin(
-    ctx: Context, input: Any, axis: Any, tie_break_left: Any = True, keep_dims: Any = False
+    ctx: Context,
+    input: object,
+    axis: object,
+    tie_break_left: object = True,
+    keep_dims: object = False,
 ) -> tensor:
     tie = constant_arguments.flag(ctx, "argmin", "tie_break_left", tie_break_left)
     return extremum_with_index(ctx, "argmin", input, axis, tie, keep_dims)[1]
 
 
 def extremum_with_index(
-    ctx: Context, function: str, input: Any, axis: Any, tie_break_left: bool, keep_dims: Any
+    ctx: Context,
+    function: str,
+    input: object,
+    axis: object,
+    tie_break_left: bool,
+    keep_dims: object,
 ) -> list[tensor]:
     """The extremum in the dtype of the input, and its int32 index (flattened without axis)."""
     value, element, dim, keep = reduction_arguments(ctx, function, input, axis, keep_dims)

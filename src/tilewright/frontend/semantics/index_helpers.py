@@ -12,12 +12,14 @@ from tilewright.frontend.semantics.semantics_registry import implements
 
 
 @implements(tl.cdiv)
-def cdiv(ctx: Context, x: Any, div: Any) -> Any:
+def cdiv(ctx: Context, x: object, div: object) -> Any:
     return binary(ctx, "floordiv", binary(ctx, "add", x, binary(ctx, "sub", div, 1)), div)
 
 
 @implements(tl.swizzle2d)
-def swizzle2d(ctx: Context, i: Any, j: Any, size_i: Any, size_j: Any, size_g: Any) -> Any:
+def swizzle2d(
+    ctx: Context, i: object, j: object, size_i: object, size_j: object, size_g: object
+) -> Any:
     """Position in row-major order; group of rows; position within it, column by column."""
     position = binary(ctx, "add", binary(ctx, "mul", i, size_j), j)
     group_size = binary(ctx, "mul", size_g, size_j)

@@ -52,7 +52,7 @@ Interpolation of atan(sqrt(z)) / sqrt(z) at 13 Chebyshev nodes of [0, tan(pi/8)^
 # --- formulas: tensors of fp32 --------------------------------------------------------------------
 
 
-def exp(x: Any) -> Any:
+def exp(x: tensor) -> tensor:
     """e^x = 2^t (1 + r ln 2), where r is what the rounding of t = x log2(e) lost.
 
     Without r, as `tl.exp` may be, the error is up to 1.25 |x| ulp. r is infinite or a NaN where 2^t
@@ -66,14 +66,14 @@ def exp(x: Any) -> Any:
 # --- formulas: tensors of fp64 --------------------------------------------------------------------
 
 
-def log1p(x: Any) -> Any:
+def log1p(x: tensor) -> tensor:
     """log(u) corrected for what rounding u = 1 + x has lost."""
     u = 1.0 + x
     exact = (u == 1.0) | (u == float("inf"))
     return tl.where(exact, x, tl.log(u) * (x / (u - 1.0)))
 
 
-def expm1(x: Any) -> Any:
+def expm1(x: tensor) -> tensor:
     """u - 1 for u = exp(x), corrected by x / log(u)."""
     u = tl.exp(x)
     corrected = (u - 1.0) * (x / tl.log(u))
@@ -81,30 +81,30 @@ def expm1(x: Any) -> Any:
     return tl.where(u == 1.0, x, tl.where(extreme, u - 1.0, corrected))
 
 
-def log10(x: Any) -> Any:
+def log10(x: tensor) -> tensor:
     """log2(x) in another base."""
     return tl.log2(x) * LOG10_OF_2
 
 
-def tan(x: Any) -> Any:
+def tan(x: tensor) -> tensor:
     """sin / cos."""
     return tl.sin(x) / tl.cos(x)
 
 
-def sinh(x: Any) -> Any:
+def sinh(x: tensor) -> tensor:
     """(e + e / (e + 1)) / 2 for e = expm1(|x|), with the sign of x."""
     e = expm1(tl.abs(x))
     size = tl.where(e == float("inf"), e, 0.5 * (e + e / (e + 1.0)))
     return lib.copysign(size, x)
 
 
-def cosh(x: Any) -> Any:
+def cosh(x: tensor) -> tensor:
     """(e + 1 / e) / 2 for e = exp(|x|)."""
     e = tl.exp(tl.abs(x))
     return 0.5 * e + 0.5 / e
 
 
-def atan(x: Any) -> Any:
+def atan(x: tensor) -> tensor:
     """Reduced to tan(pi/8) by atan(x) = pi/4 + atan((x - 1) / (x + 1)) = pi/2 - atan(1 / x)."""
     size = tl.abs(x)
     middle, far = size > TAN_PI_8, size > TAN_3PI_8
@@ -118,7 +118,7 @@ def atan(x: Any) -> Any:
     return lib.copysign(angle, x)
 
 
-def atan2(x: Any, y: Any) -> Any:
+def atan2(x: tensor, y: tensor) -> tensor:
     """atan of the smaller over the larger side, moved to its octant and quadrant."""
     ordinate, abscissa = tl.abs(x), tl.abs(y)
     low, high = tl.minimum(ordinate, abscissa), tl.maximum(ordinate, abscissa)
@@ -130,17 +130,17 @@ def atan2(x: Any, y: Any) -> Any:
     return tl.where(unordered, x + y, lib.copysign(angle, x))
 
 
-def asin(x: Any) -> Any:
+def asin(x: tensor) -> tensor:
     """The angle of (x, sqrt(1 - x^2))."""
     return atan2(x, tl.sqrt((1.0 - x) * (1.0 + x)))
 
 
-def acos(x: Any) -> Any:
+def acos(x: tensor) -> tensor:
     """Twice the angle of (sqrt(1 - x), sqrt(1 + x))."""
     return 2.0 * atan2(tl.sqrt(1.0 - x), tl.sqrt(1.0 + x))
 
 
-def pow(x: Any, y: Any) -> Any:
+def pow(x: tensor, y: tensor) -> tensor:
     """2^(y log2 |x|), with C's rules for signs, zeros, infinities and whole exponents."""
     infinity = float("inf")
     size = tl.abs(x)
@@ -155,7 +155,7 @@ def pow(x: Any, y: Any) -> Any:
 # --- registration ---------------------------------------------------------------------------------
 
 
-def _float_dtype(ctx: Context, function: str, operands: tuple[Any, ...]) -> DType:
+def _float_dtype(ctx: Context, function: str, operands: tuple[object, ...]) -> DType:
     """The float dtype of one operand, or the common one of two. Errors: InvalidOperation."""
     if len(operands) == 1:
         return dtype_of(float_argument(ctx, function, operands[0]).type)
@@ -173,7 +173,7 @@ def _float_dtype(ctx: Context, function: str, operands: tuple[Any, ...]) -> DTyp
 
 
 def in_fp64(
-    ctx: Context, function: str, formula: Callable[..., Any], operands: tuple[Any, ...]
+    ctx: Context, function: str, formula: Callable[..., tensor], operands: tuple[object, ...]
 ) -> tensor:
     """A formula of fp64 tensors applied to floats, rounded to their dtype."""
     dtype = _float_dtype(ctx, function, operands)
@@ -182,15 +182,15 @@ def in_fp64(
     return tensor(cast_value(ctx, result.handle, dtype))
 
 
-def _register_unary(name: str, formula: Callable[..., Any]) -> None:
+def _register_unary(name: str, formula: Callable[..., tensor]) -> None:
     @implements(getattr(lib, name))
-    def function(ctx: Context, x: Any) -> tensor:  # pyright: ignore[reportUnusedFunction]
+    def function(ctx: Context, x: object) -> tensor:  # pyright: ignore[reportUnusedFunction]
         return in_fp64(ctx, name, formula, (x,))
 
 
-def _register_binary(name: str, formula: Callable[..., Any]) -> None:
+def _register_binary(name: str, formula: Callable[..., tensor]) -> None:
     @implements(getattr(lib, name))
-    def function(ctx: Context, x: Any, y: Any) -> tensor:  # pyright: ignore[reportUnusedFunction]
+    def function(ctx: Context, x: object, y: object) -> tensor:  # pyright: ignore[reportUnusedFunction]
         return in_fp64(ctx, name, formula, (x, y))
 
 
@@ -201,7 +201,7 @@ for _formula in (atan2, pow):
 
 
 @implements(lib.exp)
-def exp_meaning(ctx: Context, x: Any) -> tensor:
+def exp_semantics(ctx: Context, x: object) -> tensor:
     value = float_argument(ctx, "exp", x)
     if dtype_of(value.type) is f64:
         return math_function(ctx, "exp", tensor(value))
@@ -209,18 +209,18 @@ def exp_meaning(ctx: Context, x: Any) -> tensor:
 
 
 @implements(lib.rint)
-def rint(ctx: Context, x: Any) -> tensor:
+def rint(ctx: Context, x: object) -> tensor:
     return math_function(ctx, "round_even", x)
 
 
 @implements(lib.trunc)
-def trunc(ctx: Context, x: Any) -> tensor:
+def trunc(ctx: Context, x: object) -> tensor:
     return math_function(ctx, "trunc", x)
 
 
 @implements(lib.round)
-def round(ctx: Context, x: Any) -> tensor:
-    def formula(value: Any) -> Any:
+def round(ctx: Context, x: object) -> tensor:
+    def formula(value: tensor) -> tensor:
         whole = lib.trunc(value)
         one = lib.copysign(1.0, value)
         return tl.where(tl.abs(value - whole) >= 0.5, whole + one, whole)
@@ -229,24 +229,24 @@ def round(ctx: Context, x: Any) -> tensor:
 
 
 @implements(lib.isnan)
-def isnan(ctx: Context, x: Any) -> tensor:
+def isnan(ctx: Context, x: object) -> tensor:
     value = tensor(float_argument(ctx, "isnan", x))
     return evaluate(ctx, lambda: value != value)
 
 
 @implements(lib.isinf)
-def isinf(ctx: Context, x: Any) -> tensor:
+def isinf(ctx: Context, x: object) -> tensor:
     value = tensor(float_argument(ctx, "isinf", x))
     return evaluate(ctx, lambda: tl.abs(value) == float("inf"))
 
 
 @implements(lib.isfinite)
-def isfinite(ctx: Context, x: Any) -> tensor:
+def isfinite(ctx: Context, x: object) -> tensor:
     value = tensor(float_argument(ctx, "isfinite", x))
     return evaluate(ctx, lambda: tl.abs(value) < float("inf"))
 
 
-def _bits(ctx: Context, function: str, x: Any) -> tensor:
+def _bits(ctx: Context, function: str, x: object) -> tensor:
     """The bits of a float as a signed integer."""
     value = tensor(float_argument(ctx, function, x))
     integer = tl.get_int_dtype(value.dtype.primitive_bitwidth, True)
@@ -254,13 +254,13 @@ def _bits(ctx: Context, function: str, x: Any) -> tensor:
 
 
 @implements(lib.signbit)
-def signbit(ctx: Context, x: Any) -> tensor:
+def signbit(ctx: Context, x: object) -> tensor:
     bits = _bits(ctx, "signbit", x)
     return evaluate(ctx, lambda: bits < 0)
 
 
 @implements(lib.copysign)
-def copysign(ctx: Context, x: Any, y: Any) -> tensor:
+def copysign(ctx: Context, x: object, y: object) -> tensor:
     dtype = tl.dtype.of(_float_dtype(ctx, "copysign", (x, y)))
     size, sign = (_bits(ctx, "copysign", cast_to(ctx, value, dtype)) for value in (x, y))
     low = size.dtype.get_int_min_value()
@@ -269,7 +269,7 @@ def copysign(ctx: Context, x: Any, y: Any) -> tensor:
 
 
 @implements(lib.fmod)
-def fmod(ctx: Context, x: Any, y: Any) -> tensor:
+def fmod(ctx: Context, x: object, y: object) -> tensor:
     dtype = tl.dtype.of(_float_dtype(ctx, "fmod", (x, y)))
     left, right = broadcast_pair(
         ctx, "fmod", cast_to(ctx, x, dtype).handle, cast_to(ctx, y, dtype).handle
@@ -278,7 +278,7 @@ def fmod(ctx: Context, x: Any, y: Any) -> tensor:
 
 
 @implements(lib.int2float_rn)
-def int2float_rn(ctx: Context, x: Any) -> tensor:
+def int2float_rn(ctx: Context, x: object) -> tensor:
     number = materialize(ctx, x)
     if not number.dtype.is_int():
         ctx.fail(errors.InvalidValue, "int2float_rn", "x", "an integer", number.type)

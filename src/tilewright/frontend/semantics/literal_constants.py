@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeGuard
 
 from tilewright.frontend.dtype_promotion import Literal, fits, literal_dtype
 from tilewright.frontend.semantics.semantic_context import Context
@@ -33,12 +33,12 @@ def dtype_of_literal(ctx: Context, value: Literal) -> DType:
     return dtype_
 
 
-def is_literal(value: object) -> bool:
+def is_literal(value: object) -> TypeGuard[Literal]:
     """Whether an unwrapped operand is a Python number."""
     return isinstance(value, int | float)
 
 
-def materialize(ctx: Context, value: Any) -> tensor:
+def materialize(ctx: Context, value: object) -> tensor:
     """A tensor as it is; a compile-time number as a scalar of its own dtype.
 
     Errors: InvalidOperation for anything else.
@@ -71,6 +71,6 @@ def describe(value: object) -> str:
     return f"a {type(value).__name__}"
 
 
-def is_pointer(value: object) -> bool:
+def is_pointer(value: object) -> TypeGuard[tensor]:
     """Whether a value is a scalar pointer or a tile of pointers."""
     return isinstance(value, tensor) and isinstance(element_of(value.handle.type), PointerType)

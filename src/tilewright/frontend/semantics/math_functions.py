@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tilewright import language as tl
-from tilewright.frontend.dtype_promotion import accumulator_dtype, compute_dtype
+from tilewright.frontend.dtype_promotion import Literal, accumulator_dtype, compute_dtype
 from tilewright.frontend.semantics import constant_arguments
 from tilewright.frontend.semantics.broadcasting import broadcast_pair
 from tilewright.frontend.semantics.dtype_casts import cast_value
@@ -27,7 +27,7 @@ _FUNCTIONS = (
 )  # fmt: skip
 
 
-def float_argument(ctx: Context, function: str, x: Any) -> Value:
+def float_argument(ctx: Context, function: str, x: object) -> Value:
     """A float tensor, or a literal as fp32 (fp64 out of its range). Errors: InvalidOperation."""
     if isinstance(x, int | float):
         number = float(x)
@@ -53,7 +53,7 @@ def in_accumulator(ctx: Context, value: Value, compute: Callable[[Value], Value]
     return tensor(cast_value(ctx, compute(wide), element))
 
 
-def math_function(ctx: Context, function: str, x: Any) -> tensor:
+def math_function(ctx: Context, function: str, x: object) -> tensor:
     """One of `ops.MATH_FUNCTIONS` of a float."""
     value = float_argument(ctx, function, x)
     return in_accumulator(ctx, value, lambda wide: ctx.value(MathOp(wide, function)))
@@ -61,7 +61,7 @@ def math_function(ctx: Context, function: str, x: Any) -> tensor:
 
 def _register(name: str) -> None:
     @implements(getattr(tl.math, name))
-    def function(ctx: Context, x: Any) -> tensor:  # pyright: ignore[reportUnusedFunction]
+    def function(ctx: Context, x: object) -> tensor:  # pyright: ignore[reportUnusedFunction]
         return math_function(ctx, name, x)
 
 
@@ -70,7 +70,7 @@ for _name in _FUNCTIONS:
 
 
 @implements(tl.math.abs)
-def abs_meaning(ctx: Context, x: Any) -> Any:
+def abs_semantics(ctx: Context, x: tensor | Literal) -> Any:
     if not isinstance(x, tensor):
         return constexpr(abs(x))
     element = element_of(x.handle.type)
@@ -83,7 +83,7 @@ def abs_meaning(ctx: Context, x: Any) -> Any:
 
 
 @implements(tl.math.sigmoid)
-def sigmoid(ctx: Context, x: Any) -> tensor:
+def sigmoid(ctx: Context, x: object) -> tensor:
     def compute(wide: Value) -> Value:
         one = constant(ctx, 1, wide.type)
         decay = ctx.value(MathOp(ctx.value(NegOp(wide)), "exp"))
@@ -93,7 +93,7 @@ def sigmoid(ctx: Context, x: Any) -> tensor:
 
 
 @implements(tl.math.fma)
-def fma(ctx: Context, x: Any, y: Any, z: Any) -> tensor:
+def fma(ctx: Context, x: object, y: object, z: object) -> tensor:
     dtype = common_dtype(ctx, "fma", (x, y, z))
     if not dtype.is_float:
         ctx.fail(
@@ -107,7 +107,7 @@ def fma(ctx: Context, x: Any, y: Any, z: Any) -> tensor:
     return tensor(cast_value(ctx, ctx.value(FmaOp(a, b, c)), dtype))
 
 
-def quotient(ctx: Context, function: str, x: Any, y: Any, precise: bool) -> tensor:
+def quotient(ctx: Context, function: str, x: object, y: object, precise: bool) -> tensor:
     """x / y of floats; 16-bit operands give fp32."""
     for operand in (x, y):
         if isinstance(operand, tensor):
@@ -118,19 +118,21 @@ def quotient(ctx: Context, function: str, x: Any, y: Any, precise: bool) -> tens
 
 
 @implements(tl.math.fdiv)
-def fdiv(ctx: Context, x: Any, y: Any, ieee_rounding: Any = False, approx: Any = False) -> tensor:
+def fdiv(
+    ctx: Context, x: object, y: object, ieee_rounding: object = False, approx: object = False
+) -> tensor:
     return quotient(
         ctx, "fdiv", x, y, constant_arguments.flag(ctx, "fdiv", "ieee_rounding", ieee_rounding)
     )
 
 
 @implements(tl.math.div_rn)
-def div_rn(ctx: Context, x: Any, y: Any) -> tensor:
+def div_rn(ctx: Context, x: object, y: object) -> tensor:
     return quotient(ctx, "div_rn", x, y, True)
 
 
 @implements(tl.math.umulhi)
-def umulhi(ctx: Context, x: Any, y: Any) -> tensor:
+def umulhi(ctx: Context, x: object, y: object) -> tensor:
     dtype = result_dtype(ctx, "and", x, y, "take the high product of")
     if dtype.bits < 32:
         ctx.fail(
@@ -145,25 +147,25 @@ def umulhi(ctx: Context, x: Any, y: Any) -> tensor:
 
 
 @implements(tl.math.add)
-def add(ctx: Context, x: Any, y: Any, sanitize_overflow: Any = True) -> Any:
+def add(ctx: Context, x: object, y: object, sanitize_overflow: object = True) -> Any:
     return binary(ctx, "add", x, y, constant_arguments.flag(ctx, "add", "flag", sanitize_overflow))
 
 
 @implements(tl.math.sub)
-def sub(ctx: Context, x: Any, y: Any, sanitize_overflow: Any = True) -> Any:
+def sub(ctx: Context, x: object, y: object, sanitize_overflow: object = True) -> Any:
     return binary(ctx, "sub", x, y, constant_arguments.flag(ctx, "sub", "flag", sanitize_overflow))
 
 
 @implements(tl.math.mul)
-def mul(ctx: Context, x: Any, y: Any, sanitize_overflow: Any = True) -> Any:
+def mul(ctx: Context, x: object, y: object, sanitize_overflow: object = True) -> Any:
     return binary(ctx, "mul", x, y, constant_arguments.flag(ctx, "mul", "flag", sanitize_overflow))
 
 
 @implements(tl.math.logical_and)
-def logical_and(ctx: Context, x: Any, y: Any) -> Any:
+def logical_and(ctx: Context, x: object, y: object) -> Any:
     return logical(ctx, "and", x, y)
 
 
 @implements(tl.math.logical_or)
-def logical_or(ctx: Context, x: Any, y: Any) -> Any:
+def logical_or(ctx: Context, x: object, y: object) -> Any:
     return logical(ctx, "or", x, y)

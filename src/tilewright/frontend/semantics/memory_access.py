@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilewright import language as tl
+from tilewright.frontend.dtype_promotion import Literal
 from tilewright.frontend.semantics import constant_arguments
 from tilewright.frontend.semantics.block_pointers import load_window, store_window
 from tilewright.frontend.semantics.broadcasting import broadcast_value, common_shape
@@ -32,20 +33,20 @@ _HINT_VALUES = {
     "cache_modifier": {*LOAD_MODIFIERS, *STORE_MODIFIERS} - {""},
     "eviction_policy": EVICTION_POLICIES[1:],
 }
-"""Words that are sometimes passed where the mask stands, by the name of their argument."""
+"""Values that are sometimes passed as the mask by position, by the argument that they are for."""
 
 
 @implements(tl.load)
 def load(
     ctx: Context,
-    pointer: Any,
-    mask: Any = None,
-    other: Any = None,
-    boundary_check: Any = (),
-    padding_option: Any = "",
-    cache_modifier: Any = "",
-    eviction_policy: Any = "",
-    volatile: Any = False,
+    pointer: object,
+    mask: object = None,
+    other: object = None,
+    boundary_check: object = (),
+    padding_option: object = "",
+    cache_modifier: object = "",
+    eviction_policy: object = "",
+    volatile: object = False,
 ) -> tensor:
     hints = (
         constant_arguments.choice(
@@ -79,12 +80,12 @@ def load(
 @implements(tl.store)
 def store(
     ctx: Context,
-    pointer: Any,
-    value: Any,
-    mask: Any = None,
-    boundary_check: Any = (),
-    cache_modifier: Any = "",
-    eviction_policy: Any = "",
+    pointer: object,
+    value: object,
+    mask: object = None,
+    boundary_check: object = (),
+    cache_modifier: object = "",
+    eviction_policy: object = "",
 ) -> None:
     hints = (
         constant_arguments.choice(
@@ -96,20 +97,20 @@ def store(
     )
     if isinstance(pointer, block_pointer):
         _reject_mask(ctx, "store", mask, None)
-        check_writable(ctx, pointer.base)
+        check_writable(ctx, pointer.base.handle)
         window = store_window(ctx, pointer, boundary_check)
         stored = converted(ctx, "store", window.pointer, value)
         ctx.emitter.emit(StoreOp(window.pointer, stored, window.mask, *hints))
         return
     _reject_window_options(ctx, "store", boundary_check, "")
     address = pointer_argument(ctx, "store", pointer)
-    check_writable(ctx, pointer)
+    check_writable(ctx, address)
     stored = converted(ctx, "store", address, value)
     condition = mask_for(ctx, "store", address, mask)
     ctx.emitter.emit(StoreOp(address, stored, condition, *hints))
 
 
-def pointer_argument(ctx: Context, function: str, pointer: Any) -> Value:
+def pointer_argument(ctx: Context, function: str, pointer: object) -> Value:
     """The value of a pointer or a tile of pointers. Errors: InvalidOperation."""
     if isinstance(pointer, tensor):
         value = pointer.handle
@@ -123,11 +124,11 @@ def pointer_argument(ctx: Context, function: str, pointer: Any) -> Value:
     )
 
 
-def check_writable(ctx: Context, pointer: tensor) -> None:
+def check_writable(ctx: Context, pointer: Value) -> None:
     """Errors: StoreToConst for a pointer annotated `tl.const`."""
-    element = element_of(pointer.handle.type)
+    element = element_of(pointer.type)
     if isinstance(element, PointerType) and element.const:
-        ctx.fail(errors.StoreToConst, pointer.handle.name or "the pointer")
+        ctx.fail(errors.StoreToConst, pointer.name or "the pointer")
 
 
 def pointee_type(pointer: Value) -> DType:
@@ -138,7 +139,7 @@ def pointee_type(pointer: Value) -> DType:
 
 
 def broadcast_mask(
-    ctx: Context, function: str, pointer: Value, mask: Any
+    ctx: Context, function: str, pointer: Value, mask: object
 ) -> tuple[Value, Value | None]:
     """Pointer and mask in their common shape; only a tile of pointers widens to its mask."""
     if isinstance(mask, tensor) and shape_of(pointer.type):
@@ -149,7 +150,7 @@ def broadcast_mask(
     return pointer, mask_for(ctx, function, pointer, mask)
 
 
-def mask_for(ctx: Context, function: str, pointer: Value, mask: Any) -> Value | None:
+def mask_for(ctx: Context, function: str, pointer: Value, mask: object) -> Value | None:
     """The mask in the pointer's shape; None for none and for True. Errors: DTypeMismatch, ..."""
     if mask is None or mask is True:
         return None
@@ -169,7 +170,7 @@ def mask_for(ctx: Context, function: str, pointer: Value, mask: Any) -> Value | 
     return broadcast_value(ctx, mask.handle, shape, what, mismatch=errors.AccessMismatch)
 
 
-def _instead_of_mask(mask: Any) -> str:
+def _instead_of_mask(mask: object) -> str:
     """What to write for something that is no mask but is passed in its position."""
     for name, values in _HINT_VALUES.items():
         if isinstance(mask, str) and mask in values:
@@ -179,7 +180,7 @@ def _instead_of_mask(mask: Any) -> str:
     return "compare it: mask=m != 0"
 
 
-def converted(ctx: Context, function: str, pointer: Value, value: Any) -> Value:
+def converted(ctx: Context, function: str, pointer: Value, value: object) -> Value:
     """A value in the pointer's shape and the dtype that it points to."""
     element, shape = pointee_type(pointer), shape_of(pointer.type)
     if is_literal(value):
@@ -192,7 +193,7 @@ def converted(ctx: Context, function: str, pointer: Value, value: Any) -> Value:
     return broadcast_value(ctx, number, shape, what, mismatch=errors.AccessMismatch)
 
 
-def _wrapped(value: Any, element: DType) -> Any:
+def _wrapped(value: Literal, element: DType) -> Literal:
     """A literal as a conversion from its own dtype would give it."""
     return element.wrap(int(value)) if element.is_integer else value
 
@@ -200,17 +201,17 @@ def _wrapped(value: Any, element: DType) -> Any:
 def _check_block(
     ctx: Context, function: str, name: str, shape: tuple[int, ...], value: tensor
 ) -> None:
-    found = shape_of(value.handle.type)
-    if found and not shape:
+    extents = shape_of(value.handle.type)
+    if extents and not shape:
         ctx.fail(
             errors.InvalidOperation,
-            f"{function} a {name} of shape {found} through a scalar pointer",
+            f"{function} a {name} of shape {extents} through a scalar pointer",
             "the pointer must have the shape of the access",
             "add a tile of offsets to the pointer, such as tl.arange(...)",
         )
 
 
-def _reject_mask(ctx: Context, function: str, mask: Any, other: Any) -> None:
+def _reject_mask(ctx: Context, function: str, mask: object, other: object) -> None:
     if mask is not None or other is not None:
         ctx.fail(
             errors.InvalidOperation,
@@ -220,7 +221,7 @@ def _reject_mask(ctx: Context, function: str, mask: Any, other: Any) -> None:
         )
 
 
-def _reject_window_options(ctx: Context, function: str, check: Any, padding: Any) -> None:
+def _reject_window_options(ctx: Context, function: str, check: Any, padding: object) -> None:
     if tuple(check or ()) or padding:
         ctx.fail(
             errors.InvalidOperation,

@@ -78,7 +78,7 @@ _BOOL_OPS: dict[str, Callable[[Value, Value], BinaryOp]] = {
 """Arithmetic modulo 2, which is what wrapping means for int1."""
 
 
-def binary(ctx: Context, name: str, lhs: Any, rhs: Any, sanitize: bool = True) -> Any:
+def binary(ctx: Context, name: str, lhs: object, rhs: object, sanitize: bool = True) -> Any:
     """`lhs <name> rhs`; two compile-time values give a constexpr.
 
     name: add, sub, mul, truediv, floordiv, mod, pow, and, or, xor, lshift, rshift.
@@ -104,7 +104,7 @@ def binary(ctx: Context, name: str, lhs: Any, rhs: Any, sanitize: bool = True) -
     return tensor(cast_value(ctx, _apply(ctx, name, x, y), result))
 
 
-def compare(ctx: Context, name: str, lhs: Any, rhs: Any) -> Any:
+def compare(ctx: Context, name: str, lhs: object, rhs: object) -> Any:
     """`lhs <name> rhs` as int1, name out of eq, ne, lt, le, gt, ge; compile-time values fold."""
     lhs, rhs = unwrap(lhs), unwrap(rhs)
     if not isinstance(lhs, tensor) and not isinstance(rhs, tensor):
@@ -118,13 +118,13 @@ def compare(ctx: Context, name: str, lhs: Any, rhs: Any) -> Any:
     return ctx.tensor(CompareOp(x, y, name))
 
 
-def common_operands(ctx: Context, verb: str, lhs: Any, rhs: Any) -> tuple[Value, Value]:
+def common_operands(ctx: Context, verb: str, lhs: object, rhs: object) -> tuple[Value, Value]:
     """Both operands in their common dtype and shape (fp8: in fp32)."""
     common = result_dtype(ctx, "common", lhs, rhs, verb)
     return operands(ctx, verb, lhs, rhs, compute_dtype(common))
 
 
-def result_dtype(ctx: Context, name: str, lhs: Any, rhs: Any, verb: str = "") -> DType:
+def result_dtype(ctx: Context, name: str, lhs: object, rhs: object, verb: str = "") -> DType:
     """The dtype of an operator's result; `name` is a key of `promotion.RESULTS`.
 
     Errors: DTypeMismatch, LiteralOutOfRange, InvalidOperation.
@@ -150,7 +150,7 @@ def operands(ctx: Context, verb: str, lhs: Any, rhs: Any, dtype: DType) -> tuple
     return constant(ctx, lhs, dtype), constant(ctx, rhs, dtype)
 
 
-def negate(ctx: Context, x: Any) -> Any:
+def negate(ctx: Context, x: object) -> Any:
     """`-x`; int1 stays as it is, as modulo 2."""
     x = unwrap(x)
     if not isinstance(x, tensor):
@@ -164,7 +164,7 @@ def negate(ctx: Context, x: Any) -> Any:
     return tensor(cast_value(ctx, ctx.value(NegOp(value)), element))
 
 
-def invert(ctx: Context, x: Any) -> Any:
+def invert(ctx: Context, x: object) -> Any:
     """`~x` of integers: all bits flipped."""
     x = unwrap(x)
     if not isinstance(x, tensor):
@@ -178,7 +178,7 @@ def invert(ctx: Context, x: Any) -> Any:
     return ctx.tensor(XorOp(x.handle, constant(ctx, ones, x.handle.type)))
 
 
-def as_condition(ctx: Context, x: Any) -> Value:
+def as_condition(ctx: Context, x: object) -> Value:
     """A tensor or literal as int1: `x != 0`, in its shape."""
     x = unwrap(x)
     if not isinstance(x, tensor):
@@ -190,7 +190,7 @@ def as_condition(ctx: Context, x: Any) -> Value:
     return cast_value(ctx, value, i1)
 
 
-def logical_not(ctx: Context, x: Any) -> Any:
+def logical_not(ctx: Context, x: object) -> Any:
     """`not x` as int1, element by element."""
     x = unwrap(x)
     if not isinstance(x, tensor):
@@ -199,7 +199,7 @@ def logical_not(ctx: Context, x: Any) -> Any:
     return ctx.tensor(XorOp(condition, constant(ctx, True, condition.type)))
 
 
-def logical(ctx: Context, name: str, lhs: Any, rhs: Any) -> Any:
+def logical(ctx: Context, name: str, lhs: object, rhs: object) -> Any:
     """`lhs and rhs`, `lhs or rhs` as int1, element by element; both sides are evaluated."""
     lhs, rhs = unwrap(lhs), unwrap(rhs)
     if not isinstance(lhs, tensor) and not isinstance(rhs, tensor):
@@ -208,7 +208,7 @@ def logical(ctx: Context, name: str, lhs: Any, rhs: Any) -> Any:
     return ctx.tensor(AndOp(x, y) if name == "and" else OrOp(x, y))
 
 
-def unary(ctx: Context, name: str, x: Any) -> Any:
+def unary(ctx: Context, name: str, x: object) -> Any:
     """`-x`, `+x`, `~x`, `not x`: name out of neg, pos, invert, not."""
     if name == "pos":
         return x
@@ -229,7 +229,7 @@ def _apply_to_bools(ctx: Context, name: str, x: Value, y: Value) -> Value:
     return constant(ctx, False, x.type) if name == "mod" else x
 
 
-def _dtype_beside(ctx: Context, operand: Any, other: Any) -> DType:
+def _dtype_beside(ctx: Context, operand: object, other: object) -> DType:
     """The dtype that an operand counts as, next to another."""
     if isinstance(operand, tensor):
         element = element_of(operand.handle.type)
@@ -251,10 +251,10 @@ def _dtype_beside(ctx: Context, operand: Any, other: Any) -> DType:
     return dtype_of_literal(ctx, operand)
 
 
-def _pointer_arithmetic(ctx: Context, name: str, lhs: Any, rhs: Any) -> tensor:
+def _pointer_arithmetic(ctx: Context, name: str, lhs: object, rhs: object) -> tensor:
     """pointer + integer, integer + pointer, pointer - integer, in elements."""
     swapped = not is_pointer(lhs)
-    base, offset = (rhs, lhs) if swapped else (lhs, rhs)
+    base, offset = cast("tuple[tensor, object]", (rhs, lhs) if swapped else (lhs, rhs))
     if is_pointer(offset) or name not in ("add", "sub") or (swapped and name == "sub"):
         _pointer_mismatch(ctx, name, lhs, rhs)
     if not isinstance(offset, tensor):
@@ -273,7 +273,7 @@ def _pointer_arithmetic(ctx: Context, name: str, lhs: Any, rhs: Any) -> tensor:
     return ctx.tensor(OffsetOp(pointer, distance))
 
 
-def _pointer_mismatch(ctx: Context, name: str, lhs: Any, rhs: Any) -> NoReturn:
+def _pointer_mismatch(ctx: Context, name: str, lhs: object, rhs: object) -> NoReturn:
     ctx.fail(
         errors.InvalidOperation,
         f"{VERBS[name]} {describe(lhs)} and {describe(rhs)}",
@@ -281,7 +281,7 @@ def _pointer_mismatch(ctx: Context, name: str, lhs: Any, rhs: Any) -> NoReturn:
     )
 
 
-def _mismatch(ctx: Context, name: str, lhs: Any, rhs: Any) -> NoReturn:
+def _mismatch(ctx: Context, name: str, lhs: object, rhs: object) -> NoReturn:
     notes: tuple[str, ...] = ()
     if name in ("truediv", "floordiv", "mod"):
         notes = ("integers divide only if both are signed or both unsigned; '//' takes integers",)
@@ -292,13 +292,13 @@ def _mismatch(ctx: Context, name: str, lhs: Any, rhs: Any) -> NoReturn:
     )
 
 
-def _dtype_name(operand: Any) -> str:
+def _dtype_name(operand: object) -> str:
     if isinstance(operand, tensor):
         return str(type_of(element_of(operand.handle.type)))
     return describe(operand)
 
 
-def _fold(ctx: Context, name: str, lhs: Any, rhs: Any) -> Any:
+def _fold(ctx: Context, name: str, lhs: object, rhs: object) -> Any:
     try:
         result: object = _FOLDS[name](lhs, rhs)
     except (TypeError, ValueError, ArithmeticError) as error:
@@ -307,14 +307,14 @@ def _fold(ctx: Context, name: str, lhs: Any, rhs: Any) -> Any:
     return cast("Any", result) if isinstance(result, tuple | list) else constexpr(result)
 
 
-def _fold_unary(ctx: Context, name: str, x: Any) -> Any:
+def _fold_unary(ctx: Context, name: str, x: object) -> Any:
     try:
         return getattr(constexpr(x), f"__{name}__")()
     except TypeError as error:
         ctx.fail(errors.InvalidOperation, f"apply {name} to {describe(x)}", str(error))
 
 
-def _truth_of_literal(ctx: Context, x: Any) -> bool:
+def _truth_of_literal(ctx: Context, x: object) -> bool:
     if x is not None and not isinstance(x, int | float | str):
         ctx.fail(errors.InvalidOperation, f"use {describe(x)} as a condition", "it is no number")
     return bool(x)

@@ -76,14 +76,14 @@ def philox_rounds(ctx: Context, counter: Words, key: tuple[Value, Value], rounds
     return c0, c1, c2, c3
 
 
-def _integer(ctx: Context, function: str, name: str, value: Any) -> tensor:
+def _integer(ctx: Context, function: str, name: str, value: object) -> tensor:
     number = materialize(ctx, value)
     if not number.dtype.is_int():
         ctx.fail(errors.InvalidValue, function, name, "an integer", number.type)
     return number
 
 
-def _rounds(ctx: Context, function: str, value: Any) -> int:
+def _rounds(ctx: Context, function: str, value: object) -> int:
     rounds = constant_arguments.integer(ctx, function, "n_rounds", value)
     if rounds < 1:
         ctx.fail(errors.InvalidValue, function, "n_rounds", "positive", rounds)
@@ -101,7 +101,13 @@ def _counter(ctx: Context, words: tuple[Any, ...], dtype: DType) -> Words:
 
 @implements(tl.philox)
 def philox(
-    ctx: Context, seed: Any, c0: Any, c1: Any, c2: Any, c3: Any, n_rounds: Any = 10
+    ctx: Context,
+    seed: object,
+    c0: object,
+    c1: object,
+    c2: object,
+    c3: object,
+    n_rounds: object = 10,
 ) -> tl.tuple:
     words = tuple(_integer(ctx, "philox", f"c{i}", c) for i, c in enumerate((c0, c1, c2, c3)))
     wide = cast_value(ctx, _integer(ctx, "philox", "seed", seed).handle, u64)
@@ -118,7 +124,14 @@ def philox(
 
 @implements(tl.philox_impl)
 def philox_impl(
-    ctx: Context, c0: Any, c1: Any, c2: Any, c3: Any, k0: Any, k1: Any, n_rounds: Any = 10
+    ctx: Context,
+    c0: object,
+    c1: object,
+    c2: object,
+    c3: object,
+    k0: object,
+    k1: object,
+    n_rounds: object = 10,
 ) -> tl.tuple:
     words = tuple(_integer(ctx, "philox_impl", f"c{i}", c) for i, c in enumerate((c0, c1, c2, c3)))
     dtype = u64 if words[0].dtype.primitive_bitwidth > 32 else u32
@@ -132,7 +145,7 @@ def philox_impl(
 
 
 @implements(tl.randint4x)
-def randint4x(ctx: Context, seed: Any, offset: Any, n_rounds: Any = 10) -> tl.tuple:
+def randint4x(ctx: Context, seed: object, offset: object, n_rounds: object = 10) -> tl.tuple:
     position = _integer(ctx, "randint4x", "offset", offset)
     zero = tensor(constant(ctx, 0, u32))
     low = tensor(cast_value(ctx, position.handle, u32))
@@ -144,12 +157,12 @@ def randint4x(ctx: Context, seed: Any, offset: Any, n_rounds: Any = 10) -> tl.tu
 
 
 @implements(tl.randint)
-def randint(ctx: Context, seed: Any, offset: Any, n_rounds: Any = 10) -> tensor:
+def randint(ctx: Context, seed: object, offset: object, n_rounds: object = 10) -> tensor:
     return randint4x(ctx, seed, offset, n_rounds)[0]
 
 
 @implements(tl.uint_to_uniform_float)
-def uint_to_uniform_float(ctx: Context, x: Any) -> tensor:
+def uint_to_uniform_float(ctx: Context, x: object) -> tensor:
     words = _integer(ctx, "uint_to_uniform_float", "x", x)
     signed = {32: i32, 64: i64}.get(words.dtype.primitive_bitwidth)
     if signed is None:
@@ -165,18 +178,18 @@ def uint_to_uniform_float(ctx: Context, x: Any) -> tensor:
 
 
 @implements(tl.rand)
-def rand(ctx: Context, seed: Any, offset: Any, n_rounds: Any = 10) -> tensor:
+def rand(ctx: Context, seed: object, offset: object, n_rounds: object = 10) -> tensor:
     return uint_to_uniform_float(ctx, randint(ctx, seed, offset, n_rounds))
 
 
 @implements(tl.rand4x)
-def rand4x(ctx: Context, seed: Any, offsets: Any, n_rounds: Any = 10) -> tl.tuple:
+def rand4x(ctx: Context, seed: object, offsets: object, n_rounds: object = 10) -> tl.tuple:
     words = randint4x(ctx, seed, offsets, n_rounds)
     return tl.tuple(uint_to_uniform_float(ctx, word) for word in words)
 
 
 @implements(tl.pair_uniform_to_normal)
-def pair_uniform_to_normal(ctx: Context, u1: Any, u2: Any) -> tl.tuple:
+def pair_uniform_to_normal(ctx: Context, u1: object, u2: object) -> tl.tuple:
     """radius = sqrt(-2 log u1), angle = 2 pi u2; u1 is kept away from zero."""
     safe = extremum(ctx, "maximum", 1.0e-7, u1, False)
     angle = binary(ctx, "mul", 6.283185307179586, u2)
@@ -189,13 +202,13 @@ def pair_uniform_to_normal(ctx: Context, u1: Any, u2: Any) -> tl.tuple:
 
 
 @implements(tl.randn)
-def randn(ctx: Context, seed: Any, offset: Any, n_rounds: Any = 10) -> tensor:
+def randn(ctx: Context, seed: object, offset: object, n_rounds: object = 10) -> tensor:
     words = randint4x(ctx, seed, offset, n_rounds)
     u1, u2 = (uint_to_uniform_float(ctx, word) for word in words[:2])
     return pair_uniform_to_normal(ctx, u1, u2)[0]
 
 
 @implements(tl.randn4x)
-def randn4x(ctx: Context, seed: Any, offset: Any, n_rounds: Any = 10) -> tl.tuple:
+def randn4x(ctx: Context, seed: object, offset: object, n_rounds: object = 10) -> tl.tuple:
     u1, u2, u3, u4 = rand4x(ctx, seed, offset, n_rounds)
     return pair_uniform_to_normal(ctx, u1, u2) + pair_uniform_to_normal(ctx, u3, u4)

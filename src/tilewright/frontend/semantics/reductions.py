@@ -88,7 +88,7 @@ def combine_by_op(ctx: Context, op: Callable[[Value, Value], Any]) -> Combine:
     return lambda pair: [ctx.tensor(op(pair[0].handle, pair[1].handle))]
 
 
-def user_combine(ctx: Context, function: str, fn: Any, inputs: Sequence[Value]) -> Combine:
+def user_combine(ctx: Context, function: str, fn: object, inputs: Sequence[Value]) -> Combine:
     """A device function as a combination; its results must have the dtypes of the inputs."""
     elements = [element_of(value.type) for value in inputs]
 
@@ -107,7 +107,9 @@ def user_combine(ctx: Context, function: str, fn: Any, inputs: Sequence[Value]) 
     return combine
 
 
-def tiles_argument(ctx: Context, function: str, value: Any, axis: Any) -> tuple[list[Value], bool]:
+def tiles_argument(
+    ctx: Context, function: str, value: object, axis: object
+) -> tuple[list[Value], bool]:
     """One tile or a tuple of tiles of one shape; and whether it was a tuple."""
     if isinstance(value, tensor):
         return [_as_tile(ctx, function, value, axis).handle], False
@@ -120,21 +122,23 @@ def tiles_argument(ctx: Context, function: str, value: Any, axis: Any) -> tuple[
     return tiles, True
 
 
-def _as_tile(ctx: Context, function: str, value: Any, axis: Any) -> tensor:
+def _as_tile(ctx: Context, function: str, value: object, axis: object) -> tensor:
     """What to fold along `axis`; without one, a scalar is a tile of one element."""
     if isinstance(value, tensor) and not value.shape and unwrap(axis) is None:
         return ctx.tensor(SplatOp(value.handle, (1,)))
     return constant_arguments.tile(ctx, function, "input", value)
 
 
-def optional_axis(ctx: Context, function: str, axis: Any, tile: Value) -> int | None:
+def optional_axis(ctx: Context, function: str, axis: object, tile: Value) -> int | None:
     """An axis of a tile; None stands for all."""
     rank = len(shape_of(tile.type))
     return None if unwrap(axis) is None else constant_arguments.axis(ctx, function, axis, rank)
 
 
 @implements(tl.reduce)
-def reduce(ctx: Context, input: Any, axis: Any, combine_fn: Any, keep_dims: Any = False) -> Any:
+def reduce(
+    ctx: Context, input: object, axis: object, combine_fn: object, keep_dims: object = False
+) -> Any:
     tiles, many = tiles_argument(ctx, "reduce", input, axis)
     dim = optional_axis(ctx, "reduce", axis, tiles[0])
     combine = user_combine(ctx, "reduce", combine_fn, tiles)
@@ -145,7 +149,7 @@ def reduce(ctx: Context, input: Any, axis: Any, combine_fn: Any, keep_dims: Any 
 
 @implements(tl.associative_scan)
 def associative_scan(
-    ctx: Context, input: Any, axis: Any, combine_fn: Any, reverse: Any = False
+    ctx: Context, input: object, axis: object, combine_fn: object, reverse: object = False
 ) -> Any:
     tiles, many = tiles_argument(ctx, "associative_scan", input, axis)
     combine = user_combine(ctx, "associative_scan", combine_fn, tiles)
@@ -154,7 +158,12 @@ def associative_scan(
 
 
 def scan(
-    ctx: Context, function: str, tiles: Sequence[Value], axis: Any, combine: Combine, reverse: Any
+    ctx: Context,
+    function: str,
+    tiles: Sequence[Value],
+    axis: object,
+    combine: Combine,
+    reverse: object,
 ) -> list[tensor]:
     """The inclusive scan of tiles of one shape."""
     dim = constant_arguments.axis(ctx, function, axis, len(shape_of(tiles[0].type)))
@@ -165,12 +174,13 @@ def scan(
     return [tensor(result) for result in op.results]
 
 
-def number_tile(ctx: Context, function: str, input: Any) -> tuple[Value, DType]:
+def number_tile(ctx: Context, function: str, input: object) -> tuple[Value, DType]:
     """A tile of numbers and its dtype. Errors: InvalidValue."""
-    value = constant_arguments.tile(ctx, function, "input", input).handle
+    tile = constant_arguments.tile(ctx, function, "input", input)
+    value = tile.handle
     element = element_of(value.type)
     if not isinstance(element, DType):
-        ctx.fail(errors.InvalidValue, function, "input", "a tile of numbers", input.type)
+        ctx.fail(errors.InvalidValue, function, "input", "a tile of numbers", tile.type)
     return value, element
 
 
@@ -184,7 +194,7 @@ class ReductionArguments(NamedTuple):
 
 
 def reduction_arguments(
-    ctx: Context, function: str, input: Any, axis: Any, keep_dims: Any
+    ctx: Context, function: str, input: object, axis: object, keep_dims: object
 ) -> ReductionArguments:
     """The arguments of a reduction."""
     keep = constant_arguments.flag(ctx, function, "keep_dims", keep_dims)
@@ -194,7 +204,7 @@ def reduction_arguments(
 
 
 def _sum_operand(
-    ctx: Context, function: str, value: Value, element: DType, dtype: Any
+    ctx: Context, function: str, value: Value, element: DType, dtype: object
 ) -> tuple[Value, DType]:
     """A tile in the type to sum in, and the dtype of the result."""
     result = sum_dtype(element) if dtype is None else number_type(ctx, function, dtype)
@@ -203,7 +213,11 @@ def _sum_operand(
 
 @implements(tl.sum)
 def sum(
-    ctx: Context, input: Any, axis: Any = None, keep_dims: Any = False, dtype: Any = None
+    ctx: Context,
+    input: object,
+    axis: object = None,
+    keep_dims: object = False,
+    dtype: object = None,
 ) -> tensor:
     what = reduction_arguments(ctx, "sum", input, axis, keep_dims)
     value, result = _sum_operand(ctx, "sum", what.value, what.element, dtype)
@@ -213,7 +227,7 @@ def sum(
 
 @implements(tl.cumsum)
 def cumsum(
-    ctx: Context, input: Any, axis: Any = 0, reverse: Any = False, dtype: Any = None
+    ctx: Context, input: object, axis: object = 0, reverse: object = False, dtype: object = None
 ) -> tensor:
     value, result = _sum_operand(ctx, "cumsum", *number_tile(ctx, "cumsum", input), dtype)
     (totals,) = scan(ctx, "cumsum", [value], axis, combine_by_op(ctx, AddOp), reverse)
@@ -222,14 +236,16 @@ def cumsum(
 
 @implements(tl.cumprod)
 def cumprod(
-    ctx: Context, input: Any, axis: Any = 0, reverse: Any = False, dtype: Any = None
+    ctx: Context, input: object, axis: object = 0, reverse: object = False, dtype: object = None
 ) -> tensor:
     value, result = _sum_operand(ctx, "cumprod", *number_tile(ctx, "cumprod", input), dtype)
     (products,) = scan(ctx, "cumprod", [value], axis, combine_by_op(ctx, MulOp), reverse)
     return tensor(cast_value(ctx, products.handle, result))
 
 
-def extremum_along(ctx: Context, name: str, input: Any, axis: Any, keep_dims: Any) -> tensor:
+def extremum_along(
+    ctx: Context, name: str, input: object, axis: object, keep_dims: object
+) -> tensor:
     """Maximum or minimum along an axis, in its widened dtype."""
     function = name[:3]
     what = reduction_arguments(ctx, function, input, axis, keep_dims)
@@ -242,23 +258,30 @@ def extremum_along(ctx: Context, name: str, input: Any, axis: Any, keep_dims: An
 
 
 def _bitwise(
-    ctx: Context, function: str, op: Callable[[Value, Value], Any], input: Any, axis: Any, keep: Any
+    ctx: Context,
+    function: str,
+    op: Callable[[Value, Value], Any],
+    input: object,
+    axis: object,
+    keep: object,
 ) -> tensor:
     what = reduction_arguments(ctx, function, input, axis, keep)
     if what.element.is_float:
         ctx.fail(
-            errors.InvalidOperation, f"compute {function} of {input.dtype}", "it takes integers"
+            errors.InvalidOperation,
+            f"compute {function} of {type_of(what.element)}",
+            "it takes integers",
         )
     return reduce_tiles(ctx, [what.value], what.axis, combine_by_op(ctx, op), what.keep_dims)[0]
 
 
 @implements(tl.xor_sum)
-def xor_sum(ctx: Context, input: Any, axis: Any = None, keep_dims: Any = False) -> tensor:
+def xor_sum(ctx: Context, input: object, axis: object = None, keep_dims: object = False) -> tensor:
     return _bitwise(ctx, "xor_sum", XorOp, input, axis, keep_dims)
 
 
 @implements(tl.reduce_or)
-def reduce_or(ctx: Context, input: Any, axis: Any, keep_dims: Any = False) -> tensor:
+def reduce_or(ctx: Context, input: object, axis: object, keep_dims: object = False) -> tensor:
     return _bitwise(ctx, "reduce_or", OrOp, input, axis, keep_dims)
 
 

@@ -50,7 +50,7 @@ def common_dtype(ctx: Context, verb: str, operands: Sequence[Any]) -> DType:
 
 
 @implements(tl.where)
-def where(ctx: Context, condition: Any, x: Any, y: Any) -> tensor:
+def where(ctx: Context, condition: object, x: object, y: object) -> tensor:
     chosen = tensor(as_condition(ctx, condition))
     x, y = unwrap(x), unwrap(y)
     shape = shape_of_all(ctx, "select", (chosen, x, y))
@@ -69,16 +69,16 @@ def where(ctx: Context, condition: Any, x: Any, y: Any) -> tensor:
 
 
 @implements(tl.maximum)
-def maximum(ctx: Context, x: Any, y: Any, propagate_nan: Any = PropagateNan.NONE) -> Any:
+def maximum(ctx: Context, x: object, y: object, propagate_nan: object = PropagateNan.NONE) -> Any:
     return extremum(ctx, "maximum", x, y, _propagates(ctx, "maximum", propagate_nan))
 
 
 @implements(tl.minimum)
-def minimum(ctx: Context, x: Any, y: Any, propagate_nan: Any = PropagateNan.NONE) -> Any:
+def minimum(ctx: Context, x: object, y: object, propagate_nan: object = PropagateNan.NONE) -> Any:
     return extremum(ctx, "minimum", x, y, _propagates(ctx, "minimum", propagate_nan))
 
 
-def extremum(ctx: Context, name: str, x: Any, y: Any, nan: bool) -> Any:
+def extremum(ctx: Context, name: str, x: object, y: object, nan: bool) -> Any:
     """The larger ("maximum") or smaller ("minimum") operand; compile-time values fold."""
     x, y = unwrap(x), unwrap(y)
     if not isinstance(x, tensor) and not isinstance(y, tensor):
@@ -106,7 +106,7 @@ def _fold_extremum(ctx: Context, name: str, x: Any, y: Any) -> Any:
 
 @implements(tl.clamp)
 def clamp(
-    ctx: Context, x: Any, min: Any, max: Any, propagate_nan: Any = PropagateNan.NONE
+    ctx: Context, x: object, min: object, max: object, propagate_nan: object = PropagateNan.NONE
 ) -> tensor:
     nan = _propagates(ctx, "clamp", propagate_nan)
     dtype = common_dtype(ctx, "clamp", (x, min, max))
@@ -118,7 +118,7 @@ def clamp(
     return tensor(cast_value(ctx, extremum_value(ctx, "minimum", raised, high, nan), dtype))
 
 
-def _propagates(ctx: Context, function: str, choice: Any) -> bool:
+def _propagates(ctx: Context, function: str, choice: object) -> bool:
     if not isinstance(choice, PropagateNan):
         expected = "tl.PropagateNan.NONE or tl.PropagateNan.ALL"
         ctx.fail(errors.InvalidValue, function, "propagate_nan", expected, describe(choice))

@@ -37,7 +37,7 @@ from tilewright.ops import (
 from tilewright.support import errors
 
 
-def getitem(ctx: Context, x: Any, index: Any) -> Any:
+def getitem(ctx: Context, x: object, index: object) -> Any:
     """`x[index]`: on a tensor only `None` (a new extent of 1) and `:`; else Python's indexing."""
     x, index = unwrap(x), unwrap(index)
     if not isinstance(x, tensor):
@@ -78,14 +78,14 @@ def _expanded(ctx: Context, value: Value, axis: int) -> Value:
     return ctx.value(SplatOp(value, (1,)))
 
 
-def _is_full(entry: Any) -> bool:
+def _is_full(entry: object) -> bool:
     if type(entry) is not slice:
         return False
     parts: list[Any] = [entry.start, entry.stop, entry.step]
     return all(unwrap(part) is None for part in parts)
 
 
-def _python_item(ctx: Context, x: Any, index: Any) -> Any:
+def _python_item(ctx: Context, x: Any, index: object) -> Any:
     try:
         if isinstance(index, tensor):
             ctx.fail(errors.NotConstexpr, f"an index into {describe(x)}", index.type)
@@ -96,7 +96,7 @@ def _python_item(ctx: Context, x: Any, index: Any) -> Any:
 
 
 @implements(tl.broadcast_to)
-def broadcast_to(ctx: Context, input: Any, *shape: Any) -> tensor:
+def broadcast_to(ctx: Context, input: object, *shape: object) -> tensor:
     extents = constant_arguments.shape(
         ctx, "broadcast_to", constant_arguments.variadic_items(shape)
     )
@@ -104,14 +104,14 @@ def broadcast_to(ctx: Context, input: Any, *shape: Any) -> tensor:
 
 
 @implements(tl.broadcast)
-def broadcast(ctx: Context, input: Any, other: Any) -> tuple[tensor, tensor]:
+def broadcast(ctx: Context, input: object, other: object) -> tuple[tensor, tensor]:
     x, y = materialize(ctx, input).handle, materialize(ctx, other).handle
     left, right = broadcast_pair(ctx, "broadcast", x, y)
     return tensor(left), tensor(right)
 
 
 @implements(tl.expand_dims)
-def expand_dims(ctx: Context, input: Any, axis: Any) -> tensor:
+def expand_dims(ctx: Context, input: object, axis: object) -> tensor:
     x = materialize(ctx, input)
     axes = constant_arguments.integers(ctx, "expand_dims", "axis", axis)
     rank = len(shape_of(x.handle.type)) + len(axes)
@@ -122,12 +122,12 @@ def expand_dims(ctx: Context, input: Any, axis: Any) -> tensor:
 
 
 @implements(tl.unsqueeze)
-def unsqueeze(ctx: Context, x: Any, dim: Any) -> tensor:
+def unsqueeze(ctx: Context, x: object, dim: object) -> tensor:
     return expand_dims(ctx, x, dim)
 
 
 @implements(tl.squeeze)
-def squeeze(ctx: Context, x: Any, dim: Any) -> tensor:
+def squeeze(ctx: Context, x: object, dim: object) -> tensor:
     tile = constant_arguments.tile(ctx, "squeeze", "x", x)
     shape = shape_of(tile.handle.type)
     axis = constant_arguments.axis(ctx, "squeeze", dim, len(shape), "dim")
@@ -144,16 +144,16 @@ def reshaped(ctx: Context, x: tensor, shape: tuple[int, ...]) -> tensor:
 
 
 @implements(tl.reshape)
-def reshape(ctx: Context, input: Any, *shape: Any, can_reorder: Any = False) -> tensor:
+def reshape(ctx: Context, input: object, *shape: object, can_reorder: object = False) -> tensor:
     x = materialize(ctx, input)
     extents = constant_arguments.integers(
         ctx, "reshape", "shape", constant_arguments.variadic_items(shape)
     )
-    found = shape_of(x.handle.type)
-    if prod(extents) != prod(found):
-        ctx.fail(errors.ReshapeMismatch, "reshape", found, extents)
+    before = shape_of(x.handle.type)
+    if prod(extents) != prod(before):
+        ctx.fail(errors.ReshapeMismatch, "reshape", before, extents)
     check_tile(ctx, extents)
-    return x if not found and not extents else _reshape_any(ctx, x, extents)
+    return x if not before and not extents else _reshape_any(ctx, x, extents)
 
 
 def _reshape_any(ctx: Context, x: tensor, extents: tuple[int, ...]) -> tensor:
@@ -163,18 +163,18 @@ def _reshape_any(ctx: Context, x: tensor, extents: tuple[int, ...]) -> tensor:
 
 
 @implements(tl.view)
-def view(ctx: Context, input: Any, *shape: Any) -> tensor:
+def view(ctx: Context, input: object, *shape: object) -> tensor:
     return reshape(ctx, input, *shape)
 
 
 @implements(tl.ravel)
-def ravel(ctx: Context, x: Any, can_reorder: Any = False) -> tensor:
+def ravel(ctx: Context, x: object, can_reorder: object = False) -> tensor:
     tile = materialize(ctx, x)
     return _reshape_any(ctx, tile, (prod(shape_of(tile.handle.type)),))
 
 
 @implements(tl.trans)
-def trans(ctx: Context, input: Any, *dims: Any) -> tensor:
+def trans(ctx: Context, input: object, *dims: object) -> tensor:
     if dims:
         return permute(ctx, input, *dims)
     tile = constant_arguments.tile(ctx, "trans", "input", input)
@@ -185,20 +185,20 @@ def trans(ctx: Context, input: Any, *dims: Any) -> tensor:
 
 
 @implements(tl.permute)
-def permute(ctx: Context, input: Any, *dims: Any) -> tensor:
+def permute(ctx: Context, input: object, *dims: object) -> tensor:
     tile = constant_arguments.tile(ctx, "permute", "input", input)
     rank = len(shape_of(tile.handle.type))
-    found = constant_arguments.integers(
+    numbers = constant_arguments.integers(
         ctx, "permute", "dims", constant_arguments.variadic_items(dims)
     )
-    order = tuple(constant_arguments.axis(ctx, "permute", d, rank, "dims") for d in found)
+    order = tuple(constant_arguments.axis(ctx, "permute", d, rank, "dims") for d in numbers)
     if sorted(order) != list(range(rank)):
         expected = f"a permutation of the {rank} dimensions"
-        ctx.fail(errors.InvalidValue, "permute", "dims", expected, found)
+        ctx.fail(errors.InvalidValue, "permute", "dims", expected, numbers)
     return ctx.tensor(TransposeOp(tile.handle, order))
 
 
-def _same_kind(ctx: Context, verb: str, a: Any, b: Any) -> tuple[Value, Value]:
+def _same_kind(ctx: Context, verb: str, a: object, b: object) -> tuple[Value, Value]:
     """Two operands in one shape and their common dtype; pointers must agree already."""
     x, y = materialize(ctx, a).handle, materialize(ctx, b).handle
     if element_of(x.type) is not element_of(y.type):
@@ -208,7 +208,7 @@ def _same_kind(ctx: Context, verb: str, a: Any, b: Any) -> tuple[Value, Value]:
 
 
 @implements(tl.join)
-def join(ctx: Context, a: Any, b: Any) -> tensor:
+def join(ctx: Context, a: object, b: object) -> tensor:
     x, y = _same_kind(ctx, "join", a, b)
     shape = shape_of(x.type)
     check_tile(ctx, (*shape, 2))
@@ -219,7 +219,7 @@ def join(ctx: Context, a: Any, b: Any) -> tensor:
 
 
 @implements(tl.split)
-def split(ctx: Context, a: Any) -> tuple[tensor, tensor]:
+def split(ctx: Context, a: object) -> tuple[tensor, tensor]:
     tile = constant_arguments.tile(ctx, "split", "a", a)
     shape = shape_of(tile.handle.type)
     if shape[-1] != 2:
@@ -231,16 +231,21 @@ def split(ctx: Context, a: Any) -> tuple[tensor, tensor]:
 
 
 @implements(tl.interleave)
-def interleave(ctx: Context, a: Any, b: Any) -> tensor:
+def interleave(ctx: Context, a: object, b: object) -> tensor:
     joined = join(ctx, a, b)
     shape = shape_of(joined.handle.type)
     return reshaped(ctx, joined, (*shape[:-2], prod(shape[-2:])))
 
 
 @implements(tl.cat)
-def cat(ctx: Context, input: Any, other: Any, can_reorder: Any = False, dim: Any = 0) -> tensor:
-    x = constant_arguments.tile(ctx, "cat", "input", input).handle
-    y = constant_arguments.tile(ctx, "cat", "other", other).handle
+def cat(
+    ctx: Context, input: object, other: object, can_reorder: object = False, dim: object = 0
+) -> tensor:
+    tiles = [
+        constant_arguments.tile(ctx, "cat", name, value)
+        for name, value in (("input", input), ("other", other))
+    ]
+    x, y = (tile.handle for tile in tiles)
     left, right = shape_of(x.type), shape_of(y.type)
     axis = constant_arguments.axis(ctx, "cat", dim, len(left), "dim")
     if isinstance(can_reorder, tensor):
@@ -248,7 +253,7 @@ def cat(ctx: Context, input: Any, other: Any, can_reorder: Any = False, dim: Any
         reason = "cat takes two"
         ctx.fail(errors.InvalidOperation, "concatenate more than two tiles", reason, instead)
     if element_of(x.type) is not element_of(y.type):
-        ctx.fail(errors.DTypeMismatch, "concatenate", input.dtype, other.dtype)
+        ctx.fail(errors.DTypeMismatch, "concatenate", tiles[0].dtype, tiles[1].dtype)
     _check_beside(ctx, "concatenate", left, right, axis)
     check_tile(ctx, (*left[:axis], left[axis] + right[axis], *left[axis + 1 :]))
     return ctx.tensor(CatOp(x, y, axis))
@@ -268,7 +273,7 @@ def _check_beside(
 
 
 @implements(tl.gather)
-def gather(ctx: Context, src: Any, index: Any, axis: Any) -> tensor:
+def gather(ctx: Context, src: object, index: object, axis: object) -> tensor:
     source = constant_arguments.tile(ctx, "gather", "src", src)
     where = constant_arguments.tile(ctx, "gather", "index", index)
     if not where.dtype.is_int():
@@ -280,7 +285,7 @@ def gather(ctx: Context, src: Any, index: Any, axis: Any) -> tensor:
 
 
 @implements(tl.flip)
-def flip(ctx: Context, x: Any, dim: Any = None) -> tensor:
+def flip(ctx: Context, x: object, dim: object = None) -> tensor:
     tile = constant_arguments.tile(ctx, "flip", "x", x)
     shape = shape_of(tile.handle.type)
     axis = constant_arguments.axis(ctx, "flip", -1 if dim is None else dim, len(shape), "dim")
@@ -313,7 +318,7 @@ def broadcast_along(ctx: Context, value: Value, axis: int, shape: tuple[int, ...
 
 
 @implements(tl.item)
-def item(ctx: Context, input: Any) -> tensor:
+def item(ctx: Context, input: object) -> tensor:
     x = constant_arguments.tensor_argument(ctx, "item", "input", input)
     if prod(shape_of(x.handle.type)) != 1:
         ctx.fail(errors.InvalidValue, "item", "input", "a tile of one element", x.type)

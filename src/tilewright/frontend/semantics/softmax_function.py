@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tilewright import language as tl
 from tilewright.frontend.dtype_promotion import accumulator_dtype
 from tilewright.frontend.semantics import constant_arguments
@@ -20,7 +18,11 @@ from tilewright.ops import DivOp, MathOp, SubOp
 
 @implements(tl.softmax)
 def softmax(
-    ctx: Context, x: Any, dim: Any = None, keep_dims: Any = False, ieee_rounding: Any = False
+    ctx: Context,
+    x: object,
+    dim: object = None,
+    keep_dims: object = False,
+    ieee_rounding: object = False,
 ) -> tensor:
     value = float_argument(ctx, "softmax", constant_arguments.tile(ctx, "softmax", "x", x))
     value = cast_value(ctx, value, accumulator_dtype(dtype_of(value.type)))

@@ -19,7 +19,7 @@ from tilewright.ops import CastOp
 from tilewright.support import errors
 
 
-def getattr_(ctx: Context, x: Any, name: str) -> Any:
+def getattr_(ctx: Context, x: object, name: str) -> Any:
     """`x.name`: facts of a tensor, its methods bound to it, else Python's attribute.
 
     A number that is known at compile time has what tensors have: `1 .to(tl.int64)`.
@@ -46,7 +46,7 @@ def _public_names(x: object) -> list[str]:
     return [name for name in dir(x) if not name.startswith("_")]
 
 
-def truth(ctx: Context, x: Any) -> Value:
+def truth(ctx: Context, x: object) -> Value:
     """A scalar as i1, for `if`, `while`, `assert`. Errors: InvalidOperation for a tile."""
     if isinstance(x, tensor):
         type_ = x.handle.type
