@@ -46,6 +46,7 @@ class CProgram:
             tree = self._parsed.get(key)
             if tree is None:
                 if len(self._parsed) >= _KEPT:
+                    # The oldest one: dictionaries keep the order of insertion.
                     self._parsed.pop(next(iter(self._parsed)))
                 source = Source(self.text, self.name, self.folder)
                 tree = self._parsed[key] = parse(source, defines)

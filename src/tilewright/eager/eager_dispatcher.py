@@ -163,6 +163,7 @@ class EagerDispatcher:
     def _indices(self, loop: language.range) -> Iterator[tensor]:
         """The indices of a loop of the kernel, in the type that the compiler gives them."""
         ctx = self._context
+        # The same bounds, checks and index type as in compiled code, then Python's own range.
         start, end, step = integer_bounds(ctx, loop)
         check_step(ctx, step)
         dtype = index_dtype(ctx, start, end, step)
@@ -184,6 +185,7 @@ class _Caller:
         self, ctx: Context, fn: DeviceFunction, args: Sequence[Any], kwargs: dict[str, Any]
     ) -> Any:
         """The result of its Python code; inside a region, which is IR, of its syntax tree."""
+        # Inside a combine region the emitter is an ordinary builder, whose values have no elements.
         if isinstance(ctx.emitter, EagerBuilder):
             return self._dispatcher.call_function(fn, tuple(args), kwargs)
         try:

@@ -70,6 +70,7 @@ def as_numpy(name: str, value: object) -> Array:
     if hasattr(value, "__cuda_array_interface__"):
         raise errors.DeviceMismatch(name, "a GPU", "the CPU")
     if hasattr(value, "__array_interface__"):
+        # No copy: the array interface shares the memory, so that results appear in it.
         return np.asarray(value)
     if hasattr(value, "__dlpack__"):
         return cast("Array", np.from_dlpack(cast("Any", value)))
@@ -113,6 +114,7 @@ def _dtype_of_number(name: str, value: float, annotation: object) -> DType:
         return i1
     if isinstance(value, float):
         return f32
+    # The same order as launches of compiled kernels use to choose a type.
     for dtype in (i32, i64, u64):
         if dtype.min_int <= value <= dtype.max_int:
             return dtype

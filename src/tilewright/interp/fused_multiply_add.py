@@ -30,7 +30,9 @@ def fma64(a: Array, b: Array, c: Array) -> Array:
     a, b, c = (as_array(x) for x in np.broadcast_arrays(a, b, c))
     result = as_array(_fast64(a, b, c)).copy()
     plain = a * b + c
+    # Error-free transformations hold only where no intermediate result over- or underflows.
     usual = _safe(a) & _safe(b) & (_safe(c) | (c == 0))
+    # Infinities, NaN and zero products need no second rounding: the plain formula is right.
     special = ~(np.isfinite(a) & np.isfinite(b) & np.isfinite(c)) | (a == 0) | (b == 0)
     rare = ~(usual | special)
     result[special] = plain[special]

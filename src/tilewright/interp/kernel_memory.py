@@ -140,6 +140,7 @@ class Memory:
         mapped = mapped_range(address)
         if mapped is None:
             return None
+        # A kernel may follow a pointer that it has loaded; the system says what is mapped.
         span = Span("memory that is no argument", *mapped)
         self._foreign.append(span)
         return span
@@ -150,6 +151,7 @@ class Memory:
             where = f"address {int(addresses[0]):#x}, which is in no array argument"
             return WrongAddress(f"{access.verb} of {access.dtype} at {where}", int(addresses[0]))
         root = access.root
+        # Signed: a pointer moved to before its argument may have wrapped below 0.
         signed = addresses.astype(np.int64)
         wrong = (signed < root.start) | (signed + size > root.stop)
         address = int(signed[wrong][0])
@@ -196,6 +198,7 @@ def _bounds(array: Array) -> tuple[int, int]:
     if not array.size:
         return start, stop
     for extent, stride in zip(array.shape, array.strides, strict=True):
+        # A negative stride puts the last element of an axis below the first.
         start += min(0, (extent - 1) * stride)
         stop += max(0, (extent - 1) * stride)
     return start, stop + array.itemsize
@@ -242,6 +245,7 @@ def _scatter(span: Span, addresses: Array, values: Array) -> None:
 def _offsets(span: Span, addresses: Array, size: int) -> tuple[Array, bool]:
     """Element offsets into the range and True; byte offsets (lanes x size), False if unaligned."""
     offsets = (addresses - np.uint64(span.start)).astype(np.int64)
+    # Mixed alignments take the byte path for all lanes, which is slower but the same.
     if size == 1 or not (offsets % size).any():
         return as_array(offsets // size), True
     return as_array(offsets[:, None] + np.arange(size)), False

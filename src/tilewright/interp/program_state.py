@@ -100,6 +100,7 @@ def load(machine: Machine, op: LoadOp, inputs: Sequence[ConcreteValue]) -> tuple
     if lanes.mask is None:
         return (loaded.reshape(pointer.data.shape),)
     shape = pointer.data.shape
+    # The compiler may give anything here; a fixed odd value shows a kernel that relies on it.
     other = inputs[2].data if len(inputs) > 2 else poison(access.dtype, shape)
     result = np.broadcast_to(other, shape).copy()
     result[lanes.mask] = loaded
@@ -211,10 +212,12 @@ def _take_turns(
 
 def _turns(addresses: Array) -> list[Array]:
     """Lane numbers in rounds: the k-th round has the k-th lane of every address."""
+    # Stable, so that lanes of one address keep their row-major order.
     order = np.argsort(addresses, kind="stable")
     ordered = addresses[order]
     starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if order.size else order
     if starts.size == order.size:
+        # The usual case: all addresses differ, and one round does every lane.
         return [np.arange(order.size)]
     run = np.repeat(starts, np.diff(np.r_[starts, order.size]))
     rank = np.arange(order.size) - run

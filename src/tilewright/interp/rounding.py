@@ -46,6 +46,7 @@ def round_float(x: Array, target: DType, rounding: str = "rtne") -> Array:
         return x.astype(np.float16)  # NumPy rounds float64 to float16 once
     narrow = to_float32_odd(x) if x.dtype == np.float64 else x.astype(np.float32)
     if target in FP8_MAX:
+        # NaN passes through clip, as it does through the cast on GPUs.
         narrow = np.clip(narrow, -FP8_MAX[target], FP8_MAX[target])
     return narrow.astype(NUMPY_DTYPES[target])
 
@@ -55,8 +56,10 @@ def to_float32_odd(x: Array) -> Array:
     near = as_array(x.astype(np.float32))
     back = near.astype(np.float64)
     even = (bits_of(near) & np.uint32(1)) == 0
+    # The other neighbour of x: of two adjacent floats exactly one is odd.
     toward = np.where(back < x, np.float32(np.inf), np.float32(-np.inf))
     inexact = (back != x) & ~np.isnan(x)
+    # Rounding to odd never overflows: what is beyond the largest float stays there.
     finite = np.where(np.isinf(near) & inexact, np.copysign(_FLOAT32_MAX, near), near)
     odd = np.where(np.isinf(near), finite, np.nextafter(near, toward))
     return as_array(np.where(inexact & (even | np.isinf(near)), odd, near))
@@ -68,6 +71,7 @@ _FLOAT32_MAX = np.finfo(np.float32).max  # all fraction bits are 1, so it is odd
 def _round_toward_zero(x: Array, target: DType) -> Array:
     near = round_float(x, target)
     bits = bits_of(near)
+    # Sign and magnitude: subtracting 1 from the bits is one step towards zero for either sign.
     too_far = np.abs(near.astype(np.float64)) > np.abs(x.astype(np.float64))
     return as_array(np.where(too_far, bits - bits.dtype.type(1), bits)).view(near.dtype)
 
@@ -75,8 +79,10 @@ def _round_toward_zero(x: Array, target: DType) -> Array:
 def _float_to_int(x: Array, target: DType) -> Array:
     dtype = NUMPY_DTYPES[target]
     whole = np.trunc(x.astype(np.float64))
+    # max_int itself may not be a float64; max_int + 1 is a power of two and always is one.
     low, high = float(target.min_int), float(target.max_int + 1)
     inside = (whole >= low) & (whole < high)
+    # NumPy leaves the cast of values outside the type undefined, so only those inside are cast.
     clamped = np.where(inside, whole, 0.0).astype(dtype)
     clamped = np.where(whole >= high, dtype.type(target.max_int), clamped)
     return as_array(np.where(whole < low, dtype.type(target.min_int), clamped))
@@ -85,6 +91,7 @@ def _float_to_int(x: Array, target: DType) -> Array:
 def _int_to_float(x: Array, source: DType, target: DType) -> Array:
     if target in (f32, f64):
         return x.astype(NUMPY_DTYPES[target])
+    # Integers of up to 32 bits are exact in float64, so the second rounding is the only one.
     if source.bits < 64:
         return round_float(x.astype(np.float64), target)
     return round_float(_int64_to_float64_odd(x), target)
@@ -95,6 +102,7 @@ def _int64_to_float64_odd(x: Array) -> Array:
     one, dropped = x.dtype.type(1), x.dtype.type(_DROPPED_BITS)
     rest = x & ((one << dropped) - one)
     merged = ((x >> dropped) | (rest != 0)) << dropped
+    # Below 2^53 float64 holds x exactly, and merging would lose its lowest bits.
     large = (x >> x.dtype.type(53)) != 0
     if x.dtype.kind == "i":
         large &= (x >> x.dtype.type(53)) != x.dtype.type(-1)

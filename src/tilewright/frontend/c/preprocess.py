@@ -93,6 +93,7 @@ class _Preprocessor(Preprocessor):
         self.made = 0
         self.depth = 0
         self.length = 0
+        # By default pcpp makes file names relative to the working directory.
         self.rewrite_paths = []
         self.path = []
         if source.folder is not None:
@@ -320,6 +321,7 @@ def _check_define(name: str, tokens: Sequence[PreprocessorToken]) -> None:
 
 
 def _token(token: PreprocessorToken, file: str) -> Token:
+    # Keywords are recognised after preprocessing, so macros may have their names.
     span = span_of(token, file)
     kind = _LITERALS.get(token.type)
     if kind is None:

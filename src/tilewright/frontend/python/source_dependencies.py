@@ -90,6 +90,7 @@ class _Collector:
         self._seen[fn] = len(self._seen)
         source = source_of(fn)
         self._add("def", source.text)
+        # Defaults are evaluated once, at the definition: equal text may stand for other values.
         for default in (*(fn.__defaults__ or ()), *(fn.__kwdefaults__ or {}).values()):
             self._add("default", _fingerprint(default))
         environment = Environment(fn)
@@ -114,6 +115,7 @@ class _Collector:
         self._add(name, _fingerprint(value))
         if isinstance(value, DeviceFunction | constexpr_function):
             self.function(value.fn)
+        # The language does not change while it runs; mutable objects are no constants of a kernel.
         if of_language or not isinstance(value, _RECORDED):
             return
         self.used[id(binding.holder), binding.key] = UsedGlobal(

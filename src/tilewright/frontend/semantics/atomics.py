@@ -45,6 +45,7 @@ def atomic(
     """One read-modify-write of each element; gives what was there."""
     address = _target(ctx, kind, pointer)
     order, extent = _ordering(ctx, kind, sem, scope)
+    # The mask may widen the pointers, so the value is broadcast after it.
     address, condition = broadcast_mask(ctx, f"atomic_{kind}", address, mask)
     value = converted(ctx, f"atomic_{kind}", address, val)
     return ctx.tensor(AtomicOp(address, value, condition, kind, order, extent))

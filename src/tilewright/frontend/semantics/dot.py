@@ -49,12 +49,14 @@ def dot(
 ) -> tensor:
     a, b = _factor(ctx, "input", input), _factor(ctx, "other", other)
     left, right = dtype_of(a.type), dtype_of(b.type)
+    # Tensor cores multiply the two fp8 formats with each other.
     if left is not right and not (left.is_fp8 and right.is_fp8):
         ctx.fail(errors.DTypeMismatch, "dot", type_of(left), type_of(right))
     shape = _product_shape(ctx, a, b)
     result = TileType(shape, _result_dtype(ctx, left, acc, out_dtype))
     start = constant(ctx, 0, result) if acc is None else _accumulator(ctx, acc, result)
     precision = _precision(ctx, left, input_precision, allow_tf32)
+    # 0: no limit on runs of products that are summed in less than fp32; only fp8 has one.
     run = 0
     if max_num_imprecise_acc is not None and left.is_fp8:
         run = constant_arguments.integer(ctx, "dot", "max_num_imprecise_acc", max_num_imprecise_acc)

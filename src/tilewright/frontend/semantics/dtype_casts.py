@@ -85,6 +85,7 @@ def to_dtype(
 def _cast_literal(ctx: Context, value: object, target: ir.Scalar) -> tensor:
     """A literal of a float or bool kind converts at compile time; the rest as tensors do."""
     if isinstance(target, ir.DType) and isinstance(value, int | float):
+        # Integers that do not fit the target wrap as run-time values do, below.
         exact = target.is_float or isinstance(value, bool)
         if exact or (isinstance(value, int) and target.is_integer and fits(value, target)):
             return tensor(constant(ctx, value, target))
@@ -123,6 +124,7 @@ def _cast_pointer(ctx: Context, value: Value, target: ir.Scalar) -> tensor:
     source = ir.element_of(value.type)
     result_type = ir.with_element(value.type, target)
     if isinstance(source, ir.PointerType) and isinstance(target, ir.PointerType):
+        # Pointers of all element types have the same bits.
         return ctx.tensor(BitcastOp(value, result_type))
     if isinstance(source, ir.PointerType):
         if target in _ADDRESSES:

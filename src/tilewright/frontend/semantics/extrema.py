@@ -97,6 +97,7 @@ def extremum_with_index(
     value, element, dim, keep = reduction_arguments(ctx, function, input, axis, keep_dims)
     rank = len(shape_of(value.type))
     if dim is None and rank > 1:
+        # Without an axis the index counts in row-major order over the whole tile.
         value = ctx.value(ReshapeOp(value, (prod(shape_of(value.type)),)))
     value = cast_value(ctx, value, accumulator_dtype(element))
     shape = shape_of(value.type)
@@ -114,6 +115,7 @@ def _better_pair(ctx: Context, predicate: str, tie_break_left: bool) -> Combine:
         x, i, y, j = (scalar.handle for scalar in pairs)
         wins = ctx.value(CompareOp(x, y, predicate))
         if dtype_of(y.type).is_float:
+            # NaN differs from itself: a second operand that is NaN always loses.
             wins = ctx.value(OrOp(wins, ctx.value(CompareOp(y, y, "ne"))))
         if tie_break_left:
             same = ctx.value(CompareOp(x, y, "eq"))

@@ -74,6 +74,7 @@ class LoopBounds:
         count = cast_value(ctx, counter, dtype_of(self.origin.type))
         if self.scale is None:
             return ctx.tensor(SubOp(self.origin, count))
+        # Modulo 2^n the product is right for negative steps too.
         return ctx.tensor(AddOp(self.origin, ctx.value(MulOp(count, self.scale))))
 
 
@@ -110,6 +111,7 @@ def index_dtype(ctx: Context, start: Bound, end: Bound, step: Bound) -> DType:
     for part in tensors:
         promoted = RESULTS["add"][promoted, dtype_of(part.handle.type)]
     narrow = promoted.bits < 64
+    # A literal beyond the type of the run-time bounds widens the index once, to i64.
     candidates = (promoted, i64) if narrow and tensors else (promoted,)
     if not tensors:
         candidates = [t for n in numbers if (t := literal_dtype(n))] + [i64]
@@ -158,9 +160,11 @@ def descending_bounds(
     unsigned = dtype_named(f"u{dtype.bits}")
     origin = in_dtype(ctx, start, dtype)
     if isinstance(start, int) and isinstance(end, int):
+        # The distance may exceed the largest signed number, never the largest unsigned one.
         span = constant(ctx, max(start - end, 0), unsigned)
     else:
         last = in_dtype(ctx, end, dtype)
+        # Max: a range that is empty from the start has the distance 0, not a wrapped one.
         span = distance(ctx, last, ctx.value(MaxOp(origin, last)))
     return LoopBounds(constant(ctx, 0, unsigned), span, in_dtype(ctx, step, unsigned), origin)
 
@@ -174,6 +178,7 @@ def inclusive_bounds(
     span = distance(ctx, low, ctx.value(MaxOp(low, high)))
     one = constant(ctx, 1, span.type)
     steps = ctx.value(DivOp(span, _magnitude(ctx, size)))
+    # 1 or 0: an inclusive loop runs once where low equals high, never where it is above.
     runs = cast_value(ctx, ctx.value(CompareOp(low, high, "le")), dtype_of(span.type))
     count = ctx.value(MulOp(ctx.value(AddOp(steps, one)), runs))
     if down:
@@ -190,10 +195,12 @@ def _bounds_of_unknown_step(
     backward = ctx.value(CompareOp(step, constant(ctx, 0, step.type), "lt"))
     low = ctx.value(SelectOp(backward, last, first))
     high = ctx.value(SelectOp(backward, first, last))
+    # The smallest integer negates to itself, whose unsigned reading is its magnitude.
     negated = ctx.value(SubOp(constant(ctx, 0, size.type), size))
     amount = _magnitude(ctx, ctx.value(SelectOp(backward, negated, size)))
     span = distance(ctx, low, ctx.value(MaxOp(low, high)))
     one = constant(ctx, 1, span.type)
+    # ceil(span / amount) as (span - some) / amount + some, which cannot overflow.
     some = ctx.value(MinOp(span, one))
     full = ctx.value(DivOp(ctx.value(SubOp(span, some)), amount))
     count = ctx.value(AddOp(full, some))

@@ -76,6 +76,7 @@ def abs_semantics(ctx: Context, x: tensor | Literal) -> Any:
     element = element_of(x.handle.type)
     if not isinstance(element, DType):
         ctx.fail(errors.InvalidOperation, "compute abs of a pointer", "it is not a number")
+    # An unsigned number is its own absolute value.
     if not element.is_float and not element.is_signed:
         return x
     value = cast_value(ctx, x.handle, compute_dtype(element))

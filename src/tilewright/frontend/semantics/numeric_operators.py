@@ -267,6 +267,7 @@ def _pointer_arithmetic(ctx: Context, name: str, lhs: object, rhs: object) -> te
     distance = offset.handle
     if name == "sub":
         if not dtype_of(distance.type).is_signed:
+            # An unsigned distance has no negative; every 32-bit one fits i64.
             distance = cast_value(ctx, distance, i64)
         distance = ctx.value(NegOp(distance))
     pointer, distance = broadcast_pair(ctx, VERBS[name], base.handle, distance)

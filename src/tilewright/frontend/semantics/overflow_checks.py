@@ -23,6 +23,7 @@ def check_overflow(ctx: Context, name: str, x: Value, y: Value) -> None:
     wide = _WIDE_OPS.get(name)
     if wide is None or not _is_checked(name, element):
         return
+    # Of 32-bit operands no sum, difference or signed product leaves i64.
     result = ctx.value(wide(cast_value(ctx, x, i64), cast_value(ctx, y, i64)))
     low = CompareOp(result, constant(ctx, element.min_int, result.type), "ge")
     high = CompareOp(result, constant(ctx, element.max_int, result.type), "le")

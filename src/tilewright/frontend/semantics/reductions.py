@@ -46,6 +46,7 @@ def reduce_tiles(
     """Tiles of one shape folded along `axis`; None folds all axes, the last first."""
     rank = len(shape_of(inputs[0].type))
     values = list(inputs)
+    # The last axis first, so that the numbers of the others stay what they are.
     for dim in (axis,) if axis is not None else reversed(range(rank)):
         values = _reduce_axis(ctx, values, dim, combine)
     if keep_dims:
@@ -208,6 +209,7 @@ def _sum_operand(
 ) -> tuple[Value, DType]:
     """A tile in the type to sum in, and the dtype of the result."""
     result = sum_dtype(element) if dtype is None else number_type(ctx, function, dtype)
+    # Sum in the wide type and round once: bf16 sums would stop growing after 256 equal terms.
     return cast_value(ctx, value, accumulator_dtype(result)), result
 
 

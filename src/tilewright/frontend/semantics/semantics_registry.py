@@ -102,6 +102,7 @@ def call_builtin(
         name = STUBS[stub]
         ctx.fail(errors.InvalidOperation, f"call {name}", "this front end does not implement it")
     _check_call(ctx, implementation, args, kwargs)
+    # Only the top level: constexprs inside tuples are unwrapped by who reads the tuple.
     plain = [a.value if isinstance(a, constexpr) else a for a in args]
     if not kwargs:
         return implementation.fn(ctx, *plain)

@@ -75,6 +75,7 @@ def expand(ctx: Context, x: tensor, axes: Sequence[int]) -> tensor:
 def _expanded(ctx: Context, value: Value, axis: int) -> Value:
     if isinstance(value.type, TileType):
         return ctx.value(ExpandDimsOp(value, axis))
+    # ExpandDims takes tiles; a scalar becomes a tile of one element instead.
     return ctx.value(SplatOp(value, (1,)))
 
 

@@ -135,6 +135,7 @@ def emit_loop_bounds(
         return None
     kinds = [promoted(kind) for part in parts if (kind := integer_type(part)) is not None]
     index = reduce(common_type, kinds, i32)
+    # C converts the limit to the common type before it compares: -1 is 4294967295u.
     limit = index.wrap(limit) if isinstance(limit, int) else limit
     if {kind.is_signed for kind in kinds if kind is not i32} == {True, False} or (
         loop.down and not index.is_signed
@@ -143,6 +144,7 @@ def emit_loop_bounds(
     ctx = frame.at(node)
     if isinstance(step, tensor):
         _check_step(ctx, loop, (start, limit, step), index)
+    # `i <= 9` is `i < 10` where 10 fits; the largest number needs the inclusive form.
     past = limit + (-1 if loop.down else 1) if isinstance(limit, int) else None
     if loop.inclusive and (past is None or not fits(past, index)):
         return semantics.inclusive_bounds(ctx, index, start, limit, step, loop.down)

@@ -103,6 +103,7 @@ def _argument(
         return tensor(constant(frame.ctx, spec.value, type_))
     assert spec.type is type_, f"{parameter.name}: {spec.type} for {type_}"
     value = body.add_arg(type_, parameter.name)
+    # Declared and observed divisibility both hold, so their least common multiple does.
     facts = {name: lcm(amount, spec.facts.get(name, 1)) for name, amount in parameter.facts.items()}
     value.facts = {**spec.facts, **facts} or None
     return tensor(value)

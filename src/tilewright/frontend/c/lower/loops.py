@@ -41,6 +41,7 @@ from tilewright.support import errors
 @statement(syntax.Loop)
 def loop(frame: FunctionFrame, node: syntax.Loop) -> None:
     """Any loop."""
+    # `break` and `continue` belong to the innermost loop.
     outer = frame.broken, frame.continued
     frame.broken = Variable("broken", i1, hidden=True) if "break" in jump_kinds(node.body) else None
     frame.continued = Variable("continued", i1, hidden=True)
@@ -136,6 +137,7 @@ def _counted_loop(
     before = frame.values
     body = Block()
     counter = body.add_arg(bounds.lower.type)
+    # A variable of the loop itself is gone after it: the index need not be carried.
     if not loop.outside:
         position = carried.index(loop.variable)
         carried = [*carried[:position], *carried[position + 1 :]]
@@ -162,6 +164,7 @@ def _without_step(node: syntax.Loop) -> syntax.Loop:
 def _while_loop(frame: FunctionFrame, node: syntax.Loop, carried: list[Variable]) -> None:
     first = None
     if node.keyword == "do":
+        # `do` runs once before its test: the test of `cf.while` reads a flag, true at first.
         first = Variable("again", i1, hidden=True)
         frame.raise_flag(first, True)
         carried = [*carried, first]

@@ -31,6 +31,7 @@ Statements = Sequence[syntax.Statement]
 @nested
 def lower_statements(frame: FunctionFrame, statements: Statements) -> None:
     """Lower a statement list."""
+    # A stack: the chosen side of a compile-time `if` goes on top of what follows it.
     todo = list(reversed(statements))
     while todo:
         node = todo.pop()
@@ -87,6 +88,7 @@ def any_jump_happened(frame: FunctionFrame, left: Jumps) -> Value | None:
     """Whether one of some jumps has happened; None where none of them ever can have."""
     variables = {"break": frame.broken, "continue": frame.continued, "return": frame.returned}
     happened: tensor | None = None
+    # Sorted, since the order of a frozenset differs between processes and would change the IR.
     for keyword in sorted(left):
         variable = variables[keyword]
         value = Unset() if variable is None else frame.values.get(variable, Unset())

@@ -72,10 +72,13 @@ def if_statement(frame: FunctionFrame, node: ast.If) -> Outcome:
     test = semantics.truth(frame.at(node.test), condition)
     before = frame.scope
     try:
+        # First attempt: what follows the `if` is lowered once, after it.
         sides = _lower_sides(frame, node, before, continuation, whole=False)
     except ContinuationUnknown:
+        # An enclosing attempt has left the continuation open; it has to retry, not this one.
         if not reaches_function_end(continuation):
             raise
+        # A nested `if` returns on some paths only: lower the rest of the function on both sides.
         sides = _lower_sides(frame, node, before, continuation, whole=True)
     frame.scope = before
     if sides[0].outcome is None and sides[1].outcome is None:
@@ -167,6 +170,7 @@ def _merge(frame: FunctionFrame, node: ast.If, test: Value, sides: tuple[Side, S
     for name in dict.fromkeys((*then.scope, *orelse.scope)):
         a = then.scope.get(name, MISSING)
         b = orelse.scope.get(name, MISSING)
+        # The same object on both sides needs no join.
         if a is b:
             merged[name] = a
         elif (

@@ -98,6 +98,7 @@ def _method(
     if language.is_builtin(function):
         stub = cast("Callable[..., object]", function)
         return wrap(semantics.call_builtin(frame.ctx, stub, (owner, *args), kwargs))
+    # Built-in functions of a module have the module as `__self__`.
     plain_module = isinstance(owner, ModuleType) and owner.__name__ == "math"
     if plain_module or isinstance(owner, _PLAIN_OWNERS):
         return at_compile_time(cast("Callable[..., object]", callee), args, kwargs)

@@ -60,6 +60,7 @@ def same_leaf(left: object, right: object) -> bool:
     if isinstance(left, base_value) or isinstance(right, base_value):
         return left is right
     a, b = static_value(left), static_value(right)
+    # repr distinguishes 0.0 from -0.0, the type True from 1; both pairs compare equal.
     return a is b or (type(a) is type(b) and repr(a) == repr(b) and a == b)
 
 

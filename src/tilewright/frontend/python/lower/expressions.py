@@ -69,6 +69,7 @@ def _outside(frame: FunctionFrame, node: ast.Name) -> object:
         frame.fail(node, errors.UndefinedName(identifier, known))
     if isinstance(value, _GLOBAL_CONSTANTS):
         return wrap(cast("object", value))
+    # Any other global could change without the compiled kernel noticing.
     if callable(value) or isinstance(value, ModuleType):
         return value
     frame.fail(node, errors.UnsupportedGlobal(identifier, type(value).__name__))

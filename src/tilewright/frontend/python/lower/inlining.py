@@ -107,6 +107,7 @@ def bind_arguments(
     positional = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
     keyword_only = [a.arg for a in arguments.kwonlyargs]
     by_name = {a.arg for a in (*arguments.args, *arguments.kwonlyargs)}
+    # strict=False: too few arguments are completed by defaults, too many are reported below.
     bound: Parameters = dict(zip(positional, args, strict=False))
     surplus = args[len(positional) :]
     if arguments.vararg is not None:

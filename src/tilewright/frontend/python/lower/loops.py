@@ -78,6 +78,7 @@ def _run_time_for(frame: FunctionFrame, node: ast.For, loop: language.range) -> 
     targets = assigned_in([node.target])
     lasting = [name for name in targets if is_used_outside_loops(frame.source, name)]
     for name in lasting:
+        # A carried value needs an initial one, where Python leaves the name undefined.
         if name not in frame.scope or isinstance(frame.scope[name], DeferredError):
             frame.scope[name] = tensor(bounds.first)
     names = [n for n in assigned_in_loop(frame.source, node) if n not in targets] + lasting
@@ -178,6 +179,7 @@ def _emit_loop(
             op = attempt(carried, body)
             break
         except RetryLowering:
+            # The failed attempt uses values from before the loop; their use lists must forget it.
             erase_ops(body)
         finally:
             frame.loops -= 1
@@ -190,6 +192,7 @@ def _emit_loop(
     carried.bind(frame, results)
     kept = {variable.name for variable in carried.variables}
     for name in names:
+        # Assigned in the loop only: after it, the name has a value if the loop ran at all.
         if name not in kept and name not in state.dropped:
             error = errors.PossiblyUndefined(name, carried.construct)
             frame.scope[name] = DeferredError(error)

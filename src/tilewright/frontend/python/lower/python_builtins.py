@@ -98,6 +98,7 @@ def _extreme(
     stub: Callable[..., object],
 ) -> object:
     operands = tuple(iterate(frame, node, args[0])) if len(args) == 1 else args
+    # Compile-time operands follow Python, also in which of two equal operands is returned.
     if is_static(operands):
         return at_compile_time(python, operands, kwargs)
     result = operands[0]
