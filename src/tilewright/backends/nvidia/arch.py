@@ -301,7 +301,7 @@ def row_for(capability: int) -> Arch:
     """
     row = ARCHITECTURES.get(capability) or _SAME_CODE.get(capability)
     if row is None:
-        known = [f"cuda:{c}" for c in ARCHITECTURES]
+        names = [f"cuda:{c}" for c in ARCHITECTURES]
         reason = _TOO_OLD if capability < min(ARCHITECTURES) else ""
-        raise errors.UnknownTarget(f"cuda:{capability}", known, reason)
+        raise errors.UnknownTarget(f"cuda:{capability}", names, reason)
     return row

@@ -66,7 +66,7 @@ def visits(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
         monkeypatch.setattr(owner, name, method)
 
-    counted(LayoutInference, "_lay")
+    counted(LayoutInference, "_assign_block")
     counted(_Ordering, "block")
     return counts
 

@@ -1,5 +1,5 @@
-"""Which layout each tile gets: what ops want and allow, what it costs, how warps share.
+"""The layout of each tile: what ops prefer and require, what it costs, how warps split products.
 
 May import `nvidia.ops` and the package `layout`; `passes` apply what is decided here, and `lower`
-asks it which registers belong together.
+finds here which registers belong together.
 """

@@ -26,13 +26,13 @@ def vector_length(
     """
     if not isinstance(pointer.type, TileType):
         return 1
-    layout, known = pointer.type.layout, facts[pointer]
+    layout, alignment = pointer.type.layout, facts[pointer]
     assert isinstance(layout, LinearLayout)
     size = element_of(pointee(pointer.type)).bytes
     best = 1
     for dim in range(len(layout.outs)):
         run = contiguous_registers(layout, dim)
-        run = min(run, known.contiguity[dim], max(1, known.divisibility[dim] // size))
+        run = min(run, alignment.contiguity[dim], max(1, alignment.divisibility[dim] // size))
         if mask is not None:
             run = min(run, facts[mask].constancy[dim])
         best = max(best, run)

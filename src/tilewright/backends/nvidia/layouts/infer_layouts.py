@@ -1,22 +1,22 @@
-"""Which layout each tile is made in, and in which it is asked for: a fixpoint over the function.
+"""The layout that each tile is made in, and those that its uses require: a fixpoint.
 
 1. *Layouts*: a value that costs something to make has one layout. A load has the coalesced layout
    of its addresses, a product that of its tensor-core result, a reduction what its input leaves;
    element-wise results follow their operands; values carried by loops follow what is carried.
-2. *Demands*, users first: each use asks for its operand in a layout. Values without a layout of
-   their own (ranges, splats, pointer arithmetic, masks, shape ops) are remade in every layout
-   asked for, so they pass the question on to their operands.
+2. *Constraints*, from users to definitions: each use requires its operand in a layout. Values
+   without a layout of their own (ranges, splats, pointer arithmetic, masks, shape ops) are cheap:
+   they are made again in every layout that is required, and constrain their operands likewise.
 
-    %i = tile.range                     asked for in A, so it is made in A
-    %p = mem.offset %x, %i              asked for in A, by the load
-    %v = mem.load %p                    made in A, coalesced; asked for in A and B
+    %i = tile.range                     required in A, so it is made in A
+    %p = mem.offset %x, %i              required in A, by the load
+    %v = mem.load %p                    made in A, coalesced; required in A and B
     %s = tile.reduce %v                 made in what A leaves
-    %c = tile.dot %v, ...               made in C; asks for %v in B
+    %c = tile.dot %v, ...               made in C; requires %v in B
 
-The body of a loop is gone through until what it carries keeps its layout. That ends: a carried
-value changes its layout only for one with a stronger reason, and there are three reasons. What a
-loop lays depends on the layouts of what it takes from outside alone, so as long as these are those
-of the last time it is not gone through again: loops in loops do not multiply.
+The body of a loop is visited until the layouts of carried values are stable. That ends: a carried
+value changes its layout only for one with a stronger reason, and there are three reasons. Layouts
+inside a loop depend only on those of the values that it captures, so while these are the same as at
+the last visit the loop is not visited again: the visits of nested loops do not multiply.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Reason(IntEnum):
     """Why a carried value has its layout; a larger one overrules."""
 
     NONE = 0
-    KNOWN = 1
+    HAS_LAYOUT = 1
     STARTS_AS_PRODUCT = 2
     BECOMES_PRODUCT = 3
 
@@ -56,7 +56,7 @@ class LayoutInference(LayoutContext):
     """Layouts of one function, for a number of warps, and bytes of the widest access.
 
     facts: alignment of all values; products: layouts of all products. After `run`, `layouts` has
-    the layout of each tile that is made once, `demands` those in which each tile is asked for.
+    the layout of each tile that is made once, `constraints` those that uses of each tile require.
     """
 
     def __init__(
@@ -68,23 +68,23 @@ class LayoutInference(LayoutContext):
         products: Mapping[Op, DotLayouts],
     ) -> None:
         super().__init__(function, facts, warps, access_bytes, products)
-        self.demands: dict[Value, Layouts] = {}
-        self._taken: dict[Op, list[Value]] = {}
-        self._laid: dict[Op, list[LinearLayout | None]] = {}
+        self.constraints: dict[Value, Layouts] = {}
+        self._captured: dict[Op, list[Value]] = {}
+        self._assigned_for: dict[Op, list[LinearLayout | None]] = {}
 
     def run(self) -> None:
-        self._lay(self.function.body)
-        self._demand_block(self.function.body)
+        self._assign_block(self.function.body)
+        self._constrain_block(self.function.body)
 
     # -- 1. layouts -----------------------------------------------------------------------------
 
     @nested
-    def _lay(self, block: Block) -> None:
+    def _assign_block(self, block: Block) -> None:
         for op in block:
             if isinstance(op, ForOp | WhileOp):
-                self._lay_loop(op)
+                self._assign_loop(op)
             elif isinstance(op, IfOp):
-                self._lay_branches(op)
+                self._assign_branches(op)
             elif any(isinstance(r.type, TileType) for r in op.results):
                 self._set(op.results, rule_of(op).result(op, self))
 
@@ -97,68 +97,73 @@ class LayoutInference(LayoutContext):
 
     # -- loops and branches ---------------------------------------------------------------------
 
-    def _lay_loop(self, op: ForOp | WhileOp) -> None:
-        """Lay a loop, unless it is laid for these layouts of what it takes from outside."""
-        if op not in self._taken:
-            self._taken[op] = _taken(op)
-        outside = [self.layouts.get(value) for value in self._taken[op]]
-        if self._laid.get(op) != outside:
-            self._settle_loop(op)
-            self._laid[op] = outside
+    def _assign_loop(self, op: ForOp | WhileOp) -> None:
+        """Visit a loop, unless the tiles that it captures have the layouts of the last visit."""
+        if op not in self._captured:
+            self._captured[op] = _captured_tiles(op)
+        outside = [self.layouts.get(value) for value in self._captured[op]]
+        if self._assigned_for.get(op) != outside:
+            self._assign_loop_to_fixpoint(op)
+            self._assigned_for[op] = outside
 
-    def _settle_loop(self, op: ForOp | WhileOp) -> None:
-        """Go through the body until what it carries keeps its layout.
+    def _assign_loop_to_fixpoint(self, op: ForOp | WhileOp) -> None:
+        """Visit the body until the layouts of carried values are stable.
 
-        Each round but the last raises the reason of a carried value: at most three for each.
+        Each visit but the last raises the reason of a carried value: at most three times for each.
         """
         args = op.carried if isinstance(op, ForOp) else op.before.args
-        reasons = {arg: self._start(arg, init) for arg, init in zip(args, op.inits, strict=True)}
-        self._lay_regions(op)
-        while self._follow(op, reasons):
-            self._lay_regions(op)
+        reasons = {
+            arg: self._assign_initial(arg, init) for arg, init in zip(args, op.inits, strict=True)
+        }
+        self._assign_regions(op)
+        while self._update_carried(op, reasons):
+            self._assign_regions(op)
+        # of these neither the initial nor the yielded value has a layout of its own
         for arg in args:
             if isinstance(arg.type, TileType) and arg not in self.layouts:
                 self.layouts[arg] = default_layout(arg.type.shape, self.warps)
         for arg, result in zip(args, op.results, strict=True):
             self._set([result], self.layouts.get(arg))
-        self._lay_regions(op)
+        self._assign_regions(op)
 
-    def _start(self, arg: Value, init: Value) -> Reason:
-        """Lay a carried value as what it starts from."""
+    def _assign_initial(self, arg: Value, init: Value) -> Reason:
+        """Give a carried value the layout of its initial value."""
         layout = self.layouts.get(init)
         self._set([arg], layout)
         if layout is None:
             return Reason.NONE
-        return Reason.STARTS_AS_PRODUCT if layout in self.product_layouts else Reason.KNOWN
+        return Reason.STARTS_AS_PRODUCT if layout in self.product_layouts else Reason.HAS_LAYOUT
 
-    def _lay_regions(self, op: ForOp | WhileOp) -> None:
+    def _assign_regions(self, op: ForOp | WhileOp) -> None:
         for region in op.regions:
             if isinstance(op, WhileOp) and region is op.body:
                 for inner, arg in zip(op.body.args, op.before.args, strict=True):
                     self._set([inner], self.layouts.get(arg))
-            self._lay(region)
+            self._assign_block(region)
 
-    def _follow(self, op: ForOp | WhileOp, reasons: dict[Value, Reason]) -> bool:
-        """Lay carried values as what the body yields for them; whether a reason was raised.
+    def _update_carried(self, op: ForOp | WhileOp, reasons: dict[Value, Reason]) -> bool:
+        """Give carried values the layouts of what the body yields; whether a reason was raised.
 
         What moves from one carried value to the next, as in a sliding window, moves at once.
         """
         pairs = list(zip(reasons, op.body.terminator.operands, strict=True))
         raised = False
-        again = True
-        while again:
-            again = False
+        changed = True
+        while changed:
+            changed = False
             for arg, value in pairs:
                 layout = self.layouts.get(value)
-                reason = Reason.BECOMES_PRODUCT if layout in self.product_layouts else Reason.KNOWN
+                reason = (
+                    Reason.BECOMES_PRODUCT if layout in self.product_layouts else Reason.HAS_LAYOUT
+                )
                 if layout is not None and reason > reasons[arg]:
                     reasons[arg], self.layouts[arg] = reason, layout
-                    raised = again = True
+                    raised = changed = True
         return raised
 
-    def _lay_branches(self, op: IfOp) -> None:
+    def _assign_branches(self, op: IfOp) -> None:
         for region in op.regions:
-            self._lay(region)
+            self._assign_block(region)
         for i, result in enumerate(op.results):
             if isinstance(result.type, TileType):
                 known = self.deciding_layout(
@@ -166,49 +171,49 @@ class LayoutInference(LayoutContext):
                 )
                 self.layouts[result] = known or default_layout(result.type.shape, self.warps)
 
-    # -- 2. demands -----------------------------------------------------------------------------
+    # -- 2. constraints -------------------------------------------------------------------------
 
-    def _want(self, value: Value, layout: LinearLayout) -> None:
+    def _constrain(self, value: Value, layout: LinearLayout) -> None:
         if isinstance(value.type, TileType):
-            self.demands.setdefault(value, {})[layout] = None
+            self.constraints.setdefault(value, {})[layout] = None
 
     @nested
-    def _demand_block(self, block: Block) -> None:
+    def _constrain_block(self, block: Block) -> None:
         for op in reversed(block):
             for region in reversed(op.regions):
                 if isinstance(op, _CONTROL):
-                    self._demand_passed(op, passed_on(op, region))
-                    self._demand_block(region)
+                    self._constrain_yielded(op, yielded_values(op, region))
+                    self._constrain_block(region)
             if isinstance(op, ForOp | WhileOp):
-                self._demand_passed(op, op.inits)
+                self._constrain_yielded(op, op.inits)
             for index, layout in self.operand_layouts(op):
-                self._want(op.operands[index], layout)
+                self._constrain(op.operands[index], layout)
 
-    def _demand_passed(self, op: Op, values: Sequence[Value]) -> None:
-        """What is passed for the results of a structured op is asked for in their layouts."""
+    def _constrain_yielded(self, op: Op, values: Sequence[Value]) -> None:
+        """What is yielded for the results of a structured op is required in their layouts."""
         for value, result in zip(values, op.results, strict=True):
             if result in self.layouts:
-                self._want(value, self.layouts[result])
+                self._constrain(value, self.layouts[result])
 
     def operand_layouts(self, op: Op) -> list[tuple[int, LinearLayout]]:
-        """What the op asks of its tile operands, for each layout in which it is made."""
+        """The layouts that an op requires of its tile operands, for each layout it is made in."""
         tiles = [i for i, v in enumerate(op.operands) if isinstance(v.type, TileType)]
         if not tiles or Trait.TERMINATOR in op.traits or isinstance(op, _CONTROL):
             return []
         return [
-            (i, self.operand_layout(op, i, made)) for made in self._made_in(op, tiles)
+            (i, self.operand_layout(op, i, made)) for made in self._result_layouts(op, tiles)
             for i in tiles
         ]  # fmt: skip
 
-    def _made_in(self, op: Op, tiles: Sequence[int]) -> list[LinearLayout]:
-        """The layouts that the op is made in; without results, the one that its operands have."""
+    def _result_layouts(self, op: Op, tiles: Sequence[int]) -> list[LinearLayout]:
+        """The layouts that an op is made in; without results, the one that its operands have."""
         source = rule_of(op).source(op, self)
         if source is not None:
             return [source]
         if op.results and op.results[0] in self.layouts:
             return [self.layouts[op.results[0]]]
         if op.results and isinstance(op.results[0].type, TileType):
-            return list(self.demands.get(op.results[0], {}))
+            return list(self.constraints.get(op.results[0], {}))
         operands = [op.operands[i] for i in tiles]
         return [self.deciding_layout(operands) or self.layout_or_default(operands[0])]
 
@@ -218,8 +223,8 @@ class LayoutInference(LayoutContext):
         return needed or self.layout_or_default(op.operands[index])
 
 
-def _taken(loop: Op) -> list[Value]:
-    """The tiles from outside that a loop starts from or uses."""
+def _captured_tiles(loop: Op) -> list[Value]:
+    """The tiles from outside that a loop uses, initial values included."""
     inside = {region for op in loop.walk() for region in op.regions}
     values = dict.fromkeys(value for op in loop.walk() for value in op.operands)
     return [
@@ -230,7 +235,7 @@ def _taken(loop: Op) -> list[Value]:
     ]
 
 
-def passed_on(op: Op, region: Block) -> Sequence[Value]:
-    """What a region of a structured op passes on for its results."""
+def yielded_values(op: Op, region: Block) -> Sequence[Value]:
+    """What a region of a structured op yields for its results."""
     values = region.terminator.operands
     return values[1:] if isinstance(op, WhileOp) and region is op.before else values

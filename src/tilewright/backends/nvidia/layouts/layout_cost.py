@@ -50,7 +50,9 @@ class LayoutCost:
 
     def total(self) -> float:
         """All costs, weighted by how often they are paid."""
-        total = sum(self._times(_block_of(v)) * self._of_demands(v) for v in self.inference.demands)
+        total = sum(
+            self._times(_block_of(v)) * self._of_conversions(v) for v in self.inference.constraints
+        )
         for op in self.inference.function.walk():
             if isinstance(op, ReduceOp | ScanOp):
                 total += self._times(op.parent) * self._of_reduction(op)
@@ -62,13 +64,13 @@ class LayoutCost:
 
     # ---- exchanges -------------------------------------------------------------------------------
 
-    def _of_demands(self, value: Value) -> float:
+    def _of_conversions(self, value: Value) -> float:
         """Of the conversions that follow a definition."""
         own = self.inference.layouts.get(value)
         if own is None:
             return 0.0
-        wanted = [layout for layout in self.inference.demands[value] if layout != own]
-        return sum(self._of_conversion(value, own, layout) for layout in wanted)
+        required = [layout for layout in self.inference.constraints[value] if layout != own]
+        return sum(self._of_conversion(value, own, layout) for layout in required)
 
     def _of_conversion(self, value: Value, source: LinearLayout, target: LinearLayout) -> float:
         """What does not come of a product is taken to be copied ahead."""

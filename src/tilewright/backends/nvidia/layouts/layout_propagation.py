@@ -173,9 +173,9 @@ def registers_between(
     kind and data name the op: ("expand", (axis,)), ("broadcast", shape), ("transpose", order) or
     ("reshape", source shape).
     """
-    by_place = {source.apply(register=r): r for r in range(source.in_size(REGISTER))}
+    register_of = {source.apply(register=r): r for r in range(source.in_size(REGISTER))}
     return tuple(
-        by_place[_source_coords(result.apply(register=r), result.shape, kind, data)]
+        register_of[_source_coords(result.apply(register=r), result.shape, kind, data)]
         for r in range(result.in_size(REGISTER))
     )
 
@@ -220,8 +220,8 @@ def without_half(layout: LinearLayout, axis: int) -> LinearLayout | None:
 
 @lru_cache(maxsize=4096)
 def is_permutation(layout: LinearLayout) -> bool:
-    """Whether every bit of a place is one bit of one coordinate, each once, or, but for
-    registers, means a copy; and every element has a place."""
+    """Whether every bit of a hardware location is one bit of one coordinate, each once, or, but
+    for registers, means a copy; and every element has a location."""
     columns = [c for name in layout.in_names for c in layout.packed(name) if c]
     single = all(c & (c - 1) == 0 for c in columns)
     once = len(columns) == len(set(columns)) == layout.out_bits
@@ -255,8 +255,8 @@ def axis_order(layout: LinearLayout, axis: int) -> AxisOrder:
 
 
 def _bits_along(layout: LinearLayout, name: str, axis: int) -> tuple[int, ...]:
-    found = [(basis[axis], i) for i, basis in enumerate(layout.bases(name)) if basis[axis]]
-    return tuple(i for _, i in sorted(found))
+    along = [(basis[axis], i) for i, basis in enumerate(layout.bases(name)) if basis[axis]]
+    return tuple(i for _, i in sorted(along))
 
 
 @lru_cache(maxsize=4096)

@@ -64,9 +64,9 @@ def _fragments(dtype: DType) -> list[Fragment]:
 def fragment_for(op: DotOp) -> Fragment:
     """The instruction of a product; see legalize_dots.py for the products that have one."""
     *_, m, k = shape_of(op.a.type)
-    found = find_fragment(dtype_of(op.a.type), (m, shape_of(op.type)[-1], k))
-    assert found is not None, op
-    return found
+    fragment = find_fragment(dtype_of(op.a.type), (m, shape_of(op.type)[-1], k))
+    assert fragment is not None, op
+    return fragment
 
 
 def dot_layouts(op: DotOp, share: tuple[int, int]) -> DotLayouts:

@@ -20,7 +20,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from tilewright.analysis import Alignment
-from tilewright.backends.nvidia.layouts.infer_layouts import LayoutInference, passed_on
+from tilewright.backends.nvidia.layouts.infer_layouts import LayoutInference, yielded_values
 from tilewright.backends.nvidia.layouts.layout_cost import LayoutCost
 from tilewright.backends.nvidia.layouts.select_mma import (
     DotLayouts,
@@ -141,19 +141,19 @@ class _Search:
 
 def _dependents(values: Sequence[Value]) -> set[Value]:
     """The values, and all that are computed from them."""
-    known: set[Value] = set()
+    reached: set[Value] = set()
     stack = list(values)
     while stack:
         value = stack.pop()
-        if value not in known:
-            known.add(value)
+        if value not in reached:
+            reached.add(value)
             for user in value.uses:
                 stack += _carriers(user, value)
-    return known
+    return reached
 
 
 def _carriers(user: Op, value: Value) -> Sequence[Value]:
-    """What of the results of a user, or of what it ends, depends on one of its operands."""
+    """The results of a user, or of the structured op that it ends, that depend on an operand."""
     if isinstance(user, ForOp | WhileOp):
         first = user.carried if isinstance(user, ForOp) else user.before.args
         pairs = zip(first, user.inits, strict=True)
@@ -169,6 +169,6 @@ def _carriers(user: Op, value: Value) -> Sequence[Value]:
         carried = owner.carried
     elif isinstance(owner, WhileOp):
         carried = owner.body.args if block is owner.before else owner.before.args
-    passed = passed_on(owner, block)
+    yielded = yielded_values(owner, block)
     targets = [owner.results] if not carried else [owner.results, carried]
-    return [t for ts in targets for t, p in zip(ts, passed, strict=True) if p is value]
+    return [t for ts in targets for t, p in zip(ts, yielded, strict=True) if p is value]

@@ -22,7 +22,7 @@ them load it:
 A conversion of layouts between a load and a store of what was loaded makes threads wait, too.
 
 A loop that writes one window of memory after the other needs no barrier where each begins behind
-the one before. Where only the launch tells, it decides:
+the one before. Where that depends on arguments of the launch, it is tested at run time:
 
     cf.for ... (%row) {                     %ok = arith.compare ge %stride, 64
       mem.store %p + %row * %stride  ->     cf.for ... (%row) {

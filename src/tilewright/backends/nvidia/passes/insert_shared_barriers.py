@@ -111,8 +111,8 @@ class _Ordering:
 
     def __init__(self, machine: Machine, offsets: Mapping[Op, int]) -> None:
         self._machine, self._offsets = machine, offsets
-        self._concerned: dict[Block, list[Op]] = {}
-        self._known: dict[tuple[Op, Pending], _Walked] = {}
+        self._relevant: dict[Block, list[Op]] = {}
+        self._walked: dict[tuple[Op, Pending], _Walked] = {}
 
     @nested
     def block(self, block: Block, pending: Pending) -> _Walked:
@@ -139,7 +139,7 @@ class _Ordering:
     def _use(self, op: Op, pending: Pending) -> _Walked:
         uses = self._uses(op)
         barriers = frozenset[Op]()
-        if any(known.forbids(use) for known in pending for use in uses):
+        if any(earlier.forbids(use) for earlier in pending for use in uses):
             barriers, pending = frozenset((op,)), _after_barrier(pending)
         if op in self._offsets and not isinstance(op, RingOp):
             reads = (replace(use, kind=Kind.READ) for use in uses)  # after a barrier of its own
@@ -163,22 +163,23 @@ class _Ordering:
     # -- loops ----------------------------------------------------------------------------------
 
     def _loop(self, loop: ForOp | WhileOp, pending: Pending) -> _Walked:
-        walked = self._settled(loop, pending)
+        walked = self._walk_loop(loop, pending)
+        # a barrier before the loop is cheaper than one in each iteration
         in_flight = _after_barrier(pending)
         if in_flight != pending:
-            alone = self._settled(loop, in_flight)
+            alone = self._walk_loop(loop, in_flight)
             if len(alone.barriers) < len(walked.barriers):
                 return _Walked(alone.barriers.union((loop,)), alone.pending)
         return walked
 
-    def _settled(self, loop: ForOp | WhileOp, pending: Pending) -> _Walked:
+    def _walk_loop(self, loop: ForOp | WhileOp, pending: Pending) -> _Walked:
         """Walk the loop with what earlier iterations leave pending, once for each start."""
-        known = self._known.get((loop, pending))
-        if known is None:
-            known = self._known[loop, pending] = self._settle(loop, pending)
-        return known
+        walked = self._walked.get((loop, pending))
+        if walked is None:
+            walked = self._walked[loop, pending] = self._walk_to_fixpoint(loop, pending)
+        return walked
 
-    def _settle(self, loop: ForOp | WhileOp, pending: Pending) -> _Walked:
+    def _walk_to_fixpoint(self, loop: ForOp | WhileOp, pending: Pending) -> _Walked:
         start = pending
         while True:
             barriers, end, exits = frozenset[Op](), start, start
@@ -186,6 +187,7 @@ class _Ordering:
                 walked = self.block(region, end)
                 barriers, end = barriers | walked.barriers, walked.pending
                 exits = end if region is loop.regions[0] else exits
+            # grows in each round, within the uses of the loop and of what precedes it: so it ends
             following = start | {replace(use, earlier=True) for use in end}
             if following == start:
                 return _Walked(barriers, exits if isinstance(loop, WhileOp) else start | end)
@@ -194,11 +196,11 @@ class _Ordering:
     @nested
     def _ops(self, block: Block) -> list[Op]:
         """Those that use shared memory, or order it, or contain such."""
-        known = self._concerned.get(block)
-        if known is None:
-            known = [op for op in block if self._matters(op)]
-            self._concerned[block] = known
-        return known
+        ops = self._relevant.get(block)
+        if ops is None:
+            ops = [op for op in block if self._matters(op)]
+            self._relevant[block] = ops
+        return ops
 
     def _matters(self, op: Op) -> bool:
         if isinstance(op, ForOp | WhileOp | IfOp):

@@ -23,19 +23,19 @@ class LaunchConditions:
         self._made: dict[tuple[Op, tuple[Way, ...]], Value] = {}
 
     def value(self, loop: Op, ways: Sequence[Way]) -> Value | None:
-        """Whether one of the ways holds, computed before a loop; None if that cannot be told."""
-        known = tuple(way for way in ways if all(_is_known(form, loop) for form in way))
-        if not known:
+        """Whether one of the ways holds, computed before a loop; None if values are missing."""
+        testable = tuple(way for way in ways if all(_is_computed(form, loop) for form in way))
+        if not testable:
             return None
-        if (loop, known) not in self._made:
+        if (loop, testable) not in self._made:
             builder = Builder.at(loop)
             holds = [_joined(builder, AndOp, [_holds(builder, form, loop) for form in way])
-                     for way in known]  # fmt: skip
-            self._made[loop, known] = _joined(builder, OrOp, holds)
-        return self._made[loop, known]
+                     for way in testable]  # fmt: skip
+            self._made[loop, testable] = _joined(builder, OrOp, holds)
+        return self._made[loop, testable]
 
 
-def _is_known(form: Form, loop: Op) -> bool:
+def _is_computed(form: Form, loop: Op) -> bool:
     return all(_before(symbol, loop) for monomial, _ in form for symbol in monomial)
 
 

@@ -62,14 +62,14 @@ def staged_loads(loop: ForOp, facts: dict[Value, Alignment]) -> list[Staged]:
     return candidates
 
 
-def slots_by_dependence(loop: ForOp, staged: Sequence[Staged], wanted: int) -> dict[LoadOp, int]:
-    """How many slots the ring of each load may have, `wanted` at most.
+def slots_by_dependence(loop: ForOp, staged: Sequence[Staged], most: int) -> dict[LoadOp, int]:
+    """How many slots the ring of each load may have, `most` at most.
 
     With S slots the load of iteration i stands at the start of iteration i - (S - 1). What it
     depends on over a distance d is done before iteration i - d + 1, so S <= d.
     """
-    slots = {s.load: wanted for s in staged}
-    for dependence in memory_dependences(loop, wanted - 1):
+    slots = {s.load: most for s in staged}
+    for dependence in memory_dependences(loop, most - 1):
         if isinstance(dependence.sink, LoadOp) and dependence.sink in slots:
             slots[dependence.sink] = min(slots[dependence.sink], dependence.distance)
     return slots
