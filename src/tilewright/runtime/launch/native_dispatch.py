@@ -60,7 +60,7 @@ __all__ = ["Dispatcher", "Finder"]
 _MAX_ENTRIES = 4 * SLOTS
 """A kernel that is launched in more ways than that leaves new ones to Python."""
 _MAX_FAILURES = 16
-"""So does one with so many launches that cannot be told from others by their descriptors."""
+"""So does one with so many launches that their descriptors do not distinguish from others."""
 
 _WORD = (1 << 64) - 1
 _BY_IDENTITY = (str, bool, dtype, DeviceFunction, enum.Enum, type(None))
@@ -129,7 +129,7 @@ class _Entry(_Memory):
 
 
 class _KnownTypes:
-    """The types of arguments that the machine code knows, in all kernels."""
+    """The types of arguments that the machine code recognizes, in all kernels."""
 
     def __init__(self) -> None:
         self._memory = _Memory()
@@ -407,8 +407,8 @@ def _checks(memory: _Memory, checks: Sequence[GlobalCheck]) -> dict[str, int]:
 
 
 def _target(memory: _Memory, variant: Variant, with_arrays: bool) -> dict[str, int]:
-    """What an entry calls: the backend's own machine code, or the launcher, which is also asked
-    where no array tells the device."""
+    """What an entry calls: the backend's own machine code; the launcher where the backend has
+    none, or no array decides on the device."""
     offer = getattr(variant.kernel.launcher, "direct", None) if with_arrays else None
     direct = cast("DirectLaunch | None", offer() if offer is not None else None)
     if direct is None:

@@ -1,4 +1,4 @@
 """Runs compiled kernels on this machine: loading, threads, messages, crashes, signals.
 
-May import `llvm` and the manifest; knows nothing of tile IR.
+May import `llvm` and the manifest; independent of tile IR.
 """

@@ -1,4 +1,4 @@
-"""What running kernels tell their host: `device_print` lines and failed `device_assert`s.
+"""Messages of running kernels to their host: `device_print` lines and failed `device_assert`s.
 
 Generated code calls through a table of two C function pointers, whose address it gets as its last
 argument. The functions take the GIL; they are called only when something is printed or fails.

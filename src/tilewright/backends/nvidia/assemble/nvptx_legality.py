@@ -1,4 +1,4 @@
-"""Which LLVM IR the NVPTX code generator is known to survive.
+"""Which LLVM IR the NVPTX code generator has been shown to compile.
 
 LLVM ends the process over an instruction that the architecture lacks, a library function that it
 wants to call, or inline assembly it cannot read; none of these can be caught. Each intrinsic listed
@@ -166,10 +166,10 @@ def _shared_memory() -> Iterator[Intrinsic]:
     yield Intrinsic("llvm.nvvm.cp.async.wait.group", "void", ("i32 1",), "cp_async")
     yield Intrinsic("llvm.nvvm.cp.async.wait.all", "void", (), "cp_async")
     for count in (1, 2, 4):
-        words = "i32" if count == 1 else f"{{ {', '.join(['i32'] * count)} }}"
+        result = "i32" if count == 1 else f"{{ {', '.join(['i32'] * count)} }}"
         for trans in ("", ".trans"):
             form = f"sync.aligned.m8n8.x{count}{trans}.b16.p3"
-            yield Intrinsic(f"llvm.nvvm.ldmatrix.{form}", words, (shared,), "ldmatrix")
+            yield Intrinsic(f"llvm.nvvm.ldmatrix.{form}", result, (shared,), "ldmatrix")
             arguments = (shared, *["i32"] * count)
             yield Intrinsic(f"llvm.nvvm.stmatrix.{form}", "void", arguments, "stmatrix")
 
@@ -234,15 +234,15 @@ _WIDE_FINE = re.compile(
 
 
 def unlisted(text: str, arch: Arch) -> list[str]:
-    """What in the module `text` is not known to compile for `arch`; empty if all is."""
-    found = [name for name in dict.fromkeys(_CALLED.findall(text)) if not _is_listed(name, arch)]
-    found += [asm for asm in dict.fromkeys(_ASM.findall(text)) if not _is_readable(*asm)] and [
+    """What in the module `text` has not been shown to compile for `arch`; empty if all has."""
+    risks = [name for name in dict.fromkeys(_CALLED.findall(text)) if not _is_listed(name, arch)]
+    risks += [asm for asm in dict.fromkeys(_ASM.findall(text)) if not _is_readable(*asm)] and [
         "inline assembly"
     ]
     if _WIDE_HINT.search(text) or "fp128" in text or "x86_fp80" in text:
         wide = (line for line in text.splitlines() if _WIDE.search(line))
-        found += [line.strip() for line in wide if not _WIDE_FINE.search(line)]
-    return found
+        risks += [line.strip() for line in wide if not _WIDE_FINE.search(line)]
+    return risks
 
 
 def _is_listed(name: str, arch: Arch) -> bool:
@@ -255,7 +255,7 @@ def _is_listed(name: str, arch: Arch) -> bool:
 
 
 def _is_readable(template: str, constraints: str) -> bool:
-    """Whether LLVM knows the constraints, and each $N in the template is an operand."""
+    """Whether LLVM has the constraints, and each $N in the template is an operand."""
     parts = constraints.split(",") if constraints else []
     operands = sum(not part.startswith("~") for part in parts)
     return all(_CONSTRAINT.fullmatch(part) for part in parts) and all(

@@ -118,8 +118,8 @@ def parse_report(log: str, kernel: str) -> Report:
 
 
 def _number(pattern: re.Pattern[str], text: str) -> int:
-    found = pattern.search(text)
-    return int(found[1]) if found else 0
+    match = pattern.search(text)
+    return int(match[1]) if match else 0
 
 
 def _lines_about(log: str, kernel: str) -> Iterator[str]:
@@ -133,35 +133,35 @@ def _lines_about(log: str, kernel: str) -> Iterator[str]:
             yield line
 
 
-_PLACE = re.compile(r"(?:line (\d+)|:(\d+)[:)]).*?(?:error|fatal|Fatal)")
+_LINE_NUMBER = re.compile(r"(?:line (\d+)|:(\d+)[:)]).*?(?:error|fatal|Fatal)")
 
 
 def explain_failure(log: str, kernel: str, ptx: str) -> errors.PTXASError:
-    """The error for a failed assembly: its messages, and the lines of PTX around each place."""
-    found = dict.fromkeys(
+    """The error for a failed assembly: its messages, and the lines of PTX around each."""
+    reported = dict.fromkeys(
         line.split(": ", 1)[-1].strip()
         for line in log.splitlines()
         if "error" in line or "fatal" in line.lower()
     )
-    messages = [m for m in found if "aborted due to errors" not in m] or [log.strip()]
-    places = dict.fromkeys(int(a or b) for a, b in _PLACE.findall(log))
+    messages = [m for m in reported if "aborted due to errors" not in m] or [log.strip()]
+    numbers = dict.fromkeys(int(a or b) for a, b in _LINE_NUMBER.findall(log))
     lines = ptx.splitlines()
-    notes = [_excerpt(lines, place) for place in list(places)[:_EXCERPT_COUNT]]
+    notes = [_excerpt(lines, line) for line in list(numbers)[:_EXCERPT_COUNT]]
     return errors.PTXASError(
         f"{kernel}: {messages[0]}", notes=(*messages[1:_EXCERPT_COUNT], *filter(None, notes))
     )
 
 
-def _excerpt(lines: list[str], place: int) -> str:
-    """Line number `place` (from 1) with its neighbours, marked."""
-    if not 1 <= place <= len(lines):
+def _excerpt(lines: list[str], line: int) -> str:
+    """Line number `line` (from 1) with its neighbours, marked."""
+    if not 1 <= line <= len(lines):
         return ""
-    first, last = max(1, place - _EXCERPT_LINES), min(len(lines), place + _EXCERPT_LINES)
+    first, last = max(1, line - _EXCERPT_LINES), min(len(lines), line + _EXCERPT_LINES)
     numbered = [
-        f"  {'->' if number == place else '  '} {number:5d} | {lines[number - 1].rstrip()}"
+        f"  {'->' if number == line else '  '} {number:5d} | {lines[number - 1].rstrip()}"
         for number in range(first, last + 1)
     ]
-    return "\n".join([f"PTX line {place}:", *numbered])
+    return "\n".join([f"PTX line {line}:", *numbered])
 
 
 # --- finding the tools ----------------------------------------------------------------------------
@@ -177,18 +177,18 @@ def find_ptxas() -> Path:
         if chosen.is_file():
             return chosen
         raise errors.ToolMissing("ptxas", f"the setting cuda.ptxas_path, {chosen}")
-    found = _find("ptxas")
-    if found is None:
+    path = _find("ptxas")
+    if path is None:
         raise errors.ToolMissing("ptxas", _SEARCHED, "install it: pip install nvidia-cuda-nvcc")
-    return found
+    return path
 
 
 def find_disassembler() -> Path:
     """nvdisasm, looked for like ptxas."""
-    found = _find("nvdisasm")
-    if found is None:
+    path = _find("nvdisasm")
+    if path is None:
         raise errors.ToolMissing("nvdisasm", _SEARCHED, "install NVIDIA's CUDA toolkit")
-    return found
+    return path
 
 
 _SEARCHED = "PATH, CUDA_HOME, /usr/local/cuda and the installed NVIDIA wheels"
@@ -225,8 +225,8 @@ def _version(program: Path, changed: int) -> str:
     done = subprocess.run(
         [str(program), "--version"], capture_output=True, text=True, timeout=60, check=False
     )
-    found = re.search(r"V(\d[\d.]*)", done.stdout)
-    return found[1] if found else "unknown"
+    match = re.search(r"V(\d[\d.]*)", done.stdout)
+    return match[1] if match else "unknown"
 
 
 def sass(cubin: bytes) -> str:

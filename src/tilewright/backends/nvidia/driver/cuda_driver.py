@@ -120,7 +120,7 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class FunctionFacts:
-    """What the driver knows of a loaded kernel.
+    """The resources of a loaded kernel, as the driver reports them.
 
     registers: of a thread; local_bytes: of a thread, spilled registers and arrays on the stack;
     static_shared: bytes declared in the kernel; max_threads: that one program may have, given its
@@ -135,7 +135,7 @@ class FunctionFacts:
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """Memory that CUDA knows. on_device: false for pinned memory of the host."""
+    """Memory that CUDA allocated or registered. on_device: false for pinned memory of the host."""
 
     device: int
     on_device: bool
@@ -143,7 +143,7 @@ class Pointer:
 
 
 class _AfterFork:
-    """Takes the place of the bindings in a forked child, where CUDA does not work."""
+    """Stands for the bindings in a forked child, where CUDA does not work."""
 
     def __getattr__(self, name: str) -> Any:
         raise CudaAfterFork
@@ -229,11 +229,11 @@ class Driver:
     # --- devices ----------------------------------------------------------------------------------
 
     def device(self, ordinal: int) -> Device:
-        """What is known of a device; 0 is the first that CUDA_VISIBLE_DEVICES lets through."""
-        found = self._devices.get(ordinal)
-        if found is None:
-            found = self._devices[ordinal] = self._read_device(ordinal)
-        return found
+        """The properties of a device; 0 is the first that CUDA_VISIBLE_DEVICES lets through."""
+        device = self._devices.get(ordinal)
+        if device is None:
+            device = self._devices[ordinal] = self._read_device(ordinal)
+        return device
 
     def _handle(self, ordinal: int) -> Handle:
         return self.value("cuDeviceGet", self.api.cuDeviceGet(ordinal))
@@ -269,11 +269,11 @@ class Driver:
     def primary_context(self, ordinal: int) -> Handle:
         """The context of a device; retained for the life of the process."""
         with self._lock:
-            found = self._contexts.get(ordinal)
-            if found is None:
+            context = self._contexts.get(ordinal)
+            if context is None:
                 result = self.api.cuDevicePrimaryCtxRetain(self._handle(ordinal))
-                found = self._contexts[ordinal] = self.value("cuDevicePrimaryCtxRetain", result)
-            return found
+                context = self._contexts[ordinal] = self.value("cuDevicePrimaryCtxRetain", result)
+            return context
 
     @contextmanager
     def context(self, ordinal: int) -> Generator[None]:
@@ -393,16 +393,16 @@ class Driver:
             image += b"\0"
         key = (ordinal, kernel, hashlib.sha256(image).digest())
         with self._lock:
-            found = self._functions.get(key)
-            if found is None:
-                found = self._functions[key] = self._load(image, kernel, ordinal)
-            return found
+            function = self._functions.get(key)
+            if function is None:
+                function = self._functions[key] = self._load(image, kernel, ordinal)
+            return function
 
     def _load(self, image: bytes, kernel: str, ordinal: int) -> int:
         with self.context(ordinal), self.relaxed_capture():
             module = self.value("cuModuleLoadData", self.api.cuModuleLoadData(image))
-            found = self.api.cuModuleGetFunction(module, kernel.encode())
-            return int(self.value("cuModuleGetFunction", found))
+            result = self.api.cuModuleGetFunction(module, kernel.encode())
+            return int(self.value("cuModuleGetFunction", result))
 
     def variable(self, function: int, name: str) -> int:
         """Address of a variable of the module that a loaded kernel is from."""

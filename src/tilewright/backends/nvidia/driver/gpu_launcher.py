@@ -137,8 +137,10 @@ class NvidiaLauncher:
         self.shape = launch_shape(metadata)
         self._asserts = cast("Sequence[str]", metadata.get("asserts") or ())
         self._prints = cast("Sequence[Sequence[object]]", metadata.get("prints") or ())
-        told = bool(self._asserts or self._prints)
-        self._blocking = told or bool(metadata.get("debug")) or settings().cuda.launch_blocking
+        has_messages = bool(self._asserts or self._prints)
+        self._blocking = (
+            has_messages or bool(metadata.get("debug")) or settings().cuda.launch_blocking
+        )
         self._names = cast("Sequence[str] | None", metadata.get("parameter_names"))
         self._binary = binary
         self._driver = api or driver()
@@ -203,11 +205,11 @@ class NvidiaLauncher:
 
     def _load(self, device: int) -> _Loaded:
         with self._lock:
-            found = self._loaded.get(device)
-            if found is None:
-                found = self._loaded[device] = self._load_on(device)
-                self._entries[device] = found.entry
-            return found
+            loaded = self._loaded.get(device)
+            if loaded is None:
+                loaded = self._loaded[device] = self._load_on(device)
+                self._entries[device] = loaded.entry
+            return loaded
 
     def _load_on(self, device: int) -> _Loaded:
         api = self._driver
@@ -233,15 +235,15 @@ class NvidiaLauncher:
     def _make_entry(self, device: int, function: int) -> Entry:
         state = _device_state(device, self._driver)
         console = self._console(device, function)
-        unusual = _Unusual(self.name, self.kinds, self._names, state, console)
+        python = _LaunchHandlers(self.name, self.kinds, self._names, state, console)
         after: Callable[[int, int, int, int], object] | None = None
         if self._blocking:
-            after = unusual.after
+            after = python.after
         entry = make_entry(
             self.name,
             self.kinds,
             self.shape,
-            Handlers(unusual.convert, unusual.refuse, unusual.regrid, unusual.failed, after),
+            Handlers(python.convert, python.refuse, python.regrid, python.failed, after),
             function=function,
             device=device,
             launch=self._driver.address_of("cuLaunchKernelEx"),
@@ -249,7 +251,7 @@ class NvidiaLauncher:
             pages=state.pages,
             log=state.log,
         )
-        unusual.record = entry.__self__
+        python.record = entry.__self__
         state.names[entry.__self__] = self.name
         return entry
 
@@ -274,7 +276,7 @@ class _OtherStream(Exception):
     """An array comes from another stream than the current one; nothing has been launched."""
 
 
-class _Unusual:
+class _LaunchHandlers:
     """What Python does for the launches of one kernel on one device: see `Handlers`."""
 
     def __init__(
@@ -312,12 +314,12 @@ class _Unusual:
         managed memory, or pinned memory of the host."""
         state = self._state
         with state.api.context(state.ordinal):
-            found = state.api.pointer(address)
-        if found is not None and (
-            found.managed or not found.on_device or found.device == state.ordinal
+            memory = state.api.pointer(address)
+        if memory is not None and (
+            memory.managed or not memory.on_device or memory.device == state.ordinal
         ):
             return
-        where = "the host" if found is None else f"cuda:{found.device}"
+        where = "the host" if memory is None else f"cuda:{memory.device}"
         raise errors.DeviceMismatch(self._argument(index), where, f"cuda:{state.ordinal}")
 
     def regrid(self, x: object, y: object, z: object) -> None:
@@ -341,7 +343,7 @@ class _Unusual:
         raise refused(self._kernel, (x, y, z), status, *state.api.describe(status))
 
     def after(self, x: int, y: int, z: int, stream: int) -> None:
-        """Wait for the launch, so that its fault is known as its own, and hear what it tells."""
+        """Wait for the launch, so that a fault is reported as its own; then read its messages."""
         state = self._state
         if state.api.is_capturing(stream):
             return

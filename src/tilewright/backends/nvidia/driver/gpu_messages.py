@@ -1,4 +1,4 @@
-"""What a kernel told its host: reads the records that `lower/device_records.py` describes."""
+"""Messages of kernels to their host: reads the records that `lower/device_records.py` describes."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class Console:
 
     def _lines(self, data: bytes) -> list[str]:
         """By program, then in the order of the program, then by index."""
-        found: list[tuple[tuple[int, ...], str]] = []
+        lines: list[tuple[tuple[int, ...], str]] = []
         for start in range(0, len(data), RECORD_BYTES):
             record = _RECORD.unpack_from(data, start)
             bits, number, order, x, y, z, i, j, k, _, _ = record
@@ -99,5 +99,5 @@ class Console:
             line = printed_line(
                 shown.text, shown.kind, shown.hexadecimal, bits, (i, j, k), (x, y, z)
             )
-            found.append(((z, y, x, order, number, i, j, k), line))
-        return [line for _, line in sorted(found)]
+            lines.append(((z, y, x, order, number, i, j, k), line))
+        return [line for _, line in sorted(lines)]

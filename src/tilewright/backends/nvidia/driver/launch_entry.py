@@ -41,7 +41,7 @@ class Entry(Protocol):
 
     @property
     def __self__(self) -> int:
-        """Address of the record: tells entries apart in the log."""
+        """Address of the record, by which the log identifies entries."""
         ...
 
     def __call__(self, x: object, y: object, z: object, stream: object, *args: object) -> None:
@@ -118,7 +118,7 @@ class PageTable:
 
 @dataclass(frozen=True, slots=True)
 class LoggedLaunch:
-    """An entry of the log. record: address that tells which kernel (`Entry.__self__`)."""
+    """An entry of the log. record: address that identifies the kernel (`Entry.__self__`)."""
 
     record: int
     grid: tuple[int, int, int]
@@ -145,7 +145,7 @@ class LaunchLog:
                 return
 
     def latest(self, since: int = 0) -> list[LoggedLaunch]:
-        """The launches from number `since` on as far as they are known, latest first."""
+        """The launches from number `since` on as far as the log holds them, latest first."""
         count = self.count
         first = max(since, count - LOG_ENTRIES, 0)
         launches = (self._launch(number) for number in reversed(range(first, count)))

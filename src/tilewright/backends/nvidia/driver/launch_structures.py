@@ -61,7 +61,7 @@ LAUNCH_SYMBOL = "tw_launch"
 
 _INTEGER, _HALF = 1, 5
 PARAMETER_KINDS = {"ptr": 0, "u64": 2, "f32": 3, "f64": 4, "f16": _HALF, "bf16": _HALF}
-"""How @fill of launch_arguments.ll tells types apart; all other integers are `_INTEGER`."""
+"""Numbers of types in @fill of launch_arguments.ll; all other integers are `_INTEGER`."""
 
 _Address = ctypes.c_void_p
 _Object = ctypes.c_void_p

@@ -18,8 +18,8 @@ def slot_value(kind: str, name: str, value: object) -> int:
     """
     number = None if kind[0] in "fb" else _integer(value, kind)
     if number is None:
-        found = type(value).__name__
-        raise errors.UnsupportedArgument(name, found, f"pass a number for {kind}")
+        type_name = type(value).__name__
+        raise errors.UnsupportedArgument(name, type_name, f"pass a number for {kind}")
     if kind == "i1":
         return int(number != 0)
     bits = int(kind[1:])
@@ -43,11 +43,11 @@ def address_of(name: str, value: object) -> int:
 
     Raises UnsupportedArgument for anything else.
     """
-    found = _address(value)
-    if found is None or not 0 <= found < 1 << 64:
-        what = type(value).__name__ if found is None else f"value {found}"
+    address = _address(value)
+    if address is None or not 0 <= address < 1 << 64:
+        what = type(value).__name__ if address is None else f"value {address}"
         raise errors.UnsupportedArgument(name, what, "pass an array in the memory of the GPU")
-    return found
+    return address
 
 
 def _address(value: Any) -> int | None:

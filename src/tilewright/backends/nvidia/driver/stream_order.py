@@ -23,12 +23,12 @@ __all__ = ["MEMORY", "chosen_stream", "joined"]
 
 def chosen_stream(pointers: Sequence[object], device: int, stream: int) -> tuple[int, int]:
     """Device and stream of a launch: those that all arrays come from, else the current ones."""
-    found = {
+    streams = {
         (p.device, p.stream) if isinstance(p, Streamed) else (device, stream)
         for p in pointers
         if p is not None and p != 0
     }
-    return found.pop() if len(found) == 1 else (device, stream)
+    return streams.pop() if len(streams) == 1 else (device, stream)
 
 
 @contextmanager
@@ -60,10 +60,10 @@ def _pointer(address: int) -> Pointer | None:
 
 
 def _device_of(address: int) -> str | None:
-    found = _pointer(address)
-    if found is None or not (found.on_device or found.managed):
+    memory = _pointer(address)
+    if memory is None or not (memory.on_device or memory.managed):
         return None
-    return f"cuda:{found.device}"
+    return f"cuda:{memory.device}"
 
 
 def _is_usable(address: int) -> bool:
