@@ -116,6 +116,7 @@ def is_injective(access: Access) -> bool:
     for monomial, coefficient in access.form:
         over = [s for s in monomial if s.over_tile]
         counted = any(s.kind is Kind.ITERATION for s in monomial)
+        # A product of coordinates, or one that grows with the iterations, may take a value twice.
         if len(over) > 1 or (over and (counted or over[0].kind is not Kind.DIM)):
             return False
         if over:
@@ -130,6 +131,7 @@ def is_injective(access: Access) -> bool:
 def _counts_up(along: Mapping[int, int], access: Access) -> bool:
     """Whether coordinates with these coefficients have a sum of their own."""
     reach = access.size
+    # As digits of a number: each coefficient must exceed the largest sum of the smaller ones.
     for dim in sorted(along, key=lambda d: along[d]):
         if along[dim] < reach:
             return False
@@ -198,6 +200,7 @@ def _terms_of(
         return [(other - one, (0, lasts[0])), (other, later)]
     if symbol.kind is Kind.ITERATION and symbol.key in relation.same:
         return [(other - one, (0, lasts[0]))]
+    # Both run over the same values independently: one variable for their difference.
     if one == other and lasts[0] == lasts[1]:
         return [(one, (None if lasts[0] is None else -lasts[0], lasts[0]))]
     return [(-one, (0, lasts[0])), (other, (0, lasts[1]))]
@@ -262,10 +265,13 @@ class _Search:
     def hits(self, terms: Sequence[Term], total: int) -> bool:
         """Whether total + sum of c * v lies between the bounds for some v."""
         self.steps += 1
+        # Give up on the safe side: they may meet.
         if self.steps > BUDGET:
             return True
         if not terms:
             return self.low < total < self.high
+        # All sums lie on a grid of the coefficients' common divisor; often none is between the
+        # bounds.
         step = gcd(*(c for c, _ in terms))
         if not any((total + d) % step == 0 for d in range(1 - self.high, -self.low)):
             return False
@@ -284,12 +290,14 @@ class _Search:
         ends = [(c * a, c * b) for c, (a, b) in rest if a is not None and b is not None]
         if len(ends) < len(rest):
             return None
+        # What the other terms can add up to bounds the values of this one.
         least, most = total + sum(map(min, ends)), total + sum(map(max, ends))
         # low < c * v + x < high for an x from least to most
         first, last = self.low + 1 - most, self.high - 1 - least
         coefficient, (start, stop) = term
         if coefficient < 0:
             first, last, coefficient = -last, -first, -coefficient
+        # Round inwards: up for the first value, down for the last.
         first, last = -(-first // coefficient), last // coefficient
         first = first if start is None else max(first, start)
         return range(first, (last if stop is None else min(last, stop)) + 1)

@@ -191,6 +191,8 @@ class AffineForms:
         forms = tuple(self._raw(v) for v in op.operands)
         inner = {s for form in forms for s in symbols_of(form)}
         depth = 1 + max((s.depth for s in inner), default=0)
+        # Keys hold the forms of the operands, so deep expressions would make exponentially large
+        # keys.
         if depth > MAX_DEPTH:
             return self._opaque(value)
         key = (op.opcode, tuple(sorted(op.attrs.items(), key=lambda item: item[0])), forms)
@@ -249,9 +251,12 @@ class AffineForms:
 
     def _carry(self, op: ForOp | WhileOp, args: Sequence[Value]) -> None:
         """Carried values to which each iteration adds the same are their start plus that much."""
+        # Only after the body: the forms of the yielded values are known now.
         following = op.body.terminator.operands
         for arg, start, after in zip(args, op.inits, following, strict=True):
             step = added(self._raw(after), self._raw(arg), -1)
+            # The step itself changes with the iterations, so the sum of the steps is no multiple of
+            # one.
             if any(op in symbol.loops for symbol in symbols_of(step)):
                 self._steps[arg] = None
                 continue
@@ -267,6 +272,8 @@ class AffineForms:
 
     def _resolved(self, form: Form) -> Form:
         """Without carried values whose steps are known; nests are not deep."""
+        # Each round replaces the carried values of one loop level; a deeper nest than 64 keeps them
+        # as symbols, which is correct and only less precise.
         for _ in range(64):
             carried = [
                 s for s in symbols_of(form)
@@ -321,6 +328,8 @@ class AffineForms:
             element = cast("PointerType", element_of(op.pointer.type)).element
             return added(first, last, element.bytes)
         if isinstance(op, MulOp):
+            # A product of two coordinates is not affine, and no user of forms could tell anything
+            # of it.
             moving = all(any(s.over_tile for s in symbols_of(x)) for x in (first, last))
             small = len(first) * len(last) <= MAX_TERMS
             return multiplied(first, last) if small and not moving else None
@@ -332,6 +341,7 @@ class AffineForms:
             return None if bits is None or bits < 0 else added((), operands[0], 1 << bits)
         if isinstance(op, CastOp):
             widths = [_width(v) for v in (op.x, op.result)]
+            # Widening keeps the number if arithmetic in it does not wrap; narrowing may cut it.
             return operands[0] if 32 <= widths[0] <= widths[1] else None
         return None
 

@@ -78,6 +78,7 @@ def _argument(arg: Value) -> Alignment:
 
 def _loop_index(op: ForOp, bounds: Facts) -> Alignment:
     lower, _, step = bounds
+    # Every index is lower + k * step.
     multiple = gcd(lower.divisibility[0], step.divisibility[0])
     return bounded(op.index.type, Alignment((1,), (multiple,), (1,), natural=lower.natural))
 
@@ -135,6 +136,7 @@ def _range(op: Op, operands: Facts) -> Alignment:
     start, end = cast("int", op.attrs["start"]), cast("int", op.attrs["end"])
     run = power_of_two_in(end - start)
     multiple = power_of_two_in(start)
+    # Of several groups the later ones start at start + k * run.
     first = multiple if run == end - start else gcd(multiple, run)
     return Alignment((run,), (first,), (1,), natural=start >= 0)
 
@@ -262,7 +264,9 @@ def _cast(op: Op, operands: Facts) -> Alignment:
         value = x.value if bit else None
         ones = (1,) * len(x.contiguity)
         return Alignment(ones, ones, x.constancy, value, natural=bit)
+    # A sign-extended natural number stays natural; one that is cut may become negative.
     natural = x.natural and target.bits > source.bits
+    # Bytes of elements of another size: runs do not count by one element any more.
     if unit_of(op.results[0].type) != x.unit:
         ones = (1,) * len(x.contiguity)
         return Alignment(ones, (x.every,) * len(ones), x.constancy, x.value, natural)
@@ -329,6 +333,7 @@ def _added(x: Alignment, y: Alignment, scale: int) -> Alignment:
 @_rule(SubOp)
 def _difference(op: Op, operands: Facts) -> Alignment:
     x, y = operands
+    # constant - run counts down, which is no run.
     runs = tuple(gcd(x.contiguity[d], y.constancy[d]) for d in x.dims)
     starts = tuple(gcd(x.start(d, runs[d]), y.each(d)) for d in x.dims)
     return Alignment(runs, starts, _constancy(x, y), _folded(op, x, y))
@@ -359,6 +364,7 @@ def _shifted_left(op: Op, operands: Facts) -> Alignment:
     x, y = operands
     if y.value == 0:
         return x
+    # 30 bits are LARGEST; shifts by a negative or unknown amount say nothing.
     factor = 1 << min(y.value or 0, 30) if (y.value or 0) >= 0 else 1
     return _scaled(x, (factor,) * len(x.contiguity), _constancy(x, y), None, x.natural)
 

@@ -59,6 +59,8 @@ class ArgumentUses:
             return None
         access = self.forms.access(op)
         behind = added(access.form, self.forms.forms.form(starts[0]), -1)
+        # The argument's own term did not cancel: it is multiplied, or the address is no offset of
+        # it.
         if len(behind) >= len(access.form):
             return None
         access = Access(behind, access.shape, access.size, access.loops, access.trips)

@@ -66,28 +66,31 @@ class Forward(Generic[F]):
     def _of(self, values: Sequence[Value]) -> list[F]:
         return [self.facts[v] for v in values]
 
-    def _settle(
+    def _fixpoint(
         self, args: Sequence[Value], start: list[F], step: Callable[[], list[F]]
     ) -> list[F]:
         """Repeat `step` with the facts of `args` until they hold after it too."""
         current = start
+        # Each round lowers a fact, and chains of facts are short: more rounds mean a `meet` that is
+        # not one.
         for _ in range(_MAX_ROUNDS):
             self.facts.update(zip(args, current, strict=True))
             joined = [self._meet(a, b) for a, b in zip(current, step(), strict=True)]
             if joined == current:
                 return current
             current = joined
-        raise AssertionError("dataflow facts do not settle")
+        raise AssertionError("dataflow facts do not reach a fixpoint")
 
     def _for(self, op: ForOp) -> None:
+        # Outside of the repetition: the bounds of a loop do not depend on what it carries.
         self.facts[op.index] = self._index(op, self._of([op.lower, op.upper, op.step]))
 
         def step() -> list[F]:
             self._block(op.body)
             return self._of(op.body.terminator.operands)
 
-        settled = self._settle(op.carried, self._of(op.inits), step)
-        self.facts.update(zip(op.results, settled, strict=True))
+        final = self._fixpoint(op.carried, self._of(op.inits), step)
+        self.facts.update(zip(op.results, final, strict=True))
 
     def _while(self, op: WhileOp) -> None:
         def step() -> list[F]:
@@ -97,7 +100,7 @@ class Forward(Generic[F]):
             self._block(op.body)
             return self._of(op.body.terminator.operands)
 
-        self._settle(op.before.args, self._of(op.inits), step)
+        self._fixpoint(op.before.args, self._of(op.inits), step)
         passed = self._of(op.before.terminator.operands[1:])
         self.facts.update(zip(op.results, passed, strict=True))
 

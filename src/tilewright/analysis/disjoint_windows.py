@@ -98,6 +98,7 @@ class Advance:
         """The step is as long as the fine part of the window, and the walk fits the coarse one."""
         assert self.walk is not None
         step = self.factors[self.walk]
+        # Only a step of one term says which coefficients are smaller than it.
         if len(step) != 1 or step[0][1] < 0:
             return []
         (unit, size), *_ = step

@@ -77,6 +77,7 @@ def _place_by_size(requests: Sequence[Request]) -> list[int]:
     for (size, alignment), members in sizes.items():
         busy: list[tuple[int, int]] = []
         for i in sorted(members, key=lambda i: requests[i].live.first):
+            # Ends are included, so a block is free only after the last position of its former user.
             if busy and busy[0][0] < requests[i].live.first:
                 _, offsets[i] = heappop(busy)
             else:
@@ -92,5 +93,6 @@ def _lowest_gap(taken: list[tuple[int, int]], request: Request) -> int:
     for start, end in taken:
         if offset + request.bytes <= start:
             break
+        # max, since a later start may belong to a block that ends earlier.
         offset = max(offset, -(-end // request.alignment) * request.alignment)
     return offset

@@ -106,6 +106,7 @@ def _distance(
     forms: MemoryForms, loop: ForOp, source: _Access, sink: _Access, horizon: int
 ) -> int | None:
     """Iterations from `source` to the first `sink` that may depend on it."""
+    # An op that stands earlier in the body comes after `source` only in the next iteration.
     first = 0 if source.position < sink.position else 1
     if first > horizon:
         return None

@@ -42,6 +42,7 @@ def roots(value: Value, cache: dict[Value, frozenset[Value]] | None = None) -> f
             stack += sources
         else:
             starts.add(current)
+    # Only the value asked for: within the cycle of a loop the answers for others are not complete.
     cache[value] = frozenset(starts)
     return cache[value]
 

@@ -107,6 +107,7 @@ def compile_source(
     digest = _kernel_hash(source, backend, target, options)
     front = frontend_options(backend, options)
     work = _Compilation(source, backend, target, options, front, digest, shared_store())
+    # Files that replace stages are no part of the key, so nothing may be kept or read.
     if settings().compilation.override_dir is not None:
         return work.made(keep=False)
     kept = None if settings().cache.always_compile else work.kept()

@@ -240,6 +240,7 @@ class CompiledKernel:
         try:
             return self._loaded()
         except Exception as problem:
+            # A device without memory would refuse a fresh binary too.
             if self._rebuild is None or not _blames_binary(problem):
                 raise
             fresh = self._rebuild(problem)
@@ -251,6 +252,7 @@ class CompiledKernel:
         # Where the source is now: an entry of the disk cache may come from another file.
         metadata = {**self.metadata.as_dict(), "location": self.src.location}
         launcher = self.backend.load(self.kernel, metadata, self.parameters)
+        # The device holds the code now, and the disk cache the texts.
         self.asm.forget()
         return launcher
 

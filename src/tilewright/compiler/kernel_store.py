@@ -42,6 +42,8 @@ _TEXT = "text"
 _MOST_INDEX_BYTES = 64 * MEGABYTE
 _NAME = re.compile(r"\w+", re.ASCII)
 """What an artifact may be called."""
+_SOURCES = (".py", ".lark", ".ll")
+"""Suffixes of the package's files that decide what is compiled."""
 _TRIES = 3
 """Of reading an entry that another process replaces meanwhile."""
 
@@ -123,6 +125,8 @@ def _opened(place: Path) -> Entry:
         try:
             entry = _read(folder, place.name)
         except Exception as problem:
+            # Another process replaced the folder while it was read: what was read may be of two
+            # entries.
             if not folder.is_current():
                 raise _ReplacedError from None
             if isinstance(problem, FileNotFoundError):
@@ -190,7 +194,7 @@ def _source_lines(folder: str) -> list[str]:
     """A line for each source file below a folder."""
     with os.scandir(folder) as entries:
         inside = list(entries)
-    lines = [_file_line(entry) for entry in inside if entry.name.endswith((".py", ".lark"))]
+    lines = [_file_line(entry) for entry in inside if entry.name.endswith(_SOURCES)]
     for entry in inside:
         if entry.is_dir(follow_symlinks=False) and entry.name != "__pycache__":
             lines += _source_lines(entry.path)

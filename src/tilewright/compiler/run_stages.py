@@ -65,6 +65,7 @@ class Run:
         try:
             with collection_paused():
                 return work()
+        # Designed errors, and what is no bug of the compiler.
         except (TilewrightError, MemoryError):
             raise
         except Exception as problem:
@@ -131,6 +132,8 @@ class Run:
 
     def _keep(self, extension: str, artifact: Artifact) -> None:
         recorder, folder = current_recorder(), settings().compilation.dump_dir
+        # Printed at once, since the next stage changes the module in place; the front end's module
+        # is only printed if somebody wants to see it.
         if extension != SOURCE or recorder or folder:
             artifact = print_module(artifact) if isinstance(artifact, Module) else artifact
         if extension != SOURCE:
@@ -179,6 +182,7 @@ class Run:
             folder.mkdir(exist_ok=True)
             text = "\n".join([*(f"{mark} {line}" for line in head), body])
             place.write_text(text, encoding="utf-8")
+            # Counts towards the limit of the cache's size.
             wrote(crashes.parent)
         except Exception:  # a reproducer must not hide the problem
             return None

@@ -38,6 +38,7 @@ class _Roots:
         self._as_integers: Roots = _NONE
         self._flows = [flow for op in function.walk() for flow in _flows(op)]
         self._casts = [op for op in function.walk() if isinstance(op, CastOp)]
+        # Sets of arguments only grow, so this ends; loops need more than one round.
         while self._step():
             pass
 

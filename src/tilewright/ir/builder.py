@@ -68,6 +68,7 @@ class Rewriter:
     def replace_uses(old: Value, new: Value) -> None:
         """Every use of `old` becomes a use of `new`, which inherits its name if it has none."""
         assert old is not new
+        # A copy, since `set_operand` changes the uses.
         for op in list(old.uses):
             for index, value in enumerate(op.operands):
                 if value is old:

@@ -125,6 +125,7 @@ class Pipeline:
             recorder.record(PassStarted(str(work), function.name, lambda: print_function(function)))
         try:
             changed = work.run(function)
+        # A mistake of the user that a pass found, such as a kernel that needs too much memory.
         except TilewrightError:
             raise
         except Exception as error:

@@ -127,9 +127,12 @@ class _Driver:
         self.rules = rules.by_class
         self.context = RuleContext(Builder(function.body))
         self.recorder: Recorder | None = current_recorder()
+        # A stack: popped from the end, so ops are visited in the order of the text.
         self.queue: list[Op] = ops[::-1]
         self.queued: set[Op] = set(ops)
         self.fired: Counter[str] = Counter()
+        # Rules that undo each other would run for ever; small functions may need many firings per
+        # op.
         self.budget = max(_FIRINGS_AT_LEAST, _FIRINGS_PER_OP * len(ops))
 
     def run(self) -> bool:
@@ -138,6 +141,7 @@ class _Driver:
         while queue:
             op = queue.pop()
             queued.discard(op)
+            # It was erased while it waited.
             if op.parent is None:
                 continue
             results = op.results
@@ -168,6 +172,7 @@ class _Driver:
     def _replace(self, op: Op, block: Block, values: tuple[Value, ...], before: Op | None) -> None:
         self._push_new(before.next if before is not None else block.first, op)
         self._push_users(op.results)
+        # Noted before they are forgotten: their definitions may have become dead.
         operands = _all_operands(op)
         Rewriter.replace(op, values)
         self._push_around(block)

@@ -195,6 +195,7 @@ class Autotuner(KernelWrapper):
         if config is not None:
             return config
         with self._lock:
+            # Another thread may have tuned it while this one waited for the lock.
             if key not in self.cache:
                 self.cache[key] = self._choose(self._trial(args, grid, keywords, named), key)
             return self.cache[key]

@@ -53,6 +53,7 @@ class ForkLock:
 
     def renew(self) -> None:
         """In a forked child: replace the lock if a thread that is not here holds it."""
+        # In the child only this thread runs: what it cannot take is held by one that is gone.
         if self._lock.acquire(blocking=False):
             self._lock.release()
         else:

@@ -55,11 +55,13 @@ def on_fresh_stack(
 ) -> Result:
     """What the function returns or raises, called on a stack of its own in the same context."""
     future: Future[Result] = Future()
+    # Settings and recorders are context variables; the thread must see the caller's.
     context = copy_context()
 
     def work() -> None:
         try:
             future.set_result(context.run(function, *args, **kwargs))
+        # Also KeyboardInterrupt: it belongs to the thread that waits.
         except BaseException as error:
             future.set_exception(error)
 

@@ -31,6 +31,7 @@ def fold(
         inputs = () if item in known else needs(item)
         missing = [i for i in inputs if i not in known]
         if missing:
+            # The item stays on the stack and is looked at again when these are known.
             stack += missing
             continue
         stack.pop()

@@ -13,6 +13,7 @@ def index_span(builder: Builder, loop: ForOp) -> Value:
     """max(upper - lower, 0), in the unsigned type of the index's width."""
     index = cast("DType", loop.lower.type)
     highest = builder.value(MaxOp(loop.lower, loop.upper))
+    # May wrap in the signed type; as an unsigned number it is exact.
     difference = builder.value(SubOp(highest, loop.lower))
     return builder.value(CastOp(difference, dtype_named(f"u{index.bits}")))
 
@@ -27,6 +28,7 @@ def trip_count(builder: Builder, loop: ForOp) -> Value:
         return span
     unsigned = span.type
     step = builder.value(CastOp(loop.step, unsigned))
+    # Not (span + step - 1) / step, which wraps for the largest spans.
     whole = builder.value(DivOp(span, step))
     covered = builder.value(MulOp(whole, step))
     is_rest = builder.value(CompareOp(covered, span, predicate="lt"))

@@ -35,9 +35,11 @@ class Dce(Pass, name="dce"):
                 needed.add_op(op)
         needed.close()
         dead = [op for op in ops if op not in needed.ops and Trait.TERMINATOR not in op.traits]
+        # Users before definitions, so that nothing is erased that is still used.
         for op in reversed(dead):
             if op.parent is not None:
                 Rewriter.drop(op)
+        # An inner slot may be the last use of an outer one.
         inner_first = [op for op in reversed(ops) if op in needed.ops and is_structured(op)]
         shrunk = [needed.shrink(op) for op in inner_first]
         return bool(dead) or any(shrunk)
@@ -48,6 +50,7 @@ def _is_root(op: Op) -> bool:
     if Trait.TERMINATOR in op.traits:
         return isinstance(op.parent, Block) and isinstance(op.parent.owner, Function)
     if is_structured(op):
+        # A `cf.while` may never end, and then nothing behind it may run; a `cf.for` always ends.
         return isinstance(op, WhileOp)
     return not removable(op)
 

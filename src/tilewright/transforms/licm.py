@@ -25,6 +25,7 @@ class Licm(Pass, name="licm"):
 
     def run(self, function: Function) -> bool:
         loops = [op for op in function.walk() if isinstance(op, ForOp | WhileOp)]
+        # walk() gives outer loops first.
         changed = [_hoist_from(loop) for loop in reversed(loops)]
         return any(changed)
 
@@ -45,6 +46,7 @@ def _hoist_from(loop: Loop) -> bool:
 def _may_move(op: Op, loop: Loop, runs: bool) -> bool:
     """Whether an invariant op may run before the loop; `runs`: its block does so at least once."""
     if isinstance(op, LoadOp):
+        # A `while` may wait for another program's write: its loads are repeated.
         steady = isinstance(loop, ForOp) and not op.volatile
         return runs and steady and not effects_of(loop) & _CHANGES_MEMORY
     return is_pure(op) and (runs or not _may_trap(op))
@@ -54,6 +56,7 @@ def _is_invariant(op: Op, block: Block) -> bool:
     """Whether nothing that the op, or code in it, uses is defined in the block itself."""
     if Trait.TERMINATOR in op.traits:
         return False
+    # A list, not a generator: in these short, hot checks it is faster.
     if any([home(value) is block for value in op.operands]):
         return False
     return not op.regions or all(
@@ -80,4 +83,5 @@ def _divides_by_unknown(op: object) -> bool:
     if not isinstance(op, DivOp | RemOp) or dtype_of(op.type).is_float:
         return False
     divisor = op.rhs.op
+    # -1 traps for the least integer, whose quotient does not fit.
     return not isinstance(divisor, ConstantOp) or divisor.value in (0, -1)

@@ -77,6 +77,8 @@ def _is_truncation(op: Op) -> bool:
 def _needed_bits(ops: list[Op]) -> dict[Value, int]:
     """How many low bits of each value are used; what is missing is not used at all."""
     needed: dict[Value, int] = {}
+    # From users to definitions; values that a loop carries count as used whole (_ALL), so that one
+    # walk is enough.
     for op in reversed(ops):
         for index, value in enumerate(op.operands):
             bits = _bits_of_operand(op, index, needed)
@@ -92,6 +94,7 @@ def _bits_of_operand(op: Op, index: int, needed: dict[Value, int]) -> int:
     bits = needed.get(op.result, 0)
     if isinstance(op, ShlOp):
         amount = constant_of(op.rhs)
+        # A shift by the narrow width or more would be undefined there.
         return bits if amount is not None and 0 <= amount < bits else _ALL
     return _ALL if isinstance(op, SelectOp) and index == 0 else bits
 
@@ -123,12 +126,14 @@ class _Groups:
         if not isinstance(op, _LOW_BITS):
             return False
         element, bits = _integer(op.type), self.needed.get(op.result, 0)
+        # Arithmetic exists for 8 bits and more.
         if element is None or not 8 <= bits < element.bits:
             return False
         return not isinstance(op, ShlOp) or self.needed[op.lhs] == bits
 
     def _find(self, op: Op) -> Op:
         while self.leader[op] is not op:
+            # Union-find with path halving.
             self.leader[op] = op = self.leader[self.leader[op]]
         return op
 

@@ -112,9 +112,11 @@ def remove_slots(op: Structured, slots: Collection[int]) -> None:
         set_operands(end, _without(end.operands, slots, int(end.opcode == "cf.condition")))
     for block in op.regions:
         before = len(block.args) - len(op.results)
+        # From the last, since removing one moves those behind it.
         for slot in sorted(slots, reverse=True) if block.args else ():
             block.remove_arg(slot + before)
     op.results = tuple(_without(op.results, slots, 0))
+    # The results that stay keep their identity, and get their new positions.
     for index, result in enumerate(op.results):
         result.index = index
 

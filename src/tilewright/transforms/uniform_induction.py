@@ -70,6 +70,7 @@ class UniformInduction(Pass, name="uniform-induction"):
 
     def run(self, function: Function) -> bool:
         loops = [op for op in function.walk() if isinstance(op, ForOp | WhileOp)]
+        # Inner loops first: what they add up is an amount of the loop around.
         changed = [_rewrite(loop) for loop in reversed(loops)]
         return any(changed)
 
@@ -139,6 +140,7 @@ def _update(value: Value, loop: Loop) -> tuple[Value, _Update] | None:
     ways = [tuple(op.operands)]
     if isinstance(op, AddOp):
         ways.append((op.rhs, op.lhs))
+    # A uniform amount is preferred, whichever side it is on.
     for kind in (True, False):
         for moved, amount in ways:
             if _is_uniform(amount) if kind else home(amount) is not loop.body:
@@ -178,6 +180,7 @@ class _Rewriting:
 
     def sweep(self) -> None:
         """Erase the updates, and what was made for values that turn out to have no use."""
+        # Users before definitions.
         for op in reversed(self.made):
             if not any(result.uses for result in op.results) and removable(op):
                 Rewriter.erase(op)
@@ -185,6 +188,7 @@ class _Rewriting:
     def _by_variable(self, slot: int, updates: list[_Update]) -> None:
         loop, init = self.loop, self.loop.inits[slot]
         dtype = _variable_type(init)
+        # Starts at 0, not at the initial value, which stays a tile in front of the loop.
         zero = self.before.value(ConstantOp(0, dtype))
         name = views(loop, slot)[-1].name
         variables = add_slot(loop, zero, f"{name}_iv" if name else "iv")

@@ -32,6 +32,7 @@ class Unroll(Pass, name="unroll"):
 
     def run(self, function: Function) -> bool:
         loops = [op for op in function.walk() if isinstance(op, ForOp)]
+        # Inner loops first: their copies are unrolled already when an outer body is repeated.
         changed = [_unroll(loop, self.limit) for loop in reversed(loops)]
         return any(changed)
 
@@ -42,6 +43,7 @@ def _unroll(loop: ForOp, limit: int) -> bool:
     if factor < 2 or not index.is_integer or not isinstance(step, ConstantOp):
         return False
     stride = int(step.value) * factor
+    # The step of a group must be a number of the index's type.
     if not 0 < stride <= index.max_int:
         return False
     builder = Builder.at(loop)

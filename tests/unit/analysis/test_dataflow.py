@@ -142,5 +142,5 @@ def test_facts_that_never_settle_are_a_mistake_that_shows():
         lambda op, facts: [max(facts, default=0) + 1] * len(op.results),
         max, lambda value: 0, lambda op, bounds: 0,
     )  # fmt: skip
-    with pytest.raises(AssertionError, match="settle"):
+    with pytest.raises(AssertionError, match="fixpoint"):
         solver.run(function, [0])

@@ -15,9 +15,18 @@ from pathlib import Path
 
 import pytest
 
+import tilewright
 from tests.unit.compiler.kernels import ADD, add
 from tests.unit.support.damage import TO_A_FILE, TO_AN_INDEX, Damage, random_damage
-from tilewright.compiler import ASTSource, CompiledKernel, Entry, Store, compile, package_version
+from tilewright.compiler import (
+    ASTSource,
+    CompiledKernel,
+    Entry,
+    Store,
+    compile,
+    kernel_store,
+    package_version,
+)
 from tilewright.compiler.kernel_store import INDEX
 from tilewright.support import StageText, TilewrightWarning, recording, settings
 from tilewright.support.disk_cache import STAMP, OpenFolder
@@ -274,3 +283,10 @@ def test_processes_share_the_cache(cache: Path) -> None:
 def test_package_version_is_cheap_and_stable() -> None:
     assert package_version() == package_version()
     assert len(package_version()) == 64
+
+
+def test_llvm_texts_of_the_package_are_part_of_its_version() -> None:
+    package = Path(tilewright.__file__).parent
+    lines = kernel_store._source_lines(str(package))  # pyright: ignore[reportPrivateUsage]
+    texts = list(package.rglob("*.ll"))
+    assert texts and all(any(line.startswith(f"{text} ") for line in lines) for text in texts)

@@ -119,6 +119,7 @@ class VariantCache:
         return kernel
 
     def _add_variant(self, call: BoundCall) -> Variant:
+        # Before anything is compiled, which a launch of a stand-in could never use.
         _check_runnable(call)
         kernel = self._compiled(call)
         _check_writable(call, kernel.stored)
@@ -171,8 +172,10 @@ class VariantCache:
 
         What a launch is using, or somebody holds as a CompiledKernel, stays loaded until then.
         """
+        # Machine code does not touch Python's objects; its launches are added to the stamps now.
         for dispatch in self._dispatches:
             dispatch.note_launches()
+        # A copy at once, since other threads may add variants.
         variants = sorted(list(self.by_key.items()), key=lambda item: item[1].stamp)
         for key, _ in variants[:-count]:
             self.by_key.pop(key, None)
