@@ -29,7 +29,14 @@ def merge(mask: Any, new: Any, old: Any) -> Any:
         return tuple(merge(mask, n, o) for n, o in zip(new, old, strict=True))
     new, old = (_in_rows(value, len(mask)) for value in (new, old))
     deep = max(np.ndim(new), np.ndim(old)) > 1
-    return np.where(mask[:, None] if deep else mask, new, old)
+    return _choose(mask[:, None] if deep else mask, new, old)
+
+
+def _choose(condition: Any, new: Any, old: Any) -> Any:
+    """np.where that also takes the Python ints which i128 scalars are: NumPy 2 would bring those to
+    int64, and raise OverflowError."""
+    new, old = (np.asarray(v, object) if isinstance(v, int) else v for v in (new, old))
+    return np.where(condition, new, old)
 
 
 def _in_rows(value: Any, count: int) -> Any:
@@ -191,8 +198,9 @@ def _to_integer(x: Any, dtype: Any, is_signed: bool) -> Any:
     whole = np.trunc(np.nan_to_num(wide, nan=0.0))
     low, high = float(info.min), float(info.max)
     inside = np.where((whole > low) & (whole < high), whole, 0.0).astype(kind)
-    found = np.where(whole >= high, info.max, np.where(whole <= low, info.min, inside))
-    return found.astype(kind).view(dtype)[()]
+    most, least = kind.type(info.max), kind.type(info.min)
+    found = np.where(whole >= high, most, np.where(whole <= low, least, inside))
+    return found.view(dtype)[()]
 
 
 def _bitcast(x: Any, source: str, target: str) -> Any:
@@ -233,7 +241,8 @@ def wrapping(word: str, rest: str, flag: str, operand: Callable[[str, str], Read
     """Whether a sum, difference or product leaves the range of its type; flag: nsw or nuw."""
     x, y, type_ = _pair(rest, operand)
     function = {"add": np.add, "sub": np.subtract, "mul": np.multiply}[word]
-    bits = 8 * np.dtype(dtype_of(type_)).itemsize
+    dtype = dtype_of(type_)
+    bits = 128 if dtype is object else 8 * np.dtype(dtype).itemsize
     low, high = (-(1 << bits - 1), 1 << bits - 1) if flag == "nsw" else (0, 1 << bits)
 
     def run(m: Any) -> Any:
@@ -263,8 +272,7 @@ def _select(rest: str, operand: Callable[[str, str], Reader]) -> Reader:
         c, a, b = condition(m), x(m), y(m)
         if np.ndim(c) == 0:
             return a if c else b
-        c = c[:, None] if is_vector else c
-        return np.where(c, a, b)
+        return _choose(c[:, None] if is_vector else c, a, b)
 
     return run
 
