@@ -402,3 +402,23 @@ def times_minus_zero(x):
 def test_products_with_minus_zero_have_the_sign_of_both(device: Device, dtype: Any) -> None:
     x = np.arange(-3, 4).astype(dtype)
     assert_same(apply(device, times_minus_zero, x), x * np.array(-0.0, dtype))
+
+
+@jit
+def negated_and_widened_kernel(x, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    value = tl.load(x + i, mask=i < n, other=0)
+    tl.store(out + i, (-value).to(tl.int32), mask=i < n)
+    tl.store(out + n + i, tl.abs(value).to(tl.int32), mask=i < n)
+    tl.store(out + 2 * n + i, ((value * -2) >> 3).to(tl.int32), mask=i < n)
+    tl.store(out + 3 * n + i, (-value < 0).to(tl.int32), mask=i < n)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int16])
+def test_negated_narrow_integers_wrap_before_they_are_widened(device: Device, dtype: Any):
+    """ptxas makes +32768 of -(-32768)."""
+    x = edges(dtype)
+    out = device.empty(4 * x.size, np.int32)
+    device.run(negated_and_widened_kernel, (1,), device.array(x), out, x.size, BLOCK=BLOCK)
+    expected = [-x, np.abs(x), (x * dtype(-2)) >> 3, -x < 0]
+    assert_same(out, np.concatenate(expected).astype(np.int32))

@@ -20,6 +20,7 @@ from tilewright.backends.nvidia.arch import Arch, row_for
 from tilewright.backends.nvidia.assemble.ptx_emission import emit_ptx
 from tilewright.backends.nvidia.assemble.ptxas import assemble, find_ptxas, sass
 from tilewright.backends.nvidia.assemble.ptxas import version as ptxas_version
+from tilewright.backends.nvidia.assemble.ptxas_workarounds import work_around_ptxas
 from tilewright.backends.nvidia.contracts import front_end
 from tilewright.backends.nvidia.driver.cuda_driver import driver, unavailable_reason
 from tilewright.backends.nvidia.driver.cuda_errors import CudaAfterFork, CudaCallFailed
@@ -106,7 +107,8 @@ def _check_cluster(arch: Arch, num_ctas: int) -> None:
 
 def _ptx(text: str, context: StageContext) -> str:
     """LLVM ends the process on what it cannot compile; `emit_ptx` keeps that in a child process."""
-    return emit_ptx(text, _arch(context), cast("str", context.metadata["name"]))
+    ptx = emit_ptx(text, _arch(context), cast("str", context.metadata["name"]))
+    return work_around_ptxas(ptx)
 
 
 def _cubin(ptx: str, context: StageContext) -> bytes:
