@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.unit.layout.simulate import count_degree, register_file, run_plan
 from tests.unit.layout.strategies import conversions
 from tilewright.layout import SharedMemory, f2, plan
-from tilewright.layout.shared_swizzle import Demand, compatible, offset_basis
+from tilewright.layout.shared_swizzle import AccessConstraints, compatible, offset_basis
 
 PLANS = settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -49,7 +49,7 @@ def test_equal_vectors_never_conflict(one, other, vector_bits: int, size: int):
         return
     low = f2.extension((*one, *other), f2.unit(9))[:vector_bits]
     served = min(5, 7 - size - len(low))
-    demands = [Demand(len(low), tuple(v), tuple(v[:served])) for v in (one, other)]
+    demands = [AccessConstraints(len(low), tuple(v), tuple(v[:served])) for v in (one, other)]
     assert compatible(low, *demands)
     basis = offset_basis(low, demands[0], demands[1], 9, size)
     assert f2.rank(basis) == 9 and basis[: len(low)] == low

@@ -1,6 +1,6 @@
 """Layouts: where each element of a tile sits, in registers of lanes of warps or in shared memory.
 
-Mathematics only. `linear` is the place to start: its head comment teaches the idea on a 4 x 4 tile.
+Mathematics only. Start with `linear_layout`: its head comment teaches the idea on a 4 x 4 tile.
 """
 
 from tilewright.layout.conversion_plan import (
@@ -44,7 +44,7 @@ from tilewright.layout.register_access import (
     free_variable_masks,
 )
 from tilewright.layout.shared_access import SharedAccess, shared_access
-from tilewright.layout.shared_conversion import Staging, plan_staging
+from tilewright.layout.shared_conversion import SharedConversion, plan_shared_conversion
 from tilewright.layout.shared_layouts import (
     PaddedShared,
     shared_row_major,
@@ -72,7 +72,7 @@ __all__ = [
     "SharedMemory",
     "ShuffleRound",
     "Shuffles",
-    "Staging",
+    "SharedConversion",
     "WarpShuffle",
     "blocked",
     "broadcast",
@@ -87,7 +87,7 @@ __all__ = [
     "matrix_form",
     "operand_layout",
     "plan",
-    "plan_staging",
+    "plan_shared_conversion",
     "render",
     "render_shared",
     "result_layout",

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tilewright.layout import f2
-from tilewright.layout.element_sources import normalized, sources
+from tilewright.layout.element_sources import find_sources, normalized
 from tilewright.layout.linear_layout import REGISTER, LinearLayout
 from tilewright.layout.scratch_tiling import cut
 from tilewright.layout.shared_access import SharedAccess
-from tilewright.layout.shared_conversion import plan_staging
+from tilewright.layout.shared_conversion import plan_shared_conversion
 from tilewright.layout.warp_shuffles import Shuffles, plan_shuffles
 
 SYNC_COST = 24
@@ -30,7 +30,7 @@ shuffles."""
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Both layouts put every element in the same place."""
+    """Both layouts put every element in the same hardware location."""
 
     @property
     def cost(self) -> int:
@@ -64,11 +64,11 @@ class WarpShuffle:
 
 @dataclass(frozen=True, slots=True)
 class SharedMemory:
-    """Values travel through a buffer of ``bytes`` bytes in shared memory, in one or more rounds.
+    """Values travel through a buffer of ``bytes`` bytes in shared memory, in one or more passes.
 
-    Round ``(s, d)`` stores the register groups of ``store``, each register XOR ``s``, and after a
-    barrier loads those of ``load``, each XOR ``d``; a further barrier parts it from the next round.
-    ``shared`` maps the buffer's element offsets to the tile elements of the first round.
+    Pass ``(s, d)`` stores the register groups of ``store``, each register XOR ``s``, and after a
+    barrier loads those of ``load``, each XOR ``d``; a further barrier parts it from the next pass.
+    ``shared`` maps the buffer's element offsets to the tile elements of the first pass.
 
     With ``warp_local`` every warp reads only what it wrote itself, provided that warps which hold
     copies store them too: then warp barriers suffice. Otherwise a thread whose lane or warp
@@ -79,14 +79,14 @@ class SharedMemory:
     store: SharedAccess
     load: SharedAccess
     bytes: int
-    rounds: tuple[tuple[int, int], ...]
+    passes: tuple[tuple[int, int], ...]
     warp_local: bool
     copies: tuple[tuple[str, int], ...]
 
     @property
     def cost(self) -> int:
         """Issue slots and passes of one warp on both sides, and the synchronization."""
-        return len(self.rounds) * (self.store.cost + self.load.cost + SYNC_COST)
+        return len(self.passes) * (self.store.cost + self.load.cost + SYNC_COST)
 
     @property
     def degree(self) -> int:
@@ -123,7 +123,7 @@ def plan(
     ``matrix_loads`` and ``matrix_stores`` allow ldmatrix (sm_75 and up) and stmatrix (sm_90 and
     up). Both layouts map register, lane, warp (and block, which must agree) to the same tile.
     With ``max_bytes`` the buffer is kept within that size as far as the layouts allow, by several
-    rounds. ValueError for other widths or for tiles that differ.
+    passes. ValueError for other widths or for tiles that differ.
     """
     if element_bits not in (8, 16, 32, 64, 128):
         raise ValueError(f"elements of {element_bits} bits cannot be moved; use 8 to 128")
@@ -134,15 +134,16 @@ def plan(
     src, dst = normalized(src), normalized(dst)
     if src.ins[1:] != dst.ins[1:]:
         raise ValueError(f"{src} and {dst} differ in their number of lanes or warps")
-    places = sources(src, dst)
-    if places.register_only:
-        return _register_plan(src, places.register_from_register)
-    exchange = plan_shuffles(places, element_bits)
+    origin = find_sources(src, dst)
+    if origin.register_only:
+        return _register_plan(src, origin.register_from_register)
+    exchange = plan_shuffles(origin, element_bits)
     limits = _Limits(element_bits, matrix_loads, matrix_stores, max_bytes)
-    through_memory = _shared_plan(src, dst, limits, places.warp_local)
+    through_memory = _shared_plan(src, dst, limits, origin.warp_local)
     if exchange is None:
         return through_memory
     inside_warp = WarpShuffle(exchange)
+    # at equal cost shuffles: they take no shared memory and no barrier
     return inside_warp if inside_warp.cost <= through_memory.cost else through_memory
 
 
@@ -157,22 +158,23 @@ def _shared_plan(
 ) -> SharedMemory:
     whole = (1 << src.out_bits) * limits.element_bits // 8
     copies = tuple(item for item in src.free_masks().items() if item[0] != REGISTER)
+    # each halving is a further pass; at most until registers cannot be divided, see `cut`
     halvings = 0
     while limits.max_bytes is not None and whole >> halvings > max(limits.max_bytes, 0):
         halvings += 1
     parts = cut(src, dst, halvings) if halvings else None
-    staging = plan_staging(
+    conversion = plan_shared_conversion(
         parts.src.layout if parts else src,
         parts.dst.layout if parts else dst,
         limits.element_bits,
         matrix_loads=limits.matrix_loads,
         matrix_stores=limits.matrix_stores,
     )
-    shared, store, load = staging.shared, staging.store, staging.load
-    rounds: tuple[tuple[int, int], ...] = ((0, 0),)
+    shared, store, load = conversion.shared, conversion.store, conversion.load
+    passes: tuple[tuple[int, int], ...] = ((0, 0),)
     if parts:
-        rounds = parts.rounds
+        passes = parts.passes
         store = store.with_registers(parts.src.registers)
         load = load.with_registers(parts.dst.registers)
         shared = LinearLayout(shared.ins, src.outs, f2.compose(parts.basis, shared.columns))
-    return SharedMemory(shared, store, load, whole // len(rounds), rounds, warp_local, copies)
+    return SharedMemory(shared, store, load, whole // len(passes), passes, warp_local, copies)

@@ -1,9 +1,9 @@
-"""Where each place of one layout finds its value in another: the first step of every conversion.
+"""The source location of each destination location: the first step of every conversion.
 
-For every register, lane and warp of the destination there is a source place that holds the same
-element. Both are linear, so the answer is one bit matrix, here split into blocks by dims. Where
-the source holds copies there is a choice; the copy in the own lane is preferred, then one in the
-own warp.
+For every register, lane and warp of the destination some register, lane and warp of the source
+hold the same element. Both are linear, so the answer is one bit matrix, here split into blocks by
+dims. Where the source holds copies there is a choice; the copy in the own lane is preferred, then
+one in the own warp.
 """
 
 from dataclasses import dataclass
@@ -11,18 +11,18 @@ from dataclasses import dataclass
 from tilewright.layout import f2
 from tilewright.layout.linear_layout import BLOCK, LANE, REGISTER, WARP, LinearLayout
 
-PLACES = (REGISTER, LANE, WARP)
+LOCATION = (REGISTER, LANE, WARP)
 
 
 def normalized(layout: LinearLayout) -> LinearLayout:
     """The layout with exactly the input dims register, lane, warp. A cluster's blocks keep to
     themselves."""
-    return layout.restrict(PLACES) if layout.in_names != PLACES else layout
+    return layout.restrict(LOCATION) if layout.in_names != LOCATION else layout
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Source register and source lane of every destination place, as columns per destination bit.
+    """Source register and lane of every destination location, as columns per destination bit.
 
     ``register_from_lane[i]`` is what destination lane bit ``i`` contributes to the source register.
     ``warp_local`` says that no value comes from another warp.
@@ -47,8 +47,8 @@ class Sources:
         return self.lane_local and self.register_fixed and not any(self.register_from_lane)
 
 
-def sources(src: LinearLayout, dst: LinearLayout) -> Sources:
-    """Source places for two `normalized` layouts of the same tile, with the same outputs in order.
+def find_sources(src: LinearLayout, dst: LinearLayout) -> Sources:
+    """Source locations for two `normalized` layouts of one tile, with the same outputs in order.
 
     ``register_fixed`` is False when a warp bit changes the source register.
     """
@@ -81,14 +81,14 @@ def sources(src: LinearLayout, dst: LinearLayout) -> Sources:
     )
 
 
-def _source(span: f2.Span, vector: int, own: int | None, place: int, start: int) -> int:
-    """A source place of ``vector``: in the own lane (warp) up to its registers (lanes) if
+def _source(span: f2.Span, vector: int, own: int | None, own_bit: int, start: int) -> int:
+    """A source location of ``vector``: in the own lane (warp) up to its registers (lanes) if
     possible."""
-    found = span.solve(vector)
-    assert found is not None, "the source does not hold every element that the destination needs"
+    location = span.solve(vector)
+    assert location is not None, "the source does not hold every element that the destination needs"
     if own is None:
-        return found
+        return location
     near = span.solve(vector ^ own)
     if near is not None and near >> start == 0:
-        return near ^ place
-    return found
+        return near ^ own_bit
+    return location

@@ -134,10 +134,10 @@ def inverse(columns: Sequence[int]) -> Matrix:
 def right_inverse(columns: Sequence[int], rows: int) -> Matrix | None:
     """``R`` with ``columns @ R == unit(rows)``, or None if the columns do not span all rows."""
     span = Span(columns)
-    found = [span.solve(1 << i) for i in range(rows)]
-    if None in found:
+    solutions = [span.solve(1 << i) for i in range(rows)]
+    if None in solutions:
         return None
-    return tuple(x for x in found if x is not None)
+    return tuple(x for x in solutions if x is not None)
 
 
 def kernel(columns: Iterable[int]) -> Matrix:

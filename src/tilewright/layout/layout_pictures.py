@@ -25,10 +25,10 @@ def render(layout: LinearLayout, *, max_rows: int = 64, max_columns: int = 32) -
     shown = [name for name in layout.in_names[::-1] if layout.in_size(name) > 1]
 
     def owner(coordinates: tuple[int, ...]) -> str:
-        place = span.solve(layout.pack(coordinates))
-        if place is None:
+        location = span.solve(layout.pack(coordinates))
+        if location is None:
             return "."
-        values = dict(zip(layout.in_names, _split(layout, place), strict=True))
+        values = dict(zip(layout.in_names, _split(layout, location), strict=True))
         return "".join(f"{_LETTERS.get(n, n)}{values[n]}" for n in shown) + copies
 
     return _picture(layout.shape, owner, max_rows, max_columns)
@@ -40,15 +40,15 @@ def render_shared(
     """The offset of every element and its bank: ``33/b0`` lies at element 33, in bank 0."""
     inverse = shared.invert()
 
-    def place(coordinates: tuple[int, ...]) -> str:
+    def offset_and_bank(coordinates: tuple[int, ...]) -> str:
         offset = f2.apply(inverse.columns, shared.pack(coordinates))
         return f"{offset}/b{offset * element_bits // 32 % 32}"
 
-    return _picture(shared.shape, place, max_rows, max_columns)
+    return _picture(shared.shape, offset_and_bank, max_rows, max_columns)
 
 
-def _split(layout: LinearLayout, place: int) -> tuple[int, ...]:
-    return LinearLayout((), layout.ins, ()).unpack(place)
+def _split(layout: LinearLayout, location: int) -> tuple[int, ...]:
+    return LinearLayout((), layout.ins, ()).unpack(location)
 
 
 def _picture(

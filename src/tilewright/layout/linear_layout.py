@@ -1,9 +1,9 @@
 """Linear layouts: which element of a tile sits where, as a linear map over bits.
 
-A GPU spreads a tile over hardware places: a *register* of a *lane* of a *warp* (of a *block* in a
-cluster), or an *offset* in shared memory. All counts are powers of two, so a place is a row of
+A GPU spreads a tile over hardware locations: a *register* of a *lane* of a *warp* (of a *block* in
+a cluster), or an *offset* in shared memory. All counts are powers of two, so a location is a row of
 bits, an element's coordinates are a row of bits, and every distribution that hardware likes is
-linear: the coordinates are the XOR of one constant, a *basis*, for each place bit that is 1. A
+linear: the coordinates are the XOR of one constant, a *basis*, for each location bit that is 1. A
 layout is the list of these bases, nothing more.
 
 A worked 4 x 4 example: 4 lanes, each with 4 registers that hold a 2 x 2 block:
@@ -204,12 +204,12 @@ class LinearLayout:
 
     @property
     def is_injective(self) -> bool:
-        """Whether no two places hold the same element."""
+        """Whether no two hardware locations hold the same element."""
         return self.rank == self.in_bits
 
     @property
     def is_bijective(self) -> bool:
-        """Whether every element has exactly one place."""
+        """Whether every element has exactly one hardware location."""
         return self.in_bits == self.out_bits == self.rank
 
     def kernel(self) -> tuple[tuple[int, ...], ...]:
@@ -220,7 +220,7 @@ class LinearLayout:
     def free_masks(self) -> dict[str, int]:
         """For each input dim the bits that are dependent on earlier bits.
 
-        The places whose free bits are all 0 hold every element exactly once: let them do the
+        The locations whose free bits are all 0 hold every element exactly once: let them do the
         stores. Dims are taken in order, so with the usual order registers are kept before lanes
         and lanes before warps.
         """

@@ -145,7 +145,7 @@ def operand_layout(
     """A (M, K) or B (K, N) in registers for a product whose result has layout ``result``.
 
     A thread needs the rows (columns) of C that it computes, over all of K. So the warps keep
-    their place along M (N) and hold copies along the other dim; the registers are those of one
+    their position along M (N) and hold copies along the other dim; the registers are those of one
     fragment, then its repetitions along K, then along M (N) in the order of the result's
     registers.
     """

@@ -37,7 +37,7 @@ def _names_before(layout: LinearLayout, name: str) -> tuple[str, ...]:
 
 
 def free_variable_masks(layout: LinearLayout) -> dict[str, int]:
-    """The bits of each input dim in which places differ only as copies.
+    """The bits of each input dim in which locations differ only as copies.
 
     A thread whose register, lane and warp numbers are 0 in these bits owns its elements: among such
     threads each element is held once. Stores, atomics and reductions are done by owners alone.

@@ -1,9 +1,9 @@
-"""Moving a tile through a buffer that is smaller than the tile, in several rounds.
+"""Moving a tile through a buffer that is smaller than the tile, in several passes.
 
 A tile may be cut along vectors that lie in the registers of both sides and in no lane or warp:
-then every thread takes part in every round, with some of its registers, and all rounds use the
+then every thread takes part in every pass, with some of its registers, and all passes use the
 same addresses. With ``k`` such vectors o[0..k-1] the tile is 2**k copies of one *part*, the span
-of everything else; round ``m`` moves the registers of part ``m``, which are those of part 0 XOR a
+of everything else; pass ``m`` moves the registers of part ``m``, which are those of part 0 XOR a
 constant.
 """
 
@@ -16,7 +16,7 @@ from tilewright.layout.linear_layout import LANE, REGISTER, WARP, LinearLayout
 @dataclass(frozen=True, slots=True)
 class PartSide:
     """One side of a part: its layout, the true register of each of its registers, and of each
-    round."""
+    pass."""
 
     layout: LinearLayout
     registers: f2.Matrix
@@ -32,8 +32,8 @@ class Parts:
     basis: f2.Matrix
 
     @property
-    def rounds(self) -> tuple[tuple[int, int], ...]:
-        """For each round what is XORed to the source and to the destination registers."""
+    def passes(self) -> tuple[tuple[int, int], ...]:
+        """For each pass what is XORed to the source and to the destination registers."""
         count = 1 << len(self.src.steps)
         return tuple(
             (f2.apply(self.src.steps, m), f2.apply(self.dst.steps, m)) for m in range(count)
@@ -41,13 +41,14 @@ class Parts:
 
 
 def cut(src: LinearLayout, dst: LinearLayout, halvings: int) -> Parts:
-    """Cut a conversion of `places.normalized` layouts in two up to ``halvings`` times.
+    """Cut a conversion of `normalized` layouts in two up to ``halvings`` times.
 
     As often as registers allow. The last registers go first, so that vectors stay whole.
     """
     threads = f2.basis(v for side in (src, dst) for n in (LANE, WARP) for v in side.packed(n))
     common = f2.intersection(src.packed(REGISTER), dst.packed(REGISTER))
     usable = f2.extension(threads, common)
+    # the last ones are given up: the first registers are the elements of vectors
     kept = max(0, len(usable) - halvings)
     across = usable[kept:]
     basis = f2.extension(across, (*threads, *usable[:kept], *f2.unit(src.out_bits)))

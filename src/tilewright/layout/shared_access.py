@@ -1,6 +1,6 @@
 """How one side of a conversion moves its registers to or from a buffer in shared memory.
 
-`shared_access` answers for a buffer that is given; `staging` chooses the buffer as well.
+`shared_access` is for a buffer that is given; `plan_shared_conversion` chooses the buffer as well.
 """
 
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from tilewright.layout import bank_conflicts, f2
 from tilewright.layout.element_sources import normalized
 from tilewright.layout.linear_layout import LANE, OFFSET, REGISTER, WARP, LinearLayout, log2
 from tilewright.layout.matrix_access import MatrixForm, matrix_addresses, matrix_form
-from tilewright.layout.shared_swizzle import Demand
+from tilewright.layout.shared_swizzle import AccessConstraints
 
 AccessKind = Literal["vector", "matrix", "matrix_trans"]
 VECTOR_BYTES_LOG2 = 4  # the widest access of one lane is 16 bytes
@@ -65,15 +65,15 @@ class Side:
     element_bytes_log2: int
     keep_copies: bool
 
-    def demand(self) -> Demand:
-        """The wishes that `swizzle` is to satisfy."""
+    def constraints(self) -> AccessConstraints:
+        """What a layout of the buffer must satisfy for this access, see shared_swizzle.py."""
         lanes, warps = self.layout.packed(LANE), self.layout.packed(WARP)
         if self.form is not None:
             fixed = (*self.form.rows, *self.form.matrices, *warps)
-            return Demand(len(self.form.row), fixed, self.form.rows)
+            return AccessConstraints(len(self.form.row), fixed, self.form.rows)
         together = bank_conflicts.lanes_at_once(self.vector_bits + self.element_bytes_log2)
         fixed = (*lanes, *warps) if self.vector_bits else ()
-        return Demand(self.vector_bits, fixed, lanes[:together])
+        return AccessConstraints(self.vector_bits, fixed, lanes[:together])
 
     def ideal_cost(self) -> int:
         """The cost without any conflict."""
@@ -98,8 +98,8 @@ class Side:
     def forms(self) -> list[MatrixForm]:
         """The ways of this layout through ldmatrix or stmatrix."""
         bits = 8 << self.element_bytes_log2
-        found = (matrix_form(self.layout, bits, transposed=flag) for flag in (False, True))
-        return [form for form in found if form is not None]
+        forms = (matrix_form(self.layout, bits, transposed=flag) for flag in (False, True))
+        return [form for form in forms if form is not None]
 
 
 def shared_access(
@@ -122,18 +122,19 @@ def shared_access(
     side = Side(layout, 0, None, size, not store)
     registers = f2.Span(f2.compose(offsets, layout.packed(REGISTER)))
     threads = f2.compose(offsets, (*layout.packed(LANE), *layout.packed(WARP)))
+    # as wide a vector as registers hold consecutively and every thread's address is aligned to
     bits = 0
     while bits < VECTOR_BYTES_LOG2 - size and 1 << bits in registers:
         if any(offset >> bits & 1 for offset in threads):
             break
         bits += 1
-    found = [_vector_access(side.with_vector(bits), offsets)]
+    accesses = [_vector_access(side.with_vector(bits), offsets)]
     for form in side.forms() if matrix else ():
-        above = f2.compose(offsets, side.with_form(form).demand().fixed)
+        above = f2.compose(offsets, side.with_form(form).constraints().fixed)
         row = f2.compose(offsets, form.row)
         if row == f2.unit(len(row)) and not any(o & ((1 << len(row)) - 1) for o in above):
-            found.append(_matrix_access(side, form, offsets))
-    return min(found, key=lambda access: access.cost)
+            accesses.append(_matrix_access(side, form, offsets))
+    return min(accesses, key=lambda access: access.cost)
 
 
 def access(side: Side, offsets: f2.Matrix) -> SharedAccess:

@@ -1,8 +1,8 @@
 """Conversions through shared memory: the buffer's layout, and how each side accesses it.
 
-`plan_staging` tries the ways in which the two sides can move several elements at once (vectors,
-ldmatrix, stmatrix), lets `swizzle` choose the buffer for each, counts the exact cost, and keeps the
-cheapest.
+`plan_shared_conversion` tries the ways in which the two sides can move several elements at once
+(vectors, ldmatrix, stmatrix), lets `shared_swizzle` choose the buffer for each, counts the exact
+cost, and keeps the cheapest.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ from tilewright.layout.shared_swizzle import compatible, offset_basis
 
 
 @dataclass(frozen=True, slots=True)
-class Staging:
+class SharedConversion:
     """A buffer (``offset`` in elements -> tile) with the access that fills and the one that reads
     it."""
 
@@ -41,7 +41,7 @@ class _Candidate:
         return self.store.ideal_cost() + self.load.ideal_cost()
 
 
-def plan_staging(
+def plan_shared_conversion(
     src: LinearLayout,
     dst: LinearLayout,
     element_bits: int,
@@ -50,7 +50,7 @@ def plan_staging(
     matrix_stores: bool,
     copy: bool = False,
     copy_elements: int | None = None,
-) -> Staging:
+) -> SharedConversion:
     """The cheapest way of a tile from layout ``src`` through shared memory to layout ``dst``.
 
     Both layouts list the same outputs in the same order. ``copy`` says that the filling side is
@@ -63,24 +63,25 @@ def plan_staging(
     store, load = Side(src, 0, None, size, False), Side(dst, 0, None, size, True)
     widest = VECTOR_BYTES_LOG2 - size
     limit = widest if copy_elements is None else min(widest, log2(copy_elements))
-    found = list(
+    candidates = list(
         _copy_candidates(store, load, limit) if copy else _vector_candidates(store, load, widest)
     )
     if matrix_loads:
-        found += _matrix_load_candidates(store, load, matrix_stores and not copy, copy)
+        candidates += _matrix_load_candidates(store, load, matrix_stores and not copy, copy)
     if matrix_stores and not copy:
-        found += _matrix_store_candidates(store, load)
+        candidates += _matrix_store_candidates(store, load)
     if copy:
-        found = [candidate for candidate in found if candidate.store.vector_bits <= limit]
-        most = max(candidate.store.vector_bits for candidate in found)
-        found = [candidate for candidate in found if candidate.store.vector_bits == most]
-    best: Staging | None = None
-    for candidate in sorted(found, key=lambda c: c.ideal_cost):
+        candidates = [candidate for candidate in candidates if candidate.store.vector_bits <= limit]
+        most = max(candidate.store.vector_bits for candidate in candidates)
+        candidates = [candidate for candidate in candidates if candidate.store.vector_bits == most]
+    best: SharedConversion | None = None
+    for candidate in sorted(candidates, key=lambda c: c.ideal_cost):
+        # sorted by a bound of the cost: no later candidate can be better
         if best is not None and best.rank <= (candidate.ideal_cost, 1):
             break
-        staging = _realize(candidate, src.outs, size)
-        if best is None or staging.rank < best.rank:
-            best = staging
+        conversion = _realize(candidate, src.outs, size)
+        if best is None or conversion.rank < best.rank:
+            best = conversion
     assert best is not None, "single elements can always be moved"
     return best
 
@@ -119,7 +120,7 @@ def _copy_candidates(store: Side, load: Side, widest: int) -> Iterator[_Candidat
 
 
 def _fits(candidate: _Candidate) -> bool:
-    return compatible(candidate.low, candidate.store.demand(), candidate.load.demand())
+    return compatible(candidate.low, candidate.store.constraints(), candidate.load.constraints())
 
 
 def _matrix_load_candidates(
@@ -161,11 +162,11 @@ def _prefixes(row: f2.Matrix, side: Side, ordered: bool) -> list[int]:
     return list(range(bits, -1, -1))
 
 
-def _realize(candidate: _Candidate, outs: Dims, size: int) -> Staging:
+def _realize(candidate: _Candidate, outs: Dims, size: int) -> SharedConversion:
     """Choose the buffer for a candidate and spell out both accesses."""
     bits = sum(width for _, width in outs)
     store, load = candidate.store, candidate.load
-    basis = offset_basis(candidate.low, store.demand(), load.demand(), bits, size)
+    basis = offset_basis(candidate.low, store.constraints(), load.constraints(), bits, size)
     offsets = f2.inverse(basis)
     shared = LinearLayout(((OFFSET, bits),), outs, basis)
-    return Staging(shared, access(store, offsets), access(load, offsets))
+    return SharedConversion(shared, access(store, offsets), access(load, offsets))

@@ -99,9 +99,9 @@ class PaddedShared:
 
     def offset(self, coordinates: Sequence[int]) -> int:
         """The element offset of the tile element at ``coordinates``."""
-        place = f2.solve(self.base.columns, self.base.pack(coordinates))
-        assert place is not None, f"{tuple(coordinates)} is not in {self.base}"
-        return self._pad(place)
+        offset = f2.solve(self.base.columns, self.base.pack(coordinates))
+        assert offset is not None, f"{tuple(coordinates)} is not in {self.base}"
+        return self._pad(offset)
 
     def _pad(self, offset: int) -> int:
         return offset + offset // self.interval * self.padding

@@ -1,7 +1,7 @@
 """Choosing a shared-memory layout between two register layouts: the basis of the offset bits.
 
 A shared layout is a basis of the tile's space: offset bit ``i`` moves along vector ``b[i]``. Both
-sides of a conversion wish for something:
+sides of a conversion constrain it:
 
 * *vectors*: a side that moves ``2**v`` elements at once needs ``b[0..v-1]`` among its registers,
   and no lane or warp of its own may have a share in them, or it would start in the middle of a
@@ -10,8 +10,8 @@ sides of a conversion wish for something:
   together span P, and the vector and word bits span X, a side has no conflict exactly when H
   meets P + X in 0 only.
 
-The first wish fixes the low vectors and a complement Q of them in which everything else must be
-chosen. The second asks for a common complement of two subspaces. Two subspaces of equal dimension
+The first constraint fixes the low vectors and a complement Q of them in which everything else must
+be chosen. The second needs a common complement of two subspaces. Two subspaces of equal dimension
 always have one, over any field: with ``A = I + span(a)`` and ``B = I + span(b)``, I their
 intersection, the sums ``a[i] + b[i]`` lie in neither, and together with a complement of A + B
 they are the answer. That sum is the swizzle: the row bits XORed into the column bits, found
@@ -27,8 +27,8 @@ from tilewright.layout.bank_conflicts import WAVEFRONT_BITS, WORD_BITS
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
-    """What one side asks of the offset basis; vectors are packed tile coordinates.
+class AccessConstraints:
+    """What one side requires of the offset basis; vectors are packed tile coordinates.
 
     ``vector_bits``: that many low basis vectors are moved at once. ``fixed``: vectors that may have
     no share in these. ``phase``: the lane bits that are served together.
@@ -39,8 +39,8 @@ class Demand:
     phase: f2.Matrix
 
 
-def compatible(low: Sequence[int], one: Demand, other: Demand) -> bool:
-    """Whether a basis that starts with ``low`` can satisfy the vector wishes of both sides."""
+def compatible(low: Sequence[int], one: AccessConstraints, other: AccessConstraints) -> bool:
+    """Whether a basis that starts with ``low`` can satisfy the vector constraints of both sides."""
     big, small = _by_size(one, other)
     if f2.rank((*low, *big.fixed)) != len(low) + f2.rank(big.fixed):
         return False
@@ -49,7 +49,11 @@ def compatible(low: Sequence[int], one: Demand, other: Demand) -> bool:
 
 
 def offset_basis(
-    low: Sequence[int], one: Demand, other: Demand, bits: int, element_bytes_log2: int
+    low: Sequence[int],
+    one: AccessConstraints,
+    other: AccessConstraints,
+    bits: int,
+    element_bytes_log2: int,
 ) -> f2.Matrix:
     """A basis ``low + ...`` of the ``bits``-dimensional tile space with the fewest bank conflicts.
 
@@ -68,12 +72,18 @@ def offset_basis(
     return (*low_and_word, *banks, *high)
 
 
-def _by_size(one: Demand, other: Demand) -> tuple[Demand, Demand]:
+def _by_size(
+    one: AccessConstraints, other: AccessConstraints
+) -> tuple[AccessConstraints, AccessConstraints]:
     return (one, other) if one.vector_bits >= other.vector_bits else (other, one)
 
 
 def _complement(
-    low: Sequence[int], big: Demand, small: Demand, bits: int, word: Sequence[int]
+    low: Sequence[int],
+    big: AccessConstraints,
+    small: AccessConstraints,
+    bits: int,
+    word: Sequence[int],
 ) -> f2.Matrix:
     """A complement of ``low`` that holds all that is fixed for the big side.
 
@@ -101,5 +111,5 @@ def _avoiding(
     outside = f2.extension((*one, *other), space)
     paired = min(len(only_one), len(only_other))
     mixed = [a ^ b for a, b in zip_longest(only_one, only_other, fillvalue=0)]
-    wanted = (*outside, *mixed[:paired], *mixed[paired:], *common, *space)
-    return f2.extension(taken, wanted)[:count]
+    preferred = (*outside, *mixed[:paired], *mixed[paired:], *common, *space)
+    return f2.extension(taken, preferred)[:count]

@@ -7,7 +7,7 @@ In one round every lane publishes one register and reads what some lane publishe
     m = C d + D l          C = lane_from_register,     D = lane_from_lane
 
 If D is invertible, a round ``d`` sends all lanes to different lanes and a lane knows what is
-wanted from it. If not, two lanes would want two registers of one lane. So lanes take their
+required from it. If not, two lanes would need two registers of one lane. So lanes take their
 registers in different order: in round ``t`` lane ``l`` receives register ``d = t + F l``, with F
 chosen so that D + C F loses nothing any more. Then the publisher's register is a linear function
 of its lane as well, B + A F = G (D + C F), and the number of rounds stays at one per register.
@@ -85,23 +85,23 @@ class Shuffles:
         return self.words * len(self.rounds) * stages
 
 
-def plan_shuffles(places: Sources, element_bits: int) -> Shuffles | None:
+def plan_shuffles(sources: Sources, element_bits: int) -> Shuffles | None:
     """The rounds for a conversion that is warp-local, or None where this scheme does not apply."""
-    if not (places.warp_local and places.register_fixed):
+    if not (sources.warp_local and sources.register_fixed):
         return None
-    offsets = _staggering(places)
+    offsets = _staggering(sources)
     if offsets is None:
         return None
-    across = _add(places.lane_from_lane, f2.compose(places.lane_from_register, offsets))
-    wanted = _add(places.register_from_lane, f2.compose(places.register_from_register, offsets))
-    publisher = _factor(wanted, across)
+    across = _add(sources.lane_from_lane, f2.compose(sources.lane_from_register, offsets))
+    required = _add(sources.register_from_lane, f2.compose(sources.register_from_register, offsets))
+    publisher = _factor(required, across)
     if publisher is None:
         return None
-    packed = _packable(places, element_bits)
-    own = places.register_from_register
+    packed = _packable(sources, element_bits)
+    own = sources.register_from_register
     rounds: list[ShuffleRound] = []
     for register in _rounds_over(packed, len(own)):
-        lane = f2.apply(places.lane_from_register, register)
+        lane = f2.apply(sources.lane_from_register, register)
         constant = f2.apply(own, register) ^ f2.apply(publisher, lane)
         rounds.append(
             ShuffleRound(
@@ -117,21 +117,21 @@ def plan_shuffles(places: Sources, element_bits: int) -> Shuffles | None:
     )
 
 
-def _staggering(places: Sources) -> f2.Matrix | None:
+def _staggering(sources: Sources) -> f2.Matrix | None:
     """F: which register offset each lane bit starts with, so that no lane is asked for two
     registers.
 
     Lane vectors that D loses and that want the same register need nothing: they read a broadcast.
     Each other one is sent to another lane by a register of its own.
     """
-    across, lanes = places.lane_from_lane, len(places.lane_from_lane)
+    across, lanes = sources.lane_from_lane, len(sources.lane_from_lane)
     shift = max((column.bit_length() for column in across), default=0)
-    both = [a | b << shift for a, b in zip(across, places.register_from_lane, strict=True)]
+    both = [a | b << shift for a, b in zip(across, sources.register_from_lane, strict=True)]
     broadcast = f2.kernel(both)
     collide = f2.extension(broadcast, f2.kernel(across))
     reached = f2.Span(across)
     chosen: list[int] = []
-    for register, column in enumerate(places.lane_from_register):
+    for register, column in enumerate(sources.lane_from_register):
         if len(chosen) < len(collide) and reached.add(column) is None:
             chosen.append(1 << register)
     if len(chosen) < len(collide):
@@ -142,21 +142,21 @@ def _staggering(places: Sources) -> f2.Matrix | None:
     return f2.compose(values, back)
 
 
-def _factor(wanted: f2.Matrix, across: f2.Matrix) -> f2.Matrix | None:
-    """G with ``wanted == G @ across``, or None if ``across`` loses what ``wanted`` tells apart."""
-    if any(f2.apply(wanted, vector) for vector in f2.kernel(across)):
+def _factor(required: f2.Matrix, across: f2.Matrix) -> f2.Matrix | None:
+    """G with ``required == G @ across``; None if there is none."""
+    if any(f2.apply(required, vector) for vector in f2.kernel(across)):
         return None
     lanes = len(across)
     span = f2.Span((*across, *f2.unit(lanes)))
-    found = [span.solve(1 << i) for i in range(lanes)]
+    preimages = [span.solve(1 << i) for i in range(lanes)]
     mask = (1 << lanes) - 1
-    return tuple(f2.apply(wanted, (x or 0) & mask) for x in found)
+    return tuple(f2.apply(required, (x or 0) & mask) for x in preimages)
 
 
-def _packable(places: Sources, element_bits: int) -> f2.Matrix:
+def _packable(sources: Sources, element_bits: int) -> f2.Matrix:
     """Destination register directions along which the source lane stays, as many as fill a word."""
     room = max(0, 5 - (element_bits.bit_length() - 1))
-    steady = f2.kernel(places.lane_from_register)
+    steady = f2.kernel(sources.lane_from_register)
     return tuple(sorted(steady, key=int.bit_count)[:room])
 
 

@@ -76,7 +76,7 @@ def _run_shared(
     plan: SharedMemory, before: File, src: LinearLayout, dst: LinearLayout, bits: int
 ) -> File:
     after: File = {}
-    for round_ in plan.rounds:
+    for round_ in plan.passes:
         _run_round(plan, round_, (before, after), (src, dst), bits)
     return after
 
@@ -112,7 +112,7 @@ def _run_round(
     _each_element(plan.load, sides[1], bits, load)
     for cells in memories.values():
         assert all(0 <= offset < plan.bytes * 8 // bits for offset in cells)
-    if plan.rounds[0] == round_ and not plan.warp_local:
+    if plan.passes[0] == round_ and not plan.warp_local:
         assert memories[0] == {o: plan.shared.apply(offset=o) for o in memories[0]}
 
 

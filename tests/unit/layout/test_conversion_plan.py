@@ -184,9 +184,9 @@ def test_a_small_buffer_takes_rounds():
     src = result_layout(B16, (128, 128), (2, 2))
     dst = blocked((128, 128), (1, 4), (1, 32), (4, 1), (1, 0))
     whole = shared(src, dst, 32)
-    assert whole.bytes == 65536 and whole.rounds == ((0, 0),)
+    assert whole.bytes == 65536 and whole.passes == ((0, 0),)
     parts = shared(src, dst, 32, max_bytes=20000)
-    assert parts.bytes == 16384 and len(parts.rounds) == 4
+    assert parts.bytes == 16384 and len(parts.passes) == 4
     assert parts.degree == 1 and widths(parts) == widths(whole)
     tight = shared(src, dst, 32, max_bytes=0)
     assert tight.bytes == 65536 >> 4  # the registers that both sides share allow no more

@@ -9,7 +9,7 @@ from tilewright.layout import (
     FRAGMENTS,
     blocked,
     operand_layout,
-    plan_staging,
+    plan_shared_conversion,
     result_layout,
     shared_access,
     shared_row_major,
@@ -83,7 +83,9 @@ def test_a_buffer_for_a_pipeline(name: str, operand, along: int):
     layout = operand_layout(fragment, result_layout(fragment, (128, 128), (2, 2)), operand, 64)
     bits = fragment.element_bits
     copy = copy_layout(layout.shape, 128 // bits, along)
-    chosen = plan_staging(copy, layout, bits, matrix_loads=True, matrix_stores=False, copy=True)
+    chosen = plan_shared_conversion(
+        copy, layout, bits, matrix_loads=True, matrix_stores=False, copy=True
+    )
     assert (chosen.store.bits, chosen.store.in_order, chosen.store.degree) == (128, True, 1)
     assert chosen.load.degree == count_degree(chosen.load, layout, bits) == 1
     k_contiguous = along == (1 if operand == "a" else 0)

@@ -3,12 +3,12 @@
 import pytest
 
 from tilewright.layout import LinearLayout, f2
-from tilewright.layout.element_sources import sources
+from tilewright.layout.element_sources import find_sources
 from tilewright.layout.warp_shuffles import Shuffles, plan_shuffles
 
 
 def rounds(src: str, dst: str, bits: int = 32) -> Shuffles | None:
-    return plan_shuffles(sources(LinearLayout.parse(src), LinearLayout.parse(dst)), bits)
+    return plan_shuffles(find_sources(LinearLayout.parse(src), LinearLayout.parse(dst)), bits)
 
 
 @pytest.mark.parametrize("bits", [8, 16, 32, 64])

@@ -19,12 +19,18 @@ from tilewright.backends.nvidia.ops import (
 )
 from tilewright.ir import Value
 from tilewright.ir.types import TileType
-from tilewright.layout import REGISTER, LinearLayout, SharedAccess, Staging, plan_staging
+from tilewright.layout import (
+    REGISTER,
+    LinearLayout,
+    SharedAccess,
+    SharedConversion,
+    plan_shared_conversion,
+)
 from tilewright.llvm import Val
 from tilewright.ops import LoadOp
 
 
-def staging(op: PutOp | GetOp, reader: TileType) -> Staging:
+def staging(op: PutOp | GetOp, reader: TileType) -> SharedConversion:
     """The buffer of one slot, how it is filled, and how it is read."""
     source, target = cast("TileType", op.writer).layout, reader.layout
     assert isinstance(source, LinearLayout) and isinstance(target, LinearLayout)
@@ -32,8 +38,8 @@ def staging(op: PutOp | GetOp, reader: TileType) -> Staging:
 
 
 @lru_cache(maxsize=256)
-def _plan(source: LinearLayout, target: LinearLayout, bits: int, vector: int) -> Staging:
-    return plan_staging(
+def _plan(source: LinearLayout, target: LinearLayout, bits: int, vector: int) -> SharedConversion:
+    return plan_shared_conversion(
         source,
         target,
         bits,

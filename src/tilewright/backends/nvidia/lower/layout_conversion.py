@@ -59,7 +59,7 @@ def _through_shared(
     offset: int,
 ) -> list[Val]:
     results: dict[int, Val] = {}
-    for number, (stored, loaded) in enumerate(chosen.rounds):
+    for number, (stored, loaded) in enumerate(chosen.passes):
         if number:
             state.barrier()
         write_shared(state, chosen.store, source, element, offset, stored)
