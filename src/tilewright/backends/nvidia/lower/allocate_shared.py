@@ -2,7 +2,7 @@
 
 An exchange needs its bytes while it runs, a ring from its first copy to the wait behind its loop;
 what is needed at different times shares bytes (`analysis.pack`). Time is counted in half steps: an
-exchange at place p of the program writes at 2 p and reads at 2 p + 1, its barrier between.
+exchange at position p of the program writes at 2 p and reads at 2 p + 1, its barrier between.
 
 Small exchanges, as between the warps of a reduction, keep to themselves from the one before to the
 one after, whose barrier shows that all have read: so none has to wait before it writes. The last
@@ -29,25 +29,25 @@ _ALIGNMENT = 128
 
 @dataclass(frozen=True, slots=True)
 class _Exchange:
-    """bytes: that it needs; place: its number in the program."""
+    """bytes: that it needs; position: its number in the program."""
 
     op: Op
     bytes: int
-    place: int
+    position: int
 
 
 class _Program:
-    """Places of the ops of a function, and the exchanges among them."""
+    """Positions of the ops of a function, and the exchanges among them."""
 
     def __init__(self, function: Function, machine: Machine, without: Collection[Op]) -> None:
-        self.place: dict[Op, int] = {}
+        self.position: dict[Op, int] = {}
         self.exchanges: list[_Exchange] = []
         self.rings: list[RingOp] = []
         for op in function.walk():
-            self.place[op] = len(self.place)
+            self.position[op] = len(self.position)
             size = 0 if op in without else exchange_bytes(op, machine)
             if size:
-                self.exchanges.append(_Exchange(op, size, self.place[op]))
+                self.exchanges.append(_Exchange(op, size, self.position[op]))
             if isinstance(op, RingOp):
                 self.rings.append(op)
 
@@ -56,7 +56,7 @@ class _Program:
         last = loop
         while last.regions and last.regions[-1].last is not None:
             last = last.regions[-1].last
-        return LiveRange(2 * self.place[loop], 2 * self.place[last] + 1)
+        return LiveRange(2 * self.position[loop], 2 * self.position[last] + 1)
 
     def requests(self) -> dict[Op, Request]:
         """What each exchange and ring needs, and when."""
@@ -75,17 +75,17 @@ class _Program:
         while not isinstance(wait, WaitOp):
             assert wait is not None, "a pipelined loop without a wait behind it"
             wait = wait.next
-        live = LiveRange(2 * self.place[ring], 2 * self.place[wait] + 1)
+        live = LiveRange(2 * self.position[ring], 2 * self.position[wait] + 1)
         return Request(tile_bytes(ring.type), live, _ALIGNMENT)
 
     def _of_exchange(self, number: int) -> LiveRange:
         own = self.exchanges[number]
-        first, last = 2 * own.place, 2 * own.place + 1
+        first, last = 2 * own.position, 2 * own.position + 1
         if own.bytes <= SMALL_BYTES:
             if number:
-                first = 2 * self.exchanges[number - 1].place + 1
+                first = 2 * self.exchanges[number - 1].position + 1
             if number + 1 < len(self.exchanges):
-                last = 2 * self.exchanges[number + 1].place
+                last = 2 * self.exchanges[number + 1].position
         return LiveRange(first, last)
 
     def _last_of_loops(self) -> Mapping[Op, Op]:
@@ -98,7 +98,7 @@ class _Program:
         for loop, exchanges in inside.items():
             if len(exchanges) > 1 and exchanges[-1].bytes <= SMALL_BYTES:
                 known = last.get(exchanges[-1].op)
-                if known is None or self.place[loop] < self.place[known]:
+                if known is None or self.position[loop] < self.position[known]:
                     last[exchanges[-1].op] = loop
         return last
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import cast, overload
 
-from tilewright.backends.nvidia.lower.gpu_state import BODY, State, lowering
+from tilewright.backends.nvidia.lower.gpu_state import BODY, GpuLowering, lowering
 from tilewright.backends.nvidia.lower.layout_conversion import instruction_address, read_group
 from tilewright.backends.nvidia.lower.register_packing import Element
 from tilewright.backends.nvidia.ops import (
@@ -55,12 +55,12 @@ def slot_bytes(type_: TileType) -> int:
 
 
 @lowering(RingOp)
-def _ring(state: State, op: RingOp) -> None:
+def _ring(state: GpuLowering, op: RingOp) -> None:
     """Only an address."""
-    state.set(op.results[0], [Val(str(state.offsets[op]), "i32", BODY)])
+    state.set_registers(op.results[0], [Val(str(state.offsets[op]), "i32", BODY)])
 
 
-def _slot_address(state: State, ring: Value, slot: Value, size: int) -> Val:
+def _slot_address(state: GpuLowering, ring: Value, slot: Value, size: int) -> Val:
     """Offset of a slot in shared memory."""
     base, number = state.scalar(ring), state.scalar(slot)
     moved = state.code.let_here(f"mul i32 {number}, {size}", "i32")
@@ -68,25 +68,25 @@ def _slot_address(state: State, ring: Value, slot: Value, size: int) -> Val:
 
 
 @lowering(PutOp)
-def _put(state: State, op: PutOp) -> None:
+def _put(state: GpuLowering, op: PutOp) -> None:
     load = cast("LoadOp", op.x.op)
     writer = cast("TileType", op.writer)
     access = staging(op, cast("TileType", op.reader)).store
     start = _slot_address(state, op.ring, op.slot, slot_bytes(writer))
-    pointers = state.of(load.pointer)
-    masks = None if load.mask is None else state.of(load.mask)
+    pointers = state.registers_of(load.pointer)
+    masks = None if load.mask is None else state.registers_of(load.mask)
     for index, group in enumerate(access.groups):
         address = instruction_address(state, access, writer.element, 0, index)
-        place = state.code.let_here(f"add i32 {address}, {start}", "i32")
+        target = state.code.let_here(f"add i32 {address}, {start}", "i32")
         mask = None if masks is None else masks[group[0]]
-        _copy(state, place, pointers[group[0]], len(group) * writer.element.bytes, mask)
-    state.set(op.result, state.of(op.ring))
+        _copy(state, target, pointers[group[0]], len(group) * writer.element.bytes, mask)
+    state.set_registers(op.result, state.registers_of(op.ring))
 
 
-def _copy(state: State, place: Val, pointer: Val, size: int, mask: Val | None) -> None:
+def _copy(state: GpuLowering, target: Val, pointer: Val, size: int, mask: Val | None) -> None:
     """cp.async of 4, 8 or 16 bytes; zeros where the mask is false."""
     kind = "cg.shared.global.L2::128B" if size == 16 else "ca.shared.global"
-    text, constraints, operands = f"cp.async.{kind} [$0], [$1], {size}", "r,l", [place, pointer]
+    text, constraints, operands = f"cp.async.{kind} [$0], [$1], {size}", "r,l", [target, pointer]
     if mask is not None:
         taken = state.code.let_here(f"select i1 {mask}, i32 {size}, i32 0", "i32")
         text, constraints, operands = f"{text}, $2", "r,l,r", [*operands, taken]
@@ -94,12 +94,12 @@ def _copy(state: State, place: Val, pointer: Val, size: int, mask: Val | None) -
 
 
 @lowering(CommitOp)
-def _commit(state: State, op: CommitOp) -> None:
+def _commit(state: GpuLowering, op: CommitOp) -> None:
     state.asm("cp.async.commit_group;", "~{memory}", "void")
 
 
 @lowering(WaitOp)
-def _wait(state: State, op: WaitOp) -> None:
+def _wait(state: GpuLowering, op: WaitOp) -> None:
     state.asm(f"cp.async.wait_group {op.attrs['pending']};", "~{memory}", "void")
 
 
@@ -111,7 +111,7 @@ class LazyRegisters(Sequence[Val]):
     """
 
     def __init__(
-        self, state: State, access: SharedAccess, element: Element, start: Val, count: int
+        self, state: GpuLowering, access: SharedAccess, element: Element, start: Val, count: int
     ) -> None:
         self._state, self._access, self._element, self._start = state, access, element, start
         self._group_of = {r: i for i, group in enumerate(access.groups) for r in group}
@@ -139,7 +139,7 @@ class LazyRegisters(Sequence[Val]):
 
 
 @lowering(GetOp)
-def _get(state: State, op: GetOp) -> None:
+def _get(state: GpuLowering, op: GetOp) -> None:
     reader = cast("TileType", op.type)
     layout = reader.layout
     assert isinstance(layout, LinearLayout)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tilewright.backends.nvidia.lower.gpu_state import (
     BODY,
-    State,
+    GpuLowering,
     lowering,
     register_count,
     register_type,
@@ -20,14 +20,14 @@ from tilewright.ops import AssumeOp, ConditionOp, ForOp, IfOp, ReturnOp, WhileOp
 class _Phis:
     """The phis of a loop head: made first, completed when the body is known."""
 
-    def __init__(self, state: State, args: Sequence[Value], inits: Sequence[Value]) -> None:
+    def __init__(self, state: GpuLowering, args: Sequence[Value], inits: Sequence[Value]) -> None:
         self.state = state
         self.lines: list[tuple[Val, Val]] = []
         for arg, init in zip(args, inits, strict=True):
             type_ = register_type(arg)
             names = [Val(state.code.name("c"), type_, BODY) for _ in range(register_count(arg))]
-            self.lines += zip(names, state.of(init), strict=True)
-            state.set(arg, names)
+            self.lines += zip(names, state.registers_of(init), strict=True)
+            state.set_registers(arg, names)
         self.position = len(state.code.sections[-1])
 
     def add(self, init: Val) -> Val:
@@ -44,15 +44,15 @@ class _Phis:
         self.state.code.sections[-1][self.position : self.position] = text
 
 
-def _registers(state: State, values: Sequence[Value]) -> list[Val]:
-    return [register for v in values for register in state.of(v)]
+def _registers(state: GpuLowering, values: Sequence[Value]) -> list[Val]:
+    return [register for v in values for register in state.registers_of(v)]
 
 
-def _labels(state: State, *names: str) -> list[str]:
+def _labels(state: GpuLowering, *names: str) -> list[str]:
     return [state.code.label(name) for name in names]
 
 
-def _open(state: State, before: str, head: str) -> None:
+def _open(state: GpuLowering, before: str, head: str) -> None:
     for line in (f"br label %{before}", f"{before}:", f"br label %{head}", f"{head}:"):
         state.code.line(line)
 
@@ -62,7 +62,7 @@ def _terminator(block: Block) -> list[Value]:
 
 
 @lowering(ForOp)
-def _for(state: State, op: ForOp) -> None:
+def _for(state: GpuLowering, op: ForOp) -> None:
     """Counts the iterations that are left down to zero, beside the index.
 
     Not the index up to its end: ptxas unrolls loops by four as if three steps more could not
@@ -88,10 +88,10 @@ def _for(state: State, op: ForOp) -> None:
     yielded = _registers(state, _terminator(op.body))
     phis.complete([following, *yielded, fewer], before, latch)
     for arg, result in zip(op.carried, op.results, strict=True):
-        state.set(result, state.of(arg))
+        state.set_registers(result, state.registers_of(arg))
 
 
-def _trips(state: State, loop: ForOp) -> Val:
+def _trips(state: GpuLowering, loop: ForOp) -> Val:
     """ceil(max(upper - lower, 0) / step), unsigned, of the index's width; 1 for a step of 0.
 
     The steps of `transforms.trip_count`: LLVM sees that both are one number.
@@ -115,7 +115,7 @@ def _trips(state: State, loop: ForOp) -> Val:
 
 
 @lowering(WhileOp)
-def _while(state: State, op: WhileOp) -> None:
+def _while(state: GpuLowering, op: WhileOp) -> None:
     code = state.code
     before, head, body, latch, done = _labels(state, "before", "head", "body", "latch", "done")
     _open(state, before, head)
@@ -123,8 +123,8 @@ def _while(state: State, op: WhileOp) -> None:
     state.lower_block(state, op.before)
     go, *passed = _terminator(op.before)
     for value, arg, result in zip(passed, op.body.args, op.results, strict=True):
-        state.set(arg, state.of(value))
-        state.set(result, state.of(value))
+        state.set_registers(arg, state.registers_of(value))
+        state.set_registers(result, state.registers_of(value))
     code.line(f"br i1 {state.scalar(go)}, label %{body}, label %{done}")
     code.line(f"{body}:")
     state.lower_block(state, op.body)
@@ -136,7 +136,7 @@ def _while(state: State, op: WhileOp) -> None:
 
 
 @lowering(IfOp)
-def _if(state: State, op: IfOp) -> None:
+def _if(state: GpuLowering, op: IfOp) -> None:
     code = state.code
     then, orelse, join = _labels(state, "then", "else", "join")
     condition = state.scalar(op.condition)
@@ -154,7 +154,7 @@ def _if(state: State, op: IfOp) -> None:
     _merge(state, op, ends)
 
 
-def _merge(state: State, op: Op, ends: list[tuple[str, list[Val]]]) -> None:
+def _merge(state: GpuLowering, op: Op, ends: list[tuple[str, list[Val]]]) -> None:
     """The results of an op at the start of a block, from the registers at each end before it."""
     position = 0
     for result in op.results:
@@ -164,14 +164,14 @@ def _merge(state: State, op: Op, ends: list[tuple[str, list[Val]]]) -> None:
             sources = ", ".join(f"[ {values[position]}, %{end} ]" for end, values in ends)
             merged.append(state.code.let_here(f"phi {type_} {sources}", type_))
             position += 1
-        state.set(result, merged)
+        state.set_registers(result, merged)
 
 
 @lowering(YieldOp, ConditionOp, AssumeOp)
-def _nothing(state: State, op: YieldOp | ConditionOp | AssumeOp) -> None:
+def _nothing(state: GpuLowering, op: YieldOp | ConditionOp | AssumeOp) -> None:
     """The region that it ends takes its operands; an assumption is not used."""
 
 
 @lowering(ReturnOp)
-def _return(state: State, op: ReturnOp) -> None:
+def _return(state: GpuLowering, op: ReturnOp) -> None:
     state.code.line("ret void")

@@ -20,7 +20,7 @@ from tilewright.backends.nvidia.driver.gpu_messages import (
     RECORDS,
     PrintedText,
 )
-from tilewright.backends.nvidia.lower.gpu_state import BODY, State, layout_of, lowering
+from tilewright.backends.nvidia.lower.gpu_state import BODY, GpuLowering, layout_of, lowering
 from tilewright.ir import Value
 from tilewright.ir.types import DType, TileType, element_of, shape_of
 from tilewright.llvm import Val, integer_literal
@@ -29,27 +29,27 @@ from tilewright.ops import AssertOp, PrintOp
 _NOWHERE = integer_literal(-1)
 
 
-def _memory(state: State, name: str, size: int) -> Val:
+def _memory(state: GpuLowering, name: str, size: int) -> Val:
     line = f"@{name} = addrspace(1) global [{size} x i8] zeroinitializer, align 16"
     if line not in state.module.globals:
         state.module.globals.append(line)
     return Val(f"@{name}", "ptr addrspace(1)", BODY)
 
 
-def _index(state: State, value: Value, register: int) -> list[Val]:
+def _index(state: GpuLowering, value: Value, register: int) -> list[Val]:
     """Coordinates of a register's element, the first three; -1 for dims that there are not."""
     if not isinstance(value.type, TileType):
         return [_NOWHERE] * 3
     rank = min(3, len(shape_of(value.type)))
-    places = [state.place(layout_of(value), dim, register) for dim in range(rank)]
-    return places + [_NOWHERE] * (3 - rank)
+    coords = [state.coordinate(layout_of(value), dim, register) for dim in range(rank)]
+    return coords + [_NOWHERE] * (3 - rank)
 
 
 # ---- assertions ---------------------------------------------------------------------------------
 
 
 @lowering(AssertOp)
-def _assert(state: State, op: AssertOp) -> None:
+def _assert(state: GpuLowering, op: AssertOp) -> None:
     """One barrier tells all threads whether one of them fails; one of those writes the record."""
     code = state.code
     failed, index = _first_failure(state, op)
@@ -66,12 +66,12 @@ def _assert(state: State, op: AssertOp) -> None:
     code.line(f"{go}:")
 
 
-def _first_failure(state: State, check: AssertOp) -> tuple[Val, list[Val]]:
+def _first_failure(state: GpuLowering, check: AssertOp) -> tuple[Val, list[Val]]:
     """Whether a register of this thread fails, and the index of the first that does."""
     code, failed = state.code, integer_literal(0, "i1")
     index = [_NOWHERE] * 3
-    masks = None if check.mask is None else state.of(check.mask)
-    conditions = state.of(check.condition)
+    masks = None if check.mask is None else state.registers_of(check.mask)
+    conditions = state.registers_of(check.condition)
     for r in reversed(range(len(conditions))):
         bad = code.let_here(f"xor i1 {conditions[r]}, true", "i1")
         if masks is not None:
@@ -87,18 +87,18 @@ def _first_failure(state: State, check: AssertOp) -> tuple[Val, list[Val]]:
     return failed, index
 
 
-def _record_failure(state: State, failed: Val, words: Sequence[Val]) -> None:
+def _record_failure(state: GpuLowering, failed: Val, words: Sequence[Val]) -> None:
     """The first thread of all that fails on the device writes; later ones are dropped."""
-    place = _memory(state, FAILURE, FAILURE_BYTES)
+    memory = _memory(state, FAILURE, FAILURE_BYTES)
     text = "@$3 atom.relaxed.gpu.global.cas.b32 $0, [$1], 0, $2;"
     constraints = "=r,l,r,b,0,~{memory}"
     one = integer_literal(1)
-    before = state.asm(text, constraints, "i32", place, one, failed, one)
+    before = state.asm(text, constraints, "i32", memory, one, failed, one)
     first = state.code.let_here(f"icmp eq i32 {before}, 0", "i1")
     mine = state.code.let_here(f"and i1 {first}, {failed}", "i1")
     for number, word in enumerate(words, 1):
         address = state.code.let_here(
-            f"getelementptr i32, ptr addrspace(1) {place}, i64 {number}", "ptr addrspace(1)"
+            f"getelementptr i32, ptr addrspace(1) {memory}, i64 {number}", "ptr addrspace(1)"
         )
         state.asm("@$2 st.global.b32 [$0], $1;", "l,r,b,~{memory}", "void", address, word, mine)
 
@@ -107,14 +107,14 @@ def _record_failure(state: State, failed: Val, words: Sequence[Val]) -> None:
 
 
 @lowering(PrintOp)
-def _print(state: State, op: PrintOp) -> None:
+def _print(state: GpuLowering, op: PrintOp) -> None:
     order = _count(state)
     for number, arg in enumerate(op.args):
         operand = f" (operand {number})" if len(op.args) > 1 else ""
         kind = _kind(arg)
         text = PrintedText(f"{op.prefix}{operand}: ", PRINT_KINDS.index(kind), op.hex)
         owner = state.owner(layout_of(arg) if isinstance(arg.type, TileType) else None)
-        for r, value in enumerate(state.of(arg)):
+        for r, value in enumerate(state.registers_of(arg)):
             _record(state, text, order, _bits(state, value, arg), _index(state, arg, r), owner)
     if not op.args:
         text = PrintedText(op.prefix, PRINT_KINDS.index("text"), False)
@@ -122,7 +122,7 @@ def _print(state: State, op: PrintOp) -> None:
         _record(state, text, order, zero, [_NOWHERE] * 3, state.owner(None))
 
 
-def _count(state: State) -> Val:
+def _count(state: GpuLowering) -> Val:
     """How many prints the thread made before; all threads of a program count alike."""
     if "%printed" not in state.entry:
         state.entry["%printed"] = ["%printed = alloca i32", "store i32 0, ptr %printed"]
@@ -141,7 +141,7 @@ def _kind(value: Value) -> str:
     return element.kind
 
 
-def _bits(state: State, value: Val, source: Value) -> Val:
+def _bits(state: GpuLowering, value: Val, source: Value) -> Val:
     """An element widened to 64 bits: integers extended, floats as the bits of a double."""
     code, element = state.code, element_of(source.type)
     if not isinstance(element, DType):
@@ -157,18 +157,23 @@ def _bits(state: State, value: Val, source: Value) -> Val:
 
 
 def _record(
-    state: State, text: PrintedText, order: Val, bits: Val, index: list[Val], owner: Val | None
+    state: GpuLowering,
+    text: PrintedText,
+    order: Val,
+    bits: Val,
+    index: list[Val],
+    owner: Val | None,
 ) -> None:
     """Take the next record and fill it, if there is one left."""
     code = state.code
     if text not in state.prints:
         state.prints.append(text)
     number = integer_literal(state.prints.index(text))
-    place = _memory(state, PRINTS, HEAD_BYTES + RECORDS * RECORD_BYTES)
+    memory = _memory(state, PRINTS, HEAD_BYTES + RECORDS * RECORD_BYTES)
     mine = owner or integer_literal(1, "i1")
     slot = state.asm(
         "@$3 atom.relaxed.gpu.global.add.u32 $0, [$1], $2;", "=r,l,r,b,0,~{memory}", "i32",
-        place, integer_literal(1), mine, integer_literal(0),
+        memory, integer_literal(1), mine, integer_literal(0),
     )  # fmt: skip
     fits = code.let_here(f"icmp ult i32 {slot}, {RECORDS}", "i1")
     taken = code.let_here(f"and i1 {fits}, {mine}", "i1")
@@ -183,7 +188,7 @@ def _record(
     for i in range(0, len(words), 4):
         at = code.let_here(f"add i64 {start}, {4 * i}", "i64")
         address = code.let_here(
-            f"getelementptr i8, ptr addrspace(1) {place}, i64 {at}", "ptr addrspace(1)"
+            f"getelementptr i8, ptr addrspace(1) {memory}, i64 {at}", "ptr addrspace(1)"
         )
         four = words[i : i + 4]
         text_ = "@$5 st.global.v4.b32 [$0], {$1, $2, $3, $4};"

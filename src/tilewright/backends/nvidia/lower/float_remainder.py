@@ -7,7 +7,7 @@ bit of q. The result has the sign of x.
 
 from __future__ import annotations
 
-from tilewright.backends.nvidia.lower.gpu_state import BODY, State, lowering, register_count
+from tilewright.backends.nvidia.lower.gpu_state import BODY, GpuLowering, lowering, register_count
 from tilewright.ir import Op
 from tilewright.ir.types import DType, dtype_of
 from tilewright.llvm import Val, float_text, llvm_type, lower_elementwise
@@ -15,19 +15,19 @@ from tilewright.ops import RemOp
 
 
 @lowering(RemOp)
-def _remainder(state: State, op: RemOp) -> None:
+def _remainder(state: GpuLowering, op: RemOp) -> None:
     element = dtype_of(op.results[0].type)
     results: list[Val] = []
     for i in range(register_count(op.results[0])):
-        operands = [state.of(v)[i] for v in op.operands]
+        operands = [state.registers_of(v)[i] for v in op.operands]
         results.append(_one(state, op, element, operands))
-    state.set(op.results[0], results)
+    state.set_registers(op.results[0], results)
 
 
-def _one(state: State, op: Op, element: DType, operands: list[Val]) -> Val:
+def _one(state: GpuLowering, op: Op, element: DType, operands: list[Val]) -> Val:
     if not element.is_float:
-        found = lower_elementwise(state.code, op, operands)
-        return Val(found.text, found.type, BODY) if found.text.startswith("%") else found
+        result = lower_elementwise(state.code, op, operands)
+        return Val(result.text, result.type, BODY) if result.text.startswith("%") else result
     _declare(state, element)
     type_, magnitude = llvm_type(element), (1 << (element.bits - 1)) - 1
     name = state.code.name("rem")
@@ -48,7 +48,7 @@ def _one(state: State, op: Op, element: DType, operands: list[Val]) -> Val:
     return Val(f"{name}.result", type_, BODY)
 
 
-def _declare(state: State, element: DType) -> None:
+def _declare(state: GpuLowering, element: DType) -> None:
     t, s, i = llvm_type(element), element.name, f"i{element.bits}"
     for name, signature in (
         (f"llvm.trunc.{s}", f"{t} @llvm.trunc.{s}({t})"),

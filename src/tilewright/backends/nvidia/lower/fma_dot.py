@@ -14,7 +14,7 @@ from math import prod
 
 from tilewright.backends.nvidia.layouts.access_vectors import MAX_VECTOR_BYTES
 from tilewright.backends.nvidia.lower.global_memory import shared_store
-from tilewright.backends.nvidia.lower.gpu_state import BODY, State, layout_of, lowering
+from tilewright.backends.nvidia.lower.gpu_state import BODY, GpuLowering, layout_of, lowering
 from tilewright.backends.nvidia.lower.layout_conversion import load_vector
 from tilewright.backends.nvidia.lower.register_packing import pack, unpack
 from tilewright.backends.nvidia.ops import FmaDotOp
@@ -62,7 +62,7 @@ def fma_dot_bytes(op: FmaDotOp) -> int:
 
 
 @lowering(FmaDotOp)
-def _fma_dot(state: State, op: FmaDotOp) -> None:
+def _fma_dot(state: GpuLowering, op: FmaDotOp) -> None:
     a, b, _ = _buffers(op, state.offsets[op])
     _fill(state, op.a, a, along=-2)
     _fill(state, op.b, b, along=-1)
@@ -70,18 +70,18 @@ def _fma_dot(state: State, op: FmaDotOp) -> None:
     _Block(state, op, a, b).run()
 
 
-def _fill(state: State, value: Value, buffer: _Buffer, along: int) -> None:
+def _fill(state: GpuLowering, value: Value, buffer: _Buffer, along: int) -> None:
     """Write an operand; `along`: its dim that is not summed."""
     layout, rank = layout_of(value), len(shape_of(value.type))
-    for r, register in enumerate(state.of(value)):
-        coords = [state.place(layout, dim, r) for dim in range(rank)]
+    for r, register in enumerate(state.registers_of(value)):
+        coords = [state.coordinate(layout, dim, r) for dim in range(rank)]
         k = coords[-1 if along == -2 else -2]
         number = _number(state, buffer, coords[:-2], k, coords[along])
-        (word,) = pack(state, [register], buffer.element)
-        shared_store(state, _address(state, buffer, number), word, None)
+        (packed_register,) = pack(state, [register], buffer.element)
+        shared_store(state, _address(state, buffer, number), packed_register, None)
 
 
-def _number(state: State, buffer: _Buffer, batch: Sequence[Val], k: Val, i: Val) -> Val:
+def _number(state: GpuLowering, buffer: _Buffer, batch: Sequence[Val], k: Val, i: Val) -> Val:
     code = state.code
     scaled = code.let_here(f"mul i32 {k}, {buffer.pitch}", "i32")
     number = code.let_here(f"add i32 {scaled}, {i}", "i32")
@@ -91,22 +91,22 @@ def _number(state: State, buffer: _Buffer, batch: Sequence[Val], k: Val, i: Val)
     return number
 
 
-def _address(state: State, buffer: _Buffer, number: Val) -> Val:
+def _address(state: GpuLowering, buffer: _Buffer, number: Val) -> Val:
     code = state.code
     offset = code.let_here(f"mul i32 {number}, {buffer.element.bytes}", "i32")
-    place = code.let_here(f"add i32 {state.shared}, {offset}", "i32")
-    return code.let_here(f"add i32 {place}, {buffer.base}", "i32") if buffer.base else place
+    start = code.let_here(f"add i32 {state.shared}, {offset}", "i32")
+    return code.let_here(f"add i32 {start}, {buffer.base}", "i32") if buffer.base else start
 
 
 class _Block:
     """What one thread computes: its registers, and the rows and columns that they need."""
 
-    def __init__(self, state: State, op: FmaDotOp, a: _Buffer, b: _Buffer) -> None:
+    def __init__(self, state: GpuLowering, op: FmaDotOp, a: _Buffer, b: _Buffer) -> None:
         self.state, self.op, self.code = state, op, state.code
         self.buffers = a, b
         self.layout = layout_of(op.result)
         count = self.layout.in_size(REGISTER)
-        self.places = [self.layout.apply(register=r) for r in range(count)]
+        self.coordinates = [self.layout.apply(register=r) for r in range(count)]
         self.sides = [self._lines(dim) for dim in (-2, -1)]
         self.starts = [
             {run[0]: self._start(side, run) for run in runs} for side, runs in enumerate(self.sides)
@@ -114,37 +114,37 @@ class _Block:
 
     def _lines(self, dim: int) -> list[list[tuple[int, ...]]]:
         """Places (batch, row) or (batch, column) of the registers, in runs that one load reads."""
-        found = sorted({(*p[:-2], p[dim]) for p in self.places})
+        lines = sorted({(*p[:-2], p[dim]) for p in self.coordinates})
         longest = max(1, MAX_VECTOR_BYTES // dtype_of(self.op.type).bytes)
         runs: list[list[tuple[int, ...]]] = []
-        for place in found:
+        for line in lines:
             last = runs[-1] if runs else []
-            follows = bool(last) and place == (*last[0][:-1], last[0][-1] + len(last))
+            follows = bool(last) and line == (*last[0][:-1], last[0][-1] + len(last))
             if follows and len(last) < longest:
-                last.append(place)
+                last.append(line)
             else:
-                runs.append([place])
+                runs.append([line])
         return [part for run in runs for part in _aligned(run)]
 
     def _start(self, side: int, run: list[tuple[int, ...]]) -> Val:
         """Address of the first element of a run for k = 0."""
         dim, first = side - 2, run[0]
-        register = next(r for r, p in enumerate(self.places) if (*p[:-2], p[dim]) == first)
-        rank = len(self.places[0])
-        batch = [self.state.place(self.layout, d, register) for d in range(rank - 2)]
-        i = self.state.place(self.layout, rank + dim, register)
+        register = next(r for r, p in enumerate(self.coordinates) if (*p[:-2], p[dim]) == first)
+        rank = len(self.coordinates[0])
+        batch = [self.state.coordinate(self.layout, d, register) for d in range(rank - 2)]
+        i = self.state.coordinate(self.layout, rank + dim, register)
         number = _number(self.state, self.buffers[side], batch, integer_literal(0), i)
         return _address(self.state, self.buffers[side], number)
 
     def run(self) -> None:
-        sums = list(self.state.of(self.op.acc))
+        sums = list(self.state.registers_of(self.op.acc))
         depth = self.buffers[0].depth
         steps = max(1, min(depth, _UNROLLED // len(sums)))
         if steps == depth:
             sums = self._steps(sums, integer_literal(0), depth)
         else:
             sums = self._loop(sums, depth, 1 << (steps.bit_length() - 1))
-        self.state.set(self.op.result, sums)
+        self.state.set_registers(self.op.result, sums)
 
     def _loop(self, sums: list[Val], depth: int, steps: int) -> list[Val]:
         code, type_ = self.code, sums[0].type
@@ -154,7 +154,7 @@ class _Block:
         position = len(code.sections[-1])
         index = Val(code.name("k"), "i32", BODY)
         inner = [Val(code.name("c"), type_, BODY) for _ in sums]
-        found = self._steps(inner, index, steps)
+        final = self._steps(inner, index, steps)
         following = code.let_here(f"add i32 {index}, {steps}", "i32")
         more = code.let_here(f"icmp ult i32 {following}, {depth}", "i1")
         latch = code.label("latch")
@@ -165,10 +165,10 @@ class _Block:
         code.sections[-1][position:position] = [
             f"{phi} = phi {phi.type} [ {start}, %{before} ], [ {end}, %{latch} ]"
             for phi, start, end in zip(
-                [index, *inner], [integer_literal(0), *sums], [following, *found], strict=True
+                [index, *inner], [integer_literal(0), *sums], [following, *final], strict=True
             )
         ]
-        return found
+        return final
 
     def _steps(self, sums: list[Val], index: Val, count: int) -> list[Val]:
         """Products for k = index .. index + count - 1."""
@@ -180,24 +180,24 @@ class _Block:
             rows, columns = (self._read(side, offsets[side], step) for side in (0, 1))
             sums = [
                 self._multiply(rows[(*p[:-2], p[-2])], columns[(*p[:-2], p[-1])], total)
-                for p, total in zip(self.places, sums, strict=True)
+                for p, total in zip(self.coordinates, sums, strict=True)
             ]
         return sums
 
     def _read(self, side: int, offset: Val, step: int) -> dict[tuple[int, ...], Val]:
         buffer = self.buffers[side]
         moved = step * buffer.pitch * buffer.element.bytes
-        found: dict[tuple[int, ...], Val] = {}
+        elements: dict[tuple[int, ...], Val] = {}
         for run in self.sides[side]:
             address = self.starts[side][run[0]]
             if offset.text != "0":
                 address = self.code.let_here(f"add i32 {address}, {offset}", "i32")
             if moved:
                 address = self.code.let_here(f"add i32 {address}, {moved}", "i32")
-            words = load_vector(self.state, address, buffer.element, len(run))
-            values = unpack(self.state, words, len(run), buffer.element)
-            found.update(zip(run, values, strict=True))
-        return found
+            packed = load_vector(self.state, address, buffer.element, len(run))
+            values = unpack(self.state, packed, len(run), buffer.element)
+            elements.update(zip(run, values, strict=True))
+        return elements
 
     def _multiply(self, x: Val, y: Val, total: Val) -> Val:
         code = self.code

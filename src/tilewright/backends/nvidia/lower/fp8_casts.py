@@ -3,7 +3,7 @@ bits of one 16-bit float taken as another's."""
 
 from __future__ import annotations
 
-from tilewright.backends.nvidia.lower.gpu_state import State, lowering
+from tilewright.backends.nvidia.lower.gpu_state import GpuLowering, lowering
 from tilewright.backends.nvidia.lower.per_register_ops import lower_by_register
 from tilewright.ir.types import bf16, element_of, f8e4m3, f8e5m2, f16
 from tilewright.llvm import Val, llvm_type
@@ -13,9 +13,9 @@ _NAMES: dict[object, str] = {f8e4m3: "e4m3x2", f8e5m2: "e5m2x2"}
 
 
 @lowering(CastOp)
-def _cast(state: State, op: CastOp) -> None:
+def _cast(state: GpuLowering, op: CastOp) -> None:
     source, target = element_of(op.operands[0].type), element_of(op.results[0].type)
-    values = state.of(op.operands[0])
+    values = state.registers_of(op.operands[0])
     pairs = [list(values[i : i + 2]) for i in range(0, len(values), 2)]
     if target in _NAMES and source is not target:
         made = [_narrow(state, pair, _NAMES[target]) for pair in pairs]
@@ -24,26 +24,26 @@ def _cast(state: State, op: CastOp) -> None:
     else:
         lower_by_register(state, op)
         return
-    state.set(op.results[0], [value for pair in made for value in pair])
+    state.set_registers(op.results[0], [value for pair in made for value in pair])
 
 
 @lowering(BitcastOp)
-def _bitcast(state: State, op: BitcastOp) -> None:
+def _bitcast(state: GpuLowering, op: BitcastOp) -> None:
     """LLVM 22 aborts when it folds a constant half to a bfloat, so it must not see the two meet."""
     source, target = element_of(op.operands[0].type), element_of(op.results[0].type)
     if {source, target} != {f16, bf16}:
         lower_by_register(state, op)
         return
     results: list[Val] = []
-    for value in state.of(op.operands[0]):
+    for value in state.registers_of(op.operands[0]):
         bits = state.code.let_here(f"bitcast {value.typed} to i16", "i16")
         moved = state.pure_asm("mov.b16 $0, $1;", "=h,h", "i16", bits)
         kind = llvm_type(target)
         results.append(state.code.let_here(f"bitcast {moved.typed} to {kind}", kind))
-    state.set(op.results[0], results)
+    state.set_registers(op.results[0], results)
 
 
-def _narrow(state: State, pair: list[Val], target: str) -> list[Val]:
+def _narrow(state: GpuLowering, pair: list[Val], target: str) -> list[Val]:
     """One or two f32 as fp8; the second is the upper byte."""
     text = f"cvt.rn.satfinite.{target}.f32 $0, $1, $2;"
     both = state.pure_asm(text, "=h,f,f", "i16", pair[-1], pair[0])
@@ -54,7 +54,7 @@ def _narrow(state: State, pair: list[Val], target: str) -> list[Val]:
     return [low, state.code.let_here(f"trunc i16 {shifted} to i8", "i8")]
 
 
-def _widen(state: State, pair: list[Val], source: str) -> list[Val]:
+def _widen(state: GpuLowering, pair: list[Val], source: str) -> list[Val]:
     """One or two fp8 as f32, by way of f16, which holds them exactly."""
     code = state.code
     both = code.let_here(f"zext i8 {pair[0]} to i16", "i16")
@@ -64,8 +64,8 @@ def _widen(state: State, pair: list[Val], source: str) -> list[Val]:
         both = code.let_here(f"or i16 {both}, {moved}", "i16")
     word = state.pure_asm(f"cvt.rn.f16x2.{source} $0, $1;", "=r,h", "i32", both)
     halves = code.let_here(f"bitcast i32 {word} to <2 x half>", "<2 x half>")
-    found: list[Val] = []
+    floats: list[Val] = []
     for lane in range(len(pair)):
         half = code.let_here(f"extractelement <2 x half> {halves}, i64 {lane}", "half")
-        found.append(code.let_here(f"fpext half {half} to float", "float"))
-    return found
+        floats.append(code.let_here(f"fpext half {half} to float", "float"))
+    return floats

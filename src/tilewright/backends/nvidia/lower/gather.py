@@ -6,8 +6,8 @@ An index is taken modulo the extent of the axis, so that no index leaves the buf
 from __future__ import annotations
 
 from tilewright.backends.nvidia.lower.global_memory import shared_load, shared_store
-from tilewright.backends.nvidia.lower.gpu_state import State, layout_of, lowering
-from tilewright.backends.nvidia.lower.register_packing import pack, unpack, word_type
+from tilewright.backends.nvidia.lower.gpu_state import GpuLowering, layout_of, lowering
+from tilewright.backends.nvidia.lower.register_packing import pack, packed_type, unpack
 from tilewright.ir import Op
 from tilewright.ir.types import element_of, shape_of
 from tilewright.llvm import Val, integer_literal
@@ -15,23 +15,25 @@ from tilewright.ops import GatherOp
 
 
 @lowering(GatherOp)
-def _gather(state: State, op: GatherOp) -> None:
+def _gather(state: GpuLowering, op: GatherOp) -> None:
     element, shape = element_of(op.x.type), shape_of(op.x.type)
     strides = _strides(shape)
     layout = layout_of(op.x)
-    for r, value in enumerate(state.of(op.x)):
-        coords = [state.place(layout, d, r) for d in range(len(shape))]
-        (word,) = pack(state, [value], element)
-        shared_store(state, _address(state, op, coords, strides, element.bytes), word, None)
+    for r, value in enumerate(state.registers_of(op.x)):
+        coords = [state.coordinate(layout, d, r) for d in range(len(shape))]
+        (packed_register,) = pack(state, [value], element)
+        shared_store(
+            state, _address(state, op, coords, strides, element.bytes), packed_register, None
+        )
     state.barrier()
     results: list[Val] = []
     layout = layout_of(op.index)
-    for r, index in enumerate(state.of(op.index)):
-        coords = [state.place(layout, d, r) for d in range(len(shape))]
+    for r, index in enumerate(state.registers_of(op.index)):
+        coords = [state.coordinate(layout, d, r) for d in range(len(shape))]
         coords[op.axis] = _inside(state, index, shape[op.axis])
         address = _address(state, op, coords, strides, element.bytes)
-        results += unpack(state, [shared_load(state, address, word_type(element, 1))], 1, element)
-    state.set(op.result, results)
+        results += unpack(state, [shared_load(state, address, packed_type(element, 1))], 1, element)
+    state.set_registers(op.result, results)
 
 
 def _strides(shape: tuple[int, ...]) -> list[int]:
@@ -41,7 +43,7 @@ def _strides(shape: tuple[int, ...]) -> list[int]:
     return strides
 
 
-def _inside(state: State, index: Val, extent: int) -> Val:
+def _inside(state: GpuLowering, index: Val, extent: int) -> Val:
     narrow = index
     if index.type == "i64":
         narrow = state.code.let_here(f"trunc i64 {index} to i32", "i32")
@@ -50,7 +52,7 @@ def _inside(state: State, index: Val, extent: int) -> Val:
     return state.code.let_here(f"and i32 {narrow}, {extent - 1}", "i32")
 
 
-def _address(state: State, op: Op, coords: list[Val], strides: list[int], size: int) -> Val:
+def _address(state: GpuLowering, op: Op, coords: list[Val], strides: list[int], size: int) -> Val:
     total = integer_literal(state.offsets[op])
     for coord, stride in zip(coords, strides, strict=True):
         scaled = state.code.let_here(f"mul i32 {coord}, {stride * size}", "i32")

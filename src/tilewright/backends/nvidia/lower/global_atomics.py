@@ -12,13 +12,13 @@ from collections.abc import Callable
 from tilewright.backends.nvidia.lower.global_memory import both, shared_load, shared_store
 from tilewright.backends.nvidia.lower.gpu_state import (
     BODY,
-    State,
+    GpuLowering,
     layout_of,
     lowering,
     memory_bits,
     register_count,
 )
-from tilewright.backends.nvidia.lower.register_packing import pack, unpack, word_type
+from tilewright.backends.nvidia.lower.register_packing import pack, packed_type, unpack
 from tilewright.ir import Op, Value
 from tilewright.ir.types import DType, TileType, dtype_of, element_of
 from tilewright.layout import LANE, WARP, LinearLayout
@@ -30,23 +30,23 @@ Atomic = Callable[[Val, Val, Val | None], Val]
 
 
 @lowering(AtomicOp)
-def _atomic(state: State, op: AtomicOp) -> None:
+def _atomic(state: GpuLowering, op: AtomicOp) -> None:
     owner = _owner(state, op.pointer)
-    masks = None if op.mask is None else state.of(op.mask)
+    masks = None if op.mask is None else state.registers_of(op.mask)
     run = _operation(state, op)
     results: list[Val] = []
-    for i, pointer in enumerate(state.of(op.pointer)):
+    for i, pointer in enumerate(state.registers_of(op.pointer)):
         mask = owner if masks is None else both(state, owner, masks[i])
-        results.append(run(pointer, state.of(op.operand)[i], mask))
+        results.append(run(pointer, state.registers_of(op.operand)[i], mask))
     _publish(state, op, results, owner)
 
 
 @lowering(AtomicCasOp)
-def _compare_and_swap(state: State, op: AtomicCasOp) -> None:
+def _compare_and_swap(state: GpuLowering, op: AtomicCasOp) -> None:
     element = dtype_of(op.type)
     owner = _owner(state, op.pointer)
     text = f"{_prefix(op)}.cas.b{memory_bits(element)}"
-    columns = (state.of(v) for v in (op.pointer, op.expected, op.new))
+    columns = (state.registers_of(v) for v in (op.pointer, op.expected, op.new))
     results = [
         _instruction(state, text, pointer, [old, new], owner, element)
         for pointer, old, new in zip(*columns, strict=True)
@@ -54,7 +54,7 @@ def _compare_and_swap(state: State, op: AtomicCasOp) -> None:
     _publish(state, op, results, owner)
 
 
-def _owner(state: State, pointer: Value) -> Val | None:
+def _owner(state: GpuLowering, pointer: Value) -> Val | None:
     return state.owner(layout_of(pointer) if isinstance(pointer.type, TileType) else None)
 
 
@@ -65,7 +65,7 @@ def _prefix(op: AtomicOp | AtomicCasOp) -> str:
 # ---- kinds --------------------------------------------------------------------------------------
 
 
-def _operation(state: State, op: AtomicOp) -> Atomic:
+def _operation(state: GpuLowering, op: AtomicOp) -> Atomic:
     element = dtype_of(op.type)
     if element.is_float and op.kind in ("max", "min"):
         return _float_extremum(state, op, element)
@@ -89,7 +89,7 @@ def _name(kind: str, element: DType) -> str:
     return f"{kind}.{'s' if element.is_signed else 'u'}{bits}"
 
 
-def _float_extremum(state: State, op: AtomicOp, element: DType) -> Atomic:
+def _float_extremum(state: GpuLowering, op: AtomicOp, element: DType) -> Atomic:
     """By signed integers for an operand without sign bit, else by unsigned ones, turned around."""
     code, bits = state.code, element.bits
     other = {"max": "min", "min": "max"}[op.kind]
@@ -100,18 +100,18 @@ def _float_extremum(state: State, op: AtomicOp, element: DType) -> Atomic:
         number = code.intrinsic(
             f"{op.kind}num", x.type, x, Val(weakest, x.type, BODY)
         )  # a NaN loses
-        word = code.let_here(f"bitcast {number.typed} to i{bits}", f"i{bits}")
-        negative = code.let_here(f"icmp slt i{bits} {word}, 0", "i1")
+        as_integer = code.let_here(f"bitcast {number.typed} to i{bits}", f"i{bits}")
+        negative = code.let_here(f"icmp slt i{bits} {as_integer}, 0", "i1")
         positive = code.let_here(f"xor i1 {negative}, true", "i1")
-        first = _word_atomic(state, plain, pointer, word, both(state, mask, positive))
-        second = _word_atomic(state, turned, pointer, word, both(state, mask, negative))
-        found = code.let_here(f"select i1 {negative}, {second.typed}, {first.typed}", first.type)
-        return code.let_here(f"bitcast {found.typed} to {x.type}", x.type)
+        first = _packed_atomic(state, plain, pointer, as_integer, both(state, mask, positive))
+        second = _packed_atomic(state, turned, pointer, as_integer, both(state, mask, negative))
+        previous = code.let_here(f"select i1 {negative}, {second.typed}, {first.typed}", first.type)
+        return code.let_here(f"bitcast {previous.typed} to {x.type}", x.type)
 
     return run
 
 
-def _by_swapping(state: State, op: AtomicOp, element: DType) -> Atomic:
+def _by_swapping(state: GpuLowering, op: AtomicOp, element: DType) -> Atomic:
     """A loop for each element: compute from what is there, and store if that is still there."""
     code = state.code
     swap = f"{_prefix(op)}.cas.b{memory_bits(element)}"
@@ -128,19 +128,19 @@ def _by_swapping(state: State, op: AtomicOp, element: DType) -> Atomic:
         start = state.asm("ld.volatile.global.b16 $0, [$1];", "=h,l,~{memory}", bits, pointer)
         for line in (f"br label %{head}", f"{head}:"):
             code.line(line)
-        found = code.name("found")
-        old = code.let_here(f"phi {bits} [ {start}, %{first} ], [ {found}, %{again} ]", bits)
+        previous = code.name("found")
+        old = code.let_here(f"phi {bits} [ {start}, %{first} ], [ {previous}, %{again} ]", bits)
         number = code.let_here(f"bitcast {old.typed} to {x.type}", x.type)
         total = code.let_here(f"fadd {number.typed}, {x}", x.type)
-        word = code.let_here(f"bitcast {total.typed} to {bits}", bits)
-        got = _word_atomic(state, swap, pointer, old, None, word)
-        code.line(f"{found} = or {bits} {got}, 0")
-        same = code.let_here(f"icmp eq {bits} {found}, {old}", "i1")
+        as_integer = code.let_here(f"bitcast {total.typed} to {bits}", bits)
+        got = _packed_atomic(state, swap, pointer, old, None, as_integer)
+        code.line(f"{previous} = or {bits} {got}, 0")
+        same = code.let_here(f"icmp eq {bits} {previous}, {old}", "i1")
         code.line(f"br label %{again}")
         code.line(f"{again}:")
         code.line(f"br i1 {same}, label %{done}, label %{head}")
         code.line(f"{done}:")
-        ways = f"[ 0, %{before} ], [ {found}, %{again} ]"
+        ways = f"[ 0, %{before} ], [ {previous}, %{again} ]"
         last = code.let_here(f"phi {bits} {ways}", bits)
         return code.let_here(f"bitcast {last.typed} to {x.type}", x.type)
 
@@ -151,48 +151,48 @@ def _by_swapping(state: State, op: AtomicOp, element: DType) -> Atomic:
 
 
 def _instruction(
-    state: State, text: str, pointer: Val, values: list[Val], mask: Val | None, element: DType
+    state: GpuLowering, text: str, pointer: Val, values: list[Val], mask: Val | None, element: DType
 ) -> Val:
-    words = [w for v in values for w in pack(state, [v], element)]
-    got = _word_atomic(state, text, pointer, words[0], mask, *words[1:])
+    packed = [w for v in values for w in pack(state, [v], element)]
+    got = _packed_atomic(state, text, pointer, packed[0], mask, *packed[1:])
     return unpack(state, [got], 1, element)[0]
 
 
-def _word_atomic(
-    state: State, text: str, pointer: Val, word: Val, mask: Val | None, *more: Val
+def _packed_atomic(
+    state: GpuLowering, text: str, pointer: Val, operand: Val, mask: Val | None, *more: Val
 ) -> Val:
-    words = [word, *more]
-    constraint = {"i64": "l", "i32": "r"}.get(word.type, "h")
-    names = ", ".join(f"${i + 2}" for i in range(len(words)))
+    packed = [operand, *more]
+    constraint = {"i64": "l", "i32": "r"}.get(operand.type, "h")
+    names = ", ".join(f"${i + 2}" for i in range(len(packed)))
     instruction = f"{text} $0, [$1], {names};"
-    constraints = ",".join([f"={constraint}", "l", *[constraint] * len(words)])
-    operands = [pointer, *words]
+    constraints = ",".join([f"={constraint}", "l", *[constraint] * len(packed)])
+    operands = [pointer, *packed]
     if mask is not None:
-        instruction = f"@${len(words) + 2} {instruction}"
+        instruction = f"@${len(packed) + 2} {instruction}"
         constraints, operands = f"{constraints},b", [*operands, mask]
-    return state.asm(instruction, f"{constraints},~{{memory}}", word.type, *operands)
+    return state.asm(instruction, f"{constraints},~{{memory}}", operand.type, *operands)
 
 
 # ---- results ------------------------------------------------------------------------------------
 
 
-def _publish(state: State, op: Op, results: list[Val], owner: Val | None) -> None:
+def _publish(state: GpuLowering, op: Op, results: list[Val], owner: Val | None) -> None:
     """Give threads that hold copies what the owner's atomic returned, through shared memory."""
     result = op.results[0]
     if owner is None or not result.uses:
-        state.set(result, results)
+        state.set_registers(result, results)
         return
     element = element_of(result.type)
     number = _owner_number(state, op)
     slots: list[Val] = []
     for i, value in enumerate(results):
-        (word,) = pack(state, [value], element)
+        (register,) = pack(state, [value], element)
         address = _slot(state, op, number, i, len(results), element.bytes)
         slots.append(address)
-        shared_store(state, address, word, owner)
+        shared_store(state, address, register, owner)
     state.barrier()
-    loaded = [shared_load(state, a, word_type(element, 1)) for a in slots]
-    state.set(result, [unpack(state, [w], 1, element)[0] for w in loaded])
+    loaded = [shared_load(state, a, packed_type(element, 1)) for a in slots]
+    state.set_registers(result, [unpack(state, [w], 1, element)[0] for w in loaded])
 
 
 def publish_bytes(op: AtomicOp | AtomicCasOp, warps: int) -> int:
@@ -209,7 +209,7 @@ def _has_copies(layout: LinearLayout) -> bool:
     return any(masks.get(name, 0) for name in (LANE, WARP))
 
 
-def _owner_number(state: State, op: Op) -> Val:
+def _owner_number(state: GpuLowering, op: Op) -> Val:
     """A number that a thread shares with the owner of its elements, below the thread count."""
     value = op.operands[0]
     if not isinstance(value.type, TileType):
@@ -223,7 +223,7 @@ def _owner_number(state: State, op: Op) -> Val:
     return state.code.let_here(f"or i32 {shifted}, {lane}", "i32")
 
 
-def _slot(state: State, op: Op, number: Val, index: int, count: int, size: int) -> Val:
+def _slot(state: GpuLowering, op: Op, number: Val, index: int, count: int, size: int) -> Val:
     offset = state.code.let_here(f"mul i32 {number}, {count * size}", "i32")
     start = state.code.let_here(f"add i32 {state.shared}, {offset}", "i32")
     return state.code.let_here(f"add i32 {start}, {state.offsets[op] + index * size}", "i32")

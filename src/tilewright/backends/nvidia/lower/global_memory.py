@@ -6,8 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tilewright.backends.nvidia.layouts.access_vectors import vector_length
-from tilewright.backends.nvidia.lower.gpu_state import BODY, State, layout_of, lowering, memory_bits
-from tilewright.backends.nvidia.lower.register_packing import Element, pack, unpack, word_type
+from tilewright.backends.nvidia.lower.gpu_state import (
+    BODY,
+    GpuLowering,
+    layout_of,
+    lowering,
+    memory_bits,
+)
+from tilewright.backends.nvidia.lower.register_packing import Element, pack, packed_type, unpack
 from tilewright.backends.nvidia.ops import PutOp
 from tilewright.ir.types import TileType, element_of
 from tilewright.llvm import Val, integer_literal
@@ -15,11 +21,14 @@ from tilewright.ops import BarrierOp, LoadOp, StoreOp, pointee
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
-    """How one instruction moves `count` elements: suffix ".v4.b32", words, their type."""
+class VectorShape:
+    """How one instruction moves consecutive elements.
+
+    suffix: as in ".v4.b32"; registers: that it moves; type: LLVM type of one
+    """
 
     suffix: str
-    words: int
+    registers: int
     type: str
 
     @property
@@ -27,14 +36,14 @@ class Shape:
         return {"i64": "l", "i32": "r"}.get(self.type, "h")
 
 
-def vector_shape(element: Element, count: int) -> Shape:
+def vector_shape(element: Element, count: int) -> VectorShape:
     """The instruction for `count` elements."""
     bits = memory_bits(element)
-    type_ = word_type(element, count)
-    word = int(type_[1:])
-    words = max(1, bits * count // word)
-    suffix = f".v{words}.b{word}" if words > 1 else f".b{word}"
-    return Shape(suffix, words, type_)
+    type_ = packed_type(element, count)
+    width = int(type_[1:])
+    registers = max(1, bits * count // width)
+    suffix = f".v{registers}.b{width}" if registers > 1 else f".b{width}"
+    return VectorShape(suffix, registers, type_)
 
 
 _EVICTION = {"": "", "evict_first": ".L1::evict_first", "evict_last": ".L1::evict_last"}
@@ -46,24 +55,24 @@ def is_copied(load: LoadOp) -> bool:
 
 
 @lowering(LoadOp)
-def _load(state: State, op: LoadOp) -> None:
+def _load(state: GpuLowering, op: LoadOp) -> None:
     if is_copied(op):
         return
     element = element_of(op.type)
-    length = vector_length(state.facts, op.pointer, op.mask, state.arch.access_bytes)
-    pointers = state.of(op.pointer)
-    masks = None if op.mask is None else state.of(op.mask)
-    others = None if op.other is None else state.of(op.other)
+    length = vector_length(state.alignments, op.pointer, op.mask, state.arch.access_bytes)
+    pointers = state.registers_of(op.pointer)
+    masks = None if op.mask is None else state.registers_of(op.mask)
+    others = None if op.other is None else state.registers_of(op.other)
     results: list[Val] = []
     for start in range(0, len(pointers), length):
         other = None if others is None else others[start : start + length]
         mask = None if masks is None else masks[start]
         results += _load_vector(state, op, pointers[start], mask, other, element, length)
-    state.set(op.result, results)
+    state.set_registers(op.result, results)
 
 
 def _load_vector(
-    state: State,
+    state: GpuLowering,
     op: LoadOp,
     pointer: Val,
     mask: Val | None,
@@ -73,13 +82,13 @@ def _load_vector(
 ) -> list[Val]:
     shape = vector_shape(element, length)
     register = "i16" if shape.type == "i8" else shape.type
-    names = [f"${i}" for i in range(shape.words)]
-    target = f"{{{', '.join(names)}}}" if shape.words > 1 else names[0]
+    names = [f"${i}" for i in range(shape.registers)]
+    target = f"{{{', '.join(names)}}}" if shape.registers > 1 else names[0]
     kind = "ld.volatile.global" if op.volatile else f"ld.global{op.cache}"
     hint = "" if op.volatile or op.cache else _EVICTION[op.eviction]
-    type_ = register if shape.words == 1 else f"{{ {', '.join([register] * shape.words)} }}"
-    outputs = ",".join([f"={shape.constraint}"] * shape.words)
-    n = shape.words
+    type_ = register if shape.registers == 1 else f"{{ {', '.join([register] * shape.registers)} }}"
+    outputs = ",".join([f"={shape.constraint}"] * shape.registers)
+    n = shape.registers
     instruction = f"{kind}{hint}{shape.suffix} {target}, [${n}];"
     if mask is None or mask.constant == 1:
         got = state.asm(instruction, f"{outputs},l", type_, pointer)
@@ -88,59 +97,63 @@ def _load_vector(
         ties = ",".join(str(i) for i in range(n))
         text = f"@${n + 1} {instruction}"
         got = state.asm(text, f"{outputs},l,b,{ties}", type_, pointer, mask, *fill)
-    words = fields(state, got, shape.words, register)
+    packed = fields(state, got, shape.registers, register)
     if shape.type == "i8":
-        words = [state.code.let_here(f"trunc i16 {w} to i8", "i8") for w in words]
-    return unpack(state, words, length, element)
+        packed = [state.code.let_here(f"trunc i16 {w} to i8", "i8") for w in packed]
+    return unpack(state, packed, length, element)
 
 
-def fields(state: State, got: Val, count: int, type_: str) -> list[Val]:
-    """The words that inline assembly returned: itself, or a struct of several."""
+def fields(state: GpuLowering, got: Val, count: int, type_: str) -> list[Val]:
+    """The registers that inline assembly returned: itself, or a struct of several."""
     if count == 1:
         return [got]
     return [state.code.let_here(f"extractvalue {got.type} {got}, {i}", type_) for i in range(count)]
 
 
 def _fill(
-    state: State, other: Sequence[Val] | None, element: Element, shape: Shape, register: str
+    state: GpuLowering,
+    other: Sequence[Val] | None,
+    element: Element,
+    shape: VectorShape,
+    register: str,
 ) -> list[Val]:
-    """What masked-off lanes get, as words."""
+    """What masked-off lanes get, packed."""
     if other is None:
-        return [integer_literal(0, register)] * shape.words
-    words = pack(state, other, element)
+        return [integer_literal(0, register)] * shape.registers
+    packed = pack(state, other, element)
     if shape.type == "i8":
-        return [state.code.let_here(f"zext i8 {w} to i16", "i16") for w in words]
-    return words
+        return [state.code.let_here(f"zext i8 {w} to i16", "i16") for w in packed]
+    return packed
 
 
 @lowering(StoreOp)
-def _store(state: State, op: StoreOp) -> None:
+def _store(state: GpuLowering, op: StoreOp) -> None:
     """Only owners of an element write it; a scalar is written by thread 0."""
     element = element_of(pointee(op.pointer.type))
     is_tile = isinstance(op.pointer.type, TileType)
     owner = state.owner(layout_of(op.pointer) if is_tile else None)
-    length = vector_length(state.facts, op.pointer, op.mask, state.arch.access_bytes)
-    pointers, values = state.of(op.pointer), state.of(op.stored)
-    masks = None if op.mask is None else state.of(op.mask)
+    length = vector_length(state.alignments, op.pointer, op.mask, state.arch.access_bytes)
+    pointers, values = state.registers_of(op.pointer), state.registers_of(op.stored)
+    masks = None if op.mask is None else state.registers_of(op.mask)
     cache = op.cache or _EVICTION[op.eviction]
     for start in range(0, len(pointers), length):
         mask = owner if masks is None else both(state, owner, masks[start])
         shape = vector_shape(element, length)
-        words = pack(state, values[start : start + length], element)
+        packed = pack(state, values[start : start + length], element)
         if shape.type == "i8":
-            words = [state.code.let_here(f"zext i8 {w} to i16", "i16") for w in words]
-        names = [f"${i + 1}" for i in range(shape.words)]
-        source = f"{{{', '.join(names)}}}" if shape.words > 1 else names[0]
+            packed = [state.code.let_here(f"zext i8 {w} to i16", "i16") for w in packed]
+        names = [f"${i + 1}" for i in range(shape.registers)]
+        source = f"{{{', '.join(names)}}}" if shape.registers > 1 else names[0]
         text = f"st.global{cache}{shape.suffix} [$0], {source};"
-        constraints = ",".join(["l", *[shape.constraint] * shape.words])
-        operands = [pointers[start], *words]
+        constraints = ",".join(["l", *[shape.constraint] * shape.registers])
+        operands = [pointers[start], *packed]
         if mask is not None:
-            text, constraints = f"@${shape.words + 1} {text}", f"{constraints},b"
+            text, constraints = f"@${shape.registers + 1} {text}", f"{constraints},b"
             operands.append(mask)
         state.asm(text, f"{constraints},~{{memory}}", "void", *operands)
 
 
-def both(state: State, x: Val | None, y: Val) -> Val:
+def both(state: GpuLowering, x: Val | None, y: Val) -> Val:
     """Of two conditions; None always holds."""
     if x is None:
         return y
@@ -149,27 +162,27 @@ def both(state: State, x: Val | None, y: Val) -> Val:
 
 
 @lowering(BarrierOp)
-def _barrier(state: State, op: BarrierOp) -> None:
+def _barrier(state: GpuLowering, op: BarrierOp) -> None:
     state.barrier()
 
 
-def shared_store(state: State, address: Val, word: Val, mask: Val | None) -> None:
-    """Store one word, where the mask holds."""
-    if word.type == "i8":
-        word = state.code.let_here(f"zext i8 {word} to i16", "i16")
+def shared_store(state: GpuLowering, address: Val, register: Val, mask: Val | None) -> None:
+    """Store one packed register, where the mask holds."""
+    if register.type == "i8":
+        register = state.code.let_here(f"zext i8 {register} to i16", "i16")
         suffix, constraint = "b8", "h"
     else:
-        suffix = f"b{word.type[1:]}"
-        constraint = {"i64": "l", "i32": "r"}.get(word.type, "h")
+        suffix = f"b{register.type[1:]}"
+        constraint = {"i64": "l", "i32": "r"}.get(register.type, "h")
     text, constraints = f"st.shared.{suffix} [$0], $1;", f"r,{constraint}"
-    operands = [address, word]
+    operands = [address, register]
     if mask is not None:
         text, constraints, operands = f"@$2 {text}", f"{constraints},b", [*operands, mask]
     state.asm(text, f"{constraints},~{{memory}}", "void", *operands)
 
 
-def shared_load(state: State, address: Val, type_: str) -> Val:
-    """One word of this type."""
+def shared_load(state: GpuLowering, address: Val, type_: str) -> Val:
+    """Load one packed register of this type."""
     register = "i16" if type_ == "i8" else type_
     constraint = {"i64": "l", "i32": "r"}.get(register, "h")
     text = f"ld.shared.b{type_[1:]} $0, [$1];"

@@ -25,7 +25,7 @@ from tilewright.backends.nvidia.lower import (
     warp_reductions,
     warp_scans,
 )
-from tilewright.backends.nvidia.lower.gpu_state import BODY, State, lowering
+from tilewright.backends.nvidia.lower.gpu_state import BODY, GpuLowering, lowering
 from tilewright.ir import Block, Function, Op, Trait
 from tilewright.ir.types import element_of
 from tilewright.llvm import Code, ModuleText, Val, data_layout, llvm_type
@@ -78,12 +78,12 @@ def lower_function(
     code = Code(module, "contract " if contract else "")
     code.sections = [[], []]
     facts = analyze_alignment(function)
-    state = State(module, code, arch, warps, facts, lower_block, num_ctas)
+    state = GpuLowering(module, code, arch, warps, facts, lower_block, num_ctas)
     state.offsets = dict(offsets)
     parameters: list[str] = []
     for i, arg in enumerate(function.args):
         name = Val(f"%arg{i}", llvm_type(element_of(arg.type)), BODY)
-        state.set(arg, [name])
+        state.set_registers(arg, [name])
         parameters.append(name.typed)
     lower_block(state, function.body)
     head = f"define ptx_kernel void @{function.name}({', '.join(parameters)}) #0 {{"
@@ -96,7 +96,7 @@ def lower_function(
     return LoweredKernel(text, function.name, tuple(state.asserts), tuple(state.prints))
 
 
-def _thread(module: ModuleText, state: State) -> list[str]:
+def _thread(module: ModuleText, state: GpuLowering) -> list[str]:
     """Lane, warp, and the base of shared memory."""
     name = "llvm.nvvm.read.ptx.sreg.tid.x"
     module.declare(name, f"declare i32 @{name}()")
@@ -135,7 +135,7 @@ def _attributes(warps: int, maxnreg: int | None, num_ctas: int) -> list[str]:
 
 
 @nested
-def lower_block(state: State, block: Block) -> None:
+def lower_block(state: GpuLowering, block: Block) -> None:
     """Lower the ops of a block in order."""
     for op in block:
         broken = broken_rule(op, state.warps)

@@ -1,4 +1,4 @@
-"""What the lowering of one kernel keeps: code, the registers of each value, the thread's place.
+"""What the lowering of one kernel keeps: code, the registers of each value, the thread's position.
 
 A tile is a list of operands, one for each register of its layout; every thread runs the same code
 with its own lane and warp numbers. Rules are functions registered with `@lowering(OpClass)`.
@@ -25,15 +25,15 @@ Registers = Sequence[Val]
 
 
 @dataclass(slots=True)
-class State:
+class GpuLowering:
     """Lowering of one kernel."""
 
     module: ModuleText
     code: Code
     arch: Arch
     warps: int
-    facts: dict[Value, Alignment]
-    lower_block: Callable[[State, Block], None]
+    alignments: dict[Value, Alignment]
+    lower_block: Callable[[GpuLowering, Block], None]
     num_ctas: int = 1
     """Blocks of a cluster; each cluster runs one program, in its first block."""
     registers: dict[Value, Registers] = field(default_factory=dict[Value, Registers])
@@ -46,20 +46,20 @@ class State:
     prints: list[PrintedText] = field(default_factory=list[PrintedText])
     entry: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     """Lines at the start of the function, by what they define."""
-    places: dict[tuple[LinearLayout, str], list[Val]] = field(
+    coordinate_cache: dict[tuple[LinearLayout, str], list[Val]] = field(
         default_factory=dict[tuple[LinearLayout, str], list[Val]]
     )
 
     # -- values ---------------------------------------------------------------------------------
 
-    def of(self, value: Value) -> Registers:
+    def registers_of(self, value: Value) -> Registers:
         return self.registers[value]
 
     def scalar(self, value: Value) -> Val:
         (register,) = self.registers[value]
         return register
 
-    def set(self, value: Value, registers: Sequence[Val]) -> None:
+    def set_registers(self, value: Value, registers: Sequence[Val]) -> None:
         self.registers[value] = list(registers)
 
     # -- code that must not move ----------------------------------------------------------------
@@ -88,7 +88,7 @@ class State:
     # -- where a thread is ----------------------------------------------------------------------
 
     def program(self, axis: int) -> Val:
-        """This program's place in the grid of programs."""
+        """This program's position in the grid of programs."""
         return self._register("ctaid" if self._counts_blocks(axis) else "clusterid", axis)
 
     def programs(self, axis: int) -> Val:
@@ -107,15 +107,15 @@ class State:
     def thread_coords(self, layout: LinearLayout) -> list[Val]:
         """Coordinates of register 0 of this thread, one for each dim; computed once, at entry."""
         key = (layout, "coords")
-        found = self.places.get(key)
-        if found is None:
+        cached = self.coordinate_cache.get(key)
+        if cached is None:
             sections, self.code.sections = self.code.sections, [self.code.sections[0]]
-            found = [self._coordinate(layout, dim) for dim in range(len(layout.outs))]
+            cached = [self._thread_coordinate(layout, dim) for dim in range(len(layout.outs))]
             self.code.sections = sections
-            self.places[key] = found
-        return found
+            self.coordinate_cache[key] = cached
+        return cached
 
-    def _coordinate(self, layout: LinearLayout, dim: int) -> Val:
+    def _thread_coordinate(self, layout: LinearLayout, dim: int) -> Val:
         total = integer_literal(0)
         for name, index in ((LANE, self.lane), (WARP, self.warp)):
             column = [basis[dim] for basis in layout.bases(name)]
@@ -157,7 +157,7 @@ class State:
             return x
         return self.code.let_here(f"{instruction} {x.typed}, {y}", x.type)
 
-    def place(self, layout: LinearLayout, dim: int, register: int) -> Val:
+    def coordinate(self, layout: LinearLayout, dim: int, register: int) -> Val:
         """Coordinate along `dim` of one register of this thread."""
         base, step = self.thread_coords(layout)[dim], layout.apply(register=register)[dim]
         if step == 0:
@@ -220,5 +220,5 @@ def memory_bits(element: DType | PointerType) -> int:
     return 8 * element.bytes
 
 
-lowering: LoweringTable[State] = LoweringTable("cuda")
+lowering: LoweringTable[GpuLowering] = LoweringTable("cuda")
 """Handlers by op class; element-wise ops without one are lowered register by register."""

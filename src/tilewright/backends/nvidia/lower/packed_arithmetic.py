@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tilewright.backends.nvidia.lower.gpu_state import State, register_count
+from tilewright.backends.nvidia.lower.gpu_state import GpuLowering, register_count
 from tilewright.ir import Op
 from tilewright.ir.types import DType, element_of
 from tilewright.llvm import Val
@@ -21,10 +21,10 @@ _PACKED = frozenset(
     f"arith.{name}" for name in ("add", "sub", "mul", "fma", "min", "max", "neg", "abs")
 )
 
-One = Callable[[State, Op, list[Val]], Val]
+One = Callable[[GpuLowering, Op, list[Val]], Val]
 
 
-def is_packed(state: State, op: Op) -> bool:
+def is_packed(state: GpuLowering, op: Op) -> bool:
     """Whether an element-wise op takes two registers at a time."""
     element = element_of(op.results[0].type)
     if not isinstance(element, DType) or element.name not in ("f16", "bf16"):
@@ -36,12 +36,12 @@ def is_packed(state: State, op: Op) -> bool:
     return all(element_of(v.type) is element for v in op.operands)
 
 
-def lower_packed(state: State, op: Op, one: One) -> None:
+def lower_packed(state: GpuLowering, op: Op, one: One) -> None:
     """Lower an op for which `is_packed` holds; one: how a single operation is emitted.
 
     Pairs of the same operands are computed once.
     """
-    columns = [state.of(v) for v in op.operands]
+    columns = [state.registers_of(v) for v in op.operands]
     known: dict[tuple[str, ...], tuple[Val, Val]] = {}
     results: list[Val] = []
     for i in range(0, register_count(op.results[0]), 2):
@@ -50,10 +50,10 @@ def lower_packed(state: State, op: Op, one: One) -> None:
             pairs = [_joined(state, column[i : i + 2]) for column in columns]
             known[key] = _split(state, one(state, op, pairs))
         results += known[key]
-    state.set(op.results[0], results)
+    state.set_registers(op.results[0], results)
 
 
-def _joined(state: State, values: Sequence[Val]) -> Val:
+def _joined(state: GpuLowering, values: Sequence[Val]) -> Val:
     vector = f"<2 x {values[0].type}>"
     pair = Val("poison", vector)
     for lane, value in enumerate(values):
@@ -62,7 +62,7 @@ def _joined(state: State, values: Sequence[Val]) -> Val:
     return pair
 
 
-def _split(state: State, pair: Val) -> tuple[Val, Val]:
+def _split(state: GpuLowering, pair: Val) -> tuple[Val, Val]:
     low, high = (
         state.code.let_here(f"extractelement {pair.typed}, i64 {lane}", pair.element)
         for lane in range(2)

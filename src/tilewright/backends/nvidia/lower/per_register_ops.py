@@ -8,7 +8,7 @@ from typing import NamedTuple
 from tilewright.backends.nvidia.layouts.layout_propagation import registers_between
 from tilewright.backends.nvidia.lower.gpu_state import (
     BODY,
-    State,
+    GpuLowering,
     layout_of,
     lowering,
     register_count,
@@ -45,7 +45,7 @@ from tilewright.ops import (
 from tilewright.transforms.expand import float_bits
 
 
-def lower_by_register(state: State, op: Op) -> None:
+def lower_by_register(state: GpuLowering, op: Op) -> None:
     """An element-wise op: the same instruction for each register; equal operands compute once."""
     if op.opcode == "arith.div" and _is_fast_division(op):
         _divide(state, op)
@@ -54,7 +54,7 @@ def lower_by_register(state: State, op: Op) -> None:
         lower_packed(state, op, lower_one)
         return
     count = register_count(op.results[0])
-    columns = [state.of(v) for v in op.operands]
+    columns = [state.registers_of(v) for v in op.operands]
     known: dict[tuple[str, ...], Val] = {}
     results: list[Val] = []
     for i in range(count):
@@ -63,10 +63,10 @@ def lower_by_register(state: State, op: Op) -> None:
         if key not in known:
             known[key] = lower_one(state, op, operands)
         results.append(known[key])
-    state.set(op.results[0], results)
+    state.set_registers(op.results[0], results)
 
 
-def lower_one(state: State, op: Op, operands: list[Val]) -> Val:
+def lower_one(state: GpuLowering, op: Op, operands: list[Val]) -> Val:
     """One element of an element-wise op."""
     special = _APPROXIMATE.get(str(op.attrs.get("function"))) if op.opcode == "arith.math" else None
     if special is not None and dtype_of(op.results[0].type).name == "f32":
@@ -104,21 +104,23 @@ class _Divisor(NamedTuple):
     scale: Val
 
 
-def _divide(state: State, op: Op) -> None:
+def _divide(state: GpuLowering, op: Op) -> None:
     """f32 quotients of at most 2 ulp, and right where they are floats.
 
     Registers with one divisor, as in x / sum(x), share what follows from it.
     """
     known: dict[str, _Divisor] = {}
     results: list[Val] = []
-    for x, y in zip(state.of(op.operands[0]), state.of(op.operands[1]), strict=True):
+    for x, y in zip(
+        state.registers_of(op.operands[0]), state.registers_of(op.operands[1]), strict=True
+    ):
         if y.text not in known:
             known[y.text] = _divisor(state, y)
         results.append(_quotient(state, x, known[y.text]))
-    state.set(op.results[0], results)
+    state.set_registers(op.results[0], results)
 
 
-def _divisor(state: State, y: Val) -> _Divisor:
+def _divisor(state: GpuLowering, y: Val) -> _Divisor:
     code = state.code
     size = code.intrinsic("fabs", "float", y)
     large = code.let_here(f"fcmp ogt float {size}, {float_text(2.0**126, 'float')}", "i1")
@@ -131,7 +133,7 @@ def _divisor(state: State, y: Val) -> _Divisor:
     return _Divisor(scaled, reciprocal, scale)
 
 
-def _quotient(state: State, x: Val, y: _Divisor) -> Val:
+def _quotient(state: GpuLowering, x: Val, y: _Divisor) -> Val:
     """q = (x s) r with r = 1 / (y s), then q + (x s - q y s) r.
 
     The remainder is exact, so a quotient that is a float comes out. The first q stays where the
@@ -151,7 +153,7 @@ def _quotient(state: State, x: Val, y: _Divisor) -> Val:
 
 
 @lowering(ConstantOp)
-def _constant(state: State, op: ConstantOp) -> None:
+def _constant(state: GpuLowering, op: ConstantOp) -> None:
     element = element_of(op.results[0].type)
     number = op.value
     if isinstance(element, DType) and element.is_fp8:
@@ -161,52 +163,56 @@ def _constant(state: State, op: ConstantOp) -> None:
     else:
         literal = constant(number, element)
         value = Val(literal.text, literal.type, BODY)
-    state.set(op.results[0], [value] * register_count(op.results[0]))
+    state.set_registers(op.results[0], [value] * register_count(op.results[0]))
 
 
 @lowering(RangeOp)
-def _range(state: State, op: RangeOp) -> None:
+def _range(state: GpuLowering, op: RangeOp) -> None:
     layout, start = layout_of(op.results[0]), op.start
-    places = [state.place(layout, 0, r) for r in range(layout.in_size(REGISTER))]
+    coordinates = [state.coordinate(layout, 0, r) for r in range(layout.in_size(REGISTER))]
     if start:
-        places = [state.code.let_here(f"add nsw i32 {p}, {start}", "i32") for p in places]
-    state.set(op.results[0], places)
+        coordinates = [state.code.let_here(f"add nsw i32 {p}, {start}", "i32") for p in coordinates]
+    state.set_registers(op.results[0], coordinates)
 
 
 @lowering(SplatOp)
-def _splat(state: State, op: SplatOp) -> None:
-    state.set(op.results[0], [state.scalar(op.operands[0])] * register_count(op.results[0]))
+def _splat(state: GpuLowering, op: SplatOp) -> None:
+    state.set_registers(
+        op.results[0], [state.scalar(op.operands[0])] * register_count(op.results[0])
+    )
 
 
 @lowering(HintOp)
-def _hint(state: State, op: HintOp) -> None:
-    state.set(op.results[0], state.of(op.operands[0]))
+def _hint(state: GpuLowering, op: HintOp) -> None:
+    state.set_registers(op.results[0], state.registers_of(op.operands[0]))
 
 
 @lowering(ItemOp)
-def _item(state: State, op: ItemOp) -> None:
-    state.set(op.results[0], [state.of(op.operands[0])[0]])
+def _item(state: GpuLowering, op: ItemOp) -> None:
+    state.set_registers(op.results[0], [state.registers_of(op.operands[0])[0]])
 
 
 @lowering(OffsetOp)
-def _offset(state: State, op: OffsetOp) -> None:
+def _offset(state: GpuLowering, op: OffsetOp) -> None:
     element = element_of(op.results[0].type)
     assert isinstance(element, PointerType)
     memory = "i8" if element.element.is_bool else llvm_type(element.element)
     signed = dtype_of(op.operands[1].type).is_signed
     known: dict[tuple[str, str], Val] = {}
     results: list[Val] = []
-    for pointer, offset in zip(state.of(op.operands[0]), state.of(op.operands[1]), strict=True):
+    for pointer, offset in zip(
+        state.registers_of(op.operands[0]), state.registers_of(op.operands[1]), strict=True
+    ):
         key = pointer.text, offset.text
         if key not in known:
             wide = _wide(state, offset, signed)
             text = f"getelementptr {memory}, ptr {pointer}, i64 {wide}"
             known[key] = state.code.let_here(text, "ptr")
         results.append(known[key])
-    state.set(op.results[0], results)
+    state.set_registers(op.results[0], results)
 
 
-def _wide(state: State, offset: Val, signed: bool) -> Val:
+def _wide(state: GpuLowering, offset: Val, signed: bool) -> Val:
     if offset.constant is not None:
         return integer_literal(offset.constant, "i64")
     if offset.type == "i64":
@@ -215,15 +221,15 @@ def _wide(state: State, offset: Val, signed: bool) -> Val:
 
 
 @lowering(ExpandDimsOp, BroadcastOp, TransposeOp, ReshapeOp)
-def _move(state: State, op: ExpandDimsOp | BroadcastOp | TransposeOp | ReshapeOp) -> None:
+def _move(state: GpuLowering, op: ExpandDimsOp | BroadcastOp | TransposeOp | ReshapeOp) -> None:
     """The thread holds what it needs already, under other register numbers."""
     kind, data = _movement(op)
-    source = state.of(op.operands[0])
+    source = state.registers_of(op.operands[0])
     if not isinstance(op.operands[0].type, TileType):
-        state.set(op.results[0], source)
+        state.set_registers(op.results[0], source)
         return
     numbers = registers_between(layout_of(op.results[0]), layout_of(op.operands[0]), kind, data)
-    state.set(op.results[0], [source[n] for n in numbers])
+    state.set_registers(op.results[0], [source[n] for n in numbers])
 
 
 def _movement(op: Op) -> tuple[str, tuple[int, ...]]:
@@ -237,22 +243,25 @@ def _movement(op: Op) -> tuple[str, tuple[int, ...]]:
 
 
 @lowering(JoinOp)
-def _join(state: State, op: JoinOp) -> None:
+def _join(state: GpuLowering, op: JoinOp) -> None:
     """A thread that holds one of a pair holds both operands there, and may have to choose."""
     layout, last = layout_of(op.results[0]), len(shape_of(op.operands[0].type))
-    sources, at = [state.of(v) for v in op.operands], _register_at(layout_of(op.operands[0]))
+    sources, at = (
+        [state.registers_of(v) for v in op.operands],
+        _register_at(layout_of(op.operands[0])),
+    )
     known: dict[tuple[str, int], Val] = {}
     results: list[Val] = []
     for r in range(layout.in_size(REGISTER)):
-        number, side = at[layout.apply(register=r)[:last]], state.place(layout, last, r)
+        number, side = at[layout.apply(register=r)[:last]], state.coordinate(layout, last, r)
         key = side.text, number
         if key not in known:
             known[key] = _one_of(state, side, *(source[number] for source in sources))
         results.append(known[key])
-    state.set(op.results[0], results)
+    state.set_registers(op.results[0], results)
 
 
-def _one_of(state: State, side: Val, first: Val, second: Val) -> Val:
+def _one_of(state: GpuLowering, side: Val, first: Val, second: Val) -> Val:
     """The first value where `side` is 0, the second where it is 1."""
     if side.constant is not None:
         return second if side.constant else first
@@ -261,18 +270,20 @@ def _one_of(state: State, side: Val, first: Val, second: Val) -> Val:
 
 
 @lowering(CatOp)
-def _cat(state: State, op: CatOp) -> None:
+def _cat(state: GpuLowering, op: CatOp) -> None:
     """The halves differ in the highest register bit (see `with_half`)."""
-    state.set(op.results[0], [register for v in op.operands for register in state.of(v)])
+    state.set_registers(
+        op.results[0], [register for v in op.operands for register in state.registers_of(v)]
+    )
 
 
 @lowering(SplitOp)
-def _split(state: State, op: SplitOp) -> None:
-    at, source = _register_at(layout_of(op.operands[0])), state.of(op.operands[0])
+def _split(state: GpuLowering, op: SplitOp) -> None:
+    at, source = _register_at(layout_of(op.operands[0])), state.registers_of(op.operands[0])
     for side, result in enumerate(op.results):
         layout = layout_of(result)
-        places = (layout.apply(register=r) for r in range(layout.in_size(REGISTER)))
-        state.set(result, [source[at[(*place, side)]] for place in places])
+        coordinates = (layout.apply(register=r) for r in range(layout.in_size(REGISTER)))
+        state.set_registers(result, [source[at[(*coords, side)]] for coords in coordinates])
 
 
 def _register_at(layout: LinearLayout) -> dict[tuple[int, ...], int]:
@@ -281,6 +292,6 @@ def _register_at(layout: LinearLayout) -> dict[tuple[int, ...], int]:
 
 
 @lowering(ProgramIdOp, NumProgramsOp)
-def _grid(state: State, op: ProgramIdOp | NumProgramsOp) -> None:
+def _grid(state: GpuLowering, op: ProgramIdOp | NumProgramsOp) -> None:
     coordinate = state.program if isinstance(op, ProgramIdOp) else state.programs
-    state.set(op.result, [coordinate(op.axis)])
+    state.set_registers(op.result, [coordinate(op.axis)])

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tilewright.backends.nvidia.arch import Arch
 from tilewright.backends.nvidia.layouts.select_mma import fragment_for
-from tilewright.backends.nvidia.lower.gpu_state import State, layout_of, lowering
+from tilewright.backends.nvidia.lower.gpu_state import GpuLowering, layout_of, lowering
 from tilewright.backends.nvidia.lower.register_packing import pack
 from tilewright.ir import Value
 from tilewright.ir.types import DType, dtype_of
@@ -24,14 +24,14 @@ _NAMES = {"f16": "f16", "bf16": "bf16", "i8": "s8", "u8": "u8", "f8e4m3": "e4m3"
 
 
 @lowering(DotOp)
-def _dot(state: State, op: DotOp) -> None:
+def _dot(state: GpuLowering, op: DotOp) -> None:
     fragment = fragment_for(op)
     a, b, acc = op.operands
     tiles = _Tiles(layout_of(op.result), fragment)
     assert fragment.a is not None and fragment.b is not None
     a_words = _Operand(state, a, fragment.a)
     b_words = _Operand(state, b, fragment.b)
-    results = list(state.of(acc))
+    results = list(state.registers_of(acc))
     steps = _steps(state.arch, op, fragment)
     depth = layout_of(a).shape[-1]
     for k in range(0, depth, fragment.k):
@@ -46,23 +46,25 @@ def _dot(state: State, op: DotOp) -> None:
                 step.run(state, left, right, sums)
             for r, value in zip(registers, sums, strict=True):
                 results[r] = value
-    state.set(op.result, results)
+    state.set_registers(op.result, results)
 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """An instruction, and which words of the operands and which sums it takes."""
+    """An instruction, and which packed registers of the operands and which sums it takes."""
 
     text: str
     a: Sequence[int]
     b: Sequence[int]
     sums: Sequence[int]
 
-    def run(self, state: State, left: Sequence[Val], right: Sequence[Val], sums: list[Val]) -> None:
+    def run(
+        self, state: GpuLowering, left: Sequence[Val], right: Sequence[Val], sums: list[Val]
+    ) -> None:
         """Add to the sums."""
         a, b = [left[i] for i in self.a], [right[i] for i in self.b]
-        found = _mma(state, self.text, a, b, [sums[i] for i in self.sums])
-        for i, value in zip(self.sums, found, strict=True):
+        products = _mma(state, self.text, a, b, [sums[i] for i in self.sums])
+        for i, value in zip(self.sums, products, strict=True):
             sums[i] = value
 
 
@@ -120,9 +122,9 @@ class _Operand:
     read then, one step of the inner dimension ahead of the instructions that use them.
     """
 
-    def __init__(self, state: State, value: Value, single: LinearLayout) -> None:
+    def __init__(self, state: GpuLowering, value: Value, single: LinearLayout) -> None:
         layout = layout_of(value)
-        self.state, self.registers = state, state.of(value)
+        self.state, self.registers = state, state.registers_of(value)
         self.element = dtype_of(value.type)
         self.size = single.in_size(REGISTER)
         starts = range(0, layout.in_size(REGISTER), self.size)
@@ -130,25 +132,25 @@ class _Operand:
         self.known: dict[tuple[int, ...], list[Val]] = {}
 
     def at(self, *origin: int) -> list[Val]:
-        found = self.known.get(origin)
-        if found is None:
+        operand_registers = self.known.get(origin)
+        if operand_registers is None:
             start = self.start[origin]
-            words = pack(self.state, self.registers[start : start + self.size], self.element)
-            found = [_as_operand(self.state, w, self.element) for w in words]
-            self.known[origin] = found
-        return found
+            packed = pack(self.state, self.registers[start : start + self.size], self.element)
+            operand_registers = [_as_operand(self.state, w, self.element) for w in packed]
+            self.known[origin] = operand_registers
+        return operand_registers
 
 
-def _as_operand(state: State, word: Val, element: DType) -> Val:
+def _as_operand(state: GpuLowering, packed_register: Val, element: DType) -> Val:
     if element.name == "f64":
-        return state.code.let_here(f"bitcast i64 {word} to double", "double")
+        return state.code.let_here(f"bitcast i64 {packed_register} to double", "double")
     if element.name == "f32":
-        return state.pure_asm("cvt.rna.tf32.f32 $0, $1;", "=r,r", "i32", word)
-    return word
+        return state.pure_asm("cvt.rna.tf32.f32 $0, $1;", "=r,r", "i32", packed_register)
+    return packed_register
 
 
 def _mma(
-    state: State, text: str, a: Sequence[Val], b: Sequence[Val], sums: Sequence[Val]
+    state: GpuLowering, text: str, a: Sequence[Val], b: Sequence[Val], sums: Sequence[Val]
 ) -> list[Val]:
     """d = a @ b + d, the sums tied to the results."""
     type_, operands = sums[0].type, [*a, *b]

@@ -18,9 +18,14 @@ from dataclasses import dataclass
 from tilewright.backends.nvidia.layouts.layout_propagation import axis_order
 from tilewright.backends.nvidia.lower.combine_regions import apply_region
 from tilewright.backends.nvidia.lower.global_memory import shared_load, shared_store
-from tilewright.backends.nvidia.lower.gpu_state import State, gathered_bits, layout_of, lowering
-from tilewright.backends.nvidia.lower.layout_conversion import shuffle_word
-from tilewright.backends.nvidia.lower.register_packing import pack, unpack, word_type
+from tilewright.backends.nvidia.lower.gpu_state import (
+    GpuLowering,
+    gathered_bits,
+    layout_of,
+    lowering,
+)
+from tilewright.backends.nvidia.lower.layout_conversion import shuffle_packed
+from tilewright.backends.nvidia.lower.register_packing import pack, packed_type, unpack
 from tilewright.ir.types import element_of
 from tilewright.layout import REGISTER, LinearLayout
 from tilewright.llvm import Val, integer_literal
@@ -41,11 +46,11 @@ class Prefix:
 class _Scan:
     """The lowering of one scan."""
 
-    def __init__(self, state: State, op: ScanOp) -> None:
+    def __init__(self, state: GpuLowering, op: ScanOp) -> None:
         self.state, self.op, self.code = state, op, state.code
         self.layout = layout_of(op.inputs[0])
         self.order = axis_order(self.layout, op.axis)
-        self.columns = [state.of(v) for v in op.inputs]
+        self.columns = [state.registers_of(v) for v in op.inputs]
 
     def run(self) -> None:
         lines = [self._line(chunks) for chunks in self._lines()]
@@ -57,21 +62,21 @@ class _Scan:
         for line, prefixes in zip(lines, before, strict=True):
             for chunk, prefix in zip(line, prefixes, strict=True):
                 own = self._join(prefix, chunk.before)
-                for place, value in zip(chunk.places, chunk.values, strict=True):
-                    results[place] = self._after(own, value)
+                for coords, value in zip(chunk.coordinates, chunk.values, strict=True):
+                    results[coords] = self._after(own, value)
         for k, result in enumerate(self.op.results):
             layout = layout_of(result)
-            places = (layout.apply(register=r) for r in range(layout.in_size(REGISTER)))
-            self.state.set(result, [results[place][k] for place in places])
+            coordinates = (layout.apply(register=r) for r in range(layout.in_size(REGISTER)))
+            self.state.set_registers(result, [results[coords][k] for coords in coordinates])
 
     def _lines(self) -> list[list[list[int]]]:
         """Registers by line, chunk and position in the run, in the order of the scan."""
         axis, lines = self.op.axis, dict[tuple[int, ...], dict[int, dict[int, int]]]()
         for r in range(self.layout.in_size(REGISTER)):
-            place = self.layout.apply(register=r)
-            line = lines.setdefault(place[:axis] + place[axis + 1 :], {})
-            chunk = line.setdefault(place[axis] // self.order.chunk, {})
-            chunk.setdefault(place[axis] % self.order.chunk, r)
+            coords = self.layout.apply(register=r)
+            line = lines.setdefault(coords[:axis] + coords[axis + 1 :], {})
+            chunk = line.setdefault(coords[axis] // self.order.chunk, {})
+            chunk.setdefault(coords[axis] % self.order.chunk, r)
         turn = -1 if self.op.reverse else 1
         return [
             [[run[i] for i in sorted(run)[::turn]] for _, run in sorted(line.items())[::turn]]
@@ -84,15 +89,15 @@ class _Scan:
     # -- one thread, then the lanes -------------------------------------------------------------
 
     def _line(self, chunks: list[list[int]]) -> list[_Chunk]:
-        found: list[_Chunk] = []
+        folded: list[_Chunk] = []
         for run in chunks:
             values = [[column[run[0]] for column in self.columns]]
             for r in run[1:]:
                 values.append(self.combine(values[-1], [column[r] for column in self.columns]))
-            places = [self.layout.apply(register=r) for r in run]
+            coordinates = [self.layout.apply(register=r) for r in run]
             total, before = self._over_lanes(values[-1])
-            found.append(_Chunk(places, values, total, before))
-        return found
+            folded.append(_Chunk(coordinates, values, total, before))
+        return folded
 
     def _over_lanes(self, total: Element) -> tuple[Element, Prefix | None]:
         """The fold of all lanes, and of the lanes before this one."""
@@ -117,8 +122,8 @@ class _Scan:
 
     def _shuffled(self, value: Val, k: int, bit: int) -> Val:
         element = element_of(self.op.inputs[k].type)
-        (word,) = pack(self.state, [value], element)
-        moved = shuffle_word(self.state, "bfly", word, integer_literal(1 << bit))
+        (packed_register,) = pack(self.state, [value], element)
+        moved = shuffle_packed(self.state, "bfly", packed_register, integer_literal(1 << bit))
         return unpack(self.state, [moved], 1, element)[0]
 
     def _has_bit(self, index: Val, bit: int) -> Val:
@@ -136,12 +141,12 @@ class _Scan:
     # -- chunks and warps -----------------------------------------------------------------------
 
     def _over_chunks(self, totals: list[Element]) -> list[Prefix | None]:
-        found: list[Prefix | None] = [None]
+        prefixes: list[Prefix | None] = [None]
         running = totals[0]
         for total in totals[1:]:
-            found.append(Prefix(running, None))
+            prefixes.append(Prefix(running, None))
             running = self.combine(running, total)
-        return found
+        return prefixes
 
     def _over_warps(self, lines: list[list[Element]]) -> list[list[Prefix | None]]:
         """Each warp leaves its totals in shared memory; all fold them in order."""
@@ -153,7 +158,7 @@ class _Scan:
         return [self._before_warp(space, number, len(line)) for number, line in enumerate(lines)]
 
     def _before_warp(self, space: _Slots, line: int, chunks: int) -> list[Prefix | None]:
-        found: list[Prefix | None] = []
+        prefixes: list[Prefix | None] = []
         running: Element | None = None
         parts = range(1 << len(self.order.warps))
         for chunk in range(chunks):
@@ -165,8 +170,8 @@ class _Scan:
                 total = space.read(line, chunk, part)
                 running = total if running is None else self.combine(running, total)
             assert own is not None
-            found.append(Prefix(own, None if chunk else self._not_first_part(space)))
-        return found
+            prefixes.append(Prefix(own, None if chunk else self._not_first_part(space)))
+        return prefixes
 
     def _not_first_part(self, space: _Slots) -> Val:
         first = (1 << len(self.order.warps)) - 1 if self.op.reverse else 0
@@ -205,7 +210,7 @@ class _Chunk:
     """A run of one thread: where it is, its results within the thread, the fold of all lanes, and
     of the lanes before."""
 
-    places: list[tuple[int, ...]]
+    coordinates: list[tuple[int, ...]]
     values: list[Element]
     total: Element
     before: Prefix | None
@@ -221,7 +226,7 @@ class _Slots:
         others = [b for b in range(self.state.warps.bit_length() - 1) if b not in warps]
         other = self.state.linear(gathered_bits(others), self.state.warp)
         shifted = self.state.code.let_here(f"shl i32 {other}, 5", "i32")
-        self.place = self.state.code.let_here(f"or i32 {shifted}, {self.state.lane}", "i32")
+        self.slot = self.state.code.let_here(f"or i32 {shifted}, {self.state.lane}", "i32")
         self.across = 32 * (self.state.warps >> len(warps))
         self.chunks, self.parts = chunks, 1 << len(warps)
         self.size = lines * chunks * self.parts * self.across
@@ -232,32 +237,32 @@ class _Slots:
     def leave(self, line: int, chunk: int, total: Element) -> None:
         code = self.state.code
         mine = code.let_here(f"mul i32 {self.part}, {self.across}", "i32")
-        number = code.let_here(f"add i32 {mine}, {self.place}", "i32")
+        number = code.let_here(f"add i32 {mine}, {self.slot}", "i32")
         for k, value in enumerate(total):
             element = element_of(self.scan.op.inputs[k].type)
-            (word,) = pack(self.state, [value], element)
+            (packed_register,) = pack(self.state, [value], element)
             address = self._address(k, number, self._start(line, chunk, 0))
-            shared_store(self.state, address, word, None)
+            shared_store(self.state, address, packed_register, None)
 
     def read(self, line: int, chunk: int, part: int) -> Element:
-        found: Element = []
+        elements: Element = []
         for k, source in enumerate(self.scan.op.inputs):
             element = element_of(source.type)
-            address = self._address(k, self.place, self._start(line, chunk, part))
-            word = shared_load(self.state, address, word_type(element, 1))
-            found += unpack(self.state, [word], 1, element)
-        return found
+            address = self._address(k, self.slot, self._start(line, chunk, part))
+            packed_register = shared_load(self.state, address, packed_type(element, 1))
+            elements += unpack(self.state, [packed_register], 1, element)
+        return elements
 
     def _address(self, k: int, number: Val, start: int) -> Val:
         sizes = [element_of(v.type).bytes for v in self.scan.op.inputs]
         base = self.state.offsets[self.scan.op] + sum(sizes[:k]) * self.size + start * sizes[k]
         scaled = self.state.code.let_here(f"mul i32 {number}, {sizes[k]}", "i32")
-        place = self.state.code.let_here(f"add i32 {self.state.shared}, {scaled}", "i32")
-        return self.state.code.let_here(f"add i32 {place}, {base}", "i32")
+        address = self.state.code.let_here(f"add i32 {self.state.shared}, {scaled}", "i32")
+        return self.state.code.let_here(f"add i32 {address}, {base}", "i32")
 
 
 @lowering(ScanOp)
-def _scan(state: State, op: ScanOp) -> None:
+def _scan(state: GpuLowering, op: ScanOp) -> None:
     _Scan(state, op).run()
 
 
