@@ -18,7 +18,7 @@ from harness import Case, Work, interleave, print_table, write_results
 
 import tilewright
 from tilewright.backends.nvidia.layouts import warp_split
-from tilewright.kernels.attention import attention_kernel, gpu_words
+from tilewright.kernels.attention import attention_kernel, gpu_launch_options
 
 CASES = (("float16", 64), ("float16", 128), ("float16", 256), ("float32", 64), ("float32", 128))
 HEADS = 16
@@ -38,7 +38,7 @@ def square_shares() -> Iterator[None]:
 
 def launcher(kernel: Any, q: Any, k: Any, v: Any, out: Any, causal: bool) -> Callable[[], object]:
     heads, length, size = q.shape
-    words = gpu_words(size, q.element_size())
+    words = gpu_launch_options(size, q.element_size())
     grid = (tilewright.cdiv(length, words["BLOCK_M"]), heads)
     arguments = (q, k, v, out, *q.stride()[:2], length, size**-0.5)
     return lambda: kernel[grid](*arguments, **words, HEAD=size, CAUSAL=causal)

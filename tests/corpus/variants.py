@@ -9,11 +9,11 @@ from typing import Any
 
 from tilewright.backends.nvidia.arch import ARCHITECTURES
 from tilewright.kernels.attention import attention_kernel
-from tilewright.kernels.attention import gpu_words as attention_words
+from tilewright.kernels.attention import gpu_launch_options as attention_options
 from tilewright.kernels.dropout import dropout_kernel
 from tilewright.kernels.elementwise import add_kernel
 from tilewright.kernels.matmul import CONFIGS, matmul_kernel
-from tilewright.kernels.matmul import gpu_words as matmul_words
+from tilewright.kernels.matmul import gpu_launch_options as matmul_options
 from tilewright.kernels.norm import layer_norm_kernel
 from tilewright.kernels.softmax import row_options, softmax_kernel
 from tilewright.kernels.transpose import transpose_kernel
@@ -112,18 +112,18 @@ _MATMUL = "i32/16 i32/16 i32/16 i32/16 i32=1 i32/16 i32=1 i32/16 i32=1 fp32"
 def _matmul() -> Iterator[Variant]:
     for dtype in "fp16 bf16 fp32 fp8e4nv fp8e5".split():
         types = f"{_pointers(3, dtype)} {_MATMUL}"
-        words = {**matmul_words(BYTES.get(dtype, 1)), "LEAKY": False}
+        words = {**matmul_options(BYTES.get(dtype, 1)), "LEAKY": False}
         yield from _on(_rows(dtype in ("fp16", "fp32")), dtype, matmul_kernel, types, words)
         if dtype == "fp8e4nv":
             yield from _on((80, 89, 120), dtype, matmul_kernel, types, words)
     types = f"{_pointers(3, 'fp16')} {_MATMUL}"
-    words = {**matmul_words(2), "LEAKY": True}
+    words = {**matmul_options(2), "LEAKY": True}
     yield from _on(_rows(False), "fp16 leaky", matmul_kernel, types, words)
     turned = types.replace(
         "i32/16 i32=1 i32/16 i32=1 i32/16 i32=1", "i32=1 i32/16 " * 2 + "i32/16 i32=1"
     )
     yield from _on(
-        _rows(False), "fp16 transposed", matmul_kernel, turned, matmul_words(2) | {"LEAKY": False}
+        _rows(False), "fp16 transposed", matmul_kernel, turned, matmul_options(2) | {"LEAKY": False}
     )
     for config in CONFIGS:
         words = {**config.kwargs, "num_warps": config.num_warps, "num_stages": config.num_stages}
@@ -137,10 +137,10 @@ def _attention() -> Iterator[Variant]:
     for dtype, heads in {"fp16": (32, 64, 128, 256), "bf16": (64,), "fp32": (32, 64, 128)}.items():
         types = f"{_pointers(4, dtype)} i32/16 i32/16 i32/16 fp32"
         for head in heads:
-            words = {**attention_words(head, BYTES[dtype]), "HEAD": head, "CAUSAL": True}
+            words = {**attention_options(head, BYTES[dtype]), "HEAD": head, "CAUSAL": True}
             rows = _rows(head == 64 and dtype != "bf16")
             yield from _on(rows, f"{dtype} {head} causal", attention_kernel, types, words)
-        words = {**attention_words(64, BYTES[dtype]), "HEAD": 64, "CAUSAL": False}
+        words = {**attention_options(64, BYTES[dtype]), "HEAD": 64, "CAUSAL": False}
         yield from _on(_rows(dtype == "fp16"), f"{dtype} 64", attention_kernel, types, words)
 
 

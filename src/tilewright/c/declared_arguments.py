@@ -50,8 +50,8 @@ def _integer_handler(parameter: KernelParameter, type_: DType) -> Handler:
                 "", f"value {number}, too large for {c_spelling(type_)}"
             )
         if number % multiple:
-            found = f"value {number}, declared to be a multiple of {multiple}"
-            raise errors.UnsupportedArgument("", found, f"pass a multiple of {multiple}")
+            actual = f"value {number}, declared to be a multiple of {multiple}"
+            raise errors.UnsupportedArgument("", actual, f"pass a multiple of {multiple}")
         if number == 1:
             return 1, 1
         return (plain if number % ALIGNMENT else divisible), number
@@ -60,8 +60,8 @@ def _integer_handler(parameter: KernelParameter, type_: DType) -> Handler:
 
 
 def _number(value: Any) -> Any:
-    found, passed = argument_key(value)
-    if isinstance(found, Spec) and isinstance(found.type, PointerType):
+    key, passed = argument_key(value)
+    if isinstance(key, Spec) and isinstance(key.type, PointerType):
         raise errors.UnsupportedArgument("", "array", "the parameter is declared as a number")
     return passed
 
@@ -78,7 +78,7 @@ def _pointer_handler(parameter: KernelParameter, type_: PointerType) -> Handler:
 
     def handle(value: Any) -> tuple[Any, Any]:
         if type(value) is int or value is None:
-            found, address = spec(type_, not (value or 0) % ALIGNMENT), value or 0
+            key, address = spec(type_, not (value or 0) % ALIGNMENT), value or 0
         else:
             given, address = argument_key(value)
             if not isinstance(given, Spec) or not isinstance(given.type, PointerType):
@@ -87,10 +87,10 @@ def _pointer_handler(parameter: KernelParameter, type_: PointerType) -> Handler:
             if given.type.element is not type_.element:
                 what = f"{c_spelling(given.type.element)} array"
                 raise errors.UnsupportedArgument("", what, f"it is declared {c_spelling(type_)}")
-            found = spec(type_, given.fact, given.device, given.read_only)
+            key = spec(type_, given.fact, given.device, given.read_only)
         if cast("int", address) % aligned:
             what = f"pointer that is not aligned to {aligned} bytes, as declared"
             raise errors.UnsupportedArgument("", what, "pass an aligned array")
-        return found, address
+        return key, address
 
     return handle

@@ -1,4 +1,4 @@
-"""What is known of a kernel's arguments when it is compiled: types, constants, facts."""
+"""The arguments of a kernel as its compilation sees them: types, constants, facts."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The memory that a kernel sees: its array arguments, by their real addresses, with bounds.
 
-Addresses are those of the arrays in this process, so that pointers cast to integers and back keep
-their meaning. Every access is checked: against the array that the pointer was made from where that
+Addresses are those of the arrays in this process, so that pointers cast to integers and back stay
+valid. Every access is checked: against the array that the pointer was made from where that
 is known (its *root*), else against all arrays. An array's bounds are those of the array itself, not
 of a buffer that it is a view of. Nothing is read or written through an address that has not been
 checked.

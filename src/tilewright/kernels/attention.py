@@ -33,8 +33,8 @@ def attention_kernel(
     for j in range(0, end, BLOCK_N):
         columns = j + tl.arange(0, BLOCK_N)
         there = columns[:, None] < length
-        place = head + columns[:, None] * stride_l + inner[None, :]
-        k = tl.load(k_ptr + place, mask=there, other=0.0)
+        offsets = head + columns[:, None] * stride_l + inner[None, :]
+        k = tl.load(k_ptr + offsets, mask=there, other=0.0)
         scores = tl.dot(q, tl.trans(k)) * factor
         visible = columns[None, :] < length
         if CAUSAL:
@@ -44,7 +44,7 @@ def attention_kernel(
         shrink = tl.exp2(top - higher)
         weights = tl.exp2(scores - higher[:, None])
         total = total * shrink + tl.sum(weights, axis=1)
-        v = tl.load(v_ptr + place, mask=there, other=0.0)
+        v = tl.load(v_ptr + offsets, mask=there, other=0.0)
         acc = tl.dot(weights.to(v.dtype), v, acc * shrink[:, None])
         top = higher
     tl.store(
@@ -56,7 +56,7 @@ def attention_kernel(
 CPU_BLOCKS = {"BLOCK_M": 64, "BLOCK_N": 64}
 
 
-def gpu_words(head: int, item_bytes: int) -> dict[str, int]:
+def gpu_launch_options(head: int, item_bytes: int) -> dict[str, int]:
     """Blocks and launch options: the fastest on an H200, at a length of 4096, that do not spill.
 
     Up to heads of 128 they fit the 99 KB of shared memory that the smallest architectures have;
@@ -78,9 +78,9 @@ def attention(q: Array, k: Array, v: Array, causal: bool = False, scale: float =
     """
     heads, length, size = (int(n) for n in q.shape)
     result = empty(q, (heads, length, size))
-    words = CPU_BLOCKS if is_on_cpu(q) else gpu_words(size, int(q.itemsize))
-    attention_kernel[(cdiv(length, words["BLOCK_M"]), heads)](
+    options = CPU_BLOCKS if is_on_cpu(q) else gpu_launch_options(size, int(q.itemsize))
+    attention_kernel[(cdiv(length, options["BLOCK_M"]), heads)](
         q, k, v, result, *strides(q)[:2], length, scale or size**-0.5,
-        **words, HEAD=size, CAUSAL=causal,
+        **options, HEAD=size, CAUSAL=causal,
     )  # fmt: skip
     return result

@@ -52,7 +52,7 @@ GPU_BLOCKS = _blocks(128, 128, 32, 8)
 GPU_OPTIONS = {"num_warps": 4, "num_stages": 3}
 
 
-def gpu_words(item_bytes: int) -> dict[str, int]:
+def gpu_launch_options(item_bytes: int) -> dict[str, int]:
     """Blocks and launch options; elements of 32 bits need twice the warps to stay in registers."""
     return {**GPU_BLOCKS, **GPU_OPTIONS, "num_warps": 8 if item_bytes > 2 else 4}
 
@@ -83,8 +83,8 @@ def matmul(
     if tune:
         tuned_matmul_kernel[_grid(m, n)](*args, LEAKY=slope is not None)
         return result
-    words = CPU_BLOCKS if is_on_cpu(a) else gpu_words(int(a.itemsize))
-    matmul_kernel[_grid(m, n)](*args, **words, LEAKY=slope is not None)
+    options = CPU_BLOCKS if is_on_cpu(a) else gpu_launch_options(int(a.itemsize))
+    matmul_kernel[_grid(m, n)](*args, **options, LEAKY=slope is not None)
     return result
 
 

@@ -145,6 +145,6 @@ def _explain(
 def _element(
     left: Comparable, right: Comparable, difference: Floats, index: tuple[np.intp, ...]
 ) -> str:
-    place = f" at [{', '.join(str(int(i)) for i in index)}]" if index else ""
+    position = f" at [{', '.join(str(int(i)) for i in index)}]" if index else ""
     x, y = left[index].item(), right[index].item()
-    return f"{place}: x = {x!r}, y = {y!r}, difference {float(difference[index]):.6g}"
+    return f"{position}: x = {x!r}, y = {y!r}, difference {float(difference[index]):.6g}"

@@ -71,20 +71,20 @@ def kept(folder: Path) -> Iterator[Kept]:
     for index in sorted(folder.glob("[!.]*/kernel.json")):
         with suppress(OSError, ValueError, KeyError):
             metadata: dict[str, Any] = json.loads(index.read_text(encoding="utf-8"))["metadata"]
-            place = index.parent
-            used = datetime.fromtimestamp(place.stat().st_mtime)
+            entry = index.parent
+            used = datetime.fromtimestamp(entry.stat().st_mtime)
             yield Kept(
-                metadata["name"], ", ".join(metadata["parameters"]), place.name, _size(place), used
+                metadata["name"], ", ".join(metadata["parameters"]), entry.name, _size(entry), used
             )
 
 
 def clear(folder: Path) -> tuple[int, int]:
     """Delete everything that is kept; returns how many kernels, and how many bytes in all."""
     count = sum(1 for _ in kept(folder / "kernels"))
-    places = [folder / kind for kind in KINDS]
-    size = sum(map(_size, places))
-    for place in places:
-        shutil.rmtree(place, ignore_errors=True)
+    folders = [folder / kind for kind in KINDS]
+    size = sum(map(_size, folders))
+    for kind_folder in folders:
+        shutil.rmtree(kind_folder, ignore_errors=True)
     (folder / STAMP).unlink(missing_ok=True)
     return count, size
 

@@ -78,6 +78,7 @@ def emit_variants(
     chosen: argparse.Namespace, sources: Callable[[], Mapping[str, KernelSource | IRSource]]
 ) -> int:
     """As `emit`, for several sources, each with a label."""
+    # Names are checked before the source is made, which may import the user's module.
     target = None if chosen.target is None else target_named(chosen.target)
     stages = _stages_of(target)
     if chosen.emit not in stages:
@@ -85,12 +86,13 @@ def emit_variants(
     made = sources()
     options = {name: _option_value(text) for name, text in map(pair, chosen.option)}
     events = ListRecorder()
-    for words, source in made.items():
+    for label, source in made.items():
+        # A kernel out of the cache has run no passes that --print-after and --times could show.
         with settings().cache.scope(always_compile=True), recording(recorder(chosen, events)):
             kernel = compile(source, target, options)
             artifact = kernel.asm[chosen.emit]
-        if words:
-            _write_variant(artifact, chosen, kernel, words)
+        if label:
+            _write_variant(artifact, chosen, kernel, label)
         else:
             _write(artifact, chosen.output, kernel)
     show_times(chosen, events)
@@ -170,18 +172,18 @@ def _option_value(text: str) -> object:
 
 
 def _write_variant(
-    artifact: str | bytes, chosen: argparse.Namespace, kernel: CompiledKernel, words: str
+    artifact: str | bytes, chosen: argparse.Namespace, kernel: CompiledKernel, label: str
 ) -> None:
     """Write one of several artifacts: under a comment, or to a file of its own."""
     output: Path | None = chosen.output
     if output is not None:
-        chosen_values = "".join(f"-{word}" for word in words.split(" "))
+        chosen_values = "".join(f"-{word}" for word in label.split(" "))
         name = f"{output.stem}{re.sub(r'[^-.=+0-9A-Za-z_]', '_', chosen_values)}{output.suffix}"
         _write(artifact, output.with_name(name), kernel)
         return
     if isinstance(artifact, bytes):
         raise CommandFailed("several variants are binary; name a file with -o")
-    print(f"{_COMMENTS.get(chosen.emit, '//')} {words}")
+    print(f"{_COMMENTS.get(chosen.emit, '//')} {label}")
     _write(artifact, None, kernel)
 
 
@@ -191,6 +193,7 @@ def _write(artifact: str | bytes, output: Path | None, kernel: CompiledKernel) -
         output.write_bytes(artifact.encode() if isinstance(artifact, str) else artifact)
     elif isinstance(artifact, str):
         sys.stdout.write(artifact if artifact.endswith("\n") else artifact + "\n")
+    # Binary would garble a terminal; a pipe or a file takes it.
     elif sys.stdout.isatty():
         raise CommandFailed(
             f"{kernel.name} is {len(artifact)} bytes of binary; name a file with -o"

@@ -46,6 +46,7 @@ def run(chosen: argparse.Namespace) -> int:
     pipeline = parse_pipeline(chosen.passes)
     module = read_module(chosen.file)
     events = ListRecorder()
+    # Verified after each pass: the IR and the passes are the user's choice here.
     with settings().compilation.scope(verify=True), recording(recorder(chosen, events)):
         pipeline.run(module)
     sys.stdout.write(print_module(module))

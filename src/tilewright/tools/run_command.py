@@ -103,6 +103,7 @@ def _made_up(kind: str, shape: tuple[int, ...], rng: np.random.Generator) -> Arr
 def _number(text: str) -> int | float:
     for read in (lambda: int(text, 0), lambda: float(text)):
         with suppress(ValueError):
+            # Longer ones raise errors that speak of Python's settings instead of the argument.
             if len(text) <= _LONGEST_NUMBER:
                 return read()
     raise CommandFailed(f"expected a number, found '{text[:_LONGEST_NUMBER]}'")
@@ -121,6 +122,7 @@ def _report(
     """Show, and save, every array that has changed."""
     console = Console()
     for parameter, arg, old in zip(function.args, args, before, strict=True):
+        # Bytes, since NaN differs from itself and 0.0 equals -0.0.
         if old is None or not isinstance(arg, np.ndarray) or arg.tobytes() == old.tobytes():
             continue
         console.print(f"{parameter.name}: {arg.dtype} {arg.shape}", highlight=False)

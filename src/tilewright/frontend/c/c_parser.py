@@ -163,8 +163,8 @@ def _expected(
     accepts: set[str], actual: str, span: Span, instead: str, defines: Mapping[str, str]
 ) -> errors.CompilationError:
     likely = [word for word in _ORDER if word in accepts][:3]
-    words = " or ".join(_TERMINALS_IN_MESSAGES[word] for word in likely) or "an operator"
-    return _at(errors.CSyntaxError(words, actual, instead), span, defines)
+    expected = " or ".join(_TERMINALS_IN_MESSAGES[word] for word in likely) or "an operator"
+    return _at(errors.CSyntaxError(expected, actual, instead), span, defines)
 
 
 def _at(

@@ -28,7 +28,7 @@ class FunctionSource:
     """The text and the tree of one function.
 
     file: its name, which knows the lines; text: the function's lines from `def` on; line_shift:
-    line of the code = tree line + line_shift. facts: what analyses of the tree have found, by
+    line of the code = tree line + line_shift. facts: results of analyses of the tree, by
     analysis and node.
     """
 
@@ -77,6 +77,7 @@ def _read(fn: FunctionType, text: SourceText) -> FunctionSource:
 def _of_code(fn: FunctionType, text: SourceText) -> FunctionSource | None:
     """What compiles to the function's code, if possible at its own lines."""
     first = fn.__code__.co_firstlineno
+    # Equal functions compile to equal code: the nearest one is most probably the one meant.
     numbers = sorted(lines_of_code(fn.__code__, text), key=lambda number: abs(number - first))
     return next(filter(None, (_at(fn, text.lines, number) for number in numbers)), None)
 
@@ -99,6 +100,7 @@ def _at(fn: FunctionType, lines: Sequence[str], number: int) -> FunctionSource |
     indented = lines[first][:1].isspace()
     for end in _possible_ends(lines, first):
         text = "".join(lines[first:end])
+        # A method or nested function parses only inside a block; `if 1:` is one line more.
         tree = _parsed("if 1:\n" + text if indented else text)
         if tree is not None:
             node = tree.body[0]
@@ -117,6 +119,7 @@ def _possible_ends(lines: Sequence[str], first: int) -> Iterator[int]:
     indent = _indentation(lines[first])
     for number in range(first + 1, len(lines)):
         stripped = lines[number].lstrip()
+        # Comments and closing brackets may be indented less without ending the function.
         if not stripped or stripped.startswith(("#", *_CLOSING)):
             continue
         if _indentation(lines[number]) <= indent:
@@ -154,6 +157,7 @@ def _checked(
         return None
     shift = code.co_firstlineno - tree_first
     last = (node.end_lineno or 0) + shift
+    # The code has lines behind this text: another function of the same head, edited since.
     if any((line or 0) > last for _, _, line in code.co_lines()):
         return None
     to_index = first - tree_first

@@ -7,7 +7,7 @@ A variable that only one side gives a value has none after it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from tilewright.frontend.c import syntax
 from tilewright.frontend.c.lower.declared_conversions import converted
@@ -27,21 +27,31 @@ def lower_branches(
 ) -> None:
     """Lower two sides, of which one runs, and join the variables that they leave different."""
     before = frame.values
-    blocks = (Block(), Block())
-    after: list[Values] = []
-    for block, side in zip(blocks, (then, orelse), strict=True):
-        frame.values = dict(before)
-        with frame.into(block):
-            side()
-        after.append(frame.values)
-    frame.values = dict(before)
+    blocks, after = _lower_sides(frame, (then, orelse))
     joined = [v for v in before if _differs(after[0][v], after[1][v])]
     for variable in joined:
+        # Only one side gives it a value: a later use is a mistake that names this construct.
         frame.values[variable] = Unset(construct)
     joined = [v for v in joined if _is_set(v, after[0][v], after[1][v])]
     results = _emit(frame, node, test, blocks, after, joined)
     for variable, result in zip(joined, results, strict=True):
         frame.set(variable, tensor(result))
+
+
+def _lower_sides(
+    frame: FunctionFrame, sides: Sequence[Side]
+) -> tuple[tuple[Block, Block], list[Values]]:
+    """A block for each of two sides, and what the variables hold at its end."""
+    before = frame.values
+    blocks = (Block(), Block())
+    after: list[Values] = []
+    for block, side in zip(blocks, sides, strict=True):
+        frame.values = dict(before)
+        with frame.into(block):
+            side()
+        after.append(frame.values)
+    frame.values = dict(before)
+    return blocks, after
 
 
 def _differs(a: tensor | Unset, b: tensor | Unset) -> bool:
@@ -92,16 +102,9 @@ def lower_choice(
     Errors: InconsistentBranches if their types have none in common.
     """
     chosen: list[tensor] = []
-    sides = [lambda: chosen.append(then()), lambda: chosen.append(orelse())]
+    sides = (lambda: chosen.append(then()), lambda: chosen.append(orelse()))
     before = frame.values
-    blocks = (Block(), Block())
-    after: list[Values] = []
-    for block, side in zip(blocks, sides, strict=True):
-        frame.values = dict(before)
-        with frame.into(block):
-            side()
-        after.append(frame.values)
-    frame.values = dict(before)
+    blocks, after = _lower_sides(frame, sides)
     a, b = chosen
     type_ = joined_type(frame, a, b)
     if type_ is None:

@@ -226,6 +226,7 @@ def lower_body(frame: FunctionFrame, shape: tuple[int, ...] = ()) -> object:
         frame.fail(function, errors.InvalidOperation(operation, reason, "end it with a return"))
     frame.values[frame.returned] = Unset()
     with frame.session.entered(function.name), frame.scope():
+        # The usual shape of a function: its result needs no variable, and keeps its own shape.
         if type_ is not None and _single_return(body):
             lower_statements(frame, body[:-1])
             return _returned(frame, cast("syntax.Jump", body[-1]), type_)
@@ -271,6 +272,7 @@ def _printf(frame: FunctionFrame, node: syntax.Call) -> object:
         frame.fail(node, errors.ArgumentCount("printf", f"{len(conversions) + 1}", len(values) + 1))
     prefix = _CONVERSION.sub(lambda m: "%" if m[1] == "%" else "", text)
     options = {"hex": bool(conversions) and all(kind in "xXp" for kind in conversions)}
+    # The device's print writes `prefix: value` itself.
     prefix = " ".join(prefix.split()).rstrip(" =:")
     semantics.call_builtin(frame.at(node), tl.device_print, [prefix, *values], options)
     return None
@@ -299,6 +301,7 @@ def _size_of(frame: FunctionFrame, node: syntax.Call) -> object:
     return TypedInteger(named_type(frame, node.arguments[0]).bytes, u64)
 
 
+# Looked up before the language's functions, after those of the source.
 _SPECIAL: dict[str, Callable[[FunctionFrame, syntax.Call], object]] = {
     "printf": _printf,
     "assert": _assert,

@@ -68,6 +68,7 @@ def constant_integer(frame: FunctionFrame, node: syntax.Expression, what: str) -
         error = errors.NotConstexpr(what, describe(value))
         error.advice = "use literals and macros: -DTM=64, or defines={...}"
         frame.fail(node, error)
+    # bool is an int in Python, but no extent.
     if isinstance(value, bool) or not isinstance(value, int):
         frame.fail(node, errors.InvalidValue("declaration", what, "an integer", repr(value)))
     return value
@@ -123,6 +124,7 @@ def _converted_pointer(
 ) -> tensor:
     ctx = frame.at(node)
     if not isinstance(value, tensor):
+        # 0 is C's null pointer constant; other integers are no addresses.
         if unwrap(value) != 0:
             _refuse(frame, node, value, target)
         return tensor(null(ctx, type_))

@@ -21,8 +21,9 @@ from tilewright.frontend.c.lower.integer_promotion import (
 )
 from tilewright.frontend.c.syntax_queries import has_effects, is_pure, walk
 from tilewright.frontend.dtype_promotion import fits
+from tilewright.frontend.lowering_frame import erase_ops
 from tilewright.frontend.semantics.numeric_operators import result_dtype
-from tilewright.ir import Block, Rewriter
+from tilewright.ir import Block
 from tilewright.ir.types import PointerType, Scalar, element_of, shape_of, with_shape
 from tilewright.language import constexpr, tensor, type_of, unwrap
 from tilewright.support import errors
@@ -89,6 +90,7 @@ def mask_of(frame: FunctionFrame, node: syntax.Dereference, pointer: tensor) -> 
     """Where an access is done: its own mask, and the conditions of expressions around it."""
     own = None if node.mask is None else frame.expression(node.mask)
     if own is not None and not isinstance(own, tensor):
+        # A mask that is always true is none.
         own = None if unwrap(own) else constexpr(False)
     if isinstance(own, tensor):
         own = tensor(semantics.as_condition(frame.at(node), own))
@@ -116,6 +118,7 @@ def conditional(frame: FunctionFrame, node: syntax.Conditional) -> object:
     condition = tensor(semantics.as_condition(ctx, test))
     if not shape_of(condition.handle.type) and (has_effects(node.then) or has_effects(node.orelse)):
         return _branching(frame, node, condition)
+    # `c ? *p : 0` needs no select where the load itself can give the other value.
     masked = _masked(frame, node, condition)
     if masked is not None:
         return masked
@@ -169,6 +172,7 @@ def _masked(frame: FunctionFrame, node: syntax.Conditional, condition: tensor) -
 def _holds(pointer: Scalar, other: object) -> bool:
     """Whether a constant is a value of what is loaded, so that the load can give it."""
     assert isinstance(pointer, PointerType)
+    # An integer literal takes a float type; a float would have to be rounded to an integer.
     number = unwrap(other)
     if pointer.element.is_float:
         return isinstance(number, int | float)
@@ -176,15 +180,14 @@ def _holds(pointer: Scalar, other: object) -> bool:
 
 
 def _unevaluated(frame: FunctionFrame, node: syntax.Expression) -> object:
-    """What an expression would be; what it does is forgotten."""
+    """The value, and so the type, that an expression would have; its ops and effects are erased."""
     before = frame.values
     frame.values = dict(before)
     block = Block()
     with frame.into(block):
         value = frame.expression(node)
     frame.values = before
-    for op in reversed(block):
-        Rewriter.drop(op)
+    erase_ops(block)
     return value
 
 

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tilewright.frontend import semantics
+from tilewright.frontend.lowering_frame import erase_ops
 from tilewright.frontend.python.captured_names import MISSING
 from tilewright.frontend.python.lower.control_flow_joins import (
     Join,
@@ -44,7 +45,7 @@ from tilewright.frontend.python.lower.statement_sequence import (
     lower_to_function_end,
     reaches_function_end,
 )
-from tilewright.ir import Block, Rewriter, Value
+from tilewright.ir import Block, Value
 from tilewright.ops import IfOp, YieldOp
 from tilewright.support import errors
 
@@ -146,12 +147,6 @@ def _lower_rest_of_function(
         for side in sides:
             erase_ops(side.block)
         raise
-
-
-def erase_ops(block: Block) -> None:
-    """Take the ops out of a block that no op owns."""
-    for op in reversed(block):
-        Rewriter.drop(op)
 
 
 def refuse_jump(frame: FunctionFrame, jump: Jump) -> None:

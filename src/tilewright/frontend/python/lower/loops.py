@@ -14,8 +14,9 @@ from typing import Any
 
 from tilewright import language
 from tilewright.frontend import semantics
+from tilewright.frontend.lowering_frame import erase_ops
 from tilewright.frontend.python.lower.assignment_targets import assign
-from tilewright.frontend.python.lower.branches import erase_ops, refuse_jump
+from tilewright.frontend.python.lower.branches import refuse_jump
 from tilewright.frontend.python.lower.function_frame import FunctionFrame, Jump, Outcome, statement
 from tilewright.frontend.python.lower.iterables import iterate
 from tilewright.frontend.python.lower.language_values import DeferredError, is_static, static_value
