@@ -35,7 +35,7 @@ def builtin_function(name: str, code: int, flags: int, record: int, keep: object
     """
     method = _MethodDef(name.encode(), code, flags, None)
     address = _RecordAddress(record)
-    address.kept = (keep, method)
+    address.kept = (keep, method)  # CPython keeps the method definition by address only
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype = ctypes.py_object
     new.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]

@@ -80,6 +80,7 @@ def _ir_type(type_: Any) -> str:
         return f"%{type_.__name__}"
     if issubclass(type_, ctypes.Array):
         return f"[{type_._length_} x {_ir_type(type_._type_)}]"
+    # `contents`: what ctypes.POINTER makes has no public base class
     if type_ in (ctypes.c_void_p, ctypes.c_char_p) or hasattr(type_, "contents"):
         return "ptr"
     return f"i{8 * ctypes.sizeof(type_)}"
@@ -92,6 +93,7 @@ def _constant(name: str, value: int) -> str:
 def _accessors(body: str, structures: Sequence[type[ctypes.Structure]]) -> list[str]:
     """Definitions of the accessors that the text calls."""
     named = {structure.__name__: structure for structure in structures}
+    # only these, since LLVM parses each
     used = sorted(set(_ACCESSOR.findall(body)))
     return [_accessor(named[name], kind, member) for name, kind, member in used if name in named]
 

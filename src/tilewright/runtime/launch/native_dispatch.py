@@ -217,7 +217,7 @@ class Dispatcher:
             watching=overlaps.watching,
             clock=clock.buffer_info()[0],
         )
-        code = _code()
+        code = _code()  # kept by the function: unloading it would leave the function without code
         self.launch: Launch = builtin_function(
             name,
             code[DISPATCH_SYMBOL],
@@ -286,6 +286,7 @@ class Dispatcher:
         )
         with self._lock:
             self._entries.append(entry)
+            # last: another thread may launch by the entry as soon as the table has it
             self._table[_free_position(self._table, entry.slot)] = entry.address
 
 

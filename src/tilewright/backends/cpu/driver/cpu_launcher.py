@@ -46,7 +46,7 @@ class CpuLauncher:
         signals raise: KeyboardInterrupt for Ctrl-C."""
         try:
             slots = self._pack(*values, self._console.address)
-        except OverflowError:
+        except OverflowError:  # a float that its type cannot hold, which struct refuses to round
             slots = self._pack(*map(_rounded, values, self._codes), self._console.address)
         self._pool.launch(self._record, slots, grid, self._scratch)
         if self._console.failures:

@@ -33,7 +33,7 @@ class Console:
         self, text: bytes, kind: int, bits: int, i: int, j: int, k: int, x: int, y: int, z: int
     ) -> None:
         with self._lock:
-            if not self.failures:
+            if not self.failures:  # further ones of the same launch add nothing
                 message, loc = unpacked(text.decode())
                 where = "" if i < 0 else f", at {index_text(i, j, k)}"
                 failure = errors.DeviceAssertionFailure(f"{message}{where}", (x, y, z))

@@ -114,6 +114,7 @@ class NativePool:
         self._reset = _ACTION(code["tw_reset"])
         self._workers = _COUNT(code["tw_workers"])
         self._raised = _INTO(code["tw_raised"])
+        # measured: a pause takes from 10 to 140 cycles on x86 CPUs
         self._spin = _pauses(_PAUSE(code["tw_pause"]), spin_us)
         _ACTION(code["tw_report_crashes"])()
         self.launch_address = code["tw_launch"]
@@ -180,7 +181,7 @@ class PythonPool:
 
         def work() -> None:
             area = ctypes.create_string_buffer(scratch_bytes + 64)
-            scratch = (ctypes.addressof(area) + 63) & ~63
+            scratch = (ctypes.addressof(area) + 63) & ~63  # aligned to 64 bytes
             here, poll = ctypes.addressof(shape), ctypes.addressof(dropped)
             while not dropped.value and (begin := next(begins)) < total:
                 run(args, begin, min(begin + chunk, total), here, scratch, poll)

@@ -65,23 +65,23 @@ def emit_ptx_isolated(
 
 @dataclass
 class _ChildEndedError(Exception):
-    """The child is gone. how: by what; said: what LLVM wrote before."""
+    """The child is gone. how: by which status or signal; log: what LLVM wrote before."""
 
     how: str
-    said: str
+    log: str
 
 
 def _report(
     ended: _ChildEndedError, text: str, kernel: str, risks: list[str]
 ) -> errors.InternalCompilerError:
-    said = ended.said.strip()
-    said = said.splitlines()[0][:_MESSAGE_CHARACTERS] if said else "no message"
+    log = ended.log.strip()
+    message = log.splitlines()[0][:_MESSAGE_CHARACTERS] if log else "no message"
     handle, path = tempfile.mkstemp(prefix=f"tilewright-{kernel}-", suffix=".ll")
     with os.fdopen(handle, "w") as file:
         file.write(text)
-    notes = (f"not known to compile: {', '.join(risks[:5])}",) if risks else ()
+    notes = (f"not shown to compile: {', '.join(risks[:5])}",) if risks else ()
     return errors.InternalCompilerError(
-        f"LLVM could not generate code for kernel '{kernel}': {said} ({ended.how})",
+        f"LLVM could not generate code for kernel '{kernel}': {message} ({ended.how})",
         reproducer=path,
         notes=notes,
     )
@@ -92,12 +92,13 @@ class _Child:
 
     def __init__(self) -> None:
         self._lock = ForkLock()
-        self._said = cast("IO[bytes]", tempfile.TemporaryFile())
+        # a file, not a pipe: nobody reads it while the child runs, and a full pipe would block LLVM
+        self._log = cast("IO[bytes]", tempfile.TemporaryFile())
         self._process = subprocess.Popen(
             [sys.executable, "-c", _BOOT.format(path=sys.path, module=__name__)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=self._said,
+            stderr=self._log,
         )
 
     @property
@@ -107,28 +108,29 @@ class _Child:
     def emit(self, text: str, target: TargetSpec, level: int) -> str:
         """Raises _ChildEndedError if the child does not survive it, LlvmError as the child did."""
         with self._lock:
+            # LLVM may loop for ever too: then the child's end wakes the read below
             stop = threading.Timer(TIMEOUT_SECONDS, self._process.kill)
             stop.start()
             try:
-                answer = self._ask((text, target, level))
+                answer = self._request((text, target, level))
             finally:
                 stop.cancel()
         if isinstance(answer, LlvmError):
             raise answer
         return cast("str", answer)
 
-    def _ask(self, question: object) -> object:
+    def _request(self, request: object) -> object:
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None and stdout is not None
         try:
-            _send(cast("IO[bytes]", stdin), question)
+            _send(cast("IO[bytes]", stdin), request)
             return _receive(cast("IO[bytes]", stdout))
         except (EOFError, OSError):
-            raise _ChildEndedError(_how(self._process.wait()), self._what_it_said()) from None
+            raise _ChildEndedError(_how(self._process.wait()), self._read_log()) from None
 
-    def _what_it_said(self) -> str:
-        self._said.seek(0)
-        return self._said.read().decode(errors="replace")
+    def _read_log(self) -> str:
+        self._log.seek(0)
+        return self._log.read().decode(errors="replace")
 
     def disown(self) -> None:
         """In a forked process: keep no end of the pipes, or the child's input would not end before
@@ -193,13 +195,13 @@ def _stop() -> None:
 
 
 def serve() -> None:
-    """Answer questions on standard input until it ends. Runs in the child."""
-    questions = sys.stdin.buffer
+    """Compile what comes on standard input until it ends. Runs in the child."""
+    requests = sys.stdin.buffer
     with os.fdopen(os.dup(1), "wb") as answers:
         os.dup2(2, 1)  # whatever LLVM prints is no answer
         while True:
             try:
-                text, target, level = cast("tuple[str, TargetSpec, int]", _receive(questions))
+                text, target, level = cast("tuple[str, TargetSpec, int]", _receive(requests))
             except EOFError:
                 return
             try:

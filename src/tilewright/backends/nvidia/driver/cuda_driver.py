@@ -171,6 +171,7 @@ class Driver:
     @classmethod
     def after_fork_in_child(cls) -> None:
         """From now on every call raises CudaAfterFork."""
+        # CUDA's own errors in such a child do not name the fork as the cause
         for started in list(cls._live):
             started.api = cast("DriverApi", _AfterFork())
 
@@ -268,6 +269,7 @@ class Driver:
 
     def primary_context(self, ordinal: int) -> Handle:
         """The context of a device; retained for the life of the process."""
+        # the primary one, so that PyTorch's and CuPy's memory and streams are valid in it
         with self._lock:
             context = self._contexts.get(ordinal)
             if context is None:

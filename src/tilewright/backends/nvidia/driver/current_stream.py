@@ -23,7 +23,7 @@ class _TorchCuda(Protocol):
 
 
 class _TorchInternals(Protocol):
-    """What Triton asks PyTorch too: 0.1 us where the public functions take 1."""
+    """Private functions that Triton calls too: 0.1 us where the public ones take 1."""
 
     def _cuda_getDevice(self) -> int: ...
     def _cuda_getCurrentRawStream(self, device: int) -> int: ...
@@ -68,7 +68,7 @@ def stream_of(device: int) -> int:
 
 def torch_queries() -> Queries | None:
     """PyTorch's functions for the current device, and for the current stream of a device; None
-    unless it is PyTorch that knows."""
+    unless it has started CUDA."""
     torch = cast("_Torch | None", sys.modules.get("torch"))
     if torch is None or not torch.cuda.is_initialized():
         return None
@@ -79,7 +79,7 @@ def torch_queries() -> Queries | None:
 
 
 def _choose() -> tuple[int, int]:
-    """Find who knows; PyTorch is asked for good from the first time that it uses CUDA."""
+    """Choose the library to ask; PyTorch for good from the first time that it uses CUDA."""
     global _source
     queries = torch_queries()
     if queries is not None:

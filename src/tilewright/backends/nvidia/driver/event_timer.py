@@ -40,7 +40,7 @@ class DeviceMemory:
             self._driver.write(self.address, data)
 
     def read(self) -> bytes:
-        """All bytes, once the default stream has got there."""
+        """All bytes, after the work issued to the default stream so far."""
         with self._driver.context(self._ordinal):
             return self._driver.read(self.address, self.size)
 
@@ -50,7 +50,7 @@ class DeviceMemory:
 
 
 def _free(api: Driver, ordinal: int, address: int) -> None:
-    if api.is_lost:
+    if api.is_lost:  # after a fork the memory is the parent's
         return
     with api.context(ordinal):
         api.free(address)
@@ -61,6 +61,7 @@ class _Stamp:
 
     def __init__(self, api: Driver) -> None:
         self.event = api.create_event()
+        # not at exit: the driver may be shut down by then, and frees its events itself
         weakref.finalize(self, _destroy, api, self.event).atexit = False
 
 
@@ -103,7 +104,7 @@ class CudaEventTimer:
         self._driver.synchronize(self._ordinal)
 
     def flush_cache(self) -> None:
-        """Make the second-level cache forget what earlier calls left there."""
+        """Evict what earlier calls left in the second-level cache."""
         if self._flushed is None:
             size = _FLUSH_FACTOR * self._driver.device(self._ordinal).l2_bytes
             self._flushed = DeviceMemory(size, self._ordinal, self._driver)

@@ -219,6 +219,7 @@ class NvidiaLauncher:
             self._check_resources(device, facts.static_shared, facts.max_threads)
             if facts.static_shared + self.shape.shared_bytes > _STATIC_LIMIT:
                 api.allow_dynamic_shared(function, self.shape.shared_bytes)
+            # every GPU with clusters takes 8 blocks; more must be allowed by function
             if self.shape.cluster[0] > _PORTABLE_CLUSTER:
                 api.allow_large_clusters(function)
         entry = self._make_entry(device, function)

@@ -113,6 +113,7 @@ class PageTable:
     def forget(self) -> None:
         """Confirm every address anew."""
         ctypes.memset(self.address, 0, PAGES * 8)
+        # entry 0 is that of page 0, which must not seem confirmed
         ctypes.memset(self.address, 0xFF, 8)
 
 
@@ -186,6 +187,7 @@ def make_entry(
     passed = [parameter(kind, i) for i, kind in enumerate(kinds) if kind != CONSTEXPR]
     parameters = (Parameter * len(passed))(*passed)
     data_ptr = "data_ptr"
+    # objects by id(): `keep` below holds a reference to each
     record = LaunchRecord(
         config=LaunchConfig(
             block_x=shape.threads,

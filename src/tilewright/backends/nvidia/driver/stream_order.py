@@ -26,7 +26,7 @@ def chosen_stream(pointers: Sequence[object], device: int, stream: int) -> tuple
     streams = {
         (p.device, p.stream) if isinstance(p, Streamed) else (device, stream)
         for p in pointers
-        if p is not None and p != 0
+        if p is not None and p != 0  # null pointers come from no stream
     }
     return streams.pop() if len(streams) == 1 else (device, stream)
 
@@ -50,7 +50,7 @@ def _order(api: Driver, first: int, then: int) -> None:
         api.record_event(event, first)
         api.wait_event(then, event)
     finally:
-        api.destroy_event(event)
+        api.destroy_event(event)  # the driver keeps it until both streams are past it
 
 
 def _pointer(address: int) -> Pointer | None:
