@@ -61,7 +61,7 @@ class CommonOptions:
 
     @classmethod
     def names(cls) -> frozenset[str]:
-        """The launch words that set an option."""
+        """The names of the options, which are keywords of a launch."""
         return frozenset(f.name for f in fields(cls))
 
 
@@ -184,8 +184,8 @@ class Backend:
     memory: of devices that have their own, None if kernels work in the host's;
     properties(index) -> the DEVICE_PROPERTIES of a device;
     drop_lines(memory as (address, bytes)) -> whether it has been dropped from all caches;
-    launch_words: what of a kernel's metadata decides, beside its binary, how it is launched; None:
-    all of it
+    launch_metadata: names of a kernel's metadata that decide, beside its binary, how it is
+    launched; None: all of it
     """
 
     name: str
@@ -200,7 +200,7 @@ class Backend:
     memory: DeviceMemory | None = None
     properties: Callable[[int], dict[str, int]] = _no_properties
     drop_lines: Callable[[Sequence[tuple[int, int]]], bool] | None = None
-    launch_words: tuple[str, ...] | None = None
+    launch_metadata: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         names = [stage.extension for stage in self.stages]

@@ -30,7 +30,7 @@ from tilewright.compiler.run_stages import Run, dump, dump_metadata
 from tilewright.compiler.sources import SOURCE, IRSource, KernelSource
 from tilewright.frontend.semantics import FrontendOptions
 from tilewright.ir import Module, parse_valid_module
-from tilewright.support import errors, settings, timed, user_boundary
+from tilewright.support import CompilationSettings, errors, settings, timed, user_boundary
 
 T = TypeVar("T")
 Named = Mapping[str, Any]
@@ -61,8 +61,9 @@ def options_of(backend: Backend, named: Named) -> CommonOptions:
     for name in named:
         if name not in names:
             raise errors.UnknownName("option", name, names, f"the backend {backend.name}")
-    defaults: dict[str, Any] = {"enable_fp_fusion": settings().compilation.fp_fusion}
-    if settings().compilation.debug:
+    compilation = settings().compilation
+    defaults: dict[str, Any] = {"enable_fp_fusion": compilation.fp_fusion}
+    if compilation.debug:
         defaults["debug"] = True
     return _one(backend.options(**{**defaults, **named}))
 
@@ -86,14 +87,18 @@ def frontend_options(backend: Backend, options: CommonOptions) -> FrontendOption
 
 
 def _kernel_hash(
-    source: KernelSource | IRSource, backend: Backend, target: GPUTarget, options: CommonOptions
+    source: KernelSource | IRSource,
+    backend: Backend,
+    target: GPUTarget,
+    options: CommonOptions,
+    settings_key: str,
 ) -> str:
     """The name of a compiled kernel: a sha256 over all that decides its code."""
     parts = (
         source.key(),
         repr(options.meaningful()),
         repr(target),
-        settings().cache_key(),
+        settings_key,
         backend.version(target),
         package_version(),
     )
@@ -104,13 +109,16 @@ def compile_source(
     source: KernelSource | IRSource, backend: Backend, target: GPUTarget, options: CommonOptions
 ) -> CompiledKernel:
     """As `compile`, with everything decided."""
-    digest = _kernel_hash(source, backend, target, options)
+    current = settings()
+    digest = _kernel_hash(source, backend, target, options, current.cache_key())
     front = frontend_options(backend, options)
-    work = _Compilation(source, backend, target, options, front, digest, shared_store())
+    work = _Compilation(
+        source, backend, target, options, front, digest, shared_store(), current.compilation
+    )
     # Files that replace stages are no part of the key, so nothing may be kept or read.
-    if settings().compilation.override_dir is not None:
+    if current.compilation.override_dir is not None:
         return work.made(keep=False)
-    kept = None if settings().cache.always_compile else work.kept()
+    kept = None if current.cache.always_compile else work.kept()
     return kept or work.made()
 
 
@@ -125,6 +133,7 @@ class _Compilation:
     front: FrontendOptions
     digest: str
     store: Store
+    compilation: CompilationSettings
 
     def _module(self) -> Module:
         return _front_end_module(self.source, self.front)
@@ -151,7 +160,7 @@ class _Compilation:
     def _run(self) -> tuple[Entry, dict[str, Artifact]]:
         metadata = {**asdict(self.options), "hash": self.digest}
         context = StageContext(self.target, self.options, metadata)
-        run = Run(self.source, self.backend, context, self.digest)
+        run = Run(self.source, self.backend, context, self.digest, self.compilation)
         made = run.run(self.front)
         metadata = json.loads(json.dumps(context.metadata))  # as it comes back from the cache
         return _entry(metadata, made), made
@@ -178,7 +187,7 @@ class _Compilation:
         asm = Artifacts(made, self.backend, self.target, self._module, more)
         metadata = KernelMetadata(entry.metadata, self.options, self.target)
         kernel = CompiledKernel(self.source, self.backend, self.target, asm, metadata, rebuild)
-        _dump_all(self.source.name, self.digest, entry)
+        _dump_all(self.compilation.dump_dir, self.source.name, self.digest, entry)
         return kernel
 
 
@@ -186,8 +195,7 @@ def _entry(metadata: dict[str, Any], made: Mapping[str, Artifact]) -> Entry:
     return Entry(metadata, {k: v for k, v in made.items() if not isinstance(v, Module)})
 
 
-def _dump_all(kernel: str, digest: str, entry: Entry) -> None:
-    folder = settings().compilation.dump_dir
+def _dump_all(folder: Path | None, kernel: str, digest: str, entry: Entry) -> None:
     if folder is not None:
         dump(folder, kernel, digest, entry.artifacts)
         dump_metadata(folder, kernel, digest, entry.metadata)
@@ -208,7 +216,8 @@ def compile_kernel(
     """Compile a module of tile IR, which is changed in place; the disk cache has no part in it."""
     source = IRSource("", SOURCE, {"name": module.kernel.name})
     context = StageContext(target, options, {**asdict(options), "hash": "0" * 64})
-    made = Run(source, backend, context, "0" * 64).run_module(module)
+    run = Run(source, backend, context, "0" * 64, settings().compilation)
+    made = run.run_module(module)
     asm = Artifacts(made, backend, target)
     metadata = KernelMetadata(context.metadata, options, target)
     return CompiledKernel(source, backend, target, asm, metadata)

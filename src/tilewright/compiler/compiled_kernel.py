@@ -267,7 +267,7 @@ class CompiledKernel:
     def identity(self) -> Hashable:
         """Equal for kernels of the same machine code that are launched in the same way."""
         metadata = self.metadata.as_dict()
-        names = self.backend.launch_words or sorted(metadata.keys() - {"hash", "target"})
+        names = self.backend.launch_metadata or sorted(metadata.keys() - {"hash", "target"})
         launched = tuple((name, repr(metadata.get(name))) for name in names)
         code = hashlib.sha256(self.kernel).hexdigest()
         return (self.target, self.name, code, self.parameters, launched)

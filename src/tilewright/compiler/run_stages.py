@@ -23,12 +23,12 @@ from tilewright.compiler.written_arguments import stored_arguments
 from tilewright.frontend.semantics import FrontendOptions
 from tilewright.ir import Module, print_module, valid_kernel
 from tilewright.support import (
+    CompilationSettings,
     StageText,
     TilewrightError,
     collection_paused,
     current_recorder,
     errors,
-    settings,
     timed,
 )
 from tilewright.support.disk_cache import cache_folder, wrote
@@ -45,12 +45,19 @@ class Run:
     """
 
     def __init__(
-        self, source: KernelSource | IRSource, backend: Backend, context: StageContext, digest: str
+        self,
+        source: KernelSource | IRSource,
+        backend: Backend,
+        context: StageContext,
+        digest: str,
+        compilation: CompilationSettings,
     ) -> None:
         self.source = source
         self.backend = backend
         self.context = context
         self.digest = digest
+        self.dump_dir = compilation.dump_dir
+        self.override_dir = compilation.override_dir
         self.made: dict[str, Artifact] = {}
 
     def run(self, options: FrontendOptions) -> dict[str, Artifact]:
@@ -131,7 +138,7 @@ class Run:
         return result
 
     def _keep(self, extension: str, artifact: Artifact) -> None:
-        recorder, folder = current_recorder(), settings().compilation.dump_dir
+        recorder, folder = current_recorder(), self.dump_dir
         # Printed at once, since the next stage changes the module in place; the front end's module
         # is only printed if somebody wants to see it.
         if extension != SOURCE or recorder or folder:
@@ -145,13 +152,13 @@ class Run:
 
     def _override(self, extension: str) -> str | None:
         """The text that replaces a stage, if there is a file for it."""
-        folder = settings().compilation.override_dir
+        folder = self.override_dir
         if folder is None:
             return None
         file = f"{file_name(self.source.name)}.{extension}"
-        for place in (dump_folder(folder, self.source.name, self.digest) / file, folder / file):
-            if place.exists():
-                return place.read_text(encoding="utf-8")
+        for path in (dump_folder(folder, self.source.name, self.digest) / file, folder / file):
+            if path.exists():
+                return path.read_text(encoding="utf-8")
         return None
 
     def _crash(self, problem: Exception) -> errors.InternalCompilerError:
@@ -170,7 +177,7 @@ class Run:
             suffix, mark = ".tile", "//"
             if isinstance(self.source, KernelSource) and not body.lstrip().startswith("func"):
                 suffix, mark = self.source.suffix, self.source.comment
-            place = folder / f"kernel{suffix}"
+            path = folder / f"kernel{suffix}"
             stages = " -> ".join(stage.extension for stage in self.backend.stages)
             done = ", ".join(self.made) or "none"
             head = [
@@ -181,12 +188,12 @@ class Run:
             ]
             folder.mkdir(exist_ok=True)
             text = "\n".join([*(f"{mark} {line}" for line in head), body])
-            place.write_text(text, encoding="utf-8")
+            path.write_text(text, encoding="utf-8")
             # Counts towards the limit of the cache's size.
             wrote(crashes.parent)
         except Exception:  # a reproducer must not hide the problem
             return None
-        return str(place)
+        return str(path)
 
     def _source_text(self) -> str:
         """The front end's tile IR; where the front end fails, the user's source."""
@@ -211,15 +218,15 @@ def dump_folder(folder: Path, kernel: str, digest: str) -> Path:
 
 def dump(folder: Path, kernel: str, digest: str, artifacts: Mapping[str, str | bytes]) -> None:
     """Write artifacts below a folder for people to read."""
-    place = dump_folder(folder, kernel, digest)
-    place.mkdir(parents=True, exist_ok=True)
+    path = dump_folder(folder, kernel, digest)
+    path.mkdir(parents=True, exist_ok=True)
     for extension, artifact in artifacts.items():
-        file = place / f"{file_name(kernel)}.{extension}"
+        file = path / f"{file_name(kernel)}.{extension}"
         file.write_bytes(artifact.encode() if isinstance(artifact, str) else artifact)
 
 
 def dump_metadata(folder: Path, kernel: str, digest: str, metadata: Mapping[str, object]) -> None:
     """Write what `IRSource` needs to go on from a dumped stage."""
-    place = dump_folder(folder, kernel, digest)
+    path = dump_folder(folder, kernel, digest)
     text = json.dumps(metadata, indent=1)
-    (place / "kernel.json").write_text(text, encoding="utf-8")
+    (path / "kernel.json").write_text(text, encoding="utf-8")

@@ -35,8 +35,8 @@ _UNLIMITED_BYTES = 2**31 - 1
 class CpuOptions(CommonOptions):
     """Options of a CPU launch.
 
-    `num_warps`, `num_stages`, `num_ctas`, `maxnreg` and the launch words of GPUs mean nothing here:
-    a program instance is one thread. `enable_fp_fusion` lets a * b + c round once.
+    `num_warps`, `num_stages`, `num_ctas`, `maxnreg` and the options of GPU launches mean nothing
+    here: a program instance is one thread. `enable_fp_fusion` lets a * b + c round once.
     """
 
     def meaningful(self) -> Self:
@@ -135,5 +135,5 @@ BACKEND = Backend(
     version=_version,
     properties=_properties,
     drop_lines=drop_lines,
-    launch_words=("scratch_bytes",),
+    launch_metadata=("scratch_bytes",),
 )

@@ -25,7 +25,7 @@ from tilewright.backends.nvidia.contracts import front_end
 from tilewright.backends.nvidia.driver.cuda_driver import driver, unavailable_reason
 from tilewright.backends.nvidia.driver.cuda_errors import CudaAfterFork, CudaCallFailed
 from tilewright.backends.nvidia.driver.event_timer import CudaEventTimer
-from tilewright.backends.nvidia.driver.gpu_launcher import LAUNCH_WORDS, NvidiaLauncher
+from tilewright.backends.nvidia.driver.gpu_launcher import LAUNCH_METADATA, NvidiaLauncher
 from tilewright.backends.nvidia.driver.stream_order import MEMORY
 from tilewright.backends.nvidia.lower.allocate_shared import allocate_shared
 from tilewright.backends.nvidia.lower.gpu_function import lower_function
@@ -212,6 +212,6 @@ BACKEND = Backend(
     version=_version,
     clock=CudaEventTimer,
     memory=MEMORY,
-    launch_words=LAUNCH_WORDS,
+    launch_metadata=LAUNCH_METADATA,
     properties=_properties,
 )

@@ -78,7 +78,7 @@ def synchronize(ordinal: int | None = None) -> None:
     _device_state(device, driver()).synchronize()
 
 
-LAUNCH_WORDS = (
+LAUNCH_METADATA = (
     "threads",
     "num_warps",
     "shared",
