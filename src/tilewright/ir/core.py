@@ -139,6 +139,7 @@ class Op(metaclass=OpMeta):
 
     def set_operand(self, index: int, value: Value) -> None:
         """Replace one operand, keeping use lists right."""
+        # A detached op is in no use list.
         if self.parent is not None:
             _drop_use(self.operands[index], self)
             _add_use(value, self)
@@ -153,6 +154,7 @@ class Op(metaclass=OpMeta):
     def clone(self, mapping: dict[Value, Value]) -> Self:
         """A detached copy; operands found in `mapping` are replaced; it learns the new results."""
         cls = type(self)
+        # Past the constructor, which would infer the types of the results again.
         copy = cls.__new__(cls)
         copy.operands = [mapping.get(value, value) for value in self.operands]
         copy.attrs = dict(self.attrs)

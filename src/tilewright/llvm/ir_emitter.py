@@ -85,6 +85,7 @@ def float_text(value: float, type_: str) -> str:
     if type_ == "bfloat":
         return f"0xR{_bfloat_bits(value):04X}"
     if type_ == "float":
+        # LLVM writes a float as the bits of the double of the same value.
         (value,) = struct.unpack("<f", struct.pack("<I", _packed(value, "<f", "<I")))
     return f"0x{_packed(value, '<d', '<Q'):016X}"
 
@@ -106,6 +107,7 @@ def _bfloat_bits(value: float) -> int:
     (back,) = struct.unpack("<f", struct.pack("<I", single))
     if back != value and not single & 1:
         single += 1 if abs(back) < abs(value) else -1
+    # To nearest: a half more than the last bit kept, less one unit if that bit is even.
     return (single + 0x7FFF + ((single >> 16) & 1)) >> 16
 
 

@@ -109,6 +109,7 @@ def _parameter(state: CpuLowering, index: int, arg: Value) -> str:
 def _streaming_lines(state: CpuLowering, stream_above: int) -> list[str]:
     """Whether the stores of the whole grid exceed the caches."""
     if not state.streamed_bytes:
+        # The call of the program passes the flag in any case.
         return ["%streaming = and i1 false, false"]
     return [
         "%plane = mul i64 %wide0, %wide1",
@@ -150,6 +151,7 @@ def _entry(state: CpuLowering, function: Function, attributes: str, stream_above
     ids = ["i32 %x", "i32 %y", "i32 %z", *(f"i32 %grid{a}" for a in range(3))]
     call = ", ".join([*passed, *ids, "ptr %scratch", "ptr %console", "i1 %streaming"])
     fence = []
+    # Non-temporal stores are weakly ordered: a fence shows them to other threads.
     if state.streamed_bytes:
         state.module.declare("llvm.x86.sse.sfence", "declare void @llvm.x86.sse.sfence()")
         fence = ["call void @llvm.x86.sse.sfence()"]

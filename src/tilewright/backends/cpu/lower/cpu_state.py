@@ -64,6 +64,7 @@ class CpuLowering:
         """A buffer in scratch memory, row-major unless `strides` (in elements) are given."""
         steps = strides or row_major(shape)
         name = self.code.name("buffer")
+        # Padded rows reach further than the elements of a dense tile.
         last = sum((n - 1) * s for n, s in zip(shape, steps, strict=True))
         block = self.scratch.allocate(name, max(last + 1, prod(shape)) * element.bytes)
         return Buffer(Val(name, "ptr"), shape, steps, element, (block,))

@@ -58,6 +58,7 @@ class Evaluator:
             evaluated_value = self.env.scalars.get(value)
             if evaluated_value is not None:
                 return evaluated_value
+            # A scalar is the same at all coordinates: it is remembered once.
             coords = ()
         known = self.evaluated.get((value, coords))
         if known is not None:

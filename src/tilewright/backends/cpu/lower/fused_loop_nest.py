@@ -92,6 +92,7 @@ class _NestEmitter:
     def _probe(self, dim: int) -> float:
         """Instructions per element with lanes along `dim`, a gather counting as its lanes."""
         width = lanes_along(self.state, self.nest, dim)
+        # Emitted into a module that is thrown away: the instructions are only counted.
         code = Code(ModuleText())
         code.sections += [[] for _ in self.nest.shape]
         ev = Evaluator(code, self.state.env, width)
@@ -108,6 +109,7 @@ class _NestEmitter:
             store(ev.math, address, ev.lanes(op.stored, coords))
         inner = code.sections[dim + 1] + code.sections[-1]
         gathers = sum("masked.gather" in t or "masked.scatter" in t for t in inner)
+        # A gather or scatter is an extraction or insertion and an access for each lane.
         return (len(inner) + 2 * width * gathers) / width
 
     def _inputs(self) -> list[Value]:

@@ -77,6 +77,7 @@ def loop(
     head, latch, check, done, before = (
         code.label(h) for h in ("head", "latch", "check", "done", "before")
     )
+    # What does not depend on the loop goes to the sections below, and so in front of its head.
     code.sections.append([])
     opened = Loop(code, Val(code.name("i"), "i32", code.level))
     yield opened

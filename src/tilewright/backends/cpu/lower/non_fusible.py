@@ -78,6 +78,7 @@ def lower_dot(state: CpuLowering, op: DotOp) -> None:
     """acc into the result's buffer, then one call of the micro-kernel for each pair of matrices."""
     a, b = state.env.buffers[op.a], state.env.buffers[op.b]
     c = state.buffer_for(op.result)
+    # A sum that starts from zero is not read: the micro-kernel overwrites the result.
     fresh = _is_zero(op.acc)
     if not fresh:
         copy_into(state, op.acc, c)
@@ -262,6 +263,7 @@ def _emit_atomic(
         return code.let_here(f"atomicrmw {name} {pointer.typed}, {value.typed} {order}", kind)
     bits = f"i{8 * element.bytes}"
     expected, new = (code.convert("bitcast", v, bits) for v in values)
+    # LLVM permits no release order for a compare-and-swap that fails: it writes nothing.
     failure = "acquire" if order in ("acquire", "acq_rel") else "monotonic"
     text = f"cmpxchg {pointer.typed}, {expected.typed}, {new.typed} {order} {failure}"
     pair = code.let_here(text, f"{{ {bits}, i1 }}")

@@ -57,6 +57,7 @@ class Scratch:
         start = self.clock
         yield
         for block in self.blocks:
+            # Older than the loop and touched in it: the next iteration needs it again.
             if block.first < start <= block.last:
                 block.touch()
         self.step()

@@ -85,6 +85,7 @@ def _put(state: GpuLowering, op: PutOp) -> None:
 
 def _copy(state: GpuLowering, target: Val, pointer: Val, size: int, mask: Val | None) -> None:
     """cp.async of 4, 8 or 16 bytes; zeros where the mask is false."""
+    # PTX permits .cg, which goes past the L1 cache, for 16 bytes only.
     kind = "cg.shared.global.L2::128B" if size == 16 else "ca.shared.global"
     text, constraints, operands = f"cp.async.{kind} [$0], [$1], {size}", "r,l", [target, pointer]
     if mask is not None:

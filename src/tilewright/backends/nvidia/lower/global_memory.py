@@ -81,6 +81,7 @@ def _load_vector(
     length: int,
 ) -> list[Val]:
     shape = vector_shape(element, length)
+    # PTX has no 8-bit registers for inline assembly: bytes travel in 16-bit ones.
     register = "i16" if shape.type == "i8" else shape.type
     names = [f"${i}" for i in range(shape.registers)]
     target = f"{{{', '.join(names)}}}" if shape.registers > 1 else names[0]
@@ -94,6 +95,7 @@ def _load_vector(
         got = state.asm(instruction, f"{outputs},l", type_, pointer)
     else:
         fill = _fill(state, other, element, shape, register)
+        # Outputs start as the masked-off values: a load whose predicate is false keeps them.
         ties = ",".join(str(i) for i in range(n))
         text = f"@${n + 1} {instruction}"
         got = state.asm(text, f"{outputs},l,b,{ties}", type_, pointer, mask, *fill)

@@ -130,6 +130,7 @@ def _attributes(warps: int, maxnreg: int | None, num_ctas: int) -> list[str]:
     cluster = f' "nvvm.cluster_dim"="{num_ctas},1,1"' if num_ctas > 1 else ""
     return [
         f'attributes #0 = {{ nounwind "nvvm.reqntid"="{32 * warps}"{limit}{cluster} }}',
+        # convergent: LLVM must not move barriers and shuffles under other conditions
         "attributes #1 = { convergent nounwind }",
     ]
 

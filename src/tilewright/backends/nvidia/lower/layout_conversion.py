@@ -60,6 +60,7 @@ def _through_shared(
 ) -> list[Val]:
     results: dict[int, Val] = {}
     for number, (stored, loaded) in enumerate(chosen.passes):
+        # What the round before wrote has to be read before its bytes are written again.
         if number:
             state.barrier()
         write_shared(state, chosen.store, source, element, offset, stored)
@@ -227,6 +228,7 @@ def shuffle_packed(state: GpuLowering, mode: str, register: Val, lane: Val) -> V
     """Exchange one packed register of 32 or 64 bits (narrower ones are widened) between lanes."""
     code = state.code
     if register.type == "i64":
+        # A shuffle moves 32 bits: the halves of 64 go one by one.
         low = code.let_here(f"trunc i64 {register} to i32", "i32")
         shifted = code.let_here(f"lshr i64 {register}, 32", "i64")
         high = code.let_here(f"trunc i64 {shifted} to i32", "i32")

@@ -52,6 +52,7 @@ def _reduce(state: GpuLowering, op: ReduceOp) -> None:
         running = [column[registers[0]] for column in columns]
         for r in registers[1:]:
             running = apply_region(state, op.combine, [*running, *(c[r] for c in columns)])
+        # A butterfly: afterwards each lane has the result of all.
         for bit in split.lanes:
             running = _across_lanes(state, op, running, bit)
         rows.append(running)
