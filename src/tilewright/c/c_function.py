@@ -64,6 +64,7 @@ class CFunction(JITFunction):
         change the kernel. What the others may be is no part of it, so that timings of
         configurations stay when there are further ones."""
         texts = texts_of(self.defines)
+        # Sorted: the order in which macros are given does not matter to the kernel.
         fixed = sorted(item for item in texts.items() if not is_tuned(self.defines[item[0]]))
         text = f"{self.program.digest(texts)} {self.__name__} {fixed}"
         return Dependencies(hashlib.sha256(text.encode()).hexdigest(), ())

@@ -52,6 +52,7 @@ def _integer_handler(parameter: KernelParameter, type_: DType) -> Handler:
         if number % multiple:
             actual = f"value {number}, declared to be a multiple of {multiple}"
             raise errors.UnsupportedArgument("", actual, f"pass a multiple of {multiple}")
+        # As in Triton, an integer that is 1 is a constant of the variant.
         if number == 1:
             return 1, 1
         return (plain if number % ALIGNMENT else divisible), number

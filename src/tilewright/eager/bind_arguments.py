@@ -26,6 +26,7 @@ def bind_call(
     Errors: ArgumentCount, UnknownArgument, RepeatedArgument, MissingArgument.
     """
     try:
+        # inspect binds as Python does; only its messages are replaced.
         bound = signature.bind(*args, **kwargs)
     except TypeError as error:
         raise _wrong_call(name, signature, args, kwargs, str(error)) from None

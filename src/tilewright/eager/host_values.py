@@ -91,6 +91,7 @@ def _unboxed(value: object) -> object:
 
 
 def _from_torch(name: str, value: TorchTensor) -> Array:
+    # Not `is_cuda`: other devices of torch have no memory that the CPU can read either.
     device = value.device.type
     if device != "cpu":
         raise errors.DeviceMismatch(name, str(value.device), "the CPU")

@@ -54,6 +54,7 @@ def _len(x: Any) -> int:
 def _isinstance(value: Any, classes: Any) -> bool:
     """A literal counts as a constexpr, and a constexpr as the value inside."""
     kinds = _python_types(unwrap_deep(classes))
+    # A kernel may ask for the Python type of a constant or for `tl.constexpr`; both hold.
     if builtins.isinstance(value, kinds) or builtins.isinstance(unwrap(value), kinds):
         return True
     is_value = isinstance(value, base_value | tuple)
@@ -114,6 +115,7 @@ class Namespaces:
         """A function with other code, but the globals, closure and defaults of `fn`."""
         key = id(fn.__globals__)
         if key not in self._globals:
+            # A copy: the module itself must go on seeing Python's own builtins.
             self._globals[key] = fn.__globals__ | {"__builtins__": self._builtins}
         cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
         closure = tuple(cells[name] for name in code.co_freevars)

@@ -61,6 +61,7 @@ def rewritten(fn: FunctionType) -> tuple[CodeType, str]:
         return fn.__code__, fn.__code__.co_filename
     key = ("rewritten", source.tree)
     code = source.facts.get(key)
+    # Kept with the source: every launch and every thread runs the same code object.
     if code is None:
         code = source.facts[key] = _compiled(fn, source)
     return cast("CodeType", code), source.file

@@ -63,6 +63,7 @@ def _host_array(value: object) -> NDArray[np.generic]:
         return (host.double() if value.dtype.is_floating_point else host).numpy(force=True)
     if isinstance(value, DeviceArray):
         return value.get()
+    # `__array__` first: libraries convert by it what DLPack cannot express.
     if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
         return np.from_dlpack(cast("Any", value))
     return _from_sequence(value)
@@ -71,6 +72,7 @@ def _host_array(value: object) -> NDArray[np.generic]:
 def _from_sequence(value: object) -> NDArray[np.generic]:
     if isinstance(value, (list, tuple)):
         items = cast("list[object]", value)
+        # NumPy would take such items apart element by element, or refuse to copy from the device.
         if any(isinstance(item, (TorchTensor, DeviceArray)) for item in items):
             return np.stack([_host_array(item) for item in items])
     try:

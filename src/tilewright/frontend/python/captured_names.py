@@ -52,6 +52,7 @@ class Environment:
         """The value of a closure variable, global or builtin, or MISSING."""
         if name in self._cells:
             return Binding(self._cells[name], name).read()
+        # Globals before builtins, as Python looks them up.
         value = self._globals.get(name, MISSING)
         return _BUILTINS.get(name, MISSING) if value is MISSING else value
 

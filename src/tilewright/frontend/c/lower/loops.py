@@ -151,6 +151,7 @@ def _counted_loop(
         if loop.outside:
             _lower_body(frame, node)
         else:
+            # `cf.for` makes the step itself.
             _lower_body(frame, _without_step(node))
         frame.at(node).emitter.emit(YieldOp(_held_values(frame, carried)))
     frame.values = before

@@ -37,6 +37,7 @@ def _unpack(frame: FunctionFrame, target: ast.Tuple | ast.List, value: object) -
     items = list(iterate(frame, target, value))
     stars = [i for i, element in enumerate(target.elts) if isinstance(element, ast.Starred)]
     extra = len(items) - len(target.elts)
+    # A starred target takes what is left, which may be nothing (-1: one item fewer than targets).
     if stars and extra >= -1:
         first = stars[0]
         middle = language_tuple(items[first : first + extra + 1])

@@ -38,5 +38,6 @@ def known_range(ctx: Context, loop: range | static_range) -> builtins.range:
         if not isinstance(value, int):
             ctx.fail(errors.InvalidValue, "range", label, "an integer", describe(bound))
         bounds.append(value)
+    # Before Python's range, whose own error for a step of 0 has no source line.
     check_step(ctx, bounds[2])
     return builtins.range(*bounds)
