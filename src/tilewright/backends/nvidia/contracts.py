@@ -17,11 +17,11 @@ from tilewright.backends.manifest import legal_ops
 from tilewright.backends.nvidia.arch import Arch
 from tilewright.backends.nvidia.layouts.layout_rules import broken_rule
 from tilewright.backends.nvidia.ops import (
+    AsyncCopyOp,
     CommitOp,
     ConvertOp,
     FmaDotOp,
-    GetOp,
-    PutOp,
+    LoadSlotOp,
     RingOp,
     WaitOp,
 )
@@ -77,7 +77,7 @@ def legal_layouts(arch: Arch, warps: int) -> Contract:
 
 def legal_copies(arch: Arch, warps: int) -> Contract:
     """After nvidia-software-pipeline; warps: of a program instance."""
-    ops = legal_ops(FmaDotOp, ConvertOp, RingOp, PutOp, GetOp, CommitOp, WaitOp)
+    ops = legal_ops(FmaDotOp, ConvertOp, RingOp, AsyncCopyOp, LoadSlotOp, CommitOp, WaitOp)
     return Contract("nvidia-software-pipeline", ops, None, _unlowerable(arch, warps))
 
 

@@ -72,10 +72,10 @@ def ring(op: RingOp) -> Any:
     return np.zeros(shape_of(op.result_type), dtype)
 
 
-class PutOp(Op, opcode="nvidia.put", effects=(Effect.BARRIER,)):
+class AsyncCopyOp(Op, opcode="nvidia.async_copy", effects=(Effect.BARRIER,)):
     """result = ring, but result[slot] = x, which is loaded; the copy is asynchronous
 
-    writer, reader: the tile in the layout in which it is copied, and in which `get` reads it;
+    writer, reader: the tile in the layout in which it is copied, and in which `load_slot` reads it;
     vector: elements that are consecutive and aligned in global memory.
     """
 
@@ -90,15 +90,15 @@ class PutOp(Op, opcode="nvidia.put", effects=(Effect.BARRIER,)):
         return self.ring.type
 
 
-@reference(PutOp)
-def put(op: PutOp, ring: Any, x: Any, slot: Any) -> Any:
+@reference(AsyncCopyOp)
+def async_copy(op: AsyncCopyOp, ring: Any, x: Any, slot: Any) -> Any:
     """A copy with one slot replaced."""
     changed = ring.copy()
     changed[int(slot)] = x if x.shape == ring.shape[1:] else x.swapaxes(-1, -2)
     return changed
 
 
-class GetOp(Op, opcode="nvidia.get", effects=(Effect.READ,)):
+class LoadSlotOp(Op, opcode="nvidia.load_slot", effects=(Effect.READ,)):
     """result = ring[slot], in the layout of the result type"""
 
     ring: Value = operand(tile)
@@ -111,18 +111,18 @@ class GetOp(Op, opcode="nvidia.get", effects=(Effect.READ,)):
         return self.result_type
 
 
-@reference(GetOp)
-def get(op: GetOp, ring: Any, slot: Any) -> Any:
+@reference(LoadSlotOp)
+def load_slot(op: LoadSlotOp, ring: Any, slot: Any) -> Any:
     """One slot."""
     return ring[int(slot)]
 
 
-def reads_late(get: GetOp) -> bool:
+def reads_late(load: LoadSlotOp) -> bool:
     """Whether the users of a slot read it themselves, each part when it needs it.
 
     Products do: so reads stand between their instructions instead of all before them.
     """
-    return all(isinstance(user, DotOp) and user.parent is get.parent for user in get.result.uses)
+    return all(isinstance(user, DotOp) and user.parent is load.parent for user in load.result.uses)
 
 
 class CommitOp(Op, opcode="nvidia.commit", effects=(Effect.BARRIER,)):

@@ -143,7 +143,7 @@ def test_loads_are_copied_ahead_through_elementwise_code(
     assert count(kernel, "mma.sync.aligned.m16n8k16") == 16
     body = ops(bodies_of_loops(kernel.asm["ttgir"]))
     widened = dtype in ("i8", "fp8e4nv")
-    assert (body["nvidia.convert"], body["nvidia.get"]) == (2 if widened else 0, 2)
+    assert (body["nvidia.convert"], body["nvidia.load_slot"]) == (2 if widened else 0, 2)
 
 
 @jit
@@ -181,7 +181,7 @@ def chained(q, k, v, out, n):
 def test_chained_products_need_no_memory_between_them() -> None:
     kernel = compiled(chained, "*fp16/16 *fp16/16 *fp16/16 *fp32/16 i32/16")
     body = bodies_of_loops(kernel.asm["ttgir"])
-    assert ops(body)["nvidia.get"] == 2
+    assert ops(body)["nvidia.load_slot"] == 2
     assert count(kernel, "cp.async.cg") == 3 * 8
     assert "q" not in [line.split()[0].strip("%") for line in body.splitlines()]
 
@@ -258,15 +258,15 @@ def persistent(a, b, c, items, K):
 def test_innermost_loops_are_pipelined() -> None:
     text = compiled(persistent, "*fp16/16 *fp16/16 *fp32/16 i32 i32").asm["ttgir"]
     inner = bodies_of_loops(bodies_of_loops(text))
-    assert ops(inner)["nvidia.get"] == 2
-    assert ops(text)["nvidia.get"] == 2
+    assert ops(inner)["nvidia.load_slot"] == 2
+    assert ops(text)["nvidia.load_slot"] == 2
     assert ops(inner)["mem.load"] == 2, "of the copies"
 
 
 def test_a_loop_around_others_is_pipelined_if_they_are_not() -> None:
     text = compiled(persistent_with_sum, "*fp16/16 *fp16/16 *fp32/16 i32 i32").asm["ttgir"]
-    assert ops(bodies_of_loops(text))["nvidia.get"] == 2
-    assert ops(bodies_of_loops(bodies_of_loops(text)))["nvidia.get"] == 0
+    assert ops(bodies_of_loops(text))["nvidia.load_slot"] == 2
+    assert ops(bodies_of_loops(bodies_of_loops(text)))["nvidia.load_slot"] == 0
 
 
 @jit

@@ -40,11 +40,11 @@ from tilewright.backends.nvidia.layouts.layout_propagation import (
 )
 from tilewright.backends.nvidia.layouts.select_mma import is_product_layout, product_operand
 from tilewright.backends.nvidia.ops import (
+    AsyncCopyOp,
     CommitOp,
     ConvertOp,
     FmaDotOp,
-    GetOp,
-    PutOp,
+    LoadSlotOp,
     RingOp,
     WaitOp,
 )
@@ -323,7 +323,7 @@ class _AnyOperand(LayoutRule[Op]):
         return None
 
 
-@layout_rule(ForOp, IfOp, WhileOp, ConvertOp, RingOp, PutOp, GetOp, CommitOp, WaitOp)
+@layout_rule(ForOp, IfOp, WhileOp, ConvertOp, RingOp, AsyncCopyOp, LoadSlotOp, CommitOp, WaitOp)
 class _Unrelated(LayoutRule[Op]):
     """The types tell all; those of control flow are checked by the verifier."""
 

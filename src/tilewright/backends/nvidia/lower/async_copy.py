@@ -10,9 +10,9 @@ from tilewright.backends.nvidia.lower.gpu_state import BODY, GpuLowering, loweri
 from tilewright.backends.nvidia.lower.layout_conversion import instruction_address, read_group
 from tilewright.backends.nvidia.lower.register_packing import Element
 from tilewright.backends.nvidia.ops import (
+    AsyncCopyOp,
     CommitOp,
-    GetOp,
-    PutOp,
+    LoadSlotOp,
     RingOp,
     WaitOp,
     reads_late,
@@ -30,7 +30,7 @@ from tilewright.llvm import Val
 from tilewright.ops import LoadOp
 
 
-def staging(op: PutOp | GetOp, reader: TileType) -> SharedConversion:
+def staging(op: AsyncCopyOp | LoadSlotOp, reader: TileType) -> SharedConversion:
     """The buffer of one slot, how it is filled, and how it is read."""
     source, target = cast("TileType", op.writer).layout, reader.layout
     assert isinstance(source, LinearLayout) and isinstance(target, LinearLayout)
@@ -67,8 +67,8 @@ def _slot_address(state: GpuLowering, ring: Value, slot: Value, size: int) -> Va
     return state.code.let_here(f"add i32 {moved}, {base}", "i32")
 
 
-@lowering(PutOp)
-def _put(state: GpuLowering, op: PutOp) -> None:
+@lowering(AsyncCopyOp)
+def _async_copy(state: GpuLowering, op: AsyncCopyOp) -> None:
     load = cast("LoadOp", op.x.op)
     writer = cast("TileType", op.writer)
     access = staging(op, cast("TileType", op.reader)).store
@@ -139,8 +139,8 @@ class LazyRegisters(Sequence[Val]):
         return self._known[index]
 
 
-@lowering(GetOp)
-def _get(state: GpuLowering, op: GetOp) -> None:
+@lowering(LoadSlotOp)
+def _load_slot(state: GpuLowering, op: LoadSlotOp) -> None:
     reader = cast("TileType", op.type)
     layout = reader.layout
     assert isinstance(layout, LinearLayout)

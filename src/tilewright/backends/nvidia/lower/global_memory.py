@@ -14,7 +14,7 @@ from tilewright.backends.nvidia.lower.gpu_state import (
     memory_bits,
 )
 from tilewright.backends.nvidia.lower.register_packing import Element, pack, packed_type, unpack
-from tilewright.backends.nvidia.ops import PutOp
+from tilewright.backends.nvidia.ops import AsyncCopyOp
 from tilewright.ir.types import TileType, element_of
 from tilewright.llvm import Val, integer_literal
 from tilewright.ops import BarrierOp, LoadOp, StoreOp, pointee
@@ -50,8 +50,8 @@ _EVICTION = {"": "", "evict_first": ".L1::evict_first", "evict_last": ".L1::evic
 
 
 def is_copied(load: LoadOp) -> bool:
-    """Whether a load is an asynchronous copy to shared memory, which `put` makes."""
-    return any(isinstance(user, PutOp) for user in load.result.uses)
+    """Whether a load is an asynchronous copy to shared memory, which `async_copy` makes."""
+    return any(isinstance(user, AsyncCopyOp) for user in load.result.uses)
 
 
 @lowering(LoadOp)

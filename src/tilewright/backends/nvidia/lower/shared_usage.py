@@ -5,7 +5,7 @@ Two kinds of op use it:
 * An *exchange* between threads: all write, a barrier, all read. It needs its bytes only while it
   runs, but a thread may still read when others go on.
 * A *ring* of slots that is filled by asynchronous copies, see software_pipeline.py. A copy may
-  write from `nvidia.put` until the `nvidia.wait` that its group is waited for.
+  write from `nvidia.async_copy` until the `nvidia.wait` that its group is waited for.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from tilewright.backends.nvidia.lower.layout_conversion import conversion
 from tilewright.backends.nvidia.lower.warp_reductions import reduce_bytes
 from tilewright.backends.nvidia.lower.warp_scans import scan_bytes
 from tilewright.backends.nvidia.ops import (
+    AsyncCopyOp,
     ConvertOp,
     FmaDotOp,
-    GetOp,
-    PutOp,
+    LoadSlotOp,
     RingOp,
     reads_late,
 )
@@ -76,7 +76,7 @@ def ring_of(value: Value) -> RingOp:
     op = value.op
     if isinstance(op, RingOp):
         return op
-    if isinstance(op, PutOp):
+    if isinstance(op, AsyncCopyOp):
         return ring_of(op.ring)
     if isinstance(op, ForOp):
         return ring_of(op.inits[value.index])
@@ -87,7 +87,7 @@ def ring_of(value: Value) -> RingOp:
 
 def rings_read(op: Op) -> list[RingOp]:
     """The rings whose slots are read while an op runs."""
-    if isinstance(op, GetOp):
+    if isinstance(op, LoadSlotOp):
         return [] if reads_late(op) else [ring_of(op.ring)]
-    late = (v.op for v in op.operands if isinstance(v.op, GetOp))
+    late = (v.op for v in op.operands if isinstance(v.op, LoadSlotOp))
     return [ring_of(get.ring) for get in late if reads_late(get)]

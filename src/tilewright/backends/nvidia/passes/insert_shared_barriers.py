@@ -8,7 +8,7 @@ Walks the program with the bytes that threads have read or written since the las
 one before an op that would write what others may still read, or read what they have written. An
 exchange has its own barrier between its writes and its reads, see shared_usage.py.
 
-A copy into a ring is in flight from `nvidia.put` on. `nvidia.wait` makes those that may have
+A copy into a ring is in flight from `nvidia.async_copy` on. `nvidia.wait` makes those that may have
 arrived writes of the thread that waits, which others see after a barrier. In one iteration a ring
 is filled and read at different slots, so these do not meet; but a slot is filled again after it was
 read in an earlier iteration.
@@ -32,7 +32,7 @@ from tilewright.backends.nvidia.lower.shared_usage import (
     rings_read,
     tile_bytes,
 )
-from tilewright.backends.nvidia.ops import PutOp, RingOp, WaitOp
+from tilewright.backends.nvidia.ops import AsyncCopyOp, RingOp, WaitOp
 from tilewright.ir import Block, Builder, Function, Op, Pass
 from tilewright.ops import AssertOp, BarrierOp, ForOp, IfOp, WhileOp
 from tilewright.support.fresh_stack import nested
@@ -148,7 +148,7 @@ class _Ordering:
 
     def _uses(self, op: Op) -> list[Use]:
         """What an op does first: an exchange writes."""
-        if isinstance(op, PutOp):
+        if isinstance(op, AsyncCopyOp):
             return [self._ring(Kind.IN_FLIGHT, ring_of(op.ring))]
         size = exchange_bytes(op, self._machine)
         if size:
@@ -205,7 +205,7 @@ class _Ordering:
     def _matters(self, op: Op) -> bool:
         if isinstance(op, ForOp | WhileOp | IfOp):
             return any([self._ops(region) for region in op.regions])
-        if isinstance(op, BarrierOp | AssertOp | WaitOp | PutOp) or op in self._offsets:
+        if isinstance(op, BarrierOp | AssertOp | WaitOp | AsyncCopyOp) or op in self._offsets:
             return True
         return bool(rings_read(op))
 

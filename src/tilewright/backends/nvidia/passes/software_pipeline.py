@@ -4,13 +4,13 @@ A loop is pipelined if it multiplies tiles whose loads can be made earlier, see 
 Each such load goes to a ring of slots in shared memory; iteration i reads slot i mod S while the
 copies of iteration i + S - 1 are on their way:
 
-    cf.for %k = %lo, %hi, %s (%p) {          put iterations 0 .. S-2 into slots 0 .. S-2
+    cf.for %k = %lo, %hi, %s (%p) {          copy iterations 0 .. S-2 to slots 0 .. S-2
       %a = mem.load (address of %k, %p)      cf.for %k = %lo, %hi, %s (%p, %ring, %slot ...) {
       %x = nvidia.convert %a           ->      nvidia.wait {pending = S - 2}
       %c = tile.dot %x, ...                    %a = mem.load (address of %k + (S-1) %s) if %k < %e
-      cf.yield %p + step                       %r = nvidia.put %ring, %a, %free
+      cf.yield %p + step                       %r = nvidia.async_copy %ring, %a, %free
     }                                          nvidia.commit
-                                               %x = nvidia.get %r, %slot
+                                               %x = nvidia.load_slot %r, %slot
                                                %c = tile.dot %x, ...
                                              }
                                              nvidia.wait {pending = 0}
@@ -19,9 +19,9 @@ copies of iteration i + S - 1 are on their way:
 made only for an iteration that takes place, however near to the ends of its type an index comes.
 Elements that are masked off become zeros.
 
-Innermost loops come first, and a loop around a pipelined one stays as it is. S is what is asked
-for, but no more than dependences in memory allow and than fit into shared memory beside all that
-the loop needs there otherwise.
+Innermost loops come first, and a loop around a pipelined one stays as it is. S is the number of
+stages that the launch or the loop gives, but no more than dependences in memory allow and than fit
+into shared memory beside all that the loop needs there otherwise.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tilewright.analysis import Alignment, analyze_alignment
 from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.lower.allocate_shared import RingRoom
 from tilewright.backends.nvidia.lower.shared_usage import Machine, tile_bytes
-from tilewright.backends.nvidia.ops import CommitOp, GetOp, PutOp, RingOp, WaitOp
+from tilewright.backends.nvidia.ops import AsyncCopyOp, CommitOp, LoadSlotOp, RingOp, WaitOp
 from tilewright.backends.nvidia.passes.staged_loads import (
     Staged,
     address_slice,
@@ -112,7 +112,7 @@ class LoopPipeline:
             if isinstance(op, LoadOp):
                 n = loads[op]
                 load = _guarded(cast("LoadOp", copy), runs)
-                rings[n] = builder.value(_put(self.staged[n], rings[n], load, slot))
+                rings[n] = builder.value(_async_copy(self.staged[n], rings[n], load, slot))
         builder.emit(CommitOp())
         yielded = self.loop.body.terminator.operands
         moved = [mapping.get(yielded[i], yielded[i]) for i in self.moving]
@@ -140,8 +140,10 @@ class LoopPipeline:
         runs = builder.value(CompareOp(body.args[0], end, predicate="lt"))
         filled = self._fill(builder, _Ahead(added[:count], index, added[count + 1 :]), free, runs)
         for n, staged in enumerate(self.staged):
-            get = GetOp(filled.rings[n], slot, staged.reader.type, staged.writer, staged.vector)
-            mapping[staged.reader.result] = builder.value(get)
+            read = LoadSlotOp(
+                filled.rings[n], slot, staged.reader.type, staged.writer, staged.vector
+            )
+            mapping[staged.reader.result] = builder.value(read)
         self._copy_body(builder, mapping)
         yielded = [mapping.get(v, v) for v in old.body.terminator.operands]
         tail = [*filled.rings, self._next_slot(builder, slot, 1), *filled.carried]
@@ -175,9 +177,11 @@ class LoopPipeline:
             builder.emit(op.clone(mapping))
 
 
-def _put(staged: Staged, ring: Value, load: LoadOp, slot: Value) -> PutOp:
+def _async_copy(staged: Staged, ring: Value, load: LoadOp, slot: Value) -> AsyncCopyOp:
     reader = staged.reader.type
-    return PutOp(ring, load.result, slot, writer=staged.writer, reader=reader, vector=staged.vector)
+    return AsyncCopyOp(
+        ring, load.result, slot, writer=staged.writer, reader=reader, vector=staged.vector
+    )
 
 
 def _guarded(load: LoadOp, runs: Value) -> LoadOp:
