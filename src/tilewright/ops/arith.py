@@ -92,7 +92,7 @@ class DivOp(BinaryOp, opcode="arith.div", traits=_ELEMENTWISE):
     """result = lhs / rhs; integers truncate toward zero, and dividing by zero is undefined
 
     precise: the float quotient must be correctly rounded; otherwise 2 ulp of fp32 are allowed, but
-    not where the quotient is a float itself.
+    not where the quotient is a float itself (unless it is rounded to a narrower one at once).
     """
 
     lhs: Value = operand(number)
