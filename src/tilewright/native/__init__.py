@@ -5,7 +5,7 @@ what Python decides (the layout of structures, constants of the platform); `buil
 a function of a program callable from Python. May import `llvm`.
 """
 
-from .builtin_function import METH_FASTCALL, METH_KEYWORDS, builtin_function
 from .native_program import NativeProgram
+from .python_callable import METH_FASTCALL, METH_KEYWORDS, builtin_function
 
 __all__ = ["METH_FASTCALL", "METH_KEYWORDS", "NativeProgram", "builtin_function"]
