@@ -56,8 +56,8 @@ def test_a_folder_that_cannot_be_written(cache: Path) -> None:
 
 
 def test_reading_can_be_turned_off(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tree(SOURCE)
+    made = tree(SOURCE)
     parser.cache_clear()
     monkeypatch.setattr(c_grammar.Lark, "load", None)
     with settings().cache.scope(always_compile=True):
-        tree(SOURCE)
+        assert tree(SOURCE) == made

@@ -10,6 +10,7 @@ import pytest
 from tests.unit.frontend.c.harness import lower
 from tilewright.c import CSource, kernel
 from tilewright.frontend.semantics import FrontendOptions
+from tilewright.ir import verify
 from tilewright.support import errors
 
 KERNEL = "void k(float *p, int n) { %s }"
@@ -31,7 +32,7 @@ KERNEL = "void k(float *p, int n) { %s }"
     ids=["sum", "ands", "parentheses", "calls", "statements", "ifs", "returns", "blocks", "choice"],
 )
 def test_what_is_long_compiles(body: str) -> None:
-    lower("#define ONE(x) (x)\n" + KERNEL % body)
+    assert verify(lower("#define ONE(x) (x)\n" + KERNEL % body).kernel) == []
 
 
 def test_a_long_sum_is_right() -> None:

@@ -164,7 +164,7 @@ def test_kernels_take_arrays_that_are_not_contiguous() -> None:
 
 def test_arrays_of_no_elements() -> None:
     x = np.zeros(0, "f")
-    add[1](x, x, x, 0, BLOCK=16)
+    assert add[1](x, x, x, 0, BLOCK=16).metadata.name == "add"
 
 
 def test_memory_of_ctypes() -> None:

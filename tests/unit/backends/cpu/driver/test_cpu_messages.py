@@ -95,8 +95,9 @@ ASSERTION = """func @k(%n: i32) {
 }"""
 
 
-def test_assertions_that_hold_are_silent():
+def test_assertions_that_hold_are_silent(capfd: pytest.CaptureFixture[str]):
     run(ASSERTION, [16], (8,))
+    assert capfd.readouterr() == ("", "")
 
 
 def test_the_first_element_that_fails_is_named():
@@ -113,9 +114,10 @@ def test_one_failure_of_many_programs_is_raised():
     run(ASSERTION, [16], (100,))
 
 
-def test_masked_assertions():
+def test_masked_assertions(capfd: pytest.CaptureFixture[str]):
     text = ASSERTION.replace("cf.assert %below {", "cf.assert %below, %below {")
     run(text, [5])
+    assert capfd.readouterr() == ("", "")
 
 
 def test_a_failed_program_stops_and_others_go_on():
