@@ -1,4 +1,4 @@
-"""NVIDIA's architectures as data: one row each; other code asks for fields, not for architectures.
+"""NVIDIA's architectures as data: one row each; other code tests fields of rows only.
 
 Limits are those of the CUDA programming guide ("Compute Capabilities", technical specifications).
 Which instructions a row has was decided by ptxas 13.0: the unit tests assemble, for each row and
@@ -187,6 +187,7 @@ _SM_75 = Arch(
     ptx=87,
     shared_optin=64 * _KB,
     shared_sm=64 * _KB,
+    # The driver takes shared memory for itself from Ampere on only.
     shared_reserved=0,
     warps_sm=32,
     blocks_sm=16,
@@ -255,6 +256,7 @@ _SM_90 = replace(
 _BLACKWELL = replace(
     _SM_90,
     ptx=88,
+    # Of Hopper alone; tcgen05 takes its place on sm_100.
     wgmma=False,
     setmaxnreg=False,
     v8_access=True,
@@ -271,6 +273,7 @@ _SM_100 = replace(
     stmatrix_b8=True,
     redux_float=True,
 )
+# Code for sm_100a runs on 10.0 only: 10.3 gets what is common to the family.
 _SM_103 = replace(_BLACKWELL, capability=103, cpu="sm_100")
 _SM_120 = replace(
     _BLACKWELL,
@@ -288,7 +291,8 @@ ARCHITECTURES = {
 """By capability, ascending: what is compiled, assembled and tested."""
 
 _SAME_CODE = {87: _SM_86, 103: _SM_103, 121: _SM_120}
-"""Later members of a family run the code of an earlier one, as far as it is not for that alone."""
+"""Capabilities without code of their own, and the row of their family whose code they run: one that
+is not for a single capability (no letter at the end of `cpu`)."""
 
 
 _TOO_OLD = "CUDA 13 makes no more code for GPUs before Turing (sm_75): its ptxas knows none of them"

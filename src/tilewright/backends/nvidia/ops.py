@@ -21,7 +21,7 @@ class ConvertOp(Op, opcode="nvidia.convert", traits=(Trait.PURE,)):
 
 @reference(ConvertOp)
 def convert(op: ConvertOp, x: Any) -> Any:
-    """The elements stay what they are."""
+    """The same elements: NumPy has no layouts."""
     return x
 
 
@@ -118,10 +118,11 @@ def load_slot(op: LoadSlotOp, ring: Any, slot: Any) -> Any:
 
 
 def reads_late(load: LoadSlotOp) -> bool:
-    """Whether the users of a slot read it themselves, each part when it needs it.
+    """Whether a slot is read part by part at its uses, instead of as a whole at the load.
 
-    Products do: so reads stand between their instructions instead of all before them.
+    Products read so: the reads stand between their instructions instead of all before them.
     """
+    # In one block only: a part is read at its first use, which must dominate the others.
     return all(isinstance(user, DotOp) and user.parent is load.parent for user in load.result.uses)
 
 

@@ -34,6 +34,7 @@ def vector_length(
         run = contiguous_registers(layout, dim)
         run = min(run, alignment.contiguity[dim], max(1, alignment.divisibility[dim] // size))
         if mask is not None:
+            # A vector has one predicate.
             run = min(run, facts[mask].constancy[dim])
         best = max(best, run)
     return min(best, max(1, most // size))

@@ -40,6 +40,7 @@ from tilewright.ops import (
 from tilewright.support.fresh_stack import nested
 
 Layouts = dict[LinearLayout, None]
+"""A set in order of insertion, so that code does not depend on hashes."""
 _CONTROL = (ForOp, WhileOp, IfOp)
 
 
@@ -91,6 +92,7 @@ class LayoutInference(LayoutContext):
     def _set(self, values: Sequence[Value], layout: LinearLayout | None) -> None:
         for value in values:
             if layout is None:
+                # A loop's body is visited again: what the last visit assigned may not hold.
                 self.layouts.pop(value, None)
             else:
                 self.layouts[value] = layout
@@ -124,6 +126,7 @@ class LayoutInference(LayoutContext):
                 self.layouts[arg] = default_layout(arg.type.shape, self.warps)
         for arg, result in zip(args, op.results, strict=True):
             self._set([result], self.layouts.get(arg))
+        # Once more, with the defaults that were just assigned.
         self._assign_regions(op)
 
     def _assign_initial(self, arg: Value, init: Value) -> Reason:
@@ -179,6 +182,8 @@ class LayoutInference(LayoutContext):
 
     @nested
     def _constrain_block(self, block: Block) -> None:
+        # Users first: all layouts of a cheap value must be known before those of its operands.
+        # One pass is enough: carried tiles have layouts, so no requirement goes around a loop.
         for op in reversed(block):
             for region in reversed(op.regions):
                 if isinstance(op, _CONTROL):
@@ -213,6 +218,7 @@ class LayoutInference(LayoutContext):
         if op.results and op.results[0] in self.layouts:
             return [self.layouts[op.results[0]]]
         if op.results and isinstance(op.results[0].type, TileType):
+            # A cheap value is made once for each layout that is required.
             return list(self.constraints.get(op.results[0], {}))
         operands = [op.operands[i] for i in tiles]
         return [self.deciding_layout(operands) or self.layout_or_default(operands[0])]

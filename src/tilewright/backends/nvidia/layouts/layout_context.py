@@ -17,7 +17,8 @@ class LayoutContext:
     """The layouts of one function so far.
 
     facts: alignment of all values; warps: of a program instance; access_bytes: of the widest access
-    to global memory; products: layouts of all products; layouts: of each tile that is made once.
+    to global memory; products: layouts of all products; layouts: of each tile that is
+    computed in one layout and converted to others.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class LayoutContext:
         others, then the first. None if no tile has one."""
         layouts = [self.layouts[v] for v in values if v in self.layouts]
         first = layouts[0] if layouts else None
+        # Tensor cores fix the layout of their result; other ops can follow it.
         return next((layout for layout in layouts if layout in self.product_layouts), first)
 
     def access_layout(self, pointer: Value) -> LinearLayout:

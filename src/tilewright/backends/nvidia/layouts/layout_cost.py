@@ -77,8 +77,10 @@ class LayoutCost:
         chosen = plan(source, target, 8 * element_of(value.type).bytes)
         if isinstance(chosen, WarpShuffle):
             return self.warps * chosen.cost
+        # Renaming registers is free.
         if not isinstance(chosen, SharedMemory):
             return 0.0
+        # No barrier and no stores: the copy ahead does them, and hides most of the loads.
         if value not in self.made:
             return self.warps * chosen.load.cost * EXPOSED
         return self.warps * (chosen.store.cost + chosen.load.cost) + BARRIER
@@ -89,6 +91,7 @@ class LayoutCost:
         lanes = sum(basis[op.axis] > 0 for basis in layout.bases(LANE))
         warps = any(basis[op.axis] > 0 for basis in layout.bases("warp"))
         results = slice_of(layout, op.axis).in_size(REGISTER) if len(layout.outs) > 1 else 1
+        # 2: a shuffle, and the combination with what it brought.
         return 2 * self.warps * results * lanes + (BARRIER if warps else 0)
 
     def _of_rounding(self, op: DotOp) -> float:
@@ -107,6 +110,7 @@ class LayoutCost:
     def _of_spills(self, loop: ForOp | WhileOp) -> float:
         """Of what a thread cannot hold through a loop: what is carried, and what is used in it
         but made before."""
+        # The most registers that any thread can have: one program on a multiprocessor.
         limit = HELD * min(MOST_REGISTERS, REGISTERS // (32 * self.warps))
         held = sum(_registers(value, layout) for value, layout in self._held(loop))
         return SPILL * self.warps * max(0.0, held - limit)

@@ -1,9 +1,8 @@
-"""Which layouts memory accesses and products want, and how layouts follow shape ops.
+"""Layouts for memory accesses and products, and how layouts follow shape ops.
 
 `coalesced` spreads the elements of one access so that a lane moves as wide a vector as it can and
-neighbouring lanes move neighbouring addresses. The `*_source` functions answer: if the result of a
-shape op has this layout, which layout of its operand puts every element in the thread that needs
-it?
+neighbouring lanes move neighbouring addresses. A `*_source` function takes the layout of a shape
+op's result, and returns that of the operand which puts every element in the thread that needs it.
 """
 
 from __future__ import annotations
@@ -28,6 +27,7 @@ def coalesced(
     """
     order = _by_contiguity(facts)
     fastest = order[0]
+    # A vector must be consecutive, and aligned to its size: divisibility is in bytes.
     run = min(facts.contiguity[fastest], facts.divisibility[fastest] // element_bytes or 1)
     vector = max(1, min(run, most // element_bytes, shape[fastest]))
     # No wider than what leaves every thread something to do.
@@ -55,10 +55,12 @@ def spread(shape: tuple[int, ...], vector: int, order: tuple[int, ...], warps: i
         room = max(1, shape[dim] // size[dim])
         lanes[dim] = min(left_lanes, room)
         left_lanes //= lanes[dim]
+    # Warps from the slowest dim: as far as they find room there, each has whole rows.
     for dim in reversed(order):
         room = max(1, shape[dim] // (size[dim] * lanes[dim]))
         groups[dim] = min(left_warps, room)
         left_warps //= groups[dim]
+    # Threads beyond the elements of the tile hold copies.
     lanes[order[-1]] *= left_lanes
     groups[order[-1]] *= left_warps
     return blocked(shape, size, lanes, groups, order)
@@ -71,6 +73,7 @@ def block_layout(shape: tuple[int, ...], warps: int) -> LinearLayout:
     size[-1] = min(4, shape[-1], share)
     size[-2] = min(4, shape[-2], share // size[-1])
     left_lanes, left_warps = LANES, warps
+    # 8 x 4 lanes where the tile has room, so that a warp reads few rows and columns.
     for dim, most in ((-1, 8), (-2, LANES), (-1, LANES)):
         room = max(1, shape[dim] // (size[dim] * lanes[dim]))
         more = min(left_lanes, room, most)
@@ -105,6 +108,7 @@ def broadcast_source(layout: LinearLayout, source_shape: tuple[int, ...]) -> Lin
         ]
         for name in layout.in_names
     }
+    # Registers that would be copies are dropped; lanes and warps keep their number.
     bases[REGISTER] = [basis for basis in bases[REGISTER] if any(basis)]
     sizes = {f"dim{i}": n for i, n in enumerate(source_shape)}
     return LinearLayout.from_bases(bases, sizes)
@@ -213,6 +217,7 @@ def without_half(layout: LinearLayout, axis: int) -> LinearLayout | None:
         return None
     bases = {name: list(layout.bases(name)) for name in layout.in_names}
     del bases[REGISTER][-1]
+    # Another bit reaches the upper half: the highest register bit does not name it alone.
     if any(basis[axis] >= shape[axis] for vectors in bases.values() for basis in vectors):
         return None
     return LinearLayout.from_bases(bases, {f"dim{i}": n for i, n in enumerate(shape)})
@@ -224,6 +229,7 @@ def is_permutation(layout: LinearLayout) -> bool:
     for registers, means a copy; and every element has a location."""
     columns = [c for name in layout.in_names for c in layout.packed(name) if c]
     single = all(c & (c - 1) == 0 for c in columns)
+    # As many distinct single bits as coordinates have: each element is reached.
     once = len(columns) == len(set(columns)) == layout.out_bits
     return single and once and all(layout.packed(REGISTER))
 
@@ -276,11 +282,12 @@ def is_scannable(layout: LinearLayout, axis: int) -> bool:
         kinds.pop(0)
     while kinds and kinds[-1] == REGISTER:
         kinds.pop()
+    # The names sort as they should lie: lane before warp.
     return REGISTER not in kinds and kinds == sorted(kinds)
 
 
 def scan_layout(shape: tuple[int, ...], axis: int, warps: int) -> LinearLayout:
-    """A scannable layout: as many lines as possible side by side, each thread with one long run."""
+    """A scannable layout: lanes along the axis, warps on other lines first; one run a thread."""
     others = [d for d in reversed(range(len(shape))) if d != axis]
     lanes, groups, size = [1] * len(shape), [1] * len(shape), [1] * len(shape)
     left_lanes, left_warps = LANES, warps
@@ -291,6 +298,7 @@ def scan_layout(shape: tuple[int, ...], axis: int, warps: int) -> LinearLayout:
         left_lanes //= lanes[dim]
         groups[dim] = min(left_warps, shape[dim] // lanes[dim])
         left_warps //= groups[dim]
+    # Warps along the axis need an exchange, so only those that other lines do not occupy.
     groups[axis] *= min(left_warps, shape[axis] // lanes[axis])
     left_warps //= groups[axis]
     size[axis] = shape[axis] // (lanes[axis] * groups[axis])

@@ -1,5 +1,5 @@
-"""How the layouts of an op's tiles hang together, by op class: what `infer_layouts` assigns by, and
-what lowering relies on.
+"""How the layouts of an op's operands and results are related, by op class: `infer_layouts` assigns
+layouts by these rules, and lowering relies on them.
 
     @layout_rule(TransposeOp)
     class _Transpose(LayoutRule[TransposeOp]): ...
@@ -81,7 +81,7 @@ class LayoutRule(Generic[OpT]):
     """The layouts of one op class; as it stands here, of ops with one layout throughout."""
 
     def result(self, op: OpT, context: LayoutContext) -> LinearLayout | None:
-        """The layout that the results are made in; None: each that their users ask for."""
+        """The layout that the results are made in; None: in each that a user requires."""
         is_elementwise = Trait.ELEMENTWISE in op.traits
         return context.deciding_layout(op.operands) if is_elementwise else None
 
@@ -110,6 +110,7 @@ class LayoutRule(Generic[OpT]):
             return f"{op.opcode} cannot be made in {leading}"
         for index, value in enumerate(op.operands):
             layout = _layout(value)
+            # Scalars and rings have no layout to compare.
             needed = None if layout is None else self.operand(op, index, leading)
             if needed is not None and needed != layout:
                 return f"operand {index} of {op.opcode} is in {layout}, not {needed}"
@@ -224,6 +225,7 @@ class _Reduce(LayoutRule[ReduceOp]):
         source = cast("LinearLayout", _layout(op.inputs[0]))
         if any(_layout(value) != source for value in op.inputs):
             return "the operands of a reduction differ in layout"
+        # Results may be scalars: these have no layout.
         left = slice_of(source, op.axis)
         if any(_layout(value) not in (None, left) for value in op.results):
             return f"a reduction of {source} leaves {left}"
@@ -287,6 +289,7 @@ class _Join(LayoutRule[JoinOp]):
         return None if layout is None else with_pair(layout)
 
     def operand(self, op: JoinOp, index: int, layout: LinearLayout) -> LinearLayout | None:
+        # Not `without_pair`: for other layouts of the result, lowering selects (`_join`).
         return slice_of(layout, len(shape_of(op.lhs.type)))
 
 
@@ -317,7 +320,7 @@ class _Cat(LayoutRule[CatOp]):
 
 @layout_rule(ItemOp, PrintOp)
 class _AnyOperand(LayoutRule[Op]):
-    """Looked at element by element."""
+    """Ops that handle elements one by one, in whatever layout."""
 
     def operand(self, op: Op, index: int, layout: LinearLayout) -> LinearLayout | None:
         return None
@@ -325,7 +328,7 @@ class _AnyOperand(LayoutRule[Op]):
 
 @layout_rule(ForOp, IfOp, WhileOp, ConvertOp, RingOp, AsyncCopyOp, LoadSlotOp, CommitOp, WaitOp)
 class _Unrelated(LayoutRule[Op]):
-    """The types tell all; those of control flow are checked by the verifier."""
+    """The result types state the layouts; the verifier checks those of control flow."""
 
     def problem(self, op: Op) -> str | None:
         return None

@@ -33,7 +33,7 @@ class DotLayouts:
 
 
 def find_fragment(dtype: DType, shape: tuple[int, int, int]) -> Fragment | None:
-    """The instruction for operands of a type and a product of (m, n, k); None if it has none."""
+    """The largest instruction for operands of a type within (m, n, k); None if there is none."""
     sizes = ((f, (f.m, f.n, f.k)) for f in _fragments(dtype))
     return next((f for f, size in sizes if all(map(ge, shape, size))), None)
 
@@ -100,6 +100,7 @@ def _result(fragment: Fragment, shape: tuple[int, ...], share: tuple[int, int]) 
 def _operand(fragment: Fragment, result: LinearLayout, index: int, k: int) -> LinearLayout:
     batch = result.shape[:-2]
     single = result
+    # Batches repeat one matrix's layout in registers.
     for _ in batch:
         single = slice_of(single, 0)
     return _batched(operand_layout(fragment, single, "a" if index == 0 else "b", k), batch)
@@ -118,11 +119,13 @@ def square_share(op: DotOp, warps: int) -> tuple[int, int]:
     along_m = along_n = 1
     while along_m * along_n < warps:
         rows, columns = m // along_m, n // along_n
+        # A side of one instruction is not halved: the warps would compute the same.
         if rows > fragment.m and (rows >= columns or columns <= fragment.n):
             along_m *= 2
         elif columns > fragment.n:
             along_n *= 2
         else:
+            # Neither side has a whole instruction left for each warp: some hold copies.
             along_m *= 2
     return along_m, along_n
 
@@ -132,6 +135,7 @@ def _batched(layout: LinearLayout, batch: Sequence[int]) -> LinearLayout:
     for count in batch:
         bases = {name: [(0, *basis) for basis in layout.bases(name)] for name in layout.in_names}
         rest = (0,) * len(layout.outs)
+        # Highest register bits: the registers of one matrix stay together.
         bases[REGISTER] += [(1 << bit, *rest) for bit in range(log2(count))]
         shape = (count, *layout.shape)
         layout = LinearLayout.from_bases(bases, {f"dim{i}": s for i, s in enumerate(shape)})

@@ -70,6 +70,7 @@ class _Search:
         self.kinds: dict[tuple[object, ...], list[DotOp]] = defaultdict(list)
         for op in function.walk():
             if isinstance(op, DotOp):
+                # Per block, too: products in a loop weigh more than those behind it.
                 self.kinds[op.parent, fragment_for(op).name, op.a.type, op.b.type].append(op)
         self.products = [op for ops in self.kinds.values() for op in ops]
         self.made = _dependents([op.result for op in self.products])
@@ -80,6 +81,8 @@ class _Search:
         if self.warps == 1 or not self._have_neighbours():
             return best
         cost = WORTH * LayoutCost(best, self.made).total()
+        # Greedy: `_single` changes the best shares so far. To infer layouts for all combinations of
+        # shares would take too long.
         for trial in self._alike(chosen) + self._single():
             candidate = [new or old for new, old in zip(trial, chosen, strict=True)]
             if candidate != chosen:
@@ -106,6 +109,7 @@ class _Search:
         """Whether what becomes of a product is reduced, or a factor of another one."""
         for op in self.function.walk():
             count = len(op.operands) if isinstance(op, ReduceOp | ScanOp) else 0
+            # Not the sum: it stays in the layout of the result.
             count = 2 if isinstance(op, DotOp | FmaDotOp) else count
             if any(value in self.made for value in op.operands[:count]):
                 return True
@@ -145,6 +149,7 @@ def _dependents(values: Sequence[Value]) -> set[Value]:
     stack = list(values)
     while stack:
         value = stack.pop()
+        # Loops carry values back: each is visited once.
         if value not in reached:
             reached.add(value)
             for user in value.uses:

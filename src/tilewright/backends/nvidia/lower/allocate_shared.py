@@ -54,6 +54,7 @@ class _Program:
     def during(self, loop: Op) -> LiveRange:
         """From before a loop to after it."""
         last = loop
+        # Positions are in pre-order: the last op of the innermost last block has the largest one.
         while last.regions and last.regions[-1].last is not None:
             last = last.regions[-1].last
         return LiveRange(2 * self.position[loop], 2 * self.position[last] + 1)
@@ -70,6 +71,7 @@ class _Program:
         return requests
 
     def _of_ring(self, ring: RingOp) -> Request:
+        # Copies may write until the wait that the pipeline puts behind the loop.
         loop = _loop_of(ring)
         wait = loop.next
         while not isinstance(wait, WaitOp):
@@ -83,6 +85,7 @@ class _Program:
         first, last = 2 * own.position, 2 * own.position + 1
         if own.bytes <= SMALL_BYTES:
             if number:
+                # From the reads of the one before: its barrier has then been passed.
                 first = 2 * self.exchanges[number - 1].position + 1
             if number + 1 < len(self.exchanges):
                 last = 2 * self.exchanges[number + 1].position
@@ -96,8 +99,10 @@ class _Program:
                 inside.setdefault(loop, []).append(exchange)
         last: dict[Op, Op] = {}
         for loop, exchanges in inside.items():
+            # A sole exchange meets itself in the next iteration, whatever else shares its bytes.
             if len(exchanges) > 1 and exchanges[-1].bytes <= SMALL_BYTES:
                 known = last.get(exchanges[-1].op)
+                # Of nested loops the outermost: it has the smallest position.
                 if known is None or self.position[loop] < self.position[known]:
                     last[exchanges[-1].op] = loop
         return last
@@ -125,6 +130,7 @@ class RingRoom:
 
     def bytes_with(self, rings: Collection[int]) -> int:
         """Shared memory of the function if the loop had rings of these sizes."""
+        # Live during the loop alone: the copies before it start right at it.
         new = [Request(size, self._live, _ALIGNMENT) for size in rings]
         return pack([*new, *self._others]).total
 
@@ -136,6 +142,7 @@ def _joined(one: LiveRange, other: LiveRange) -> LiveRange:
 def _loop_of(ring: RingOp) -> Op:
     """The loop that carries a ring."""
     (user,) = ring.result.uses
+    # Copies before the loop form a chain: each result has one use.
     while not isinstance(user, ForOp):
         (user,) = user.results[0].uses
     return user

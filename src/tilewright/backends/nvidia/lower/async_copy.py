@@ -1,4 +1,4 @@
-"""Rings of slots in shared memory: asynchronous copies into them, reads when they are needed."""
+"""Rings of slots in shared memory: asynchronous copies into them, and reads."""
 
 from __future__ import annotations
 
@@ -39,6 +39,7 @@ def staging(op: AsyncCopyOp | LoadSlotOp, reader: TileType) -> SharedConversion:
 
 @lru_cache(maxsize=256)
 def _plan(source: LinearLayout, target: LinearLayout, bits: int, vector: int) -> SharedConversion:
+    # cp.async fills the slots, so stmatrix cannot; all architectures have ldmatrix.
     return plan_shared_conversion(
         source,
         target,
@@ -56,7 +57,7 @@ def slot_bytes(type_: TileType) -> int:
 
 @lowering(RingOp)
 def _ring(state: GpuLowering, op: RingOp) -> None:
-    """Only an address."""
+    """No instruction: the value of a ring is its constant offset in shared memory."""
     state.set_registers(op.results[0], [Val(str(state.offsets[op]), "i32", BODY)])
 
 
@@ -69,15 +70,18 @@ def _slot_address(state: GpuLowering, ring: Value, slot: Value, size: int) -> Va
 
 @lowering(AsyncCopyOp)
 def _async_copy(state: GpuLowering, op: AsyncCopyOp) -> None:
+    # The load emits nothing itself (`is_copied`): the copy takes its addresses and masks.
     load = cast("LoadOp", op.x.op)
     writer = cast("TileType", op.writer)
     access = staging(op, cast("TileType", op.reader)).store
     start = _slot_address(state, op.ring, op.slot, slot_bytes(writer))
     pointers = state.registers_of(load.pointer)
     masks = None if load.mask is None else state.registers_of(load.mask)
+    # Each instruction moves one run of registers that is a run in memory, too.
     for index, group in enumerate(access.groups):
         address = instruction_address(state, access, writer.element, 0, index)
         target = state.code.let_here(f"add i32 {address}, {start}", "i32")
+        # One mask for all: `vector` is no longer than runs of equal masks (`vector_length`).
         mask = None if masks is None else masks[group[0]]
         _copy(state, target, pointers[group[0]], len(group) * writer.element.bytes, mask)
     state.set_registers(op.result, state.registers_of(op.ring))
@@ -89,6 +93,7 @@ def _copy(state: GpuLowering, target: Val, pointer: Val, size: int, mask: Val | 
     kind = "cg.shared.global.L2::128B" if size == 16 else "ca.shared.global"
     text, constraints, operands = f"cp.async.{kind} [$0], [$1], {size}", "r,l", [target, pointer]
     if mask is not None:
+        # A source size of 0 reads nothing and fills with zeros: no branch is needed.
         taken = state.code.let_here(f"select i1 {mask}, i32 {size}, i32 0", "i32")
         text, constraints, operands = f"{text}, $2", "r,l,r", [*operands, taken]
     state.asm(f"{text};", f"{constraints},~{{memory}}", "void", *operands)
@@ -105,9 +110,9 @@ def _wait(state: GpuLowering, op: WaitOp) -> None:
 
 
 class LazyRegisters(Sequence[Val]):
-    """Registers that are read from shared memory when they are first asked for.
+    """Registers that are read from shared memory at their first use.
 
-    A product asks in the order of its inner dimension, so reads stand between its instructions
+    A product uses them in the order of its inner dimension, so reads stand between its instructions
     instead of all before them.
     """
 
@@ -133,6 +138,7 @@ class LazyRegisters(Sequence[Val]):
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(self._count))]
         if index not in self._known:
+            # One instruction reads the whole group: the others of it are kept.
             number = self._group_of[index]
             values = read_group(self._state, self._access, self._element, self._start, number)
             self._known.update(zip(self._access.groups[number], values, strict=True))
@@ -144,8 +150,10 @@ def _load_slot(state: GpuLowering, op: LoadSlotOp) -> None:
     reader = cast("TileType", op.type)
     layout = reader.layout
     assert isinstance(layout, LinearLayout)
+    # The same plan as that of the copies: both derive it from writer, reader and vector.
     access = staging(op, reader).load
     start = _slot_address(state, op.ring, op.slot, slot_bytes(reader))
     count = layout.in_size(REGISTER)
     lazy = LazyRegisters(state, access, reader.element, start, count)
+    # Not `set_registers`: its copy of the sequence would read all of them here.
     state.registers[op.result] = lazy if reads_late(op) else list(lazy)

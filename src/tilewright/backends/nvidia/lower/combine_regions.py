@@ -15,6 +15,7 @@ def apply_region(state: GpuLowering, block: Block, args: Sequence[Val]) -> list[
     for arg, value in zip(block.args, args, strict=True):
         state.set_registers(arg, [value])
     for op in block:
+        # The terminator: its operands are returned.
         if op.next is None:
             break
         if lowering.has(op):

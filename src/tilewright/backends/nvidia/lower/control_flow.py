@@ -37,6 +37,7 @@ class _Phis:
         return phi
 
     def complete(self, following: Sequence[Val], before: str, latch: str) -> None:
+        # The inputs are known only now, but phis must stand first in their block.
         text = [
             f"{phi} = phi {phi.type} [ {init}, %{before} ], [ {value}, %{latch} ]"
             for (phi, init), value in zip(self.lines, following, strict=True)
@@ -53,6 +54,7 @@ def _labels(state: GpuLowering, *names: str) -> list[str]:
 
 
 def _open(state: GpuLowering, before: str, head: str) -> None:
+    # A block of its own before the head: phis need the label of what precedes them.
     for line in (f"br label %{before}", f"{before}:", f"br label %{head}", f"{head}:"):
         state.code.line(line)
 
@@ -79,8 +81,10 @@ def _for(state: GpuLowering, op: ForOp) -> None:
     code.line(f"br i1 {goes_on}, label %{body}, label %{done}")
     code.line(f"{body}:")
     state.lower_block(state, op.body)
+    # The body may have ended in another block than it began: the latch has a known label.
     code.line(f"br label %{latch}")
     code.line(f"{latch}:")
+    # No nsw: the index after the last iteration may wrap, and is not used.
     following = code.let_here(f"add {index.typed}, {step}", index.type)
     fewer = code.let_here(f"sub {left.typed}, 1", left.type)
     code.line(f"br label %{head}")
@@ -105,8 +109,10 @@ def _trips(state: GpuLowering, loop: ForOp) -> Val:
     if step.text == "1":
         return span
     if not step.constant:
+        # A udiv by 0 would be undefined behaviour, of the whole kernel.
         is_zero = code.let_here(f"icmp eq {step.typed}, 0", "i1")
         step = code.let_here(f"select i1 {is_zero}, {type_} 1, {step.typed}", type_)
+    # Not (span + step - 1) / step, which wraps for the largest spans.
     whole = code.let_here(f"udiv {span.typed}, {step}", type_)
     covered = code.let_here(f"mul {whole.typed}, {step}", type_)
     is_rest = code.let_here(f"icmp ult {covered.typed}, {span}", "i1")
@@ -145,6 +151,7 @@ def _if(state: GpuLowering, op: IfOp) -> None:
     for label, block in ((then, op.then), (orelse, op.orelse)):
         code.line(f"{label}:")
         state.lower_block(state, block)
+        # As with latches: the branch may have ended in another block than it began.
         end = code.label("end")
         code.line(f"br label %{end}")
         code.line(f"{end}:")

@@ -40,6 +40,7 @@ def _index(state: GpuLowering, value: Value, register: int) -> list[Val]:
     """Coordinates of a register's element, the first three; -1 for dims that there are not."""
     if not isinstance(value.type, TileType):
         return [_NOWHERE] * 3
+    # Records have room for three.
     rank = min(3, len(shape_of(value.type)))
     coords = [state.coordinate(layout_of(value), dim, register) for dim in range(rank)]
     return coords + [_NOWHERE] * (3 - rank)
@@ -50,7 +51,7 @@ def _index(state: GpuLowering, value: Value, register: int) -> list[Val]:
 
 @lowering(AssertOp)
 def _assert(state: GpuLowering, op: AssertOp) -> None:
-    """One barrier tells all threads whether one of them fails; one of those writes the record."""
+    """A barrier counts the threads that fail; one of those writes the record, and all return."""
     code = state.code
     failed, index = _first_failure(state, op)
     text = "bar.red.popc.u32 $0, 0, $1;"
@@ -62,6 +63,7 @@ def _assert(state: GpuLowering, op: AssertOp) -> None:
     number = len(state.asserts)
     state.asserts.append(packed(op.message, op.loc))
     _record_failure(state, failed, [integer_literal(number), *map(state.program, range(3)), *index])
+    # All threads come here together: none is left to wait at a later barrier.
     code.line("ret void")
     code.line(f"{go}:")
 
@@ -72,6 +74,7 @@ def _first_failure(state: GpuLowering, check: AssertOp) -> tuple[Val, list[Val]]
     index = [_NOWHERE] * 3
     masks = None if check.mask is None else state.registers_of(check.mask)
     conditions = state.registers_of(check.condition)
+    # From the last one down: the selects of earlier registers come later and overrule.
     for r in reversed(range(len(conditions))):
         bad = code.let_here(f"xor i1 {conditions[r]}, true", "i1")
         if masks is not None:
@@ -93,6 +96,7 @@ def _record_failure(state: GpuLowering, failed: Val, words: Sequence[Val]) -> No
     text = "@$3 atom.relaxed.gpu.global.cas.b32 $0, [$1], 0, $2;"
     constraints = "=r,l,r,b,0,~{memory}"
     one = integer_literal(1)
+    # The result starts as 1: threads that do not fail must not look like the first.
     before = state.asm(text, constraints, "i32", memory, one, failed, one)
     first = state.code.let_here(f"icmp eq i32 {before}, 0", "i1")
     mine = state.code.let_here(f"and i1 {first}, {failed}", "i1")
@@ -124,6 +128,7 @@ def _print(state: GpuLowering, op: PrintOp) -> None:
 
 def _count(state: GpuLowering) -> Val:
     """How many prints the thread made before; all threads of a program count alike."""
+    # In memory, not in registers: prints may stand in branches and loops.
     if "%printed" not in state.entry:
         state.entry["%printed"] = ["%printed = alloca i32", "store i32 0, ptr %printed"]
     before = state.code.let_here("load i32, ptr %printed", "i32")
@@ -171,6 +176,7 @@ def _record(
     number = integer_literal(state.prints.index(text))
     memory = _memory(state, PRINTS, HEAD_BYTES + RECORDS * RECORD_BYTES)
     mine = owner or integer_literal(1, "i1")
+    # Counts records that do not fit, too: the host reports how many were dropped.
     slot = state.asm(
         "@$3 atom.relaxed.gpu.global.add.u32 $0, [$1], $2;", "=r,l,r,b,0,~{memory}", "i32",
         memory, integer_literal(1), mine, integer_literal(0),
@@ -183,6 +189,7 @@ def _record(
     low = code.let_here(f"trunc i64 {bits} to i32", "i32")
     shifted = code.let_here(f"lshr i64 {bits}, 32", "i64")
     high = code.let_here(f"trunc i64 {shifted} to i32", "i32")
+    # 12 words, so that three vector stores write a record.
     pad = integer_literal(0)
     words = [low, high, number, order, *map(state.program, range(3)), *index, pad, pad]
     for i in range(0, len(words), 4):

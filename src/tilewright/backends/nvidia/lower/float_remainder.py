@@ -59,6 +59,9 @@ def _declare(state: GpuLowering, element: DType) -> None:
         state.module.declare(name, f"declare {signature}")
 
 
+# x - trunc(x / y) y by a fused product and sum. A quotient rounded up is one too large: then the
+# remainder has the other sign (`beyond`), and |y| with the sign of x is added. A finite x stays as
+# it is for an infinite y (`keeps`), where 0 * inf is NaN. Else q must be below 2^mantissa.
 _FAST = """
 br label %{before}
 {before}:
@@ -91,6 +94,9 @@ br label %{before}
 br i1 {n}.fast, label %{done}, label %{slow}
 """
 
+# Long division. Mantissas have their leading bit at the same place, subnormals shifted up to it
+# (`top`: leading zeros of a normal one); the difference of exponents counts the doublings. `bad`: x
+# is infinite or NaN, or y is 0 or NaN; for these the loop ends at once, and the result is NaN.
 _SLOW = """
 {slow}:
 {n}.zero = icmp eq {I} {n}.ay, 0
@@ -155,6 +161,7 @@ br i1 {n}.more, label %{slow}.loop, label %{slow}.end
 br label %{done}
 """
 
+# The sign of x, also where the remainder is 0.
 _END = """
 {done}:
 {n}.all = phi {I} [ {n}.usual.bits, %{before} ], [ {n}.found, %{slow}.end ]

@@ -39,6 +39,7 @@ class _Buffer:
     @property
     def pitch(self) -> int:
         """Elements from one k to the next: padded, so that lanes along k use other banks."""
+        # By one vector, so that runs stay aligned to their length.
         return self.width + max(1, MAX_VECTOR_BYTES // self.element.bytes)
 
     @property
@@ -77,6 +78,7 @@ def _fill(state: GpuLowering, value: Value, buffer: _Buffer, along: int) -> None
         coords = [state.coordinate(layout, dim, r) for dim in range(rank)]
         k = coords[-1 if along == -2 else -2]
         number = _number(state, buffer, coords[:-2], k, coords[along])
+        # Element by element: an operand may be in any layout.
         (packed_register,) = pack(state, [register], buffer.element)
         shared_store(state, _address(state, buffer, number), packed_register, None)
 
@@ -143,6 +145,7 @@ class _Block:
         if steps == depth:
             sums = self._steps(sums, integer_literal(0), depth)
         else:
+            # A power of two, as the depth is: it divides the depth.
             sums = self._loop(sums, depth, 1 << (steps.bit_length() - 1))
         self.state.set_registers(self.op.result, sums)
 
@@ -156,6 +159,7 @@ class _Block:
         inner = [Val(code.name("c"), type_, BODY) for _ in sums]
         final = self._steps(inner, index, steps)
         following = code.let_here(f"add i32 {index}, {steps}", "i32")
+        # Tested at the end only: the depth is never 0.
         more = code.let_here(f"icmp ult i32 {following}, {depth}", "i1")
         latch = code.label("latch")
         for line in (f"br label %{latch}", f"{latch}:"):
@@ -215,6 +219,7 @@ def _aligned(run: list[tuple[int, ...]]) -> list[list[tuple[int, ...]]]:
     parts: list[list[tuple[int, ...]]] = []
     while run:
         start = run[0][-1]
+        # Threads differ in bits that no run spans: what is aligned in thread 0 is so in all.
         limit = len(run) if start == 0 else min(len(run), start & -start)
         size = 1 << (limit.bit_length() - 1)
         parts.append(run[:size])

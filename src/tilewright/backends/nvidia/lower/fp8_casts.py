@@ -16,6 +16,7 @@ _NAMES: dict[object, str] = {f8e4m3: "e4m3x2", f8e5m2: "e5m2x2"}
 def _cast(state: GpuLowering, op: CastOp) -> None:
     source, target = element_of(op.operands[0].type), element_of(op.results[0].type)
     values = state.registers_of(op.operands[0])
+    # A tile of one register makes a single, which the instruction takes as a pair, too.
     pairs = [list(values[i : i + 2]) for i in range(0, len(values), 2)]
     if target in _NAMES and source is not target:
         made = [_narrow(state, pair, _NAMES[target]) for pair in pairs]
@@ -45,6 +46,7 @@ def _bitcast(state: GpuLowering, op: BitcastOp) -> None:
 
 def _narrow(state: GpuLowering, pair: list[Val], target: str) -> list[Val]:
     """One or two f32 as fp8; the second is the upper byte."""
+    # PTX has it with .satfinite only. Its first source becomes the upper byte.
     text = f"cvt.rn.satfinite.{target}.f32 $0, $1, $2;"
     both = state.pure_asm(text, "=h,f,f", "i16", pair[-1], pair[0])
     low = state.code.let_here(f"trunc i16 {both} to i8", "i8")

@@ -1,4 +1,4 @@
-"""Gathers: the source goes to shared memory in row-major order, each thread reads what it asks for.
+"""Gathers: the source goes to shared memory in row-major order, threads read by index.
 
 An index is taken modulo the extent of the axis, so that no index leaves the buffer.
 """
@@ -26,6 +26,7 @@ def _gather(state: GpuLowering, op: GatherOp) -> None:
             state, _address(state, op, coords, strides, element.bytes), packed_register, None
         )
     state.barrier()
+    # No barrier behind the reads: insert_shared_barriers.py orders them before later writes.
     results: list[Val] = []
     layout = layout_of(op.index)
     for r, index in enumerate(state.registers_of(op.index)):
@@ -49,6 +50,7 @@ def _inside(state: GpuLowering, index: Val, extent: int) -> Val:
         narrow = state.code.let_here(f"trunc i64 {index} to i32", "i32")
     elif index.type != "i32":
         narrow = state.code.let_here(f"zext {index.typed} to i32", "i32")
+    # Extents are powers of two: the mask is the remainder.
     return state.code.let_here(f"and i32 {narrow}, {extent - 1}", "i32")
 
 

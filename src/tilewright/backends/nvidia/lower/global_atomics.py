@@ -85,6 +85,7 @@ def _name(kind: str, element: DType) -> str:
     if element.is_float:
         return f"add.noftz.{element.name}" if bits == 16 else f"add.f{bits}"
     if kind == "add":
+        # PTX has no add of s64; sums of u64 have the same bits.
         return f"add.{'s32' if element.name == 'i32' else f'u{bits}'}"
     return f"{kind}.{'s' if element.is_signed else 'u'}{bits}"
 
@@ -94,6 +95,7 @@ def _float_extremum(state: GpuLowering, op: AtomicOp, element: DType) -> Atomic:
     code, bits = state.code, element.bits
     other = {"max": "min", "min": "max"}[op.kind]
     plain, turned = (f"{_prefix(op)}.{name}{bits}" for name in (f"{op.kind}.s", f"{other}.u"))
+    # Infinities: LLVM writes constants of every float type as the bits of a double.
     weakest = "0xFFF0000000000000" if op.kind == "max" else "0x7FF0000000000000"
 
     def run(pointer: Val, x: Val, mask: Val | None) -> Val:
@@ -103,6 +105,7 @@ def _float_extremum(state: GpuLowering, op: AtomicOp, element: DType) -> Atomic:
         as_integer = code.let_here(f"bitcast {number.typed} to i{bits}", f"i{bits}")
         negative = code.let_here(f"icmp slt i{bits} {as_integer}, 0", "i1")
         positive = code.let_here(f"xor i1 {negative}, true", "i1")
+        # The predicates exclude each other: a thread executes one of the two.
         first = _packed_atomic(state, plain, pointer, as_integer, both(state, mask, positive))
         second = _packed_atomic(state, turned, pointer, as_integer, both(state, mask, negative))
         previous = code.let_here(f"select i1 {negative}, {second.typed}, {first.typed}", first.type)
@@ -125,6 +128,7 @@ def _by_swapping(state: GpuLowering, op: AtomicOp, element: DType) -> Atomic:
             code.line(line)
         code.line(f"br i1 {go}, label %{first}, label %{done}")
         code.line(f"{first}:")
+        # Only a guess: where it is stale, the swap fails and returns what is there.
         start = state.asm("ld.volatile.global.b16 $0, [$1];", "=h,l,~{memory}", bits, pointer)
         for line in (f"br label %{head}", f"{head}:"):
             code.line(line)
@@ -134,7 +138,9 @@ def _by_swapping(state: GpuLowering, op: AtomicOp, element: DType) -> Atomic:
         total = code.let_here(f"fadd {number.typed}, {x}", x.type)
         as_integer = code.let_here(f"bitcast {total.typed} to {bits}", bits)
         got = _packed_atomic(state, swap, pointer, old, None, as_integer)
+        # Gives the result the name under which the phi above already refers to it.
         code.line(f"{previous} = or {bits} {got}, 0")
+        # Compares bits: a NaN that is there would never equal itself.
         same = code.let_here(f"icmp eq {bits} {previous}, {old}", "i1")
         code.line(f"br label %{again}")
         code.line(f"{again}:")
@@ -179,6 +185,7 @@ def _packed_atomic(
 def _publish(state: GpuLowering, op: Op, results: list[Val], owner: Val | None) -> None:
     """Give threads that hold copies what the owner's atomic returned, through shared memory."""
     result = op.results[0]
+    # Each thread made its own atomic operation, or nobody reads the result.
     if owner is None or not result.uses:
         state.set_registers(result, results)
         return

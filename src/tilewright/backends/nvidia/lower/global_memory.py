@@ -66,6 +66,7 @@ def _load(state: GpuLowering, op: LoadOp) -> None:
     results: list[Val] = []
     for start in range(0, len(pointers), length):
         other = None if others is None else others[start : start + length]
+        # Elements of a vector have one mask: `vector_length` sees to it.
         mask = None if masks is None else masks[start]
         results += _load_vector(state, op, pointers[start], mask, other, element, length)
     state.set_registers(op.result, results)
@@ -85,11 +86,13 @@ def _load_vector(
     register = "i16" if shape.type == "i8" else shape.type
     names = [f"${i}" for i in range(shape.registers)]
     target = f"{{{', '.join(names)}}}" if shape.registers > 1 else names[0]
+    # PTX permits one of .volatile, a cache operator and an eviction priority.
     kind = "ld.volatile.global" if op.volatile else f"ld.global{op.cache}"
     hint = "" if op.volatile or op.cache else _EVICTION[op.eviction]
     type_ = register if shape.registers == 1 else f"{{ {', '.join([register] * shape.registers)} }}"
     outputs = ",".join([f"={shape.constraint}"] * shape.registers)
     n = shape.registers
+    # No ~{memory}: all global accesses are assembly, which `sideeffect` keeps in order.
     instruction = f"{kind}{hint}{shape.suffix} {target}, [${n}];"
     if mask is None or mask.constant == 1:
         got = state.asm(instruction, f"{outputs},l", type_, pointer)
@@ -156,7 +159,7 @@ def _store(state: GpuLowering, op: StoreOp) -> None:
 
 
 def both(state: GpuLowering, x: Val | None, y: Val) -> Val:
-    """Of two conditions; None always holds."""
+    """The conjunction of two conditions; None always holds."""
     if x is None:
         return y
     joined = state.code.binary("and", x, y)
@@ -171,6 +174,7 @@ def _barrier(state: GpuLowering, op: BarrierOp) -> None:
 def shared_store(state: GpuLowering, address: Val, register: Val, mask: Val | None) -> None:
     """Store one packed register, where the mask holds."""
     if register.type == "i8":
+        # A b8 access takes its byte from a 16-bit register.
         register = state.code.let_here(f"zext i8 {register} to i16", "i16")
         suffix, constraint = "b8", "h"
     else:

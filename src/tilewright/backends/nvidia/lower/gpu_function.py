@@ -76,6 +76,7 @@ def lower_function(
     """
     module = ModuleText()
     code = Code(module, "contract " if contract else "")
+    # Section 0 is the entry, section 1 (BODY) all that follows it.
     code.sections = [[], []]
     facts = analyze_alignment(function)
     state = GpuLowering(module, code, arch, warps, facts, lower_block, num_ctas)
@@ -88,6 +89,7 @@ def lower_function(
     lower_block(state, function.body)
     head = f"define ptx_kernel void @{function.name}({', '.join(parameters)}) #0 {{"
     entry = [line for lines in state.entry.values() for line in lines]
+    # In this order: what was moved to section 0 uses lane and warp.
     first = [*_thread(module, state), *entry, *code.sections[0]]
     body = [head, "entry:", *first, *_start(module, num_ctas), "start:", *code.sections[1], "}"]
     module.functions.append("\n".join(body))
@@ -100,6 +102,7 @@ def _thread(module: ModuleText, state: GpuLowering) -> list[str]:
     """Lane, warp, and the base of shared memory."""
     name = "llvm.nvvm.read.ptx.sreg.tid.x"
     module.declare(name, f"declare i32 @{name}()")
+    # External and without a size: dynamic shared memory, of the bytes that a launch gives.
     module.globals.append("@shared_memory = external addrspace(3) global [0 x i8], align 1024")
     pointer = "ptrtoint ptr addrspace(3) @shared_memory to i32"
     return [
@@ -139,6 +142,7 @@ def _attributes(warps: int, maxnreg: int | None, num_ctas: int) -> list[str]:
 def lower_block(state: GpuLowering, block: Block) -> None:
     """Lower the ops of a block in order."""
     for op in block:
+        # Handlers do not test layouts: a wrong one would silently give wrong numbers.
         broken = broken_rule(op, state.warps)
         assert broken is None, broken
         if Trait.ELEMENTWISE in op.traits and not lowering.has(op):

@@ -1,4 +1,4 @@
-"""What the lowering of one kernel keeps: code, the registers of each value, the thread's position.
+"""State of the lowering of a kernel: its code, the registers of each value, the thread's position.
 
 A tile is a list of operands, one for each register of its layout; every thread runs the same code
 with its own lane and warp numbers. Rules are functions registered with `@lowering(OpClass)`.
@@ -67,6 +67,7 @@ class GpuLowering:
     def asm(self, text: str, constraints: str, type_: str, *operands: Val) -> Val:
         """Inline assembly with a result; stays in order with other such code."""
         arguments = ", ".join(v.typed for v in operands)
+        # `sideeffect` keeps it in order with others and alive without users; #1: it is convergent.
         call = f'call {type_} asm sideeffect "{text}", "{constraints}"({arguments}) #1'
         if type_ == "void":
             self.code.line(call)
@@ -75,6 +76,7 @@ class GpuLowering:
 
     def pure_asm(self, text: str, constraints: str, type_: str, *operands: Val) -> Val:
         """Inline assembly that only computes."""
+        # No `sideeffect`: LLVM may merge equal ones, move them, and drop those without users.
         arguments = ", ".join(v.typed for v in operands)
         return self.code.let_here(f'call {type_} asm "{text}", "{constraints}"({arguments})', type_)
 
@@ -109,6 +111,7 @@ class GpuLowering:
         key = (layout, "coords")
         cached = self.coordinate_cache.get(key)
         if cached is None:
+            # Emitted at entry, which dominates all uses: the first of them may stand in a branch.
             sections, self.code.sections = self.code.sections, [self.code.sections[0]]
             cached = [self._thread_coordinate(layout, dim) for dim in range(len(layout.outs))]
             self.code.sections = sections
@@ -130,6 +133,7 @@ class GpuLowering:
             if columns[bit] == 0:
                 bit += 1
                 continue
+            # Columns that double from bit to bit are one field: one mask and one shift move it.
             run = 1
             while bit + run < len(columns) and columns[bit + run] == columns[bit] << run:
                 run += 1
@@ -145,6 +149,7 @@ class GpuLowering:
             if shift == 0:
                 return masked
             return self._op("shl" if shift > 0 else "lshr", masked, abs(shift))
+        # Shifted copies of `column` are added: their sum is their XOR if they share no bits.
         return self._op("mul", self._op("lshr", masked, bit) if bit else masked, column)
 
     def _op(self, instruction: str, x: Val, constant: int) -> Val:
@@ -168,11 +173,13 @@ class GpuLowering:
         for name in (LANE, WARP):
             for basis in layout.bases(name):
                 moving |= basis[dim]
+        # Without common bits sum and XOR are equal, and a constant summand folds into addresses.
         instruction = "add nuw nsw" if not moving & step else "xor"
         return self.code.let_here(f"{instruction} i32 {base}, {step}", "i32")
 
     def owner(self, layout: LinearLayout | None) -> Val | None:
         """Whether this thread is the one that writes its elements; None if all are."""
+        # The threads whose free bits are all 0 hold each element once (`free_masks`).
         masks = {LANE: 31, WARP: self.warps - 1} if layout is None else layout.free_masks()
         condition: Val | None = None
         for name, index in ((LANE, self.lane), (WARP, self.warp)):
@@ -192,12 +199,12 @@ def layout_of(value: Value) -> LinearLayout:
 
 
 def is_in_shared(value: Value) -> bool:
-    """Whether a tile is a ring in shared memory: without layout, its offset for a register."""
+    """Whether a tile is a ring in shared memory: it has no layout, and one register: its offset."""
     return isinstance(value.type, TileType) and value.type.layout is None
 
 
 def gathered_bits(bits: Sequence[int], step: int = 1) -> list[int]:
-    """Columns for `State.linear` that gather some bits of an index, the first one as `step`."""
+    """Columns for `GpuLowering.linear` that gather some bits of an index, the first as `step`."""
     columns = [0] * (max(bits, default=-1) + 1)
     for position, bit in enumerate(bits):
         columns[bit] = step << position

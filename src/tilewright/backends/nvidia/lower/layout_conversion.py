@@ -76,6 +76,7 @@ def thread_address(state: GpuLowering, access: SharedAccess, element: Element, o
     key = (address, f"address {element} {offset}")
     cached = state.coordinate_cache.get(key)
     if cached is None:
+        # At entry, as in `GpuLowering.thread_coords`.
         sections, state.code.sections = state.code.sections, [state.code.sections[0]]
         total = state.linear([b[0] * element.bytes for b in address.bases(LANE)], state.lane)
         warp = state.linear([b[0] * element.bytes for b in address.bases(WARP)], state.warp)
@@ -98,6 +99,7 @@ def instruction_address(
         for name in (LANE, WARP):
             for basis in access.address.bases(name):
                 moving |= basis[0] * element.bytes
+        # Swizzled addresses share bits with the step; others are sums, which fold into offsets.
         instruction = "xor" if moving & step else "add nuw nsw"
         moved = state.code.let_here(f"{instruction} i32 {own}, {step}", "i32")
     start = state.code.let_here(f"add i32 {state.shared}, {moved}", "i32")
@@ -148,7 +150,7 @@ def _store_matrix(state: GpuLowering, address: Val, packed: list[Val], transpose
 def read_shared(
     state: GpuLowering, access: SharedAccess, element: Element, offset: int
 ) -> dict[int, Val]:
-    """Load what one side asks for: values by register number."""
+    """Load all registers of one side: values by register number."""
     loaded: dict[int, Val] = {}
     for index, group in enumerate(access.groups):
         values = read_group(state, access, element, integer_literal(offset), index)
@@ -240,6 +242,7 @@ def shuffle_packed(state: GpuLowering, mode: str, register: Val, lane: Val) -> V
         wide = code.let_here(f"zext {register.typed} to i32", "i32")
         moved = shuffle_packed(state, mode, wide, lane)
         return code.let_here(f"trunc i32 {moved} to {register.type}", register.type)
+    # 31: no segments; -1: all lanes take part, since control flow is the same for all.
     text = f"shfl.sync.{mode}.b32 $0, $1, $2, 31, -1;"
     return state.asm(text, "=r,r,r", "i32", register, lane)
 
@@ -269,6 +272,7 @@ def _select_tree(
 
 
 def _select_bit(state: GpuLowering, bit: int, when_set: Val, when_clear: Val) -> Val:
+    # Both lead to one register, as with broadcasts: nothing to select.
     if when_set.text == when_clear.text:
         return when_set
     masked = state.code.let_here(f"and i32 {state.lane}, {1 << bit}", "i32")
@@ -284,12 +288,13 @@ def _deliver(
     arrived: Sequence[Val],
     received: dict[int, Val],
 ) -> None:
-    """received[receive(lane) ^ extra] = value, which lanes decide."""
+    """Assign received[receive(lane) ^ extra] = value by selects: the number depends on the lane."""
     reachable = _span(receive.bases)
     for value, extra in zip(arrived, extras, strict=True):
         for delta in reachable:
             number = receive.constant ^ extra ^ delta
             old = received.get(number)
+            # The first value needs no select: lanes it is wrong for get theirs in another round.
             if receive.is_constant or old is None:
                 received[number] = value
                 continue

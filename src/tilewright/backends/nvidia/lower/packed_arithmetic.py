@@ -44,6 +44,7 @@ def lower_packed(state: GpuLowering, op: Op, one: One) -> None:
     columns = [state.registers_of(v) for v in op.operands]
     known: dict[tuple[str, ...], tuple[Val, Val]] = {}
     results: list[Val] = []
+    # Register counts are powers of two: no register is left without a partner.
     for i in range(0, register_count(op.results[0]), 2):
         key = tuple(v.text for column in columns for v in column[i : i + 2])
         if key not in known:

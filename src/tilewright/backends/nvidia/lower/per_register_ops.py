@@ -78,6 +78,7 @@ def lower_one(state: GpuLowering, op: Op, operands: list[Val]) -> Val:
 
 
 def _here(value: Val) -> Val:
+    # Of the body's level, so that code that uses it stays where it is written.
     return Val(value.text, value.type, BODY) if value.text.startswith("%") else value
 
 
@@ -145,6 +146,7 @@ def _divisor(state: GpuLowering, y: Val) -> _Divisor:
     not_down = code.let_here(up, "float")
     scale = code.let_here(f"select i1 {large}, float 0.25, float {not_down}", "float")
     scaled = code.let_here(f"fmul float {y}, {scale}", "float")
+    # .ftz takes subnormals for 0, in and out: the scale keeps y s and its reciprocal normal.
     reciprocal = state.pure_asm("rcp.approx.ftz.f32 $0, $1;", "=f,f", "float", scaled)
     return _Divisor(scaled, reciprocal, scale)
 
@@ -175,6 +177,7 @@ def _constant(state: GpuLowering, op: ConstantOp) -> None:
     element = element_of(op.results[0].type)
     number = op.value
     if isinstance(element, DType) and element.is_fp8:
+        # LLVM has no fp8: registers hold the bits.
         element, number = u8, float_bits(number, element)
     if isinstance(element, PointerType):
         value = Val(f"inttoptr (i64 {int(number)} to ptr)" if number else "null", "ptr", BODY)
@@ -207,6 +210,7 @@ def _hint(state: GpuLowering, op: HintOp) -> None:
 
 @lowering(ItemOp)
 def _item(state: GpuLowering, op: ItemOp) -> None:
+    # A tile of one element: every register of every thread has it.
     state.set_registers(op.results[0], [state.registers_of(op.operands[0])[0]])
 
 
@@ -224,6 +228,7 @@ def _offset(state: GpuLowering, op: OffsetOp) -> None:
         key = pointer.text, offset.text
         if key not in known:
             wide = _wide(state, offset, signed)
+            # Not inbounds: elements that are masked off may point anywhere.
             text = f"getelementptr {memory}, ptr {pointer}, i64 {wide}"
             known[key] = state.code.let_here(text, "ptr")
         results.append(known[key])
@@ -240,7 +245,7 @@ def _wide(state: GpuLowering, offset: Val, signed: bool) -> Val:
 
 @lowering(ExpandDimsOp, BroadcastOp, TransposeOp, ReshapeOp)
 def _move(state: GpuLowering, op: ExpandDimsOp | BroadcastOp | TransposeOp | ReshapeOp) -> None:
-    """The thread holds what it needs already, under other register numbers."""
+    """Renumber registers: layout rules put each element in the thread that needs it."""
     kind, data = _movement(op)
     source = state.registers_of(op.operands[0])
     if not isinstance(op.operands[0].type, TileType):
@@ -262,7 +267,7 @@ def _movement(op: Op) -> tuple[str, tuple[int, ...]]:
 
 @lowering(JoinOp)
 def _join(state: GpuLowering, op: JoinOp) -> None:
-    """A thread that holds one of a pair holds both operands there, and may have to choose."""
+    """The operands' layout drops the last dim: a thread that has one of a pair can select it."""
     layout, last = layout_of(op.results[0]), len(shape_of(op.operands[0].type))
     sources, at = (
         [state.registers_of(v) for v in op.operands],
@@ -305,7 +310,7 @@ def _split(state: GpuLowering, op: SplitOp) -> None:
 
 
 def _register_at(layout: LinearLayout) -> dict[tuple[int, ...], int]:
-    """Register by the coordinates it has in thread 0."""
+    """Register by its coordinates in thread 0; layouts are linear, so all threads number alike."""
     return {layout.apply(register=r): r for r in range(layout.in_size(REGISTER))}
 
 

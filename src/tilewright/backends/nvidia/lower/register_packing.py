@@ -21,6 +21,7 @@ def pack(state: GpuLowering, values: Sequence[Val], element: Element) -> list[Va
     """Pack elements, one a register, lowest first."""
     bits = memory_bits(element)
     per_register = max(1, 32 // bits) if bits < 32 else 1
+    # Fewer elements than fit into 32 bits make one narrower register.
     per_register = min(per_register, len(values))
     if per_register == 1:
         return [_to_bits(state, v, element) for v in values]
@@ -49,6 +50,7 @@ def unpack(state: GpuLowering, packed: Sequence[Val], count: int, element: Eleme
         if per_register == 1:
             raw.append(register)
             continue
+        # 16-bit floats stay floats, as in `pack`.
         lane_type = llvm_type(element) if bits == 16 else f"i{bits}"
         vector = f"<{per_register} x {lane_type}>"
         split = state.code.let_here(f"bitcast {register.typed} to {vector}", vector)
@@ -64,6 +66,7 @@ def _to_bits(state: GpuLowering, value: Val, element: Element) -> Val:
     if isinstance(element, PointerType):
         return code.let_here(f"ptrtoint {value.typed} to i64", "i64")
     if element.is_bool:
+        # A bool is a byte in memory.
         return code.let_here(f"zext {value.typed} to i8", "i8")
     if value.type == register_type:
         return value
@@ -75,6 +78,7 @@ def _from_bits(state: GpuLowering, value: Val, element: Element) -> Val:
     if isinstance(element, PointerType):
         return code.let_here(f"inttoptr {value.typed} to ptr", "ptr")
     if element.is_bool:
+        # Not a truncation: memory may hold any byte, and all but 0 are true.
         return code.let_here(f"icmp ne {value.typed}, 0", "i1")
     if value.type == type_:
         return value

@@ -82,6 +82,7 @@ def ring_of(value: Value) -> RingOp:
         return ring_of(op.inits[value.index])
     loop = getattr(value.owner, "owner", None)
     assert isinstance(loop, ForOp), f"{value} is no ring"
+    # Argument 0 of a body is the index: carried values follow.
     return ring_of(loop.inits[value.index - 1])
 
 

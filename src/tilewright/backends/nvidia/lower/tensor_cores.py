@@ -35,6 +35,7 @@ def _dot(state: GpuLowering, op: DotOp) -> None:
     steps = _steps(state.arch, op, fragment)
     depth = layout_of(a).shape[-1]
     for k in range(0, depth, fragment.k):
+        # Reads the operands of the next step, too: this step's products hide their latency.
         for ahead in (k, k + fragment.k):
             for (*batch, row, column), _ in tiles.parts if ahead < depth else ():
                 a_words.at(*batch, row, ahead)
@@ -42,6 +43,7 @@ def _dot(state: GpuLowering, op: DotOp) -> None:
         for (*batch, row, column), registers in tiles.parts:
             left, right = a_words.at(*batch, row, k), b_words.at(*batch, k, column)
             sums = [results[r] for r in registers]
+            # On Turing several instructions add up to one of Ampere, in the same sums.
             for step in steps:
                 step.run(state, left, right, sums)
             for r, value in zip(registers, sums, strict=True):
@@ -116,7 +118,7 @@ class _Tiles:
 
 
 class _Operand:
-    """Packed registers of one operand by fragment, made when they are first asked for.
+    """Packed registers of one operand by fragment, made at their first use.
 
     A fragment is named by the coordinates of its origin in thread 0. Operands in shared memory are
     read then, one step of the inner dimension ahead of the instructions that use them.
@@ -127,6 +129,7 @@ class _Operand:
         self.state, self.registers = state, state.registers_of(value)
         self.element = dtype_of(value.type)
         self.size = single.in_size(REGISTER)
+        # Registers of one fragment are neighbours: its bits are the lowest ones.
         starts = range(0, layout.in_size(REGISTER), self.size)
         self.start = {layout.apply(register=start): start for start in starts}
         self.known: dict[tuple[int, ...], list[Val]] = {}
@@ -145,6 +148,7 @@ def _as_operand(state: GpuLowering, packed_register: Val, element: DType) -> Val
     if element.name == "f64":
         return state.code.let_here(f"bitcast i64 {packed_register} to double", "double")
     if element.name == "f32":
+        # mma would ignore the low bits of an f32, which truncates: rounded, the error is half.
         return state.pure_asm("cvt.rna.tf32.f32 $0, $1;", "=r,r", "i32", packed_register)
     return packed_register
 
@@ -165,5 +169,6 @@ def _mma(
         [*[f"={kind}"] * count, *map(str, range(count)), *(inputs[v.type] for v in operands)]
     )
     result = f"{{ {', '.join([type_] * count)} }}"
+    # Not pure_asm: the whole warp takes part, so it must not move into a branch.
     got = state.asm(instruction, constraints, result, *sums, *operands)
     return [state.code.let_here(f"extractvalue {result} {got}, {i}", type_) for i in range(count)]

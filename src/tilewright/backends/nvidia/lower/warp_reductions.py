@@ -77,6 +77,7 @@ def _across_lanes(state: GpuLowering, op: ReduceOp, running: list[Val], bit: int
         (packed_register,) = pack(state, [value], element)
         moved = shuffle_packed(state, "bfly", packed_register, integer_literal(1 << bit))
         others += unpack(state, [moved], 1, element)
+    # Both partners put their own value first: the function must be commutative.
     return apply_region(state, op.combine, [*running, *others])
 
 
@@ -104,6 +105,7 @@ class Exchange:
     def of(cls, layout: LinearLayout, axis: int, rows: int, warps: int) -> Exchange:
         """Of a reduction along `axis` that leaves `rows` results a thread."""
         split = _split_axis(layout, axis)
+        # Lanes that hold copies have a zero basis: they do not store.
         lanes = tuple(i for i, b in enumerate(layout.bases(LANE)) if any(b) and not b[axis])
         parts = 1 << len(split.warps)
         return cls(split, lanes, parts, rows, (1 << len(lanes)) * (warps // parts))
@@ -126,6 +128,7 @@ class Exchange:
 
     def run(self, size: int) -> int:
         """Parts of `size` bytes that one instruction reads."""
+        # Vectors only where parts of one result are neighbours.
         return 1 if self.kept_lanes else min(self.parts, VECTOR_BYTES // size)
 
     def bytes(self, size: int) -> int:
@@ -167,8 +170,10 @@ def _holder_slot(state: GpuLowering, exchange: Exchange) -> Val:
 def _store_parts(
     state: GpuLowering, op: ReduceOp, exchange: Exchange, rows: list[list[Val]], holder: Val
 ) -> None:
+    # Parts and holders use different bits of the slot number, so `or` adds them.
     part = state.linear(gathered_bits(exchange.split.warps, exchange.part_step), state.warp)
     number = state.code.let_here(f"or i32 {holder}, {part}", "i32")
+    # After the butterfly the lanes along the axis agree: the first of them stores.
     idle = 31 & ~sum(1 << bit for bit in exchange.kept_lanes)
     own = state.code.let_here(f"and i32 {state.lane}, {idle}", "i32")
     is_first_idle_lane = state.code.let_here(f"icmp eq i32 {own}, 0", "i1")
@@ -208,6 +213,7 @@ def _finish(
 ) -> None:
     """Results in the registers of their layout."""
     for k, result in enumerate(op.results):
+        # The only dim was reduced: the result is a scalar.
         if not coordinates[0]:
             state.set_registers(result, [rows[0][k]])
             continue

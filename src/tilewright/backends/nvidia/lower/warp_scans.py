@@ -76,6 +76,7 @@ class _Scan:
             coords = self.layout.apply(register=r)
             line = lines.setdefault(coords[:axis] + coords[axis + 1 :], {})
             chunk = line.setdefault(coords[axis] // self.order.chunk, {})
+            # The place in a chunk orders the registers of a run, whatever their numbers.
             chunk.setdefault(coords[axis] % self.order.chunk, r)
         turn = -1 if self.op.reverse else 1
         return [
@@ -103,6 +104,7 @@ class _Scan:
         """The fold of all lanes, and of the lanes before this one."""
         before: Prefix | None = None
         passed = 0
+        # From the lowest coordinate bit up, so that each total is of neighbouring lanes.
         for bit in self.order.lanes:
             other = [self._shuffled(v, k, bit) for k, v in enumerate(total)]
             later = self._has_bit(self.state.lane, bit)
@@ -112,6 +114,7 @@ class _Scan:
             if before is None:
                 before = Prefix(other, later)
             else:
+                # In the later half: all of the earlier half, then what precedes in the own half.
                 inner = self._any_bit(passed)
                 longer = self.combine(other, before.value)
                 grown = self._choose(inner, longer, other)
@@ -165,6 +168,7 @@ class _Scan:
             own: Element | None = None
             for part in parts if not self.op.reverse else reversed(parts):
                 mine = self.code.let_here(f"icmp eq i32 {space.part}, {part}", "i1")
+                # Nothing precedes part 0 of chunk 0: its threads do not use `own` (`exists`).
                 if running is not None:
                     own = running if own is None else self._choose(mine, running, own)
                 total = space.read(line, chunk, part)
@@ -201,6 +205,7 @@ class _Scan:
     def _after(self, prefix: Prefix | None, value: Element) -> Element:
         if prefix is None:
             return value
+        # A select where there is no prefix: the function need not have a neutral element.
         both = self.combine(prefix.value, value)
         return both if prefix.exists is None else self._choose(prefix.exists, both, value)
 
@@ -225,6 +230,7 @@ class _Slots:
         self.part = self.state.linear(gathered_bits(warps), self.state.warp)
         others = [b for b in range(self.state.warps.bit_length() - 1) if b not in warps]
         other = self.state.linear(gathered_bits(others), self.state.warp)
+        # Every lane has a slot in each part: it stores and reads without a mask.
         shifted = self.state.code.let_here(f"shl i32 {other}, 5", "i32")
         self.slot = self.state.code.let_here(f"or i32 {shifted}, {self.state.lane}", "i32")
         self.across = 32 * (self.state.warps >> len(warps))

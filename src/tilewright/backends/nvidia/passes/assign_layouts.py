@@ -58,6 +58,7 @@ class LayoutMaterialization:
 
     def run(self) -> None:
         self._materialize_block(self.function.body)
+        # After all blocks: only then have all values that are yielded their versions.
         self._rewrite_yields()
         _remove_originals(self.function.body)
 
@@ -67,6 +68,7 @@ class LayoutMaterialization:
             self._materialize(arg, Builder(block, block.first))
         for op in block:
             tiles = [r for r in op.results if isinstance(r.type, TileType)]
+            # Cheap to compute again: no conversions.
             if tiles and tiles[0] not in self.layouts:
                 self._clone_per_layout(op)
                 continue
@@ -107,6 +109,7 @@ class LayoutMaterialization:
 
     def _clone_per_layout(self, op: Op) -> None:
         """Clone an op without a layout of its own for each layout required of its results."""
+        # Results of one op share a layout: what any of them needs, all get.
         required: Layouts = {}
         for result in op.results:
             required.update(self.constraints.get(result, {}))
@@ -149,6 +152,8 @@ class LayoutMaterialization:
 @nested
 def _remove_originals(block: Block) -> None:
     """Drop the originals of what was cloned."""
+    # Backwards: users go before what they use. Tiles without layouts are originals, as rings,
+    # which have none either, are made by later passes.
     for op in reversed(block):
         for region in op.regions:
             _remove_originals(region)

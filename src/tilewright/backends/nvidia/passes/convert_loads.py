@@ -80,9 +80,11 @@ def _load_slice(op: ConvertOp, stages: int) -> tuple[LoadOp, list[Op]] | None:
 def _checked(op: ConvertOp, behind: set[Op]) -> tuple[LoadOp, list[Op]] | None:
     """The slice in order, if it has one load and nobody else uses what comes of it."""
     loads = [maker for maker in behind if isinstance(maker, LoadOp)]
+    # Nothing needs to move if the load is the only op behind the conversion.
     if len(loads) != 1 or len(behind) < 2 or loads[0].parent is not op.parent:
         return None
     for maker in behind:
+        # Constants are cloned, so that others may use them.
         leaf = isinstance(maker, SplatOp | ConstantOp)
         if not leaf and not all(user in behind or user is op for user in maker.results[0].uses):
             return None
@@ -93,6 +95,7 @@ def _checked(op: ConvertOp, behind: set[Op]) -> tuple[LoadOp, list[Op]] | None:
 
 def _convert_in_place(load: LoadOp) -> None:
     """Convert a load to its own layout: the copy ahead will take the place of that conversion."""
+    # Before the conversion is a user itself.
     users = list(load.result.uses)
     same = Builder.after(load).value(ConvertOp(load.result, load.type))
     for user in users:
@@ -113,6 +116,7 @@ def _move(op: ConvertOp, load: LoadOp, between: list[Op]) -> None:
         type_ = old.results[0].type
         if isinstance(type_, TileType):
             new.results[0].type = TileType(type_.shape, type_.element, layout)
+            # Some ops keep their type as an attribute, too.
             if "result_type" in new.attrs:
                 new.attrs["result_type"] = new.results[0].type
         builder.emit(new)

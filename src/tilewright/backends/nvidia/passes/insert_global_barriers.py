@@ -121,6 +121,7 @@ class _Order:
             elif isinstance(op, _Memory):
                 pending = self._access(op, pending)
             elif isinstance(op, IfOp):
+                # Either branch may have run: what is pending after one of them is pending.
                 ends = [self._block(inner, pending) for inner in op.regions]
                 pending = {access: None for end in ends for access in end}
             elif isinstance(op, ForOp | WhileOp):
@@ -129,11 +130,14 @@ class _Order:
 
     def _loop(self, loop: ForOp | WhileOp, pending: Pending) -> Pending:
         """What a body did in earlier iterations is pending at its start."""
+        # No fixpoint: all that the body may leave is pending at its start already, and inserted
+        # barriers only remove some of it.
         inside = dict(pending)
         for block in loop.regions:
             inside |= dict.fromkeys(_of_earlier_iterations(loop, block))
         for block in loop.regions:
             inside = self._block(block, inside)
+        # The loop may run no iteration.
         return pending | inside
 
     def _access(self, op: _Memory, pending: Pending) -> Pending:
@@ -151,6 +155,7 @@ class _Order:
         for condition in needed:
             self._emit_unless(Builder.at(op), condition)
         waited = frozenset(needed)
+        # These stay pending: threads wait only in launches where the condition fails.
         following = (replace(e, waited=e.waited | waited) if waited else e for e in pending)
         return dict.fromkeys([*following, access])
 
@@ -170,6 +175,7 @@ class _Order:
 
     def _condition(self, earlier: _Pending, access: _Pending) -> Value | bool:
         """Whether no thread need wait for another; a value: if the launch makes it so."""
+        # A pair of `_is_in_place`: no proof relates different parameters.
         if not earlier.starts & access.starts:
             return False
         if self._is_ordered(earlier, access):
@@ -187,11 +193,13 @@ class _Order:
         relation = Relation.of(first, second, earlier.later)
         if apart(first, second, relation):
             return True
+        # Types include layouts: with equal ones, a thread has the same elements in both.
         if earlier.op.pointer.type is not access.op.pointer.type:
             return False
         if not is_same(first, second, relation):
             return False
         if isinstance(earlier.op, StoreOp) and isinstance(access.op, StoreOp):
+            # The owner of an element alone stores it: copies in other threads do not matter.
             return is_injective(first)
         return self._is_owned(earlier.op)
 
@@ -202,6 +210,7 @@ class _Order:
         if earlier.starts & access.starts:
             return False
         is_alike = _layout_of(earlier.op.pointer) == _layout_of(access.op.pointer)
+        # In both cases the thread that stores an element has it from the one that loaded it.
         waits = is_alike or _is_computed_from(access.op, earlier.op)
         if waits and self._is_owned(earlier.op):
             return False
@@ -221,6 +230,7 @@ class _Order:
         loop = earlier.later
         if loop is None or loop not in second.loops or first.form != second.form:
             return []
+        # Only limits that hold for both accesses bound both windows.
         masks = [self.forms.limits(a.op) for a in (earlier, access)]
         limits = [limit for limit in masks[0] if limit in masks[1]]
         return Advance(first, loop, limits, self.forms.bounds).ways()

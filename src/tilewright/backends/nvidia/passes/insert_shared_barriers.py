@@ -71,6 +71,7 @@ class Use:
         if following.kind is Kind.READ:
             return self.kind is Kind.WRITTEN
         if same_ring:
+            # In one iteration a ring is filled and read at different slots.
             return self.earlier and self.kind is not Kind.IN_FLIGHT
         assert self.kind is not Kind.IN_FLIGHT, "bytes of a ring are used before its copies arrived"
         return True
@@ -174,6 +175,7 @@ class _Ordering:
 
     def _walk_loop(self, loop: ForOp | WhileOp, pending: Pending) -> _Walked:
         """Walk the loop with what earlier iterations leave pending, once for each start."""
+        # Outer loops walk inner ones in each round: without this, visits multiply with depth.
         walked = self._walked.get((loop, pending))
         if walked is None:
             walked = self._walked[loop, pending] = self._walk_to_fixpoint(loop, pending)
@@ -190,6 +192,7 @@ class _Ordering:
             # grows in each round, within the uses of the loop and of what precedes it: so it ends
             following = start | {replace(use, earlier=True) for use in end}
             if following == start:
+                # A while loop is left behind its condition, a for loop before or after iterations.
                 return _Walked(barriers, exits if isinstance(loop, WhileOp) else start | end)
             start = following
 
@@ -198,6 +201,7 @@ class _Ordering:
         """Those that use shared memory, or order it, or contain such."""
         ops = self._relevant.get(block)
         if ops is None:
+            # Fixpoints walk blocks many times: most ops have nothing to do with shared memory.
             ops = [op for op in block if self._matters(op)]
             self._relevant[block] = ops
         return ops
@@ -211,11 +215,13 @@ class _Ordering:
 
 
 def _after_barrier(pending: Pending) -> Pending:
+    # A barrier waits for threads, not for their asynchronous copies.
     return frozenset(use for use in pending if use.kind is Kind.IN_FLIGHT)
 
 
 def _after_wait(wait: WaitOp, pending: Pending) -> Pending:
     """Copies that have arrived are writes; the latest ones may still be in flight."""
     arrived = {replace(use, kind=Kind.WRITTEN) for use in pending if use.kind is Kind.IN_FLIGHT}
+    # With `pending` > 0 it is not known which copies are done: they count as both.
     kept = _after_barrier(pending) if wait.pending else frozenset[Use]()
     return frozenset(use for use in pending if use.kind is not Kind.IN_FLIGHT) | arrived | kept

@@ -40,7 +40,7 @@ def _is_computed(form: Form, loop: Op) -> bool:
 
 
 def _before(symbol: Symbol, loop: Op) -> Value | None:
-    """A scalar that is a symbol, and stands before a loop."""
+    """A scalar with the value of a symbol that is defined before a loop; None if there is none."""
     return next((value for value in symbol.values if _dominates(value, loop)), None)
 
 
@@ -48,6 +48,7 @@ def _dominates(value: Value, loop: Op) -> bool:
     op: object = loop
     while isinstance(op, Op):
         block = op.parent
+        # An argument of a block around the loop.
         if value.owner is block:
             return True
         if value.op is not None and value.op.parent is block:
@@ -72,6 +73,7 @@ def _holds(builder: Builder, form: Form, loop: Op) -> Value:
 
 
 def _term(builder: Builder, monomial: Sequence[Symbol], factor: int, loop: Op) -> Value:
+    # In i64, as products of strides and extents of i32 may not fit into 32 bits.
     values = [builder.value(ConstantOp(factor, i64))]
     for symbol in monomial:
         value = _before(symbol, loop)

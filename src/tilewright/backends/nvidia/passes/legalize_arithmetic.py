@@ -93,7 +93,9 @@ def _native_floats(arch: Arch) -> Mapping[type[Op], frozenset[DType]]:
     arithmetic = frozenset((f16, bf16) if arch.bf16_arithmetic else (f16,))
     return {
         **dict.fromkeys((AddOp, SubOp, MulOp, FmaOp, MinOp, MaxOp, CompareOp), arithmetic),
+        # Both change the sign bit only, which bf16 needs no arithmetic for.
         **dict.fromkeys((NegOp, AbsOp), frozenset((f16, bf16))),
+        # Empty: computed in f32 on all architectures.
         **dict.fromkeys((DivOp, RemOp, MathOp), frozenset[DType]()),
     }
 
@@ -126,6 +128,6 @@ def _is_instruction(op: MathOp) -> bool:
 def _exp(op: MathOp, a: Arithmetic) -> Value:
     """e^x = 2^(x log2(e)): two instructions; the rounding of the product costs |x| / 2 ulp.
 
-    What it loses is in `libdevice.exp`.
+    `libdevice.exp` is the accurate one.
     """
     return a.math("exp2", a.mul(op.x, math.log2(math.e)))

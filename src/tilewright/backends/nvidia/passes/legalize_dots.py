@@ -45,7 +45,7 @@ from tilewright.ops import (
 from tilewright.transforms.expand import converted, expand
 
 _TF32_BITS = -1 << 13
-"""The bits of f32 that tf32 keeps."""
+"""The bits of f32 that tf32 keeps: all but the last 13 of the 23 of its fraction."""
 
 _PARTS = {"tf32x3": 2, "bf16x3": 2, "bf16x6": 3}
 
@@ -83,12 +83,15 @@ def _legalized(op: DotOp, builder: Builder, arch: Arch) -> Value | None:
     if kinds[2] is f16:
         wide = DotOp(op.a, op.b, converted(builder, op.acc, f32), op.precision, op.max_imprecise)
         builder.emit(wide)
+        # Where this is expanded, too, `wide` has no users, and Dce removes it.
         return converted(builder, _legalized(wide, builder, arch) or wide.result, f16)
     if kinds[0].is_fp8 and not arch.mma_forms(kinds[0].name, "f32"):
+        # f16 holds every fp8 number exactly.
         a, b = (converted(builder, v, f16) for v in (op.a, op.b))
         wide = builder.emit(DotOp(a, b, op.acc, op.precision, op.max_imprecise))
         return _legalized(wide, builder, arch) or wide.result
     fits, has_type = _fits(op), _has_type(kinds[0], arch)
+    # Before the fallback to fma, which for narrow types costs more than padding.
     if has_type and not fits and can_be_padded(op):
         return padded_dot(op, builder)
     if not (has_type and fits) or (kinds[0] is f32 and op.precision == "ieee"):
@@ -111,6 +114,7 @@ def _has_type(kind: DType, arch: Arch) -> bool:
 
 
 def _by_fma(op: DotOp, builder: Builder, result: DType) -> Value:
+    # The fused multiply-add has one type; integers are summed in i32.
     kind = result if result.is_float else i32
     a, b = (converted(builder, v, kind) for v in (op.a, op.b))
     return builder.value(FmaDotOp(a, b, op.acc))
@@ -123,6 +127,7 @@ def _in_parts(op: DotOp, builder: Builder) -> Value:
     # products of the small parts first, so that their sum is not lost beside the large ones
     for order in reversed(range(count)):
         for i in reversed(range(order + 1)):
+            # The precision matters to parts in f32 only.
             acc = builder.value(DotOp(left[i], right[order - i], acc, "tf32"))
     return acc
 

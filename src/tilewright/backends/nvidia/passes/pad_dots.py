@@ -44,6 +44,7 @@ def padded_dot(op: DotOp, builder: Builder) -> Value:
     *_, m, k = shape_of(op.a.type)
     n = shape_of(op.type)[-1]
     least = smallest_product(dtype_of(op.a.type), k)
+    # Extents are powers of two: the quotients are whole.
     rows, columns, inner = (max(1, b // a) for a, b in zip((m, n, k), least, strict=True))
     a = _with_zeros(builder, _copied_rows(builder, op.a, rows), -1, inner)
     b = _with_zeros(builder, _copied_columns(builder, op.b, columns), -2, inner)
@@ -95,12 +96,14 @@ def _with_zeros(builder: Builder, x: Value, axis: int, factor: int) -> Value:
         if dim != axis:
             first = builder.value(ExpandDimsOp(first, dim))
     first = builder.value(BroadcastOp(first, shape))
+    # A select, not a product: infinity times zero would be NaN.
     zero = builder.value(ConstantOp(0.0 if dtype_of(x.type).is_float else 0, stacked.type))
     return _merged(builder, builder.value(SelectOp(first, stacked, zero)), axis)
 
 
 def _first_columns(builder: Builder, x: Value, copies: int) -> Value:
     """Of each `copies` neighbouring columns the first."""
+    # `tile.split` halves: the count is a power of two.
     while copies > 1:
         *rest, columns = shape_of(x.type)
         pairs = builder.value(ReshapeOp(x, (*rest, columns // 2, 2)))
@@ -115,6 +118,7 @@ def _first_rows(builder: Builder, x: Value, copies: int) -> Value:
         *rest, rows, columns = shape_of(x.type)
         halves = builder.value(ReshapeOp(x, (*rest, 2, rows // 2, columns)))
         d = len(rest)
+        # Blocks become the last dim, which is what `tile.split` splits.
         order = (*range(d), d + 1, d + 2, d)
         split = builder.emit(SplitOp(builder.value(TransposeOp(halves, order))))
         x, copies = split.results[0], copies // 2

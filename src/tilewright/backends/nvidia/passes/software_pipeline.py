@@ -88,6 +88,7 @@ class LoopPipeline:
         rings = [self._ring(before, n, s) for n, s in enumerate(self.staged)]
         ahead = _Ahead(rings, self.loop.lower, [self.loop.inits[i] for i in self.moving])
         for slot in range(self.slots - 1):
+            # The loop may have fewer iterations than the ring has slots.
             number = before.value(ConstantOp(slot, trips.type))
             runs = before.value(CompareOp(number, trips, predicate="lt"))
             ahead = self._fill(before, ahead, before.value(ConstantOp(slot, i32)), runs)
@@ -96,6 +97,7 @@ class LoopPipeline:
     def _ring(self, builder: Builder, number: int, staged: Staged) -> Value:
         shape = (self.slots, *staged.writer.shape)
         type_ = TileType(shape, staged.writer.element)
+        # The op is pure: its number keeps rings of one type apart.
         return builder.value(RingOp(type_, number=self.first_ring + number))
 
     def _fill(self, builder: Builder, ahead: _Ahead, slot: Value, runs: Value) -> _Ahead:
@@ -113,6 +115,7 @@ class LoopPipeline:
                 n = loads[op]
                 load = _guarded(cast("LoadOp", copy), runs)
                 rings[n] = builder.value(_async_copy(self.staged[n], rings[n], load, slot))
+        # Also where the iteration does not run: waits count groups.
         builder.emit(CommitOp())
         yielded = self.loop.body.terminator.operands
         moved = [mapping.get(yielded[i], yielded[i]) for i in self.moving]
@@ -122,6 +125,7 @@ class LoopPipeline:
         """The loop with rings, the slot to read, and what the iteration ahead needs."""
         old, far = self.loop, self.slots - 1
         end = self._first_without_copies(before, trips)
+        # Invariant, so computed before the loop.
         stride = before.value(MulOp(old.step, before.value(ConstantOp(far, old.step.type))))
         extra = [*ahead.rings, before.value(ConstantOp(0, i32)), *ahead.carried]
         body = Block()
@@ -134,7 +138,9 @@ class LoopPipeline:
         builder = Builder(body, loc=old.loc)
         count = len(self.staged)
         slot = added[count]
+        # S - 1 groups are out; the oldest of them is what this iteration reads.
         builder.emit(WaitOp(pending=far - 1))
+        # The slot that the last iteration read.
         free = self._next_slot(builder, slot, far)
         index = builder.value(AddOp(body.args[0], stride))
         runs = builder.value(CompareOp(body.args[0], end, predicate="lt"))
@@ -148,6 +154,8 @@ class LoopPipeline:
         yielded = [mapping.get(v, v) for v in old.body.terminator.operands]
         tail = [*filled.rings, self._next_slot(builder, slot, 1), *filled.carried]
         builder.emit(YieldOp((*yielded, *tail)))
+        # Copies of iterations that do not run write zeros: they must end before other ops use the
+        # bytes of the rings (see allocate_shared.py).
         before.emit(WaitOp(pending=0))
         Rewriter.replace(old, new.results[: len(old.results)])
 
@@ -162,6 +170,7 @@ class LoopPipeline:
         """(slot + step) mod slots."""
         moved = builder.value(AddOp(slot, builder.value(ConstantOp(step, i32))))
         limit = builder.value(ConstantOp(self.slots, i32))
+        # A comparison, as S need not be a power of two, and a remainder is slow.
         past = builder.value(CompareOp(moved, limit, predicate="ge"))
         wrapped = builder.value(AddOp(moved, builder.value(ConstantOp(-self.slots, i32))))
         return builder.value(SelectOp(past, wrapped, moved))
@@ -172,6 +181,7 @@ class LoopPipeline:
         for staged in self.staged:
             gone.update((staged.load, staged.reader, *staged.between))
         for op in self.loop.body:
+            # The terminator is rebuilt, with rings and slot.
             if op in gone or op.next is None:
                 continue
             builder.emit(op.clone(mapping))
@@ -196,6 +206,7 @@ def _guarded(load: LoadOp, runs: Value) -> LoadOp:
         mask = builder.value(AndOp(load.mask, mask))
         load.set_operand(1, mask)
         return load
+    # A load without a mask has no `other`: what is masked off becomes zero.
     replacement = LoadOp(load.pointer, mask, None, **load.attrs)
     replacement.results[0].type = load.result.type
     builder.emit(replacement)
@@ -226,6 +237,7 @@ class SoftwarePipeline(Pass, name="nvidia-software-pipeline"):
         # an inner loop stands behind the one around it: so the innermost come first
         for loop in reversed([op for op in function.walk() if isinstance(op, ForOp)]):
             stages = self.stages if loop.stages is None else loop.stages
+            # Rings inside belong to an inner loop that is pipelined.
             if stages < 2 or any(isinstance(op, RingOp) for op in loop.walk()):
                 continue
             staged, slots = _plan(loop, facts, stages)
@@ -242,7 +254,9 @@ def _plan(loop: ForOp, facts: dict[Value, Alignment], stages: int) -> tuple[list
     if not candidates:
         return [], 0
     slots = slots_by_dependence(loop, candidates, stages)
+    # One slot would mean a copy in the iteration that reads it: nothing to overlap.
     staged = [s for s in candidates if slots[s.load] >= 2]
+    # All rings of a loop share one slot number.
     return staged, min((slots[s.load] for s in staged), default=0)
 
 
@@ -257,6 +271,7 @@ def _fitting(
     """As many slots, `most` at most, as fit beside all else that is kept in shared memory."""
     if not staged:
         return 0
+    # Slots are read in the layout of the products: the conversions' own bytes become free.
     room = RingRoom(function, machine, loop, [s.reader for s in staged])
     sizes = [tile_bytes(s.writer) for s in staged]
     slots = most

@@ -69,6 +69,7 @@ def slots_by_dependence(loop: ForOp, staged: Sequence[Staged], most: int) -> dic
     depends on over a distance d is done before iteration i - d + 1, so S <= d.
     """
     slots = {s.load: most for s in staged}
+    # Dependences over `most` iterations or more limit nothing.
     for dependence in memory_dependences(loop, most - 1):
         if isinstance(dependence.sink, LoadOp) and dependence.sink in slots:
             slots[dependence.sink] = min(slots[dependence.sink], dependence.distance)
@@ -90,12 +91,16 @@ def address_slice(loop: ForOp, loads: Sequence[LoadOp]) -> set[Op] | None:
         seen.add(value)
         op = value.op
         carried = op is None and value.owner is block and value is not loop.index
+        # It would be carried twice, once for the iteration ahead: tiles take many registers.
         if carried and isinstance(value.type, TileType):
             return None
+        # Its value in the iteration ahead follows from what this one yields.
         if carried:
+            # Argument 0 is the index, which is not yielded.
             stack.append(block.terminator.operands[value.index - 1])
         if op is None or op.parent is not block:
             continue
+        # Addresses are computed again for the iteration ahead: pure ops only, and no products.
         if Trait.PURE not in op.traits or op.regions or isinstance(op, DotOp):
             return None
         needed.add(op)
@@ -134,10 +139,12 @@ def _is_between(op: Op) -> bool:
 
 def _vector(load: LoadOp, facts: dict[Value, Alignment]) -> int:
     """Elements of one copy; 0 if the load cannot be an asynchronous copy."""
+    # cp.async has .ca and .cg only.
     if load.volatile or load.cache not in ("", ".cg", ".ca"):
         return 0
     if load.other is not None and not _is_zero(load.other):
         return 0
+    # Without `most`: cp.async moves 16 bytes at most, even where loads move 32.
     length = vector_length(facts, load.pointer, load.mask)
     return length if length * element_of(load.type).bytes >= MIN_COPY_BYTES else 0
 
