@@ -133,10 +133,7 @@ class GpuLowering:
             if columns[bit] == 0:
                 bit += 1
                 continue
-            # Columns that double from bit to bit are one field: one mask and one shift move it.
-            run = 1
-            while bit + run < len(columns) and columns[bit + run] == columns[bit] << run:
-                run += 1
+            run = doubling_run(columns, bit)
             total = self._combine("xor", total, self._bits(index, bit, run, columns[bit]))
             bit += run
         return total
@@ -149,7 +146,7 @@ class GpuLowering:
             if shift == 0:
                 return masked
             return self._op("shl" if shift > 0 else "lshr", masked, abs(shift))
-        # Shifted copies of `column` are added: their sum is their XOR if they share no bits.
+        # Shifted copies of `column` are added: `doubling_run` sees to it that they share no bits.
         return self._op("mul", self._op("lshr", masked, bit) if bit else masked, column)
 
     def _op(self, instruction: str, x: Val, constant: int) -> Val:
@@ -201,6 +198,21 @@ def layout_of(value: Value) -> LinearLayout:
 def is_in_shared(value: Value) -> bool:
     """Whether a tile is a ring in shared memory: it has no layout, and one register: its offset."""
     return isinstance(value.type, TileType) and value.type.layout is None
+
+
+def doubling_run(columns: Sequence[int], bit: int) -> int:
+    """How many columns from `bit` on are one field, which one mask and one shift or product move.
+
+    Each is twice the one before, and no two share a bit, since a product adds and does not XOR:
+    of (3, 6) the second is left for a run of its own.
+    """
+    run, seen = 1, columns[bit]
+    while bit + run < len(columns) and columns[bit + run] == columns[bit] << run:
+        if seen & columns[bit + run]:
+            break
+        seen |= columns[bit + run]
+        run += 1
+    return run
 
 
 def gathered_bits(bits: Sequence[int], step: int = 1) -> list[int]:
