@@ -7,9 +7,8 @@ smaller than an element. The exact question is a small search over integers:
     p + 256 * n + 4 * i   and   p + 256 * (n + t) + 4 * j     0 <= i, j < 64, t > 0
     256 * t + 4 * (j - i) is at least 256 - 252 = 4:          apart, for elements of 4 bytes
 
-A coordinate times a number of the launch, as in `row * stride`, cannot be searched. What is said
-of such sums holds if they are those of an array, whose rows do not overlap; functions that take it
-so say that they do.
+A coordinate times a number of the launch, as in `row * stride`, cannot be searched. Such sums
+are taken for addresses in an array whose rows do not overlap, by those functions only that say so.
 """
 
 from __future__ import annotations
@@ -86,6 +85,7 @@ def apart(first: Access, second: Access, relation: Relation) -> bool:
     """Whether two accesses provably never meet."""
     groups = _difference(first, second, relation)
     group = groups.pop((), None)
+    # without a part in plain bytes, the difference may be 0
     if group is None or any(_remains(g, first, second, relation) for g in groups.values()):
         return False
     return not _meets(group, first, second, relation)
@@ -195,6 +195,7 @@ def _terms_of(
     """What a variable adds to the difference."""
     (one, other), lasts = factors, [access.last(symbol) for access in accesses]
     if symbol.key is relation.later:
+        # the iteration of the second access is that of the first plus `later`: a variable for each
         exact = relation.distance
         later = (1, lasts[1]) if exact is None else (exact, exact)
         return [(other - one, (0, lasts[0])), (other, later)]
@@ -256,7 +257,7 @@ def _meets(group: _Group, first: Access, second: Access, relation: Relation) -> 
 
 
 class _Search:
-    """For a sum strictly between two bounds."""
+    """Looks for values of the variables whose sum is strictly between two bounds."""
 
     def __init__(self, low: int, high: int) -> None:
         self.low, self.high = low, high

@@ -109,6 +109,8 @@ class ArgumentUses:
             return []
         if one.access.size != other.access.size:
             return None
+        # Terms by what varies within the launch: what arguments multiply each with must be 0 by
+        # itself.
         groups: dict[tuple[int, ...], dict[tuple[int, ...], int]] = defaultdict(dict)
         for sign, use in ((1, one), (-1, other)):
             for monomial, coefficient in use.terms:

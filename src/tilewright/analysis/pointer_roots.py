@@ -24,7 +24,7 @@ _ADDRESS_BITS = 64
 def roots(value: Value, cache: dict[Value, frozenset[Value]] | None = None) -> frozenset[Value]:
     """Arguments, loaded pointers and integers that an address may be computed from.
 
-    known: answers to earlier questions, to which this one is added
+    cache: the roots of values that were computed before; those of `value` are added
     """
     cache = {} if cache is None else cache
     starts: set[Value] = set()

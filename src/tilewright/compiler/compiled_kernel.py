@@ -30,7 +30,7 @@ SOURCE = "source"
 Number = int | float
 
 Rebuild = Callable[[Exception], "CompiledKernel"]
-"""Compiles a kernel anew, told why."""
+"""Compiles a kernel anew; its argument says why the one that was kept cannot be used."""
 
 
 class Source(Protocol):
@@ -54,7 +54,7 @@ class Source(Protocol):
 
 
 class Artifacts(Mapping[str, Any]):
-    """Artifacts by extension, text or bytes; what is not there yet is made when asked for.
+    """Artifacts by extension, text or bytes; what is not there yet is made at its first use.
 
     made: those of the stages; source: makes the front end's module; again: gets those of the stages
     once more, from the disk cache or by compiling.
@@ -85,6 +85,7 @@ class Artifacts(Mapping[str, Any]):
     def __getitem__(self, extension: str) -> Any:
         artifact = self._made.get(extension)
         if artifact is None and extension in self._names and self._again is not None:
+            # in this order, so that an artifact that was handed out stays the same object
             self._made = {**self._again(), **self._made}
             artifact = self._made[extension]
         if isinstance(artifact, Module):
@@ -111,6 +112,7 @@ class Artifacts(Mapping[str, Any]):
         return len(list(iter(self)))
 
     def __contains__(self, extension: object) -> bool:
+        # not as `Mapping` does it, which would make the artifact to find out
         return extension in list(iter(self))
 
 

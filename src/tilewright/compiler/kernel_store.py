@@ -90,6 +90,7 @@ class Store:
         try:
             replace_folder(self.folder / key, _files(key, entry))
         except OSError as problem:
+            # a shortage that passes, as of file descriptors, is no reason to stop using the cache
             self._broken = not is_transient(problem)
             warnings.warn(
                 f"cannot write the cache of compiled kernels: {problem}; "
@@ -137,6 +138,7 @@ def _opened(place: Path) -> Entry:
 
 
 def _read(folder: OpenFolder, key: str) -> Entry:
+    # bounded: the size of the index, unlike those of the artifacts, is recorded nowhere
     index = unsealed(folder.read(INDEX, _MOST_INDEX_BYTES))
     if index["key"] != key or index["metadata"].get("hash", key) != key:
         raise ValueError("it is another kernel's")

@@ -93,6 +93,7 @@ class Run:
             return self._module(module), stages
         if source.extension in (SOURCE, "tile"):
             return self._module(self._parsed(source.text)), stages
+        # from the last stage there is nothing to go on to
         names = [stage.extension for stage in stages[:-1]]
         if source.extension not in names:
             expected = f"one of {', '.join([SOURCE, *names])}"

@@ -152,7 +152,7 @@ class Op(metaclass=OpMeta):
             yield from region.walk()
 
     def clone(self, mapping: dict[Value, Value]) -> Self:
-        """A detached copy; operands found in `mapping` are replaced; it learns the new results."""
+        """A detached copy; operands found in `mapping` are replaced; results are added to it."""
         cls = type(self)
         # Past the constructor, which would infer the types of the results again.
         copy = cls.__new__(cls)
@@ -227,6 +227,7 @@ class Block:
         else:
             before.prev = op
         for value in op.operands:
+            # `_add_use`, inlined: each op that is made comes through here
             uses = value.uses
             uses[op] = uses.get(op, 0) + 1
 
@@ -269,6 +270,8 @@ class Block:
             if isinstance(op, Block):
                 op = op.first
             if op is not None:
+                # Noted before the yield, since the caller may remove the op; its regions after it,
+                # since the caller may change them.
                 pending.append(op.next)
                 yield op
                 pending += reversed(op.regions)

@@ -158,6 +158,7 @@ class _Driver:
         """Apply the first rule that matches."""
         context, before = self.context, op.prev
         builder = context.builder
+        # one builder is moved from op to op: most ops match no rule and need none
         builder.block, builder.before, builder.loc = block, op, op.loc
         for candidate in candidates:
             result = candidate.function(op, context)
@@ -242,6 +243,7 @@ def removable(op: Op) -> bool:
     """
     return _only_reads(op) and (
         not op.regions
+        # the last op of a block is its terminator, which `_only_reads` refuses
         or all(_only_reads(inner) for inner in op.walk() if inner is op or inner.next is not None)
     )
 

@@ -13,8 +13,8 @@ Ops
   * regions: as many as declared
   * ELEMENTWISE ops: operands and results have one shape
   * result types are those that `infer` gives
-  * `verify` of the op itself is content; the op modules state there what blocks of `for`, `while`,
-    `if`, `reduce` and `scan` take and yield, and which terminator ends them
+  * `verify` of the op itself reports nothing; the op modules state there what blocks of `for`,
+    `while`, `if`, `reduce` and `scan` take and yield, and which terminator ends them
 Types
   * extents of tiles are positive, and a tile has less than 2**31 elements
   * facts are positive integers: `aligned` of pointers, `multiple_of` of integers
@@ -194,6 +194,7 @@ class _Verifier:
         for value in self.values:
             if value.uses:
                 uses += sum(value.uses.values())
+        # each operand was found in its use list, so an equal sum leaves no room for stale uses
         if uses != self.operands:
             self._stale_uses()
         return self.found
@@ -222,6 +223,7 @@ class _Verifier:
         op = block.first
         while op is not None:
             if op.prev is not previous or op.parent is not block:
+                # a list whose links are wrong cannot be followed any further
                 self._fail(op, "the op's links and its block do not agree")
                 break
             self._op(op)
@@ -258,6 +260,7 @@ class _Verifier:
             wrong = "must be the last op" if plan.terminator else "cannot be the last op"
             self._fail(op, f"{op.opcode} {wrong} of a block")
         if self._well_formed(op, plan):
+            # None separates operands from results: both may vary in number
             signature = (*[v.type for v in operands], None, *[v.type for v in results])
             if signature in plan.known or self._right_types(op, plan, signature):
                 self._op_itself(op, signature)

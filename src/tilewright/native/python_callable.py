@@ -21,6 +21,7 @@ class _MethodDef(ctypes.Structure):
     )
 
 
+# a subclass, since a plain int has no __dict__ to keep references alive in
 class _RecordAddress(int):
     """The self of a builtin function: an int, so that C reads it by PyLong_AsVoidPtr."""
 

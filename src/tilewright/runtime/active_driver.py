@@ -77,7 +77,7 @@ class ActiveDriver:
 
 
 def backend_of(device: str) -> Backend | None:
-    """The backend of a device such as "cpu" or "cuda:1"; None if nobody serves it."""
+    """The backend of a device such as "cpu" or "cuda:1"; None if no backend serves it."""
     try:
         return backend_named(device.partition(":")[0])
     except errors.UnknownName:
@@ -85,7 +85,7 @@ def backend_of(device: str) -> Backend | None:
 
 
 class Driver:
-    """Which backend launches without array arguments use, and who answers questions."""
+    """Selects the backend of launches without array arguments, and of queries about devices."""
 
     def __init__(self) -> None:
         self._active: ActiveDriver | None = None

@@ -163,6 +163,7 @@ class Autotuner(KernelWrapper):
         launch = fn.recorded_launch(args, {**config.all_kwargs(), **keywords})
         if launch is None:
             return None
+        # a check that always holds and is made for its effect: setattr returns None
         noted = (partial(setattr, self, "best_config"), config, None)
         return RecordedLaunch(launch.call, launch.variant, (*checks, noted))
 

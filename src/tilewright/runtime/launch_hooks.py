@@ -26,12 +26,13 @@ class HookChain(list[Callable[P, object]], Generic[P]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> None:
         """Call every hook."""
+        # a copy, since a hook may remove itself
         for hook in list(self):
             hook(*args, **kwargs)
 
 
 class LaunchMetadata:
-    """What a hook is told of a launch; computed when it is asked for.
+    """The description of a launch that hooks receive; computed at the first `get`.
 
     arrays() -> the arguments that are arrays in the memory of the host.
     """

@@ -60,6 +60,7 @@ class KernelBoundary(UserBoundary):
         if error is None or isinstance(error, TilewrightError) or settings().compilation.debug:
             return
         entries = list(_entries(traceback))
+        # the innermost frame decides whose error it is: raised in this package, it is a bug here
         if entries and not _is_own(entries[-1]):
             error.__traceback__ = _chained([entry for entry in entries if not _is_own(entry)])
 
@@ -90,6 +91,8 @@ def _is_own(entry: TracebackType) -> bool:
 def _chained(entries: Sequence[TracebackType]) -> TracebackType | None:
     chain: TracebackType | None = None
     for entry in reversed(entries):
+        # new entries, made from the innermost outwards: assigning `tb_next` would cut a traceback
+        # that others hold
         chain = TracebackType(chain, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
     return chain
 

@@ -1,4 +1,4 @@
-"""The event stream: what the compiler tells about its own work.
+"""The event stream: events that the compiler reports about its own work.
 
 One stream serves every tool: print-after-pass, time report, inspector, crash reproducer. It is off
 unless a recorder is installed, and then costs one context-variable read for each pipeline::
@@ -7,7 +7,7 @@ unless a recorder is installed, and then costs one context-variable read for eac
     with recording(events):
         compile(kernel)
 
-A producer asks once, then tests for None::
+A producer reads the recorder once, then tests it for None, so that tracing costs nothing when off::
 
     recorder = current_recorder()
     if recorder is not None:

@@ -78,6 +78,8 @@ class _Forks:
 
     @classmethod
     def after(cls) -> None:
+        # in reverse of the order in which they were taken, as nested `with` blocks would release
+        # them
         while cls.taken:
             cls.taken.pop().__exit__(None, None, None)
 

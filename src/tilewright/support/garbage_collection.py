@@ -18,7 +18,7 @@ from tilewright.support.fork_locks import ForkLock
 
 
 class _Paused:
-    """Who is inside a block. A fork may come between any two statements here."""
+    """The threads that are inside a block. A fork may come between any two statements here."""
 
     lock = ForkLock()
     threads: ClassVar[dict[int, int]] = {}
@@ -30,6 +30,7 @@ class _Paused:
         with cls.lock:
             first = not cls.threads
             if first:
+                # set before gc.disable(): a child forked in between must know what to go back to
                 cls.was_enabled = gc.isenabled()
             cls.threads[thread] = cls.threads.get(thread, 0) + 1
             if first:
@@ -46,6 +47,7 @@ class _Paused:
     @classmethod
     def resume(cls) -> None:
         """Collect again if nobody is inside, and if it was so before."""
+        # the last to leave, not the first to have entered: blocks of different threads overlap
         if not cls.threads and cls.was_enabled:
             gc.enable()
             cls.was_enabled = False
@@ -53,6 +55,7 @@ class _Paused:
     @classmethod
     def after_fork_in_child(cls) -> None:
         """The other threads that were inside are not here to leave."""
+        # a thread's identifier stays the same in the child that it forks
         here = threading.get_ident()
         cls.threads = {thread: n for thread, n in cls.threads.items() if thread == here}
         cls.resume()

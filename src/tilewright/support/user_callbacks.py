@@ -22,6 +22,8 @@ def ask(what: str, takes: str, function: Callable[..., T], *args: object, **keyw
         return function(*args, **keywords)
     except TypeError as problem:
         trace = problem.__traceback__
-        if trace is None or trace.tb_next is not None:  # it was raised inside the function
+        # Arguments are bound before the callee has a frame: a traceback with more than the entry of
+        # this function was raised inside the callee.
+        if trace is None or trace.tb_next is not None:
             raise
         raise errors.BadCallback(what, str(problem), takes) from None

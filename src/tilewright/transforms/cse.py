@@ -73,6 +73,7 @@ class _Walk:
             # As text 0.0 and -0.0 differ, 1 and 1.0 too, and nan is equal to nan.
             return (ConstantOp, repr(op.value), op.result_type)
         if Trait.COMMUTATIVE in op.traits and operands[0] > operands[1]:
+            # any fixed order serves; ids last as long as the function's values do
             operands[0], operands[1] = operands[1], operands[0]
         epoch = self.epoch if isinstance(op, LoadOp) else 0
         # Equal ops may have results in different layouts. None ends the operands, of which some

@@ -34,6 +34,7 @@ class Dce(Pass, name="dce"):
             if _is_root(op):
                 needed.add_op(op)
         needed.close()
+        # terminators go with their blocks; `shrink` removes those of their operands that are dead
         dead = [op for op in ops if op not in needed.ops and Trait.TERMINATOR not in op.traits]
         # Users before definitions, so that nothing is erased that is still used.
         for op in reversed(dead):

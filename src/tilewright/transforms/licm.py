@@ -36,6 +36,7 @@ def _hoist_from(loop: Loop) -> bool:
     moved = 0
     for block in loop.regions:
         runs = _surely_runs(loop, block)
+        # in the order of the text: an op may become invariant when those before it have moved
         for op in block:
             if _is_invariant(op, block) and _may_move(op, loop, runs):
                 Rewriter.move_before(op, loop)
@@ -67,6 +68,7 @@ def _is_invariant(op: Op, block: Block) -> bool:
 def _surely_runs(loop: Loop, block: Block) -> bool:
     """Whether a block of the loop runs at least once."""
     if isinstance(loop, WhileOp):
+        # the condition is computed at least once, the body perhaps never
         return block is loop.before
     lower, upper = loop.lower.op, loop.upper.op
     if not isinstance(lower, ConstantOp) or not isinstance(upper, ConstantOp):

@@ -96,6 +96,7 @@ def _bits_of_operand(op: Op, index: int, needed: dict[Value, int]) -> int:
         amount = constant_of(op.rhs)
         # A shift by the narrow width or more would be undefined there.
         return bits if amount is not None and 0 <= amount < bits else _ALL
+    # the condition of a select is no data
     return _ALL if isinstance(op, SelectOp) and index == 0 else bits
 
 
@@ -129,6 +130,7 @@ class _Groups:
         # Arithmetic exists for 8 bits and more.
         if element is None or not 8 <= bits < element.bits:
             return False
+        # `_bits_of_operand` counts lhs as whole where the amount does not suit the narrow type
         return not isinstance(op, ShlOp) or self.needed[op.lhs] == bits
 
     def _find(self, op: Op) -> Op:
@@ -158,6 +160,7 @@ class _Group:
         """Compute the group in the narrower type if that adds no conversions."""
         target = self._target()
         flows_in = {v for op in self.ops for v in _data(op)} - self.inside
+        # ops that only move elements compute nothing: narrowing them would only move a conversion
         worthwhile = not all(isinstance(op, _SHAPES) for op in self.ops)
         if target is None or not worthwhile or not all(map(_is_free, flows_in)):
             return False

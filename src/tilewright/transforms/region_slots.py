@@ -79,6 +79,7 @@ def set_operands(op: Op, operands: Sequence[Value]) -> None:
     """Give an op that sits in a block other operands, also in number."""
     block, following = op.parent, op.next
     assert block is not None
+    # taken out and put back: that keeps the use lists of old and new operands right
     block.detach(op)
     op.operands = list(operands)
     block.insert(op, following)
@@ -109,8 +110,10 @@ def remove_slots(op: Structured, slots: Collection[int]) -> None:
         set_operands(op, _without(op.operands, slots, first_init(op)))
     for block in op.regions:
         end = block.terminator
+        # operand 0 of `cf.condition` is the condition itself
         set_operands(end, _without(end.operands, slots, int(end.opcode == "cf.condition")))
     for block in op.regions:
+        # arguments in front of the slots: the index of a `cf.for`
         before = len(block.args) - len(op.results)
         # From the last, since removing one moves those behind it.
         for slot in sorted(slots, reverse=True) if block.args else ():

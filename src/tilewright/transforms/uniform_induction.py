@@ -89,6 +89,8 @@ class _Update:
 
 
 def _rewrite(loop: Loop) -> bool:
+    # All slots are looked at before any moves. New ones are appended and old ones removed at the
+    # end, so these numbers stay valid meanwhile.
     moving: list[tuple[int, list[_Update]]] = []
     for slot in range(len(loop.results)):
         updates = _updates(loop, slot)
@@ -237,6 +239,7 @@ class _Rewriting:
         scalar = op.x if isinstance(op, SplatOp) else update.amount
         if element_of(scalar.type) is dtype:
             return scalar
+        # an invariant amount is converted once, in front of the loop
         inside = home(scalar) is self.loop.body
         builder = Builder.at(update.op) if inside else self.before
         return builder.value(CastOp(scalar, dtype))

@@ -54,6 +54,7 @@ def _unroll(loop: ForOp, limit: int) -> bool:
     wide = builder.value(ConstantOp(stride, index))
     grouped = ForOp(loop.lower, middle, wide, loop.inits, body, **attrs)
     builder.emit(grouped)
+    # a clone, since the original body is erased with the loop
     rest = ForOp(middle, loop.upper, loop.step, grouped.results, loop.body.clone({}), **attrs)
     builder.emit(rest)
     for old, new in zip(loop.results, rest.results, strict=True):

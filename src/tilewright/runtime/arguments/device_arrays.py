@@ -194,12 +194,12 @@ def _by_ordinal(ordinal: int) -> str:
 
 @functools.cache
 def gpu() -> DeviceMemory | None:
-    """Who knows memory and streams of this machine's GPUs; None if there are none."""
+    """Queries about memory and streams of this machine's GPUs; None if it has no GPU."""
     return default_backend().memory
 
 
 def _device_by_driver(address: int) -> str:
-    """Whose memory an address is in, by the driver."""
+    """The device whose memory an address is in, as the driver reports it; else the host."""
     memory = gpu()
     return HOST if memory is None else memory.device_of(address) or HOST
 

@@ -56,7 +56,7 @@ class Exported:
 
 
 def export(array: Any, **options: object) -> Exported:
-    """Ask an array for its capsule, of the newer kind if it has it, and read it.
+    """Export an array as a capsule, a versioned one if its library has them, and read that.
 
     options: `stream`, for arrays of a GPU. Errors: UnsupportedArgument, those of the library.
     """

@@ -127,6 +127,7 @@ def reads_numpy_header() -> bool:
 
 def _sample_arrays() -> list[Any]:
     numpy: Any = import_late("numpy")
+    # a view that starts elsewhere than its base, and one that is read-only and runs backwards
     samples = [numpy.zeros(3), numpy.zeros((4, 4), dtype="int8")[1:, 2:], numpy.ones(5)[::-1]]
     samples[-1].flags.writeable = False
     return samples
@@ -150,6 +151,7 @@ def _of_tensor(tensor: Any) -> Handled:
     except RuntimeError as problem:  # sparse ones, and stand-ins that have no memory
         description = f"tensor with layout {tensor.layout} and without memory of its own"
         raise errors.UnsupportedArgument("", description, str(problem).partition("\n")[0]) from None
+    # PyTorch negates and conjugates lazily, by a flag; `bool()` is False, where there is no flag
     for bit in ("neg", "conj"):
         if getattr(tensor, f"is_{bit}", bool)():
             description = f"tensor whose {bit} bit is set: its memory holds other values"

@@ -53,7 +53,7 @@ class KernelParam:
     """One parameter.
 
     num: its position; type: what an annotation fixes, else None; const: annotated `tl.const`;
-    do_not_specialize, do_not_specialize_on_alignment: as `jit` was told; kind: as in `inspect`;
+    do_not_specialize, do_not_specialize_on_alignment: as given to `jit`; kind: as in `inspect`;
     declared: in a language where parameters have types.
     """
 

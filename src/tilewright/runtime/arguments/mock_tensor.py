@@ -120,4 +120,5 @@ def _resolve(kind: type[Any]) -> Handler | None:
     return _of_wrapper if issubclass(kind, TensorWrapper) else None
 
 
+# first: by `data_ptr` and `dtype` the resolver of arrays would take these for arrays
 HANDLERS.resolvers.insert(0, _resolve)

@@ -47,7 +47,7 @@ class BenchClock(Protocol[Stamp]):
         ...
 
     def flush_cache(self) -> None:
-        """Make the device's caches forget what earlier calls left there."""
+        """Evict from the device's caches what earlier calls left there."""
         ...
 
     def close(self) -> None:
@@ -199,6 +199,7 @@ def register_clock(device: str, make: ClockFactory, in_use: Callable[[], bool]) 
     the program is computing on such a device; it decides when no device is named, the latest
     registered first.
     """
+    # a device that is replaced moves to the end, since the latest registered is preferred
     _choices.pop(device, None)
     _choices[device] = ClockChoice(make, in_use)
 

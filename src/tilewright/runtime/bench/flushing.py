@@ -22,7 +22,7 @@ __all__ = ["Flushing"]
 
 
 class _DropsMemory(Protocol):
-    """A clock of a device whose caches can be told what to drop."""
+    """A clock of a device whose caches can drop memory by address."""
 
     def drop_memory(self, spans: Sequence[Span]) -> bool:
         """Drop memory from the caches; False if that cannot be, or would take too long."""

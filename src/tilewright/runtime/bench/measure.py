@@ -258,6 +258,7 @@ def do_bench_cudagraph(
         _clear_gradients(cleared)
         fn()
 
+    # a stream of its own: CUDA cannot capture the default stream
     with cuda.stream(cuda.Stream()):
         fn()
         for tensor in cleared:

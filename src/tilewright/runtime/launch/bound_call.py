@@ -79,6 +79,7 @@ class BoundCall:
     def key(self) -> tuple[object, ...]:
         """The key of the variant; the generated launch function makes an equal one."""
         has_meta = any(param.is_keywords for param in self.all_params)
+        # as in `launch_code`: options stand for themselves, entries of a `**META` for their keys
         keywords = [
             (name, value if _hashable(value) and not has_meta else constant_key(value))
             for name, value in self.keywords.items()
@@ -106,8 +107,10 @@ class BoundCall:
             for name, spec, value in self._run_time_values()
             if spec.device not in ("", MOCK)
         ]
+        # mock tensors and numbers lie nowhere, so they do not decide
         if not arrays:
             return ""
+        # a GPU array decides even behind host arrays, which are usable there if pinned
         first, device, _ = next((array for array in arrays if array[1] != HOST), arrays[0])
         backend = backend_of(device)
         if backend is None:
@@ -144,6 +147,8 @@ class BoundCall:
         options, meta = split_keywords(self.kernel, self.all_params, self.keywords, names)
         for param, arg in zip(self.params, self.args, strict=True):
             if param.is_constexpr and param.name in names and arg is not None:
+                # `split_keywords` sees keywords alone: a constexpr parameter called like an option
+                # sets it too
                 options[param.name] = arg
         return options, meta
 

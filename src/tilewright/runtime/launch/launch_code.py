@@ -101,10 +101,12 @@ def launch_functions(
         "_tw_MISSING": MISSING,
         **{f"_tw_{key}": value for key, value in environment.items()},
     }
+    # kernels read from files may bear any name; the generated text must stay valid Python
     function = name if name.isidentifier() and not keyword.iskeyword(name) else "launch"
     pieces = _pieces(params, names)
     for template in (_ORDER, _LAUNCH):
         source = template.format(name=function, **pieces)
+        # the file name marks these frames as the package's own (see `error_boundary`)
         exec(compile(source, f"<launch of {name}>", "exec"), names)
     return cast("Any", names[function]), cast("Any", names["_tw_order"])
 

@@ -79,6 +79,7 @@ class LaunchFunction:
         if variant.pairs:
             self._check_overlaps(variant, call.args, call.values)
         variant.launch(extents, variant.pick(call.values))
+        # not in a `finally`: hooks at the exit see only launches that were made
         launch_exit(metadata)
         return variant.kernel
 

@@ -58,9 +58,10 @@ from tilewright.support import ForkLock, user_boundary
 __all__ = ["Dispatcher", "Finder"]
 
 _MAX_ENTRIES = 4 * SLOTS
-"""A kernel that is launched in more ways than that leaves new ones to Python."""
+"""Cache entries of a kernel; once it has so many, launches without an entry are left to Python."""
 _MAX_FAILURES = 16
-"""So does one with so many launches that their descriptors do not distinguish from others."""
+"""Launches that cannot get an entry, since their descriptors do not decide all about them; after
+so many, too, the rest is left to Python."""
 
 _WORD = (1 << 64) - 1
 _BY_IDENTITY = (str, bool, dtype, DeviceFunction, enum.Enum, type(None))
@@ -71,7 +72,7 @@ Table = list[int] | ctypes.Array[ctypes.c_uint64]
 
 
 class Finder(Protocol):
-    """What finds the variant that a launch has run: `JITFunction` does."""
+    """Finds the variant that a launch has run; `JITFunction` has such a method."""
 
     def __call__(
         self, args: tuple[object, ...], named: Mapping[str, object]
@@ -232,23 +233,26 @@ class Dispatcher:
         """Launch, and add a cache entry for launches like this, if machine code can make them."""
         with user_boundary:
             kernel = self._python(grid, *args, **named)
+            # after the launch: it has made the variant, and raised the errors of a launch with a
+            # mistake
             record = self._find(args, named)
             if record is not None and _can_learn(record.call, args, named):
                 self._add(descriptors, args, named, record)
             else:
                 self._failures += 1
             if self._failures == _MAX_FAILURES or len(self._entries) >= _MAX_ENTRIES:
+                # makes machine code call `python` directly for launches without an entry
                 self._record.add_entry = 0
         return kernel
 
     def note_launches(self) -> None:
-        """Tell each variant when machine code has launched it last."""
+        """Copy the stamps of the cache entries, which machine code sets, to their variants."""
         for entry in list(self._entries):
             entry.variant.stamp = max(entry.variant.stamp, entry.stamp)
 
     def keep(self, variants: Collection[Variant]) -> None:
-        """Know these only, so that others can be freed. Launches of them that are under way in
-        other threads keep what they need."""
+        """Drop the entries of other variants, so that these can be freed. Launches of them that are
+        under way in other threads keep what they need."""
         with self._lock:
             dropped = self._entries
             self._entries = [entry for entry in dropped if entry.variant in variants]
@@ -268,8 +272,11 @@ class Dispatcher:
         record: RecordedLaunch,
     ) -> None:
         call, variant = record.call, record.variant
+        # machine code puts the word of the slot behind the descriptors
         *words, slot = struct.unpack(f"<{len(descriptors) // 8}Q", descriptors)
         memory = entry = _Entry(variant, slot)
+        # Descriptors hold addresses of objects. One that was freed could be that of another object
+        # later, which would then match.
         memory.kept += map(_identities, [*args, *named.values()])
         names = [*(param.name for param in call.params[: len(args)]), *named]
         entry.fields = CacheEntry(

@@ -18,11 +18,12 @@ from tilewright.runtime.arguments.mock_tensor import TensorWrapper
 from tilewright.support import OverlapWarning, caller_outside, import_late
 
 _WORK = 1_000_000
-"""Steps that finding a common element of two strided arrays may take; else they count as apart."""
+"""Steps that finding a common element of two strided arrays may take; beyond that they
+overlap only if they begin at one address."""
 
 
 class OverlapWatch:
-    """Of one kernel. watching: see below; one warning for a kernel is enough."""
+    """The check of one kernel's launches for arrays that overlap; it warns once."""
 
     def __init__(self, kernel: str) -> None:
         self._kernel = kernel
@@ -46,6 +47,8 @@ class OverlapWatch:
             return
         overlapping = [pair for pair in pairs if _is_wrong(pair, arrays, values)]
         if overlapping:
+            # before the warning: a filter may turn it into an exception, and one is enough even
+            # then
             self._flag.value = 0
             listed = ", ".join(f"'{names[p.first]}' and '{names[p.second]}'" for p in overlapping)
             file, line = caller_outside()
@@ -69,10 +72,12 @@ def _is_wrong(pair: ArgumentPair, arrays: Sequence[Any], values: Sequence[Any]) 
 def overlap(first: Any, second: Any, same: bool = False) -> bool:
     """Whether two arrays share an element; same: whether they begin at one address, which decides
     where an array does not tell its extent."""
+    # zero-copy descriptions: NumPy only solves for a common address and never reads the memory
     described = [_described(array) for array in (first, second)]
     if None in described:
         return same
     one, other = (cast("dict[str, Any]", d) for d in described)
+    # the usual case, decided without importing NumPy
     if not _bounds_meet(one, other):
         return False
     numpy = import_late("numpy")

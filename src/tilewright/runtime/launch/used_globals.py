@@ -34,4 +34,5 @@ def _check(used: UsedGlobal) -> GlobalCheck:
     binding = used.binding
     if isinstance(binding.holder, dict):
         return binding.holder.get, binding.key, used.value
+    # a closure's cell has no bound method that reads it by name, as a dictionary's `get` does
     return lambda _name: binding.read(), binding.key, used.value

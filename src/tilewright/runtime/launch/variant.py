@@ -45,6 +45,7 @@ def picker(keys: Sequence[Key]) -> Pick:
     if any(isinstance(key, TupleKey) for key in keys):
         return lambda values: [value for _, value in run_time_pairs(keys, values)]
     indices = [i for i, key in enumerate(keys) if isinstance(key, Spec)]
+    # itemgetter of one index returns the bare value, not a tuple of one
     if len(indices) > 1:
         return itemgetter(*indices)
     return lambda values: [values[i] for i in indices]

@@ -68,6 +68,7 @@ class CompiledKernels:
             if kernel is None:
                 kernel = self.made[key] = make()
             with self._guard:
+                # only now that `made` has the kernel: a thread without the lock finds it there
                 self._locks.pop(key, None)
             return kernel
 
@@ -122,6 +123,7 @@ class VariantCache:
         # Before anything is compiled, which a launch of a stand-in could never use.
         _check_runnable(call)
         kernel = self._compiled(call)
+        # not before compiling, which finds out which arguments are stored to
         _check_writable(call, kernel.stored)
         used_globals = self._used_globals(call)
         used_globals.check(call.kernel)
@@ -184,6 +186,7 @@ class VariantCache:
             dispatch.keep(kept)
         used = {newest, *(variant.kernel for variant in kept)}
         others = [key for key, kernel in list(self.kernels.made.items()) if kernel not in used]
+        # the oldest first: a dictionary keeps the order in which kernels were made
         for key in others[: max(0, len(self.kernels.made) - count)]:
             self.kernels.made.pop(key, None)
 

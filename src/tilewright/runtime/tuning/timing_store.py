@@ -89,6 +89,7 @@ def _value_text(value: object) -> str:
     if isinstance(value, JITFunction):
         return value.cache_key
     if isinstance(value, FunctionType):
+        # not repr, which shows the address of a function
         code = hashlib.sha256(value.__code__.co_code).hexdigest()
         return f"{value.__module__}.{value.__qualname__} {code[:16]}"
     return repr(value)

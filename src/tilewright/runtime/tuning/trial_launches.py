@@ -112,6 +112,7 @@ class Trial:
         threads = min(_MOST_THREADS, len(configs), len(usable_cpus()))
         pool = ThreadPoolExecutor(threads, "tilewright-tune")
         try:
+            # a copy of the context for each: one context cannot be entered by two threads at a time
             run = contextvars.copy_context
             started = {pool.submit(run().run, self._compile, config): config for config in configs}
             for done, future in enumerate(as_completed(started, seconds), 1):
@@ -120,6 +121,7 @@ class Trial:
         except TimeoutError:
             pass
         finally:
+            # those not begun are compiled when they are measured
             pool.shutdown(cancel_futures=True)
 
     def _compile(self, config: Config) -> Any:

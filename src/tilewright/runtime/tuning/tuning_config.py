@@ -109,6 +109,7 @@ class Pruning:
                 for config in left
             ]
             order = sorted(range(len(left)), key=estimates.__getitem__)
+            # a part of all configurations, not of those that `early` has left: as in Triton
             left = [left[i] for i in order[: self._count(len(configs))]]
         return left
 

@@ -16,6 +16,7 @@ _DIGEST = 64
 
 def sealed(members: Mapping[str, Any]) -> bytes:
     """The text of an object that has at least one member; none of them is called sha256."""
+    # without the opening brace, which stands before the checksum: the file is one valid JSON object
     rest = json.dumps(members).encode()[1:]
     return b"".join([_HEAD, hashlib.sha256(rest).hexdigest().encode(), _AFTER, rest])
 
@@ -31,6 +32,7 @@ def unsealed(text: bytes) -> dict[str, Any]:
         raise ValueError("its checksum differs")
     try:
         members: object = json.loads(b"{" + rest)
+    # callers take a ValueError for a damaged file, and a RecursionError is none
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     assert isinstance(members, dict)  # it begins with a brace

@@ -27,7 +27,7 @@ KINDS = ("kernels", "autotune", "grammar", "crashes")
 """Folders of the cache that this package writes; others in there are not touched, but for dumps."""
 
 STAMP = ".scanned"
-"""A file whose time tells when somebody has looked at the size."""
+"""A file whose time of change is that of the latest scan of the cache's size."""
 
 _DUMP = re.compile(r".+-[0-9a-f]{12}")
 """Names of folders that `dump_dir` is filled with, of which some may lie in the cache."""
@@ -62,12 +62,15 @@ class Eviction:
         self.max_bytes = max_bytes
 
     def is_due(self) -> bool:
-        """Whether nobody has looked at the size for long; says so once."""
+        """Whether the latest scan is long ago. The stamp is renewed, so only one caller scans."""
         stamp = self.root / STAMP
         with suppress(OSError):
+            # a negative age means that the clock was set back: then a scan is due, which renews the
+            # stamp
             if 0 <= time.time() - stamp.stat().st_mtime < _SCAN_SECONDS:
                 return False
         with suppress(OSError):
+            # before the scan, so that other processes which write meanwhile do not scan as well
             stamp.touch(mode=0o600)
         return True
 
@@ -79,15 +82,20 @@ class Eviction:
         for item in _items(self.root):
             if not is_temporary(item.place.name):
                 kept.append(item)
+            # abs: a temporary file dated in the future, by a clock set back since, would stay until
+            # the clock has caught up
             elif abs(now - item.used) > _LEFT_SECONDS:
                 remove(item.place)
         total = sum(item.size for item in kept)
         if not self.max_bytes or total <= self.max_bytes:
             return
+        # False sorts first: times in the future, beyond what clocks may differ by, go before all
+        # others
         for item in sorted(kept, key=lambda item: (item.used <= now + _SKEW_SECONDS, item.used)):
             remove(item.place)
             fail_point("eviction: removed")
             total -= item.size
+            # well below the limit, or every write after this one would have to delete again
             if total <= self.max_bytes * _KEEP:
                 return
 
@@ -99,7 +107,7 @@ class _Writes:
 
 
 def wrote(root: Path, max_bytes: int | None = None) -> None:
-    """Note that something was written to the cache; looks at its size now and then.
+    """Count a write to the cache; now and then, scan its size and evict.
 
     max_bytes: default is what the settings say
     """
@@ -115,6 +123,8 @@ def _items(root: Path) -> Iterator[_Kept]:
     for kind in KINDS:
         yield from _in_folder(root / kind)
     dumps = settings().compilation.dump_dir
+    # dumps lie in a folder that the user chose: only what looks like ours, inside the cache, is
+    # counted
     if dumps is not None and root in dumps.parents and dumps.parent.name not in KINDS:
         yield from (item for item in _in_folder(dumps) if _DUMP.fullmatch(item.place.name))
 

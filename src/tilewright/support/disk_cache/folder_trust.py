@@ -31,7 +31,7 @@ def distrust(status: os.stat_result) -> str | None:
 
 
 class _Verdicts:
-    """What is known of folders: each is looked at once in a process, and refused once."""
+    """Results of the check by folder: each is checked, and warned of, once in a process."""
 
     good: ClassVar[dict[Path, bool]] = {}
 
@@ -49,6 +49,7 @@ def cache_folder(kind: str, root: Path | None = None) -> Path | None:
 def _is_good(folder: Path, linked: bool) -> bool:
     """linked: whether the folder may be a symbolic link, as the user's own choice may."""
     verdict = _Verdicts.good.get(folder)
+    # removed since it was judged made again, and judged anew
     if verdict and not folder.exists():
         verdict = None
     if verdict is None:
@@ -76,6 +77,7 @@ def _problem(folder: Path, linked: bool) -> str | None:
 def _make(folder: Path) -> None:
     """Make a folder and those above it, for the user alone."""
     if not folder.exists():
+        # the root of a file system is its own parent
         if folder.parent != folder:
             _make(folder.parent)
         folder.mkdir(mode=OWNER_ONLY, exist_ok=True)

@@ -46,10 +46,13 @@ class Documents:
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as problem:
+            # a lack of descriptors or memory says nothing about the file: deleting it would lose
+            # timings
             if not is_transient(problem):
                 self.discard(name, problem)
             return None
         with suppress(OSError):
+            # eviction goes by the time of change: reading counts as use
             os.utime(file)
         return members
 
@@ -75,6 +78,7 @@ class Documents:
 
 
 def _write(file: Path, content: bytes) -> None:
+    # os.replace puts a file in place of a file or a link, but fails on a folder
     if file.is_dir() and not file.is_symlink():
         remove(file)
     write_file(file, content)
@@ -83,6 +87,7 @@ def _write(file: Path, content: bytes) -> None:
 def file_name(name: str) -> str:
     """A file name for any text, another for each."""
     plain = re.sub(r"[^A-Za-z0-9_-]", "_", name)
+    # two names may become the same plain one: the digest keeps them apart
     if plain != name or len(plain) > _MOST_CHARACTERS:
         plain = f"{plain[:_MOST_CHARACTERS]}-{hashlib.sha256(name.encode()).hexdigest()[:32]}"
     return f"{plain}.json"

@@ -6,6 +6,7 @@ import errno
 
 __all__ = ["is_transient"]
 
+# ESTALE: a network file system's handle of a file that another machine has replaced
 _PASSING = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR, errno.ESTALE)
 
 

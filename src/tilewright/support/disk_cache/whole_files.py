@@ -33,6 +33,7 @@ _READ = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # or opening a pipe would wait for its writer
 _FOLDER = getattr(os, "O_DIRECTORY", 0)
+# _READ & ~O_RDONLY: the flags of _READ without its way of access; O_EXCL refuses a name in use
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | (_READ & ~os.O_RDONLY) | _NO_LINK
 _BY_FOLDER = os.open in os.supports_dir_fd
 """Whether a file can be opened by its name in an open folder; not on Windows."""
@@ -166,6 +167,8 @@ def _write_all(files: Mapping[Path, bytes]) -> None:
         for path, content in files.items():
             handles.append(os.open(path, _NEW, _FILE_MODE))
             fail_point("file: made")
+            # in two halves so that a test can stop the process between them, with a file that is
+            # cut short
             half = len(content) // 2
             _write(handles[-1], content[:half])
             fail_point("file: half written")

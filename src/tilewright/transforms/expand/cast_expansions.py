@@ -97,10 +97,12 @@ def _from_integer(a: Arithmetic, x: Value, source: DType) -> Value:
 def _odd_if_long(a: Arithmetic, x: Value) -> Value:
     """A 64-bit integer that f64 holds exactly: one of 54 bits or more loses its last 11 to an odd
     bit above them."""
+    # 64 bits less the 53 of an f64
     dropped = 11
     rest = a.bit_and(x, (1 << dropped) - 1)
     sticky = a.cast(a.compare("ne", rest, 0), dtype_of(x.type))
     merged = a.shl(a.bit_or(a.shr(x, dropped), sticky), dropped)
+    # 0 or -1 where all bits from 53 on are equal: then the integer is short enough
     sign = a.shr(x, 53)
     short = a.compare("eq", sign, 0)
     if dtype_of(x.type).is_signed:
@@ -123,7 +125,9 @@ def to_f32(a: Arithmetic, x: Value) -> Value:
         return a.cast(half, f32)
     # the same exponent and fraction in f16 have the bias 15 and not 7; the sign is copied twice
     moved = a.shl(a.cast(a.bitcast(x, i8), i16), 7)
+    # -0x4080 is 0xBF80 in 16 bits: all but bit 14, the second copy of the sign
     half = a.bitcast(a.bit_and(moved, -0x4080), f16)
+    # 256 = 2^(15 - 7) mends the bias; 480 is what the bits of the NaN, 0x7F, read as
     scaled = a.mul(a.cast(half, f32), 256.0)
     return a.select(a.compare("eq", a.abs(scaled), 480.0), float("nan"), scaled)
 
@@ -178,6 +182,7 @@ def to_bf16(a: Arithmetic, x: Value) -> Value:
 
 def _upper_half(a: Arithmetic, x: Value, bits: Value) -> Value:
     """The upper 16 of the bits as bf16; if x is a NaN, those of x, quiet."""
+    # without the quiet bit, a NaN whose payload is in the lower half alone would become infinity
     quiet = a.bit_or(a.bits(x), 1 << 22)
     whole = a.select(a.compare("ne", x, x), quiet, bits)
     return a.bitcast(a.cast(a.shr(whole, 16), i16), bf16)
@@ -185,12 +190,15 @@ def _upper_half(a: Arithmetic, x: Value, bits: Value) -> Value:
 
 def _one_less_if(a: Arithmetic, bits: Value, condition: Value) -> Value:
     """The bits of the next number toward zero where the condition holds."""
+    # Bits of floats of one sign are ordered as the numbers are; below infinity is the largest
+    # finite number.
     return a.select(condition, a.sub(bits, 1), bits)
 
 
 def to_fp8(a: Arithmetic, x: Value, target: DType) -> Value:
     """f32 as fp8, to nearest, ties to even, saturating; a NaN stays one."""
     mantissa, bias = target.mantissa, target.bias
+    # before the rounding: this saturates, and no carry can leave the format
     size = a.at_most(a.abs(x), _LARGEST[target])
     small = _subnormal_code(a, size, 24 - bias - mantissa)
     large = _normal_code(a, size, 23 - mantissa, (SINGLE.bias - bias) << mantissa)

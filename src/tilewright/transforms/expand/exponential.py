@@ -59,6 +59,7 @@ def exp(a: Arithmetic, x: Value) -> Value:
     x = a.clamp(x, k.low, k.high)
     whole = a.fma(x, LOG2_E, _biased_shifter(a))
     r = reduced(a, x, whole)
+    # n / 2 may be rounded in any way: the rest of n is computed from it
     return _scaled(a, one_plus(a, r, k.exp), whole, a.fma(x, LOG2_E / 2, _biased_shifter(a)))
 
 

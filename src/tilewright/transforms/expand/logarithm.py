@@ -56,6 +56,7 @@ def _split(a: Arithmetic, x: Value) -> tuple[Value, Value]:
     shift = form.mantissa + 1
     tiny = a.compare("lt", x, 2.0 ** (1 - form.bias))
     bits = a.bits(a.select(tiny, a.mul(x, 2.0**shift), x))
+    # bits of floats are ordered: this borrows from the exponent exactly where m is below sqrt(1/2)
     k = a.shr(a.sub(bits, _SQRT_HALF[form.dtype.bits]), form.mantissa)
     m = a.floats(a.sub(bits, a.shl(k, form.mantissa)))
     k = a.add(k, a.select(tiny, -shift, a.constant(0, k.type)))

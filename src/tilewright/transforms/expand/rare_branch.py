@@ -105,6 +105,7 @@ def lower_rare(code: Code, op: Op, operands: list[Val]) -> Val:
     condition, common, *args = operands
     section = code.sections[max(v.level for v in operands)]
     before, slow, done = (code.label(h) for h in ("before", "slow", "done"))
+    # a new block, because the phi below has to name the one that it comes from
     section += [f"br label %{before}", f"{before}:"]
     taken = _any_lane(code, condition)
     section += [f"br i1 {taken}, label %{slow}, label %{done}, {_WEIGHTS}", f"{slow}:"]

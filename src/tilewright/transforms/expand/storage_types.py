@@ -62,6 +62,8 @@ def float_bits(value: float, dtype: DType) -> int:
     smallest = 1 - dtype.bias
     exponent = max(frexp(magnitude)[1] - 1, smallest) if magnitude else smallest
     fraction = round(ldexp(magnitude, dtype.mantissa - exponent))
+    # a normal fraction has its leading one in it, which adds the 1 that the exponent lacks; and a
+    # carry of the rounding runs into the exponent
     code = ((exponent + dtype.bias - 1) << dtype.mantissa) + fraction
     return sign | min(code, _LARGEST[dtype])
 

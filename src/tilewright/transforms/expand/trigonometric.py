@@ -38,6 +38,8 @@ class Reduction:
     parts: int
 
 
+# Unfused, n of at most 11 (f64: 19) bits times a part of 13 (33) must fit the 24 (53) bits of the
+# format.
 _FUSED = {32: Reduction(2.0**17, 24, 3), 64: Reduction(2.0**30, 53, 3)}
 _UNFUSED = {32: Reduction(2.0**11, 13, 4), 64: Reduction(2.0**19, 33, 4)}
 _PADDING = {32: 14, 64: 35}
@@ -87,6 +89,7 @@ def _evaluate(a: Arithmetic, r: Value, turn: Value, sign: Value | None) -> Value
     sine = a.fma(a.mul(square, a.polynomial(sin_fit, square)), r, r)
     cosine = a.fma(a.fma(a.polynomial(cos_fit, square), square, -0.5), square, 1.0)
     odd = a.compare("ne", a.bit_and(turn, 1), 0)
+    # bit 1 of the turn, which is half of a turn, becomes the sign bit
     flip = a.shl(a.shr(turn, 1), a.format.dtype.bits - 1)
     if sign is not None:
         flip = a.bit_xor(flip, sign)
@@ -121,6 +124,7 @@ def _reduce_large(a: Arithmetic, y: Value) -> tuple[Value, Value]:
         high, low = a.add(a.mul(m, window[0]), tail), None
     else:
         high, low = _product(a, m, window)
+    # rounded to the nearest quarter turn, so that |r| <= pi/4
     turn = a.shr(a.add(high, 1 << (_WORD - 3)), _WORD - 2)
     return _from_turns(a, high, low), a.cast(turn, form.integer)
 
@@ -171,7 +175,9 @@ def _window(a: Arithmetic, position: Value, count: int) -> list[Value]:
     shift = a.bit_and(position, _WORD - 1)
     rest = a.bit_xor(shift, _WORD - 1)
     return [
-        a.bit_or(a.shl(words[j], shift), a.shr(a.shr(words[j + 1], 1), rest)) for j in range(count)
+        # in two steps, since a shift by 64 - 0 at once would be out of range
+        a.bit_or(a.shl(words[j], shift), a.shr(a.shr(words[j + 1], 1), rest))
+        for j in range(count)
     ]
 
 

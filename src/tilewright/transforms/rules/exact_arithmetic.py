@@ -51,6 +51,7 @@ def in_type(value: Number, dtype: DType) -> Number | None:
     if code is None:
         return None
     try:
+        # struct rounds to the nearest number, ties to even; it has no code for bf16 and fp8
         (rounded,) = struct.unpack(code, struct.pack(code, number))
     except OverflowError:
         return None
@@ -98,6 +99,7 @@ def _divide(a: int, b: int, dtype: DType) -> int | None:
     """Toward zero; the most negative number by -1 overflows and is left alone."""
     if b == 0 or (b == -1 and a == dtype.min_int):
         return None
+    # of the magnitudes, since // rounds down and not toward zero
     quotient = abs(a) // abs(b)
     return quotient if (a < 0) == (b < 0) else -quotient
 
@@ -140,6 +142,7 @@ def _fold_floats(opcode: str, a: float, b: float, dtype: DType) -> float | None:
     if opcode == "arith.div" and b == 0.0:
         return None
     if opcode in ("arith.min", "arith.max") and a == b:
+        # 0.0 equals -0.0, and machines differ in which of them they give
         return a if str(a) == str(b) else None
     computed, exact = rule(a, b), rule(Fraction(a), Fraction(b))
     if not isfinite(computed) or Fraction(computed) != exact:

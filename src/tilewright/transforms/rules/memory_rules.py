@@ -25,6 +25,7 @@ def offset_of_offset(op: OffsetOp, ctx: RuleContext) -> Value | None:
     if a is None or b is None:
         return None
     dtype, total = dtype_of(op.offset.type), int(a) + int(b)
+    # each offset is widened before it is added, so a sum that wraps first would point elsewhere
     if not dtype.min_int <= total <= dtype.max_int:
         return None
     return ctx.value(OffsetOp(inner.pointer, constant(ctx, total, op.offset.type)))

@@ -76,6 +76,7 @@ def _pair(op: BinaryOp | CompareOp, ctx: RuleContext) -> tuple[Value, Value] | N
 
 
 def _saves_a_conversion(op: BinaryOp) -> bool:
+    # with another use the wide value stays, and the rule would only add a conversion
     return _only_use(op.lhs) and (constant_of(op.rhs) is not None or _only_use(op.rhs))
 
 

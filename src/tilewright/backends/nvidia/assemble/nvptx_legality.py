@@ -239,6 +239,8 @@ def unlisted(text: str, arch: Arch) -> list[str]:
     risks += [asm for asm in dict.fromkeys(_ASM.findall(text)) if not _is_readable(*asm)] and [
         "inline assembly"
     ]
+    # a cheap test for the whole text: hardly any module has such types, and the exact one goes line
+    # by line
     if _WIDE_HINT.search(text) or "fp128" in text or "x86_fp80" in text:
         wide = (line for line in text.splitlines() if _WIDE.search(line))
         risks += [line.strip() for line in wide if not _WIDE_FINE.search(line)]
@@ -259,5 +261,7 @@ def _is_readable(template: str, constraints: str) -> bool:
     parts = constraints.split(",") if constraints else []
     operands = sum(not part.startswith("~") for part in parts)
     return all(_CONSTRAINT.fullmatch(part) for part in parts) and all(
-        int(number) < operands for number in _OPERAND.findall(template.replace("$$", ""))
+        # "$$" is a dollar sign
+        int(number) < operands
+        for number in _OPERAND.findall(template.replace("$$", ""))
     )

@@ -31,6 +31,7 @@ TIMEOUT_SECONDS = 120.0
 _END_SECONDS = 2.0
 _LENGTH = struct.Struct("<Q")
 _MESSAGE_CHARACTERS = 400
+# the program may have changed sys.path since it was started
 _BOOT = "import sys; sys.path[:] = {path!r}; import {module} as m; m.serve()"
 
 
@@ -169,6 +170,7 @@ class _Current:
     @classmethod
     def forget(cls) -> None:
         """In the child of a fork: the compiling process is the parent's."""
+        # without the lock: the child of a fork has this one thread
         child, cls.child = cls.child, None
         if child is not None:
             child.disown()

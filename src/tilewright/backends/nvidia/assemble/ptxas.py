@@ -217,6 +217,7 @@ def _wheel_folders() -> list[Path]:
 
 def version(program: Path) -> str:
     """The release of ptxas, such as 13.0.88; part of the key of compiled kernels."""
+    # the time is part of the key of `_version`'s cache: an assembler may be updated in place
     return _version(program, program.stat().st_mtime_ns)
 
 

@@ -233,6 +233,7 @@ class Driver:
         """The properties of a device; 0 is the first that CUDA_VISIBLE_DEVICES lets through."""
         device = self._devices.get(ordinal)
         if device is None:
+            # without a lock: two threads would read the same properties
             device = self._devices[ordinal] = self._read_device(ordinal)
         return device
 
@@ -320,6 +321,7 @@ class Driver:
     @contextmanager
     def relaxed_capture(self) -> Generator[None]:
         """A block in which this thread may load modules and allocate while a graph is captured."""
+        # in the other modes such calls fail while a stream is captured, and spoil its graph
         exchange = self.api.cuThreadExchangeStreamCaptureMode
         before = self.value("cuThreadExchangeStreamCaptureMode", exchange(self._relaxed_mode()))
         try:
@@ -334,6 +336,7 @@ class Driver:
 
     def address_of(self, function: str) -> int:
         """Where in this process a function of the driver's C interface is."""
+        # stream 0 is then the default stream that all libraries share, not one of the thread
         flags = self.api.CUdriverProcAddress_flags(_LEGACY_STREAM)
         result = self.api.cuGetProcAddress(function.encode(), _VERSION, flags)
         if int(result[0]) != _SUCCESS or int(result[1]) == 0:
@@ -375,6 +378,7 @@ class Driver:
         created = api.cuLinkCreate(len(keys), keys, list(options.values()))
         state = self.value("cuLinkCreate", created)
         try:
+            # the driver reads PTX up to a zero byte
             text = ptx.encode() + b"\0"
             kind = api.CUjitInputType(_INPUT_PTX)
             name = kernel.encode()
@@ -382,6 +386,7 @@ class Driver:
             self.done("cuLinkAddData", added)
             status, address, size = api.cuLinkComplete(state)
             self.done("cuLinkComplete", (status,))
+            # a copy: the cubin belongs to the linker's state, which is destroyed below
             return ctypes.string_at(int(address), size)
         finally:
             self.done("cuLinkDestroy", api.cuLinkDestroy(state))
@@ -392,7 +397,9 @@ class Driver:
         Never unloaded: a captured graph may still launch it.
         """
         if not image.startswith(_ELF):
+            # the driver gets no size: an ELF file holds its own, PTX ends with a zero byte
             image += b"\0"
+        # by content, since the variants of a kernel have one name
         key = (ordinal, kernel, hashlib.sha256(image).digest())
         with self._lock:
             function = self._functions.get(key)
@@ -442,7 +449,7 @@ class Driver:
     # --- memory -----------------------------------------------------------------------------------
 
     def pointer(self, address: int) -> Pointer | None:
-        """Whose memory an address is in; None for memory that CUDA does not know."""
+        """Device and kind of the memory at an address; None for memory that CUDA does not know."""
         kind = self._pointer_fact(_MEMORY_TYPE, address)
         if kind is None:
             return None
@@ -462,6 +469,7 @@ class Driver:
     def _pointer_fact(self, attribute: int, address: int) -> int | None:
         key = self.api.CUpointer_attribute(attribute)
         status, value = self.api.cuPointerGetAttribute(key, address)
+        # what the driver returns for memory that it has neither allocated nor registered
         if int(status) == _INVALID_VALUE:
             return None
         self.done("cuPointerGetAttribute", (status,))

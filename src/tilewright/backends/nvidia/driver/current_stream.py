@@ -79,10 +79,11 @@ def torch_queries() -> Queries | None:
 
 
 def _choose() -> tuple[int, int]:
-    """Choose the library to ask; PyTorch for good from the first time that it uses CUDA."""
+    """Choose the library to query; PyTorch for good from the first time that it uses CUDA."""
     global _source
     queries = torch_queries()
     if queries is not None:
+        # replaces this function, so that later calls look up nothing
         _source = _of_torch(*queries)
         return _source()
     cupy = cast("_Cupy | None", sys.modules.get("cupy"))

@@ -160,6 +160,7 @@ class NvidiaLauncher:
         launched; KernelFault if some earlier launch went wrong.
         """
         device, stream = device_and_stream()
+        # without the lock: entries are added and never replaced
         entry = self._entries.get(device)
         if entry is None:
             entry = self.entry(device)
@@ -179,6 +180,7 @@ class NvidiaLauncher:
         if stream == 0 or not self._driver.is_capturing(stream):  # the default one never is
             device, stream = chosen_stream(pointers, device, stream)
             others = {p.stream for p in pointers if isinstance(p, Streamed)} - {stream}
+        # plain integers, for `convert` raises _OtherStream at a Streamed
         plain = [int(value) if isinstance(value, Streamed) else value for value in values]
         with joined(self._driver, device, stream, sorted(others)):
             self.entry(device)(*grid, stream, *plain)
@@ -237,6 +239,7 @@ class NvidiaLauncher:
         state = _device_state(device, self._driver)
         console = self._console(device, function)
         python = _LaunchHandlers(self.name, self.kinds, self._names, state, console)
+        # where nothing is waited for, a launch makes no call into Python
         after: Callable[[int, int, int, int], object] | None = None
         if self._blocking:
             after = python.after
@@ -346,6 +349,7 @@ class _LaunchHandlers:
     def after(self, x: int, y: int, z: int, stream: int) -> None:
         """Wait for the launch, so that a fault is reported as its own; then read its messages."""
         state = self._state
+        # a captured launch has not run yet, and waiting for it would spoil the graph
         if state.api.is_capturing(stream):
             return
         count = state.log.count

@@ -64,6 +64,7 @@ class Console:
 
     def drain(self) -> None:
         """Write what was printed to stdout. Raises DeviceAssertionFailure if one failed."""
+        # first, so that prints are shown when an assertion has failed too
         if self._prints:
             self._drain_prints()
         if self._asserts:
@@ -73,6 +74,7 @@ class Console:
         failed, number, x, y, z, *index = _FAILURE.unpack(self._read(FAILURE, FAILURE_BYTES))
         if not failed:
             return
+        # before raising, or the next launch would report the same failure
         self._clear(FAILURE, FAILURE_BYTES)
         message, loc = unpacked(self._asserts[int(number)])
         where = f", at {index_text(*index)}" if index[0] >= 0 else ""

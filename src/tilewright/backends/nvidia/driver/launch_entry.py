@@ -140,6 +140,7 @@ class LaunchLog:
 
     def drop(self, record: int, grid: tuple[int, int, int], stream: int) -> None:
         """Take back the latest launch like this, which the driver refused."""
+        # from the latest on, but not it alone: other threads may have launched since
         for number in reversed(range(max(self.count - LOG_ENTRIES, 0), self.count)):
             if self._launch(number) == LoggedLaunch(record, grid, stream):
                 self._entry(number).record = 0

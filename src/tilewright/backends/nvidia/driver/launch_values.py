@@ -26,6 +26,7 @@ def slot_value(kind: str, name: str, value: object) -> int:
     low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if kind[0] == "i" else (0, (1 << bits) - 1)
     if not low <= number <= high:
         raise errors.UnsupportedArgument(name, f"value {number}", f"{kind} holds {low} to {high}")
+    # two's complement: the kernel reads as many of the low bits as its type has
     return number & 0xFFFF_FFFF_FFFF_FFFF
 
 

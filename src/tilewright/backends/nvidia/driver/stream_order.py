@@ -1,4 +1,4 @@
-"""Memory and streams of arrays: whose an address is, and the order of launches among streams.
+"""Memory and streams of arrays: the device of an address, and the order of launches among streams.
 
 A launch goes to the current stream. For arrays that come from another one (`Streamed`)
 
