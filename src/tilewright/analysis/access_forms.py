@@ -53,6 +53,7 @@ class MemoryForms:
             if isinstance(op, ForOp):
                 lower, upper, step = map(self.forms.form, (op.lower, op.upper, op.step))
                 number = as_constant(step)
+                # an unknown step gives no count; with one that is not positive, a loop never runs
                 if number is not None and number > 0:
                     by_loop[op] = Bounds(lower, upper, number)
         return by_loop

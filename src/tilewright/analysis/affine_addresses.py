@@ -103,6 +103,7 @@ def as_constant(form: Form) -> int | None:
 
 def frozen(terms: Mapping[Monomial, int]) -> Form:
     """A form of its terms."""
+    # terms that cancelled are dropped and the rest is sorted: equal sums are equal tuples
     kept = [(monomial, c) for monomial, c in terms.items() if c]
     return tuple(sorted(kept, key=lambda term: [s.number for s in term[0]]))
 
@@ -158,6 +159,7 @@ class AffineForms:
         over_tile: bool = False,
         depth: int = 0,
     ) -> Symbol:
+        # equal names get one object, so that sums cancel by identity
         name = (kind, key, tuple(axes))
         symbol = self._symbols.get(name)
         if symbol is None:
@@ -267,6 +269,7 @@ class AffineForms:
         for region in op.regions:
             self._block(region)
         for i, result in enumerate(op.results):
+            # a branch whose ways agree is what they agree on; else nothing is known of it
             ends = {self._raw(region.terminator.operands[i]) for region in op.regions}
             self._forms[result] = ends.pop() if len(ends) == 1 else self._opaque(result)
 
@@ -357,6 +360,7 @@ class AffineForms:
         terms: dict[Monomial, int] = {}
         for monomial, coefficient in form:
             moved = [self._renamed_symbol(symbol, axes) for symbol in monomial]
+            # a coordinate along a dim of extent 1 is 0, and with it the product
             if None in moved:
                 continue
             name = tuple(sorted(cast("list[Symbol]", moved), key=lambda s: s.number))
@@ -384,6 +388,7 @@ class AffineForms:
         source, target = shape_of(op.x.type), op.shape
         form = self._raw(op.x)
         parts = _common_parts(source, target)
+        # other symbols lie along dims of the old shape, and cannot be cut into parts
         if parts is None or any(s.over_tile and s.kind is not Kind.DIM for s in symbols_of(form)):
             return None
         by_monomial: dict[Monomial, dict[int, int]] = {}

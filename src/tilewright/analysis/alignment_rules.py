@@ -72,6 +72,7 @@ def analyze_alignment(function: Function) -> dict[Value, Alignment]:
 
 def _argument(arg: Value) -> Alignment:
     facts, pointer = arg.facts or {}, isinstance(element_of(arg.type), PointerType)
+    # facts are in powers of two: a promise of 24 is used as 8
     multiple = power_of_two_in(facts.get("aligned" if pointer else "multiple_of", 1))
     return bounded(arg.type, Alignment((1,), (multiple,), (1,)))
 
@@ -203,8 +204,10 @@ def _reshape(op: Op, operands: Facts) -> Alignment:
     """Groups along the innermost dimensions other than 1 are groups of the flat index."""
     x = operands[0]
     source, target = shape_of(op.operands[0].type), shape_of(op.results[0].type)
+    # all elements are equal, so no shape disturbs that
     if prod(source) == prod(x.constancy):
         return _everywhere(op, x.every, x.value, x.natural)
+    # dims of extent 1 move no element; groups along any other dim may be torn apart
     inner, outer = _innermost(source), _innermost(target)
 
     def at_inner(facts: tuple[int, ...], other: int) -> tuple[int, ...]:
@@ -279,6 +282,7 @@ def _hint(op: Op, operands: Facts) -> Alignment:
 
     def promised(name: str, known: tuple[int, ...]) -> tuple[int, ...]:
         said = cast("tuple[int, ...]", op.attrs[name])
+        # a promise for another rank: it says nothing of these dims
         if len(said) != len(known):
             return known
         return tuple(max(a, power_of_two_in(b)) for a, b in zip(known, said, strict=True))
@@ -326,6 +330,7 @@ def _added(x: Alignment, y: Alignment, scale: int) -> Alignment:
         first = x.start(d, run) if run == left else x.each(d)
         second = y.each(d) if run == left else y.start(d, run)
         runs.append(run)
+        # no more than LARGEST, or the product would claim more than zero does
         starts.append(gcd(first, min(scale * second, LARGEST)))
     return Alignment(tuple(runs), tuple(starts), _constancy(x, y), unit=x.unit)
 
@@ -393,6 +398,7 @@ def _quotient(op: Op, operands: Facts) -> Alignment:
         for d in x.dims:
             constancy[d] = max(constancy[d], gcd(x.blocks(d, y.each(d)), y.constancy[d]))
     divisor = power_of_two_in(y.value or 1)
+    # only a power of two divides multiples of powers of two without a rest in all cases
     exact = divisor == y.value
     ones = (1,) * len(constancy)
     starts = tuple(max(1, x.each(d) // divisor) if exact else 1 for d in x.dims)

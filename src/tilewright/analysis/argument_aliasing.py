@@ -111,6 +111,7 @@ class _Pairs:
         sums: dict[Sum, None] = {}
         for one in first:
             for other in second:
+                # two loads may read one element
                 if not (one.writes or other.writes):
                     continue
                 difference = self.uses.difference(one, other)

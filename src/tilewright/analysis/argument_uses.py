@@ -109,8 +109,7 @@ class ArgumentUses:
             return []
         if one.access.size != other.access.size:
             return None
-        # Terms by what varies within the launch: what arguments multiply each with must be 0 by
-        # itself.
+        # By what varies within a launch: the factor of each, a sum over arguments, must be 0.
         groups: dict[tuple[int, ...], dict[tuple[int, ...], int]] = defaultdict(dict)
         for sign, use in ((1, one), (-1, other)):
             for monomial, coefficient in use.terms:

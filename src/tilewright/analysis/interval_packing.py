@@ -57,6 +57,7 @@ def pack(requests: Sequence[Request]) -> Packing:
 def _place_largest_first(requests: Sequence[Request]) -> list[int]:
     offsets = [0] * len(requests)
     placed: list[int] = []
+    # ties in the order of time, which is what makes blocks of one size exact
     order = sorted(range(len(requests)), key=lambda i: (-requests[i].bytes, requests[i].live.first))
     for i in order:
         request = requests[i]

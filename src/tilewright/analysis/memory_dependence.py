@@ -66,6 +66,7 @@ def memory_dependences(loop: ForOp, horizon: int) -> list[Dependence]:
     Of several between two ops only the shortest is given.
     """
     accesses = list(_accesses(loop))
+    # the usual case, decided before any address is made a sum
     if all(access.reads for access in accesses):
         return []
     forms = MemoryForms.around(loop)
@@ -115,6 +116,7 @@ def _distance(
     if (source.reads and sink.reads) or not source.roots & sink.roots:
         return None
     before, after = forms.access(source.memory), forms.access(sink.memory)
+    # the shortest distance is the one that binds, so the first that cannot be ruled out ends this
     for distance in range(first, horizon + 1):
         if not apart(before, after, Relation.at(before, after, loop, distance)):
             return distance

@@ -139,7 +139,7 @@ class Streamed(int):
 
 @dataclass(frozen=True, slots=True)
 class DeviceMemory:
-    """What a backend knows of memory and streams when arrays do not tell.
+    """A backend's queries about memory and streams, for arrays that do not state them.
 
     device_of(address): the device whose memory an address is in ("cuda:0"), None if it is the
     host's; usable(address): whether kernels may use it, as they may pinned memory of the host;
@@ -179,7 +179,7 @@ class Backend:
     name: of `GPUTarget.backend`; stages: from the frontend's module to the binary, the last is what
     `load` takes; load(binary, metadata, parameter type texts) -> Launcher;
     available: whether kernels can run here; target: that of this machine; artifacts: further texts,
-    made when asked for, from the finished artifacts; version: part of the cache key;
+    made at their first use, from the finished artifacts; version: part of the cache key;
     clock(index or None) -> a clock of the device for `testing.do_bench`, where PyTorch has none;
     memory: of devices that have their own, None if kernels work in the host's;
     properties(index) -> the DEVICE_PROPERTIES of a device;
@@ -214,6 +214,7 @@ _PACKAGE = __name__.rpartition(".")[0] + "."
 
 def legal_ops(*own: type[Op]) -> frozenset[type[Op]]:
     """What the texts of a first stage may hold: ops that no backend declares, and `own`."""
+    # by module, since OPS also holds the ops of each backend that is imported
     shared = (op for op in OPS.values() if not op.__module__.startswith(_PACKAGE))
     return frozenset((*shared, *own))
 
@@ -267,6 +268,7 @@ def _installed() -> dict[str, Callable[[], Backend]]:
 def default_backend() -> Backend:
     """The backend that runs kernels on this machine: a GPU's if there is one, else the CPU's."""
     for name, has_driver in _GPU_DRIVERS.items():
+        # the cheap check first: importing a GPU's backend is paid only where there is a driver
         if _imported(has_driver)() and backend_named(name).available():
             return backend_named(name)
     return backend_named("cpu")

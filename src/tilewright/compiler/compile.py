@@ -154,6 +154,7 @@ class _Compilation:
     def made(self, keep: bool = True) -> CompiledKernel:
         """The stages of the backend, run; keep: in the cache, where they will be read again."""
         entry, made = self._run()
+        # only what the cache holds may be forgotten in memory, and read again
         kept = keep and self.store.write(self.digest, entry)
         return self._kernel(entry, made, again=kept)
 
@@ -215,6 +216,7 @@ def compile_kernel(
 ) -> CompiledKernel:
     """Compile a module of tile IR, which is changed in place; the disk cache has no part in it."""
     source = IRSource("", SOURCE, {"name": module.kernel.name})
+    # not a hash of anything: such a kernel is never in the cache
     context = StageContext(target, options, {**asdict(options), "hash": "0" * 64})
     run = Run(source, backend, context, "0" * 64, settings().compilation)
     made = run.run_module(module)

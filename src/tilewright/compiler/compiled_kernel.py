@@ -133,7 +133,7 @@ class KernelMetadata:
         self._target = target
 
     def __getattr__(self, name: str) -> Any:
-        if name in KernelMetadata.__slots__:  # copies are asked for attributes before they have any
+        if name in KernelMetadata.__slots__:  # `copy` looks up attributes before it sets any
             raise AttributeError(name)
         if name == "target":
             return self._target
@@ -246,6 +246,7 @@ class CompiledKernel:
             if self._rebuild is None or not _blames_binary(problem):
                 raise
             fresh = self._rebuild(problem)
+        # once: if the fresh kernel cannot be loaded either, its error is the user's to see
         self._rebuild = None
         self._describe(fresh.asm, fresh.metadata)
         return self._loaded()
@@ -269,6 +270,7 @@ class CompiledKernel:
     def identity(self) -> Hashable:
         """Equal for kernels of the same machine code that are launched in the same way."""
         metadata = self.metadata.as_dict()
+        # without the hash, which differs between options that lead to the same code
         names = self.backend.launch_metadata or sorted(metadata.keys() - {"hash", "target"})
         launched = tuple((name, repr(metadata.get(name))) for name in names)
         code = hashlib.sha256(self.kernel).hexdigest()

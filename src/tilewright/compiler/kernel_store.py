@@ -69,6 +69,7 @@ class Store:
         """The entry, or None. Warns, and gives None, where there is a damaged one."""
         if cache_folder(_KIND, self.root) is None:
             return None
+        # an entry that is replaced again and again counts as absent: compiling is always right
         for _ in range(_TRIES):
             try:
                 return _opened(self.folder / key)

@@ -187,6 +187,7 @@ class Run:
                 f"options: {self.context.options}",
                 *trace.splitlines(),
             ]
+            # not earlier, so that no empty folder is left where no text can be made
             folder.mkdir(exist_ok=True)
             text = "\n".join([*(f"{mark} {line}" for line in head), body])
             path.write_text(text, encoding="utf-8")

@@ -176,6 +176,7 @@ class IRSource:
         path = _path(text)
         if path is not None:
             extension = extension or path.suffix.removeprefix(".")
+            # where `dump_metadata` puts it
             beside = path.with_name("kernel.json")
             if metadata is None and beside.exists():
                 metadata = json.loads(beside.read_text(encoding="utf-8"))
@@ -245,6 +246,7 @@ def signature_text(signature: KernelSignature) -> str:
 
 def _spec_text(spec: ArgSpec) -> str:
     if spec.kind == "tuple":
+        # by name: the key must be the same in another process, where the class has another address
         kind = getattr(spec.value, "__qualname__", spec.value)
         return f"{spec.name}={kind}({', '.join(map(_spec_text, spec.items))})"
     if spec.kind == "constexpr":
@@ -261,4 +263,5 @@ def _value_text(value: object) -> str:
     if isinstance(value, tuple | list):
         items = cast("Sequence[object]", value)
         return f"{type(items).__name__}({', '.join(map(_value_text, items))})"
+    # with the type, since 1, 1.0 and True may be equal and differ in meaning
     return f"{type(value).__name__} {value!r}"

@@ -35,6 +35,7 @@ class _Roots:
         self._of: dict[Value, Roots] = {
             arg: frozenset((i,)) for i, arg in enumerate(function.args) if _is_pointer(arg)
         }
+        # one set for all integers: what becomes of a number is not followed
         self._as_integers: Roots = _NONE
         self._flows = [flow for op in function.walk() for flow in _flows(op)]
         self._casts = [op for op in function.walk() if isinstance(op, CastOp)]
@@ -72,6 +73,7 @@ def _is_pointer(value: Value) -> bool:
 
 def _flows(op: Op) -> Iterator[tuple[Value, Value]]:
     """Pairs (from, to) of pointer values such that `to` may be derived from `from`."""
+    # what is loaded comes from memory, not from the pointer that it is loaded through
     if isinstance(op, LoadOp):
         return
     pairs: Iterable[tuple[Value, Value]]

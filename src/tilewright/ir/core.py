@@ -45,6 +45,7 @@ class Value:
         self.owner = owner
         self.index = index
         self.name = name
+        # a dictionary, not a set: the order of a set, and with it the code, would vary by address
         self.uses: dict[Op, int] = {}
         self.facts: dict[str, int] | None = None
 
@@ -75,6 +76,7 @@ class OpMeta(type):
         traits: tuple[Trait, ...] = (),
         effects: tuple[Effect, ...] = (),
     ) -> OpMeta:
+        # without slots of its own a class would give each op a __dict__
         namespace.setdefault("__slots__", ())
         if not opcode:
             return super().__new__(mcls, name, bases, namespace)

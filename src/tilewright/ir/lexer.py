@@ -33,6 +33,7 @@ END = ""
 def tokens_of(text: str) -> list[str]:
     """The tokens of a text without its comments, then END."""
     tokens = cast("list[str]", _TOKEN.findall(text))
+    # comments are matched as tokens, and not cut out before, since a string may hold "//"
     if "//" in text:
         tokens = [token for token in tokens if not token.startswith("//")]
     tokens.append(END)

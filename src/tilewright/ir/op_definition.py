@@ -122,6 +122,7 @@ def region() -> Any:
 
 def declared_fields(namespace: dict[str, Any]) -> tuple[Field, ...]:
     """Take the fields out of the body of an op class, in the order of their declaration."""
+    # in the order of the namespace, which is that of the class body
     fields = tuple(
         replace(f, name=n, annotation=str(namespace["__annotations__"][n]))
         for n, f in namespace.items()
@@ -217,6 +218,7 @@ def constructor(cls: type, fields: tuple[Field, ...], value_class: type) -> Call
     lines.append(f"    self.regions = ({''.join(n + ',' for n in names['region'])})")
     lines.append("    self.parent = self.prev = self.next = self.loc = None")
     lines += [f"    {n}.owner = self" for n in names["region"]]
+    # last: `infer` reads operands, attributes and regions
     lines.append("    types = self.infer()")
     lines.append("    if types is None: self.results = ()")
     lines.append("    elif type(types) is tuple:")

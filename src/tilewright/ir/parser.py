@@ -205,6 +205,7 @@ class _Parser:
             self._unknown_opcode()
         shape = _shapes.get(cls.opcode) or _shape_of(cls)
         self.at += 1
+        # past the constructor, which would infer result types: the text states them, right or not
         op = cls.__new__(cls)
         op.parent = op.prev = op.next = op.loc = None
         op.operands = self._operands() if cls.operand_fields else []
@@ -393,6 +394,7 @@ class _Parser:
             self.at += 1
             frames.append(self._frame())
         loc: SourceLoc | None = None
+        # from the outermost call, since each frame holds its caller
         for frame in reversed(frames):
             loc = frame._replace(caller=loc)
         assert loc is not None
@@ -407,6 +409,7 @@ class _Parser:
             numbers.append(self._integer())
         if not numbers:
             self._fail("':' and a line number")
+        # what is left out: column 0 becomes -1 below, which is "unknown", as is an end of -1
         line, col, end = numbers + [0, -1][len(numbers) - 1 :]
         function = ""
         if tokens[self.at] == "in":

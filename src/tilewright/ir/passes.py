@@ -110,6 +110,7 @@ class Pipeline:
                 _require_valid(function, contract, "before the first pass", str(self))
             for index, step in enumerate(self.steps):
                 changed |= self._run_step(step, function, recorder, index)
+                # before the check: the IR must meet the contract of the step that has just run
                 contract = step.contract or contract
                 if checked:
                     after = f"after the pass {step.work}"

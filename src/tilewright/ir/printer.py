@@ -69,6 +69,7 @@ class Names(dict[Value, str]):
         if proposed not in taken:
             taken[proposed] = 0
             return proposed
+        # on from the last number: many values of one name would else take quadratic time
         number, name = taken[proposed], proposed
         while name in taken:
             number += 1
@@ -230,6 +231,7 @@ def _float(value: object) -> str:
     number = cast("float", value)
     if not isnan(number):
         return repr(number)
+    # repr would drop the sign and the payload
     (bits,) = struct.unpack("<Q", struct.pack("<d", number))
     return "nan" if bits == _DEFAULT_NAN else f"nan<{bits:#x}>"
 

@@ -249,7 +249,7 @@ def removable(op: Op) -> bool:
 
 
 def _only_reads(op: Op) -> bool:
-    """What `removable` asks of each op, but for the terminators of its regions."""
+    """What `removable` demands of each op, except of the terminators of its regions."""
     traits, effects = op.traits, op.effects
     if effects - _READ or Trait.ENDLESS in traits or op.attrs.get("volatile"):
         return False

@@ -77,6 +77,7 @@ class DType:
         return self.name
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+        # by name, since equality is identity: a copy in another process must be the type there
         if DType._interned.get(self.name) is self:
             return dtype_named, (self.name,)
         return DType, (self.name, self.kind, self.bits, self.mantissa, self.bias)

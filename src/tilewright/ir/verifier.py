@@ -232,6 +232,7 @@ class _Verifier:
             self._fail(owner, "the block's last op is not the end of its list")
         if previous is None:
             self._fail(owner, "the block has no terminator")
+        # values of a block are not visible behind it
         self.visible.difference_update(self.opened[first_value:])
         del self.opened[first_value:]
 

@@ -36,7 +36,7 @@ _ACCESSOR = re.compile(r"@(\w+)\.(?:(set|at)_)?(\w+)\(")
 class NativeProgram:
     """Hand-written LLVM IR that is compiled and loaded as one module.
 
-    files: their functions may call each other; exports: functions whose addresses are asked for;
+    files: their functions may call each other; exports: functions whose addresses `load` gives;
     level: of optimisation, as in `compile_ir`.
     """
 

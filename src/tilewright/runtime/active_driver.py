@@ -63,6 +63,7 @@ class ActiveDriver:
     def get_empty_cache_for_benchmark(self) -> Any:
         """A torch buffer, larger than the caches, to be overwritten between measurements."""
         torch = self._torch()
+        # as many bytes as Triton clears, which is more than any L2 has
         return torch.empty(256_000_000, dtype=torch.uint8, device=self.get_active_torch_device())
 
     def clear_cache(self, cache: Any) -> None:

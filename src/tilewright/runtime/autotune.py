@@ -221,6 +221,7 @@ class Autotuner(KernelWrapper):
 
     def _choose(self, trial: Trial, key: tuple[object, ...]) -> Config:
         left = self._pruning(self.configs, trial.named, trial.keywords)
+        # the speed of the interpreter says nothing of that of the code
         if len(left) == 1 or self.base_fn.interpreted:
             return left[0]
         device, backend = _device(trial.named)
@@ -242,6 +243,7 @@ class Autotuner(KernelWrapper):
     def _kept(self, trial: Trial, key: tuple[object, ...], backend: Backend) -> KeptTimings:
         """The timings on disk, of which there are others for another device or way to measure."""
         target = backend.target()
+        # on a CPU, the best configuration depends on the number of threads
         threads = "" if backend.memory else str(settings().cpu.threads or len(usable_cpus()))
         measured = (threads, repr(self._budgets), str(self._use_cuda_graph), name_of(self._bench))
         circumstances = (repr(target), backend.version(target), *measured)

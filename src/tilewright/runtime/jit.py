@@ -96,6 +96,7 @@ class JITFunction(DeviceFunction):
         defaults = {} if debug is None else {"debug": debug}
         self.variants = VariantCache(compilable or PythonKernel(self), defaults)
         self._repr = repr
+        # the dictionary itself, not a copy: launches see what is assigned later
         self._assigned = vars(settings().compilation)
         self.dispatchable = not self.interpreted and machine_readable(self.params)
         # The first launch replaces this by what makes the second, and that by what makes the rest.
@@ -106,6 +107,7 @@ class JITFunction(DeviceFunction):
 
         grid: one to three positive ints, or a function of all arguments by name that returns them.
         """
+        # looked up at each launch, so that a hook may be added after the first one
         if self.pre_run_hooks:
             return partial(self._launch_with_hooks, grid)
         return partial(self._launch, grid)
@@ -123,6 +125,7 @@ class JITFunction(DeviceFunction):
         the language, NumPy or torch, or `MockTensor`s."""
         with user_boundary:
             call = self.launch_function.bind(*args, **keywords)
+            # before the first use of the keys, which are derived from the arguments
             call.args = [
                 arg if param.is_constexpr else mocked(arg)
                 for param, arg in zip(call.params, call.args, strict=True)

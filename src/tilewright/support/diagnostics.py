@@ -39,7 +39,7 @@ class SourceLoc(NamedTuple):
     """
 
     file: str
-    """Path, or a name in angle brackets for text that is no file; a SourceFile knows its lines."""
+    """Path, or a name in angle brackets for text that is no file; a SourceFile has its lines."""
     line: int
     """1-based."""
     col: int = -1
@@ -164,7 +164,8 @@ def _window(text: str, col: int, end_col: int) -> tuple[str, int, int]:
     if len(raw) <= _LONGEST_LINE:
         return text, col, end_col
     start = max(0, col - _LONGEST_LINE // 2)
-    while raw[start : start + 1] and raw[start] & 0xC0 == 0x80:  # inside of a character
+    # continuation bytes of UTF-8 are 10xxxxxx
+    while raw[start : start + 1] and raw[start] & 0xC0 == 0x80:
         start += 1
     stop = start + _LONGEST_LINE
     left = "... " if start else ""
@@ -178,6 +179,7 @@ def _window(text: str, col: int, end_col: int) -> tuple[str, int, int]:
 def _underline(text: str, col: int, end_col: int) -> str:
     """Blanks and carets that mark the bytes `col` to `end_col` of `text` as a terminal shows it."""
     raw = text.encode("utf-8")
+    # an open range is marked up to the end of the line, without blanks that end it
     stop = end_col if end_col >= 0 else len(raw.rstrip())
     start_cell = _width(_expanded(_prefix(raw, col)))
     stop_cell = _width(_expanded(_prefix(raw, stop)))

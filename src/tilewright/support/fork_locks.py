@@ -78,8 +78,7 @@ class _Forks:
 
     @classmethod
     def after(cls) -> None:
-        # in reverse of the order in which they were taken, as nested `with` blocks would release
-        # them
+        # the last taken first, as nested `with` blocks would do
         while cls.taken:
             cls.taken.pop().__exit__(None, None, None)
 

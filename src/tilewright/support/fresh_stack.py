@@ -66,8 +66,7 @@ def on_fresh_stack(
             future.set_exception(error)
 
     thread = Thread(target=work, name="tilewright-deep")
-    # not from a pool: every stack waits for the next one, so a bounded pool could run out of
-    # threads
+    # not from a pool: each stack waits for the next, so a bounded pool could run out
     thread.start()
     thread.join()
     return future.result()

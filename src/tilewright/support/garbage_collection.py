@@ -46,7 +46,7 @@ class _Paused:
 
     @classmethod
     def resume(cls) -> None:
-        """Collect again if nobody is inside, and if it was so before."""
+        """Turn collection on again if no thread is inside and it was on before."""
         # the last to leave, not the first to have entered: blocks of different threads overlap
         if not cls.threads and cls.was_enabled:
             gc.enable()

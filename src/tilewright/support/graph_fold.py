@@ -34,6 +34,7 @@ def fold(
             # The item stays on the stack and is looked at again when these are known.
             stack += missing
             continue
+        # it may be on the stack more than once, if several items need it: then it is known already
         stack.pop()
         if item not in known:
             known[item] = combine(item, [known[i] for i in inputs])

@@ -19,11 +19,12 @@ MAX_EXTENT = 0x7FFFFFFF
 
 
 def grid_for(grid: object, named: Mapping[str, object]) -> Grid:
-    """As `normal_grid`; a function is asked for the grid first, with all arguments by name.
+    """As `normal_grid`; a function is called first, with all arguments by name.
 
     Errors: BadGrid, BadCallback, and what the function raises.
     """
     if callable(grid):
+        # a copy of the arguments: the function is the user's, and may change its dictionary
         grid = ask("the grid function", "the dictionary of all arguments", grid, dict(named))
     return normal_grid(grid)
 

@@ -34,5 +34,6 @@ class cached_property(Generic[T]):
         """The value; computes it if the object's `__dict__` has none, which hides this method."""
         if instance is None:
             return self
+        # no __set__ is defined, so the entry in __dict__ comes before this descriptor from now on
         value = instance.__dict__[self._name] = self._compute(instance)
         return value

@@ -75,6 +75,7 @@ class Setting(Generic[T]):
         """The value without assignments."""
         for variable in self.variables:
             text = os.environ.get(variable)
+            # an empty variable counts as one that is not set
             if text:
                 return self._parsed(variable, text)
         return self.default()
@@ -118,6 +119,7 @@ class Group:
         try:
             yield self
         finally:
+            # in place: launch functions hold this dictionary, to see whether anything is assigned
             self.__dict__.clear()
             self.__dict__.update(before)
 
@@ -167,12 +169,14 @@ def _arch(text: str) -> str:
 def _path(text: str) -> Path:
     """A path, a leading ~ meaning somebody's home folder."""
     path = os.path.expanduser(text)
+    # expanduser leaves the name of a user that it does not know as it is
     if path.startswith("~") or "\0" in path:
         raise ValueError(text)
     return Path(path)
 
 
 def _user_cache() -> Path:
+    # the variables are arguments, so that a folder that was found holds for this environment only
     return _platform_cache(*(os.environ.get(name) for name in _VARIABLES_OF_PLATFORMS))
 
 
@@ -192,6 +196,7 @@ def _platform_cache(*variables: str | None) -> Path:
         folder = user_cache_path(_PACKAGE, appauthor=False)
     except RuntimeError:  # neither the environment nor the system tells a home
         folder = Path()
+    # a relative one would be another in each working folder
     if folder.is_absolute():
         return folder
     user = os.getuid() if hasattr(os, "getuid") else "user"

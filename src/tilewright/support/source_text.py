@@ -39,7 +39,7 @@ class SourceText:
 
 
 class SourceFile(str):
-    """A file's name that knows the lines of one of its functions, to show them in errors.
+    """A file's name that carries the lines of one of its functions, to show them in errors.
 
     first: number, as in the function's code, of the first line.
     """
@@ -78,9 +78,11 @@ def text_of(fn: object) -> SourceText:
 
 
 def _current(file: str, module: dict[str, Any]) -> SourceText:
+    # drops lines of a file that has changed since, so that `getlines` reads it anew
     linecache.checkcache(file)
     lines = linecache.getlines(file, module)
     current = _latest.get(file)
+    # linecache returns the same list until it reads the file again: one SourceText for each reading
     if current is None or current.lines is not lines:
         current = _latest[file] = SourceText(lines, _changed(file))
     return current
@@ -91,12 +93,15 @@ def _changed(file: str) -> float:
         status = os.stat(file)
     except (OSError, ValueError):
         return 0.0
+    # a file that is renamed into place keeps its mtime; its ctime tells
     return max(status.st_mtime, status.st_ctime)
 
 
 def _process_start() -> float:
     """When this process began, where Linux tells; else now, at the import of this module."""
     try:
+        # the name, in parentheses, may hold blanks; field 22, the start in clock ticks, is the 20th
+        # after it
         after_name = Path("/proc/self/stat").read_text(encoding="ascii").rpartition(")")[2].split()
         since_boot = float(after_name[19]) / os.sysconf("SC_CLK_TCK")
         clock = cast("int", getattr(time, "CLOCK_BOOTTIME"))  # noqa: B009 -- Linux has it

@@ -177,6 +177,7 @@ class _Group:
         users = (user for value in self.inside for user in value.uses)
         casts = (user for user in users if _is_truncation(user))
         types = (element_of(user.type) for user in casts)
+        # only a type that some user converts to: then that conversion goes, and none is added
         target = next((t for t in types if t.bits == self.bits), None)
         return target if isinstance(target, DType) else None
 

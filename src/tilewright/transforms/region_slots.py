@@ -26,6 +26,7 @@ def is_structured(op: object) -> TypeGuard[Structured]:
 
 def first_init(op: Structured) -> int:
     """How many operands come before the initial values."""
+    # the bounds and the step of a `cf.for`; the condition of a `cf.if`
     return 3 if isinstance(op, ForOp) else 1 if isinstance(op, IfOp) else 0
 
 

@@ -55,6 +55,7 @@ class PointerSpecs(dict[object, Any]):
         self._device = device
 
     def __missing__(self, dtype: object) -> Any:
+        # of NumPy's dtypes; those of other libraries are in native order always
         if not getattr(dtype, "isnative", True):
             raise errors.UnsupportedArgument("", f"{dtype} array", "convert it to native order")
         type_ = PointerType(element_type(str(dtype)))

@@ -147,6 +147,7 @@ def _exported(value: Any) -> tuple[dlpack.Exported, str]:
     if kind in dlpack.HOSTS:
         return dlpack.export(value), HOST
     if kind in (dlpack.CUDA, dlpack.CUDA_MANAGED):
+        # DLPack forbids 0 on CUDA, as ambiguous
         stream = _current_stream() or _DEFAULT_STREAM
         return dlpack.export(value, stream=stream), _cuda_name(ordinal)
     name = f"{dlpack.NAMES.get(kind, f'DLPack device {kind}')}:{ordinal}"

@@ -58,6 +58,7 @@ def _merged(spans: Sequence[Span]) -> list[Span]:
     for address, size in spans:
         if not size:
             continue
+        # `<=`: spans that touch become one, too
         if merged and address <= sum(merged[-1]):
             first, before = merged[-1]
             merged[-1] = (first, max(before, address + size - first))

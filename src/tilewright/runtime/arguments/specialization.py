@@ -47,6 +47,7 @@ class Spec:
         self.fact = fact
         self.device = device
         self.read_only = read_only
+        # through the cache of `spec`, so that `plain` is the one Spec of its kind too
         self.plain: Spec = spec(type_, False, device, read_only) if fact else self
 
     def facts(self) -> dict[str, int]:
@@ -214,7 +215,7 @@ def _of_constant(value: object) -> Handled:
 
 
 def _resolve_plain(kind: type[Any]) -> Handler | None:
-    """Subclasses of what the language knows by itself. Types are no arrays: they only look so."""
+    """Handlers of subclasses of built-in types and of the language's; classes are refused."""
     if issubclass(kind, type):
         return refuse
     if issubclass(kind, enum.Enum | str | dtype | DeviceFunction | constexpr_function):

@@ -107,6 +107,7 @@ def do_bench(
     device that is not there.
     """
     _check_request(quantiles, return_mode)
+    # the caller's own clock is the caller's to close
     owned = clock is None
     clock = clock_for(device) if clock is None else clock
     try:
@@ -131,6 +132,7 @@ def _measure(
     clock.synchronize()
     call_ms, round_ms = _estimate(fn, clock, empty)
     calls = _at_least_one(clock.shortest_sample_ms, call_ms, rounding=math.ceil)
+    # as many as fit with the emptying of caches, though none are emptied here
     _repeat(fn, _at_least_one(warmup_ms, round_ms))
     spans: list[tuple[object, object]] = []
     for _ in range(_at_least_one(rep_ms, round_ms + (calls - 1) * call_ms)):
@@ -138,6 +140,7 @@ def _measure(
         empty()
         start = clock.record()
         _repeat(fn, calls)
+        # read after the last call: waiting for each would let the device run dry in between
         spans.append((start, clock.record()))
     clock.synchronize()
     return [clock.elapsed_ms(start, end) / calls for start, end in spans]

@@ -73,6 +73,7 @@ def step_bar(title: str, steps: int, terminal: object = None) -> Generator[Bar]:
         *columns,
         console=console,
         expand=True,
+        # no thread that draws: it would take time from what is measured
         auto_refresh=False,
         transient=True,
         # Output of the measured code must reach the program's own stdout and stderr.

@@ -125,6 +125,7 @@ def _pieces(params: Sequence[KernelParam], names: dict[str, object]) -> dict[str
         "rest": rest or "_tw_rest",
         "keywords": meta or "_tw_keywords",
         "keyword_keys": f"_tw_constant_items({meta})" if meta else "_tw_keywords.items()",
+        # positional arguments beyond the parameters are a mistake, which `bind` reports
         "surplus": "" if rest else " or _tw_rest",
         "specialize": "".join(f"            {line}\n" for line in code.splitlines()),
         "keys": "".join(f"_tw_k_{param.name}, " for param in ordered),

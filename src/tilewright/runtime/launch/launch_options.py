@@ -75,5 +75,6 @@ def refuse_unknown(kernel: str, params: Sequence[KernelParam], keywords: Keyword
 def _frozen(value: object) -> object:
     """An option's value as a part of a key: dictionaries and lists become tuples."""
     if isinstance(value, dict):
+        # sorted, since the order of a dictionary means nothing to an option
         return tuple(sorted(cast("dict[str, object]", value).items()))
     return tuple(cast("list[object]", value)) if isinstance(value, list) else value

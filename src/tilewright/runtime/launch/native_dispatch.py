@@ -199,7 +199,9 @@ class Dispatcher:
         self._entries: list[_Entry] = []
         self._lock = ForkLock()
         self._failures = 0
+        # PROBES more than the slots: a search from the last slot must end inside
         self._table = (ctypes.c_uint64 * (SLOTS + PROBES))()
+        # one bound method, kept: `keep` writes its address into the record again
         self._adder = self._launch_and_add
         self._memory = memory = _Memory([overlaps, clock])
         names = [sys.intern(param.name) for param in params]
@@ -233,8 +235,7 @@ class Dispatcher:
         """Launch, and add a cache entry for launches like this, if machine code can make them."""
         with user_boundary:
             kernel = self._python(grid, *args, **named)
-            # after the launch: it has made the variant, and raised the errors of a launch with a
-            # mistake
+            # after the launch, which has made the variant, or raised the error of a mistake
             record = self._find(args, named)
             if record is not None and _can_learn(record.call, args, named):
                 self._add(descriptors, args, named, record)

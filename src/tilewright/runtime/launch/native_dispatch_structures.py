@@ -69,7 +69,7 @@ _Object = ctypes.c_void_p
 
 
 class DispatchRecord(ctypes.Structure):
-    """What the machine code knows of one kernel."""
+    """What the machine code reads of one kernel; Python fills it in."""
 
     _fields_ = (
         ("known", _Address),  # of the KnownObjects

@@ -47,8 +47,7 @@ class OverlapWatch:
             return
         overlapping = [pair for pair in pairs if _is_wrong(pair, arrays, values)]
         if overlapping:
-            # before the warning: a filter may turn it into an exception, and one is enough even
-            # then
+            # before the warning, which a filter may turn into an exception
             self._flag.value = 0
             listed = ", ".join(f"'{names[p.first]}' and '{names[p.second]}'" for p in overlapping)
             file, line = caller_outside()

@@ -52,6 +52,7 @@ def _given(arguments: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]
     found: dict[str, Any] = {}
     for name in names:
         array = arguments.get(name)
+        # the wrapper has no data of its own to copy
         array = array.base if isinstance(array, TensorWrapper) else array
         if array is None:
             continue

@@ -80,8 +80,7 @@ class Tuning:
         """Measure until the time is over; how many configurations are left then."""
         label = labels_of([*self.timings, *(group[0] for group in groups)])
         for number, group in enumerate(groups):
-            # without a configuration that can run there would be nothing to launch, so the search
-            # goes on
+            # the search goes on until there is a configuration that can be launched
             if time.perf_counter() > end and self._best() is not None:
                 return sum(map(len, groups[number:]))
             bar(f"{label(group[0])}{self._told(label)}")

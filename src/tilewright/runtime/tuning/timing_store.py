@@ -60,6 +60,7 @@ class KeptTimings:
         again next time."""
         texts = [text for config in configs if (text := self._text(config)) is not None]
         if texts:
+            # read again, since another process may have added timings meanwhile
             kept = {**self._read(), **dict.fromkeys(texts, timing)}
             rows = {text: [_as_json(ms) for ms in timing] for text, timing in kept.items()}
             _DOCUMENTS.write(self._name, {_TIMINGS: rows})

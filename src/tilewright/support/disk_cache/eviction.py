@@ -40,7 +40,7 @@ _SCAN_SECONDS = 3600.0
 _KEEP = 0.8
 """Part of the limit that is kept when the cache is cut."""
 _LEFT_SECONDS = 3600.0
-"""Age at which a file that somebody was writing counts as left behind by a process that died."""
+"""Age at which a temporary file counts as left behind by a process that died."""
 _SKEW_SECONDS = 60.0
 """By which clocks of the machines that share a folder may differ."""
 
@@ -65,8 +65,7 @@ class Eviction:
         """Whether the latest scan is long ago. The stamp is renewed, so only one caller scans."""
         stamp = self.root / STAMP
         with suppress(OSError):
-            # a negative age means that the clock was set back: then a scan is due, which renews the
-            # stamp
+            # a negative age means that the clock was set back; a scan renews the stamp
             if 0 <= time.time() - stamp.stat().st_mtime < _SCAN_SECONDS:
                 return False
         with suppress(OSError):
@@ -89,8 +88,7 @@ class Eviction:
         total = sum(item.size for item in kept)
         if not self.max_bytes or total <= self.max_bytes:
             return
-        # False sorts first: times in the future, beyond what clocks may differ by, go before all
-        # others
+        # False sorts first: times further in the future than clocks may differ go first
         for item in sorted(kept, key=lambda item: (item.used <= now + _SKEW_SECONDS, item.used)):
             remove(item.place)
             fail_point("eviction: removed")
@@ -123,8 +121,7 @@ def _items(root: Path) -> Iterator[_Kept]:
     for kind in KINDS:
         yield from _in_folder(root / kind)
     dumps = settings().compilation.dump_dir
-    # dumps lie in a folder that the user chose: only what looks like ours, inside the cache, is
-    # counted
+    # the user chose the folder of dumps: only what is named like one, in the cache, is counted
     if dumps is not None and root in dumps.parents and dumps.parent.name not in KINDS:
         yield from (item for item in _in_folder(dumps) if _DUMP.fullmatch(item.place.name))
 

@@ -25,7 +25,7 @@ _MOST_CHARACTERS = 150
 
 
 class Documents:
-    """The documents of one kind: dictionaries of what JSON knows.
+    """The documents of one kind: dictionaries of values that JSON can hold.
 
     What cannot be read counts as absent, with a warning, and is removed; where nothing can be
     written, nothing is.
@@ -46,8 +46,7 @@ class Documents:
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as problem:
-            # a lack of descriptors or memory says nothing about the file: deleting it would lose
-            # timings
+            # a lack of descriptors or memory is no fault of the file, which must stay
             if not is_transient(problem):
                 self.discard(name, problem)
             return None

@@ -43,7 +43,7 @@ _LARGEST = 1 << 30
 
 
 def temporary_beside(place: Path) -> Path:
-    """A new name in the same folder; `is_temporary` knows it."""
+    """A new name in the same folder, for which `is_temporary` holds."""
     return place.with_name(f".{os.getpid()}-{uuid.uuid4().hex[:12]}")
 
 
@@ -63,6 +63,7 @@ class OpenFolder:
         self._handle: int | None = None
         if _BY_FOLDER:
             self._handle = os.open(path, _READ | _FOLDER | _NO_LINK)
+            # of the folder that is open: the path may lead to another one by now
             reason = distrust(os.fstat(self._handle))
             if reason is not None:
                 os.close(self._handle)
@@ -167,8 +168,7 @@ def _write_all(files: Mapping[Path, bytes]) -> None:
         for path, content in files.items():
             handles.append(os.open(path, _NEW, _FILE_MODE))
             fail_point("file: made")
-            # in two halves so that a test can stop the process between them, with a file that is
-            # cut short
+            # in two halves, so that a test can stop the process between them
             half = len(content) // 2
             _write(handles[-1], content[:half])
             fail_point("file: half written")
@@ -183,6 +183,7 @@ def _write_all(files: Mapping[Path, bytes]) -> None:
 
 def _write(handle: int, content: bytes) -> None:
     rest = memoryview(content)
+    # os.write may write less than it is given
     while rest:
         rest = rest[os.write(handle, rest) :]
 
@@ -211,5 +212,6 @@ def remove(place: Path) -> None:
             temporary = temporary_beside(place)
             place.rename(temporary)
             fail_point("remove: renamed")
+        # rmtree cannot empty a folder that its owner may not write to
         temporary.chmod(OWNER_ONLY)
         shutil.rmtree(temporary, ignore_errors=True)

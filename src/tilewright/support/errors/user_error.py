@@ -46,7 +46,7 @@ class TilewrightError(Exception):
     sources: SourceLines | None = field(default=None, kw_only=True, repr=False)
     """Lines of sources that are no files."""
     advice: str | None = field(default=None, kw_only=True)
-    """What to try, where a front end knows better than `hint`."""
+    """What to try, set by a front end in place of `hint`."""
 
     @property
     def message(self) -> str:
@@ -102,6 +102,7 @@ class _Attributes(dict[str, object]):
 
 
 def _rebuild(kind: type[TilewrightError], values: dict[str, object]) -> TilewrightError:
+    # past the constructor: exceptions pickle by `args`, which lack the keyword-only fields
     error = kind.__new__(kind)
     for name, value in values.items():
         setattr(error, name, value)

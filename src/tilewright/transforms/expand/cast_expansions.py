@@ -166,6 +166,7 @@ def _f64_to_f32(a: Arithmetic, x: Value, odd: bool) -> Value:
 def _truncated(a: Arithmetic, x: Value, target: DType) -> Value:
     """f32 to f16, bf16 or fp8, toward zero."""
     if target is bf16:
+        # bf16 is the upper half of f32: cutting the rest off rounds toward zero
         return _upper_half(a, x, a.bits(x))
     near = _rounded(a, x, target)
     too_far = a.compare("gt", a.abs(to_f32(a, near)), a.abs(x))

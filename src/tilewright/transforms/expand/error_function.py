@@ -18,6 +18,7 @@ def erf(a: Arithmetic, x: Value) -> Value:
         near, far, end = polynomials.ERF_SMALL_32, polynomials.ERF_LARGE_32, 4.0
     else:
         near, far, end = polynomials.ERF_SMALL_64, polynomials.ERF_LARGE_64, 6.0
+    # from `end` on, erf rounds to 1; beyond it the polynomial is not fitted
     y = a.at_most(a.abs(x), end)
     small = a.fma(a.polynomial(near, a.mul(y, y)), y, y)
     mantissa, scale = exp_in_range(a, a.polynomial(far, y))

@@ -53,6 +53,7 @@ def rsqrt(a: Arithmetic, x: Value) -> Value:
 def _split(a: Arithmetic, x: Value) -> tuple[Value, Value]:
     """k as a float, and m - 1; subnormal numbers are scaled first."""
     form = a.format
+    # enough to make the smallest subnormal number a normal one
     shift = form.mantissa + 1
     tiny = a.compare("lt", x, 2.0 ** (1 - form.bias))
     bits = a.bits(a.select(tiny, a.mul(x, 2.0**shift), x))

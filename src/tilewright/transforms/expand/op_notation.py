@@ -112,6 +112,7 @@ class Arithmetic:
     def constant(self, value: Number, type_: Type | None = None) -> Value:
         """A number of `type_`, by default of the float type."""
         type_ = self.type if type_ is None else type_
+        # by text, since 0.0 equals -0.0, and a NaN nothing
         key = (repr(value), type_)
         emitted = self._constants.get(key)
         if emitted is None:

@@ -60,6 +60,7 @@ def _periodic(a: Arithmetic, x: Value, quarters: int) -> Value:
     table = _FUSED if a.has_fma else _UNFUSED
     plan = table[a.format.dtype.bits]
     y = a.abs(x)
+    # sin is odd, cos even
     sign = a.sign_of(x) if quarters == 0 else None
     r, turn = _reduce_common(a, y, plan)
     common = _evaluate(a, r, _turned(a, turn, quarters), sign)

@@ -154,6 +154,7 @@ def join_constants(op: BinaryOp, ctx: RuleContext) -> Value | None:
     if a is None or b is None:
         return None
     joined = fold_binary(op.opcode, a, b, dtype_of(op.type))
+    # on integers these ops are defined for all operands, so they always fold
     assert joined is not None
     right = constant(ctx, joined, op.type)
     return ctx.value(with_operands(op, [inner.lhs, right]))

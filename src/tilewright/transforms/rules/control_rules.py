@@ -30,6 +30,7 @@ def loop_without_trip(op: ForOp, ctx: RuleContext) -> tuple[Value, ...] | None:
 def loop_with_one_trip(op: ForOp, ctx: RuleContext) -> tuple[Value, ...] | None:
     """for i in range(c1, c2, c3): body(i) -> body(c1), if c1 < c2 <= c1 + c3"""
     lower, upper, step = constant_of(op.lower), constant_of(op.upper), constant_of(op.step)
+    # as Python's integers, i + step of a `cf.for` does not wrap
     if lower is None or upper is None or step is None or not lower < upper <= lower + step:
         return None
     return ctx.inline(op.body, (op.lower, *op.inits))
@@ -41,6 +42,7 @@ def unchanging_carried(op: Loop, ctx: RuleContext) -> tuple[Value, ...] | None:
     same = [slot for slot in range(len(op.results)) if _is_unchanging(op, slot)]
     if not same:
         return None
+    # a copy without the slots, since the driver erases the matched op
     fresh = ctx.emit(op.clone({}))
     replaced = list(fresh.results)
     for slot in same:

@@ -33,6 +33,7 @@ ReshapeLike = SplatOp | BroadcastOp | ExpandDimsOp | ReshapeOp | TransposeOp
 def shape_of_constant(op: ReshapeLike | ItemOp, ctx: RuleContext) -> Value | None:
     """splat(c), broadcast(c), expand_dims(c), reshape(c), transpose(c), item(c) -> c"""
     inner = op.x.op
+    # a NaN stays where it is: its payload may matter
     if not isinstance(inner, ConstantOp) or inner.value != inner.value:
         return None
     return constant(ctx, inner.value, op.type)
@@ -79,6 +80,7 @@ def uniform_elementwise(op: Op, ctx: RuleContext) -> Value | None:
     definitions = [value.op for value in op.operands]
     if not shape or not all(isinstance(d, SplatOp | ConstantOp) for d in definitions):
         return None
+    # constants alone are left to folding; a splat of them would become a constant again
     if not any(isinstance(d, SplatOp) for d in definitions):
         return None
     scalars = [cast("Value", scalar_of(ctx, value)) for value in op.operands]

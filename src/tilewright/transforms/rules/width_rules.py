@@ -119,6 +119,7 @@ def widen_after_division(op: BinaryOp, ctx: RuleContext) -> Value | None:
     x, divisor = _widened(op.lhs), constant_of(op.rhs)
     if x is None or dtype_of(x.type).is_bool or divisor in (0, -1):
         return None
+    # -128 / -1 fits the wide type alone
     if dtype_of(x.type).is_signed and divisor is None:
         return None
     return _narrow_binary(op, ctx)
@@ -171,6 +172,7 @@ def widen_after_absolute_value(op: AbsOp, ctx: RuleContext) -> Value | None:
         return None if x is None else op.x
     if not _only_use(op.x):
         return None
+    # unsigned: the size of the least number, 2^(bits - 1), does not fit the signed type
     size = ctx.value(CastOp(ctx.value(AbsOp(x)), with_element(x.type, _UNSIGNED[dtype_of(x.type)])))
     return ctx.value(CastOp(size, op.type))
 

@@ -239,8 +239,7 @@ def unlisted(text: str, arch: Arch) -> list[str]:
     risks += [asm for asm in dict.fromkeys(_ASM.findall(text)) if not _is_readable(*asm)] and [
         "inline assembly"
     ]
-    # a cheap test for the whole text: hardly any module has such types, and the exact one goes line
-    # by line
+    # a cheap test first, since hardly any module has such types: the exact one takes each line
     if _WIDE_HINT.search(text) or "fp128" in text or "x86_fp80" in text:
         wide = (line for line in text.splitlines() if _WIDE.search(line))
         risks += [line.strip() for line in wide if not _WIDE_FINE.search(line)]

@@ -27,10 +27,10 @@ from tilewright.support import ForkLock, errors
 
 __all__ = ["emit_ptx", "emit_ptx_isolated", "serve"]
 
-TIMEOUT_SECONDS = 120.0
-_END_SECONDS = 2.0
-_LENGTH = struct.Struct("<Q")
-_MESSAGE_CHARACTERS = 400
+TIMEOUT_SECONDS = 120.0  # of one text; then the child is killed
+_END_SECONDS = 2.0  # for the child to end after its input has ended
+_LENGTH = struct.Struct("<Q")  # of a message, in front of it
+_MESSAGE_CHARACTERS = 400  # of LLVM's message that an error shows
 # the program may have changed sys.path since it was started
 _BOOT = "import sys; sys.path[:] = {path!r}; import {module} as m; m.serve()"
 
@@ -182,6 +182,7 @@ if hasattr(os, "register_at_fork"):
 
 def _child() -> _Child:
     with _Current.lock:
+        # one that LLVM has ended is replaced at the next need
         if _Current.child is None or not _Current.child.alive:
             _Current.child = _Child()
         return _Current.child

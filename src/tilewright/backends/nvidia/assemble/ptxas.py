@@ -27,8 +27,8 @@ __all__ = [
 ]
 
 _TIMEOUT_SECONDS = 600
-_EXCERPT_LINES = 2
-_EXCERPT_COUNT = 3
+_EXCERPT_LINES = 2  # of PTX shown before and after one that was refused
+_EXCERPT_COUNT = 3  # messages, and excerpts, that an error shows
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,9 +41,9 @@ T = TypeVar("T")
 _VERSION = 12_000  # of the interface of the functions that are called by address
 _LEGACY_STREAM = 1  # CU_GET_PROC_ADDRESS_LEGACY_STREAM
 _RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
-_LOG_BYTES = 1 << 16
+_LOG_BYTES = 1 << 16  # of each log of the driver's compiler
 
-_UNTIMED = 2  # CU_EVENT_DISABLE_TIMING
+_UNTIMED = 2  # CU_EVENT_DISABLE_TIMING: cheaper, and enough to order streams
 
 _SUCCESS = 0
 _INVALID_VALUE = 1
@@ -282,6 +282,7 @@ class Driver:
     def context(self, ordinal: int) -> Generator[None]:
         """A block in which a device is this thread's current one."""
         context = self.primary_context(ordinal)
+        # pushed and not set, so that the program's own current context is back afterwards
         self.done("cuCtxPushCurrent", self.api.cuCtxPushCurrent(context))
         try:
             yield

@@ -142,6 +142,7 @@ _LOST = (
     "restart it, with TILEWRIGHT_LAUNCH_BLOCKING=1 to learn which kernel it was"
 )
 
+# CUresult of a call other than a launch -> what to try
 _CALL_HINTS = {
     2: "free device memory, or lower the sizes",
     3: _FORKED,
@@ -152,6 +153,7 @@ _CALL_HINTS = {
     900: "load the kernel before the capture begins: run it once",
 }
 
+# CUresult of a launch -> what to try
 _LAUNCH_HINTS = {
     1: "a grid may be 2147483647 x 65535 x 65535 programs",
     3: _FORKED,

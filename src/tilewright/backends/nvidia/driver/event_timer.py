@@ -86,6 +86,7 @@ class CudaEventTimer:
 
     def _stream(self) -> int:
         device, stream = device_and_stream()
+        # the current stream belongs to the current device; for any other, its default stream
         return stream if device == self._ordinal else 0
 
     def record(self) -> _Stamp:

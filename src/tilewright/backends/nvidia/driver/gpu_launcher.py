@@ -26,11 +26,11 @@ from tilewright.support import ForkLock, errors, settings
 
 __all__ = ["NvidiaLauncher", "launch_shape", "synchronize"]
 
-_INVALID_CONTEXT = 201
+_INVALID_CONTEXT = 201  # CUDA_ERROR_INVALID_CONTEXT
 _STATIC_LIMIT = 48 * 1024
 """Bytes of shared memory of a program that need not be asked for."""
-_PORTABLE_CLUSTER = 8
-_SUSPECTS = 8
+_PORTABLE_CLUSTER = 8  # blocks, on every GPU with clusters (CUDA C++ Programming Guide)
+_SUSPECTS = 8  # launches that an error names
 
 
 class _DeviceState:

@@ -81,6 +81,7 @@ class Console:
         raise errors.DeviceAssertionFailure(f"{message}{where}", (x, y, z)).with_loc(loc)
 
     def _drain_prints(self) -> None:
+        # the count first: all records are 3 MB, and mostly there are few
         (count,) = struct.unpack("<I", self._read(PRINTS, 4))
         if not count:
             return

@@ -51,8 +51,8 @@ class Entry(Protocol):
 
 _ATTRIBUTE_BYTES = 72  # CUlaunchAttribute: id, padding, a union of 64 bytes
 _COOPERATIVE = 2  # CU_LAUNCH_ATTRIBUTE_COOPERATIVE
-_CLUSTER_DIMENSION = 4
-_PROGRAMMATIC_STREAM_SERIALIZATION = 6
+_CLUSTER_DIMENSION = 4  # CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+_PROGRAMMATIC_STREAM_SERIALIZATION = 6  # CU_LAUNCH_ATTRIBUTE_ and this name
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +73,7 @@ class LaunchShape:
 
     def attributes(self) -> bytes:
         """An array of CUlaunchAttribute."""
+        # each: its id, padding to 8 bytes, the value, and the rest of the union of 64 bytes
         attributes: list[bytes] = []
         if self.cluster != (1, 1, 1):
             attributes.append(struct.pack("<Ixxxx3I52x", _CLUSTER_DIMENSION, *self.cluster))

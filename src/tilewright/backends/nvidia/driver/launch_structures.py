@@ -50,7 +50,7 @@ __all__ = [
 ]
 
 PAGES = 1 << 15
-_PAGE_BITS = 12
+_PAGE_BITS = 12  # an entry of the table stands for 4 KB
 LOG_ENTRIES = 64
 LEADING = 4
 """Arguments before the kernel's: the grid and the stream."""
