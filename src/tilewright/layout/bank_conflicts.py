@@ -23,6 +23,7 @@ WAVEFRONT_BITS = BANK_BITS + WORD_BITS
 
 def lanes_at_once(access_bytes_log2: int) -> int:
     """log2 of the lanes served together for an access of ``2**access_bytes_log2`` bytes a lane."""
+    # 5: a warp has 2^5 lanes.
     return min(5, WAVEFRONT_BITS - access_bytes_log2)
 
 
@@ -34,6 +35,7 @@ def degree(lane_offsets: Sequence[int], vector_bits: int, element_bytes_log2: in
     """
     shift = element_bytes_log2 - WORD_BITS
     words = [offset << shift if shift >= 0 else offset >> -shift for offset in lane_offsets]
+    # The words inside one lane's vector.
     words += [1 << bit for bit in range(max(0, vector_bits + shift))]
     banks = [word & ((1 << BANK_BITS) - 1) for word in words]
     return 1 << (f2.rank(words) - f2.rank(banks))

@@ -129,6 +129,7 @@ def plan(
         raise ValueError(f"elements of {element_bits} bits cannot be moved; use 8 to 128")
     if sorted(src.outs) != sorted(dst.outs):
         raise ValueError(f"{src} and {dst} do not describe the same tile")
+    # Packed vectors are compared as numbers from here on, so both must pack alike.
     if dst.outs != src.outs:
         dst = dst.reorder_outs(src.out_names)
     src, dst = normalized(src), normalized(dst)
@@ -160,6 +161,7 @@ def _shared_plan(
     copies = tuple(item for item in src.free_masks().items() if item[0] != REGISTER)
     # each halving is a further pass; at most until registers cannot be divided, see `cut`
     halvings = 0
+    # A limit below 0 counts as 0, which the halved size reaches.
     while limits.max_bytes is not None and whole >> halvings > max(limits.max_bytes, 0):
         halvings += 1
     parts = cut(src, dst, halvings) if halvings else None
@@ -176,5 +178,6 @@ def _shared_plan(
         passes = parts.passes
         store = store.with_registers(parts.src.registers)
         load = load.with_registers(parts.dst.registers)
+        # Back from the coordinates of a part to those of the tile.
         shared = LinearLayout(shared.ins, src.outs, f2.compose(parts.basis, shared.columns))
     return SharedMemory(shared, store, load, whole // len(passes), passes, warp_local, copies)

@@ -13,6 +13,7 @@ from tilewright.layout.linear_layout import LANE, REGISTER, WARP, LinearLayout, 
 
 def grid(in_dim: str, counts: Sequence[int], order: Sequence[int]) -> LinearLayout:
     """``in_dim`` counts through an n-dim grid of ``counts``, dim ``order[0]`` fastest."""
+    # Empty dims first: outputs then stand in dim order, whatever `order` is.
     outs = tuple((f"dim{i}", 0) for i in range(len(counts)))
     layout = LinearLayout(((in_dim, 0),), outs, ())
     for dim in order:

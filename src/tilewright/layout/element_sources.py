@@ -89,6 +89,7 @@ def _source(span: f2.Span, vector: int, own: int | None, own_bit: int, start: in
     if own is None:
         return location
     near = span.solve(vector ^ own)
+    # Only bits below `start`: registers (and lanes) of the own lane (warp) make up the rest.
     if near is not None and near >> start == 0:
         return near ^ own_bit
     return location

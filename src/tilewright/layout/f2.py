@@ -107,6 +107,7 @@ class Span:
 
 def rank(columns: Iterable[int]) -> int:
     """The dimension of the span of the columns."""
+    # Not by `Span`, whose combinations nobody needs here.
     rows: dict[int, int] = {}
     for column in columns:
         while column:
@@ -126,6 +127,7 @@ def solve(columns: Sequence[int], target: int) -> int | None:
 def inverse(columns: Sequence[int]) -> Matrix:
     """The inverse of a square matrix. ValueError if it is singular (or not square)."""
     right = right_inverse(columns, len(columns))
+    # A higher bit means more rows than columns, which `right_inverse` does not see.
     if right is None or any(column >> len(columns) for column in columns):
         raise ValueError(f"the matrix {tuple(columns)} has no inverse")
     return right
@@ -152,6 +154,7 @@ def image(columns: Iterable[int]) -> Matrix:
     rows: list[int] = []
     for column in columns:
         for row in rows:
+            # Clears the leading bit of the row: the XOR is smaller exactly where that bit is set.
             column = min(column, column ^ row)
         if column:
             rows = [min(row, row ^ column) for row in rows]

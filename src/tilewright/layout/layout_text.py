@@ -76,6 +76,7 @@ def _parse_basis(part: str) -> list[Basis]:
         last.append(int(match[2] or match[1]))
     run = [tuple(first)]
     while run[-1] != tuple(last):
+        # The second test ends a run that steps over its last basis.
         if not _doubles(run[-1], tuple(2 * item for item in run[-1])) or max(run[-1]) > max(last):
             raise ValueError(f"({part}) is not a run that doubles along one dim")
         run.append(tuple(2 * item for item in run[-1]))

@@ -61,7 +61,8 @@ class LinearLayout:
 
     ``ins`` and ``outs`` are the dims as (name, bits), ``columns`` the packed bases. ``==`` compares
     the dims in order; `same_map` ignores their order and empty dims. Use `from_bases` to build one
-    by hand, `families` for the usual ones, and ``parse(str(layout))`` to get one back from text.
+    by hand, `distributed_layouts` and `shared_layouts` for the usual ones, and
+    ``parse(str(layout))`` to get one back from text.
     """
 
     __slots__ = ("_hash", "columns", "ins", "outs")
@@ -76,6 +77,7 @@ class LinearLayout:
         object.__setattr__(self, "ins", ins)
         object.__setattr__(self, "outs", outs)
         object.__setattr__(self, "columns", columns)
+        # Hashed once: layouts are keys of the cache of plans.
         object.__setattr__(self, "_hash", hash((ins, outs, columns)))
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -97,6 +99,7 @@ class LinearLayout:
         )
 
     def __reduce__(self) -> tuple[object, ...]:
+        # The default would set the slots of a copy, which `__setattr__` refuses.
         return LinearLayout, (self.ins, self.outs, self.columns)
 
     # ---- building ------------------------------------------------------------------------------
@@ -127,7 +130,7 @@ class LinearLayout:
         bits = log2(size)
         return cls(((in_dim, bits),), tuple((name, 0) for name in out_dims), (0,) * bits)
 
-    # ---- asking --------------------------------------------------------------------------------
+    # ---- queries -------------------------------------------------------------------------------
 
     @property
     def in_bits(self) -> int:
@@ -304,6 +307,7 @@ class LinearLayout:
             columns += own[count:]
         back = _embedding(outs, self.outs, low)
         shrunk = [_unmove(column, back) for column in columns]
+        # A basis with a share in the tile's own bits would lose it.
         if any(_move(small, back) != column for small, column in zip(shrunk, columns, strict=True)):
             return None
         ins = tuple((name, bits - tile_bits.get(name, 0)) for name, bits in self.ins)
@@ -347,6 +351,7 @@ class LinearLayout:
 
         Element order is NumPy's: the last dim runs fastest. The output dims become dim0, dim1, ...
         """
+        # Packing puts the first dim lowest, NumPy's order the last: hence reversed, twice.
         backwards = self.reorder_outs(self.out_names[::-1])
         outs = tuple((f"dim{i}", log2(size)) for i, size in enumerate(shape))
         assert sum(bits for _, bits in outs) == self.out_bits, (shape, self.shape)
@@ -385,6 +390,7 @@ def _pack(outs: Dims, coordinates: Sequence[int]) -> int:
         raise ValueError(f"{tuple(coordinates)} needs one coordinate for each of {outs}")
     packed = shift = 0
     for (name, bits), coordinate in zip(outs, coordinates, strict=True):
+        # Not 0 for negative coordinates either.
         if coordinate >> bits:
             raise ValueError(f"coordinate {coordinate} lies outside {name} of size {1 << bits}")
         packed |= coordinate << shift

@@ -58,6 +58,7 @@ def matrix_form(
     else:
         row, rows = (*registers[:word_bits], *lanes[:2]), lanes[2:]
     matrices = registers[word_bits:]
+    # The bytes of a row must be independent of all that selects one, or rows would overlap.
     rest = f2.rank((*rows, *matrices, *layout.packed(WARP)))
     if f2.rank((*row, *rows, *matrices, *layout.packed(WARP))) != len(row) + rest:
         return None
@@ -66,5 +67,6 @@ def matrix_form(
 
 def matrix_addresses(form: MatrixForm) -> f2.Matrix:
     """For each lane bit the packed coordinates of the row whose address that lane gives."""
+    # Addresses of lanes beyond the matrices moved are ignored: any will do.
     count = form.count_bits
     return (*form.rows, *form.matrices[:count], *(0,) * (2 - count))

@@ -155,6 +155,7 @@ def operand_layout(
         raise ValueError(f"{fragment.name} takes operand {operand} from shared memory only")
     if k % fragment.k:
         raise ValueError(f"k={k} is no multiple of the {fragment.k} of {fragment.name}")
+    # Above the registers of one fragment: its repetitions over the tile.
     outer = result.bases(REGISTER)[log2(fragment.c.in_size(REGISTER)) :]
     bases = {name: list(single.bases(name)) for name in (REGISTER, LANE)}
     bases[REGISTER] += [_on(1 - own, 1 << bit) for bit in range(log2(fragment.k), log2(k))]

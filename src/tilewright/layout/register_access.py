@@ -1,4 +1,4 @@
-"""Questions that memory accesses ask of a register layout."""
+"""Properties of a register layout that memory accesses depend on."""
 
 from tilewright.layout.linear_layout import REGISTER, LinearLayout
 
@@ -22,6 +22,8 @@ def contiguous_registers(layout: LinearLayout, dim: int) -> int:
     others = [basis[dim] for name in layout.in_names for basis in layout.bases(name)]
     start = sum(len(layout.packed(n)) for n in _names_before(layout, REGISTER))
     del others[start : start + run]
+    # A low bit in any other basis would start a vector inside a run. The register bit that is
+    # given up becomes such a basis itself.
     while run and any(value & ((1 << run) - 1) for value in others):
         run -= 1
         others.append(1 << run)

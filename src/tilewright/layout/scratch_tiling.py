@@ -66,6 +66,7 @@ def _side(layout: LinearLayout, across: f2.Matrix, inside: int, coordinates: f2.
     span = f2.Span(own)
     steps = tuple(span.solve(vector) or 0 for vector in across)
     moved = f2.compose(coordinates, own)
+    # Each register XOR the steps that bring it back into part 0.
     back = tuple(1 << i ^ f2.apply(steps, column >> inside) for i, column in enumerate(moved))
     registers = f2.extension(steps, back)
     threads = f2.compose(coordinates, (*layout.packed(LANE), *layout.packed(WARP)))

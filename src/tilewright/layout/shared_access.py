@@ -66,12 +66,13 @@ class Side:
     keep_copies: bool
 
     def constraints(self) -> AccessConstraints:
-        """What a layout of the buffer must satisfy for this access, see shared_swizzle.py."""
+        """The constraints of this access on the layout of the buffer, see shared_swizzle.py."""
         lanes, warps = self.layout.packed(LANE), self.layout.packed(WARP)
         if self.form is not None:
             fixed = (*self.form.rows, *self.form.matrices, *warps)
             return AccessConstraints(len(self.form.row), fixed, self.form.rows)
         together = bank_conflicts.lanes_at_once(self.vector_bits + self.element_bytes_log2)
+        # Single elements may start anywhere.
         fixed = (*lanes, *warps) if self.vector_bits else ()
         return AccessConstraints(self.vector_bits, fixed, lanes[:together])
 
@@ -84,6 +85,7 @@ class Side:
             return instructions + (instructions << count)
         instructions = 1 << (bits - self.vector_bits)
         passes = 1 << max(0, self.vector_bits + self.element_bytes_log2 - bank_conflicts.WORD_BITS)
+        # Less than a word at a time is always repacked, see `_vector_access`.
         parts = self.vector_bits + self.element_bytes_log2 < bank_conflicts.WORD_BITS
         return instructions * (1 + passes + parts)
 
@@ -154,6 +156,7 @@ def _vector_access(side: Side, offsets: f2.Matrix) -> SharedAccess:
         pivots = f2.pivots(registers)
         units = tuple(unit for unit in units if unit & pivots)
     low = (1 << side.vector_bits) - 1
+    # Without their share in the low offset bits, so that each names the start of a vector.
     outer = tuple(
         unit ^ f2.apply(inner, f2.apply(registers, unit) & low)
         for unit in f2.extension(inner, units)
@@ -171,6 +174,7 @@ def _vector_access(side: Side, offsets: f2.Matrix) -> SharedAccess:
     passes = 1 << max(0, width - bank_conflicts.WORD_BITS)
     wavefronts = len(groups) * passes * degree
     word_bits = max(0, bank_conflicts.WORD_BITS - side.element_bytes_log2)
+    # Elements lie packed already if the lowest register bits are those of a word.
     whole = inner[:word_bits] == f2.unit(word_bits)
     repacks = 0 if whole else len(groups) * passes
     return SharedAccess("vector", 8 << width, groups, address, degree, wavefronts, repacks)

@@ -63,6 +63,7 @@ def shared_swizzled(
         raise ValueError(f"a row of {shape[column_dim]} elements is no {swizzle_bytes}-byte panel")
     panel = shared_xor(
         (shape[row_dim], width),
+        # Chunks of 16 bytes; rows that share 128 bytes share a phase (address bits 7 and up).
         vec=128 // element_bits,
         per_phase=128 // swizzle_bytes,
         max_phase=swizzle_bytes // 16,

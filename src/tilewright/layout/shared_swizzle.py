@@ -28,7 +28,7 @@ from tilewright.layout.bank_conflicts import WAVEFRONT_BITS, WORD_BITS
 
 @dataclass(frozen=True, slots=True)
 class AccessConstraints:
-    """What one side requires of the offset basis; vectors are packed tile coordinates.
+    """The requirements of one side on the offset basis; vectors are packed tile coordinates.
 
     ``vector_bits``: that many low basis vectors are moved at once. ``fixed``: vectors that may have
     no share in these. ``phase``: the lane bits that are served together.
@@ -66,6 +66,7 @@ def offset_basis(
     word = low_and_word[:word_bits]
     touched_big = f2.intersection((*word, *big.phase), rest)
     touched_small = f2.intersection((*low[: small.vector_bits], *word, *small.phase), rest)
+    # Offset bits beyond one wavefront: words that differ only there share a bank.
     above = max(0, bits - (WAVEFRONT_BITS - element_bytes_log2))
     high = _avoiding(touched_big, touched_small, rest, low_and_word, above)
     banks = f2.extension((*low_and_word, *high), rest)
@@ -111,5 +112,7 @@ def _avoiding(
     outside = f2.extension((*one, *other), space)
     paired = min(len(only_one), len(only_other))
     mixed = [a ^ b for a, b in zip_longest(only_one, only_other, fillvalue=0)]
+    # From free of conflicts to the worst: outside both, the sums of the proof, what conflicts on
+    # one side, what conflicts on both.
     preferred = (*outside, *mixed[:paired], *mixed[paired:], *common, *space)
     return f2.extension(taken, preferred)[:count]

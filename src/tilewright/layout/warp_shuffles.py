@@ -118,14 +118,15 @@ def plan_shuffles(sources: Sources, element_bits: int) -> Shuffles | None:
 
 
 def _staggering(sources: Sources) -> f2.Matrix | None:
-    """F: which register offset each lane bit starts with, so that no lane is asked for two
-    registers.
+    """F: the register offset of each lane bit, so that no lane has to publish two registers at
+    once.
 
     Lane vectors that D loses and that want the same register need nothing: they read a broadcast.
     Each other one is sent to another lane by a register of its own.
     """
     across, lanes = sources.lane_from_lane, len(sources.lane_from_lane)
     shift = max((column.bit_length() for column in across), default=0)
+    # Side by side in one vector: the kernel is what both matrices send to 0.
     both = [a | b << shift for a, b in zip(across, sources.register_from_lane, strict=True)]
     broadcast = f2.kernel(both)
     collide = f2.extension(broadcast, f2.kernel(across))
@@ -150,6 +151,7 @@ def _factor(required: f2.Matrix, across: f2.Matrix) -> f2.Matrix | None:
     span = f2.Span((*across, *f2.unit(lanes)))
     preimages = [span.solve(1 << i) for i in range(lanes)]
     mask = (1 << lanes) - 1
+    # The unit vectors only completed the span; their share is free and dropped.
     return tuple(f2.apply(required, (x or 0) & mask) for x in preimages)
 
 

@@ -34,7 +34,8 @@ __all__ = ["DEFAULT_LEVEL", "CompiledObject", "LlvmError", "compile_ir", "emit_a
 DEFAULT_LEVEL = 1
 
 LONG_FUNCTION = 8000
-"""Lines from which a function is code that somebody generated."""
+"""Lines of IR from which passes of more than linear time are left out; only generated kernels
+are that long."""
 
 MANY_JOINS = 64
 """Blocks with phis from which a function is not value numbered. LLVM fails at about 100 in a chain,
@@ -59,7 +60,7 @@ class LlvmError(Exception):
 class CompiledObject:
     """Machine code of one module, and the text it came from.
 
-    obj:    the object file, for `jit.load_object` or a cache
+    obj:    the object file, for `object_loader.load_object` or a cache
     source: the LLVM IR text as it was given
     """
 
@@ -70,12 +71,12 @@ class CompiledObject:
 
     @cached_property
     def llir(self) -> str:
-        """The IR after optimisation; computed when asked for."""
+        """The IR after optimisation; computed on first use."""
         return str(_optimised(self.source, self.target, self.level))
 
     @cached_property
     def asm(self) -> str:
-        """The assembly text (PTX for NVIDIA targets); computed when asked for."""
+        """The assembly text (PTX for NVIDIA targets); computed on first use."""
         return emit_assembly(self.source, self.target, self.level)
 
 
@@ -115,7 +116,7 @@ def _optimised(
 
 
 def _affordable(text: str, target: TargetSpec) -> TargetSpec:
-    """The target with the effort that the code generator can make in time."""
+    """The target, with less effort of the code generator where a function is long."""
     return replace(target, effort=1) if target.effort > 1 and _is_long(text) else target
 
 
@@ -156,12 +157,13 @@ class _Builder:
         self.runs = 0
 
 
+# Bounds both: the memory lost for each run, and the callbacks of one (16 us).
 _MOST_RUNS = 32
 _builders: dict[tuple[TargetSpec, int], _Builder] = {}
 
 
 def _builder(target: TargetSpec, speed: int) -> binding.PassBuilder:
-    """For one run."""
+    """A builder for one run; a new one replaces it after `_MOST_RUNS`."""
     with LLVM_LOCK:
         builder = _builders.get((target, speed))
         if builder is None or builder.runs >= _MOST_RUNS:

@@ -62,11 +62,13 @@ class ExecutablePages:
 
     def release(self, address_range: tuple[int, int]) -> None:
         """Give a range back; it is reused later. May be called at any time, from finalizers too."""
+        # An append is atomic; a finalizer may run in a thread that holds the lock already.
         self._released.append(address_range)
 
     def _take_back(self) -> None:
         while self._released:
             first, end = self._released.popleft()
+            # No rights, so that stray calls fault; then the system may take the memory itself.
             self._protect(first, end - first, _NONE)
             self._advise(first, end - first, _DONT_NEED)
             self._add(first, end)
@@ -86,5 +88,5 @@ class ExecutablePages:
 
 @functools.cache
 def executable_pages() -> ExecutablePages:
-    """Those of this process."""
+    """The executable pages of this process."""
     return ExecutablePages()

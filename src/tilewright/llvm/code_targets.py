@@ -129,7 +129,7 @@ def host_target(effort: int = 2) -> TargetSpec:
 def _register_targets() -> None:
     """All of them: 1.3 ms, where the native one alone takes 0.9.
 
-    Addresses of shared memory on NVIDIA's chips have 32 bits; LLVM takes 64 unless told.
+    Addresses of shared memory on NVIDIA's chips have 32 bits; LLVM's default is 64.
     """
     with LLVM_LOCK:
         binding.set_option("tilewright", "--nvptx-short-ptr")
@@ -142,8 +142,8 @@ def _register_targets() -> None:
 def target_machine(spec: TargetSpec) -> binding.TargetMachine:
     """LLVM's code generator for `spec`; one per process.
 
-    Code is position independent, with the small code model: the linker in `jit` places all
-    sections of an object close together and reaches other libraries through stubs.
+    Code is position independent, with the small code model: the linkers of `object_loader` place
+    all sections of an object close together and reach other libraries through stubs.
     """
     _register_targets()
     target = binding.Target.from_triple(spec.triple)
@@ -164,5 +164,5 @@ def data_layout(spec: TargetSpec) -> str:
 
 
 def llvm_version() -> str:
-    """The version of llvmlite, which brings LLVM; importlib.metadata takes 2 ms to tell."""
+    """The version of llvmlite, which brings LLVM; importlib.metadata would take 2 ms."""
     return llvmlite.__version__

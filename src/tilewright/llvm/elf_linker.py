@@ -146,6 +146,7 @@ def _laid_out(obj: bytes, exported: Sequence[str], lookup: Lookup) -> Image:
     outside: dict[str, int] = {}
     stubs: dict[str, int] = {}
     slots: dict[int, int] = {}
+    # All stubs, then all slots: both tables stay aligned to the size of their entries.
     end = -end % _STUB_BYTES + end
     for relocation in relocations:
         symbol = symbols[relocation.symbol]
@@ -207,9 +208,10 @@ def _text(strings: bytes, start: int) -> str:
 
 
 def _loaded(sections: Sequence[_Section]) -> dict[int, _Section]:
-    """Those that are needed at run time, code first."""
+    """The sections that are needed at run time, code first."""
     kept = [s for s in sections if s.flags & _ALLOC and s.kind != _NOTE and s.name != ".eh_frame"]
     for section in kept:
+        # `.data.rel.ro` is constant once relocated, which is before the pages become executable.
         constant = not section.flags & _WRITE or section.name.startswith(".data.rel.ro")
         if section.kind != _PROGBITS or section.flags & _TLS or (section.data and not constant):
             raise _Unsupported
@@ -221,6 +223,7 @@ def _placed(sections: Mapping[int, _Section]) -> int:
     """Gives each section its offset; the end of the last one."""
     end = 0
     for section in sections.values():
+        # A range starts at a page: no stricter alignment can be kept.
         if section.align > 4096:
             raise _Unsupported
         section.offset = -end % section.align + end
@@ -261,5 +264,6 @@ def _check(
     is_near = kind in (_RELATIVE_32, _RELATIVE_64)
     if not known or (outside and is_near) or not (outside or symbol.section in loaded):
         raise _Unsupported
+    # The field must lie in its section: a damaged file must not write elsewhere.
     if left < (8 if kind in (_ABSOLUTE_64, _RELATIVE_64) else 4):
         raise _Unsupported

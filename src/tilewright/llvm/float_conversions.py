@@ -45,6 +45,7 @@ def _narrow(name: str, src: DType, dst: DType) -> str:
     too_large = _power_of_two(src, dst.bias + 1)
     magic = _power_of_two(src, src.mantissa + 1 - dst.bias - dst.mantissa)
     wide, source, target = f"i{src.bits}", llvm_type(src), llvm_type(dst)
+    # A NaN keeps the top of its payload; the quiet bit keeps the rest from being an infinity.
     return f"""
 define {target} @{name}({source} %x) nounwind {{
   %bits = bitcast {source} %x to {wide}

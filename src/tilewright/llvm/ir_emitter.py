@@ -244,6 +244,7 @@ class Code:
         if offset.text == "0" and offset.width == base.width:
             return base
         type_ = vector_of("ptr", max(base.width, offset.width))
+        # Not `inbounds`: the addresses of masked-off lanes may lie outside of any object.
         text = f"getelementptr {element}, {base.typed}, {offset.typed}"
         return self.let(text, type_, base, offset)
 

@@ -1,11 +1,11 @@
 """Loads object files into this process and gives the addresses of their functions.
 
 Objects may come from `compile_ir` or, compiled by another process, from a cache on disk. On Linux
-for x86-64, objects without variables are linked here (`elf`): 0.1 ms, and the pages that the code
-takes. All others go to one in-memory linker of LLVM (ORC), which serves the process.
+for x86-64, objects without variables are linked here (`elf_linker`): 0.1 ms, and the pages that
+the code takes. All others go to one in-memory linker of LLVM (ORC), which serves the process.
 
 An object may use what it defines, symbols of this process (the C library: memcpy, memset, printf,
-fmaf, ...), and the float conversions of `conversions`. Any other symbol raises LlvmError.
+fmaf, ...), and the functions of `float_conversions`. Any other symbol raises LlvmError.
 """
 
 import ctypes
@@ -52,7 +52,7 @@ class LoadedObject:
             self._unload()
 
     def __getitem__(self, symbol: str) -> int:
-        """The address of one of the symbols that were asked for."""
+        """The address of one of the symbols given to `load_object`."""
         return self.addresses[symbol]
 
     def close(self) -> None:
@@ -69,11 +69,12 @@ def load_object(obj: bytes, symbols: Sequence[str]) -> LoadedObject:
     Raises LlvmError if `obj` is damaged, lacks one of `symbols`, or needs a symbol that nobody
     defines; the message names it. The process is unharmed then.
     """
-    with LLVM_LOCK:  # a linker of LLVM is not made for several threads, and `pages` is not
+    with LLVM_LOCK:  # neither LLVM's linker nor `ExecutablePages` is thread-safe
         linked = _linked_here(obj, symbols) if _LINKS_HERE else None
         if linked is not None:
             return linked
         libraries: list[str] = []
+        # A search in the bytes needs no parser; a false hit only links one library too many.
         if any(name.encode() in obj for name in CONVERSION_SYMBOLS):
             _conversions()
             libraries.append(_CONVERSIONS_LIBRARY)
@@ -85,7 +86,7 @@ def load_object(obj: bytes, symbols: Sequence[str]) -> LoadedObject:
 
 
 def _linked_here(obj: bytes, symbols: Sequence[str]) -> LoadedObject | None:
-    """None for what LLVM has to link."""
+    """The object linked by `elf_linker`; None if it has to be left to LLVM."""
     image = laid_out(obj, symbols, _lookup)
     if image is None:
         return None
@@ -94,6 +95,7 @@ def _linked_here(obj: bytes, symbols: Sequence[str]) -> LoadedObject | None:
     if address_range is None:
         return None
     data = image.at(address_range[0])
+    # Too far from a symbol, or forbidden by the system: LLVM's linker may still manage.
     if data is None or not pages.fill(address_range, data):
         pages.release(address_range)
         return None

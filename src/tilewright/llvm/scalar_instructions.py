@@ -89,6 +89,7 @@ def _divide(code: Code, op: Op, operands: list[Val]) -> Val:
     lhs, rhs = operands
     if kind.is_float:
         return code.binary(f"f{what}", lhs, rhs)
+    # By any other literal a division cannot trap.
     if _literal(rhs) not in (None, 0, -1):
         return code.binary(f"{'s' if kind.is_signed else 'u'}{what}", lhs, rhs)
     return _guarded_division(code, kind, what, lhs, rhs)
@@ -110,6 +111,7 @@ def _guarded_division(code: Code, kind: DType, what: str, lhs: Val, rhs: Val) ->
     is_minus = code.compare("icmp eq", rhs, constant(-1, kind, lhs.width))
     unsafe = code.binary("or", is_zero, is_minus)
     quotient = code.binary(f"s{what}", lhs, code.select(unsafe, one, rhs))
+    # The remainder by 1, which replaced it, is 0 as that by -1 is.
     if what == "rem":
         return quotient
     negated = code.binary("sub", constant(0, kind, lhs.width), lhs)
@@ -169,9 +171,11 @@ def _abs(code: Code, op: Op, operands: list[Val]) -> Val:
         return code.intrinsic("fabs", x.type, x)
     if not kind.is_signed:
         return x
+    # 0: of the smallest number it is that number, not poison.
     return code.intrinsic("abs", x.type, x, integer_literal(0, "i1"))
 
 
+# NaN compares as in Python: only `ne` is true of it.
 _PREDICATES = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge"}
 
 
@@ -237,6 +241,7 @@ def convert_element(
 def _to_bool(code: Code, x: Val, source: DType) -> Val:
     if source.is_bool:
         return x
+    # Unordered: a NaN is true, as in Python.
     form = "fcmp une" if source.is_float else "icmp ne"
     return code.compare(form, x, constant(0, source, x.width))
 
@@ -244,6 +249,7 @@ def _to_bool(code: Code, x: Val, source: DType) -> Val:
 def _from_float(code: Code, x: Val, source: DType, target: DType) -> Val:
     if not target.is_float:
         return code.convert("fptosi" if target.is_signed else "fptoui", x, llvm_type(target))
+    # Equally wide, so LLVM has no cast; f32 holds both exactly, so only one rounding is left.
     if {source.name, target.name} == {"f16", "bf16"}:
         return code.convert("fptrunc", code.convert("fpext", x, "float"), llvm_type(target))
     return code.convert("fpext" if target.bits > source.bits else "fptrunc", x, llvm_type(target))

@@ -30,6 +30,7 @@ class CpuLauncher:
 
     def __init__(self, obj: bytes, metadata: Metadata, parameters: Sequence[str]) -> None:
         self._name = cast("str", metadata["name"])
+        # Kept: the code is unloaded with the object, and the record holds its bare address.
         self._code = load_object(obj, [self._name])
         names = cast("Sequence[str]", metadata.get("names", ()))
         title = f"the kernel '{self._name}' ({metadata.get('location', 'no source')})"
@@ -49,6 +50,7 @@ class CpuLauncher:
         except OverflowError:  # a float that its type cannot hold, which struct refuses to round
             slots = self._pack(*map(_rounded, values, self._codes), self._console.address)
         self._pool.launch(self._record, slots, grid, self._scratch)
+        # Tested without the lock to keep launches cheap; `check` looks again under it.
         if self._console.failures:
             self._console.check()
 

@@ -15,6 +15,7 @@ from tilewright.support import ForkLock, errors
 _I32, _I64, _TEXT = ctypes.c_int32, ctypes.c_int64, ctypes.c_char_p
 _CALL = ctypes.CFUNCTYPE(None, _TEXT, _I32, _I64, *[_I32] * 6)
 
+# `lower_print` (lower/non_fusible.py) adds it to the kind of what is printed in hexadecimal.
 _HEX = 8
 
 
@@ -24,6 +25,8 @@ class Console:
     def __init__(self) -> None:
         self.failures: list[errors.DeviceAssertionFailure] = []
         self._lock = ForkLock()
+        # Kept, since ctypes frees the C function with its object; the order is that of the indices
+        # that `_call_console` (lower/non_fusible.py) passes.
         self._functions = (_CALL(self._fail), _CALL(self._print))
         addresses = [ctypes.cast(f, ctypes.c_void_p).value for f in self._functions]
         self._table = (ctypes.c_void_p * 2)(*addresses)

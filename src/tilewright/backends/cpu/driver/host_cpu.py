@@ -14,6 +14,7 @@ def last_level_cache_bytes() -> int:
     Kernels that write more than this should store past the caches (non-temporally).
     """
     sizes = [_size(path) for path in _CACHES.glob("index*/size")]
+    # `or`: sizes that cannot be read are 0.
     return max(sizes, default=_USUAL_CACHE_BYTES) or _USUAL_CACHE_BYTES
 
 

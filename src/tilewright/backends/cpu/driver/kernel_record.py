@@ -1,4 +1,4 @@
-"""What the thread pool, and the report of a crash, know of a kernel."""
+"""The description of a kernel that the thread pool and the report of a crash use."""
 
 import ctypes
 from collections.abc import Sequence

@@ -71,11 +71,11 @@ _COUNT = ctypes.CFUNCTYPE(ctypes.c_int32)
 _INTO = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 _NO_MEMORY, _RAISED, _NESTED = 1, 2, 3
-"""Results of `tw_launch` but 0."""
+"""Results of `tw_launch` other than 0, which is success."""
 
 
 class Pool(Protocol):
-    """What a launcher needs of either kind of pool."""
+    """The interface of both kinds of pool to a launcher."""
 
     @property
     def threads(self) -> int:
@@ -177,6 +177,7 @@ class PythonPool:
         chunk = max(1, total // (self.threads * CHUNKS_PER_THREAD))
         run = _KERNEL(kernel.code)
         shape, dropped = (ctypes.c_int32 * 3)(*grid), ctypes.c_int32(0)
+        # `next` on a count is atomic under the GIL: no chunk is handed out twice, without a lock.
         begins = itertools.count(0, chunk)
 
         def work() -> None:
@@ -194,6 +195,7 @@ class PythonPool:
             dropped.value = 1
             raise
         finally:
+            # After an error too: the helpers use `shape`, `dropped` and the arguments.
             for other in others:
                 other.result()
 
@@ -227,6 +229,7 @@ def compile_early() -> None:
 
 def pool_object() -> bytes:
     """The native pool as an object file, compiled once per process."""
+    # functools.cache lets two threads compute at once: wait instead of compiling twice.
     _Early.finish()
     return _compiled_pool()
 
@@ -261,7 +264,8 @@ def shared_pool(threads: int = 0) -> Pool:
 
 def _restore_error(*raised: int | None) -> None:
     """Raise what C code had fetched: type, value and traceback."""
-    restore = ctypes.pythonapi.PyErr_Restore  # a function of Python's API: ctypes looks for errors
+    # After a call through `pythonapi` ctypes raises the error that is set: here, this one.
+    restore = ctypes.pythonapi.PyErr_Restore
     restore.argtypes, restore.restype = [ctypes.c_void_p] * 3, None
     restore(*raised)
 
@@ -269,6 +273,7 @@ def _restore_error(*raised: int | None) -> None:
 def _pauses(pause: Callable[[int], None], microseconds: float) -> int:
     """How many of the pool's pauses last `microseconds`."""
     sample = 2000
+    # The best of three: a sample that was interrupted would give far too few pauses.
     best = min(_seconds(pause, sample) for _ in range(3))
     return max(1, int(microseconds * 1e-6 * sample / best))
 

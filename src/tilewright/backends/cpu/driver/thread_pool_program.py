@@ -34,7 +34,9 @@ from tilewright.native import NativeProgram
 
 __all__ = ["CHUNKS_PER_THREAD", "MAX_THREADS", "pool_program"]
 
+# Fixes the length of the tables of tickets and slots below.
 MAX_THREADS = 1024
+# More chunks level out uneven threads better, fewer cost fewer compare-and-swaps.
 CHUNKS_PER_THREAD = 8
 _LINES_BYTES = 128
 """Two cache lines: processors fetch them in pairs."""
@@ -142,6 +144,7 @@ def pool_program(arch: str) -> NativeProgram:
         ],
         constants={
             "CHUNKS_PER_THREAD": CHUNKS_PER_THREAD,
+            # The defaults serve Windows only, where no native pool is made.
             "SIG_SETMASK": int(getattr(signal, "SIG_SETMASK", 2)),
             "SIGBUS": int(getattr(signal, "SIGBUS", 7)),
             "SIGACTION_FLAGS": _SIGACTION_FLAGS,
@@ -152,9 +155,11 @@ def pool_program(arch: str) -> NativeProgram:
 
 def _blocked_signals() -> str:
     """A sigset_t with every signal but the faults, as the elements of an LLVM array."""
+    # glibc and musl have 1024 bits; macOS reads the first 32.
     bits = (1 << 1024) - 1
     for name in _FAULTS:
         number = getattr(signal, name, None)
         if number is not None:
+            # Signals count from 1, bits from 0.
             bits &= ~(1 << (int(number) - 1))
     return ", ".join(f"i8 {byte}" for byte in bits.to_bytes(128, sys.byteorder))

@@ -50,12 +50,14 @@ def _affine_cast(math: LaneMath, op: Op, operands: list[Evaluated]) -> Evaluated
     source, target = element_of(op.operands[0].type), element_of(op.results[0].type)
     x = operands[0]
     if isinstance(source, PointerType) and isinstance(target, PointerType):
+        # An offset counts elements: under another element size it would mean other bytes.
         moves = isinstance(x, Address) and x.offset is not None
         return None if moves and source.element.bytes != target.element.bytes else x
     if isinstance(source, PointerType) or isinstance(target, PointerType):
         return None
     if isinstance(x, Address) or not x.is_affine or not _widens(source, target):
         return None
+    # Widening the base alone is wrong where the narrow number wraps between two lanes.
     if target.bits > source.bits and not math.counts_up(x) and not _only_addresses(op):
         return None
     return math.widen(x, source.is_signed, llvm_type(target))

@@ -1,7 +1,8 @@
 """From a tile IR function to the LLVM text of one CPU kernel.
 
 The module has two functions: the body, which runs one program instance, and the entry, which
-unpacks the arguments and runs the body for a range of the grid (the contract of `pool`).
+unpacks the arguments and runs the body for a range of the grid (as
+`driver.thread_pool` requires).
 """
 
 from __future__ import annotations
@@ -71,15 +72,18 @@ def lower_function(
          "ptr noalias %scratch", "ptr %console", "i1 %streaming"]
     )  # fmt: skip
     body = [f"define internal void @program({signature}) {attributes} {{", "entry:"]
+    # After the body: only now is it known when each block is needed.
     addresses, scratch_bytes = state.scratch.assign_offsets()
     body += [*state.entry, *addresses, *code.sections[0], "}"]
     module.functions.append("\n".join(body))
+    # After the body too, whose lowering counts the bytes that may be streamed.
     module.functions.append(_entry(state, function, attributes, stream_above))
+    # No triple and layout: `compile_ir` sets those of its target.
     return LoweredKernel(module.text("", ""), function.name, scratch_bytes)
 
 
 def _bind_program_ids(state: CpuLowering, function: Function) -> None:
-    """Environments in which addresses of this and of the next program instance are known."""
+    """Fill the environments of prefetches: this program instance, and the next one."""
     following = Val("%pid_next", "i32")
     state.entry.append(f"{following} = add i32 %pid0, 1")
     for ahead in (state.this_program, state.next_program):
@@ -88,6 +92,7 @@ def _bind_program_ids(state: CpuLowering, function: Function) -> None:
         if isinstance(op, (ProgramIdOp, NumProgramsOp)):
             axis = op.axis
             known = (state.program if isinstance(op, ProgramIdOp) else state.grid)[axis]
+            # Axis 0 runs fastest; at the end of a row the guess is wrong and the prefetch useless.
             is_next = isinstance(op, ProgramIdOp) and axis == 0
             state.this_program.scalars[op.result] = uniform(known)
             state.next_program.scalars[op.result] = uniform(following if is_next else known)
@@ -160,7 +165,7 @@ def _entry(state: CpuLowering, function: Function, attributes: str, stream_above
 
 
 def _program_loop(call: str, fence: list[str]) -> list[str]:
-    """The loop over the programs, which ends early if it is polled; `call`: arguments of each."""
+    """The loop over the programs, which ends after one if *poll is set; `call`: its arguments."""
     return [
         "%any = icmp slt i64 %begin, %end",
         "br i1 %any, label %head, label %done",
@@ -176,6 +181,7 @@ def _program_loop(call: str, fence: list[str]) -> list[str]:
         f"call void @program({call})",
         "%next = add i64 %id, 1",
         "%more = icmp slt i64 %next, %end",
+        # Monotonic: nothing else is read on account of the flag, so no order is needed.
         "%polled = load atomic i32, ptr %poll monotonic, align 4",
         "%runs = icmp eq i32 %polled, 0",
         "%goes.on = and i1 %more, %runs",
@@ -206,6 +212,7 @@ def lower_block(state: CpuLowering, block: Block) -> None:
 
 def lower_scalar(state: CpuLowering, op: Op) -> None:
     """An op without tiles."""
+    # The handler of loads is for volatile tiles; a scalar load is evaluated as any value.
     if lowering.has(op) and not isinstance(op, LoadOp):
         lowering.lower(state, op)
     elif isinstance(op, LoadOp) or Trait.PURE in op.traits:
@@ -232,7 +239,7 @@ def _grid(state: CpuLowering, op: ProgramIdOp | NumProgramsOp) -> None:
 
 @lowering(YieldOp, ConditionOp)
 def _terminator(state: CpuLowering, op: YieldOp | ConditionOp) -> None:
-    """The region that it ends takes its operands."""
+    """No code: the lowering of the op around the region reads the operands itself."""
 
 
 @lowering(ReturnOp)

@@ -1,4 +1,4 @@
-"""What the lowering of one function keeps: code, values, scratch memory, the machine.
+"""The state of the lowering of one function: code, values, scratch memory, the machine.
 
 Lowering rules are functions registered with `@lowering(OpClass)`; they take the state and the op,
 or the nest whose only sink it is.
@@ -26,6 +26,10 @@ from tilewright.llvm import Code, ModuleText, Val
 class CpuLowering:
     """Lowering of one function to the body of one program instance.
 
+    entry: instructions in front of the body; dots: names of the micro-kernels emitted so far
+    stream_at_top, streamed_bytes (of one program), streamed_nests: see streaming_stores.py
+    this_program, next_program: arguments and program ids alone, for the addresses of prefetches
+    assigned_buffers: where values go that are materialized later
     split_section, split_line, split_count, loops_emitted: see split_blocks.py
     """
 
@@ -70,7 +74,7 @@ class CpuLowering:
         return Buffer(Val(name, "ptr"), shape, steps, element, (block,))
 
     def buffer_for(self, value: Value, strides: tuple[int, ...] | None = None) -> Buffer:
-        """The buffer that a materialized value goes to: chosen before, or a new one."""
+        """The buffer that a materialized value goes to: the assigned one, or else a new one."""
         buffer = self.assigned_buffers.get(value)
         if buffer is None:
             buffer = self.allocate(shape_of(value.type), element_of(value.type), strides)

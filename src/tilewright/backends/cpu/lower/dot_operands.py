@@ -20,6 +20,7 @@ def dot_spec(unit: VectorUnit, op: DotOp) -> DotSpec:
 
 def operand_strides(unit: VectorUnit, value: Value) -> tuple[int, ...] | None:
     """Padded strides of a tile that is multiplied, so that its rows do not share cache sets."""
+    # The first product decides; any other works with these strides too (see `lower_dot`).
     for user in value.uses:
         if not isinstance(user, DotOp) or value not in (user.a, user.b):
             continue

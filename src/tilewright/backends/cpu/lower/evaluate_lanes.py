@@ -45,6 +45,7 @@ class Evaluator:
         self.env = env
         self.true_masks = true_masks
         self.math = LaneMath(code, width)
+        # Valid across loops: keys hold the loop's index, and code without one is hoisted by `let`.
         self.evaluated: dict[tuple[Value, Coords], Evaluated] = {}
 
     def at(self, value: Value, coords: Coords) -> Evaluated:

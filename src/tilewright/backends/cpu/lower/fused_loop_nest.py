@@ -39,7 +39,7 @@ def emit_loop_nest(state: CpuLowering, nest: LoopNest) -> None:
 
 
 def _emit_both_variants(state: CpuLowering, nest: LoopNest, condition: Val) -> None:
-    """The streaming and the ordinary nest; a nest of stores leaves nothing behind."""
+    """The streaming and the ordinary nest; of stores only, so no later code needs their values."""
     code = state.code
     streaming, ordinary, done = (code.label(n) for n in ("streaming", "ordinary", "stored"))
     code.line(f"br i1 {condition}, label %{streaming}, label %{ordinary}")
@@ -81,6 +81,7 @@ class _NestEmitter:
         """The dimension that runs over lanes: the one with the cheapest step per element."""
         shape = self.nest.shape
         best, best_cost = len(shape) - 1, float("inf")
+        # From the last: at equal cost it wins, which is usually contiguous in memory.
         for dim in reversed(range(len(shape))):
             if shape[dim] == 1 and len(shape) > 1:
                 continue
@@ -131,6 +132,7 @@ class _NestEmitter:
     def _loops(self, dims: list[int], coords: dict[int, Lanes]) -> None:
         """Open the loops over `dims`, then the vector loop, then that of the reduced dimension."""
         if dims:
+            # Rows of results and buffers cannot be left out: later code reads them.
             stores_only = not self.reduces and not self.nest.materialized
             active = self._active_extent(dims[0], coords, 1) if stores_only else None
             with loop(self.code, self.nest.shape[dims[0]], active=active) as opened:
@@ -183,7 +185,8 @@ class _NestEmitter:
             self._fill(dim, coords, step, opened, kept)
 
     def _active_extent(self, dim: int, coords: dict[int, Lanes], step: int) -> Val | None:
-        """How far along a dimension the nest has something to do, if that may be known."""
+        """The extent along a dimension beyond which steps have no effect, if it is worth a test."""
+        # A streaming nest runs only where its masks are true everywhere.
         if self.streaming or self.nest.shape[dim] < MIN_STEPS_TO_CLIP * step:
             return None
         return active_extent(self.state, self.nest, dim, coords)
@@ -191,13 +194,14 @@ class _NestEmitter:
     def _fill(
         self, dim: int, coords: dict[int, Lanes], step: int, opened: Loop, kept: list[Evaluated]
     ) -> None:
-        """Give buffers what they got in the last step in the steps that were left out."""
+        """Write to buffers, for the steps that were left out, the values of the last step done."""
         level = self.code.level
         with remaining_steps(self.code, opened, self.nest.shape[dim], step) as index:
             at_coords = {**coords, dim: self._coord(dim, index)}
             ordered = tuple(at_coords[d] for d in range(len(at_coords)))
             for value, evaluated in zip(self.nest.materialized, kept, strict=True):
                 assert isinstance(evaluated, Lanes)
+                # After the loop its values count as known outside of it, as in `Loop.final`.
                 base = replace(evaluated.base, level=min(evaluated.base.level, level))
                 lanes = replace(evaluated, base=base)
                 write_buffer(self.ev.math, self.state.assigned_buffers[value], ordered, lanes)
@@ -272,7 +276,7 @@ _NEUTRAL: dict[type[Op], int] = {AddOp: 0, MulOp: 1, AndOp: -1, OrOp: 0, XorOp: 
 
 
 def neutral_elements(op: ReduceOp) -> list[Val] | None:
-    """What a reduction by one known op may start from; None if it has to start with an element.
+    """The neutral element of a reduction by one known op; None if it must start with an element.
 
     A float minimum or maximum has none: over nothing but NaNs it gives NaN.
     """
@@ -280,16 +284,18 @@ def neutral_elements(op: ReduceOp) -> list[Val] | None:
     element = element_of(op.inputs[0].type)
     if first is None or first.next is None or first.next.next is not None or len(op.inputs) > 1:
         return None
+    # The op must combine the two arguments; `x + x` or `x + 1` folds nothing.
     if isinstance(element, PointerType) or set(first.operands) != set(op.combine.args):
         return None
     number = _NEUTRAL.get(type(first))
     if number is None:
         return None
+    # -0.0, because 0.0 + -0.0 is 0.0: a sum of nothing but -0.0 has to stay -0.0.
     return [constant(-0.0 if element.is_float and number == 0 else number, element)]
 
 
 def lanes_along(state: CpuLowering, nest: LoopNest, dim: int) -> int:
-    """Lanes of a step: full vectors of the widest number, two of them if the body is small."""
+    """Lanes of a step: two full vectors of the widest number, one of bytes."""
     bits = 8
     for value in (*nest.materialized, *(v for s in nest.sinks for v in s.operands)):
         element = element_of(value.type)
@@ -297,4 +303,5 @@ def lanes_along(state: CpuLowering, nest: LoopNest, dim: int) -> int:
             bits = max(bits, element.bits)
     width = max(1, 2 * state.vector_bits // max(bits, 16))
     extent = nest.shape[dim]
+    # The power of two in the extent: no step is then a partial one.
     return min(width, extent & -extent)

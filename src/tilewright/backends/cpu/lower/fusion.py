@@ -228,7 +228,9 @@ class FusionPlanner:
         if self._depends_on(op.operands, nest):
             return False
         if isinstance(op, ReduceOp):
+            # One innermost loop runs along the reduced axis.
             return nest.axis in (None, op.axis)
+        # Stores that may overlap keep their order only in nests of their own.
         return not isinstance(op, StoreOp) or nest.store_by_root.keys().isdisjoint(
             self._roots(op.pointer)
         )
@@ -249,6 +251,7 @@ class FusionPlanner:
                 return True
             seen.add(value)
             stack += [v for v in op.operands if v not in nest.independent]
+        # Stays true as sinks join: their results are defined after these values.
         nest.independent |= seen
         return False
 
@@ -264,7 +267,9 @@ class FusionPlanner:
             return
         self.plan.materialized.add(value)
         nest = self._materializing_nest(op, value, nest_uses)
+        # First: users are decided before definitions, so those listed already may read this one.
         nest.materialized.insert(0, value)
+        # Its operands are needed where it is computed, no longer where it is used.
         self.nest_uses[value] = {id(nest): NestUse(nest, True)}
 
     def _uses_by_nest(self, op: Op, value: Value) -> dict[int, NestUse]:
@@ -273,6 +278,7 @@ class FusionPlanner:
             user = self._in_this_block(using)
             if user is None:
                 continue
+            # Where `user` is not `using`, a use in a region of the user: at no index of a nest.
             if is_inlinable(user) and user is using:
                 # An inlined user is needed where its own users are: by their nests, in turn.
                 same = Trait.ELEMENTWISE in user.traits or isinstance(user, LoadOp)
@@ -310,6 +316,7 @@ class FusionPlanner:
         if isinstance(op, LoadOp):
             again = not shared or (self._is_cheap_to_repeat(op, nests))
             return again and not any(self._write_between(op, nest) for nest in nests)
+        # Addresses stay affine where they are inlined; from a buffer each would make a gather.
         return not shared or recompute_cost(value) < EXPENSIVE or isinstance(op, OffsetOp)
 
     def _is_cheap_to_repeat(self, load: LoadOp, nests: list[LoopNest]) -> bool:
@@ -370,6 +377,7 @@ class FusionPlanner:
         joins = first.elementwise and nest.fused and nest.shape == shape_of(value.type)
         if joins and not (is_load and self._write_between(op, nest)):
             return nest
+        # A load is done before the next write, even if its first user comes later.
         run = min(nest.run_index, self._first_write(op)) if is_load else nest.run_index
         own = LoopNest(shape_of(value.type), self.index_of[op], run)
         self.own_nests.append(own)
@@ -409,6 +417,7 @@ class FusionPlanner:
             if not all(g.shape == shape and walks_once(g) for g in readers[1:2] + readers[-1:]):
                 continue
             if len(readers) > 1 or any(not g.fused for g in readers):
+                # The second reader prefetches: the first still waits for memory itself.
                 readers[min(1, len(readers) - 1)].prefetches.append(Prefetch(load.pointer, False))
         for before, nest in pairwise(nests):
             shape = before.shape if before.fused else shape_of(before.sinks[0].results[0].type)
@@ -455,6 +464,7 @@ def _is_function(op: Op) -> bool:
     return Trait.PURE in op.traits and not op.regions and not isinstance(op, _NEVER_INLINED)
 
 
+# Rough costs in additions; any other float op counts as one.
 _COSTS: dict[type[Op], int] = {DivOp: 4, RemOp: 8, MathOp: 8}
 
 
@@ -472,6 +482,7 @@ def recompute_cost(value: Value) -> int:
         element = element_of(current.type)
         if Trait.ELEMENTWISE in op.traits and isinstance(element, DType) and element.is_float:
             total += _COSTS.get(type(op), 1)
+        # Repeating a load under the value is never cheaper than reading the value back.
         if isinstance(op, LoadOp) or len(seen) > _MOST_OPS:
             total += EXPENSIVE
             continue

@@ -1,6 +1,7 @@
 """How the elements of a tile op's result are computed: one function of an index for each op.
 
-A function yields the operands' elements that it needs, and gets them evaluated:
+A function yields (operand, coordinates) for each element that it needs; the `yield` returns the
+evaluated element:
 
     x[i, j] of a transposition:    element = yield operand, (j, i)
 """
@@ -37,6 +38,7 @@ from tilewright.ops import (
 
 @index_function(ConstantOp)
 def _constant(ev: Evaluator, op: ConstantOp, value: Value, coords: Coords) -> Steps:
+    # Makes the function a generator, which the evaluator runs.
     yield from ()
     number = op.value
     element = element_of(value.type)
@@ -87,6 +89,7 @@ def _reshape(ev: Evaluator, op: ReshapeOp, value: Value, coords: Coords) -> Step
     source = op.operands[0]
     target_shape, source_shape = shape_of(value.type), shape_of(source.type)
     inner: list[Lanes] = []
+    # By groups, so that dimensions which both shapes have keep their affine coordinate.
     for targets, sources in _matching_groups(target_shape, source_shape):
         index = _flatten(ev, [coords[d] for d in targets], [target_shape[d] for d in targets])
         inner += _unflatten(ev, index, [source_shape[d] for d in sources])
@@ -142,6 +145,7 @@ def _cat(ev: Evaluator, op: CatOp, value: Value, coords: Coords) -> Steps:
     extents = [shape_of(v.type)[axis] for v in op.operands]
     below = _is_below(ev, coords[axis], extents[0])
     zero = literal(0)
+    # Both operands are read in all lanes: index 0 keeps the lanes of the other in bounds.
     inside = _choose(ev, below, coords[axis], zero)
     past = ev.math.add(coords[axis], literal(extents[0]), "sub")
     beyond = _choose(ev, below, zero, past)
@@ -154,6 +158,7 @@ def _cat(ev: Evaluator, op: CatOp, value: Value, coords: Coords) -> Steps:
 def _is_below(ev: Evaluator, coord: Lanes, bound: int) -> Lanes:
     limit = integer_literal(bound, coord.base.element)
     if coord.is_uniform:
+        # Unsigned: coordinates are never negative.
         return uniform(ev.code.compare("icmp ult", coord.base, limit))
     vector = ev.math.vector(coord)
     return ev.math.wrap(ev.code.compare("icmp ult", vector, ev.code.splat(limit, ev.math.width)))

@@ -64,6 +64,7 @@ class Accumulators:
         vectors, width = self.vectors, self.ev.math.width
         while width > 1:
             width //= 2
+            # An evaluator has one width, and remembers values of that width.
             half = Evaluator(self.ev.code, self.ev.env, width)
             low = [self._part(v, 0, width) for v in vectors]
             high = [self._part(v, width, width) for v in vectors]
@@ -92,6 +93,7 @@ def scan_along(code: Code, env: Environment, op: ScanOp, outputs: list[Buffer]) 
     shape = outputs[0].shape
     others = [d for d in range(len(shape)) if d != op.axis]
     across = others[-1] if others else None
+    # 16: the fp32 lanes of the widest vector unit.
     width = 1 if across is None else min(shape[across] & -shape[across], 16)
     ev = Evaluator(code, env, width)
     _scan_loops(ev, op, outputs, others, across, {})
@@ -135,6 +137,7 @@ def _scan_line(ev: Evaluator, op: ScanOp, outputs: list[Buffer], coords: dict[in
         phis = [opened.carry(ev.math.vector(v)) for v in running]
         step = Lanes(opened.index)
         current = [ev.math.wrap(phi) for phi in phis]
+        # The running value first: a combine region need not be commutative.
         results = apply_region(ev, op.combine, current + read(step))
         for phi, buffer, value in zip(phis, outputs, results, strict=True):
             write_buffer(ev.math, buffer, coords_at(step), value)

@@ -14,6 +14,7 @@ from math import gcd
 
 from tilewright.llvm import Code, Val, integer_literal, zero_of
 
+# Every number divides 0: large enough for all tests, and the cap of products.
 _ANY_MULTIPLE = 1 << 30
 
 
@@ -127,6 +128,7 @@ class LaneMath:
         if x.stride is None or not y.is_uniform:
             return self.wrap(self.code.binary("mul", self.vector(x), self.vector(y)))
         factor = y.base.constant
+        # A stride has to be a number: it becomes the literal step vector.
         if x.stride != 0 and factor is None:
             return self.wrap(self.code.binary("mul", self.vector(x), self.vector(y)))
         multiple = min(x.multiple * y.multiple, _ANY_MULTIPLE)
@@ -147,6 +149,8 @@ class LaneMath:
             return x, literal(0, x.base.type if x.stride is not None else "i32")
         span = 0 if x.stride is None else abs(x.stride) * (self.width - 1)
         whole = x.stride is not None and x.multiple % (span + 1) == 0 and divisor % (span + 1) == 0
+        # If `whole`, a step lies in one block of lanes, which the divisor does not cut:
+        # all lanes have the quotient of lane 0.
         if x.is_uniform or (whole and x.stride is not None and x.stride > 0):
             by = integer_literal(divisor, x.base.type)
             quotient = self.code.binary("udiv", x.base, by)
@@ -174,6 +178,7 @@ class LaneMath:
         constant = x.base.constant if x.stride is not None else None
         if constant is not None:
             if not signed:
+                # Literals are signed text; zero extension takes the value modulo 2^bits.
                 constant %= 1 << int(x.base.type[1:])
             return Lanes(integer_literal(constant, element), x.stride, x.multiple)
         return Lanes(self.code.convert(instruction, x.base, element), x.stride, x.multiple)
@@ -190,7 +195,8 @@ class LaneMath:
         return Lanes(self.code.convert("trunc", x.base, "i32"), x.stride, x.multiple)
 
     def offset(self, address: Address, offset: Lanes, signed: bool, element: str) -> Address:
-        """Addresses further by `offset` elements of LLVM memory type `element`."""
+        """The addresses moved by `offset` elements of LLVM memory type `element`."""
+        # A lone signed vector stays narrow: getelementptr extends it, and gathers take i32 indices.
         if offset.stride is not None or address.offset is not None or not signed:
             offset = self.widen(offset, signed, "i64")
         if offset.is_uniform:
@@ -217,6 +223,7 @@ class LaneMath:
         return self.code.splat(integer_literal(1, "i1"), self.width)
 
     def undefined(self, element: str) -> Val:
-        """Anything, in every lane."""
+        """Some value in every lane, for lanes whose content does not matter."""
+        # Not poison, which would spread to all that is computed from such a lane.
         zero = zero_of(element)
         return self.code.splat(zero, self.width)

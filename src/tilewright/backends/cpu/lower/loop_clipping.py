@@ -64,7 +64,7 @@ class IndexedValue(NamedTuple):
     axes: Axes
 
     def inner(self) -> IndexedValue | None:
-        """The operand that the value only moves, None if it does not."""
+        """The operand whose elements the value only moves; None for a value that computes."""
         op = self.value.op
         if not isinstance(op, (BroadcastOp, ExpandDimsOp, TransposeOp, HintOp)):
             return None
@@ -113,6 +113,7 @@ def clipping_bounds(nest: LoopNest, dim: int) -> Iterator[ClippingBound]:
             masks.append(sink.mask)
         else:
             return
+    # Pointers may be evaluated to an `Address`, which `_fill` does not write.
     if not nest.sinks or any(isinstance(element_of(v.type), PointerType) for v in consumed):
         return
     everywhere: Axes = tuple(range(len(nest.shape)))
@@ -151,6 +152,7 @@ class ClippingBound:
     ) -> Val | None:
         """min(high - low at 0, extent), at least 0, if low counts up by one and high is uniform."""
         op = cast("CompareOp", self.condition.value.op)
+        # Two lanes show whether `low` is affine with stride 1.
         ev = state.evaluator(2)
         at_coords = {**coords, dim: Lanes(integer_literal(0), 1, 1 << 20)}
         at = tuple(literal(0) if axis is None else at_coords[axis] for axis in self.condition.axes)
@@ -158,9 +160,11 @@ class ClippingBound:
         if low.stride != 1 or not high.is_uniform:
             return None
         code, kind = state.code, low.base.type
+        # Saturating, since bounds may lie far apart; the clamp below makes up for it.
         count = code.intrinsic("ssub.sat", kind, high.base, low.base)
         count = code.intrinsic("smin", kind, count, integer_literal(extent, kind))
         if op.predicate in ("le", "ge"):
+            # After the clamp, where adding 1 cannot overflow.
             count = code.binary("add", count, integer_literal(1, kind))
             count = code.intrinsic("smin", kind, count, integer_literal(extent, kind))
         count = code.intrinsic("smax", kind, count, integer_literal(0, kind))
@@ -206,7 +210,8 @@ class _BoundSearch:
     def _is_bound(self, indexed: IndexedValue, op: CompareOp) -> bool:
         """Whether a comparison may hold for a number of indices and then for none.
 
-        Unsigned numbers may wrap by rights.
+        Unsigned arithmetic wraps by definition, so such an index need not count up; `count` relies
+        on 32 bits or more.
         """
         low, high = ClippingBound.sides(op)
         element = element_of(low.type)

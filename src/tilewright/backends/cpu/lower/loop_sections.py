@@ -49,7 +49,7 @@ class Loop:
         self.nexts[self._position(phi)] = value
 
     def final(self, phi: Val) -> Val:
-        """The carried value after the last iteration; ask after the loop."""
+        """The carried value after the last iteration; valid after the loop."""
         value = self.nexts[self._position(phi)]
         return value if self.runs_once else Val(value.text, value.type, self.code.level)
 
@@ -96,8 +96,10 @@ def loop(
         code.line(f"{check}:")
         again = code.binary("and", more, _changed(opened))
         code.line(f"br i1 {again}, label %{head}, label %{done}")
+    # The phis of the head name values of the body, so the body is put behind them afterwards.
     body = code.sections.pop()
     ends = (latch, check) if checks else (latch,)
+    # A block of its own: the phis need the label of the one block that enters the loop.
     code.line(f"br label %{before}")
     code.line(f"{before}:")
     code.line(f"br label %{head}")
@@ -119,6 +121,7 @@ def _end(code: Code, active: Val, extent: int, step: int, until_stable: bool) ->
         end = code.binary("add", end, integer_literal(step - 1))
         end = code.binary("and", end, integer_literal(-step))
     if until_stable:
+        # One step more: the first of those that are alike, whose effect the check compares.
         end = code.binary("add", end, integer_literal(step))
         end = code.intrinsic("smin", "i32", end, integer_literal(extent))
     return end
@@ -128,6 +131,7 @@ def _changed(opened: Loop) -> Val:
     """Whether an iteration changed any bit of what the loop carries."""
     code, any_changed = opened.code, integer_literal(0, "i1")
     for phi, value in zip(opened.phis, opened.nexts, strict=True):
+        # As bits: a NaN equals itself, and -0.0 is not 0.0.
         bits = _BITS.get(phi.element, phi.element)
         before, after = code.convert("bitcast", phi, bits), code.convert("bitcast", value, bits)
         lanes = code.compare("icmp ne", before, after)

@@ -10,7 +10,7 @@ one lane of the mask is known to be the only one, it then stores the whole wide 
 four bytes for an i16, over the lane's neighbour (llvm-project issue 179489, repaired in LLVM 23).
 It makes masked stores out of ordinary ones too (`store (select m, x, load p), p`), truncations out
 of conversions to small integers, and learns masks as late as in instruction selection; so neither
-masks nor values that are safe can be told here, and every narrow vector is hidden.
+safe masks nor safe values can be recognised here, and every narrow vector is hidden.
 
 The fence is an instruction for floats that LLVM must not look through. It emits nothing and is
 cheaper than an empty inline assembly, which takes only types that fit a register. What is
@@ -34,9 +34,11 @@ _SMALLEST = 32
 
 def hide_origin(code: Code, value: Val) -> Val:
     """The same vector, as something of which LLVM does not know how it was computed."""
+    # A literal (no `%`) has no origin to hide.
     bits = _NARROW.get(value.element)
     if bits is None or value.width == 1 or value.text[0] != "%":
         return value
+    # Less than one float: padded with undefined lanes, which are cut off again.
     missing = _SMALLEST // bits - value.width
     if missing > 0:
         lanes = [*range(value.width), *[-1] * missing]

@@ -52,6 +52,7 @@ def copy_into(state: CpuLowering, value: Value, buffer: Buffer) -> None:
     kept = state.assigned_buffers.get(value)
     state.assigned_buffers[value] = buffer
     emit_loop_nest(state, LoopNest(shape_of(value.type), 0, 0, materialized=[value]))
+    # The buffer is the caller's, who may overwrite it: later uses must not read it.
     del state.env.buffers[value]
     if kept is None:
         del state.assigned_buffers[value]
@@ -130,6 +131,7 @@ def lower_block_transpose(state: CpuLowering, op: BlockTransposeOp) -> None:
     """Read rows of square blocks as vectors, transpose the block, write the columns as rows."""
     source, target = op.operands[0], state.buffer_for(op.result)
     *others, rows, columns = shape_of(source.type)
+    # 16 rows of fp32 take 16 of AVX-512's 32 registers.
     side = min(16, rows & -rows, columns & -columns)
     ev = state.evaluator(side)
     with ExitStack() as stack:
@@ -143,6 +145,7 @@ def lower_block_transpose(state: CpuLowering, op: BlockTransposeOp) -> None:
         down = Lanes(row.base, int(side > 1), side)
         prefetcher = Prefetcher(state, side)
         for prefetch in state.prefetches:
+            # Stores walk the transposed tile, loads the source.
             line, lanes = (column, down) if prefetch.for_store else (row, across)
             for i in range(side):
                 prefetcher.emit(prefetch, (*outer, ev.math.add(line, literal(i)), lanes))
@@ -184,7 +187,7 @@ def lower_volatile_load(state: CpuLowering, op: LoadOp) -> None:
 
 @lowering(BarrierOp, AssumeOp)
 def lower_to_nothing(state: CpuLowering, op: BarrierOp | AssumeOp) -> None:
-    """One thread runs a program instance in order: nothing to wait for, nothing to learn."""
+    """One thread runs a program instance in order, so barriers are void; assumptions go unused."""
 
 
 class _ElementLoops:
@@ -246,6 +249,7 @@ def lower_atomic(state: CpuLowering, op: AtomicOp | AtomicCasOp) -> None:
 
 def _stack_slot(state: CpuLowering, op: AtomicOp | AtomicCasOp) -> str:
     """Stack memory for the value that memory held before an atomic."""
+    # In the entry block: an alloca in a loop would take stack memory in each iteration.
     name = state.code.name("slot")
     state.entry.append(f"{name} = alloca {memory_type(element_of(op.result.type))}")
     return name
@@ -260,6 +264,7 @@ def _emit_atomic(
     if isinstance(op, AtomicOp):
         name = _atomic_name(op.kind, element)
         value = to_memory(code, values[0], element)
+        # `let_here`: an atomic must not be hoisted, even with operands known outside the loop.
         return code.let_here(f"atomicrmw {name} {pointer.typed}, {value.typed} {order}", kind)
     bits = f"i{8 * element.bytes}"
     expected, new = (code.convert("bitcast", v, bits) for v in values)
@@ -273,7 +278,7 @@ def _emit_atomic(
 
 @lowering(AssertOp)
 def lower_assert(state: CpuLowering, op: AssertOp) -> None:
-    """Tells the host the first element that fails and ends the program instance."""
+    """Reports the first element that fails to the host and ends the program instance."""
     code = state.code
     elements = _ElementLoops(state, op)
     with elements as coords:
@@ -296,6 +301,7 @@ def zero_bits() -> Val:
 
 
 def _indices(coords: Coords) -> list[Val]:
+    # Console functions take three indices; -1 stands for a dimension that is not there.
     padded = [c.base for c in coords[:3]] + [integer_literal(-1)] * (3 - len(coords))
     return padded
 
@@ -326,6 +332,7 @@ def lower_print(state: CpuLowering, op: PrintOp) -> None:
             opened = (stack.enter_context(loop(state.code, n)) for n in shape)
             coords = tuple(uniform(o.index) for o in opened)
             kind, bits = _as_bits(state, arg, coords)
+            # 8: `_HEX` of driver/cpu_messages.py.
             code = PRINT_KINDS.index(kind) + (8 if op.hex else 0)
             _call_console(state, 1, [text, integer_literal(code), bits, *_indices(coords)])
 

@@ -54,6 +54,7 @@ class Scratch:
     def loop(self) -> Generator[None]:
         """The code emitted inside runs again and again."""
         self.step()
+        # After a step, so that blocks made before the loop are older than all in it.
         start = self.clock
         yield
         for block in self.blocks:

@@ -8,10 +8,10 @@ know that:
     %never = icmp eq i32 %grid0, -7        a grid has no negative size
     br i1 %never, label %out, label %on
 
-How often a loop runs, LLVM asks of all conditions above it, up to a block with two ways into it:
-400 loops behind each other take 14 s. So such a block parts them, which has a second way into it
-that is never taken; the assembly in it, of no instructions, keeps LLVM from removing it. They
-take 0.2 s then.
+To bound how often a loop runs, LLVM examines all conditions above it, up to a block with two
+predecessors: 400 loops behind each other take 14 s. So such a block is put between them, whose
+second predecessor is never executed; that one holds inline assembly without instructions, which
+keeps LLVM from removing it. They take 0.2 s then.
 
     br i1 %never, label %apart, label %on
     apart:
@@ -42,6 +42,7 @@ def split_long_block(state: CpuLowering) -> None:
     start = state.split_line if state.split_section is section else 0
     if len(section) - start < LONG:
         return
+    # Only accesses to memory are compared; masked stores are calls.
     stores = any(line.startswith(("store ", "call void ")) for line in section[start:])
     if stores:
         never = _never(state)
@@ -77,7 +78,7 @@ def split_loop_rows(state: CpuLowering, starts: Sequence[Val]) -> Sequence[Val]:
 
 
 def _never(state: CpuLowering) -> Val:
-    """A condition that is false, another one each time."""
+    """A condition that is false; always a new one, or LLVM would know it from the last branch."""
     state.split_count += 1
     size = integer_literal(-state.split_count)
     return state.code.let_here(f"icmp eq {state.grid[0].typed}, {size}", "i1")

@@ -50,7 +50,7 @@ MOST_NESTS = 128
 instructions looks at all branches on it wherever it is used: 10,000 take 65 s, without them 1."""
 
 _MUCH = 256
-"""Values that a nest computes from which on memory is not what it waits for."""
+"""Computed values from which on a nest is bound by computation, not by memory."""
 
 _MOVES = BroadcastOp | ExpandDimsOp | TransposeOp | HintOp
 
@@ -141,7 +141,7 @@ def _condition_falls(op: Op | None, directions: dict[Value, int | None]) -> bool
 def direction(value: Value, known: dict[Value, int | None] | None = None) -> int | None:
     """1 if an integer tile never decreases along any dimension, -1 never increases, 0 constant.
 
-    known: directions that have been asked for before
+    known: results of earlier calls, to which this one adds its own
     """
     return fold(value, _terms, _direction, {} if known is None else known)
 
@@ -165,6 +165,7 @@ def _direction(value: Value, terms: list[int | None]) -> int | None:
         return terms[0] if ordered or terms[0] == 0 else None
     if isinstance(op, _MOVES):
         return terms[0]
+    # Unsigned differences wrap below zero and lose their order.
     if isinstance(op, AddOp) or (isinstance(op, SubOp) and dtype_of(op.type).is_signed):
         return _sum(terms[0], terms[1], 1 if isinstance(op, AddOp) else -1)
     if isinstance(op, MulOp):
@@ -187,10 +188,12 @@ def _sum(x: int | None, y: int | None, sign: int) -> int | None:
     if x is None or y is None:
         return None
     y *= sign
+    # Opposite directions: either may outweigh the other.
     return x or y if x * y >= 0 else None
 
 
 def _product(op: MulOp, terms: list[int | None]) -> int | None:
+    # Reversed: beside a constant factor stands the direction of the other one.
     for factor, along in zip(op.operands, reversed(terms), strict=True):
         constant = factor.op
         if isinstance(constant, ConstantOp):

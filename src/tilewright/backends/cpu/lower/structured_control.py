@@ -74,9 +74,11 @@ def _carry(state: CpuLowering, init: Value, in_place: bool) -> _Carried:
     copy_into(state, init, current)
     if in_place:
         return _Carried(current.pointer, current.pointer, buffer=current)
+    # The copy is done: the spare may take the place of blocks that only the copy needed.
     state.scratch.step()
     spare = state.allocate(shape, element)
     phi, spare_phi = Val(code.name("now"), "ptr"), Val(code.name("next"), "ptr")
+    # The pointers swap, so either buffer may lie in either block.
     blocks = (*current.blocks, *spare.blocks)
     return _Carried(
         phi, current.pointer, spare=spare_phi, spare_init=spare.pointer,
@@ -98,6 +100,7 @@ def _reserve(state: CpuLowering, carried: Sequence[_Carried], yielded: Sequence[
     """Values of the body that are carried on go straight to the buffer of the next iteration."""
     for slot, value in zip(carried, yielded, strict=True):
         target = slot.spare_buffer or slot.buffer
+        # Arguments have buffers, and a value may be carried twice: `_leave` copies those.
         if target is not None and value.op is not None and value not in state.assigned_buffers:
             state.assigned_buffers[value] = target
 
@@ -117,7 +120,8 @@ def _leave(state: CpuLowering, carried: Sequence[_Carried], yielded: Sequence[Va
 
 
 def _head(state: CpuLowering, position: int, lines: list[str]) -> None:
-    """Insert the phis of a loop's head, known only now."""
+    """Insert the phis of a loop's head, whose operands the body defines."""
+    # Section 0: control flow stands in no loop of a nest.
     state.code.sections[0][position:position] = lines
 
 
@@ -157,6 +161,7 @@ class _Count:
             step = _scalar(state, loop.step)
             go = self.code.compare(f"icmp {self.sign}lt", lower, upper)
             self.carried.append(_Carried(Val(self.code.name("go"), "i1"), go))
+            # Saturating: upper - step may lie below the smallest number of the type.
             self.limit = self.code.intrinsic(f"{self.sign}sub.sat", upper.type, upper, step)
 
     def go(self, index: Val) -> Val:
@@ -168,6 +173,7 @@ class _Count:
     def following(self, index: Val, step: Val) -> Val:
         """The next index, at the end of the body."""
         if self.limit is None:
+            # `_may_wrap` has excluded a wrap here, so LLVM may rely on that.
             return self.code.binary(f"add n{self.sign}w", index, step)
         self.carried[0].following = self.code.compare(f"icmp {self.sign}lt", index, self.limit)
         return self.code.binary("add", index, step)
@@ -206,6 +212,7 @@ def lower_for(state: CpuLowering, op: ForOp) -> None:
                                        ("before", "head", "body", "latch", "done"))  # fmt: skip
     for line in (f"br label %{before}", f"{before}:"):
         code.line(line)
+    # In front of the head: its first test and its limit are computed once.
     count = _Count(state, op, lower, upper)
     for line in (f"br label %{head}", f"{head}:"):
         code.line(line)
@@ -259,7 +266,7 @@ def lower_while(state: CpuLowering, op: WhileOp) -> None:
 
 
 def _pass_on(state: CpuLowering, values: Sequence[Value], loop: WhileOp) -> None:
-    """Let the body and the results have what the condition passes on."""
+    """Bind the arguments of the body, and the results, to the values the condition passes on."""
     for value, arg, result in zip(values, loop.body.args, loop.results, strict=True):
         if isinstance(value.type, TileType):
             buffer = state.env.buffers.get(value)
@@ -286,13 +293,16 @@ def lower_if(state: CpuLowering, op: IfOp) -> None:
     condition = _scalar(state, op.condition)
     code.line(f"br i1 {condition}, label %{labels[0]}, label %{labels[1]}")
     ends: list[tuple[str, list[Val | None]]] = []
+    # Not strict: the third label is that of the join.
     for label, block in zip(labels, (op.then, op.orelse), strict=False):
         code.line(f"{label}:")
         yielded = _yielded(block)
         for buffer, value in zip(buffers, yielded, strict=True):
+            # A value from outside the branch exists already and is copied.
             if buffer is not None and value.op is not None and value.op.parent is block:
                 state.assigned_buffers.setdefault(value, buffer)
         state.lower_block(state, block)
+        # A block of its own: the phis need the label of the last one, and a branch may have many.
         ends.append((code.label("end"), [
             _branch_result(state, v, b) for v, b in zip(yielded, buffers, strict=True)
         ]))  # fmt: skip

@@ -21,7 +21,7 @@ Element = DType | PointerType
 class Buffer:
     """A materialized tile in scratch memory: extents, strides in elements.
 
-    base: address of element 0; blocks: where that may be
+    base: address of element 0; blocks: the scratch memory that it may point to
     """
 
     base: Val
@@ -72,6 +72,7 @@ class Access:
 
     @property
     def align(self) -> int:
+        # No more is promised for a pointer than the alignment of its element.
         return self.element.bytes
 
 
@@ -105,6 +106,7 @@ def _load_scalar(math: LaneMath, access: Access, mask: Lanes | None, other: Lane
         text = f"load {_volatile(access)}{kind}, {pointer.typed}, align {access.align}"
         raw = code.let_here(text, kind) if access.volatile else code.let(text, kind, pointer)
         return uniform(from_memory(code, raw, access.element))
+    # A masked load of one lane instead of a branch: `let` can hoist it.
     single = LaneMath(code, 1)
     one = f"<1 x {kind}>"
     fill = _other(single, access, other)
@@ -172,6 +174,7 @@ def _gather(math: LaneMath, access: Access, mask: Lanes | None, other: Lanes | N
 def _gather_one(code: Code, type_: str, pointer: Val, access: Access, mask: Val, fill: Val) -> Val:
     if mask.constant == 1:
         return code.let(f"load {type_}, {pointer.typed}, align {access.align}", type_, pointer)
+    # Without `fill`, which is in memory form; the select below puts it in.
     lanes = _load_scalar(
         LaneMath(code, 1),
         Access(Address(pointer), access.element, uniform(mask)),
@@ -194,6 +197,7 @@ def store(math: LaneMath, access: Access, value: Lanes, hint: str = "") -> None:
     if isinstance(address, Address) and (stride == 1 or (math.width == 1 and stride == 0)):
         pointer = math.first(address, kind)
         if mask is None:
+            # `_aligned` of streaming_stores.py has proved this alignment.
             align = max(access.align, 16) if hint else access.align
             code.line(f"store {lanes.typed}, {pointer.typed}, align {align}{hint}")
         else:

@@ -99,6 +99,7 @@ class _Kernel:
 
     def sums(self, panel: _Panel, a: str, b: str) -> Sequence[str]:
         """The accumulators of a panel, row by row, after the loop over k."""
+        # With lane broadcast, one vector of A holds the scalars of `lanes` steps.
         unroll = self.lanes if self.spec.unit.lane_broadcast else UNROLL
         turns, rest = divmod(self.spec.k, unroll)
         sums: Sequence[str] = ["zeroinitializer"] * (panel.rows * panel.vectors)

@@ -68,6 +68,8 @@ class Loop:
             following = out.value(f"add nuw nsw i64 {self._index}, 1")
             done = out.value(f"icmp eq i64 {following}, {self._turns}")
             out.emit(f"br i1 {done}, label %{leave}, label %{self._label}")
+            # Late, since the phis name results of the body; before the next block, because
+            # `out.block` still is the latch.
             out.lines[self._phis_at : self._phis_at] = self._phis([following, *results])
             out.start_block(leave)
         return results

@@ -1,4 +1,4 @@
-"""What a micro-kernel computes, on which vector unit, and how that cuts into register panels."""
+"""The product of a micro-kernel, its vector unit, and its division into register panels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ENOUGH_SUMS = 16  # independent sums; a multiply-add takes 4 cycles in 2 (x86) o
 
 
 class VectorUnit(NamedTuple):
-    """What the kernel must know of a vector instruction set."""
+    """The properties of a vector instruction set that shape the kernel."""
 
     bits: int  # width of one register
     registers: int  # architectural vector registers
@@ -147,6 +147,7 @@ def panel_rows(spec: DotSpec, vectors: int) -> int:
 
 def row_runs(spec: DotSpec, vectors: int) -> tuple[Run, ...]:
     """M cut into the fewest panels, whose sizes differ by at most one."""
+    # Even sizes: a short last panel would have too few independent sums.
     panels = -(-spec.m // panel_rows(spec, vectors))
     size, larger = divmod(spec.m, panels)
     return tuple(run for run in (Run(larger, size + 1), Run(panels - larger, size)) if run.times)

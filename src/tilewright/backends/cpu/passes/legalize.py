@@ -1,4 +1,4 @@
-"""Expands what the CPU lowering has no code for.
+"""Expands ops that the CPU lowering has no code for.
 
     %s = arith.add %h, %h : tile<64xf16>
     mem.store %p, %b                              (%p: tile<64xptr<bf16>>, %b: tile<64xbf16>)
@@ -92,4 +92,5 @@ class Legalize(Pass, name="cpu-legalize"):
         widened = expand(function, _WIDEN)
         expanded = expand(function, {MathOp: partial(expand_math, fma=self.fma)})
         cast_by_hand = expand(function, {CastOp: expand_cast})
+        # First in the `or`, which would skip the pass after anything true.
         return store_as_bits(function) or widened or expanded or cast_by_hand

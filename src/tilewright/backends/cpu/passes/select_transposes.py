@@ -28,6 +28,7 @@ class SelectTransposes(Pass, name="cpu-select-transposes"):
             return False
         facts = analyze_alignment(function)
         for op in swaps:
+            # Addresses must stay affine; through registers they would become vectors of pointers.
             if isinstance(element_of(op.type), PointerType):
                 continue
             if _row_contiguous(op.x, facts):
@@ -45,6 +46,7 @@ def _row_contiguous(value: Value, facts: dict[Value, Alignment]) -> bool:
     reached, stack = {value}, [value]
     while stack:
         op = stack.pop().op
+        # Block arguments are tiles in row-major buffers.
         if op is None or _reads_rows(op, facts):
             return True
         if Trait.ELEMENTWISE in op.traits:
@@ -61,4 +63,5 @@ def _reads_rows(op: Op, facts: dict[Value, Alignment]) -> bool:
 
 
 def _has_buffer(op: Op) -> bool:
+    # These leave their result in a row-major buffer.
     return op.opcode in ("tile.dot", "tile.scan", "tile.reduce", "cpu.transpose")
