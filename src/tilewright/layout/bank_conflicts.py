@@ -2,7 +2,7 @@
 
 Shared memory has 32 banks of 4 bytes; word ``w`` (bytes 4w to 4w+3) lies in bank ``w % 32``. One
 pass, a *wavefront*, serves one word of every bank to any number of lanes. An access of up to 4
-bytes a lane asks for all 32 lanes at once, 8 bytes a lane in two half-warps, 16 bytes in four
+bytes a lane serves all 32 lanes at once, 8 bytes a lane in two half-warps, 16 bytes in four
 quarter-warps: never more than 128 bytes. The *conflict degree* is the number of wavefronts that
 each such group needs, the largest number of distinct words in one bank; 1 is free of conflicts.
 ``ldmatrix`` and ``stmatrix`` behave like 16-byte accesses: eight rows of 16 bytes per matrix.

@@ -1,6 +1,6 @@
 """How a tile gets from one register layout to another, as cheaply as possible.
 
-`plan` answers with one of four plans, tried from the cheapest kind to the dearest:
+`plan` returns one of four plans, tried from the cheapest kind to the dearest:
 
     Identity          nothing to do
     RegisterPermute   every thread renames its registers; no instruction at all

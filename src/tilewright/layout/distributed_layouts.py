@@ -67,6 +67,7 @@ def fit(layout: LinearLayout, shape: Sequence[int], order: Sequence[int]) -> Lin
     bases = {
         name: [_clip(basis, shape) for basis in layout.bases(name)] for name in layout.in_names
     }
+    # Registers that are copies go; lanes and warps exist in any case.
     registers = [basis for basis in bases.get(REGISTER, []) if any(basis)]
     for dim in order:
         covered = min(layout.out_size(names[dim]), shape[dim])

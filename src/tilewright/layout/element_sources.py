@@ -53,6 +53,7 @@ def find_sources(src: LinearLayout, dst: LinearLayout) -> Sources:
     ``register_fixed`` is False when a warp bit changes the source register.
     """
     assert src.packed(BLOCK) == dst.packed(BLOCK), "conversions between the blocks of a cluster"
+    # Registers come first, so solutions use lanes and warps only where registers do not suffice.
     span = f2.Span(src.columns)
     registers, lanes = len(src.packed(REGISTER)), len(src.packed(LANE))
     above = registers + lanes

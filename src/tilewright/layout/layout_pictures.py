@@ -25,6 +25,7 @@ def render(layout: LinearLayout, *, max_rows: int = 64, max_columns: int = 32) -
     shown = [name for name in layout.in_names[::-1] if layout.in_size(name) > 1]
 
     def owner(coordinates: tuple[int, ...]) -> str:
+        # The first owner, because `solve` prefers low bits.
         location = span.solve(layout.pack(coordinates))
         if location is None:
             return "."
@@ -55,6 +56,7 @@ def _picture(
     shape: tuple[int, ...], cell: Callable[[tuple[int, ...]], str], max_rows: int, max_columns: int
 ) -> str:
     *leading, rows, columns = (1, 1, *shape) if len(shape) < 2 else shape
+    # Leading dims of size 1 that only the picture has.
     pad = len(leading) + 2 - len(shape)
     pages: list[str] = []
     for page in product(*(range(size) for size in leading)):

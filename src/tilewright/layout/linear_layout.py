@@ -99,7 +99,7 @@ class LinearLayout:
         )
 
     def __reduce__(self) -> tuple[object, ...]:
-        # The default would set the slots of a copy, which `__setattr__` refuses.
+        # By default pickling sets the slots one by one, which `__setattr__` rejects.
         return LinearLayout, (self.ins, self.outs, self.columns)
 
     # ---- building ------------------------------------------------------------------------------
@@ -227,6 +227,7 @@ class LinearLayout:
         stores. Dims are taken in order, so with the usual order registers are kept before lanes
         and lanes before warps.
         """
+        # Ones without end above the last bit; the masks of the dims cut them off.
         free = ~f2.pivots(self.columns)
         result: dict[str, int] = {}
         for name, bits in self.ins:
@@ -266,8 +267,8 @@ class LinearLayout:
         return LinearLayout(self.outs, self.ins, f2.inverse(self.columns))
 
     def product(self, outer: "LinearLayout") -> "LinearLayout":
-        """The direct sum, also ``self * outer``: ``self`` is the tile, ``outer`` says where
-        copies go.
+        """The direct sum, also ``self * outer``: ``self`` is the tile, ``outer`` places its
+        copies.
 
         Bits of ``outer`` go above the bits of ``self`` in dims that both have, on both sides:
         4 lanes along dim0 times 8 warps along dim0 is 32 rows, lane fastest.

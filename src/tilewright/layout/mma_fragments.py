@@ -117,6 +117,7 @@ def wgmma_fragment(n: int, element_bits: int) -> Fragment:
         raise ValueError(f"no linear wgmma fragment with n={n} and {element_bits}-bit elements")
     narrow = FRAGMENTS[_WGMMA_K[element_bits]]
     warps = LinearLayout.identity(WARP, "dim0", 4)
+    # The n8 tiles of C follow each other in registers.
     wide = LinearLayout.identity(REGISTER, "dim1", n // 8)
     name = f"m64n{n}k{narrow.k}.wgmma{element_bits}"
     c = narrow.c * wide * warps

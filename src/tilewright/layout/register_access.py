@@ -11,7 +11,7 @@ def elements_per_thread(layout: LinearLayout) -> int:
 def contiguous_registers(layout: LinearLayout, dim: int) -> int:
     """How many consecutive registers hold consecutive, aligned elements along ``dim``.
 
-    With the answer n, registers n*i .. n*i + n - 1 of every thread are elements x .. x + n - 1 of
+    If the result is n, registers n*i .. n*i + n - 1 of every thread are elements x .. x + n - 1 of
     one line along ``dim``, and x is a multiple of n: what a vector load of n elements needs.
     """
     limit = len(layout.packed(REGISTER))

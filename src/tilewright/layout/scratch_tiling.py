@@ -47,6 +47,7 @@ def cut(src: LinearLayout, dst: LinearLayout, halvings: int) -> Parts:
     """
     threads = f2.basis(v for side in (src, dst) for n in (LANE, WARP) for v in side.packed(n))
     common = f2.intersection(src.packed(REGISTER), dst.packed(REGISTER))
+    # No lane or warp may have a share in a cut, or it would sit out a pass.
     usable = f2.extension(threads, common)
     # the last ones are given up: the first registers are the elements of vectors
     kept = max(0, len(usable) - halvings)
@@ -64,6 +65,7 @@ def _side(layout: LinearLayout, across: f2.Matrix, inside: int, coordinates: f2.
     """Change the register basis so that all but ``steps`` stay within a part."""
     own = layout.packed(REGISTER)
     span = f2.Span(own)
+    # Always solvable: `across` lies in the registers of both sides.
     steps = tuple(span.solve(vector) or 0 for vector in across)
     moved = f2.compose(coordinates, own)
     # Each register XOR the steps that bring it back into part 0.

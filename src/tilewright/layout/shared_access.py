@@ -134,6 +134,7 @@ def shared_access(
     for form in side.forms() if matrix else ():
         above = f2.compose(offsets, side.with_form(form).constraints().fixed)
         row = f2.compose(offsets, form.row)
+        # A row has to be 16 consecutive bytes, and to start at a multiple of 16.
         if row == f2.unit(len(row)) and not any(o & ((1 << len(row)) - 1) for o in above):
             accesses.append(_matrix_access(side, form, offsets))
     return min(accesses, key=lambda access: access.cost)

@@ -71,6 +71,7 @@ def plan_shared_conversion(
     if matrix_stores and not copy:
         candidates += _matrix_store_candidates(store, load)
     if copy:
+        # Those for matrix loads may copy more at once than is aligned at the source.
         candidates = [candidate for candidate in candidates if candidate.store.vector_bits <= limit]
         most = max(candidate.store.vector_bits for candidate in candidates)
         candidates = [candidate for candidate in candidates if candidate.store.vector_bits == most]
@@ -90,6 +91,7 @@ def _vector_candidates(store: Side, load: Side, widest: int) -> Iterator[_Candid
     """Vectors that both sides can move, alone and continued by those of either side."""
     threads = [v for side in (store, load) for n in (LANE, WARP) for v in side.layout.packed(n)]
     ours, theirs = store.layout.packed(REGISTER), load.layout.packed(REGISTER)
+    # Vectors in the registers of both sides, of which no lane or warp has a share.
     shared = f2.extension(f2.basis(threads), f2.intersection(ours, theirs))[:widest]
     yield _candidate(shared, store, load, len(shared), len(shared))
     for registers, long_store in ((ours, True), (theirs, False)):

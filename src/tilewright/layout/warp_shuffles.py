@@ -1,13 +1,13 @@
 """Conversions inside a warp by ``shfl.idx``: which register of which lane goes where, and when.
 
 In one round every lane publishes one register and reads what some lane published. Destination lane
-``l`` wants for its register ``d`` the source register and source lane (element_sources.py)
+``l`` needs for its register ``d`` the source register and source lane (element_sources.py)
 
     s = A d + B l          A = register_from_register, B = register_from_lane
     m = C d + D l          C = lane_from_register,     D = lane_from_lane
 
-If D is invertible, a round ``d`` sends all lanes to different lanes and a lane knows what is
-required from it. If not, two lanes would need two registers of one lane. So lanes take their
+If D is invertible, all lanes read from different lanes in a round ``d``, so each lane has one
+register to publish. If not, two lanes would need two registers of one lane. So lanes take their
 registers in different order: in round ``t`` lane ``l`` receives register ``d = t + F l``, with F
 chosen so that D + C F loses nothing any more. Then the publisher's register is a linear function
 of its lane as well, B + A F = G (D + C F), and the number of rounds stays at one per register.
@@ -87,6 +87,7 @@ class Shuffles:
 
 def plan_shuffles(sources: Sources, element_bits: int) -> Shuffles | None:
     """The rounds for a conversion that is warp-local, or None where this scheme does not apply."""
+    # All warps run the same rounds, so no register may depend on the warp.
     if not (sources.warp_local and sources.register_fixed):
         return None
     offsets = _staggering(sources)
@@ -121,7 +122,7 @@ def _staggering(sources: Sources) -> f2.Matrix | None:
     """F: the register offset of each lane bit, so that no lane has to publish two registers at
     once.
 
-    Lane vectors that D loses and that want the same register need nothing: they read a broadcast.
+    Lane vectors that D maps to 0 and that need the same register stay: they read a broadcast.
     Each other one is sent to another lane by a register of its own.
     """
     across, lanes = sources.lane_from_lane, len(sources.lane_from_lane)
@@ -145,6 +146,7 @@ def _staggering(sources: Sources) -> f2.Matrix | None:
 
 def _factor(required: f2.Matrix, across: f2.Matrix) -> f2.Matrix | None:
     """G with ``required == G @ across``; None if there is none."""
+    # Lanes that read from one lane would need different registers of it.
     if any(f2.apply(required, vector) for vector in f2.kernel(across)):
         return None
     lanes = len(across)

@@ -41,6 +41,7 @@ MANY_JOINS = 64
 """Blocks with phis from which a function is not value numbered. LLVM fails at about 100 in a chain,
 and no kernel of the corpus has as many."""
 
+# A label and a phi right behind it, since phis stand first in a block.
 _JOIN = re.compile(r":\n *%\S+ = phi ")
 
 
@@ -105,6 +106,7 @@ def _optimised(
     text: str, target: TargetSpec, level: int, inline: bool = False
 ) -> binding.ModuleRef:
     module = _parsed(text)
+    # Set here, so that texts need no target; passes consult both.
     module.triple = target_machine(target).triple
     module.data_layout = data_layout(target)
     if inline:
@@ -122,6 +124,7 @@ def _affordable(text: str, target: TargetSpec) -> TargetSpec:
 
 def _is_long(text: str) -> bool:
     """Whether a function of a module has so much code that not every pass can be afforded."""
+    # By function, as passes run.
     return any(part.count("\n") > LONG_FUNCTION for part in text.split("\ndefine "))
 
 

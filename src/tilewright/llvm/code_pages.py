@@ -44,6 +44,7 @@ class ExecutablePages:
             if end - first >= size:
                 self._free[i : i + 1] = [(first + size, end)] if end - first > size else []
                 return first, first + size
+        # Pages without rights take address space alone.
         whole = max(size, _RESERVED)
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
         first = cast("int", self._map(None, whole, _NONE, flags, -1, 0))

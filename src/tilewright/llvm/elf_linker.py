@@ -24,9 +24,13 @@ Lookup = Callable[[str], int | None]
 """Address of a function of this process; None if there is none of that name."""
 
 _MAGIC = b"\x7fELF\x02\x01"  # 64 bits, low bytes first
+# e_type, e_machine, e_shoff, e_shentsize, e_shnum, e_shstrndx
 _HEADER = struct.Struct("<16xHH20xQ10xHHH")
+# sh_name, type, flags, addr, offset, size, link, info, addralign, entsize
 _SECTION = struct.Struct("<IIQQQQIIQQ")
+# st_name, info, other, shndx, value, size
 _SYMBOL = struct.Struct("<IBBHQQ")
+# r_offset, r_info, r_addend
 _RELOCATION = struct.Struct("<QQq")
 
 _RELOCATABLE, _X86_64 = 1, 62
@@ -34,6 +38,7 @@ _PROGBITS, _SYMTAB, _RELA, _NOBITS, _NOTE = 1, 2, 4, 8, 7
 _WRITE, _ALLOC, _EXECUTABLE, _TLS = 1, 2, 4, 0x400
 _UNDEFINED, _FIRST_SPECIAL = 0, 0xFF00
 
+# R_X86_64_64, PC32, PLT32, PC64
 _ABSOLUTE_64, _RELATIVE_32, _CALL_32, _RELATIVE_64 = 1, 2, 4, 24
 _ADDRESS_OF = (9, 41, 42)  # R_X86_64_GOTPCREL, GOTPCRELX, REX_GOTPCRELX
 
@@ -42,7 +47,7 @@ _STUB_BYTES, _ADDRESS_BYTES = 16, 8
 
 
 class _Unsupported(Exception):
-    """Something that is left to LLVM."""
+    """The object has something that is left to LLVM's linker."""
 
 
 @dataclass(slots=True)
@@ -198,6 +203,7 @@ def _sections_of(obj: bytes) -> list[_Section]:
 
 
 def _part(obj: bytes, start: int, size: int) -> bytes:
+    # A slice would be cut short without an error.
     if start + size > len(obj):
         raise _Unsupported
     return obj[start : start + size]
@@ -213,6 +219,7 @@ def _loaded(sections: Sequence[_Section]) -> dict[int, _Section]:
     for section in kept:
         # `.data.rel.ro` is constant once relocated, which is before the pages become executable.
         constant = not section.flags & _WRITE or section.name.startswith(".data.rel.ro")
+        # Writable sections do no harm while they are empty.
         if section.kind != _PROGBITS or section.flags & _TLS or (section.data and not constant):
             raise _Unsupported
     kept.sort(key=lambda section: not section.flags & _EXECUTABLE)
@@ -232,6 +239,7 @@ def _placed(sections: Mapping[int, _Section]) -> int:
 
 
 def _symbols_of(sections: Sequence[_Section]) -> list[_Symbol]:
+    # A second table raises ValueError, which `laid_out` catches.
     (table,) = [section for section in sections if section.kind == _SYMTAB] or [None]
     if table is None:
         raise _Unsupported

@@ -42,6 +42,7 @@ def _narrow(name: str, src: DType, dst: DType) -> str:
     shift = src.mantissa - dst.mantissa
     rebias = (src.bias - dst.bias) << src.mantissa
     smallest_normal = _power_of_two(src, 1 - dst.bias)
+    # Numbers below it that round up to it carry into the bits of infinity by themselves.
     too_large = _power_of_two(src, dst.bias + 1)
     magic = _power_of_two(src, src.mantissa + 1 - dst.bias - dst.mantissa)
     wide, source, target = f"i{src.bits}", llvm_type(src), llvm_type(dst)

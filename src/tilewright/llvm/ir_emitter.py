@@ -100,7 +100,7 @@ def _packed(value: float, code: str, bits: str) -> int:
 
 
 def _bfloat_bits(value: float) -> int:
-    """Through fp32 rounded to odd, whose last bit tells the second rounding what the first lost."""
+    """The bits as bf16, through fp32 rounded to odd: so two roundings give what one would."""
     if value != value:
         return 0x7FC0
     single = _packed(value, "<f", "<I")

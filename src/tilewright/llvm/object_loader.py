@@ -38,7 +38,7 @@ class LoadedObject:
     """Functions of an object file in memory; unloads them when it is collected or closed.
 
     Whoever keeps an address keeps this object too. At interpreter exit nothing is unloaded, so
-    threads that still run such code come to no harm.
+    threads may still run such code.
     """
 
     __slots__ = ("__weakref__", "_unload", "addresses")
@@ -76,6 +76,7 @@ def load_object(obj: bytes, symbols: Sequence[str]) -> LoadedObject:
         libraries: list[str] = []
         # A search in the bytes needs no parser; a false hit only links one library too many.
         if any(name.encode() in obj for name in CONVERSION_SYMBOLS):
+            # Linked first: the library must exist when an object refers to it.
             _conversions()
             libraries.append(_CONVERSIONS_LIBRARY)
         tracker = _link(_linker(), obj, symbols, libraries)
@@ -152,9 +153,10 @@ def _conversions() -> binding.ResourceTracker:
 
 
 def _explain(message: str, obj: bytes) -> str:
-    """Add which symbol is missing: ORC says only which of the exports it could not provide."""
+    """Add which symbol is missing: ORC names only the exports that it could not provide."""
     if "Failed to materialize" not in message:
         return message
+    # The names of a string table stand between zero bytes.
     names = [name.decode() for name in re.findall(rb"\0([A-Za-z_]\w*)(?=\0)", obj)]
     missing = [name for name in names if not _in_process(name) and name not in message]
     return f"{message}; perhaps undefined in this process: {', '.join(missing) or 'nothing'}"

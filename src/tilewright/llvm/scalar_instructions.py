@@ -142,7 +142,7 @@ def _mul_high(code: Code, op: Op, operands: list[Val]) -> Val:
 
 
 def _fenced(code: Code, value: Val) -> Val:
-    """The same vector of i32, of which LLVM does not know how it was computed."""
+    """The same vector of i32, behind a fence that hides its computation from LLVM."""
     if value.width == 1 or value.text[0] != "%":
         return value
     kind = f"<{value.width} x float>"

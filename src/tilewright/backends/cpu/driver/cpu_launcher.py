@@ -34,6 +34,7 @@ class CpuLauncher:
         self._code = load_object(obj, [self._name])
         names = cast("Sequence[str]", metadata.get("names", ()))
         title = f"the kernel '{self._name}' ({metadata.get('location', 'no source')})"
+        # The first character is the code of the type, the rest padding.
         kinds = [_code(parameter)[0] for parameter in parameters[: len(names)]]
         self._record = kernel_record(self._code[self._name], title, names, kinds)
         self._scratch = cast("int", metadata["scratch_bytes"])

@@ -13,6 +13,7 @@ from tilewright.backends.device_messages import index_text, printed_line, unpack
 from tilewright.support import ForkLock, errors
 
 _I32, _I64, _TEXT = ctypes.c_int32, ctypes.c_int64, ctypes.c_char_p
+# (text, kind, bits, three indices, three program ids), as generated code calls both.
 _CALL = ctypes.CFUNCTYPE(None, _TEXT, _I32, _I64, *[_I32] * 6)
 
 # `lower_print` (lower/non_fusible.py) adds it to the kind of what is printed in hexadecimal.
@@ -47,6 +48,7 @@ class Console:
     ) -> None:
         line = printed_line(text.decode(), kind % _HEX, kind >= _HEX, bits, (i, j, k), (x, y, z))
         with self._lock:
+            # Looked up for each line, since Python code may redirect it.
             sys.stdout.write(line)
 
     def check(self) -> None:

@@ -187,6 +187,7 @@ class PythonPool:
             while not dropped.value and (begin := next(begins)) < total:
                 run(args, begin, min(begin + chunk, total), here, scratch, poll)
 
+        # One less: the caller works too.
         helpers = min(self.threads, -(-total // chunk)) - 1
         others = [self._executor.submit(work) for _ in range(helpers)]
         try:
@@ -222,7 +223,7 @@ def compile_early() -> None:
     thread = threading.Thread(target=_compiled_pool, name="tilewright-pool")
     try:
         thread.start()
-    except RuntimeError:  # no threads here, or no more of them: it is compiled when asked for
+    except RuntimeError:  # no threads here, or no more of them: compiled by `pool_object`
         return
     _Early.started.append(thread)
 

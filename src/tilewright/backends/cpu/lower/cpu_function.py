@@ -1,8 +1,8 @@
 """From a tile IR function to the LLVM text of one CPU kernel.
 
 The module has two functions: the body, which runs one program instance, and the entry, which
-unpacks the arguments and runs the body for a range of the grid (as
-`driver.thread_pool` requires).
+unpacks the arguments and runs the body for a range of the grid, as
+`driver.thread_pool` requires.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _parameter(state: CpuLowering, index: int, arg: Value) -> str:
 
 
 def _streaming_lines(state: CpuLowering, stream_above: int) -> list[str]:
-    """Whether the stores of the whole grid exceed the caches."""
+    """Compute %streaming: whether the stores of the whole grid exceed the caches."""
     if not state.streamed_bytes:
         # The call of the program passes the flag in any case.
         return ["%streaming = and i1 false, false"]

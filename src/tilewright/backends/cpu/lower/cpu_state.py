@@ -87,6 +87,7 @@ class CpuLowering:
     def string(self, text: str) -> Val:
         """A zero-terminated constant."""
         data = text.encode() + b"\0"
+        # LLVM text writes any byte as a backslash and two hexadecimal digits.
         body = "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in data)
         name = f"@text{self.strings}"
         self.strings += 1

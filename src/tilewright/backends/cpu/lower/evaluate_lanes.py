@@ -64,6 +64,7 @@ class Evaluator:
         known = self.evaluated.get((value, coords))
         if known is not None:
             return known
+        # Before buffers: a mask that is known to be true needs no load.
         if value in self.true_masks:
             return uniform(integer_literal(1, "i1"))
         buffer = self.env.buffers.get(value)

@@ -359,7 +359,7 @@ class FusionPlanner:
         return isinstance(op, StoreOp) and self.nest_of.get(op) is nest
 
     def _roots(self, pointer: Value) -> frozenset[Value]:
-        """What an address starts from."""
+        """The pointers from which an address may be computed, see `analysis.roots`."""
         return roots(pointer, self.roots)
 
     def _first_write(self, load: Op) -> int:
@@ -388,6 +388,7 @@ class FusionPlanner:
     def _order_steps(self) -> None:
         """A nest runs where its last sink is; a nest of its own right before its first user."""
         fused = {g.run_index: g for g in self.nests}
+        # At one place in the order of definition: a later nest may read what an earlier one keeps.
         own = sorted(self.own_nests, key=lambda nest: (nest.run_index, nest.first_index))
         own.reverse()
         for i, op in enumerate(self.ops):
@@ -410,6 +411,7 @@ class FusionPlanner:
         nests = [s for s in self.plan.steps if isinstance(s, LoopNest) and walks_once(s)]
         for value, nest_uses in self.nest_uses.items():
             load = value.op
+            # The next program's addresses can be computed only from its ids and the arguments.
             if not isinstance(load, LoadOp) or not is_known_at_entry(load.pointer):
                 continue
             readers = sorted((d.nest for d in nest_uses.values()), key=lambda g: g.run_index)

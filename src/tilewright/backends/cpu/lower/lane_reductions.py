@@ -48,6 +48,7 @@ class Accumulators:
 
     def fold(self, opened: Loop, values: list[Lanes]) -> None:
         """Combine one more step into the accumulators."""
+        # Phis, not `vectors`: those are the values before the loop.
         current = [self.ev.math.wrap(phi) for phi in self.phis]
         # The newcomer goes first where order is free: a NaN test is then off the carried chain.
         both = values + current if _is_one_commutative_op(self.op.combine) else current + values
@@ -56,7 +57,7 @@ class Accumulators:
             opened.update(phi, self.ev.math.vector(result))
 
     def leave(self, opened: Loop) -> None:
-        """The loop is over: its final values are the accumulators."""
+        """After the loop, take its final values as the accumulators."""
         self.vectors = [opened.final(phi) for phi in self.phis]
 
     def across_lanes(self) -> list[Lanes]:

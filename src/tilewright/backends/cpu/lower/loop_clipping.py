@@ -154,6 +154,7 @@ class ClippingBound:
         op = cast("CompareOp", self.condition.value.op)
         # Two lanes show whether `low` is affine with stride 1.
         ev = state.evaluator(2)
+        # The step at index 0, with lanes along the dimension.
         at_coords = {**coords, dim: Lanes(integer_literal(0), 1, 1 << 20)}
         at = tuple(literal(0) if axis is None else at_coords[axis] for axis in self.condition.axes)
         low, high = (ev.lanes(v, at) for v in self.sides(op))
@@ -257,6 +258,7 @@ class _BeyondBound:
             return self._needs(item) or ()
 
         def combine(item: IndexedValue, parts: list[bool]) -> bool:
+            # Without parts: either nothing is needed, or nothing would help.
             return all(parts) if parts else self._needs(item) is not None
 
         return fold(indexed, needs, combine, self.independent)
@@ -272,6 +274,7 @@ class _BeyondBound:
             return (inner,)
         if isinstance(op, (SplatOp, ConstantOp)) or self.is_masked_off(indexed):
             return ()
+        # Unless its mask is false there, what is loaded changes with the address.
         if isinstance(op, LoadOp):
             if (
                 op.volatile
@@ -280,6 +283,7 @@ class _BeyondBound:
             ):
                 return None
             return () if op.other is None else (IndexedValue(op.other, axes),)
+        # Beyond the bound only the other alternative is taken.
         if isinstance(op, SelectOp) and self.is_masked_off(IndexedValue(op.condition, axes)):
             return (IndexedValue(op.y, axes),)
         if op is None or not op.traits >= {Trait.ELEMENTWISE, Trait.PURE}:

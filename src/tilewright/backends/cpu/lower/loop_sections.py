@@ -45,7 +45,7 @@ class Loop:
         return phi
 
     def update(self, phi: Val, value: Val) -> None:
-        """The next iteration sees `value`."""
+        """Set the value of `phi` in the next iteration."""
         self.nexts[self._position(phi)] = value
 
     def final(self, phi: Val) -> Val:
@@ -115,7 +115,7 @@ def loop(
 
 
 def _end(code: Code, active: Val, extent: int, step: int, until_stable: bool) -> Val:
-    """Where the iterations end that are done in any case, a multiple of the step."""
+    """The end, a multiple of the step, of the iterations that run without a check."""
     end = active
     if step > 1:
         end = code.binary("add", end, integer_literal(step - 1))
@@ -151,6 +151,7 @@ def remaining_steps(code: Code, opened: Loop, extent: int, step: int) -> Generat
     assert opened.following is not None
     head, done, before = (code.label(h) for h in ("head", "done", "before"))
     first = opened.following
+    # There may be none: the first loop may have run to its end.
     left = code.let_here(f"icmp ult {first.typed}, {extent}", "i1")
     code.sections.append([])
     index = Val(code.name("i"), "i32", code.level)

@@ -33,7 +33,7 @@ _SMALLEST = 32
 
 
 def hide_origin(code: Code, value: Val) -> Val:
-    """The same vector, as something of which LLVM does not know how it was computed."""
+    """The same vector, behind a fence that hides its computation from LLVM."""
     # A literal (no `%`) has no origin to hide.
     bits = _NARROW.get(value.element)
     if bits is None or value.width == 1 or value.text[0] != "%":

@@ -120,6 +120,7 @@ def _matrix(state: CpuLowering, buffer: Buffer, index: Val) -> Val:
 
 @lowering(ScanOp)
 def lower_scan(state: CpuLowering, op: ScanOp) -> None:
+    # Before the scan: it writes each element as soon as it is known.
     outputs = [state.buffer_for(r) for r in op.results]
     scan_along(state.code, state.env, op, outputs)
     for result, buffer in zip(op.results, outputs, strict=True):
@@ -232,6 +233,7 @@ def lower_atomic(state: CpuLowering, op: AtomicOp | AtomicCasOp) -> None:
         old_slot = _stack_slot(state, op)
         if mask is not None:
             then = code.label("then")
+            # A mask is the last operand.
             code.line(f"br i1 {values[-1]}, label %{then}, label %{after}")
             code.line(f"{then}:")
         old = _emit_atomic(state, op, pointer, values)

@@ -41,8 +41,8 @@ class Prefetcher:
         for byte in range(0, self.width * element.bytes, CACHE_LINE):
             line = self.code.let(f"getelementptr i8, {first.typed}, i64 {byte}", "ptr", first)
             if prefetch.for_store and may_stream(self.state):
-                # A streaming store wants its lines out of the cache. Scratch memory instead, which
-                # is cached anyway, needs no branch.
+                # The lines of a streaming store should not be cached. Scratch memory instead,
+                # which is cached anyway, needs no branch.
                 text = f"select i1 %streaming, ptr %scratch, {line.typed}"
                 line = self.code.let(text, "ptr", line)
             # Locality 2 is the L2 cache; the last 1 means data, not instructions.

@@ -47,7 +47,7 @@ class Scratch:
         return self.blocks[-1]
 
     def step(self) -> None:
-        """What follows comes after everything before."""
+        """Advance the clock: code emitted from now on runs after all code emitted before."""
         self.clock += 1
 
     @contextmanager

@@ -60,6 +60,7 @@ def split_loop_rows(state: CpuLowering, starts: Sequence[Val]) -> Sequence[Val]:
     Gives what the loop starts from, as phis: LLVM would find it from the loops above.
     """
     state.loops_emitted += 1
+    # Counted over the function, so nested loops count as well as those in a row.
     if state.loops_emitted % LOOPS:
         return starts
     code = state.code

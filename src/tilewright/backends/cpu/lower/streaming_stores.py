@@ -56,7 +56,7 @@ _MOVES = BroadcastOp | ExpandDimsOp | TransposeOp | HintOp
 
 
 def streaming_condition(state: CpuLowering, nest: LoopNest) -> Val | None:
-    """When this nest should stream; None if it never may."""
+    """The condition on which this nest should stream; None if it never may."""
     stores = [s for s in nest.sinks if isinstance(s, StoreOp)]
     if not may_stream(state) or len(stores) != len(nest.sinks) or nest.materialized:
         return None
@@ -66,10 +66,12 @@ def streaming_condition(state: CpuLowering, nest: LoopNest) -> Val | None:
     if not all(falls(mask) for mask in masks):
         return None
     state.streamed_nests += 1
+    # Of one program instance; the entry multiplies by the grid.
     state.streamed_bytes += sum(_bytes(s.stored) for s in stores)
     condition = Val("%streaming", "i1")
     ev = state.evaluator()
     corner = tuple(literal(extent - 1) for extent in nest.shape)
+    # Each mask once: stores of a nest often share theirs.
     for mask in dict.fromkeys(masks):
         condition = state.code.binary("and", condition, ev.lanes(mask, corner).base)
     return condition

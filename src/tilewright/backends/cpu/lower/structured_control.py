@@ -70,6 +70,7 @@ def _carry(state: CpuLowering, init: Value, in_place: bool) -> _Carried:
         return _Carried(phi, _scalar(state, init))
     shape, element = shape_of(init.type), element_of(init.type)
     assert isinstance(init.type, TileType)
+    # A copy even where the tile has a buffer: the loop overwrites this one.
     current = state.allocate(shape, element)
     copy_into(state, init, current)
     if in_place:
@@ -88,7 +89,7 @@ def _carry(state: CpuLowering, init: Value, in_place: bool) -> _Carried:
 
 
 def _enter(state: CpuLowering, carried: Sequence[_Carried], args: Sequence[Value]) -> None:
-    """The body sees the carried values under its own names."""
+    """Bind the arguments of the body (or the results) to the carried values."""
     for slot, arg in zip(carried, args, strict=True):
         if slot.buffer is None:
             _bind(state, arg, slot.phi)
@@ -106,11 +107,12 @@ def _reserve(state: CpuLowering, carried: Sequence[_Carried], yielded: Sequence[
 
 
 def _leave(state: CpuLowering, carried: Sequence[_Carried], yielded: Sequence[Value]) -> None:
-    """At the end of the body: what the next iteration gets."""
+    """At the end of the body, set the values of the next iteration."""
     for slot, value in zip(carried, yielded, strict=True):
         if slot.buffer is None:
             slot.following = _scalar(state, value)
             continue
+        # Both blocks live to the end of the body, where the pointers swap.
         slot.buffer.touch()
         if slot.spare_buffer is None:
             copy_into(state, value, slot.buffer)
@@ -137,6 +139,7 @@ def _finish(state: CpuLowering, carried: Sequence[_Carried], results: Sequence[V
 def _only_summed(arg: Value, yielded: Value) -> bool:
     """Whether a carried tile is only the accumulator of the product that is carried on."""
     op = yielded.op
+    # Any other reader might come after the product, which overwrites the tile.
     return isinstance(op, DotOp) and op.acc is arg and list(arg.uses) == [op]
 
 

@@ -48,7 +48,7 @@ def memory_type(element: Element) -> str:
 
 
 def from_memory(code: Code, value: Val, element: Element) -> Val:
-    """What was loaded, as a register value: i1 is byte != 0."""
+    """The register value of a loaded one: i1 is byte != 0."""
     if isinstance(element, DType) and element.is_bool:
         return code.compare("icmp ne", value, code.splat(integer_literal(0, "i8"), value.width))
     return value
@@ -104,6 +104,7 @@ def _load_scalar(math: LaneMath, access: Access, mask: Lanes | None, other: Lane
     pointer = math.first(access.address, kind)
     if mask is None:
         text = f"load {_volatile(access)}{kind}, {pointer.typed}, align {access.align}"
+        # Others may be hoisted: fusion keeps loads apart from writes that they could see.
         raw = code.let_here(text, kind) if access.volatile else code.let(text, kind, pointer)
         return uniform(from_memory(code, raw, access.element))
     # A masked load of one lane instead of a branch: `let` can hoist it.
@@ -193,6 +194,7 @@ def store(math: LaneMath, access: Access, value: Lanes, hint: str = "") -> None:
         if mask is None or mask.is_uniform:
             _store_scalar(math, access, value, mask)
             return
+    # In memory form, so that a widened i1 is hidden too.
     lanes = hide_origin(code, to_memory(code, math.vector(value), access.element))
     if isinstance(address, Address) and (stride == 1 or (math.width == 1 and stride == 0)):
         pointer = math.first(address, kind)

@@ -77,6 +77,7 @@ class _Kernel:
         c, b = "%c", "%b"
         for run in column_runs(self.spec):
             c, b = self.column_run(run, c, b)
+        # The rest of N, less than a vector, under a mask.
         if self.spec.n % self.lanes:
             self.row_panels(c, b, vectors=1, masked=True)
 
@@ -102,6 +103,7 @@ class _Kernel:
         # With lane broadcast, one vector of A holds the scalars of `lanes` steps.
         unroll = self.lanes if self.spec.unit.lane_broadcast else UNROLL
         turns, rest = divmod(self.spec.k, unroll)
+        # From 0, not from C: the head of the package says why.
         sums: Sequence[str] = ["zeroinitializer"] * (panel.rows * panel.vectors)
         if turns:
             carried = [("ptr", a), ("ptr", b), *((self.vector, total) for total in sums)]

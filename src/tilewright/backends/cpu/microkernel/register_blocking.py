@@ -147,7 +147,7 @@ def panel_rows(spec: DotSpec, vectors: int) -> int:
 
 def row_runs(spec: DotSpec, vectors: int) -> tuple[Run, ...]:
     """M cut into the fewest panels, whose sizes differ by at most one."""
-    # Even sizes: a short last panel would have too few independent sums.
+    # Nearly equal sizes: a short last panel would have too few independent sums.
     panels = -(-spec.m // panel_rows(spec, vectors))
     size, larger = divmod(spec.m, panels)
     return tuple(run for run in (Run(larger, size + 1), Run(panels - larger, size)) if run.times)

@@ -59,6 +59,7 @@ def _row_contiguous(value: Value, facts: dict[Value, Alignment]) -> bool:
 def _reads_rows(op: Op, facts: dict[Value, Alignment]) -> bool:
     if isinstance(op, LoadOp):
         return facts[op.pointer].contiguity[-1] > 1
+    # Tiles that control flow gives have row-major buffers too.
     return bool(op.regions) or Trait.PURE in op.traits and _has_buffer(op)
 
 
