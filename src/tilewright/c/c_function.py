@@ -25,7 +25,7 @@ from tilewright.support import errors, grid_for, import_late, user_boundary
 class CFunction(JITFunction):
     """A kernel of a program; its macros are keyword-only parameters, known at compile time.
 
-    defines: the values of the macros; of one that is a list each launch says which it takes.
+    defines: the values of the macros; each launch chooses from those given as lists.
     """
 
     def __init__(
@@ -35,6 +35,7 @@ class CFunction(JITFunction):
         defines: Mapping[str, object],
         interpret: bool | None,
     ) -> None:
+        # The first values of lists: all values have to give the same parameters, see `source`.
         parsed = program.parsed(texts_of(defines))
         kernel = kernel_named(parsed, name)
         self.program = program
@@ -44,6 +45,7 @@ class CFunction(JITFunction):
         declared = {parameter.name: declared_as(parameter) for parameter in self.parameters}
         params = [replace(p, declared=declared.get(p.name)) for p in kernel_parameters(signature)]
         super().__init__(signature, interpret=interpret, params=params, compilable=self)
+        # Pickled by what it is made from: parsed trees and launchers belong to one process.
         self._program_and_name = (program, name, defines, interpret)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -74,6 +76,7 @@ class CFunction(JITFunction):
 
         Errors: InvalidOption if the macros change the parameters.
         """
+        # Macros travel in the signature as constexprs; the rest of it are the kernel's parameters.
         chosen = {arg.name: arg.value for arg in signature.args if arg.name in self.defines}
         texts = {name: text_of(name, value) for name, value in chosen.items()}
         parsed = self.program.parsed(texts)
@@ -124,6 +127,7 @@ def _python_function(
         if keyword.iskeyword(word) or word in defines:
             reason = "is a macro too" if word in defines else "is a keyword of Python"
             raise errors.InvalidOption("parameters", "other names", f"'{word}', which {reason}")
+    # A C name may be a keyword of Python, which only the generated `def` cannot use.
     function = name if not keyword.iskeyword(name) else "kernel"
     macros = [
         f"{macro}: constexpr" + ("" if is_tuned(value) else f" = defines[{macro!r}]")
@@ -131,6 +135,7 @@ def _python_function(
     ]
     listed = ", ".join([*names, *(["*", *macros] if macros else [])])
     namespace: dict[str, Any] = {"constexpr": constexpr, "defines": defines}
+    # exec is the only way to a function with a signature made at run time; launches inspect it.
     exec(f"def {function}({listed}): ...", namespace)  # noqa: S102 -- identifiers only
     made = namespace[function]
     made.__name__ = made.__qualname__ = name

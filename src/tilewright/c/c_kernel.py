@@ -26,6 +26,7 @@ class CKernel(Autotuner):
         return super().is_settled(named) or (not self._tuned and is_on_host(named))
 
     def __reduce__(self) -> tuple[Any, ...]:
+        # Functions and configurations are made anew: they are not pickled themselves.
         return _kernel, self.given
 
 
@@ -80,6 +81,7 @@ def _kernel(
     interpret: bool | None,
 ) -> CKernel:
     given = (program, macros, num_warps, name, num_stages, state, budgets, interpret)
+    # Values are checked here, before the source is parsed with the first of each.
     for macro, value in macros.items():
         values_of(macro, value)
     warps = warps_of(num_warps)

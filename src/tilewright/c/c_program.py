@@ -34,6 +34,7 @@ class CProgram:
                 reason = getattr(problem, "strerror", None) or str(problem)
                 raise errors.SourceNotAvailable(self.name, reason, is_file=True) from None
         self._parsed: dict[tuple[tuple[str, str], ...], ParsedSource] = {}
+        # A lock that a forked child may use: a parent's thread might hold an ordinary one.
         self._lock = ForkLock()
 
     def __getstate__(self) -> dict[str, object]:
@@ -41,6 +42,7 @@ class CProgram:
 
     def parsed(self, defines: Mapping[str, str]) -> ParsedSource:
         """The syntax tree under some definitions. Errors: CompilationErrors."""
+        # Sorted, since the order of definitions does not matter.
         key = tuple(sorted(defines.items()))
         with self._lock:
             tree = self._parsed.get(key)
@@ -54,6 +56,7 @@ class CProgram:
 
     def digest(self, defines: Mapping[str, str]) -> str:
         """A hash of the text and of all headers that it includes."""
+        # Headers belong to the key as well: a changed header changes the kernel.
         texts = [self.text, *self.parsed(defines).source.texts]
         return hashlib.sha256("\0".join(texts).encode()).hexdigest()
 
@@ -62,5 +65,6 @@ def _path(source: str | Path) -> Path | None:
     """`source` as a path, if it is one: a single line that ends as names of C files do."""
     if isinstance(source, Path):
         return source
+    # A single line of C has a semicolon or brace at its end, so that it is no path.
     is_path = "\n" not in source and source.endswith((".c", ".h", ".tc"))
     return Path(source) if is_path else None

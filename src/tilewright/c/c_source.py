@@ -47,6 +47,7 @@ class CSource(KernelSource):
         cls, program: CProgram, name: str, defines: Mapping[str, str], signature: KernelSignature
     ) -> CSource:
         """A kernel with the front end's description of its arguments."""
+        # Without __init__, which would read and parse the source again.
         source = cls.__new__(cls)
         source._init(program, name, defines, signature)
         return source

@@ -44,6 +44,7 @@ def _integer_handler(parameter: KernelParameter, type_: DType) -> Handler:
     multiple = parameter.facts.get("multiple_of", 1)
 
     def handle(value: Any) -> tuple[Any, Any]:
+        # type() first: bool is a subclass, and the usual case should cost one comparison.
         number = value if type(value) is int else _whole(value)
         if not low <= number <= high:
             raise errors.UnsupportedArgument(
@@ -55,6 +56,7 @@ def _integer_handler(parameter: KernelParameter, type_: DType) -> Handler:
         # As in Triton, an integer that is 1 is a constant of the variant.
         if number == 1:
             return 1, 1
+        # Divisible by 16: the condition under which Triton specializes a variant.
         return (plain if number % ALIGNMENT else divisible), number
 
     return handle
@@ -69,6 +71,7 @@ def _number(value: Any) -> Any:
 
 def _whole(value: Any) -> int:
     number = _number(value)
+    # Floats are taken if they are whole, as NumPy scalars and results of `/` often are.
     if int(number) != number:
         raise errors.UnsupportedArgument("", f"value {number}", "pass an integer")
     return int(number)
@@ -78,6 +81,7 @@ def _pointer_handler(parameter: KernelParameter, type_: PointerType) -> Handler:
     aligned = parameter.facts.get("aligned", 1)
 
     def handle(value: Any) -> tuple[Any, Any]:
+        # An integer is an address, and None the null pointer.
         if type(value) is int or value is None:
             key, address = spec(type_, not (value or 0) % ALIGNMENT), value or 0
         else:
@@ -88,6 +92,7 @@ def _pointer_handler(parameter: KernelParameter, type_: PointerType) -> Handler:
             if given.type.element is not type_.element:
                 what = f"{c_spelling(given.type.element)} array"
                 raise errors.UnsupportedArgument("", what, f"it is declared {c_spelling(type_)}")
+            # The declared type; alignment, device and writability are those of the array.
             key = spec(type_, given.fact, given.device, given.read_only)
         if cast("int", address) % aligned:
             what = f"pointer that is not aligned to {aligned} bytes, as declared"

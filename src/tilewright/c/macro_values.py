@@ -14,6 +14,7 @@ from tilewright.support import errors
 Defines = Mapping[str, object] | str | Sequence[str]
 """What users pass: values by name, or definitions as compilers take them, `-DSIZE=[32, 64]`."""
 
+# -D after a space or at the start only: `-DX=A-DB` is one definition.
 _DEFINITION = re.compile(r"(?:^|\s)-D\s*(?=[A-Za-z_])")
 _AXES = frozenset({":", "newaxis"})
 """Items that only a subscript has: `[:, newaxis]` is one, and no list of values."""
@@ -45,6 +46,7 @@ def _from_texts(texts: Sequence[str]) -> dict[str, object]:
         for part in filter(None, parts):
             name, equals, value = part.partition("=")
             name = _checked(name.strip())
+            # As compilers do: `-DNAME` without a value is 1.
             values[name] = _listed(name, _number(value.strip()) if equals else 1)
     return values
 
@@ -62,6 +64,7 @@ def _listed(name: str, value: object) -> object:
     if not isinstance(value, str) or not value.startswith("[") or not value.endswith("]"):
         return value
     items = _items(value[1:-1])
+    # `x[:, newaxis]` in a macro: brackets, but no list of values.
     if items is None or _AXES & set(items):
         return value
     if items == [""]:
@@ -73,6 +76,7 @@ def _listed(name: str, value: object) -> object:
 
 def _number(text: str) -> int | str:
     """A decimal integer as one, so that grids can compute with it; any other text as it is."""
+    # At most 18 digits, so that the number fits 64 bits; a leading 0 is octal in C and stays text.
     return int(text) if re.fullmatch(r"0|[1-9]\d{0,17}", text, re.ASCII) else text
 
 
@@ -102,8 +106,10 @@ def text_of(name: str, value: object) -> str:
         return value
     if value is None:
         return ""
+    # C has no True: macros of bools are 0 and 1.
     if isinstance(value, bool):
         return str(int(value))
+    # repr keeps all digits of a float.
     if isinstance(value, int | float):
         return repr(value)
     if isinstance(value, dtype):

@@ -40,6 +40,7 @@ def bind_call(
 def is_constexpr(annotation: object) -> bool:
     """Whether an annotation, evaluated or still text, says `constexpr`."""
     if isinstance(annotation, str):
+        # An annotation may be text, `tl.constexpr` or `constexpr`, as the compiler accepts both.
         return annotation.rpartition(".")[2].strip() == "constexpr"
     return annotation is constexpr
 
@@ -62,6 +63,7 @@ def _wrong_call(
     parameters = signature.parameters.values()
     positional = [p.name for p in parameters if p.kind in _POSITIONAL]
     named = [p.name for p in parameters if p.kind in _NAMED]
+    # Python says only that binding failed; the first mistake that explains it is reported.
     for keyword in kwargs:
         if keyword not in named:
             return errors.UnknownArgument(name, keyword, named)

@@ -1,4 +1,4 @@
-"""The emitter that computes: semantics hand it ops, and it has their results at once."""
+"""The emitter that computes: semantics emit ops, whose results are computed at once."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ class EagerBuilder:
             op.loc = self.loc
         inputs = cast("list[ConcreteValue]", op.operands)
         op.results = tuple(self.interpreter.run(op, inputs))
+        # Values of region arguments stay in the environment otherwise, and keep their tiles alive.
         if op.regions:
             self.interpreter.environment.clear()
         for region in op.regions:

@@ -91,6 +91,7 @@ class EagerDispatcher:
         """The result of a Python operator with a tensor among its operands."""
         ctx = self._context
         if name in BINARY_OPERATORS:
+            # Lists count as tuples in kernels, in operators too.
             return apply_operator(ctx, name, *map(as_tuple, args))
         if name in COMPARISON_OPERATORS:
             return compare(ctx, name, *args)
@@ -127,6 +128,7 @@ class EagerDispatcher:
             fn = function.fn
             code, file = rewritten(fn)
             self.codes[code] = file
+            # Not rewritten, as its source is not available: `for` in it has no `T.loop`.
             if code is fn.__code__:
                 self._plain.add(code)
             parameters = (inspect.signature(fn), annotations_of(fn))
@@ -153,6 +155,7 @@ class EagerDispatcher:
 
         In code that is not rewritten this may be a `for` statement, and the indices are tensors.
         """
+        # The nearest frame of kernel code decides; stubs and this package lie between.
         frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
         while frame is not None and frame.f_code not in self.codes:
             frame = frame.f_back
@@ -167,6 +170,7 @@ class EagerDispatcher:
         start, end, step = integer_bounds(ctx, loop)
         check_step(ctx, step)
         dtype = index_dtype(ctx, start, end, step)
+        # The bounds are cut to the index type first, as compiled loops do, so that they wrap alike.
         bounds = [cast_to(ctx, part, type_of(dtype)) for part in (start, end)]
         first, last, amount = (
             self._convert("index", part) for part in (*bounds, materialize(ctx, step))

@@ -35,9 +35,11 @@ def _source_location(
     file: str, code: CodeType, traceback: TracebackType, caller: SourceLoc | None
 ) -> SourceLoc:
     instruction = traceback.tb_lasti // 2  # two bytes for each code unit
+    # co_positions has one entry per code unit and cannot be indexed.
     positions = next(islice(code.co_positions(), instruction, None), (None,) * 4)
     line, end_line, column, end_column = positions
     if line is None or column is None or end_column is None:
         return SourceLoc(file, traceback.tb_lineno, function=code.co_name, caller=caller)
+    # A location has one line; -1 stands for its end.
     end = end_column if end_line == line else -1
     return SourceLoc(file, line, column, end, code.co_name, caller)

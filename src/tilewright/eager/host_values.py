@@ -39,6 +39,7 @@ def language_value(memory: Memory, name: str, value: object, annotation: object 
     compile-time values stay. Errors: UnsupportedArgument, DeviceMismatch.
     """
     if isinstance(value, constexpr):
+        # constexpr(None) becomes None, so that `x is None` holds in Python.
         return None if value.value is None else value
     if value is None or isinstance(value, _COMPILE_TIME):
         return cast("object", value)
@@ -65,6 +66,7 @@ def as_numpy(name: str, value: object) -> Array:
     """
     if isinstance(value, np.ndarray):
         return cast("Array", value)
+    # By module name: torch is not imported for callers that do not use it.
     if type(value).__module__.partition(".")[0] == "torch" and hasattr(value, "data_ptr"):
         return _from_torch(name, cast("TorchTensor", value))
     if hasattr(value, "__cuda_array_interface__"):
@@ -95,6 +97,7 @@ def _from_torch(name: str, value: TorchTensor) -> Array:
     device = value.device.type
     if device != "cpu":
         raise errors.DeviceMismatch(name, str(value.device), "the CPU")
+    # Tensors that need gradients refuse numpy(); the memory is shared all the same.
     plain = value.detach()
     stand_in = _TORCH_ONLY.get(str(value.dtype))
     try:
@@ -111,6 +114,7 @@ def _dtype_of_number(name: str, value: float, annotation: object) -> DType:
     """The type that a number is passed as."""
     if isinstance(annotation, language.dtype) and isinstance(annotation.ir, DType):
         return annotation.ir
+    # bool before int, of which it is a subclass.
     if isinstance(value, bool):
         return i1
     if isinstance(value, float):

@@ -55,6 +55,7 @@ class Constructs:
         self._context = context
         self._indices = indices
         self._files = files
+        # A stack of (frame, left operand): expressions nest, and functions call functions.
         self._left: list[tuple[int, object]] = []
         self._tests: dict[tuple[int, int], bool] = {}
 
@@ -101,6 +102,7 @@ class Constructs:
         if not isinstance(condition, tensor):
             return bool(condition)
         value = as_condition(self._context, condition)
+        # A run-time value of a combine region has no elements; it is not checked.
         return not isinstance(value, ConcreteValue) or bool(value.data.all())
 
     # --- values -----------------------------------------------------------------------------------
@@ -108,6 +110,7 @@ class Constructs:
     def attribute(self, x: Any, name: str, *default: object) -> Any:
         """`x.name`; numbers have what tensors have."""
         number: object = unwrap(x)
+        # Members of tensors, `to` for example; a number's own attributes are Python's.
         if name in _MEMBERS and isinstance(number, bool | int | float):
             return getattr_(self._context, number, name)
         return getattr(x, name, *default)
@@ -137,6 +140,7 @@ class Constructs:
 
     def loop(self, items: Iterable[object], names: Sequence[str]) -> Iterable[object]:
         """What a `for` statement iterates over; in a run-time loop, literals become tensors."""
+        # Known items are iterated as they are: the compiler unrolls such loops.
         if not isinstance(items, language.range):
             return items
         self._make_tensors(_caller(), names)
@@ -148,6 +152,7 @@ class Constructs:
 
     def test(self, number: int, condition: object) -> object:
         """The condition of the branch with a number, whose `join` or `chosen` comes later."""
+        # By frame and number: the same `if` may be active in several calls at once.
         self._tests[id(_caller()), number] = not is_static(condition)
         return condition
 
@@ -165,6 +170,7 @@ class Constructs:
             return x
         names: dict[str, Any] = frame.f_locals
         values = [names.get(what) if kind == "name" else what for kind, what in others]
+        # Both sides are plain: only then can their types be compared before one is evaluated.
         for other in values if len(values) == 2 else ():
             if isinstance(other, tensor | int | float) and not joinable(x, other):
                 what = "the conditional expression"
@@ -184,6 +190,7 @@ class Constructs:
     def _as_tensors(self, value: object, others: Sequence[object] = ()) -> object:
         """The numbers in a value as tensors, as the compiler joins them with other values."""
         if is_tuple(value):
+            # Each item alone: the other side of a branch is known for single names only.
             items = [self._as_tensors(item) for item in value]
             same = all(new is old for new, old in zip(items, value, strict=True))
             return value if same else tuple_like(value, items)
@@ -195,6 +202,7 @@ class Constructs:
 
 def _caller() -> FrameType:
     """The frame of the kernel function that calls a construct."""
+    # 2: this function, the construct, then the kernel's frame.
     return sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
 
 

@@ -26,6 +26,7 @@ def _range(*bounds: Any) -> language.range:
 
 def _extreme(python: Callable[..., Any], stub: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     def apply(*args: Any, **kwargs: Any) -> Any:
+        # One argument is an iterable of operands, as for Python's min and max.
         operands = tuple(args[0]) if len(args) == 1 else args
         if not any(isinstance(x, tensor) for x in operands):
             return python(*[unwrap(x) for x in operands], **kwargs)
@@ -42,6 +43,7 @@ def _abs(x: Any) -> Any:
 
 
 def _len(x: Any) -> int:
+    # Ranges of the language have no __len__, as their bounds may be tensors.
     if isinstance(x, language.range | language.static_range):
         return builtins.len(list(x))
     if not isinstance(x, tensor):
@@ -58,6 +60,7 @@ def _isinstance(value: Any, classes: Any) -> bool:
     if builtins.isinstance(value, kinds) or builtins.isinstance(unwrap(value), kinds):
         return True
     is_value = isinstance(value, base_value | tuple)
+    # Tuples are no constants of the language, whatever they contain.
     return not is_value and builtins.isinstance(constexpr(value), kinds)
 
 
@@ -65,6 +68,7 @@ def _python_types(classes: Any) -> Any:
     """Classes, with Python's types in place of the functions that kernels see under their names."""
     if isinstance(classes, tuple):
         return tuple(_python_types(kind) for kind in cast("tuple[Any, ...]", classes))
+    # `int` in a kernel may be the override: the class that it stands for is meant.
     name = next((name for name, function in OVERRIDES.items() if function is classes), None)
     return classes if name is None else getattr(builtins, name)
 
@@ -113,11 +117,13 @@ class Namespaces:
 
     def bind(self, fn: FunctionType, code: CodeType) -> FunctionType:
         """A function with other code, but the globals, closure and defaults of `fn`."""
+        # By identity: equal dictionaries of two modules must not share a copy.
         key = id(fn.__globals__)
         if key not in self._globals:
             # A copy: the module itself must go on seeing Python's own builtins.
             self._globals[key] = fn.__globals__ | {"__builtins__": self._builtins}
         cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
+        # In the order of the new code, which may list its free variables differently.
         closure = tuple(cells[name] for name in code.co_freevars)
         bound = FunctionType(code, self._globals[key], fn.__name__, fn.__defaults__, closure)
         bound.__kwdefaults__ = fn.__kwdefaults__

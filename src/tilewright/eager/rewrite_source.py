@@ -102,9 +102,11 @@ def _compile(fn: FunctionType, source: FunctionSource) -> CodeType:
     original = fn.__code__
     own = _copied(source.tree)
     function = _Rewriter(fn, source).function(own)
+    # Free variables of the kernel must be free in the new code too: parameters of a wrapper are.
     free = [ast.arg(name) for name in original.co_freevars]
     arguments = ast.arguments([], free, None, [], [], None, [])
     body: list[ast.stmt] = [function]
+    # A function that calls itself by a global name must not find the wrapper's local one.
     if original.co_name not in original.co_freevars:
         body = [ast.Global([original.co_name]), function]
     wrapper = ast.FunctionDef(_WRAPPER, arguments, body, [], None)
@@ -112,6 +114,7 @@ def _compile(fn: FunctionType, source: FunctionSource) -> CodeType:
     module = ast.Module([wrapper], [])
     _fix_missing_locations(module)
     ast.increment_lineno(module, source.line_shift)
+    # dont_inherit: future statements of this module must not apply to the kernel.
     code = compile(module, original.co_filename, "exec", dont_inherit=True)
     inner = _code_named(_code_named(code, _WRAPPER), original.co_name)
     return inner.replace(co_qualname=original.co_qualname)
@@ -123,6 +126,7 @@ def _fix_missing_locations(module: ast.Module) -> None:
     while pending:
         node, around = pending.pop()
         if around is not None and "lineno" in node._attributes and not hasattr(node, "lineno"):
+            # Parents come first on the stack, so a location to copy is there already.
             ast.copy_location(node, around)
         located = node if hasattr(node, "lineno") else around
         pending += [(child, located) for child in ast.iter_child_nodes(node)]
@@ -154,6 +158,7 @@ class _Rewriter(ast.NodeTransformer):
         for parameter in ast.walk(arguments):
             if isinstance(parameter, ast.arg):
                 parameter.annotation = None
+        # Defaults belong to the function object, made later; their expressions must not run here.
         arguments.defaults = [ast.Constant(None) for _ in arguments.defaults]
         arguments.kw_defaults = [ast.Constant(None) for _ in arguments.kw_defaults]
         self.generic_visit(tree)
@@ -176,6 +181,7 @@ class _Rewriter(ast.NodeTransformer):
         return result
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        # Before generic_visit, which changes the operands that the message quotes.
         warning = misread_chain(self._source, node)
         span = (node.lineno + self._source.line_shift, node.col_offset, node.end_col_offset)
         self.generic_visit(node)
@@ -183,6 +189,7 @@ class _Rewriter(ast.NodeTransformer):
         left = node.left
         for op, right in zip(node.ops, node.comparators, strict=True):
             again = right
+            # The last operand is used once; those between are used on both sides.
             if right is not node.comparators[-1]:
                 right, again = self._twice(right)
             one = _call(node, "compared", ast.Constant(COMPARISON_NAMES[type(op)]), left, right)
@@ -195,6 +202,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def _twice(self, node: ast.expr) -> tuple[ast.expr, ast.expr]:
         """An expression for its first and its second use, which must not evaluate it again."""
+        # Names and constants have no effects: they can simply be written twice.
         if isinstance(node, ast.Name | ast.Constant) or not self._may_keep:
             return node, copy.deepcopy(node)
         self._kept += 1
@@ -205,6 +213,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_comprehension(self, node: ast.comprehension) -> ast.comprehension:
         """What a comprehension iterates over must not assign names."""
+        # Python forbids `:=` in the iterable of a comprehension.
         outer, self._may_keep = self._may_keep, False
         node.iter = self.visit(node.iter)
         self._may_keep = outer
@@ -215,6 +224,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         self.generic_visit(node)
+        # Attributes of modules are left alone: `tl.sum` is not a member of a number.
         if not isinstance(node.ctx, ast.Load) or self._is_module(node.value):
             return node
         if node.attr not in _MEMBERS:
@@ -230,6 +240,7 @@ class _Rewriter(ast.NodeTransformer):
         return isinstance(self._globals.get(node.id), ModuleType)
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        # Before the visit, which wraps the sides in calls.
         others = tuple(filter(None, map(_simple, (node.body, node.orelse))))
         self.generic_visit(node)
         number = self._test()
@@ -253,8 +264,10 @@ class _Rewriter(ast.NodeTransformer):
             len(target.elts)
             for target in node.targets
             if isinstance(target, ast.Tuple | ast.List)
+            # With a star any number of items fits, within limits that Python checks itself.
             and not any(isinstance(element, ast.Starred) for element in target.elts)
         }
+        # Sorted, as the order of a set must not decide what code is compiled.
         for count in sorted(counts):
             node.value = _call(node.targets[0], "unpacked", node.value, ast.Constant(count))
         return node
@@ -272,6 +285,7 @@ class _Rewriter(ast.NodeTransformer):
         return [ast.copy_location(begin, node.test), node]
 
     def visit_If(self, node: ast.If) -> ast.If:
+        # Before the visit, which may add helper variables.
         others = _joined_names(node)
         self.generic_visit(node)
         if others:
@@ -320,10 +334,12 @@ def _joined_names(node: ast.If) -> tuple[tuple[str, tuple[Other, ...]], ...]:
     statements = [s for s in (*node.body, *node.orelse) if s not in alike]
     numbers: dict[str, list[Other]] = {}
     for statement in statements:
+        # `x = 1` only: other values are compared when they are known, at run time.
         if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
             target, value = statement.targets[0], _simple(statement.value)
             if isinstance(target, ast.Name) and value is not None and value[0] == "number":
                 numbers.setdefault(target.id, []).append(value)
+    # An annotated constexpr stays a constant in both sides.
     names = assigned_in(s for s in statements if not isinstance(s, ast.AnnAssign))
     return tuple((name, tuple(numbers.get(name, ()))) for name in names)
 
@@ -332,6 +348,7 @@ def _alike(body: list[ast.stmt], orelse: list[ast.stmt]) -> set[ast.stmt]:
     """The statements of each side that the other one has too, textually."""
     texts: list[dict[ast.stmt, str]] = []
     for side, other in ((body, orelse), (orelse, body)):
+        # Unparsing is slow: only statements with a counterpart of their kind are compared.
         kinds = set(map(type, other))
         texts.append({s: ast.unparse(s) for s in side if type(s) in kinds})
     both = set(texts[0].values()) & set(texts[1].values())
@@ -349,6 +366,7 @@ def _call(node: ast.expr, method: str, *args: ast.expr) -> ast.Call:
     """A call of a construct that replaces `node`."""
     function = ast.Attribute(ast.Name(HELPER, ast.Load()), method, ast.Load())
     call = ast.Call(function, list(args), [])
+    # All parts need locations; `_fix_missing_locations` would give them those of the parent.
     for part in (call, function, function.value):
         ast.copy_location(part, node)
     return call

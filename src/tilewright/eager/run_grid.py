@@ -37,6 +37,7 @@ def run_kernel(
     """
     only = settings().interpreter.program_id if pid is None else pid
     machine = Machine(Memory(fn.__name__), pad(grid, 1), write=write)
+    # Arguments are converted once; all program instances share the arrays.
     call = _call(fn, _values(fn, machine.memory, arguments))
     dispatcher = EagerDispatcher(machine, options or FrontendOptions())
     for program in program_ids(machine.grid, None if only is None else pad(only, 0)):
@@ -51,6 +52,7 @@ def _run_program(
     try:
         result = dispatcher.call_function(fn, args, kwargs)
     except TilewrightError as error:
+        # `fail` inside a stub has no location here: the traceback knows the kernel's line.
         error.with_loc(location_in(error.__traceback__, dispatcher.codes))
         raise
     finally:
@@ -69,6 +71,7 @@ def _values(fn: DeviceFunction, memory: Memory, arguments: Mapping[str, object])
     annotations = annotations_of(fn.fn)
     return {
         name: language_value(memory, name, value, annotations.get(name))
+        # Constexpr parameters get Python's own values, as in a call of a plain function.
         if name in parameters and not is_constexpr(annotations.get(name))
         else value
         for name, value in arguments.items()
@@ -80,6 +83,7 @@ def _call(fn: DeviceFunction, values: Mapping[str, Any]) -> tuple[tuple[Any, ...
     kwargs = dict(values)
     kinds = {name: p.kind for name, p in inspect.signature(fn.fn).parameters.items()}
     rest = next((name for name, kind in kinds.items() if kind is _REST), None)
+    # Without *args every parameter can be named, which needs no order.
     if rest is None or rest not in kwargs:
         return (), kwargs
     before = list(kinds)[: list(kinds).index(rest)]

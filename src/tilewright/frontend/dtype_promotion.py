@@ -51,10 +51,13 @@ def _promote(a: DType, b: DType) -> DType | None:
         if dominant in (a, b):
             return dominant
     if bf16 in (a, b):
+        # Triton's rule: bf16 beside fp16 was f16 above; beside an integer or fp8 it is f32.
         return bf16 if a is b else f32
     if a.is_fp8 and b.is_fp8:
+        # Two fp8 formats meet in f16, which holds every value of both.
         return a if a is b else f16
     if a.is_float or b.is_float:
+        # What is left of floats is fp8 beside an integer, for which there is no rule.
         return None
     return _promote_integers(a, b)
 
@@ -63,8 +66,10 @@ def _promote_quotient(a: DType, b: DType) -> DType | None:
     """As `_promote`, but floats have 32 bits or more, and integers must agree in signedness."""
     both_integers = not a.is_float and not b.is_float
     if both_integers and a.is_signed != b.is_signed:
+        # C would convert to unsigned and divide, with surprising results for negative operands.
         return None
     result = _promote(a, b)
+    # Quotients of 16-bit floats are computed and kept in fp32, as in Triton.
     return f32 if result is not None and result.is_float and result.bits < 32 else result
 
 

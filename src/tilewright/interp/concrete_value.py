@@ -44,6 +44,7 @@ class ConcreteValue(Value):
             return np.array2string(self.data, prefix=_PREFIX)
         if self.root is not None:
             offsets = self.data.astype(np.int64) - self.root.start
+            # An address between two elements has no index; it is shown in hexadecimal.
             if not (offsets % element.element.bytes).any():
                 name = self.root.name + " + "
                 elements = np.asarray(offsets // element.element.bytes)

@@ -23,6 +23,7 @@ def compute(dtype: DType, function: Ufunc, *arrays: Array) -> Array:
 
     i1 computes in uint8 and keeps the last bit, so that its `+` is exclusive or.
     """
+    # NumPy's bool_ has no wrapping arithmetic: True + True is True, and subtraction fails.
     if dtype.is_bool:
         result = as_array(function(*[x.astype(np.uint8) for x in arrays]))
         return (result & np.uint8(1)).astype(np.bool_)
@@ -45,6 +46,7 @@ def remainder(dtype: DType, x: Array, y: Array) -> Array:
 
 def minimum(dtype: DType, x: Array, y: Array, nan: bool = False) -> Array:
     """The smaller; of a NaN and a number the number, or the NaN if `nan`."""
+    # np.minimum propagates NaN, as `nan` wants; integers have none.
     return compute(dtype, np.minimum if nan or not dtype.is_float else _lesser_number, x, y)
 
 
@@ -66,6 +68,7 @@ def negate(dtype: DType, x: Array) -> Array:
     """-x; for floats the sign bit flipped, also of a NaN."""
     if not dtype.is_float:
         return compute(dtype, np.negative, x)
+    # On the bits: arithmetic leaves the sign of a NaN open.
     sign = _sign_bit(x)
     return as_array(bits_of(x) ^ sign).view(x.dtype)
 
@@ -88,6 +91,7 @@ def multiply_high(dtype: DType, x: Array, y: Array) -> Array:
     """The upper half of the product of twice the width."""
     if dtype.is_bool:
         return np.zeros(np.broadcast_shapes(x.shape, y.shape), np.bool_)
+    # Twice the width fits int64 for everything below 64 bits.
     if dtype.bits < 64:
         product = x.astype(np.int64 if dtype.is_signed else np.uint64) * y
         return as_array(product >> product.dtype.type(dtype.bits)).astype(x.dtype)
@@ -99,6 +103,7 @@ def multiply_high(dtype: DType, x: Array, y: Array) -> Array:
 
 
 def _multiply_high_u64(x: Array, y: Array) -> Array:
+    # Schoolbook product of 32-bit halves; no intermediate sum exceeds 64 bits.
     mask, half = np.uint64(0xFFFFFFFF), np.uint64(32)
     x_low, x_high, y_low, y_high = x & mask, x >> half, y & mask, y >> half
     middle = x_high * y_low + ((x_low * y_low) >> half)
@@ -107,6 +112,7 @@ def _multiply_high_u64(x: Array, y: Array) -> Array:
 
 
 def _truncated_quotient(x: Array, y: Array) -> object:
+    # Exactly divisible: floor_divide, which rounds down, then equals truncation.
     divisible = x - np.fmod(x, y)
     return np.where(y == 0, x.dtype.type(0), np.floor_divide(divisible, y))
 

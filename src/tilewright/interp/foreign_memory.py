@@ -14,8 +14,10 @@ _MAPS = Path("/proc/self/maps")
 
 def mapped_range(address: int) -> tuple[int, int, bool] | None:
     """Start, end and writability of the mapped, readable range around an address, if any."""
+    # Linux only: other systems have no such file.
     if not _MAPS.exists():
         return None
+    # Read anew each time: memory may be mapped between two accesses.
     for line in _MAPS.read_text().splitlines():
         bounds, access = line.split()[:2]
         start, stop = (int(part, 16) for part in bounds.split("-"))

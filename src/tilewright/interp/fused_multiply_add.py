@@ -46,6 +46,7 @@ def _fast64(a: Array, b: Array, c: Array) -> Array:
     high, low = _two_product(a, b)
     t_high, t_low = _two_sum(c, low)
     v_high, v_low = _two_sum(high, t_high)
+    # Boldo and Melquiond: the two errors are added with odd rounding, so the last sum rounds once.
     return as_array(v_high + _add_odd(t_low, v_low))
 
 
@@ -71,14 +72,17 @@ def _two_product(x: Array, y: Array) -> tuple[Array, Array]:
 
 def _split(x: Array) -> tuple[Array, Array]:
     scaled = _SPLITTER * x
+    # Dekker's split: the multiplication pushes the low 26 bits out of the sum.
     high = scaled - (scaled - x)
     return as_array(high), as_array(x - high)
 
 
 def _add_odd(x: Array, y: Array) -> Array:
     """The float64 sum, rounded to odd."""
+    # Odd rounding keeps a trace of what was lost, which a later rounding to nearest needs.
     total, error = _two_sum(x, y)
     even = (bits_of(total) & np.uint64(1)) == 0
+    # Towards the exact sum; of two neighbours one is odd.
     toward = np.where(error > 0, np.inf, -np.inf)
     inexact = np.isfinite(total) & (error != 0) & ~np.isnan(error)
     return as_array(np.where(inexact & even, np.nextafter(total, toward), total))
@@ -89,6 +93,7 @@ def _fma_by_fractions(a: float, b: float, c: float) -> float:
     if exact == 0:
         return a * b + c  # both are exact, and give the zero its sign
     try:
+        # float() of a Fraction rounds once, to nearest even.
         return float(exact)
     except OverflowError:
         return inf if exact > 0 else -inf

@@ -45,6 +45,7 @@ def run_function(
 
 def pad(extents: tuple[int, ...], fill: int) -> Grid:
     """One to three numbers as three. Errors: BadGrid."""
+    # 0 is a grid without programs, as in a launch; more than three axes do not exist.
     if not 1 <= len(extents) <= 3 or min(extents) < 0:
         raise errors.BadGrid(extents, "is not one to three numbers that are not negative")
     x, y, z = (*extents, fill, fill)[:3]
@@ -67,6 +68,7 @@ def _argument(memory: Memory, parameter: Value, arg: Argument) -> ConcreteValue:
     type_, name = parameter.type, parameter.name or "?"
     if isinstance(type_, PointerType):
         expected = numpy_dtype(type_.element)
+        # By width, not dtype: NumPy has no bf16 of its own, so callers may pass uint16.
         if isinstance(arg, np.ndarray) and arg.dtype.itemsize == expected.itemsize:
             return array_value(memory, name, arg, type_)
         instead = f"pass an array of {expected}"

@@ -31,6 +31,7 @@ class Interpreter:
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self.environment: Environment = {}
+        # Greater than 0 while a combine region runs, where arrays have the shape of slices.
         self._on_slices = 0
         self._structured: dict[
             type[Op], Callable[[Any, Sequence[ConcreteValue]], list[ConcreteValue]]
@@ -49,6 +50,7 @@ class Interpreter:
             structured = self._structured.get(type(op))
             return structured(op, inputs) if structured else self._simple(op, inputs)
         except errors.TilewrightError as error:
+            # The designed error keeps its first location: with_loc adds one only where none is.
             raise error.with_loc(op.loc) from None
 
     def run_block(self, block: Block, args: Sequence[ConcreteValue]) -> list[ConcreteValue]:
@@ -90,6 +92,7 @@ class Interpreter:
         assert self._on_slices or array.shape == shape_of(type_), f"{op.opcode}: {array.shape}"
         value = ConcreteValue(type_, array, name=result.name)
         if isinstance(element_of(type_), PointerType):
+            # Pointers of two arguments (a select) have no single root: all arrays are allowed then.
             roots = {v.root for v in inputs if isinstance(element_of(v.type), PointerType)}
             value.root = roots.pop() if len(roots) == 1 else None
         return value
@@ -99,6 +102,7 @@ class Interpreter:
     def _for(self, op: ForOp, inputs: Sequence[ConcreteValue]) -> list[ConcreteValue]:
         lower, upper, step = (int(value.data) for value in inputs[:3])
         carried = list(inputs[3:])
+        # An empty loop may have any step; one that would not end is an error.
         if step <= 0:
             if lower >= upper:
                 return carried
@@ -125,6 +129,7 @@ class Interpreter:
     # --- reduction and scan -----------------------------------------------------------------------
 
     def _reduce(self, op: ReduceOp, inputs: Sequence[ConcreteValue]) -> list[ConcreteValue]:
+        # The folded axis first, so that slices are indexed by position.
         slices = [np.moveaxis(value.data, op.axis, 0) for value in inputs]
         fold = self._fold_tree if _is_elementwise(op.combine) else self._fold_elements
         reduced = fold(op.combine, slices)
@@ -133,10 +138,12 @@ class Interpreter:
         ]
 
     def _fold_tree(self, combine: Block, slices: list[Array]) -> list[Array]:
+        # Neighbours are combined, never reordered: the op is associative, not always commutative.
         while (count := len(slices[0])) > 1:
             even = [x[0 : count - 1 : 2] for x in slices]
             odd = [x[1:count:2] for x in slices]
             pairs = self._combine(combine, even, odd)
+            # An odd one out goes to the next round.
             if count % 2:
                 pairs = [np.concatenate([p, x[-1:]]) for p, x in zip(pairs, slices, strict=True)]
             slices = pairs
@@ -161,11 +168,13 @@ class Interpreter:
         while reach < len(slices[0]):
             before, here = [x[:-reach] for x in slices], [x[reach:] for x in slices]
             combined = self._combine(combine, before, here)
+            # The first `reach` prefixes are final.
             slices = [np.concatenate([x[:reach], c]) for x, c in zip(slices, combined, strict=True)]
             reach *= 2
         return slices
 
     def _scan_elements(self, combine: Block, slices: list[Array]) -> list[Array]:
+        # Copies: results overwrite the elements that later steps combine with.
         scanned = [x.copy() for x in slices]
         for position, *rest in np.ndindex(slices[0].shape):
             if position == 0:
@@ -192,6 +201,7 @@ class Interpreter:
 
 
 def _is_elementwise(block: Block) -> bool:
+    # Other ops, loops or gathers for example, do not work on slices of another shape.
     return all(Trait.ELEMENTWISE in op.traits or Trait.TERMINATOR in op.traits for op in block)
 
 
@@ -201,6 +211,7 @@ def program_ids(grid: Grid, only: Grid | None = None) -> Iterator[Grid]:
     Errors: InterpreterError if it is not in the grid, unless that is empty.
     """
     if only is None or 0 in grid:
+        # Reversed twice: product varies its last factor fastest, a grid its first axis.
         return ((x, y, z) for z, y, x in product(*(range(n) for n in reversed(grid))))
     if any(i >= n for i, n in zip(only, grid, strict=True)):
         raise errors.InterpreterError(f"the grid {grid} has no program {only}")

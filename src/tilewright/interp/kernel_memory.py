@@ -41,6 +41,7 @@ class Span:
     writable: bool
     itemsize: int = 1
     owners: tuple[object, ...] = ()
+    # Views by dtype: making one per access would cost more than the access.
     _views: dict[NumpyDType, Array] = field(default_factory=dict[NumpyDType, Array])
 
     def view(self, dtype: NumpyDType) -> Array:
@@ -83,6 +84,7 @@ class Memory:
         """Make an array accessible; returns its range, which is the root of pointers to it."""
         start, stop = _bounds(array)
         span = Span(name, start, stop, array.flags.writeable, array.dtype.itemsize, (array,))
+        # Merged, so that an access across two overlapping arguments is inside one range.
         self.spans = _merged([*self.spans, span])
         self._starts = [span.start for span in self.spans]
         return span
@@ -111,10 +113,12 @@ class Memory:
         if not addresses.size:
             return []
         first, last = int(addresses.min()), int(addresses.max()) + access.dtype.bytes
+        # With a known root only that argument may be accessed, even if another one is adjacent.
         if access.root is not None:
             if not access.root.covers(first, last):
                 raise self._outside(access, addresses)
             return [(access.root, slice(None))]
+        # One range for all lanes is the usual case and needs no loop.
         span = self._find(first)
         if span is not None and span.covers(first, last):
             return [(span, slice(None))]
@@ -131,6 +135,7 @@ class Memory:
 
     def _find(self, address: int) -> Span | None:
         """The range that holds an address: an argument's, else mapped memory."""
+        # The last range that begins at or before the address.
         index = bisect_right(self._starts, address) - 1
         if index >= 0 and address < self.spans[index].stop:
             return self.spans[index]
@@ -205,6 +210,7 @@ def _bounds(array: Array) -> tuple[int, int]:
 
 
 def _at_address(start: int, count: int) -> Array:
+    # An empty range may have an address that is not mapped.
     if not count:
         return np.empty(0, np.uint8)
     return np.frombuffer(memoryview((ctypes.c_ubyte * count).from_address(start)), np.uint8)
@@ -214,6 +220,7 @@ def _merged(spans: list[Span]) -> list[Span]:
     """Ranges in order, those that overlap as one."""
     merged: list[Span] = []
     for span in sorted(spans, key=lambda s: s.start):
+        # Adjacent ranges stay apart, so that running over the end of one is noticed.
         if merged and span.start < merged[-1].stop:
             before = merged.pop()
             name = before.name if before.name == span.name else f"{before.name}' and '{span.name}"
@@ -229,6 +236,7 @@ def _gather(span: Span, addresses: Array, dtype: NumpyDType) -> Array:
     offsets, aligned = _offsets(span, addresses, dtype.itemsize)
     if aligned:
         return as_array(span.view(dtype)[offsets])
+    # Unaligned: whole elements cannot be viewed, so their bytes are gathered.
     raw = span.view(np.dtype(np.uint8))[offsets]
     return np.ascontiguousarray(raw).view(dtype)[:, 0]
 
@@ -244,6 +252,7 @@ def _scatter(span: Span, addresses: Array, values: Array) -> None:
 
 def _offsets(span: Span, addresses: Array, size: int) -> tuple[Array, bool]:
     """Element offsets into the range and True; byte offsets (lanes x size), False if unaligned."""
+    # uint64 differences wrap; as int64 they are the signed distance.
     offsets = (addresses - np.uint64(span.start)).astype(np.int64)
     # Mixed alignments take the byte path for all lanes, which is slower but the same.
     if size == 1 or not (offsets % size).any():

@@ -78,6 +78,7 @@ def numpy_dtype(type_: Type) -> NumpyDType:
 
 def dtype_of_array(dtype: NumpyDType) -> DType | None:
     """The tile IR type that a NumPy dtype holds in native byte order; None if there is none."""
+    # Arrays in foreign byte order would be read as other numbers.
     return _FROM_NUMPY.get(dtype) if dtype.isnative else None
 
 

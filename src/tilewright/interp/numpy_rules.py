@@ -56,6 +56,7 @@ _COMPARISONS: dict[str, Callable[[Array, Array], object]] = {
 
 def evaluate(op: Op, rule: Callable[..., object], *arrays: Array) -> tuple[Array, ...]:
     """The results of one op: its rule without floating-point warnings, always a tuple."""
+    # Overflow to infinity and NaN are results of kernels, not reasons to warn.
     with np.errstate(all="ignore"):
         result = rule(op, *arrays)
     return cast("tuple[Array, ...]", result) if isinstance(result, tuple) else (as_array(result),)
@@ -70,6 +71,7 @@ def constant(op: ConstantOp) -> Array:
     if not (isinstance(element, DType) and element.is_float):
         return np.full(shape_of(type_), op.value, dtype)
     value = np.array(float(op.value))
+    # An infinite constant must not saturate, though fp8 values beyond the largest do.
     rounded = round_float(value, element) if isfinite(op.value) else value.astype(dtype)
     return np.full(shape_of(type_), rounded, dtype)
 
@@ -185,6 +187,7 @@ def bitcast(op: BitcastOp, x: Array) -> Array:
 def offset(op: OffsetOp, pointer: Array, elements: Array) -> Array:
     """Addresses move by whole elements and wrap at 64 bits."""
     size = np.uint64(element_of_pointer(op).bytes)
+    # By way of int64, so that narrow negative offsets are sign-extended.
     return as_array(pointer + elements.astype(np.int64).astype(np.uint64) * size)
 
 

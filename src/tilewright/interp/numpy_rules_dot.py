@@ -29,6 +29,8 @@ def dot(op: DotOp, a: Array, b: Array, acc: Array) -> Array:
 
 
 def _integer_product(left: DType, right: DType, a: Array, b: Array) -> Array:
+    # bits + bits + log2(depth) bounds the bits of the sum.
     if left.bits + right.bits + a.shape[-1].bit_length() <= _EXACT_BITS:
+        # float64 products go through BLAS, integer products of NumPy do not.
         return as_array(a.astype(np.float64) @ b.astype(np.float64)).astype(np.int64)
     return as_array(a.astype(np.int64) @ b.astype(np.int64))

@@ -31,6 +31,7 @@ def _each(function: Callable[[float], float]) -> Function:
         except (ValueError, OverflowError):
             return math.nan
 
+    # frompyfunc gives arrays of objects, hence the astype.
     vectorized = np.frompyfunc(guarded, 1, 1)
 
     def apply(x: Array) -> Array:
@@ -44,6 +45,7 @@ def _rsqrt(x: Array) -> object:
 
 
 def _round_half_away(x: Array) -> object:
+    # floor(|x| + 0.5), not rint, which rounds half to even.
     return np.copysign(np.floor(np.abs(x) + 0.5), x)
 
 
@@ -51,6 +53,7 @@ def _of_pi(function: Function) -> Function:
     """`function` of pi times its argument, which is reduced exactly first."""
 
     def apply(x: Array) -> object:
+        # The functions have period 2 in x; pi * x itself would be rounded before the reduction.
         return function(np.pi * np.fmod(x, 2.0))
 
     return apply
@@ -70,6 +73,7 @@ def _ieee_remainder(x: Array, y: Array) -> object:
 
 
 def _lgamma(x: float) -> float:
+    # Poles at 0, -1, -2 ...: Python raises there, C gives infinity.
     return math.inf if x <= 0 and x == math.floor(x) else math.lgamma(x)
 
 
@@ -159,7 +163,9 @@ def extern(op: ExternOp, *args: Array) -> Array:
     name = _plain_name(op.symbol)
     target = dtype_of(op.result_type)
     if name == "fma":
+        # Before the general path: float64 arithmetic would round the product.
         return fused_multiply_add(target, *args)
+    # In the dtype itself: the neighbour of a float32 is no float64 neighbour.
     if name == "nextafter":
         return np.nextafter(*args)
     if name in PREDICATES:
@@ -175,6 +181,7 @@ def _as_float64(x: Array, dtype: DType) -> Array:
 def _plain_name(symbol: str) -> str:
     """The C name of a function without the decorations of a library and of float32."""
     name = symbol.removeprefix("__nv_").removeprefix("fast_")
+    # float32 forms end in f: tried second, as `erf` ends in f itself.
     for candidate in (name, name[:-1]):
         if candidate in LIBRARY or candidate in PREDICATES or candidate in ("fma", "nextafter"):
             return candidate

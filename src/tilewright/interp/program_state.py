@@ -72,6 +72,7 @@ def machine_rule(op_class: type[Op]) -> Callable[[R], R]:
 
 @machine_rule(ProgramIdOp)
 def program_id(machine: Machine, op: ProgramIdOp, inputs: Sequence[ConcreteValue]) -> tuple[Array]:
+    # int32, as on GPUs.
     return (np.array(machine.program[op.axis], np.int32),)
 
 
@@ -102,6 +103,7 @@ def load(machine: Machine, op: LoadOp, inputs: Sequence[ConcreteValue]) -> tuple
     shape = pointer.data.shape
     # The compiler may give anything here; a fixed odd value shows a kernel that relies on it.
     other = inputs[2].data if len(inputs) > 2 else poison(access.dtype, shape)
+    # A copy: broadcast_to gives a read-only view.
     result = np.broadcast_to(other, shape).copy()
     result[lanes.mask] = loaded
     return (result,)
@@ -111,6 +113,7 @@ def load(machine: Machine, op: LoadOp, inputs: Sequence[ConcreteValue]) -> tuple
 def store(machine: Machine, op: StoreOp, inputs: Sequence[ConcreteValue]) -> tuple[()]:
     """Where several lanes have one address the last one, in row-major order, is kept."""
     lanes = _Lanes(machine, inputs[0], inputs[2:3])
+    # Only active lanes are written: a masked-off address may be anything.
     lanes.write(_access("store", inputs[0]), lanes.active(inputs[1].data))
     return ()
 
@@ -166,6 +169,7 @@ class _Lanes:
     def active(self, x: Array) -> Array:
         """Elements of the active lanes, in row-major order."""
         x = np.broadcast_to(x, self.shape)
+        # The mask is applied after broadcasting, so scalars work as values too.
         return as_array(x.reshape(-1) if self.mask is None else x[self.mask])
 
     def read(self, access: Access, addresses: Array | None = None) -> Array:
@@ -186,6 +190,7 @@ class _Lanes:
         """Raise the error with the program and the position in the tile."""
         where = f" (program {self.machine.program}"
         if self.shape:
+            # The first lane with the wrong address; several may have it.
             wrong = self.pointers == np.uint64(error.address)
             wrong = wrong if self.mask is None else wrong & self.mask
             where += f", tile index {tuple(map(int, np.argwhere(wrong)[0]))}"
@@ -196,6 +201,7 @@ def _take_turns(
     lanes: _Lanes, access: Access, update: Callable[..., Array], *operands: Array
 ) -> Array:
     """Read, update and write each lane; rounds of lanes whose addresses all differ."""
+    # The dtype that memory holds, whatever the operands' is.
     old = np.empty(lanes.addresses.shape, poison(access.dtype, ()).dtype)
     for turn in _turns(lanes.addresses):
         addresses = lanes.addresses[turn]
@@ -205,6 +211,7 @@ def _take_turns(
         lanes.write(access, new, addresses)
     if lanes.mask is None:
         return old.reshape(lanes.shape)
+    # Masked-off lanes get poison, as loads without `other`.
     result = poison(access.dtype, lanes.shape).copy()
     result[lanes.mask] = old
     return result

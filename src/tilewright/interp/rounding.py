@@ -38,8 +38,10 @@ def convert(x: Array, source: DType, target: DType, rounding: str = "rtne") -> A
 
 def round_float(x: Array, target: DType, rounding: str = "rtne") -> Array:
     """A float array of any type rounded to the float type `target`; fp8 saturates."""
+    # Truncation has no path in NumPy: one step back from rounding to nearest.
     if rounding == "rtz":
         return _round_toward_zero(x, target)
+    # float64 to float32 is one rounding, which NumPy does right.
     if target in (f32, f64) or x.dtype == NUMPY_DTYPES[target]:
         return x.astype(NUMPY_DTYPES[target])
     if target is f16:
@@ -101,6 +103,7 @@ def _int64_to_float64_odd(x: Array) -> Array:
     """A 64-bit integer in float64, its lowest bits merged so that a later rounding is right."""
     one, dropped = x.dtype.type(1), x.dtype.type(_DROPPED_BITS)
     rest = x & ((one << dropped) - one)
+    # Sticky bit: whether anything below was not 0.
     merged = ((x >> dropped) | (rest != 0)) << dropped
     # Below 2^53 float64 holds x exactly, and merging would lose its lowest bits.
     large = (x >> x.dtype.type(53)) != 0

@@ -187,6 +187,7 @@ from tilewright.language.unknown_names import unknown_name
 
 def __getattr__(name: str) -> NoReturn:
     """Called for names that the language does not have."""
+    # Probes of Python for special names must not get suggestions.
     if name.startswith("__"):
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     raise unknown_name(__name__, name, __all__)

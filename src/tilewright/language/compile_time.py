@@ -37,6 +37,7 @@ def unwrap_deep(value: Any) -> Any:
         return value
     sequence = cast("Any", value)
     items = map(unwrap_deep, sequence)
+    # Named tuples take their items one by one, other sequences an iterable.
     return type(sequence)(*items) if hasattr(sequence, "_fields") else type(sequence)(items)
 
 
@@ -44,6 +45,7 @@ def _forward(name: str) -> Callable[[constexpr, object], Any]:
     fold: Fold = getattr(operator, name)
 
     def apply(self: constexpr, other: object) -> Any:
+        # The tensor on the other side implements the operator.
         if isinstance(other, base_value):
             return NotImplemented
         return constexpr(fold(self.value, unwrap(other)))
@@ -74,6 +76,7 @@ class constexpr:
     __slots__ = ("value",)
 
     def __init__(self, value: Any) -> None:
+        # Never nested: constexpr(constexpr(1)) is constexpr(1).
         self.value: Any = unwrap(value)
 
     @property
@@ -128,6 +131,7 @@ class constexpr:
 
     def __invert__(self) -> constexpr:
         value = self.value
+        # As for int1: ~True is False, while Python's ~True is -2.
         return constexpr(not value if isinstance(value, bool) else ~value)
 
     def __abs__(self) -> constexpr:
@@ -166,6 +170,7 @@ class constexpr:
     __ge__ = _forward("ge")
 
     def __eq__(self, other: object) -> Any:
+        # Without this, == with a tensor would be decided here and never reach the tensor.
         return (
             NotImplemented
             if isinstance(other, base_value)
@@ -215,6 +220,7 @@ class constexpr_function(PickledByName, Generic[P, R]):
 
     def __init__(self, fn: Callable[P, R]) -> None:
         self.fn = fn
+        # Reads the source text now: the file may change before a kernel calls the function.
         text_of(fn)
         update_wrapper(self, fn)
 

@@ -57,6 +57,7 @@ class static_range(base_value):
         self, arg1: int | constexpr, arg2: int | constexpr | None = None, step: Any = None
     ) -> None:
         bounds = [0, arg1] if arg2 is None else [arg1, arg2]
+        # `step or 1`: only whether it is a tensor matters here; 0 is refused below.
         for name, value in zip(("start", "end", "step"), [*bounds, step or 1], strict=True):
             if isinstance(value, tensor):
                 raise errors.NotConstexpr(f"'{name}' of static_range", value.type)
@@ -67,6 +68,7 @@ class static_range(base_value):
 
     def __iter__(self) -> Iterator[constexpr]:
         value = self.start
+        # Not Python's range: each index has to be a constexpr.
         while value < self.end if self.step > 0 else value > self.end:
             yield constexpr(value)
             value += self.step

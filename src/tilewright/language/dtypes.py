@@ -215,6 +215,7 @@ class dtype:
 
     def __eq__(self, other: object) -> bool:
         other = unwrap(other)
+        # By name, so that views made separately are equal.
         return isinstance(other, dtype) and self.name == other.name
 
     def __hash__(self) -> int:
@@ -236,6 +237,7 @@ class pointer_type(dtype):
         element = unwrap(element_ty)
         if not isinstance(element, dtype) or element.is_ptr():
             raise errors.InvalidValue("pointer_type", "element_ty", "a scalar dtype", element_ty)
+        # A block of pointers is no pointer type: the element of a block is meant.
         self.element_ty: dtype = element.scalar
         self.address_space = int(address_space)
         self.const = bool(const)
@@ -279,6 +281,7 @@ class block_type(dtype):
             raise errors.InvalidValue("block_type", "shape", "one extent or more", shape)
         self.numel = prod(self.shape)
         self.name = f"<{list(self.shape)}, {element_ty}>"
+        # The bits of a tile's type are those of one element, as in Triton.
         self._format = element_ty._format
 
     @property
@@ -344,6 +347,7 @@ def type_of(type_: ir.Type) -> dtype:
         else:
             assert isinstance(type_, ir.PointerType)
             view = pointer_type(type_of(type_.element), const=type_.const)
+        # One view per IR type: types are compared and described often.
         _VIEWS[type_] = view
     return view
 

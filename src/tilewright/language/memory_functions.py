@@ -80,6 +80,7 @@ def advance(base: block_pointer, offsets: Sequence[Operand]) -> block_pointer:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+# setattr: the class is defined in `tensors`, which must not import this module.
 setattr(block_pointer, "advance", advance)  # noqa: B010 -- methods of the window
 setattr(block_pointer, "store", store)  # noqa: B010
 
@@ -93,6 +94,7 @@ _ATOMIC = """
 
 
 def _atomic(stub: F) -> F:
+    # The shared part of the docstring, before `member` makes the stub a method.
     stub.__doc__ = (stub.__doc__ or "").rstrip() + _ATOMIC
     return member(stub)
 

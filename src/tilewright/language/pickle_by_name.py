@@ -26,6 +26,7 @@ class PickledByName:
 
     def __reduce__(self) -> tuple[Any, ...]:
         depth = 0
+        # Decorators may be stacked: the name then leads to the outermost object.
         try:
             named = _named(self.__module__, self.__qualname__)
         except (ImportError, AttributeError):
@@ -34,6 +35,7 @@ class PickledByName:
             named, depth = getattr(named, "fn", None), depth + 1
         if named is self:
             return _inside, (self.__module__, self.__qualname__, depth)
+        # The name leads to another object (a local function): pickled by its contents.
         return self.reduce_by_value()
 
     def reduce_by_value(self) -> tuple[Any, ...]:

@@ -17,6 +17,7 @@ from tilewright.language.tensors import tensor
 
 Tensors4 = builtins.tuple[tensor, tensor, tensor, tensor]
 
+# A constexpr, as in Triton: kernels name it as a default.
 N_ROUNDS_DEFAULT = constexpr(10)
 """Rounds of Philox that its authors recommend."""
 

@@ -89,9 +89,11 @@ def host_builtin(host: Callable[..., Any] | None) -> Callable[[Callable[P, R]], 
     def declare(fn: Callable[P, R]) -> Callable[P, R]:
         @wraps(fn)
         def stub(*args: Any, **kwargs: Any) -> Any:
+            # A context variable, not an argument: stubs are called by user code.
             dispatcher = ACTIVE.get()
             if dispatcher is not None:
                 return dispatcher.call(stub, args, kwargs)
+            # Without a kernel: `tl.cdiv` in a grid function, for example.
             if host is not None:
                 return host(*args, **kwargs)
             with user_boundary:
@@ -105,6 +107,7 @@ def host_builtin(host: Callable[..., Any] | None) -> Callable[[Callable[P, R]], 
 
 def is_builtin(value: object) -> bool:
     """Whether `value` is a stub of the language."""
+    # type() rather than isinstance: this runs for every call in a kernel.
     return type(value) is FunctionType and value in STUBS
 
 

@@ -51,6 +51,7 @@ class tuple(builtins.tuple[Any, ...]):
     @overload
     def __getitem__(self, index: slice) -> Any: ...
     def __getitem__(self, index: Any) -> Any:
+        # A slice of Python's tuple would be a plain tuple again.
         items = super().__getitem__(index)
         return tuple(items) if isinstance(index, slice) else items
 
@@ -65,6 +66,7 @@ class no_extents(tuple):
         return errors.InvalidOperation(f"{verb} the shape of a scalar", "it has no extents")
 
     def __getitem__(self, index: Any) -> Any:
+        # x.shape[1:] of a scalar is empty, which is right; single items do not exist.
         if isinstance(index, slice):
             return tuple()
         raise self.error("index")
@@ -135,6 +137,7 @@ class tensor(base_value):
     @property
     def T(self) -> tensor:
         """The transposed tile."""
+        # The stub is set by `member` after this class; the type checker cannot see it.
         return getattr(self, "trans")()  # noqa: B009 -- a member added by the stubs
 
     def __getattr__(self, name: str) -> Any:
@@ -145,6 +148,7 @@ class tensor(base_value):
     def __matmul__(self, other: object) -> Any:
         raise errors.UnsupportedLanguageConstruct("the operator '@'", "call tl.dot")
 
+    # Both orders fail with the same advice, before Python's own TypeError.
     __rmatmul__ = __matmul__
 
     def __getitem__(self, index: object) -> tensor:
@@ -188,6 +192,7 @@ class tensor(base_value):
         return dispatch_operator("ne", self, other)
 
     def __hash__(self) -> int:
+        # __eq__ is the language's comparison, so hashing goes by identity.
         return id(self)
 
     def __neg__(self) -> tensor:
@@ -220,6 +225,7 @@ def member(stub: F) -> F:
 
 def member_names() -> list[str]:
     """Public attributes and methods of tensors, for error messages."""
+    # "handle" is public but not of the language.
     return [name for name in dir(tensor) if not name.startswith("_") and name != "handle"]
 
 

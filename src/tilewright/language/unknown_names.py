@@ -80,6 +80,7 @@ def unknown_member(owner: str, name: str, known: Iterable[str]) -> errors.Unknow
     """The error for an attribute that tensors lack. owner: "a tensor", "a pointer"."""
     if owner == "a pointer":
         error = errors.UnknownAttribute(owner, name, known)
+        # A pointer lacks what tensors have: advice for arrays would mislead.
         error.advice = error.hint or _OF_POINTERS
         return error
     return _unknown(owner, name, known, _OF_TENSORS, f"x.{name}")

@@ -60,6 +60,7 @@ def _host_array(value: object) -> NDArray[np.generic]:
     if isinstance(value, TorchTensor):
         host = value.detach().cpu()
         # NumPy has no bfloat16 or fp8 of its own; float64 holds all of torch's floats.
+        # force=True: also resolves lazy conjugation and negation of torch.
         return (host.double() if value.dtype.is_floating_point else host).numpy(force=True)
     if isinstance(value, DeviceArray):
         return value.get()

@@ -41,6 +41,7 @@ class Benchmark:
     styles: Sequence[LineStyle] | None = None
 
     def __post_init__(self) -> None:
+        # A generator can be read once only, and points are read several times.
         self.x_vals = list(self.x_vals)
         self._require(
             len(self.line_names) == len(self.line_vals),
@@ -50,6 +51,7 @@ class Benchmark:
             self.styles is None or len(self.styles) >= len(self.line_vals),
             f"{len(self.styles or ())} styles for {len(self.line_vals)} line_vals",
         )
+        # Names become columns of one table.
         columns = [*self.x_names, *self.line_names]
         self._require(
             len(set(columns)) == len(columns),
@@ -70,6 +72,7 @@ class Benchmark:
         return [
             tuple(cast("Sequence[object]", x))
             if isinstance(x, (list, tuple))
+            # A single value is given to all x names, as in Triton.
             else (x,) * len(self.x_names)
             for x in self.x_vals
         ]
@@ -97,6 +100,7 @@ class Curve:
 def _three_numbers(
     result: Sequence[SupportsFloat | None],
 ) -> tuple[float, float | None, float | None]:
+    # A wrong length ends in the error below, with None as the mark.
     value, low, high = result if len(result) == 3 else (None, None, None)
     if value is None:
         raise ValueError(

@@ -40,6 +40,7 @@ def assert_close(
     )
     left, right = to_comparable(x), to_comparable(y)
     headline = f"{err_msg}\n" if err_msg else ""
+    # Scalars (ndim 0) broadcast; other shapes must be equal.
     if left.shape != right.shape and left.ndim and right.ndim:
         raise AssertionError(f"{headline}shapes differ: x is {left.shape}, y is {right.shape}")
     left, right = np.broadcast_arrays(left, right)
@@ -67,7 +68,9 @@ def relative_error(actual: object, reference64: object) -> float:
         return float("inf")
     magnitude = _magnitude(right)
     finite = np.isfinite(magnitude)
+    # Infinities are left out of the mean, which they would make infinite.
     scale = np.maximum(magnitude, magnitude[finite].mean())
+    # Where both are 0 the quotient would be 0 / 0.
     wrong = difference > 0
     with np.errstate(divide="ignore"):
         return float((difference[wrong] / scale[wrong]).max())
@@ -81,6 +84,7 @@ class _Limits:
     def allowed(self, right: Comparable) -> Floats:
         """The tolerated difference for each element; where y is not finite, none."""
         magnitude = _magnitude(right)
+        # An infinite y would allow any difference.
         relative = np.where(np.isfinite(magnitude), magnitude, 0.0) * self.rtol
         return self.atol + relative
 
@@ -105,12 +109,14 @@ def _difference(left: Comparable, right: Comparable) -> Floats:
         return _integer_difference(left, right)
     with np.errstate(invalid="ignore", over="ignore"):
         distance = np.abs(np.subtract(left, right))
+    # inf - inf is a NaN, though both are equal.
     same = (left == right) | (np.isnan(left) & np.isnan(right))
     return np.where(same, 0.0, np.nan_to_num(distance, nan=np.inf, posinf=np.inf))
 
 
 def _integer_difference(left: Comparable, right: Comparable) -> Floats:
     """For equal signs exact until the last step, since uint64 wraps; else the sum of both."""
+    # The difference of opposite signs may need 65 bits; the sum of sizes is taken in float64.
     opposite = np.less(left, 0) != np.less(right, 0)
     with np.errstate(over="ignore"):
         forward = np.subtract(left.astype(np.uint64), right.astype(np.uint64))
@@ -129,6 +135,7 @@ def _magnitude(values: Comparable) -> Floats:
 def _explain(
     left: Comparable, right: Comparable, difference: Floats, bad: Bools, limits: _Limits
 ) -> str:
+    # The element that exceeds its own limit most, which need not have the largest difference.
     excess = np.where(bad, difference - limits.allowed(right), -np.inf)
     worst = np.unravel_index(int(excess.argmax()), excess.shape)
     first = np.unravel_index(int(bad.argmax()), bad.shape)

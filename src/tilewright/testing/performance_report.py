@@ -89,12 +89,14 @@ class Mark:
         )
         folder = Path(save_path) if save_path else None
         output = Output(show_plots, print_data, folder, diff_col, save_precision)
+        # Before measuring, which may take minutes: a missing package would lose the results.
         pandas = _prepare(output)
         frames: list[DataFrame] = []
         try:
             for benchmark in benchmarks:
                 curves = _measure(self.fn, benchmark, kwargs)
                 frames.append(_emit(pandas, benchmark, curves, output))
+        # Also after a failure: plots that exist are listed.
         finally:
             if folder is not None:
                 _write_html(folder / HTML_NAME, benchmarks[: len(frames)])

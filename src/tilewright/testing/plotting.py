@@ -24,6 +24,7 @@ def import_extra(module: str, purpose: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
+        # Another module is missing inside the extra itself: not what this message is for.
         if error.name != module.partition(".")[0]:
             raise
         raise NotAvailableError(
@@ -54,6 +55,7 @@ def _shown_figure() -> Figure:
 
 def _show(figure: Figure) -> None:
     pyplot = importlib.import_module("matplotlib.pyplot")
+    # Agg draws into memory only; show() would do nothing without a word.
     if importlib.import_module("matplotlib").get_backend().lower() == "agg":
         warnings.warn(
             "there is no display to show the plot on; save_path writes it to a file", stacklevel=5
@@ -73,6 +75,7 @@ def draw(axes: Axes, benchmark: Benchmark, curves: Sequence[Curve]) -> None:
     axes.legend()
     axes.set_xlabel(benchmark.xlabel or benchmark.x_names[0])
     axes.set_ylabel(benchmark.ylabel)
+    # A NaN leaves a hole in the band where a point has no range.
     axes.set_xscale("log" if benchmark.x_log else "linear")
     axes.set_yscale("log" if benchmark.y_log else "linear")
 

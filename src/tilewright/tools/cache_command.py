@@ -69,6 +69,7 @@ def _tell(chosen: argparse.Namespace, value: object, text: str) -> None:
 def kept(folder: Path) -> Iterator[Kept]:
     """The kernels in a folder of the store; what cannot be read is left out."""
     for index in sorted(folder.glob("[!.]*/kernel.json")):
+        # Another process may delete the entry at any moment.
         with suppress(OSError, ValueError, KeyError):
             metadata: dict[str, Any] = json.loads(index.read_text(encoding="utf-8"))["metadata"]
             entry = index.parent

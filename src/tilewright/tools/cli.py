@@ -74,6 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parse(sys.argv[1:] if arguments is None else arguments)
     try:
         status = chosen.run(chosen)
+        # Here rather than at exit, so that a closed pipe is noticed inside the `try`.
         sys.stdout.flush()
         return status
     except BrokenPipeError:
@@ -81,6 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except KeyboardInterrupt:
+        # In debug mode the traceback is wanted.
         if settings().compilation.debug:
             raise
         print("tilewright: interrupted", file=sys.stderr)
@@ -99,6 +101,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         top.parse_args(arguments)  # --help, --version, or an error that names the subcommands
         top.error("the first argument names a COMMAND")
     command = next(command for command in COMMANDS if command.name == arguments[0])
+    # Intermixed: options may stand between the positional arguments.
     return own[command.name].parse_intermixed_args(command.join_words(arguments[1:]))
 
 

@@ -43,6 +43,7 @@ def check_writable(file: Path) -> None:
     """Raise CommandFailed unless `file` can be written: before the work, not after it."""
     existed = file.exists()
     try:
+        # Append mode creates the file but keeps what is in an existing one.
         file.open("ab").close()
     except OSError as problem:
         raise CommandFailed(f"cannot write {file}: {problem.strerror}") from None

@@ -112,6 +112,7 @@ def _source(kernel: str, arguments: list[str]) -> ASTSource | IRSource:
         if arguments:
             raise CommandFailed("only a Python kernel (module:kernel) takes arguments")
         if Path(kernel).suffix in _TILE_IR:
+            # Checked here only for its errors; IRSource reads the file itself.
             read_module(kernel)
         return IRSource(Path(kernel))
     return _ast_source(kernel_named(path, name), arguments)
@@ -138,12 +139,14 @@ def _ast_source(kernel: JITFunction, arguments: list[str]) -> ASTSource:
             signature[param.name], constants[param.name] = "constexpr", param.default
             continue
         type_name, _, multiple = given[param.name].partition(":")
+        # A text that names no type is a value: `BLOCK=1024` needs no annotation.
         if param.is_constexpr or find_type(type_name) is None:
             signature[param.name] = "constexpr"
             constants[param.name] = _option_value(given[param.name])
             continue
         signature[param.name] = type_name
         if multiple:
+            # The form of Triton's attributes: parameter path -> [[name, value]].
             facts[(position,)] = [["tt.divisibility", _option_value(multiple)]]
     return ASTSource(kernel, signature, constants, facts)
 
@@ -165,6 +168,7 @@ def pair(text: str) -> tuple[str, str]:
 
 def _option_value(text: str) -> object:
     """A Python literal, or the text itself."""
+    # literal_eval, not eval: options come from a shell and must not run code.
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):
@@ -178,6 +182,7 @@ def _write_variant(
     output: Path | None = chosen.output
     if output is not None:
         chosen_values = "".join(f"-{word}" for word in label.split(" "))
+        # Characters of macro values that file names should not have become underscores.
         name = f"{output.stem}{re.sub(r'[^-.=+0-9A-Za-z_]', '_', chosen_values)}{output.suffix}"
         _write(artifact, output.with_name(name), kernel)
         return

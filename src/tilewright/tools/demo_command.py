@@ -73,6 +73,7 @@ def _torch_calls(call: Callable[[Any], Call]) -> dict[str, Call]:
 
 def _add_case(rng: np.random.Generator) -> Case:
     x, y = rng.standard_normal((2, 1 << 24), dtype=np.float32)
+    # NaN at first: an element that the kernel never writes is an error.
     out, spare = np.full_like(x, np.nan), np.empty_like(x)
 
     def torch_call(torch: Any) -> Call:
@@ -82,6 +83,7 @@ def _add_case(rng: np.random.Generator) -> Case:
     peers: dict[str, Call] = {"numpy": lambda: np.add(x, y, out=spare), **_torch_calls(torch_call)}
     return Case(
         "vector add", "16777216", lambda: kernels.add(x, y, out), out,
+        # Bytes moved, in GB: two loads and a store per element.
         lambda: x.astype(np.float64) + y, peers, 3 * x.nbytes * 1e-9, "GB/s",
     )  # fmt: skip
 
@@ -134,6 +136,7 @@ def _matmul_case(rng: np.random.Generator) -> Case:
     peers: dict[str, Call] = {"numpy": numpy_call, **_torch_calls(torch_call)}
     return Case(
         "matmul+leaky ReLU", "1024^3", lambda: kernels.matmul(a, b, slope, out), out,
+        # A multiplication and an addition for each of n^3 products.
         reference, peers, 2 * 1024**3 * 1e-9, "GFLOP/s",
     )  # fmt: skip
 

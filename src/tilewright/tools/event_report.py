@@ -31,6 +31,7 @@ def times_table(events: Iterable[Event]) -> Table:
     events = list(events)
     stages = _totals(events, Timing)
     passes = _totals(events, PassEnded)
+    # Passes are parts of stages; without stages (`opt`) they are the whole.
     whole = sum(line.seconds for line in stages) or sum(line.seconds for line in passes)
     table = Table(title="Where the time went", box=box.SIMPLE_HEAD)
     table.add_column("work")
@@ -79,6 +80,7 @@ class PassPrinter:
         """Print, if the event is the end of such a pass."""
         if not isinstance(event, PassEnded):
             return
+        # The text of a pass may carry options: `name{X=1}`.
         if self.only and event.pass_name.partition("{")[0] not in self.only:
             return
         head = f"// after {event.pass_name} on @{event.function}"

@@ -36,10 +36,12 @@ def kernel_named(module_or_file: str, name: str) -> JITFunction:
 
 def _from_name(name: str) -> ModuleType:
     """An importable module, also one in the current folder."""
+    # As `python -m` does: modules of the current folder can be named.
     sys.path.insert(0, "")
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as problem:
+        # Only a missing module of that name is the user's slip; imports inside it are not.
         if problem.name is None or not (
             name == problem.name or name.startswith(f"{problem.name}.")
         ):
@@ -55,6 +57,7 @@ def _from_file(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    # Registered before it runs, as imports do: dataclasses and pickling look modules up.
     sys.modules[path.stem] = module
     spec.loader.exec_module(module)
     return module

@@ -55,7 +55,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def recorder(chosen: argparse.Namespace, events: ListRecorder) -> Recorder | None:
-    """What listens, for the trace arguments; `events` gets what `show_times` needs."""
+    """The recorder for the trace arguments, if any; `events` gets what `show_times` needs."""
     listening: list[Recorder] = []
     if chosen.print_after is not None:
         only = () if chosen.print_after == ALL else tuple(chosen.print_after.split(","))

@@ -30,6 +30,7 @@ class TokenStream(Lexer):
     """Hands tokens on to the parser; a token without a type is a keyword of the grammar."""
 
     def __init__(self, lexer_conf: Any) -> None:
+        # Anonymous terminals, "if" or "+=", have names made by lark: found by their text.
         self._names: dict[str, str] = {
             terminal.pattern.value: terminal.name
             for terminal in lexer_conf.terminals
@@ -40,6 +41,7 @@ class TokenStream(Lexer):
         """The tokens in order."""
         names = self._names
         for token in cast("Sequence[Token]", data):
+            # Only names and unnamed tokens may be keywords; a string "if" is none.
             if token.type in ("", "NAME"):
                 token.type = names.get(token.value, token.type or token.value)
             yield token
@@ -56,6 +58,7 @@ def grammar() -> Lark:
     name = _name(text)
     parser = None if settings().cache.always_compile else _read(name)
     if parser is None:
+        # lark takes ready-made tokens: the lexer only renames them.
         parser = Lark(
             text, start="program", parser="lalr", lexer=TokenStream, transformer=Builder()
         )
@@ -84,8 +87,10 @@ def _read(name: str) -> Lark | None:
 
 def tables_of(parser: Lark) -> Tables:
     """What the parser is made of, as JSON knows it."""
+    # TerminalDef and Rule are stored once and referred to by number.
     data, memo = cast("Any", parser).memo_serialize([TerminalDef, Rule])
     described = data["parser"]
+    # The three objects that JSON cannot hold: the lexer (twice) and the transformer.
     lexer = {**described["lexer_conf"], "lexer_type": None}
     tables = _with_keys(described["parser"], str)
     options = {**data["options"], "lexer": None, "transformer": None}
@@ -99,6 +104,7 @@ def tables_of(parser: Lark) -> Tables:
 
 def parser_with(tables: Tables) -> Lark:
     """The parser of which `tables_of` made these."""
+    # JSON has text keys only; lark looks rules up by number.
     data, memo = tables["data"], _renamed(tables["memo"], int)
     described = data["parser"]
     lexer = {**described["lexer_conf"], "lexer_type": TokenStream}

@@ -21,6 +21,7 @@ _ESCAPES = {
     "n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v",
     "\\": "\\", "'": "'", '"': '"', "?": "?",
 }  # fmt: skip
+# Octal takes at most three digits, hexadecimal any number (C17 6.4.4.4).
 _ESCAPE = re.compile(r"\\(?:x(?P<hex>[0-9a-fA-F]+)|(?P<octal>[0-7]{1,3})|(?P<other>.))", re.DOTALL)
 
 
@@ -30,8 +31,10 @@ def integer_literal(text: str) -> tuple[int, DType]:
     suffix = text[len(digits) :].lower()
     value, base = _value_of(digits, text)
     for dtype in _CANDIDATES:
+        # Suffixes rule types out; of the rest the first that holds the value is taken.
         if "u" in suffix and dtype.is_signed or "l" in suffix and dtype.bits < 64:
             continue
+        # Decimal literals without `u` never become unsigned in C.
         if base == 10 and "u" not in suffix and not dtype.is_signed:
             continue
         if value <= dtype.max_int:
@@ -43,12 +46,15 @@ def integer_literal(text: str) -> tuple[int, DType]:
 
 def _value_of(digits: str, text: str) -> tuple[int, int]:
     """The number that some digits are, and their base."""
+    # `0` by itself is octal in C too, with the same value.
     base = _BASES.get(digits[:2].lower(), 8 if digits[0] == "0" else 10)
+    # Before int(): Python refuses, or takes long for, numbers of thousands of digits.
     if base == 10 and len(digits) > _LONGEST:
         raise errors.CSyntaxError("an integer of 64 bits", f"'{shortened(text)}'")
     try:
         return int(digits, base), base
     except ValueError:
+        # int() accepts no digit 8 or 9 in base 8: `08` ends here.
         instead = f"for the decimal number write {digits.lstrip('0')}" if base == 8 else ""
         raise errors.CSyntaxError(_DIGIT_NAMES[base], f"'{shortened(text)}'", instead) from None
 
@@ -57,6 +63,7 @@ def shortened(text: str) -> str:
     """A literal as messages show it."""
     if len(text) <= _LONGEST:
         return text
+    # The quotes inside close and reopen those that the caller puts around the result.
     return f"{text[:_LONGEST]}...' of {len(text)} characters, '...{text[-4:]}"
 
 

@@ -33,6 +33,7 @@ class KernelParameter:
 def _kernels_of(parsed: ParsedSource) -> list[syntax.Function]:
     """The functions declared `__global__`; without any, those that return nothing."""
     functions = parsed.program.functions
+    # `__global__` is optional: a source of a single void function needs no mark.
     marked = [function for function in functions if function.is_kernel]
     return marked or [
         f for f in functions if f.type.specifiers == ("void",) and not f.type.pointers
@@ -72,6 +73,7 @@ def _parameter(kernel: syntax.Function, node: syntax.Parameter) -> KernelParamet
     qualifiers |= {word for pointer in node.type.pointers for word in pointer}
     qualifiers |= set(node.type.qualifiers)
     try:
+        # A leading `const` of the type is read by scalar_type itself; here count the attributes.
         type_ = scalar_type(node.type, not READ_ONLY.isdisjoint(qualifiers - {"const"}))
         if node.extents:
             instead = "pass a pointer, and load the tile"

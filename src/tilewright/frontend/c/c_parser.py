@@ -35,6 +35,7 @@ _RESERVED = frozenset(
 )  # fmt: skip
 """Keywords of C that begin what Triton-C does not have."""
 
+# At most three are named; a list of everything that may follow helps nobody.
 _ORDER = ("SEMICOLON", "RPAR", "RSQB", "COLON", "LBRACE", "RBRACE", "LPAR", "TYPE", "NAME")
 """Of the terminals that would fit, these are the likeliest, in this order."""
 
@@ -64,6 +65,7 @@ def _parsed(lark: Any, tokens: list[Token], defines: Mapping[str, str]) -> Progr
     try:
         return lark.parse(tokens)
     except UnexpectedToken as problem:
+        # `from None`: lark's own traceback and its terminal names mean nothing to the user.
         raise _mistake(problem, tokens, defines) from None
 
 
@@ -73,6 +75,7 @@ def _mistake(
     """What is wrong at the first token that does not fit."""
     token: Any = problem.token
     accepts = cast("set[str]", cast("Any", problem.interactive_parser).accepts())
+    # At the end of the source the token has no location: the last one stands for it.
     if token.type == "$END":
         last = tokens[-1].span if tokens else Span("", 1, 0, 1)
         return _expected(accepts, "the end of the source", last, _unclosed(tokens), defines)
@@ -81,6 +84,7 @@ def _mistake(
     foreign = _foreign(tokens[: index + 1])
     if foreign is not None:
         return _at(_foreign_error(foreign.value), foreign.span, defines)
+    # Two names in a row are most often a type that a macro should have given.
     missing = _missing_type(token, before, accepts)
     if missing is not None:
         error = errors.MissingDefine(missing.value)
@@ -88,6 +92,7 @@ def _mistake(
         return _at(error, missing.span, defines)
     span: Span = token.span
     forgotten = _forgotten(tokens, index)
+    # A `;` that is missing is best shown where it belongs: after the last token before it.
     if before is not None and "SEMICOLON" in accepts and before.span.line < span.line:
         place = Span(before.span.file, before.span.line, before.span.end, before.span.end + 1)
         shown = f"{_shown(token.value)} on the next line"
@@ -105,6 +110,7 @@ def _foreign(tokens: list[Token]) -> Token | None:
     """A name on the line of the last token that only C or CUDA knows."""
     line = tokens[-1].span.line
     words = [token for token in tokens if token.span.line == line]
+    # CUDA names first: their advice is more specific than that for C's keywords.
     of_cuda = next((token for token in words if cuda_names.instead_of(token.value)), None)
     return of_cuda or next((token for token in words if token.value in _RESERVED), None)
 

@@ -31,7 +31,9 @@ class Span:
             return self
         if other.file != self.file or other.line < self.line:
             return self
+        # A location has one line: a range that ends further down goes to the end of its first.
         end = max(self.end, other.end) if other.line == self.line else -1
+        # Only macros around both ends explain the whole range.
         shared = tuple(a for a, b in zip(self.macros, other.macros, strict=False) if a == b)
         return replace(self, end=end, macros=shared)
 
@@ -68,6 +70,7 @@ class PreprocessorToken:
     def __copy__(self) -> PreprocessorToken:
         new = PreprocessorToken(self.type, self.value, self.lineno, self.lexpos, self.source)
         if hasattr(self, "expanded_from"):
+            # pcpp sets the attribute later and tests for it with hasattr.
             new.expanded_from = list(self.expanded_from)
         return new
 
@@ -87,6 +90,7 @@ _OPERATORS = {
 }  # fmt: skip
 """pcpp knows operators by these names, with CPP_ before them."""
 
+# FLOAT excludes a second point after the first: `0...4` is 0, an ellipsis and 4.
 _PATTERN = re.compile(
     r"""
     (?P<WS> [ \t]+ | \n)

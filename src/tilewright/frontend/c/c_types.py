@@ -63,8 +63,10 @@ def number_type(specifiers: Iterable[str]) -> DType | None:
         return _OTHERS[words[0]]
     signs = [word for word in words if word in ("signed", "unsigned")]
     rest = [word for word in words if word not in signs]
+    # `int` is implied: `unsigned` and `long` name complete types.
     base = next((word for word in _ORDER if word in rest), "int")
     extra = [word for word in rest if word not in (base, "int")]
+    # `long long` is C's; it is the same 64-bit type as `long` here.
     twice = any(rest.count(word) > (2 if word == "long" else 1) for word in rest)
     if not words or extra or twice or len(signs) > 1 or (base == "char" and "int" in rest):
         raise errors.CSyntaxError("a type", f"'{' '.join(words)}'" if words else "none")
@@ -85,6 +87,7 @@ def scalar_type(name: TypeName, read_only: bool = False) -> Scalar | None:
         raise errors.CSyntaxError("a pointer to numbers", "a pointer to pointers")
     if element is None:
         raise errors.CSyntaxError("a pointer to numbers", "'void *'", "write char *, and cast")
+    # `const` before the star is of the data; `__readonly` may stand after it.
     const = read_only or not READ_ONLY.isdisjoint(name.qualifiers)
     return PointerType(element, const=const or "__readonly" in star)
 

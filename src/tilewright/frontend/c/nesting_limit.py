@@ -19,6 +19,7 @@ MOST = 128
 
 def check_nesting(program: syntax.Program) -> None:
     """Errors: NestedTooDeeply, at the first node that is too deep."""
+    # A stack of our own: recursion would hit the limit that is to be checked.
     pending: list[tuple[syntax.Node, int]] = [(program, 0)]
     while pending:
         node, depth = pending.pop()
@@ -30,6 +31,7 @@ def check_nesting(program: syntax.Program) -> None:
 
 def _deeper(node: syntax.Node, depth: int) -> Iterator[tuple[syntax.Node, int]]:
     for child in children(node):
+        # The left side of an operator is followed in a loop by the lowering.
         follows = isinstance(node, syntax.Binary) and child is node.left
         # The braces of a body are no level of their own.
         body = isinstance(child, syntax.Block) and not isinstance(node, syntax.Block)

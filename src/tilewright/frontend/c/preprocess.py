@@ -47,6 +47,7 @@ _LITERALS = {
     "CPP_CHAR": "CHAR",
 }
 _BLANK = frozenset({"CPP_WS", "CPP_LINECONT", "CPP_COMMENT1", "CPP_COMMENT2"})
+# Against macros that double: 20 of them would make a million tokens of one.
 _MOST_TOKENS = 1 << 18
 """Tokens that the expansions of one source may make, those of inner expansions included."""
 
@@ -112,6 +113,7 @@ class _Preprocessor(Preprocessor):
     def current_location(self) -> SourceLoc | None:
         """The directive or macro that is being read."""
         line: Any = self.linemacro
+        # Set by on_directive_handle, so absent before the first directive.
         directive: Any = getattr(self, "lastdirective", None)
         if not line and directive is not None:
             return _loc(directive.source or self.read.name, directive.lineno)
@@ -119,6 +121,7 @@ class _Preprocessor(Preprocessor):
 
     def on_error(self, file: str, line: int, msg: str) -> NoReturn:
         """Every complaint of pcpp is a mistake of the user."""
+        # pcpp's messages begin with a capital, ours do not.
         text = msg[:1].lower() + msg[1:].strip()
         raise errors.PreprocessorError(text, loc=_loc(file or self.read.name, line))
 
@@ -149,6 +152,7 @@ class _Preprocessor(Preprocessor):
         else:
             detail = f"unknown directive #{directive.value}"
         if directive.value == "warning":
+            # A warning would be lost in a build; it does not stop the compiler either.
             return True
         raise errors.PreprocessorError(detail, loc=where)
 
@@ -188,9 +192,11 @@ class _Preprocessor(Preprocessor):
 
         A few macros, each of which uses the one before twice, make more than fits into memory.
         """
+        # Depth 0 is a line of the source; pcpp comes back here for arguments and results of macros.
         if not self.depth:
             _check_closed(self, tokens)
             self.depth += 1
+            # super() without arguments does not work inside a generator expression.
             pieces = (super(_Preprocessor, self).expand_macros(p) for p in _pieces(tokens))
             expanded = [token for piece in pieces for token in piece]
             self.depth -= 1
@@ -209,7 +215,9 @@ class _Preprocessor(Preprocessor):
         """The value of a condition, by `conditions` instead of pcpp's own evaluator."""
         if not tokens:
             raise errors.PreprocessorError("a condition is missing", loc=self.current_location())
+        # `defined X` before expansion, so that X is not replaced by its value (C17 6.10.1).
         solid = [t for t in self._without_defined(list(tokens)) if t.type not in _BLANK]
+        # Once more: a macro may expand to `defined`, which C leaves open and GCC evaluates.
         expanded = self._without_defined(self.expand_macros(solid))
         try:
             return evaluate([t for t in expanded if t.type not in _BLANK]), None
@@ -245,6 +253,7 @@ def _pieces(tokens: Sequence[PreprocessorToken]) -> Iterator[list[PreprocessorTo
     start = depth = 0
     for index, token in enumerate(tokens):
         depth += (token.value == "(") - (token.value == ")")
+        # Outside of parentheses, and at a token that can neither name nor call a macro.
         if depth == 0 and token.value in _SEPARATORS and index - start >= _SHORTEST_PIECE:
             yield list(tokens[start : index + 1])
             start = index + 1
@@ -288,6 +297,7 @@ def preprocess(source: Source, defines: Mapping[str, str]) -> list[Token]:
         for name in _BUILT_IN:
             processor.undef(name)
         for name, text in defines.items():
+            # pcpp's form of -D: the name and its text, separated by a space.
             processor.define(f"{name} {text}")
             _check_define(name, processor.macros[name].value)
         expanded = list(processor.parsegen(source.text, source.name, source.name))

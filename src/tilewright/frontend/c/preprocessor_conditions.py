@@ -47,6 +47,7 @@ _LEVELS: tuple[dict[str, Callable[[int, int], int]], ...] = (
         "<=": lambda a, b: a <= b,
         ">=": lambda a, b: a >= b,
     },
+    # C leaves large amounts undefined; 63 keeps the sign and bounds the work.
     {"<<": _shifted, ">>": lambda a, b: a >> min(max(b, 0), 63)},
     {"+": lambda a, b: a + b, "-": lambda a, b: a - b},
     {"*": lambda a, b: a * b, "/": _quotient, "%": lambda a, b: a - _quotient(a, b) * b},
@@ -105,16 +106,19 @@ class _Reader:
         then = self.conditional(live and bool(test.value))
         self._take(":")
         orelse = self.conditional(live and not test.value)
+        # Both sides decide the type, even the one that is not taken (C17 6.5.15).
         chosen = then if test.value else orelse
         return _cut(chosen.value, then.unsigned or orelse.unsigned)
 
     def binary(self, level: int, live: bool) -> Number:
         """Operators of a level and those that bind tighter."""
         left = self.unary(live)
+        # Precedence climbing: tighter operators are read by the recursive call.
         while (precedence := _PRECEDENCE.get(self.next, -1)) >= level:
             symbol = self.next
             self.at += 1
             decided = (symbol == "&&" and not left.value) or (symbol == "||" and left.value != 0)
+            # + 1: operators of one level associate to the left.
             right = self.binary(precedence + 1, live and not decided)
             left = self._applied(symbol, left, right, live)
         return left
@@ -123,14 +127,18 @@ class _Reader:
         if symbol in ("/", "%") and not right.value:
             if live:
                 raise errors.PreprocessorError("a division by 0 in a condition")
+            # In a part that is not evaluated any value will do.
             return Number(0)
+        # The amount of a shift has no say in the type of its result.
         unsigned = left.unsigned or (right.unsigned and symbol not in ("<<", ">>"))
         a, b = _cut(left.value, unsigned).value, _cut(right.value, unsigned).value
+        # Comparisons and logic give a signed 0 or 1.
         return _cut(_OPERATORS[symbol](a, b), unsigned and symbol not in _CONDITIONS)
 
     def unary(self, live: bool) -> Number:
         """Operators in front of a number, a name or parentheses."""
         symbols: list[str] = []
+        # Collected in a loop: thousands of `!` must not exhaust the stack.
         while self.next in _UNARY:
             symbols.append(self.next)
             self.at += 1
@@ -155,6 +163,7 @@ class _Reader:
         if token.type == "CPP_CHAR":
             return Number(character_literal(token.value))
         if token.type == "CPP_ID":
+            # Names that are no macros are 0 (C17 6.10.1); `true` is 1 as in C23.
             return Number(int(token.value == "true"))
         self.at -= 1
         self.fail()

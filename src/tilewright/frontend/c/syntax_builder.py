@@ -45,6 +45,7 @@ class Build(Transformer[Any, Any]):
     def global_(self, item: syntax.Declaration) -> syntax.Declaration:
         return item
 
+    # `global` is a keyword of Python, so the method of that rule gets its name here.
     locals()["global"] = global_
 
     def function(
@@ -103,6 +104,7 @@ class Build(Transformer[Any, Any]):
         return syntax.Evaluate(value.span, value)
 
     def empty(self) -> syntax.Block:
+        # Without a token lark passes nothing, so there is no location.
         return syntax.Block(_NOWHERE, ())
 
     def if_then(self, test: syntax.Expression, then: syntax.Statement) -> syntax.If:
@@ -168,6 +170,7 @@ class Build(Transformer[Any, Any]):
     def assign(
         self, target: syntax.Expression, operator: str, value: syntax.Expression
     ) -> syntax.Assign:
+        # The operator's text is "+=" or "=": without the "=", "+" or nothing.
         return syntax.Assign(_over((target, value)), operator[:-1], target, value)
 
     def assign_operator(self, token: Token) -> str:
@@ -207,12 +210,14 @@ class Build(Transformer[Any, Any]):
         return syntax.Cast(_over((start, operand)), type_, operand)
 
     def subscripted(self, base: syntax.Expression, *items: Any) -> syntax.Subscript:
+        # The last item is the closing bracket, which counts for the location only.
         return syntax.Subscript(_over((base, *items)), base, items[:-1])
 
     def axis(self, token: Token) -> syntax.Axis:
         return syntax.Axis(token.span, token.value)
 
     def slice(self, *parts: Any) -> syntax.Slice:
+        # Either side of the colon may be missing: its position tells which is there.
         before_colon = [isinstance(part, Token) for part in parts].index(True)
         start, stop = parts[:before_colon], parts[before_colon + 1 :]
         return syntax.Slice(_over(parts), *(side[0] if side else None for side in (start, stop)))
@@ -243,6 +248,7 @@ class Build(Transformer[Any, Any]):
         return syntax.Number(token.span, _at(token, character_literal), i32)
 
     def text(self, *tokens: Token) -> syntax.Text:
+        # Adjacent strings are one (C17 6.4.5).
         return syntax.Text(_over(tokens), "".join(_at(t, string_literal) for t in tokens))
 
 

@@ -27,6 +27,7 @@ def jump_kinds(node: syntax.Statement) -> Jumps:
     if isinstance(node, syntax.If):
         sides = [node.then] if node.orelse is None else [node.then, node.orelse]
         return _union(sides)
+    # `return` leaves a loop too; break and continue end inside.
     return jump_kinds(node.body) - _LOOP if isinstance(node, syntax.Loop) else frozenset()
 
 
@@ -42,6 +43,7 @@ def always_jumps(node: syntax.Statement | None) -> bool:
         return any(map(always_jumps, node.body))
     if isinstance(node, syntax.If):
         return always_jumps(node.then) and always_jumps(node.orelse)
+    # A loop may run zero times, so what it jumps to is never certain.
     return isinstance(node, syntax.Jump)
 
 
@@ -65,6 +67,7 @@ def reads(node: syntax.Node) -> frozenset[str]:
 @lru_cache(_KEPT)
 def is_pure(node: syntax.Expression) -> bool:
     """Whether evaluating an expression twice, or needlessly, changes nothing and cannot fail."""
+    # Calls may store and loads may fault: neither may be done needlessly.
     impure = (syntax.Assign, syntax.Step, syntax.Call, syntax.Dereference)
     return not any(isinstance(inner, impure) for inner in walk(node))
 
@@ -72,6 +75,7 @@ def is_pure(node: syntax.Expression) -> bool:
 @lru_cache(_KEPT)
 def has_effects(node: syntax.Expression) -> bool:
     """Whether an expression assigns, or calls a function, which may store."""
+    # Loads are absent here: they can be masked instead of branched around.
     impure = (syntax.Assign, syntax.Step, syntax.Call)
     return any(isinstance(inner, impure) for inner in walk(node))
 

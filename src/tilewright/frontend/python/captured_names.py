@@ -39,10 +39,12 @@ class Environment:
 
     def __init__(self, fn: FunctionType) -> None:
         self._globals = fn.__globals__
+        # co_freevars and __closure__ are parallel: the n-th name is in the n-th cell.
         self._cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
 
     def binding(self, name: str) -> Binding | None:
         """Where a name of an enclosing function or of the module is kept; None for any other."""
+        # Closure cells before globals, as Python resolves names. Builtins are not tracked.
         cell = self._cells.get(name)
         if cell is not None:
             return Binding(cell, name)

@@ -46,7 +46,7 @@ _sources: dict[tuple[SourceText, str, CodeType], FunctionSource] = {}
 
 
 def source_of(fn: FunctionType) -> FunctionSource:
-    """The source of a function, from a cache if it was asked for before.
+    """The source of a function, cached by its code and the text of its file.
 
     Raises SourceNotAvailable for code that is in no file: typed at a plain prompt, or passed to
     `exec`; and where the file was edited before the function was decorated.
@@ -63,9 +63,10 @@ def _read(fn: FunctionType, text: SourceText) -> FunctionSource:
     code = fn.__code__
     if not text.lines:
         raise _unavailable(fn, f"{code.co_filename} is not a file that can be read")
-    if text.predates_process:  # then it is what was imported
+    if text.predates_process:  # unchanged since the import, so line numbers hold
         source = _at(fn, text.lines, code.co_firstlineno)
     else:
+        # Text that was saved first, then the file as it is now, which may match again.
         source = _of_code(fn, text) or _of_code(fn, _current(code.co_filename))
     if source is not None:
         return source
@@ -106,6 +107,7 @@ def _at(fn: FunctionType, lines: Sequence[str], number: int) -> FunctionSource |
             node = tree.body[0]
             if isinstance(node, ast.If):
                 node = node.body[0]
+            # The tree's first line: 2 behind an `if 1:` line, else 1.
             return _checked(fn, lines, node, first, 2 if indented else 1)
     return None
 
@@ -133,6 +135,7 @@ def _indentation(line: str) -> int:
 
 def _parsed(text: str) -> ast.Module | None:
     try:
+        # ValueError: null bytes in the text.
         return ast.parse(text)
     except (SyntaxError, ValueError):
         return None
@@ -157,6 +160,7 @@ def _checked(
         return None
     shift = code.co_firstlineno - tree_first
     last = (node.end_lineno or 0) + shift
+    # Only names and parameters were compared so far; bodies may differ in length.
     # The code has lines behind this text: another function of the same head, edited since.
     if any((line or 0) > last for _, _, line in code.co_lines()):
         return None

@@ -27,10 +27,11 @@ def lines_of_code(code: CodeType, text: SourceText) -> list[int]:
     return [candidate.co_firstlineno for candidate in _compiled(text) if _same(candidate, code)]
 
 
-@lru_cache(maxsize=8)  # of the files whose kernels are being compiled
+@lru_cache(maxsize=8)  # files whose kernels are being compiled
 def _compiled(text: SourceText) -> tuple[CodeType, ...]:
     """All functions in a text."""
     try:
+        # dont_inherit: future statements of this module must not change what the text compiles to.
         return tuple(_inner(compile("".join(text.lines), "<text>", "exec", dont_inherit=True)))
     except (SyntaxError, ValueError, RecursionError):
         return ()

@@ -21,6 +21,7 @@ from tilewright.language import DeviceFunction, constexpr, constexpr_function, d
 from tilewright.support.fresh_stack import nested
 
 _CONSTANTS = (bool, int, float, str, bytes, type(None), tuple, constexpr, dtype, Enum)
+# Functions too: rebinding a helper's name changes the kernel as a constant does.
 _RECORDED = (*_CONSTANTS, DeviceFunction, constexpr_function)
 _PLAIN = (
     bool,
@@ -49,6 +50,7 @@ class UsedGlobal:
     def changed(self) -> bool:
         """Whether the name now stands for another value."""
         now = self.binding.read()
+        # Identity first: fingerprints of functions read their source.
         return now is not self.value and _fingerprint(now) != _fingerprint(self.value)
 
 
@@ -85,6 +87,7 @@ class _Collector:
         """Add the text of one function and all that it refers to."""
         number = self._seen.get(fn)
         if number is not None:
+            # A function met twice adds its number only, which also ends recursion.
             self._add("again", str(number))
             return
         self._seen[fn] = len(self._seen)
@@ -123,6 +126,7 @@ class _Collector:
         )
 
     def _add(self, label: str, text: str) -> None:
+        # The length separates fields: no text can imitate the end of another.
         self.digest.update(f"{label}\0{len(text)}\0{text}\0".encode())
 
 
@@ -157,6 +161,7 @@ def _fingerprint(value: object) -> str:
     if isinstance(value, tuple):
         return f"({', '.join(_fingerprint(item) for item in cast('tuple[object, ...]', value))})"
     if isinstance(value, DeviceFunction | constexpr_function):
+        # By text: a helper that is defined again with the same body changes nothing.
         return f"function {source_of(value.fn).text}"
     owner = value if callable(value) else type(value)
     return f"{getattr(owner, '__module__', '')}.{getattr(owner, '__qualname__', '')}"

@@ -42,7 +42,7 @@ def _ordering(ctx: Context, kind: str, sem: object, scope: object) -> tuple[str,
 def atomic(
     ctx: Context, kind: str, pointer: object, val: object, mask: object, sem: object, scope: object
 ) -> tensor:
-    """One read-modify-write of each element; gives what was there."""
+    """One read-modify-write of each element; gives the values before it."""
     address = _target(ctx, kind, pointer)
     order, extent = _ordering(ctx, kind, sem, scope)
     # The mask may widen the pointers, so the value is broadcast after it.
@@ -79,6 +79,7 @@ def atomic_cas(
 ) -> tensor:
     address = _target(ctx, "cas", pointer)
     order, extent = _ordering(ctx, "cas", sem, scope)
+    # Literals wrap to the pointee's type here, as in a store.
     expected = converted(ctx, "atomic_cas", address, cmp)
     new = converted(ctx, "atomic_cas", address, val)
     return ctx.tensor(AtomicCasOp(address, expected, new, order, extent))

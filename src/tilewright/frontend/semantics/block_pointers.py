@@ -53,6 +53,7 @@ def make_block_ptr(
         actual = describe(base)
         ctx.fail(errors.InvalidValue, "make_block_ptr", "base", "a scalar pointer", actual)
     window = constant_arguments.shape(ctx, "make_block_ptr", block_shape)
+    # Extents and strides of 64 bits: a product of index and stride may leave int32.
     whole = _scalars(ctx, "shape", shape, tl.int64)
     steps = _scalars(ctx, "strides", strides, tl.int64)
     start = _scalars(ctx, "offsets", offsets, tl.int32)
@@ -87,6 +88,7 @@ def advance(ctx: Context, base: object, offsets: object) -> block_pointer:
         expected = f"of length {len(base.offsets)}, as the block pointer"
         ctx.fail(errors.InvalidValue, "advance", "offsets", expected, len(steps))
     moved = [
+        # Back to the int32 of `make_block_ptr`, so that a window carried by a loop keeps its type.
         cast_to(ctx, binary(ctx, "add", o, s), tl.int32)
         for o, s in zip(base.offsets, steps, strict=True)
     ]
@@ -97,6 +99,7 @@ def load_window(ctx: Context, p: block_pointer, boundary_check: object, padding:
     """Pointers, mask and padding of a load. Errors: InvalidValue."""
     option = constant_arguments.choice(ctx, "load", "padding_option", padding, PADDING, "")
     window = store_window(ctx, p, boundary_check, "load")
+    # Without a mask nothing is out of bounds, so a padding would never be read.
     if not option or window.mask is None:
         return window
     assert isinstance(p.base.handle.type, PointerType)
@@ -112,6 +115,7 @@ def store_window(
 ) -> Window:
     """Pointers and mask of an access. Errors: InvalidValue."""
     shape = p.block_shape
+    # None counts as no check; an axis may be named twice, hence the set.
     dims = constant_arguments.integers(ctx, function, "boundary_check", boundary_check or ())
     checked = {
         constant_arguments.axis(ctx, function, dim, len(shape), "boundary_check") for dim in dims
@@ -119,6 +123,7 @@ def store_window(
     distance = mask = None
     for dim in range(len(shape)):
         index = _index(ctx, p, dim)
+        # The product is formed on the rank-1 tile, before broadcasting: fewer multiplications.
         step = ctx.value(MulOp(index, ctx.value(SplatOp(p.strides[dim].handle, (shape[dim],)))))
         part = broadcast_along(ctx, step, dim, shape)
         distance = part if distance is None else ctx.value(AddOp(distance, part))
@@ -134,6 +139,7 @@ def _index(ctx: Context, p: block_pointer, dim: int) -> Value:
     """Positions of the window along one dimension, as int64."""
     extent = p.block_shape[dim]
     counted = ctx.value(RangeOp(0, extent))
+    # Without int64 here, `offset + range` could wrap before the bounds are compared.
     counted = ctx.value(CastOp(counted, with_shape(i64, (extent,))))
     offset = ctx.value(CastOp(p.offsets[dim].handle, i64))
     return ctx.value(AddOp(ctx.value(SplatOp(offset, (extent,))), counted))
@@ -142,6 +148,7 @@ def _index(ctx: Context, p: block_pointer, dim: int) -> Value:
 def _inside(ctx: Context, p: block_pointer, dim: int, index: Value) -> Value:
     """Whether positions lie in the array along one dimension."""
     extent = ctx.value(SplatOp(p.whole[dim].handle, (p.block_shape[dim],)))
+    # Below zero as well: `advance` with a negative step may leave the array at its start.
     zero = constant(ctx, 0, index.type)
     below = ctx.value(CompareOp(index, extent, "lt"))
     return ctx.value(AndOp(ctx.value(CompareOp(index, zero, "ge")), below))

@@ -12,7 +12,7 @@ from tilewright.support import errors
 
 Shape = tuple[int, ...]
 Mismatch = type[errors.ShapeMismatch]
-"""How the error of two shapes is worded."""
+"""The error class that reports two shapes that do not fit."""
 
 
 def check_tile(ctx: Context, shape: Shape) -> Shape:
@@ -39,6 +39,7 @@ def common_shape(
         return left
     if not left:
         return right
+    # NumPy's rule: missing dimensions are added in front, then extents of 1 stretch.
     rank = max(len(left), len(right))
     padded = zip((1,) * (rank - len(left)) + left, (1,) * (rank - len(right)) + right, strict=True)
     shape: list[int] = []
@@ -64,6 +65,7 @@ def broadcast_value(
     current = type_.shape
     if current == shape:
         return value
+    # The common shape may exceed `shape`: only the value may be stretched here, not the target.
     if common_shape(ctx, verb, current, shape, mismatch=mismatch) != shape:
         ctx.fail(mismatch, verb, current, shape)
     for _ in range(len(shape) - len(current)):

@@ -19,9 +19,11 @@ from tilewright.support import errors
 
 
 def _hint(ctx: Context, function: str, input: object, values: object, attribute: str) -> Any:
+    # A hint on a compile-time number has nothing to tell: its value is known anyway.
     if not isinstance(input, tensor):
         return constexpr(input)
     numbers = constant_arguments.integers(ctx, function, "values", values)
+    # A hint on a scalar is written with one number, as in Triton.
     rank = max(1, len(shape_of(input.handle.type)))
     if len(numbers) != rank:
         expected = f"one number for each of {rank} dimensions"
@@ -63,6 +65,7 @@ def static_print(
     file: object = None,
     flush: object = False,
 ) -> None:
+    # Run-time values have no value yet; what can be shown of them is their type.
     texts = [str(value.type) if isinstance(value, tensor) else str(value) for value in values]
     print(*texts, sep=sep, end=end, file=cast("TextIO | None", file), flush=bool(flush))
 
@@ -78,6 +81,7 @@ def static_assert(ctx: Context, cond: object, msg: object = "") -> None:
 
 @implements(tl.device_print)
 def device_print(ctx: Context, prefix: object, *args: object, hex: object = False) -> None:
+    # The backends keep the prefix as bytes of a C string.
     if not isinstance(prefix, str) or not prefix.isascii():
         expected = "an ASCII string that is known at compile time"
         ctx.fail(errors.InvalidValue, "device_print", "prefix", expected, describe(prefix))
@@ -89,12 +93,14 @@ def device_print(ctx: Context, prefix: object, *args: object, hex: object = Fals
 
 @implements(tl.device_assert)
 def device_assert(ctx: Context, cond: object, msg: object = "", mask: object = None) -> None:
+    # As in Triton, device assertions exist in debug builds only.
     if not ctx.options.debug:
         return
     condition = as_condition(ctx, cond)
     where = None
     if mask is not None:
         where = as_condition(ctx, mask)
+        # Either may be a scalar; it is broadcast to the tile that the other one is.
         shape = shape_of(condition.type) or shape_of(where.type)
         condition = broadcast_value(ctx, condition, shape, "assert with a mask")
         where = broadcast_value(ctx, where, shape, "assert with a mask")

@@ -25,7 +25,7 @@ R = TypeVar("R")
 
 
 class _Direct:
-    """A dispatcher that applies the semantics at once."""
+    """A dispatcher of tensor operators that emits their ops directly, without a syntax tree."""
 
     def __init__(self, ctx: Context) -> None:
         self.ctx = ctx
@@ -53,6 +53,7 @@ class _Direct:
 
 def evaluate(ctx: Context, formula: Callable[[], R]) -> R:
     """Run a formula with its operators and calls going to the semantics, through `ctx`."""
+    # Operators of `tensor` have no context of their own: they find the dispatcher in this variable.
     token = ACTIVE.set(_Direct(ctx))
     try:
         return formula()

@@ -18,6 +18,7 @@ def integer(ctx: Context, function: str, name: str, value: object) -> int:
     value = unwrap(value)
     if isinstance(value, tensor):
         ctx.fail(errors.NotConstexpr, f"'{name}' of {function}", value.type)
+    # bool is an int in Python, but an extent or axis of True is a mistake.
     if not isinstance(value, bool) and isinstance(value, SupportsIndex):
         try:
             return operator.index(value)
@@ -50,6 +51,7 @@ def flag(ctx: Context, function: str, name: str, value: object) -> bool:
 def sequence(ctx: Context, function: str, name: str, value: object) -> list[Any]:
     """The items of a tuple or list, unwrapped; one item by itself counts as a sequence of one."""
     value = unwrap(value)
+    # A string is a Sequence as well, whose items nobody means as extents.
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [unwrap(item) for item in cast("Sequence[Any]", value)]
     if isinstance(value, tensor | int):
@@ -70,6 +72,7 @@ def shape(ctx: Context, function: str, value: object) -> tuple[int, ...]:
 
 def variadic_items(values: Sequence[Any]) -> Any:
     """`*shape` parameters: extents one by one, or one sequence."""
+    # tl.reshape(x, 4, 8) and tl.reshape(x, (4, 8)) are both written in Triton kernels.
     if len(values) == 1 and not isinstance(unwrap(values[0]), int | tensor):
         return values[0]
     return values

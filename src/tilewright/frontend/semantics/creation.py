@@ -43,14 +43,17 @@ def _grid_axis(ctx: Context, function: str, value: object) -> int:
 
 @implements(arange)
 def arange_semantics(ctx: Context, start: object, end: object = None) -> tensor:
+    # One argument is the end, as for Python's range.
     if end is None:
         start, end = 0, start
     first = constant_arguments.integer(ctx, "arange", "start", start)
     last = constant_arguments.integer(ctx, "arange", "end", end)
     if last <= first:
         ctx.fail(errors.InvalidValue, "arange", "end", f"above 'start', which is {first}", last)
+    # arange is int32 in Triton whatever its ends; the last element, not `end`, must fit.
     if first < i32.min_int or last - 1 > i32.max_int:
         ctx.fail(errors.LiteralOutOfRange, last if first >= i32.min_int else first, "int32")
+    # n & (n - 1) is 0 for powers of two only.
     if ctx.options.power_of_two and (last - first) & (last - first - 1):
         ctx.fail(errors.NonPowerOfTwo, "the length of arange", last - first)
     check_tile(ctx, (last - first,))
@@ -86,6 +89,7 @@ def zeros_semantics(ctx: Context, shape: object, dtype: object) -> tensor:
 def zeros_like_semantics(ctx: Context, input: object) -> tensor:
     like = constant_arguments.tensor_argument(ctx, "zeros_like", "input", input)
     element = element_of(like.handle.type)
+    # A pointer type has no literal 0.
     if not isinstance(element, DType):
         ctx.fail(errors.InvalidOperation, "make zeros like a pointer", "it is not a number")
     return filled(ctx, shape_of(like.handle.type), 0, element)

@@ -54,6 +54,7 @@ def dot(
         ctx.fail(errors.DTypeMismatch, "dot", type_of(left), type_of(right))
     shape = _product_shape(ctx, a, b)
     result = TileType(shape, _result_dtype(ctx, left, acc, out_dtype))
+    # Without acc the product is added to an explicit zero: DotOp always has three operands.
     start = constant(ctx, 0, result) if acc is None else _accumulator(ctx, acc, result)
     precision = _precision(ctx, left, input_precision, allow_tf32)
     # 0: no limit on runs of products that are summed in less than fp32; only fp8 has one.
@@ -100,18 +101,20 @@ def _product_shape(ctx: Context, a: Value, b: Value) -> tuple[int, ...]:
 
 
 def _result_dtype(ctx: Context, operand: DType, acc: object, out_dtype: object) -> DType:
-    """What to sum in: out_dtype, else the accumulator's dtype, else the default of the operands."""
+    """The dtype to sum in: out_dtype, else the dtype of acc, else the default of the operands."""
     choices = ACCUMULATORS[operand]
     if out_dtype is not None:
         chosen = number_type(ctx, "dot", out_dtype)
         # 3.6 passes fp32 by default whatever the operands are; it means "the usual" there.
         if chosen in choices or (chosen is f32 and operand in (i8, u8, f64)):
+            # fp32 for int8 or fp64 operands then stands for the one dtype that they sum in.
             return chosen if chosen in choices else choices[0]
         names = " or ".join(str(type_of(choice)) for choice in choices)
         expected = f"{names} for operands of {type_of(operand)}"
         ctx.fail(errors.InvalidValue, "dot", "out_dtype", expected, type_of(chosen))
     if isinstance(acc, tensor):
         sums_in = element_of(acc.handle.type)
+        # An acc of another dtype is not taken over here; `_accumulator` reports it.
         if isinstance(sums_in, DType) and sums_in in choices:
             return sums_in
     return choices[0]
@@ -123,6 +126,7 @@ def _accumulator(ctx: Context, acc: object, result: TileType) -> Value:
     if shape_of(value.type) != result.shape:
         reason = "the product is the first, 'acc' the second"
         ctx.fail(errors.ShapeMismatch, "sum", result.shape, shape_of(value.type), reason)
+    # No implicit conversion: it would round the running sum in every iteration of a loop.
     if element_of(value.type) is not result.element:
         product = type_of(result.element)
         ctx.fail(errors.DTypeMismatch, "dot: add a product and acc,", product, argument.dtype)
@@ -146,4 +150,5 @@ def _precision(ctx: Context, operand: DType, input_precision: object, allow_tf32
     precision = constant_arguments.choice(
         ctx, "dot", "input_precision", input_precision, PRECISIONS, default
     )
+    # Only fp32 has a cheaper approximation (tf32 and the like); others multiply exactly.
     return precision if operand is f32 else "ieee"

@@ -12,6 +12,7 @@ from tilewright.language import cast, dtype, tensor, to, type_of, unwrap
 from tilewright.ops import BitcastOp, CastOp
 from tilewright.support import errors
 
+# Addresses have 64 bits on every backend, so only these hold one without loss.
 _ADDRESSES = (ir.i64, ir.u64)
 
 
@@ -61,6 +62,7 @@ def cast_operand(
     value = input.handle
     source = ir.element_of(value.type)
     _check_rounding(ctx, fp_downcast_rounding, source, target)
+    # Before the bitcast: the same type is a no-op for either kind of conversion.
     if source is target:
         return input
     if bitcast:
@@ -89,6 +91,7 @@ def _cast_literal(ctx: Context, value: object, target: ir.Scalar) -> tensor:
         exact = target.is_float or isinstance(value, bool)
         if exact or (isinstance(value, int) and target.is_integer and fits(value, target)):
             return tensor(constant(ctx, value, target))
+    # An integer out of range becomes a tensor of its own dtype; the cast then wraps its bits.
     scalar = materialize(ctx, value)
     return cast_operand(ctx, scalar, type_of(target))
 
@@ -100,6 +103,7 @@ def _check_rounding(ctx: Context, rounding: object, source: ir.Scalar, target: i
         expected = '"rtne" or "rtz"'
         ctx.fail(errors.InvalidValue, "cast", "fp_downcast_rounding", expected, repr(rounding))
     floats = [isinstance(t, ir.DType) and t.is_float for t in (source, target)]
+    # Widening is exact, so a rounding mode there is a misunderstanding.
     if not all(floats) or source.bits <= target.bits:
         ctx.fail(
             errors.InvalidOperation,
@@ -110,6 +114,7 @@ def _check_rounding(ctx: Context, rounding: object, source: ir.Scalar, target: i
 
 def _bitcast(ctx: Context, value: Value, target: ir.Scalar) -> tensor:
     source = ir.element_of(value.type)
+    # A pointer counts 64 bits: an address may be reinterpreted as int64.
     if source.bits != target.bits:
         ctx.fail(
             errors.InvalidOperation,
@@ -130,8 +135,10 @@ def _cast_pointer(ctx: Context, value: Value, target: ir.Scalar) -> tensor:
         if target in _ADDRESSES:
             return ctx.tensor(CastOp(value, result_type))
         if target is ir.i1:
+            # In two steps: CastOp takes pointers to 64-bit integers only.
             address = ctx.value(CastOp(value, ir.with_element(value.type, ir.i64)))
             return ctx.tensor(CastOp(address, result_type))
+    # Narrow integers are extended first, by their own signedness, as C converts them to addresses.
     elif not source.is_float and not source.is_bool:
         return ctx.tensor(CastOp(cast_value(ctx, value, ir.i64), result_type))
     ctx.fail(

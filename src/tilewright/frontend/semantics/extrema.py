@@ -42,6 +42,7 @@ def max(
 ) -> Any:
     if not constant_arguments.flag(ctx, "max", "return_indices", return_indices):
         return extremum_along(ctx, "maximum", input, axis, keep_dims)
+    # Triton calls the flag return_indices_tie_break_left here, tie_break_left in argmax.
     tie = constant_arguments.flag(ctx, "max", "tie_break_left", return_indices_tie_break_left)
     return tl.tuple(extremum_with_index(ctx, "max", input, axis, tie, keep_dims))
 
@@ -99,12 +100,15 @@ def extremum_with_index(
     if dim is None and rank > 1:
         # Without an axis the index counts in row-major order over the whole tile.
         value = ctx.value(ReshapeOp(value, (prod(shape_of(value.type)),)))
+    # fp16 and bf16 compare in fp32, which orders them alike and which every backend has.
     value = cast_value(ctx, value, accumulator_dtype(element))
     shape = shape_of(value.type)
+    # int32 suffices: tiles have far fewer than 2^31 elements.
     index = broadcast_along(ctx, ctx.value(RangeOp(0, shape[dim or 0])), dim or 0, shape)
     predicate = "gt" if function.endswith("max") else "lt"
     combine = _better_pair(ctx, predicate, tie_break_left)
     best, where = reduce_tiles(ctx, [value, index], dim or 0, combine, keep and dim is not None)
+    # After folding a flattened tile one scalar is left; keep_dims restores the original rank.
     if keep and dim is None:
         best, where = (ctx.tensor(SplatOp(part.handle, (1,) * rank)) for part in (best, where))
     return [tensor(cast_value(ctx, best.handle, element)), where]
@@ -118,6 +122,7 @@ def _better_pair(ctx: Context, predicate: str, tie_break_left: bool) -> Combine:
             # NaN differs from itself: a second operand that is NaN always loses.
             wins = ctx.value(OrOp(wins, ctx.value(CompareOp(y, y, "ne"))))
         if tie_break_left:
+            # Ties go to the lower index, whichever order the backend folds in.
             same = ctx.value(CompareOp(x, y, "eq"))
             tie = ctx.value(AndOp(same, ctx.value(CompareOp(i, j, "lt"))))
             wins = ctx.value(OrOp(wins, tie))

@@ -13,6 +13,7 @@ from tilewright.frontend.semantics.semantics_registry import implements
 
 @implements(tl.cdiv)
 def cdiv(ctx: Context, x: object, div: object) -> Any:
+    # x + (div - 1), in this order, so that a literal div folds to one constant.
     return binary(ctx, "floordiv", binary(ctx, "add", x, binary(ctx, "sub", div, 1)), div)
 
 
@@ -20,10 +21,12 @@ def cdiv(ctx: Context, x: object, div: object) -> Any:
 def swizzle2d(
     ctx: Context, i: object, j: object, size_i: object, size_j: object, size_g: object
 ) -> Any:
-    """Position in row-major order; group of rows; position within it, column by column."""
+    """New (row, column): row-major positions are cut into groups of size_g rows, which are then
+    walked column by column."""
     position = binary(ctx, "add", binary(ctx, "mul", i, size_j), j)
     group_size = binary(ctx, "mul", size_g, size_j)
     first_row = binary(ctx, "mul", binary(ctx, "floordiv", position, group_size), size_g)
+    # The last group has fewer rows if size_g does not divide size_i.
     rows = extremum(ctx, "minimum", binary(ctx, "sub", size_i, first_row), size_g, False)
     within = binary(ctx, "mod", position, group_size)
     row = binary(ctx, "add", first_row, binary(ctx, "mod", within, rows))

@@ -18,8 +18,10 @@ def constant(ctx: Context, value: Literal, type_: Type) -> Value:
     element = dtype_of(type_)
     if element.is_float:
         return ctx.value(ConstantOp(float(value), type_))
+    # Truth, not wrapping: int1 of 2 is True.
     if element.is_bool:
         return ctx.value(ConstantOp(bool(value), type_))
+    # A silent wrap of a literal would hide a typing mistake; explicit casts wrap instead.
     if not fits(value, element):
         ctx.fail(errors.LiteralOutOfRange, value, type_of(element))
     return ctx.value(ConstantOp(int(value), type_))
@@ -66,6 +68,7 @@ def describe(value: object) -> str:
         return repr(value)
     if value is None or isinstance(value, dtype):
         return str(value)
+    # Not isinstance: named tuples are described by the name of their class.
     if isinstance(value, list) or type(value) is tuple:
         return "a tuple"
     return f"a {type(value).__name__}"

@@ -45,6 +45,7 @@ Bound = tensor | int
 ZERO_STEP = "the step of range() is 0"
 """What a launch is stopped with where the step is known only at run time."""
 
+# Deep enough for `BLOCK * tl.num_programs(0) * 2`; a cap, as operands fan out exponentially.
 _DEPTH = 8
 """How far the origin of a step is followed to find its sign."""
 
@@ -105,6 +106,7 @@ def index_dtype(ctx: Context, start: Bound, end: Bound, step: Bound) -> DType:
     Errors: LiteralOutOfRange.
     """
     numbers = [part for part in (start, end) if isinstance(part, int)]
+    # The sign of a literal step is in the form of the loop; its size only must fit.
     numbers += [abs(step)] if isinstance(step, int) else []
     tensors = [part for part in (start, end, step) if isinstance(part, tensor)]
     promoted = i32
@@ -114,6 +116,7 @@ def index_dtype(ctx: Context, start: Bound, end: Bound, step: Bound) -> DType:
     # A literal beyond the type of the run-time bounds widens the index once, to i64.
     candidates = (promoted, i64) if narrow and tensors else (promoted,)
     if not tensors:
+        # With literals alone each one's own dtype is tried, in order, then i64.
         candidates = [t for n in numbers if (t := literal_dtype(n))] + [i64]
     for candidate in candidates:
         if all(fits(number, candidate) for number in numbers):
@@ -130,6 +133,7 @@ def range_bounds(ctx: Context, start: Bound, end: Bound, step: Bound) -> LoopBou
         if step < 0:
             return descending_bounds(ctx, dtype, start, end, -step)
         return ascending_bounds(ctx, dtype, start, end, step)
+    # An unsigned step that is not 0 goes up; 0 itself is stopped by `check_step`.
     if not _is_unsigned(step) and not is_positive(step.handle):
         return _bounds_of_unknown_step(ctx, dtype, start, end, step.handle)
     return ascending_bounds(ctx, dtype, start, end, step)
@@ -182,6 +186,7 @@ def inclusive_bounds(
     runs = cast_value(ctx, ctx.value(CompareOp(low, high, "le")), dtype_of(span.type))
     count = ctx.value(MulOp(ctx.value(AddOp(steps, one)), runs))
     if down:
+        # The index is always origin + count * scale here, so that a descent has a negative scale.
         size = ctx.value(SubOp(constant(ctx, 0, size.type), size))
     return LoopBounds(constant(ctx, 0, span.type), count, one, origin, size)
 
@@ -191,6 +196,7 @@ def _bounds_of_unknown_step(
 ) -> LoopBounds:
     """start, start + step, ... before end is reached, in the direction of the step."""
     first, last = in_dtype(ctx, start, dtype), in_dtype(ctx, end, dtype)
+    # The step is cut to the index's type, as start and end are.
     size = cast_value(ctx, step, dtype)
     backward = ctx.value(CompareOp(step, constant(ctx, 0, step.type), "lt"))
     low = ctx.value(SelectOp(backward, last, first))
@@ -250,6 +256,7 @@ def is_positive(value: Value, depth: int = _DEPTH) -> bool:
         return all(positive) or _is_assumed(value)
     if isinstance(op, MaxOp):
         return any(positive) or _is_assumed(value)
+    # The grid has at least one program along every axis.
     return isinstance(op, NumProgramsOp) or _is_assumed(value)
 
 
@@ -258,10 +265,12 @@ def _keeps_sign(op: CastOp) -> bool:
     if not isinstance(source, DType) or source.is_float:
         return False
     signs = source.is_signed or not target.is_signed
+    # Zero extension keeps the value; an unsigned number of equal width may turn negative.
     return target.bits > source.bits or (target.bits == source.bits and signs)
 
 
 def _is_assumed(value: Value) -> bool:
+    # Assumptions count only in the block of the value: elsewhere they may not be reached.
     home = value.owner.parent if isinstance(value.owner, Op) else value.owner
     for compare in value.uses:
         if isinstance(compare, CompareOp) and _compares_above_zero(compare, value):
@@ -278,4 +287,5 @@ def _compares_above_zero(compare: CompareOp, value: Value) -> bool:
     if not isinstance(other, ConstantOp):
         return False
     predicates = ("gt", "ge") if left else ("lt", "le")
+    # "gt"/"lt" need c >= 0 and "ge"/"le" c >= 1: the position in the tuple is that bound.
     return compare.predicate in predicates and other.value >= predicates.index(compare.predicate)

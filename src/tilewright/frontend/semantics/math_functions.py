@@ -30,6 +30,7 @@ _FUNCTIONS = (
 def float_argument(ctx: Context, function: str, x: object) -> Value:
     """A float tensor, or a literal as fp32 (fp64 out of its range). Errors: InvalidOperation."""
     if isinstance(x, int | float):
+        # Literals are computed at run time too, so that they round as tensors do.
         number = float(x)
         return constant(ctx, number, dtype_of_literal(ctx, number))
     if isinstance(x, tensor):
@@ -79,6 +80,7 @@ def abs_semantics(ctx: Context, x: tensor | Literal) -> Any:
     # An unsigned number is its own absolute value.
     if not element.is_float and not element.is_signed:
         return x
+    # fp8 has no arithmetic of its own: abs runs in fp32 and converts back without loss.
     value = cast_value(ctx, x.handle, compute_dtype(element))
     return tensor(cast_value(ctx, ctx.value(AbsOp(value)), element))
 
@@ -87,6 +89,7 @@ def abs_semantics(ctx: Context, x: tensor | Literal) -> Any:
 def sigmoid(ctx: Context, x: object) -> tensor:
     def compute(wide: Value) -> Value:
         one = constant(ctx, 1, wide.type)
+        # exp(-x) may overflow to infinity, for which 1 / (1 + inf) is the right limit 0.
         decay = ctx.value(MathOp(ctx.value(NegOp(wide)), "exp"))
         return ctx.value(DivOp(one, ctx.value(AddOp(one, decay))))
 
@@ -104,6 +107,7 @@ def fma(ctx: Context, x: object, y: object, z: object) -> tensor:
             "integers need no fused operation: write x * y + z",
         )
     shape = shape_of_all(ctx, "fma", (x, y, z))
+    # In the dtype itself, unlike `exp` and others: a fused fp16 operation rounds once.
     a, b, c = (cast_and_broadcast(ctx, v, compute_dtype(dtype), shape) for v in (x, y, z))
     return tensor(cast_value(ctx, ctx.value(FmaOp(a, b, c)), dtype))
 
@@ -112,6 +116,7 @@ def quotient(ctx: Context, function: str, x: object, y: object, precise: bool) -
     """x / y of floats; 16-bit operands give fp32."""
     for operand in (x, y):
         if isinstance(operand, tensor):
+            # Only for its error: integers would otherwise divide as floats.
             float_argument(ctx, function, operand)
     dtype = result_dtype(ctx, "truediv", x, y)
     left, right = operands(ctx, "truediv", x, y, dtype)
@@ -143,6 +148,7 @@ def umulhi(ctx: Context, x: object, y: object) -> tensor:
         )
     left, right = operands(ctx, "multiply", x, y, dtype)
     bits = [cast_value(ctx, value, dtype_named(f"u{dtype.bits}")) for value in (left, right)]
+    # The high word is that of the unsigned product, whatever the signs of the operands.
     high = ctx.value(MulHighOp(*broadcast_pair(ctx, "multiply", *bits)))
     return tensor(cast_value(ctx, high, dtype))
 

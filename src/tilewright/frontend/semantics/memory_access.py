@@ -58,6 +58,7 @@ def load(
         constant_arguments.flag(ctx, "load", "volatile", volatile),
     )
     if isinstance(pointer, block_pointer):
+        # A block pointer already has its mask: `boundary_check`.
         _reject_mask(ctx, "load", mask, other)
         window = load_window(ctx, pointer, boundary_check, padding_option)
         return ctx.tensor(LoadOp(window.pointer, window.mask, window.other, *hints))
@@ -106,6 +107,7 @@ def store(
     address = pointer_argument(ctx, "store", pointer)
     check_writable(ctx, address)
     stored = converted(ctx, "store", address, value)
+    # Unlike a load, a store keeps the shape of its pointer: the mask must broadcast to it.
     condition = mask_for(ctx, "store", address, mask)
     ctx.emitter.emit(StoreOp(address, stored, condition, *hints))
 
@@ -152,11 +154,13 @@ def broadcast_mask(
 
 def mask_for(ctx: Context, function: str, pointer: Value, mask: object) -> Value | None:
     """The mask in the pointer's shape; None for none and for True. Errors: DTypeMismatch, ..."""
+    # A literal True masks nothing out; an access without a mask is cheaper on every backend.
     if mask is None or mask is True:
         return None
     shape = shape_of(pointer.type)
     if mask is False:
         return constant(ctx, False, with_shape(i1, shape))
+    # Not converted to int1: a mask of integers is usually another argument passed by position.
     if not isinstance(mask, tensor) or element_of(mask.handle.type) is not i1:
         actual = mask.dtype if isinstance(mask, tensor) else describe(mask)
         ctx.fail(
@@ -183,6 +187,7 @@ def _instead_of_mask(mask: object) -> str:
 def converted(ctx: Context, function: str, pointer: Value, value: object) -> Value:
     """A value in the pointer's shape and the dtype that it points to."""
     element, shape = pointee_type(pointer), shape_of(pointer.type)
+    # As C and Triton do on a store: the literal wraps to the pointee's type.
     if is_literal(value):
         return constant(ctx, _wrapped(value, element), with_shape(element, shape))
     if not isinstance(value, tensor):
@@ -222,6 +227,7 @@ def _reject_mask(ctx: Context, function: str, mask: object, other: object) -> No
 
 
 def _reject_window_options(ctx: Context, function: str, check: Any, padding: object) -> None:
+    # `()` and `""` are the defaults, so given values cannot be told from them otherwise.
     if tuple(check or ()) or padding:
         ctx.fail(
             errors.InvalidOperation,

@@ -57,7 +57,7 @@ VERBS = {
     "pow": "raise to a power", "eq": "compare", "ne": "compare", "lt": "compare", "le": "compare",
     "gt": "compare", "ge": "compare", "common": "combine",
 }  # fmt: skip
-"""How messages call the operators: "cannot <verb> a and b"."""
+"""The verb for each operator in messages: "cannot <verb> a and b"."""
 
 _OPS: dict[str, Callable[[Value, Value], BinaryOp]] = {
     "add": AddOp, "sub": SubOp, "mul": MulOp, "truediv": DivOp, "floordiv": DivOp, "mod": RemOp,
@@ -99,6 +99,7 @@ def binary(ctx: Context, name: str, lhs: object, rhs: object, sanitize: bool = T
         )
     result = result_dtype(ctx, name, lhs, rhs)
     x, y = operands(ctx, name, lhs, rhs, compute_dtype(result))
+    # Both options are needed, as in Triton: checks cost an assertion per operation.
     if sanitize and ctx.options.debug and ctx.options.sanitize_overflow:
         check_overflow(ctx, name, x, y)
     return tensor(cast_value(ctx, _apply(ctx, name, x, y), result))
@@ -111,6 +112,7 @@ def compare(ctx: Context, name: str, lhs: object, rhs: object) -> Any:
         return _fold(ctx, name, lhs, rhs)
     if is_pointer(lhs) and is_pointer(rhs):
         x, y = broadcast_pair(ctx, "compare", lhs.handle, rhs.handle)
+        # Addresses of different element types are not comparable, as in C.
         if x.type is not y.type:
             _mismatch(ctx, name, lhs, rhs)
     else:
@@ -142,7 +144,9 @@ def operands(ctx: Context, verb: str, lhs: Any, rhs: Any, dtype: DType) -> tuple
         x = cast_value(ctx, lhs.handle, dtype)
         if isinstance(rhs, tensor):
             y = cast_value(ctx, rhs.handle, dtype)
+            # Types are interned, so identity decides whether anything has to be broadcast.
             return (x, y) if x.type is y.type else broadcast_pair(ctx, VERBS.get(verb, verb), x, y)
+        # A literal is made in the shape of the tensor at once, without a broadcast.
         return x, constant(ctx, rhs, x.type)
     if isinstance(rhs, tensor):
         y = cast_value(ctx, rhs.handle, dtype)
@@ -174,6 +178,7 @@ def invert(ctx: Context, x: object) -> Any:
         ctx.fail(
             errors.InvalidOperation, f"invert (~) {x.type}", "only integers and int1 have bits"
         )
+    # XOR with all ones; for an unsigned type -1 would be out of range.
     ones = -1 if element.is_signed else element.max_int
     return ctx.tensor(XorOp(x.handle, constant(ctx, ones, x.handle.type)))
 
@@ -196,6 +201,7 @@ def logical_not(ctx: Context, x: object) -> Any:
     if not isinstance(x, tensor):
         return constexpr(not x)
     condition = as_condition(ctx, x)
+    # int1 has no complement op of its own.
     return ctx.tensor(XorOp(condition, constant(ctx, True, condition.type)))
 
 
@@ -226,6 +232,7 @@ def _apply_to_bools(ctx: Context, name: str, x: Value, y: Value) -> Value:
     """int1 arithmetic; dividing by False and shifting by True are undefined."""
     if name in _BOOL_OPS:
         return ctx.value(_BOOL_OPS[name](x, y))
+    # x % True is 0 for int1; the other operators that reach this leave x as it is.
     return constant(ctx, False, x.type) if name == "mod" else x
 
 
@@ -244,6 +251,7 @@ def _dtype_beside(ctx: Context, operand: object, other: object) -> DType:
         )
     if isinstance(other, tensor):
         beside = element_of(other.handle.type)
+        # Only literals of no higher kind adopt the dtype; 2.5 beside an int tensor stays a float.
         if isinstance(beside, DType) and is_weak(operand, beside):
             if not fits(operand, beside):
                 ctx.fail(errors.LiteralOutOfRange, operand, type_of(beside))
@@ -253,13 +261,16 @@ def _dtype_beside(ctx: Context, operand: object, other: object) -> DType:
 
 def _pointer_arithmetic(ctx: Context, name: str, lhs: object, rhs: object) -> tensor:
     """pointer + integer, integer + pointer, pointer - integer, in elements."""
+    # integer - pointer has no meaning in C either; integer + pointer does.
     swapped = not is_pointer(lhs)
     base, offset = cast("tuple[tensor, object]", (rhs, lhs) if swapped else (lhs, rhs))
     if is_pointer(offset) or name not in ("add", "sub") or (swapped and name == "sub"):
         _pointer_mismatch(ctx, name, lhs, rhs)
     if not isinstance(offset, tensor):
         if isinstance(offset, bool) or not isinstance(offset, int):
+            # bool is an int in Python; as an offset it is a mistake.
             _pointer_mismatch(ctx, name, lhs, rhs)
+        # Folding the sign into the literal saves the negation at run time.
         offset = materialize(ctx, -offset if name == "sub" else offset)
         name = "add"
     if dtype_of(offset.handle.type).is_float:
@@ -305,17 +316,20 @@ def _fold(ctx: Context, name: str, lhs: object, rhs: object) -> Any:
     except (TypeError, ValueError, ArithmeticError) as error:
         what = f"{VERBS[name]} {describe(lhs)} and {describe(rhs)}"
         ctx.fail(errors.InvalidOperation, what, str(error))
+    # Sequences, from + and * of Python tuples, stay values that can be unpacked.
     return cast("Any", result) if isinstance(result, tuple | list) else constexpr(result)
 
 
 def _fold_unary(ctx: Context, name: str, x: object) -> Any:
     try:
+        # Unary operators come from constexpr itself, which implements Python's protocol.
         return getattr(constexpr(x), f"__{name}__")()
     except TypeError as error:
         ctx.fail(errors.InvalidOperation, f"apply {name} to {describe(x)}", str(error))
 
 
 def _truth_of_literal(ctx: Context, x: object) -> bool:
+    # None and strings have a truth in Python, and kernels test them: `if BIAS is None`.
     if x is not None and not isinstance(x, int | float | str):
         ctx.fail(errors.InvalidOperation, f"use {describe(x)} as a condition", "it is no number")
     return bool(x)

@@ -34,4 +34,5 @@ def check_overflow(ctx: Context, name: str, x: Value, y: Value) -> None:
 def _is_checked(name: str, element: DType) -> bool:
     if not element.is_integer or element.bits >= 64:
         return False
+    # A product of two uint32 needs up to 64 unsigned bits, which int64 does not have.
     return name != "mul" or element.is_signed or element.bits < 32

@@ -54,6 +54,7 @@ CONSTANTS: dict[DType, Constants] = {
     u64: Constants(0xD2E7470EE14C6C93, 0xCA5A826395121157, 0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B),
 }
 
+# fp32 values just below 2^-31 and 2^-63, as in Triton, so that sequences agree.
 UNIFORM_SCALES = {i32: 4.6566127342e-10, i64: 1.0842020432385337e-19}
 """The largest fp32 factor that maps every non-negative integer below 1."""
 
@@ -111,10 +112,12 @@ def philox(
 ) -> tl.tuple:
     words = tuple(_integer(ctx, "philox", f"c{i}", c) for i, c in enumerate((c0, c1, c2, c3)))
     wide = cast_value(ctx, _integer(ctx, "philox", "seed", seed).handle, u64)
+    # Triton decides by the first counter word: 64-bit words take the seed as one key word.
     if words[0].dtype.primitive_bitwidth > 32:
         dtype, key = u64, (wide, constant(ctx, 0, wide.type))
     else:
         dtype = u32
+        # The 64-bit seed becomes the two 32-bit words of the key.
         high = ctx.value(ShrOp(wide, constant(ctx, 32, wide.type)))
         key = (cast_value(ctx, wide, u32), cast_value(ctx, high, u32))
     rounds = _rounds(ctx, "philox", n_rounds)
@@ -135,6 +138,7 @@ def philox_impl(
 ) -> tl.tuple:
     words = tuple(_integer(ctx, "philox_impl", f"c{i}", c) for i, c in enumerate((c0, c1, c2, c3)))
     dtype = u64 if words[0].dtype.primitive_bitwidth > 32 else u32
+    # Keys are cut to the words of the counter: Philox has one word size.
     key0, key1 = (
         cast_value(ctx, _integer(ctx, "philox_impl", name, k).handle, dtype)
         for name, k in (("k0", k0), ("k1", k1))
@@ -150,6 +154,7 @@ def randint4x(ctx: Context, seed: object, offset: object, n_rounds: object = 10)
     zero = tensor(constant(ctx, 0, u32))
     low = tensor(cast_value(ctx, position.handle, u32))
     high: Any = zero
+    # A 64-bit offset fills two counter words, so that long streams do not repeat.
     if position.dtype.primitive_bitwidth > 32:
         shifted = binary(ctx, "rshift", position, 32)
         high = tensor(cast_value(ctx, shifted.handle, u32))
@@ -171,6 +176,7 @@ def uint_to_uniform_float(ctx: Context, x: object) -> tensor:
     if dtype_of(value.type) is not signed:
         value = ctx.value(BitcastOp(value, with_element(value.type, signed)))
     # x if x >= 0 else ~x, which is -x - 1
+    # An arithmetic shift: all ones for negative words, else 0; XOR then gives ~x or x.
     sign = ctx.value(ShrOp(value, constant(ctx, signed.bits - 1, value.type)))
     positive = ctx.value(XorOp(value, sign))
     number = cast_value(ctx, positive, f32)
@@ -191,6 +197,7 @@ def rand4x(ctx: Context, seed: object, offsets: object, n_rounds: object = 10) -
 @implements(tl.pair_uniform_to_normal)
 def pair_uniform_to_normal(ctx: Context, u1: object, u2: object) -> tl.tuple:
     """radius = sqrt(-2 log u1), angle = 2 pi u2; u1 is kept away from zero."""
+    # log(0) is infinite; 1.0e-7 is the bound of Triton.
     safe = extremum(ctx, "maximum", 1.0e-7, u1, False)
     angle = binary(ctx, "mul", 6.283185307179586, u2)
     logarithm = math_function(ctx, "log", safe)
@@ -204,6 +211,7 @@ def pair_uniform_to_normal(ctx: Context, u1: object, u2: object) -> tl.tuple:
 @implements(tl.randn)
 def randn(ctx: Context, seed: object, offset: object, n_rounds: object = 10) -> tensor:
     words = randint4x(ctx, seed, offset, n_rounds)
+    # One call of Philox gives four words, of which a pair is enough for one normal number.
     u1, u2 = (uint_to_uniform_float(ctx, word) for word in words[:2])
     return pair_uniform_to_normal(ctx, u1, u2)[0]
 

@@ -56,6 +56,7 @@ def reduce_tiles(
 
 def _reduce_axis(ctx: Context, values: list[Value], axis: int, combine: Combine) -> list[Value]:
     elements = [element_of(value.type) for value in values]
+    # The region combines scalars: the backend chooses how often and on how many lanes it runs.
     region = _combine_region(ctx, elements, combine)
     return list(ctx.emitter.emit(ReduceOp(tuple(values), region, axis)).results)
 
@@ -98,8 +99,10 @@ def user_combine(ctx: Context, function: str, fn: object, inputs: Sequence[Value
         items = cast("Sequence[Any]", returned if isinstance(returned, tuple) else (returned,))
         if len(items) != len(elements):
             ctx.fail(errors.ArgumentCount, f"{function}: the result of combine_fn", 1, len(items))
+        # constexpr results count as tensors here: the region needs run-time values to yield.
         results = [materialize(ctx, item) for item in items]
         for result, element in zip(results, elements, strict=True):
+            # No implicit conversion: each partial result is fed back as an operand.
             if result.handle.type is not element:
                 expected, actual = type_of(element), result.type
                 ctx.fail(errors.DTypeMismatch, f"{function}: combine", expected, actual)
@@ -125,6 +128,7 @@ def tiles_argument(
 
 def _as_tile(ctx: Context, function: str, value: object, axis: object) -> tensor:
     """What to fold along `axis`; without one, a scalar is a tile of one element."""
+    # Triton reduces scalars without an axis; with one, the axis does not exist.
     if isinstance(value, tensor) and not value.shape and unwrap(axis) is None:
         return ctx.tensor(SplatOp(value.handle, (1,)))
     return constant_arguments.tile(ctx, function, "input", value)
@@ -199,6 +203,7 @@ def reduction_arguments(
 ) -> ReductionArguments:
     """The arguments of a reduction."""
     keep = constant_arguments.flag(ctx, function, "keep_dims", keep_dims)
+    # A scalar has no dimension to keep.
     keep = keep and isinstance(input, tensor) and bool(input.shape)
     value, element = number_tile(ctx, function, _as_tile(ctx, function, input, axis))
     return ReductionArguments(value, element, optional_axis(ctx, function, axis, value), keep)
@@ -249,6 +254,7 @@ def extremum_along(
     ctx: Context, name: str, input: object, axis: object, keep_dims: object
 ) -> tensor:
     """Maximum or minimum along an axis, in its widened dtype."""
+    # "maximum" and "minimum" by the names of the language, "max" and "min".
     function = name[:3]
     what = reduction_arguments(ctx, function, input, axis, keep_dims)
     value = cast_value(ctx, what.value, extremum_dtype(what.element))

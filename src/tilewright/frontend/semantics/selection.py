@@ -38,6 +38,7 @@ def shape_of_all(ctx: Context, verb: str, operands: Sequence[Any]) -> tuple[int,
 
 def common_dtype(ctx: Context, verb: str, operands: Sequence[Any]) -> DType:
     """The dtype that all operands promote to, each with the first. Errors: DTypeMismatch."""
+    # Each against the first operand, so that a literal adopts a tensor's dtype wherever it stands.
     first, second, *rest = operands
     dtype = result_dtype(ctx, "common", first, second, verb)
     for operand in rest:
@@ -60,6 +61,7 @@ def where(ctx: Context, condition: object, x: object, y: object) -> tensor:
         left = broadcast_value(ctx, x.handle, shape)
         right = broadcast_value(ctx, y.handle, shape)
     else:
+        # Both pointers or both numbers: a mixture fails in `result_dtype` with its own message.
         dtype = result_dtype(ctx, "common", x, y, "select")
         left, right = (
             cast_and_broadcast(ctx, x, dtype, shape),
@@ -91,6 +93,7 @@ def extremum(ctx: Context, name: str, x: object, y: object, nan: bool) -> Any:
 def extremum_value(ctx: Context, name: str, x: Value, y: Value, nan: bool = False) -> Value:
     """Maximum or minimum of two values of one type."""
     if element_of(x.type) is i1:
+        # int1 as False < True; MaxOp is for numbers.
         return ctx.value(OrOp(x, y) if name == "maximum" else AndOp(x, y))
     return ctx.value(MaxOp(x, y, nan) if name == "maximum" else MinOp(x, y, nan))
 
@@ -101,6 +104,7 @@ def _fold_extremum(ctx: Context, name: str, x: Any, y: Any) -> Any:
             what = f"take the {name} of {describe(x)} and {describe(y)}"
             reason = f"{describe(operand)} is no number"
             ctx.fail(errors.InvalidOperation, what, reason)
+    # Python's max and min, so that a NaN or a tie folds as it does in Python.
     return constexpr(max(x, y) if name == "maximum" else min(x, y))
 
 
@@ -114,6 +118,7 @@ def clamp(
     value, low, high = (
         cast_and_broadcast(ctx, v, compute_dtype(dtype), shape) for v in (x, min, max)
     )
+    # Lower bound first: min > max gives max; Triton leaves that case undefined.
     raised = extremum_value(ctx, "maximum", value, low, nan)
     return tensor(cast_value(ctx, extremum_value(ctx, "minimum", raised, high, nan), dtype))
 

@@ -82,6 +82,7 @@ class Context:
 
         Errors: NestedTooDeeply.
         """
+        # Later passes recurse over regions; a limit here gives an error with the user's line.
         if self._depth >= MOST_REGIONS:
             self.fail(NestedTooDeeply, "control flow", MOST_REGIONS)
         outer = self.emitter
@@ -91,6 +92,7 @@ class Context:
             yield block
         finally:
             self._depth -= 1
+            # The inner emitter may have moved on to later lines.
             outer.loc = self.emitter.loc
             self.emitter = outer
 
@@ -102,6 +104,7 @@ class Context:
         outer = self.emitter
         self.emitter = Builder(block, loc=outer.loc)
         try:
+            # Unlike `into`, the location is not carried back: the region is one operand of its op.
             results = body([tensor(arg) for arg in block.args])
             self.emitter.emit(YieldOp(tuple(result.handle for result in results)))
         finally:

@@ -57,6 +57,7 @@ REGISTRY: dict[Callable[..., Any], Implementation] = {}
 
 def signature_of(fn: Callable[..., Any], skip: int = 0) -> Signature:
     """Read the parameters of a function from its code, without the first `skip`."""
+    # Read from the code object: inspect.signature is far slower, and this runs for every stub.
     function = cast("FunctionType", fn)
     code = function.__code__
     positional, keyword = code.co_argcount, code.co_kwonlyargcount
@@ -77,6 +78,7 @@ def implements(stub: Callable[..., Any]) -> Callable[[F], F]:
     """Register the decorated function `fn(ctx, ...)` as the implementation of a stub."""
 
     def register(fn: F) -> F:
+        # Stubs are wrapped by their decorator: the inner function has the declared parameters.
         declared = signature_of(cast("Any", stub).__wrapped__)
         implemented = signature_of(fn, skip=1)
         assert implemented == declared, (
@@ -104,6 +106,7 @@ def call_builtin(
     _check_call(ctx, implementation, args, kwargs)
     # Only the top level: constexprs inside tuples are unwrapped by who reads the tuple.
     plain = [a.value if isinstance(a, constexpr) else a for a in args]
+    # Most calls have no keywords.
     if not kwargs:
         return implementation.fn(ctx, *plain)
     named = {k: v.value if isinstance(v, constexpr) else v for k, v in kwargs.items()}
@@ -112,6 +115,7 @@ def call_builtin(
 
 def call(ctx: Context, callee: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Call whatever a kernel may call: a stub, a method, a device or a compile-time function."""
+    # A bound stub: `x.to(...)` is `tl.to(x, ...)`.
     if isinstance(callee, MethodType) and is_builtin(callee.__func__):
         return call_builtin(ctx, callee.__func__, (callee.__self__, *args), kwargs)
     if is_builtin(callee):
@@ -144,6 +148,7 @@ def _check_call(
     if given < signature.required:
         missing = [n for n in signature.names[given : signature.required] if n not in kwargs]
         if missing:
+            # tl.maximum((a, b)) is a common slip, from functions that take a sequence.
             error = errors.MissingArgument(callee.name, tuple(missing), loc=ctx.loc)
             if given == 1 and isinstance(unwrap(args[0]), tuple | list):
                 error.advice = f"pass the items one by one: {callee.name}(a, b)"

@@ -65,7 +65,7 @@ def getitem(ctx: Context, x: object, index: object) -> Any:
 
 
 def expand(ctx: Context, x: tensor, axes: Sequence[int]) -> tensor:
-    """`x` with an extent of 1 at each of the ascending `axes` of the result."""
+    """`x` with an extent of 1 at each of the ascending `axes` (positions in the result)."""
     value = x.handle
     for axis in axes:
         value = _expanded(ctx, value, axis)
@@ -116,6 +116,7 @@ def expand_dims(ctx: Context, input: object, axis: object) -> tensor:
     x = materialize(ctx, input)
     axes = constant_arguments.integers(ctx, "expand_dims", "axis", axis)
     rank = len(shape_of(x.handle.type)) + len(axes)
+    # Ascending, so that an earlier insertion does not move the later ones.
     dims = sorted(constant_arguments.axis(ctx, "expand_dims", a, rank) for a in axes)
     if len(set(dims)) < len(dims):
         ctx.fail(errors.InvalidValue, "expand_dims", "axis", "free of repetition", axes)
@@ -151,6 +152,7 @@ def reshape(ctx: Context, input: object, *shape: object, can_reorder: object = F
         ctx, "reshape", "shape", constant_arguments.variadic_items(shape)
     )
     before = shape_of(x.handle.type)
+    # No -1 as in NumPy: Triton's reshape has none.
     if prod(extents) != prod(before):
         ctx.fail(errors.ReshapeMismatch, "reshape", before, extents)
     check_tile(ctx, extents)
@@ -182,6 +184,7 @@ def trans(ctx: Context, input: object, *dims: object) -> tensor:
     rank = len(shape_of(tile.handle.type))
     if rank < 2:
         ctx.fail(errors.InvalidOperation, f"transpose {tile.type}", "it has one dimension")
+    # Only the last two dimensions change places; leading ones are a batch, as for dot.
     return ctx.tensor(TransposeOp(tile.handle, (*range(rank - 2), rank - 1, rank - 2)))
 
 
@@ -213,6 +216,7 @@ def join(ctx: Context, a: object, b: object) -> tensor:
     x, y = _same_kind(ctx, "join", a, b)
     shape = shape_of(x.type)
     check_tile(ctx, (*shape, 2))
+    # JoinOp takes tiles; the pair of two scalars is a tile of two.
     if shape:
         return ctx.tensor(JoinOp(x, y))
     pair = ctx.tensor(JoinOp(ctx.value(SplatOp(x, (1,))), ctx.value(SplatOp(y, (1,)))))
@@ -225,6 +229,7 @@ def split(ctx: Context, a: object) -> tuple[tensor, tensor]:
     shape = shape_of(tile.handle.type)
     if shape[-1] != 2:
         ctx.fail(errors.InvalidValue, "split", "a", "a tile whose last extent is 2", shape)
+    # SplitOp needs an axis that remains; rank 1 gets one, which `reshaped` takes away again.
     value = tile.handle if len(shape) > 1 else ctx.value(ExpandDimsOp(tile.handle, 0))
     halves = [tensor(half) for half in ctx.emitter.emit(SplitOp(value)).results]
     first, second = (reshaped(ctx, half, shape[:-1]) for half in halves)
@@ -249,11 +254,13 @@ def cat(
     x, y = (tile.handle for tile in tiles)
     left, right = shape_of(x.type), shape_of(y.type)
     axis = constant_arguments.axis(ctx, "cat", dim, len(left), "dim")
+    # A third tile passed by position would be taken for can_reorder.
     if isinstance(can_reorder, tensor):
         instead = "call it twice: tl.cat(tl.cat(a, b), c)"
         reason = "cat takes two"
         ctx.fail(errors.InvalidOperation, "concatenate more than two tiles", reason, instead)
     if element_of(x.type) is not element_of(y.type):
+        # No promotion: `cat` only moves elements.
         ctx.fail(errors.DTypeMismatch, "concatenate", tiles[0].dtype, tiles[1].dtype)
     _check_beside(ctx, "concatenate", left, right, axis)
     check_tile(ctx, (*left[:axis], left[axis] + right[axis], *left[axis + 1 :]))
@@ -291,6 +298,7 @@ def flip(ctx: Context, x: object, dim: object = None) -> tensor:
     shape = shape_of(tile.handle.type)
     axis = constant_arguments.axis(ctx, "flip", -1 if dim is None else dim, len(shape), "dim")
     extent = shape[axis]
+    # There is no op for reversal; a gather with descending indices is one.
     last = constant(ctx, extent - 1, TileType((extent,), i32))
     reverse = ctx.value(SubOp(last, ctx.value(RangeOp(0, extent))))
     return ctx.tensor(GatherOp(tile.handle, broadcast_along(ctx, reverse, axis, shape), axis))
@@ -301,6 +309,7 @@ def part(ctx: Context, x: tensor, axis: int, start: int, count: int) -> tensor:
     shape = list(shape_of(x.handle.type))
     shape[axis] = count
     index = ctx.value(RangeOp(start, start + count))
+    # A slice is a gather with constant indices: tile IR has no op that slices.
     return ctx.tensor(GatherOp(x.handle, broadcast_along(ctx, index, axis, tuple(shape)), axis))
 
 
@@ -312,6 +321,7 @@ def without_axis(ctx: Context, x: tensor, axis: int) -> tensor:
 
 def broadcast_along(ctx: Context, value: Value, axis: int, shape: tuple[int, ...]) -> Value:
     """A tile of rank 1 laid along `axis` of `shape` and repeated along the others."""
+    # Inserting dimensions in ascending order keeps `axis` where it has to be.
     for dim in range(len(shape)):
         if dim != axis:
             value = ctx.value(ExpandDimsOp(value, dim))

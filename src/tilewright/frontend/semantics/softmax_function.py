@@ -27,8 +27,10 @@ def softmax(
     value = float_argument(ctx, "softmax", constant_arguments.tile(ctx, "softmax", "x", x))
     value = cast_value(ctx, value, accumulator_dtype(dtype_of(value.type)))
     shape = shape_of(value.type)
+    # Triton's default is dimension 0, unlike that of most array libraries.
     axis = constant_arguments.axis(ctx, "softmax", 0 if dim is None else dim, len(shape), "dim")
     precise = constant_arguments.flag(ctx, "softmax", "ieee_rounding", ieee_rounding)
+    # Minus the maximum, exp cannot overflow and the largest weight is 1.
     peak = extremum_along(ctx, "maximum", tensor(value), axis, True).handle
     shifted = ctx.value(SubOp(value, broadcast_value(ctx, peak, shape)))
     weights = ctx.value(MathOp(shifted, "exp"))

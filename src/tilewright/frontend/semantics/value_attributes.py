@@ -26,8 +26,10 @@ def getattr_(ctx: Context, x: object, name: str) -> Any:
 
     Errors: UnknownAttribute, with the closest names.
     """
+    # T is a property in Triton, so it emits an op without being called.
     if isinstance(x, tensor) and name == "T":
         return trans(ctx, x)
+    # These four belong to constexpr itself; all other names are looked up on the number.
     if isinstance(x, constexpr) and name not in ("value", "type", "logical_and", "logical_or"):
         x = x.value
     if isinstance(x, bool | int | float) and name in member_names():
@@ -61,5 +63,6 @@ def truth(ctx: Context, x: object) -> Value:
             x = item(ctx, x)
             type_ = x.handle.type
         if not isinstance(type_, DType):
+            # There is no op from pointers to i1; the address is compared with 0 instead.
             return ctx.value(CastOp(ctx.value(CastOp(x.handle, i64)), i1))
     return as_condition(ctx, x)

@@ -41,6 +41,7 @@ def compare_runs(
     first: Function, second: Function, args: Mapping[str, float], grid: tuple[int, ...]
 ) -> Disagreement | None:
     """Run both on RUNS sets of random arguments; None if they leave the same behind."""
+    # Two functions without effects would always agree.
     if not any(effects_of(op) & _OBSERVED for op in first.body):
         return Disagreement("the input has no effect that could be compared: let it store a result")
     if [arg.type for arg in first.args] != [arg.type for arg in second.args]:
@@ -73,6 +74,7 @@ def _compare(
 
 
 def _run(function: Function, args: Mapping[str, float], grid: tuple[int, ...], seed: int) -> _Trace:
+    # Seeded: both versions get the same arguments, and failures can be repeated.
     random = np.random.default_rng(seed)
     values = [_argument(parameter, args, random) for parameter in function.args]
     prints: list[str] = []
@@ -95,8 +97,10 @@ def _argument(
         return given
     dtype = dtype_of(type_)
     if dtype.is_float:
+        # Multiples of 1/4: exact in every float type, so that scalars add no rounding.
         return float(random.integers(-8, 8)) / 4
     multiple = (parameter.facts or {}).get("multiple_of", 1)
+    # 1 to 8: never 0, since scalars are often divisors or extents.
     return int(random.integers(0 if dtype.is_bool else 1, 2 if dtype.is_bool else 9)) * multiple
 
 
@@ -104,12 +108,14 @@ def _array(element: DType, size: int, random: np.random.Generator) -> Array:
     dtype = numpy_dtype(element)
     if element.is_float:
         return random.standard_normal(size).astype(np.float32).astype(dtype)
+    # Small integers, so that sums and products of a few stay in range.
     low, high = max(element.min_int, -100), min(element.max_int, 100)
     return random.integers(low, high + 1, size).astype(dtype)
 
 
 def _difference(left: Array, right: Array) -> str | None:
     tolerance = _TOLERANCE.get(left.dtype.name, 0.0)
+    # Relative to the largest element, as sums in another order err relative to their terms.
     scale = _largest(left) if tolerance else 0.0
     try:
         assert_close(right, left, atol=tolerance * scale, rtol=0.0)

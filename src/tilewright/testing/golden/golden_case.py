@@ -63,6 +63,7 @@ def read_case(text: str) -> Case:
     return Case(
         header["run"],
         _args(header.get("args", "")),
+        # Two programs by default, so that a wrong program id shows.
         _grid(header.get("grid", "2")),
         "\n".join(source) + "\n",
         expected,

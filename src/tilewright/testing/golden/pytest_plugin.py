@@ -19,7 +19,7 @@ class GoldenFailure(Exception):
 
 
 class GoldenItem(pytest.Item):
-    """The test that a file is."""
+    """The test of one golden file."""
 
     def runtest(self) -> None:
         """Run the case; with `--bless` rewrite it."""

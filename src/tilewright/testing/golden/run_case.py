@@ -32,6 +32,7 @@ def outcome_of(case: Case, file: str) -> Outcome:
         return Outcome(errors={error.loc.line: [error.message]})
     invalid = problems(module)
     if invalid:
+        # Printed and parsed again: what is compared is what the file would say.
         return Outcome(errors=_by_line(invalid))
     if case.passes not in _WITHOUT_PASSES:
         parse_pipeline(case.passes).run(module)
@@ -103,6 +104,7 @@ def _judgement(case: Case) -> str:
 
 
 def _different_output(path: Path, case: Case, actual: str) -> list[str]:
+    # zip_longest: a missing line at the end is a difference too.
     pairs = list(zip_longest(case.expected.output.splitlines(), actual.splitlines()))
     different = [(n, e, a) for n, (e, a) in enumerate(pairs) if e != a]
     if not different:

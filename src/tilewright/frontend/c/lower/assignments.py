@@ -33,6 +33,7 @@ def declaration(frame: FunctionFrame, node: syntax.Declaration) -> None:
 
 
 def _declare(frame: FunctionFrame, node: syntax.Variable) -> None:
+    # Only the same block: an inner one may shadow, as in C.
     if node.name in frame.scopes[-1]:
         reason = "this block declares it already"
         frame.fail(node, errors.InvalidOperation(f"declare '{node.name}'", reason))
@@ -45,7 +46,9 @@ def _declare(frame: FunctionFrame, node: syntax.Variable) -> None:
         frame.values[frame.declare(Variable(node.name, type_))] = Unset()
         return
     value = frame.expression(node.value)
+    # The initial value may bring `const` into a pointer's type.
     type_ = with_constness_of(type_, value)
+    # A `const int` with a constant value may be an extent: its number is kept.
     number = unwrap(value) if fixed and not isinstance(value, tensor) else None
     result = _initial(frame, node, value, type_)
     wrapped = None
@@ -91,6 +94,7 @@ def _assign(
 def _combined(frame: FunctionFrame, node: syntax.Assign, before: object) -> object:
     """`before <operator> value`; `c += a @ b` accumulates the product."""
     value = node.value
+    # `c += a @ b` as one op: the accumulator of dot instead of a sum after it.
     if node.operator == "+" and isinstance(value, syntax.Binary) and value.operator == "@":
         return accumulate(frame, node, before, value)
     return apply_binary(frame, node, node.operator, before, frame.expression(value))
@@ -107,6 +111,7 @@ def _target(frame: FunctionFrame, node: syntax.Expression, target: syntax.Expres
         frame.fail(target, error)
     variable = frame.find(target.name)
     if variable is None:
+        # Reports the undefined name as reading it would, so that both have one message.
         frame.expression(target)
         raise AssertionError(f"{target.name} is read without being declared")
     if variable.fixed:
@@ -115,6 +120,7 @@ def _target(frame: FunctionFrame, node: syntax.Expression, target: syntax.Expres
 
 
 def _assign_memory(frame: FunctionFrame, node: syntax.Assign, target: syntax.Dereference) -> object:
+    # The target is read inside: its pointer is evaluated once for the store, once for the load.
     if node.operator:
         return store(frame, target, lambda: _combined(frame, node, frame.expression(target)))
     return store(frame, target, lambda: frame.expression(node.value))
@@ -127,6 +133,7 @@ def step(frame: FunctionFrame, node: syntax.Step) -> object:
     before = read_target()
     after = apply_binary(frame, node, node.operator, before, constexpr(1))
     written = write(after)
+    # C: the value of `i++` is the one before.
     return written if node.prefix else before
 
 

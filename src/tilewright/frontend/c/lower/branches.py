@@ -28,6 +28,7 @@ def lower_branches(
     """Lower two sides, of which one runs, and join the variables that they leave different."""
     before = frame.values
     blocks, after = _lower_sides(frame, (then, orelse))
+    # `before` only: variables declared in a side end with it.
     joined = [v for v in before if _differs(after[0][v], after[1][v])]
     for variable in joined:
         # Only one side gives it a value: a later use is a mistake that names this construct.
@@ -73,6 +74,7 @@ def _emit(
     joined: list[Variable],
 ) -> tuple[Value, ...]:
     """End the blocks with the values to join and emit the op; its results."""
+    # The constants of hidden variables have to be made inside the side that yields them.
     for block, values in zip(blocks, after, strict=True):
         with frame.into(block):
             end_values = [held_value(frame, variable, values[variable]) for variable in joined]
@@ -113,6 +115,7 @@ def lower_choice(
     for index, block in enumerate(blocks):
         with frame.into(block):
             chosen[index] = converted(frame, node, chosen[index], type_)
+    # The value of the choice is joined like a variable, which nobody can name.
     result = Variable("", type_, hidden=True)
     joined = [v for v in before if _differs(after[0][v], after[1][v])]
     for values, value in zip(after, chosen, strict=True):

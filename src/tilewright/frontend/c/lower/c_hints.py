@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tilewright.support import TilewrightError, errors
 
+# By class: the shared message stays; only its advice is about Python.
 HINTS: dict[type[TilewrightError], str] = {
     errors.DTypeMismatch: "cast one side: (float) x",
     errors.LiteralOutOfRange: "cast the other side to a wider type: (long) x",

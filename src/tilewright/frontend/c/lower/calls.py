@@ -57,6 +57,7 @@ _OF_PROMOTED = (tl.abs, tl.cdiv)
 NOT_IN_C = frozenset({"range", "static_range", "constexpr", "static_print"})
 """Names of the language for which C has syntax of its own."""
 
+# printf's conversions; flags, width and precision are read over, as the device ignores them.
 _CONVERSION = re.compile(r"%[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l)?([diouxXeEfFgGcsp%])")
 
 
@@ -84,6 +85,7 @@ class Inliner:
 @expression(syntax.Call)
 def call_expression(frame: FunctionFrame, node: syntax.Call) -> object:
     """`f(a, b)`; for functions of the language also `f(a, axis = 1)`."""
+    # Functions of the source come first: they may have names of the language.
     function = _function(frame, node.function)
     if function is not None:
         args = [frame.expression(_plain(frame, argument)) for argument in node.arguments]
@@ -93,6 +95,7 @@ def call_expression(frame: FunctionFrame, node: syntax.Call) -> object:
     positional: list[object] = []
     named: dict[str, object] = {}
     for argument in node.arguments:
+        # `axis = 1` parses as an assignment; no call of the language needs a real one there.
         if isinstance(argument, syntax.Assign) and isinstance(argument.target, syntax.Name):
             named[argument.target.name] = _argument(frame, argument.value)
         else:
@@ -109,6 +112,7 @@ def _promoted(
 ) -> list[object]:
     """Arguments of functions that compute as operators do, in the types that operators use."""
     if stub in _OF_PAIRS and len(args) >= 2:
+        # select(c, a, b): the condition is not converted with its operands.
         return [*args[:-2], *usual_conversions(frame, node, *args[-2:])]
     if stub in _OF_PROMOTED:
         return [promote(frame, node, arg) for arg in args]
@@ -126,6 +130,7 @@ def _function(frame: FunctionFrame, name: str) -> syntax.Function | None:
 
 
 def _plain(frame: FunctionFrame, node: syntax.Expression | syntax.TypeName) -> syntax.Expression:
+    # Types and braces are arguments of the language's functions only.
     if isinstance(node, syntax.TypeName | syntax.Braces):
         actual = "a type" if isinstance(node, syntax.TypeName) else "several in braces"
         frame.fail(node, errors.CSyntaxError("a value", actual))
@@ -138,6 +143,7 @@ def _argument(frame: FunctionFrame, node: syntax.Expression | syntax.TypeName) -
         return tl.tuple([_argument(frame, item) for item in node.items])
     if isinstance(node, syntax.TypeName):
         return type_of(named_type(frame, node))
+    # A variable hides a function of the same name, as in C.
     if isinstance(node, syntax.Name) and frame.find(node.name) is None:
         function = _function(frame, node.name)
         if function is not None:
@@ -180,14 +186,17 @@ def inline(
     if len(args) != len(function.parameters):
         raise errors.ArgumentCount(name, len(function.parameters), len(args), loc=caller)
     inner = FunctionFrame(session, function, caller)
+    # Constants are declared anew in each frame: a frame sees no variables of its caller.
     declare_constants(inner)
     inner.scopes.append({})
     for parameter, arg in zip(function.parameters, args, strict=True):
         type_ = parameter_type(inner, parameter, arg)
+        # Arguments convert like assignments to the parameters (C17 6.5.2.2).
         value = converted(inner, parameter, arg, type_)
         variable = Variable(parameter.name, type_, fixed=parameter.type.is_fixed)
         inner.values[inner.declare(variable)] = value
     result = lower_body(inner, _common_shape(inner, args))
+    # Ops that follow belong to the caller's line again.
     session.ctx.emitter.loc = caller
     return result
 
@@ -224,6 +233,7 @@ def lower_body(frame: FunctionFrame, shape: tuple[int, ...] = ()) -> object:
         reason = "not every path through it returns one"
         operation = f"take the value of {function.name}()"
         frame.fail(function, errors.InvalidOperation(operation, reason, "end it with a return"))
+    # No jump has happened yet; the flag gets a value only where one may.
     frame.values[frame.returned] = Unset()
     with frame.session.entered(function.name), frame.scope():
         # The usual shape of a function: its result needs no variable, and keeps its own shape.
@@ -271,6 +281,7 @@ def _printf(frame: FunctionFrame, node: syntax.Call) -> object:
     if len(conversions) != len(values):
         frame.fail(node, errors.ArgumentCount("printf", f"{len(conversions) + 1}", len(values) + 1))
     prefix = _CONVERSION.sub(lambda m: "%" if m[1] == "%" else "", text)
+    # One flag for the whole print: hexadecimal only if all conversions are.
     options = {"hex": bool(conversions) and all(kind in "xXp" for kind in conversions)}
     # The device's print writes `prefix: value` itself.
     prefix = " ".join(prefix.split()).rstrip(" =:")
@@ -286,6 +297,7 @@ def _assert(frame: FunctionFrame, node: syntax.Call) -> object:
     if len(args) == 2 and not isinstance(unwrap(args[1]), str):
         actual = describe(args[1])
         frame.fail(node, errors.InvalidValue("assert", "message", "a string", actual))
+    # Run-time conditions are checked on the device, known ones now.
     if isinstance(args[0], tensor):
         semantics.call_builtin(frame.at(node), tl.device_assert, args, {})
     elif not unwrap(args[0]):
@@ -298,6 +310,7 @@ def _size_of(frame: FunctionFrame, node: syntax.Call) -> object:
     """`sizeof(float)`."""
     if len(node.arguments) != 1 or not isinstance(node.arguments[0], syntax.TypeName):
         frame.fail(node, errors.CSyntaxError("sizeof(type)", "another argument"))
+    # size_t is unsigned and has 64 bits.
     return TypedInteger(named_type(frame, node.arguments[0]).bytes, u64)
 
 

@@ -33,6 +33,7 @@ _SYMBOLS = {
 }
 """The test of a loop, by whether it counts down, and whether it reaches its limit."""
 
+# `n > i` is `i < n`: the test may name the counter on either side.
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
@@ -66,6 +67,7 @@ def match_counted_loop(frame: FunctionFrame, node: syntax.Loop) -> CountedLoop |
     amount = step[1]
     changed = {name, *assigned(node.body)}
     parts = [part for part in (limit, amount) if part is not None]
+    # Limit and step are evaluated once before the loop, which needs them to stay the same.
     if any(not is_pure(part) or reads(part) & changed for part in parts):
         return None
     variable = frame.find(name)
@@ -84,6 +86,7 @@ def _counter(node: syntax.Loop) -> str | None:
     elif isinstance(start, syntax.Evaluate) and isinstance(start.value, syntax.Assign):
         target = start.value.target
         name = target.name if isinstance(target, syntax.Name) else None
+    # `continue` is no problem: the next count follows. The others need a test after each pass.
     leaves = jump_kinds(node.body) & {"break", "return"}
     return None if name is None or leaves or name in assigned(node.body) else name
 
@@ -91,6 +94,7 @@ def _counter(node: syntax.Loop) -> str | None:
 def _is_countable(variable: Variable, down: bool) -> bool:
     """Unsigned numbers wrap at 0, so a loop that counts down in them cannot be counted."""
     type_ = variable.type
+    # Narrower counters wrap after 127 or 65535 steps, which the i32 index would not.
     if not isinstance(type_, DType) or not type_.is_integer or type_.is_bool or type_.bits < 32:
         return False
     return type_.is_signed or not down
@@ -133,10 +137,12 @@ def emit_loop_bounds(
     start, limit, step = map(_integer_bound, parts)
     if start is None or limit is None or step is None or (isinstance(step, int) and step <= 0):
         return None
+    # A literal is promoted like a variable: common_type works on promoted types.
     kinds = [promoted(kind) for part in parts if (kind := integer_type(part)) is not None]
     index = reduce(common_type, kinds, i32)
     # C converts the limit to the common type before it compares: -1 is 4294967295u.
     limit = index.wrap(limit) if isinstance(limit, int) else limit
+    # Mixed signs compare unsigned in C; what is below 0 there is a large number.
     if {kind.is_signed for kind in kinds if kind is not i32} == {True, False} or (
         loop.down and not index.is_signed
     ):
@@ -146,6 +152,7 @@ def emit_loop_bounds(
         _check_step(ctx, loop, (start, limit, step), index)
     # `i <= 9` is `i < 10` where 10 fits; the largest number needs the inclusive form.
     past = limit + (-1 if loop.down else 1) if isinstance(limit, int) else None
+    # A run-time limit might be the largest number, to which 1 cannot be added.
     if loop.inclusive and (past is None or not fits(past, index)):
         return semantics.inclusive_bounds(ctx, index, start, limit, step, loop.down)
     end = past if loop.inclusive and past is not None else limit
@@ -166,6 +173,7 @@ def _check_step(
     goes = _SYMBOLS[loop.down, loop.inclusive]
     runs = semantics.compare(ctx, goes, first, last)
     progresses = semantics.compare(ctx, "gt", step, 0)
+    # Only if the loop would start at all: an empty loop may have any step.
     holds = semantics.logical(ctx, "or", progresses, semantics.unary(ctx, "not", runs))
     ctx.emitter.emit(AssertOp(holds.handle, STUCK))
 

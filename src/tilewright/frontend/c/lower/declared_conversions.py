@@ -86,12 +86,14 @@ def converted(frame: FunctionFrame, node: syntax.Node, value: object, type_: Typ
     ctx = frame.at(node)
     if not isinstance(value, tensor):
         number = (
+            # Constants wrap when they are assigned in C; the shared `constant` would refuse them.
             wrapped_integer(frame, node, value, target)
             if target.is_integer
             else _number(frame, node, value)
         )
         return tensor(constant(ctx, number, type_))
     if isinstance(element_of(value.handle.type), PointerType):
+        # C converts pointers to integers by a cast only.
         _refuse(frame, node, value, target)
     element = cast_to(ctx, value, type_of(target)).handle
     return tensor(broadcast_value(ctx, element, shape_of(type_), "assign"))
@@ -129,11 +131,13 @@ def _converted_pointer(
             _refuse(frame, node, value, target)
         return tensor(null(ctx, type_))
     source = element_of(value.handle.type)
+    # Both C and the accesses need the element type: there is no implicit pointer cast.
     if not isinstance(source, PointerType) or source.element is not target.element:
         _refuse(frame, node, value, target)
     if source.const and not target.const:
         frame.fail(node, _drops_const(value))
     handle = value.handle
+    # The bits are the same; only the type in the IR gains `const`.
     if source.const is not target.const:
         handle = ctx.value(BitcastOp(handle, with_element(handle.type, target)))
     return tensor(broadcast_value(ctx, handle, shape_of(type_), "assign"))

@@ -64,6 +64,7 @@ def pointer_of(frame: FunctionFrame, node: syntax.Dereference, verb: str) -> ten
 def check_named_load(frame: FunctionFrame, node: syntax.Call, pointer: syntax.Expression) -> None:
     """What `load(p)` may not do, though `tl.load` of Python may."""
     _check_readable(frame, node, pointer, "load through")
+    # load() has a mask argument of its own; the condition around it is not added to that.
     if frame.guard is not None:
         reason = "load() loads whatever the condition around it says"
         instead = "write *?(mask) p, or pass the mask to load() outside of it"
@@ -95,6 +96,7 @@ def mask_of(frame: FunctionFrame, node: syntax.Dereference, pointer: tensor) -> 
     if isinstance(own, tensor):
         own = tensor(semantics.as_condition(frame.at(node), own))
     if frame.guard is None:
+        # Conditions around the access are part of its mask, as the access must not happen outside.
         return own
     if shape_of(frame.guard.handle.type) and not shape_of(pointer.handle.type):
         reason = "the condition around it is a tile, the pointer is a scalar"
@@ -113,9 +115,11 @@ def conditional(frame: FunctionFrame, node: syntax.Conditional) -> object:
     test = frame.expression(node.test)
     if not isinstance(test, tensor):
         sides = (node.then, node.orelse) if unwrap(test) else (node.orelse, node.then)
+        # C: the type of `c ? a : b` depends on both sides, even if one is never evaluated.
         return _chosen(frame, node, frame.expression(sides[0]), _unevaluated(frame, sides[1]))
     ctx = frame.at(node.test)
     condition = tensor(semantics.as_condition(ctx, test))
+    # A scalar test can branch; a tile test evaluates both sides and selects.
     if not shape_of(condition.handle.type) and (has_effects(node.then) or has_effects(node.orelse)):
         return _branching(frame, node, condition)
     # `c ? *p : 0` needs no select where the load itself can give the other value.
@@ -135,6 +139,7 @@ def _chosen(frame: FunctionFrame, node: syntax.Conditional, value: object, other
         return as_type(frame, value, common_type(a, b))
     if not isinstance(value, tensor) and not isinstance(other, tensor):
         number = unwrap(value)
+        # `1 ? 1 : 2.0` is 1.0: floats win.
         to_float = isinstance(number, int) and isinstance(unwrap(other), float)
         return constexpr(float(number)) if to_float else value
     if not is_number(value) or not is_number(other):
@@ -158,8 +163,10 @@ def _masked(frame: FunctionFrame, node: syntax.Conditional, condition: tensor) -
     then, orelse = node.then, node.orelse
     if not isinstance(then, syntax.Dereference) or not is_pure(orelse):
         return None
+    # Known to be pure, so evaluating it before the load changes nothing.
     other = frame.expression(orelse)
     if isinstance(other, tensor):
+        # A run-time value would need a select after the load anyway.
         return None
     with _guarded(frame, node, condition):
         pointer = pointer_of(frame, then, "load through")
@@ -172,6 +179,7 @@ def _masked(frame: FunctionFrame, node: syntax.Conditional, condition: tensor) -
 def _holds(pointer: Scalar, other: object) -> bool:
     """Whether a constant is a value of what is loaded, so that the load can give it."""
     assert isinstance(pointer, PointerType)
+    # -1 and 300 are no values of an unsigned char: there a select in int is needed.
     # An integer literal takes a float type; a float would have to be rounded to an integer.
     number = unwrap(other)
     if pointer.element.is_float:
@@ -182,6 +190,7 @@ def _holds(pointer: Scalar, other: object) -> bool:
 def _unevaluated(frame: FunctionFrame, node: syntax.Expression) -> object:
     """The value, and so the type, that an expression would have; its ops and effects are erased."""
     before = frame.values
+    # A copy: assignments in the side that is not taken must not count.
     frame.values = dict(before)
     block = Block()
     with frame.into(block):
@@ -195,6 +204,7 @@ def _under(
     frame: FunctionFrame, node: syntax.Expression, condition: tensor, inverted: bool = False
 ) -> object:
     """The value of an expression whose loads are done only where a condition holds, or not."""
+    # No loads, calls or assignments: such a side needs no guard.
     if is_pure(node):
         return frame.expression(node)
     if inverted:
@@ -238,6 +248,7 @@ def store(frame: FunctionFrame, node: syntax.Dereference, evaluate: Callable[[],
     value = _stored(frame, node, pointer, value)
     args = (pointer, value) if mask is None else (pointer, value, mask)
     call(frame, node, tl.store, *args)
+    # C: the value of an assignment is that of the target.
     return value
 
 

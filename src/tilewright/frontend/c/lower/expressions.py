@@ -28,12 +28,14 @@ from tilewright.ir.types import DType, shape_of
 from tilewright.language import constexpr, tensor, type_of, unwrap
 from tilewright.support import errors
 
+# Not macros: a variable of the same name hides them.
 _WORDS = {"true": True, "false": False, "NULL": 0, "INFINITY": float("inf"), "NAN": float("nan")}
 
 
 @expression(syntax.Number)
 def number(frame: FunctionFrame, node: syntax.Number) -> object:
     """A literal: an integer of its type, or a float that takes the type of the float beside it."""
+    # Floats have no C type of their own here: `x * 0.5` stays half for a half x.
     if node.type is None:
         return constexpr(node.value)
     return TypedInteger(int(node.value), node.type)
@@ -53,6 +55,7 @@ def name(frame: FunctionFrame, node: syntax.Name) -> object:
         if node.name in _WORDS:
             return constexpr(_WORDS[node.name])
         _undefined(frame, node)
+    # A constant integer is folded, with the type of its declaration.
     if variable.number is not None:
         assert isinstance(variable.type, DType)
         return TypedInteger(variable.number, variable.type)
@@ -80,6 +83,7 @@ def _undefined(frame: FunctionFrame, node: syntax.Name) -> NoReturn:
         error.advice = f"it is declared further down, on line {later[0]}"
         frame.fail(node, error)
     close = errors.did_you_mean(node.name, known)
+    # Capitals are most probably a macro that -D should define.
     if close is None and node.name.isupper():
         frame.fail(node, errors.MissingDefine(node.name))
     error = errors.UndefinedName(node.name, known)
@@ -109,6 +113,7 @@ def binary(frame: FunctionFrame, node: syntax.Binary) -> object:
     """`a + b`; `a + b @ c` accumulates the product. A sum of any length is gone through here."""
     chain: list[syntax.Binary] = []
     first: syntax.Expression = node
+    # In a loop, not recursively: a sum of thousands of terms must not exhaust the stack.
     while isinstance(first, syntax.Binary):
         chain.append(first)
         first = first.left
@@ -135,11 +140,13 @@ def accumulate(
     frame: FunctionFrame, node: syntax.Expression, before: object, factors: syntax.Binary
 ) -> object:
     """`before + a @ b`: one operation where the accumulator has a type that products sum in."""
+    # A scalar or a vector before it is no accumulator.
     if isinstance(before, tensor) and len(shape_of(before.handle.type)) >= 2:
         left, right = frame.expression(factors.left), frame.expression(factors.right)
         try:
             return call(frame, factors, tl.dot, left, right, before)
         except (errors.DTypeMismatch, errors.ShapeMismatch):
+            # Other dtypes or a shape that broadcasts: a product, then a sum.
             result = call(frame, factors, tl.dot, left, right)
     else:
         result = frame.expression(factors)
@@ -167,6 +174,7 @@ def _logical(frame: FunctionFrame, node: syntax.Binary, left: object) -> object:
             if not isinstance(right, tensor)
             else _as_bool(frame, node, right)
         )
+    # Without effects both sides can be evaluated: no branch, and tiles work too.
     if is_pure(node.right) or shape_of(left.handle.type):
         return semantics.logical(frame.at(node), connective, left, frame.expression(node.right))
     test = semantics.truth(frame.at(node.left), left)
@@ -177,6 +185,7 @@ def _logical(frame: FunctionFrame, node: syntax.Binary, left: object) -> object:
     def settle() -> tensor:
         return semantics.cast_to(frame.at(node), connective == "or", tl.int1)
 
+    # `a && b`: b where a holds, else false; `a || b`: true where a holds, else b.
     return lower_choice(
         frame, node, test, *((evaluate, settle) if connective == "and" else (settle, evaluate))
     )

@@ -44,6 +44,7 @@ class TypedInteger(constexpr):
     __slots__ = ("dtype",)
 
     def __init__(self, value: int, dtype: DType) -> None:
+        # Wraps here, so that every folded result is a value of its type.
         super().__init__(dtype.wrap(value))
         self.dtype = dtype
 
@@ -104,6 +105,7 @@ class FunctionFrame(LoweringFrame[syntax.Node]):
         self.guard: tensor | None = None
         self.broken: Variable | None = None
         self.continued: Variable | None = None
+        # Not in a scope: `return` leaves all blocks at once.
         self.returned = Variable("returned", i1, hidden=True)
         self.result: Variable | None = None
 
@@ -176,6 +178,7 @@ class FunctionFrame(LoweringFrame[syntax.Node]):
 
     def fail(self, node: syntax.Node, error: errors.CompilationError) -> NoReturn:
         """Raise a user's mistake at a node."""
+        # The notes are made here; a later handler must not add them again.
         self.session.span = None
         error.notes = (*error.notes, *expansion_notes(node.span, self.session.defines))
         raise error.with_loc(self.loc(node))
@@ -191,6 +194,7 @@ def zero_of(ctx: Context, type_: Type) -> Value:
 
 def null(ctx: Context, type_: Type) -> Value:
     """Null pointers of a type."""
+    # Pointers have no literals; a cast of 0 gives null.
     address = constant(ctx, 0, with_element(type_, i64))
     return ctx.value(CastOp(address, type_))
 

@@ -41,6 +41,7 @@ _BINARY = {
 }  # fmt: skip
 """The operators of C by the names of the semantics, for integers."""
 
+# `/` of floats is the true quotient; of integers C truncates, as floordiv of the IR does.
 _OF_FLOATS = {**_BINARY, "/": "truediv"}
 _COMPARISONS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 _UNARY = {"-": "neg", "+": "pos", "~": "invert"}
@@ -73,11 +74,13 @@ def is_number(value: object) -> bool:
 
 def promoted(dtype: DType) -> DType:
     """The type that an integer has in arithmetic: `int`, which holds all that is shorter."""
+    # C17 6.3.1.1: also for unsigned char and short, as int holds all their values.
     return i32 if dtype.bits < i32.bits else dtype
 
 
 def common_type(a: DType, b: DType) -> DType:
     """The type in which two integers are combined."""
+    # After promotion, the rules of the language are those of C17 6.3.1.8 for these types.
     return RESULTS["common"][promoted(a), promoted(b)]
 
 
@@ -133,6 +136,7 @@ def apply_binary(
     """`left <symbol> right` for any operator but `&&` and `||`."""
     if symbol == "@":
         return call(frame, node, tl.dot, left, right)
+    # Not the usual conversions: a long amount does not make the left side long (C17 6.5.7).
     if symbol in ("<<", ">>"):
         left, right = _shift_operands(frame, node, left, right)
     else:
@@ -146,6 +150,7 @@ def apply_binary(
         return semantics.compare(ctx, _COMPARISONS[symbol], left, right)
     if both_integers:
         return semantics.binary(ctx, _BINARY[symbol], left, right)
+    # Beside a float or a pointer: small integers are promoted all the same.
     left, right = promote(frame, node, left), promote(frame, node, right)
     return semantics.binary(ctx, _OF_FLOATS[symbol], left, right)
 
@@ -161,6 +166,7 @@ def _shift_operands(
     dtype = promoted(a)
     if not isinstance(right, tensor):
         amount = cast("int", unwrap(right))
+        # C leaves such shifts undefined; constants are refused.
         if not 0 <= amount < dtype.bits:
             operation = f"shift {c_spelling(dtype)} by {amount}"
             reason = f"the amount must be from 0 to {dtype.bits - 1}"
@@ -177,6 +183,7 @@ def _beside_null(
     for index, (side, other) in enumerate(((left, right), (right, left))):
         if isinstance(other, tensor) and not isinstance(side, tensor) and unwrap(side) == 0:
             type_ = other.handle.type
+            # `p == 0` and `p != NULL`: C's null pointer constant.
             if isinstance(element_of(type_), PointerType):
                 sides[index] = tensor(null(frame.at(node), type_))
     return sides[0], sides[1]
@@ -221,6 +228,7 @@ def _divided(symbol: str, a: float, b: float) -> float:
     if symbol == "%":
         return nan if b == 0 or abs(a) == inf else fmod(a, b)
     if b == 0:
+        # Python would raise for 1.0 / 0; C's floats give infinity or a NaN.
         return nan if a == 0 or isnan(a) else copysign(inf, a) * copysign(1.0, b)
     return a / b
 
@@ -233,6 +241,7 @@ def apply_unary(
 ) -> object:
     """`-x`, `+x`, `~x`, `!x`."""
     if symbol == "!":
+        # `!x` is 0 or 1 whatever x is: no promotion.
         return semantics.unary(frame.at(node), "not", value)
     value = promote(frame, node, value)
     dtype = integer_type(value)

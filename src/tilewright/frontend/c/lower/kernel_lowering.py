@@ -60,6 +60,7 @@ def lower_kernel(
     ctx.emitter.loc = loc
     try:
         calls.declare_constants(frame)
+        # A scope of its own: parameters may hide constants of the file.
         frame.scopes.append({})
         _bind(frame, parsed, kernel, signature, body)
         calls.lower_body(frame)
@@ -99,6 +100,7 @@ def _argument(
 ) -> tensor:
     type_ = parameter.type
     if spec.kind == "constexpr":
+        # A specialized 1 keeps the declared type; C has no constexpr parameters.
         assert isinstance(type_, DType) and isinstance(spec.value, int | float)
         return tensor(constant(frame.ctx, spec.value, type_))
     assert spec.type is type_, f"{parameter.name}: {spec.type} for {type_}"
@@ -114,6 +116,7 @@ def _located(problem: TilewrightError, session: Session, parsed: ParsedSource) -
     notes = problem.notes
     if session.span is not None:
         notes = (*notes, *expansion_notes(session.span, session.defines))
+    # dict.fromkeys: an error located twice has the same notes twice.
     problem.notes = tuple(dict.fromkeys(notes))
     if problem.advice is None:
         problem.advice = HINTS.get(type(problem))

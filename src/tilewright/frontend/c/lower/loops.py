@@ -49,6 +49,7 @@ def loop(frame: FunctionFrame, node: syntax.Loop) -> None:
         if node.start is not None:
             STATEMENTS[type(node.start)](frame, node.start)
         count = match_counted_loop(frame, node)
+        # None also where the types of the bounds cannot count: then it is a `while` loop.
         bounds = None if count is None else emit_loop_bounds(frame, node, count)
         carried = _carried(frame, node)
         if count is not None and bounds is not None:
@@ -66,12 +67,14 @@ def _carried(frame: FunctionFrame, node: syntax.Loop) -> list[Variable]:
     parts = [part for part in (node.test, node.step, node.body) if part is not None]
     names = dict.fromkeys(name for part in parts for name in assigned(part))
     variables = [variable for name in names if (variable := frame.find(name)) is not None]
+    # A variable without a value is not carried: no iteration may rely on what an earlier one left.
     chosen = [v for v in variables if not isinstance(frame.values[v], Unset)]
     hidden = [frame.broken] if frame.broken is not None else []
     if "return" in jump_kinds(node.body):
         hidden += [frame.returned, *([] if frame.result is None else [frame.result])]
     frame.at(node)
     for variable in hidden:
+        # A hidden flag needs an initial value to be carried: false, or zero.
         before = frame.values.get(variable, Unset())
         frame.values[variable] = held_value(frame, variable, before)
     return list(dict.fromkeys([*chosen, *hidden]))
@@ -98,6 +101,7 @@ def _emit_loop(
     construct = f"loop of line {frame.loc(node).line}"
     for variable, value in frame.values.items():
         if isinstance(value, Unset) and variable.name in assigned(node.body):
+            # Only the loop assigns it: it holds a value if the loop ran, which is not known.
             frame.values[variable] = Unset(construct)
     _bind(frame, carried, frame.at(node).emitter.emit(op).results)
 
@@ -110,6 +114,7 @@ def _lower_body(frame: FunctionFrame, node: syntax.Loop) -> None:
     step = node.step
     if step is None:
         return
+    # C runs the step after `continue` as well, but not after `break` or `return`.
     stopped = any_jump_happened(frame, jump_kinds(node.body) & {"break", "return"})
     if stopped is None:
         frame.expression(step)
@@ -147,6 +152,7 @@ def _counted_loop(
     with frame.into(body):
         _bind(frame, carried, body.args[1:])
         index = bounds.index(frame.at(node), counter)
+        # The index has the common type of the bounds, the variable that of its declaration.
         frame.set(loop.variable, converted(frame, node, index, loop.variable.type))
         if loop.outside:
             _lower_body(frame, node)
@@ -159,6 +165,7 @@ def _counted_loop(
 
 
 def _without_step(node: syntax.Loop) -> syntax.Loop:
+    # A new node: its body is the same object, so cached queries of the body still hold.
     return syntax.Loop(node.span, node.keyword, node.start, node.test, None, node.body)
 
 
@@ -200,9 +207,11 @@ def _condition(frame: FunctionFrame, node: syntax.Loop) -> Value:
     frame.raise_flag(go, False)
 
     def test_again() -> None:
+        # After a jump the test is not evaluated: in C its effects would not happen.
         frame.values[go] = tensor(_test(frame, node, left))
 
     lower_branches(frame, node, stopped, lambda: None, test_again, "condition of the loop")
+    # pop: the flag is of this test alone and must not be joined later.
     return held_value(frame, go, frame.values.pop(go)).handle
 
 
@@ -211,6 +220,7 @@ def _test(frame: FunctionFrame, node: syntax.Loop, left: frozenset[str]) -> Valu
     if isinstance(condition, tensor):
         assert node.test is not None
         return truth(frame, node.test, condition)
+    # Without a way out the launch would hang.
     if unwrap(condition) and not left:
         reason = "its condition is always true, and nothing leaves it"
         frame.fail(node, errors.InvalidOperation("run this loop", reason, "add a 'break'"))

@@ -42,6 +42,7 @@ def lower_statements(frame: FunctionFrame, statements: Statements) -> None:
                 todo += [] if chosen is None else [chosen]
                 continue
             test = truth(frame, node.test, condition)
+            # Where one side always jumps, the rest belongs to the other, which needs no flag then.
             if always_jumps(node.then) or always_jumps(node.orelse):
                 _lower_if(frame, node, test, todo[::-1])
                 return
@@ -50,6 +51,7 @@ def lower_statements(frame: FunctionFrame, statements: Statements) -> None:
             STATEMENTS[type(node)](frame, node)
             if always_jumps(node):
                 return
+        # Nothing follows: the flag need not be tested here; enclosing lists test it.
         jumped = any_jump_happened(frame, jump_kinds(node)) if todo else None
         if jumped is not None:
             _lower_unless_jumped(frame, node, jumped, todo[::-1])
@@ -72,6 +74,7 @@ def _lower_unless_jumped(
 
 def _lower_if(frame: FunctionFrame, node: syntax.If, test: Value, rest: Statements) -> None:
     """An `if`; what follows it in its list, if that is given, goes to the side that goes on."""
+    # Behind a side that jumps nothing runs: what follows goes to the other side.
     follow: list[Statements] = [rest, ()] if always_jumps(node.orelse) else [(), rest]
     lists = [
         [*([] if side is None else [side]), *more]
@@ -144,6 +147,7 @@ def _return(frame: FunctionFrame, node: syntax.Jump) -> None:
         instead = "" if result is not None else "store it through a pointer parameter"
         frame.fail(node, errors.InvalidOperation(operation, reason, instead))
     if node.value is not None and result is not None:
+        # As in C, a return value converts to the declared type.
         frame.set(result, converted(frame, node.value, frame.expression(node.value), result.type))
     frame.at(node)
     frame.raise_flag(frame.returned, True)

@@ -48,6 +48,7 @@ def subscript(frame: FunctionFrame, node: syntax.Subscript) -> object:
         frame.fail(node, errors.InvalidOperation(f"subscript {describe(base)}", reason))
     remains = (item for item in items if item in (_KEPT, _NEW) or _keeps_axis(item))
     index = [None if item == _NEW else slice(None) for item in remains]
+    # No new axis: what is left of the items is the tile itself.
     if None not in index:
         return base
     return semantics.getitem(frame.at(node), frame.run_time(node, base), tuple(index))
@@ -66,6 +67,7 @@ def _along_axes(
         reason = f"it has {rank} axes, and the subscript is for {len(items)}"
         frame.fail(node, errors.InvalidOperation(f"subscript {describe(base)}", reason))
     shown = describe(base)
+    # The last axis first, so that the numbers of the others stay what they are.
     for axis in reversed(range(rank)):
         item = items[axis]
         if isinstance(item, Pick):
@@ -87,6 +89,7 @@ def _picked(frame: FunctionFrame, base: tensor, axis: int, item: Pick, shown: st
         reason = f"axis {axis} has the elements 0 to {extent - 1}"
         frame.fail(item.node, errors.InvalidOperation(f"pick {what} of {shown}", reason))
     ctx = frame.at(item.node)
+    # Slices have to be tiles too: a power of two elements.
     check_tile(ctx, (stop - start,))
     part = semantics.part(ctx, base, axis, start, stop - start)
     return semantics.without_axis(ctx, part, axis) if item.single else part
@@ -112,6 +115,7 @@ def _item(frame: FunctionFrame, item: syntax.Expression, base: object) -> Item:
         return Pick(item, start, stop, single=False)
     number = _number(frame, item, base)
     assert number is not None
+    # -1 picks the last element: its end is the extent, for which None stands.
     return Pick(item, number, None if number == -1 else number + 1, single=True)
 
 
@@ -120,6 +124,7 @@ def _number(frame: FunctionFrame, item: syntax.Expression | None, base: object) 
     if item is None:
         return None
     value = unwrap(frame.expression(item))
+    # `p[i]` of C is an access there; here subscripts are for tiles only.
     if isinstance(base, tensor) and isinstance(element_of(base.handle.type), PointerType):
         if not shape_of(base.handle.type):
             what = "picking an element through a pointer"

@@ -29,6 +29,7 @@ def bind(frame: FunctionFrame, name: str, value: object) -> None:
     frame.scope[name] = value
     if isinstance(value, tensor):
         handle = value.handle
+        # The first name wins: a value bound to two variables keeps the name of the first in the IR.
         if not handle.name:
             handle.name = name
 
@@ -40,6 +41,7 @@ def _unpack(frame: FunctionFrame, target: ast.Tuple | ast.List, value: object) -
     # A starred target takes what is left, which may be nothing (-1: one item fewer than targets).
     if stars and extra >= -1:
         first = stars[0]
+        # extra + 1 items are left for the star; they become one, so that the lengths agree.
         middle = language_tuple(items[first : first + extra + 1])
         items[first : first + extra + 1] = [middle]
     elif extra:

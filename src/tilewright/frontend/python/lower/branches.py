@@ -66,6 +66,7 @@ def if_statement(frame: FunctionFrame, node: ast.If) -> Outcome:
     """`if`, `elif` (an `if` in the else part), `else`."""
     continuation = frame.continuation
     condition = frame.expression(node.test)
+    # No op for a compile-time condition: the other side may not even be valid for these types.
     if is_static(condition):
         return lower_statements(
             frame, node.body if static_value(condition) else node.orelse, continuation
@@ -108,6 +109,7 @@ def _lower_sides(
             frame, node.orelse, scope, continuation, whole or then.outcome is not None
         )
     except ContinuationUnknown:
+        # Ops that stay would keep uses of outer values alive and block later rewrites of them.
         erase_ops(then.block)
         raise
 
@@ -120,6 +122,7 @@ def _lower_side(
     whole: bool,
 ) -> Side:
     block = Block()
+    # A copy: each side sees the names as they were before the `if`.
     frame.scope = dict(scope)
     try:
         with frame.into(block):
@@ -162,6 +165,7 @@ def _merge(frame: FunctionFrame, node: ast.If, test: Value, sides: tuple[Side, S
     join = Join()
     merged: Scope = {}
     plans: dict[str, JoinPlan] = {}
+    # dict.fromkeys: a set, but in an order that does not differ between processes.
     for name in dict.fromkeys((*then.scope, *orelse.scope)):
         a = then.scope.get(name, MISSING)
         b = orelse.scope.get(name, MISSING)
@@ -179,6 +183,7 @@ def _merge(frame: FunctionFrame, node: ast.If, test: Value, sides: tuple[Side, S
             plan = join.add(a, b)
             if plan is None:
                 error = errors.InconsistentBranches(f"'{name}'", describe(a), describe(b))
+                # No error yet: a temporary of two types is harmless if nothing reads it later.
                 merged[name] = DeferredError(error.with_loc(frame.loc(node)))
             else:
                 merged[name], plans[name] = a, plan
@@ -247,6 +252,7 @@ def conditional_expression(frame: FunctionFrame, node: ast.IfExp) -> object:
         frame.scope = dict(before)
         with frame.into(block):
             values.append(frame.expression(part))
+    # Names bound by `:=` in one side must not be seen behind it.
     frame.scope = before
     join = Join()
     plan = join.add(*values)

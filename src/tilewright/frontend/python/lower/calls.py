@@ -43,6 +43,7 @@ def call(frame: FunctionFrame, node: ast.Call) -> object:
     callee = frame.expression(node.func)
     args = tuple(items(frame, node.args))
     kwargs = _keywords(frame, node) if node.keywords else {}
+    # Arguments have moved the location; the call's own op belongs to the call.
     frame.at(node)
     return apply(frame, node, callee, args, kwargs)
 
@@ -74,6 +75,7 @@ def apply(
         return inline(frame.session, callee, args, kwargs, frame.loc(node))
     if isinstance(callee, constexpr_function):
         return at_compile_time(cast("Callable[..., object]", callee), args, kwargs)
+    # Types before other callables: int and float are classes and have handlers.
     if isinstance(callee, BuiltinFunctionType | type):
         handler = BUILTINS.get(cast("Callable[..., object]", callee))
         if handler is not None:
@@ -100,6 +102,7 @@ def _method(
         return wrap(semantics.call_builtin(frame.ctx, stub, (owner, *args), kwargs))
     # Built-in functions of a module have the module as `__self__`.
     plain_module = isinstance(owner, ModuleType) and owner.__name__ == "math"
+    # Methods of plain values: what they compute is known at compile time.
     if plain_module or isinstance(owner, _PLAIN_OWNERS):
         return at_compile_time(cast("Callable[..., object]", callee), args, kwargs)
     _refuse(frame, node, callee)
@@ -115,9 +118,11 @@ def _construct(
         return language.tuple(iterate(frame, node, args[0]) if args else ())
     operation = f"make a {callee.__name__}"
     if callee in _VALUE_CLASSES or issubclass(callee, Enum):
+        # These classes take plain numbers, not constexprs, but may be given run-time bounds.
         plain = [static_value(a) if is_static(a) else a for a in args]
         named = {k: static_value(v) if is_static(v) else v for k, v in kwargs.items()}
         return on_host(operation, lambda: callee(*plain, **named))
+    # Named tuples keep their run-time items, so they are called with the values as they are.
     if hasattr(callee, "_fields"):
         return on_host(operation, lambda: callee(*args, **kwargs))
     _refuse(frame, node, callee)
@@ -160,6 +165,7 @@ def _is_wrapper(frame: FunctionFrame, node: ast.Call) -> bool:
     """Whether the current function takes any arguments and calls one from outside it."""
     outside = frame.session.stack[-1].fn.__code__.co_freevars
     is_outside = isinstance(node.func, ast.Name) and node.func.id in outside
+    # The wrapper of a decorator takes *args and closes over the function that it decorates.
     return is_outside and frame.source.tree.args.vararg is not None
 
 

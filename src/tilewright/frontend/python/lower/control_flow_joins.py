@@ -46,6 +46,7 @@ def same_structure(left: object, right: object) -> bool:
     if is_tuple(left) and is_tuple(right):
         return len(left) == len(right) and all(map(same_structure, left, right))
     if isinstance(left, block_pointer) and isinstance(right, block_pointer):
+        # The shape and order of a window are compile-time facts of its type.
         return left.block_shape == right.block_shape and left.order == right.order
     aggregate = (tuple, block_pointer)
     return not isinstance(left, aggregate) and not isinstance(right, aggregate)
@@ -78,8 +79,10 @@ def common_type(left: object, right: object) -> Type | None:
     if a is None or b is None or a is b:
         return a if a is b else None
     left_weak, right_weak = not isinstance(left, tensor), not isinstance(right, tensor)
+    # Two literals: both may grow, as 0 and 0.5 join in a float.
     if left_weak and right_weak and isinstance(a, DType) and isinstance(b, DType):
         return _wider(a, b)
+    # A literal beside a tensor takes its type; the tensor is never converted.
     if right_weak and can_hold(a, right):
         return a
     return b if left_weak and can_hold(b, left) else None
@@ -91,6 +94,7 @@ def can_hold(type_: Type, literal: object) -> bool:
     if isinstance(literal, tensor) or not isinstance(element, DType) or leaf_type(literal) is None:
         return False
     number = cast("int | float", static_value(literal))
+    # Weak and fitting: 1 joins a float tensor, 0.5 no int tensor, 300 no int8.
     return is_weak(number, element) and fits(number, element)
 
 
@@ -136,7 +140,7 @@ class ResultSlot:
 
 
 JoinPlan = list[object]
-"""For each leaf of a value either the leaf that all paths share, or a Slot."""
+"""For each leaf of a value either the leaf that all paths share, or a ResultSlot."""
 
 
 class Join:
@@ -160,6 +164,7 @@ class Join:
             type_ = common_type(a, b)
             if type_ is None:
                 return None
+            # len(pairs) as well: the pairs are added only once all leaves of the value fit.
             plan.append(ResultSlot(len(self.types) + len(pairs)))
             pairs.append((type_, a, b))
         for type_, a, b in pairs:

@@ -27,6 +27,7 @@ from tilewright.language import base_value, constexpr, dtype, member_names, unkn
 from tilewright.language import tuple as language_tuple
 from tilewright.support import errors
 
+# Immutable values only: their change would be noticed by `source_dependencies`.
 _GLOBAL_CONSTANTS = (bool, int, float, str, bytes, type(None), tuple, constexpr, dtype, Enum)
 
 
@@ -52,12 +53,14 @@ def _report(frame: FunctionFrame, node: ast.Name, error: errors.CompilationError
     """Raise a mistake that using this name completes."""
     if error.loc is None:
         frame.fail(node, error)
+    # The error keeps the location of the join; the note adds where the name is read.
     error.notes = (f"'{node.id}' is used at {frame.loc(node)}",)
     raise error
 
 
 def _outside(frame: FunctionFrame, node: ast.Name) -> object:
     identifier = node.id
+    # Python's rule: assignment anywhere makes a name local; a global of that name is not seen.
     if identifier in frame.local:
         note = (
             f"the function assigns '{identifier}', so it is a local variable, but not before here"
@@ -94,6 +97,7 @@ def attribute_of(frame: FunctionFrame, node: ast.expr, owner: object, attr: str)
     """An attribute of a language value, as a language value."""
     if isinstance(owner, base_value):
         return semantics.getattr_(frame.at(node), owner, attr)
+    # Attributes of the constexpr itself; others are those of the number inside.
     if isinstance(owner, constexpr) and attr not in ("value", "type"):
         owner = cast("object", owner.value)
         if isinstance(owner, bool | int | float) and attr in member_names():
@@ -139,6 +143,7 @@ def item_of(frame: FunctionFrame, node: ast.expr, owner: object, index: object) 
             note = "it is looked up among the keyword arguments of the launch"
             raise errors.UndefinedName(str(key), [str(k) for k in mapping], notes=(note,))
         return wrap(mapping[key])
+    # Modules and classes may have `__getitem__` too, as generic aliases.
     if not hasattr(container, "__getitem__") or callable(container):
         reason = "only tuples, strings and tiles have items"
         raise errors.InvalidOperation(f"index {describe(owner)}", reason)
@@ -184,6 +189,7 @@ def items(frame: FunctionFrame, nodes: list[ast.expr]) -> Iterator[object]:
 def comprehension(frame: FunctionFrame, node: ast.ListComp) -> object:
     """`[f(i) for i in range(4) if c(i)]` over what is known at compile time; gives a tuple."""
     targets = [n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)]
+    # Comprehensions have a scope of their own in Python 3: targets are restored afterwards.
     outer = {target: frame.scope[target] for target in targets if target in frame.scope}
     result = language_tuple(_generated(frame, node.elt, node.generators))
     for target in targets:
@@ -228,6 +234,7 @@ def _text(frame: FunctionFrame, node: ast.expr) -> str:
         frame.fail(node.value, errors.NotConstexpr(what, describe(value)))
     frame.at(node)
     plain = static_value(value)
+    # Python's f-string conversions: !r and !a; !s is what format does anyway.
     if node.conversion in (ord("r"), ord("a")):
         plain = repr(plain) if node.conversion == ord("r") else ascii(plain)
     spec = "" if node.format_spec is None else str(static_value(frame.expression(node.format_spec)))

@@ -102,6 +102,7 @@ class FunctionFrame(LoweringFrame[ast.expr | ast.stmt]):
 
     def loc(self, node: ast.expr | ast.stmt) -> SourceLoc:
         """Where a node is in the user's file, with the calls that led here."""
+        # SourceLoc has one line: a node that ends further down is marked to the end of its first.
         end = node.end_col_offset if node.end_lineno == node.lineno else None
         return SourceLoc(
             self._file,

@@ -73,12 +73,14 @@ def inline(
     A parameter annotated `constexpr` takes run-time values too: the annotation of a function that
     is inlined decides nothing, and whatever needs a compile-time value says so.
     """
+    # Code is inlined, so a recursive call would not end even if its condition did.
     session.refuse_recursion(function, lambda called: called.__name__, caller)
     frame = FunctionFrame(session, function, caller)
     arguments = frame.source.tree.args
     bound = bind_arguments(function, arguments, args, kwargs)
     frame.scope.update(bound)
     value, _ = lower_body(frame, function)
+    # Location of the caller again: ops that follow belong to the call's line.
     session.ctx.emitter.loc = caller
     return value
 
@@ -106,6 +108,7 @@ def bind_arguments(
     name = function.__name__
     positional = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
     keyword_only = [a.arg for a in arguments.kwonlyargs]
+    # Positional-only names are left out: passed by keyword, they go into **kwargs, as in Python.
     by_name = {a.arg for a in (*arguments.args, *arguments.kwonlyargs)}
     # strict=False: too few arguments are completed by defaults, too many are reported below.
     bound: Parameters = dict(zip(positional, args, strict=False))
@@ -132,6 +135,7 @@ def with_defaults(
     """`bound`, completed by the defaults of a function. Errors: MissingArgument."""
     fn = function.fn
     values = fn.__defaults__ or ()
+    # Defaults belong to the last parameters, hence both reversed.
     defaults: Parameters = dict(zip(reversed(positional), reversed(values), strict=False))
     defaults.update(fn.__kwdefaults__ or {})
     missing: list[str] = []
@@ -149,6 +153,7 @@ def with_defaults(
 
 def is_constexpr_annotation(annotation: ast.expr) -> bool:
     """Whether an annotation reads `constexpr`, `tl.constexpr`, or either as a string."""
+    # `from __future__ import annotations` or quotes leave the annotation as text.
     if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
         return annotation.value.rpartition(".")[2].strip() == "constexpr"
     if isinstance(annotation, ast.Attribute):

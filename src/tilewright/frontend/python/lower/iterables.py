@@ -16,6 +16,7 @@ from tilewright.support import errors
 
 def iterate(frame: FunctionFrame, node: ast.expr, value: object) -> Iterable[object]:
     """The items of something that is known at compile time, as language values."""
+    # Before unwrap: a range object of the language is no constexpr.
     if isinstance(value, range | static_range):
         return [constexpr(i) for i in known_range(frame.at(node), value)]
     plain = cast("object", unwrap(value))

@@ -60,7 +60,9 @@ def lower_kernel(
         frame.scope.update(_parameters(frame, fn, signature, body))
         result, node = lower_body(frame, fn)
     except TilewrightError as error:
+        # Mistakes in the arguments have no node; they are shown at the `def` line.
         raise error.with_loc(loc) from error.__cause__
+    # `return` and `return None` are what a kernel may say.
     if node is not None and not (is_static(result) and static_value(result) is None):
         operation, instead = f"return {describe(result)}", "store it through a pointer parameter"
         frame.fail(node, errors.InvalidOperation(operation, "kernels have no result", instead))
@@ -112,6 +114,7 @@ def _argument(ctx: Context, spec: ArgSpec, body: Block, name: str) -> object:
         return tuple_like(spec.value, items)
     if spec.kind == "constexpr":
         value = spec.value
+        # An integer argument that is 1 is specialized but keeps its run-time type, as in Triton.
         if isinstance(spec.type, DType):
             return tensor(constant(ctx, cast("int", value), spec.type))
         sequence = is_tuple(value) or isinstance(value, list)

@@ -21,7 +21,7 @@ NONE = constexpr(None)
 
 
 class DeferredError:
-    """What a name is bound to where using it would be a mistake; not using it is none."""
+    """Bound to a name whose use would be a mistake; the error is raised when it is read."""
 
     __slots__ = ("error",)
 
@@ -64,6 +64,7 @@ def wrap(value: object) -> object:
     """A Python object as a language value."""
     if isinstance(value, _LITERALS):
         return constexpr(value)
+    # language_tuple before the tuple test below: its items are language values already.
     if isinstance(value, constexpr | base_value | language_tuple):
         return value
     if is_tuple(value) or isinstance(value, list):
@@ -97,6 +98,7 @@ def describe(value: object) -> str:
 
 def _named(text: str, value: object) -> str:
     """A text, or the type of the value where all that the text says of it is an address."""
+    # Python's default repr says nothing but an address, which differs from run to run.
     return f"a {type(value).__name__}" if " object at 0x" in text else text
 
 
@@ -106,6 +108,7 @@ def on_host(operation: str, compute: Callable[[], T]) -> T:
         return compute()
     except errors.TilewrightError:
         raise
+    # Anything: the code that runs here is the user's.
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"
         raise errors.InvalidOperation(operation, reason) from error

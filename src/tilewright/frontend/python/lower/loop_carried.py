@@ -149,6 +149,7 @@ class CarriedVariables:
         initial = variable.parts[index]
         type_ = None if isinstance(initial, tensor) else common_type(initial, leaf)
         tried = self.state.types.setdefault((variable.name, index), [])
+        # A type tried twice would be tried for ever.
         if type_ is None or type_ in tried:
             self._inconsistent(frame, variable, final)
         tried.append(type_)
@@ -159,6 +160,7 @@ class CarriedVariables:
     ) -> NoReturn:
         before, after = describe(variable.initial), describe(final)
         error = errors.InconsistentType(variable.name, self.construct, before, after)
+        # Dropped, not raised: the variable may be a temporary that nothing reads after the loop.
         self._drop(variable, DeferredError(error.with_loc(frame.loc(self.node))))
 
     def _drop(self, variable: CarriedVariable, why: DeferredError) -> NoReturn:
@@ -173,9 +175,11 @@ def carried_variables(
     variables: list[CarriedVariable] = []
     for name in names:
         value = frame.scope.get(name, MISSING)
+        # A name first assigned inside has no value to begin with; reading it later is refused.
         if value is MISSING or isinstance(value, DeferredError) or name in state.dropped:
             continue
         parts = list(leaves(value))
+        # The last type tried is in force; without any, the leaf's own.
         types = [state.types.get((name, i), [leaf_type(part)])[-1] for i, part in enumerate(parts)]
         variables.append(CarriedVariable(name, value, parts, types))
     return CarriedVariables(variables, node, f"loop of line {frame.loc(node).line}", state)

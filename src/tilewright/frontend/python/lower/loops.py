@@ -50,6 +50,7 @@ def for_statement(frame: FunctionFrame, node: ast.For) -> Outcome:
             frame.unsupported(node.orelse[0], "'else' of a run-time loop", "put it after the loop")
         _run_time_for(frame, node, iterable)
         return None
+    # Everything but `tl.range` has a known number of items, so the body is copied.
     return _unrolled(frame, node, iterate(frame, node.iter, iterable))
 
 
@@ -58,12 +59,14 @@ def _unrolled(frame: FunctionFrame, node: ast.For, items: Iterable[object]) -> O
     for item in items:
         assign(frame, node.target, item)
         try:
+            # None: with copies of the body behind it, no side could run to the end of the function.
             outcome = lower_statements(frame, node.body, None)
         except ContinuationUnknown:
             frame.unsupported(
                 node, "a 'return' at run time inside a loop", "compute a flag instead"
             )
         if isinstance(outcome, Jump):
+            # `continue` needs nothing: the next copy follows anyway.
             if isinstance(outcome.node, ast.Break):
                 return None
         elif outcome is not None:
@@ -77,6 +80,7 @@ def _run_time_for(frame: FunctionFrame, node: ast.For, loop: language.range) -> 
     ctx = frame.at(node.iter)
     bounds = semantics.range_bounds(ctx, *semantics.integer_bounds(ctx, loop))
     targets = assigned_in([node.target])
+    # A variable of the loop alone is recomputed from the counter, which costs no carried value.
     lasting = [name for name in targets if is_used_outside_loops(frame.source, name)]
     for name in lasting:
         # A carried value needs an initial one, where Python leaves the name undefined.
@@ -124,6 +128,7 @@ def while_statement(frame: FunctionFrame, node: ast.While) -> Outcome:
                 if go is None:
                     erase_ops(before)
                     return None
+                # `before` forwards its arguments unchanged: a test has no effects on variables.
                 frame.ctx.emitter.emit(ConditionOp(go, tuple(before.args)))
             carried.add_arguments(body)
             with frame.into(body):
@@ -140,6 +145,7 @@ def while_statement(frame: FunctionFrame, node: ast.While) -> Outcome:
 
 def _condition(frame: FunctionFrame, node: ast.While) -> Value | None:
     """The condition of a while loop as i1; None if it is known to be false."""
+    # A value bound in the test would exist in the `before` region only.
     for inner in ast.walk(node.test):
         if isinstance(inner, ast.NamedExpr):
             frame.unsupported(inner, "':=' in the condition of a loop", "assign inside the loop")
@@ -194,6 +200,7 @@ def _emit_loop(
     kept = {variable.name for variable in carried.variables}
     for name in names:
         # Assigned in the loop only: after it, the name has a value if the loop ran at all.
+        # Dropped names are bound to their error by `carried.bind`.
         if name not in kept and name not in state.dropped:
             error = errors.PossiblyUndefined(name, carried.construct)
             frame.scope[name] = DeferredError(error)

@@ -16,6 +16,7 @@ _warned: dict[str | tuple[str, type[Warning], int], int] = {}
 def misread_chain(source: FunctionSource, node: ast.Compare) -> str | None:
     """What to warn of: a middle operand `a & b` (or |, ^) of a chain, without parentheses."""
     operands = (node.left, *node.comparators)
+    # Only middle operands: `i & 1 < n` has two operands and is no chain.
     for before, operand in zip(operands, node.comparators[:-1], strict=False):
         symbol = _SYMBOLS.get(type(operand.op)) if isinstance(operand, ast.BinOp) else None
         if symbol is not None and not _in_parentheses(source, before, operand):
@@ -27,6 +28,7 @@ def misread_chain(source: FunctionSource, node: ast.Compare) -> str | None:
 
 def _in_parentheses(source: FunctionSource, before: ast.expr, operand: ast.expr) -> bool:
     """Whether a parenthesis opens between two neighbouring operands."""
+    # Columns of syntax trees count UTF-8 bytes, hence encode().
     lines = source.text.encode().splitlines(keepends=True)
     first = (before.end_lineno or before.lineno) - source.tree.lineno
     last = operand.lineno - source.tree.lineno
@@ -39,4 +41,5 @@ def warn_of_precedence(message: str, loc: SourceLoc) -> None:
     """Give the warning of `misread_chain`: once for a line, unless Python's filters differ."""
     hint = "put each comparison in parentheses"
     shown = render(Diagnostic(Severity.WARNING, message, loc, hint=hint))
+    # The registry is our own, as the user's module is not the caller here.
     warnings.warn_explicit(shown, TilewrightWarning, loc.file, loc.line, registry=_warned)

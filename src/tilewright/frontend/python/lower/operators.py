@@ -73,12 +73,14 @@ def comparison(frame: FunctionFrame, node: ast.Compare) -> object:
     left = frame.expression(node.left)
     result: object = None
     for op, operand in zip(node.ops, node.comparators, strict=True):
+        # Python evaluates no further operand once one comparison of a chain is false.
         if result is not None and short_circuits("and", result):
             return result
         right = frame.expression(operand)
         one = compare_values(frame.at(node), COMPARISON_NAMES[type(op)], left, right)
         result = one if result is None else logical_connective(frame.ctx, "and", result, one)
         left = right
+    # A chain of constants is decided; the warning is for what is computed at run time.
     message = None if is_static(result) else misread_chain(frame.source, node)
     if message is not None:
         warn_of_precedence(message, frame.loc(node))

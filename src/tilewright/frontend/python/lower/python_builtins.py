@@ -65,6 +65,7 @@ def _builtin(
     return register
 
 
+# No limit; a number, so that one comparison checks every function.
 _MANY = 1 << 30
 
 
@@ -97,6 +98,7 @@ def _extreme(
     python: Callable[..., object],
     stub: Callable[..., object],
 ) -> object:
+    # Python's min takes one iterable or several operands.
     operands = tuple(iterate(frame, node, args[0])) if len(args) == 1 else args
     # Compile-time operands follow Python, also in which of two equal operands is returned.
     if is_static(operands):
@@ -133,6 +135,7 @@ def _isinstance(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: K
     frame.at(node)
 
     def holds() -> bool:
+        # isinstance(N, int) must hold for a constexpr parameter N, which Triton code tests.
         is_static_instance = isinstance(value, constexpr) and isinstance(
             static_value(value), classes
         )
@@ -161,6 +164,7 @@ def _hasattr(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Keyw
 def _print(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
     """`tl.device_print`, with the leading string as its prefix."""
     prefixed = bool(args) and is_static(args[0]) and isinstance(static_value(args[0]), str)
+    # device_print needs a prefix first; Python's print does not.
     whole = args if prefixed else (constexpr(""), *args)
     return wrap(semantics.call_builtin(frame.ctx, language.device_print, whole, kwargs))
 
@@ -223,6 +227,7 @@ def _convert(
     python: type,
     dtype: str,
 ) -> object:
+    # Python's int() of a tensor would have to give a compile-time number.
     if not is_static(args):
         what = f"calling {python.__name__}() on a run-time value"
         frame.unsupported(node, what, f"write x.to({dtype})")

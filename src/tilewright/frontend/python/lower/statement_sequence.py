@@ -42,6 +42,7 @@ def lower_statements(
         handler = STATEMENTS.get(type(node))
         if handler is None:
             frame.unsupported(node, f"a {type(node).__name__} statement")
+        # Only `if` reads the continuation; building it copies the tail of the list.
         if type(node) is ast.If:
             frame.continuation = Continuation(statements[index + 1 :], continuation)
         try:

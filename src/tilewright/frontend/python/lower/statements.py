@@ -42,9 +42,11 @@ def assignment(frame: FunctionFrame, node: ast.Assign) -> Outcome:
 def augmented_assignment(frame: FunctionFrame, node: ast.AugAssign) -> Outcome:
     """`a += value`."""
     target = node.target
+    # Reports that elements and attributes cannot be assigned; the value does not matter.
     if not isinstance(target, ast.Name):
         assign(frame, target, NONE)
         return None
+    # A load of the target, so that an undefined name is reported as for any other use.
     before = frame.expression(ast.copy_location(ast.Name(target.id, ast.Load()), target))
     value = frame.expression(node.value)
     bind(frame, target.id, apply_binary(frame, node, node.op, before, value))
@@ -61,6 +63,7 @@ def annotated_assignment(frame: FunctionFrame, node: ast.AnnAssign) -> Outcome:
         if not is_static(value):
             what = f"the constexpr variable '{ast.unparse(node.target)}'"
             frame.fail(node.value, errors.NotConstexpr(what, describe(value)))
+        # Tuples stay tuples of language values; numbers become plain constexprs.
         if not is_tuple(value):
             value = constexpr(static_value(value))
     assign(frame, node.target, value)
@@ -78,6 +81,7 @@ def expression_statement(frame: FunctionFrame, node: ast.Expr) -> Outcome:
 @statement(ast.Return)
 def return_statement(frame: FunctionFrame, node: ast.Return) -> Outcome:
     """The end of this function."""
+    # An op of a loop has no second exit; unrolled loops do not count here.
     if frame.loops:
         instead = "let the loop end by its bounds or condition, and return after it"
         frame.unsupported(node, "a 'return' inside a loop", instead)

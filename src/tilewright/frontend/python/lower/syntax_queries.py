@@ -22,6 +22,7 @@ def assigned_in_loop(source: FunctionSource, loop: ast.For | ast.While) -> tuple
     if cached is None:
         parts: list[ast.AST] = list(loop.body)
         if isinstance(loop, ast.While):
+            # A `:=` in the test would assign too, although lowering refuses it later.
             parts.append(loop.test)
         cached = source.facts[key] = tuple(dict.fromkeys(_assigned(parts)))
     return cast("tuple[str, ...]", cached)
@@ -37,19 +38,21 @@ def is_used_outside_loops(source: FunctionSource, name: str) -> bool:
 
 
 def _used(tree: ast.AST, outside: frozenset[str]) -> Iterator[str]:
-    """Names that are used where no loop around them sets them, other than `outside`."""
+    """Names read where no enclosing loop or comprehension assigns them, other than `outside`."""
     stack = [(tree, outside)]
     while stack:
         node, bound = stack.pop()
         if isinstance(node, ast.Name):
             if not isinstance(node.ctx, ast.Store) and node.id not in bound:
                 yield node.id
+        # `x += 1` reads x although its node has the context Store only.
         elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
             yield from {node.target.id} - bound
             stack.append((node.value, bound))
         elif isinstance(node, ast.For):
             inside = bound.union(_assigned([node.target]))
             stack += [(node.iter, bound), *((part, inside) for part in node.body)]
+            # `else` runs after the loop: there the target counts as used outside.
             stack += [(part, bound) for part in node.orelse]
         else:
             for generator in getattr(node, "generators", ()):
@@ -77,6 +80,7 @@ def local_names(source: FunctionSource) -> frozenset[str]:
 
 
 def _assigned(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    # Reversed, since a stack gives the last first and the order of assignment counts.
     stack = list(nodes)[::-1]
     while stack:
         node = stack.pop()
@@ -84,6 +88,7 @@ def _assigned(nodes: Iterable[ast.AST]) -> Iterator[str]:
             if not isinstance(node.ctx, ast.Load):
                 yield node.id
         elif isinstance(node, ast.alias):
+            # `import a.b` binds a.
             yield (node.asname or node.name).partition(".")[0]
         elif isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
             yield from _named_inside(node)

@@ -62,7 +62,8 @@ def logical_connective(ctx: Context, connective: str, left: object, right: objec
 
 
 def compare_values(ctx: Context, symbol: str, left: object, right: object) -> object:
-    """`left <symbol> right`; see SYMBOLS. Errors: those of `semantics.compare`."""
+    """`left <symbol> right`; see COMPARISON_NAMES. Errors: those of `semantics.compare`."""
+    # "not in" and "is not" are the negations of "in" and "is".
     plain = symbol.removeprefix("not ").removesuffix(" not")
     if plain == "is":
         return constexpr(_identical(left, right) is (symbol == plain))
@@ -70,6 +71,7 @@ def compare_values(ctx: Context, symbol: str, left: object, right: object) -> ob
         return constexpr(_contained(ctx, left, right) is (symbol == plain))
     if isinstance(left, base_value) or isinstance(right, base_value):
         return semantics.compare(ctx, symbol, left, right)
+    # Static tuples compare as Python's do, order included.
     if is_static(left) and is_static(right):
         return semantics.compare(ctx, symbol, left, right)
     if symbol in ("eq", "ne"):
@@ -83,6 +85,7 @@ def _identical(left: object, right: object) -> bool:
     if isinstance(left, base_value) or isinstance(right, base_value):
         return left is right
     a, b = static_value(left), static_value(right)
+    # Not callables: equal functions may still be different objects. 1 is not True here.
     return a is b or (type(a) is type(b) and not callable(a) and a == b)
 
 
