@@ -81,7 +81,7 @@ def _kernel(
     interpret: bool | None,
 ) -> CKernel:
     given = (program, macros, num_warps, name, num_stages, state, budgets, interpret)
-    # Values are checked here, before the source is parsed with the first of each.
+    # Only for its errors, before the source is parsed.
     for macro, value in macros.items():
         values_of(macro, value)
     warps = warps_of(num_warps)

@@ -180,7 +180,7 @@ class EagerDispatcher:
 
 
 class _Caller:
-    """How the semantics have a function run: a combine function of a reduction, for example."""
+    """Calls device functions for the semantics: combine functions of reductions, for example."""
 
     def __init__(self, dispatcher: EagerDispatcher) -> None:
         self._dispatcher = dispatcher

@@ -1,4 +1,4 @@
-"""What rewritten code calls where Python alone would decide: see `rewrite` for what becomes what.
+"""What rewritten code calls in place of constructs of Python; `rewrite_source` lists which.
 
 Values are those of a running kernel: tensors, and compile-time values as plain Python objects.
 """

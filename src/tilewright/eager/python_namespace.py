@@ -1,7 +1,7 @@
 """Python's own functions as kernels mean them: `range`, `min`, `len`, `isinstance` and so on.
 
 A kernel function runs with its own closure and globals; its builtins differ, and so does the code
-where Python's constructs do, see `rewrite`.
+where Python's constructs do, see `rewrite_source`.
 """
 
 from __future__ import annotations

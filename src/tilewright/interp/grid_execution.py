@@ -53,7 +53,7 @@ def pad(extents: tuple[int, ...], fill: int) -> Grid:
 
 
 def array_value(memory: Memory, name: str, array: Array, type_: PointerType) -> ConcreteValue:
-    """A pointer to the first element of an array that the memory gets to know."""
+    """A pointer to the first element of an array, which is added to the memory."""
     root = memory.add(name, array)
     return ConcreteValue(type_, np.array(address_of(array), np.uint64), root, name)
 

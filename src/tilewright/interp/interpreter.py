@@ -206,7 +206,7 @@ def _is_elementwise(block: Block) -> bool:
 
 
 def program_ids(grid: Grid, only: Grid | None = None) -> Iterator[Grid]:
-    """The program instances of a grid, the first axis fastest; or just the one that is asked for.
+    """The program instances of a grid, the first axis fastest; or just `only`.
 
     Errors: InterpreterError if it is not in the grid, unless that is empty.
     """

@@ -59,7 +59,7 @@ class Span:
 
 
 class Access(NamedTuple):
-    """An access to memory: what, for messages; elements of which type; from which argument."""
+    """An access to memory. dtype: of the elements; root: the argument accessed, if it is known."""
 
     verb: str
     """"load", "store", "atomic"."""

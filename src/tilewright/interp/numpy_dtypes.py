@@ -58,7 +58,7 @@ NUMPY_DTYPES: dict[DType, NumpyDType] = {
 }
 
 ADDRESS: NumpyDType = np.dtype(np.uint64)
-"""Of pointers."""
+"""The dtype of an address, which is what a pointer holds."""
 
 _UNSIGNED_BITS: dict[int, NumpyDType] = {
     8: np.dtype(np.uint8),

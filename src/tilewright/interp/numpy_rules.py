@@ -1,8 +1,8 @@
 """NumPy rules of the element-wise ops: `rule(op, *arrays) -> array`.
 
 An array holds the elements of its operand in the shape of the operand's type (0-d for a scalar) and
-the dtype of `dtypes.numpy_dtype`; so does the result. Rules also take arrays that broadcast with
-each other, which is how the combine region of a reduction runs on whole slices at once.
+the dtype of `numpy_dtypes.numpy_dtype`; so does the result. Rules also take arrays that broadcast
+with each other, which is how the combine region of a reduction runs on whole slices at once.
 Rules give no warnings when run by `evaluate`.
 """
 

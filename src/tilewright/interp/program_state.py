@@ -47,7 +47,7 @@ def write_to_stdout(text: str) -> None:
 
 @dataclass(slots=True)
 class Machine:
-    """What a program instance is part of.
+    """The state that program instances run in.
 
     memory: the arrays; grid: extents; program: the indices of the running instance; write: takes
     the text that kernels print.
@@ -237,12 +237,12 @@ def _access(verb: str, pointer: ConcreteValue) -> Access:
     return Access(verb, element.element, pointer.root)
 
 
-# --- what a program says --------------------------------------------------------------------------
+# --- assertions and prints ------------------------------------------------------------------------
 
 
 @machine_rule(AssumeOp)
 def assume(machine: Machine, op: AssumeOp, inputs: Sequence[ConcreteValue]) -> tuple[()]:
-    """The interpreter checks what the compiler believes."""
+    """Checks the promise that the compiler relies on."""
     if not inputs[0].data.all():
         raise errors.InterpreterError(f"assumption does not hold in program {machine.program}")
     return ()

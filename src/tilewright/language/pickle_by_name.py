@@ -10,7 +10,7 @@ __all__ = ["PickledByName"]
 
 
 class PickledByName:
-    """An object that stands under a function's name, perhaps inside others that do.
+    """An object that replaces a function under its name, perhaps wrapped by others that do so.
 
     It is pickled as a function is, by module and qualified name, and a copy of it is itself.
     Those inside others are reached through their attributes `fn`.

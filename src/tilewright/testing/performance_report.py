@@ -96,8 +96,8 @@ class Mark:
             for benchmark in benchmarks:
                 curves = _measure(self.fn, benchmark, kwargs)
                 frames.append(_emit(pandas, benchmark, curves, output))
-        # Also after a failure: plots that exist are listed.
         finally:
+            # Also after a failure: plots that exist are listed.
             if folder is not None:
                 _write_html(folder / HTML_NAME, benchmarks[: len(frames)])
         if not return_df:

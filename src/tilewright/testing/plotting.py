@@ -75,7 +75,6 @@ def draw(axes: Axes, benchmark: Benchmark, curves: Sequence[Curve]) -> None:
     axes.legend()
     axes.set_xlabel(benchmark.xlabel or benchmark.x_names[0])
     axes.set_ylabel(benchmark.ylabel)
-    # A NaN leaves a hole in the band where a point has no range.
     axes.set_xscale("log" if benchmark.x_log else "linear")
     axes.set_yscale("log" if benchmark.y_log else "linear")
 
@@ -83,6 +82,7 @@ def draw(axes: Axes, benchmark: Benchmark, curves: Sequence[Curve]) -> None:
 def _draw_band(axes: Axes, x: Sequence[object], curve: Curve, color: str) -> None:
     if not any(curve.ranges):
         return
+    # A NaN leaves a hole in the band where a point has no range.
     gap = (float("nan"), float("nan"))
     low, high = zip(*(span or gap for span in curve.ranges), strict=True)
     axes.fill_between(x, low, high, alpha=BAND_OPACITY, color=color)

@@ -1,5 +1,5 @@
-"""What a command says instead of a traceback."""
+"""The error of a command, whose message is shown without a traceback."""
 
 
 class CommandFailed(Exception):
-    """A command cannot do what it was asked for; the message is for its user, one line or more."""
+    """A command cannot do what its arguments say; the message is for its user, one line or more."""

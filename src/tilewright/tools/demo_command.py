@@ -83,7 +83,6 @@ def _add_case(rng: np.random.Generator) -> Case:
     peers: dict[str, Call] = {"numpy": lambda: np.add(x, y, out=spare), **_torch_calls(torch_call)}
     return Case(
         "vector add", "16777216", lambda: kernels.add(x, y, out), out,
-        # Bytes moved, in GB: two loads and a store per element.
         lambda: x.astype(np.float64) + y, peers, 3 * x.nbytes * 1e-9, "GB/s",
     )  # fmt: skip
 

@@ -63,7 +63,7 @@ _NEEDED = {
     "include": "the name of a header",
     "pragma": "a word",
 }
-"""What has to stand behind a directive."""
+"""What must follow the name of a directive."""
 
 _BUILT_IN = ("__DATE__", "__TIME__")
 """Macros of pcpp that would make a kernel differ from one second to the next."""
@@ -152,7 +152,7 @@ class _Preprocessor(Preprocessor):
         else:
             detail = f"unknown directive #{directive.value}"
         if directive.value == "warning":
-            # A warning would be lost in a build; it does not stop the compiler either.
+            # #warning does not stop a C compiler either.
             return True
         raise errors.PreprocessorError(detail, loc=where)
 
@@ -192,7 +192,7 @@ class _Preprocessor(Preprocessor):
 
         A few macros, each of which uses the one before twice, make more than fits into memory.
         """
-        # Depth 0 is a line of the source; pcpp comes back here for arguments and results of macros.
+        # Depth 0 is text of the source; pcpp comes back here for arguments and results of macros.
         if not self.depth:
             _check_closed(self, tokens)
             self.depth += 1
@@ -212,7 +212,7 @@ class _Preprocessor(Preprocessor):
         return expanded
 
     def evalexpr(self, tokens: Any) -> tuple[int, None]:
-        """The value of a condition, by `conditions` instead of pcpp's own evaluator."""
+        """The value of a condition, by `preprocessor_conditions` and not pcpp's own evaluator."""
         if not tokens:
             raise errors.PreprocessorError("a condition is missing", loc=self.current_location())
         # `defined X` before expansion, so that X is not replaced by its value (C17 6.10.1).

@@ -1,4 +1,4 @@
-"""What a syntax tree says before it is lowered: where it jumps, and which names it assigns."""
+"""Queries of a syntax tree before it is lowered: where it jumps, and which names it assigns."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ Bound = tensor | int
 """An integer scalar, or a number that is known at compile time."""
 
 ZERO_STEP = "the step of range() is 0"
-"""What a launch is stopped with where the step is known only at run time."""
+"""The message of the run-time assertion on a step that is not a literal."""
 
 # Deep enough for `BLOCK * tl.num_programs(0) * 2`; a cap, as operands fan out exponentially.
 _DEPTH = 8
@@ -220,7 +220,7 @@ def distance(ctx: Context, low: Value, high: Value) -> Value:
 
 
 def _magnitude(ctx: Context, size: Value) -> Value:
-    """A positive step as an unsigned number; 1 for 0, which nobody gets to divide by."""
+    """A positive step as an unsigned number; 1 for 0, so that dividing by it is defined."""
     unsigned = dtype_named(f"u{dtype_of(size.type).bits}")
     return ctx.value(MaxOp(cast_value(ctx, size, unsigned), constant(ctx, 1, unsigned)))
 

@@ -127,7 +127,7 @@ def common_operands(ctx: Context, verb: str, lhs: object, rhs: object) -> tuple[
 
 
 def result_dtype(ctx: Context, name: str, lhs: object, rhs: object, verb: str = "") -> DType:
-    """The dtype of an operator's result; `name` is a key of `promotion.RESULTS`.
+    """The dtype of an operator's result; `name` is a key of `dtype_promotion.RESULTS`.
 
     Errors: DTypeMismatch, LiteralOutOfRange, InvalidOperation.
     """

@@ -32,7 +32,6 @@ def outcome_of(case: Case, file: str) -> Outcome:
         return Outcome(errors={error.loc.line: [error.message]})
     invalid = problems(module)
     if invalid:
-        # Printed and parsed again: what is compared is what the file would say.
         return Outcome(errors=_by_line(invalid))
     if case.passes not in _WITHOUT_PASSES:
         parse_pipeline(case.passes).run(module)
@@ -73,6 +72,7 @@ def _executed(case: Case, actual: Outcome) -> str | None:
     """How the output behaves otherwise than the input; None if it does not."""
     if actual.errors:
         return None
+    # Printed and parsed again: what is compared is what the file would say.
     before, after = parse_module(case.source), parse_module(actual.output)
     for name, function in before.functions.items():
         disagreement = compare_runs(function, after.functions[name], case.args, case.grid)

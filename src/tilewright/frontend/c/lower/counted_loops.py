@@ -23,7 +23,7 @@ from tilewright.language import constexpr, tensor, type_of, unwrap
 from tilewright.ops import AssertOp
 
 STUCK = "the step of this loop is not positive, so it would never end"
-"""What a launch is stopped with."""
+"""The message of the run-time assertion on the step."""
 
 _SYMBOLS = {
     (False, False): "lt",

@@ -61,7 +61,7 @@ def _keeps_axis(item: Item) -> bool:
 def _along_axes(
     frame: FunctionFrame, node: syntax.Subscript, base: tensor, items: list[Item]
 ) -> tensor:
-    """What the items say of each axis done, the last axis first."""
+    """Apply the item of each axis, the last axis first."""
     rank = len(shape_of(base.handle.type))
     if len(items) != rank:
         reason = f"it has {rank} axes, and the subscript is for {len(items)}"
@@ -80,7 +80,7 @@ def _along_axes(
 def _picked(frame: FunctionFrame, base: tensor, axis: int, item: Pick, shown: str) -> tensor:
     """Some elements along an axis, or a single one without the axis. Errors: InvalidOperation.
 
-    whole: what the subscript is of, for messages.
+    shown: the type of the subscripted value, for messages.
     """
     extent = shape_of(base.handle.type)[axis]
     start, stop = _bound(item.start, extent, 0), _bound(item.stop, extent, extent)

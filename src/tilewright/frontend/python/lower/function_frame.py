@@ -68,7 +68,7 @@ Session = LoweringSession[DeviceFunction]
 class FunctionFrame(LoweringFrame[ast.expr | ast.stmt]):
     """One Python function being lowered: its source, its names, and the loops around the statement.
 
-    scope: local names and their values, see `values`.
+    scope: local names and their values, see `language_values`.
     loops: how many run-time loops of this function enclose the current statement.
     continuation: what follows the statement being lowered; None where that is not known.
     """

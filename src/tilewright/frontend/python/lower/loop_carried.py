@@ -1,10 +1,11 @@
 """Variables that a loop carries from one iteration to the next.
 
 Before the body is lowered, each name that it assigns and that exists already is taken apart into
-leaves (see `joins`); each leaf that can be a run-time value becomes a carried value of the loop op.
-After the body, the new value must have the same structure and types. If it has not, the body is
-lowered once more: an initial literal takes the type that the body gives the variable (`total = 0`
-before `total += x`); any other variable is not carried, and reading it is the user's mistake.
+leaves (see `control_flow_joins`); each leaf that can be a run-time value becomes a carried value of
+the loop op. After the body, the new value must have the same structure and types; if not, the
+body is lowered once more: an initial literal takes the type that the body gives the variable
+(`total = 0` before `total += x`); any other variable is not carried, and reading it is the user's
+mistake.
 """
 
 from __future__ import annotations

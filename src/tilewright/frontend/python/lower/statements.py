@@ -55,7 +55,7 @@ def augmented_assignment(frame: FunctionFrame, node: ast.AugAssign) -> Outcome:
 
 @statement(ast.AnnAssign)
 def annotated_assignment(frame: FunctionFrame, node: ast.AnnAssign) -> Outcome:
-    """`a: tl.constexpr = value` demands a compile-time value; other annotations say nothing."""
+    """`a: tl.constexpr = value` requires a compile-time value; other annotations are ignored."""
     if node.value is None:
         return None
     value = frame.expression(node.value)
