@@ -148,7 +148,9 @@ class _NestEmitter:
 
     def _vector_coord(self, index: Val) -> Lanes:
         if index.constant is not None:
-            return Lanes(index, int(self.width > 1), 1 << 20)
+            # What the constant is a multiple of; 0 is one of everything. It is a step, not 0, where
+            # the first step of a reduction stands before the loop.
+            return Lanes(index, int(self.width > 1), index.constant & -index.constant or 1 << 20)
         return Lanes(index, int(self.width > 1), self.width)
 
     def _along(self, dim: int, coords: dict[int, Lanes], reducing: bool) -> None:
