@@ -47,8 +47,9 @@ class LoadedObject:
         self.addresses = addresses
         self._unload: Callable[[], object] | None = unload
 
-    def __del__(self) -> None:
-        if self._unload is not None and not sys.is_finalizing():
+    # Bound here: at exit this module's globals may have been set to None already.
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        if self._unload is not None and not is_finalizing():
             self._unload()
 
     def __getitem__(self, symbol: str) -> int:

@@ -98,6 +98,18 @@ def test_object_from_another_process(tmp_path: Path) -> None:
     assert add_type(loaded["add"])(1, 2) == 3
 
 
+def test_object_that_outlives_its_module_at_exit() -> None:
+    """Python clears modules in reverse order of import, this one before `textwrap`."""
+    script = (
+        "import sys, textwrap\n"
+        "from tilewright.llvm import compile_ir, host_target, load_object\n"
+        f"textwrap.kept = load_object(compile_ir({ADD!r}, host_target()).obj, ['add'])\n"
+        "sys.kept = textwrap, sys.modules[load_object.__module__]\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
+    assert ended.stderr == b""
+
+
 # ------------------------------------------------------------------------------ conversions
 
 Convert = Callable[[np.ndarray], np.ndarray]
