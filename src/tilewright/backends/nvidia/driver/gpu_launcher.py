@@ -42,13 +42,14 @@ class _DeviceState:
         self.pages = PageTable()
         self.log = LaunchLog()
         self.names: dict[int, str] = {}
+        """Of kernels by CUfunction: these are never unloaded, so none comes to mean another one."""
         self.healthy = 0
         """Number of the first launch that may not have ended well."""
 
     def suspects(self) -> list[str]:
         """The latest launches as text, latest first."""
         return [
-            f"{self.names.get(launch.record, 'kernel')}[{launch.grid}]"
+            f"{self.names[launch.function]}[{launch.grid}]"
             for launch in self.log.latest(self.healthy)[:_SUSPECTS]
         ]
 
@@ -238,12 +239,13 @@ class NvidiaLauncher:
     def _make_entry(self, device: int, function: int) -> Entry:
         state = _device_state(device, self._driver)
         console = self._console(device, function)
-        python = _LaunchHandlers(self.name, self.kinds, self._names, state, console)
+        python = _LaunchHandlers(self.name, function, self.kinds, self._names, state, console)
         # where nothing is waited for, a launch makes no call into Python
         after: Callable[[int, int, int, int], object] | None = None
         if self._blocking:
             after = python.after
-        entry = make_entry(
+        state.names[function] = self.name
+        return make_entry(
             self.name,
             self.kinds,
             self.shape,
@@ -255,9 +257,6 @@ class NvidiaLauncher:
             pages=state.pages,
             log=state.log,
         )
-        python.record = entry.__self__
-        state.names[entry.__self__] = self.name
-        return entry
 
     def _console(self, device: int, function: int) -> Console | None:
         """Where the kernel's prints and assertions are read; None if it has none."""
@@ -286,6 +285,7 @@ class _LaunchHandlers:
     def __init__(
         self,
         kernel: str,
+        function: int,
         kinds: Sequence[str],
         names: Sequence[str] | None,
         state: _DeviceState,
@@ -293,11 +293,10 @@ class _LaunchHandlers:
     ) -> None:
         self._console = console
         self._kernel = kernel
+        self._function = function
         self._kinds = kinds
         self._names = names
         self._state = state
-        self.record = 0
-        """Of the entry, as in the log."""
 
     def _argument(self, index: int) -> str:
         return self._names[index] if self._names else f"#{index}"
@@ -341,7 +340,7 @@ class _LaunchHandlers:
         if status == _INVALID_CONTEXT and attempt == 0 and not state.api.has_context():
             state.api.make_current(state.ordinal)
             return
-        state.log.drop(self.record, (x, y, z), stream)
+        state.log.drop(self._function, (x, y, z), stream)
         if is_fault(status):
             raise faulted(status, state.suspects())
         raise refused(self._kernel, (x, y, z), status, *state.api.describe(status))

@@ -190,12 +190,13 @@ define internal void @log_launch(ptr %record, ptr %grid) nounwind alwaysinline {
   %y = call i64 @LaunchGrid.y(ptr %grid)
   %z = call i64 @LaunchGrid.z(ptr %grid)
   %stream = call ptr @LaunchGrid.stream(ptr %grid)
-  %record_word = ptrtoint ptr %record to i64
+  %function = call ptr @LaunchRecord.function(ptr %record)
+  %function_word = ptrtoint ptr %function to i64
   %x_32 = trunc i64 %x to i32
   %y_32 = trunc i64 %y to i32
   %z_32 = trunc i64 %z to i32
   %stream_word = ptrtoint ptr %stream to i64
-  call void @LogEntry.set_record(ptr %entry, i64 %record_word)
+  call void @LogEntry.set_function(ptr %entry, i64 %function_word)
   call void @LogEntry.set_x(ptr %entry, i32 %x_32)
   call void @LogEntry.set_y(ptr %entry, i32 %y_32)
   call void @LogEntry.set_z(ptr %entry, i32 %z_32)

@@ -39,11 +39,6 @@ __all__ = [
 class Entry(Protocol):
     """A callable made by `make_entry`."""
 
-    @property
-    def __self__(self) -> int:
-        """Address of the record, by which the log identifies entries."""
-        ...
-
     def __call__(self, x: object, y: object, z: object, stream: object, *args: object) -> None:
         """Launch over the grid (x, y, z)."""
         ...
@@ -120,9 +115,9 @@ class PageTable:
 
 @dataclass(frozen=True, slots=True)
 class LoggedLaunch:
-    """An entry of the log. record: address that identifies the kernel (`Entry.__self__`)."""
+    """An entry of the log. function: CUfunction, which identifies the kernel."""
 
-    record: int
+    function: int
     grid: tuple[int, int, int]
     stream: int
 
@@ -139,12 +134,12 @@ class LaunchLog:
         """Launches so far."""
         return self._memory.count
 
-    def drop(self, record: int, grid: tuple[int, int, int], stream: int) -> None:
+    def drop(self, function: int, grid: tuple[int, int, int], stream: int) -> None:
         """Take back the latest launch like this, which the driver refused."""
         # from the latest on, but not it alone: other threads may have launched since
         for number in reversed(range(max(self.count - LOG_ENTRIES, 0), self.count)):
-            if self._launch(number) == LoggedLaunch(record, grid, stream):
-                self._entry(number).record = 0
+            if self._launch(number) == LoggedLaunch(function, grid, stream):
+                self._entry(number).function = 0
                 return
 
     def latest(self, since: int = 0) -> list[LoggedLaunch]:
@@ -152,11 +147,11 @@ class LaunchLog:
         count = self.count
         first = max(since, count - LOG_ENTRIES, 0)
         launches = (self._launch(number) for number in reversed(range(first, count)))
-        return [launch for launch in launches if launch.record]
+        return [launch for launch in launches if launch.function]
 
     def _launch(self, number: int) -> LoggedLaunch:
         entry = self._entry(number)
-        return LoggedLaunch(entry.record, (entry.x, entry.y, entry.z), entry.stream)
+        return LoggedLaunch(entry.function, (entry.x, entry.y, entry.z), entry.stream)
 
     def _entry(self, number: int) -> LogEntry:
         return self._memory.entries[number % LOG_ENTRIES]

@@ -127,7 +127,7 @@ class LogEntry(ctypes.Structure):
     """A launch in the log."""
 
     _fields_ = (
-        ("record", ctypes.c_uint64),  # address of the LaunchRecord; 0: the driver refused it
+        ("function", ctypes.c_uint64),  # CUfunction; 0: the driver refused it
         ("x", ctypes.c_uint32),
         ("y", ctypes.c_uint32),
         ("z", ctypes.c_uint32),

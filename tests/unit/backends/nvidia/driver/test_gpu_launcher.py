@@ -256,6 +256,35 @@ def test_fault_is_reported_with_the_launches_before(cuda: FakeCuda) -> None:
     assert "TILEWRIGHT_LAUNCH_BLOCKING=1" in text
 
 
+class WatchedNames(list[str]):
+    """Names of parameters, which weak references can be made to."""
+
+
+def test_a_dropped_kernel_is_freed_but_keeps_its_name_in_reports(
+    cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its launch may still be the one that went wrong, while other kernels take its memory."""
+    shared = cuda.driver()
+    monkeypatch.setattr(gpu_launcher, "driver", lambda: shared)
+    names = WatchedNames()
+    metadata = {**METADATA, "name": "dropped", "parameter_names": names}
+    dropped = NvidiaLauncher(b"\x7fELF", metadata, [], shared)
+    dropped.launch((7, 1, 1), ())
+    kept = weakref.ref(names)
+    del dropped, names, metadata
+    gc.collect()
+    assert kept() is None
+    later = [
+        NvidiaLauncher(b"\x7fELF", {**METADATA, "name": f"later_{number}"}, [], shared)
+        for number in range(40)
+    ]
+    cuda.fails["cuCtxSynchronize"] = ILLEGAL_ADDRESS
+    with pytest.raises(KernelFault) as caught:
+        gpu_launcher.synchronize()
+    assert caught.value.suspects == ("dropped[(7, 1, 1)]",)
+    del later
+
+
 def test_synchronize_names_the_only_launch(cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch) -> None:
     shared = cuda.driver()
     monkeypatch.setattr(gpu_launcher, "driver", lambda: shared)
