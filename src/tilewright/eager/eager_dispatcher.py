@@ -20,7 +20,13 @@ from tilewright.eager.host_values import annotations_of
 from tilewright.eager.python_constructs import Constructs
 from tilewright.eager.python_namespace import Namespaces
 from tilewright.eager.rewrite_source import HELPER, rewritten
-from tilewright.frontend.python import apply_operator, as_tuple, inline_call, known_range
+from tilewright.frontend.python import (
+    Session,
+    apply_operator,
+    as_tuple,
+    inline_call,
+    known_range,
+)
 from tilewright.frontend.semantics import (
     Context,
     FrontendOptions,
@@ -61,15 +67,17 @@ class _Runnable(NamedTuple):
 class EagerDispatcher:
     """One launch: the context of the semantics, and the functions that run in it.
 
-    codes: of all kernel functions that have run, with their files, for locations of errors.
+    codes: of all kernel functions that have run, with their files, for locations of errors;
+    session: the functions that are running, and the context.
     """
 
     def __init__(self, machine: Machine, options: FrontendOptions) -> None:
         self.codes: dict[CodeType, str] = {}
-        self._stack: list[DeviceFunction] = []
         self._functions: dict[DeviceFunction, _Runnable] = {}
         self._plain: set[CodeType] = set()
         self._context = Context(EagerBuilder(machine), options, _Caller(self))
+        # Shared with what combine regions inline: recursion through those is refused too.
+        self.session = Session(self._context)
         constructs = Constructs(self._context, self._indices, self.codes)
         self._namespaces = Namespaces(
             {
@@ -110,17 +118,11 @@ class EagerDispatcher:
         self, function: DeviceFunction, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """The result of a function written in the language: its Python code is run."""
-        if function in self._stack:
-            names = [f.__name__ for f in self._stack[self._stack.index(function) :]]
-            chain = " calls ".join([*names, function.__name__])
-            raise errors.RecursionNotSupported(function.__name__, chain)
+        self.session.refuse_recursion(function, lambda called: called.__name__, None)
         running = self._runnable(function)
         bound = bind_call(function.__name__, *running.parameters, args, kwargs)
-        self._stack.append(function)
-        try:
+        with self.session.entered(function):
             return running.fn(*bound.args, **bound.kwargs)
-        finally:
-            self._stack.pop()
 
     def _runnable(self, function: DeviceFunction) -> _Runnable:
         runnable = self._functions.get(function)
@@ -193,7 +195,7 @@ class _Caller:
         if isinstance(ctx.emitter, EagerBuilder):
             return self._dispatcher.call_function(fn, tuple(args), kwargs)
         try:
-            return inline_call(ctx, fn, args, kwargs)
+            return inline_call(self._dispatcher.session, fn, args, kwargs)
         except errors.SourceNotAvailable:  # then the Python code has to do without `if`
             return self._dispatcher.call_function(fn, tuple(args), kwargs)
 

@@ -79,6 +79,16 @@ def recursion(x):
 
 
 @device_function
+def reduced_by_itself(a, b):
+    return tl.reduce(a + b, None, reduced_by_itself)
+
+
+@device_function
+def recursion_in_a_reduction(x):
+    tl.store(x, tl.reduce(tl.load(x + tl.arange(0, 4)), 0, reduced_by_itself))
+
+
+@device_function
 def float_index(x):
     for i in range(tl.load(x)):
         tl.store(x, i)
@@ -109,6 +119,11 @@ def returns(x):
 def test_designed_errors(kernel, error, message):
     text = failing(kernel, error, x=X)
     assert message in text and f"in {kernel.__name__}" in text
+
+
+def test_recursion_through_a_combine_function_is_refused():
+    text = failing(recursion_in_a_reduction, errors.RecursionNotSupported, x=X)
+    assert "reduced_by_itself calls reduced_by_itself" in text and "in reduced_by_itself" in text
 
 
 @device_function

@@ -7,6 +7,7 @@
 from tilewright.frontend.kernel_signature import ArgSpec, KernelSignature
 from tilewright.frontend.python.function_source import FunctionSource, source_of
 from tilewright.frontend.python.lower.control_flow_joins import as_joined, joinable
+from tilewright.frontend.python.lower.function_frame import Session
 from tilewright.frontend.python.lower.inlining import inline_call, is_constexpr_annotation
 from tilewright.frontend.python.lower.iterables import known_range
 from tilewright.frontend.python.lower.kernel_lowering import lower_kernel
@@ -16,7 +17,6 @@ from tilewright.frontend.python.lower.language_values import (
     describe,
     is_static,
     is_tuple,
-    static_value,
     tuple_like,
 )
 from tilewright.frontend.python.lower.operator_precedence import misread_chain, warn_of_precedence
@@ -38,6 +38,7 @@ __all__ = [
     "Dependencies",
     "FunctionSource",
     "KernelSignature",
+    "Session",
     "UsedGlobal",
     "apply_operator",
     "as_joined",
@@ -61,7 +62,6 @@ __all__ = [
     "misread_chain",
     "short_circuits",
     "source_of",
-    "static_value",
     "tuple_like",
     "warn_of_precedence",
 ]

@@ -35,30 +35,19 @@ class Inliner:
         self, ctx: Context, fn: DeviceFunction, args: Sequence[Any], kwargs: dict[str, Any]
     ) -> Any:
         """The value that the call returns, its ops emitted through `ctx`."""
-        return _inline_unwrapped(self.session, fn, args, kwargs, ctx.loc)
+        return inline_call(self.session, fn, args, kwargs)
 
 
 def inline_call(
-    ctx: Context, fn: DeviceFunction, args: Sequence[object], kwargs: Mapping[str, object]
+    session: Session, fn: DeviceFunction, args: Sequence[object], kwargs: Mapping[str, object]
 ) -> object:
-    """The value that the call returns, its ops emitted through `ctx`.
+    """As `inline`, of arguments that may be plain Python values.
 
-    For `interpret=True`, where the combine functions of reductions are IR although the kernel
+    Also for `interpret=True`, where the combine functions of reductions are IR although the kernel
     around them runs as Python. Raises SourceNotAvailable.
     """
-    return _inline_unwrapped(Session(ctx), fn, args, kwargs, ctx.loc)
-
-
-def _inline_unwrapped(
-    session: Session,
-    fn: DeviceFunction,
-    args: Sequence[object],
-    kwargs: Mapping[str, object],
-    caller: SourceLoc | None,
-) -> object:
-    """As `inline`, of arguments that may be plain Python values."""
     named = {key: wrap(value) for key, value in kwargs.items()}
-    return inline(session, fn, [wrap(arg) for arg in args], named, caller)
+    return inline(session, fn, [wrap(arg) for arg in args], named, session.ctx.loc)
 
 
 def inline(
