@@ -46,10 +46,10 @@ def test_the_key_of_machine_code_names_what_made_it(monkeypatch: pytest.MonkeyPa
 
 
 def test_text_that_may_end_the_process_goes_to_a_child(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[list[str] | None] = []
+    seen: list[list[str]] = []
 
-    def isolated(text: str, target: object, kernel: str, **words: object) -> str:
-        seen.append(words["risks"])  # pyright: ignore[reportArgumentType]
+    def isolated(text: str, target: object, kernel: str, risks: list[str]) -> str:
+        seen.append(risks)
         return "ptx"
 
     monkeypatch.setattr(ptx_emission, "emit_ptx_isolated", isolated)

@@ -1,8 +1,8 @@
 """From LLVM IR to PTX without a risk to the process.
 
 LLVM ends the process on what it cannot generate code for. Text that has only constructs which are
-tested for the architecture (`constructs`) is compiled here; any other in a child process, whose end
-becomes an exception. The child is started at the first need (0.15 s) and kept.
+tested for the architecture (nvptx_legality.py) is compiled here; any other in a child process,
+whose end becomes an exception. The child is started at the first need (0.15 s) and kept.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO, cast
 
 from tilewright.backends.nvidia.arch import Arch
 from tilewright.backends.nvidia.assemble.nvptx_legality import unlisted
-from tilewright.llvm import DEFAULT_LEVEL, LlvmError, TargetSpec, emit_assembly
+from tilewright.llvm import LlvmError, TargetSpec, emit_assembly
 from tilewright.support import ForkLock, errors
 
 __all__ = ["emit_ptx", "emit_ptx_isolated", "serve"]
@@ -35,33 +36,23 @@ _MESSAGE_CHARACTERS = 400  # of LLVM's message that an error shows
 _BOOT = "import sys; sys.path[:] = {path!r}; import {module} as m; m.serve()"
 
 
-def emit_ptx(
-    text: str, arch: Arch, kernel: str, *, level: int = DEFAULT_LEVEL, untested: bool = False
-) -> str:
-    """Compile LLVM IR to PTX; level: as in `llvm.compile_ir`.
+def emit_ptx(text: str, arch: Arch, kernel: str) -> str:
+    """Compile LLVM IR to PTX.
 
-    untested: the text holds what only a user vouches for, such as inline assembly.
     Raises LlvmError for text that is not valid, InternalCompilerError for what LLVM dies of.
     """
     risks = unlisted(text, arch)
-    if not risks and not untested:
-        return emit_assembly(text, arch.target, level)
-    return emit_ptx_isolated(text, arch.target, kernel, level=level, risks=risks)
+    if not risks:
+        return emit_assembly(text, arch.target)
+    return emit_ptx_isolated(text, arch.target, kernel, risks)
 
 
-def emit_ptx_isolated(
-    text: str,
-    target: TargetSpec,
-    kernel: str,
-    *,
-    level: int = DEFAULT_LEVEL,
-    risks: list[str] | None = None,
-) -> str:
+def emit_ptx_isolated(text: str, target: TargetSpec, kernel: str, risks: Sequence[str] = ()) -> str:
     """Compile LLVM IR to PTX in a child process; see `emit_ptx`. risks: named in the error."""
     try:
-        return _child().emit(text, target, level)
+        return _child().emit(text, target)
     except _ChildEndedError as ended:
-        raise _report(ended, text, kernel, risks or []) from None
+        raise _report(ended, text, kernel, risks) from None
 
 
 @dataclass
@@ -73,7 +64,7 @@ class _ChildEndedError(Exception):
 
 
 def _report(
-    ended: _ChildEndedError, text: str, kernel: str, risks: list[str]
+    ended: _ChildEndedError, text: str, kernel: str, risks: Sequence[str]
 ) -> errors.InternalCompilerError:
     log = ended.log.strip()
     message = log.splitlines()[0][:_MESSAGE_CHARACTERS] if log else "no message"
@@ -106,14 +97,14 @@ class _Child:
     def alive(self) -> bool:
         return self._process.poll() is None
 
-    def emit(self, text: str, target: TargetSpec, level: int) -> str:
+    def emit(self, text: str, target: TargetSpec) -> str:
         """Raises _ChildEndedError if the child does not survive it, LlvmError as the child did."""
         with self._lock:
             # LLVM may loop for ever too: then the child's end wakes the read below
             stop = threading.Timer(TIMEOUT_SECONDS, self._process.kill)
             stop.start()
             try:
-                answer = self._request((text, target, level))
+                answer = self._request((text, target))
             finally:
                 stop.cancel()
         if isinstance(answer, LlvmError):
@@ -204,11 +195,11 @@ def serve() -> None:
         os.dup2(2, 1)  # whatever LLVM prints is no answer
         while True:
             try:
-                text, target, level = cast("tuple[str, TargetSpec, int]", _receive(requests))
+                text, target = cast("tuple[str, TargetSpec]", _receive(requests))
             except EOFError:
                 return
             try:
-                answer: object = emit_assembly(text, target, level)
+                answer: object = emit_assembly(text, target)
             except LlvmError as error:
                 answer = error
             _send(answers, answer)

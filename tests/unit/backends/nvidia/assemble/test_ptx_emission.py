@@ -109,7 +109,7 @@ def test_untested_text_goes_to_the_child(monkeypatch: pytest.MonkeyPatch) -> Non
         return "from the child"
 
     monkeypatch.setattr(ptx_emission, "emit_ptx_isolated", isolated)
-    assert emit_ptx(FINE, H100, "k", untested=True) == "from the child"
+    assert emit_ptx(DEADLY["constraint"], H100, "k") == "from the child"
     assert emit_ptx(FINE, H100, "k") != "from the child"
 
 
