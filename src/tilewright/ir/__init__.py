@@ -55,7 +55,6 @@ from tilewright.ir.verifier import (
     Contract,
     Problem,
     problems,
-    render_problems,
     report,
     verify,
 )
@@ -115,7 +114,6 @@ __all__ = [
     "reference",
     "region",
     "removable",
-    "render_problems",
     "report",
     "rewrite",
     "rule",

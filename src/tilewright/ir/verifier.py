@@ -92,7 +92,12 @@ def verify(ir: Function | Module, contract: Contract | None = None) -> list[Diag
 
 def report(ir: Function | Module, contract: Contract | None = None) -> str | None:
     """The text of the invalid functions with each message below its op; None if all is well."""
-    return render_problems(problems(ir, contract))
+    notes: dict[Function, dict[object, list[str]]] = {}
+    for problem in problems(ir, contract):
+        lines = notes.setdefault(problem.function, {}).setdefault(problem.where, [])
+        lines.append(f"error: {problem.message}")
+    texts = [print_function(function, notes=marks) for function, marks in notes.items()]
+    return "\n".join(texts) if texts else None
 
 
 def problems(ir: Function | Module, contract: Contract | None = None) -> list[Problem]:
@@ -102,16 +107,6 @@ def problems(ir: Function | Module, contract: Contract | None = None) -> list[Pr
     for function in functions:
         found += _Verifier(function, contract).run()
     return found
-
-
-def render_problems(found: list[Problem]) -> str | None:
-    """The functions with problems as text, each message below its op."""
-    notes: dict[Function, dict[object, list[str]]] = {}
-    for problem in found:
-        lines = notes.setdefault(problem.function, {}).setdefault(problem.where, [])
-        lines.append(f"error: {problem.message}")
-    texts = [print_function(function, notes=marks) for function, marks in notes.items()]
-    return "\n".join(texts) if texts else None
 
 
 _MOST_ELEMENTS = (1 << 31) - 1
