@@ -64,7 +64,7 @@ _APPROXIMATE = ("exp2", "sqrt", "rsqrt")
 
 def illegal_arithmetic(op: Op, arch: Arch) -> str | None:
     """What is wrong with arithmetic that an architecture has no instructions for."""
-    native = _native_floats(arch).get(type(op))
+    native = _native_floats(arch.bf16_arithmetic).get(type(op))
     if native is None:
         return None
     element = element_of(op.operands[0].type)
@@ -88,9 +88,10 @@ class LegalizeArithmetic(Pass, name="nvidia-legalize-arithmetic"):
 
 
 @cache
-def _native_floats(arch: Arch) -> Mapping[type[Op], frozenset[DType]]:
+def _native_floats(bf16_arithmetic: bool) -> Mapping[type[Op], frozenset[DType]]:
     """The floats of less than 32 bits that ops compute in, where not in all of them."""
-    arithmetic = frozenset((f16, bf16) if arch.bf16_arithmetic else (f16,))
+    # By the one field that decides, as to hash a whole `Arch` takes longer than all the rest.
+    arithmetic = frozenset((f16, bf16) if bf16_arithmetic else (f16,))
     return {
         **dict.fromkeys((AddOp, SubOp, MulOp, FmaOp, MinOp, MaxOp, CompareOp), arithmetic),
         # Both change the sign bit only, which bf16 needs no arithmetic for.
@@ -102,14 +103,15 @@ def _native_floats(arch: Arch) -> Mapping[type[Op], frozenset[DType]]:
 
 def _widening(arch: Arch) -> dict[type[Op], Expansion]:
     """Rules for arithmetic on floats that are not native."""
+    native = _native_floats(arch.bf16_arithmetic)
 
     def widen(op: Op, builder: Builder) -> Value | None:
-        if element_of(op.operands[0].type) in _native_floats(arch)[type(op)]:
+        if element_of(op.operands[0].type) in native[type(op)]:
             return None
         changes_sign = isinstance(op, NegOp | AbsOp)  # bits tell it, also of a NaN
         return widen_sign(op, builder) if changes_sign else widen_elementwise(op, builder)
 
-    return {PrintOp: widen_print, **dict.fromkeys(_native_floats(arch), widen)}
+    return {PrintOp: widen_print, **dict.fromkeys(native, widen)}
 
 
 def _expand_math(op: Op, builder: Builder) -> Value | None:
