@@ -21,22 +21,17 @@ the last visit the loop is not visited again: the visits of nested loops do not 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from enum import IntEnum
 
-from tilewright.analysis import Alignment
 from tilewright.backends.nvidia.layouts.layout_context import LayoutContext
 from tilewright.backends.nvidia.layouts.layout_propagation import default_layout
 from tilewright.backends.nvidia.layouts.layout_rules import rule_of
-from tilewright.backends.nvidia.layouts.select_mma import DotLayouts
-from tilewright.ir import Block, Function, Op, Trait, Value
+from tilewright.ir import Block, Op, Trait, Value
 from tilewright.ir.types import TileType
 from tilewright.layout import LinearLayout
-from tilewright.ops import (
-    ForOp,
-    IfOp,
-    WhileOp,
-)
+from tilewright.ops import ForOp, IfOp, WhileOp
 from tilewright.support.fresh_stack import nested
 
 Layouts = dict[LinearLayout, None]
@@ -53,25 +48,19 @@ class Reason(IntEnum):
     BECOMES_PRODUCT = 3
 
 
+@dataclass(eq=False)
 class LayoutInference(LayoutContext):
-    """Layouts of one function, for a number of warps, and bytes of the widest access.
+    """Decides the layouts of one function.
 
-    facts: alignment of all values; products: layouts of all products. After `run`, `layouts` has
-    the layout of each tile that is made once, `constraints` those that uses of each tile require.
+    After `run`, `layouts` has the layout of each tile that is made once, `constraints` those that
+    uses of each tile require.
     """
 
-    def __init__(
-        self,
-        function: Function,
-        facts: Mapping[Value, Alignment],
-        warps: int,
-        access_bytes: int,
-        products: Mapping[Op, DotLayouts],
-    ) -> None:
-        super().__init__(function, facts, warps, access_bytes, products)
-        self.constraints: dict[Value, Layouts] = {}
-        self._captured: dict[Op, list[Value]] = {}
-        self._assigned_for: dict[Op, list[LinearLayout | None]] = {}
+    constraints: dict[Value, Layouts] = field(default_factory=dict[Value, Layouts], init=False)
+    _captured: dict[Op, list[Value]] = field(default_factory=dict[Op, list[Value]], init=False)
+    _assigned_for: dict[Op, list[LinearLayout | None]] = field(
+        default_factory=dict[Op, list[LinearLayout | None]], init=False
+    )
 
     def run(self) -> None:
         self._assign_block(self.function.body)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from tilewright.analysis import Alignment
 from tilewright.backends.nvidia.layouts.layout_propagation import coalesced, default_layout
@@ -11,8 +12,10 @@ from tilewright.ir import Function, Op, Value
 from tilewright.ir.types import element_of, shape_of
 from tilewright.layout import LinearLayout
 from tilewright.ops import pointee
+from tilewright.support import cached_property
 
 
+@dataclass(eq=False)
 class LayoutContext:
     """The layouts of one function so far.
 
@@ -21,18 +24,19 @@ class LayoutContext:
     computed in one layout and converted to others.
     """
 
-    def __init__(
-        self,
-        function: Function,
-        facts: Mapping[Value, Alignment],
-        warps: int,
-        access_bytes: int,
-        products: Mapping[Op, DotLayouts],
-    ) -> None:
-        self.function, self.facts, self.products = function, facts, products
-        self.warps, self.access_bytes = warps, access_bytes
-        self.layouts: dict[Value, LinearLayout] = {}
-        self.product_layouts = {product.result for product in products.values()}
+    function: Function
+    facts: Mapping[Value, Alignment]
+    warps: int
+    access_bytes: int
+    products: Mapping[Op, DotLayouts]
+    layouts: dict[Value, LinearLayout] = field(
+        default_factory=dict[Value, LinearLayout], init=False
+    )
+
+    @cached_property
+    def product_layouts(self) -> set[LinearLayout]:
+        """Those of the results of all products."""
+        return {product.result for product in self.products.values()}
 
     def layout_or_default(self, value: Value) -> LinearLayout:
         """The layout of a tile; rows along the lanes if it has none of its own."""

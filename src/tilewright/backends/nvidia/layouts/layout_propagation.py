@@ -13,7 +13,7 @@ from functools import lru_cache
 from math import prod
 
 from tilewright.analysis import Alignment
-from tilewright.layout import LANE, REGISTER, WARP, LinearLayout, blocked, slice_of
+from tilewright.layout import LANE, REGISTER, WARP, LinearLayout, blocked, slice_of, tile_dims
 
 LANES = 32
 
@@ -110,8 +110,7 @@ def broadcast_source(layout: LinearLayout, source_shape: tuple[int, ...]) -> Lin
     }
     # Registers that would be copies are dropped; lanes and warps keep their number.
     bases[REGISTER] = [basis for basis in bases[REGISTER] if any(basis)]
-    sizes = {f"dim{i}": n for i, n in enumerate(source_shape)}
-    return LinearLayout.from_bases(bases, sizes)
+    return LinearLayout.from_bases(bases, tile_dims(source_shape))
 
 
 @lru_cache(maxsize=4096)
@@ -152,8 +151,7 @@ def with_pair(layout: LinearLayout) -> LinearLayout:
     """Result layout of `join`: a last dim of 2 in the lowest register bit."""
     bases = {name: [(*basis, 0) for basis in layout.bases(name)] for name in layout.in_names}
     bases[REGISTER] = [(*(0,) * len(layout.outs), 1), *bases[REGISTER]]
-    shape = (*layout.shape, 2)
-    return LinearLayout.from_bases(bases, {f"dim{i}": n for i, n in enumerate(shape)})
+    return LinearLayout.from_bases(bases, tile_dims((*layout.shape, 2)))
 
 
 @lru_cache(maxsize=4096)
@@ -165,7 +163,7 @@ def without_pair(layout: LinearLayout) -> LinearLayout | None:
         return None
     bases = {name: [b[:-1] for b in layout.bases(name)] for name in layout.in_names}
     bases[REGISTER] = bases[REGISTER][1:]
-    return LinearLayout.from_bases(bases, {f"dim{i}": n for i, n in enumerate(layout.shape[:-1])})
+    return LinearLayout.from_bases(bases, tile_dims(layout.shape[:-1]))
 
 
 @lru_cache(maxsize=4096)
@@ -204,7 +202,7 @@ def with_half(layout: LinearLayout, axis: int) -> LinearLayout:
     shape[axis] *= 2
     bases = {name: list(layout.bases(name)) for name in layout.in_names}
     bases[REGISTER].append(top)
-    return LinearLayout.from_bases(bases, {f"dim{i}": n for i, n in enumerate(shape)})
+    return LinearLayout.from_bases(bases, tile_dims(shape))
 
 
 @lru_cache(maxsize=4096)
@@ -220,7 +218,7 @@ def without_half(layout: LinearLayout, axis: int) -> LinearLayout | None:
     # Another bit reaches the upper half: the highest register bit does not name it alone.
     if any(basis[axis] >= shape[axis] for vectors in bases.values() for basis in vectors):
         return None
-    return LinearLayout.from_bases(bases, {f"dim{i}": n for i, n in enumerate(shape)})
+    return LinearLayout.from_bases(bases, tile_dims(shape))
 
 
 @lru_cache(maxsize=4096)

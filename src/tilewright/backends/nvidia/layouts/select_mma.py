@@ -18,6 +18,7 @@ from tilewright.layout import (
     operand_layout,
     result_layout,
     slice_of,
+    tile_dims,
 )
 from tilewright.ops import DotOp
 
@@ -137,6 +138,5 @@ def _batched(layout: LinearLayout, batch: Sequence[int]) -> LinearLayout:
         rest = (0,) * len(layout.outs)
         # Highest register bits: the registers of one matrix stay together.
         bases[REGISTER] += [(1 << bit, *rest) for bit in range(log2(count))]
-        shape = (count, *layout.shape)
-        layout = LinearLayout.from_bases(bases, {f"dim{i}": s for i, s in enumerate(shape)})
+        layout = LinearLayout.from_bases(bases, tile_dims((count, *layout.shape)))
     return layout
