@@ -2,55 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tilewright.runtime.arguments.mock_tensor import TensorWrapper
 
-__all__ = ["Span", "spans_of"]
+__all__ = ["Span", "StridedMemory", "memory_of", "spans_of"]
 
 Span = tuple[int, int]
 """Address and number of bytes."""
 
 
+@dataclass(frozen=True, slots=True)
+class StridedMemory:
+    """Where the elements of an array are: address of the first; strides and size in bytes."""
+
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    size: int
+
+    @property
+    def span(self) -> Span:
+        """From the first to the last byte."""
+        if 0 in self.shape:
+            return self.address, 0
+        steps = [(n - 1) * stride for n, stride in zip(self.shape, self.strides, strict=True)]
+        low = sum(step for step in steps if step < 0)
+        high = sum(step for step in steps if step > 0)
+        return self.address + low, high - low + self.size
+
+
+def memory_of(array: Any) -> StridedMemory | None:
+    """The memory of an array of NumPy, torch or CuPy, on any device, which is not touched; None
+    if the array does not tell."""
+    array = array.base if isinstance(array, TensorWrapper) else array
+    if all(hasattr(array, name) for name in ("data_ptr", "stride", "element_size")):
+        size = array.element_size()
+        strides = tuple(stride * size for stride in array.stride())
+        return StridedMemory(array.data_ptr(), tuple(array.shape), strides, size)
+    interface: Mapping[str, Any] | None = getattr(array, "__array_interface__", None)
+    interface = interface or getattr(array, "__cuda_array_interface__", None)
+    if interface is None or interface.get("data") is None:
+        return None
+    size, shape = int(interface["typestr"][2:]), tuple(interface["shape"])
+    strides = interface.get("strides") or _contiguous(shape, size)
+    return StridedMemory(int(interface["data"][0] or 0), shape, tuple(strides), size)
+
+
+def _contiguous(shape: Sequence[int], size: int) -> tuple[int, ...]:
+    strides: list[int] = []
+    for extent in reversed(shape):
+        strides.insert(0, size)
+        size *= extent
+    return tuple(strides)
+
+
 def spans_of(arrays: Iterable[Any]) -> list[Span] | None:
-    """The memory of NumPy arrays and torch tensors, overlapping parts once, in order of address;
-    None if there is an array that does not tell."""
+    """The memory of arrays, overlapping parts once, in order of address; None if there is an array
+    that does not tell."""
     spans: list[Span] = []
     for array in arrays:
-        span = _span(array.base if isinstance(array, TensorWrapper) else array)
-        if span is None:
+        memory = memory_of(array)
+        if memory is None:
             return None
-        spans.append(span)
+        spans.append(memory.span)
     return _merged(sorted(spans))
-
-
-def _span(array: Any) -> Span | None:
-    interface = getattr(array, "__array_interface__", None)
-    if interface is not None and interface.get("data") is not None:
-        width = int(interface["typestr"][2:])
-        strides = interface.get("strides")
-        return _reach(interface["data"][0], interface["shape"], strides, width)
-    if hasattr(array, "data_ptr") and hasattr(array, "stride") and hasattr(array, "element_size"):
-        width = array.element_size()
-        strides = [stride * width for stride in array.stride()]
-        return _reach(array.data_ptr(), array.shape, strides, width)
-    return None
-
-
-def _reach(address: int, shape: Sequence[int], strides: Sequence[int] | None, width: int) -> Span:
-    """strides: in bytes; None where the elements follow each other."""
-    if 0 in shape:
-        return address, 0
-    if strides is None:
-        size = width
-        for extent in shape:
-            size *= extent
-        return address, size
-    steps = [(extent - 1) * stride for extent, stride in zip(shape, strides, strict=True)]
-    low = sum(step for step in steps if step < 0)
-    high = sum(step for step in steps if step > 0)
-    return address + low, high - low + width
 
 
 def _merged(spans: Sequence[Span]) -> list[Span]:

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import ctypes
 import warnings
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Sequence
+from typing import Any
 
 from tilewright.analysis import ArgumentPair
-from tilewright.runtime.arguments.mock_tensor import TensorWrapper
+from tilewright.runtime.arguments.memory_spans import Span, StridedMemory, memory_of
 from tilewright.support import OverlapWarning, caller_outside, import_late
 
 _WORK = 1_000_000
@@ -71,75 +71,30 @@ def _is_wrong(pair: ArgumentPair, arrays: Sequence[Any], values: Sequence[Any]) 
 def overlap(first: Any, second: Any, same: bool = False) -> bool:
     """Whether two arrays share an element; same: whether they begin at one address, which decides
     where an array does not tell its extent."""
-    # zero-copy descriptions: NumPy only solves for a common address and never reads the memory
-    described = [_described(array) for array in (first, second)]
-    if None in described:
+    one, other = memory_of(first), memory_of(second)
+    if one is None or other is None:
         return same
-    one, other = (cast("dict[str, Any]", d) for d in described)
     # the usual case, decided without importing NumPy
-    if not _bounds_meet(one, other):
+    if not _spans_meet(one.span, other.span):
         return False
     numpy = import_late("numpy")
     try:
         return bool(
-            numpy.shares_memory(*(numpy.asarray(_Described(d)) for d in (one, other)), _WORK)
+            numpy.shares_memory(*(numpy.asarray(_Described(m)) for m in (one, other)), _WORK)
         )
     except numpy.exceptions.TooHardError:
         return same
 
 
 class _Described:
-    """Memory as NumPy sees an array in it, without touching it."""
+    """Memory as NumPy sees an array in it: it solves for a common address and reads nothing."""
 
-    def __init__(self, interface: Mapping[str, Any]) -> None:
-        self.__array_interface__ = interface
-
-
-def _described(array: Any) -> dict[str, Any] | None:
-    """Address, shape and strides in bytes, as in `__array_interface__`."""
-    array = array.base if isinstance(array, TensorWrapper) else array
-    if hasattr(array, "data_ptr") and hasattr(array, "element_size"):
-        return _of_tensor(array)
-    interface = getattr(array, "__array_interface__", None)
-    interface = interface or getattr(array, "__cuda_array_interface__", None)
-    if interface is None:
-        return None
-    size = int(str(interface["typestr"])[2:])
-    shape, strides = tuple(interface["shape"]), interface.get("strides")
-    return _memory(interface["data"][0], shape, strides or _contiguous(shape, size), size)
+    def __init__(self, memory: StridedMemory) -> None:
+        self.__array_interface__ = {
+            "version": 3, "data": (memory.address, True), "shape": memory.shape,
+            "strides": memory.strides, "typestr": f"|V{memory.size}",
+        }  # fmt: skip
 
 
-def _of_tensor(tensor: Any) -> dict[str, Any]:
-    size = tensor.element_size()
-    strides = tuple(step * size for step in tensor.stride())
-    return _memory(tensor.data_ptr(), tuple(tensor.shape), strides, size)
-
-
-def _memory(address: Any, shape: Any, strides: Any, size: int) -> dict[str, Any]:
-    return {
-        "version": 3, "data": (int(address or 0), True), "shape": shape, "strides": strides,
-        "typestr": f"|V{size}",
-    }  # fmt: skip
-
-
-def _contiguous(shape: Sequence[int], size: int) -> tuple[int, ...]:
-    strides: list[int] = []
-    for extent in reversed(shape):
-        strides.insert(0, size)
-        size *= extent
-    return tuple(strides)
-
-
-def _bounds_meet(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether there is memory between the first and the last byte of both."""
-    (a, b), (c, d) = _bounds(one), _bounds(other)
-    return a < d and c < b
-
-
-def _bounds(interface: Mapping[str, Any]) -> tuple[int, int]:
-    start: int = interface["data"][0]
-    if 0 in interface["shape"]:
-        return start, start
-    reach = [(n - 1) * s for n, s in zip(interface["shape"], interface["strides"], strict=True)]
-    size = int(interface["typestr"][2:])
-    return start + sum(r for r in reach if r < 0), start + sum(r for r in reach if r > 0) + size
+def _spans_meet(one: Span, other: Span) -> bool:
+    return one[0] < sum(other) and other[0] < sum(one)
