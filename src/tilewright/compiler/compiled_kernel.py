@@ -53,6 +53,21 @@ class Source(Protocol):
         ...
 
 
+class ArgumentWatch(Protocol):
+    """Looks at the arguments of each launch."""
+
+    def check(
+        self,
+        pairs: Sequence[ArgumentPair],
+        names: Sequence[str],
+        arrays: Sequence[Any],
+        values: Sequence[Any],
+    ) -> None:
+        """By the position of the run-time argument: pairs, those that must not overlap; names;
+        arrays and numbers as given; addresses and numbers as passed."""
+        ...
+
+
 class Artifacts(Mapping[str, Any]):
     """Artifacts by extension, text or bytes; what is not there yet is made at its first use.
 
@@ -199,7 +214,8 @@ class CompiledKernel:
     hash: its name in the disk cache; stored: positions of the run-time arguments that the kernel
     may store through; pairs: those that must not overlap, see `analysis.argument_pairs`.
 
-    rebuild: of a kernel from the disk cache: compiles it anew, if it cannot be loaded.
+    rebuild: of a kernel from the disk cache: compiles it anew, if it cannot be loaded; watch: sees
+    the arguments of each `run`; set from outside, where there are pairs.
     """
 
     def __init__(
@@ -216,6 +232,8 @@ class CompiledKernel:
         self.target = target
         self._rebuild = rebuild
         self._launcher: Launcher | None = None
+        self.watch: ArgumentWatch | None = None
+        self._latest: object = None
         self._describe(asm, metadata)
 
     def _describe(self, asm: Artifacts, metadata: KernelMetadata) -> None:
@@ -324,7 +342,12 @@ class CompiledKernel:
             if is_read_only(given[position]):
                 raise errors.ReadOnlyArray(f"#{position}", self.name)
         values = [self._passed(i, arg, memory) for i, arg in enumerate(given)]
-        self.launcher.launch(extents, values)
+        launcher = self.launcher  # before the pairs, which loading may replace
+        # a launch like the latest one touches the same memory
+        if self.watch is not None and self._latest != (extents, values):
+            self.watch.check(self.pairs, self.metadata.names, given, values)
+            self._latest = (extents, values)
+        launcher.launch(extents, values)
 
     @staticmethod
     def _passed(position: int, value: object, memory: DeviceMemory | None) -> Number:

@@ -31,7 +31,6 @@ from tilewright.runtime.arguments.mock_tensor import mocked
 from tilewright.runtime.arguments.specialization import run_time_pairs
 from tilewright.runtime.launch.bound_call import BoundCall
 from tilewright.runtime.launch.launch_function import LaunchFunction
-from tilewright.runtime.launch.overlap_warning import OverlapWatch
 from tilewright.runtime.launch.variant import RecordedLaunch
 from tilewright.runtime.launch.variant_cache import VariantCache
 from tilewright.runtime.launch_hooks import HookChain, launch_enter, launch_exit
@@ -94,7 +93,7 @@ class JITFunction(DeviceFunction):
         self.arg_names = [param.name for param in self.params]
         self.pre_run_hooks: HookChain[...] = HookChain()
         defaults = {} if debug is None else {"debug": debug}
-        self.variants = VariantCache(compilable or PythonKernel(self), defaults)
+        self.variants = VariantCache(self.__name__, compilable or PythonKernel(self), defaults)
         self._repr = repr
         # the dictionary itself, not a copy: launches see what is assigned later
         self._assigned = vars(settings().compilation)
@@ -197,15 +196,9 @@ class JITFunction(DeviceFunction):
             self.__name__,
             self.params,
             self.variants,
-            self.overlaps,
             self._describe,
             self._assigned,
         )
-
-    @cached_property
-    def overlaps(self) -> OverlapWatch:
-        """What warns of arguments that overlap."""
-        return OverlapWatch(self.__name__)
 
     def _first_launch(self, grid: object, /, *args: object, **keywords: object) -> CompiledKernel:
         """The first launch, from Python: it compiles."""
@@ -245,7 +238,7 @@ class JITFunction(DeviceFunction):
             assigned=self._assigned,
             enter=launch_enter,
             exit=launch_exit,
-            overlaps=self.overlaps,
+            overlaps=self.variants.overlaps,
             clock=self.variants.clock,
         )
         self.variants.add(dispatcher)

@@ -10,7 +10,6 @@ from tilewright.compiler import CompiledKernel
 from tilewright.runtime.arguments.kernel_parameters import KernelParam
 from tilewright.runtime.launch.bound_call import BoundCall, bind
 from tilewright.runtime.launch.launch_code import launch_functions
-from tilewright.runtime.launch.overlap_warning import OverlapWatch
 from tilewright.runtime.launch.variant import Variant
 from tilewright.runtime.launch.variant_cache import VariantCache
 from tilewright.runtime.launch_hooks import LaunchMetadata, launch_enter, launch_exit
@@ -32,14 +31,12 @@ class LaunchFunction:
         name: str,
         params: Sequence[KernelParam],
         variants: VariantCache,
-        overlaps: OverlapWatch,
         describe: Describe,
         assigned: Mapping[str, object],
     ) -> None:
         self._name = name
         self._params = params
         self._variants = variants
-        self._overlaps = overlaps
         self._describe = describe
         environment = {
             "boundary": user_boundary,
@@ -85,5 +82,5 @@ class LaunchFunction:
 
     def _check_overlaps(self, variant: Variant, args: Sequence[Any], values: Sequence[Any]) -> None:
         """Warn if arguments overlap that must not."""
-        names = variant.kernel.metadata.names
-        self._overlaps.check(variant.pairs, names, variant.pick(args), variant.pick(values))
+        names, pick = variant.kernel.metadata.names, variant.pick
+        self._variants.overlaps.check(variant.pairs, names, pick(args), pick(values))

@@ -22,9 +22,17 @@ from tilewright.language import DeviceFunction
 from tilewright.runtime.arguments.specialization import MOCK
 from tilewright.runtime.launch.bound_call import BoundCall
 from tilewright.runtime.launch.launch_options import IR_OVERRIDE
+from tilewright.runtime.launch.overlap_warning import OverlapWatch
 from tilewright.runtime.launch.used_globals import UsedGlobals
 from tilewright.runtime.launch.variant import Variant
-from tilewright.support import ForkLock, VariantAdded, current_recorder, errors, settings
+from tilewright.support import (
+    ForkLock,
+    VariantAdded,
+    cached_property,
+    current_recorder,
+    errors,
+    settings,
+)
 
 
 class NativeDispatch(Protocol):
@@ -74,14 +82,15 @@ class CompiledKernels:
 
 
 class VariantCache:
-    """The variants of `function`.
+    """The variants of `function`, a kernel called `name`.
 
     by_key: variants by `BoundCall.key`; kernels: shared by keys that lead to the same code;
     clock: one 64-bit integer that counts launches; defaults: options for launches that do not give
     them.
     """
 
-    def __init__(self, function: Compilable, defaults: Mapping[str, Any]) -> None:
+    def __init__(self, name: str, function: Compilable, defaults: Mapping[str, Any]) -> None:
+        self._name = name
         self.by_key: dict[tuple[object, ...], Variant] = {}
         self.kernels = CompiledKernels()
         self.clock = array("Q", [0])
@@ -92,6 +101,11 @@ class VariantCache:
         self._dependencies: Dependencies | None = None
         self._own_globals: UsedGlobals | None = None
         self._seen: deque[dict[str, str]] = deque(maxlen=_REMEMBERED)
+
+    @cached_property
+    def overlaps(self) -> OverlapWatch:
+        """What warns of arguments that overlap, once for all variants."""
+        return OverlapWatch(self._name)
 
     @property
     def dependencies(self) -> Dependencies:
@@ -148,7 +162,11 @@ class VariantCache:
 
         def compile_new() -> CompiledKernel:
             self._announce(call)
-            return compile_source(source, backend, target, options)
+            kernel = compile_source(source, backend, target, options)
+            if kernel.pairs:
+                # for launches as `kernel.warmup(...)[grid](...)`, which bypass this cache
+                kernel.watch = self.overlaps
+            return kernel
 
         return self.kernels.get(key, compile_new)
 

@@ -238,6 +238,21 @@ def test_what_the_disk_cache_holds_is_watched_too(tmp_path: Any, monkeypatch: py
         assert warned(lambda: fresh(backwards)[(1,)](buffer, buffer, 64, B=64))
 
 
+def test_compiled_kernels_are_watched_with_their_function(buffer: Any):
+    kernel = fresh(backwards)
+    compiled = kernel.warmup(buffer, buffer, 64, B=64)
+    halves = buffer[:64], buffer[64:128]
+    assert not warned(lambda: compiled[(1,)](*halves, 64, 64))
+    with pytest.warns(OverlapWarning, match="'x' and 'y'") as warnings_given:
+        compiled[(1,)](buffer, buffer, 64, 64)
+    assert warnings_given[0].filename == __file__
+    assert not warned(lambda: kernel[(1,)](buffer, buffer, 64, B=64))
+    kernel = fresh(backwards)
+    compiled = kernel[(1,)](*halves, 64, B=64)
+    assert len(warned(lambda: compiled[(1,)](buffer, buffer, 64))) == 1
+    assert not warned(lambda: compiled.run(1, 1, 1, buffer, buffer, 64))
+
+
 def test_the_interpreter_is_right_and_says_nothing():
     buffer, kernel = floats(64), tilewright.jit(interpret=True)(backwards)
     assert not warned(lambda: kernel[(1,)](buffer, buffer, 64, B=64))
