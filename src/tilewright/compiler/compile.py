@@ -112,9 +112,8 @@ def compile_source(
     current = settings()
     digest = _kernel_hash(source, backend, target, options, current.cache_key())
     front = frontend_options(backend, options)
-    work = _Compilation(
-        source, backend, target, options, front, digest, shared_store(), current.compilation
-    )
+    store = shared_store(current.cache)
+    work = _Compilation(source, backend, target, options, front, digest, store, current.compilation)
     # Files that replace stages are no part of the key, so nothing may be kept or read.
     if current.compilation.override_dir is not None:
         return work.made(keep=False)

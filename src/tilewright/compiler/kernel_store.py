@@ -22,7 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tilewright.support import TilewrightWarning, settings
+from tilewright.support import CacheSettings, TilewrightWarning
 from tilewright.support.disk_cache import (
     MEGABYTE,
     Eviction,
@@ -175,9 +175,9 @@ def _files(key: str, entry: Entry) -> dict[str, bytes]:
 _stores: dict[tuple[Path, int], Store] = {}
 
 
-def shared_store() -> Store:
+def shared_store(cache: CacheSettings) -> Store:
     """The store in the folder, and of the size, that the settings name now."""
-    key = settings().cache.dir, settings().cache.max_megabytes * MEGABYTE
+    key = cache.dir, cache.max_megabytes * MEGABYTE
     store = _stores.get(key)
     if store is None:
         store = _stores[key] = Store(*key)

@@ -29,7 +29,7 @@ from tilewright.runtime.tuning.tuning_arguments import (
     names_of,
 )
 from tilewright.runtime.tuning.tuning_config import Config, Pruning
-from tilewright.support import ForkLock, errors, settings, usable_cpus, user_boundary
+from tilewright.support import ForkLock, Settings, errors, settings, usable_cpus, user_boundary
 
 _BY_VALUE = (int, float, bool, type(None))
 """Keys that machine code compares by value."""
@@ -225,28 +225,35 @@ class Autotuner(KernelWrapper):
         if len(left) == 1 or self.base_fn.interpreted:
             return left[0]
         device, backend = _device(trial.named)
-        kept = self._kept(trial, key, backend) if self._keeps() else None
-        seconds = settings().autotuning.seconds if self._seconds is None else self._seconds
+        current = settings()
+        tuning_settings = current.autotuning
+        keeps = tuning_settings.cache if self.cache_results is None else self.cache_results
+        kept = self._kept(trial, key, backend, current) if keeps else None
+        seconds = tuning_settings.seconds if self._seconds is None else self._seconds
         bench = self._bench_on(device)
         tuning = Tuning(self.__name__, trial, backend, bench, kept, seconds)
-        if kept is not None and not settings().cache.always_compile:
+        if kept is not None and not current.cache.always_compile:
             tuning.timings = kept.read(left)
         if all(timing[0] == float("inf") for timing in tuning.timings.values()):
             tuning.timings = {}  # to be able to say why none can run
         tuning.run(left)
         self.bench_time = tuning.spent
-        return self._best(tuning.timings, trial) if tuning.timings else left[0]
+        if not tuning.timings:
+            return left[0]
+        best = self._best(tuning.timings, trial)
+        if tuning_settings.print:
+            self._print_choice(best)
+        return best
 
-    def _keeps(self) -> bool:
-        return settings().autotuning.cache if self.cache_results is None else self.cache_results
-
-    def _kept(self, trial: Trial, key: tuple[object, ...], backend: Backend) -> KeptTimings:
+    def _kept(
+        self, trial: Trial, key: tuple[object, ...], backend: Backend, current: Settings
+    ) -> KeptTimings:
         """The timings on disk, of which there are others for another device or way to measure."""
         target = backend.target()
         # on a CPU, the best configuration depends on the number of threads
-        threads = "" if backend.memory else str(settings().cpu.threads or len(usable_cpus()))
+        threads = "" if backend.memory else str(current.cpu.threads or len(usable_cpus()))
         measured = (threads, repr(self._budgets), str(self._use_cuda_graph), name_of(self._bench))
-        circumstances = (repr(target), backend.version(target), *measured)
+        circumstances = (repr(target), backend.version(target), *measured, current.cache_key())
         keywords = {k: value for k, value in trial.keywords.items() if k not in self.arg_names}
         return KeptTimings(choice_name(self.base_fn, key, circumstances), keywords)
 
@@ -258,12 +265,14 @@ class Autotuner(KernelWrapper):
                 f"no configuration of {self.__name__} can run: {trial.problem}",
                 "add smaller configurations",
             ) from trial.problem
-        if settings().autotuning.print:
-            print(
-                f"Autotuning of {self.__name__} took {self.bench_time:.2f} s; "
-                f"best of {len(timings)}: {best} ({timings[best][0]:.4f} ms)"
-            )
         return best
+
+    def _print_choice(self, best: Config) -> None:
+        timings = self.configs_timings
+        print(
+            f"Autotuning of {self.__name__} took {self.bench_time:.2f} s; "
+            f"best of {len(timings)}: {best} ({timings[best][0]:.4f} ms)"
+        )
 
     def _bench_on(self, device: str) -> Bench:
         if self._bench is not None:

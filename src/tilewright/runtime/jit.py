@@ -86,17 +86,19 @@ class JITFunction(DeviceFunction):
         self.do_not_specialize = do_not_specialize
         self.do_not_specialize_on_alignment = do_not_specialize_on_alignment
         self.launch_metadata = launch_metadata
-        self.interpreted = settings().interpreter.enabled if interpret is None else interpret
+        current = settings()
+        self.interpreted = current.interpreter.enabled if interpret is None else interpret
         self.params = tuple(
             params or parameters_of(fn, do_not_specialize, do_not_specialize_on_alignment)
         )
         self.arg_names = [param.name for param in self.params]
         self.pre_run_hooks: HookChain[...] = HookChain()
         defaults = {} if debug is None else {"debug": debug}
-        self.variants = VariantCache(self.__name__, compilable or PythonKernel(self), defaults)
+        source = compilable or PythonKernel(self)
+        self.variants = VariantCache(self.__name__, source, defaults, current.cache)
         self._repr = repr
         # the dictionary itself, not a copy: launches see what is assigned later
-        self._assigned = vars(settings().compilation)
+        self._assigned = vars(current.compilation)
         self.dispatchable = not self.interpreted and machine_readable(self.params)
         # The first launch replaces this by what makes the second, and that by what makes the rest.
         self._launch: Kernel = self._interpret if self.interpreted else self._first_launch
@@ -193,11 +195,7 @@ class JITFunction(DeviceFunction):
     def launch_function(self) -> LaunchFunction:
         """What launches from Python; made when first needed, for a module may hold many kernels."""
         return LaunchFunction(
-            self.__name__,
-            self.params,
-            self.variants,
-            self._describe,
-            self._assigned,
+            self.__name__, self.params, self.variants, self._describe, self._assigned
         )
 
     def _first_launch(self, grid: object, /, *args: object, **keywords: object) -> CompiledKernel:

@@ -31,6 +31,7 @@ from .fork_locks import ForkLock, fork_waits, hold_across_forks, import_late
 from .garbage_collection import collection_paused
 from .grid import Grid, grid_for, normal_grid
 from .lock_free_property import cached_property
+from .settings_table import Cache as CacheSettings
 from .settings_table import Compilation as CompilationSettings
 from .settings_table import Settings, settings
 from .source_text import SourceFile, SourceText, text_of
@@ -38,6 +39,7 @@ from .usable_cpus import usable_cpus
 from .user_callbacks import ask
 
 __all__ = [
+    "CacheSettings",
     "CompilationSettings",
     "Diagnostic",
     "Event",

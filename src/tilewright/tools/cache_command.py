@@ -43,7 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     """Run the command."""
-    folder = settings().cache.dir
+    cache = settings().cache
+    folder = cache.dir
     if chosen.action == "path":
         _tell(chosen, {"path": folder}, str(folder))
     elif chosen.action == "clear":
@@ -51,7 +52,7 @@ def run(chosen: argparse.Namespace) -> int:
         text = f"deleted {count} kernels and {size / _MEGABYTE:.1f} MB"
         _tell(chosen, {"kernels": count, "bytes": size}, text)
     else:
-        rows = sorted(kept(shared_store().folder), key=lambda row: row.used, reverse=True)
+        rows = sorted(kept(shared_store(cache).folder), key=lambda row: row.used, reverse=True)
         if chosen.json:
             print_json([asdict(row) for row in rows])
         else:

@@ -84,7 +84,11 @@ def _obj(text: str, context: StageContext) -> bytes:
 
 
 def _load(binary: bytes, metadata: Metadata, parameters: Sequence[str]) -> Launcher:
-    return CpuLauncher(binary, metadata, parameters)
+    return CpuLauncher(binary, metadata, parameters, settings().cpu.threads)
+
+
+def _drop_lines(spans: Sequence[tuple[int, int]]) -> bool:
+    return drop_lines(spans, settings().cpu.threads)
 
 
 def _assembly(artifacts: Mapping[str, str | bytes], target: GPUTarget) -> str:
@@ -134,6 +138,6 @@ BACKEND = Backend(
     artifacts={"asm": _assembly},
     version=_version,
     properties=_properties,
-    drop_lines=drop_lines,
+    drop_lines=_drop_lines,
     launch_metadata=("scratch_bytes",),
 )

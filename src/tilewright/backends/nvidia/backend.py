@@ -141,7 +141,8 @@ def _device_capability() -> int:
 
 
 def _load(binary: bytes, metadata: Metadata, parameters: Sequence[str]) -> Launcher:
-    return NvidiaLauncher(binary, metadata, parameters)
+    blocking = settings().cuda.launch_blocking
+    return NvidiaLauncher(binary, metadata, parameters, blocking=blocking)
 
 
 def _sass(artifacts: Mapping[str, str | bytes], target: GPUTarget) -> str:

@@ -28,7 +28,7 @@ from tilewright.runtime.arguments.specialization import (
     run_time_pairs,
 )
 from tilewright.runtime.launch.launch_options import refuse_unknown, split_keywords
-from tilewright.support import cached_property, errors, settings
+from tilewright.support import cached_property, errors
 
 
 class Missing:
@@ -46,7 +46,8 @@ class BoundCall:
     """A launch of `kernel`. What is derived from the arguments is computed when first read.
 
     params: the kernel's without `**META`; args: one for each of them; keywords: the others, which
-    are options of the backend or entries of `**META`.
+    are options of the backend or entries of `**META`; assigned: the settings of compilation
+    that were assigned in this process.
     """
 
     kernel: str
@@ -54,6 +55,7 @@ class BoundCall:
     params: Sequence[KernelParam]
     args: Sequence[object]
     keywords: Mapping[str, object]
+    assigned: Mapping[str, object]
 
     @cached_property
     def named(self) -> dict[str, object]:
@@ -88,8 +90,8 @@ class BoundCall:
 
     @cached_property
     def assigned_settings(self) -> tuple[tuple[str, object], ...]:
-        """The settings of compilation that were assigned in this process, which decide code too."""
-        return tuple(vars(settings().compilation).items())
+        """What was assigned, which decides code too, at the first look."""
+        return tuple(self.assigned.items())
 
     @property
     def key_texts(self) -> dict[str, str]:
@@ -179,9 +181,10 @@ def bind(
     args: Sequence[object],
     rest: Sequence[object],
     keywords: Mapping[str, object],
+    assigned: Mapping[str, object],
 ) -> BoundCall:
     """A launch, with `args` for the named parameters (MISSING where none is given), further
-    positional ones in `rest`, and keywords that are no parameters.
+    positional ones in `rest`, and keywords that are no parameters; assigned: see BoundCall.
 
     Errors: ArgumentCount, MissingArgument, UnknownArgument.
     """
@@ -197,7 +200,7 @@ def bind(
         raise errors.ArgumentCount(kernel, count, count + len(rest))
     given = dict(zip((param.name for param in named), args, strict=True))
     all_args = [rest if param.is_rest else given[param.name] for param in ordered]
-    return BoundCall(kernel, params, ordered, all_args, keywords)
+    return BoundCall(kernel, params, ordered, all_args, keywords, assigned)
 
 
 def _hashable(value: object) -> bool:

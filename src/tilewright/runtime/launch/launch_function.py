@@ -38,6 +38,7 @@ class LaunchFunction:
         self._params = params
         self._variants = variants
         self._describe = describe
+        self._assigned = assigned
         environment = {
             "boundary": user_boundary,
             "variants": variants.by_key,
@@ -57,7 +58,8 @@ class LaunchFunction:
 
         Errors: ArgumentCount, MissingArgument, UnknownArgument.
         """
-        return bind(self._name, self._params, *self._order(None, *args, **keywords))
+        given, rest, others = self._order(None, *args, **keywords)
+        return bind(self._name, self._params, given, rest, others, self._assigned)
 
     def _bind_and_launch(
         self,
@@ -67,7 +69,7 @@ class LaunchFunction:
         keywords: Mapping[str, object],
     ) -> CompiledKernel:
         """Where generated code ends: a new variant, launch hooks, or arguments with a mistake."""
-        call = bind(self._name, self._params, args, rest, keywords)
+        call = bind(self._name, self._params, args, rest, keywords, self._assigned)
         variant = self._variants.variant(call)
         extents = grid_for(grid, call.named)
         describe = partial(self._describe, variant.kernel, extents, call)

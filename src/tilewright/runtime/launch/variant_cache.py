@@ -26,12 +26,12 @@ from tilewright.runtime.launch.overlap_warning import OverlapWatch
 from tilewright.runtime.launch.used_globals import UsedGlobals
 from tilewright.runtime.launch.variant import Variant
 from tilewright.support import (
+    CacheSettings,
     ForkLock,
     VariantAdded,
     cached_property,
     current_recorder,
     errors,
-    settings,
 )
 
 
@@ -86,10 +86,16 @@ class VariantCache:
 
     by_key: variants by `BoundCall.key`; kernels: shared by keys that lead to the same code;
     clock: one 64-bit integer that counts launches; defaults: options for launches that do not give
-    them.
+    them; limits: say how many variants are kept.
     """
 
-    def __init__(self, name: str, function: Compilable, defaults: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        name: str,
+        function: Compilable,
+        defaults: Mapping[str, Any],
+        limits: CacheSettings,
+    ) -> None:
         self._name = name
         self.by_key: dict[tuple[object, ...], Variant] = {}
         self.kernels = CompiledKernels()
@@ -98,6 +104,7 @@ class VariantCache:
         self._lock = ForkLock()
         self._function = function
         self._defaults = defaults
+        self._limits = limits
         self._dependencies: Dependencies | None = None
         self._own_globals: UsedGlobals | None = None
         self._seen: deque[dict[str, str]] = deque(maxlen=_REMEMBERED)
@@ -181,7 +188,7 @@ class VariantCache:
 
     def _evict(self, newest: CompiledKernel) -> None:
         """Drop what exceeds the setting, but not `newest`, which may have no variant yet."""
-        limit = settings().cache.max_variants
+        limit = self._limits.max_variants
         if limit and max(len(self.by_key), len(self.kernels.made)) > limit:
             with self._lock:
                 self._keep(limit - limit // _EVICTED_PART, newest)

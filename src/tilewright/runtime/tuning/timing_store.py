@@ -16,7 +16,6 @@ from typing import Any, cast
 from tilewright.compiler import package_version
 from tilewright.runtime.jit import JITFunction
 from tilewright.runtime.tuning.tuning_config import Config
-from tilewright.support import settings
 from tilewright.support.disk_cache import Documents
 
 Timing = list[float]
@@ -28,13 +27,13 @@ _TIMINGS = "timings"
 def choice_name(kernel: JITFunction, key: object, circumstances: Sequence[str]) -> str:
     """Under which name the timings for a key are kept.
 
-    circumstances: texts that tell the device, the version of its backend, and how is measured
+    circumstances: texts that tell the device, the version of its backend, the settings that change
+    code, and how is measured
     """
     parts = [
         kernel.cache_key,
         repr(key),
         *circumstances,
-        settings().cache_key(),
         package_version(),
     ]
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()

@@ -11,6 +11,7 @@ from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.driver.cuda_driver import driver
 from tilewright.backends.nvidia.driver.gpu_launcher import NvidiaLauncher
 from tilewright.llvm import emit_assembly
+from tilewright.support import settings
 
 needs_gpu = pytest.mark.gpu
 
@@ -105,4 +106,5 @@ def build(
     """Compile by the driver and load."""
     cubin = driver().compile_ptx(ptx_of(text), name, 0, maxnreg=maxnreg).cubin
     given = {"name": name, "num_warps": THREADS // 32, "shared": 0, "num_ctas": 1, **metadata}
-    return NvidiaLauncher(cubin, given, parameters)
+    blocking = settings().cuda.launch_blocking
+    return NvidiaLauncher(cubin, given, parameters, blocking=blocking)

@@ -14,7 +14,6 @@ from tilewright.backends.cpu.driver.kernel_record import KernelRecord, kernel_re
 from tilewright.backends.cpu.driver.thread_pool import shared_pool
 from tilewright.llvm import LoadedObject, host_cpu, load_object
 from tilewright.native import NativeProgram
-from tilewright.support import settings
 
 __all__ = ["CACHE_FLUSH", "drop_lines"]
 
@@ -47,8 +46,9 @@ def _load(obj: bytes) -> _Loaded:
     return kernel_record(code[_SYMBOL], "dropping memory from the caches"), code
 
 
-def drop_lines(spans: Sequence[tuple[int, int]]) -> bool:
-    """Drop memory, given as (address, bytes), which must be mapped; False on CPUs that cannot."""
+def drop_lines(spans: Sequence[tuple[int, int]], threads: int = 0) -> bool:
+    """Drop memory, given as (address, bytes), which must be mapped; False on CPUs that cannot.
+    threads: of the pool that does it; 0: all CPUs of this process."""
     loaded = _loaded()
     if loaded is None:
         return False
@@ -59,6 +59,6 @@ def drop_lines(spans: Sequence[tuple[int, int]]) -> bool:
         for first in range(address & -_LINE, address + size, block):
             rows += (first, min(first + block, address + size))
     table = struct.pack(f"<{len(rows)}Q", *rows)
-    pool = shared_pool(settings().cpu.threads)
+    pool = shared_pool(threads)
     pool.launch(loaded[0], table, (len(rows) // 2, 1, 1), 0)
     return True

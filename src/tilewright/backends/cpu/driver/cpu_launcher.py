@@ -12,7 +12,6 @@ from tilewright.backends.cpu.driver.kernel_record import kernel_record
 from tilewright.backends.cpu.driver.thread_pool import shared_pool
 from tilewright.backends.manifest import Metadata
 from tilewright.llvm import load_object
-from tilewright.support import settings
 
 _CODES = {
     "i1": "?7x", "i8": "b7x", "i16": "h6x", "i32": "i4x", "i64": "q",
@@ -23,12 +22,14 @@ _CODES = {
 
 
 class CpuLauncher:
-    """One loaded kernel."""
+    """One loaded kernel. threads: of the pool that runs its grids; 0: all CPUs of this process."""
 
     n_regs = 0
     n_spills = 0
 
-    def __init__(self, obj: bytes, metadata: Metadata, parameters: Sequence[str]) -> None:
+    def __init__(
+        self, obj: bytes, metadata: Metadata, parameters: Sequence[str], threads: int = 0
+    ) -> None:
         self._name = cast("str", metadata["name"])
         # Kept: the code is unloaded with the object, and the record holds its bare address.
         self._code = load_object(obj, [self._name])
@@ -41,7 +42,7 @@ class CpuLauncher:
         self._codes = [_code(p) for p in parameters]
         self._pack = struct.Struct("<" + "".join(self._codes) + "Q").pack
         self._console = console()
-        self._pool = shared_pool(settings().cpu.threads)
+        self._pool = shared_pool(threads)
 
     def launch(self, grid: tuple[int, int, int], values: Sequence[int | float]) -> None:
         """Run the kernel; raises DeviceAssertion if an assertion in it failed, and what handlers of

@@ -22,7 +22,7 @@ from tilewright.backends.nvidia.driver.launch_entry import (
 )
 from tilewright.backends.nvidia.driver.launch_values import address_of, slot_value
 from tilewright.backends.nvidia.driver.stream_order import chosen_stream, joined
-from tilewright.support import ForkLock, errors, settings
+from tilewright.support import ForkLock, errors
 
 __all__ = ["NvidiaLauncher", "launch_shape", "synchronize"]
 
@@ -121,7 +121,8 @@ class _Loaded:
 class NvidiaLauncher:
     """One kernel, loaded on each device on which it is used.
 
-    binary: a cubin, or PTX; parameters: types of the kernel's arguments as text.
+    binary: a cubin, or PTX; parameters: types of the kernel's arguments as text; blocking: wait
+    after each launch, as kernels do anyway that print or assert.
     n_regs: registers of a thread; n_spills: 32-bit words of local memory of a thread.
     Raises OutOfResources for a kernel that the current device has not enough of something for.
     """
@@ -132,6 +133,7 @@ class NvidiaLauncher:
         metadata: Metadata,
         parameters: Sequence[str],
         api: Driver | None = None,
+        blocking: bool = False,
     ) -> None:
         self.name = cast("str", metadata["name"])
         self.kinds = tuple("ptr" if p.startswith("ptr") else p for p in parameters)
@@ -139,9 +141,7 @@ class NvidiaLauncher:
         self._asserts = cast("Sequence[str]", metadata.get("asserts") or ())
         self._prints = cast("Sequence[Sequence[object]]", metadata.get("prints") or ())
         has_messages = bool(self._asserts or self._prints)
-        self._blocking = (
-            has_messages or bool(metadata.get("debug")) or settings().cuda.launch_blocking
-        )
+        self._blocking = has_messages or bool(metadata.get("debug")) or blocking
         self._names = cast("Sequence[str] | None", metadata.get("parameter_names"))
         self._binary = binary
         self._driver = api or driver()

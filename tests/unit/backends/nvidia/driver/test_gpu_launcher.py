@@ -20,7 +20,7 @@ from tests.unit.backends.nvidia.fake_launch import DEVICE
 from tilewright.backends.nvidia.driver import current_stream, gpu_launcher
 from tilewright.backends.nvidia.driver.cuda_errors import KernelFault, LaunchRefused
 from tilewright.backends.nvidia.driver.gpu_launcher import NvidiaLauncher
-from tilewright.support import errors, settings
+from tilewright.support import errors
 
 METADATA = {"name": "softmax", "num_warps": 4, "shared": 0, "num_ctas": 1}
 INVALID_CONTEXT, OUT_OF_RESOURCES = 201, 701
@@ -298,8 +298,8 @@ def test_synchronize_names_the_only_launch(cuda: FakeCuda, monkeypatch: pytest.M
 
 
 def test_blocking_launch_blames_itself(cuda: FakeCuda) -> None:
-    with settings().cuda.scope(launch_blocking=True):
-        kernel = make(cuda, [])
+    cuda.machine.expect(0)
+    kernel = NvidiaLauncher(b"\x7fELF", dict(METADATA), [], cuda.driver(), blocking=True)
     kernel.launch((1, 1, 1), ())
     cuda.fails["cuStreamSynchronize"] = ILLEGAL_ADDRESS
     with pytest.raises(KernelFault, match=r"in the launch softmax\[\(2, 1, 1\)\]"):
