@@ -107,7 +107,7 @@ def emulated_backend(name: str, capability: int) -> Backend:
         BACKEND,
         name=name,
         version=lambda target: f"emulated {target.arch}",
-        stages=(*stages, Stage("emulated", _packed, lambda text: text)),
+        stages=(*stages, Stage("emulated", _packed, lambda text, context: text)),
         load=Emulated,
         available=lambda: True,
         target=lambda: GPUTarget("cuda", capability, 32),

@@ -82,13 +82,13 @@ class Stage:
     """One step of compilation.
 
     extension: name of the artifact; run(previous artifact, context) -> artifact (a Module, text or
-    bytes); parse: text of this artifact -> artifact, to compile on from it; pipeline: the passes
-    that `run` puts a module through, for tools that show them
+    bytes); parse(text of this artifact, context) -> artifact, to compile on from it; pipeline: the
+    passes that `run` puts a module through, for tools that show them
     """
 
     extension: str
     run: Callable[[Any, StageContext], Module | str | bytes]
-    parse: Callable[[str], Module | str | bytes]
+    parse: Callable[[str, StageContext], Module | str | bytes]
     pipeline: Callable[[GPUTarget], Pipeline] | None = None
 
 

@@ -99,7 +99,7 @@ class Run:
             expected = f"one of {', '.join([SOURCE, *names])}"
             raise errors.InvalidOption("extension of the source", expected, source.extension)
         position = names.index(source.extension)
-        artifact = stages[position].parse(source.text)
+        artifact = stages[position].parse(source.text, self.context)
         self.context.metadata.update({**source.metadata, "hash": self.digest})
         if isinstance(artifact, Module):
             self._describe(artifact)
@@ -119,7 +119,7 @@ class Run:
 
     def _parsed(self, text: str) -> Module:
         """Tile IR that the backend takes: its first stage makes tile IR of tile IR."""
-        return cast("Module", self.backend.stages[0].parse(text))
+        return cast("Module", self.backend.stages[0].parse(text, self.context))
 
     def _describe(self, module: Module) -> None:
         """Note what a launch must know of the arguments."""
@@ -134,7 +134,8 @@ class Run:
 
     def _stage(self, stage: Stage, artifact: Artifact) -> Artifact:
         text = self._override(stage.extension)
-        result = stage.run(artifact, self.context) if text is None else stage.parse(text)
+        context = self.context
+        result = stage.run(artifact, context) if text is None else stage.parse(text, context)
         self._keep(stage.extension, result)
         return result
 

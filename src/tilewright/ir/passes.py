@@ -82,6 +82,12 @@ class Pipeline:
     steps: tuple[Step, ...]
     given: Contract | None = None
 
+    @property
+    def guaranteed(self) -> Contract | None:
+        """What is legal after the last step."""
+        contracts = [step.contract for step in self.steps if step.contract is not None]
+        return contracts[-1] if contracts else self.given
+
     def __str__(self) -> str:
         """The passes, as `parse_pipeline` reads them."""
         return ",".join(str(step.work) for step in self.steps)

@@ -95,7 +95,7 @@ def _assembly(artifacts: Mapping[str, str | bytes], target: GPUTarget) -> str:
     return emit_assembly(cast("str", artifacts["llir"]), host_target())
 
 
-def _same(text: str) -> Any:
+def _same(text: str, _: StageContext) -> Any:
     return text
 
 
@@ -120,7 +120,7 @@ def _version(target: GPUTarget) -> str:
     return f"llvmlite {llvm_version()} {cpu.name} {cpu.features}"
 
 
-def _parsed(text: str) -> Module:
+def _parsed(text: str, _: StageContext) -> Module:
     return parse_valid_module(text, front_end())
 
 

@@ -68,9 +68,13 @@ def _ttir(module: Module, context: StageContext) -> Module:
 
 def _ttgir(module: Module, context: StageContext) -> Module:
     laid = Module(tuple(f.clone() for f in module.functions.values()))
-    options = context.options
-    layout_pipeline(_arch(context), options.num_warps, options.num_stages).run(laid)
+    _layout_pipeline(context).run(laid)
     return laid
+
+
+def _layout_pipeline(context: StageContext) -> Pipeline:
+    options = context.options
+    return layout_pipeline(_arch(context), options.num_warps, options.num_stages)
 
 
 def _llir(module: Module, context: StageContext) -> str:
@@ -149,7 +153,7 @@ def _sass(artifacts: Mapping[str, str | bytes], target: GPUTarget) -> str:
     return sass(cast("bytes", artifacts["cubin"]))
 
 
-def _same(text: str) -> Any:
+def _same(text: str, _: StageContext) -> Any:
     return text
 
 
@@ -192,8 +196,13 @@ def _assembler(target: GPUTarget) -> str:
         return "no ptxas"  # the last stage will say so
 
 
-def _parsed(text: str) -> Module:
+def _parsed(text: str, _: StageContext) -> Module:
     return parse_valid_module(text, front_end())
+
+
+def _parsed_with_layouts(text: str, context: StageContext) -> Module:
+    """Lowering relies on what the passes guarantee: layouts for this number of warps, among it."""
+    return parse_valid_module(text, _layout_pipeline(context).guaranteed)
 
 
 BACKEND = Backend(
@@ -201,7 +210,7 @@ BACKEND = Backend(
     options=NvidiaOptions,
     stages=(
         Stage("ttir", _ttir, _parsed, _pipeline),
-        Stage("ttgir", _ttgir, parse_valid_module),
+        Stage("ttgir", _ttgir, _parsed_with_layouts),
         Stage("llir", _llir, _same),
         Stage("ptx", _ptx, _same),
         Stage("cubin", _cubin, _same),

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tilewright.backends import GPUTarget, StageContext
 from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.backend import BACKEND
 from tilewright.backends.nvidia.pipeline import front_pipeline, layout_pipeline
@@ -95,6 +96,7 @@ def test_what_the_front_pipeline_makes_is_read_again() -> None:
     front_pipeline(AMPERE).run(module)
     text = print_module(module)
     assert "nvidia.dot_fma" in text
-    parsed = BACKEND.stages[0].parse(text)
+    context = StageContext(GPUTarget("cuda", AMPERE, 32), BACKEND.options())
+    parsed = BACKEND.stages[0].parse(text, context)
     assert isinstance(parsed, Module)
     assert print_module(parsed) == text

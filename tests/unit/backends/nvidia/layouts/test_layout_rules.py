@@ -1,11 +1,14 @@
 """Layouts that an op's lowering could not work with are told from those that it relies on."""
 
+from pathlib import Path
+
 import pytest
 
-from tilewright.backends.nvidia.arch import row_for
+from tilewright.backends import GPUTarget
 from tilewright.backends.nvidia.layouts.layout_rules import broken_rule
-from tilewright.backends.nvidia.lower.gpu_function import lower_function
+from tilewright.compiler import IRSource, compile
 from tilewright.ir import Op, parse_function
+from tilewright.support import errors
 
 LANES = "lane=(1)(2)(4)(8)(16)"
 ROW = f"register=(32) {LANES} warp=(0)(0)"
@@ -75,9 +78,27 @@ func @f(%x: ptr<i32>) {{
   cf.return
 }}
 """
+NEGATED = f"""
+func @f(%x: ptr<i32>) {{
+  %c = arith.constant {{value = 1}} : {IN_LANES}
+  %a = arith.neg %c : {IN_LANES}
+  cf.return
+}}
+"""
 
 
-def test_code_is_never_made_of_layouts_that_do_not_fit() -> None:
+def test_code_is_never_made_of_layouts_that_do_not_fit(tmp_path: Path) -> None:
     """The pair lies in two lanes: each would take the first of it for both."""
-    with pytest.raises(AssertionError, match=r"operand 0 of tile\.split"):
-        lower_function(parse_function(SPLIT), row_for(90), 4, {})
+    file = tmp_path / "f.ttgir"
+    file.write_text(SPLIT)
+    with pytest.raises(errors.InvalidTileIR, match=r"operand 0 of tile\.split"):
+        compile(IRSource(file), GPUTarget("cuda", 90, 32))
+
+
+def test_code_is_never_made_of_layouts_for_other_warps(tmp_path: Path) -> None:
+    file = tmp_path / "f.ttgir"
+    file.write_text(NEGATED)
+    target = GPUTarget("cuda", 90, 32)
+    assert compile(IRSource(file), target, {"num_warps": 4}).asm["ptx"]
+    with pytest.raises(errors.InvalidTileIR, match="the threads of 8 warps"):
+        compile(IRSource(file), target, {"num_warps": 8})

@@ -7,11 +7,13 @@ import pytest
 
 import tilewright.language as tl
 from tests.corpus.figures import source_of
-from tests.corpus.variants import CORPUS, HERE
+from tests.corpus.variants import CORPUS, HERE, Variant
 from tests.unit.backends.nvidia.compiled import bodies_of_loops, compiled, ops
 from tests.unit.backends.nvidia.requires import needs_ptxas
 from tilewright import compile, jit
-from tilewright.backends import GPUTarget
+from tilewright.backends import GPUTarget, StageContext
+from tilewright.backends.nvidia.backend import BACKEND
+from tilewright.ir import Module, print_module
 from tilewright.layout import LANE, REGISTER, LinearLayout
 
 pytestmark = needs_ptxas
@@ -37,10 +39,27 @@ FIRST = {
 }
 
 
+TARGET = GPUTarget("cuda", HERE, 32)
+
+
+def variant_of(name: str, label: str) -> Variant:
+    return next(v for v in CORPUS[name] if v.capability == HERE and v.label == label)
+
+
 def ttgir(name: str, label: str) -> str:
-    variant = next(v for v in CORPUS[name] if v.capability == HERE and v.label == label)
-    target = GPUTarget("cuda", HERE, 32)
-    return str(compile(source_of(variant), target, variant.options).asm["ttgir"])
+    variant = variant_of(name, label)
+    return str(compile(source_of(variant), TARGET, variant.options).asm["ttgir"])
+
+
+@pytest.mark.parametrize("name", ["matmul", "attention"])
+def test_text_with_layouts_and_rings_is_read_again(name: str) -> None:
+    """It satisfies the contract that code generation relies on."""
+    text = ttgir(name, FIRST[name])
+    options = BACKEND.options(**variant_of(name, FIRST[name]).options)
+    stage = next(s for s in BACKEND.stages if s.extension == "ttgir")
+    parsed = stage.parse(text, StageContext(TARGET, options))
+    assert isinstance(parsed, Module)
+    assert print_module(parsed) == text
 
 
 @pytest.mark.parametrize("name", CONVERSIONS)
