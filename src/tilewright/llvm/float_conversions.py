@@ -12,8 +12,10 @@ Narrowing the bits of a finite |x| from (bias B, s significand bits) to (bias b,
                     bits are the answer, rounded by the hardware
 """
 
+from functools import partial
+
 from tilewright.ir.types import DType, bf16, f16, f32, f64
-from tilewright.llvm.ir_emitter import llvm_type
+from tilewright.llvm.ir_emitter import Code, ModuleText, Val, integer_literal, llvm_type
 
 __all__ = ["CONVERSION_SYMBOLS", "conversions_ir"]
 
@@ -24,13 +26,14 @@ _NARROWING = {
     "__truncdfbf2": (f64, bf16),
     "__truncsfbf2": (f32, bf16),
 }
-CONVERSION_SYMBOLS = (*_NARROWING, "__extendhfsf2")
+_WIDEN_HALF = "__extendhfsf2"
+CONVERSION_SYMBOLS = (*_NARROWING, _WIDEN_HALF)
 
 
 def conversions_ir() -> str:
     """LLVM IR of a module that defines CONVERSION_SYMBOLS."""
     narrowing = [_narrow(name, *formats) for name, formats in _NARROWING.items()]
-    return "\n".join([*narrowing, _EXTEND_HALF])
+    return "\n".join([*narrowing, _widen_half()])
 
 
 def _power_of_two(format_: DType, exponent: int) -> int:
@@ -38,66 +41,83 @@ def _power_of_two(format_: DType, exponent: int) -> int:
     return (exponent + format_.bias) << format_.mantissa
 
 
+def _function(name: str, source: DType, code: Code, result: Val) -> str:
+    """The function of one parameter, %x, whose instructions `code` has collected."""
+    head = f"define {result.type} @{name}({llvm_type(source)} %x) nounwind {{"
+    return "\n".join([head, *code.sections[0], f"ret {result.typed}", "}"])
+
+
+# --- narrowing ------------------------------------------------------------------------------------
+
+
 def _narrow(name: str, src: DType, dst: DType) -> str:
-    shift = src.mantissa - dst.mantissa
-    rebias = (src.bias - dst.bias) << src.mantissa
-    smallest_normal = _power_of_two(src, 1 - dst.bias)
+    code, wide = Code(ModuleText()), f"i{src.bits}"
+    literal = partial(integer_literal, type_=wide)
+    bits = code.convert("bitcast", Val("%x", llvm_type(src)), wide)
+    magnitude = code.binary("and", bits, literal((1 << (src.bits - 1)) - 1))
+    moved_sign = code.binary("lshr", bits, literal(src.bits - dst.bits))
+    sign = code.binary("and", moved_sign, literal(1 << (dst.bits - 1)))
+    normal = _to_normal(code, magnitude, src, dst)
+    subnormal = _to_subnormal(code, magnitude, src, dst)
+    smallest_normal = literal(_power_of_two(src, 1 - dst.bias))
+    is_subnormal = code.compare("icmp ult", magnitude, smallest_normal)
+    finite = code.select(is_subnormal, subnormal, normal)
     # Numbers below it that round up to it carry into the bits of infinity by themselves.
-    too_large = _power_of_two(src, dst.bias + 1)
-    magic = _power_of_two(src, src.mantissa + 1 - dst.bias - dst.mantissa)
-    wide, source, target = f"i{src.bits}", llvm_type(src), llvm_type(dst)
-    # A NaN keeps the top of its payload; the quiet bit keeps the rest from being an infinity.
-    return f"""
-define {target} @{name}({source} %x) nounwind {{
-  %bits = bitcast {source} %x to {wide}
-  %abs = and {wide} %bits, {(1 << (src.bits - 1)) - 1}
-  %sign.low = lshr {wide} %bits, {src.bits - dst.bits}
-  %sign.only = and {wide} %sign.low, {1 << (dst.bits - 1)}
-  %rebiased = sub {wide} %abs, {rebias}
-  %last.low = lshr {wide} %rebiased, {shift}
-  %last = and {wide} %last.low, 1
-  %biased = add {wide} %rebiased, {(1 << (shift - 1)) - 1}
-  %rounded = add {wide} %biased, %last
-  %normal = lshr {wide} %rounded, {shift}
-  %abs.float = bitcast {wide} %abs to {source}
-  %magic = bitcast {wide} {magic} to {source}
-  %sum = fadd {source} %abs.float, %magic
-  %sum.bits = bitcast {source} %sum to {wide}
-  %subnormal = sub {wide} %sum.bits, {magic}
-  %is.subnormal = icmp ult {wide} %abs, {smallest_normal}
-  %finite = select i1 %is.subnormal, {wide} %subnormal, {wide} %normal
-  %is.large = icmp uge {wide} %abs, {too_large}
-  %number = select i1 %is.large, {wide} {dst.infinity_bits}, {wide} %finite
-  %payload = lshr {wide} %abs, {shift}
-  %payload.cut = and {wide} %payload, {(1 << dst.mantissa) - 1}
-  %nan = or {wide} %payload.cut, {dst.infinity_bits | 1 << (dst.mantissa - 1)}
-  %is.nan = icmp ugt {wide} %abs, {src.infinity_bits}
-  %magnitude = select i1 %is.nan, {wide} %nan, {wide} %number
-  %signed = or {wide} %magnitude, %sign.only
-  %narrow = trunc {wide} %signed to i{dst.bits}
-  %result = bitcast i{dst.bits} %narrow to {target}
-  ret {target} %result
-}}"""
+    too_large = literal(_power_of_two(src, dst.bias + 1))
+    is_large = code.compare("icmp uge", magnitude, too_large)
+    number = code.select(is_large, literal(dst.infinity_bits), finite)
+    nan = _to_nan(code, magnitude, src, dst)
+    is_nan = code.compare("icmp ugt", magnitude, literal(src.infinity_bits))
+    signed = code.binary("or", code.select(is_nan, nan, number), sign)
+    narrow = code.convert("trunc", signed, f"i{dst.bits}")
+    return _function(name, src, code, code.convert("bitcast", narrow, llvm_type(dst)))
 
 
-# 0x77800000 is 2^112, the ratio of the two formats' exponents of equal bits.
-_EXTEND_HALF = f"""
-define float @__extendhfsf2(half %x) nounwind {{
-  %short = bitcast half %x to i16
-  %bits = zext i16 %short to i32
-  %abs = and i32 %bits, 32767
-  %moved = shl i32 %abs, {f32.mantissa - f16.mantissa}
-  %moved.float = bitcast i32 %moved to float
-  %ratio = bitcast i32 {_power_of_two(f32, f32.bias - f16.bias)} to float
-  %scaled = fmul float %moved.float, %ratio
-  %finite = bitcast float %scaled to i32
-  %special = or i32 %moved, {f32.infinity_bits}
-  %is.special = icmp uge i32 %abs, {f16.infinity_bits}
-  %magnitude = select i1 %is.special, i32 %special, i32 %finite
-  %sign = and i32 %bits, 32768
-  %sign.moved = shl i32 %sign, 16
-  %all = or i32 %magnitude, %sign.moved
-  %result = bitcast i32 %all to float
-  ret float %result
-}}
-"""
+def _to_normal(code: Code, magnitude: Val, src: DType, dst: DType) -> Val:
+    """The bits of |x| rounded to a normal number; the formula at the head of this module."""
+    literal = partial(integer_literal, type_=magnitude.type)
+    shift = src.mantissa - dst.mantissa
+    rebiased = code.binary("sub", magnitude, literal((src.bias - dst.bias) << src.mantissa))
+    odd = code.binary("and", code.binary("lshr", rebiased, literal(shift)), literal(1))
+    biased = code.binary("add", rebiased, literal((1 << (shift - 1)) - 1))
+    return code.binary("lshr", code.binary("add", biased, odd), literal(shift))
+
+
+def _to_subnormal(code: Code, magnitude: Val, src: DType, dst: DType) -> Val:
+    """The bits of |x| rounded to a multiple of the smallest subnormal."""
+    magic = integer_literal(
+        _power_of_two(src, src.mantissa + 1 - dst.bias - dst.mantissa), magnitude.type
+    )
+    number, addend = (code.convert("bitcast", v, llvm_type(src)) for v in (magnitude, magic))
+    total = code.convert("bitcast", code.binary("fadd", number, addend), magnitude.type)
+    return code.binary("sub", total, magic)
+
+
+def _to_nan(code: Code, magnitude: Val, src: DType, dst: DType) -> Val:
+    """The top of a NaN's payload; the quiet bit keeps the rest from being an infinity."""
+    literal = partial(integer_literal, type_=magnitude.type)
+    payload = code.binary("lshr", magnitude, literal(src.mantissa - dst.mantissa))
+    top = code.binary("and", payload, literal((1 << dst.mantissa) - 1))
+    return code.binary("or", top, literal(dst.infinity_bits | 1 << (dst.mantissa - 1)))
+
+
+# --- widening -------------------------------------------------------------------------------------
+
+
+def _widen_half() -> str:
+    """f16 to f32: its bits as a number of f32, times the ratio of what equal exponents mean."""
+    code, literal = Code(ModuleText()), partial(integer_literal, type_="i32")
+    bits = code.convert("zext", code.convert("bitcast", Val("%x", "half"), "i16"), "i32")
+    magnitude = code.binary("and", bits, literal(0x7FFF))
+    moved = code.binary("shl", magnitude, literal(f32.mantissa - f16.mantissa))
+    # 2^112; subnormals of f16 become normal by it.
+    ratio = literal(_power_of_two(f32, f32.bias - f16.bias))
+    number, factor = (code.convert("bitcast", v, "float") for v in (moved, ratio))
+    finite = code.convert("bitcast", code.binary("fmul", number, factor), "i32")
+    # Infinity or NaN: the exponent has all its bits, and the payload stays.
+    not_finite = code.binary("or", moved, literal(f32.infinity_bits))
+    is_not_finite = code.compare("icmp uge", magnitude, literal(f16.infinity_bits))
+    widened = code.select(is_not_finite, not_finite, finite)
+    sign = code.binary("shl", code.binary("and", bits, literal(0x8000)), literal(16))
+    result = code.convert("bitcast", code.binary("or", widened, sign), "float")
+    return _function(_WIDEN_HALF, f16, code, result)
