@@ -3,14 +3,22 @@
 Where q has no more bits than the format, one division finds it, or one more than it, and a fused
 product and sum the remainder, exactly. Else, rarely, mantissas are subtracted as integers, bit by
 bit of q. The result has the sign of x.
+
+    before:  q = trunc(x / y); usual = x - q y; if (|q| < 2^mantissa) goto done; goto slow
+    slow:    mx, ex = x; my, ey = y; n = ex - ey
+    loop:    mx -= my if mx >= my; last = mx; mx *= 2; if (n-- > 0) goto loop
+    end:     long = last 2^ey
+    done:    result = (usual or long) with the sign of x
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tilewright.backends.nvidia.lower.gpu_state import BODY, GpuLowering, lowering, register_count
 from tilewright.ir import Op
 from tilewright.ir.types import DType, dtype_of
-from tilewright.llvm import Val, float_text, llvm_type, lower_elementwise
+from tilewright.llvm import Code, Val, float_text, integer_literal, lower_elementwise
 from tilewright.ops import RemOp
 
 
@@ -28,144 +36,179 @@ def _one(state: GpuLowering, op: Op, element: DType, operands: list[Val]) -> Val
     if not element.is_float:
         result = lower_elementwise(state.code, op, operands)
         return Val(result.text, result.type, BODY) if result.text.startswith("%") else result
-    _declare(state, element)
-    type_, magnitude = llvm_type(element), (1 << (element.bits - 1)) - 1
-    name = state.code.name("rem")
-    before, slow, done = (state.code.label(hint) for hint in ("before", "slow", "done"))
-    substitutions = {
-        "T": type_, "S": element.name, "I": f"i{element.bits}", "n": name, "x": operands[0].text,
-        "y": operands[1].text, "inf": float_text(float("inf"), type_),
-        "limit": float_text(2.0**element.mantissa, type_), "mantissa": element.mantissa,
-        "sign": 1 << (element.bits - 1), "rest": magnitude,
-        "fraction": (1 << element.mantissa) - 1, "one": 1 << element.mantissa,
-        "top": element.bits - 1 - element.mantissa, "nan": magnitude,
-        "infinity": element.infinity_bits,
-        "before": before, "slow": slow, "done": done,
-    }  # fmt: skip
-    for line in (_FAST + _SLOW + _END).format(**substitutions).split("\n"):
-        if line:
-            state.code.line(line)
-    return Val(f"{name}.result", type_, BODY)
+    # All that is computed from them is known in the body only: code stays where it is written.
+    x, y = (Val(v.text, v.type, BODY) for v in operands)
+    return _FloatRemainder(state.code, element).emit(x, y)
 
 
-def _declare(state: GpuLowering, element: DType) -> None:
-    t, s, i = llvm_type(element), element.name, f"i{element.bits}"
-    for name, signature in (
-        (f"llvm.trunc.{s}", f"{t} @llvm.trunc.{s}({t})"),
-        (f"llvm.fabs.{s}", f"{t} @llvm.fabs.{s}({t})"),
-        (f"llvm.fma.{s}", f"{t} @llvm.fma.{s}({t}, {t}, {t})"),
-        (f"llvm.ctlz.{i}", f"{i} @llvm.ctlz.{i}({i}, i1)"),
-    ):
-        state.module.declare(name, f"declare {signature}")
+@dataclass(frozen=True, slots=True)
+class _Bits:
+    """The operands as integers. x: its bits; sign: of x, at its place; ax, ay: of |x| and |y|."""
+
+    x: Val
+    sign: Val
+    ax: Val
+    ay: Val
 
 
-# x - trunc(x / y) y by a fused product and sum. A quotient rounded up is one too large: then the
-# remainder has the other sign (`beyond`), and |y| with the sign of x is added. A finite x stays as
-# it is for an infinite y (`keeps`), where 0 * inf is NaN. Else q must be below 2^mantissa.
-_FAST = """
-br label %{before}
-{before}:
-{n}.exact = fdiv {T} {x}, {y}
-{n}.q = call {T} @llvm.trunc.{S}({T} {n}.exact)
-{n}.minus = fneg {T} {n}.q
-{n}.first = call {T} @llvm.fma.{S}({T} {n}.minus, {T} {y}, {T} {x})
-{n}.x = bitcast {T} {x} to {I}
-{n}.y = bitcast {T} {y} to {I}
-{n}.sign = and {I} {n}.x, {sign}
-{n}.ay = and {I} {n}.y, {rest}
-{n}.ax = and {I} {n}.x, {rest}
-{n}.bits = bitcast {T} {n}.first to {I}
-{n}.differs = xor {I} {n}.bits, {n}.x
-{n}.other = icmp slt {I} {n}.differs, 0
-{n}.some = fcmp une {T} {n}.first, 0.0
-{n}.beyond = and i1 {n}.other, {n}.some
-{n}.step.bits = or {I} {n}.ay, {n}.sign
-{n}.step = bitcast {I} {n}.step.bits to {T}
-{n}.second = fadd {T} {n}.first, {n}.step
-{n}.inside = select i1 {n}.beyond, {T} {n}.second, {T} {n}.first
-{n}.endless = icmp eq {I} {n}.ay, {infinity}
-{n}.finite = icmp ult {I} {n}.ax, {infinity}
-{n}.keeps = and i1 {n}.endless, {n}.finite
-{n}.usual = select i1 {n}.keeps, {T} {x}, {T} {n}.inside
-{n}.usual.bits = bitcast {T} {n}.usual to {I}
-{n}.size = call {T} @llvm.fabs.{S}({T} {n}.q)
-{n}.short = fcmp olt {T} {n}.size, {limit}
-{n}.fast = or i1 {n}.short, {n}.keeps
-br i1 {n}.fast, label %{done}, label %{slow}
-"""
+@dataclass(frozen=True, slots=True)
+class _FloatRemainder:
+    """Emits the remainder of one pair of floats of a format."""
 
-# Long division. Mantissas have their leading bit at the same place, subnormals shifted up to it
-# (`top`: leading zeros of a normal one); the difference of exponents counts the doublings. `bad`: x
-# is infinite or NaN, or y is 0 or NaN; for these the loop ends at once, and the result is NaN.
-_SLOW = """
-{slow}:
-{n}.zero = icmp eq {I} {n}.ay, 0
-{n}.large = icmp uge {I} {n}.ax, {infinity}
-{n}.none = icmp ugt {I} {n}.ay, {infinity}
-{n}.bad0 = or i1 {n}.zero, {n}.large
-{n}.bad = or i1 {n}.bad0, {n}.none
-{n}.xe0 = lshr {I} {n}.ax, {mantissa}
-{n}.xf = and {I} {n}.ax, {fraction}
-{n}.xs0 = call {I} @llvm.ctlz.{I}({I} {n}.ax, i1 false)
-{n}.xs = sub {I} {n}.xs0, {top}
-{n}.xtiny = icmp eq {I} {n}.xe0, 0
-{n}.xshift = select i1 {n}.xtiny, {I} {n}.xs, {I} 0
-{n}.xbit = select i1 {n}.xtiny, {I} 0, {I} {one}
-{n}.xm0 = or {I} {n}.xf, {n}.xbit
-{n}.xm = shl {I} {n}.xm0, {n}.xshift
-{n}.xe1 = sub {I} 1, {n}.xs
-{n}.xe = select i1 {n}.xtiny, {I} {n}.xe1, {I} {n}.xe0
-{n}.ye0 = lshr {I} {n}.ay, {mantissa}
-{n}.yf = and {I} {n}.ay, {fraction}
-{n}.ys0 = call {I} @llvm.ctlz.{I}({I} {n}.ay, i1 false)
-{n}.ys = sub {I} {n}.ys0, {top}
-{n}.ytiny = icmp eq {I} {n}.ye0, 0
-{n}.yshift0 = select i1 {n}.ytiny, {I} {n}.ys, {I} 0
-{n}.yshift = select i1 {n}.zero, {I} 0, {I} {n}.yshift0
-{n}.ybit = select i1 {n}.ytiny, {I} 0, {I} {one}
-{n}.ym0 = or {I} {n}.yf, {n}.ybit
-{n}.ym = shl {I} {n}.ym0, {n}.yshift
-{n}.ye1 = sub {I} 1, {n}.ys
-{n}.ye = select i1 {n}.ytiny, {I} {n}.ye1, {I} {n}.ye0
-{n}.count0 = sub {I} {n}.xe, {n}.ye
-{n}.count = select i1 {n}.bad, {I} 0, {I} {n}.count0
-br label %{slow}.loop
-{slow}.loop:
-{n}.left = phi {I} [ {n}.count, %{slow} ], [ {n}.next, %{slow}.loop ]
-{n}.m = phi {I} [ {n}.xm, %{slow} ], [ {n}.doubled, %{slow}.loop ]
-{n}.fits = icmp uge {I} {n}.m, {n}.ym
-{n}.part = select i1 {n}.fits, {I} {n}.ym, {I} 0
-{n}.less = sub {I} {n}.m, {n}.part
-{n}.doubled = shl {I} {n}.less, 1
-{n}.next = sub {I} {n}.left, 1
-{n}.more = icmp sgt {I} {n}.left, 0
-br i1 {n}.more, label %{slow}.loop, label %{slow}.end
-{slow}.end:
-{n}.ms0 = call {I} @llvm.ctlz.{I}({I} {n}.less, i1 false)
-{n}.ms = sub {I} {n}.ms0, {top}
-{n}.me = sub {I} {n}.ye, {n}.ms
-{n}.normal = icmp sgt {I} {n}.me, 0
-{n}.nothing = icmp eq {I} {n}.less, 0
-{n}.up = select i1 {n}.nothing, {I} 0, {I} {n}.ms
-{n}.whole = shl {I} {n}.less, {n}.up
-{n}.high = and {I} {n}.whole, {fraction}
-{n}.field = shl {I} {n}.me, {mantissa}
-{n}.number = or {I} {n}.high, {n}.field
-{n}.under0 = sub {I} 1, {n}.me
-{n}.under1 = select i1 {n}.nothing, {I} 0, {I} {n}.under0
-{n}.under = select i1 {n}.normal, {I} 0, {I} {n}.under1
-{n}.small = lshr {I} {n}.whole, {n}.under
-{n}.found0 = select i1 {n}.normal, {I} {n}.number, {I} {n}.small
-{n}.found1 = select i1 {n}.nothing, {I} 0, {I} {n}.found0
-{n}.found = select i1 {n}.bad, {I} {nan}, {I} {n}.found1
-br label %{done}
-"""
+    code: Code
+    element: DType
 
-# The sign of x, also where the remainder is 0.
-_END = """
-{done}:
-{n}.all = phi {I} [ {n}.usual.bits, %{before} ], [ {n}.found, %{slow}.end ]
-{n}.magnitude = and {I} {n}.all, {rest}
-{n}.signed = or {I} {n}.magnitude, {n}.sign
-{n}.result = bitcast {I} {n}.signed to {T}
-"""
+    def emit(self, x: Val, y: Val) -> Val:
+        code = self.code
+        before, slow, done = (code.label(hint) for hint in ("before", "slow", "done"))
+        code.line(f"br label %{before}")
+        code.line(f"{before}:")
+        quotient, first = self._by_one_division(x, y)
+        bits = self._bits_of(x, y)
+        usual, is_exact = self._corrected(x, quotient, first, bits)
+        code.line(f"br i1 {is_exact}, label %{done}, label %{slow}")
+        code.line(f"{slow}:")
+        long = self._by_long_division(bits, slow)
+        code.line(f"br label %{done}")
+        code.line(f"{done}:")
+        sources = f"[ {usual}, %{before} ], [ {long}, %{slow}.end ]"
+        found = code.let_here(f"phi {usual.type} {sources}", usual.type)
+        # The sign of x, also where the remainder is 0.
+        magnitude = code.binary("and", found, self._magnitude_mask)
+        return code.convert("bitcast", code.binary("or", magnitude, bits.sign), x.type)
+
+    # -- the format -------------------------------------------------------------------------------
+
+    def _number(self, value: int) -> Val:
+        return integer_literal(value, f"i{self.element.bits}")
+
+    @property
+    def _magnitude_mask(self) -> Val:
+        """All bits but the sign; as a number, a NaN."""
+        return self._number((1 << (self.element.bits - 1)) - 1)
+
+    @property
+    def _infinity(self) -> Val:
+        return self._number(self.element.infinity_bits)
+
+    @property
+    def _fraction_mask(self) -> Val:
+        return self._number((1 << self.element.mantissa) - 1)
+
+    def _bits_of(self, x: Val, y: Val) -> _Bits:
+        code, integer = self.code, f"i{self.element.bits}"
+        x_bits, y_bits = (code.convert("bitcast", v, integer) for v in (x, y))
+        sign = code.binary("and", x_bits, self._number(1 << (self.element.bits - 1)))
+        ay, ax = (code.binary("and", v, self._magnitude_mask) for v in (y_bits, x_bits))
+        return _Bits(x_bits, sign, ax, ay)
+
+    # -- one division -----------------------------------------------------------------------------
+
+    def _by_one_division(self, x: Val, y: Val) -> tuple[Val, Val]:
+        """q = trunc(x / y), and x - q y by a fused product and sum."""
+        code = self.code
+        quotient = code.intrinsic("trunc", x.type, code.binary("fdiv", x, y))
+        negated = code.let(f"fneg {quotient.typed}", x.type, quotient)
+        return quotient, code.intrinsic("fma", x.type, negated, y, x)
+
+    def _corrected(self, x: Val, quotient: Val, first: Val, bits: _Bits) -> tuple[Val, Val]:
+        """The bits of the remainder by one division, and whether it is exact."""
+        code, infinity = self.code, self._infinity
+        inside = self._stepped_back(first, bits)
+        # A finite x stays as it is for an infinite y, where 0 * inf is NaN.
+        is_endless = code.compare("icmp eq", bits.ay, infinity)
+        is_finite = code.compare("icmp ult", bits.ax, infinity)
+        keeps = code.binary("and", is_endless, is_finite)
+        usual = code.convert("bitcast", code.select(keeps, x, inside), bits.x.type)
+        limit = Val(float_text(2.0**self.element.mantissa, x.type), x.type)
+        size = code.intrinsic("fabs", x.type, quotient)
+        return usual, code.binary("or", code.compare("fcmp olt", size, limit), keeps)
+
+    def _stepped_back(self, first: Val, bits: _Bits) -> Val:
+        """The remainder for a quotient that may have been rounded up, and then is one too large:
+        the remainder has the other sign, and |y| with the sign of x is added."""
+        code = self.code
+        differs = code.binary("xor", code.convert("bitcast", first, bits.x.type), bits.x)
+        has_other_sign = code.compare("icmp slt", differs, self._number(0))
+        is_something = code.compare("fcmp une", first, Val("0.0", first.type))
+        is_beyond = code.binary("and", has_other_sign, is_something)
+        step = code.convert("bitcast", code.binary("or", bits.ay, bits.sign), first.type)
+        return code.select(is_beyond, code.binary("fadd", first, step), first)
+
+    # -- long division ----------------------------------------------------------------------------
+
+    def _by_long_division(self, bits: _Bits, slow: str) -> Val:
+        """The remainder of |x| and |y|, as bits, in the blocks `slow` to `slow`.end; NaN for x
+        infinite or NaN and for y 0 or NaN, where the loop ends at once."""
+        code, zero = self.code, self._number(0)
+        is_zero = code.compare("icmp eq", bits.ay, zero)
+        is_large = code.compare("icmp uge", bits.ax, self._infinity)
+        is_none = code.compare("icmp ugt", bits.ay, self._infinity)
+        is_bad = code.binary("or", code.binary("or", is_zero, is_large), is_none)
+        x_mantissa, x_exponent = self._split(bits.ax)
+        y_mantissa, y_exponent = self._split(bits.ay)
+        # As many doublings as the exponents differ by.
+        count = code.select(is_bad, zero, code.binary("sub", x_exponent, y_exponent))
+        last = self._subtract_and_double(x_mantissa, y_mantissa, count, slow)
+        return code.select(is_bad, self._magnitude_mask, self._joined(last, y_exponent))
+
+    def _split(self, magnitude: Val) -> tuple[Val, Val]:
+        """The mantissa with its leading bit at the place that it has in normal numbers, subnormals
+        shifted up to it, and the biased exponent, which may be below 1 then."""
+        code, mantissa, zero = self.code, self.element.mantissa, self._number(0)
+        exponent = code.binary("lshr", magnitude, self._number(mantissa))
+        fraction = code.binary("and", magnitude, self._fraction_mask)
+        missing = self._missing_bits(magnitude)
+        is_subnormal = code.compare("icmp eq", exponent, zero)
+        shift = code.select(is_subnormal, missing, zero)
+        leading_bit = code.select(is_subnormal, zero, self._number(1 << mantissa))
+        whole = code.binary("shl", code.binary("or", fraction, leading_bit), shift)
+        lowered = code.binary("sub", self._number(1), missing)
+        return whole, code.select(is_subnormal, lowered, exponent)
+
+    def _missing_bits(self, mantissa: Val) -> Val:
+        """How many bits a mantissa is short of that of a normal number."""
+        zeros = self.code.intrinsic("ctlz", mantissa.type, mantissa, integer_literal(0, "i1"))
+        return self.code.binary("sub", zeros, self._number(self._leading_zeros))
+
+    @property
+    def _leading_zeros(self) -> int:
+        """Of the mantissa of a normal number."""
+        return self.element.bits - 1 - self.element.mantissa
+
+    def _subtract_and_double(self, start: Val, divisor: Val, count: Val, slow: str) -> Val:
+        """The loop; what the last subtraction, of count + 1, leaves."""
+        code, type_ = self.code, start.type
+        doubled, following = (Val(code.name(hint), type_, BODY) for hint in ("twice", "left"))
+        code.line(f"br label %{slow}.loop")
+        code.line(f"{slow}.loop:")
+        left, mantissa = (
+            code.let_here(f"phi {type_} [ {init}, %{slow} ], [ {later}, %{slow}.loop ]", type_)
+            for init, later in ((count, following), (start, doubled))
+        )
+        fits = code.compare("icmp uge", mantissa, divisor)
+        part = code.select(fits, divisor, self._number(0))
+        rest = code.binary("sub", mantissa, part)
+        # Under the names by which the phis above refer to them.
+        code.line(f"{doubled} = shl {rest.typed}, 1")
+        code.line(f"{following} = sub {left.typed}, 1")
+        more = code.compare("icmp sgt", left, self._number(0))
+        code.line(f"br i1 {more}, label %{slow}.loop, label %{slow}.end")
+        code.line(f"{slow}.end:")
+        return rest
+
+    def _joined(self, rest: Val, exponent: Val) -> Val:
+        """The bits of the float rest 2^exponent, with as many bits as it has: 0, normal or not."""
+        code, zero = self.code, self._number(0)
+        missing = self._missing_bits(rest)
+        lowered = code.binary("sub", exponent, missing)
+        is_normal = code.compare("icmp sgt", lowered, zero)
+        is_nothing = code.compare("icmp eq", rest, zero)
+        whole = code.binary("shl", rest, code.select(is_nothing, zero, missing))
+        fraction = code.binary("and", whole, self._fraction_mask)
+        field = code.binary("shl", lowered, self._number(self.element.mantissa))
+        normal = code.binary("or", fraction, field)
+        under = code.select(is_nothing, zero, code.binary("sub", self._number(1), lowered))
+        subnormal = code.binary("lshr", whole, code.select(is_normal, zero, under))
+        number = code.select(is_normal, normal, subnormal)
+        return code.select(is_nothing, zero, number)
