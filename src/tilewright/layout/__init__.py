@@ -52,6 +52,11 @@ from tilewright.layout.shared_layouts import (
     shared_xor,
 )
 from tilewright.layout.warp_shuffles import LaneMap, ShuffleRound, Shuffles
+from tilewright.layout.wgmma_descriptor import (
+    WgmmaOperand,
+    wgmma_operand,
+    wgmma_shared_layout,
+)
 
 __all__ = [
     "BLOCK",
@@ -74,6 +79,7 @@ __all__ = [
     "Shuffles",
     "SharedConversion",
     "WarpShuffle",
+    "WgmmaOperand",
     "blocked",
     "broadcast",
     "contiguous_registers",
@@ -98,4 +104,6 @@ __all__ = [
     "slice_of",
     "tile_dims",
     "wgmma_fragment",
+    "wgmma_operand",
+    "wgmma_shared_layout",
 ]
