@@ -1,5 +1,7 @@
 """Loops over scalars and tiles: `for` over every form of range, `while`, what they carry."""
 
+from contextlib import suppress
+
 import numpy as np
 import pytest
 
@@ -192,6 +194,33 @@ def test_a_step_of_zero_stops_the_launch(device: Device):
     out = device.empty(2, np.int64)
     with pytest.raises(errors.DeviceAssertionFailure, match=r"the step of range\(\) is 0"):
         device.run(counted_range_kernel, (1,), out, 3, 9, 0)
+
+
+@jit
+def grid_stride_kernel(out, n, BLOCK: tl.constexpr):
+    count = 0
+    for _ in range(0, n, tl.num_programs(0) * BLOCK):
+        count += 1
+    if tl.program_id(0) == 0:
+        tl.store(out, count)
+
+
+@pytest.mark.parametrize("programs", [1, 2, 3, 5])
+def test_a_stride_of_the_grid_that_wraps_around_is_the_wrapped_number(
+    device: Device, programs: int
+):
+    out, n = device.empty(1, np.int32), 2**30 + 1
+    device.run(grid_stride_kernel, (programs,), out, n, BLOCK=2**30)
+    # 1 * 2^30 and 5 * 2^30 are 2^30; the others are below 0, and count no number up to n.
+    assert out[0] == (2 if programs in (1, 5) else 0)
+
+
+def test_a_stride_of_the_grid_that_wraps_around_to_zero_ends(device: Device):
+    out = device.array([0], np.int32)
+    # As wherever a step is 0 the launch may be stopped; compiled loops may also be left out.
+    with suppress(errors.DeviceAssertionFailure):
+        device.run(grid_stride_kernel, (4,), out, 10, BLOCK=2**30)
+    assert out[0] == 0
 
 
 @jit

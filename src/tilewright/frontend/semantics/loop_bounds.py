@@ -9,11 +9,17 @@ the ends of that type. What is known of the step decides the form:
 
 t is unsigned, since a distance between two numbers may exceed the largest signed one. The last form
 divides once before the loop. It also serves limits that are reached, `i <= n`: n + 1 may wrap.
+
+A step such as `tl.num_programs(0) * BLOCK` is positive unless it wraps. It keeps the first form, so
+that grid-stride loops stay cheap to analyze; where it has wrapped to 0 or less, the loop is empty.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tilewright.frontend.dtype_promotion import RESULTS, fits, literal_dtype
 from tilewright.frontend.semantics.dtype_casts import cast_value
@@ -152,8 +158,12 @@ def check_step(ctx: Context, step: Bound) -> None:
 def ascending_bounds(
     ctx: Context, dtype: DType, start: Bound, end: Bound, step: Bound
 ) -> LoopBounds:
-    """start, start + step, ... below end; step > 0."""
+    """start, start + step, ... below end; step > 0, or nothing where it has wrapped below that."""
     first, last, size = (in_dtype(ctx, part, dtype) for part in (start, end, step))
+    if isinstance(step, tensor) and _may_wrap(step.handle):
+        # The end is replaced, not the step: how the index is aligned follows from start and step.
+        goes_up = ctx.value(CompareOp(step.handle, constant(ctx, 0, step.handle.type), "gt"))
+        last = ctx.value(SelectOp(goes_up, last, first))
     return LoopBounds(first, last, size)
 
 
@@ -239,25 +249,58 @@ def _is_unsigned(part: tensor) -> bool:
     return not dtype_of(part.handle.type).is_signed
 
 
-def is_positive(value: Value, depth: int = _DEPTH) -> bool:
+class _Positive(NamedTuple):
+    """What is known of a number above 0. may_wrap: it is above 0 unless its computation wraps."""
+
+    largest: int
+    may_wrap: bool
+
+
+def is_positive(value: Value) -> bool:
     """Whether a number is above 0, as far as sums and products of such numbers do not wrap.
 
     `tl.assume(value > 0)` in the block that computes it says so too.
     """
+    return _positive(value, _DEPTH) is not None
+
+
+def _may_wrap(value: Value) -> bool:
+    """Whether a number is above 0 only as far as its computation does not wrap."""
+    positive = _positive(value, _DEPTH)
+    return positive is not None and positive.may_wrap
+
+
+def _positive(value: Value, depth: int) -> _Positive | None:
+    """The bounds of a number above 0; None for others."""
+    largest = dtype_of(value.type).max_int
+    if _is_assumed(value):
+        return _Positive(largest, False)
     op = value.op
     if op is None or depth == 0:
-        return _is_assumed(value)
+        return None
     if isinstance(op, ConstantOp):
-        return op.value > 0
-    if isinstance(op, CastOp):
-        return _keeps_sign(op) and is_positive(op.x, depth - 1)
-    positive = (is_positive(operand, depth - 1) for operand in op.operands)
-    if isinstance(op, AddOp | MulOp | MinOp):
-        return all(positive) or _is_assumed(value)
-    if isinstance(op, MaxOp):
-        return any(positive) or _is_assumed(value)
+        return _Positive(int(op.value), False) if op.value > 0 else None
     # The grid has at least one program along every axis.
-    return isinstance(op, NumProgramsOp) or _is_assumed(value)
+    if isinstance(op, NumProgramsOp):
+        return _Positive(largest, False)
+    if isinstance(op, CastOp):
+        return _positive(op.x, depth - 1) if _keeps_sign(op) else None
+    if not isinstance(op, AddOp | MulOp | MinOp | MaxOp):
+        return None
+    positives = [p for operand in op.operands if (p := _positive(operand, depth - 1)) is not None]
+    if isinstance(op, MaxOp):
+        return _Positive(largest, all(p.may_wrap for p in positives)) if positives else None
+    return _combined(op, positives, largest) if len(positives) == len(op.operands) else None
+
+
+def _combined(op: Op, operands: Sequence[_Positive], largest: int) -> _Positive:
+    """The bounds of a sum, product or minimum. largest: of its type."""
+    bounds = [operand.largest for operand in operands]
+    may_wrap = any(operand.may_wrap for operand in operands)
+    if isinstance(op, MinOp):
+        return _Positive(min(bounds), may_wrap)
+    exact = sum(bounds) if isinstance(op, AddOp) else math.prod(bounds)
+    return _Positive(min(exact, largest), may_wrap or exact > largest)
 
 
 def _keeps_sign(op: CastOp) -> bool:
