@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -101,8 +102,32 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         top.parse_args(arguments)  # --help, --version, or an error that names the subcommands
         top.error("the first argument names a COMMAND")
     command = next(command for command in COMMANDS if command.name == arguments[0])
+    parser, words = own[command.name], command.join_words(arguments[1:])
+    # First, as argparse would ask for a missing FILE before it names a misspelt option.
+    if unknown := unknown_options(command, words):
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     # Intermixed: options may stand between the positional arguments.
-    return own[command.name].parse_intermixed_args(command.join_words(arguments[1:]))
+    return parser.parse_intermixed_args(words)
+
+
+class _LenientParser(argparse.ArgumentParser):
+    """Knows the options of a subcommand, and takes any number of positional arguments."""
+
+    def add_argument(self, *args: Any, **kwargs: Any) -> argparse.Action:
+        """As the base class has it."""
+        lenient: dict[str, Any] = kwargs if args[0].startswith("-") else {"nargs": "*"}
+        return super().add_argument(*args, **lenient)
+
+
+def unknown_options(command: Command, words: Sequence[str]) -> list[str]:
+    """The words that look like options and are none of the subcommand's."""
+    parser = _LenientParser(prog=f"tilewright {command.name}", add_help=False)
+    parser.add_argument("-h", "--help", action="store_true")
+    command.add_arguments(parser)
+    _, rest = parser.parse_known_args(words)
+    # What follows `--` is positional; `-` is standard input, and `-1` a number.
+    options = rest[: rest.index("--")] if "--" in rest else rest
+    return [word for word in options if re.match("--|-[A-Za-z]", word)]
 
 
 def _message(problem: Exception) -> str:

@@ -40,6 +40,14 @@ def test_no_command_and_unknown_command_are_usage_errors(capsys):
     assert "frobnicate" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", ["cc", "compile", "opt", "run", "demo"])
+def test_an_unknown_option_is_named_before_missing_arguments(command, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main([command, "--frobnicate", "-q"])
+    assert stop.value.code == 2
+    assert "unrecognized arguments: --frobnicate -q" in capsys.readouterr().err
+
+
 def test_a_mistake_is_told_without_a_traceback(capsys, tmp_path):
     file = tmp_path / "wrong.tile"
     file.write_text("func @f() {\n  cf.retrun\n}\n")
