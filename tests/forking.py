@@ -13,7 +13,7 @@ CHILD_SECONDS = 60
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 
 
-def in_child(work: Callable[[], object]) -> None:
+def assert_child_succeeds(work: Callable[[], object]) -> None:
     """Run `work` in a child; AssertionError if it raises there, or is not done in a minute."""
     code = exit_code_of_child(work)
     assert code != -signal.SIGALRM, "the child hung"

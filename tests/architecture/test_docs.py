@@ -99,7 +99,7 @@ def run_page(path: Path, folder: Path, lacking: frozenset[str]) -> subprocess.Co
     )  # fmt: skip
 
 
-def check_page(path: Path, folder: Path, lacking: frozenset[str]) -> None:
+def assert_page_runs(path: Path, folder: Path, lacking: frozenset[str]) -> None:
     """Run a page; it must succeed and print its blocks of output in their order."""
     done = run_page(path, folder, lacking)
     assert done.returncode == 0, done.stderr
@@ -115,7 +115,7 @@ def check_page(path: Path, folder: Path, lacking: frozenset[str]) -> None:
     "path", [p for p in PAGES if runnable(p)], ids=lambda p: str(p.relative_to(ROOT))
 )
 def test_code_runs_and_prints_what_the_page_says(path: Path, tmp_path: Path):
-    check_page(path, tmp_path, lacking_here() | {"torch"})
+    assert_page_runs(path, tmp_path, lacking_here() | {"torch"})
 
 
 @pytest.mark.torch
@@ -123,7 +123,7 @@ def test_code_runs_and_prints_what_the_page_says(path: Path, tmp_path: Path):
     "path", [p for p in PAGES if "torch" in needed(p)], ids=lambda p: str(p.relative_to(ROOT))
 )
 def test_code_that_needs_torch_runs_too(path: Path, tmp_path: Path):
-    check_page(path, tmp_path, lacking_here())
+    assert_page_runs(path, tmp_path, lacking_here())
 
 
 GUIDES = [p for p in PAGES if p.parent.name in ("tutorial", "howto")]

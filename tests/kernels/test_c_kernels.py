@@ -144,7 +144,7 @@ def launch(
     return k
 
 
-def close(found: Array, expected: Array, tolerance: float = 1e-5) -> None:
+def assert_close(found: Array, expected: Array, tolerance: float = 1e-5) -> None:
     np.testing.assert_allclose(found.astype(np.float64), expected, rtol=tolerance, atol=tolerance)
 
 
@@ -158,7 +158,7 @@ def test_add(device: Device, rng: np.random.Generator, word: str, dtype: Any) ->
         return (cdiv(n, meta["SIZE"]),)
 
     k = launch(device, ADD, grid, n, a, b, c, defines={"TYPE": word}, SIZE=[64, 256])
-    close(c, a.astype(np.float64) + b, 1e-3 if word == "half" else 1e-6)
+    assert_close(c, a.astype(np.float64) + b, 1e-3 if word == "half" else 1e-6)
     assert len(k.configs) == device.pick(2, 4)  # times two numbers of warps
 
 
@@ -203,7 +203,7 @@ def multiply(
 def test_matmul(device: Device, rng: np.random.Generator, word: str, variant: str) -> None:
     extra = dict.fromkeys(variant.split())
     found, expected = multiply(device, rng, word, {**PLAIN_A, **PLAIN_B, **extra})
-    close(found, expected, 1e-4 if device.name != "nvidia" else 2e-2)
+    assert_close(found, expected, 1e-4 if device.name != "nvidia" else 2e-2)
 
 
 @pytest.mark.parametrize("a", [PLAIN_A, TRANSPOSED_A], ids=["a", "at"])
@@ -213,7 +213,7 @@ def test_fused_transpositions(
 ) -> None:
     defines = {**a, **b, "PREFETCH": None, "REMATERIALIZED": None}
     found, expected = multiply(device, rng, "float", defines)
-    close(found, expected, 1e-4 if device.name != "nvidia" else 2e-2)
+    assert_close(found, expected, 1e-4 if device.name != "nvidia" else 2e-2)
 
 
 @pytest.mark.parametrize("inner", [4, 8])
@@ -225,7 +225,7 @@ def test_matmul_with_a_short_inner_dimension(
     c = device.empty((32, 32), np.float32)
     macros = {"TYPE": "half", **PLAIN_A, **PLAIN_B, "TM": 32, "TN": 32, "TK": inner}
     launch(device, MATMUL, (1, 1), a, b, c, 32, 32, 24, 24, 32, 32, defines=macros)
-    close(c, a.astype(np.float64) @ b.astype(np.float64), 1e-4)
+    assert_close(c, a.astype(np.float64) @ b.astype(np.float64), 1e-4)
 
 
 def test_softmax(device: Device, rng: np.random.Generator) -> None:
@@ -236,7 +236,7 @@ def test_softmax(device: Device, rng: np.random.Generator) -> None:
     launch(device, SOFTMAX, (rows,), x, y, columns, columns, defines={}, SIZE=sizes)
     wide = x.astype(np.float64)
     powers = np.exp(wide - wide.max(axis=1, keepdims=True))
-    close(y, powers / powers.sum(axis=1, keepdims=True))
+    assert_close(y, powers / powers.sum(axis=1, keepdims=True))
 
 
 def test_convolution(device: Device, rng: np.random.Generator) -> None:
@@ -253,7 +253,7 @@ def test_convolution(device: Device, rng: np.random.Generator) -> None:
     args = (x, weights, y, n, c, h, w, k)
     launch(device, CONVOLUTION, grid, *args, defines=defines, TM=[32, 64], TN=[16], TK=[16, 32])
     windows = np.lib.stride_tricks.sliding_window_view(x.astype(np.float64), (r, s), axis=(2, 3))
-    close(y, np.einsum("ncpqrs,kcrs->nkpq", windows, weights), 1e-4)
+    assert_close(y, np.einsum("ncpqrs,kcrs->nkpq", windows, weights), 1e-4)
 
 
 def test_tuning_runs_anew_for_new_sizes() -> None:

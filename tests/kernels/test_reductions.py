@@ -91,7 +91,7 @@ def sum_type(dtype: Any) -> Any:
     return dtype
 
 
-def close_sums(found: Array, exact: Array, x: Array, axis: int | None) -> None:
+def assert_close_sums(found: Array, exact: Array, x: Array, axis: int | None) -> None:
     """Within the error bound of a pairwise or straight sum in fp32, plus one rounding."""
     bound = np.abs(x.astype(np.float64)).sum(axis) * 2e-6
     step = np.abs(exact) * {2: 2.0**-8, 4: 0, 8: 0}[found.dtype.itemsize]
@@ -106,7 +106,7 @@ def test_sum(device: Device, rng: np.random.Generator, shape: Any, axis: Any, dt
     if dtype == "int16":
         assert_same(found, x.sum(axis, dtype=np.int32))
     else:
-        close_sums(found, x.astype(np.float64).sum(axis), x, axis)
+        assert_close_sums(found, x.astype(np.float64).sum(axis), x, axis)
 
 
 @pytest.mark.parametrize("dtype", NUMBERS, ids=str)
@@ -115,7 +115,7 @@ def test_sum_of_every_type(device: Device, rng: np.random.Generator, axis: Any, 
     x = normals(rng, (16, 32), dtype)
     found = reduced(device, total, x, axis, sum_type(dtype))
     if dtype in FLOATS:
-        close_sums(found, x.astype(np.float64).sum(axis), x, axis)
+        assert_close_sums(found, x.astype(np.float64).sum(axis), x, axis)
     else:
         assert_same(found, x.sum(axis, dtype=sum_type(dtype)))
 
@@ -323,7 +323,7 @@ def test_sums_of_rows_longer_than_a_tile(device: Device, rng: np.random.Generato
     x = rng.normal(size=(7, columns)).astype(np.float32)
     out = device.empty(7, np.float32)
     device.run(long_sum_kernel, (7,), device.array(x), out, columns, BLOCK=64)
-    close_sums(out, x.astype(np.float64).sum(1), x, 1)
+    assert_close_sums(out, x.astype(np.float64).sum(1), x, 1)
 
 
 @jit
@@ -354,6 +354,6 @@ def test_large_tiles(device: Device, rng: np.random.Generator):
     """More lanes than registers hold."""
     size = device.pick(1024, 1 << 16)
     x = rng.normal(size=size).astype(np.float32)
-    close_sums(reduced(device, total, x, 0, np.float32), x.astype(np.float64).sum(), x, 0)
+    assert_close_sums(reduced(device, total, x, 0, np.float32), x.astype(np.float64).sum(), x, 0)
     assert reduced(device, where_largest, x, 0, np.int32) == x.argmax()
     assert cdiv(size, 1024) >= 1

@@ -243,7 +243,7 @@ def kernel(
     tl.store(out + tl.reshape(tl.arange(0, found.numel), found.shape), found)
 
 
-def check(
+def assert_moved(
     device: Device, origin: Any, op: Any, shape: tuple[int, ...], dtype: Any, warps: int
 ) -> None:
     size, n = int(np.prod(shape)), 3
@@ -270,13 +270,13 @@ def test_elements_move_to_where_they_belong(device: Device, case: Any):
     origin, op, shape, dtype, warps = case
     if op in ADDING and (dtype == BOOL or dtype in FP8):
         dtype = np.dtype("int32")
-    check(device, origin, op, shape, dtype, warps)
+    assert_moved(device, origin, op, shape, dtype, warps)
 
 
 @pytest.mark.parametrize("op", OPS, ids=lambda op: op.__name__)
 @pytest.mark.parametrize("origin", [counted, spread_scalar, whole_sum], ids=lambda o: o.__name__)
 def test_tiles_of_one_element(device: Device, origin: Any, op: Any):
-    check(device, origin, op, (1,), np.dtype("int64"), 4)
+    assert_moved(device, origin, op, (1,), np.dtype("int64"), 4)
 
 
 @jit

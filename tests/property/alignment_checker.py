@@ -197,7 +197,7 @@ def eager_arguments(function: Function, numbers: Sequence[int]) -> list[Concrete
     ]
 
 
-def check_random_program(random: Random) -> bool:
+def assert_facts_of_random_program(random: Random) -> bool:
     """Whether a program ran to its end; AssertionError if a fact is wrong."""
     programs = IntegerPrograms(random)
     function = programs.function(random.randrange(1, 24))

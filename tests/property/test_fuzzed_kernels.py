@@ -47,7 +47,7 @@ def explained(made: Program, failure: Failure) -> str:
     return f"{failure}\n\n{written_test(small, failure)}"
 
 
-def check(seeds: range, devices: tuple[str, ...] = ()) -> None:
+def assert_devices_agree(seeds: range, devices: tuple[str, ...] = ()) -> None:
     settings = tilewright.settings()
     undefined: list[int] = []
     caches = settings.cache.scope(dir=NO_CACHE)
@@ -66,13 +66,13 @@ def check(seeds: range, devices: tuple[str, ...] = ()) -> None:
 
 @pytest.mark.parametrize("first", range(0, PROGRAMS, CHUNK))
 def test_devices_agree_with_the_model(first: int) -> None:
-    check(range(first, first + CHUNK))
+    assert_devices_agree(range(first, first + CHUNK))
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("first", range(0, PROGRAMS, 10 * CHUNK))
 def test_a_gpu_agrees_with_the_model(first: int) -> None:
-    check(range(first, first + CHUNK), ("nvidia",))
+    assert_devices_agree(range(first, first + CHUNK), ("nvidia",))
 
 
 def test_a_seed_gives_the_same_program_each_time() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.unit.backends.cpu.textual import check, function_of
+from tests.unit.backends.cpu.textual import assert_as_interpreted, function_of
 from tilewright.analysis import roots
 from tilewright.ir import Function, Value
 
@@ -117,7 +117,7 @@ def test_a_store_through_a_selected_pointer_comes_after_the_load():
     }}"""
     for n in (0, 1):
         x = np.arange(65, dtype=np.int32)
-        check(body, [x, np.zeros(64, np.int32), np.zeros(1, np.int64), n])
+        assert_as_interpreted(body, [x, np.zeros(64, np.int32), np.zeros(1, np.int64), n])
 
 
 def test_a_store_through_a_carried_pointer_comes_after_the_load():
@@ -136,4 +136,4 @@ def test_a_store_through_a_carried_pointer_comes_after_the_load():
     }}"""
     for n in (0, 1, 2):
         x = np.arange(65, dtype=np.int32)
-        check(body, [x, np.zeros(64, np.int32), np.zeros(1, np.int64), n])
+        assert_as_interpreted(body, [x, np.zeros(64, np.int32), np.zeros(1, np.int64), n])

@@ -31,7 +31,7 @@ def add_source(block: int = 64, **attrs: object) -> ASTSource:
     return ASTSource(add, ADD, {"BLOCK": block}, attrs.get("attrs"))  # type: ignore[arg-type]
 
 
-def check_add(kernel: CompiledKernel) -> None:
+def assert_adds(kernel: CompiledKernel) -> None:
     x = np.arange(100, dtype="f")
     out = np.zeros_like(x)
     kernel[(2,)](x, x, out, 100)
@@ -40,7 +40,7 @@ def check_add(kernel: CompiledKernel) -> None:
 
 def test_a_kernel_runs_with_all_or_with_run_time_arguments() -> None:
     kernel = compile(add_source())
-    check_add(kernel)
+    assert_adds(kernel)
     x = np.arange(100, dtype="f")
     out = np.zeros_like(x)
     kernel[(2, 1, 1)](x, x, out, 100, 64)
@@ -155,10 +155,10 @@ def test_compiling_goes_on_from_tile_ir() -> None:
     kernel = compile(IRSource(ttir))
     assert kernel.name == "add"
     assert kernel.stored == (2,)
-    check_add(kernel)
+    assert_adds(kernel)
     assert str(kernel.asm["source"]) == ttir
     source = str(compile(add_source()).asm["source"])
-    check_add(compile(IRSource(source, "source")))
+    assert_adds(compile(IRSource(source, "source")))
 
 
 def test_compiling_goes_on_from_each_dumped_stage(tmp_path: Path) -> None:
@@ -169,8 +169,8 @@ def test_compiling_goes_on_from_each_dumped_stage(tmp_path: Path) -> None:
     names = {path.name for path in folder.iterdir()}
     assert names == {"add.source", "add.ttir", "add.llir", "add.obj", "kernel.json"}
     for stage in ("source", "ttir", "llir"):
-        check_add(compile(folder / f"add.{stage}"))
-        check_add(compile(str(folder / f"add.{stage}")))
+        assert_adds(compile(folder / f"add.{stage}"))
+        assert_adds(compile(str(folder / f"add.{stage}")))
 
 
 def test_dumping_works_from_the_disk_cache_too(tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ def test_a_file_overrides_a_stage(tmp_path: Path) -> None:
     out = np.zeros_like(x)
     kernel[(2,)](x, x, out, 100)
     assert np.array_equal(out, x * x)
-    check_add(compile(add_source()))
+    assert_adds(compile(add_source()))
 
 
 def test_events_tell_each_stage() -> None:

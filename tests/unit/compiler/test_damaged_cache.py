@@ -95,7 +95,7 @@ def test_random_damage(entry: Path, tmp_path: Path) -> None:
         warnings.simplefilter("ignore", TilewrightWarning)
         for number in range(CORRUPTIONS):
             random_damage(chance)(entry / FILES[number % len(FILES)])
-            sum_of_arrays()
+            assert sum_of_arrays().hash == entry.name
             shutil.rmtree(entry)
             shutil.copytree(good, entry)
 

@@ -17,7 +17,7 @@ def pairs(dtype):
     return list(zip(xs.ravel().tolist(), ys.ravel().tolist(), strict=True))
 
 
-def check(op, dtype, expected, usable=lambda x, y: True, **attrs):
+def assert_computes(op, dtype, expected, usable=lambda x, y: True, **attrs):
     cases = [(x, y) for x, y in pairs(dtype) if usable(x, y)]
     left, right = (np.array(column, object) for column in zip(*cases, strict=True))
     with warnings.catch_warnings():
@@ -51,18 +51,18 @@ def remainder(x, y):
     ],
 )
 def test_arithmetic_wraps(op, expected, dtype):
-    check(op, dtype, expected)
+    assert_computes(op, dtype, expected)
 
 
 @pytest.mark.parametrize("dtype", INTEGERS, ids=str)
 def test_high_half_of_the_product(dtype):
-    check(ops.MulHighOp, dtype, lambda x, y: (x * y) >> dtype.bits)
+    assert_computes(ops.MulHighOp, dtype, lambda x, y: (x * y) >> dtype.bits)
 
 
 @pytest.mark.parametrize("dtype", INTEGERS, ids=str)
 def test_division_truncates(dtype):
-    check(ops.DivOp, dtype, quotient, lambda x, y: y != 0)
-    check(ops.RemOp, dtype, remainder, lambda x, y: y != 0)
+    assert_computes(ops.DivOp, dtype, quotient, lambda x, y: y != 0)
+    assert_computes(ops.RemOp, dtype, remainder, lambda x, y: y != 0)
 
 
 @pytest.mark.parametrize("dtype", INTEGERS, ids=str)
@@ -75,8 +75,8 @@ def test_division_by_zero_neither_raises_nor_warns(dtype):
 
 @pytest.mark.parametrize("dtype", INTEGERS, ids=str)
 def test_shifts(dtype):
-    check(ops.ShlOp, dtype, operator.lshift, lambda x, y: 0 <= y < dtype.bits)
-    check(ops.ShrOp, dtype, operator.rshift, lambda x, y: 0 <= y < dtype.bits)
+    assert_computes(ops.ShlOp, dtype, operator.lshift, lambda x, y: 0 <= y < dtype.bits)
+    assert_computes(ops.ShrOp, dtype, operator.rshift, lambda x, y: 0 <= y < dtype.bits)
 
 
 @pytest.mark.parametrize("dtype", INTEGERS, ids=str)

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.forking import in_child, needs_fork
+from tests.forking import assert_child_succeeds, needs_fork
 from tilewright.llvm import (
     LlvmError,
     LoadedObject,
@@ -361,6 +361,6 @@ def test_a_child_changes_nothing_of_its_parents() -> None:
         assert other["f"] == address
         assert INT(other["f"])(5) == 5
 
-    in_child(work)
+    assert_child_succeeds(work)
     assert INT(mine["f"])(5) == 32
     assert executable_pages() is executable_pages()

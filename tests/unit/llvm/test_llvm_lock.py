@@ -5,7 +5,7 @@ import time
 
 from llvmlite import binding
 
-from tests.forking import in_child, needs_fork
+from tests.forking import assert_child_succeeds, needs_fork
 from tilewright.llvm import compile_ir, host_target, load_object
 from tilewright.llvm.llvm_lock import LLVM_LOCK
 
@@ -50,7 +50,7 @@ def test_children_compile_whatever_other_threads_do_meanwhile() -> None:
     try:
         for _ in range(10):
             time.sleep(0.01)
-            in_child(compile_and_load)
+            assert_child_succeeds(compile_and_load)
     finally:
         stop.set()
         for thread in threads:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.unit.backends.cpu.textual import Array, check, run
+from tests.unit.backends.cpu.textual import Array, assert_as_interpreted, run
 from tests.unit.interp.tiles import odd_integers
 from tilewright.interp import numpy_dtype
 from tilewright.ir.types import DType, dtype_named
@@ -56,7 +56,7 @@ def test_binary(op: str, element: str):
         x, y = pairs(dtype_named(element), count)
         body = f"%z = arith.{op} %x, %y : {{t}}{element}>"
         text = kernel(body, element, element, count)
-        check(text, [x, y, np.zeros_like(x)], (x.size // count,))
+        assert_as_interpreted(text, [x, y, np.zeros_like(x)], (x.size // count,))
 
 
 @pytest.mark.parametrize("element", TYPES)
@@ -67,7 +67,7 @@ def test_division(op: str, element: str):
         x, y = pairs(dtype_named(element), count)
         y[y == 0] = 1
         text = kernel(f"%z = arith.{op} %x, %y : {{t}}{element}>", element, element, count)
-        check(text, [x, y, np.zeros_like(x)], (x.size // count,))
+        assert_as_interpreted(text, [x, y, np.zeros_like(x)], (x.size // count,))
 
 
 @pytest.mark.parametrize("element", TYPES)
@@ -95,7 +95,7 @@ def test_division_by_a_literal(divisor: int, element: str):
     for op in ("div", "rem"):
         body = f"{constant_}%z = arith.{op} %x, %n : {{t}}{element}>"
         text = kernel(body, element, element, 64)
-        check(text, [x, y, np.zeros_like(x)], (x.size // 64,))
+        assert_as_interpreted(text, [x, y, np.zeros_like(x)], (x.size // 64,))
 
 
 @pytest.mark.parametrize("element", TYPES)
@@ -106,7 +106,7 @@ def test_shifts(op: str, element: str):
         x, y = pairs(dtype, count)
         y &= dtype.bits - 1
         text = kernel(f"%z = arith.{op} %x, %y : {{t}}{element}>", element, element, count)
-        check(text, [x, y, np.zeros_like(x)], (x.size // count,))
+        assert_as_interpreted(text, [x, y, np.zeros_like(x)], (x.size // count,))
 
 
 @pytest.mark.parametrize("element", TYPES)
@@ -115,7 +115,7 @@ def test_unary(op: str, element: str):
     for count in (64, 3):
         x, y = pairs(dtype_named(element), count)
         text = kernel(f"%z = arith.{op} %x : {{t}}{element}>", element, element, count)
-        check(text, [x, y, np.zeros_like(x)], (x.size // count,))
+        assert_as_interpreted(text, [x, y, np.zeros_like(x)], (x.size // count,))
 
 
 @pytest.mark.parametrize("element", TYPES)
@@ -125,7 +125,7 @@ def test_comparison(predicate: str, element: str):
         x, y = pairs(dtype_named(element), count)
         body = f'%z = arith.compare %x, %y {{predicate = "{predicate}"}} : {{t}}i1>'
         text = kernel(body, element, "i1", count)
-        check(text, [x, y, np.zeros(x.size, np.bool_)], (x.size // count,))
+        assert_as_interpreted(text, [x, y, np.zeros(x.size, np.bool_)], (x.size // count,))
 
 
 @pytest.mark.parametrize("element", TYPES)
@@ -135,7 +135,7 @@ def test_casts(element: str, target: str):
     x, y = pairs(dtype_named(element), 64)
     text = kernel(f"%z = arith.cast %x : {{t}}{target}>", element, target, 64)
     found = np.zeros(x.size, numpy_dtype(dtype_named(target)))
-    check(text, [x, y, found], (x.size // 64,))
+    assert_as_interpreted(text, [x, y, found], (x.size // 64,))
 
 
 @pytest.mark.parametrize("element", TYPES)
@@ -148,7 +148,9 @@ def test_selection_and_bits(element: str):
       %b = arith.bitcast %chosen : {{t}}{unsigned}>
       %m = arith.max %b, %b : {{t}}{unsigned}>
       %z = arith.bitcast %m : {{t}}{element}>"""
-    check(kernel(body, element, element, 64), [x, y, np.zeros_like(x)], (x.size // 64,))
+    assert_as_interpreted(
+        kernel(body, element, element, 64), [x, y, np.zeros_like(x)], (x.size // 64,)
+    )
 
 
 @pytest.mark.parametrize("op", ["and", "or", "xor", "add", "mul", "min", "max"])
@@ -156,7 +158,7 @@ def test_bools(op: str):
     x = np.array([False, False, True, True] * 16)
     y = np.array([False, True, False, True] * 16)
     body = f"%z = arith.{op} %x, %y : {{t}}i1>"
-    check(kernel(body, "i1", "i1", 64), [x, y, np.zeros(64, np.bool_)])
+    assert_as_interpreted(kernel(body, "i1", "i1", 64), [x, y, np.zeros(64, np.bool_)])
 
 
 def test_constants():

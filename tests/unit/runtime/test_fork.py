@@ -17,7 +17,7 @@ import pytest
 
 import tilewright
 import tilewright.language as tl
-from tests.forking import in_child, needs_fork
+from tests.forking import assert_child_succeeds, needs_fork
 from tilewright.support import settings
 
 FORKS = int(os.environ.get("TILEWRIGHT_FORKS", "15"))
@@ -37,7 +37,7 @@ interpreted = tilewright.jit(interpret=True)(scaled.fn)
 factors = itertools.count(2)
 
 
-def check(kernel, *args: int, **words: int) -> None:
+def assert_stores(kernel, *args: int, **words: int) -> None:
     """A launch on 64 programs; FACTOR + n is stored."""
     n, factor = args
     out = np.zeros(64 * 16, np.float32)
@@ -47,11 +47,11 @@ def check(kernel, *args: int, **words: int) -> None:
 
 def compile_and_launch() -> None:
     factor = next(factors)
-    check(scaled, 3, factor, FACTOR=factor)
+    assert_stores(scaled, 3, factor, FACTOR=factor)
 
 
 def launch() -> None:
-    check(scaled, 3, 1, FACTOR=1)
+    assert_stores(scaled, 3, 1, FACTOR=1)
 
 
 class Busy:
@@ -98,23 +98,23 @@ def test_children_compile_and_launch_whatever_other_threads_do_meanwhile() -> No
     with Busy():
         for _ in range(FORKS):
             time.sleep(pauses.uniform(0, 0.03))
-            in_child(work_of_a_child)
+            assert_child_succeeds(work_of_a_child)
 
 
 @needs_fork
 def test_children_tune_interpret_and_fork_again() -> None:
     def use() -> None:
-        check(tuned, 3, 5)
-        check(interpreted, 3, 2, FACTOR=2)
-        in_child(work_of_a_child)
+        assert_stores(tuned, 3, 5)
+        assert_stores(interpreted, 3, 2, FACTOR=2)
+        assert_child_succeeds(work_of_a_child)
 
     with Busy(), settings().cache.scope(always_compile=True):
         for _ in range(3):
-            in_child(use)
+            assert_child_succeeds(use)
 
 
 def launched_in_pool(n: int) -> int:
-    check(scaled, n, 7, FACTOR=7)
+    assert_stores(scaled, n, 7, FACTOR=7)
     return n
 
 
@@ -132,7 +132,7 @@ from tests.unit.runtime import test_fork as t
 thread = threading.Thread(target=t.compile_and_launch)
 thread.start()
 time.sleep({delay})
-t.in_child(t.compile_and_launch)
+t.assert_child_succeeds(t.compile_and_launch)
 thread.join()
 """
 

@@ -485,15 +485,14 @@ def test_a_known_variant_takes_the_fast_way(monkeypatch: pytest.MonkeyPatch) -> 
         ((x, ro, None, 1.5, True, np.int32(3), (1, 2)), {"num_warps": 8}),
         ((x,), {"y": 1, "z": 2, "l": 3, "n": 4, "m": 5, "k": 6}),
     ]
-    for args, words in calls:
-        kernel[1](*args, **words)
+    compiled = [kernel[1](*args, **words) for args, words in calls]
 
     def slow(*args: object) -> None:
         raise AssertionError("a known variant was looked for again")
 
     monkeypatch.setattr(kernel.variants, "variant", slow)
-    for args, words in calls:
-        kernel[1](*args, **words)
+    for (args, words), expected in zip(calls, compiled, strict=True):
+        assert kernel[1](*args, **words) is expected
 
 
 @pytest.mark.skipif("PYTEST_XDIST_WORKER" in os.environ, reason="timing")

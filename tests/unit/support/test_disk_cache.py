@@ -47,7 +47,7 @@ def mode_of(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def refused(match: str) -> None:
+def assert_refused(match: str) -> None:
     """One warning that says why, and none the second time."""
     with pytest.warns(TilewrightWarning, match=match) as told:
         assert cache_folder("kernels") is None
@@ -78,7 +78,7 @@ def test_folders_and_files_are_the_users_alone(root: Path) -> None:
 def test_a_folder_that_others_may_write_to_is_refused(root: Path, which: str, mode: int) -> None:
     (root / which).mkdir(parents=True)
     (root / which).chmod(mode)
-    refused(f"other users may write to it .mode {mode:o}.*chmod go-w")
+    assert_refused(f"other users may write to it .mode {mode:o}.*chmod go-w")
 
 
 @needs_owners
@@ -94,7 +94,7 @@ def test_a_folder_of_another_user_is_refused(
         monkeypatch.setattr(folder_trust.os, "geteuid", lambda: me + 1)
         if me == 0:
             os.chown(root, 12345, -1)
-    refused("it belongs to another user")
+    assert_refused("it belongs to another user")
 
 
 @needs_owners
@@ -102,7 +102,7 @@ def test_a_folder_of_another_user_is_refused(
 def test_root_refuses_a_folder_of_a_user(root: Path) -> None:
     root.mkdir(parents=True)
     os.chown(root, 12345, -1)
-    refused("it belongs to another user .12345.")
+    assert_refused("it belongs to another user .12345.")
 
 
 def test_the_folder_may_be_a_link_but_what_is_in_it_may_not(root: Path, tmp_path: Path) -> None:
@@ -113,12 +113,12 @@ def test_the_folder_may_be_a_link_but_what_is_in_it_may_not(root: Path, tmp_path
     assert cache_folder("autotune") == root / "autotune"
     (real / "elsewhere").mkdir(mode=0o700)
     (real / "kernels").symlink_to(real / "elsewhere")
-    refused("it is no folder")
+    assert_refused("it is no folder")
 
 
 def test_a_folder_that_cannot_be_made_is_told_once(root: Path) -> None:
     root.parent.write_text("a file")
-    refused("set TILEWRIGHT_CACHE_DIR")
+    assert_refused("set TILEWRIGHT_CACHE_DIR")
 
 
 def test_a_folder_that_is_deleted_meanwhile_is_made_again(root: Path) -> None:
@@ -383,11 +383,15 @@ def test_what_is_no_folder_is_replaced(tmp_path: Path, make: Callable[[Path], No
 def test_folders_that_cannot_be_synchronized_are_left_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    attempts: list[int] = []
+
     def refuse(handle: int) -> None:
+        attempts.append(handle)
         raise OSError(errno.EINVAL, "Invalid argument")
 
     monkeypatch.setattr(os, "fsync", refuse)
     synchronized_folder(tmp_path)
+    assert len(attempts) == 1
 
 
 # --- size -----------------------------------------------------------------------------------------

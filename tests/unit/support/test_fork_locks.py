@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.forking import in_child, needs_fork
+from tests.forking import assert_child_succeeds, needs_fork
 from tilewright.support import (
     ForkLock,
     cached_property,
@@ -64,7 +64,7 @@ def test_a_lock_that_another_thread_holds_is_free_in_the_child() -> None:
         assert is_free(lock)
 
     with held_elsewhere(lock):
-        in_child(use)
+        assert_child_succeeds(use)
         assert not is_free(lock)
 
 
@@ -78,7 +78,7 @@ def test_the_forking_thread_still_holds_its_lock_in_the_child() -> None:
         assert is_free(lock)
 
     with lock:
-        in_child(use)
+        assert_child_succeeds(use)
 
 
 def test_a_copy_of_a_lock_is_another_lock() -> None:
@@ -102,7 +102,7 @@ def test_a_fork_waits_for_work_that_must_not_be_cut_in_two() -> None:
     thread = threading.Thread(target=work)
     thread.start()
     inside.wait()
-    in_child(lambda: steps.remove("done"))
+    assert_child_succeeds(lambda: steps.remove("done"))
     thread.join()
     assert steps == ["done"]
 
@@ -114,7 +114,7 @@ def test_a_fork_inside_such_work_does_not_wait_for_itself() -> None:
             pass
 
     with fork_waits():
-        in_child(use)
+        assert_child_succeeds(use)
 
 
 @needs_fork
@@ -139,7 +139,7 @@ def test_a_lock_of_a_library_is_held_across_forks(monkeypatch: pytest.MonkeyPatc
         assert guard.acquire(timeout=1)
 
     for _ in range(20):
-        in_child(use)
+        assert_child_succeeds(use)
     stop.set()
     thread.join()
 
@@ -169,7 +169,7 @@ def test_a_lock_that_is_added_while_a_fork_waits_is_held_too(
     def use() -> None:
         assert guard.acquire(timeout=1)
 
-    in_child(use)
+    assert_child_succeeds(use)
     leave.set()
     thread.join()
 
@@ -192,7 +192,7 @@ def test_an_import_at_first_use_is_whole_in_the_child(
     def use() -> None:
         assert import_late(name).value == 7
 
-    in_child(use)
+    assert_child_succeeds(use)
     thread.join()
 
 
@@ -210,7 +210,7 @@ def test_the_collector_is_in_the_child_as_before_compilations(enabled: bool) -> 
     try:
         with held_elsewhere(collection_paused()):
             assert not gc.isenabled()
-            in_child(use)
+            assert_child_succeeds(use)
     finally:
         gc.enable()
 
@@ -225,7 +225,7 @@ def test_a_fork_inside_a_pause_stays_inside_in_the_child() -> None:
         assert gc.isenabled()
 
     with pause:
-        in_child(use)
+        assert_child_succeeds(use)
     assert gc.isenabled()
 
 
@@ -259,5 +259,5 @@ def test_a_cached_property_that_another_thread_computes_is_computed_in_the_child
     def use() -> None:
         assert square.area == 9
 
-    in_child(use)
+    assert_child_succeeds(use)
     thread.join()

@@ -44,7 +44,8 @@ def test_pointers_move_by_a_scalar(n: int):
 
 def test_no_iteration_leaves_the_initial_pointers():
     args = [numbers(64), np.zeros(16, np.int32), 0, -4]
-    unchanged_by(PASSES, lower(row_sums, args, BLOCK=8), args)
+    after = unchanged_by(PASSES, lower(row_sums, args, BLOCK=8), args)
+    assert carried(after) == ["tile<8xi32>", "i64"]
 
 
 def back_and_forth(x, y, n, step):

@@ -119,7 +119,7 @@ def run_compiled(program: TileProgram, way: Way, arrays: list[Data]) -> None:
     assert np.all(guards == 0xA5), "writes outside of its scratch memory"
 
 
-def check(seed: int) -> None:
+def assert_as_interpreted(seed: int) -> None:
     """Compile and interpret the program of a seed; AssertionError where they differ."""
     random = Random(seed)
     program = TilePrograms(random).program(random.randrange(2, 22))
@@ -147,4 +147,4 @@ def check(seed: int) -> None:
 @pytest.mark.parametrize("first", seeds()[::_BATCH])
 def test_compiled_like_interpreted(first: int):
     for seed in range(first, min(first + _BATCH, seeds().stop)):
-        check(seed)
+        assert_as_interpreted(seed)

@@ -73,7 +73,7 @@ def run(
     launcher.launch((x, y, z), values)
 
 
-def check(
+def assert_as_interpreted(
     text: str, args: list[Argument], grid: tuple[int, ...] = (1,), tolerance: float = 0.0
 ) -> None:
     """Run the function compiled and interpreted, and compare the arrays."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.forking import in_child, needs_fork
+from tests.forking import assert_child_succeeds, needs_fork
 from tests.unit.backends.nvidia.compiled import compiled
 from tests.unit.backends.nvidia.fake_cuda import ILLEGAL_ADDRESS, FakeCuda
 from tests.unit.backends.nvidia.gpu_tiles import add
@@ -83,7 +83,7 @@ def test_a_target_that_is_named_needs_no_driver(monkeypatch: pytest.MonkeyPatch)
 
     assert backend._by_driver(TARGET)
     with settings().cache.scope(always_compile=True):
-        in_child(compiled_elsewhere)
+        assert_child_succeeds(compiled_elsewhere)
         cuda.fails["cuCtxGetCurrent"] = ILLEGAL_ADDRESS
         compiled_elsewhere()
 

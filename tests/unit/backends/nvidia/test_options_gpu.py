@@ -32,7 +32,7 @@ def clusters() -> None:
         pytest.skip("this GPU has no clusters")
 
 
-def check_add(torch: Any, grid: int = 8, **options: Any) -> Any:
+def assert_adds(torch: Any, grid: int = 8, **options: Any) -> Any:
     """Launch, twice as later ones take other paths, and compare; the compiled kernel."""
     x, y = torch.randn(2, grid * 128, device="cuda")
     out = torch.zeros(grid * 128, device="cuda")
@@ -51,7 +51,7 @@ def check_add(torch: Any, grid: int = 8, **options: Any) -> Any:
 def test_num_ctas(torch: Any, count: int) -> None:
     clusters()
     for grid in (1, 7, 2 * count):
-        kernel = check_add(torch, grid=grid, num_ctas=count)
+        kernel = assert_adds(torch, grid=grid, num_ctas=count)
         assert kernel.metadata.num_ctas == count
         assert kernel.packed_metadata[1] == count
 
@@ -69,12 +69,13 @@ def test_each_program_of_a_cluster_runs_once(torch: Any) -> None:
 def test_kinds_of_launches(torch: Any, option: str) -> None:
     if option == "launch_pdl":
         clusters()  # of the same architectures
-    check_add(torch, **{option: True})
+    kernel = assert_adds(torch, **{option: True})
+    assert getattr(kernel.metadata, option)
 
 
 @pytest.mark.parametrize("num_warps", [1, 2, 4, 8, 16])
 def test_num_warps(torch: Any, num_warps: int) -> None:
-    kernel = check_add(torch, num_warps=num_warps)
+    kernel = assert_adds(torch, num_warps=num_warps)
     assert kernel.metadata.num_warps == num_warps
 
 
@@ -116,7 +117,7 @@ def test_more_than_48_kb_of_shared_memory(torch: Any) -> None:
 
 
 def test_figures_of_a_kernel(torch: Any) -> None:
-    kernel = check_add(torch)
+    kernel = assert_adds(torch)
     assert kernel.metadata.shared == 0
     assert 0 < kernel.n_regs <= 255 and kernel.n_spills == 0
     assert kernel.metadata.name == "add"
@@ -124,7 +125,7 @@ def test_figures_of_a_kernel(torch: Any) -> None:
 
 
 def test_texts_of_a_kernel(torch: Any) -> None:
-    kernel = check_add(torch)
+    kernel = assert_adds(torch)
     assert {"ttir", "ttgir", "llir", "ptx", "cubin"} <= set(kernel.asm)
     assert re.search(r"\.entry add\(", kernel.asm["ptx"])
     assert kernel.asm["cubin"].startswith(b"\x7fELF")

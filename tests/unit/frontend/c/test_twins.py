@@ -102,7 +102,7 @@ def dot(A, B, C, M, N, K, lda, ldb, ldc, TM, TN, TK):
     tl.store(pc, c)
 
 
-def check(source: str, twin: Any, **macros: int) -> None:
+def assert_same_ir(source: str, twin: Any, **macros: int) -> None:
     ours = CSource(source, macros)
     constants = [ArgSpec(name, "constexpr", value=value) for name, value in macros.items()]
     signature = KernelSignature((*ours.signature.args, *constants))
@@ -113,15 +113,15 @@ def check(source: str, twin: Any, **macros: int) -> None:
 
 
 def test_add() -> None:
-    check(ADD, add, SIZE=64)
+    assert_same_ir(ADD, add, SIZE=64)
 
 
 def test_transpose() -> None:
-    check(TRANSPOSE, transpose, TM=32, TN=64)
+    assert_same_ir(TRANSPOSE, transpose, TM=32, TN=64)
 
 
 def test_matmul() -> None:
-    check(MATMUL, dot, TM=64, TN=32, TK=16)
+    assert_same_ir(MATMUL, dot, TM=64, TN=32, TK=16)
 
 
 def test_parsing_and_lowering_the_matmul_takes_little_time() -> None:

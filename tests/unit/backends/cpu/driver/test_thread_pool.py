@@ -122,7 +122,7 @@ class Launch:
         np.testing.assert_array_equal(self.counters, times)
 
 
-def run_and_check(pool: Pool, grid: tuple[int, int, int], burn: int = 0) -> None:
+def assert_runs_once(pool: Pool, grid: tuple[int, int, int], burn: int = 0) -> None:
     launch = Launch(grid[0] * grid[1] * grid[2], burn)
     launch.run(pool, grid)
     launch.assert_each_ran(times=1)
@@ -140,12 +140,12 @@ def pool(request: pytest.FixtureRequest) -> Iterator[NativePool]:
     "grid", [(1, 1, 1), (2, 1, 1), (3, 5, 7), (1, 1, 17), (1000, 1, 1), (100_003, 1, 1)]
 )
 def test_each_program_runs_once(pool: NativePool, grid: tuple[int, int, int]) -> None:
-    run_and_check(pool, grid)
+    assert_runs_once(pool, grid)
 
 
 def test_every_small_grid(pool: NativePool) -> None:
     for programs in range(1, 200):
-        run_and_check(pool, (programs, 1, 1))
+        assert_runs_once(pool, (programs, 1, 1))
 
 
 def test_many_launches(pool: NativePool) -> None:
@@ -235,20 +235,20 @@ def test_scratch_grows(pool: NativePool) -> None:
 def test_too_much_scratch_is_a_memory_error(pool: NativePool) -> None:
     with pytest.raises(MemoryError, match="scratch"):
         Launch(5, scratch=1 << 60).run(pool, (5, 1, 1))
-    run_and_check(pool, (50, 1, 1))
+    assert_runs_once(pool, (50, 1, 1))
 
 
 def test_workers_start_with_the_first_parallel_launch(pool: NativePool) -> None:
     assert pool.workers == 0
-    run_and_check(pool, (1, 1, 1))
+    assert_runs_once(pool, (1, 1, 1))
     assert pool.workers == 0
-    run_and_check(pool, (2, 1, 1))
+    assert_runs_once(pool, (2, 1, 1))
     assert pool.workers == pool.threads - 1
 
 
 def test_stop_and_restart(pool: NativePool) -> None:
     for _ in range(5):
-        run_and_check(pool, (100, 1, 1))
+        assert_runs_once(pool, (100, 1, 1))
         pool.stop()
         assert pool.workers == 0
 
@@ -281,14 +281,14 @@ def test_shared_pool_is_one() -> None:
     assert shared_pool() is shared_pool()
     assert shared_pool() is shared_pool(len(usable_cpus()))
     assert shared_pool().threads == len(usable_cpus())
-    run_and_check(shared_pool(), (100, 1, 1))
+    assert_runs_once(shared_pool(), (100, 1, 1))
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_python_pool(threads: int) -> None:
     pool = PythonPool(threads)
     for grid in ((1, 1, 1), (2, 1, 1), (7, 3, 2), (5000, 1, 1)):
-        run_and_check(pool, grid)
+        assert_runs_once(pool, grid)
 
 
 def test_host_facts() -> None:
@@ -301,21 +301,21 @@ def test_host_facts() -> None:
 
 def launch_in_child(pool: Pool) -> None:
     for _ in range(50):
-        run_and_check(pool, (100, 1, 1), burn=100)
+        assert_runs_once(pool, (100, 1, 1), burn=100)
 
 
 @needs_fork
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
 def test_pool_works_after_fork(pool: NativePool) -> None:
-    run_and_check(pool, (100, 1, 1))
+    assert_runs_once(pool, (100, 1, 1))
     context = multiprocessing.get_context("fork")
     for _ in range(3):
         child = context.Process(target=launch_in_child, args=(pool,))
         child.start()
-        run_and_check(pool, (100, 1, 1))
+        assert_runs_once(pool, (100, 1, 1))
         child.join(60)
         assert child.exitcode == 0
-    run_and_check(pool, (100, 1, 1))
+    assert_runs_once(pool, (100, 1, 1))
 
 
 @needs_fork
@@ -346,10 +346,10 @@ import sys
 import threading
 
 sys.path.insert(0, {root!r})
-from tests.unit.backends.cpu.driver.test_thread_pool import Launch, NativePool, run_and_check
+from tests.unit.backends.cpu.driver.test_thread_pool import Launch, NativePool, assert_runs_once
 
 pool = NativePool(4)
-run_and_check(pool, (100, 1, 1), burn=100)
+assert_runs_once(pool, (100, 1, 1), burn=100)
 {rest}
 print("end of script")
 """
@@ -364,7 +364,7 @@ threading.Thread(target=forever, daemon=True).start()
 """,
     "launch at exit": """
 import atexit
-atexit.register(run_and_check, pool, (100, 1, 1))
+atexit.register(assert_runs_once, pool, (100, 1, 1))
 """,
     "dropped": "pool.launch(Launch(0).kernel, 0, (0, 1, 1), 0); del pool",
 }

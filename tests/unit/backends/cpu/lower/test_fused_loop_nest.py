@@ -7,7 +7,13 @@ import re
 import numpy as np
 import pytest
 
-from tests.unit.backends.cpu.textual import check, function_of, lowered, run, strided_offsets
+from tests.unit.backends.cpu.textual import (
+    assert_as_interpreted,
+    function_of,
+    lowered,
+    run,
+    strided_offsets,
+)
 from tilewright.backends.cpu.lower.fused_loop_nest import neutral_elements
 from tilewright.ops import ReduceOp
 
@@ -63,7 +69,7 @@ def test_every_order_of_memory(shape: tuple[int, ...], strides: tuple[int, ...],
     numel = int(np.prod(shape))
     dtype = {"f32": "f4", "i8": "i1", "i1": "?", "f64": "f8"}[element]
     x = (np.arange(1 + 8 * 32 + numel) % 5 > 1 if element == "i1" else np.arange(512)).astype(dtype)
-    check(copy_kernel(shape, strides, element), [x, np.zeros(numel, dtype)])
+    assert_as_interpreted(copy_kernel(shape, strides, element), [x, np.zeros(numel, dtype)])
 
 
 def fold_kernel(shape: tuple[int, ...], axis: int, kind: str, element: str) -> str:
@@ -111,7 +117,9 @@ def test_folds(shape: tuple[int, ...], axis: int, kind: str, element: str):
     x = np.random.default_rng(0).integers(1, 100, numel).astype(dtype)
     if dtype.kind != "u":
         x[::3] *= dtype.type(-1)
-    check(fold_kernel(shape, axis, kind, element), [x, np.zeros(numel // shape[axis], dtype)])
+    assert_as_interpreted(
+        fold_kernel(shape, axis, kind, element), [x, np.zeros(numel // shape[axis], dtype)]
+    )
 
 
 def reduce_of(kind: str, element: str) -> ReduceOp:
@@ -149,7 +157,7 @@ def test_extrema_of_nans(kind: str, nans: int):
     """A NaN loses; over nothing but NaNs the result is one."""
     x = np.arange(16, dtype=np.float32)
     x[:nans] = np.nan
-    check(fold_kernel((16,), 0, kind, "f32"), [x, np.zeros(1, np.float32)])
+    assert_as_interpreted(fold_kernel((16,), 0, kind, "f32"), [x, np.zeros(1, np.float32)])
 
 
 @pytest.mark.parametrize("n", [0, 1])
@@ -166,7 +174,7 @@ def test_one_address_with_a_fill_of_each_lane(n: int):
       mem.store %yp, %x
       cf.return
     }"""
-    check(text, [np.array([77], np.int32), np.zeros(64, np.int32), n])
+    assert_as_interpreted(text, [np.array([77], np.int32), np.zeros(64, np.int32), n])
 
 
 @pytest.mark.parametrize("count", [0, 1, 15, 16, 17, 63, 64])
@@ -193,4 +201,4 @@ def test_masked_tiles(count: int, element: str):
       cf.return
     }}"""
     x = np.arange(count).astype(dtype) if count else np.zeros(1, dtype)
-    check(text, [x, np.zeros(64, dtype), count])
+    assert_as_interpreted(text, [x, np.zeros(64, dtype), count])

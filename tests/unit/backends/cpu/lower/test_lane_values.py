@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.unit.backends.cpu.textual import check, lowered
+from tests.unit.backends.cpu.textual import assert_as_interpreted, lowered
 from tilewright.backends.cpu.lower.lane_values import Address, LaneMath, Lanes, literal, uniform
 from tilewright.llvm import Code, ModuleText, Val, integer_literal
 
@@ -169,7 +169,7 @@ def number_kernel(source: str, target: str) -> str:
 def test_numbers_that_wrap_widen_as_they_are(source: str, target: str, number: int):
     """Only addresses are taken not to wrap."""
     dtype = np.dtype({"u64": "u8", "i64": "i8", "i32": "i4"}[target])
-    check(number_kernel(source, target), [np.zeros(16, dtype), number])
+    assert_as_interpreted(number_kernel(source, target), [np.zeros(16, dtype), number])
 
 
 def address_kernel(cast: str) -> str:
@@ -192,7 +192,9 @@ def address_kernel(cast: str) -> str:
 def test_offsets_of_any_width_are_contiguous(cast: str):
     """However the start is aligned: an address that wraps points nowhere."""
     assert "gather" not in lowered(address_kernel(cast)).text
-    check(address_kernel(cast), [np.arange(32, dtype=np.float32), np.zeros(16, np.float32), 7])
+    assert_as_interpreted(
+        address_kernel(cast), [np.arange(32, dtype=np.float32), np.zeros(16, np.float32), 7]
+    )
 
 
 def test_pointers_of_another_element():
@@ -211,4 +213,4 @@ def test_pointers_of_another_element():
       cf.return
     }"""
     x = np.random.default_rng(0).standard_normal(16).astype(np.float32)
-    check(text, [x, np.zeros(16, np.uint8)])
+    assert_as_interpreted(text, [x, np.zeros(16, np.uint8)])

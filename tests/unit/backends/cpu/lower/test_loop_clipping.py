@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.unit.backends.cpu.textual import check, lowered, run
+from tests.unit.backends.cpu.textual import assert_as_interpreted, lowered, run
 
 EXTENT = 256
 COUNTS = [-3, 0, 1, 31, 32, 33, 128, 255, 256, 1000]
@@ -69,7 +69,7 @@ def arguments(count: int, seed: int = 0) -> list[np.ndarray | int | float]:
 def test_every_form_of_a_bound(count: int, condition: str, predicate: str):
     text = row_kernel(STORE, condition, predicate)
     assert clips(text) == 1
-    check(text, arguments(count))
+    assert_as_interpreted(text, arguments(count))
 
 
 @pytest.mark.parametrize("count", [-(2**31), -(2**31) + 5, 2**31 - 1])
@@ -77,7 +77,7 @@ def test_every_form_of_a_bound(count: int, condition: str, predicate: str):
 def test_bounds_at_the_ends_of_their_type(count: int, predicate: str):
     args = arguments(count)
     args[0] = np.arange(EXTENT, dtype=np.float32)
-    check(row_kernel(STORE, predicate=predicate), args)
+    assert_as_interpreted(row_kernel(STORE, predicate=predicate), args)
 
 
 @pytest.mark.parametrize("count", COUNTS)
@@ -89,7 +89,7 @@ def test_folds_take_in_what_is_masked_off(count: int, fill: float, kind: str):
     if kind == "mul":
         values = np.where(values < 0, -1, 1).astype(np.float32)
     text = row_kernel(fold(kind) + "\nmem.store %yp, %rs, %m\nmem.store %zp, %rs", fill=fill)
-    check(text, [values, *arguments(count)[1:]])
+    assert_as_interpreted(text, [values, *arguments(count)[1:]])
     assert clips(row_kernel(fold(kind) + "\nmem.store %yp, %rs, %m", fill=fill)) == 2
 
 
@@ -106,14 +106,14 @@ def test_buffers_are_filled_to_the_end(count: int):
     """What two nests need is kept; the second may read it past the bound."""
     text = row_kernel(EXP + "mem.store %yp, %q, %m\nmem.store %zp, %q", fill=-2.0)
     assert clips(text) == 2
-    check(text, arguments(count), tolerance=1e-6)
+    assert_as_interpreted(text, arguments(count), tolerance=1e-6)
 
 
 @pytest.mark.parametrize("count", COUNTS[2:])
 def test_softmax(count: int):
     text = row_kernel(EXP + "mem.store %yp, %q, %m", fill=float("-inf"))
     assert clips(text) == 3
-    check(text, arguments(count), tolerance=1e-6)
+    assert_as_interpreted(text, arguments(count), tolerance=1e-6)
 
 
 @pytest.mark.parametrize("count", COUNTS)
@@ -124,7 +124,7 @@ def test_what_is_selected_by_the_mask(count: int):
       {fold("add", "%k")}
       mem.store %yp, %rs, %m"""
     assert clips(row_kernel(body)) == 2
-    check(row_kernel(body), arguments(count))
+    assert_as_interpreted(row_kernel(body), arguments(count))
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_what_goes_on_past_the_bound(body: str):
     """
     text = row_kernel(prelude + body)
     assert clips(text) == 0
-    check(text, arguments(33))
+    assert_as_interpreted(text, arguments(33))
 
 
 def test_unsigned_indices_may_wrap():
@@ -163,7 +163,7 @@ def test_unsigned_indices_may_wrap():
       cf.return
     }}"""
     assert "ssub.sat" not in lowered(text).text
-    check(text, [np.zeros(EXTENT, np.float32), 2**32 - 7, 20])
+    assert_as_interpreted(text, [np.zeros(EXTENT, np.float32), 2**32 - 7, 20])
 
 
 def table_kernel(condition: str, axis: int) -> str:
@@ -209,7 +209,7 @@ def table_kernel(condition: str, axis: int) -> str:
 def test_tables(condition: str, axis: int, rows: int, columns: int):
     x = np.random.default_rng(1).integers(-9, 9, 64 * 64).astype(np.float32)
     args = [x, np.zeros(64 * 64, np.float32), np.zeros(64, np.float32), rows, columns]
-    check(table_kernel(condition, axis), args)
+    assert_as_interpreted(table_kernel(condition, axis), args)
 
 
 @pytest.mark.parametrize("condition", ["%row", "%both"])

@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tests.unit.backends.cpu.textual import check, run
+from tests.unit.backends.cpu.textual import assert_as_interpreted, run
 from tilewright.ops import ATOMIC_KINDS, ATOMIC_TYPES
 
 
@@ -40,8 +40,8 @@ def scan_of(shape: tuple[int, ...], axis: int, reverse: bool, combine: str = "ad
 def test_scans(shape: tuple[int, ...], axis: int, reverse: bool):
     """Also of extents that no vector divides."""
     x = np.random.default_rng(1).integers(-100, 100, int(np.prod(shape))).astype(np.int32)
-    check(scan_of(shape, axis, reverse), [x, np.zeros_like(x)])
-    check(scan_of(shape, axis, reverse, "max"), [x, np.zeros_like(x)])
+    assert_as_interpreted(scan_of(shape, axis, reverse), [x, np.zeros_like(x)])
+    assert_as_interpreted(scan_of(shape, axis, reverse, "max"), [x, np.zeros_like(x)])
 
 
 def test_scans_of_several_tiles():
@@ -67,7 +67,7 @@ def test_scans_of_several_tiles():
       cf.return
     }"""
     x = np.random.default_rng(0).integers(0, 9, 32).astype(np.int32)
-    check(text, [x, np.zeros(32, np.int32), np.zeros(32, np.int32)])
+    assert_as_interpreted(text, [x, np.zeros(32, np.int32), np.zeros(32, np.int32)])
 
 
 # --- reductions -----------------------------------------------------------------------------------
@@ -188,7 +188,7 @@ def test_atomics_of_one_program(kind: str, element: str):
     if dtype.kind != "u":
         x -= x.dtype.type(100)
     for mask in (False, True):
-        check(atomic_kernel(kind, element, 8, mask), [x, y, np.zeros(32, dtype)])
+        assert_as_interpreted(atomic_kernel(kind, element, 8, mask), [x, y, np.zeros(32, dtype)])
 
 
 @pytest.mark.parametrize("element", ["i32", "u64", "f32", "f64"])
@@ -232,7 +232,7 @@ def test_compare_and_swap(element: str, dtype: str):
     }}"""
     y = np.arange(16).astype(dtype)
     x = np.where(np.arange(16) % 2 == 0, y, 99).astype(dtype)
-    check(text, [x, y, np.zeros(16, dtype)])
+    assert_as_interpreted(text, [x, y, np.zeros(16, dtype)])
 
 
 def test_locks_made_of_swaps():
@@ -300,7 +300,7 @@ def test_products(shape: tuple[int, ...], element: str, total: str, left: str, s
         rng.integers(-5, 6, (*outer, x, y)).astype(kind)
         for x, y, kind in ((m, k, left), (k, n, left), (m, n, sum_))
     )
-    check(product_kernel(shape, element, total), [a.ravel(), b.ravel(), c.ravel()])
+    assert_as_interpreted(product_kernel(shape, element, total), [a.ravel(), b.ravel(), c.ravel()])
 
 
 # --- elements -------------------------------------------------------------------------------------
@@ -328,7 +328,7 @@ def test_gathers_of_rank_three(axis: int, index: str):
       mem.store %yp, %g
       cf.return
     }}"""
-    check(text, [np.arange(64, dtype=np.float32) ** 2, np.zeros(64, np.float32)])
+    assert_as_interpreted(text, [np.arange(64, dtype=np.float32) ** 2, np.zeros(64, np.float32)])
 
 
 def test_items_of_tiles():
@@ -345,7 +345,7 @@ def test_items_of_tiles():
       mem.store %Y, %z
       cf.return
     }"""
-    check(text, [np.zeros(1, np.int32), 21])
+    assert_as_interpreted(text, [np.zeros(1, np.int32), 21])
 
 
 @pytest.mark.parametrize("dtype", ["i1", "i8", "i16", "i32", "i64", "f16", "f32", "f64"])
@@ -377,4 +377,4 @@ def test_shapes_of_rank_three(dtype: str):
       cf.return
     }}"""
     x = (np.arange(32) % 3 if dtype == "i1" else np.arange(32)).astype(arrays[dtype])
-    check(text, [x, np.zeros(256, arrays[dtype])])
+    assert_as_interpreted(text, [x, np.zeros(256, arrays[dtype])])

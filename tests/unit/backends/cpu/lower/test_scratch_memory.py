@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from tests.unit.backends.cpu.textual import check, lowered
+from tests.unit.backends.cpu.textual import assert_as_interpreted, lowered
 from tilewright.backends.cpu.lower.scratch_memory import Scratch, ScratchBlock
 
 _HEAD = """func @k(%X: ptr<i32>, %Y: ptr<i32>, %n: i32) {
@@ -109,7 +109,7 @@ def test_dead_tiles_make_room():
     body = "".join(scan(f"s{k}", "x" if k == 0 else f"s{k - 1}") for k in range(5))
     text = f"{_HEAD}{body}\nmem.store %yp, %s4\ncf.return\n}}"
     assert lowered(text).scratch_bytes == 128
-    check(text, [np.arange(16, dtype=np.int32), np.zeros(16, np.int32), 0])
+    assert_as_interpreted(text, [np.arange(16, dtype=np.int32), np.zeros(16, np.int32), 0])
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
@@ -126,7 +126,7 @@ def test_a_loop_may_read_again_what_it_read_first(n: int):
       }}
       mem.store %yp, %r"""
     text = f"{_HEAD}{body}\ncf.return\n}}"
-    check(text, [np.arange(16, dtype=np.int32), np.zeros(16, np.int32), n])
+    assert_as_interpreted(text, [np.arange(16, dtype=np.int32), np.zeros(16, np.int32), n])
     code = lowered(text).text
     places = dict(re.findall(r"(%buffer\d+) = getelementptr i8, ptr %scratch, i64 (\d+)", code))
     assert len(set(places.values())) < len(places)
@@ -161,4 +161,4 @@ def test_tiles_of_four_mebibytes():
     }"""
     assert 4 << 20 <= lowered(text).scratch_bytes <= 9 << 20
     x = np.random.default_rng(0).integers(0, 1 << 20, 1 << 20).astype(np.float32)
-    check(text, [x, np.zeros(1 << 20, np.float32)])
+    assert_as_interpreted(text, [x, np.zeros(1 << 20, np.float32)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.unit.backends.cpu.textual import Array, check, lowered, run
+from tests.unit.backends.cpu.textual import Array, assert_as_interpreted, lowered, run
 
 _HEAD = """func @k(%X: ptr<i32>, %Y: ptr<i32>, %n: i32) {
   %i = tile.range {start = 0, end = 16} : tile<16xi32>
@@ -42,7 +42,7 @@ def test_two_carried_tiles_change_places(n: int):
       %r = arith.mul %a, %b : {T}
       mem.store %yp, %a
       mem.store %yp, %r"""
-    check(text(body), [*arrays(), n])
+    assert_as_interpreted(text(body), [*arrays(), n])
 
 
 def test_a_carried_tile_is_not_copied():
@@ -57,7 +57,7 @@ def test_a_carried_tile_is_not_copied():
     code = lowered(text(body)).text
     assert "phi ptr" in code
     assert lowered(text(body)).scratch_bytes == 2 * 64
-    check(text(body), [*arrays(), 3])
+    assert_as_interpreted(text(body), [*arrays(), 3])
 
 
 def test_reading_elsewhere_than_writing():
@@ -71,7 +71,7 @@ def test_reading_elsewhere_than_writing():
         cf.yield %s
       }}
       mem.store %yp, %a"""
-    check(text(body), [*arrays(), 3])
+    assert_as_interpreted(text(body), [*arrays(), 3])
 
 
 @pytest.mark.parametrize("n", [0, 1, 4])
@@ -95,7 +95,7 @@ def test_a_product_is_summed_in_place(n: int):
       cf.return
     }"""
     x = (np.arange(64) % 7 - 3).astype(np.float32)
-    check(body, [x, np.zeros(64, np.float32), n])
+    assert_as_interpreted(body, [x, np.zeros(64, np.float32), n])
 
 
 @pytest.mark.parametrize(("low", "high", "step"), [(0, 0, 1), (5, 3, 1), (-3, 6, 4), (0, 7, 3)])
@@ -113,7 +113,7 @@ def test_bounds_and_steps(low: int, high: int, step: int):
       %cs = tile.splat %c {{shape = [16]}} : {T}
       %r = arith.mul %a, %cs : {T}
       mem.store %yp, %r"""
-    check(text(body), [*arrays(), 0])
+    assert_as_interpreted(text(body), [*arrays(), 0])
 
 
 def test_an_unsigned_index_compares_unsigned():
@@ -126,7 +126,7 @@ def test_an_unsigned_index_compares_unsigned():
         cf.yield %t
       }}
       mem.store %yp, %a"""
-    check(text(body), [*arrays(), 0])
+    assert_as_interpreted(text(body), [*arrays(), 0])
 
 
 @pytest.mark.parametrize("n", [0, 1, 3])
@@ -142,7 +142,7 @@ def test_while_with_tiles(n: int):
       }}
       %r = arith.sub %a, %b : {T}
       mem.store %yp, %r"""
-    check(text(body), [*arrays(), n])
+    assert_as_interpreted(text(body), [*arrays(), n])
 
 
 @pytest.mark.parametrize("n", [0, 2])
@@ -161,7 +161,7 @@ def test_while_passes_on_what_it_does_not_carry(n: int):
       }}
       %r = arith.sub %a, %b : {T}
       mem.store %yp, %r"""
-    check(text(body), [*arrays(), n])
+    assert_as_interpreted(text(body), [*arrays(), n])
 
 
 @pytest.mark.parametrize("n", [0, 1])
@@ -181,7 +181,7 @@ def test_branches_with_tiles(n: int):
       %p = arith.mul %a, %ss : {T}
       %r = arith.sub %p, %b : {T}
       mem.store %yp, %r"""
-    check(text(body), [*arrays(), n])
+    assert_as_interpreted(text(body), [*arrays(), n])
 
 
 def test_branches_in_loops_in_branches():
@@ -206,7 +206,7 @@ def test_branches_in_loops_in_branches():
       }}
       mem.store %yp, %a"""
     for n in (0, 1, 4):
-        check(text(body), [*arrays(), n])
+        assert_as_interpreted(text(body), [*arrays(), n])
 
 
 def test_carried_pointers_walk():
@@ -220,7 +220,7 @@ def test_carried_pointers_walk():
         cf.yield %t, %next
       }}
       mem.store %yp, %a"""
-    check(text(body), [np.arange(64, dtype=np.int32), np.zeros(16, np.int32), 4])
+    assert_as_interpreted(text(body), [np.arange(64, dtype=np.int32), np.zeros(16, np.int32), 4])
 
 
 def test_stores_in_loops_are_seen_by_later_iterations():
@@ -258,4 +258,4 @@ def test_products_in_loops_of_tiles_from_outside():
       mem.store %yp, %a
       cf.return
     }"""
-    check(body, [np.zeros(32, np.float32), 3])
+    assert_as_interpreted(body, [np.zeros(32, np.float32), 3])

@@ -83,7 +83,7 @@ def run(spec: DotSpec, arrays: list[np.ndarray], target: TargetSpec, level: int 
     function(*(array.ctypes.data for array in arrays))
 
 
-def check(spec: DotSpec, target: TargetSpec = HOST, level: int = 0) -> None:
+def assert_product(spec: DotSpec, target: TargetSpec = HOST, level: int = 0) -> None:
     """C is right, the padding of C is untouched, and that of A and B has not leaked into C."""
     arrays = operands(spec, np.random.default_rng(spec.m + 1000 * spec.n + spec.k))
     c, a, b = (array.copy() for array in arrays)
@@ -107,7 +107,7 @@ def check(spec: DotSpec, target: TargetSpec = HOST, level: int = 0) -> None:
 def test_product_is_right_at_every_shape(
     unit: VectorUnit, element: str, shape: tuple[int, int, int]
 ) -> None:
-    check(DotSpec(*shape, element, unit))
+    assert_product(DotSpec(*shape, element, unit))
 
 
 @settings(max_examples=40, deadline=None)
@@ -129,20 +129,22 @@ def test_product_is_right_for_any_sizes_and_strides(
 ) -> None:
     (m, n, k), (pad_a, pad_b, pad_c) = sizes, padding
     strides = {"lda": k + pad_a, "ldb": n + pad_b, "ldc": n + pad_c}
-    check(DotSpec(m, n, k, element, unit, **strides, aligned=aligned, accumulate=accumulate))
+    assert_product(
+        DotSpec(m, n, k, element, unit, **strides, aligned=aligned, accumulate=accumulate)
+    )
 
 
 @each_element
 @pytest.mark.parametrize("level", [1, 2, 3])
 def test_optimisation_keeps_the_product(element: str, level: int) -> None:
-    check(DotSpec(37, 41, 29, element, vector_unit(host_cpu())), level=level)
+    assert_product(DotSpec(37, 41, 29, element, vector_unit(host_cpu())), level=level)
 
 
 @pytest.mark.skipif(not (host_cpu().is_x86 and host_cpu().has_avx2), reason="needs AVX2")
 @each_element
 def test_code_for_a_cpu_with_avx2_only(element: str) -> None:
     for shape in SHAPES:
-        check(DotSpec(*shape, element, AVX2), HASWELL)
+        assert_product(DotSpec(*shape, element, AVX2), HASWELL)
 
 
 def test_without_accumulate_old_contents_do_not_matter() -> None:

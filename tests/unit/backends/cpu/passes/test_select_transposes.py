@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.unit.backends.cpu.textual import check, function_of, strided_offsets
+from tests.unit.backends.cpu.textual import assert_as_interpreted, function_of, strided_offsets
 from tilewright.backends.cpu.ops import BlockTransposeOp
 from tilewright.backends.cpu.passes.select_transposes import SelectTransposes
 from tilewright.ops import TransposeOp
@@ -90,4 +90,4 @@ def test_elements_arrive(shape: tuple[int, ...], order: tuple[int, ...]):
     strides = [int(np.prod(shape[d + 1 :])) for d in range(len(shape))]
     x = np.arange(numel, dtype=np.float32)
     for some in (strides, [int(np.prod(shape[:d])) for d in range(len(shape))]):
-        check(kernel(shape, order, tuple(some)), [x, np.zeros(numel, np.float32)])
+        assert_as_interpreted(kernel(shape, order, tuple(some)), [x, np.zeros(numel, np.float32)])

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from tests.forking import in_child, needs_fork
+from tests.forking import assert_child_succeeds, needs_fork
 from tests.unit.backends.nvidia.fake_cuda import (
     DEVICE_BASE,
     HOST_PINNED,
@@ -116,7 +116,7 @@ def test_a_child_cannot_use_the_driver_that_its_parent_has_started(
         assert cuda.calls == calls
         assert cuda.driver().current_device() == 0  # one that is started here
 
-    in_child(use)
+    assert_child_succeeds(use)
     assert api.current_device() == 0
     assert memory.read()
 
