@@ -48,6 +48,7 @@ def cast_to(ctx: Context, x: object, dtype: object) -> tensor:
     return cast_operand(ctx, x, dtype)
 
 
+@implements(to)
 @implements(cast)
 def cast_operand(
     ctx: Context,
@@ -71,17 +72,6 @@ def cast_operand(
     if isinstance(source, ir.DType) and isinstance(target, ir.DType):
         return ctx.tensor(CastOp(value, result_type, fp_downcast_rounding or "rtne"))
     return _cast_pointer(ctx, value, target)
-
-
-@implements(to)
-def to_dtype(
-    ctx: Context,
-    input: object,
-    dtype: object,
-    fp_downcast_rounding: str | None = None,
-    bitcast: object = False,
-) -> tensor:
-    return cast_operand(ctx, input, dtype, fp_downcast_rounding, bitcast)
 
 
 def _cast_literal(ctx: Context, value: object, target: ir.Scalar) -> tensor:

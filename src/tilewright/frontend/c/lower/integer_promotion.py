@@ -65,6 +65,12 @@ def integer_type(value: object) -> DType | None:
     return literal_dtype(number) if isinstance(number, int) else None
 
 
+def integer_types(left: object, right: object) -> tuple[DType, DType] | None:
+    """Those of both sides; None unless both are integers."""
+    a, b = integer_type(left), integer_type(right)
+    return None if a is None or b is None else (a, b)
+
+
 def is_number(value: object) -> bool:
     """Whether a value is an integer, a bool or a float, in every element of a tile."""
     if isinstance(value, tensor):
@@ -95,11 +101,11 @@ def usual_conversions(
     frame: FunctionFrame, node: syntax.Node, left: object, right: object
 ) -> tuple[object, object]:
     """Two integers in the type in which C combines them; all else as it is."""
-    a, b = integer_type(left), integer_type(right)
-    if a is None or b is None:
+    types = integer_types(left, right)
+    if types is None:
         return left, right
     frame.at(node)
-    both = common_type(a, b)
+    both = common_type(*types)
     return as_type(frame, left, both), as_type(frame, right, both)
 
 
@@ -115,15 +121,15 @@ def promote(frame: FunctionFrame, node: syntax.Node, value: object) -> object:
 def joined_type(frame: FunctionFrame, left: tensor, right: tensor) -> Type | None:
     """The type that two run-time values have together, shapes included; None if there is none."""
     shape = common_shape(frame.ctx, "select", *(shape_of(v.handle.type) for v in (left, right)))
-    a, b = integer_type(left), integer_type(right)
-    if a is not None and b is not None:
-        return with_shape(common_type(a, b), shape)
-    c, d = (element_of(v.handle.type) for v in (left, right))
-    if c is d:
-        return with_shape(c, shape)
-    if isinstance(c, PointerType) or isinstance(d, PointerType):
+    types = integer_types(left, right)
+    if types is not None:
+        return with_shape(common_type(*types), shape)
+    a, b = (element_of(v.handle.type) for v in (left, right))
+    if a is b:
+        return with_shape(a, shape)
+    if isinstance(a, PointerType) or isinstance(b, PointerType):
         return None
-    both = RESULTS["common"].get((c, d))
+    both = RESULTS["common"].get((a, b))
     return None if both is None else with_shape(both, shape)
 
 
@@ -142,13 +148,12 @@ def apply_binary(
     else:
         left, right = usual_conversions(frame, node, left, right)
     ctx = frame.at(node)
-    both_integers = integer_type(left) is not None and integer_type(right) is not None
     if not isinstance(left, tensor) and not isinstance(right, tensor):
         return _folded(frame, node, symbol, left, right)
     if symbol in _COMPARISONS:
         left, right = _beside_null(frame, node, left, right)
         return semantics.compare(ctx, _COMPARISONS[symbol], left, right)
-    if both_integers:
+    if integer_types(left, right) is not None:
         return semantics.binary(ctx, _BINARY[symbol], left, right)
     # Beside a float or a pointer: small integers are promoted all the same.
     left, right = promote(frame, node, left), promote(frame, node, right)
@@ -159,11 +164,11 @@ def _shift_operands(
     frame: FunctionFrame, node: syntax.Node, left: object, right: object
 ) -> tuple[object, object]:
     """Both sides in the promoted type of the left one. Errors: InvalidOperation."""
-    a, b = integer_type(left), integer_type(right)
-    if a is None or b is None:
+    types = integer_types(left, right)
+    if types is None:
         return left, right
     frame.at(node)
-    dtype = promoted(a)
+    dtype = promoted(types[0])
     if not isinstance(right, tensor):
         amount = cast("int", unwrap(right))
         # C leaves such shifts undefined; constants are refused.
