@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from tilewright.ir.types import DType, PointerType, Scalar, Type, dtype_named
+from tilewright.ir.types import DType, PointerType, Scalar, Type, all_dtypes, i1
+from tilewright.language import type_of
 from tilewright.support import errors
 
 _DTYPES = {
-    "i1": "i1", "u1": "i1", "B": "i1", "int1": "i1", "bool": "i1",
-    **{f"i{bits}": f"i{bits}" for bits in (8, 16, 32, 64)},
-    **{f"u{bits}": f"u{bits}" for bits in (8, 16, 32, 64)},
-    **{f"int{bits}": f"i{bits}" for bits in (8, 16, 32, 64)},
-    **{f"uint{bits}": f"u{bits}" for bits in (8, 16, 32, 64)},
-    "fp16": "f16", "bf16": "bf16", "fp32": "f32", "fp64": "f64",
-    "float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64",
-    "f16": "f16", "f32": "f32", "f64": "f64",
-    "fp8e4nv": "f8e4m3", "fp8e5": "f8e5m2", "float8e4nv": "f8e4m3", "float8e5": "f8e5m2",
-}  # fmt: skip
-_NAMES = {
-    "i1": "u1", "f16": "fp16", "f32": "fp32", "f64": "fp64", "f8e4m3": "fp8e4nv", "f8e5m2": "fp8e5",
-}  # fmt: skip
+    name: dtype
+    for dtype in all_dtypes()
+    for name in (dtype.name, type_of(dtype).name, type_of(dtype).python_name)
+}
+_DTYPES.update({"u1": i1, "B": i1, "bool": i1})
 
 
 def find_type(name: str) -> Scalar | None:
@@ -26,10 +19,9 @@ def find_type(name: str) -> Scalar | None:
     text = name.strip()
     pointer = text.startswith("*")
     const = text.startswith("*k")
-    dtype = _DTYPES.get(text[1 + const :] if pointer else text)
-    if dtype is None:
+    element = _DTYPES.get(text[1 + const :] if pointer else text)
+    if element is None:
         return None
-    element = dtype_named(dtype)
     return PointerType(element, const) if pointer else element
 
 
@@ -46,4 +38,7 @@ def name_of_type(type_: Type) -> str:
     if isinstance(type_, PointerType):
         return ("*k" if type_.const else "*") + name_of_type(type_.element)
     assert isinstance(type_, DType)
-    return _NAMES.get(type_.name, type_.name)
+    if type_ is i1:
+        return "u1"
+    # Integers are written as in tile IR: "i32" is `int32`.
+    return type_of(type_).name if type_.is_float else type_.name

@@ -80,6 +80,11 @@ class dtype:
         return self._format
 
     @property
+    def python_name(self) -> str:
+        """What the type is called in `tilewright.language`: "float32" is "fp32"."""
+        return "bfloat16" if self.name == "bf16" else self.name.replace("fp", "float")
+
+    @property
     def scalar(self) -> dtype:
         """The element type of a block, or the type itself."""
         return self
@@ -225,7 +230,7 @@ class dtype:
         return self.name
 
     def __repr__(self) -> str:
-        return f"triton.language.{_PYTHON_NAMES.get(self.name, self.name)}"
+        return f"triton.language.{self.python_name}"
 
 
 class pointer_type(dtype):
@@ -328,12 +333,6 @@ bfloat16 = dtype("bf16")
 float32 = dtype("fp32")
 float64 = dtype("fp64")
 pi32_t = pointer_type(int32)
-
-_PYTHON_NAMES = {
-    "fp8e4nv": "float8e4nv", "fp8e5": "float8e5", "fp8e4b8": "float8e4b8",
-    "fp8e5b16": "float8e5b16", "fp8e4b15": "float8e4b15", "fp16": "float16", "bf16": "bfloat16",
-    "fp32": "float32", "fp64": "float64",
-}  # fmt: skip
 
 _VIEWS: dict[ir.Type, dtype] = {format_: dtype(name) for name, format_ in _STORED.items()}
 
