@@ -12,27 +12,7 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.ir.types import (
-    DType,
-    PointerType,
-    Type,
-    bf16,
-    element_of,
-    f8e4m3,
-    f8e5m2,
-    f16,
-    f32,
-    f64,
-    i1,
-    i8,
-    i16,
-    i32,
-    i64,
-    u8,
-    u16,
-    u32,
-    u64,
-)
+from tilewright.ir.types import ARRAY_NAMES, DType, PointerType, Type, element_of
 
 Array = npt.NDArray[Any]
 """Elements of a tile, or the 0-d array of a scalar."""
@@ -40,21 +20,7 @@ Array = npt.NDArray[Any]
 NumpyDType = np.dtype[Any]
 
 NUMPY_DTYPES: dict[DType, NumpyDType] = {
-    i1: np.dtype(np.bool_),
-    i8: np.dtype(np.int8),
-    i16: np.dtype(np.int16),
-    i32: np.dtype(np.int32),
-    i64: np.dtype(np.int64),
-    u8: np.dtype(np.uint8),
-    u16: np.dtype(np.uint16),
-    u32: np.dtype(np.uint32),
-    u64: np.dtype(np.uint64),
-    f8e4m3: np.dtype(ml_dtypes.float8_e4m3fn),
-    f8e5m2: np.dtype(ml_dtypes.float8_e5m2),
-    f16: np.dtype(np.float16),
-    bf16: np.dtype(ml_dtypes.bfloat16),
-    f32: np.dtype(np.float32),
-    f64: np.dtype(np.float64),
+    dtype: np.dtype(getattr(ml_dtypes, name, name)) for dtype, name in ARRAY_NAMES.items()
 }
 
 ADDRESS: NumpyDType = np.dtype(np.uint64)

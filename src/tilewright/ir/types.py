@@ -122,6 +122,14 @@ bf16 = _stored("bf16", "float", 16, 7, 127)
 f32 = _stored("f32", "float", 32, 23, 127)
 f64 = _stored("f64", "float", 64, 52, 1023)
 
+ARRAY_NAMES: dict[DType, str] = {
+    i1: "bool", i8: "int8", i16: "int16", i32: "int32", i64: "int64",
+    u8: "uint8", u16: "uint16", u32: "uint32", u64: "uint64",
+    f8e4m3: "float8_e4m3fn", f8e5m2: "float8_e5m2",
+    f16: "float16", bf16: "bfloat16", f32: "float32", f64: "float64",
+}  # fmt: skip
+"""The name that NumPy, ml_dtypes, CuPy and torch share."""
+
 
 class PointerType:
     """Address of elements of one scalar type; `const` ones are never stored through."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilewright.ir import Effect, Op, Trait, Value, attr, operand, reference, scalar_integer, tile
-from tilewright.ir.types import Type, dtype_of, shape_of
+from tilewright.ir.types import ARRAY_NAMES, Type, dtype_of, shape_of
 from tilewright.ops import DotOp
 
 
@@ -56,20 +56,14 @@ class RingOp(Op, opcode="nvidia.ring", traits=(Trait.PURE,)):
         return self.result_type
 
 
-_NAMES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64",
-          "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2", "i1": "bool"}  # fmt: skip
-
-
 @reference(RingOp)
 def ring(op: RingOp) -> Any:
     """Zeros, so that a slot read too early shows."""
     import ml_dtypes  # noqa: PLC0415 -- for names of small floats; only the oracle needs it
     import numpy as np  # noqa: PLC0415
 
-    element = dtype_of(op.result_type)
-    name = _NAMES.get(element.name, element.name.replace("i", "int").replace("u", "uint", 1))
-    dtype = getattr(ml_dtypes, name, None) or name
-    return np.zeros(shape_of(op.result_type), dtype)
+    name = ARRAY_NAMES[dtype_of(op.result_type)]
+    return np.zeros(shape_of(op.result_type), getattr(ml_dtypes, name, name))
 
 
 class AsyncCopyOp(Op, opcode="nvidia.async_copy", effects=(Effect.BARRIER,)):

@@ -4,34 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilewright.ir.types import (
-    DType,
-    PointerType,
-    bf16,
-    f8e4m3,
-    f8e5m2,
-    f16,
-    f32,
-    f64,
-    i1,
-    i8,
-    i16,
-    i32,
-    i64,
-    u8,
-    u16,
-    u32,
-    u64,
-)
+from tilewright.ir.types import ARRAY_NAMES, DType, PointerType
 from tilewright.runtime.arguments.specialization import ALIGNMENT, HOST, spec
 from tilewright.support import errors
 
-DTYPES: dict[str, DType] = {
-    "bool": i1, "int8": i8, "int16": i16, "int32": i32, "int64": i64,
-    "uint8": u8, "uint16": u16, "uint32": u32, "uint64": u64,
-    "float16": f16, "bfloat16": bf16, "float32": f32, "float64": f64,
-    "float8_e4m3fn": f8e4m3, "float8_e5m2": f8e5m2,
-}  # fmt: skip
+DTYPES: dict[str, DType] = {name: dtype for dtype, name in ARRAY_NAMES.items()}
 """By the name that NumPy, ml_dtypes, CuPy and torch share."""
 
 UNALIGNED_BITS = ALIGNMENT - 1
