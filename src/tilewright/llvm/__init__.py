@@ -11,6 +11,7 @@ from .code_targets import (
     target_machine,
 )
 from .ir_emitter import (
+    LLVM_FLOATS,
     Code,
     ModuleText,
     Val,
@@ -28,6 +29,7 @@ from .scalar_instructions import rule as lowering_rule
 
 __all__ = [
     "DEFAULT_LEVEL",
+    "LLVM_FLOATS",
     "Code",
     "CompiledObject",
     "HostCpu",

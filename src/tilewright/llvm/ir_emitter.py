@@ -13,14 +13,15 @@ import struct
 from dataclasses import dataclass, field
 from math import copysign, inf
 
-from tilewright.ir.types import DType, PointerType
+from tilewright.ir.types import DType, PointerType, all_dtypes, bf16, f16, f32, f64
+
+LLVM_FLOATS = {"half": f16, "bfloat": bf16, "float": f32, "double": f64}
+"""The float types that LLVM has, by its names; LLVM mangles them as tile IR names them."""
 
 LLVM_TYPES = {
-    "i1": "i1", "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64",
-    "u8": "i8", "u16": "i16", "u32": "i32", "u64": "i64",
-    "f8e4m3": "i8", "f8e5m2": "i8",
-    "f16": "half", "bf16": "bfloat", "f32": "float", "f64": "double",
-}  # fmt: skip
+    **{dtype.name: f"i{dtype.bits}" for dtype in all_dtypes()},
+    **{dtype.name: name for name, dtype in LLVM_FLOATS.items()},
+}
 """LLVM type of a scalar in a register; fp8 travels as its bits."""
 
 
@@ -249,13 +250,14 @@ class Code:
         return self.let(text, type_, base, offset)
 
 
-_SCALAR_ZEROS = {"half": "0.0", "bfloat": "0.0", "float": "0.0", "double": "0.0", "ptr": "null"}
+_ZEROS = {"ptr": "null", "i1": "false"}
 
 
 def zero_of(type_: str) -> Val:
     """The zero of any LLVM type."""
-    text = "zeroinitializer" if type_[0] == "<" else _SCALAR_ZEROS.get(type_, "0")
-    return Val("false" if type_ == "i1" else text, type_)
+    if type_[0] == "<":
+        return Val("zeroinitializer", type_)
+    return Val("0.0" if type_ in LLVM_FLOATS else _ZEROS.get(type_, "0"), type_)
 
 
 def mangle(type_: str) -> str:
@@ -263,5 +265,6 @@ def mangle(type_: str) -> str:
     if type_[0] == "<":
         width, element = type_[1:-1].split(" x ", 1)
         return f"v{width}{mangle(element)}"
-    names = {"half": "f16", "bfloat": "bf16", "float": "f32", "double": "f64", "ptr": "p0"}
-    return names.get(type_, type_)
+    if type_ in LLVM_FLOATS:
+        return LLVM_FLOATS[type_].name
+    return "p0" if type_ == "ptr" else type_

@@ -10,7 +10,8 @@ import pytest
 from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.driver.cuda_driver import driver
 from tilewright.backends.nvidia.driver.gpu_launcher import NvidiaLauncher
-from tilewright.llvm import emit_assembly
+from tilewright.ir.types import dtype_named
+from tilewright.llvm import emit_assembly, llvm_type
 from tilewright.support import settings
 
 needs_gpu = pytest.mark.gpu
@@ -77,19 +78,15 @@ define ptx_kernel void @write_to(i64 %address) {
 }
 """
 
-LLVM_TYPES = {
-    "i1": "i1", "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64", "u8": "i8", "u16": "i16",
-    "u32": "i32", "u64": "i64", "f16": "half", "bf16": "bfloat", "f32": "float", "f64": "double",
-}  # fmt: skip
-
 
 def store_all(kinds: Sequence[str]) -> str:
     """A kernel that stores each scalar argument to 8 bytes of its own."""
-    parameters = "".join(f"{LLVM_TYPES[kind]} %a{i}, " for i, kind in enumerate(kinds))
+    types = [llvm_type(dtype_named(kind)) for kind in kinds]
+    parameters = "".join(f"{type_} %a{i}, " for i, type_ in enumerate(types))
     stores = "".join(
         f"  %p{i} = getelementptr i64, ptr addrspace(1) %out, i64 {i}\n"
-        f"  store {LLVM_TYPES[kind]} %a{i}, ptr addrspace(1) %p{i}\n"
-        for i, kind in enumerate(kinds)
+        f"  store {type_} %a{i}, ptr addrspace(1) %p{i}\n"
+        for i, type_ in enumerate(types)
     )
     head = f"define ptx_kernel void @store_all({parameters}ptr addrspace(1) %out)"
     return f"{head} {{\n{stores}  ret void\n}}\n"

@@ -5,17 +5,15 @@ from __future__ import annotations
 from tilewright.backends.cpu.microkernel import DotSpec, VectorUnit, preferred_strides
 from tilewright.ir import Value
 from tilewright.ir.types import dtype_of, shape_of
+from tilewright.llvm import llvm_type
 from tilewright.ops import DotOp
-
-KERNEL_ELEMENTS = {"f32": "float", "f64": "double", "i32": "i32"}
-"""Micro-kernel element of an operand type; `legalize` widens all others."""
 
 
 def dot_spec(unit: VectorUnit, op: DotOp) -> DotSpec:
     """The product of one pair of matrices, with the preferred strides."""
     m, k = shape_of(op.a.type)[-2:]
     n = shape_of(op.b.type)[-1]
-    return DotSpec(m, n, k, KERNEL_ELEMENTS[dtype_of(op.a.type).name], unit)
+    return DotSpec(m, n, k, llvm_type(dtype_of(op.a.type)), unit)
 
 
 def operand_strides(unit: VectorUnit, value: Value) -> tuple[int, ...] | None:

@@ -18,7 +18,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from tilewright.llvm import Code, Val, integer_literal
+from tilewright.llvm import LLVM_FLOATS, Code, Val, integer_literal
 
 
 @dataclass(slots=True)
@@ -132,7 +132,8 @@ def _changed(opened: Loop) -> Val:
     code, any_changed = opened.code, integer_literal(0, "i1")
     for phi, value in zip(opened.phis, opened.nexts, strict=True):
         # As bits: a NaN equals itself, and -0.0 is not 0.0.
-        bits = _BITS.get(phi.element, phi.element)
+        floating = LLVM_FLOATS.get(phi.element)
+        bits = phi.element if floating is None else f"i{floating.bits}"
         before, after = code.convert("bitcast", phi, bits), code.convert("bitcast", value, bits)
         lanes = code.compare("icmp ne", before, after)
         if lanes.width > 1:
@@ -140,9 +141,6 @@ def _changed(opened: Loop) -> Val:
             lanes = code.compare("icmp ne", mask, integer_literal(0, mask.type))
         any_changed = code.binary("or", any_changed, lanes)
     return any_changed
-
-
-_BITS = {"half": "i16", "bfloat": "i16", "float": "i32", "double": "i64"}
 
 
 @contextmanager

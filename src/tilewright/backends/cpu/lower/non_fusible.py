@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 from tilewright.backends.cpu.lower.cpu_state import CpuLowering, lowering
-from tilewright.backends.cpu.lower.dot_operands import KERNEL_ELEMENTS
 from tilewright.backends.cpu.lower.evaluate_lanes import Coords
 from tilewright.backends.cpu.lower.fused_loop_nest import emit_loop_nest
 from tilewright.backends.cpu.lower.fusion import LoopNest
@@ -25,7 +24,7 @@ from tilewright.backends.cpu.ops import BlockTransposeOp
 from tilewright.backends.device_messages import PRINT_KINDS, packed
 from tilewright.ir import Op, Value
 from tilewright.ir.types import DType, TileType, dtype_of, element_of, shape_of
-from tilewright.llvm import Code, Val, integer_literal
+from tilewright.llvm import Code, Val, integer_literal, llvm_type
 from tilewright.ops import (
     AssertOp,
     AssumeOp,
@@ -85,7 +84,7 @@ def lower_dot(state: CpuLowering, op: DotOp) -> None:
         copy_into(state, op.acc, c)
     (m, k), n = a.shape[-2:], b.shape[-1]
     spec = DotSpec(
-        m, n, k, KERNEL_ELEMENTS[dtype_of(op.a.type).name], state.unit,
+        m, n, k, llvm_type(dtype_of(op.a.type)), state.unit,
         lda=a.strides[-2], ldb=b.strides[-2], ldc=c.strides[-2], accumulate=not fresh,
     )  # fmt: skip
     name = _microkernel_function(state, spec)

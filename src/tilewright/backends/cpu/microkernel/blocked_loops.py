@@ -20,7 +20,7 @@ UNROLL = 2  # steps of k in one turn, where A is broadcast from memory
 
 def dot_declarations(spec: DotSpec) -> tuple[str, ...]:
     """The `declare` lines that the text of `dot_function` relies on; merge them by equality."""
-    suffix = f"v{spec.lanes}{spec.type.suffix}"
+    suffix = f"v{spec.lanes}{spec.type.name}"
     vector, mask = f"<{spec.lanes} x {spec.element}>", f"<{spec.lanes} x i1>"
     lines: list[str] = []
     if spec.fused:
@@ -59,8 +59,8 @@ class _Kernel:
     def __init__(self, spec: DotSpec) -> None:
         self.spec, self.out, self.lanes = spec, Writer(), spec.lanes
         self.vector = f"<{self.lanes} x {spec.element}>"
-        self.suffix = f"v{self.lanes}{spec.type.suffix}"
-        self.size, self.width = spec.type.size, self.lanes * spec.type.size
+        self.suffix = f"v{self.lanes}{spec.type.name}"
+        self.size, self.width = spec.type.bytes, self.lanes * spec.type.bytes
         self.a_row, self.b_row, self.c_row = (stride * self.size for stride in spec.strides)
         bits = ["i1 true" if i < spec.n % self.lanes else "i1 false" for i in range(self.lanes)]
         self.mask = f"<{self.lanes} x i1> <{', '.join(bits)}>"
@@ -159,11 +159,11 @@ class _Kernel:
         if self.spec.fused:
             operands = f"{vector} {x}, {vector} {y}, {vector} {z}"
             return self.out.value(f"call {vector} @llvm.fma.{self.suffix}({operands})")
-        multiply = "fmul" if self.spec.type.floating else "mul"
+        multiply = "fmul" if self.spec.type.is_float else "mul"
         return self.add(self.out.value(f"{multiply} {vector} {x}, {y}"), z)
 
     def add(self, x: str, y: str) -> str:
-        add = "fadd" if self.spec.type.floating else "add"
+        add = "fadd" if self.spec.type.is_float else "add"
         return self.out.value(f"{add} {self.vector} {x}, {y}")
 
     # -- memory; `row` is the distance between rows of the buffer, in bytes -----------------------

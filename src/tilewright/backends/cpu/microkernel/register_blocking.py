@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tilewright.llvm import HostCpu
+from tilewright.ir.types import DType, f32, f64, i32
+from tilewright.llvm import HostCpu, llvm_type
 
 CACHE_LINE = 64  # bytes; also the alignment of scratch buffers
 PANEL_VECTORS = 2  # vectors of columns in a full panel
@@ -27,19 +28,8 @@ NEON = VectorUnit(128, 32, fma=True, lane_broadcast=True)
 GENERIC = VectorUnit(128, 16, fma=False, lane_broadcast=False)  # SSE2, and any other 128 bits
 
 
-class Element(NamedTuple):
-    """A scalar type that is multiplied; narrower ones are converted when they are materialized."""
-
-    suffix: str  # in names of overloaded intrinsics
-    size: int  # bytes
-    floating: bool
-
-
-ELEMENTS = {
-    "float": Element("f32", 4, floating=True),
-    "double": Element("f64", 8, floating=True),
-    "i32": Element("i32", 4, floating=False),
-}
+ELEMENTS = {llvm_type(dtype): dtype for dtype in (f32, f64, i32)}
+"""What is multiplied, by LLVM's name; narrower types are converted when they are materialized."""
 
 
 class Strides(NamedTuple):
@@ -78,18 +68,18 @@ class DotSpec:
         assert lda >= self.k and min(ldb, ldc) >= self.n, f"rows overlap: {self.strides}"
 
     @property
-    def type(self) -> Element:
+    def type(self) -> DType:
         return ELEMENTS[self.element]
 
     @property
     def lanes(self) -> int:
         """Elements in one vector."""
-        return self.unit.bits // 8 // self.type.size
+        return self.unit.bits // 8 // self.type.bytes
 
     @property
     def fused(self) -> bool:
         """Multiply and add are one LLVM instruction."""
-        return self.unit.fma and self.type.floating
+        return self.unit.fma and self.type.is_float
 
     @property
     def strides(self) -> Strides:
@@ -116,7 +106,7 @@ def preferred_strides(spec: DotSpec) -> Strides:
     """
     lanes = spec.lanes
     lda, ldb, ldc = (-(-columns // lanes) * lanes for columns in (spec.k, spec.n, spec.n))
-    line = CACHE_LINE // spec.type.size
+    line = CACHE_LINE // spec.type.bytes
     if ldb > PANEL_VECTORS * lanes:
         ldb = (-(-ldb // line) | 1) * line
     return Strides(lda, ldb, ldc)

@@ -60,7 +60,7 @@ def buffer(rows: int, stride: int, dtype: type, shift: int) -> np.ndarray:
 
 def operands(spec: DotSpec, random: np.random.Generator) -> list[np.ndarray]:
     """C, A, B in scratch; their padding holds NaN (integers: SENTINEL)."""
-    dtype, floating = DTYPES[spec.element], spec.type.floating
+    dtype, floating = DTYPES[spec.element], spec.type.is_float
     lda, ldb, ldc = spec.strides
     sizes = ((spec.m, spec.n, ldc), (spec.m, spec.k, lda), (spec.k, spec.n, ldb))
     arrays: list[np.ndarray] = []
@@ -91,7 +91,7 @@ def assert_product(spec: DotSpec, target: TargetSpec = HOST, level: int = 0) -> 
     run(spec, arrays, target, level)
     result, start = arrays[0][:, : spec.n], c[:, : spec.n] * int(spec.accumulate)
     np.testing.assert_array_equal(arrays[0][:, spec.n :], c[:, spec.n :])
-    if not spec.type.floating:
+    if not spec.type.is_float:
         wide = start.astype(np.int64) + a.astype(np.int64) @ b.astype(np.int64)
         np.testing.assert_array_equal(result, wide.astype(np.int32))
         return
