@@ -68,11 +68,11 @@ SETTLE_MS = 30.0
 LOAD_AT_START = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
 # A round disturbed by other programs is measured again until this many times the rounds were
 # measured.
-MOST_TRIES = 3
+MAX_TRIES = 3
 # A kernel's own threads take the core a few times a second; another program's thread, which shares
 # it in slices of about 4 ms, hundreds of times.
 QUIET_PREEMPTIONS_PER_SECOND = 50
-MOST_CALLS = 1 << 24
+MAX_CALLS = 1 << 24
 BOOTSTRAP_RESAMPLES = 1000
 BOOTSTRAP_SEED = 20210728
 RESULTS_SCHEMA = 1
@@ -222,7 +222,7 @@ class Sampler:
         fn()
         calls = 1
         while (span := min(self._span(fn, calls) for _ in range(3))) < min_sample_ms / 2:
-            if calls >= MOST_CALLS:
+            if calls >= MAX_CALLS:
                 return calls
             calls *= 2
         return max(1, math.ceil(calls * min_sample_ms / span)) if span > 0 else calls
@@ -291,7 +291,7 @@ def _measure_rounds(
     """As many undisturbed rounds as asked for, or the least disturbed ones of a limited number."""
     measured: list[Round] = []
     quiet = 0
-    while quiet < rounds and len(measured) < MOST_TRIES * rounds:
+    while quiet < rounds and len(measured) < MAX_TRIES * rounds:
         if len(measured) < rounds:
             start("measuring")
         order = rng.sample(list(contestants), len(contestants))

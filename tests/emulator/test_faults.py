@@ -17,7 +17,7 @@ from tilewright import jit, settings
 from tilewright.backends.nvidia.ops import WaitOp
 from tilewright.backends.nvidia.passes import software_pipeline
 from tilewright.backends.nvidia.passes.insert_shared_barriers import InsertSharedBarriers
-from tilewright.backends.nvidia.passes.staged_loads import Staged
+from tilewright.backends.nvidia.passes.pipelined_loads import PipelinedLoad
 from tilewright.ir import Function, Op, Rewriter
 from tilewright.ops import BarrierOp, ForOp, LoadOp
 
@@ -166,8 +166,10 @@ def chain(a, b, c, d, n):
 def test_loads_that_go_ahead_of_stores(monkeypatch: pytest.MonkeyPatch) -> None:
     run(chain)
 
-    def anything_goes(loop: ForOp, staged: Sequence[Staged], wanted: int) -> dict[LoadOp, int]:
-        return {s.load: wanted for s in staged}
+    def anything_goes(
+        loop: ForOp, pipelined: Sequence[PipelinedLoad], wanted: int
+    ) -> dict[LoadOp, int]:
+        return {s.load: wanted for s in pipelined}
 
     monkeypatch.setattr(software_pipeline, "slots_by_dependence", anything_goes)
     with pytest.raises(EmulationError, match="changed while it was on its way"):

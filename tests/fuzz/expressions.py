@@ -20,7 +20,7 @@ from tests.fuzz.dtypes import (
     shifted_right,
     signed,
 )
-from tests.fuzz.maker import MOST_ELEMENTS, Maker, fitting
+from tests.fuzz.maker import MAX_ELEMENTS, Maker, fitting
 from tests.fuzz.tree import Bounds, Expr
 
 NUMBERS_OF_HOSTS = (
@@ -73,7 +73,7 @@ def _broadcasts(a: Shape, b: Shape) -> bool:
     size = 1
     for extent in found or ():
         size *= extent
-    return found is not None and size <= MOST_ELEMENTS
+    return found is not None and size <= MAX_ELEMENTS
 
 
 def common_shape(a: Shape, b: Shape) -> Shape | None:

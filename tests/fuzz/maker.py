@@ -38,7 +38,7 @@ T = TypeVar("T")
 Test = Callable[[Expr], bool]
 Fill = Callable[["Maker", int], None]
 """Adds some statements to the block; bodies of loops are filled by what fills the kernel."""
-MOST_ELEMENTS = 512
+MAX_ELEMENTS = 512
 
 
 class Maker:

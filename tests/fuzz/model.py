@@ -43,7 +43,7 @@ from tests.fuzz.tree import (
     walk,
 )
 
-MOST_STEPS = 3000
+MAX_STEPS = 3000
 """Statements of one program instance; more of them would take the slow devices long."""
 
 
@@ -134,7 +134,7 @@ class Machine:
     def block(self, block: list[Stmt]) -> None:
         for statement in block:
             self.steps += 1
-            if self.steps > MOST_STEPS:
+            if self.steps > MAX_STEPS:
                 raise Undefined("a program that takes too long")
             getattr(self, f"_{type(statement).__name__.lower()}")(statement)
 

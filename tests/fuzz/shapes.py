@@ -6,7 +6,7 @@ from math import prod
 
 from tests.fuzz.dtypes import BOOL, FLOATS, INTEGERS, UNSIGNED, Shape, Type, largest_exact
 from tests.fuzz.expressions import common, operand
-from tests.fuzz.maker import MOST_ELEMENTS, Maker, fitting
+from tests.fuzz.maker import MAX_ELEMENTS, Maker, fitting
 from tests.fuzz.tree import Expr, Unpack, var
 
 
@@ -24,8 +24,8 @@ def movable(m: Maker) -> Expr:
 def move(m: Maker) -> None:
     x = movable(m)
     ways = [_flip, _reshape, _gather] if x.shape else []
-    ways += [_join, _interleave] if prod(x.shape) * 2 <= MOST_ELEMENTS else []
-    ways += [_cat] if x.shape and prod(x.shape) * 2 <= MOST_ELEMENTS else []
+    ways += [_join, _interleave] if prod(x.shape) * 2 <= MAX_ELEMENTS else []
+    ways += [_cat] if x.shape and prod(x.shape) * 2 <= MAX_ELEMENTS else []
     ways += [_turn, _turn] if len(x.shape) > 1 else []
     ways += [_split] if prod(x.shape) > 1 else []
     m.pick(ways)(m, x)

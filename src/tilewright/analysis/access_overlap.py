@@ -83,20 +83,20 @@ class Relation:
 
 def apart(first: Access, second: Access, relation: Relation) -> bool:
     """Whether two accesses provably never meet."""
-    groups = _difference(first, second, relation)
-    group = groups.pop((), None)
+    parts = _difference(first, second, relation)
+    part = parts.pop((), None)
     # without a part in plain bytes, the difference may be 0
-    if group is None or any(_remains(g, first, second, relation) for g in groups.values()):
+    if part is None or any(_remains(g, first, second, relation) for g in parts.values()):
         return False
-    return not _meets(group, first, second, relation)
+    return not _meets(part, first, second, relation)
 
 
 def apart_in_arrays(first: Access, second: Access, relation: Relation) -> bool:
     """As `apart`, if sums of multiples of several numbers of the launch are those of arrays."""
-    groups = _difference(first, second, relation)
-    if any(number and group.constant for number, group in groups.items()):
+    parts = _difference(first, second, relation)
+    if any(number and part.constant for number, part in parts.items()):
         return False  # a number of the launch moves one against the other
-    return any(not _meets(group, first, second, relation) for group in groups.values())
+    return any(not _meets(part, first, second, relation) for part in parts.values())
 
 
 def is_same(first: Access, second: Access, relation: Relation) -> bool:
@@ -112,7 +112,7 @@ def is_injective(access: Access) -> bool:
     A sum of coordinates is unique if each coefficient exceeds what those before can add up to.
     """
     seen = {d for d, extent in enumerate(access.shape) if extent == 1}
-    groups: dict[Monomial, dict[int, int]] = defaultdict(dict)
+    parts: dict[Monomial, dict[int, int]] = defaultdict(dict)
     for monomial, coefficient in access.form:
         over = [s for s in monomial if s.over_tile]
         counted = any(s.kind is Kind.ITERATION for s in monomial)
@@ -121,8 +121,8 @@ def is_injective(access: Access) -> bool:
             return False
         if over:
             rest = tuple(s for s in monomial if s is not over[0])
-            groups[rest][cast("int", over[0].key)] = abs(coefficient)
-    for along in groups.values():
+            parts[rest][cast("int", over[0].key)] = abs(coefficient)
+    for along in parts.values():
         if _counts_up(along, access):
             seen |= along.keys()
     return len(seen) == len(access.shape)
@@ -148,42 +148,47 @@ Term = tuple[int, Bounds]
 
 
 @dataclass
-class _Group:
-    """What is known of a difference: a constant and terms, or nothing.
+class _LinearDifference:
+    """The part of a difference with one common factor: a constant and a sum over variables.
 
-    counted: coefficients of a variable in the first and in the second access
+    counted: coefficients of a variable in the first and in the second access; is_linear: False if
+    the part also has other terms, which may be anything
     """
 
     constant: int = 0
     counted: dict[Symbol, list[int]] = field(default_factory=dict[Symbol, list[int]])
-    known: bool = True
+    is_linear: bool = True
 
     def add(self, number: int, moving: Sequence[Symbol], coefficient: int) -> None:
         """Add a term of the first access (number 0), or of the second one (1)."""
         if not moving:
             self.constant += coefficient if number else -coefficient
         elif len(moving) > 1 or not _is_counted(moving[0]):
-            self.known = False
+            self.is_linear = False
         else:
             self.counted.setdefault(moving[0], [0, 0])[number] += coefficient
 
 
-def _difference(first: Access, second: Access, relation: Relation) -> dict[Monomial, _Group]:
+def _difference(
+    first: Access, second: Access, relation: Relation
+) -> dict[Monomial, _LinearDifference]:
     """second - first, by what is a number of the launch."""
-    groups: dict[Monomial, _Group] = defaultdict(_Group)
+    parts: dict[Monomial, _LinearDifference] = defaultdict(_LinearDifference)
     for number, access in enumerate((first, second)):
         for monomial, coefficient in access.form:
             moving = [s for s in monomial if not _is_fixed(s, relation)]
             rest = tuple(s for s in monomial if _is_fixed(s, relation))
-            groups[rest].add(number, moving, coefficient)
-    return groups
+            parts[rest].add(number, moving, coefficient)
+    return parts
 
 
-def _terms(group: _Group, first: Access, second: Access, relation: Relation) -> list[Term]:
-    """What is left of a group's variables."""
+def _terms(
+    part: _LinearDifference, first: Access, second: Access, relation: Relation
+) -> list[Term]:
+    """The variables that the difference still depends on."""
     terms = [
         term
-        for symbol, factors in group.counted.items()
+        for symbol, factors in part.counted.items()
         for term in _terms_of(symbol, factors, (first, second), relation)
     ]
     return [(coefficient, bounds) for coefficient, bounds in terms if coefficient]
@@ -240,20 +245,20 @@ def differs_by_program(symbol: Symbol) -> bool:
     return False
 
 
-def _remains(group: _Group, first: Access, second: Access, relation: Relation) -> bool:
-    """Whether anything of a group is left in the difference."""
-    return not group.known or group.constant != 0 or bool(_terms(group, first, second, relation))
+def _remains(part: _LinearDifference, first: Access, second: Access, relation: Relation) -> bool:
+    """Whether a part may differ from 0."""
+    return not part.is_linear or part.constant != 0 or bool(_terms(part, first, second, relation))
 
 
 # ---- the search ----------------------------------------------------------------------------------
 
 
-def _meets(group: _Group, first: Access, second: Access, relation: Relation) -> bool:
+def _meets(part: _LinearDifference, first: Access, second: Access, relation: Relation) -> bool:
     """Whether some choice of the variables makes the accesses share a byte."""
-    if not group.known:
+    if not part.is_linear:
         return True
-    terms = _terms(group, first, second, relation)
-    return _Search(-second.size, first.size).hits(terms, group.constant)
+    terms = _terms(part, first, second, relation)
+    return _Search(-second.size, first.size).hits(terms, part.constant)
 
 
 class _Search:

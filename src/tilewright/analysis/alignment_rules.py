@@ -280,12 +280,12 @@ def _cast(op: Op, operands: Facts) -> Alignment:
 def _hint(op: Op, operands: Facts) -> Alignment:
     x = operands[0]
 
-    def promised(name: str, known: tuple[int, ...]) -> tuple[int, ...]:
+    def promised(name: str, derived: tuple[int, ...]) -> tuple[int, ...]:
         said = cast("tuple[int, ...]", op.attrs[name])
         # a promise for another rank: it says nothing of these dims
-        if len(said) != len(known):
-            return known
-        return tuple(max(a, power_of_two_in(b)) for a, b in zip(known, said, strict=True))
+        if len(said) != len(derived):
+            return derived
+        return tuple(max(a, power_of_two_in(b)) for a, b in zip(derived, said, strict=True))
 
     return replace(
         x,

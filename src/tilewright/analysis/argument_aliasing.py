@@ -26,7 +26,7 @@ from tilewright.ir import Function
 from tilewright.ir.types import PointerType
 from tilewright.ops import AtomicCasOp, AtomicOp, BarrierOp, LoadOp, StoreOp
 
-MOST_COMPARISONS = 1024
+MAX_COMPARISONS = 1024
 """Between two arguments; of more nothing is said."""
 
 
@@ -102,11 +102,13 @@ class _Pairs:
                 if use is not None:
                     key = (use.terms, use.access.shape, use.access.size, use.writes)
                     uses[use.argument.index].setdefault(key, use)
-        return defaultdict(list, {place: list(known.values()) for place, known in uses.items()})
+        return defaultdict(
+            list, {place: list(distinct.values()) for place, distinct in uses.items()}
+        )
 
     def _compared(self, first: list[Use], second: list[Use]) -> tuple[Sum, ...] | None:
         """What must be 0 for all accesses to be element by element; None if they are anyway."""
-        if len(first) * len(second) > MOST_COMPARISONS:
+        if len(first) * len(second) > MAX_COMPARISONS:
             return None
         sums: dict[Sum, None] = {}
         for one in first:

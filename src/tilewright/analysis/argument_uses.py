@@ -114,8 +114,8 @@ class ArgumentUses:
         for sign, use in ((1, one), (-1, other)):
             for monomial, coefficient in use.terms:
                 rest = tuple(n for n in monomial if n not in self._arguments)
-                known = tuple(self._arguments[n] for n in monomial if n in self._arguments)
-                groups[rest][known] = groups[rest].get(known, 0) + sign * coefficient
+                factor = tuple(self._arguments[n] for n in monomial if n in self._arguments)
+                groups[rest][factor] = groups[rest].get(factor, 0) + sign * coefficient
         sums: list[Sum] = []
         for rest, terms in groups.items():
             kept = tuple(sorted((c, positions) for positions, c in terms.items() if c))

@@ -122,11 +122,11 @@ class Advance:
         Those that are numbers of the launch are taken to be apart from each other.
         """
         sizes = {s: as_constant(self.factors[s]) for s in coarse}
-        known = sorted((s for s in coarse if sizes[s] is not None), key=lambda s: sizes[s] or 0)
+        sized = sorted((s for s in coarse if sizes[s] is not None), key=lambda s: sizes[s] or 0)
         sums: list[Form] = []
-        for symbol in known + [s for s in coarse if sizes[s] is None]:
+        for symbol in sized + [s for s in coarse if sizes[s] is None]:
             sums.append(added(self.factors[symbol], whole, -1))
-            span = self._span(symbol) if symbol in known else ()
+            span = self._span(symbol) if symbol in sized else ()
             if span is None:
                 return None
             whole = added(whole, span)

@@ -76,8 +76,8 @@ def memory_dependences(loop: ForOp, horizon: int) -> list[Dependence]:
             distance = _distance(forms, loop, source, sink, horizon)
             if distance is None:
                 continue
-            known = shortest.get((source.op, sink.op))
-            if known is None or distance < known.distance:
+            best = shortest.get((source.op, sink.op))
+            if best is None or distance < best.distance:
                 fence = source.memory is None or sink.memory is None
                 shortest[source.op, sink.op] = Dependence(source.op, sink.op, distance, fence)
     return list(shortest.values())

@@ -39,7 +39,7 @@ from tilewright.support.disk_cache import (
 INDEX = "kernel.json"
 _KIND = "kernels"
 _TEXT = "text"
-_MOST_INDEX_BYTES = 64 * MEGABYTE
+_MAX_INDEX_BYTES = 64 * MEGABYTE
 _NAME = re.compile(r"\w+", re.ASCII)
 """What an artifact may be called."""
 _SOURCES = (".py", ".lark", ".ll")
@@ -140,7 +140,7 @@ def _opened(place: Path) -> Entry:
 
 def _read(folder: OpenFolder, key: str) -> Entry:
     # bounded: the size of the index, unlike those of the artifacts, is recorded nowhere
-    index = unsealed(folder.read(INDEX, _MOST_INDEX_BYTES))
+    index = unsealed(folder.read(INDEX, _MAX_INDEX_BYTES))
     if index["key"] != key or index["metadata"].get("hash", key) != key:
         raise ValueError("it is another kernel's")
     artifacts: dict[str, str | bytes] = {}

@@ -1,7 +1,7 @@
 """Tile IR: data structures, op declaration, text, verification, rules and passes."""
 
 from tilewright.ir.builder import Builder, Emitter, Rewriter
-from tilewright.ir.core import MOST_REGIONS, OPS, Block, Function, Module, Op, Value
+from tilewright.ir.core import MAX_REGIONS, OPS, Block, Function, Module, Op, Value
 from tilewright.ir.effects import effects_of, is_pure, ops_with
 from tilewright.ir.op_definition import (
     Constraint,
@@ -91,7 +91,7 @@ __all__ = [
     "boolean",
     "effects_of",
     "ops_with",
-    "MOST_REGIONS",
+    "MAX_REGIONS",
     "enclosing_function",
     "floating",
     "integer",

@@ -27,7 +27,7 @@ from tilewright.support.diagnostics import SourceLoc
 from tilewright.support.errors import NotOneFunction
 from tilewright.support.fresh_stack import nested
 
-MOST_REGIONS = 1024
+MAX_REGIONS = 1024
 """Regions inside each other. Each early `return` or `elif` puts what follows into one more; texts,
 and some passes, take time that grows as the square of the depth."""
 

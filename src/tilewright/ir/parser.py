@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from math import inf, isnan, nan
 from typing import NoReturn, cast
 
-from tilewright.ir.core import MOST_REGIONS, OPS, Block, Function, Module, Op, Value
+from tilewright.ir.core import MAX_REGIONS, OPS, Block, Function, Module, Op, Value
 from tilewright.ir.lexer import END, Positions, tokens_of
 from tilewright.ir.printer import RESULT_TYPE_ATTRS
 from tilewright.ir.types import DType, PointerType, TileType, Type, all_dtypes
@@ -33,14 +33,20 @@ from tilewright.support.fresh_stack import nested
 
 _POINTER = re.compile(r"ptr<\s*(\w+)\s*(,\s*const\s*)?>")
 _TILE = re.compile(r"tile<\s*(\d+(?:x\d+)*)x(\w+|ptr<[^<>]*>)\s*(?:,\s*(.*?)\s*)?>")
-_WORDS: dict[str, object] = {"true": True, "false": False, "none": None, "nan": nan, "inf": inf}
+_NAMED_LITERALS: dict[str, object] = {
+    "true": True,
+    "false": False,
+    "none": None,
+    "nan": nan,
+    "inf": inf,
+}
 _DIGITS = frozenset("-0123456789")
 _MISSING = object()
-_MOST_DIGITS = 1000
+_MAX_DIGITS = 1000
 """Of an integer; Python refuses to read more than 4300, and to print what is as long."""
 
-_MOST_TUPLES = 16
-_MOST_CALLERS = 1000
+_MAX_TUPLES = 16
+_MAX_CALLERS = 1000
 """Calls of a location: it is a tuple in a tuple, which is hashed and compared by recursion."""
 _types: dict[str, Type] = {dtype.name: dtype for dtype in all_dtypes()}
 
@@ -186,8 +192,8 @@ class _Parser:
     def _body(self, block: Block) -> None:
         """`{ ops }`."""
         self.depth += 1
-        if self.depth > MOST_REGIONS:
-            self._fail(f"at most {MOST_REGIONS} regions inside each other", "one more")
+        if self.depth > MAX_REGIONS:
+            self._fail(f"at most {MAX_REGIONS} regions inside each other", "one more")
         self._expect("{")
         tokens = self.tokens
         while tokens[self.at] != "}":
@@ -284,8 +290,8 @@ class _Parser:
         given = self._attrs()
         for name in given:
             if name not in attrs or name in RESULT_TYPE_ATTRS:
-                known = [n for n in attrs if n not in RESULT_TYPE_ATTRS]
-                self._fail(f"an attribute of {cls.opcode}", f"'{name}'", start, name, known)
+                candidates = [n for n in attrs if n not in RESULT_TYPE_ATTRS]
+                self._fail(f"an attribute of {cls.opcode}", f"'{name}'", start, name, candidates)
         attrs.update(given)
 
     def _check_required(self, shape: _Shape, attrs: dict[str, object], at: int) -> None:
@@ -302,8 +308,8 @@ class _Parser:
             value = self._unquoted(token)
         elif first == "[":
             return self._tuple(depth + 1)
-        elif token in _WORDS:
-            value = _WORDS[token]
+        elif token in _NAMED_LITERALS:
+            value = _NAMED_LITERALS[token]
         elif token.startswith("nan<"):
             value = self._nan(int(token[4:-1], 16))
         else:
@@ -320,8 +326,8 @@ class _Parser:
             self._fail("a number")
 
     def _whole(self, token: str) -> int:
-        if len(token) > _MOST_DIGITS:
-            self._fail(f"an integer of at most {_MOST_DIGITS} digits", f"one of {len(token)}")
+        if len(token) > _MAX_DIGITS:
+            self._fail(f"an integer of at most {_MAX_DIGITS} digits", f"one of {len(token)}")
         return int(token)
 
     def _nan(self, bits: int) -> float:
@@ -340,8 +346,8 @@ class _Parser:
             self._fail("a string as JSON writes it")
 
     def _tuple(self, depth: int) -> tuple[object, ...]:
-        if depth > _MOST_TUPLES:
-            self._fail(f"at most {_MOST_TUPLES} tuples inside each other", "one more")
+        if depth > _MAX_TUPLES:
+            self._fail(f"at most {_MAX_TUPLES} tuples inside each other", "one more")
         self._expect("[")
         items: list[object] = []
         while self.tokens[self.at] != "]":
@@ -389,8 +395,8 @@ class _Parser:
         """`@ place from place from ...`, the innermost first."""
         frames: list[SourceLoc] = []
         while not frames or self.tokens[self.at] == "from":
-            if len(frames) > _MOST_CALLERS:
-                self._fail(f"a location of at most {_MOST_CALLERS} calls", "one more")
+            if len(frames) > _MAX_CALLERS:
+                self._fail(f"a location of at most {_MAX_CALLERS} calls", "one more")
             self.at += 1
             frames.append(self._frame())
         loc: SourceLoc | None = None
@@ -459,13 +465,13 @@ class _Parser:
         found: str | None = None,
         at: int | None = None,
         name: str = "",
-        known: list[str] | None = None,
+        candidates: list[str] | None = None,
     ) -> NoReturn:
         """Raise the error at token `at`, the current one by default."""
         index = self.at if at is None else at
         token = self.tokens[index]
         found = found or (f"'{token}'" if token else "the end of the text")
-        question = did_you_mean(name, known) if name and known else None
+        question = did_you_mean(name, candidates) if name and candidates else None
         places = self._positions()
         raise TileIRSyntaxError(
             expected,

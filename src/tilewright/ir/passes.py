@@ -162,7 +162,7 @@ def parse_pipeline(text: str, passes: Mapping[str, type[Pass]] | None = None) ->
     passes: the known passes by name, PASSES by default. Raises UnknownName for an unknown pass or
     option, InvalidOption for text that is no pipeline.
     """
-    known = PASSES if passes is None else passes
+    registered = PASSES if passes is None else passes
     steps: list[Step] = []
     at = 0
     while at < len(text.rstrip()):
@@ -170,9 +170,9 @@ def parse_pipeline(text: str, passes: Mapping[str, type[Pass]] | None = None) ->
         if match is None:
             raise InvalidOption("pipeline", "passes such as a,b{x=1}", text[at:])
         name, options = match[1], match[2]
-        if name not in known:
-            raise UnknownName("pass", name, known)
-        steps.append(Step(_build(known[name], options or "")))
+        if name not in registered:
+            raise UnknownName("pass", name, registered)
+        steps.append(Step(_build(registered[name], options or "")))
         at = match.end()
     return Pipeline(text.strip(), tuple(steps))
 

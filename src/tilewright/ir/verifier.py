@@ -37,7 +37,7 @@ from tilewright.ir.types import DType, PointerType, TileType, Type, element_of, 
 from tilewright.support import Diagnostic, Severity
 from tilewright.support.fresh_stack import nested
 
-_MOST_REMEMBERED = 1 << 16
+_MAX_REMEMBERED = 1 << 16
 """Kinds of ops per contract: a process may compile kernels without end, with new constants each."""
 
 
@@ -68,7 +68,7 @@ class Contract:
         problem = self.op_problem(op)
         if problem is not None:
             return f"{problem} (after {self.name})"
-        if len(self._legal) < _MOST_REMEMBERED:
+        if len(self._legal) < _MAX_REMEMBERED:
             self._legal.add(key)
         return None
 
@@ -109,7 +109,7 @@ def problems(ir: Function | Module, contract: Contract | None = None) -> list[Pr
     return found
 
 
-_MOST_ELEMENTS = (1 << 31) - 1
+_MAX_ELEMENTS = (1 << 31) - 1
 
 
 def _is_type(value: object) -> bool:
@@ -143,13 +143,13 @@ _KINDS: dict[str, Callable[[object], bool]] = {
 class _Plan:
     """What is checked for one op class, and the type signatures known to be right."""
 
-    __slots__ = ("attrs", "choices", "kinds", "known", "regions", "terminator")
+    __slots__ = ("attrs", "choices", "kinds", "verified", "regions", "terminator")
 
     def __init__(self, cls: type[Op]) -> None:
         self.attrs = dict.fromkeys(f.name for f in cls.attr_fields).keys()
         self.kinds = tuple((f.name, f.annotation) for f in cls.attr_fields)
         self.choices = tuple((f.name, f.choices) for f in cls.attr_fields if f.choices)
-        self.known: set[tuple[Type | None, ...]] = set()
+        self.verified: set[tuple[Type | None, ...]] = set()
         self.regions = len(cls.region_fields)
         self.terminator = Trait.TERMINATOR in cls.traits
 
@@ -258,7 +258,7 @@ class _Verifier:
         if self._well_formed(op, plan):
             # None separates operands from results: both may vary in number
             signature = (*[v.type for v in operands], None, *[v.type for v in results])
-            if signature in plan.known or self._right_types(op, plan, signature):
+            if signature in plan.verified or self._right_types(op, plan, signature):
                 self._op_itself(op, signature)
         for block in op.regions:
             self._block(block, op)
@@ -313,8 +313,8 @@ class _Verifier:
         for type_ in signature:
             if isinstance(type_, TileType) and min(type_.shape) <= 0:
                 self._fail(op, f"extents must be positive: {type_}")
-            elif isinstance(type_, TileType) and type_.numel > _MOST_ELEMENTS:
-                self._fail(op, f"a tile has at most {_MOST_ELEMENTS} elements: {type_}")
+            elif isinstance(type_, TileType) and type_.numel > _MAX_ELEMENTS:
+                self._fail(op, f"a tile has at most {_MAX_ELEMENTS} elements: {type_}")
         if Trait.ELEMENTWISE in op.traits:
             shapes = {shape_of(v.type) for v in (*op.operands, *op.results)}
             if len(shapes) > 1:
@@ -322,7 +322,7 @@ class _Verifier:
                 self._fail(op, f"operands and results must have one shape: {types}")
         if len(self.found) > before:
             return False
-        plan.known.add(signature)
+        plan.verified.add(signature)
         return True
 
     def _check_operands(self, op: Op) -> None:

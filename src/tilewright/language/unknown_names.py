@@ -71,25 +71,25 @@ _OF_MODULE = {
 _OF_POINTERS = "it is an address: pass sizes and strides as arguments of the kernel"
 
 
-def unknown_name(module: str, name: str, known: Iterable[str]) -> errors.UnknownAttribute:
+def unknown_name(module: str, name: str, names: Iterable[str]) -> errors.UnknownAttribute:
     """The error for a name that a module of the language lacks."""
-    return _unknown(f"'{module}'", name, known, _OF_MODULE, f"tl.{name}")
+    return _unknown(f"'{module}'", name, names, _OF_MODULE, f"tl.{name}")
 
 
-def unknown_member(owner: str, name: str, known: Iterable[str]) -> errors.UnknownAttribute:
+def unknown_member(owner: str, name: str, names: Iterable[str]) -> errors.UnknownAttribute:
     """The error for an attribute that tensors lack. owner: "a tensor", "a pointer"."""
     if owner == "a pointer":
-        error = errors.UnknownAttribute(owner, name, known)
+        error = errors.UnknownAttribute(owner, name, names)
         # A pointer lacks what tensors have: advice for arrays would mislead.
         error.advice = error.hint or _OF_POINTERS
         return error
-    return _unknown(owner, name, known, _OF_TENSORS, f"x.{name}")
+    return _unknown(owner, name, names, _OF_TENSORS, f"x.{name}")
 
 
 def _unknown(
-    owner: str, name: str, known: Iterable[str], instead: dict[str, str], shown: str
+    owner: str, name: str, names: Iterable[str], instead: dict[str, str], shown: str
 ) -> errors.UnknownAttribute:
-    error = errors.UnknownAttribute(owner, name, known)
+    error = errors.UnknownAttribute(owner, name, names)
     if name in _NOT_YET:
         error.advice = f"{shown} is not in Tilewright yet"
     elif name in instead:

@@ -161,15 +161,15 @@ class _Builder:
 
 
 # Bounds both: the memory lost for each run, and the callbacks of one (16 us).
-_MOST_RUNS = 32
+_MAX_RUNS = 32
 _builders: dict[tuple[TargetSpec, int], _Builder] = {}
 
 
 def _builder(target: TargetSpec, speed: int) -> binding.PassBuilder:
-    """A builder for one run; a new one replaces it after `_MOST_RUNS`."""
+    """A builder for one run; a new one replaces it after `_MAX_RUNS`."""
     with LLVM_LOCK:
         builder = _builders.get((target, speed))
-        if builder is None or builder.runs >= _MOST_RUNS:
+        if builder is None or builder.runs >= _MAX_RUNS:
             builder = _builders[target, speed] = _Builder(target, speed)
         builder.runs += 1
         return builder.passes

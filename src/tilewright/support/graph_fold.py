@@ -19,7 +19,7 @@ def fold(
     root: Item,
     needs: Callable[[Item], Sequence[Item]],
     combine: Callable[[Item, list[Result]], Result],
-    known: dict[Item, Result],
+    results: dict[Item, Result],
 ) -> Result:
     """The result of `root`, and in `known` those of all that it needs, each computed once.
 
@@ -28,14 +28,14 @@ def fold(
     stack = [root]
     while stack:
         item = stack[-1]
-        inputs = () if item in known else needs(item)
-        missing = [i for i in inputs if i not in known]
+        inputs = () if item in results else needs(item)
+        missing = [i for i in inputs if i not in results]
         if missing:
             # The item stays on the stack and is looked at again when these are known.
             stack += missing
             continue
         # it may be on the stack more than once, if several items need it: then it is known already
         stack.pop()
-        if item not in known:
-            known[item] = combine(item, [known[i] for i in inputs])
-    return known[root]
+        if item not in results:
+            results[item] = combine(item, [results[i] for i in inputs])
+    return results[root]

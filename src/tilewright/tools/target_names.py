@@ -26,8 +26,8 @@ def target_named(name: str) -> GPUTarget:
     cuda = re.fullmatch(r"(?:sm_?|cuda:)(\d+)a?", name)
     backend = "cuda" if cuda else name
     if backend not in backend_names():
-        known = ", ".join(backend_names())
-        raise CommandFailed(f"no backend serves the target '{name}'; installed are: {known}")
+        supported = ", ".join(backend_names())
+        raise CommandFailed(f"no backend serves the target '{name}'; installed are: {supported}")
     if cuda:
         return GPUTarget("cuda", int(cuda[1]), _CUDA_WARP)
     return backend_named(backend).target()

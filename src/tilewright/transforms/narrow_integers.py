@@ -51,12 +51,12 @@ class NarrowIntegers(Pass, name="narrow-integers"):
     def run(self, function: Function) -> bool:
         ops = list(function.walk())
         needed = _needed_bits(ops)
-        groups = _Groups(needed)
+        clusters = _NarrowingClusters(needed)
         for op in ops:
-            groups.add(op)
+            clusters.add(op)
         changed = False
-        for group in groups.groups():
-            changed = _Group(group, needed).rewrite() or changed
+        for cluster in clusters.clusters():
+            changed = _NarrowingCluster(cluster, needed).rewrite() or changed
         return changed
 
 
@@ -105,13 +105,13 @@ def _data(op: Op) -> list[Value]:
     return op.operands[1:] if isinstance(op, SelectOp) else op.operands
 
 
-class _Groups:
+class _NarrowingClusters:
     """Ops that could be narrower, joined where one of them feeds another of the same width."""
 
     def __init__(self, needed: dict[Value, int]) -> None:
         self.needed = needed
         self.leader: dict[Op, Op] = {}
-        """Each op and one that stands for its group; chains are cut short as they are followed."""
+        """Each op and one that stands for its cluster; chains are cut as they are followed."""
 
     def add(self, op: Op) -> None:
         """Consider an op; those that define its operands come before it."""
@@ -139,15 +139,15 @@ class _Groups:
             self.leader[op] = op = self.leader[self.leader[op]]
         return op
 
-    def groups(self) -> Iterator[list[Op]]:
-        """The groups, each in the order of the text."""
+    def clusters(self) -> Iterator[list[Op]]:
+        """The clusters, each in the order of the text."""
         members: dict[Op, list[Op]] = {}
         for op in self.leader:
             members.setdefault(self._find(op), []).append(op)
         yield from members.values()
 
 
-class _Group:
+class _NarrowingCluster:
     """Connected ops of which the same number of low bits is used."""
 
     def __init__(self, ops: list[Op], needed: dict[Value, int]) -> None:
@@ -157,7 +157,7 @@ class _Group:
         self.narrow: dict[Value, Value] = {}
 
     def rewrite(self) -> bool:
-        """Compute the group in the narrower type if that adds no conversions."""
+        """Compute the cluster in the narrower type if that adds no conversions."""
         target = self._target()
         flows_in = {v for op in self.ops for v in _data(op)} - self.inside
         # ops that only move elements compute nothing: narrowing them would only move a conversion

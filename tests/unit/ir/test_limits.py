@@ -9,7 +9,7 @@ import pytest
 
 from tilewright.backends import GPUTarget
 from tilewright.compiler import IRSource, compile
-from tilewright.ir import MOST_REGIONS, parse_module, print_module, report
+from tilewright.ir import MAX_REGIONS, parse_module, print_module, report
 from tilewright.support import errors
 from tilewright.tools.read_tile_ir import load_backends
 
@@ -26,13 +26,13 @@ def nested(levels: int) -> str:
 
 
 def test_regions_inside_each_other() -> None:
-    module = parse_module(nested(MOST_REGIONS - 1))
+    module = parse_module(nested(MAX_REGIONS - 1))
     assert report(module) is None
     assert print_module(parse_module(print_module(module))) == print_module(module)
-    for levels in (MOST_REGIONS, 5_000):
+    for levels in (MAX_REGIONS, 5_000):
         with pytest.raises(errors.TileIRSyntaxError, match="at most 1024 regions in") as caught:
             parse_module(nested(levels))
-        assert caught.value.loc is not None and caught.value.loc.line == MOST_REGIONS + 2
+        assert caught.value.loc is not None and caught.value.loc.line == MAX_REGIONS + 2
 
 
 def test_ten_thousand_ops_in_a_row() -> None:

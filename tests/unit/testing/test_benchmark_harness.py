@@ -125,7 +125,7 @@ def test_flushing_times_single_calls_after_an_untimed_one(bench: Bench) -> None:
 def test_calibrating_a_function_without_measurable_time_ends(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(harness, "MOST_CALLS", 4)
+    monkeypatch.setattr(harness, "MAX_CALLS", 4)
     sampler = harness.Sampler(bench.clock, settle_ms=0, flush_cache=False)
     assert sampler.calibrate(bench.constant("free", 0.0), min_sample_ms=1.0) == 4
 

@@ -105,13 +105,13 @@ def _target() -> GPUTarget:
 
 def _properties(_device: int) -> dict[str, int]:
     """A thread of the pool counts as a multiprocessor; it runs one program, in ordinary memory."""
-    known = {
+    measured = {
         "max_shared_mem": _UNLIMITED_BYTES,
         "multiprocessor_count": settings().cpu.threads or len(usable_cpus()),
         "max_threads_per_sm": 1,
         "warpSize": 1,
     }
-    return {name: known.get(name, 0) for name in DEVICE_PROPERTIES}
+    return {name: measured.get(name, 0) for name in DEVICE_PROPERTIES}
 
 
 def _version(target: GPUTarget) -> str:

@@ -43,7 +43,7 @@ class NvidiaOptions(CommonOptions):
     default_dot_input_precision: str = "tf32"
 
 
-_MOST_BLOCKS = 16
+_MAX_BLOCKS = 16
 """Of a cluster, where the device allows more than the 8 that every one has."""
 
 
@@ -105,8 +105,8 @@ def _check_cluster(arch: Arch, num_ctas: int) -> None:
     """Raise InvalidOption for a cluster that the architecture has not."""
     if num_ctas > 1 and not arch.clusters:
         raise errors.InvalidOption("num_ctas", f"1 on {arch.name}, which has no clusters", num_ctas)
-    if num_ctas > _MOST_BLOCKS:
-        raise errors.InvalidOption("num_ctas", f"at most {_MOST_BLOCKS}", num_ctas)
+    if num_ctas > _MAX_BLOCKS:
+        raise errors.InvalidOption("num_ctas", f"at most {_MAX_BLOCKS}", num_ctas)
 
 
 def _ptx(text: str, context: StageContext) -> str:

@@ -88,8 +88,8 @@ def unescaped(text: str) -> str:
 def _character(match: re.Match[str]) -> str:
     if match["other"] is not None:
         if match["other"] not in _ESCAPES:
-            known = "an escape sequence such as \\n, \\\\ or \\x41"
-            raise errors.CSyntaxError(known, f"'{match[0]}'")
+            expected = "an escape sequence such as \\n, \\\\ or \\x41"
+            raise errors.CSyntaxError(expected, f"'{match[0]}'")
         return _ESCAPES[match["other"]]
     code = int(match["hex"], 16) if match["hex"] else int(match["octal"], 8)
     if code > 255:

@@ -48,13 +48,13 @@ _LITERALS = {
 }
 _BLANK = frozenset({"CPP_WS", "CPP_LINECONT", "CPP_COMMENT1", "CPP_COMMENT2"})
 # Against macros that double: 20 of them would make a million tokens of one.
-_MOST_TOKENS = 1 << 18
+_MAX_TOKENS = 1 << 18
 """Tokens that the expansions of one source may make, those of inner expansions included."""
 
 _LONGEST = 1 << 17
 """Tokens of a source and its headers, which are read in about 3 s: 15,000 lines, or more."""
 
-_MOST_INCLUDES = 100
+_MAX_INCLUDES = 100
 """Headers that may include each other; GCC allows 200."""
 
 _NEEDED = {
@@ -176,8 +176,8 @@ class _Preprocessor(Preprocessor):
 
     def on_file_open(self, is_system_include: bool, includepath: str) -> TextIO:
         """Read a header, and remember its lines."""
-        if self.include_depth > _MOST_INCLUDES:
-            detail = f"more than {_MOST_INCLUDES} headers include each other"
+        if self.include_depth > _MAX_INCLUDES:
+            detail = f"more than {_MAX_INCLUDES} headers include each other"
             raise errors.PreprocessorError(detail, f'does "{includepath}" include itself?')
         file = super().on_file_open(is_system_include, includepath)
         text = file.read()
@@ -205,9 +205,9 @@ class _Preprocessor(Preprocessor):
         expanded = super().expand_macros(tokens, list(expanding_from))
         self.depth -= 1
         self.made += len(expanded)
-        if self.made > _MOST_TOKENS:
+        if self.made > _MAX_TOKENS:
             where = location(span_of(expanded[0], self.read.name))
-            detail = f"macros expand to more than {_MOST_TOKENS:,} tokens here"
+            detail = f"macros expand to more than {_MAX_TOKENS:,} tokens here"
             raise errors.PreprocessorError(detail, loc=where)
         return expanded
 

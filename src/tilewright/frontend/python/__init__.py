@@ -9,7 +9,7 @@ from tilewright.frontend.python.function_source import FunctionSource, source_of
 from tilewright.frontend.python.lower.control_flow_joins import as_joined, joinable
 from tilewright.frontend.python.lower.function_frame import Session
 from tilewright.frontend.python.lower.inlining import inline_call, is_constexpr_annotation
-from tilewright.frontend.python.lower.iterables import known_range
+from tilewright.frontend.python.lower.iterables import constant_range
 from tilewright.frontend.python.lower.kernel_lowering import lower_kernel
 from tilewright.frontend.python.lower.language_values import (
     as_tuple,
@@ -54,7 +54,7 @@ __all__ = [
     "is_static",
     "is_tuple",
     "joinable",
-    "known_range",
+    "constant_range",
     "local_names",
     "logical_connective",
     "logical_not",

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
-from tilewright.ir import MOST_REGIONS, Block, Builder, Emitter, Op, Value
+from tilewright.ir import MAX_REGIONS, Block, Builder, Emitter, Op, Value
 from tilewright.ir.types import Type
 from tilewright.language import TRITON_MAX_TENSOR_NUMEL, DeviceFunction, tensor
 from tilewright.ops import YieldOp
@@ -83,8 +83,8 @@ class Context:
         Errors: NestedTooDeeply.
         """
         # Later passes recurse over regions; a limit here gives an error with the user's line.
-        if self._depth >= MOST_REGIONS:
-            self.fail(NestedTooDeeply, "control flow", MOST_REGIONS)
+        if self._depth >= MAX_REGIONS:
+            self.fail(NestedTooDeeply, "control flow", MAX_REGIONS)
         outer = self.emitter
         self.emitter = Builder(block, loc=outer.loc)
         self._depth += 1

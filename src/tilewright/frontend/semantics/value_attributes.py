@@ -40,8 +40,8 @@ def getattr_(ctx: Context, x: object, name: str) -> Any:
         raise error.with_loc(ctx.loc) from None
     except AttributeError:
         owner = "a tensor" if isinstance(x, tensor) else describe(x)
-        known = member_names() if isinstance(x, tensor) else _public_names(x)
-        ctx.fail(errors.UnknownAttribute, owner, name, known)
+        names = member_names() if isinstance(x, tensor) else _public_names(x)
+        ctx.fail(errors.UnknownAttribute, owner, name, names)
 
 
 def _public_names(x: object) -> list[str]:

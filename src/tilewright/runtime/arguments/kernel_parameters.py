@@ -22,7 +22,7 @@ from tilewright.runtime.arguments.specialization import (
 
 _KINDS = inspect.Parameter
 
-MOST_MULTIPLE = 1 << 32
+MAX_MULTIPLE = 1 << 32
 """A multiple that is declared must be below this for machine code to check it."""
 
 
@@ -152,7 +152,7 @@ def machine_readable(params: Sequence[KernelParam]) -> bool:
     return sys.implementation.name == "cpython" and not any(
         param.is_keywords
         or param.is_rest
-        or (param.declared is not None and param.declared.multiple >= MOST_MULTIPLE)
+        or (param.declared is not None and param.declared.multiple >= MAX_MULTIPLE)
         or (param.type is not None and not param.is_constexpr)
         for param in params
     )

@@ -40,7 +40,7 @@ class Tuning:
     def run(self, configs: Sequence[Config]) -> None:
         """Add what is missing to `timings`; nothing is measured if there is nothing to choose."""
         groups = self.trial.alike(configs, self.backend)
-        left = [group for group in groups if not self._is_known(group)]
+        left = [group for group in groups if not self._has_timing(group)]
         if not left or len(groups) == 1:
             return
         start = time.perf_counter()
@@ -56,12 +56,12 @@ class Tuning:
         if missing:
             self._warn(missing)
 
-    def _is_known(self, group: list[Config]) -> bool:
+    def _has_timing(self, group: list[Config]) -> bool:
         """Whether a configuration of a group has been measured before; then all of it have."""
-        known = next((self.timings[config] for config in group if config in self.timings), None)
-        if known is not None:
-            self.timings.update(dict.fromkeys(group, known))
-        return known is not None
+        measured = next((self.timings[config] for config in group if config in self.timings), None)
+        if measured is not None:
+            self.timings.update(dict.fromkeys(group, measured))
+        return measured is not None
 
     def _by_code(self, groups: list[list[Config]], bar: Bar) -> list[list[Config]]:
         """Compile, then put groups with the same code together. Those that could not be compiled in
@@ -83,7 +83,7 @@ class Tuning:
             # the search goes on until there is a configuration that can be launched
             if time.perf_counter() > end and self._best() is not None:
                 return sum(map(len, groups[number:]))
-            bar(f"{label(group[0])}{self._told(label)}")
+            bar(f"{label(group[0])}{self._best_so_far(label)}")
             timing = self.trial.time(group[0], self.bench)
             self.timings.update(dict.fromkeys(group, timing))
             if self.kept is not None:
@@ -95,7 +95,7 @@ class Tuning:
         can_run = [config for config, timing in self.timings.items() if math.isfinite(timing[0])]
         return min(can_run, key=lambda config: self.timings[config][0], default=None)
 
-    def _told(self, label: Callable[[Config], str]) -> str:
+    def _best_so_far(self, label: Callable[[Config], str]) -> str:
         best = self._best()
         return "" if best is None else f"\nbest {self.timings[best][0]:.4f} ms: {label(best)}"
 

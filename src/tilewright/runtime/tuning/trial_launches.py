@@ -32,7 +32,7 @@ _CANNOT_RUN = (
 )
 """What only says that a configuration does not fit; anything else is a mistake of the user."""
 
-_MOST_THREADS = 8
+_MAX_THREADS = 8
 
 
 @dataclass
@@ -83,10 +83,10 @@ class Trial:
         parameters = self.fn.arg_names
         options = backend.options.names().intersection(chosen).difference(parameters)
         try:
-            known = options_of(backend, {name: chosen.pop(name) for name in options})
+            launch_options = options_of(backend, {name: chosen.pop(name) for name in options})
         except TilewrightError:  # which the trial will raise
             return id(config)
-        return (known.meaningful(), repr(chosen), config.pre_hook)
+        return (launch_options.meaningful(), repr(chosen), config.pre_hook)
 
     def _code(self, config: Config) -> Hashable:
         kernel = self.kernels.get(config)
@@ -109,7 +109,7 @@ class Trial:
         the front end. For the CPU nothing is gained (8 matmuls: 0.20 s instead of 0.21), since
         llvmlite has one lock for all of LLVM.
         """
-        threads = min(_MOST_THREADS, len(configs), len(usable_cpus()))
+        threads = min(_MAX_THREADS, len(configs), len(usable_cpus()))
         pool = ThreadPoolExecutor(threads, "tilewright-tune")
         try:
             # a copy of the context for each: one context cannot be entered by two threads at a time

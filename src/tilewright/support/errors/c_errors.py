@@ -57,12 +57,12 @@ class KernelNotFound(CompilationError, LookupError):
     wanted: str
     """The name in quotes, or words."""
     source: str
-    known: Iterable[str] = ()
+    candidates: Iterable[str] = ()
 
     @property
     def hint(self) -> str | None:
         """The closest kernels, else all of them."""
-        names = list(self.known)
+        names = list(self.candidates)
         close = did_you_mean(self.wanted.strip("'"), names)
         return close or (f"it has {listed(names)}" if names else "declare one: __global__ void ...")
 
@@ -76,17 +76,17 @@ class AmbiguousKernel(CompilationError, LookupError):
     hint_template = 'name one of them: name="{first}", or --kernel {first}'
 
     source: str
-    known: tuple[str, ...]
+    candidates: tuple[str, ...]
 
     @property
     def names(self) -> str:
         """The kernels, as printed."""
-        return listed(self.known)
+        return listed(self.candidates)
 
     @property
     def first(self) -> str:
         """One of them, for the hint."""
-        return self.known[0]
+        return self.candidates[0]
 
 
 @dataclass(eq=False)

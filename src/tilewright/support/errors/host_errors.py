@@ -127,7 +127,7 @@ class UnknownName(LaunchError, ValueError):
 
     kind: str
     name: str
-    known: Iterable[str] = ()
+    candidates: Iterable[str] = ()
     owner: str = ""
 
     @property
@@ -138,7 +138,7 @@ class UnknownName(LaunchError, ValueError):
     @property
     def hint(self) -> str | None:
         """The closest names, else all of them."""
-        names = sorted(self.known)
+        names = sorted(self.candidates)
         return did_you_mean(self.name, names) or f"there are {listed(names)}"
 
 
@@ -240,7 +240,7 @@ class UnknownTarget(BackendError, ValueError):
     template = "no backend serves target '{target}'{why}"
 
     target: str
-    known: Iterable[str] = ()
+    candidates: Iterable[str] = ()
     reason: str = ""
 
     @property
@@ -251,7 +251,7 @@ class UnknownTarget(BackendError, ValueError):
     @property
     def hint(self) -> str | None:
         """The targets that there are."""
-        return f"known targets: {listed(self.known)}"
+        return f"known targets: {listed(self.candidates)}"
 
 
 @dataclass(eq=False)

@@ -47,12 +47,12 @@ class UndefinedName(CompilationError, NameError):
     template = "name '{undefined}' is not defined"
 
     undefined: str
-    known: Iterable[str] = ()
+    candidates: Iterable[str] = ()
 
     @property
     def hint(self) -> str | None:
         """The closest known names."""
-        return did_you_mean(self.undefined, self.known)
+        return did_you_mean(self.undefined, self.candidates)
 
 
 @dataclass(eq=False)
@@ -125,12 +125,12 @@ class UnknownAttribute(CompilationError, AttributeError):
 
     owner: str
     attribute: str
-    known: Iterable[str] = ()
+    candidates: Iterable[str] = ()
 
     @property
     def hint(self) -> str | None:
         """The closest known attributes."""
-        return did_you_mean(self.attribute, self.known)
+        return did_you_mean(self.attribute, self.candidates)
 
 
 @dataclass(eq=False)
@@ -315,12 +315,12 @@ class UnknownArgument(CompilationError, TypeError, KeyError):
 
     function: str
     argument: str
-    known: Iterable[str] = ()
+    candidates: Iterable[str] = ()
 
     @property
     def hint(self) -> str | None:
         """The closest parameters, else all of them."""
-        names = list(self.known)
+        names = list(self.candidates)
         return did_you_mean(self.argument, names) or f"it has {listed(names)}"
 
 

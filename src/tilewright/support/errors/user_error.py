@@ -110,15 +110,15 @@ def _rebuild(kind: type[TilewrightError], values: dict[str, object]) -> Tilewrig
 
 
 _LONGEST_NAME = 80
-_MOST_NAMES = 4000
+_MAX_NAMES = 4000
 """Comparing more, or longer ones, takes longer than a question is worth."""
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str | None:
+def did_you_mean(name: str, names: Iterable[str]) -> str | None:
     """A question that offers the names in `known` closest to `name`, or None if none is close."""
     if len(name) > _LONGEST_NAME:
         return None
-    candidates = [word for word in islice(known, _MOST_NAMES) if len(word) <= _LONGEST_NAME]
+    candidates = [word for word in islice(names, _MAX_NAMES) if len(word) <= _LONGEST_NAME]
     close = difflib.get_close_matches(name, candidates, n=2, cutoff=0.6)
     if not close:
         return None

@@ -9,7 +9,7 @@ from tilewright.transforms.rules.exact_arithmetic import constant_of
 
 
 @rule(IfOp)
-def known_branch(op: IfOp, ctx: RuleContext) -> tuple[Value, ...] | None:
+def constant_branch(op: IfOp, ctx: RuleContext) -> tuple[Value, ...] | None:
     """if true: a else: b -> a"""
     condition = constant_of(op.condition)
     if condition is None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tilewright.analysis import analyze_alignment
 from tilewright.backends.cpu.lower import index_functions, non_fusible, structured_control
-from tilewright.backends.cpu.lower.cpu_state import CpuLowering, lowering
+from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering, lowering
 from tilewright.backends.cpu.lower.fused_loop_nest import emit_loop_nest
 from tilewright.backends.cpu.lower.fusion import FusionPlanner, LoopNest
 from tilewright.backends.cpu.lower.lane_values import Address, uniform
@@ -91,11 +91,11 @@ def _bind_program_ids(state: CpuLowering, function: Function) -> None:
     for op in function.walk():
         if isinstance(op, (ProgramIdOp, NumProgramsOp)):
             axis = op.axis
-            known = (state.program if isinstance(op, ProgramIdOp) else state.grid)[axis]
+            current = (state.program if isinstance(op, ProgramIdOp) else state.grid)[axis]
             # Axis 0 runs fastest; at the end of a row the guess is wrong and the prefetch useless.
             is_next = isinstance(op, ProgramIdOp) and axis == 0
-            state.this_program.scalars[op.result] = uniform(known)
-            state.next_program.scalars[op.result] = uniform(following if is_next else known)
+            state.this_program.scalars[op.result] = uniform(current)
+            state.next_program.scalars[op.result] = uniform(following if is_next else current)
 
 
 def _parameter(state: CpuLowering, index: int, arg: Value) -> str:
@@ -233,8 +233,8 @@ def _store(state: CpuLowering, op: StoreOp) -> None:
 
 @lowering(ProgramIdOp, NumProgramsOp)
 def _grid(state: CpuLowering, op: ProgramIdOp | NumProgramsOp) -> None:
-    known = state.program if isinstance(op, ProgramIdOp) else state.grid
-    state.env.scalars[op.result] = uniform(known[op.axis])
+    current = state.program if isinstance(op, ProgramIdOp) else state.grid
+    state.env.scalars[op.result] = uniform(current[op.axis])
 
 
 @lowering(YieldOp, ConditionOp)

@@ -61,9 +61,9 @@ class Evaluator:
                 return evaluated_value
             # A scalar is the same at all coordinates: it is remembered once.
             coords = ()
-        known = self.evaluated.get((value, coords))
-        if known is not None:
-            return known
+        cached = self.evaluated.get((value, coords))
+        if cached is not None:
+            return cached
         # Before buffers: a mask that is known to be true needs no load.
         if value in self.true_masks:
             return uniform(integer_literal(1, "i1"))

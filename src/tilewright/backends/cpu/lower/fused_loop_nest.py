@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tilewright.backends.cpu.lower.cpu_state import CpuLowering
+from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering
 from tilewright.backends.cpu.lower.dot_operands import operand_strides
 from tilewright.backends.cpu.lower.evaluate_lanes import Coords, Evaluated, Evaluator
 from tilewright.backends.cpu.lower.fusion import LoopNest

@@ -55,7 +55,7 @@ EXPENSIVE = 6
 _WORTH_REPEATING = 8
 """Contiguous elements from which a load is repeated in the next nest instead of being kept."""
 
-_MOST_OPS = 64
+_MAX_OPS = 64
 """Ops from which a value is never worked out twice, not even of integers: so the code of a kernel
 grows as its length, however its values depend on each other."""
 
@@ -455,7 +455,7 @@ def is_known_at_entry(value: Value) -> bool:
         if op is None:
             if not isinstance(cast("Block", current.owner).owner, Function):
                 return False
-        elif not _is_function(op) or len(seen) > _MOST_OPS:
+        elif not _is_function(op) or len(seen) > _MAX_OPS:
             return False
         else:
             stack += op.operands
@@ -485,7 +485,7 @@ def recompute_cost(value: Value) -> int:
         if Trait.ELEMENTWISE in op.traits and isinstance(element, DType) and element.is_float:
             total += _COSTS.get(type(op), 1)
         # Repeating a load under the value is never cheaper than reading the value back.
-        if isinstance(op, LoadOp) or len(seen) > _MOST_OPS:
+        if isinstance(op, LoadOp) or len(seen) > _MAX_OPS:
             total += EXPENSIVE
             continue
         stack += op.operands

@@ -24,7 +24,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple, cast
 
-from tilewright.backends.cpu.lower.cpu_state import CpuLowering
+from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering
 from tilewright.backends.cpu.lower.fusion import LoopNest
 from tilewright.backends.cpu.lower.lane_values import Lanes, literal
 from tilewright.backends.cpu.lower.streaming_stores import direction

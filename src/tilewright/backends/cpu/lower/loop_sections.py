@@ -54,7 +54,7 @@ class Loop:
         return value if self.runs_once else Val(value.text, value.type, self.code.level)
 
     def _position(self, phi: Val) -> int:
-        return next(i for i, known in enumerate(self.phis) if known is phi)
+        return next(i for i, own in enumerate(self.phis) if own is phi)
 
 
 @contextmanager

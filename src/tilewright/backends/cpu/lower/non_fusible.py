@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
-from tilewright.backends.cpu.lower.cpu_state import CpuLowering, lowering
+from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering, lowering
 from tilewright.backends.cpu.lower.evaluate_lanes import Coords
 from tilewright.backends.cpu.lower.fused_loop_nest import emit_loop_nest
 from tilewright.backends.cpu.lower.fusion import LoopNest
@@ -42,11 +42,11 @@ from tilewright.ops import (
 
 def copy_into(state: CpuLowering, value: Value, buffer: Buffer) -> None:
     """Evaluate a tile into a buffer, with a nest of its own."""
-    known = state.env.buffers.get(value)
-    if known is buffer:
+    existing = state.env.buffers.get(value)
+    if existing is buffer:
         return
-    if known is not None:
-        _copy_buffer(state, known, buffer)
+    if existing is not None:
+        _copy_buffer(state, existing, buffer)
         return
     kept = state.assigned_buffers.get(value)
     state.assigned_buffers[value] = buffer

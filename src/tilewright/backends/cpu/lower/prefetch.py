@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilewright.backends.cpu.lower.cpu_state import CpuLowering
+from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering
 from tilewright.backends.cpu.lower.evaluate_lanes import Coords, Evaluator
 from tilewright.backends.cpu.lower.fusion import Prefetch
 from tilewright.backends.cpu.lower.lane_values import Lanes

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilewright.backends.cpu.lower.cpu_state import CpuLowering
+from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering
 from tilewright.llvm import Val, integer_literal
 
 LONG = 500

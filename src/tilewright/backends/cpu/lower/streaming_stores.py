@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilewright.backends.cpu.lower.cpu_state import CpuLowering
+from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering
 from tilewright.backends.cpu.lower.fusion import LoopNest, is_inlinable
 from tilewright.backends.cpu.lower.lane_values import literal
 from tilewright.backends.cpu.lower.vector_access import Element
@@ -45,11 +45,11 @@ from tilewright.support.graph_fold import fold
 STREAM_ALIGNMENT = 16
 """Bytes; LLVM splits a non-temporal store that is wider than it is aligned, which is as fast."""
 
-MOST_NESTS = 128
+MAX_NESTS = 128
 """Nests of a function that may stream. Each branches on one condition, and LLVM's combination of
 instructions looks at all branches on it wherever it is used: 10,000 take 65 s, without them 1."""
 
-_MUCH = 256
+_MIN_OPS_OF_COMPUTE_BOUND = 256
 """Computed values from which on a nest is bound by computation, not by memory."""
 
 _MOVES = BroadcastOp | ExpandDimsOp | TransposeOp | HintOp
@@ -60,7 +60,7 @@ def streaming_condition(state: CpuLowering, nest: LoopNest) -> Val | None:
     stores = [s for s in nest.sinks if isinstance(s, StoreOp)]
     if not may_stream(state) or len(stores) != len(nest.sinks) or nest.materialized:
         return None
-    if not all(_aligned(state, s.pointer) for s in stores) or _computes_much(stores):
+    if not all(_aligned(state, s.pointer) for s in stores) or _is_compute_bound(stores):
         return None
     masks = [s.mask for s in stores if s.mask is not None]
     if not all(falls(mask) for mask in masks):
@@ -79,23 +79,23 @@ def streaming_condition(state: CpuLowering, nest: LoopNest) -> Val | None:
 
 def may_stream(state: CpuLowering) -> bool:
     """Whether one more nest may stream."""
-    return state.stream_at_top and state.streamed_nests < MOST_NESTS
+    return state.stream_at_top and state.streamed_nests < MAX_NESTS
 
 
-def _computes_much(stores: Sequence[StoreOp]) -> bool:
+def _is_compute_bound(stores: Sequence[StoreOp]) -> bool:
     """Whether what is stored takes so long to compute that memory does not matter.
 
     Nor would the code of such a nest be made twice.
     """
     seen: set[Value] = set()
     stack = [store.stored for store in stores]
-    while stack and len(seen) < _MUCH:
+    while stack and len(seen) < _MIN_OPS_OF_COMPUTE_BOUND:
         value = stack.pop()
         op = value.op
         if value not in seen and op is not None and is_inlinable(op):
             seen.add(value)
             stack += op.operands
-    return len(seen) >= _MUCH
+    return len(seen) >= _MIN_OPS_OF_COMPUTE_BOUND
 
 
 def _bytes(value: Value) -> int:
@@ -140,12 +140,12 @@ def _condition_falls(op: Op | None, directions: dict[Value, int | None]) -> bool
     return direction(low, directions) in (0, 1) and direction(high, directions) in (0, -1)
 
 
-def direction(value: Value, known: dict[Value, int | None] | None = None) -> int | None:
+def direction(value: Value, cache: dict[Value, int | None] | None = None) -> int | None:
     """1 if an integer tile never decreases along any dimension, -1 never increases, 0 constant.
 
-    known: results of earlier calls, to which this one adds its own
+    cache: results of earlier calls, to which this one adds its own
     """
-    return fold(value, _terms, _direction, {} if known is None else known)
+    return fold(value, _terms, _direction, {} if cache is None else cache)
 
 
 def _terms(value: Value) -> Sequence[Value]:

@@ -33,7 +33,7 @@ TO_TF32 = 2
 and a sum, on all architectures up to sm_120."""
 ITERATIONS = 16
 """Of a loop whose bounds are not known."""
-REGISTERS, MOST_REGISTERS = 65536, 255
+REGISTERS, MAX_REGISTERS = 65536, 255
 """Of a multiprocessor, and of a thread."""
 HELD = 0.6
 """The part of a thread's registers that a loop may hold before others are spilled: addresses, and
@@ -111,7 +111,7 @@ class LayoutCost:
         """Of what a thread cannot hold through a loop: what is carried, and what is used in it
         but made before."""
         # The most registers that any thread can have: one program on a multiprocessor.
-        limit = HELD * min(MOST_REGISTERS, REGISTERS // (32 * self.warps))
+        limit = HELD * min(MAX_REGISTERS, REGISTERS // (32 * self.warps))
         held = sum(_registers(value, layout) for value, layout in self._held(loop))
         return SPILL * self.warps * max(0.0, held - limit)
 

@@ -101,9 +101,9 @@ class _Program:
         for loop, exchanges in inside.items():
             # A sole exchange meets itself in the next iteration, whatever else shares its bytes.
             if len(exchanges) > 1 and exchanges[-1].bytes <= SMALL_BYTES:
-                known = last.get(exchanges[-1].op)
+                outer = last.get(exchanges[-1].op)
                 # Of nested loops the outermost: it has the smallest position.
-                if known is None or self.position[loop] < self.position[known]:
+                if outer is None or self.position[loop] < self.position[outer]:
                     last[exchanges[-1].op] = loop
         return last
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import cast, overload
 
-from tilewright.backends.nvidia.lower.gpu_state import BODY, GpuLowering, lowering
+from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, lowering
 from tilewright.backends.nvidia.lower.layout_conversion import instruction_address, read_group
 from tilewright.backends.nvidia.lower.register_packing import Element
 from tilewright.backends.nvidia.ops import (
@@ -30,7 +30,7 @@ from tilewright.llvm import Val
 from tilewright.ops import LoadOp
 
 
-def staging(op: AsyncCopyOp | LoadSlotOp, reader: TileType) -> SharedConversion:
+def slot_conversion(op: AsyncCopyOp | LoadSlotOp, reader: TileType) -> SharedConversion:
     """The buffer of one slot, how it is filled, and how it is read."""
     source, target = cast("TileType", op.writer).layout, reader.layout
     assert isinstance(source, LinearLayout) and isinstance(target, LinearLayout)
@@ -73,7 +73,7 @@ def _async_copy(state: GpuLowering, op: AsyncCopyOp) -> None:
     # The load emits nothing itself (`is_copied`): the copy takes its addresses and masks.
     load = cast("LoadOp", op.x.op)
     writer = cast("TileType", op.writer)
-    access = staging(op, cast("TileType", op.reader)).store
+    access = slot_conversion(op, cast("TileType", op.reader)).store
     start = _slot_address(state, op.ring, op.slot, slot_bytes(writer))
     pointers = state.registers_of(load.pointer)
     masks = None if load.mask is None else state.registers_of(load.mask)
@@ -121,7 +121,7 @@ class LazyRegisters(Sequence[Val]):
     ) -> None:
         self._state, self._access, self._element, self._start = state, access, element, start
         self._group_of = {r: i for i, group in enumerate(access.groups) for r in group}
-        self._known: dict[int, Val] = {}
+        self._loaded: dict[int, Val] = {}
         self._count = count
 
     def __len__(self) -> int:
@@ -137,12 +137,12 @@ class LazyRegisters(Sequence[Val]):
     def __getitem__(self, index: int | slice) -> Val | Sequence[Val]:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(self._count))]
-        if index not in self._known:
+        if index not in self._loaded:
             # One instruction reads the whole group: the others of it are kept.
             number = self._group_of[index]
             values = read_group(self._state, self._access, self._element, self._start, number)
-            self._known.update(zip(self._access.groups[number], values, strict=True))
-        return self._known[index]
+            self._loaded.update(zip(self._access.groups[number], values, strict=True))
+        return self._loaded[index]
 
 
 @lowering(LoadSlotOp)
@@ -151,7 +151,7 @@ def _load_slot(state: GpuLowering, op: LoadSlotOp) -> None:
     layout = reader.layout
     assert isinstance(layout, LinearLayout)
     # The same plan as that of the copies: both derive it from writer, reader and vector.
-    access = staging(op, reader).load
+    access = slot_conversion(op, reader).load
     start = _slot_address(state, op.ring, op.slot, slot_bytes(reader))
     count = layout.in_size(REGISTER)
     lazy = LazyRegisters(state, access, reader.element, start, count)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilewright.backends.nvidia.lower.gpu_state import GpuLowering, lowering
+from tilewright.backends.nvidia.lower.gpu_lowering import GpuLowering, lowering
 from tilewright.backends.nvidia.lower.per_register_ops import lower_one
 from tilewright.ir import Block
 from tilewright.llvm import Val

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilewright.backends.nvidia.lower.gpu_state import (
+from tilewright.backends.nvidia.lower.gpu_lowering import (
     BODY,
     GpuLowering,
     lowering,

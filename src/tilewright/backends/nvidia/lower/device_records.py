@@ -20,7 +20,7 @@ from tilewright.backends.nvidia.driver.gpu_messages import (
     RECORDS,
     PrintedText,
 )
-from tilewright.backends.nvidia.lower.gpu_state import BODY, GpuLowering, layout_of, lowering
+from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, layout_of, lowering
 from tilewright.ir import Value
 from tilewright.ir.types import DType, TileType, element_of, shape_of
 from tilewright.llvm import Val, integer_literal

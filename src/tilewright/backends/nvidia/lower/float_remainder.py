@@ -15,7 +15,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tilewright.backends.nvidia.lower.gpu_state import BODY, GpuLowering, lowering, register_count
+from tilewright.backends.nvidia.lower.gpu_lowering import (
+    BODY,
+    GpuLowering,
+    lowering,
+    register_count,
+)
 from tilewright.ir import Op
 from tilewright.ir.types import DType, dtype_of
 from tilewright.llvm import Code, Val, float_text, integer_literal, lower_elementwise

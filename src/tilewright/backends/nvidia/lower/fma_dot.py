@@ -14,7 +14,7 @@ from math import prod
 
 from tilewright.backends.nvidia.layouts.access_vectors import MAX_VECTOR_BYTES
 from tilewright.backends.nvidia.lower.global_memory import shared_store
-from tilewright.backends.nvidia.lower.gpu_state import BODY, GpuLowering, layout_of, lowering
+from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, layout_of, lowering
 from tilewright.backends.nvidia.lower.layout_conversion import load_vector
 from tilewright.backends.nvidia.lower.register_packing import pack, unpack
 from tilewright.backends.nvidia.ops import FmaDotOp

@@ -3,7 +3,7 @@ bits of one 16-bit float taken as another's."""
 
 from __future__ import annotations
 
-from tilewright.backends.nvidia.lower.gpu_state import GpuLowering, lowering
+from tilewright.backends.nvidia.lower.gpu_lowering import GpuLowering, lowering
 from tilewright.backends.nvidia.lower.per_register_ops import lower_by_register
 from tilewright.ir.types import bf16, element_of, f8e4m3, f8e5m2, f16
 from tilewright.llvm import Val, llvm_type

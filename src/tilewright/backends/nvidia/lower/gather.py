@@ -6,7 +6,7 @@ An index is taken modulo the extent of the axis, so that no index leaves the buf
 from __future__ import annotations
 
 from tilewright.backends.nvidia.lower.global_memory import shared_load, shared_store
-from tilewright.backends.nvidia.lower.gpu_state import GpuLowering, layout_of, lowering
+from tilewright.backends.nvidia.lower.gpu_lowering import GpuLowering, layout_of, lowering
 from tilewright.backends.nvidia.lower.register_packing import pack, packed_type, unpack
 from tilewright.ir import Op
 from tilewright.ir.types import element_of, shape_of

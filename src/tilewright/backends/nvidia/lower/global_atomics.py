@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tilewright.backends.nvidia.lower.global_memory import both, shared_load, shared_store
-from tilewright.backends.nvidia.lower.gpu_state import (
+from tilewright.backends.nvidia.lower.gpu_lowering import (
     BODY,
     GpuLowering,
     layout_of,

@@ -24,7 +24,7 @@ from tilewright.backends.nvidia.lower import (
     warp_reductions,
     warp_scans,
 )
-from tilewright.backends.nvidia.lower.gpu_state import BODY, GpuLowering, lowering
+from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, lowering
 from tilewright.ir import Block, Function, Op, Trait
 from tilewright.ir.types import element_of
 from tilewright.llvm import Code, ModuleText, Val, data_layout, llvm_type

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tilewright.backends.nvidia.lower.global_memory import fields, vector_shape
-from tilewright.backends.nvidia.lower.gpu_state import BODY, GpuLowering, layout_of, lowering
+from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, layout_of, lowering
 from tilewright.backends.nvidia.lower.register_packing import Element, pack, unpack
 from tilewright.backends.nvidia.ops import ConvertOp
 from tilewright.ir.types import element_of

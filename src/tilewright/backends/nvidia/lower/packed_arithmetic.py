@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tilewright.backends.nvidia.lower.gpu_state import GpuLowering, register_count
+from tilewright.backends.nvidia.lower.gpu_lowering import GpuLowering, register_count
 from tilewright.ir import Op
 from tilewright.ir.types import DType, element_of
 from tilewright.llvm import Val
@@ -42,15 +42,15 @@ def lower_packed(state: GpuLowering, op: Op, one: One) -> None:
     Pairs of the same operands are computed once.
     """
     columns = [state.registers_of(v) for v in op.operands]
-    known: dict[tuple[str, ...], tuple[Val, Val]] = {}
+    emitted: dict[tuple[str, ...], tuple[Val, Val]] = {}
     results: list[Val] = []
     # Register counts are powers of two: no register is left without a partner.
     for i in range(0, register_count(op.results[0]), 2):
         key = tuple(v.text for column in columns for v in column[i : i + 2])
-        if key not in known:
+        if key not in emitted:
             pairs = [_joined(state, column[i : i + 2]) for column in columns]
-            known[key] = _split(state, one(state, op, pairs))
-        results += known[key]
+            emitted[key] = _split(state, one(state, op, pairs))
+        results += emitted[key]
     state.set_registers(op.results[0], results)
 
 

@@ -6,7 +6,7 @@ from math import inf
 from typing import NamedTuple
 
 from tilewright.backends.nvidia.layouts.layout_propagation import registers_between
-from tilewright.backends.nvidia.lower.gpu_state import (
+from tilewright.backends.nvidia.lower.gpu_lowering import (
     BODY,
     GpuLowering,
     layout_of,
@@ -56,14 +56,14 @@ def lower_by_register(state: GpuLowering, op: Op) -> None:
         return
     count = register_count(op.results[0])
     columns = [state.registers_of(v) for v in op.operands]
-    known: dict[tuple[str, ...], Val] = {}
+    emitted: dict[tuple[str, ...], Val] = {}
     results: list[Val] = []
     for i in range(count):
         operands = [column[i] for column in columns]
         key = tuple(v.text for v in operands)
-        if key not in known:
-            known[key] = lower_one(state, op, operands)
-        results.append(known[key])
+        if key not in emitted:
+            emitted[key] = lower_one(state, op, operands)
+        results.append(emitted[key])
     state.set_registers(op.results[0], results)
 
 
@@ -125,15 +125,15 @@ def _divide(state: GpuLowering, op: Op) -> None:
 
     Registers with one divisor, as in x / sum(x), share what follows from it.
     """
-    known: dict[str, _Divisor] = {}
+    emitted: dict[str, _Divisor] = {}
     results: list[Val] = []
     narrowed = _is_narrowed(op)
     for x, y in zip(
         state.registers_of(op.operands[0]), state.registers_of(op.operands[1]), strict=True
     ):
-        if y.text not in known:
-            known[y.text] = _divisor(state, y)
-        results.append(_quotient(state, x, known[y.text], narrowed))
+        if y.text not in emitted:
+            emitted[y.text] = _divisor(state, y)
+        results.append(_quotient(state, x, emitted[y.text], narrowed))
     state.set_registers(op.results[0], results)
 
 
@@ -220,18 +220,18 @@ def _offset(state: GpuLowering, op: OffsetOp) -> None:
     assert isinstance(element, PointerType)
     memory = "i8" if element.element.is_bool else llvm_type(element.element)
     signed = dtype_of(op.operands[1].type).is_signed
-    known: dict[tuple[str, str], Val] = {}
+    emitted: dict[tuple[str, str], Val] = {}
     results: list[Val] = []
     for pointer, offset in zip(
         state.registers_of(op.operands[0]), state.registers_of(op.operands[1]), strict=True
     ):
         key = pointer.text, offset.text
-        if key not in known:
+        if key not in emitted:
             wide = _wide(state, offset, signed)
             # Not inbounds: elements that are masked off may point anywhere.
             text = f"getelementptr {memory}, ptr {pointer}, i64 {wide}"
-            known[key] = state.code.let_here(text, "ptr")
-        results.append(known[key])
+            emitted[key] = state.code.let_here(text, "ptr")
+        results.append(emitted[key])
     state.set_registers(op.results[0], results)
 
 
@@ -273,14 +273,14 @@ def _join(state: GpuLowering, op: JoinOp) -> None:
         [state.registers_of(v) for v in op.operands],
         _register_at(layout_of(op.operands[0])),
     )
-    known: dict[tuple[str, int], Val] = {}
+    emitted: dict[tuple[str, int], Val] = {}
     results: list[Val] = []
     for r in range(layout.in_size(REGISTER)):
         number, side = at[layout.apply(register=r)[:last]], state.coordinate(layout, last, r)
         key = side.text, number
-        if key not in known:
-            known[key] = _one_of(state, side, *(source[number] for source in sources))
-        results.append(known[key])
+        if key not in emitted:
+            emitted[key] = _one_of(state, side, *(source[number] for source in sources))
+        results.append(emitted[key])
     state.set_registers(op.results[0], results)
 
 

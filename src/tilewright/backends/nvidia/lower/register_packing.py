@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilewright.backends.nvidia.lower.gpu_state import GpuLowering, memory_bits
+from tilewright.backends.nvidia.lower.gpu_lowering import GpuLowering, memory_bits
 from tilewright.ir.types import DType, PointerType
 from tilewright.llvm import Val, llvm_type
 

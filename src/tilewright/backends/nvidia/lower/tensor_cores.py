@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tilewright.backends.nvidia.arch import Arch
 from tilewright.backends.nvidia.layouts.select_mma import fragment_for
-from tilewright.backends.nvidia.lower.gpu_state import GpuLowering, layout_of, lowering
+from tilewright.backends.nvidia.lower.gpu_lowering import GpuLowering, layout_of, lowering
 from tilewright.backends.nvidia.lower.register_packing import pack
 from tilewright.ir import Value
 from tilewright.ir.types import DType, dtype_of
@@ -132,15 +132,15 @@ class _Operand:
         # Registers of one fragment are neighbours: its bits are the lowest ones.
         starts = range(0, layout.in_size(REGISTER), self.size)
         self.start = {layout.apply(register=start): start for start in starts}
-        self.known: dict[tuple[int, ...], list[Val]] = {}
+        self.loaded: dict[tuple[int, ...], list[Val]] = {}
 
     def at(self, *origin: int) -> list[Val]:
-        operand_registers = self.known.get(origin)
+        operand_registers = self.loaded.get(origin)
         if operand_registers is None:
             start = self.start[origin]
             packed = pack(self.state, self.registers[start : start + self.size], self.element)
             operand_registers = [_as_operand(self.state, w, self.element) for w in packed]
-            self.known[origin] = operand_registers
+            self.loaded[origin] = operand_registers
         return operand_registers
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from tilewright.backends.nvidia.layouts.access_vectors import MAX_VECTOR_BYTES as VECTOR_BYTES
 from tilewright.backends.nvidia.lower.combine_regions import apply_region
 from tilewright.backends.nvidia.lower.global_memory import shared_store
-from tilewright.backends.nvidia.lower.gpu_state import (
+from tilewright.backends.nvidia.lower.gpu_lowering import (
     BODY,
     GpuLowering,
     gathered_bits,

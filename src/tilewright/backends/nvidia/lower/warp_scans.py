@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from tilewright.backends.nvidia.layouts.layout_propagation import axis_order
 from tilewright.backends.nvidia.lower.combine_regions import apply_region
 from tilewright.backends.nvidia.lower.global_memory import shared_load, shared_store
-from tilewright.backends.nvidia.lower.gpu_state import (
+from tilewright.backends.nvidia.lower.gpu_lowering import (
     GpuLowering,
     gathered_bits,
     layout_of,

@@ -82,7 +82,7 @@ class _Pending:
     waited: frozenset[Value] = frozenset()
 
 
-MOST_PENDING = 32
+MAX_PENDING = 32
 """Accesses that one is compared with: after more of them a barrier is cheaper than the proofs."""
 
 Pending = dict[_Pending, None]
@@ -146,7 +146,7 @@ class _Order:
         met = [e for e in pending if _may_matter(e, access) or self._is_in_place(e, access)]
         needed: dict[Value, None] = {}
         for number, earlier in enumerate(met):
-            condition = number < MOST_PENDING and self._condition(earlier, access)
+            condition = number < MAX_PENDING and self._condition(earlier, access)
             if condition is False:
                 self._emit(Builder.at(op))
                 return {access: None}

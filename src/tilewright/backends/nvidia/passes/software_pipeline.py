@@ -1,6 +1,6 @@
 """Overlaps the loads of a loop with its products: asynchronous copies several iterations ahead.
 
-A loop is pipelined if it multiplies tiles whose loads can be made earlier, see staged_loads.py.
+A loop is pipelined if it multiplies tiles whose loads can be made earlier, see pipelined_loads.py.
 Each such load goes to a ring of slots in shared memory; iteration i reads slot i mod S while the
 copies of iteration i + S - 1 are on their way:
 
@@ -35,11 +35,11 @@ from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.lower.allocate_shared import RingRoom
 from tilewright.backends.nvidia.lower.shared_usage import Machine, tile_bytes
 from tilewright.backends.nvidia.ops import AsyncCopyOp, CommitOp, LoadSlotOp, RingOp, WaitOp
-from tilewright.backends.nvidia.passes.staged_loads import (
-    Staged,
+from tilewright.backends.nvidia.passes.pipelined_loads import (
+    PipelinedLoad,
     address_slice,
+    pipelined_loads,
     slots_by_dependence,
-    staged_loads,
 )
 from tilewright.ir import Block, Builder, Function, Op, Pass, Rewriter, Value
 from tilewright.ir.types import TileType, i1, i32
@@ -73,9 +73,11 @@ class _Ahead:
 class LoopPipeline:
     """Pipelines one loop with a number of slots."""
 
-    def __init__(self, loop: ForOp, staged: Sequence[Staged], slots: int, first: int) -> None:
-        self.loop, self.staged, self.slots, self.first_ring = loop, staged, slots, first
-        self.slice = address_slice(loop, [s.load for s in staged]) or set()
+    def __init__(
+        self, loop: ForOp, pipelined: Sequence[PipelinedLoad], slots: int, first: int
+    ) -> None:
+        self.loop, self.pipelined, self.slots, self.first_ring = loop, pipelined, slots, first
+        self.slice = address_slice(loop, [s.load for s in pipelined]) or set()
         args = loop.carried
         self.moving = [i for i, arg in enumerate(args) if self._moves(arg)]
 
@@ -85,7 +87,7 @@ class LoopPipeline:
     def run(self) -> None:
         before = Builder.at(self.loop)
         trips = trip_count(before, self.loop)
-        rings = [self._ring(before, n, s) for n, s in enumerate(self.staged)]
+        rings = [self._ring(before, n, s) for n, s in enumerate(self.pipelined)]
         ahead = _Ahead(rings, self.loop.lower, [self.loop.inits[i] for i in self.moving])
         for slot in range(self.slots - 1):
             # The loop may have fewer iterations than the ring has slots.
@@ -94,9 +96,9 @@ class LoopPipeline:
             ahead = self._fill(before, ahead, before.value(ConstantOp(slot, i32)), runs)
         self._rebuild(before, ahead, trips)
 
-    def _ring(self, builder: Builder, number: int, staged: Staged) -> Value:
-        shape = (self.slots, *staged.writer.shape)
-        type_ = TileType(shape, staged.writer.element)
+    def _ring(self, builder: Builder, number: int, pipelined: PipelinedLoad) -> Value:
+        shape = (self.slots, *pipelined.writer.shape)
+        type_ = TileType(shape, pipelined.writer.element)
         # The op is pure: its number keeps rings of one type apart.
         return builder.value(RingOp(type_, number=self.first_ring + number))
 
@@ -106,7 +108,7 @@ class LoopPipeline:
         for i, value in zip(self.moving, ahead.carried, strict=True):
             mapping[self.loop.carried[i]] = value
         rings = list(ahead.rings)
-        loads = {s.load: n for n, s in enumerate(self.staged)}
+        loads = {s.load: n for n, s in enumerate(self.pipelined)}
         for op in self.loop.body:
             if op not in self.slice:
                 continue
@@ -114,7 +116,7 @@ class LoopPipeline:
             if isinstance(op, LoadOp):
                 n = loads[op]
                 load = _guarded(cast("LoadOp", copy), runs)
-                rings[n] = builder.value(_async_copy(self.staged[n], rings[n], load, slot))
+                rings[n] = builder.value(_async_copy(self.pipelined[n], rings[n], load, slot))
         # Also where the iteration does not run: waits count groups.
         builder.emit(CommitOp())
         yielded = self.loop.body.terminator.operands
@@ -136,7 +138,7 @@ class LoopPipeline:
         new = ForOp(old.lower, old.upper, old.step, (*old.inits, *extra), body, **old.attrs)
         before.emit(new)
         builder = Builder(body, loc=old.loc)
-        count = len(self.staged)
+        count = len(self.pipelined)
         slot = added[count]
         # S - 1 groups are out; the oldest of them is what this iteration reads.
         builder.emit(WaitOp(pending=far - 1))
@@ -145,11 +147,11 @@ class LoopPipeline:
         index = builder.value(AddOp(body.args[0], stride))
         runs = builder.value(CompareOp(body.args[0], end, predicate="lt"))
         filled = self._fill(builder, _Ahead(added[:count], index, added[count + 1 :]), free, runs)
-        for n, staged in enumerate(self.staged):
+        for n, pipelined in enumerate(self.pipelined):
             read = LoadSlotOp(
-                filled.rings[n], slot, staged.reader.type, staged.writer, staged.vector
+                filled.rings[n], slot, pipelined.reader.type, pipelined.writer, pipelined.vector
             )
-            mapping[staged.reader.result] = builder.value(read)
+            mapping[pipelined.reader.result] = builder.value(read)
         self._copy_body(builder, mapping)
         yielded = [mapping.get(v, v) for v in old.body.terminator.operands]
         tail = [*filled.rings, self._next_slot(builder, slot, 1), *filled.carried]
@@ -176,10 +178,10 @@ class LoopPipeline:
         return builder.value(SelectOp(past, wrapped, moved))
 
     def _copy_body(self, builder: Builder, mapping: dict[Value, Value]) -> None:
-        """What is left of an iteration: everything but the staged loads and their conversions."""
+        """An iteration without the pipelined loads and their conversions."""
         gone: set[Op] = set()
-        for staged in self.staged:
-            gone.update((staged.load, staged.reader, *staged.between))
+        for pipelined in self.pipelined:
+            gone.update((pipelined.load, pipelined.reader, *pipelined.between))
         for op in self.loop.body:
             # The terminator is rebuilt, with rings and slot.
             if op in gone or op.next is None:
@@ -187,10 +189,10 @@ class LoopPipeline:
             builder.emit(op.clone(mapping))
 
 
-def _async_copy(staged: Staged, ring: Value, load: LoadOp, slot: Value) -> AsyncCopyOp:
-    reader = staged.reader.type
+def _async_copy(pipelined: PipelinedLoad, ring: Value, load: LoadOp, slot: Value) -> AsyncCopyOp:
+    reader = pipelined.reader.type
     return AsyncCopyOp(
-        ring, load.result, slot, writer=staged.writer, reader=reader, vector=staged.vector
+        ring, load.result, slot, writer=pipelined.writer, reader=reader, vector=pipelined.vector
     )
 
 
@@ -240,40 +242,42 @@ class SoftwarePipeline(Pass, name="nvidia-software-pipeline"):
             # Rings inside belong to an inner loop that is pipelined.
             if stages < 2 or any(isinstance(op, RingOp) for op in loop.walk()):
                 continue
-            staged, slots = _plan(loop, facts, stages)
-            slots = _fitting(function, loop, staged, slots, machine, arch.shared_optin)
+            pipelined, slots = _plan(loop, facts, stages)
+            slots = _fitting(function, loop, pipelined, slots, machine, arch.shared_optin)
             if slots >= 2:
-                LoopPipeline(loop, staged, slots, rings).run()
-                rings += len(staged)
+                LoopPipeline(loop, pipelined, slots, rings).run()
+                rings += len(pipelined)
         return rings > 0
 
 
-def _plan(loop: ForOp, facts: dict[Value, Alignment], stages: int) -> tuple[list[Staged], int]:
+def _plan(
+    loop: ForOp, facts: dict[Value, Alignment], stages: int
+) -> tuple[list[PipelinedLoad], int]:
     """The loads that may be made earlier, and the slots that all of them allow."""
-    candidates = staged_loads(loop, facts)
+    candidates = pipelined_loads(loop, facts)
     if not candidates:
         return [], 0
     slots = slots_by_dependence(loop, candidates, stages)
     # One slot would mean a copy in the iteration that reads it: nothing to overlap.
-    staged = [s for s in candidates if slots[s.load] >= 2]
+    pipelined = [s for s in candidates if slots[s.load] >= 2]
     # All rings of a loop share one slot number.
-    return staged, min((slots[s.load] for s in staged), default=0)
+    return pipelined, min((slots[s.load] for s in pipelined), default=0)
 
 
 def _fitting(
     function: Function,
     loop: ForOp,
-    staged: Sequence[Staged],
+    pipelined: Sequence[PipelinedLoad],
     most: int,
     machine: Machine,
     shared_limit: int,
 ) -> int:
     """As many slots, `most` at most, as fit beside all else that is kept in shared memory."""
-    if not staged:
+    if not pipelined:
         return 0
     # Slots are read in the layout of the products: the conversions' own bytes become free.
-    room = RingRoom(function, machine, loop, [s.reader for s in staged])
-    sizes = [tile_bytes(s.writer) for s in staged]
+    room = RingRoom(function, machine, loop, [s.reader for s in pipelined])
+    sizes = [tile_bytes(s.writer) for s in pipelined]
     slots = most
     while slots >= 2 and room.bytes_with([slots * size for size in sizes]) > shared_limit:
         slots -= 1

@@ -129,7 +129,7 @@ def _assign_memory(frame: FunctionFrame, node: syntax.Assign, target: syntax.Der
 @expression(syntax.Step)
 def step(frame: FunctionFrame, node: syntax.Step) -> object:
     """`++i`, `i--`, also of pointers, tiles, and what a pointer points to."""
-    read_target, write = _place(frame, node)
+    read_target, write = _assignable(frame, node)
     before = read_target()
     after = apply_binary(frame, node, node.operator, before, constexpr(1))
     written = write(after)
@@ -137,7 +137,7 @@ def step(frame: FunctionFrame, node: syntax.Step) -> object:
     return written if node.prefix else before
 
 
-def _place(
+def _assignable(
     frame: FunctionFrame, node: syntax.Step
 ) -> tuple[Callable[[], object], Callable[[object], object]]:
     target = node.target

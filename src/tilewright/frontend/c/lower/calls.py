@@ -90,8 +90,8 @@ def call_expression(frame: FunctionFrame, node: syntax.Call) -> object:
     if function is not None:
         args = [frame.expression(_plain(frame, argument)) for argument in node.arguments]
         return inline(frame.session, function, args, frame.loc(node))
-    if node.function in _SPECIAL:
-        return _SPECIAL[node.function](frame, node)
+    if node.function in _OWN_HANDLERS:
+        return _OWN_HANDLERS[node.function](frame, node)
     positional: list[object] = []
     named: dict[str, object] = {}
     for argument in node.arguments:
@@ -166,9 +166,9 @@ def _stub(frame: FunctionFrame, node: syntax.Call, count: int) -> Callable[..., 
     if frame.find(name) is not None:
         frame.fail(node, errors.InvalidOperation(f"call '{name}'", "it is a variable"))
     check_cuda(frame, node, name)
-    known = [f.name for f in frame.session.program.functions]
-    known += [*_RENAMED, *(n for n in tl.__all__ if is_builtin(getattr(tl, n)))]
-    frame.fail(node, errors.UndefinedName(name, known))
+    function_names = [f.name for f in frame.session.program.functions]
+    function_names += [*_RENAMED, *(n for n in tl.__all__ if is_builtin(getattr(tl, n)))]
+    frame.fail(node, errors.UndefinedName(name, function_names))
 
 
 # --- functions of the source ----------------------------------------------------------------------
@@ -315,7 +315,7 @@ def _size_of(frame: FunctionFrame, node: syntax.Call) -> object:
 
 
 # Looked up before the language's functions, after those of the source.
-_SPECIAL: dict[str, Callable[[FunctionFrame, syntax.Call], object]] = {
+_OWN_HANDLERS: dict[str, Callable[[FunctionFrame, syntax.Call], object]] = {
     "printf": _printf,
     "assert": _assert,
     "sizeof": _size_of,

@@ -29,7 +29,13 @@ from tilewright.language import constexpr, tensor, type_of, unwrap
 from tilewright.support import errors
 
 # Not macros: a variable of the same name hides them.
-_WORDS = {"true": True, "false": False, "NULL": 0, "INFINITY": float("inf"), "NAN": float("nan")}
+_NAMED_CONSTANTS = {
+    "true": True,
+    "false": False,
+    "NULL": 0,
+    "INFINITY": float("inf"),
+    "NAN": float("nan"),
+}
 
 
 @expression(syntax.Number)
@@ -52,8 +58,8 @@ def name(frame: FunctionFrame, node: syntax.Name) -> object:
     """A variable; `true`, `false`, `NULL`, `INFINITY`, `NAN`."""
     variable = frame.find(node.name)
     if variable is None:
-        if node.name in _WORDS:
-            return constexpr(_WORDS[node.name])
+        if node.name in _NAMED_CONSTANTS:
+            return constexpr(_NAMED_CONSTANTS[node.name])
         _undefined(frame, node)
     # A constant integer is folded, with the type of its declaration.
     if variable.number is not None:
@@ -75,18 +81,18 @@ def read(frame: FunctionFrame, node: syntax.Expression, variable: Variable) -> t
 
 def _undefined(frame: FunctionFrame, node: syntax.Name) -> NoReturn:
     check_cuda(frame, node, node.name)
-    known = [name for scope in frame.scopes for name in scope]
+    names = [name for scope in frame.scopes for name in scope]
     functions = [f.name for f in frame.session.program.functions]
     later = [v.span.line for v in walk(frame.function) if _declares(v, node)]
     if later:
-        error = errors.UndefinedName(node.name, known)
+        error = errors.UndefinedName(node.name, names)
         error.advice = f"it is declared further down, on line {later[0]}"
         frame.fail(node, error)
-    close = errors.did_you_mean(node.name, known)
+    close = errors.did_you_mean(node.name, names)
     # Capitals are most probably a macro that -D should define.
     if close is None and node.name.isupper():
         frame.fail(node, errors.MissingDefine(node.name))
-    error = errors.UndefinedName(node.name, known)
+    error = errors.UndefinedName(node.name, names)
     if node.name in functions or hasattr(tl, node.name):
         error.advice = f"'{node.name}' is a function: call it"
     frame.fail(node, error)

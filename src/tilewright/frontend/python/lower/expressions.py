@@ -68,8 +68,8 @@ def _outside(frame: FunctionFrame, node: ast.Name) -> object:
         frame.fail(node, errors.UndefinedName(identifier, frame.scope, notes=(note,)))
     value = frame.environment.find(identifier)
     if value is MISSING:
-        known = [*frame.scope, *frame.environment.names()]
-        frame.fail(node, errors.UndefinedName(identifier, known))
+        visible = [*frame.scope, *frame.environment.names()]
+        frame.fail(node, errors.UndefinedName(identifier, visible))
     if isinstance(value, _GLOBAL_CONSTANTS):
         return wrap(cast("object", value))
     # Any other global could change without the compiled kernel noticing.

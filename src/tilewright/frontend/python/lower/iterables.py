@@ -18,7 +18,7 @@ def iterate(frame: FunctionFrame, node: ast.expr, value: object) -> Iterable[obj
     """The items of something that is known at compile time, as language values."""
     # Before unwrap: a range object of the language is no constexpr.
     if isinstance(value, range | static_range):
-        return [constexpr(i) for i in known_range(frame.at(node), value)]
+        return [constexpr(i) for i in constant_range(frame.at(node), value)]
     plain = cast("object", unwrap(value))
     if isinstance(plain, tuple | list | str | builtins.range | Mapping):
         return [wrap(item) for item in cast("Iterable[object]", plain)]
@@ -29,7 +29,7 @@ def iterate(frame: FunctionFrame, node: ast.expr, value: object) -> Iterable[obj
     frame.fail(node, errors.InvalidOperation("iterate", reason, "loop over range or a tuple"))
 
 
-def known_range(ctx: Context, loop: range | static_range) -> builtins.range:
+def constant_range(ctx: Context, loop: range | static_range) -> builtins.range:
     """The indices of a range whose bounds are all known. Errors: NotConstexpr, InvalidValue."""
     bounds: list[int] = []
     for label, bound in (("start", loop.start), ("end", loop.end), ("step", loop.step)):

@@ -77,16 +77,16 @@ def _parameters(
     arguments = frame.source.tree.args
     positional = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
     keyword_only = [a.arg for a in arguments.kwonlyargs]
-    known = {*positional, *keyword_only}
+    parameters = {*positional, *keyword_only}
     if arguments.vararg is not None:
-        known.add(arguments.vararg.arg)
+        parameters.add(arguments.vararg.arg)
     bound: Parameters = {}
     further: Parameters = {}
     for spec in signature.args:
-        if spec.name not in known and arguments.kwarg is None:
-            raise errors.UnknownArgument(fn.__name__, spec.name, sorted(known))
+        if spec.name not in parameters and arguments.kwarg is None:
+            raise errors.UnknownArgument(fn.__name__, spec.name, sorted(parameters))
         value = _argument(frame.ctx, spec, body, spec.name)
-        (bound if spec.name in known else further)[spec.name] = value
+        (bound if spec.name in parameters else further)[spec.name] = value
     if arguments.kwarg is not None:
         bound[arguments.kwarg.arg] = further
     with_defaults(fn, positional, keyword_only, bound)

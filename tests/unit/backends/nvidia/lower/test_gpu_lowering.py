@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from tilewright.backends.nvidia.lower.gpu_state import doubling_run
+from tilewright.backends.nvidia.lower.gpu_lowering import doubling_run
 
 
 def by_runs(columns: list[int], index: int) -> int:

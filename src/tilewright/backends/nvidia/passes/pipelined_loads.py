@@ -26,7 +26,7 @@ MIN_COPY_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Staged:
+class PipelinedLoad:
     """A load that goes through shared memory, and the conversion that reads it."""
 
     load: LoadOp
@@ -51,24 +51,26 @@ class Staged:
         return path
 
 
-def staged_loads(loop: ForOp, facts: dict[Value, Alignment]) -> list[Staged]:
+def pipelined_loads(loop: ForOp, facts: dict[Value, Alignment]) -> list[PipelinedLoad]:
     """The loads of a loop that could be copied ahead if memory allowed it."""
-    candidates: list[Staged] = []
+    candidates: list[PipelinedLoad] = []
     for op in loop.body:
         if isinstance(op, LoadOp) and isinstance(op.type, TileType):
             reader, vector = _reader(op), _vector(op, facts)
             if reader is not None and vector and address_slice(loop, [op]) is not None:
-                candidates.append(Staged(op, reader, vector))
+                candidates.append(PipelinedLoad(op, reader, vector))
     return candidates
 
 
-def slots_by_dependence(loop: ForOp, staged: Sequence[Staged], most: int) -> dict[LoadOp, int]:
+def slots_by_dependence(
+    loop: ForOp, pipelined: Sequence[PipelinedLoad], most: int
+) -> dict[LoadOp, int]:
     """How many slots the ring of each load may have, `most` at most.
 
     With S slots the load of iteration i stands at the start of iteration i - (S - 1). What it
     depends on over a distance d is done before iteration i - d + 1, so S <= d.
     """
-    slots = {s.load: most for s in staged}
+    slots = {s.load: most for s in pipelined}
     # Dependences over `most` iterations or more limit nothing.
     for dependence in memory_dependences(loop, most - 1):
         if isinstance(dependence.sink, LoadOp) and dependence.sink in slots:
