@@ -17,15 +17,15 @@ from tilewright import language
 from tilewright.eager.bind_arguments import bind_call
 from tilewright.eager.eager_builder import EagerBuilder
 from tilewright.eager.host_values import annotations_of
-from tilewright.eager.python_constructs import Constructs
+from tilewright.eager.python_constructs import PythonConstructs
 from tilewright.eager.python_namespace import Namespaces
 from tilewright.eager.rewrite_source import HELPER, rewritten
 from tilewright.frontend.python import (
     Session,
     apply_operator,
     as_tuple,
+    constant_range,
     inline_call,
-    known_range,
 )
 from tilewright.frontend.semantics import (
     Context,
@@ -78,7 +78,7 @@ class EagerDispatcher:
         self._context = Context(EagerBuilder(machine), options, _Caller(self))
         # Shared with what combine regions inline: recursion through those is refused too.
         self.session = Session(self._context)
-        constructs = Constructs(self._context, self._indices, self.codes)
+        constructs = PythonConstructs(self._context, self._indices, self.codes)
         self._namespaces = Namespaces(
             {
                 HELPER: constructs,
@@ -163,7 +163,7 @@ class EagerDispatcher:
             frame = frame.f_back
         if frame is not None and frame.f_code in self._plain:
             return self._indices(loop)
-        return iter(known_range(self._context, loop))
+        return iter(constant_range(self._context, loop))
 
     def _indices(self, loop: language.range) -> Iterator[tensor]:
         """The indices of a loop of the kernel, in the type that the compiler gives them."""

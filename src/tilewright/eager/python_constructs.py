@@ -39,7 +39,7 @@ _MEMBERS = frozenset(member_names())
 _MISSING = object()
 
 
-class Constructs:
+class PythonConstructs:
     """Constructs of Python in a kernel.
 
     context: of the launch whose values they are; indices: the tensors that a run-time loop counts;
@@ -61,24 +61,24 @@ class Constructs:
 
     # --- logic ------------------------------------------------------------------------------------
 
-    def negated(self, x: object) -> object:
+    def logical_not(self, x: object) -> object:
         """`not x`."""
         return unwrap(logical_not(self._context, x))
 
-    def inverted(self, x: object) -> object:
+    def invert(self, x: object) -> object:
         """`~x`; of a bool `not x`, as of an int1."""
         return unwrap(unary(self._context, "invert", x))
 
-    def compared(self, symbol: str, x: object, y: object) -> object:
+    def compare(self, symbol: str, x: object, y: object) -> object:
         """`x < y` and the like; kernels have no lists, they are tuples."""
         return unwrap(compare_values(self._context, symbol, as_tuple(x), as_tuple(y)))
 
-    def goes_on(self, word: str, left: object) -> bool:
+    def needs_right_operand(self, word: str, left: object) -> bool:
         """Whether the right operand of `and` or `or` is evaluated; keeps the left one."""
         self._left.append((id(_caller()), left))
         return not short_circuits(word, left)
 
-    def connected(self, word: str, right: object) -> object:
+    def connective(self, word: str, right: object) -> object:
         """`left and right`, where the function that calls has kept the left operand last."""
         frame = id(_caller())
         kept, left = self._left.pop()
@@ -88,7 +88,9 @@ class Constructs:
             return left
         return unwrap(logical_connective(self._context, word, left, right))
 
-    def warned(self, result: object, message: str, line: int, column: int, end: int) -> object:
+    def warn_of_chain(
+        self, result: object, message: str, line: int, column: int, end: int
+    ) -> object:
         """The result of a chain of comparisons that probably means something else."""
         if not is_static(result):
             code = _caller().f_code
@@ -97,7 +99,7 @@ class Constructs:
             warn_of_precedence(message, loc)
         return result
 
-    def holds(self, condition: object) -> bool:
+    def assertion_holds(self, condition: object) -> bool:
         """The condition of an `assert`: of a tile, in each element."""
         if not isinstance(condition, tensor):
             return bool(condition)
@@ -119,20 +121,20 @@ class Constructs:
         """Whether `x.name` exists."""
         return self.attribute(x, name, _MISSING) is not _MISSING
 
-    def constant(self, name: str, x: object) -> object:
+    def constexpr_value(self, name: str, x: object) -> object:
         """`name: tl.constexpr = x`. Errors: NotConstexpr."""
         if not is_static(x):
             raise errors.NotConstexpr(f"the constexpr variable '{name}'", describe(x))
         return x
 
-    def unpacked(self, items: object, count: int) -> object:
+    def check_unpacking(self, items: object, count: int) -> object:
         """What is assigned to `count` variables at once."""
         values = as_tuple(items)
         if is_tuple(values) and len(values) != count:
             raise cannot_unpack(values, len(values), count)
         return items
 
-    def shown(self, x: object) -> object:
+    def formatted(self, x: object) -> object:
         """What an f-string formats: not a constexpr, but the value in it."""
         return unwrap_deep(x) if is_static(x) else x
 
@@ -146,24 +148,24 @@ class Constructs:
         self._make_tensors(_caller(), names)
         return self._indices(items)
 
-    def begin(self, names: Sequence[str]) -> None:
+    def enter_while(self, names: Sequence[str]) -> None:
         """Before a `while` statement: what it assigns begins as tensors."""
         self._make_tensors(_caller(), names)
 
-    def test(self, number: int, condition: object) -> object:
-        """The condition of the branch with a number, whose `join` or `chosen` comes later."""
+    def branch_condition(self, number: int, condition: object) -> object:
+        """The condition of a branch, whose `join_branch` or `conditional_value` follows."""
         # By frame and number: the same `if` may be active in several calls at once.
         self._tests[id(_caller()), number] = not is_static(condition)
         return condition
 
-    def join(self, number: int, names: Sequence[tuple[str, Sequence[Other]]]) -> None:
+    def join_branch(self, number: int, names: Sequence[tuple[str, Sequence[Other]]]) -> None:
         """The end of a side of an `if`: after a run-time condition, it has set tensors."""
         frame = _caller()
         if self._tests[id(frame), number]:
             for name, others in names:
                 self._make_tensor(frame, name, [value for _, value in others])
 
-    def chosen(self, number: int, x: object, others: Sequence[Other]) -> object:
+    def conditional_value(self, number: int, x: object, others: Sequence[Other]) -> object:
         """The value of `x if c else y`. others: what the sides are, as far as that is plain."""
         frame = _caller()
         if not self._tests[id(frame), number]:

@@ -73,7 +73,7 @@ def _python_types(classes: Any) -> Any:
     return classes if name is None else getattr(builtins, name)
 
 
-def _of_known(python: Callable[..., Any]) -> Callable[..., Any]:
+def _on_host_values(python: Callable[..., Any]) -> Callable[..., Any]:
     """A function that sees constexprs as the values in them."""
 
     def apply(*args: Any, **kwargs: Any) -> Any:
@@ -84,7 +84,7 @@ def _of_known(python: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _at_compile_time(python: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that takes known values only. Errors: NotConstexpr."""
+    """A function that takes compile-time values only. Errors: NotConstexpr."""
     return lambda *args, **kwargs: unwrap(at_compile_time(python, args, kwargs))
 
 
@@ -92,8 +92,8 @@ def _reversed(items: Any) -> Any:
     return tuple(reversed(tuple(items)))
 
 
-_SHOWN = (builtins.all, builtins.any, builtins.repr, builtins.str)
-_KNOWN = (builtins.divmod, builtins.pow, builtins.round, builtins.sorted)
+_OF_HOST_VALUES = (builtins.all, builtins.any, builtins.repr, builtins.str)
+_OF_CONSTANTS = (builtins.divmod, builtins.pow, builtins.round, builtins.sorted)
 
 OVERRIDES: dict[str, Callable[..., Any]] = {
     "abs": _abs,
@@ -103,8 +103,8 @@ OVERRIDES: dict[str, Callable[..., Any]] = {
     "min": _extreme(builtins.min, language.minimum),
     "range": _range,
     "reversed": _reversed,
-    **{function.__name__: _of_known(function) for function in _SHOWN},
-    **{function.__name__: _at_compile_time(function) for function in _KNOWN},
+    **{function.__name__: _on_host_values(function) for function in _OF_HOST_VALUES},
+    **{function.__name__: _at_compile_time(function) for function in _OF_CONSTANTS},
 }
 
 

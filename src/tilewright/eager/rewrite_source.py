@@ -4,21 +4,21 @@
 same holds of `and`, `or`, chains of comparisons, `is` and `in`; Python's numbers have no methods of
 tensors; and Python does not report which variables a loop or branch has assigned. So these parts of
 the function's tree are changed, and it is compiled anew under its own file name and positions:
-debuggers and tracebacks see no difference. T is HELPER, its methods are those of `Constructs`:
+debuggers and tracebacks see no difference. T is HELPER, a `PythonConstructs`:
 
-    not x, ~x             T.negated(x), T.inverted(x)
-    a and b               T.connected("and", b if T.goes_on("and", a) else None)
+    not x, ~x             T.logical_not(x), T.invert(x)
+    a and b               T.connective("and", b if T.needs_right_operand("and", a) else None)
     a < b < c             a < b and b < c
-    a is b, a in b        T.compared("is", a, b), T.compared("in", a, b)
+    a is b, a in b        T.compare("is", a, b), T.compare("in", a, b)
     x.to(tl.int64)        T.attribute(x, "to")(tl.int64)
     for i in items: ...   for i in T.loop(items, ("i", "total")): ...
-    while c: ...          T.begin(("total",)), then the loop
-    if c: x = 2           if T.test(1, c): x = 2; T.join(1, ...), at the end of the other side too
-    a if c else b         T.chosen(1, a if T.test(1, c) else b, ...)
-    f"{x!r}"              f"{T.shown(x)!r}"
-    assert c              assert T.holds(c)
-    x: tl.constexpr = y   x: tl.constexpr = T.constant("x", y)
-    x, y = z              x, y = T.unpacked(z, 2)
+    while c: ...          T.enter_while(("total",)), then the loop
+    if c: x = 2           if T.branch_condition(1, c): x = 2; T.join_branch(1, ...)  (in both sides)
+    a if c else b         T.conditional_value(1, a if T.branch_condition(1, c) else b, ...)
+    f"{x!r}"              f"{T.formatted(x)!r}"
+    assert c              assert T.assertion_holds(c)
+    x: tl.constexpr = y   x: tl.constexpr = T.constexpr_value("x", y)
+    x, y = z              x, y = T.check_unpacking(z, 2)
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ from tilewright.support import SourceLoc, errors
 from tilewright.support.fresh_stack import nested, on_fresh_stack
 
 HELPER = "__tilewright__"
-"""The global name by which rewritten code finds its `Constructs`."""
+"""The global name by which rewritten code finds its `PythonConstructs`."""
 
 _WRAPPER = "__tilewright_function__"
 _MEMBERS = frozenset(member_names())
-_UNARY: dict[type[ast.unaryop], str] = {ast.Not: "negated", ast.Invert: "inverted"}
+_UNARY: dict[type[ast.unaryop], str] = {ast.Not: "logical_not", ast.Invert: "invert"}
 
 
 def rewritten(fn: FunctionType) -> tuple[CodeType, str]:
@@ -144,8 +144,8 @@ class _Rewriter(ast.NodeTransformer):
         self._source = source
         self._locals = local_names(source)
         self._tests = 0
-        self._kept = 0
-        self._may_keep = True
+        self._temporaries = 0
+        self._may_assign = True
 
     @nested
     def visit(self, node: ast.AST) -> Any:
@@ -175,7 +175,7 @@ class _Rewriter(ast.NodeTransformer):
         self.generic_visit(node)
         result = node.values[0]
         for operand in node.values[1:]:
-            result = _connected(
+            result = _connective(
                 node, "and" if isinstance(node.op, ast.And) else "or", result, operand
             )
         return result
@@ -192,21 +192,21 @@ class _Rewriter(ast.NodeTransformer):
             # The last operand is used once; those between are used on both sides.
             if right is not node.comparators[-1]:
                 right, again = self._twice(right)
-            one = _call(node, "compared", ast.Constant(COMPARISON_NAMES[type(op)]), left, right)
-            result = one if result is None else _connected(node, "and", result, one)
+            one = _call(node, "compare", ast.Constant(COMPARISON_NAMES[type(op)]), left, right)
+            result = one if result is None else _connective(node, "and", result, one)
             left = again
         assert result is not None
         if warning is None:
             return result
-        return _call(node, "warned", result, *map(ast.Constant, (warning, *span)))
+        return _call(node, "warn_of_chain", result, *map(ast.Constant, (warning, *span)))
 
     def _twice(self, node: ast.expr) -> tuple[ast.expr, ast.expr]:
         """An expression for its first and its second use, which must not evaluate it again."""
         # Names and constants have no effects: they can simply be written twice.
-        if isinstance(node, ast.Name | ast.Constant) or not self._may_keep:
+        if isinstance(node, ast.Name | ast.Constant) or not self._may_assign:
             return node, copy.deepcopy(node)
-        self._kept += 1
-        name = f"__middle_{self._kept}"
+        self._temporaries += 1
+        name = f"__middle_{self._temporaries}"
         first = ast.NamedExpr(ast.Name(name, ast.Store()), node)
         second = ast.Name(name, ast.Load())
         return ast.copy_location(first, node), ast.copy_location(second, node)
@@ -214,9 +214,9 @@ class _Rewriter(ast.NodeTransformer):
     def visit_comprehension(self, node: ast.comprehension) -> ast.comprehension:
         """What a comprehension iterates over must not assign names."""
         # Python forbids `:=` in the iterable of a comprehension.
-        outer, self._may_keep = self._may_keep, False
+        outer, self._may_assign = self._may_assign, False
         node.iter = self.visit(node.iter)
-        self._may_keep = outer
+        self._may_assign = outer
         node.ifs = [self.visit(condition) for condition in node.ifs]
         return node
 
@@ -241,15 +241,15 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
         # Before the visit, which wraps the sides in calls.
-        others = tuple(filter(None, map(_simple, (node.body, node.orelse))))
+        others = tuple(filter(None, map(_name_or_number, (node.body, node.orelse))))
         self.generic_visit(node)
         number = self._test()
-        node.test = _call(node.test, "test", number, node.test)
-        return _call(node, "chosen", copy.copy(number), node, _constant(others))
+        node.test = _call(node.test, "branch_condition", number, node.test)
+        return _call(node, "conditional_value", copy.copy(number), node, _constant(others))
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.FormattedValue:
         self.generic_visit(node)
-        node.value = _call(node.value, "shown", node.value)
+        node.value = _call(node.value, "formatted", node.value)
         return node
 
     def _test(self) -> ast.Constant:
@@ -269,7 +269,7 @@ class _Rewriter(ast.NodeTransformer):
         }
         # Sorted, as the order of a set must not decide what code is compiled.
         for count in sorted(counts):
-            node.value = _call(node.targets[0], "unpacked", node.value, ast.Constant(count))
+            node.value = _call(node.targets[0], "check_unpacking", node.value, ast.Constant(count))
         return node
 
     def visit_For(self, node: ast.For) -> ast.For:
@@ -281,7 +281,7 @@ class _Rewriter(ast.NodeTransformer):
     def visit_While(self, node: ast.While) -> list[ast.stmt]:
         names = assigned_in([*node.body, node.test])
         self.generic_visit(node)
-        begin = ast.Expr(_call(node.test, "begin", _constant(names)))
+        begin = ast.Expr(_call(node.test, "enter_while", _constant(names)))
         return [ast.copy_location(begin, node.test), node]
 
     def visit_If(self, node: ast.If) -> ast.If:
@@ -290,22 +290,22 @@ class _Rewriter(ast.NodeTransformer):
         self.generic_visit(node)
         if others:
             number = self._test()
-            node.test = _call(node.test, "test", number, node.test)
+            node.test = _call(node.test, "branch_condition", number, node.test)
             for side in (node.body, node.orelse):
-                call = _call(node.test, "join", copy.copy(number), _constant(others))
+                call = _call(node.test, "join_branch", copy.copy(number), _constant(others))
                 side.append(_at_end_of(side, ast.Expr(call), node.test))
         return node
 
     def visit_Assert(self, node: ast.Assert) -> ast.Assert:
         self.generic_visit(node)
-        node.test = _call(node.test, "holds", node.test)
+        node.test = _call(node.test, "assertion_holds", node.test)
         return node
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AnnAssign:
         self.generic_visit(node)
         if node.value is not None and is_constexpr_annotation(node.annotation):
             name = ast.Constant(ast.unparse(node.target))
-            node.value = _call(node.value, "constant", name, node.value)
+            node.value = _call(node.value, "constexpr_value", name, node.value)
         return node
 
 
@@ -313,12 +313,12 @@ Other = tuple[str, object]
 """A value that a branch may have instead: ("name", of a variable) or ("number", itself)."""
 
 
-def _simple(node: ast.expr) -> Other | None:
+def _name_or_number(node: ast.expr) -> Other | None:
     """An expression whose value is known without computing anything; None for others."""
     if isinstance(node, ast.Name):
         return "name", node.id
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        inner = _simple(node.operand)
+        inner = _name_or_number(node.operand)
         return ("number", -inner[1]) if inner and isinstance(inner[1], int | float) else None
     if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
         return "number", node.value
@@ -330,13 +330,13 @@ def _joined_names(node: ast.If) -> tuple[tuple[str, tuple[Other, ...]], ...]:
 
     Those that both sides set alike are none.
     """
-    alike = _alike(node.body, node.orelse)
+    alike = _common_statements(node.body, node.orelse)
     statements = [s for s in (*node.body, *node.orelse) if s not in alike]
     numbers: dict[str, list[Other]] = {}
     for statement in statements:
         # `x = 1` only: other values are compared when they are known, at run time.
         if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-            target, value = statement.targets[0], _simple(statement.value)
+            target, value = statement.targets[0], _name_or_number(statement.value)
             if isinstance(target, ast.Name) and value is not None and value[0] == "number":
                 numbers.setdefault(target.id, []).append(value)
     # An annotated constexpr stays a constant in both sides.
@@ -344,7 +344,7 @@ def _joined_names(node: ast.If) -> tuple[tuple[str, tuple[Other, ...]], ...]:
     return tuple((name, tuple(numbers.get(name, ()))) for name in names)
 
 
-def _alike(body: list[ast.stmt], orelse: list[ast.stmt]) -> set[ast.stmt]:
+def _common_statements(body: list[ast.stmt], orelse: list[ast.stmt]) -> set[ast.stmt]:
     """The statements of each side that the other one has too, textually."""
     texts: list[dict[ast.stmt, str]] = []
     for side, other in ((body, orelse), (orelse, body)):
@@ -355,11 +355,11 @@ def _alike(body: list[ast.stmt], orelse: list[ast.stmt]) -> set[ast.stmt]:
     return {s for side in texts for s, text in side.items() if text in both}
 
 
-def _connected(node: ast.expr, word: str, left: ast.expr, right: ast.expr) -> ast.expr:
+def _connective(node: ast.expr, word: str, left: ast.expr, right: ast.expr) -> ast.expr:
     """`left and right`; the right operand is evaluated only if the left one leaves it open."""
-    goes_on = _call(node, "goes_on", ast.Constant(word), left)
-    chosen = ast.copy_location(ast.IfExp(goes_on, right, ast.Constant(None)), node)
-    return _call(node, "connected", ast.Constant(word), chosen)
+    needs_right = _call(node, "needs_right_operand", ast.Constant(word), left)
+    chosen = ast.copy_location(ast.IfExp(needs_right, right, ast.Constant(None)), node)
+    return _call(node, "connective", ast.Constant(word), chosen)
 
 
 def _call(node: ast.expr, method: str, *args: ast.expr) -> ast.Call:
