@@ -218,7 +218,7 @@ def test_planning_is_quick():
     best = float("inf")
     for _ in range(5):
         plan.cache_clear()
-        start = time.perf_counter()
+        start = time.process_time()
         plan(src, dst, 32)
-        best = min(best, time.perf_counter() - start)
+        best = min(best, time.process_time() - start)
     assert best < 2e-3

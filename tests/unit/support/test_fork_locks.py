@@ -44,6 +44,16 @@ def held_elsewhere(guard: AbstractContextManager[object]) -> Generator[None]:
 
 def is_free(lock: ForkLock) -> bool:
     """Whether another thread can take the lock."""
+    return _taken(lock).wait(20)
+
+
+def is_held(lock: ForkLock) -> bool:
+    """Whether another thread, which tries for a while, cannot take the lock."""
+    return not _taken(lock).wait(0.2)
+
+
+def _taken(lock: ForkLock) -> threading.Event:
+    """Set as soon as another thread has taken the lock."""
     taken = threading.Event()
 
     def take() -> None:
@@ -51,7 +61,7 @@ def is_free(lock: ForkLock) -> bool:
             taken.set()
 
     threading.Thread(target=take, daemon=True).start()
-    return taken.wait(0.5)
+    return taken
 
 
 @needs_fork
@@ -60,12 +70,12 @@ def test_a_lock_that_another_thread_holds_is_free_in_the_child() -> None:
 
     def use() -> None:
         with lock:
-            assert not is_free(lock)
+            assert is_held(lock)
         assert is_free(lock)
 
     with held_elsewhere(lock):
         assert_child_succeeds(use)
-        assert not is_free(lock)
+        assert is_held(lock)
 
 
 @needs_fork
@@ -73,7 +83,7 @@ def test_the_forking_thread_still_holds_its_lock_in_the_child() -> None:
     lock = ForkLock()
 
     def use() -> None:
-        assert not is_free(lock)
+        assert is_held(lock)
         lock.__exit__(None, None, None)
         assert is_free(lock)
 

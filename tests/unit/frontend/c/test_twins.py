@@ -127,7 +127,7 @@ def test_matmul() -> None:
 def test_parsing_and_lowering_the_matmul_takes_little_time() -> None:
     best = 1.0
     for _ in range(5):
-        start = time.perf_counter()
+        start = time.process_time()
         CSource(MATMUL, {"TM": 64, "TN": 64, "TK": 16}).lower(FrontendOptions())
-        best = min(best, time.perf_counter() - start)
+        best = min(best, time.process_time() - start)
     assert best < 0.06

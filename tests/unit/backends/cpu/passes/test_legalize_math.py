@@ -161,7 +161,7 @@ def test_preparing_a_kernel_takes_less_than_two_milliseconds() -> None:
     seconds: list[float] = []
     for _ in range(20):
         function = parsed(text)
-        start = time.perf_counter()
+        start = time.process_time()
         Legalize().run(function)
-        seconds.append(time.perf_counter() - start)
+        seconds.append(time.process_time() - start)
     assert min(seconds) < 2e-3

@@ -160,7 +160,11 @@ def test_fork_gets_a_child_of_its_own() -> None:
 
 @needs_fork
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
-def test_the_compiling_process_ends_though_a_forked_one_goes_on() -> None:
+def test_the_compiling_process_ends_though_a_forked_one_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    patience = 60.0  # longer than any busy machine needs: only a process that hangs is killed
+    monkeypatch.setattr(ptx_emission, "_END_SECONDS", patience)
     emit_ptx_isolated(FINE, H100.target, "k")
     compiling = ptx_emission._child()  # pyright: ignore[reportPrivateUsage]
     end, write_end = os.pipe()
@@ -173,7 +177,7 @@ def test_the_compiling_process_ends_though_a_forked_one_goes_on() -> None:
     seconds = time.monotonic() - start
     os.write(write_end, b".")
     assert os.waitpid(forked, 0)[1] == 0
-    assert seconds < ptx_emission._END_SECONDS  # pyright: ignore[reportPrivateUsage]
+    assert seconds < patience
 
 
 def test_llvm_errors_travel() -> None:
