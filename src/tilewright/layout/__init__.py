@@ -38,15 +38,10 @@ from tilewright.layout.mma_fragments import (
     result_layout,
     wgmma_fragment,
 )
-from tilewright.layout.register_access import (
-    contiguous_registers,
-    elements_per_thread,
-    free_variable_masks,
-)
+from tilewright.layout.register_access import contiguous_registers
 from tilewright.layout.shared_access import SharedAccess, shared_access
 from tilewright.layout.shared_conversion import SharedConversion, plan_shared_conversion
 from tilewright.layout.shared_layouts import (
-    PaddedShared,
     shared_row_major,
     shared_swizzled,
     shared_xor,
@@ -71,7 +66,6 @@ __all__ = [
     "LaneMap",
     "LinearLayout",
     "MatrixForm",
-    "PaddedShared",
     "RegisterPermute",
     "SharedAccess",
     "SharedMemory",
@@ -83,10 +77,8 @@ __all__ = [
     "blocked",
     "broadcast",
     "contiguous_registers",
-    "elements_per_thread",
     "expand_dims",
     "fit",
-    "free_variable_masks",
     "grid",
     "log2",
     "matrix_addresses",

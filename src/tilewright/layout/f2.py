@@ -149,20 +149,6 @@ def kernel(columns: Iterable[int]) -> Matrix:
     return tuple(relation for relation in relations if relation is not None)
 
 
-def image(columns: Iterable[int]) -> Matrix:
-    """The reduced echelon basis of the span, ascending: equal spans give equal tuples."""
-    rows: list[int] = []
-    for column in columns:
-        for row in rows:
-            # Clears the leading bit of the row: the XOR is smaller exactly where that bit is set.
-            column = min(column, column ^ row)
-        if column:
-            rows = [min(row, row ^ column) for row in rows]
-            rows.append(column)
-            rows.sort(reverse=True)
-    return tuple(reversed(rows))
-
-
 def pivots(columns: Iterable[int]) -> int:
     """A mask of the columns that are independent of the columns before them."""
     span = Span()

@@ -3,11 +3,6 @@
 from tilewright.layout.linear_layout import REGISTER, LinearLayout
 
 
-def elements_per_thread(layout: LinearLayout) -> int:
-    """The number of registers, copies included, that each thread holds."""
-    return layout.in_size(REGISTER)
-
-
 def contiguous_registers(layout: LinearLayout, dim: int) -> int:
     """How many consecutive registers hold consecutive, aligned elements along ``dim``.
 
@@ -36,12 +31,3 @@ def _along(layout: LinearLayout, dim: int, bit: int) -> tuple[int, ...]:
 
 def _names_before(layout: LinearLayout, name: str) -> tuple[str, ...]:
     return layout.in_names[: layout.in_names.index(name)]
-
-
-def free_variable_masks(layout: LinearLayout) -> dict[str, int]:
-    """The bits of each input dim in which locations differ only as copies.
-
-    A thread whose register, lane and warp numbers are 0 in these bits owns its elements: among such
-    threads each element is held once. Stores, atomics and reductions are done by owners alone.
-    """
-    return layout.free_masks()

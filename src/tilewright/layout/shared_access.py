@@ -115,7 +115,7 @@ def shared_access(
     """The cheapest access of ``layout`` to a buffer whose layout is given, such as a TMA swizzle.
 
     ``matrix`` allows ldmatrix (stmatrix for a store). A store skips registers that are copies;
-    which lanes and warps hold copies is the caller's matter (`free_variable_masks`). ``shared``
+    which lanes and warps hold copies is the caller's matter (`LinearLayout.free_masks`). ``shared``
     is a bijection from ``offset`` to the same tile.
     """
     size = log2(element_bits // 8)

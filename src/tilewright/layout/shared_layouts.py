@@ -1,14 +1,11 @@
 """Layouts of a tile in shared memory: which element sits at which offset.
 
 A shared layout is a `LinearLayout` from the one input dim ``offset``, counted in elements, to the
-tile's dims. Its inverse gives addresses. `PaddedShared` is the one arrangement that is not linear
-over bits, because adding padding carries.
+tile's dims. Its inverse gives addresses.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from tilewright.layout import f2
 from tilewright.layout.distributed_layouts import grid
 from tilewright.layout.linear_layout import OFFSET, LinearLayout, log2, tile_dims
 
@@ -78,31 +75,3 @@ def _point(rank: int, coordinates: dict[int, int]) -> tuple[int, ...]:
 
 def _in_tile_order(layout: LinearLayout, shape: Sequence[int]) -> LinearLayout:
     return layout.reorder_outs([name for name in tile_dims(shape)])
-
-
-@dataclass(frozen=True, slots=True)
-class PaddedShared:
-    """A linear shared layout with ``padding`` unused elements after every ``interval`` elements.
-
-    An affine map, not a linear one: offset ``x`` of ``base`` becomes ``x + x // interval *
-    padding``. It costs memory where a swizzle costs none, and serves where an address must be a
-    sum, as in a copy whose strides the hardware adds.
-    """
-
-    base: LinearLayout
-    interval: int
-    padding: int
-
-    @property
-    def size(self) -> int:
-        """The number of elements to allocate, the padding after the last interval left out."""
-        return self._pad((1 << self.base.in_bits) - 1) + 1
-
-    def offset(self, coordinates: Sequence[int]) -> int:
-        """The element offset of the tile element at ``coordinates``."""
-        offset = f2.solve(self.base.columns, self.base.pack(coordinates))
-        assert offset is not None, f"{tuple(coordinates)} is not in {self.base}"
-        return self._pad(offset)
-
-    def _pad(self, offset: int) -> int:
-        return offset + offset // self.interval * self.padding

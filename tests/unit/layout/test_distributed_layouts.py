@@ -7,10 +7,8 @@ import pytest
 from tilewright.layout import (
     blocked,
     broadcast,
-    elements_per_thread,
     expand_dims,
     fit,
-    free_variable_masks,
     slice_of,
 )
 
@@ -58,18 +56,18 @@ def test_small_tile_leaves_copies():
     assert str(layout) == (
         "register=(0,1..2) lane=(0,4..8)(0,0)(1,0)(0,0) warp=(0,0)(0,0) -> dim0:2 dim1:16"
     )
-    assert free_variable_masks(layout) == {"register": 0, "lane": 0b10100, "warp": 0b11}
+    assert layout.free_masks() == {"register": 0, "lane": 0b10100, "warp": 0b11}
 
 
 def test_tile_smaller_than_a_thread_drops_registers():
     layout = blocked((2,), (8,), (32,), (4,), (0,))
-    assert elements_per_thread(layout) == 2
-    assert free_variable_masks(layout) == {"register": 0, "lane": 0b11111, "warp": 0b11}
+    assert layout.in_size("register") == 2
+    assert layout.free_masks() == {"register": 0, "lane": 0b11111, "warp": 0b11}
 
 
 def test_scalar_tile():
     layout = blocked((1, 1), (1, 4), (4, 8), (2, 2), (1, 0))
-    assert elements_per_thread(layout) == 1 and layout.rank == layout.out_bits
+    assert layout.in_size("register") == 1 and layout.rank == layout.out_bits
 
 
 def test_large_tile_repeats_in_registers():
@@ -77,7 +75,7 @@ def test_large_tile_repeats_in_registers():
     assert str(layout) == (
         "register=(0,1..2)(0,64)(8..32,0) lane=(0,4..32)(1,0) warp=(2..4,0) -> dim0:64 dim1:128"
     )
-    assert elements_per_thread(layout) == 64
+    assert layout.in_size("register") == 64
 
 
 def test_blocked_refuses_what_makes_no_sense():
@@ -93,7 +91,7 @@ def test_slice_keeps_values_where_they_were():
     parent = blocked((16, 64), (2, 4), (4, 8), (2, 2), (1, 0))
     rows = slice_of(parent, 1)
     assert rows.out_names == ("dim0",) and rows.shape == (16,)
-    assert elements_per_thread(rows) == 2
+    assert rows.in_size("register") == 2
     for lane, warp in product(range(32), range(4)):
         held = {rows.apply(register=r, lane=lane, warp=warp)[0] for r in range(2)}
         whole = {
@@ -115,7 +113,7 @@ def test_expand_and_broadcast_move_nothing():
     assert column.shape == (1, 64) and column.columns == row.columns
     wide = broadcast(column, 0, 4)
     assert wide.shape == (4, 64) and wide.rank == wide.out_bits
-    assert elements_per_thread(wide) == 4 * elements_per_thread(row)
+    assert wide.in_size("register") == 4 * row.in_size("register")
 
 
 def test_fit_of_a_fitting_layout_is_itself():

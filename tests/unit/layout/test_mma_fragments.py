@@ -8,7 +8,6 @@ import pytest
 from tilewright.layout import (
     FRAGMENTS,
     LinearLayout,
-    free_variable_masks,
     operand_layout,
     result_layout,
     wgmma_fragment,
@@ -143,7 +142,7 @@ def test_threads_get_the_rows_and_columns_that_they_multiply(name, shape, warps)
 
 def test_small_tile_leaves_warps_with_copies():
     result = result_layout(FRAGMENTS["m16n8k16.b16"], (16, 16), (2, 4))
-    assert free_variable_masks(result)["warp"] == 0b101
+    assert result.free_masks()["warp"] == 0b101
     assert result.bases("warp") == ((0, 0), (0, 8), (0, 0))
 
 

@@ -8,8 +8,6 @@ from tilewright.layout import (
     LinearLayout,
     blocked,
     contiguous_registers,
-    elements_per_thread,
-    free_variable_masks,
 )
 
 
@@ -46,7 +44,7 @@ def test_contiguous_registers_of_common_layouts():
 )
 def test_owners_hold_every_element_once(text: str):
     layout = LinearLayout.parse(text)
-    free = free_variable_masks(layout)
+    free = layout.free_masks()
     owned: list[tuple[int, ...]] = []
     for place in product(*(range(layout.in_size(name)) for name in layout.in_names)):
         named = dict(zip(layout.in_names, place, strict=True))
@@ -57,5 +55,5 @@ def test_owners_hold_every_element_once(text: str):
 
 def test_registers_are_kept_before_lanes_before_warps():
     layout = LinearLayout.parse("register=(1) lane=(1)(2) warp=(2)(3) -> dim0:4")
-    assert free_variable_masks(layout) == {"register": 0, "lane": 0b01, "warp": 0b11}
-    assert elements_per_thread(layout) == 2
+    assert layout.free_masks() == {"register": 0, "lane": 0b01, "warp": 0b11}
+    assert layout.in_size("register") == 2

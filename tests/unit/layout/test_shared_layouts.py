@@ -6,7 +6,6 @@ import pytest
 
 from tilewright.layout import (
     LinearLayout,
-    PaddedShared,
     shared_row_major,
     shared_swizzled,
     shared_xor,
@@ -71,10 +70,3 @@ def test_xor_swizzle_with_batch_dim():
     assert layout.shape == (2, 4, 8)
     found = offsets(layout)
     assert found[1, 2, 3] == 32 + 2 * 8 + ((3 // 2) ^ 2) * 2 + 1
-
-
-def test_padding_is_affine():
-    padded = PaddedShared(shared_row_major((8, 32)), interval=32, padding=1)
-    for i, j in product(range(8), range(32)):
-        assert padded.offset((i, j)) == 33 * i + j
-    assert padded.size == 7 * 33 + 32
