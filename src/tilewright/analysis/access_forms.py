@@ -20,7 +20,6 @@ from tilewright.ir.types import PointerType, element_of, shape_of
 from tilewright.ops import AtomicCasOp, AtomicOp, ForOp, LoadOp, StoreOp, WhileOp
 from tilewright.support import cached_property
 
-Attributes = tuple[tuple[str, object], ...]
 MemoryOp = LoadOp | StoreOp | AtomicOp | AtomicCasOp
 
 

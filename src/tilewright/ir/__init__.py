@@ -35,8 +35,6 @@ from tilewright.ir.passes import (
 from tilewright.ir.printer import (
     Names,
     attr_text,
-    enclosing_function,
-    names_of,
     print_function,
     print_module,
 )
@@ -92,11 +90,9 @@ __all__ = [
     "effects_of",
     "ops_with",
     "MAX_REGIONS",
-    "enclosing_function",
     "floating",
     "integer",
     "is_pure",
-    "names_of",
     "number",
     "operand",
     "optional_operand",

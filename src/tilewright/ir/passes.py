@@ -19,7 +19,7 @@ parses back, so that a failure names the passes that repeat it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import Field, dataclass, fields
 from time import perf_counter
 from typing import Any, ClassVar
@@ -156,13 +156,11 @@ def _require_valid(function: Function, contract: Contract | None, when: str, pas
         raise InternalCompilerError(f"invalid tile IR {when}:\n{problems}", notes=notes)
 
 
-def parse_pipeline(text: str, passes: Mapping[str, type[Pass]] | None = None) -> Pipeline:
+def parse_pipeline(text: str) -> Pipeline:
     """The pipeline of a text such as `canonicalize,unroll{limit=4},cse`.
 
-    passes: the known passes by name, PASSES by default. Raises UnknownName for an unknown pass or
-    option, InvalidOption for text that is no pipeline.
+    Raises UnknownName for an unknown pass or option, InvalidOption for text that is no pipeline.
     """
-    registered = PASSES if passes is None else passes
     steps: list[Step] = []
     at = 0
     while at < len(text.rstrip()):
@@ -170,9 +168,9 @@ def parse_pipeline(text: str, passes: Mapping[str, type[Pass]] | None = None) ->
         if match is None:
             raise InvalidOption("pipeline", "passes such as a,b{x=1}", text[at:])
         name, options = match[1], match[2]
-        if name not in registered:
-            raise UnknownName("pass", name, registered)
-        steps.append(Step(_build(registered[name], options or "")))
+        if name not in PASSES:
+            raise UnknownName("pass", name, PASSES)
+        steps.append(Step(_build(PASSES[name], options or "")))
         at = match.end()
     return Pipeline(text.strip(), tuple(steps))
 

@@ -79,27 +79,9 @@ class Names(dict[Value, str]):
         return name
 
 
-def names_of(function: Function) -> Names:
-    """The names that `print_function` gives to the values of a function."""
-    names = Names()
-    _name_block(function.body, names)
-    return names
-
-
-@nested
-def _name_block(block: Block, names: Names) -> None:
-    for arg in block.args:
-        _ = names[arg]
-    for op in block:
-        for result in op.results:
-            _ = names[result]
-        for inner in op.regions:
-            _name_block(inner, names)
-
-
-def print_module(module: Module, *, locations: bool = False, notes: Notes | None = None) -> str:
+def print_module(module: Module) -> str:
     """All functions of a module, separated by blank lines; ends with a line break."""
-    printer = Printer(locations, notes)
+    printer = Printer()
     texts = ["\n".join(printer.function(f)) for f in module.functions.values()]
     return "\n\n".join(texts) + "\n" if texts else ""
 
@@ -109,17 +91,6 @@ def print_function(
 ) -> str:
     """One function; `notes` are printed as marks below the ops they belong to."""
     return "\n".join(Printer(locations, notes).function(function)) + "\n"
-
-
-def enclosing_function(op: Op) -> Function | None:
-    """The function that an op is in; None for an op that is detached."""
-    block = op.parent
-    while block is not None:
-        owner = block.owner
-        if owner is None or isinstance(owner, Function):
-            return owner
-        block = owner.parent
-    return None
 
 
 class Printer:

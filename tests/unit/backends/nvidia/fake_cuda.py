@@ -131,9 +131,6 @@ class FakeCuda:
         numbers = {75: major, 76: minor, 16: 132, 10: 32, 97: 232448, 36: 2619000, 37: 5120}
         return self._done("cuDeviceGetAttribute"), numbers.get(attrib, 1000 + attrib)
 
-    def cuDeviceTotalMem(self, dev: int) -> tuple[CUresult, int]:
-        return self._done("cuDeviceTotalMem"), 80 << 30
-
     def cuDevicePrimaryCtxRetain(self, dev: int) -> tuple[CUresult, int]:
         return self._done("cuDevicePrimaryCtxRetain"), 0xC000 + dev
 

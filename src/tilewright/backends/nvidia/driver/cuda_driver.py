@@ -107,7 +107,6 @@ class Device:
     registers_sm: int
     threads_sm: int
     l2_bytes: int
-    memory_bytes: int
     clock: int
     memory_clock: int
     bus_bits: int
@@ -260,7 +259,6 @@ class Driver:
             registers_sm=number(_REGISTERS_SM),
             threads_sm=number(_THREADS_SM),
             l2_bytes=number(_L2_BYTES),
-            memory_bytes=self.value("cuDeviceTotalMem", self.api.cuDeviceTotalMem(handle)),
             clock=number(_CLOCK_RATE),
             memory_clock=number(_MEMORY_CLOCK_RATE),
             bus_bits=number(_BUS_WIDTH),
