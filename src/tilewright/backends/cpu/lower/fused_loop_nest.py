@@ -97,9 +97,14 @@ class _NestEmitter:
         code = Code(ModuleText())
         code.sections += [[] for _ in self.nest.shape]
         ev = Evaluator(code, self.state.env, width)
+        # Levels as in the nest itself, so that the innermost section has all that a step does.
+        inner = [dim] if self.axis in (None, dim) else [dim, self.axis]
+        order = [*self._outer_dims(dim), *inner]
         coords = tuple(
             Lanes(
-                Val(f"%p{d}", "i32", d + 1), int(d == dim and width > 1), width if d == dim else 1
+                Val(f"%p{d}", "i32", order.index(d) + 1),
+                int(d == dim and width > 1),
+                width if d == dim else 1,
             )
             for d in range(len(self.nest.shape))
         )
@@ -108,10 +113,18 @@ class _NestEmitter:
         for op in self.stores:
             address = Access(ev.at(op.pointer, coords), element_of(op.stored.type))
             store(ev.math, address, ev.lanes(op.stored, coords))
-        inner = code.sections[dim + 1] + code.sections[-1]
-        gathers = sum("masked.gather" in t or "masked.scatter" in t for t in inner)
-        # A gather or scatter is an extraction or insertion and an access for each lane.
-        return (len(inner) + 2 * width * gathers) / width
+        cost = _instructions(code.sections[-1], width)
+        if self.axis == dim:
+            # A shuffle and an operation for each halving of the lanes, once for each result.
+            cost += 2 * (width.bit_length() - 1) * width / self.nest.shape[dim]
+        elif self.axis is not None:
+            # The loop over vectors is around that of the reduced dimension.
+            cost += _instructions(code.sections[-2], width) / self.nest.shape[self.axis]
+        return cost / width
+
+    def _outer_dims(self, vector_dim: int) -> list[int]:
+        """Those around the loops over vectors and over the reduced dimension."""
+        return [d for d in range(len(self.nest.shape)) if d not in (vector_dim, self.axis)]
 
     def _inputs(self) -> list[Value]:
         inputs = list(self.nest.materialized)
@@ -124,10 +137,7 @@ class _NestEmitter:
     # -- loops ----------------------------------------------------------------------------------
 
     def emit(self) -> None:
-        order = [d for d in range(len(self.nest.shape)) if d != self.vector_dim]
-        if self.axis is not None:
-            order = [d for d in order if d != self.axis]
-        self._loops(order, {})
+        self._loops(self._outer_dims(self.vector_dim), {})
 
     def _loops(self, dims: list[int], coords: dict[int, Lanes]) -> None:
         """Open the loops over `dims`, then the vector loop, then that of the reduced dimension."""
@@ -272,6 +282,13 @@ class _NestEmitter:
                     self.state.env.scalars[value] = evaluated
                 else:
                     write_buffer(self.ev.math, buffer, kept, evaluated)
+
+
+def _instructions(lines: list[str], width: int) -> int:
+    """How many instructions these are; a gather or scatter is an extraction or insertion and an
+    access for each lane."""
+    gathers = sum("masked.gather" in text or "masked.scatter" in text for text in lines)
+    return len(lines) + 2 * width * gathers
 
 
 _NEUTRAL: dict[type[Op], int] = {AddOp: 0, MulOp: 1, AndOp: -1, OrOp: 0, XorOp: 0}

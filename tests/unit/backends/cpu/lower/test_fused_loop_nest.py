@@ -46,6 +46,19 @@ def test_lanes_run_along_memory():
     assert "scatter" not in text
 
 
+@pytest.mark.parametrize(
+    ("shape", "strides"),
+    [((8, 8), (3, 29)), ((64, 8), (29, 300)), ((4, 8, 8), (3, 100, 29)), ((8, 4, 8), (29, 100, 3))],
+)
+def test_lanes_gather_rather_than_gather_and_scatter(
+    shape: tuple[int, ...], strides: tuple[int, ...]
+):
+    """Each instruction of a step counts once, whichever dimension the lanes run along."""
+    text = lowered(copy_kernel(shape, strides)).text
+    assert "gather" in text
+    assert "scatter" not in text
+
+
 def test_lanes_divide_the_extent():
     assert max(widths(copy_kernel((4, 24), (24, 1)))) == 8
     assert max(widths(copy_kernel((5, 6), (6, 1)))) == 2
