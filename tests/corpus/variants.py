@@ -1,4 +1,5 @@
-"""The corpus: every kernel of `tilewright.kernels`, as its ready-made function launches it.
+"""The corpus: every kernel of `tilewright.kernels`, as its ready-made function launches it, and the
+matrix product of the tutorials.
 
 Each kernel has all its element types on one architecture, and some variants on all of them.
 """
@@ -7,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from tests.kernels.tutorial_matmul import tutorial_matmul
 from tilewright.backends.nvidia.arch import ARCHITECTURES
 from tilewright.kernels.attention import attention_kernel
 from tilewright.kernels.attention import gpu_launch_options as attention_options
@@ -133,6 +135,14 @@ def _matmul() -> Iterator[Variant]:
         )
 
 
+def _tutorial() -> Iterator[Variant]:
+    blocks = {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "GROUP_M": 8}
+    words = blocks | {"num_warps": 8, "num_stages": 3}
+    for label, b in {"fp16 b rows": "i32/16 i32=1", "fp16 b columns": "i32=1 i32/16"}.items():
+        types = f"{_pointers(3, 'fp16')} i32/16 i32/16 i32/16 i32/16 i32=1 {b} i32/16 i32=1"
+        yield from _on(_rows(True), label, tutorial_matmul, types, words)
+
+
 def _attention() -> Iterator[Variant]:
     for dtype, heads in {"fp16": (32, 64, 128, 256), "bf16": (64,), "fp32": (32, 64, 128)}.items():
         types = f"{_pointers(4, dtype)} i32/16 i32/16 i32/16 fp32"
@@ -152,5 +162,6 @@ CORPUS = {
     "matmul": tuple(_matmul()),
     "softmax": tuple(_softmax()),
     "transpose": tuple(_transpose()),
+    "tutorial": tuple(_tutorial()),
 }
-"""Variants by the name of the ready-made function."""
+"""Variants by the name of the ready-made function; `tutorial` is a kernel as users write it."""

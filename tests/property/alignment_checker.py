@@ -28,8 +28,10 @@ from tilewright.ops import (
     RemOp,
     ShlOp,
     ShrOp,
+    Sign,
     SubOp,
 )
+from tilewright.support import errors
 
 
 class NotDefined(Exception):
@@ -45,7 +47,10 @@ class Checker(Interpreter):
 
     def run(self, op: Op, inputs: Sequence[ConcreteValue]) -> list[ConcreteValue]:
         self._refuse_undefined(op, inputs)
-        results = super().run(op, inputs)
+        try:
+            results = super().run(op, inputs)
+        except errors.NegativeTileIndex:
+            raise NotDefined from None
         for result, value in zip(op.results, results, strict=True):
             self._check(result, value.data)
         return results
@@ -203,6 +208,11 @@ def assert_facts_of_random_program(random: Random) -> bool:
     function = programs.function(random.randrange(1, 24))
     assert not verify(function)
     args = eager_arguments(function, arguments(function, random))
+    for parameter, arg in zip(function.args, args, strict=True):
+        number = isinstance(element_of(parameter.type), DType)
+        if number and arg.data >= 0 and random.random() < 0.5:
+            parameter.facts = {**(parameter.facts or {}), "non_negative": 1}
+            arg.sign = Sign.NON_NEGATIVE
     if programs.hints:
         observer = Observer()
         observer.run_block(function.body, args)

@@ -25,6 +25,7 @@ from functools import lru_cache
 from math import gcd
 
 from tilewright.ir.types import DType, PointerType, Type, element_of, shape_of
+from tilewright.ops import Sign
 
 LARGEST = 1 << 30
 """Divisibility of zero; nothing is known to be divided by more."""
@@ -34,17 +35,22 @@ LARGEST = 1 << 30
 class Alignment:
     """Facts per dimension, and of all elements.
 
-    value: the number that every element is, if it is known; natural: no element is negative, if
-    sums and products of natural numbers do not wrap; unit: by what a run counts (1; bytes of an
-    element for addresses).
+    value: the number that every element is, if it is known; sign: whether an element may be
+    negative, if sums and products of natural numbers do not wrap; unit: by what a run counts (1;
+    bytes of an element for addresses).
     """
 
     contiguity: tuple[int, ...]
     divisibility: tuple[int, ...]
     constancy: tuple[int, ...]
     value: int | None = None
-    natural: bool = False
+    sign: Sign = Sign.UNKNOWN
     unit: int = 1
+
+    @property
+    def natural(self) -> bool:
+        """Whether no element is negative."""
+        return self.sign is Sign.NON_NEGATIVE
 
     @property
     def dims(self) -> range:
@@ -104,14 +110,14 @@ def meet(a: Alignment, b: Alignment) -> Alignment:
         tuple(gcd(a.start(d, runs[d]), b.start(d, runs[d])) for d in a.dims),
         tuple(gcd(a.constancy[d], b.constancy[d]) for d in a.dims),
         a.value if a.value == b.value else None,
-        a.natural and b.natural,
+        min(a.sign, b.sign),
         a.unit,
     )
 
 
 @lru_cache(maxsize=4096)
-def bounded(type_: Type, fact: Alignment) -> Alignment:
-    """The part of a claim that a value of the type can keep.
+def bounded(type_: Type, fact: Alignment, sign: Sign = Sign.UNKNOWN) -> Alignment:
+    """The part of a claim that a value of the type can keep; `sign` besides.
 
     No group is longer than its dimension. A run of integers is at most half of their range long,
     so that one whose first number is a multiple of its length never wraps. Floats and bools have no
@@ -133,8 +139,9 @@ def bounded(type_: Type, fact: Alignment) -> Alignment:
     )
     signed = isinstance(element, DType) and element.is_signed
     value = None if fact.value is None else _wrapped(fact.value, element.bits, signed)
-    natural = value >= 0 if value is not None else fact.natural or not signed
-    return Alignment(runs, divisibility, constancy, value, natural, fact.unit)
+    if not signed or value is not None:
+        sign = Sign.NON_NEGATIVE if not signed or (value or 0) >= 0 else Sign.UNKNOWN
+    return Alignment(runs, divisibility, constancy, value, sign, fact.unit)
 
 
 def _wrapped(value: int, bits: int, signed: bool) -> int:

@@ -22,6 +22,7 @@ from tilewright.analysis.alignment import (
     unknown,
 )
 from tilewright.analysis.dataflow import Forward
+from tilewright.analysis.index_relations import leaves_remainder, promised_non_negative
 from tilewright.ir import Function, Op, Trait, Value
 from tilewright.ir.types import DType, PointerType, element_of, shape_of
 from tilewright.ops import (
@@ -52,11 +53,13 @@ from tilewright.ops import (
     SelectOp,
     ShlOp,
     ShrOp,
+    Sign,
     SplatOp,
     SplitOp,
     SubOp,
     TransposeOp,
     XorOp,
+    sign_of,
 )
 
 Facts = Sequence[Alignment]
@@ -66,32 +69,49 @@ _RULES: dict[type[Op], Rule] = {}
 
 def analyze_alignment(function: Function) -> dict[Value, Alignment]:
     """Facts of every value of a function, from those of its arguments."""
-    solver = Forward(_transfer, meet, lambda value: unknown(value.type), _loop_index)
-    return solver.run(function, [_argument(arg) for arg in function.args])
+    promised = promised_non_negative(function)
+
+    def transfer(op: Op, operands: Facts) -> Facts:
+        facts = _transfer(op, operands)
+        if promised.isdisjoint(op.results):
+            return facts
+        return [replace(fact, sign=Sign.NON_NEGATIVE) for fact in facts]
+
+    solver = Forward(transfer, meet, lambda value: unknown(value.type), _loop_index)
+    return solver.run(function, [_argument(arg, arg in promised) for arg in function.args])
 
 
-def _argument(arg: Value) -> Alignment:
+def _argument(arg: Value, promised: bool) -> Alignment:
     facts, pointer = arg.facts or {}, isinstance(element_of(arg.type), PointerType)
     # facts are in powers of two: a promise of 24 is used as 8
     multiple = power_of_two_in(facts.get("aligned" if pointer else "multiple_of", 1))
-    return bounded(arg.type, Alignment((1,), (multiple,), (1,)))
+    natural = promised or "non_negative" in facts
+    sign = Sign.NON_NEGATIVE if natural else Sign.UNKNOWN
+    return bounded(arg.type, Alignment((1,), (multiple,), (1,)), sign)
 
 
 def _loop_index(op: ForOp, bounds: Facts) -> Alignment:
     lower, _, step = bounds
     # Every index is lower + k * step.
     multiple = gcd(lower.divisibility[0], step.divisibility[0])
-    return bounded(op.index.type, Alignment((1,), (multiple,), (1,), natural=lower.natural))
+    return bounded(op.index.type, Alignment((1,), (multiple,), (1,)), lower.sign)
 
 
 def _transfer(op: Op, operands: Facts) -> Facts:
     rule = _RULES.get(type(op))
     if rule is not None:
-        return [bounded(result.type, rule(op, operands)) for result in op.results]
+        fact = rule(op, operands)
+        return [bounded(r.type, fact, _sign(op, r, operands)) for r in op.results]
     if Trait.ELEMENTWISE in op.traits and operands:
         constancy = _constancy(*operands)
         return [_only_constant(result, constancy) for result in op.results]
     return [unknown(result.type) for result in op.results]
+
+
+def _sign(op: Op, result: Value, operands: Facts) -> Sign:
+    if leaves_remainder(op):
+        return operands[0].sign
+    return sign_of(op, result.type, [x.sign for x in operands])
 
 
 def _only_constant(result: Value, constancy: tuple[int, ...]) -> Alignment:
@@ -116,20 +136,20 @@ def _rule(*op_classes: type[Op]) -> Callable[[Rule], Rule]:
 # --- numbers that are known -----------------------------------------------------------------------
 
 
-def _everywhere(op: Op, every: int, value: int | None, natural: bool) -> Alignment:
+def _everywhere(op: Op, every: int, value: int | None) -> Alignment:
     """One number in all elements of the result."""
     extents = extents_of(op.results[0].type)
     ones = (1,) * len(extents)
-    return Alignment(ones, (every,) * len(ones), extents, value, natural)
+    return Alignment(ones, (every,) * len(ones), extents, value)
 
 
 @_rule(ConstantOp)
 def _constant(op: Op, operands: Facts) -> Alignment:
     element = element_of(op.results[0].type)
     if isinstance(element, DType) and element.is_float:
-        return _everywhere(op, 1, None, False)
+        return _everywhere(op, 1, None)
     number = int(cast("int", op.attrs["value"]))
-    return _everywhere(op, power_of_two_in(number), number, number >= 0)
+    return _everywhere(op, power_of_two_in(number), number)
 
 
 @_rule(RangeOp)
@@ -139,12 +159,12 @@ def _range(op: Op, operands: Facts) -> Alignment:
     multiple = power_of_two_in(start)
     # Of several groups the later ones start at start + k * run.
     first = multiple if run == end - start else gcd(multiple, run)
-    return Alignment((run,), (first,), (1,), natural=start >= 0)
+    return Alignment((run,), (first,), (1,))
 
 
 @_rule(ProgramIdOp, NumProgramsOp)
 def _grid(op: Op, operands: Facts) -> Alignment:
-    return Alignment((1,), (1,), (1,), natural=True)
+    return Alignment((1,), (1,), (1,))
 
 
 # --- shapes ---------------------------------------------------------------------------------------
@@ -153,13 +173,13 @@ def _grid(op: Op, operands: Facts) -> Alignment:
 @_rule(SplatOp)
 def _splat(op: Op, operands: Facts) -> Alignment:
     x = operands[0]
-    return _everywhere(op, x.every, x.value, x.natural)
+    return _everywhere(op, x.every, x.value)
 
 
 @_rule(ItemOp)
 def _item(op: Op, operands: Facts) -> Alignment:
     x = operands[0]
-    return Alignment((1,), (x.every,), (1,), x.value, x.natural)
+    return Alignment((1,), (x.every,), (1,), x.value)
 
 
 @_rule(ExpandDimsOp)
@@ -206,7 +226,7 @@ def _reshape(op: Op, operands: Facts) -> Alignment:
     source, target = shape_of(op.operands[0].type), shape_of(op.results[0].type)
     # all elements are equal, so no shape disturbs that
     if prod(source) == prod(x.constancy):
-        return _everywhere(op, x.every, x.value, x.natural)
+        return _everywhere(op, x.every, x.value)
     # dims of extent 1 move no element; groups along any other dim may be torn apart
     inner, outer = _innermost(source), _innermost(target)
 
@@ -266,14 +286,12 @@ def _cast(op: Op, operands: Facts) -> Alignment:
         bit = isinstance(source, DType) and source.is_bool
         value = x.value if bit else None
         ones = (1,) * len(x.contiguity)
-        return Alignment(ones, ones, x.constancy, value, natural=bit)
-    # A sign-extended natural number stays natural; one that is cut may become negative.
-    natural = x.natural and target.bits > source.bits
+        return Alignment(ones, ones, x.constancy, value)
     # Bytes of elements of another size: runs do not count by one element any more.
     if unit_of(op.results[0].type) != x.unit:
         ones = (1,) * len(x.contiguity)
-        return Alignment(ones, (x.every,) * len(ones), x.constancy, x.value, natural)
-    return replace(x, natural=natural or (x.natural and source is target))
+        return Alignment(ones, (x.every,) * len(ones), x.constancy, x.value)
+    return x
 
 
 @_rule(HintOp)
@@ -312,7 +330,7 @@ def _folded(op: Op, x: Alignment, y: Alignment) -> int | None:
 @_rule(AddOp)
 def _sum(op: Op, operands: Facts) -> Alignment:
     x, y = operands
-    return replace(_added(x, y, 1), value=_folded(op, x, y), natural=x.natural and y.natural)
+    return replace(_added(x, y, 1), value=_folded(op, x, y))
 
 
 @_rule(OffsetOp)
@@ -358,10 +376,8 @@ def _product(op: Op, operands: Facts) -> Alignment:
         return y
     if y.value == 1:
         return x
-    return _scaled(
-        x, tuple(y.each(d) for d in y.dims), _constancy(x, y), _folded(op, x, y),
-        x.natural and y.natural,
-    )  # fmt: skip
+    factors = tuple(y.each(d) for d in y.dims)
+    return _scaled(x, factors, _constancy(x, y), _folded(op, x, y))
 
 
 @_rule(ShlOp)
@@ -371,17 +387,16 @@ def _shifted_left(op: Op, operands: Facts) -> Alignment:
         return x
     # 30 bits are LARGEST; shifts by a negative or unknown amount say nothing.
     factor = 1 << min(y.value or 0, 30) if (y.value or 0) >= 0 else 1
-    return _scaled(x, (factor,) * len(x.contiguity), _constancy(x, y), None, x.natural)
+    return _scaled(x, (factor,) * len(x.contiguity), _constancy(x, y), None)
 
 
 def _scaled(
-    x: Alignment, factors: tuple[int, ...], constancy: tuple[int, ...], value: int | None,
-    natural: bool,
-) -> Alignment:  # fmt: skip
+    x: Alignment, factors: tuple[int, ...], constancy: tuple[int, ...], value: int | None
+) -> Alignment:
     """x times something whose elements are divisible by `factors`."""
     ones = (1,) * len(x.contiguity)
     multiples = tuple(min(x.each(d) * factors[d], LARGEST) for d in x.dims)
-    return Alignment(ones, multiples, constancy, value, natural)
+    return Alignment(ones, multiples, constancy, value)
 
 
 @_rule(DivOp)
@@ -402,7 +417,7 @@ def _quotient(op: Op, operands: Facts) -> Alignment:
     exact = divisor == y.value
     ones = (1,) * len(constancy)
     starts = tuple(max(1, x.each(d) // divisor) if exact else 1 for d in x.dims)
-    return Alignment(ones, starts, tuple(constancy), natural=x.natural and y.natural)
+    return Alignment(ones, starts, tuple(constancy))
 
 
 @_rule(ShrOp)
@@ -414,24 +429,25 @@ def _shifted_right(op: Op, operands: Facts) -> Alignment:
     constancy = list(_constancy(x, y))
     ones = (1,) * len(constancy)
     if y.value is None or not 0 <= y.value <= 30:
-        return Alignment(ones, ones, tuple(constancy), natural=x.natural)
+        return Alignment(ones, ones, tuple(constancy))
     divisor = 1 << y.value
     for d in x.dims:
         constancy[d] = max(constancy[d], x.blocks(d, divisor))
     starts = tuple(max(1, x.each(d) // divisor) for d in x.dims)
-    return Alignment(ones, starts, tuple(constancy), natural=x.natural)
+    return Alignment(ones, starts, tuple(constancy))
 
 
 @_rule(RemOp)
 def _remainder(op: Op, operands: Facts) -> Alignment:
     """s + j with j < g counts on from the remainder of s, if g divides s and the divisor, s >= 0.
 
-    Below zero not: -4 % 4 = 0, but -3 % 4 = -3.
+    Below zero not: -4 % 4 = 0, but -3 % 4 = -3. Tile indices are assumed not to be there.
     """
     x, y = operands
-    runs = [gcd(x.blocks(d, y.each(d)), y.constancy[d]) if x.natural else 1 for d in x.dims]
+    counts = x.sign is not Sign.UNKNOWN
+    runs = [gcd(x.blocks(d, y.each(d)), y.constancy[d]) if counts else 1 for d in x.dims]
     starts = tuple(gcd(x.start(d, runs[d]), y.each(d)) for d in x.dims)
-    return Alignment(tuple(runs), starts, _constancy(x, y), natural=x.natural)
+    return Alignment(tuple(runs), starts, _constancy(x, y))
 
 
 @_rule(AndOp)
@@ -444,7 +460,7 @@ def _conjunction(op: Op, operands: Facts) -> Alignment:
     starts = tuple(
         x.start(d, runs[d]) if runs[d] > 1 else max(x.each(d), y.each(d)) for d in x.dims
     )
-    return Alignment(runs, starts, _constancy(x, y), natural=x.natural or y.natural)
+    return Alignment(runs, starts, _constancy(x, y))
 
 
 @_rule(OrOp, XorOp)
@@ -452,18 +468,16 @@ def _bitwise(op: Op, operands: Facts) -> Alignment:
     x, y = operands
     ones = (1,) * len(x.contiguity)
     common = tuple(gcd(x.each(d), y.each(d)) for d in x.dims)
-    return Alignment(ones, common, _constancy(x, y), natural=x.natural and y.natural)
+    return Alignment(ones, common, _constancy(x, y))
 
 
 @_rule(MinOp, MaxOp)
 def _extremum(op: Op, operands: Facts) -> Alignment:
     """One of the two, element by element."""
     x, y = operands
-    both, either = x.natural and y.natural, x.natural or y.natural
-    natural = both if isinstance(op, MinOp) else either
     ones = (1,) * len(x.contiguity)
     common = tuple(gcd(x.each(d), y.each(d)) for d in x.dims)
-    return Alignment(ones, common, _constancy(x, y), natural=natural)
+    return Alignment(ones, common, _constancy(x, y))
 
 
 @_rule(CompareOp)

@@ -9,7 +9,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import CodeType, FrameType, FunctionType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -51,6 +51,7 @@ from tilewright.language import (
     tensor,
     type_of,
 )
+from tilewright.ops import Sign
 from tilewright.support import errors
 from tilewright.support.fresh_stack import nested
 
@@ -177,8 +178,11 @@ class EagerDispatcher:
         first, last, amount = (
             self._convert("index", part) for part in (*bounds, materialize(ctx, step))
         )
-        for index in range(first, last, amount):
-            yield tensor(ConcreteValue(dtype, np.array(index, numpy_dtype(dtype))))
+        sign = cast("ConcreteValue", bounds[0].handle).sign if amount > 0 else Sign.UNKNOWN
+        for number in range(first, last, amount):
+            index = ConcreteValue(dtype, np.array(number, numpy_dtype(dtype)))
+            index.sign = sign
+            yield tensor(index)
 
 
 class _Caller:

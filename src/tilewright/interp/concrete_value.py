@@ -8,6 +8,7 @@ from tilewright.interp.kernel_memory import Span
 from tilewright.interp.numpy_dtypes import Array
 from tilewright.ir import Block, Value
 from tilewright.ir.types import DType, Scalar, Type, element_of, shape_of
+from tilewright.ops import Sign
 
 _PREFIX = "tensor("
 """What the language prints before the elements: further lines of an array are aligned with it."""
@@ -21,15 +22,17 @@ class ConcreteValue(Value):
 
     data: array in the type's shape (0-d for a scalar) and NumPy dtype; in a combine region that
     runs on whole slices, of any shape. root: for pointers, the argument that they were made from;
-    None where that is not known.
+    None where that is not known. sign, part: see `tile_indices`.
     """
 
-    __slots__ = ("data", "root")
+    __slots__ = ("data", "part", "root", "sign")
 
     def __init__(self, type_: Type, data: Array, root: Span | None = None, name: str = "") -> None:
         super().__init__(type_, _NOWHERE, 0, name)
         self.data = data
         self.root = root
+        self.sign = Sign.UNKNOWN
+        self.part: object = None
 
     def __repr__(self) -> str:
         """The elements, the element type, and the shape of a tile."""

@@ -13,6 +13,7 @@ from tilewright.interp.numpy_dtypes import NUMPY_DTYPES, Array, numpy_dtype
 from tilewright.interp.program_state import Grid, Machine, write_to_stdout
 from tilewright.ir import Function, Value
 from tilewright.ir.types import DType, PointerType
+from tilewright.ops import Sign
 from tilewright.support import errors
 
 Argument = Array | int | float | bool
@@ -61,7 +62,10 @@ def array_value(memory: Memory, name: str, array: Array, type_: PointerType) -> 
 def scalar_value(name: str, value: float, type_: DType) -> ConcreteValue:
     """A number as a scalar of some type; floats past its largest are infinite."""
     with np.errstate(over="ignore"):
-        return ConcreteValue(type_, np.array(value, NUMPY_DTYPES[type_]), None, name)
+        scalar = ConcreteValue(type_, np.array(value, NUMPY_DTYPES[type_]), None, name)
+    # As compiled code, which exists once for each sign of its arguments.
+    scalar.sign = Sign.NON_NEGATIVE if value >= 0 else Sign.UNKNOWN
+    return scalar
 
 
 def _argument(memory: Memory, parameter: Value, arg: Argument) -> ConcreteValue:

@@ -17,9 +17,10 @@ from tilewright.interp.concrete_value import ConcreteValue
 from tilewright.interp.numpy_dtypes import Array, as_array, numpy_dtype
 from tilewright.interp.numpy_rules import evaluate
 from tilewright.interp.program_state import MACHINE_RULES, Grid, Machine
+from tilewright.interp.tile_indices import check_dividend, follow_sign
 from tilewright.ir import REFERENCE_RULES, Block, Op, Trait, Value
 from tilewright.ir.types import PointerType, element_of, shape_of
-from tilewright.ops import ForOp, IfOp, ReduceOp, ScanOp, WhileOp
+from tilewright.ops import ForOp, IfOp, ReduceOp, RemOp, ScanOp, WhileOp
 from tilewright.support import errors
 
 Environment = dict[Value, ConcreteValue]
@@ -71,6 +72,8 @@ class Interpreter:
         return value if isinstance(value, ConcreteValue) else self.environment[value]
 
     def _simple(self, op: Op, inputs: Sequence[ConcreteValue]) -> list[ConcreteValue]:
+        if isinstance(op, RemOp):
+            check_dividend(inputs[0])
         machine_rule = MACHINE_RULES.get(type(op))
         if machine_rule is not None:
             arrays = machine_rule(self.machine, op, inputs)
@@ -91,6 +94,7 @@ class Interpreter:
         assert array.dtype == numpy_dtype(type_), f"{op.opcode} gave {array.dtype} for {type_}"
         assert self._on_slices or array.shape == shape_of(type_), f"{op.opcode}: {array.shape}"
         value = ConcreteValue(type_, array, name=result.name)
+        follow_sign(op, value, inputs)
         if isinstance(element_of(type_), PointerType):
             # Pointers of two arguments (a select) have no single root: all arrays are allowed then.
             roots = {v.root for v in inputs if isinstance(element_of(v.type), PointerType)}
@@ -109,10 +113,11 @@ class Interpreter:
             raise errors.InterpreterError(f"the step of a loop must be positive, found {step}")
         index_type = inputs[0].type
         dtype = numpy_dtype(index_type)
-        for index in range(lower, upper, step):
-            carried = self.run_block(
-                op.body, [ConcreteValue(index_type, np.array(index, dtype)), *carried]
-            )
+        for number in range(lower, upper, step):
+            index = ConcreteValue(index_type, np.array(number, dtype))
+            # Steps go up, so that no index is below the first.
+            index.sign = inputs[0].sign
+            carried = self.run_block(op.body, [index, *carried])
         return carried
 
     def _while(self, op: WhileOp, inputs: Sequence[ConcreteValue]) -> list[ConcreteValue]:

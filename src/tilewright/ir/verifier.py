@@ -17,7 +17,7 @@ Ops
     `while`, `if`, `reduce` and `scan` take and yield, and which terminator ends them
 Types
   * extents of tiles are positive, and a tile has less than 2**31 elements
-  * facts are positive integers: `aligned` of pointers, `multiple_of` of integers
+  * facts are positive integers: `aligned` of pointers, `multiple_of` and `non_negative` of integers
 Contract of a stage, where one is given
   * only the legal ops occur, and every value's type and every op is as the contract wants it
 
@@ -199,10 +199,12 @@ class _Verifier:
 
     def _check_facts(self, arg: Value) -> None:
         element, name = element_of(arg.type), f"%{arg.name or arg.index}"
-        fact = "aligned" if isinstance(element, PointerType) else "multiple_of"
-        has_facts = isinstance(element, PointerType) or element.is_integer
+        if isinstance(element, PointerType):
+            known = ("aligned",)
+        else:
+            known = ("multiple_of", "non_negative") if element.is_integer else ()
         for found, amount in (arg.facts or {}).items():
-            if not has_facts or found != fact:
+            if found not in known:
                 self._fail(self.function, f"{found} is no fact about {name}: {element}")
             elif type(amount) is not int or not 0 < amount < 1 << 31:
                 message = f"{found} of {name} must be a positive integer, not {attr_text(amount)}"

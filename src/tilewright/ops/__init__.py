@@ -42,6 +42,7 @@ from tilewright.ops.control import (
     WhileOp,
     YieldOp,
 )
+from tilewright.ops.index_sign import Sign, sign_of
 from tilewright.ops.memory import (
     ATOMIC_KINDS,
     ATOMIC_TYPES,
@@ -133,6 +134,7 @@ __all__ = [
     "SelectOp",
     "ShlOp",
     "ShrOp",
+    "Sign",
     "SplatOp",
     "SplitOp",
     "StoreOp",
@@ -143,4 +145,5 @@ __all__ = [
     "YieldOp",
     "op_with_effects",
     "pointee",
+    "sign_of",
 ]

@@ -200,6 +200,7 @@ def test_an_op_that_raises_while_it_is_checked_is_reported(monkeypatch: pytest.M
         ("ptr<f32>", "aligned = true", "aligned of %x must be a positive integer, not true"),
         ("ptr<f32>", "multiple_of = 4", "multiple_of is no fact about %x: ptr<f32>"),
         ("i32", "aligned = 4", "aligned is no fact about %x: i32"),
+        ("ptr<f32>", "non_negative = 1", "non_negative is no fact about %x: ptr<f32>"),
         ("i32", "multiple_of = -4", "multiple_of of %x must be a positive integer, not -4"),
         ("f32", "multiple_of = 4", "multiple_of is no fact about %x: f32"),
         ("i1", "multiple_of = 4", "multiple_of is no fact about %x: i1"),

@@ -297,6 +297,20 @@ class OutOfBounds(InterpreterError, IndexError):
 
 
 @dataclass(eq=False)
+class NegativeTileIndex(KernelRunError, ValueError):
+    """A tile index under `%` that is below zero, where compiled code takes it not to be."""
+
+    code = "TW404"
+    template = "a tile index under % is {number}, and compiled kernels assume that none is negative"
+    hint_template = (
+        "it is computed from program ids by a quotient: divide by a number of tiles, which is "
+        "above 0, and launch no more programs than there are tiles"
+    )
+
+    number: int
+
+
+@dataclass(eq=False)
 class DeviceAssertionFailure(KernelRunError, AssertionError):
     """A `device_assert` whose condition was false in some program instance."""
 

@@ -1,0 +1,57 @@
+"""Integers that are not negative by how several ops relate, or because the kernel says so.
+
+%g = div %pid, %n;  %r = sub %pid, (mul %g, %n)     %r is the remainder of %pid
+cf.assume (compare %r, 0 {"ge"})                    `tl.assume(r >= 0)`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tilewright.ir import Block, Function, Op, Value
+from tilewright.ops import AndOp, AssumeOp, CompareOp, ConstantOp, DivOp, MulOp, SubOp
+
+
+def leaves_remainder(op: Op) -> bool:
+    """Whether an op is x - x // n * n, which is x % n and has the sign of x."""
+    if not isinstance(op, SubOp):
+        return False
+    product = op.rhs.op
+    if not isinstance(product, MulOp):
+        return False
+    factors = (product.lhs, product.rhs)
+    return any(
+        isinstance(quotient.op, DivOp) and quotient.op.operands == [op.lhs, divisor]
+        for quotient, divisor in (factors, factors[::-1])
+    )
+
+
+def promised_non_negative(function: Function) -> frozenset[Value]:
+    """The values that `tl.assume` says not to be negative, in the block that computes them."""
+    return frozenset(
+        value
+        for op in function.walk()
+        if isinstance(op, AssumeOp)
+        for value in _bounded_below(op.condition)
+        # elsewhere the assumption may not be reached
+        if _block_of(value) is op.parent
+    )
+
+
+def _bounded_below(condition: Value) -> Iterator[Value]:
+    """The values that are not negative where a condition holds."""
+    op = condition.op
+    if isinstance(op, AndOp):
+        yield from _bounded_below(op.lhs)
+        yield from _bounded_below(op.rhs)
+    elif isinstance(op, CompareOp):
+        # the condition as left > right or left >= right
+        sides = (op.lhs, op.rhs) if op.predicate in ("gt", "ge") else (op.rhs, op.lhs)
+        strict = {"gt": 1, "lt": 1, "ge": 0, "le": 0}.get(op.predicate)
+        least = sides[1].op
+        if isinstance(least, ConstantOp) and strict is not None and least.value + strict >= 0:
+            yield sides[0]
+
+
+def _block_of(value: Value) -> Block | None:
+    return value.owner.parent if isinstance(value.owner, Op) else value.owner

@@ -1,0 +1,65 @@
+"""Follows tile indices through a run, and reports those below zero under `%`.
+
+Compiled kernels load the tile `(index * BLOCK + tl.arange(0, BLOCK)) % n` as if `index` were not
+negative (docs/adr/0022-tile-indices-start-at-zero.md). Here the same rules that let the compiler
+assume so are applied to the values of a run (`ops/index_sign.py`), so what is assumed is checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tilewright.interp.concrete_value import ConcreteValue
+from tilewright.interp.numpy_dtypes import Array
+from tilewright.ir import Op
+from tilewright.ops import DivOp, MulOp, Sign, SubOp, sign_of
+from tilewright.support import errors
+
+
+class Quotient(NamedTuple):
+    """Of a scalar that is x // n: the elements of both."""
+
+    dividend: Array
+    divisor: Array
+
+
+class Multiple(NamedTuple):
+    """Of a scalar that is x // n * n: the elements of x."""
+
+    dividend: Array
+
+
+def follow_sign(op: Op, result: ConcreteValue, inputs: Sequence[ConcreteValue]) -> None:
+    """Set the sign of a result from those of the operands."""
+    result.sign = sign_of(op, result.type, [value.sign for value in inputs])
+    # tiles of such quotients are no tile indices
+    if isinstance(op, (DivOp, MulOp, SubOp)) and not result.data.shape:
+        _follow_remainder(op, result, *inputs)
+
+
+def _follow_remainder(op: Op, result: ConcreteValue, x: ConcreteValue, y: ConcreteValue) -> None:
+    """x - x // n * n has the sign of x. Arrays are kept, not values, whose past would stay too."""
+    if isinstance(op, DivOp):
+        result.part = Quotient(x.data, y.data)
+    elif isinstance(op, MulOp):
+        for part, factor in ((x.part, y), (y.part, x)):
+            if isinstance(part, Quotient) and part.divisor == factor.data:
+                result.part = Multiple(part.dividend)
+    elif isinstance(y.part, Multiple) and y.part.dividend is x.data:
+        result.sign = x.sign
+
+
+def check_dividend(dividend: ConcreteValue) -> None:
+    """Raise NegativeTileIndex if the dividend is a tile index, and was only assumed not to be
+    negative."""
+    x = dividend.data
+    if dividend.sign is not Sign.ASSUMED or not x.shape or x.min() >= 0:
+        return
+    # Nothing is concluded from the sign of a tile without runs of elements that count up.
+    with np.errstate(over="ignore"):
+        runs = any(np.any(np.diff(x, axis=axis) == 1) for axis in range(x.ndim))
+    if runs:
+        raise errors.NegativeTileIndex(int(x.min()))

@@ -1,0 +1,77 @@
+"""Tile indices below zero under `%`, which compiled kernels assume that there are none of."""
+
+# pyright: reportArgumentType=false, reportCallIssue=false, reportOperatorIssue=false
+
+import numpy as np
+import pytest
+
+import tilewright.language as tl
+from tilewright.eager import run_kernel
+from tilewright.language import device_function
+from tilewright.support import errors
+
+X = np.arange(128, dtype=np.float32)
+
+
+@device_function
+def grouped(x, out, tiles, n, B: tl.constexpr, REST: tl.constexpr):
+    """Programs in groups of four, as many as there are tiles of the last group."""
+    pid = tl.program_id(0)
+    first = pid // 4 * 4
+    height = min(tiles - first, 4)
+    rest = pid % 4 if REST else pid - first
+    index = rest // height
+    at = (index * B + tl.arange(0, B)) % n
+    tl.store(out + tl.arange(0, B), tl.load(x + at, mask=at >= 0, other=-1.0))
+
+
+def run(kernel, programs=1, **arguments):
+    out = np.zeros(16, np.float32)
+    run_kernel(kernel, (programs,), {"x": X, "out": out, "B": 16, **arguments})
+    return out
+
+
+@pytest.mark.parametrize("rest", [False, True])
+def test_more_programs_than_tiles(rest: bool):
+    """The groups after the last one have a negative height."""
+    np.testing.assert_array_equal(run(grouped, 4, tiles=4, n=128, REST=rest), X[:16])
+    with pytest.raises(errors.NegativeTileIndex) as caught:
+        run(grouped, 12, tiles=6, n=128, REST=rest)
+    text = str(caught.value)
+    assert "a tile index under % is -16" in text
+    assert "at = (index * B + tl.arange(0, B)) % n" in text and "in grouped" in text
+    assert "launch no more programs than there are tiles" in text
+
+
+@device_function
+def of_argument(x, out, index, n, B: tl.constexpr):
+    at = (index * B + tl.arange(0, B)) % n
+    tl.store(out + tl.arange(0, B), tl.load(x + (at + n)))
+
+
+@device_function
+def of_loop(x, out, start, by, n, B: tl.constexpr):
+    for k in range(tl.program_id(0), 2):
+        at = ((start + k) // by * B + tl.arange(0, B)) % n
+        tl.store(out + tl.arange(0, B), tl.load(x + (at + n)))
+
+
+def test_arguments_below_zero_are_fine():
+    np.testing.assert_array_equal(run(of_argument, index=-1, n=64), X[64 - 16 : 64])
+    np.testing.assert_array_equal(run(of_loop, start=-8, by=4, n=64), X[64 - 16 : 64])
+
+
+def test_indices_of_loops():
+    np.testing.assert_array_equal(run(of_loop, start=3, by=4, n=64), X[64 + 16 : 64 + 32])
+    with pytest.raises(errors.NegativeTileIndex):
+        run(of_loop, start=3, by=-4, n=64)
+
+
+@device_function
+def one_by_one(x, out, by, n, B: tl.constexpr):
+    scattered = (tl.program_id(0) + 5) // by + tl.arange(0, B) * 0
+    tl.store(out + tl.arange(0, B), tl.load(x + (scattered % n + n)))
+
+
+def test_tiles_that_do_not_count_up_are_fine():
+    np.testing.assert_array_equal(run(one_by_one, by=-2, n=64), np.full(16, 62.0))
