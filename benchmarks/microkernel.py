@@ -28,10 +28,9 @@ from tilewright.backends.cpu.microkernel import (
     AVX512,
     GENERIC,
     DotSpec,
-    dot_declarations,
-    dot_function,
     vector_unit,
 )
+from tilewright.backends.cpu.microkernel.blocked_loops import dot_declarations, dot_function
 from tilewright.llvm import LoadedObject, compile_ir, host_cpu, host_target, load_object
 from tilewright.support import usable_cpus
 

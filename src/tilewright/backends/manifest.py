@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Protocol, Self
 
 from tilewright.ir import OPS, Module, Op, Pipeline
-from tilewright.support import collection_paused, errors, fork_waits, import_late
+from tilewright.support import attribute_late, collection_paused, errors, fork_waits
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,12 +244,7 @@ def _load(name: str) -> Backend:
             return load()
         raise errors.UnknownName("backend", name, backend_names())
     with collection_paused():  # a tenth of the time, and all of it stays
-        return _imported(path)
-
-
-def _imported(path: str) -> Any:
-    module, attribute = path.split(":")
-    return getattr(import_late(module), attribute)
+        return attribute_late(path)
 
 
 def backend_names() -> list[str]:
@@ -269,7 +264,7 @@ def default_backend() -> Backend:
     """The backend that runs kernels on this machine: a GPU's if there is one, else the CPU's."""
     for name, has_driver in _GPU_DRIVERS.items():
         # the cheap check first: importing a GPU's backend is paid only where there is a driver
-        if _imported(has_driver)() and backend_named(name).available():
+        if attribute_late(has_driver)() and backend_named(name).available():
             return backend_named(name)
     return backend_named("cpu")
 

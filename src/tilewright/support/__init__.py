@@ -27,7 +27,7 @@ from .event_stream import (
     recording,
     timed,
 )
-from .fork_locks import ForkLock, fork_waits, hold_across_forks, import_late
+from .fork_locks import ForkLock, attribute_late, fork_waits, hold_across_forks, import_late
 from .garbage_collection import collection_paused
 from .grid import Grid, grid_for, normal_grid
 from .lock_free_property import cached_property
@@ -67,6 +67,7 @@ __all__ = [
     "VariantAdded",
     "ask",
     "cached_property",
+    "attribute_late",
     "caller_outside",
     "collection_paused",
     "current_recorder",

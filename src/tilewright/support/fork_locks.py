@@ -19,9 +19,9 @@ import threading
 import weakref
 from contextlib import AbstractContextManager
 from types import ModuleType, TracebackType
-from typing import ClassVar
+from typing import Any, ClassVar
 
-__all__ = ["ForkLock", "fork_waits", "hold_across_forks", "import_late"]
+__all__ = ["ForkLock", "attribute_late", "fork_waits", "hold_across_forks", "import_late"]
 
 Guard = AbstractContextManager[object]
 
@@ -102,6 +102,12 @@ def import_late(name: str) -> ModuleType:
     """Import a module at its first use; a fork waits until that is done."""
     with fork_waits():
         return importlib.import_module(name)
+
+
+def attribute_late(path: str) -> Any:
+    """What "module:name" stands for; the module is imported at its first use."""
+    module, _, name = path.partition(":")
+    return getattr(import_late(module), name)
 
 
 def hold_across_forks(guard: Guard) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -13,11 +14,22 @@ import tilewright
 import tilewright.language
 
 HEAVY = ("numpy", "ml_dtypes", "llvmlite", "rich", "torch")
+UNUSED = (
+    "backends.cpu.driver.cache_flush",
+    "backends.cpu.microkernel.blocked_loops",
+    "transforms.expand.exponential",
+    "transforms.expand.trigonometric",
+    "runtime.launch.native_dispatch",
+    "backends.nvidia",
+    "eager",
+    "interp",
+)
+"""Modules that a sum of vectors on the CPU does not need, below `tilewright`."""
 
 
-def loaded_after(program: str) -> list[str]:
-    """Which of the heavy packages a program has imported."""
-    text = f"import sys\n{program}\nprint([m for m in {HEAVY} if m in sys.modules])"
+def loaded_after(program: str, modules: Sequence[str] = HEAVY) -> list[str]:
+    """Which of these modules a program has imported."""
+    text = f"import sys\n{program}\nprint([m for m in {modules!r} if m in sys.modules])"
     done = subprocess.run(
         [sys.executable, "-c", text],
         capture_output=True,
@@ -38,6 +50,16 @@ def test_importing_and_decorating_load_no_heavy_package() -> None:
         "tilewright.autotune([tilewright.Config({})], key=[])(kernel)\n"
     )
     assert loaded_after(program) == []
+
+
+def test_the_first_launch_on_a_cpu_loads_what_it_uses() -> None:
+    program = (
+        "import numpy\n"
+        "from tilewright.kernels import elementwise\n"
+        "x = numpy.ones(64, numpy.float32)\n"
+        "assert elementwise.add(x, x).tolist() == [2.0] * 64\n"
+    )
+    assert loaded_after(program, [f"tilewright.{name}" for name in UNUSED]) == []
 
 
 def test_names_of_the_host_side() -> None:

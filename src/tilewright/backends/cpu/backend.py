@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Self, cast
 
 from tilewright.backends.cpu.contracts import front_end
-from tilewright.backends.cpu.driver.cache_flush import drop_lines
 from tilewright.backends.cpu.driver.cpu_launcher import CpuLauncher
 from tilewright.backends.cpu.driver.host_cpu import last_level_cache_bytes
 from tilewright.backends.cpu.lower.cpu_function import lower_function
@@ -25,7 +24,7 @@ from tilewright.backends.manifest import (
 )
 from tilewright.ir import Module, Pipeline, parse_valid_module
 from tilewright.llvm import compile_ir, emit_assembly, host_cpu, host_target, llvm_version
-from tilewright.support import settings, usable_cpus
+from tilewright.support import import_late, settings, usable_cpus
 
 _UNLIMITED_BYTES = 2**31 - 1
 """Reported as shared memory: a program uses ordinary memory instead."""
@@ -88,7 +87,9 @@ def _load(binary: bytes, metadata: Metadata, parameters: Sequence[str]) -> Launc
 
 
 def _drop_lines(spans: Sequence[tuple[int, int]]) -> bool:
-    return drop_lines(spans, settings().cpu.threads)
+    # at the first use: only benchmarks drop memory
+    cache_flush = import_late("tilewright.backends.cpu.driver.cache_flush")
+    return cache_flush.drop_lines(spans, settings().cpu.threads)
 
 
 def _assembly(artifacts: Mapping[str, str | bytes], target: GPUTarget) -> str:

@@ -3,35 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 from tilewright.ir import Builder, Op, Value
 from tilewright.ops import MathOp
-from tilewright.transforms.expand.error_function import erf
-from tilewright.transforms.expand.exponential import exp, exp2, tanh
-from tilewright.transforms.expand.logarithm import log_2, log_e, rsqrt
+from tilewright.support import attribute_late
 from tilewright.transforms.expand.op_notation import Arithmetic
-from tilewright.transforms.expand.trigonometric import cos, sin
 
 Formula = Callable[[Arithmetic, Value], Value]
 
-EXPANSIONS: dict[str, Formula] = {
-    "exp": exp,
-    "exp2": exp2,
-    "log": log_e,
-    "log2": log_2,
-    "sin": sin,
-    "cos": cos,
-    "tanh": tanh,
-    "erf": erf,
-    "rsqrt": rsqrt,
+EXPANSIONS = {
+    "exp": "exponential:exp",
+    "exp2": "exponential:exp2",
+    "log": "logarithm:log_e",
+    "log2": "logarithm:log_2",
+    "sin": "trigonometric:sin",
+    "cos": "trigonometric:cos",
+    "tanh": "exponential:tanh",
+    "erf": "error_function:erf",
+    "rsqrt": "logarithm:rsqrt",
 }
-"""By function; the others of `MATH_FUNCTIONS` are instructions of every CPU or of LLVM."""
+"""Module and name of each function's formula; the other `MATH_FUNCTIONS` are instructions of every
+CPU or of LLVM."""
+
+
+@cache
+def _formula(function: str) -> Formula:
+    # at the first use: most kernels have no elementary function, and the formulas take 2 ms
+    return attribute_late(f"tilewright.transforms.expand.{EXPANSIONS[function]}")
 
 
 def expand_math(op: Op, builder: Builder, fma: bool) -> Value | None:
     """The value of an elementary function of f32 or f64; None if it is native."""
     assert isinstance(op, MathOp)
-    expansion = EXPANSIONS.get(op.function)
-    if expansion is None:
+    if op.function not in EXPANSIONS:
         return None
-    return expansion(Arithmetic(builder, op.x.type, fma), op.x)
+    return _formula(op.function)(Arithmetic(builder, op.x.type, fma), op.x)

@@ -19,7 +19,7 @@ from tilewright.backends.cpu.lower.vector_access import (
     to_memory,
     write_buffer,
 )
-from tilewright.backends.cpu.microkernel import DotSpec, dot_declarations, dot_function
+from tilewright.backends.cpu.microkernel import DotSpec
 from tilewright.backends.cpu.ops import BlockTransposeOp
 from tilewright.backends.device_messages import PRINT_KINDS, packed
 from tilewright.ir import Op, Value
@@ -38,6 +38,7 @@ from tilewright.ops import (
     PrintOp,
     ScanOp,
 )
+from tilewright.support import import_late
 
 
 def copy_into(state: CpuLowering, value: Value, buffer: Buffer) -> None:
@@ -106,9 +107,11 @@ def _microkernel_function(state: CpuLowering, spec: DotSpec) -> str:
     name = state.dots.get(spec)
     if name is None:
         name = state.dots[spec] = f"dot{len(state.dots)}"
-        for line in dot_declarations(spec):
+        # at the first product: most kernels have none
+        microkernel = import_late("tilewright.backends.cpu.microkernel.blocked_loops")
+        for line in microkernel.dot_declarations(spec):
             state.module.declare(line.split("@", 1)[1].split("(", 1)[0], line)
-        state.module.functions.append(dot_function(name, spec))
+        state.module.functions.append(microkernel.dot_function(name, spec))
     return name
 
 

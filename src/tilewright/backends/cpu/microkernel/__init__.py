@@ -1,7 +1,8 @@
 """The register-blocked matrix micro-kernel, as LLVM IR text: C[M, N] += A[M, K] @ B[K, N]
 
 All sizes and row strides are compile-time constants; the operands are row-major scratch buffers.
-One description serves every vector unit (`register_blocking.py`); `blocked_loops.py` emits them:
+One description serves every vector unit (`register_blocking.py`); `blocked_loops.py`, which only
+kernels with products import, emits them:
 
     for each panel of 32 columns                     # its slice of B stays in the L1 cache
         for each panel of 8 rows
@@ -28,7 +29,6 @@ Zen 5 with 512-bit units, whose peak is 262 GFLOP/s at 4.1 GHz; see `benchmarks/
 * Columns outside, rows inside. The other order differs by less than 1 %.
 """
 
-from .blocked_loops import dot_declarations, dot_function
 from .register_blocking import (
     AVX2,
     AVX512,
@@ -51,8 +51,6 @@ __all__ = [
     "DotSpec",
     "Strides",
     "VectorUnit",
-    "dot_declarations",
-    "dot_function",
     "preferred_strides",
     "vector_unit",
 ]

@@ -16,11 +16,10 @@ from tilewright.backends.cpu.microkernel import (
     NEON,
     DotSpec,
     VectorUnit,
-    dot_declarations,
-    dot_function,
     preferred_strides,
     vector_unit,
 )
+from tilewright.backends.cpu.microkernel.blocked_loops import dot_declarations, dot_function
 from tilewright.backends.cpu.microkernel.register_blocking import column_runs, panel_rows, row_runs
 from tilewright.llvm import (
     HostCpu,
