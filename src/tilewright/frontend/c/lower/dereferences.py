@@ -15,7 +15,7 @@ from tilewright.frontend.c.lower.function_frame import FunctionFrame, TypedInteg
 from tilewright.frontend.c.lower.integer_promotion import (
     as_type,
     common_type,
-    integer_type,
+    integer_types,
     is_number,
     usual_conversions,
 )
@@ -134,9 +134,9 @@ def conditional(frame: FunctionFrame, node: syntax.Conditional) -> object:
 def _chosen(frame: FunctionFrame, node: syntax.Conditional, value: object, other: object) -> object:
     """The side that a constant condition chooses, in the type that both sides have together."""
     frame.at(node)
-    a, b = integer_type(value), integer_type(other)
-    if a is not None and b is not None:
-        return as_type(frame, value, common_type(a, b))
+    types = integer_types(value, other)
+    if types is not None:
+        return as_type(frame, value, common_type(*types))
     if not isinstance(value, tensor) and not isinstance(other, tensor):
         number = unwrap(value)
         # `1 ? 1 : 2.0` is 1.0: floats win.
