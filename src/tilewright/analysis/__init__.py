@@ -1,11 +1,10 @@
 """Facts about IR; analyses never change it."""
 
-from tilewright.analysis.access_forms import MemoryForms, MemoryOp
+from tilewright.analysis.access_forms import MemoryForms
 from tilewright.analysis.access_overlap import (
     Access,
     Relation,
     apart,
-    apart_in_arrays,
     is_injective,
     is_same,
 )
@@ -32,7 +31,6 @@ __all__ = [
     "Forward",
     "LiveRange",
     "MemoryForms",
-    "MemoryOp",
     "Relation",
     "Request",
     "Sum",
@@ -41,7 +39,6 @@ __all__ = [
     "analyze_alignment",
     "memory_dependences",
     "apart",
-    "apart_in_arrays",
     "argument_pairs",
     "is_injective",
     "is_same",

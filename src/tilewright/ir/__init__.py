@@ -33,7 +33,6 @@ from tilewright.ir.passes import (
     pipeline_of,
 )
 from tilewright.ir.printer import (
-    Names,
     attr_text,
     print_function,
     print_module,
@@ -43,7 +42,6 @@ from tilewright.ir.reference_rules import REFERENCE_RULES, reference
 from tilewright.ir.rules import (
     Rule,
     RuleContext,
-    RuleResult,
     RuleSet,
     removable,
     rewrite,
@@ -70,7 +68,6 @@ __all__ = [
     "Field",
     "Function",
     "Module",
-    "Names",
     "Op",
     "Pass",
     "Pipeline",
@@ -78,7 +75,6 @@ __all__ = [
     "Rewriter",
     "Rule",
     "RuleContext",
-    "RuleResult",
     "RuleSet",
     "Step",
     "Trait",

@@ -1,6 +1,6 @@
 """The boundary to LLVM: the only package that imports llvmlite."""
 
-from .code_generation import DEFAULT_LEVEL, CompiledObject, LlvmError, compile_ir, emit_assembly
+from .code_generation import CompiledObject, LlvmError, compile_ir, emit_assembly
 from .code_targets import (
     HostCpu,
     TargetSpec,
@@ -28,7 +28,6 @@ from .scalar_instructions import constant, convert_element, lower_elementwise
 from .scalar_instructions import rule as lowering_rule
 
 __all__ = [
-    "DEFAULT_LEVEL",
     "LLVM_FLOATS",
     "Code",
     "CompiledObject",

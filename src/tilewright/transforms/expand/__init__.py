@@ -8,7 +8,6 @@ from tilewright.transforms.expand.apply_expansions import Expansion, expand
 from tilewright.transforms.expand.cast_expansions import expand_cast, is_native_cast
 from tilewright.transforms.expand.elementary_functions import EXPANSIONS, expand_math
 from tilewright.transforms.expand.op_notation import Arithmetic
-from tilewright.transforms.expand.rare_branch import RareOp, rarely
 from tilewright.transforms.expand.storage_types import float_bits, store_as_bits
 from tilewright.transforms.expand.widen_floats import (
     converted,
@@ -24,7 +23,6 @@ __all__ = [
     "EXPANSIONS",
     "Arithmetic",
     "Expansion",
-    "RareOp",
     "converted",
     "expand",
     "expand_cast",
@@ -32,7 +30,6 @@ __all__ = [
     "float_bits",
     "is_native_cast",
     "is_small_float",
-    "rarely",
     "store_as_bits",
     "widen_dot",
     "widen_elementwise",
