@@ -2,7 +2,6 @@
 
 from tilewright.analysis.access_forms import MemoryForms
 from tilewright.analysis.access_overlap import (
-    Access,
     Relation,
     apart,
     is_injective,
@@ -16,17 +15,15 @@ from tilewright.analysis.argument_uses import ArgumentUses, Sum
 from tilewright.analysis.dataflow import Forward
 from tilewright.analysis.disjoint_windows import Advance, Way
 from tilewright.analysis.interval_packing import LiveRange, Request, pack
-from tilewright.analysis.memory_dependence import Dependence, memory_dependences
+from tilewright.analysis.memory_dependence import memory_dependences
 from tilewright.analysis.pointer_roots import roots
 
 __all__ = [
     "LARGEST",
-    "Access",
     "Advance",
     "Alignment",
     "ArgumentPair",
     "ArgumentUses",
-    "Dependence",
     "Form",
     "Forward",
     "LiveRange",

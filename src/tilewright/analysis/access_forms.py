@@ -46,7 +46,7 @@ class MemoryForms:
 
     @cached_property
     def bounds(self) -> dict[Op, Bounds]:
-        """Of the loops whose step is a known positive number."""
+        """The ranges of the loops whose step is a positive constant."""
         by_loop: dict[Op, Bounds] = {}
         for op in self._function.walk():
             if isinstance(op, ForOp):
@@ -59,7 +59,7 @@ class MemoryForms:
 
     @cached_property
     def trips(self) -> dict[object, int]:
-        """Iterations of the loops of which they are known."""
+        """Trip counts of the loops whose bounds are constants."""
         by_loop: dict[object, int] = {}
         for op, bounds in self.bounds.items():
             ends = as_constant(bounds.lower), as_constant(bounds.upper)

@@ -31,7 +31,7 @@ class Access:
     """A tile of addresses, or one.
 
     form: of the addresses, in bytes; size: bytes of an element; loops: around the access, from the
-    outermost one; trips: iterations of loops where they are known
+    outermost one; trips: constant trip counts of loops
     """
 
     form: Form
@@ -142,7 +142,7 @@ def _counts_up(along: Mapping[int, int], access: Access) -> bool:
 # ---- differences ---------------------------------------------------------------------------------
 
 Bounds = tuple[int | None, int | None]
-"""The least and the largest value; None: none is known."""
+"""The least and the largest value; None: unbounded."""
 Term = tuple[int, Bounds]
 """Coefficient of a variable, and its bounds."""
 

@@ -65,7 +65,7 @@ class Kind(Enum):
 
 @dataclass(eq=False, slots=True)
 class Symbol:
-    """A factor of a form; one object for all that is known to be equal.
+    """A factor of a form; one object for all that is provably equal.
 
     key: the dim; the loop; the value; or opcode, attributes and operand forms; axes: the dims along
     which a tile lies; loops: those in which it may change; over_tile: whether elements differ;
@@ -95,7 +95,7 @@ def constant(number: int) -> Form:
 
 
 def as_constant(form: Form) -> int | None:
-    """The number that a form is; None for what is not known."""
+    """The value of a constant form; None for others."""
     if not form:
         return 0
     return form[0][1] if len(form) == 1 and not form[0][0] else None
@@ -269,7 +269,7 @@ class AffineForms:
         for region in op.regions:
             self._block(region)
         for i, result in enumerate(op.results):
-            # a branch whose ways agree is what they agree on; else nothing is known of it
+            # a branch whose ways agree is what they agree on; else it is a symbol of its own
             ends = {self._raw(region.terminator.operands[i]) for region in op.regions}
             self._forms[result] = ends.pop() if len(ends) == 1 else self._opaque(result)
 

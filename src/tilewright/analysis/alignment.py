@@ -1,4 +1,4 @@
-"""What is known of integers and addresses along each dimension: runs, constancy, divisibility.
+"""Facts about integers and addresses along each dimension: runs, constancy, divisibility.
 
 For a tile and a dimension, with indices along the others fixed:
     contiguity c:  every aligned group of c elements counts up by one (addresses: by one element)
@@ -28,7 +28,7 @@ from tilewright.ir.types import DType, PointerType, Type, element_of, shape_of
 from tilewright.ops import Sign
 
 LARGEST = 1 << 30
-"""Divisibility of zero; nothing is known to be divided by more."""
+"""Divisibility of zero; no fact states a larger divisor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def unit_of(type_: Type) -> int:
 
 
 def unknown(type_: Type) -> Alignment:
-    """Nothing known."""
+    """The facts that hold of every value."""
     ones = (1,) * len(extents_of(type_))
     return bounded(type_, Alignment(ones, ones, ones))
 

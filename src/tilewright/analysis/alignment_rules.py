@@ -133,7 +133,7 @@ def _rule(*op_classes: type[Op]) -> Callable[[Rule], Rule]:
     return register
 
 
-# --- numbers that are known -----------------------------------------------------------------------
+# --- constants ------------------------------------------------------------------------------------
 
 
 def _everywhere(op: Op, every: int, value: int | None) -> Alignment:

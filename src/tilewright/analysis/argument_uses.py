@@ -3,7 +3,7 @@
     tl.load(x + pid * 64 + i)      behind x:  256 * pid + 4 * d0
     tl.store(y + pid * 64 + i)     behind y:  the same, so each element of the one is of the other
 
-Symbols are known by numbers, the same for what is taken to be equal. Loops with equal bounds count
+Symbols are numbered, with one number for what is taken to be equal. Loops with equal bounds count
 as one, for a second pass over a row comes after the first one.
 """
 

@@ -30,7 +30,7 @@ Limit = tuple[Form, Form]
 
 @dataclass(frozen=True)
 class Bounds:
-    """Of a counting loop whose step is a known positive number."""
+    """The range of a loop whose step is a positive constant."""
 
     lower: Form
     upper: Form
@@ -65,7 +65,7 @@ class _Window:
 class Advance:
     """How an access moves with a loop.
 
-    limits: where the access is made; bounds: of loops, where they are known
+    limits: where the access is made; bounds: of the loops that have constant steps
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class Advance:
         return conditions
 
     def _nested(self, coarse: Sequence[Symbol], whole: Form) -> list[Form] | None:
-        """What keeps the coarse steps apart by the whole walk; None if it is not known.
+        """What keeps the coarse steps apart by the whole walk; None if there is no proof.
 
         Those that are numbers of the launch are taken to be apart from each other.
         """

@@ -132,7 +132,7 @@ class Artifacts(Mapping[str, Any]):
 
 
 class KernelMetadata:
-    """What is known of a kernel, as attributes: name, hash, target, num_warps, shared ...
+    """The properties of a compiled kernel, as attributes: name, hash, target, num_warps, shared ...
 
     own: what the stages have recorded; options: of the launch, which many kernels share.
     """

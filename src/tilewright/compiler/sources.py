@@ -30,7 +30,7 @@ Place = int | str | tuple[int | str, ...]
 
 
 class KernelSource(ABC):
-    """A kernel in a source language, and what is known of its arguments.
+    """A kernel in a source language, with the types and facts of its arguments.
 
     name: of the kernel; location: "file:line" of it, for people; signature: of its arguments;
     suffix: of files in that language; comment: what begins a comment there.
@@ -70,7 +70,7 @@ class KernelSource(ABC):
 
 
 class ASTSource(KernelSource):
-    """A Python kernel, and what is known of its arguments.
+    """A Python kernel, with the types and facts of its arguments.
 
     fn: the kernel; signature: parameter name -> "*fp32", "i32", ..., "constexpr"; constexprs: name
     or position -> value; attrs: {(position,): [["tt.divisibility", 16]]}, Triton's way to say that
@@ -87,7 +87,7 @@ class ASTSource(KernelSource):
     ) -> None:
         names = list(signature)
         values = {_name(place, names): value for place, value in (constexprs or {}).items()}
-        facts = {_name(place, names): known for place, known in (attrs or {}).items()}
+        facts = {_name(position, names): promises for position, promises in (attrs or {}).items()}
         missing = [n for n, t in signature.items() if t == "constexpr" and n not in values]
         if missing:
             raise errors.MissingArgument(fn.__name__, tuple(missing))

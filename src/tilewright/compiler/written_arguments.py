@@ -47,7 +47,7 @@ class _Roots:
         return self._of.get(value, _NONE)
 
     def _step(self) -> bool:
-        """Pass on what is known; whether anything new came out."""
+        """Propagate once over the function; whether anything changed."""
         changed = False
         for op in self._casts:
             if _is_pointer(op.result):

@@ -154,7 +154,7 @@ class EagerDispatcher:
         return _CONVERSIONS[name](value)
 
     def _iterate(self, loop: language.range) -> Iterator[object]:
-        """A range where no `for` statement runs it: known indices, as for a comprehension.
+        """A range where no `for` statement runs it: constant indices, as for a comprehension.
 
         In code that is not rewritten this may be a `for` statement, and the indices are tensors.
         """

@@ -142,7 +142,7 @@ class PythonConstructs:
 
     def loop(self, items: Iterable[object], names: Sequence[str]) -> Iterable[object]:
         """What a `for` statement iterates over; in a run-time loop, literals become tensors."""
-        # Known items are iterated as they are: the compiler unrolls such loops.
+        # Compile-time items are iterated as they are: the compiler unrolls such loops.
         if not isinstance(items, language.range):
             return items
         self._make_tensors(_caller(), names)

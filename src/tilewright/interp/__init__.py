@@ -13,34 +13,28 @@ from tilewright.interp import (
 from tilewright.interp.concrete_value import ConcreteValue
 from tilewright.interp.grid_execution import array_value, pad, run_function, scalar_value
 from tilewright.interp.interpreter import Interpreter, program_ids
-from tilewright.interp.kernel_memory import Memory, Span, poison
-from tilewright.interp.numpy_dtypes import ADDRESS, NUMPY_DTYPES, Array, dtype_of_array, numpy_dtype
+from tilewright.interp.kernel_memory import Memory, poison
+from tilewright.interp.numpy_dtypes import NUMPY_DTYPES, Array, dtype_of_array, numpy_dtype
 from tilewright.interp.numpy_rules import evaluate
 from tilewright.interp.program_state import (
     MACHINE_RULES,
-    Grid,
     Machine,
-    machine_rule,
     write_to_stdout,
 )
 from tilewright.interp.rounding import convert, round_float
 
 __all__ = [
-    "ADDRESS",
     "MACHINE_RULES",
     "NUMPY_DTYPES",
     "Array",
     "ConcreteValue",
-    "Grid",
     "Interpreter",
     "Machine",
     "Memory",
-    "Span",
     "array_value",
     "convert",
     "dtype_of_array",
     "evaluate",
-    "machine_rule",
     "numpy_dtype",
     "numpy_rules_dot",
     "numpy_rules_math",

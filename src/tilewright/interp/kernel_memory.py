@@ -70,8 +70,8 @@ class Access(NamedTuple):
 class Memory:
     """Array arguments by name, with loads and stores of single elements by address.
 
-    Arguments that share memory may be accessed through each other where a pointer's root is not
-    known.
+    Arguments that share memory may be accessed through each other where a pointer has no
+    root.
     """
 
     def __init__(self, kernel: str = "the kernel") -> None:

@@ -35,7 +35,7 @@ and some passes, take time that grows as the square of the depth."""
 class Value:
     """One SSA value: the result of an op, or an argument of a block.
 
-    uses: the ops that use it, each with how often; facts: what is known of a kernel argument.
+    uses: the ops that use it, each with how often; facts: promises about an argument.
     """
 
     __slots__ = ("facts", "index", "name", "owner", "type", "uses")

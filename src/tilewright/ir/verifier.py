@@ -141,7 +141,7 @@ _KINDS: dict[str, Callable[[object], bool]] = {
 
 
 class _Plan:
-    """What is checked for one op class, and the type signatures known to be right."""
+    """What is checked for one op class, and the type signatures verified before."""
 
     __slots__ = ("attrs", "choices", "kinds", "verified", "regions", "terminator")
 

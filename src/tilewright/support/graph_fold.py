@@ -21,7 +21,7 @@ def fold(
     combine: Callable[[Item, list[Result]], Result],
     results: dict[Item, Result],
 ) -> Result:
-    """The result of `root`, and in `known` those of all that it needs, each computed once.
+    """The result of `root`, and in `results` those of all that it needs, each computed once.
 
     combine: an item, and the results of what it needs in that order
     """
@@ -31,10 +31,10 @@ def fold(
         inputs = () if item in results else needs(item)
         missing = [i for i in inputs if i not in results]
         if missing:
-            # The item stays on the stack and is looked at again when these are known.
+            # The item stays on the stack and is looked at again once these are computed.
             stack += missing
             continue
-        # it may be on the stack more than once, if several items need it: then it is known already
+        # it may be on the stack more than once, if several items need it: then it is computed
         stack.pop()
         if item not in results:
             results[item] = combine(item, [results[i] for i in inputs])

@@ -18,7 +18,7 @@ from tilewright.frontend.semantics import (
     softmax_function,
 )
 from tilewright.frontend.semantics.dtype_casts import cast_to
-from tilewright.frontend.semantics.literal_constants import constant, describe, materialize
+from tilewright.frontend.semantics.literal_constants import constant, materialize
 from tilewright.frontend.semantics.loop_bounds import (
     Bound,
     LoopBounds,
@@ -38,7 +38,7 @@ from tilewright.frontend.semantics.numeric_operators import (
     logical,
     unary,
 )
-from tilewright.frontend.semantics.semantic_context import Context, FrontendOptions, FunctionCaller
+from tilewright.frontend.semantics.semantic_context import Context, FrontendOptions
 from tilewright.frontend.semantics.semantics_registry import (
     REGISTRY,
     call,
@@ -53,7 +53,6 @@ __all__ = [
     "Bound",
     "Context",
     "FrontendOptions",
-    "FunctionCaller",
     "LoopBounds",
     "as_condition",
     "ascending_bounds",
@@ -69,7 +68,6 @@ __all__ = [
     "constant",
     "creation",
     "descending_bounds",
-    "describe",
     "dot",
     "extrema",
     "getattr_",

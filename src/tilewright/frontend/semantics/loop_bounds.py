@@ -1,7 +1,7 @@
 """Loops over a range as `cf.for`, whose step is positive: bounds, and the index of each iteration.
 
 Bounds are converted to the type of the index; between them the indices are exactly Python's, up to
-the ends of that type. What is known of the step decides the form:
+the ends of that type. The sign of the step decides the form:
 
     positive             for i in [start, end) step s                   index = i
     a negative literal   for t in [0, start - end) step -s              index = start - t
@@ -146,7 +146,7 @@ def range_bounds(ctx: Context, start: Bound, end: Bound, step: Bound) -> LoopBou
 
 
 def check_step(ctx: Context, step: Bound) -> None:
-    """A step of 0 is an error: now if it is known, else when the loop is reached."""
+    """A step of 0 is an error: at compile time if it is a literal, else when the loop runs."""
     if isinstance(step, int):
         if step == 0:
             ctx.fail(errors.InvalidValue, "range", "step", "a number other than 0", 0)
@@ -242,7 +242,7 @@ def in_dtype(ctx: Context, part: Bound, dtype: DType) -> Value:
     return cast_value(ctx, part.handle, dtype)
 
 
-# --- what is known of a step ----------------------------------------------------------------------
+# --- the sign of a step ---------------------------------------------------------------------------
 
 
 def _is_unsigned(part: tensor) -> bool:
@@ -250,7 +250,7 @@ def _is_unsigned(part: tensor) -> bool:
 
 
 class _Positive(NamedTuple):
-    """What is known of a number above 0. may_wrap: it is above 0 unless its computation wraps."""
+    """The range of a number above 0. may_wrap: it is above 0 unless its computation wraps."""
 
     largest: int
     may_wrap: bool

@@ -24,7 +24,7 @@ class Tuning:
     """One tuning of the kernel `name`.
 
     bench: what measures; kept: timings on disk, None where there are to be none; seconds: after
-    which no further configuration is measured, 0 for no limit. timings: what is known so far;
+    which no further configuration is measured, 0 for no limit. timings: those measured so far;
     spent: seconds that measuring has taken.
     """
 

@@ -115,7 +115,7 @@ _MAX_NAMES = 4000
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str | None:
-    """A question that offers the names in `known` closest to `name`, or None if none is close."""
+    """A question that offers the ones of `names` closest to `name`, or None if none is close."""
     if len(name) > _LONGEST_NAME:
         return None
     candidates = [word for word in islice(names, _MAX_NAMES) if len(word) <= _LONGEST_NAME]

@@ -24,7 +24,7 @@ _TOLERANCE = {"float64": 1e-12, "float32": 1e-5, "float16": 1e-2, "bfloat16": 5e
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """Why two versions are not known to be equal."""
+    """Why two versions count as different."""
 
     reason: str
 

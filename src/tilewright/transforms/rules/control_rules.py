@@ -1,4 +1,4 @@
-"""Identities of structured control flow: branches and loops whose course is known."""
+"""Identities of structured control flow: branches and loops that compile-time values decide."""
 
 from __future__ import annotations
 

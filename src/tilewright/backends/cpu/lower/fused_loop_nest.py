@@ -295,7 +295,7 @@ _NEUTRAL: dict[type[Op], int] = {AddOp: 0, MulOp: 1, AndOp: -1, OrOp: 0, XorOp: 
 
 
 def neutral_elements(op: ReduceOp) -> list[Val] | None:
-    """The neutral element of a reduction by one known op; None if it must start with an element.
+    """The neutral element of a reduction by one op; None if it must start with an element.
 
     A float minimum or maximum has none: over nothing but NaNs it gives NaN.
     """

@@ -234,7 +234,7 @@ class _BoundSearch:
 
 
 class _BeyondBound:
-    """What is known of values where a condition is false; without one, of values everywhere."""
+    """Which values are masked off, and which ignore the coordinate, where a condition is false."""
 
     __slots__ = ("condition", "dim", "masked_off", "independent")
 

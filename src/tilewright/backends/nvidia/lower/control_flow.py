@@ -18,7 +18,7 @@ from tilewright.ops import AssumeOp, ConditionOp, ForOp, IfOp, ReturnOp, WhileOp
 
 
 class _Phis:
-    """The phis of a loop head: made first, completed when the body is known."""
+    """The phis of a loop head: made first, completed once the body is lowered."""
 
     def __init__(self, state: GpuLowering, args: Sequence[Value], inits: Sequence[Value]) -> None:
         self.state = state
@@ -81,7 +81,7 @@ def _for(state: GpuLowering, op: ForOp) -> None:
     code.line(f"br i1 {goes_on}, label %{body}, label %{done}")
     code.line(f"{body}:")
     state.lower_block(state, op.body)
-    # The body may have ended in another block than it began: the latch has a known label.
+    # The body may have ended in another block than it began: the latch has a label of its own.
     code.line(f"br label %{latch}")
     code.line(f"{latch}:")
     # No nsw: the index after the last iteration may wrap, and is not used.

@@ -297,7 +297,7 @@ def _assert(frame: FunctionFrame, node: syntax.Call) -> object:
     if len(args) == 2 and not isinstance(unwrap(args[1]), str):
         actual = describe(args[1])
         frame.fail(node, errors.InvalidValue("assert", "message", "a string", actual))
-    # Run-time conditions are checked on the device, known ones now.
+    # Run-time conditions are checked on the device, compile-time ones now.
     if isinstance(args[0], tensor):
         semantics.call_builtin(frame.at(node), tl.device_assert, args, {})
     elif not unwrap(args[0]):

@@ -130,7 +130,7 @@ def binary(frame: FunctionFrame, node: syntax.Binary) -> object:
 
 
 def _continued(frame: FunctionFrame, node: syntax.Binary, left: object) -> object:
-    """The value of an operator whose left side is known."""
+    """The value of an operator whose left side has been evaluated."""
     if node.operator in ("&&", "||"):
         return _logical(frame, node, left)
     if node.operator == "+" and _is_product(node.right):

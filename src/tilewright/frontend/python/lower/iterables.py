@@ -1,4 +1,4 @@
-"""What can be iterated at compile time: tuples, strings, dictionaries, ranges with known bounds."""
+"""What can be iterated at compile time: tuples, strings, dictionaries, constant ranges."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def iterate(frame: FunctionFrame, node: ast.expr, value: object) -> Iterable[obj
 
 
 def constant_range(ctx: Context, loop: range | static_range) -> builtins.range:
-    """The indices of a range whose bounds are all known. Errors: NotConstexpr, InvalidValue."""
+    """The indices of a range with constant bounds. Errors: NotConstexpr, InvalidValue."""
     bounds: list[int] = []
     for label, bound in (("start", loop.start), ("end", loop.end), ("step", loop.step)):
         if not is_static(bound):

@@ -40,7 +40,7 @@ class RetryLowering(Exception):
 
 @dataclass(slots=True)
 class FixpointState:
-    """What is known of the carried variables of a loop, kept from one attempt to the next.
+    """The types inferred for the carried variables of a loop, kept from one attempt to the next.
 
     types: types tried for the literal that a leaf begins with, by variable and leaf; the last one
     is in force. dropped: variables that do not keep one type; reading them is a mistake.

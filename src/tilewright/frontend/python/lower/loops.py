@@ -1,4 +1,4 @@
-"""`for` and `while`: `cf.for`, `cf.while`, or copies of the body where the iterations are known.
+"""`for` and `while`: `cf.for`, `cf.while`, or copies of the body where the items are constants.
 
 for k in range(K, 0, -16):        %n = sub %K, 0
     acc += f(k)              ->   %acc = cf.for %t = 0 to %n step 16 carrying (%a = %init)
@@ -50,7 +50,7 @@ def for_statement(frame: FunctionFrame, node: ast.For) -> Outcome:
             frame.unsupported(node.orelse[0], "'else' of a run-time loop", "put it after the loop")
         _run_time_for(frame, node, iterable)
         return None
-    # Everything but `tl.range` has a known number of items, so the body is copied.
+    # Everything but `tl.range` has a constant number of items, so the body is copied.
     return _unrolled(frame, node, iterate(frame, node.iter, iterable))
 
 
@@ -144,7 +144,7 @@ def while_statement(frame: FunctionFrame, node: ast.While) -> Outcome:
 
 
 def _condition(frame: FunctionFrame, node: ast.While) -> Value | None:
-    """The condition of a while loop as i1; None if it is known to be false."""
+    """The condition of a while loop as i1; None if it is false at compile time."""
     # A value bound in the test would exist in the `before` region only.
     for inner in ast.walk(node.test):
         if isinstance(inner, ast.NamedExpr):
