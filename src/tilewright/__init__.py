@@ -71,8 +71,8 @@ def __getattr__(name: str) -> object:
         module = importlib.import_module(f"{__name__}.language")
         if wanted not in module.__all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(module, wanted)
-    return found
+    attribute = globals()[name] = getattr(module, wanted)
+    return attribute
 
 
 def __dir__() -> list[str]:

@@ -14,7 +14,7 @@ from tilewright.analysis.affine_addresses import (
     as_constant,
     constant,
 )
-from tilewright.analysis.disjoint_windows import Bounds, Limit
+from tilewright.analysis.disjoint_windows import Limit, LoopRange
 from tilewright.ir import Block, Function, Op
 from tilewright.ir.types import PointerType, element_of, shape_of
 from tilewright.ops import AtomicCasOp, AtomicOp, ForOp, LoadOp, StoreOp, WhileOp
@@ -45,16 +45,16 @@ class MemoryForms:
         return AffineForms(self._function, self._transparent)
 
     @cached_property
-    def bounds(self) -> dict[Op, Bounds]:
+    def bounds(self) -> dict[Op, LoopRange]:
         """The ranges of the loops whose step is a positive constant."""
-        by_loop: dict[Op, Bounds] = {}
+        by_loop: dict[Op, LoopRange] = {}
         for op in self._function.walk():
             if isinstance(op, ForOp):
                 lower, upper, step = map(self.forms.form, (op.lower, op.upper, op.step))
                 number = as_constant(step)
                 # an unknown step gives no count; with one that is not positive, a loop never runs
                 if number is not None and number > 0:
-                    by_loop[op] = Bounds(lower, upper, number)
+                    by_loop[op] = LoopRange(lower, upper, number)
         return by_loop
 
     @cached_property
@@ -69,14 +69,14 @@ class MemoryForms:
 
     def access(self, op: MemoryOp) -> Access:
         """The addresses of an op."""
-        found = self._accesses.get(op)
-        if found is None:
+        cached = self._accesses.get(op)
+        if cached is None:
             pointer = cast("PointerType", element_of(op.pointer.type))
             form, shape = self.forms.form(op.pointer), shape_of(op.pointer.type)
             loops = tuple(reversed(list(_loops_around(op))))
-            found = Access(form, shape, pointer.element.bytes, loops, self.trips)
-            self._accesses[op] = found
-        return found
+            cached = Access(form, shape, pointer.element.bytes, loops, self.trips)
+            self._accesses[op] = cached
+        return cached
 
     def limits(self, op: MemoryOp) -> list[Limit]:
         """What the mask of an op says of numbers."""

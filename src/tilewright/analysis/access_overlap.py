@@ -141,9 +141,9 @@ def _counts_up(along: Mapping[int, int], access: Access) -> bool:
 
 # ---- differences ---------------------------------------------------------------------------------
 
-Bounds = tuple[int | None, int | None]
+Interval = tuple[int | None, int | None]
 """The least and the largest value; None: unbounded."""
-Term = tuple[int, Bounds]
+Term = tuple[int, Interval]
 """Coefficient of a variable, and its bounds."""
 
 

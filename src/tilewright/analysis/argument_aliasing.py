@@ -66,7 +66,7 @@ def _total(terms: Sum, values: Sequence[Any]) -> int:
 
 def argument_pairs(function: Function) -> list[ArgumentPair]:
     """The pairs of a kernel, in order."""
-    return _Pairs(function).found()
+    return _Pairs(function).compute()
 
 
 class _Pairs:
@@ -76,7 +76,7 @@ class _Pairs:
         self.function = function
         self.uses = ArgumentUses(function, MemoryForms(function))
 
-    def found(self) -> list[ArgumentPair]:
+    def compute(self) -> list[ArgumentPair]:
         if any(isinstance(op, BarrierOp) for op in self.function.walk()):
             return []
         pointers = [

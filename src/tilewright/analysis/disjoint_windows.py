@@ -29,7 +29,7 @@ Limit = tuple[Form, Form]
 
 
 @dataclass(frozen=True)
-class Bounds:
+class LoopRange:
     """The range of a loop whose step is a positive constant."""
 
     lower: Form
@@ -69,7 +69,7 @@ class Advance:
     """
 
     def __init__(
-        self, access: Access, loop: Op, limits: Sequence[Limit], bounds: Mapping[Op, Bounds]
+        self, access: Access, loop: Op, limits: Sequence[Limit], bounds: Mapping[Op, LoopRange]
     ) -> None:
         self.access, self.loop, self.limits, self.bounds = access, loop, limits, bounds
         self.inside = frozenset(access.loops[access.loops.index(loop) :])
@@ -193,8 +193,8 @@ def _is_within(factor: Form, unit: object, size: int) -> bool:
     return len(factor) == 1 and factor[0][0] == unit and abs(factor[0][1]) < size
 
 
-def _length(bounds: Bounds, more: Form) -> Form:
+def _length(bounds: LoopRange, more: Form) -> Form:
     return added(added(bounds.upper, bounds.lower, -1), more)
 
 
-__all__ = ["Advance", "Bounds", "Limit", "Way"]
+__all__ = ["Advance", "Limit", "LoopRange", "Way"]

@@ -68,5 +68,5 @@ def _shortest(number: float) -> float:
         return number
     single = struct.Struct("<f").pack
     rounded = (float(f"{number:.{digits}g}") for digits in range(1, 9))
-    found = (r for r in rounded if abs(r) < 3.4e38 and single(r) == single(number))
-    return next(found, number)
+    shorter = (r for r in rounded if abs(r) < 3.4e38 and single(r) == single(number))
+    return next(shorter, number)

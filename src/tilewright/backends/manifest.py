@@ -230,10 +230,10 @@ _loaded: dict[str, Backend] = {}
 
 def backend_named(name: str) -> Backend:
     """The backend called `name`; third parties register an entry point `tilewright.backends`."""
-    found = _loaded.get(name)
-    if found is None:
-        found = _loaded[name] = _load(name)
-    return found
+    loaded = _loaded.get(name)
+    if loaded is None:
+        loaded = _loaded[name] = _load(name)
+    return loaded
 
 
 def _load(name: str) -> Backend:
@@ -271,5 +271,5 @@ def default_backend() -> Backend:
 
 def backend_in_use(name: str) -> Backend | None:
     """The backend called `name` if this process has loaded it, and its kernels can run here."""
-    found = _loaded.get(name)
-    return found if found is not None and found.available() else None
+    loaded = _loaded.get(name)
+    return loaded if loaded is not None and loaded.available() else None

@@ -21,9 +21,9 @@ class CKernel(Autotuner):
 
     given: tuple[Any, ...] = ()
 
-    def is_settled(self, named: Mapping[str, Any]) -> bool:
+    def has_one_choice(self, named: Mapping[str, Any]) -> bool:
         """With no lists of macros, on a CPU, where warps mean nothing, there is no choice."""
-        return super().is_settled(named) or (not self._tuned and is_on_host(named))
+        return super().has_one_choice(named) or (not self._tuned and is_on_host(named))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Functions and configurations are made anew: they are not pickled themselves.

@@ -462,7 +462,7 @@ class _Parser:
     def _fail(
         self,
         expected: str,
-        found: str | None = None,
+        actual: str | None = None,
         at: int | None = None,
         name: str = "",
         candidates: list[str] | None = None,
@@ -470,12 +470,12 @@ class _Parser:
         """Raise the error at token `at`, the current one by default."""
         index = self.at if at is None else at
         token = self.tokens[index]
-        found = found or (f"'{token}'" if token else "the end of the text")
+        actual = actual or (f"'{token}'" if token else "the end of the text")
         question = did_you_mean(name, candidates) if name and candidates else None
         places = self._positions()
         raise TileIRSyntaxError(
             expected,
-            found,
+            actual,
             loc=places.loc(index),
             sources=places.sources,
             notes=(question,) if question else (),

@@ -103,10 +103,10 @@ def report(ir: Function | Module, contract: Contract | None = None) -> str | Non
 def problems(ir: Function | Module, contract: Contract | None = None) -> list[Problem]:
     """As `verify`, with the op or function that each breach belongs to."""
     functions = (ir,) if isinstance(ir, Function) else ir.functions.values()
-    found: list[Problem] = []
+    collected: list[Problem] = []
     for function in functions:
-        found += _Verifier(function, contract).run()
-    return found
+        collected += _Verifier(function, contract).run()
+    return collected
 
 
 _MAX_ELEMENTS = (1 << 31) - 1
@@ -168,13 +168,14 @@ class _Verifier:
     """One walk over one function."""
 
     __slots__ = (
-        "contract", "found", "function", "legal_types", "opened", "operands", "values", "visible",
+        "collected", "contract", "function", "legal_types", "opened", "operands", "values",
+        "visible",
     )  # fmt: skip
 
     def __init__(self, function: Function, contract: Contract | None) -> None:
         self.function = function
         self.contract = contract
-        self.found: list[Problem] = []
+        self.collected: list[Problem] = []
         self.values: list[Value] = []
         self.opened: list[Value] = []  # visible, in the order in which they became so
         self.visible: set[Value] = set()
@@ -192,22 +193,22 @@ class _Verifier:
         # each operand was found in its use list, so an equal sum leaves no room for stale uses
         if uses != self.operands:
             self._stale_uses()
-        return self.found
+        return self.collected
 
     def _fail(self, where: Op | Function, message: str) -> None:
-        self.found.append(Problem(where, message, self.function))
+        self.collected.append(Problem(where, message, self.function))
 
     def _check_facts(self, arg: Value) -> None:
         element, name = element_of(arg.type), f"%{arg.name or arg.index}"
         if isinstance(element, PointerType):
-            known = ("aligned",)
+            allowed = ("aligned",)
         else:
-            known = ("multiple_of", "non_negative") if element.is_integer else ()
-        for found, amount in (arg.facts or {}).items():
-            if found not in known:
-                self._fail(self.function, f"{found} is no fact about {name}: {element}")
+            allowed = ("multiple_of", "non_negative") if element.is_integer else ()
+        for fact, amount in (arg.facts or {}).items():
+            if fact not in allowed:
+                self._fail(self.function, f"{fact} is no fact about {name}: {element}")
             elif type(amount) is not int or not 0 < amount < 1 << 31:
-                message = f"{found} of {name} must be a positive integer, not {attr_text(amount)}"
+                message = f"{fact} of {name} must be a positive integer, not {attr_text(amount)}"
                 self._fail(self.function, message)
 
     @nested
@@ -310,7 +311,7 @@ class _Verifier:
 
     def _right_types(self, op: Op, plan: _Plan, signature: tuple[Type | None, ...]) -> bool:
         """Check a combination of types that was not met before; remember it if it is right."""
-        before = len(self.found)
+        before = len(self.collected)
         self._check_operands(op)
         for type_ in signature:
             if isinstance(type_, TileType) and min(type_.shape) <= 0:
@@ -322,7 +323,7 @@ class _Verifier:
             if len(shapes) > 1:
                 types = _listed(tuple(v.type for v in (*op.operands, *op.results)))
                 self._fail(op, f"operands and results must have one shape: {types}")
-        if len(self.found) > before:
+        if len(self.collected) > before:
             return False
         plan.verified.add(signature)
         return True

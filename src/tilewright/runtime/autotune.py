@@ -116,23 +116,23 @@ class Autotuner(KernelWrapper):
         """The second launch: from here on, machine code makes those that are like others."""
         fn = cast("JITFunction", self.fn)
         launch = fn.native_dispatch(self._run, self._recorded_by_keys, self.keys)
-        if self.is_settled(self.named_arguments(args, keywords)):
-            launch = fn.native_dispatch(launch, self._recorded_if_settled)
+        if self.has_one_choice(self.named_arguments(args, keywords)):
+            launch = fn.native_dispatch(launch, self._recorded_if_one_choice)
         self._launch = launch
         with user_boundary:
             return launch(grid, *args, **keywords)
 
-    def is_settled(self, named: Mapping[str, Any]) -> bool:
+    def has_one_choice(self, named: Mapping[str, Any]) -> bool:
         """Whether arguments like these, by name, always get one configuration, whatever the values
         of those that decide the choice."""
         return len(self.configs) == 1
 
-    def _recorded_if_settled(
+    def _recorded_if_one_choice(
         self, args: tuple[object, ...], keywords: Mapping[str, Any]
     ) -> RecordedLaunch | None:
         """What a launch has run, if launches like it are the same whatever the values."""
         named = self.named_arguments(args, keywords)
-        if not self.is_settled(named):
+        if not self.has_one_choice(named):
             return None
         config = self.cache.get(self._key(named)) if len(self.configs) > 1 else self.configs[0]
         return self._recorded(args, keywords, config)

@@ -25,7 +25,7 @@ _MEGABYTE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CachedKernel:
     """One kernel in the cache. size: bytes of its files; used: when it was last read or written."""
 
     name: str
@@ -46,13 +46,15 @@ def run(chosen: argparse.Namespace) -> int:
     cache = settings().cache
     folder = cache.dir
     if chosen.action == "path":
-        _tell(chosen, {"path": folder}, str(folder))
+        _print_result(chosen, {"path": folder}, str(folder))
     elif chosen.action == "clear":
         count, size = clear(folder)
         text = f"deleted {count} kernels and {size / _MEGABYTE:.1f} MB"
-        _tell(chosen, {"kernels": count, "bytes": size}, text)
+        _print_result(chosen, {"kernels": count, "bytes": size}, text)
     else:
-        rows = sorted(kept(shared_store(cache).folder), key=lambda row: row.used, reverse=True)
+        rows = sorted(
+            cached_kernels(shared_store(cache).folder), key=lambda row: row.used, reverse=True
+        )
         if chosen.json:
             print_json([asdict(row) for row in rows])
         else:
@@ -60,14 +62,14 @@ def run(chosen: argparse.Namespace) -> int:
     return 0
 
 
-def _tell(chosen: argparse.Namespace, value: object, text: str) -> None:
+def _print_result(chosen: argparse.Namespace, value: object, text: str) -> None:
     if chosen.json:
         print_json(value)
     else:
         print(text)
 
 
-def kept(folder: Path) -> Iterator[Kept]:
+def cached_kernels(folder: Path) -> Iterator[CachedKernel]:
     """The kernels in a folder of the store; what cannot be read is left out."""
     for index in sorted(folder.glob("[!.]*/kernel.json")):
         # Another process may delete the entry at any moment.
@@ -75,14 +77,14 @@ def kept(folder: Path) -> Iterator[Kept]:
             metadata: dict[str, Any] = json.loads(index.read_text(encoding="utf-8"))["metadata"]
             entry = index.parent
             used = datetime.fromtimestamp(entry.stat().st_mtime)
-            yield Kept(
+            yield CachedKernel(
                 metadata["name"], ", ".join(metadata["parameters"]), entry.name, _size(entry), used
             )
 
 
 def clear(folder: Path) -> tuple[int, int]:
     """Delete everything that is kept; returns how many kernels, and how many bytes in all."""
-    count = sum(1 for _ in kept(folder / "kernels"))
+    count = sum(1 for _ in cached_kernels(folder / "kernels"))
     folders = [folder / kind for kind in KINDS]
     size = sum(map(_size, folders))
     for kind_folder in folders:
@@ -91,7 +93,7 @@ def clear(folder: Path) -> tuple[int, int]:
     return count, size
 
 
-def _table(rows: list[Kept]) -> Table:
+def _table(rows: list[CachedKernel]) -> Table:
     table = Table()
     table.add_column("kernel", overflow="fold", max_width=28)
     table.add_column("parameters", overflow="ellipsis", no_wrap=True, ratio=1)

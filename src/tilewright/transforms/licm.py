@@ -15,7 +15,7 @@ from __future__ import annotations
 from tilewright.ir import Block, Effect, Function, Op, Pass, Rewriter, Trait, effects_of, is_pure
 from tilewright.ir.types import dtype_of
 from tilewright.ops import ConstantOp, DivOp, ForOp, LoadOp, RemOp, WhileOp
-from tilewright.transforms.region_slots import Loop, home
+from tilewright.transforms.region_slots import Loop, defining_block
 
 _CHANGES_MEMORY = frozenset((Effect.WRITE, Effect.BARRIER))
 
@@ -58,10 +58,10 @@ def _is_invariant(op: Op, block: Block) -> bool:
     if Trait.TERMINATOR in op.traits:
         return False
     # A list, not a generator: in these short, hot checks it is faster.
-    if any([home(value) is block for value in op.operands]):
+    if any([defining_block(value) is block for value in op.operands]):
         return False
     return not op.regions or all(
-        home(value) is not block for inner in op.walk() for value in inner.operands
+        defining_block(value) is not block for inner in op.walk() for value in inner.operands
     )
 
 

@@ -30,7 +30,7 @@ def first_init(op: Structured) -> int:
     return 3 if isinstance(op, ForOp) else 1 if isinstance(op, IfOp) else 0
 
 
-def home(value: Value) -> Block | None:
+def defining_block(value: Value) -> Block | None:
     """The block that a value is defined in; None if its op is detached."""
     owner = value.owner
     return owner if isinstance(owner, Block) else owner.parent

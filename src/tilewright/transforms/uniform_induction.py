@@ -56,7 +56,7 @@ from tilewright.ops import (
 from tilewright.transforms.region_slots import (
     Loop,
     add_slot,
-    home,
+    defining_block,
     passes_through,
     remove_slots,
     views,
@@ -145,7 +145,7 @@ def _update(value: Value, loop: Loop) -> tuple[Value, _Update] | None:
     # A uniform amount is preferred, whichever side it is on.
     for kind in (True, False):
         for moved, amount in ways:
-            if _is_uniform(amount) if kind else home(amount) is not loop.body:
+            if _is_uniform(amount) if kind else defining_block(amount) is not loop.body:
                 return moved, _Update(op, amount, kind)
     return None
 
@@ -240,7 +240,7 @@ class _Rewriting:
         if element_of(scalar.type) is dtype:
             return scalar
         # an invariant amount is converted once, in front of the loop
-        inside = home(scalar) is self.loop.body
+        inside = defining_block(scalar) is self.loop.body
         builder = Builder.at(update.op) if inside else self.before
         return builder.value(CastOp(scalar, dtype))
 

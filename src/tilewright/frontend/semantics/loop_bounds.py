@@ -314,11 +314,11 @@ def _keeps_sign(op: CastOp) -> bool:
 
 def _is_assumed(value: Value) -> bool:
     # Assumptions count only in the block of the value: elsewhere they may not be reached.
-    home = value.owner.parent if isinstance(value.owner, Op) else value.owner
+    block = value.owner.parent if isinstance(value.owner, Op) else value.owner
     for compare in value.uses:
         if isinstance(compare, CompareOp) and _compares_above_zero(compare, value):
             users = list(compare.result.uses)
-            if any(isinstance(user, AssumeOp) and user.parent is home for user in users):
+            if any(isinstance(user, AssumeOp) and user.parent is block for user in users):
                 return True
     return False
 

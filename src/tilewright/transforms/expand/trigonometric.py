@@ -201,13 +201,13 @@ def _half_pi_exact() -> Fraction:
 @cache
 def _half_pi(bits: int, parts: int, last_bits: int) -> tuple[float, ...]:
     """pi/2 as a sum of numbers of `bits` bits each, the last rounded to `last_bits`."""
-    rest, found = _half_pi_exact(), list[float]()
+    rest, terms = _half_pi_exact(), list[float]()
     for index in range(parts):
         precision = last_bits if index == parts - 1 else bits
         part = _rounded(rest, precision)
-        found.append(float(part))
+        terms.append(float(part))
         rest -= part
-    return tuple(found)
+    return tuple(terms)
 
 
 def _rounded(value: Fraction, bits: int) -> Fraction:

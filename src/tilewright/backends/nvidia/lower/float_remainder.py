@@ -77,9 +77,9 @@ class _FloatRemainder:
         code.line(f"br label %{done}")
         code.line(f"{done}:")
         sources = f"[ {usual}, %{before} ], [ {long}, %{slow}.end ]"
-        found = code.let_here(f"phi {usual.type} {sources}", usual.type)
+        remainder = code.let_here(f"phi {usual.type} {sources}", usual.type)
         # The sign of x, also where the remainder is 0.
-        magnitude = code.binary("and", found, self._magnitude_mask)
+        magnitude = code.binary("and", remainder, self._magnitude_mask)
         return code.convert("bitcast", code.binary("or", magnitude, bits.sign), x.type)
 
     # -- the format -------------------------------------------------------------------------------
