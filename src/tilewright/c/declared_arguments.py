@@ -72,7 +72,7 @@ def _number(value: Any) -> Any:
 def _whole(value: Any) -> int:
     number = _number(value)
     # Floats are taken if they are whole, as NumPy scalars and results of `/` often are.
-    if int(number) != number:
+    if isinstance(number, float) and not number.is_integer():
         raise errors.UnsupportedArgument("", f"value {number}", "pass an integer")
     return int(number)
 

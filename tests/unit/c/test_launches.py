@@ -189,6 +189,13 @@ def test_arguments_that_are_converted() -> None:
             k[(1,)](2.5, 1.0, True, 1)
 
 
+@pytest.mark.parametrize("number", [2.5, np.float32(2.5), float("nan"), float("inf")])
+def test_floats_that_are_no_integers_are_refused(number: float) -> None:
+    k = kernel("__global__ void k(int *out, int n) { *out = n; }")
+    with pytest.raises(errors.UnsupportedArgument, match="pass an integer"):
+        k[(1,)](np.zeros(1, np.int32), number)
+
+
 def test_addresses_and_arrays_of_another_type() -> None:
     k = scale()
     out, x = vectors()
