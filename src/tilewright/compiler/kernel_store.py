@@ -25,7 +25,6 @@ from typing import Any
 from tilewright.support import CacheSettings, TilewrightWarning
 from tilewright.support.disk_cache import (
     MEGABYTE,
-    Eviction,
     OpenFolder,
     cache_folder,
     is_transient,
@@ -112,10 +111,6 @@ class Store:
             stacklevel=3,
         )
         remove(self.folder / key)
-
-    def evict(self) -> None:
-        """Delete what was used longest ago until the cache is well below its limit."""
-        Eviction(self.root, self.max_bytes).run()
 
 
 class _ReplacedError(Exception):

@@ -29,7 +29,7 @@ from tilewright.compiler import (
 )
 from tilewright.compiler.kernel_store import INDEX
 from tilewright.support import StageText, TilewrightWarning, recording, settings
-from tilewright.support.disk_cache import STAMP, OpenFolder
+from tilewright.support.disk_cache import STAMP, Eviction, OpenFolder
 from tilewright.support.event_stream import ListRecorder
 
 ENTRY = Entry({"name": "k", "stored": [0]}, {"ttir": "func", "obj": b"\x00\xff"})
@@ -175,7 +175,7 @@ def test_what_was_used_longest_ago_goes_first(tmp_path: Path) -> None:
         os.utime(store.folder / name, (1e9 - age, 1e9 - age))
     assert store.read("old") is not None  # which makes it the newest
     store.write("more", Entry({}, {"obj": bytes(1500)}))
-    store.evict()
+    Eviction(store.root, store.max_bytes).run()
     assert names(store) == {"old", "more"}
 
 
@@ -194,7 +194,7 @@ def test_the_size_is_looked_at_by_the_first_write_of_an_hour(tmp_path: Path) -> 
 def test_no_limit(tmp_path: Path) -> None:
     store = Store(tmp_path, 0)
     store.write("a", ENTRY)
-    store.evict()
+    Eviction(store.root, store.max_bytes).run()
     assert store.read("a") == ENTRY
 
 

@@ -29,7 +29,6 @@ from tilewright.support import (
     CacheSettings,
     ForkLock,
     VariantAdded,
-    cached_property,
     current_recorder,
     errors,
 )
@@ -85,8 +84,9 @@ class VariantCache:
     """The variants of `function`, a kernel called `name`.
 
     by_key: variants by `BoundCall.key`; kernels: shared by keys that lead to the same code;
-    clock: one 64-bit integer that counts launches; defaults: options for launches that do not give
-    them; limits: say how many variants are kept.
+    overlaps: warns of arguments that overlap, once for all variants; clock: one 64-bit integer that
+    counts launches; defaults: options for launches that do not give them; limits: say how many
+    variants are kept.
     """
 
     def __init__(
@@ -96,9 +96,9 @@ class VariantCache:
         defaults: Mapping[str, Any],
         limits: CacheSettings,
     ) -> None:
-        self._name = name
         self.by_key: dict[tuple[object, ...], Variant] = {}
         self.kernels = CompiledKernels()
+        self.overlaps = OverlapWatch(name)
         self.clock = array("Q", [0])
         self._dispatches: WeakSet[NativeDispatch] = WeakSet()
         self._lock = ForkLock()
@@ -108,11 +108,6 @@ class VariantCache:
         self._dependencies: Dependencies | None = None
         self._own_globals: UsedGlobals | None = None
         self._seen: deque[dict[str, str]] = deque(maxlen=_REMEMBERED)
-
-    @cached_property
-    def overlaps(self) -> OverlapWatch:
-        """What warns of arguments that overlap, once for all variants."""
-        return OverlapWatch(self._name)
 
     @property
     def dependencies(self) -> Dependencies:

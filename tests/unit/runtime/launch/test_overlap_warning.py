@@ -1,8 +1,11 @@
 """Arguments that overlap though the kernel does not use them element by element: told once."""
 
 import importlib
+import threading
+import time
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -11,7 +14,8 @@ import pytest
 import tilewright
 import tilewright.language as tl
 from tilewright import OverlapWarning, TilewrightWarning
-from tilewright.runtime.launch.overlap_warning import overlap
+from tilewright.runtime.launch import variant_cache
+from tilewright.runtime.launch.overlap_warning import OverlapWatch, overlap
 
 pytestmark = pytest.mark.filterwarnings("default::tilewright.OverlapWarning")
 
@@ -236,6 +240,23 @@ def test_what_the_disk_cache_holds_is_watched_too(tmp_path: Any, monkeypatch: py
         module = importlib.import_module("tilewright.compiler.compile")
         monkeypatch.setattr(module, "Run", None)  # nothing is compiled
         assert warned(lambda: fresh(backwards)[(1,)](buffer, buffer, 64, B=64))
+
+
+def test_threads_that_launch_first_share_one_watch(monkeypatch: pytest.MonkeyPatch):
+    class Slow(OverlapWatch):
+        def __init__(self, kernel: str) -> None:
+            time.sleep(0.05)
+            super().__init__(kernel)
+
+    monkeypatch.setattr(variant_cache, "OverlapWatch", Slow)
+    kernel, start = fresh(backwards), threading.Barrier(4)
+
+    def watch(_: int) -> OverlapWatch:
+        start.wait()
+        return kernel.variants.overlaps
+
+    with ThreadPoolExecutor(4) as pool:
+        assert len(set(pool.map(watch, range(4)))) == 1
 
 
 def test_compiled_kernels_are_watched_with_their_function(buffer: Any):
