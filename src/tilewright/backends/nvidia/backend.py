@@ -92,9 +92,7 @@ def _llir(module: Module, context: StageContext) -> str:
         contract=options.enable_fp_fusion,
         num_ctas=options.num_ctas,
     )
-    context.metadata.update(
-        name=lowered.symbol, shared=size, parameter_names=[arg.name for arg in module.kernel.args]
-    )
+    context.metadata.update(name=lowered.symbol, shared=size)
     if lowered.asserts or lowered.prints:
         prints = [astuple(printed) for printed in lowered.prints]
         context.metadata.update(asserts=list(lowered.asserts), prints=prints)

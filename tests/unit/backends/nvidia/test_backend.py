@@ -1,5 +1,7 @@
 """The manifest of the NVIDIA backend, on a machine without a GPU."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.forking import assert_child_succeeds, needs_fork
@@ -11,7 +13,7 @@ from tilewright.backends import GPUTarget, StageContext
 from tilewright.backends.nvidia import backend
 from tilewright.backends.nvidia.assemble import ptx_emission
 from tilewright.backends.nvidia.backend import BACKEND
-from tilewright.ir import parse_module
+from tilewright.compiler import compile
 from tilewright.support import errors, settings
 
 TARGET = GPUTarget("cuda", 90, 32)
@@ -60,12 +62,11 @@ def test_text_that_may_end_the_process_goes_to_a_child(monkeypatch: pytest.Monke
     assert seen and seen[0]
 
 
-def test_metadata_names_the_parameters() -> None:
-    context = StageContext(TARGET, BACKEND.options())
-    artifact: object = parse_module(KERNEL)
-    for stage in BACKEND.stages[:3]:
-        artifact = stage.run(artifact, context)
-    assert context.metadata["parameter_names"] == ["out", "count"]
+@needs_ptxas
+def test_metadata_names_the_parameters(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.tile"
+    path.write_text(KERNEL)
+    assert compile(path, TARGET).metadata.names == ("out", "count")
 
 
 @needs_fork

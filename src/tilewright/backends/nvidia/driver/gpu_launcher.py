@@ -142,7 +142,7 @@ class NvidiaLauncher:
         self._prints = cast("Sequence[Sequence[object]]", metadata.get("prints") or ())
         has_messages = bool(self._asserts or self._prints)
         self._blocking = has_messages or bool(metadata.get("debug")) or blocking
-        self._names = cast("Sequence[str] | None", metadata.get("parameter_names"))
+        self._names = cast("Sequence[str] | None", metadata.get("names"))
         self._binary = binary
         self._driver = api or driver()
         self._lock = ForkLock()

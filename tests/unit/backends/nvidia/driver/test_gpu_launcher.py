@@ -132,7 +132,7 @@ def test_too_many_threads_for_the_registers(cuda: FakeCuda) -> None:
 
 
 def test_host_pointer(cuda: FakeCuda) -> None:
-    kernel = make(cuda, ["ptr<f32>", "ptr<f32>"], parameter_names=["out", "x"])
+    kernel = make(cuda, ["ptr<f32>", "ptr<f32>"], names=["out", "x"])
     with pytest.raises(errors.DeviceMismatch) as caught:
         kernel.launch((1, 1, 1), (DEVICE_BASE, 0x7FFF_0000))
     assert f"argument 'x' is on the host, but the kernel runs on cuda:{DEVICE}" in str(caught.value)
@@ -267,7 +267,7 @@ def test_a_dropped_kernel_is_freed_but_keeps_its_name_in_reports(
     shared = cuda.driver()
     monkeypatch.setattr(gpu_launcher, "driver", lambda: shared)
     names = WatchedNames()
-    metadata = {**METADATA, "name": "dropped", "parameter_names": names}
+    metadata = {**METADATA, "name": "dropped", "names": names}
     dropped = NvidiaLauncher(b"\x7fELF", metadata, [], shared)
     dropped.launch((7, 1, 1), ())
     kept = weakref.ref(names)

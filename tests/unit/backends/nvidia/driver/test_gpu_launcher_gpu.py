@@ -143,7 +143,7 @@ def test_thread_without_a_context() -> None:
 
 
 def test_host_pointer_is_named_and_harmless() -> None:
-    kernel = build(ADD, "add", ADD_PARAMETERS, parameter_names=["x", "y", "out", "n", "scale"])
+    kernel = build(ADD, "add", ADD_PARAMETERS, names=["x", "y", "out", "n", "scale"])
     out, host = poisoned(THREADS), np.ones(THREADS, np.float32)
     with pytest.raises(errors.DeviceMismatch, match="'y' is on the host.*runs on cuda:0"):
         kernel.launch((1, 1, 1), (out, host.ctypes.data, out, THREADS, 1.0))
