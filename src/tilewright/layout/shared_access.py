@@ -111,26 +111,29 @@ def shared_access(
     *,
     matrix: bool = False,
     store: bool = False,
+    copy: bool = False,
+    max_elements: int | None = None,
 ) -> SharedAccess:
     """The cheapest access of ``layout`` to a buffer whose layout is given, such as a TMA swizzle.
 
     ``matrix`` allows ldmatrix (stmatrix for a store). A store skips registers that are copies;
-    which lanes and warps hold copies is the caller's matter (`LinearLayout.free_masks`). ``shared``
-    is a bijection from ``offset`` to the same tile.
+    which lanes and warps hold copies is the caller's matter (`LinearLayout.free_masks`). ``copy``
+    is a store by asynchronous copies, which move runs of consecutive registers: the longest there
+    are. ``max_elements`` limits vectors, to what is consecutive and aligned at the other end of a
+    copy. ``shared`` is a bijection from ``offset`` to the same tile.
     """
     size = log2(element_bits // 8)
     layout = normalized(layout.reorder_outs(shared.out_names))
     offsets = shared.invert().columns
-    side = Side(layout, 0, None, size, not store)
-    registers = f2.Span(f2.compose(offsets, layout.packed(REGISTER)))
-    threads = f2.compose(offsets, (*layout.packed(LANE), *layout.packed(WARP)))
-    # as wide a vector as registers hold consecutively and every thread's address is aligned to
-    bits = 0
-    while bits < VECTOR_BYTES_LOG2 - size and 1 << bits in registers:
-        if any(offset >> bits & 1 for offset in threads):
-            break
-        bits += 1
-    accesses = [_vector_access(side.with_vector(bits), offsets)]
+    side = Side(layout, 0, None, size, not (store or copy))
+    widest = VECTOR_BYTES_LOG2 - size
+    limit = widest if max_elements is None else min(widest, log2(max_elements))
+    if copy:
+        bits = _vector_bits(side, offsets, limit, ordered=True)
+        return _vector_access(side.with_vector(bits), offsets)
+    bits = _vector_bits(side, offsets, limit, ordered=False)
+    # Narrower vectors are rarely cheaper: where only the wide ones conflict.
+    accesses = [_vector_access(side.with_vector(width), offsets) for width in range(bits, -1, -1)]
     for form in side.forms() if matrix else ():
         above = f2.compose(offsets, side.with_form(form).constraints().fixed)
         row = f2.compose(offsets, form.row)
@@ -138,6 +141,25 @@ def shared_access(
         if row == f2.unit(len(row)) and not any(o & ((1 << len(row)) - 1) for o in above):
             accesses.append(_matrix_access(side, form, offsets))
     return min(accesses, key=lambda access: access.cost)
+
+
+def _vector_bits(side: Side, offsets: f2.Matrix, limit: int, *, ordered: bool) -> int:
+    """log2 of the longest vector that registers hold consecutively and every thread's address is
+    aligned to; with ``ordered``, that the first registers hold in their order."""
+    registers = f2.compose(offsets, side.layout.packed(REGISTER))
+    span = f2.Span(registers)
+    threads = f2.compose(offsets, (*side.layout.packed(LANE), *side.layout.packed(WARP)))
+    bits = 0
+    while bits < limit and 1 << bits in span:
+        if ordered and registers[bits : bits + 1] != (1 << bits,):
+            break
+        if any(offset >> bits & 1 for offset in threads):
+            break
+        bits += 1
+    # In order, no other register may start inside of a vector either.
+    while ordered and any(offset & ((1 << bits) - 1) for offset in registers[bits:]):
+        bits -= 1
+    return bits
 
 
 def access(side: Side, offsets: f2.Matrix) -> SharedAccess:

@@ -108,15 +108,15 @@ def _run_round(
         assert place not in after, "a register is loaded twice"
         after[place] = memory(place[2])[offset]
 
-    _each_element(plan.store, sides[0], bits, store)
-    _each_element(plan.load, sides[1], bits, load)
+    each_element(plan.store, sides[0], bits, store)
+    each_element(plan.load, sides[1], bits, load)
     for cells in memories.values():
         assert all(0 <= offset < plan.bytes * 8 // bits for offset in cells)
     if plan.passes[0] == round_ and not plan.warp_local:
         assert memories[0] == {o: plan.shared.apply(offset=o) for o in memories[0]}
 
 
-def _each_element(
+def each_element(
     access: SharedAccess, layout: LinearLayout, bits: int, visit: Callable[[int, Place], None]
 ) -> None:
     """Call ``visit(offset, place)`` for every element that the access moves."""

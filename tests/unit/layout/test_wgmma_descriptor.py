@@ -63,7 +63,7 @@ def element_addresses(layout: LinearLayout, k_dim: int, size: int) -> np.ndarray
     return place if k_dim == 1 else place.T
 
 
-def check(layout: LinearLayout, k_dim: int, bits: int, extent: int | None = None) -> None:
+def assert_read(layout: LinearLayout, k_dim: int, bits: int, extent: int | None = None) -> None:
     """All instructions of the tile read what the layout stores."""
     operand = wgmma_operand(layout, k_dim=k_dim, element_bits=bits)
     assert operand is not None
@@ -94,7 +94,7 @@ def test_swizzled_tiles_of_16_bits_are_read_in_either_order(k_dim, contiguous, s
         if shape[contiguous] * 2 < swizzle:
             continue
         layout = shared_swizzled(shape, 16, swizzle, (contiguous, 1 - contiguous))
-        check(layout, k_dim, 16)
+        assert_read(layout, k_dim, 16)
         operand = wgmma_operand(layout, k_dim=k_dim, element_bits=16)
         assert operand is not None
         assert (operand.swizzle, operand.k_major) == (swizzle, contiguous == k_dim)
@@ -109,7 +109,7 @@ def test_swizzled_tiles_of_other_types_are_read_along_k(bits, swizzle, k_dim):
         shape = tile(k_dim, mn, k_bytes * 8 // bits)
         if k_bytes < swizzle:
             continue
-        check(shared_swizzled(shape, bits, swizzle, (k_dim, 1 - k_dim)), k_dim, bits)
+        assert_read(shared_swizzled(shape, bits, swizzle, (k_dim, 1 - k_dim)), k_dim, bits)
 
 
 def cores(shape: tuple[int, int], bits: int, contiguous: int, cores_first: int) -> LinearLayout:
@@ -130,7 +130,7 @@ def _on(dim: int, value: int) -> tuple[int, int]:
 def test_tiles_without_a_swizzle_are_made_of_cores(k_dim, contiguous, first):
     for mn, k in product(SIZES, DEPTHS):
         layout = cores(tile(k_dim, mn, k), 16, contiguous, first)
-        check(layout, k_dim, 16)
+        assert_read(layout, k_dim, 16)
         operand = wgmma_operand(layout, k_dim=k_dim, element_bits=16)
         assert operand is not None
         assert (operand.swizzle, operand.k_major) == (0, contiguous == k_dim)
@@ -140,7 +140,7 @@ def test_tiles_without_a_swizzle_are_made_of_cores(k_dim, contiguous, first):
 def test_cores_of_other_types_lie_along_k(bits):
     for k_dim, first in product((0, 1), (0, 1)):
         shape = tile(k_dim, 128, 512 // bits * 2)
-        check(cores(shape, bits, k_dim, first), k_dim, bits)
+        assert_read(cores(shape, bits, k_dim, first), k_dim, bits)
         wrong = cores(shape, bits, 1 - k_dim, first)
         assert wgmma_operand(wrong, k_dim=k_dim, element_bits=bits) is None
 
@@ -148,7 +148,9 @@ def test_cores_of_other_types_lie_along_k(bits):
 @pytest.mark.parametrize("extent", [8, 16, 32, 64, 128, 256])
 def test_narrow_instructions_read_blocks_of_a_wide_tile(extent):
     for contiguous, swizzle in product((0, 1), (32, 64, 128)):
-        check(shared_swizzled((64, 256), 16, swizzle, (contiguous, 1 - contiguous)), 0, 16, extent)
+        assert_read(
+            shared_swizzled((64, 256), 16, swizzle, (contiguous, 1 - contiguous)), 0, 16, extent
+        )
 
 
 def test_words_are_those_of_known_kernels():
@@ -209,7 +211,7 @@ def test_what_is_called_readable_is_read_rightly(k_dim, contiguous, data):
     )
     operand = wgmma_operand(moved, k_dim=k_dim, element_bits=16)
     if operand is not None:
-        check(moved, k_dim, 16)
+        assert_read(moved, k_dim, 16)
 
 
 @pytest.mark.parametrize(
@@ -241,7 +243,7 @@ def test_a_tile_gets_the_widest_swizzle_that_its_rows_have(shape, bits, k_dim, c
         assert layout is None
         return
     assert layout is not None
-    check(layout, k_dim, bits)
+    assert_read(layout, k_dim, bits)
     operand = wgmma_operand(layout, k_dim=k_dim, element_bits=bits)
     assert operand is not None
     assert (operand.swizzle, operand.k_major) == (swizzle, contiguous == k_dim)
