@@ -1,0 +1,83 @@
+"""Chooses the instruction of a product of whole warpgroups, and how they share the result.
+
+A warpgroup, four warps from a multiple of four on, computes blocks of 64 rows by up to 256 columns.
+It reads B, and A unless that is in registers, from shared memory: per instruction 64 x 32 and
+N x 32 bytes in N/2 cycles. So the rows are shared first, which leaves the widest N; columns only
+where there are more warpgroups than blocks of 64 rows. Whether operands can lie in shared memory
+as the instruction wants them is a matter of their layout, see `wgmma_shared_layout`.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from tilewright.backends.nvidia.arch import Arch
+from tilewright.ir.types import DType, dtype_of, f16, f32, i32, shape_of
+from tilewright.layout import LinearLayout, result_layout, wgmma_fragment
+from tilewright.ops import DotOp
+
+WARPS = 4
+"""Of a warpgroup."""
+
+_ROWS = 64  # of one instruction
+_MAX_COLUMNS = 256
+_MIN_COLUMNS = 8
+_STEP_BITS = 256  # along K, whatever the type
+_MAX_SUMS = 128
+"""Registers of a thread for the sums of a product: half of them all. The rest holds addresses and,
+behind the loop, what is made of the sums."""
+
+
+def wgmma_sharing(op: DotOp, arch: Arch, warps: int) -> tuple[int, int] | None:
+    """N of the instruction that computes a product, and the warpgroups along M.
+
+    None if warpgroups cannot compute it, or not as exactly: f32 is rounded to tf32, and products
+    of fp8 are summed with fewer bits than fp32 has. Only tiles of rank 2, of 64 x 8 or more for
+    each warpgroup and of the instruction's K or more are computed.
+    """
+    kinds = (dtype_of(op.a.type), dtype_of(op.b.type), dtype_of(op.type))
+    if not arch.wgmma or len(shape_of(op.type)) != 2 or not _has_types(*kinds):
+        return None
+    if (kinds[0] is f32 and op.precision != "tf32") or (kinds[0].is_fp8 and op.max_imprecise):
+        return None
+    *_, k = shape_of(op.a.type)
+    if k * kinds[0].bits < _STEP_BITS or warps % WARPS:
+        return None
+    m, n = shape_of(op.type)
+    return _sharing(m, n, warps // WARPS, kinds[2].bits)
+
+
+@lru_cache(maxsize=256)
+def _sharing(m: int, n: int, groups: int, sum_bits: int) -> tuple[int, int] | None:
+    rows = min(groups, m // _ROWS)
+    if not rows:
+        return None
+    columns = n // (groups // rows)
+    # Warpgroups beyond the columns would only compute copies: mma.sync has smaller parts.
+    if columns < _MIN_COLUMNS:
+        return None
+    if (m // rows) * columns * sum_bits > _MAX_SUMS * 32 * 32 * WARPS:
+        return None
+    return min(columns, _MAX_COLUMNS), rows
+
+
+@lru_cache(maxsize=256)
+def wgmma_result_layout(
+    sharing: tuple[int, int], bits: int, shape: tuple[int, int], warps: int
+) -> LinearLayout:
+    """The layout of an (M, N) result shared so, for operands of as many bits."""
+    columns, rows = sharing
+    groups = warps // WARPS
+    return result_layout(wgmma_fragment(columns, bits), shape, (rows, groups // rows))
+
+
+def _has_types(a: DType, b: DType, acc: DType) -> bool:
+    """Whether wgmma multiplies these types and sums them in that one."""
+    if a.is_fp8 and b.is_fp8:
+        return acc is f32 or acc is f16
+    if a.is_integer and b.is_integer:
+        # Signed and unsigned operands mix; a bool is no number.
+        return a.bits == b.bits == 8 and acc is i32
+    if a is not b or not a.is_float or a.bits not in (16, 32):
+        return False
+    return acc is f32 or (acc is f16 and a is f16)
