@@ -114,6 +114,11 @@ def _synchronization() -> Iterator[Intrinsic]:
         )
     for name in ("arrive.aligned", "wait.aligned", "arrive", "wait"):
         yield Intrinsic(f"llvm.nvvm.barrier.cluster.{name}", "void", (), "clusters")
+    for name in ("", ".global", ".shared_cta"):
+        yield Intrinsic(f"llvm.nvvm.fence.proxy.async{name}", "void", (), "proxy_fence")
+    # The products themselves have none: they are inline assembly, see warpgroup_mma.py.
+    for name, arguments in (("fence", ()), ("commit_group", ()), ("wait_group", ("i64 1",))):
+        yield Intrinsic(f"llvm.nvvm.wgmma.{name}.sync.aligned", "void", arguments, "wgmma")
 
 
 def _across_lanes() -> Iterator[Intrinsic]:

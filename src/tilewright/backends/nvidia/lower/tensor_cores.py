@@ -19,8 +19,9 @@ from tilewright.layout import REGISTER, Fragment, LinearLayout
 from tilewright.llvm import Val
 from tilewright.ops import DotOp
 
-_NAMES = {"f16": "f16", "bf16": "bf16", "i8": "s8", "u8": "u8", "f8e4m3": "e4m3",
+PTX_TYPES = {"f16": "f16", "bf16": "bf16", "i8": "s8", "u8": "u8", "f8e4m3": "e4m3",
           "f8e5m2": "e5m2", "f64": "f64", "f32": "tf32", "i32": "s32"}  # fmt: skip
+"""Names of operand types in matrix instructions."""
 
 
 @lowering(DotOp)
@@ -84,9 +85,9 @@ and the sums of each."""
 
 def _steps(arch: Arch, op: DotOp, fragment: Fragment) -> list[_Step]:
     """What computes the product of two fragments."""
-    kinds = [_NAMES[dtype_of(v.type).name] for v in (op.a, op.b)]
+    kinds = [PTX_TYPES[dtype_of(v.type).name] for v in (op.a, op.b)]
     total = dtype_of(op.type)
-    sums = "f32" if total.name == "f32" else _NAMES[total.name]
+    sums = "f32" if total.name == "f32" else PTX_TYPES[total.name]
     shape = (fragment.m, fragment.n, fragment.k)
 
     def text(m: int, n: int, k: int) -> str:
@@ -139,12 +140,13 @@ class _Operand:
         if operand_registers is None:
             start = self.start[origin]
             packed = pack(self.state, self.registers[start : start + self.size], self.element)
-            operand_registers = [_as_operand(self.state, w, self.element) for w in packed]
+            operand_registers = [as_mma_register(self.state, w, self.element) for w in packed]
             self.loaded[origin] = operand_registers
         return operand_registers
 
 
-def _as_operand(state: GpuLowering, packed_register: Val, element: DType) -> Val:
+def as_mma_register(state: GpuLowering, packed_register: Val, element: DType) -> Val:
+    """A packed register of an operand as matrix instructions take it."""
     if element.name == "f64":
         return state.code.let_here(f"bitcast i64 {packed_register} to double", "double")
     if element.name == "f32":

@@ -1,0 +1,371 @@
+"""Matrix products of whole warpgroups: the text of wgmma, and what its operands are.
+
+A k-block is one asm statement: a fence, every instruction of the block, the end of the group, and
+the wait if there is one. The sums are operands that are tied to its results, so LLVM can neither
+use them before the wait inside nor move them in between. Operands in shared memory are low words
+of descriptors, one for each operand; the instructions add constants to it, the high word is a
+constant:
+
+    { .reg .b64 da, db; .reg .b32 ta, tb, ha, hb;
+      mov.b32 hb, 1073741888; ...
+      wgmma.fence.sync.aligned;
+      add.u32 tb, $b, 128; mov.b64 db, {tb, hb}; ...
+      wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 {$0, ...}, da, db, 1, 1, 1, 0, 1;
+      ...
+      wgmma.commit_group.sync.aligned;
+      wgmma.wait_group.sync.aligned 1; }
+
+Here no intrinsic would do: LLVM has none for the product itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering
+from tilewright.backends.nvidia.lower.register_packing import pack, unpack
+from tilewright.backends.nvidia.lower.tensor_cores import PTX_TYPES, as_mma_register
+from tilewright.ir.types import DType, f16, f32
+from tilewright.layout import (
+    REGISTER,
+    WARP,
+    Fragment,
+    LinearLayout,
+    WgmmaOperand,
+    operand_layout,
+)
+from tilewright.llvm import Val, integer_literal
+
+_ADDRESS_MASK = 0x3FFFF
+"""Bits of a shared address: those above number the block in its cluster."""
+
+_CHUNK_BITS = 4
+"""Descriptors count in units of 16 bytes."""
+
+_WARPGROUP_BITS = 2
+"""Of a warp's number, those that number it in its warpgroup."""
+
+_A_REGISTERS = 4
+"""Of A in registers, for one instruction."""
+
+
+@dataclass(frozen=True, slots=True)
+class DescriptorSteps:
+    """An operand in shared memory: the constant high word of its descriptors, and what is added to
+    the low word for each block of rows or columns (first index) and each step along K (second)."""
+
+    high: int
+    mn_major: bool
+    steps: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WgmmaBlock:
+    """The instructions of one product: all steps along K of all blocks of one warpgroup.
+
+    name: shape and types, as in m64n256k16.f32.f16.f16; a: None if it is in registers;
+    parts: for each block of the result, in the order of its registers, the blocks of A and B that
+    are multiplied; sums: 32-bit registers of one part; steps: along K
+    """
+
+    name: str
+    operand_bits: int
+    is_float: bool
+    sum_type: DType
+    a: DescriptorSteps | None
+    b: DescriptorSteps
+    parts: tuple[tuple[int, int], ...]
+    sums: int
+    steps: int
+
+    @property
+    def registers(self) -> int:
+        """32-bit registers of all sums of a thread."""
+        return self.sums * len(self.parts)
+
+    @property
+    def kind(self) -> str:
+        """The constraint of a register of sums."""
+        return _sum_register(self.sum_type)[1]
+
+    @property
+    def a_registers(self) -> int:
+        """32-bit registers of A; 0 if it is in shared memory."""
+        blocks = len({a for a, _ in self.parts})
+        return 0 if self.a is not None else _A_REGISTERS * self.steps * blocks
+
+    @property
+    def modifiers(self) -> str:
+        """What follows the predicate: factors of 1 or -1 and, of 16-bit operands in shared memory,
+        whether they are contiguous along M or N."""
+        if not self.is_float:
+            return ""
+        transposed = [self.b] if self.a is None else [self.a, self.b]
+        flags = [int(x.mn_major) for x in transposed] if self.operand_bits == 16 else []
+        return "".join(f", {value}" for value in (1, 1, *flags))
+
+
+def wgmma_block(
+    fragment: Fragment,
+    result: LinearLayout,
+    types: tuple[DType, DType, DType],
+    a: WgmmaOperand | None,
+    b: WgmmaOperand,
+) -> WgmmaBlock:
+    """The instructions for a result in a layout of `wgmma_result_layout`.
+
+    types: of A, B and the sums; a: None if it is in registers, in the layout `operand_layout`
+    """
+    count = fragment.c.in_size(REGISTER)
+    origins = [result.apply(register=i) for i in range(0, result.in_size(REGISTER), count)]
+    rows, columns = (list(dict.fromkeys(origin[dim] for origin in origins)) for dim in (0, 1))
+    assert b.mn_extent >= fragment.n and (a is None or a.mn_extent >= fragment.m)
+    assert a is None or len(a.k_steps) == len(b.k_steps)
+    of_a, of_b, of_sums = (PTX_TYPES[t.name] for t in types)
+    # f32 names tf32 as an operand, but itself as a sum.
+    sums = types[2].name if types[2].is_float else of_sums
+    return WgmmaBlock(
+        f"m64n{fragment.n}k{fragment.k}.{sums}.{of_a}.{of_b}",
+        fragment.element_bits,
+        types[0].is_float,
+        types[2],
+        None if a is None else _steps(a, rows),
+        _steps(b, columns),
+        tuple((rows.index(row), columns.index(column)) for row, column in origins),
+        count * types[2].bits // 32,
+        len(b.k_steps),
+    )
+
+
+def _steps(operand: WgmmaOperand, starts: Sequence[int]) -> DescriptorSteps:
+    steps = tuple(
+        tuple((operand.mn_offset(start) + step) >> _CHUNK_BITS for step in operand.k_steps)
+        for start in starts
+    )
+    return DescriptorSteps(operand.high, not operand.k_major, steps)
+
+
+# ---- text ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class AsmText:
+    """Inline assembly: its template and its constraints."""
+
+    text: str
+    constraints: str
+
+
+def wgmma_block_text(block: WgmmaBlock, accumulate: bool | None, wait: int | None) -> AsmText:
+    """The statement for one k-block.
+
+    accumulate: whether sums are added to, None: a predicate tells; wait: groups that may go on
+    behind it, None: all. Operands: the sums unless they are new, A (a low word, or for each block
+    and step four registers), the low word of B, the predicate.
+    """
+    tied = 0 if accumulate is False else block.registers
+    first = block.registers + tied
+    second = first + (block.a_registers or 1)
+    predicate = f"${second + 1}" if accumulate is None else str(int(accumulate))
+    lines = [".reg .b64 da, db;", ".reg .b32 ta, tb, ha, hb;"]
+    if block.a is not None:
+        lines.append(f"mov.b32 ha, {block.a.high};")
+    lines += [f"mov.b32 hb, {block.b.high};", "wgmma.fence.sync.aligned;"]
+    lines += _products(block, first, second, predicate)
+    lines.append("wgmma.commit_group.sync.aligned;")
+    if wait is not None:
+        lines.append(f"wgmma.wait_group.sync.aligned {wait};")
+    inputs = ["r"] * (second - first + 1) + ["b"] * (accumulate is None)
+    # New sums are written before the last input is read: they must not share its register.
+    outputs = [f"={'' if tied else '&'}{block.kind}"] * block.registers
+    ties = map(str, range(tied))
+    return AsmText(_braced(lines), ",".join([*outputs, *ties, *inputs, "~{memory}"]))
+
+
+def _products(block: WgmmaBlock, first: int, second: int, predicate: str) -> Iterator[str]:
+    """Each step along K of each part; first, second: numbers of the operands A and B."""
+    words: dict[str, int] = {}
+    for step in range(block.steps):
+        for part, (row, column) in enumerate(block.parts):
+            left = "da"
+            if block.a is None:
+                start = first + _A_REGISTERS * (block.steps * row + step)
+                left = _registers(start, _A_REGISTERS)
+            else:
+                yield from _descriptor("a", first, block.a.steps[row][step], words)
+            yield from _descriptor("b", second, block.b.steps[column][step], words)
+            sums = _registers(part * block.sums, block.sums)
+            scale = "1" if step else predicate
+            yield (
+                f"wgmma.mma_async.sync.aligned.{block.name} {sums}, {left}, db, "
+                f"{scale}{block.modifiers};"
+            )
+
+
+def _descriptor(name: str, operand: int, step: int, words: dict[str, int]) -> Iterator[str]:
+    """Make the descriptor of an operand; words: the steps of those that are made."""
+    if words.get(name) != step:
+        words[name] = step
+        yield f"add.u32 t{name}, ${operand}, {step};"
+        yield f"mov.b64 d{name}, {{t{name}, h{name}}};"
+
+
+def wgmma_wait_text(count: int, registers: int, kind: str) -> AsmText:
+    """The statement that waits until no more than `count` groups go on; what they sum up is tied.
+
+    registers: 32-bit registers of sums; kind: their constraint
+    """
+    outputs, ties = [f"={kind}"] * registers, map(str, range(registers))
+    text = f"wgmma.wait_group.sync.aligned {count};"
+    return AsmText(text, ",".join([*outputs, *ties, "~{memory}"]))
+
+
+def _registers(start: int, count: int) -> str:
+    return "{" + ", ".join(f"${i}" for i in range(start, start + count)) + "}"
+
+
+def _braced(lines: Sequence[str]) -> str:
+    # "\0A" is how LLVM's strings write the end of a line.
+    return "\\0A".join(["{", *lines, "}"])
+
+
+# ---- code ---------------------------------------------------------------------------------------
+
+
+def emit_wgmma(
+    state: GpuLowering,
+    block: WgmmaBlock,
+    sums: Sequence[Val],
+    a: Sequence[Val],
+    b: Val,
+    accumulate: bool | Val = True,
+    wait: int | None = 0,
+) -> list[Val]:
+    """One k-block; the new sums, one for each element of a thread, as in `sums`.
+
+    a: the low word of its descriptor, or its registers (`a_in_registers`); b: the low word of its
+    descriptor; accumulate: i1, or known; wait: as in `wgmma_block_text`
+    """
+    known = accumulate if isinstance(accumulate, bool) else None
+    text = wgmma_block_text(block, known, wait)
+    assert len(a) == (block.a_registers or 1), (len(a), block)
+    old = [] if known is False else _packed(state, sums, block.sum_type)
+    predicate = [accumulate] if isinstance(accumulate, Val) else []
+    return _run(state, text, block.registers, [*old, *a, b, *predicate], block.sum_type)
+
+
+def emit_wgmma_wait(
+    state: GpuLowering, sums: Sequence[Val], sum_type: DType, count: int = 0
+) -> list[Val]:
+    """The sums, once all but the latest `count` groups have ended."""
+    old = _packed(state, sums, sum_type)
+    text = wgmma_wait_text(count, len(old), _sum_register(sum_type)[1])
+    return _run(state, text, len(old), old, sum_type)
+
+
+def _sum_register(sum_type: DType) -> tuple[str, str]:
+    """LLVM type and constraint of a register of sums."""
+    return ("float", "f") if sum_type is f32 else ("i32", "r")
+
+
+def _packed(state: GpuLowering, sums: Sequence[Val], sum_type: DType) -> list[Val]:
+    """Sums as the instruction has them: of 16 bits two to a register."""
+    return pack(state, sums, sum_type) if sum_type is f16 else list(sums)
+
+
+def _run(
+    state: GpuLowering, asm: AsmText, count: int, operands: Sequence[Val], sum_type: DType
+) -> list[Val]:
+    type_ = _sum_register(sum_type)[0]
+    # Any product has two sums for each thread at least: results are a struct.
+    struct = f"{{ {', '.join([type_] * count)} }}"
+    got = state.asm(asm.text, asm.constraints, struct, *operands)
+    new = [state.code.let_here(f"extractvalue {struct} {got}, {i}", type_) for i in range(count)]
+    return unpack(state, new, 2 * count, sum_type) if sum_type is f16 else new
+
+
+def descriptor_word(
+    state: GpuLowering, operand: WgmmaOperand, address: Val, result: LinearLayout, dim: int
+) -> Val:
+    """The low word of an operand's descriptor for this thread's warpgroup.
+
+    address: i32, of the tile in shared memory, a multiple of `operand.alignment`; result: the
+    layout of the product; dim: of the result that the operand has, 0 for A and 1 for B
+    """
+    code = state.code
+    local = code.let_here(f"and i32 {address}, {_ADDRESS_MASK}", "i32")
+    word = code.let_here(f"lshr exact i32 {local}, {_CHUNK_BITS}", "i32")
+    own = _warpgroup_part(state, operand, result, dim)
+    # No carries: the part is below the tile's size, to which a multiple of it is added.
+    for part in (own, integer_literal(operand.low)):
+        if part.text != "0":
+            word = code.let_here(f"add i32 {word}, {part}", "i32")
+    return word
+
+
+def warpgroup_steps(operand: WgmmaOperand, result: LinearLayout, dim: int) -> list[int]:
+    """What each bit of the number of a warpgroup adds to the low word."""
+    starts = [basis[dim] for basis in result.bases(WARP)[_WARPGROUP_BITS:]]
+    return [operand.mn_offset(start) >> _CHUNK_BITS for start in starts]
+
+
+def _warpgroup_part(
+    state: GpuLowering, operand: WgmmaOperand, result: LinearLayout, dim: int
+) -> Val:
+    """What is added to the low word for the blocks of this thread's warpgroup."""
+    columns = warpgroup_steps(operand, result, dim)
+    if not any(columns):
+        return integer_literal(0)
+    key = (result, f"warpgroup {columns}")
+    cached = state.coordinate_cache.get(key)
+    if cached is None:
+        index = warpgroup(state)
+        # At entry, as in `GpuLowering.thread_coords`.
+        sections, state.code.sections = state.code.sections, [state.code.sections[0]]
+        part = state.linear(columns, index)
+        state.code.sections = sections
+        cached = state.coordinate_cache[key] = [Val(part.text, "i32", BODY)]
+    return cached[0]
+
+
+def warpgroup(state: GpuLowering) -> Val:
+    """The number of this thread's warpgroup, uniform also as ptxas sees it.
+
+    What is made of it then is kept in uniform registers, of which descriptors are made.
+    """
+    name = "llvm.nvvm.shfl.sync.idx.i32"
+    if "%warpgroup" not in state.entry:
+        state.module.declare(name, f"declare i32 @{name}(i32, i32, i32, i32)")
+        state.entry["%warpgroup"] = [
+            f"%warpgroup.own = lshr i32 {state.warp}, {_WARPGROUP_BITS}",
+            f"%warpgroup = call i32 @{name}(i32 -1, i32 %warpgroup.own, i32 0, i32 31)",
+        ]
+    return Val("%warpgroup", "i32", BODY)
+
+
+def a_in_registers(
+    state: GpuLowering,
+    fragment: Fragment,
+    result: LinearLayout,
+    registers: Sequence[Val],
+    element: DType,
+) -> list[Val]:
+    """Operand A as `emit_wgmma` takes it: for each block of rows and step along K four registers.
+
+    registers: one for each element, in the layout `operand_layout`
+    """
+    size = fragment.a.in_size(REGISTER)
+    blocks = result.in_size(REGISTER) // fragment.c.in_size(REGISTER)
+    origins = (result.apply(register=i * fragment.c.in_size(REGISTER)) for i in range(blocks))
+    rows = list(dict.fromkeys(origin[0] for origin in origins))
+    k = len(registers) // (size * len(rows)) * fragment.k
+    layout = operand_layout(fragment, result, "a", k)
+    start = {layout.apply(register=i): i for i in range(0, len(registers), size)}
+    packed: list[Val] = []
+    for row in rows:
+        for at in range(0, k, fragment.k):
+            first = start[row, at]
+            words = pack(state, registers[first : first + size], element)
+            packed += [as_mma_register(state, word, element) for word in words]
+    return packed
