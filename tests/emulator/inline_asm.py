@@ -1,85 +1,103 @@
-"""The PTX instructions that the lowering writes as inline assembly."""
+"""Inline assembly: its statements, operands and jumps, and the table of all instructions."""
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
-from tests.emulator import values
+from tests.emulator import barriers_ptx, instructions, values, wgmma_ptx
 from tests.emulator.memory import EmulationError
+from tests.emulator.pending import Pending
+from tests.emulator.registers import Operand, Registers
 from tests.emulator.text import dtype_of, split_commas
-from tilewright.layout import FRAGMENTS, LANE, REGISTER
+from tests.emulator.waiting import Blocked
+
+__all__ = ["Operand", "run_asm"]
 
 Step = Callable[[Any], None]
-Operand = tuple[Callable[[Any], Any], str]
+
+_INSTRUCTIONS = [*instructions.INSTRUCTIONS, *barriers_ptx.INSTRUCTIONS, *wgmma_ptx.INSTRUCTIONS]
 
 
-class Registers:
-    """Operands of one piece of assembly by number, as bits; predicate: threads that take part."""
+@dataclass
+class _Statement:
+    """guard: a predicate, perhaps with a "!"; target: the line that a jump goes to."""
 
-    def __init__(self, m: Any, outputs: int) -> None:
-        self.m, self.outputs = m, outputs
-        self.values: dict[int, Any] = {}
-        self.predicate = m.mask
-
-    def get(self, token: str) -> Any:
-        """A register or a number, one row for each thread."""
-        token = token.strip()
-        if token.startswith("$"):
-            return values.rows(self.values[int(token[1:])], self.m.count)
-        return np.full(self.m.count, int(token, 0) & 0xFFFFFFFF, np.uint32)
-
-    def put(self, token: str, new: Any) -> None:
-        number = int(token.strip()[1:])
-        old = self.values.get(number)
-        if old is None:
-            old = np.full(self.m.count, 0xA5, new.dtype)
-        self.values[number] = values.merge(self.predicate, new, old.astype(new.dtype))
-
-    def spread(self, active: Any) -> Any:
-        """Rows of the threads that take part as rows of all."""
-        whole = np.zeros((self.m.count, *active.shape[1:]), active.dtype)
-        whole[self.predicate] = active
-        return whole
+    guard: str | None
+    run: Callable[[Registers], None] | None
+    target: int | None = None
 
 
 def run_asm(
     result: str, type_: str, template: str, constraints: str, operands: list[Operand]
 ) -> Step:
-    """A function of the machine that executes the instructions of a template."""
+    """A function of the machine that executes the statements of a template."""
     parts = [c for c in constraints.split(",") if c and not c.startswith("~")]
     outputs = sum(c.startswith("=") for c in parts)
     ties = {outputs + i: int(c) for i, c in enumerate(parts[outputs:]) if c.isdigit()}
-    lines = [line.strip() for line in template.replace("$$", "$").split(";") if line.strip()]
-    plans = [_instruction(line) for line in lines]
+    statements = _statements(template)
     fields = split_commas(type_[1:-1]) if type_.startswith("{") else [type_]
 
     def step(m: Any) -> None:
-        registers = Registers(m, outputs)
-        for i, (read, kind) in enumerate(operands):
-            value = read(m)
-            bits = value if kind == "i1" else _bits(value, kind)
-            registers.values[outputs + i] = bits
-            if outputs + i in ties:
-                registers.values[ties[outputs + i]] = values.rows(bits, m.count)
-        for guard, run in plans:
-            registers.predicate = m.mask
-            if guard is not None:
-                registers.predicate = m.mask & registers.get(guard).astype(bool)
-            run(registers)
+        registers = Registers(m)
+        for i, operand in enumerate(operands, outputs):
+            bits = _bits(operand.read(m), operand.type)
+            registers.values[f"${i}"] = bits
+            registers.names[f"${i}"] = operand.text
+            if i in ties:
+                tied = bits if type(bits) is Pending else values.rows(bits, m.count)
+                registers.values[f"${ties[i]}"] = tied
+                registers.names[f"${ties[i]}"] = operand.text
+        go_on(m, registers)
+
+    def go_on(m: Any, r: Registers) -> None:
+        while r.at < len(statements):
+            m.event += 1
+            statement = statements[r.at]
+            r.take_part(statement.guard)
+            try:
+                _execute(r, statement)
+            except Blocked as blocked:
+                blocked.resume = lambda m: go_on(m, r.copy())
+                raise
+            r.at += 1
         if result:
-            found = tuple(_typed(registers.values[i], f) for i, f in enumerate(fields))
+            found = tuple(_typed(r, f"${i}", f) for i, f in enumerate(fields))
             m.set(result, found if type_.startswith("{") else found[0])
 
     return step
 
 
+def _execute(r: Registers, statement: _Statement) -> None:
+    if r.skipping is not None and not r.predicate.any():
+        return
+    if statement.run is not None:
+        statement.run(r)
+    if statement.target is not None:
+        _jump(r, statement.target)
+
+
+def _jump(r: Registers, target: int) -> None:
+    """Forwards some threads may go alone, the others catch up; backwards only all."""
+    if r.skipping is None:
+        r.skipping = np.zeros(r.m.count, np.int64)
+    if target > r.at:
+        r.skipping[r.predicate] = target
+    elif (r.predicate == r.m.mask).all():
+        r.at = target - 1
+    else:
+        raise EmulationError("threads part at a jump backwards in inline assembly")
+
+
 def _bits(value: Any, type_: str) -> Any:
+    if type(value) is Pending:
+        return value.with_data(_bits(value.data, type_))
+    if type_ == "i1":
+        return value
     if type_.startswith("<"):
         size = values.size_of(type_)
         array = np.ascontiguousarray(value)
@@ -87,372 +105,51 @@ def _bits(value: Any, type_: str) -> Any:
     return values.bits_of(value)
 
 
-def _typed(bits: Any, type_: str) -> Any:
+def _typed(r: Registers, token: str, type_: str) -> Any:
+    """An output as a value of LLVM; what was never written is anything."""
     dtype = np.dtype(dtype_of(type_))
+    bits = r.values.get(token)
+    if bits is None:
+        bits = np.full(r.m.count, 0xA5, f"u{values.size_of(type_)}")
+    if type(bits) is Pending:
+        return bits.with_data(bits.data.astype(f"u{dtype.itemsize}").view(dtype))
     if type_.startswith("<"):
         return np.ascontiguousarray(bits)[:, None].view(dtype)
     return bits.astype(f"u{dtype.itemsize}").view(dtype)
 
 
-def _instruction(line: str) -> tuple[str | None, Callable[[Registers], None]]:
+# ---- text ---------------------------------------------------------------------------------------
+
+_BEFORE = re.compile(r"(?:[{}]|([A-Za-z_$][\w$]*)\s*:(?!:))\s*")
+"""What may stand before a statement: braces and labels."""
+
+
+def _statements(template: str) -> list[_Statement]:
+    """Declarations and braces say nothing here; labels are numbers of statements."""
+    text = re.sub(r"\\0[9AaDd]", " ", template).replace("$$", "$").replace("${:uid}", "")
+    lines: list[str] = []
+    labels: dict[str, int] = {}
+    for part in text.split(";"):
+        line = part.strip()
+        while (match := _BEFORE.match(line)) is not None:
+            if match[1]:
+                labels[match[1]] = len(lines)
+            line = line[match.end() :]
+        if line and not line.startswith(".reg"):
+            lines.append(line)
+    return [_statement(line, labels) for line in lines]
+
+
+def _statement(line: str, labels: dict[str, int]) -> _Statement:
     guard = None
     if line.startswith("@"):
-        guard, line = line[1:].split(" ", 1)
+        guard, line = line[1:].split(None, 1)
     name, _, rest = line.strip().partition(" ")
+    if name in ("bra", "bra.uni"):
+        return _Statement(guard, None, labels[rest.strip()])
     arguments = split_commas(rest)
     for pattern, make in _INSTRUCTIONS:
         match = re.fullmatch(pattern, name)
         if match is not None:
-            return guard, make(match, arguments)
+            return _Statement(guard, make(match, arguments))
     raise AssertionError(f"the emulator does not know {name}")
-
-
-def _list(text: str) -> list[str]:
-    return split_commas(text.strip("{} ")) if text.startswith("{") else [text]
-
-
-Made = Callable[[Registers], None]
-
-
-# ---- memory -------------------------------------------------------------------------------------
-
-
-def _shape(match: re.Match[str]) -> tuple[int, int]:
-    """(vector length, bytes of an element)"""
-    return int(match["count"] or 1), int(match["bits"]) // 8
-
-
-def _load(match: re.Match[str], args: list[str]) -> Made:
-    targets, address = _list(args[0]), args[1].strip("[]")
-    count, size = _shape(match)
-    is_shared = match["space"] == "shared"
-    is_racing = ".volatile" in match[0]  # what others write meanwhile is what it is for
-
-    def run(r: Registers) -> None:
-        places = r.get(address)[r.predicate]
-        if is_shared:
-            data = r.m.shared.load(places, count * size, r.m.warp_of[r.predicate])
-        else:
-            data = r.m.memory.load(
-                places, count * size, None if is_racing else r.m.threads[r.predicate]
-            )
-        words = (
-            np.ascontiguousarray(data).view(f"u{size}")
-            if len(data)
-            else np.zeros((0, count), f"u{size}")
-        )
-        for i, target in enumerate(targets):
-            r.put(target, r.spread(words[:, i]))
-
-    return run
-
-
-def _store(match: re.Match[str], args: list[str]) -> Made:
-    address, sources = args[0].strip("[]"), _list(args[1])
-    _, size = _shape(match)
-    is_shared = match["space"] == "shared"
-
-    def run(r: Registers) -> None:
-        places = r.get(address)[r.predicate]
-        if not len(places):
-            return
-        words = [r.get(s).astype(f"u{size}")[r.predicate] for s in sources]
-        data = np.ascontiguousarray(np.stack(words, axis=1)).view(np.uint8)
-        if is_shared:
-            r.m.shared.store(places, data, r.m.warp_of[r.predicate])
-        else:
-            r.m.memory.store(places, data, r.m.threads[r.predicate])
-
-    return run
-
-
-def _matrix(match: re.Match[str], args: list[str]) -> Made:
-    """ldmatrix and stmatrix: lane l names row l % 8 of matrix l // 8."""
-    is_load, count, transposed = match[1] == "ld", int(match[2]), bool(match[3])
-    words, address = (args[0], args[1]) if is_load else (args[1], args[0])
-    names, place = _list(words), address.strip("[]")
-
-    def run(r: Registers) -> None:
-        m = r.m
-        active = m.whole_warps("a matrix access")
-        rows = r.get(place).reshape(-1, 32)[active, : 8 * count]
-        warps = np.broadcast_to(np.flatnonzero(active)[:, None], rows.shape)
-        if is_load:
-            data = m.shared.load(rows.ravel(), 16, warps.ravel())
-            elements = np.ascontiguousarray(data).view(np.uint16).reshape(-1, count, 8, 8)
-            if transposed:
-                elements = elements.transpose(0, 1, 3, 2)
-            packed = np.ascontiguousarray(elements).view(np.uint32)  # (warps, count, 8, 4)
-            for i, name in enumerate(names):
-                r.put(name, r.spread(packed[:, i].reshape(-1)))
-            return
-        held = np.stack([r.get(n).astype(np.uint32).reshape(-1, 8, 4) for n in names], axis=1)
-        held = held[active]
-        elements = np.ascontiguousarray(held).view(np.uint16)
-        if transposed:
-            elements = elements.transpose(0, 1, 3, 2)
-        data = np.ascontiguousarray(elements).view(np.uint8).reshape(-1, 16)
-        m.shared.store(rows.ravel(), data, warps.ravel())
-
-    return run
-
-
-def _copy(match: re.Match[str], args: list[str]) -> Made:
-    target, source, size = args[0].strip("[]"), args[1].strip("[]"), int(args[2])
-    taken = args[3] if len(args) > 3 else None
-
-    def run(r: Registers) -> None:
-        m, who = r.m, r.predicate
-        sizes = np.full(m.count, size) if taken is None else r.get(taken)
-        if not np.isin(sizes[who], (0, size)).all():
-            raise EmulationError("an asynchronous copy of a part")
-        m.copies.begin(r.get(target)[who], r.get(source)[who], sizes[who] == size, size, who)
-
-    return run
-
-
-def _commit(match: re.Match[str], args: list[str]) -> Made:
-    return lambda r: r.m.copies.commit(r.predicate)
-
-
-def _wait(match: re.Match[str], args: list[str]) -> Made:
-    return lambda r: r.m.copies.wait(r.predicate, int(args[0]))
-
-
-def _barrier(match: re.Match[str], args: list[str]) -> Made:
-    return lambda r: r.m.synchronize()
-
-
-def _barrier_or(match: re.Match[str], args: list[str]) -> Made:
-    def run(r: Registers) -> None:
-        m = r.m
-        m.votes[r.predicate] = r.get(args[2]).astype(bool)[r.predicate]
-        m.synchronize()
-        r.put(args[0], np.full(m.count, m.agreed, np.uint32))
-
-    return run
-
-
-_ATOMIC_TYPES = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32,
-                 "f64": np.float64}  # fmt: skip
-
-
-def _atomic(match: re.Match[str], args: list[str]) -> Made:
-    kind, suffix = match["kind"], match["type"]
-    size = int(suffix[-2:]) // 8
-    signed = {"s": "i", "u": "u", "b": "u"}
-    dtype = np.dtype(_ATOMIC_TYPES.get(suffix) or f"{signed.get(suffix[0], 'u')}{size}")
-    address, sources = args[1].strip("[]"), args[2:]
-
-    def run(r: Registers) -> None:
-        m = r.m
-        old_values = np.zeros(m.count, f"u{size}")
-        places = r.get(address)
-        operands = [r.get(s).astype(f"u{size}").view(dtype) for s in sources]
-        for t in np.flatnonzero(r.predicate):
-            old = m.memory.load(places[t : t + 1], size).view(dtype)[0]
-            if kind == "cas":
-                bits = old.view(f"u{size}")
-                new = operands[1][t : t + 1] if bits == operands[0].view(f"u{size}")[t] else old
-            else:
-                extrema = {"max": np.fmax, "min": np.fmin} if dtype.kind == "f" else {}
-                function = extrema.get(kind)
-                new = (function(old, operands[0][t : t + 1]) if function is not None
-                       else values._combine(_plain(kind), old, operands[0][t : t + 1]))  # fmt: skip
-            data = values.to_bytes(np.asarray(new, dtype), "")
-            m.memory.store(places[t : t + 1], data, m.threads[t : t + 1], "an atomic")
-            old_values[t] = old.view(f"u{size}")[0]
-        if args[0].strip() != "_":
-            r.put(args[0], old_values)
-
-    return run
-
-
-def _plain(kind: str) -> str:
-    return {"max": "umax", "min": "umin"}.get(kind, kind)
-
-
-# ---- lanes --------------------------------------------------------------------------------------
-
-
-def _shuffle(match: re.Match[str], args: list[str]) -> Made:
-    mode = match[1]
-
-    def run(r: Registers) -> None:
-        m = r.m
-        m.whole_warps("a shuffle")
-        value = r.get(args[1]).reshape(-1, 32)
-        offset = r.get(args[2]).astype(np.int64).reshape(-1, 32)
-        lane = np.arange(32)[None]
-        source = {"bfly": lane ^ offset, "idx": offset + 0 * lane, "up": lane - offset,
-                  "down": lane + offset}[mode]  # fmt: skip
-        source = np.where((source < 0) | (source > 31), lane, source)
-        r.put(args[0], np.take_along_axis(value, source, axis=1).reshape(-1))
-
-    return run
-
-
-# ---- products -----------------------------------------------------------------------------------
-
-_PRODUCT = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64,
-            "tf32": np.float32, "s8": np.int8, "u8": np.uint8, "s32": np.int32,
-            "e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2}  # fmt: skip
-_KIND = {"f16": "b16", "bf16": "b16", "tf32": "tf32", "s8": "b8", "u8": "b8", "f64": "f64",
-         "e4m3": "b8", "e5m2": "b8"}  # fmt: skip
-
-
-def _product(match: re.Match[str], args: list[str]) -> Made:
-    shape, d, a, b, _ = match.groups()
-    fragment = FRAGMENTS[f"{shape}.{_KIND[a]}"]
-    assert fragment.a is not None and fragment.b is not None
-
-    def run(r: Registers) -> None:
-        m = r.m
-        m.whole_warps("a product")
-        left = _gathered(r, _list(args[1]), fragment.a, _PRODUCT[a], (fragment.m, fragment.k))
-        right = _gathered(r, _list(args[2]), fragment.b, _PRODUCT[b], (fragment.k, fragment.n))
-        wide = np.int64 if d == "s32" else np.float64
-        if a == "tf32":
-            left, right = (_truncated(v) for v in (left, right))
-        sums = _gathered(r, _list(args[3]), fragment.c, _PRODUCT[d], (fragment.m, fragment.n))
-        found = np.matmul(left.astype(wide), right.astype(wide)) + sums.astype(wide)
-        _scattered(r, _list(args[0]), fragment.c, found.astype(_PRODUCT[d]))
-
-    return run
-
-
-def _truncated(x: Any) -> Any:
-    return (x.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
-
-
-@functools.cache
-def _places(layout: Any) -> Any:
-    """(lanes, registers, 2) coordinates."""
-    lanes, registers = layout.in_size(LANE), layout.in_size(REGISTER)
-    return np.array(
-        [[layout.apply(register=i, lane=lane) for i in range(registers)] for lane in range(lanes)]
-    )
-
-
-def _gathered(r: Registers, names: list[str], layout: Any, dtype: Any, shape: Any) -> Any:
-    words = np.stack([r.get(n) for n in names], axis=1)
-    elements = np.ascontiguousarray(words).view(dtype).reshape(-1, 32, layout.in_size(REGISTER))
-    places = _places(layout)
-    matrix = np.zeros((len(elements), *shape), dtype)
-    matrix[:, places[..., 0], places[..., 1]] = elements
-    return matrix
-
-
-def _scattered(r: Registers, names: list[str], layout: Any, matrix: Any) -> None:
-    places = _places(layout)
-    elements = np.ascontiguousarray(matrix[:, places[..., 0], places[..., 1]])
-    size = elements.dtype.itemsize
-    words = elements.reshape(r.m.count, -1).view(np.uint64 if size == 8 else np.uint32)
-    for i, name in enumerate(names):
-        r.put(name, words[:, i])
-
-
-# ---- arithmetic ---------------------------------------------------------------------------------
-
-
-def _flushed(x: Any) -> Any:
-    tiny = np.float32(2.0**-126)
-    return np.where(np.abs(x) < tiny, np.copysign(np.float32(0), x), x).astype(np.float32)
-
-
-_FUNCTIONS: dict[str, Any] = {
-    "ex2": np.exp2, "lg2": np.log2, "sqrt": np.sqrt, "rcp": lambda x: 1 / x,
-    "rsqrt": lambda x: 1 / np.sqrt(x), "sin": np.sin, "cos": np.cos, "tanh": np.tanh,
-}  # fmt: skip
-
-
-def _approximate(match: re.Match[str], args: list[str]) -> Made:
-    function, flush = _FUNCTIONS[match[1]], bool(match[2])
-
-    def run(r: Registers) -> None:
-        x = r.get(args[1]).astype(np.uint32).view(np.float32)
-        if flush:
-            x = _flushed(x)
-        found = function(x.astype(np.float64)).astype(np.float32)
-        r.put(args[0], (_flushed(found) if flush else found).view(np.uint32))
-
-    return run
-
-
-def _quotient(match: re.Match[str], args: list[str]) -> Made:
-    def run(r: Registers) -> None:
-        x, y = (r.get(a).astype(np.uint32).view(np.float32) for a in args[1:])
-        r.put(args[0], (x / y).astype(np.float32).view(np.uint32))
-
-    return run
-
-
-def _round_tf32(match: re.Match[str], args: list[str]) -> Made:
-    def run(r: Registers) -> None:
-        bits = r.get(args[1]).astype(np.uint32)
-        special = (bits & np.uint32(0x7F800000)) == np.uint32(0x7F800000)
-        rounded = (bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)
-        r.put(args[0], np.where(special, bits, rounded))
-
-    return run
-
-
-_EIGHT = {"e4m3": (ml_dtypes.float8_e4m3fn, 448.0), "e5m2": (ml_dtypes.float8_e5m2, 57344.0)}
-
-
-def _to_eight(match: re.Match[str], args: list[str]) -> Made:
-    dtype, largest = _EIGHT[match[1]]
-
-    def one(bits: Any) -> Any:
-        x = bits.astype(np.uint32).view(np.float32)
-        x = np.where(np.isnan(x), x, np.clip(x, -largest, largest)).astype(np.float32)
-        found = x.astype(dtype).view(np.uint8)
-        nan = np.uint8(0x7F)
-        return np.where(np.isnan(x), nan, found).astype(np.uint16)
-
-    def run(r: Registers) -> None:
-        high, low = one(r.get(args[1])), one(r.get(args[2]))
-        r.put(args[0], (high << np.uint16(8)) | low)
-
-    return run
-
-
-def _from_eight(match: re.Match[str], args: list[str]) -> Made:
-    dtype, _ = _EIGHT[match[1]]
-
-    def run(r: Registers) -> None:
-        pairs = np.ascontiguousarray(r.get(args[1]).astype(np.uint16))[:, None].view(dtype)
-        halves = np.ascontiguousarray(pairs.astype(np.float16))
-        r.put(args[0], halves.view(np.uint32)[:, 0])
-
-    return run
-
-
-def _move(match: re.Match[str], args: list[str]) -> Made:
-    return lambda r: r.put(args[0], r.get(args[1]))
-
-
-_HINTS = (
-    r"(?:\.(?:volatile|relaxed|weak|ca|cg|cs|cv|wb|wt|nc|gpu|cta|sys|acquire|L1::\w+|L2::\w+))*"
-)
-_VECTOR = r"(?:\.v(?P<count>\d))?\.[bufs](?P<bits>\d+)"
-
-_INSTRUCTIONS: list[tuple[str, Callable[[re.Match[str], list[str]], Made]]] = [
-    (rf"ld{_HINTS}\.(?P<space>global|shared){_HINTS}{_VECTOR}", _load),
-    (rf"st{_HINTS}\.(?P<space>global|shared){_HINTS}{_VECTOR}", _store),
-    (r"(ld|st)matrix\.sync\.aligned\.m8n8\.x(\d)(\.trans)?\.shared\.b16", _matrix),
-    (r"cp\.async\.(?:ca|cg)\.shared\.global(?:\.L2::\w+)?", _copy),
-    (r"cp\.async\.commit_group", _commit),
-    (r"cp\.async\.wait_group", _wait),
-    (r"bar\.sync", _barrier),
-    (r"bar\.red\.popc\.u32", _barrier_or),
-    (r"atom\.\w+\.\w+\.global\.(?P<kind>\w+)(?:\.noftz)?\.(?P<type>\w+)", _atomic),
-    (r"shfl\.sync\.(\w+)\.b32", _shuffle),
-    (r"mma\.sync\.aligned\.(m\d+n\d+k\d+)\.row\.col\.(\w+)\.(\w+)\.(\w+)\.(\w+)", _product),
-    (r"(ex2|lg2|sqrt|rcp|rsqrt|sin|cos|tanh)\.approx(\.ftz)?\.f32", _approximate),
-    (r"div\.(?:full|approx)(?:\.ftz)?\.f32", _quotient),
-    (r"cvt\.rna\.tf32\.f32", _round_tf32),
-    (r"cvt\.rn\.satfinite\.(e4m3|e5m2)x2\.f32", _to_eight),
-    (r"cvt\.rn\.f16x2\.(e4m3|e5m2)x2", _from_eight),
-    (r"mov\.b(?:16|32|64)", _move),
-]

@@ -6,6 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from tests.emulator.clocks import Clocks
+from tests.emulator.traces import ThreadTrace, WarpTrace
+
 Array = np.ndarray[Any, Any]
 
 
@@ -32,35 +35,12 @@ def _check_alignment(addresses: Array, size: int, what: str) -> None:
         raise EmulationError(f"{what} of {size} bytes at addresses that are no multiples of it")
 
 
-_NOBODY, _SEVERAL = -1, -2
-
-
-class Trace:
-    """Who last touched each byte, and in which stretch between two barriers."""
-
-    def __init__(self, size: int) -> None:
-        self.who = np.full(size, _NOBODY, np.int16)
-        self.when = np.full(size, -1, np.int32)
-
-    def by_others(self, places: Array, who: Array, now: int) -> Array:
-        """Where somebody else did since the last barrier."""
-        return (self.when[places] == now) & (self.who[places] != who[:, None])
-
-    def note(self, places: Array, who: Array, now: int) -> None:
-        """Somebody does. places: (n, bytes); who: (n,)."""
-        mine = np.broadcast_to(who[:, None], places.shape).astype(self.who.dtype)
-        several = self.by_others(places, who, now)
-        self.who[places] = np.where(several, _SEVERAL, mine)
-        self.who[places[(self.who[places] != mine) & ~several]] = _SEVERAL
-        self.when[places] = now
-
-
 class _Range:
     """Bytes [first, end) of global memory that may be accessed, and who accessed them."""
 
     def __init__(self, first: int, end: int) -> None:
         self.first, self.end = first, end
-        self.reads, self.writes, self.atomics = (Trace(end - first) for _ in range(3))
+        self.reads, self.writes, self.atomics = (ThreadTrace(end - first) for _ in range(3))
 
 
 _CONFLICTS = {
@@ -75,16 +55,13 @@ class Global:
     """Memory of this process. ranges: (first, end) that may be accessed; none for all.
 
     Threads of a program that meet in these ranges need a barrier between, unless both are atomic
-    or store the same. epoch: counts the barriers.
+    or store the same. clocks: of the program that runs.
     """
 
     def __init__(self, ranges: list[tuple[int, int]] | None = None) -> None:
         self.ranges = [_Range(first, end) for first, end in ranges or []]
         self.own: list[tuple[int, int]] = []
-        self.epoch = 0
-
-    def barrier(self) -> None:
-        self.epoch += 1
+        self.clocks = Clocks(1)
 
     def _view(self, addresses: Array, size: int, what: str) -> tuple[Array, Array]:
         _check_alignment(addresses, size, what)
@@ -127,71 +104,103 @@ class Global:
             places = (addresses[here] - np.uint64(part.first)).astype(np.int64)
             bytes_ = places[:, None] + np.arange(size)
             for other in _CONFLICTS[what]:
-                meets = getattr(part, other).by_others(bytes_, who[here], self.epoch)
+                meets = getattr(part, other).unseen(bytes_, who[here], self.clocks)
                 if what == "a store" and other == "writes" and changed is not None:
                     meets &= changed[here]
                 if meets.any():
                     raise EmulationError(f"{what} meets {other} of other threads without a barrier")
-            getattr(part, _TRACES[what]).note(bytes_, who[here], self.epoch)
+            getattr(part, _TRACES[what]).note(bytes_, who[here], self.clocks)
 
 
 class Shared:
-    """Shared memory that knows which warp touched each byte since the last barrier."""
+    """Shared memory that knows which warp or engine touched each byte, and who knows of it.
 
-    def __init__(self, size: int) -> None:
-        self.data = np.full(max(size, 16), 0xCD, np.uint8)
-        self.epoch = 0
-        self.reads, self.writes = Trace(len(self.data)), Trace(len(self.data))
-        self.copied = np.zeros(len(self.data), np.int32)
-        """Asynchronous copies into each byte that have not arrived."""
+    copied, pending_reads: how many asynchronous operations may yet write, or read, each byte.
+    """
 
-    def barrier(self) -> None:
-        self.epoch += 1
+    def __init__(self, size: int, clocks: Clocks) -> None:
+        self.data = np.full((max(size, 16) + 15) // 16 * 16, 0xCD, np.uint8)
+        self.size = max(size, 16)
+        self._clocks = clocks
+        self.reads, self.writes = (WarpTrace(clocks, len(self.data)) for _ in range(2))
+        self.copied, self.pending_reads = (np.zeros(len(self.data), np.int32) for _ in range(2))
+        self._is_read_late = False
 
-    def _places(self, addresses: Array, size: int, what: str) -> Array:
+    def places(self, addresses: Array, size: int, what: str) -> Array:
+        """(n, size) offsets of the bytes at some addresses."""
         _check_alignment(addresses, size, what)
-        if len(addresses) and int(addresses.max()) + size > len(self.data):
-            raise EmulationError(f"{what} beyond the {len(self.data)} bytes of shared memory")
+        if len(addresses) and int(addresses.max()) + size > self.size:
+            raise EmulationError(f"{what} beyond the {self.size} bytes of shared memory")
         return addresses.astype(np.int64)[:, None] + np.arange(size)
 
     def load(self, addresses: Array, size: int, warps: Array) -> Array:
-        places = self._places(addresses, size, "a load from shared memory")
-        if self.writes.by_others(places, warps, self.epoch).any():
+        places = self.places(addresses, size, "a load from shared memory")
+        if self.writes.unseen(places, warps).any():
             raise EmulationError("a warp reads what another wrote without a barrier between")
-        if self.copied[places].any():
-            raise EmulationError("a load of shared memory that a copy may be writing")
-        if (self.writes.when[places] < 0).any():
-            raise EmulationError("a load of shared memory that nobody wrote")
-        self.reads.note(places, warps, self.epoch)
+        self._check_arrived(places, "a load of shared memory")
+        self.reads.note(places, warps)
         return self.data[places]
 
+    def _check_arrived(self, places: Array, what: str) -> None:
+        if self.copied[places].any():
+            raise EmulationError(f"{what} that a copy may be writing")
+        if (self.writes.when[places] <= 0).any():
+            raise EmulationError(f"{what} that nobody wrote")
+
     def store(self, addresses: Array, data: Array, warps: Array) -> None:
-        places = self._places(addresses, data.shape[1], "a store to shared memory")
+        places = self.places(addresses, data.shape[1], "a store to shared memory")
         if self.copied[places].any():
             raise EmulationError("a store to shared memory that a copy may be writing")
+        self._check_not_read_late(places)
         self._may_write(places, warps, self.data[places] != data)
         self._write(places, data, warps)
 
+    def _check_not_read_late(self, places: Array) -> None:
+        if self._is_read_late and self.pending_reads[places].any():
+            raise EmulationError("shared memory is overwritten that an operation may yet read")
+
     def _may_write(self, places: Array, warps: Array, changed: Any) -> None:
-        read = self.reads.by_others(places, warps, self.epoch)
-        written = self.writes.by_others(places, warps, self.epoch) & changed
+        read = self.reads.unseen(places, warps)
+        written = self.writes.unseen(places, warps) & changed
         if (read | written).any():
             raise EmulationError("a warp overwrites what another uses without a barrier between")
 
     def _write(self, places: Array, data: Array, warps: Array) -> None:
         self.data[places] = data
-        self.writes.note(places, warps, self.epoch)
+        self.writes.note(places, warps)
 
     def begin_copy(self, addresses: Array, size: int, warps: Array) -> None:
         """From now on a copy may write, whenever it likes."""
-        places = self._places(addresses, size, "a copy to shared memory")
+        places = self.places(addresses, size, "a copy to shared memory")
         if self.copied[places].any():
             raise EmulationError("two copies to one place are on their way")
+        self._check_not_read_late(places)
         self._may_write(places, warps, True)
         self.copied[places] += 1
 
     def end_copy(self, addresses: Array, data: Array, warps: Array) -> None:
         """The copy has arrived, for the warp that waited."""
-        places = self._places(addresses, data.shape[1], "a copy to shared memory")
+        places = self.places(addresses, data.shape[1], "a copy to shared memory")
         self.copied[places] -= 1
         self._write(places, data, warps)
+
+    # -- what engines read ------------------------------------------------------------------------
+
+    def check_late_read(self, places: Array, warp: int, what: str) -> None:
+        """A warp starts an engine that reads. places: (n, bytes)."""
+        warps = np.full(len(places), warp)
+        if self.writes.unfenced(places, warps).any():
+            seen = not self.writes.unseen(places, warps).any()
+            lacking = "a proxy fence" if seen else "a barrier"
+            raise EmulationError(f"{what} reads what was written without {lacking} between")
+        self._check_arrived(places, f"{what}: an operand in shared memory")
+
+    def begin_late_read(self, places: Array, warp: int, what: str) -> None:
+        """From now on an engine may read, whenever it likes. places: (n, bytes), none twice."""
+        self.check_late_read(places, warp, what)
+        self._is_read_late = True
+        self.pending_reads[places] += 1
+
+    def end_late_read(self, places: Array, engine: int, stamp: int) -> None:
+        self.pending_reads[places] -= 1
+        self.reads.note_engine(places, engine, stamp, alone=False)

@@ -9,6 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from tests.emulator.pending import Pending, merged
 from tests.emulator.text import dtype_of, lanes_of, split_commas, split_type
 from tilewright.interp.fused_multiply_add import fma64, fma_exact_product
 
@@ -25,6 +26,8 @@ def rows(value: Any, count: int) -> Any:
 
 def merge(mask: Any, new: Any, old: Any) -> Any:
     """`new` for the threads of the mask."""
+    if type(new) is Pending or type(old) is Pending:
+        return merged(mask, new, old)
     if isinstance(new, tuple):
         return tuple(merge(mask, n, o) for n, o in zip(new, old, strict=True))
     new, old = (_in_rows(value, len(mask)) for value in (new, old))
@@ -402,7 +405,7 @@ def _special(name: str, axis: int) -> Callable[..., Any]:
 # ---- atomics, thread after thread ---------------------------------------------------------------
 
 
-def _combine(kind: str, old: Any, new: Any) -> Any:
+def combined(kind: str, old: Any, new: Any) -> Any:
     """What an atomic leaves in memory."""
     functions: dict[str, Any] = {
         "add": np.add, "fadd": np.add, "max": np.maximum, "min": np.minimum, "umax": np.maximum,
@@ -423,7 +426,7 @@ def one_by_one(m: Any, kind: str, pointers: Any, operands: Any, type_: str) -> A
     for t in np.flatnonzero(m.mask):
         place = pointers[t : t + 1].astype(np.uint64)
         old = from_bytes(m.memory.load(place, size_of(type_)), type_)
-        new = _combine(kind, old, operands[t : t + 1])
+        new = combined(kind, old, operands[t : t + 1])
         m.memory.store(place, to_bytes(new, type_), m.threads[t : t + 1], "an atomic")
         old_values[t] = old[0]
     return old_values
@@ -444,6 +447,6 @@ def swap_one_by_one(m: Any, pointers: Any, expected: Any, new: Any, type_: str) 
 
 
 __all__ = [
-    "argument", "bits_of", "evaluator", "from_bytes", "intrinsic", "merge", "ml_dtypes",
+    "argument", "bits_of", "combined", "evaluator", "from_bytes", "intrinsic", "merge", "ml_dtypes",
     "one_by_one", "rows", "signed", "size_of", "swap_one_by_one", "to_bytes",
 ]  # fmt: skip

@@ -1,0 +1,65 @@
+"""PTX instructions that synchronize warps, and fences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+
+from tests.emulator.registers import Registers
+
+Made = Callable[[Registers], None]
+
+
+def _sync(match: re.Match[str], args: list[str]) -> Made:
+    def run(r: Registers) -> None:
+        ident = r.uniform(args[0], "the number of a barrier")
+        count = r.uniform(args[1], "the count of a barrier") if len(args) > 1 else None
+        r.m.barriers.sync(r.predicate, ident, count)
+
+    return run
+
+
+def _arrive(match: re.Match[str], args: list[str]) -> Made:
+    def run(r: Registers) -> None:
+        ident = r.uniform(args[0], "the number of a barrier")
+        count = r.uniform(args[1], "the count of a barrier")
+        r.m.barriers.arrive(r.predicate, ident, count)
+
+    return run
+
+
+def _vote(match: re.Match[str], args: list[str]) -> Made:
+    """bar.red: how many threads say so, or whether all or any do."""
+    kind = match[1]
+
+    def run(r: Registers) -> None:
+        m, ident = r.m, r.uniform(args[1], "the number of a barrier")
+        count = r.uniform(args[2], "the count of a barrier") if len(args) > 3 else None
+        m.barriers.vote(r.predicate, r.get(args[-1]).astype(bool))
+        m.barriers.sync(r.predicate, ident, count)
+        threads = m.count if count is None else count
+        yes = m.barriers.agreed[m.warp_of]
+        found = {"popc": yes, "or": yes > 0, "and": yes == threads}[kind]
+        r.put(args[0], np.asarray(found).astype(np.uint32 if kind == "popc" else np.bool_))
+
+    return run
+
+
+def _proxy_fence(match: re.Match[str], args: list[str]) -> Made:
+    return lambda r: r.m.fence(r.predicate)
+
+
+def _nothing(match: re.Match[str], args: list[str]) -> Made:
+    return lambda r: None
+
+
+INSTRUCTIONS = [
+    (r"bar(?:rier)?(?:\.cta)?\.sync(?:\.aligned)?", _sync),
+    (r"bar(?:rier)?(?:\.cta)?\.arrive(?:\.aligned)?", _arrive),
+    (r"bar(?:rier)?(?:\.cta)?\.red\.(popc|and|or)(?:\.aligned)?(?:\.\w+)?", _vote),
+    (r"fence\.proxy\.async(?:\.shared::(?:cta|cluster))?", _proxy_fence),
+    (r"fence\.proxy\.async\.global", _nothing),
+    (r"(?:membar|fence)\.(?:cta|gl|sys|(?:sc|acq_rel)\.\w+)", _nothing),
+]

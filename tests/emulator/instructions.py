@@ -1,0 +1,377 @@
+"""PTX instructions that compute, and those that access memory at once or by cp.async."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from tests.emulator import values
+from tests.emulator.memory import EmulationError
+from tests.emulator.registers import Registers
+from tests.emulator.text import split_commas
+from tilewright.layout import FRAGMENTS, LANE, REGISTER
+
+Made = Callable[[Registers], None]
+
+
+# ---- memory -------------------------------------------------------------------------------------
+
+
+def _shape(match: re.Match[str]) -> tuple[int, int]:
+    """(vector length, bytes of an element)"""
+    return int(match["count"] or 1), int(match["bits"]) // 8
+
+
+def _load(match: re.Match[str], args: list[str]) -> Made:
+    targets, address = _list(args[0]), args[1].strip("[]")
+    count, size = _shape(match)
+    is_shared = match["space"] == "shared"
+    is_racing = ".volatile" in match[0]  # what others write meanwhile is what it is for
+
+    def run(r: Registers) -> None:
+        places = r.get(address)[r.predicate]
+        if is_shared:
+            data = r.m.shared.load(places, count * size, r.m.warp_of[r.predicate])
+        else:
+            data = r.m.memory.load(
+                places, count * size, None if is_racing else r.m.threads[r.predicate]
+            )
+        words = (
+            np.ascontiguousarray(data).view(f"u{size}")
+            if len(data)
+            else np.zeros((0, count), f"u{size}")
+        )
+        for i, target in enumerate(targets):
+            r.put(target, r.spread(words[:, i]))
+
+    return run
+
+
+def _store(match: re.Match[str], args: list[str]) -> Made:
+    address, sources = args[0].strip("[]"), _list(args[1])
+    _, size = _shape(match)
+    is_shared = match["space"] == "shared"
+
+    def run(r: Registers) -> None:
+        places = r.get(address)[r.predicate]
+        if not len(places):
+            return
+        words = [r.get(s).astype(f"u{size}")[r.predicate] for s in sources]
+        data = np.ascontiguousarray(np.stack(words, axis=1)).view(np.uint8)
+        if is_shared:
+            r.m.shared.store(places, data, r.m.warp_of[r.predicate])
+            r.m.wrote |= r.predicate
+        else:
+            r.m.memory.store(places, data, r.m.threads[r.predicate])
+
+    return run
+
+
+def _matrix(match: re.Match[str], args: list[str]) -> Made:
+    """ldmatrix and stmatrix: lane l names row l % 8 of matrix l // 8."""
+    is_load, count, transposed = match[1] == "ld", int(match[2]), bool(match[3])
+    words, address = (args[0], args[1]) if is_load else (args[1], args[0])
+    names, place = _list(words), address.strip("[]")
+
+    def run(r: Registers) -> None:
+        m = r.m
+        active = m.whole_warps("a matrix access", r.predicate)
+        rows = r.get(place).reshape(-1, 32)[active, : 8 * count]
+        warps = np.broadcast_to(np.flatnonzero(active)[:, None], rows.shape)
+        if is_load:
+            data = m.shared.load(rows.ravel(), 16, warps.ravel())
+            elements = np.ascontiguousarray(data).view(np.uint16).reshape(-1, count, 8, 8)
+            if transposed:
+                elements = elements.transpose(0, 1, 3, 2)
+            packed = np.ascontiguousarray(elements).view(np.uint32)  # (warps, count, 8, 4)
+            for i, name in enumerate(names):
+                r.put(name, r.spread(packed[:, i].reshape(-1)))
+            return
+        held = np.stack([r.get(n).astype(np.uint32).reshape(-1, 8, 4) for n in names], axis=1)
+        held = held[active]
+        elements = np.ascontiguousarray(held).view(np.uint16)
+        if transposed:
+            elements = elements.transpose(0, 1, 3, 2)
+        data = np.ascontiguousarray(elements).view(np.uint8).reshape(-1, 16)
+        m.shared.store(rows.ravel(), data, warps.ravel())
+        m.wrote |= r.predicate
+
+    return run
+
+
+def _copy(match: re.Match[str], args: list[str]) -> Made:
+    target, source, size = args[0].strip("[]"), args[1].strip("[]"), int(args[2])
+    taken = args[3] if len(args) > 3 else None
+
+    def run(r: Registers) -> None:
+        m, who = r.m, r.predicate
+        sizes = np.full(m.count, size) if taken is None else r.get(taken)
+        if not np.isin(sizes[who], (0, size)).all():
+            raise EmulationError("an asynchronous copy of a part")
+        m.wrote |= who
+        m.copies.begin(r.get(target)[who], r.get(source)[who], sizes[who] == size, size, who)
+
+    return run
+
+
+def _commit(match: re.Match[str], args: list[str]) -> Made:
+    return lambda r: r.m.copies.commit(r.predicate)
+
+
+def _wait(match: re.Match[str], args: list[str]) -> Made:
+    return lambda r: r.m.copies.wait(r.predicate, int(args[0]))
+
+
+def _list(text: str) -> list[str]:
+    return split_commas(text.strip("{} ")) if text.startswith("{") else [text]
+
+
+_ATOMIC_TYPES = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32,
+                 "f64": np.float64}  # fmt: skip
+
+
+def _atomic(match: re.Match[str], args: list[str]) -> Made:
+    kind, suffix = match["kind"], match["type"]
+    size = int(suffix[-2:]) // 8
+    signed = {"s": "i", "u": "u", "b": "u"}
+    dtype = np.dtype(_ATOMIC_TYPES.get(suffix) or f"{signed.get(suffix[0], 'u')}{size}")
+    address, sources = args[1].strip("[]"), args[2:]
+
+    def run(r: Registers) -> None:
+        m = r.m
+        old_values = np.zeros(m.count, f"u{size}")
+        places = r.get(address)
+        operands = [r.get(s).astype(f"u{size}").view(dtype) for s in sources]
+        for t in np.flatnonzero(r.predicate):
+            old = m.memory.load(places[t : t + 1], size).view(dtype)[0]
+            if kind == "cas":
+                bits = old.view(f"u{size}")
+                new = operands[1][t : t + 1] if bits == operands[0].view(f"u{size}")[t] else old
+            else:
+                extrema = {"max": np.fmax, "min": np.fmin} if dtype.kind == "f" else {}
+                function = extrema.get(kind)
+                new = (function(old, operands[0][t : t + 1]) if function is not None
+                       else values.combined(_plain(kind), old, operands[0][t : t + 1]))  # fmt: skip
+            data = values.to_bytes(np.asarray(new, dtype), "")
+            m.memory.store(places[t : t + 1], data, m.threads[t : t + 1], "an atomic")
+            old_values[t] = old.view(f"u{size}")[0]
+        if args[0].strip() != "_":
+            r.put(args[0], old_values)
+
+    return run
+
+
+def _plain(kind: str) -> str:
+    return {"max": "umax", "min": "umin"}.get(kind, kind)
+
+
+# ---- lanes --------------------------------------------------------------------------------------
+
+
+def _shuffle(match: re.Match[str], args: list[str]) -> Made:
+    mode = match[1]
+
+    def run(r: Registers) -> None:
+        m = r.m
+        m.whole_warps("a shuffle")
+        value = r.get(args[1]).reshape(-1, 32)
+        offset = r.get(args[2]).astype(np.int64).reshape(-1, 32)
+        lane = np.arange(32)[None]
+        source = {"bfly": lane ^ offset, "idx": offset + 0 * lane, "up": lane - offset,
+                  "down": lane + offset}[mode]  # fmt: skip
+        source = np.where((source < 0) | (source > 31), lane, source)
+        r.put(args[0], np.take_along_axis(value, source, axis=1).reshape(-1))
+
+    return run
+
+
+# ---- products -----------------------------------------------------------------------------------
+
+_PRODUCT = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64,
+            "tf32": np.float32, "s8": np.int8, "u8": np.uint8, "s32": np.int32,
+            "e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2}  # fmt: skip
+_KIND = {"f16": "b16", "bf16": "b16", "tf32": "tf32", "s8": "b8", "u8": "b8", "f64": "f64",
+         "e4m3": "b8", "e5m2": "b8"}  # fmt: skip
+
+
+def _product(match: re.Match[str], args: list[str]) -> Made:
+    shape, d, a, b, _ = match.groups()
+    fragment = FRAGMENTS[f"{shape}.{_KIND[a]}"]
+    assert fragment.a is not None and fragment.b is not None
+
+    def run(r: Registers) -> None:
+        m = r.m
+        m.whole_warps("a product")
+        left = _gathered(r, _list(args[1]), fragment.a, _PRODUCT[a], (fragment.m, fragment.k))
+        right = _gathered(r, _list(args[2]), fragment.b, _PRODUCT[b], (fragment.k, fragment.n))
+        wide = np.int64 if d == "s32" else np.float64
+        if a == "tf32":
+            left, right = (_truncated(v) for v in (left, right))
+        sums = _gathered(r, _list(args[3]), fragment.c, _PRODUCT[d], (fragment.m, fragment.n))
+        found = np.matmul(left.astype(wide), right.astype(wide)) + sums.astype(wide)
+        _scattered(r, _list(args[0]), fragment.c, found.astype(_PRODUCT[d]))
+
+    return run
+
+
+def _truncated(x: Any) -> Any:
+    return (x.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
+
+
+@functools.cache
+def _places(layout: Any) -> Any:
+    """(lanes, registers, 2) coordinates."""
+    lanes, registers = layout.in_size(LANE), layout.in_size(REGISTER)
+    return np.array(
+        [[layout.apply(register=i, lane=lane) for i in range(registers)] for lane in range(lanes)]
+    )
+
+
+def _gathered(r: Registers, names: list[str], layout: Any, dtype: Any, shape: Any) -> Any:
+    words = np.stack([r.get(n) for n in names], axis=1)
+    elements = np.ascontiguousarray(words).view(dtype).reshape(-1, 32, layout.in_size(REGISTER))
+    places = _places(layout)
+    matrix = np.zeros((len(elements), *shape), dtype)
+    matrix[:, places[..., 0], places[..., 1]] = elements
+    return matrix
+
+
+def _scattered(r: Registers, names: list[str], layout: Any, matrix: Any) -> None:
+    places = _places(layout)
+    elements = np.ascontiguousarray(matrix[:, places[..., 0], places[..., 1]])
+    size = elements.dtype.itemsize
+    words = elements.reshape(r.m.count, -1).view(np.uint64 if size == 8 else np.uint32)
+    for i, name in enumerate(names):
+        r.put(name, words[:, i])
+
+
+# ---- arithmetic ---------------------------------------------------------------------------------
+
+
+def _flushed(x: Any) -> Any:
+    tiny = np.float32(2.0**-126)
+    return np.where(np.abs(x) < tiny, np.copysign(np.float32(0), x), x).astype(np.float32)
+
+
+_FUNCTIONS: dict[str, Any] = {
+    "ex2": np.exp2, "lg2": np.log2, "sqrt": np.sqrt, "rcp": lambda x: 1 / x,
+    "rsqrt": lambda x: 1 / np.sqrt(x), "sin": np.sin, "cos": np.cos, "tanh": np.tanh,
+}  # fmt: skip
+
+
+def _approximate(match: re.Match[str], args: list[str]) -> Made:
+    function, flush = _FUNCTIONS[match[1]], bool(match[2])
+
+    def run(r: Registers) -> None:
+        x = r.get(args[1]).astype(np.uint32).view(np.float32)
+        if flush:
+            x = _flushed(x)
+        found = function(x.astype(np.float64)).astype(np.float32)
+        r.put(args[0], (_flushed(found) if flush else found).view(np.uint32))
+
+    return run
+
+
+def _quotient(match: re.Match[str], args: list[str]) -> Made:
+    def run(r: Registers) -> None:
+        x, y = (r.get(a).astype(np.uint32).view(np.float32) for a in args[1:])
+        r.put(args[0], (x / y).astype(np.float32).view(np.uint32))
+
+    return run
+
+
+def _round_tf32(match: re.Match[str], args: list[str]) -> Made:
+    def run(r: Registers) -> None:
+        bits = r.get(args[1]).astype(np.uint32)
+        special = (bits & np.uint32(0x7F800000)) == np.uint32(0x7F800000)
+        rounded = (bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)
+        r.put(args[0], np.where(special, bits, rounded))
+
+    return run
+
+
+_EIGHT = {"e4m3": (ml_dtypes.float8_e4m3fn, 448.0), "e5m2": (ml_dtypes.float8_e5m2, 57344.0)}
+
+
+def _to_eight(match: re.Match[str], args: list[str]) -> Made:
+    dtype, largest = _EIGHT[match[1]]
+
+    def one(bits: Any) -> Any:
+        x = bits.astype(np.uint32).view(np.float32)
+        x = np.where(np.isnan(x), x, np.clip(x, -largest, largest)).astype(np.float32)
+        found = x.astype(dtype).view(np.uint8)
+        nan = np.uint8(0x7F)
+        return np.where(np.isnan(x), nan, found).astype(np.uint16)
+
+    def run(r: Registers) -> None:
+        high, low = one(r.get(args[1])), one(r.get(args[2]))
+        r.put(args[0], (high << np.uint16(8)) | low)
+
+    return run
+
+
+def _from_eight(match: re.Match[str], args: list[str]) -> Made:
+    dtype, _ = _EIGHT[match[1]]
+
+    def run(r: Registers) -> None:
+        pairs = np.ascontiguousarray(r.get(args[1]).astype(np.uint16))[:, None].view(dtype)
+        halves = np.ascontiguousarray(pairs.astype(np.float16))
+        r.put(args[0], halves.view(np.uint32)[:, 0])
+
+    return run
+
+
+def _move(match: re.Match[str], args: list[str]) -> Made:
+    """Also of two halves to one register, and of one to two."""
+    size = int(match[1]) // 8
+    half, whole = f"u{size // 2}", f"u{size}"
+
+    def pack(r: Registers) -> None:
+        parts = [r.get(part).astype(half) for part in _list(args[1])]
+        r.put(args[0], np.stack(parts, axis=1).view(whole)[:, 0])
+
+    def unpack(r: Registers) -> None:
+        parts = np.ascontiguousarray(r.get(args[1]).astype(whole))[:, None].view(half)
+        for i, part in enumerate(_list(args[0])):
+            r.put(part, parts[:, i])
+
+    if args[1].startswith("{"):
+        return pack
+    if args[0].startswith("{"):
+        return unpack
+    return lambda r: r.put(args[0], r.get(args[1]).astype(whole))
+
+
+def _add(match: re.Match[str], args: list[str]) -> Made:
+    dtype = f"u{int(match[1]) // 8}"
+    return lambda r: r.put(args[0], r.get(args[1]).astype(dtype) + r.get(args[2]).astype(dtype))
+
+
+_HINTS = (
+    r"(?:\.(?:volatile|relaxed|weak|ca|cg|cs|cv|wb|wt|nc|gpu|cta|sys|acquire|L1::\w+|L2::\w+))*"
+)
+_VECTOR = r"(?:\.v(?P<count>\d))?\.[bufs](?P<bits>\d+)"
+
+INSTRUCTIONS: list[tuple[str, Callable[[re.Match[str], list[str]], Made]]] = [
+    (rf"ld{_HINTS}\.(?P<space>global|shared){_HINTS}{_VECTOR}", _load),
+    (rf"st{_HINTS}\.(?P<space>global|shared){_HINTS}{_VECTOR}", _store),
+    (r"(ld|st)matrix\.sync\.aligned\.m8n8\.x(\d)(\.trans)?\.shared\.b16", _matrix),
+    (r"cp\.async\.(?:ca|cg)\.shared\.global(?:\.L2::\w+)?", _copy),
+    (r"cp\.async\.commit_group", _commit),
+    (r"cp\.async\.wait_group", _wait),
+    (r"atom\.\w+\.\w+\.global\.(?P<kind>\w+)(?:\.noftz)?\.(?P<type>\w+)", _atomic),
+    (r"shfl\.sync\.(\w+)\.b32", _shuffle),
+    (r"mma\.sync\.aligned\.(m\d+n\d+k\d+)\.row\.col\.(\w+)\.(\w+)\.(\w+)\.(\w+)", _product),
+    (r"(ex2|lg2|sqrt|rcp|rsqrt|sin|cos|tanh)\.approx(\.ftz)?\.f32", _approximate),
+    (r"div\.(?:full|approx)(?:\.ftz)?\.f32", _quotient),
+    (r"cvt\.rna\.tf32\.f32", _round_tf32),
+    (r"cvt\.rn\.satfinite\.(e4m3|e5m2)x2\.f32", _to_eight),
+    (r"cvt\.rn\.f16x2\.(e4m3|e5m2)x2", _from_eight),
+    (r"mov\.b(\d+)", _move),
+    (r"add\.u(\d+)", _add),
+]

@@ -1,0 +1,101 @@
+"""The registers of one piece of inline assembly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tests.emulator import values
+from tests.emulator.memory import EmulationError
+from tests.emulator.pending import Pending
+
+
+@dataclass
+class Operand:
+    """text: as LLVM has it: a name or a constant."""
+
+    read: Callable[[Any], Any]
+    type: str
+    text: str
+
+
+class Registers:
+    """By name as in the assembly ($0 or done), as bits; predicate: threads that take part.
+
+    written: the event of the latest ordinary write here. names: LLVM's names of operands.
+    skipping: per thread, the line that it has jumped to.
+    at: the line at hand. start: event of the first.
+    """
+
+    def __init__(self, m: Any) -> None:
+        self.m = m
+        self.values: dict[str, Any] = {}
+        self.predicate = m.mask
+        self.written: dict[str, int] = {}
+        self.names: dict[str, str] = {}
+        self.skipping: Any = None
+        self.at = 0
+        self.start = m.event
+
+    def copy(self) -> Registers:
+        """For some of the threads, who go on by themselves."""
+        new = Registers(self.m)
+        new.values, new.written = dict(self.values), dict(self.written)
+        new.names, new.at, new.start = self.names, self.at, self.start
+        new.skipping = None if self.skipping is None else self.skipping.copy()
+        return new
+
+    def take_part(self, guard: str | None) -> None:
+        """Who executes the line at hand."""
+        self.predicate = self.m.mask
+        if self.skipping is not None:
+            self.predicate = self.predicate & (self.skipping <= self.at)
+        if guard is not None:
+            is_not = guard.startswith("!")
+            taken = self.get(guard.removeprefix("!")).astype(bool)
+            self.predicate = self.predicate & (~taken if is_not else taken)
+
+    def raw(self, token: str) -> Any:
+        return self.values[token.strip()]
+
+    def get(self, token: str) -> Any:
+        """A register or a number, one row for each thread."""
+        token = token.strip()
+        value = self.values.get(token)
+        if value is None:
+            return np.full(self.m.count, int(token, 0) & 0xFFFFFFFF, np.uint32)
+        if type(value) is Pending:
+            value = value.read(self.predicate)
+        return values.rows(value, self.m.count)
+
+    def uniform(self, token: str, what: str) -> Any:
+        """Like `get`, but all threads of each warp that take part must agree."""
+        value = self.get(token)
+        rows = value.reshape(-1, 32)[self.predicate.reshape(-1, 32).any(1)]
+        if (rows != rows[:, :1]).any():
+            raise EmulationError(f"{what} that differs within a warp")
+        return value
+
+    def put(self, token: str, new: Any) -> None:
+        token = token.strip()
+        if token == "_":
+            return
+        old = self.values.get(token)
+        if old is None:
+            old = np.full(self.m.count, 0xA5, new.dtype)
+        if type(old) is Pending:
+            old.read(self.predicate)  # may not be on its way
+        else:
+            old = old.astype(new.dtype)
+        self.m.tensor.check_free(self, token)
+        self.values[token] = values.merge(self.predicate, new, old)
+        self.written[token] = self.m.event
+
+    def spread(self, active: Any) -> Any:
+        """Rows of the threads that take part as rows of all."""
+        whole = np.zeros((self.m.count, *active.shape[1:]), active.dtype)
+        whole[self.predicate] = active
+        return whole

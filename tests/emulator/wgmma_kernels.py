@@ -1,0 +1,175 @@
+"""Kernels of one warpgroup written as LLVM text: shared memory from an image, wgmma, results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from tests.emulator.machine import Kernel, run_program
+from tests.emulator.memory import Array
+
+TYPES: dict[str, Any] = {
+    "f16": np.float16, "bf16": ml_dtypes.bfloat16, "tf32": np.float32, "s8": np.int8,
+    "u8": np.uint8, "e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2,
+}  # fmt: skip
+_CODES = {0: 0, 128: 1, 64: 2, 32: 3}
+STEPS = 4
+"""Instructions along K: 128 bytes."""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """(rows, 128 bytes along K) in shared memory. swizzle: bytes of a row of a panel, or 0."""
+
+    rows: int
+    dtype: str
+    swizzle: int = 128
+    is_transposed: bool = False
+
+    @property
+    def size(self) -> int:
+        return np.dtype(TYPES[self.dtype]).itemsize
+
+    @property
+    def depth(self) -> int:
+        return 128 // self.size
+
+    @property
+    def row_bytes(self) -> int:
+        """Of a panel; a core matrix has rows of 16 bytes."""
+        return self.swizzle or 16
+
+    @property
+    def panel_rows(self) -> int:
+        return self.depth if self.is_transposed else self.rows
+
+    @property
+    def offsets(self) -> tuple[int, int]:
+        """Leading and stride byte offset: panels lie one after another, each without gaps."""
+        panel, groups = self.panel_rows * self.row_bytes, 8 * self.row_bytes
+        if self.swizzle:
+            return (panel if self.is_transposed else 16), groups
+        return (groups, panel) if self.is_transposed else (panel, groups)
+
+    def image(self, matrix: Array) -> Array:
+        """The bytes of (rows, depth): panels of rows whose 16-byte pieces are permuted."""
+        lines = np.ascontiguousarray(matrix.T if self.is_transposed else matrix).view(np.uint8)
+        count, width = lines.shape[0], self.row_bytes
+        panels = lines.reshape(count, -1, width // 16, 16).transpose(1, 0, 2, 3)
+        r, c = np.ogrid[:count, : width // 16]
+        shift = {128: 0, 64: 1, 32: 2}.get(self.swizzle, 3)
+        mixed = np.empty_like(panels)
+        mixed[:, r, c ^ ((r % 8) >> shift) % (width // 16)] = panels
+        return mixed.reshape(-1)
+
+    def start(self, step: int) -> int:
+        """Bytes to the operand of an instruction along K."""
+        if self.is_transposed:
+            return step * 2 * self.offsets[1 if self.swizzle else 0]
+        columns = 32 * step
+        panel = self.rows * self.row_bytes
+        return columns // self.row_bytes * panel + columns % self.row_bytes
+
+    def descriptor(self, base: int, step: int, change: int = 0) -> int:
+        leading, stride = self.offsets
+        start = base + self.start(step)
+        code = _CODES[self.swizzle] << 62
+        return (code | stride >> 4 << 32 | leading >> 4 << 16 | start >> 4) + change
+
+
+def fragment_words(a: Array) -> Array:
+    """(128, 16) registers of A (64, 128 bytes) for four instructions along K."""
+    size = a.dtype.itemsize
+    per = 4 // size
+    words = np.zeros((128, 4 * STEPS, per), a.dtype)
+    for t in range(128):
+        row = t // 32 * 16 + t % 32 // 4
+        for step in range(STEPS):
+            for j in range(4):
+                column = step * 32 // size + t % 4 * per + (j // 2) * 4 * per
+                words[t, 4 * step + j] = a[row + 8 * (j % 2), column : column + per]
+    return words.view(np.uint32).reshape(128, 16)
+
+
+def accumulator_places(n: int) -> tuple[Array, Array]:
+    t, r = np.ogrid[:128, : n // 2]
+    return t // 32 * 16 + t % 32 // 4 + r // 2 % 2 * 8, r // 4 * 8 + t % 4 * 2 + r % 2
+
+
+@dataclass
+class Program:
+    """LLVM text that grows; registers are numbered."""
+
+    lines: list[str]
+    count: int = 0
+
+    def let(self, text: str) -> str:
+        self.count += 1
+        self.lines.append(f"%v{self.count} = {text}")
+        return f"%v{self.count}"
+
+    def do(self, text: str) -> None:
+        self.lines.append(text)
+
+    def asm(self, text: str, constraints: str, *operands: str, type_: str = "void") -> str:
+        joined = text.replace("\n", "\\0A")
+        call = f'call {type_} asm sideeffect "{joined}", "{constraints}"({", ".join(operands)}) #1'
+        if type_ != "void":
+            return self.let(call)
+        self.do(call)
+        return ""
+
+    def tied(
+        self, text: str, values: Sequence[str], type_: str, more: str, *operands: str
+    ) -> list[str]:
+        """Assembly that changes registers; what it leaves in them."""
+        count = len(values)
+        letter = "f" if type_ == "float" else "r"
+        constraints = ",".join([f"={letter}"] * count + [str(i) for i in range(count)])
+        struct = "{" + ", ".join([type_] * count) + "}"
+        given = [f"{type_} {v}" for v in values]
+        whole = self.asm(text, constraints + more + ",~{memory}", *given, *operands, type_=struct)
+        return [self.let(f"extractvalue {struct} {whole}, {i}") for i in range(count)]
+
+    def text(self, parameters: str) -> str:
+        body = "\n".join(self.lines)
+        return (
+            "@shared_memory = external addrspace(3) global [0 x i8], align 1024\n"
+            f"define ptx_kernel void @k({parameters}) {{\nstart:\n{body}\nret void\n}}\n"
+        )
+
+
+def begin(image_bytes: int, threads: int = 128) -> Program:
+    """%tid, and shared memory filled from %image, each thread 16 bytes of a row at a time."""
+    p = Program([])
+    p.do("%tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()")
+    for first in range(0, image_bytes, 16 * threads):
+        offset = p.let(f"add i32 {p.let('shl i32 %tid, 4')}, {first}")
+        wide = p.let(f"zext i32 {offset} to i64")
+        pointer = p.let(f"getelementptr i8, ptr %image, i64 {wide}")
+        value = p.let(f"load <4 x i32>, ptr {pointer}")
+        words = [p.let(f"extractelement <4 x i32> {value}, i32 {i}") for i in range(4)]
+        p.asm("st.shared.v4.b32 [$0], {$1, $2, $3, $4};", "r,r,r,r,r,~{memory}",
+              f"i32 {offset}", *[f"i32 {w}" for w in words])  # fmt: skip
+    return p
+
+
+def store_words(p: Program, values: Sequence[str], type_: str, target: str = "%out") -> None:
+    """Thread t's values to rows of `target`."""
+    index = p.let(f"mul i32 %tid, {len(values)}")
+    wide = p.let(f"zext i32 {index} to i64")
+    for i, value in enumerate(values):
+        pointer = p.let(f"getelementptr i32, ptr {target}, i64 {wide}")
+        pointer = p.let(f"getelementptr i32, ptr {pointer}, i64 {i}")
+        p.do(f"store {type_} {value}, ptr {pointer}")
+
+
+def launch(text: str, shared: int, *arrays: Array, warps: int = 4, seed: int | None = None) -> None:
+    kernel = Kernel(text, warps, shared)
+    order = None if seed is None else Random(seed)
+    run_program(kernel, [a.ctypes.data for a in arrays], order=order)
