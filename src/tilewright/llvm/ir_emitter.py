@@ -240,6 +240,15 @@ class Code:
         text = f"shufflevector {vector.typed}, {second}, <{len(lanes)} x i32> <{mask}>"
         return self.let(text, f"<{len(lanes)} x {vector.element}>", *operands)
 
+    def fenced(self, vector: Val, bits: int) -> Val:
+        """A vector of `bits` bits in all, a multiple of 32, behind a fence that hides from LLVM how
+        it was computed: an instruction for floats that emits nothing, and costs less than an empty
+        inline assembly, which takes only types that fit a register."""
+        floats = {32: "float", 64: "double"}.get(bits, f"<{bits // 32} x float>")
+        as_floats = self.let(f"bitcast {vector.typed} to {floats}", floats, vector)
+        hidden = self.intrinsic("arithmetic.fence", floats, as_floats)
+        return self.let(f"bitcast {hidden.typed} to {vector.type}", vector.type, hidden)
+
     def element_address(self, base: Val, offset: Val, element: str) -> Val:
         """base + offset elements; a vector offset gives a vector of addresses."""
         if offset.text == "0" and offset.width == base.width:

@@ -134,21 +134,17 @@ def _mul_high(code: Code, op: Op, operands: list[Val]) -> Val:
     wide = f"i{2 * kind.bits}"
     extend = "sext" if kind.is_signed else "zext"
     # LLVM 22 takes the upper half of a product of vectors that were 16 bits wide for undefined.
-    hidden = [_fenced(code, v) if kind.bits == 32 else v for v in operands]
+    hidden = [_hidden(code, v) if kind.bits == 32 else v for v in operands]
     lhs, rhs = (code.convert(extend, v, wide) for v in hidden)
     shift = splat_constant(integer_literal(kind.bits, wide), lhs.width)
     high = code.binary("lshr", code.binary("mul", lhs, rhs), shift)
     return code.convert("trunc", high, llvm_type(kind))
 
 
-def _fenced(code: Code, value: Val) -> Val:
-    """The same vector of i32, behind a fence that hides its computation from LLVM."""
-    if value.width == 1 or value.text[0] != "%":
-        return value
-    kind = f"<{value.width} x float>"
-    as_floats = code.let(f"bitcast {value.typed} to {kind}", kind, value)
-    fenced = code.intrinsic("arithmetic.fence", kind, as_floats)
-    return code.let(f"bitcast {fenced.typed} to {value.type}", value.type, fenced)
+def _hidden(code: Code, value: Val) -> Val:
+    """A vector of i32 whose computation LLVM does not see; what is none, as it is."""
+    is_vector = value.width > 1 and value.text[0] == "%"
+    return code.fenced(value, 32 * value.width) if is_vector else value
 
 
 @rule("arith.fma")

@@ -12,9 +12,7 @@ It makes masked stores out of ordinary ones too (`store (select m, x, load p), p
 of conversions to small integers, and learns masks as late as in instruction selection; so neither
 safe masks nor safe values can be recognised here, and every narrow vector is hidden.
 
-The fence is an instruction for floats that LLVM must not look through. It emits nothing and is
-cheaper than an empty inline assembly, which takes only types that fit a register. What is
-lost is one addressing form: a truncation to memory is a truncation and a store.
+What is lost is one addressing form: a truncation to memory is a truncation and a store.
 `tests/unit/backends/cpu/lower/test_narrow_stores.py` fails when LLVM no longer needs this.
 """
 
@@ -28,7 +26,6 @@ _NARROW = {"i8": 8, "i16": 16, "half": 16, "bfloat": 16, "i32": 32}
 """Bits of the elements that a truncation may give. Floats of 32 and 64 bits come from none, and
 nothing wider than 64 bits is computed."""
 
-_FLOATS = {32: "float", 64: "double"}
 _SMALLEST = 32
 
 
@@ -44,8 +41,4 @@ def hide_origin(code: Code, value: Val) -> Val:
         lanes = [*range(value.width), *[-1] * missing]
         hidden = hide_origin(code, code.shuffle(value, lanes))
         return code.shuffle(hidden, lanes[: value.width])
-    total = bits * value.width
-    kind = _FLOATS.get(total, f"<{total // 32} x float>")
-    as_floats = code.let(f"bitcast {value.typed} to {kind}", kind, value)
-    fenced = code.intrinsic("arithmetic.fence", kind, as_floats)
-    return code.let(f"bitcast {fenced.typed} to {value.type}", value.type, fenced)
+    return code.fenced(value, bits * value.width)
