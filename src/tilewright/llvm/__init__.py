@@ -1,6 +1,6 @@
 """The boundary to LLVM: the only package that imports llvmlite."""
 
-from .code_generation import CompiledObject, LlvmError, compile_ir, emit_assembly
+from .code_generation import LlvmError, compile_ir, emit_assembly
 from .code_targets import (
     HostCpu,
     TargetSpec,
@@ -30,7 +30,6 @@ from .scalar_instructions import rule as lowering_rule
 __all__ = [
     "LLVM_FLOATS",
     "Code",
-    "CompiledObject",
     "HostCpu",
     "LlvmError",
     "LoadedObject",

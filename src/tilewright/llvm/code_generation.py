@@ -29,9 +29,9 @@ from tilewright.llvm.code_targets import TargetSpec, data_layout, target_machine
 from tilewright.llvm.llvm_lock import LLVM_LOCK
 from tilewright.support import cached_property
 
-__all__ = ["DEFAULT_LEVEL", "CompiledObject", "LlvmError", "compile_ir", "emit_assembly"]
+__all__ = ["CompiledObject", "LlvmError", "compile_ir", "emit_assembly"]
 
-DEFAULT_LEVEL = 1
+_DEFAULT_LEVEL = 1
 
 LONG_FUNCTION = 8000
 """Lines of IR from which passes of more than linear time are left out; only generated kernels
@@ -82,7 +82,7 @@ class CompiledObject:
 
 
 def compile_ir(
-    text: str, target: TargetSpec, level: int = DEFAULT_LEVEL, *, inline: bool = False
+    text: str, target: TargetSpec, level: int = _DEFAULT_LEVEL, *, inline: bool = False
 ) -> CompiledObject:
     """Compile the module `text` to an object file for `target`.
 
@@ -96,7 +96,7 @@ def compile_ir(
     return CompiledObject(machine.emit_object(module), text, target, level)
 
 
-def emit_assembly(text: str, target: TargetSpec, level: int = DEFAULT_LEVEL) -> str:
+def emit_assembly(text: str, target: TargetSpec, level: int = _DEFAULT_LEVEL) -> str:
     """Compile the module `text` to assembly text; errors as in `compile_ir`."""
     module = _optimised(text, target, level)
     return target_machine(_affordable(text, target)).emit_assembly(module)

@@ -76,17 +76,6 @@ class HostCpu:
         return self.is_arm64 or "fma" in self.enabled
 
     @property
-    def has_avx2(self) -> bool:
-        """256-bit integer vectors and gathers."""
-        return "avx2" in self.enabled
-
-    @property
-    def has_avx512(self) -> bool:
-        """The AVX-512 subsets that general code needs: foundation, byte/word, dword/qword, short
-        vectors (every AVX-512 server CPU since 2017)."""
-        return {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= self.enabled
-
-    @property
     def function_attributes(self) -> str:
         """Attributes that every emitted function needs, as LLVM text.
 
@@ -110,6 +99,7 @@ def host_cpu() -> HostCpu:
 def _vector_bits(arch: str, enabled: set[str]) -> int:
     if arch not in ("x86_64", "amd64"):
         return 128  # NEON; SVE code would need scalable vectors
+    # The subsets that general code needs; every AVX-512 server CPU since 2017 has them.
     if {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= enabled:
         return 512
     return 256 if "avx2" in enabled else 128

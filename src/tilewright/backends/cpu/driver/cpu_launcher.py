@@ -45,8 +45,8 @@ class CpuLauncher:
         self._pool = shared_pool(threads)
 
     def launch(self, grid: tuple[int, int, int], values: Sequence[int | float]) -> None:
-        """Run the kernel; raises DeviceAssertion if an assertion in it failed, and what handlers of
-        signals raise: KeyboardInterrupt for Ctrl-C."""
+        """Run the kernel; raises DeviceAssertionFailure if an assertion in it failed, and what
+        handlers of signals raise: KeyboardInterrupt for Ctrl-C."""
         try:
             slots = self._pack(*values, self._console.address)
         except OverflowError:  # a float that its type cannot hold, which struct refuses to round

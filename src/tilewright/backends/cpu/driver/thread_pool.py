@@ -82,11 +82,6 @@ class Pool(Protocol):
         """Threads that share a grid, the caller's included."""
         ...
 
-    @property
-    def launch_address(self) -> int:
-        """Address of the C function `tw_launch` of thread_pool_launch.ll, or 0 if there is none."""
-        ...
-
     def launch(
         self, kernel: KernelRecord, args: int | bytes, grid: Grid, scratch_bytes: int
     ) -> None:
@@ -117,7 +112,6 @@ class NativePool:
         # measured: a pause takes from 10 to 140 cycles on x86 CPUs
         self._spin = _pauses(_PAUSE(code["tw_pause"]), spin_us)
         _ACTION(code["tw_report_crashes"])()
-        self.launch_address = code["tw_launch"]
         self._set_threads(threads)
         _live_pools.add(self)
 
@@ -162,8 +156,6 @@ class NativePool:
 
 class PythonPool:
     """The same by Python threads, for systems without pthreads."""
-
-    launch_address = 0
 
     def __init__(self, threads: int) -> None:
         self.threads = max(1, threads)

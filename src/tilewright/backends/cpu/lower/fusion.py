@@ -259,7 +259,7 @@ class FusionPlanner:
 
     def _decide_materialization(self, op: Op, value: Value) -> None:
         """Decide, users before definitions, whether an inlinable value gets a buffer and where."""
-        nest_uses = self._uses_by_nest(op, value)
+        nest_uses = self._uses_by_nest(value)
         self.nest_uses[value] = nest_uses
         if not nest_uses or not is_tile(value):
             return
@@ -272,7 +272,7 @@ class FusionPlanner:
         # Its operands are needed where it is computed, no longer where it is used.
         self.nest_uses[value] = {id(nest): NestUse(nest, True)}
 
-    def _uses_by_nest(self, op: Op, value: Value) -> dict[int, NestUse]:
+    def _uses_by_nest(self, value: Value) -> dict[int, NestUse]:
         nest_uses: dict[int, NestUse] = {}
         for using in value.uses:
             user = self._in_this_block(using)

@@ -164,7 +164,7 @@ class Driver:
         self._devices: dict[int, Device] = {}
         self._functions: dict[tuple[int, str, bytes], int] = {}
         self._dynamic_shared: dict[int, int] = {}
-        self.device_count = self._start()
+        self._start()
         self._live.add(self)
 
     @classmethod
@@ -179,7 +179,7 @@ class Driver:
         """Whether this process was forked from the one that started the driver."""
         return isinstance(self.api, _AfterFork)
 
-    def _start(self) -> int:
+    def _start(self) -> None:
         try:
             self.done("cuInit", self.api.cuInit(0))
             count = self.value("cuDeviceGetCount", self.api.cuDeviceGetCount())
@@ -193,7 +193,6 @@ class Driver:
             raise errors.BackendUnavailable(
                 BACKEND, "there is no GPU", "check CUDA_VISIBLE_DEVICES"
             )
-        return count
 
     # --- results ----------------------------------------------------------------------------------
 

@@ -153,8 +153,8 @@ class NvidiaLauncher:
         self.n_spills = first.local_bytes // 4
 
     def launch(self, grid: tuple[int, int, int], values: Sequence[object]) -> None:
-        """Launch on the current device, in its current stream; see `streams` for arrays that come
-        from another one.
+        """Launch on the current device, in its current stream; see stream_order.py for arrays that
+        come from another one.
 
         values: the kernel's arguments: numbers; addresses, None, or objects with `data_ptr`.
         Raises LaunchRefused, BadGrid, UnsupportedArgument or DeviceMismatch if nothing was

@@ -1,6 +1,5 @@
 """The thread pool: every program runs exactly once, whatever the threads do meanwhile."""
 
-import ctypes
 import functools
 import multiprocessing
 import os
@@ -264,17 +263,6 @@ def test_the_gil_is_released() -> None:
         time.sleep(0.001)
     launch.assert_each_ran(times=1)
     assert steps > 10  # the kernel runs for a good 50 ms; under the GIL this would be about 1
-
-
-def test_native_entry_is_a_c_function(pool: NativePool) -> None:
-    int32, int64, pointer = ctypes.c_int32, ctypes.c_int64, ctypes.c_void_p
-    entry = ctypes.CFUNCTYPE(int32, pointer, pointer, int32, int32, int32, int64)
-    launch = Launch(35)
-    status = entry(pool.launch_address)(
-        ctypes.addressof(launch.kernel), launch.args.ctypes.data, 5, 7, 1, SCRATCH_BYTES
-    )
-    assert status == 0
-    launch.assert_each_ran(times=1)
 
 
 def test_shared_pool_is_one() -> None:

@@ -139,7 +139,7 @@ def test_optimisation_keeps_the_product(element: str, level: int) -> None:
     assert_product(DotSpec(37, 41, 29, element, vector_unit(host_cpu())), level=level)
 
 
-@pytest.mark.skipif(not (host_cpu().is_x86 and host_cpu().has_avx2), reason="needs AVX2")
+@pytest.mark.skipif("avx2" not in host_cpu().enabled, reason="needs AVX2")
 @each_element
 def test_code_for_a_cpu_with_avx2_only(element: str) -> None:
     for shape in SHAPES:
