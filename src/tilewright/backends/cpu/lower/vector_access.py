@@ -176,12 +176,8 @@ def _gather_one(code: Code, type_: str, pointer: Val, access: Access, mask: Val,
     if mask.constant == 1:
         return code.let(f"load {type_}, {pointer.typed}, align {access.align}", type_, pointer)
     # Without `fill`, which is in memory form; the select below puts it in.
-    lanes = _load_scalar(
-        LaneMath(code, 1),
-        Access(Address(pointer), access.element, uniform(mask)),
-        None,
-        None,
-    )
+    scalar = Access(Address(pointer), access.element)
+    lanes = _load_scalar(LaneMath(code, 1), scalar, uniform(mask), None)
     return code.select(mask, to_memory(code, lanes.base, access.element), fill)
 
 
