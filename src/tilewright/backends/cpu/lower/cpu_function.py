@@ -14,7 +14,7 @@ from tilewright.backends.cpu.lower import index_functions, non_fusible, structur
 from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering, lowering
 from tilewright.backends.cpu.lower.fused_loop_nest import emit_loop_nest
 from tilewright.backends.cpu.lower.fusion import FusionPlanner, LoopNest
-from tilewright.backends.cpu.lower.lane_values import Address, uniform
+from tilewright.backends.cpu.lower.lane_values import Address, Lanes, uniform
 from tilewright.backends.cpu.lower.split_blocks import split_long_block
 from tilewright.backends.cpu.lower.vector_access import Access, memory_type, store
 from tilewright.backends.cpu.microkernel import VectorUnit
@@ -105,9 +105,7 @@ def _parameter(state: CpuLowering, index: int, arg: Value) -> str:
         state.env.scalars[arg] = Address(name)
         return name.typed
     facts = arg.facts or {}
-    state.env.scalars[arg] = uniform(name)
-    if facts.get("multiple_of"):
-        state.env.scalars[arg] = type(uniform(name))(name, 0, facts["multiple_of"])
+    state.env.scalars[arg] = Lanes(name, 0, facts.get("multiple_of") or 1)
     return name.typed
 
 

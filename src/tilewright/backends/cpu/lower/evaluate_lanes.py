@@ -124,19 +124,19 @@ class Evaluator:
         return self._elementwise(op, coords)
 
     def _elementwise(self, op: Op, coords: Coords) -> Steps:
-        evaluated_value: list[Evaluated] = []
+        evaluated: list[Evaluated] = []
         for operand in op.operands:
-            evaluated_value.append((yield operand, coords))
-        return self.elementwise(op, evaluated_value)
+            evaluated.append((yield operand, coords))
+        return self.elementwise(op, evaluated)
 
-    def elementwise(self, op: Op, evaluated_value: list[Evaluated]) -> Evaluated:
+    def elementwise(self, op: Op, evaluated: list[Evaluated]) -> Evaluated:
         """One element-wise op on evaluated operands: on scalars if all are uniform."""
         affine = AFFINE.get(type(op))
         if affine is not None:
-            result = affine(self.math, op, evaluated_value)
+            result = affine(self.math, op, evaluated)
             if result is not None:
                 return result
-        operands = [self.as_lanes(f, v) for f, v in zip(evaluated_value, op.operands, strict=True)]
+        operands = [self.as_lanes(x, v) for x, v in zip(evaluated, op.operands, strict=True)]
         if all(lanes.is_uniform for lanes in operands):
             return uniform(lower_elementwise(self.code, op, [lanes.base for lanes in operands]))
         vectors = [self.math.vector(lanes) for lanes in operands]
