@@ -1,6 +1,6 @@
 """Mistakes in calls, constants and loop bounds, and where they are shown."""
 
-# pyright: reportAssignmentType=false, reportCallIssue=false, reportGeneralTypeIssues=false
+# pyright: reportArgumentType=false, reportAssignmentType=false, reportCallIssue=false, reportGeneralTypeIssues=false
 
 # ruff: noqa: B007, E501, E731, F401, F821, F823, F841 -- the mistakes are meant
 
@@ -37,6 +37,38 @@ def calls_through(out):
     hint: tile shapes broadcast from the right, and sizes must be equal or 1
     """
     tl.store(out, through(tl.arange(0, 4)))
+
+
+@mistake(out="*i32")
+def keyword_that_range_has_not(out):
+    """range() has no parameter 'stop' [TW118]
+    for i in range(0, stop=3):
+             ^^^^^^^^^^^^^^^^
+    hint: it has nothing
+    """
+    for i in range(0, stop=3):
+        tl.store(out, i)
+
+
+@mistake(out="*i32")
+def enumerate_from_a_fraction(out):
+    """cannot enumerate a tuple: TypeError: 'float' object cannot be interpreted as an integer [TW113]
+    for i, x in enumerate((1, 2), 0.5):
+                ^^^^^^^^^^^^^^^^^^^^^^
+    """
+    for i, x in enumerate((1, 2), 0.5):
+        tl.store(out, x)
+
+
+@mistake(out="*i32", n="i32")
+def enumerate_at_run_time(out, n):
+    """the start of enumerate() must be known at compile time, but is a run-time value of type int32 [TW104]
+    for i, x in enumerate((1, 2), n):
+                ^^^^^^^^^^^^^^^^^^^^
+    hint: pass it as a parameter annotated 'tl.constexpr', or use a literal
+    """
+    for i, x in enumerate((1, 2), n):
+        tl.store(out, x)
 
 
 @device_function

@@ -60,6 +60,8 @@ abs(n - 9) ; abs(-3) ; len((n, t)) ; len(t) ; len(range(3)) ; len("abc") ; sum((
 sum([]) ; sum(range(4)) ; sum([t * i for i in range(N)]) ; [i * 2 for i in range(N)][2]
 [i for i in range(N) if i % 2][1] ; [tl.full([4], i, tl.int32) for i in range(1, N)][1]
 tuple(range(3))[2] ; list(range(3))[2] ; [*range(3), n][3] ; tuple(zip((1, 2), (n, t)))[1][0]
+tuple(enumerate((n, t), start=2))[1][0] ; sum((n, 1), start=N) ; sum([t], n)
+min((3, -4), key=abs) ; tuple(zip((1, 2), (n, t), strict=True))[1][0]
 tuple(enumerate((n, t), N))[1][0] ; tuple(reversed((1, n)))[0] ; tuple(reversed(range(3)))[0]
 [i for i in range(0, 3, 0)] ; [i for i in range(n)] ; int(2.7) ; float(3) ; bool(0) ; round(2.6)
 round(n) ; divmod(N, 3)[0] ; divmod(n, 2) ; pow(N, 2) ; all([N, 1]) ; any([0, N - 4])

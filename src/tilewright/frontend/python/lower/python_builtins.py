@@ -45,9 +45,12 @@ def at_compile_time(callee: Callable[..., object], args: Arguments, kwargs: Keyw
 
 
 def _builtin(
-    function: Callable[..., object], least: int, most: int
+    function: Callable[..., object], least: int, most: int, *keywords: str
 ) -> Callable[[Handler], Handler]:
-    """Register a Python function as kernels run it; it takes `least` to `most` arguments."""
+    """Register a Python function as kernels run it.
+
+    It takes `least` to `most` arguments by position, and those named `keywords` by keyword.
+    """
 
     def register(handler: Handler) -> Handler:
         def checked(
@@ -57,6 +60,9 @@ def _builtin(
             if not least <= len(args) <= most:
                 expected = least if least == most else f"{least} to {most}"
                 frame.fail(node, errors.ArgumentCount(name, expected, len(args)))
+            for keyword in kwargs:
+                if keyword not in keywords:
+                    frame.fail(node, errors.UnknownArgument(name, keyword, keywords))
             return handler(frame, node, args, kwargs)
 
         BUILTINS[function] = checked
@@ -78,13 +84,13 @@ def _range(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Keywor
     return language.range(first, second, third)
 
 
-@_builtin(builtins.min, 1, _MANY)
+@_builtin(builtins.min, 1, _MANY, "key", "propagate_nan")
 def _min(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
     """`min(a, b, ...)`: element-wise if any of them is a tensor."""
     return _extreme(frame, node, args, kwargs, builtins.min, language.minimum)
 
 
-@_builtin(builtins.max, 1, _MANY)
+@_builtin(builtins.max, 1, _MANY, "key", "propagate_nan")
 def _max(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
     """`max(a, b, ...)`: element-wise if any of them is a tensor."""
     return _extreme(frame, node, args, kwargs, builtins.max, language.maximum)
@@ -160,7 +166,7 @@ def _hasattr(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Keyw
     return constexpr(value is not MISSING)
 
 
-@_builtin(builtins.print, 0, _MANY)
+@_builtin(builtins.print, 0, _MANY, "hex")
 def _print(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
     """`tl.device_print`, with the leading string as its prefix."""
     prefixed = bool(args) and is_static(args[0]) and isinstance(static_value(args[0]), str)
@@ -175,28 +181,46 @@ def _tuple(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Keywor
     return language_tuple(iterate(frame, node, args[0]) if args else ())
 
 
-@_builtin(builtins.sum, 1, 2)
+@_builtin(builtins.sum, 1, 2, "start")
 def _sum(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
     """The sum of the items of a tuple."""
-    result = args[1] if len(args) == 2 else constexpr(0)
+    result = _start(frame, node, "sum", args, kwargs)
     for item in iterate(frame, node, args[0]):
         result = apply_binary(frame, node, ast.Add(), result, item)
     return result
 
 
-@_builtin(builtins.zip, 0, _MANY)
+@_builtin(builtins.zip, 0, _MANY, "strict")
 def _zip(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
     columns = [tuple(iterate(frame, node, arg)) for arg in args]
-    strict = bool(static_value(kwargs.get("strict", False)))
+    strict = bool(_static(frame, node, "the argument strict of zip()", kwargs.get("strict", False)))
     rows = on_host("zip tuples", lambda: list(zip(*columns, strict=strict)))
     return language_tuple(language_tuple(row) for row in rows)
 
 
-@_builtin(builtins.enumerate, 1, 2)
+@_builtin(builtins.enumerate, 1, 2, "start")
 def _enumerate(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
-    start = static_value(args[1] if len(args) == 2 else kwargs.get("start", constexpr(0)))
-    pairs = enumerate(iterate(frame, node, args[0]), cast("int", start))
+    start = _start(frame, node, "enumerate", args, kwargs)
+    first = cast("int", _static(frame, node, "the start of enumerate()", start))
+    items = tuple(iterate(frame, node, args[0]))
+    pairs = on_host("enumerate a tuple", lambda: list(enumerate(items, first)))
     return language_tuple(language_tuple([constexpr(i), item]) for i, item in pairs)
+
+
+def _start(
+    frame: FunctionFrame, node: ast.Call, name: str, args: Arguments, kwargs: Keywords
+) -> object:
+    """The second argument of `sum` and `enumerate`, also by its name; 0 if there is none."""
+    if len(args) == 2 and kwargs:
+        frame.fail(node, errors.RepeatedArgument(name, "start"))
+    return args[1] if len(args) == 2 else kwargs.get("start", constexpr(0))
+
+
+def _static(frame: FunctionFrame, node: ast.Call, what: str, value: object) -> object:
+    """The value of a compile-time argument. Errors: NotConstexpr."""
+    if not is_static(value):
+        frame.fail(node, errors.NotConstexpr(what, describe(value)))
+    return static_value(value)
 
 
 @_builtin(builtins.reversed, 1, 1)
@@ -204,7 +228,7 @@ def _reversed(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Key
     return language_tuple(reversed(tuple(iterate(frame, node, args[0]))))
 
 
-@_builtin(builtins.int, 1, 2)
+@_builtin(builtins.int, 1, 2, "base")
 def _int(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
     return _convert(frame, node, args, kwargs, builtins.int, "tl.int32")
 
