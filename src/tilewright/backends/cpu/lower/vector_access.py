@@ -173,11 +173,11 @@ def _gather(math: LaneMath, access: Access, mask: Lanes | None, other: Lanes | N
 
 
 def _gather_one(code: Code, type_: str, pointer: Val, access: Access, mask: Val, fill: Val) -> Val:
-    if mask.constant == 1:
-        return code.let(f"load {type_}, {pointer.typed}, align {access.align}", type_, pointer)
+    scalar = Access(Address(pointer), access.element, volatile=access.volatile)
     # Without `fill`, which is in memory form; the select below puts it in.
-    scalar = Access(Address(pointer), access.element)
-    lanes = _load_scalar(LaneMath(code, 1), scalar, uniform(mask), None)
+    lanes = _load_scalar(LaneMath(code, 1), scalar, _useful(uniform(mask)), None)
+    if mask.constant == 1:
+        return to_memory(code, lanes.base, access.element)
     return code.select(mask, to_memory(code, lanes.base, access.element), fill)
 
 

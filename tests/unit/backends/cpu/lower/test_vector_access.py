@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.unit.backends.cpu.textual import run
+from tests.unit.backends.cpu.textual import lowered, run
 
 THROUGH_AN_ADDRESS = """func @k(%A: ptr<i64>, %Y: ptr<ELEMENT>) {
   %address = mem.load %A : i64
@@ -49,3 +49,9 @@ def test_one_lane_is_not_read_through_a_null_pointer_under_a_mask(
         run(kernel, [addresses, result])
         expected = np.array([0 if valid else 5, 5, 5], dtype)
         np.testing.assert_array_equal(result, expected[:count])
+
+
+def test_volatile_load_through_a_computed_address_stays_volatile() -> None:
+    plain = THROUGH_AN_ADDRESS.replace("ELEMENT", "f32").replace("OTHER", "5.0")
+    masked, other = "%p, %valid, %other : f32", "%p {volatile = true} : f32"
+    assert "load volatile float" in lowered(plain.replace(masked, other)).text
