@@ -297,7 +297,7 @@ def descriptor_word(
     local = code.let_here(f"and i32 {address}, {_ADDRESS_MASK}", "i32")
     word = code.let_here(f"lshr exact i32 {local}, {_CHUNK_BITS}", "i32")
     own = _warpgroup_part(state, operand, result, dim)
-    # No carries: the part is below the tile's size, to which a multiple of it is added.
+    # No carry reaches the next field: the sum is still an address in shared memory.
     for part in (own, integer_literal(operand.low)):
         if part.text != "0":
             word = code.let_here(f"add i32 {word}, {part}", "i32")

@@ -8,103 +8,35 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from tests.unit.backends.nvidia.lower.wgmma_cases import (
+    CASES,
+    PARAMETERS,
+    Case,
+    assembled,
+    lowering_state,
+    module_text,
+    operands,
+    store_sums,
+)
 from tests.unit.backends.nvidia.requires import needs_ptxas
 from tests.unit.layout.wgmma_reads import addresses_read, element_addresses
-from tilewright.backends.nvidia.arch import row_for
-from tilewright.backends.nvidia.assemble.nvptx_legality import unlisted
-from tilewright.backends.nvidia.assemble.ptx_emission import emit_ptx
-from tilewright.backends.nvidia.assemble.ptxas import Assembled, assemble, sass
-from tilewright.backends.nvidia.layouts.select_wgmma import wgmma_result_layout
-from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering
+from tilewright.backends.nvidia.assemble.ptxas import sass
+from tilewright.backends.nvidia.lower.gpu_lowering import BODY
 from tilewright.backends.nvidia.lower.warpgroup_mma import (
-    WgmmaBlock,
-    a_in_registers,
-    descriptor_word,
     emit_wgmma,
     emit_wgmma_wait,
     warpgroup_steps,
-    wgmma_block,
     wgmma_block_text,
     wgmma_wait_text,
 )
-from tilewright.ir.types import DType, bf16, f8e4m3, f8e5m2, f16, f32, i8, i32, u8
+from tilewright.ir.types import f16
 from tilewright.layout import (
     REGISTER,
-    Fragment,
-    LinearLayout,
-    WgmmaOperand,
     f2,
-    operand_layout,
-    wgmma_fragment,
-    wgmma_operand,
-    wgmma_shared_layout,
 )
-from tilewright.llvm import Code, ModuleText, Val, data_layout, llvm_type
+from tilewright.llvm import Val, llvm_type
 from tilewright.support import errors
 
-H100 = row_for(90)
-
-
-@dataclass(frozen=True)
-class Case:
-    """A product; a_dim, b_dim: along which the operands are contiguous; a_dim None: A is in
-    registers"""
-
-    shape: tuple[int, int, int]
-    types: tuple[DType, DType, DType] = (f16, f16, f32)
-    a_dim: int | None = 1
-    b_dim: int = 1
-    sharing: tuple[int, int] = (64, 1)
-    warps: int = 4
-
-    @property
-    def bits(self) -> int:
-        return self.types[0].bits
-
-    @property
-    def fragment(self) -> Fragment:
-        return wgmma_fragment(self.sharing[0], self.bits)
-
-    @property
-    def result(self) -> LinearLayout:
-        return wgmma_result_layout(self.sharing, self.bits, self.shape[:2], self.warps)
-
-    def operand(self, name: str) -> tuple[LinearLayout, WgmmaOperand]:
-        m, n, k = self.shape
-        shape, k_dim, dim = ((m, k), 1, self.a_dim) if name == "a" else ((k, n), 0, self.b_dim)
-        assert dim is not None
-        layout = wgmma_shared_layout(shape, self.bits, k_dim, dim)
-        assert layout is not None
-        operand = wgmma_operand(layout, k_dim=k_dim, element_bits=self.bits)
-        assert operand is not None
-        return layout, operand
-
-    @property
-    def block(self) -> WgmmaBlock:
-        a = None if self.a_dim is None else self.operand("a")[1]
-        return wgmma_block(self.fragment, self.result, self.types, a, self.operand("b")[1])
-
-
-CASES = {
-    "one": Case((64, 64, 64)),
-    "b along k": Case((64, 128, 64), b_dim=0, sharing=(128, 1)),
-    "a along m": Case((128, 64, 64), a_dim=0),
-    "two groups, a along m": Case((256, 64, 32), a_dim=0, sharing=(64, 2), warps=8),
-    "two groups along n": Case((64, 256, 64), sharing=(128, 1), warps=8),
-    "both, narrow": Case((128, 32, 64), sharing=(16, 2), warps=16),
-    "narrow panels": Case((64, 16, 128), sharing=(16, 1), a_dim=1),
-    "a in registers": Case((128, 64, 64), a_dim=None),
-    "wide": Case((128, 256, 64), sharing=(256, 2), warps=8),
-    "bf16": Case((64, 64, 32), (bf16, bf16, f32)),
-    "bf16, a in registers": Case((64, 64, 32), (bf16, bf16, f32), a_dim=None),
-    "f16 sums": Case((128, 64, 32), (f16, f16, f16)),
-    "tf32": Case((64, 64, 64), (f32, f32, f32), b_dim=0),
-    "tf32, a in registers": Case((64, 64, 32), (f32, f32, f32), a_dim=None, b_dim=0),
-    "fp8": Case((64, 64, 128), (f8e4m3, f8e5m2, f32), b_dim=0),
-    "fp8, a in registers": Case((64, 64, 64), (f8e5m2, f8e5m2, f32), a_dim=None, b_dim=0),
-    "s8": Case((64, 64, 128), (i8, i8, i32), b_dim=0),
-    "u8 and s8, a in registers": Case((64, 64, 64), (u8, i8, i32), a_dim=None, b_dim=0),
-}
 cases = pytest.mark.parametrize("name", CASES)
 
 _ADD = re.compile(r"add\.u32 t(\w), \$(\d+), (\d+);")
@@ -217,34 +149,6 @@ def test_waits_tie_the_sums():
 # ---- assembled ----------------------------------------------------------------------------------
 
 
-def lowering_state(case: Case) -> GpuLowering:
-    module = ModuleText()
-    code = Code(module)
-    code.sections = [[], []]
-    return GpuLowering(module, code, H100, case.warps, {}, lambda *_: None)
-
-
-def operands(state: GpuLowering, case: Case, slot: Val) -> tuple[list[Val], Val]:
-    """A and B of a slot in shared memory; A in registers is loaded from where the slot says."""
-    m, n, k = case.shape
-    size, code = case.bits // 8, state.code
-    start = code.let_here(f"mul i32 {slot}, {(m + n) * k * size}", "i32")
-    start = code.let_here(f"add i32 {start}, %shared", "i32")
-    b_start = code.let_here(f"add i32 {start}, {m * k * size}", "i32")
-    b = descriptor_word(state, case.operand("b")[1], b_start, case.result, 1)
-    if case.a_dim is not None:
-        return [descriptor_word(state, case.operand("a")[1], start, case.result, 0)], b
-    count = operand_layout(case.fragment, case.result, "a", k).in_size(REGISTER)
-    type_ = llvm_type(case.types[0])
-    values: list[Val] = []
-    for i in range(count):
-        offset = code.let_here(f"add i32 {start}, {8 * i}", "i32")
-        pointer = code.let_here(f"getelementptr i8, ptr addrspace(1) %in, i32 {offset}", "ptr")
-        loaded = code.let_here(f"load {type_}, ptr addrspace(1) {pointer}", type_)
-        values.append(loaded)
-    return a_in_registers(state, case.fragment, case.result, values, case.types[0]), b
-
-
 def kernel(case: Case, wait: int | None) -> str:
     """Products of as many slots as an argument says, each at once; then the sums are stored."""
     state = lowering_state(case)
@@ -268,37 +172,8 @@ def kernel(case: Case, wait: int | None) -> str:
     code.line("%more = icmp slt i32 %next, %count")
     code.line("br i1 %more, label %loop, label %done")
     code.line("done:")
-    for i, value in enumerate(emit_wgmma_wait(state, new, case.types[2])):
-        place = code.let_here(f"mul i32 %tid, {4 * count}", "i32")
-        place = code.let_here(f"add i32 {place}, {4 * i}", "i32")
-        pointer = code.let_here(f"getelementptr i8, ptr addrspace(1) %out, i32 {place}", "ptr")
-        code.line(f"store {value.typed}, ptr addrspace(1) {pointer}")
-    return module_text(state, "ptr addrspace(1) %in, ptr addrspace(1) %out, i32 %count")
-
-
-def module_text(state: GpuLowering, parameters: str) -> str:
-    tid = "llvm.nvvm.read.ptx.sreg.tid.x"
-    state.module.declare(tid, f"declare i32 @{tid}()")
-    state.module.globals.append("@memory = external addrspace(3) global [0 x i8], align 1024")
-    head = [
-        f"define ptx_kernel void @k({parameters}) #0 {{", "entry:", f"%tid = call i32 @{tid}()",
-        "%lane = and i32 %tid, 31", "%warp = lshr i32 %tid, 5",
-        "%shared = ptrtoint ptr addrspace(3) @memory to i32",
-    ]  # fmt: skip
-    entry = [line for lines in state.entry.values() for line in lines]
-    body = [*head, *entry, *state.code.sections[0], "br label %start", "start:",
-            *state.code.sections[1], "ret void", "}"]  # fmt: skip
-    state.module.functions.append("\n".join(body))
-    state.module.footer += [
-        f'attributes #0 = {{ nounwind "nvvm.reqntid"="{32 * state.warps}" }}',
-        "attributes #1 = { convergent nounwind }",
-    ]
-    return state.module.text(H100.target.triple, data_layout(H100.target))
-
-
-def assembled(text: str) -> Assembled:
-    assert unlisted(text, H100) == []
-    return assemble(emit_ptx(text, H100, "k"), H100.cpu, "k")
+    store_sums(state, case, emit_wgmma_wait(state, new, case.types[2]))
+    return module_text(state, f"{PARAMETERS}, i32 %count")
 
 
 def products_in(cubin: bytes) -> int:
@@ -334,10 +209,8 @@ def test_one_instruction_for_each_step_and_part(name):
     state = lowering_state(case)
     a, b = operands(state, case, Val("0", "i32"))
     zeros = [Val("0", llvm_type(case.types[2]))] * case.result.in_size(REGISTER)
-    for i, value in enumerate(emit_wgmma(state, case.block, zeros, a, b, accumulate=False)):
-        pointer = f"getelementptr (i8, ptr addrspace(1) null, i32 {4 * i})"
-        state.code.line(f"store volatile {value.typed}, ptr addrspace(1) {pointer}")
-    done = assembled(module_text(state, "ptr addrspace(1) %in"))
+    store_sums(state, case, emit_wgmma(state, case.block, zeros, a, b, accumulate=False))
+    done = assembled(module_text(state, PARAMETERS))
     assert done.report.warnings == ()
     assert products_in(done.cubin) == case.block.steps * len(case.block.parts)
 
