@@ -153,7 +153,7 @@ def run(p: Program, case: Case, seed: int | None = None) -> tuple[Array, Array]:
     return found, (a.astype(np.float64) @ b.astype(np.float64).T).astype(dtype)
 
 
-def check(case: Case, text: str, seed: int | None = None, factor: int = 1) -> None:
+def assert_product(case: Case, text: str, seed: int | None = None, factor: int = 1) -> None:
     p = filled(case)
     store_words(p, multiplied(p, case, text), case.type_)
     found, expected = run(p, case, seed)
@@ -175,14 +175,14 @@ CASES += [
 
 @pytest.mark.parametrize("case", CASES, ids=repr)
 def test_products_in_every_layout(case: Case) -> None:
-    check(case, whole(case))
+    assert_product(case, whole(case))
 
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("from_registers", [False, True])
 def test_warps_in_any_order(seed: int, from_registers: bool) -> None:
     case = Case(from_registers=from_registers)
-    check(case, whole(case), seed)
+    assert_product(case, whole(case), seed)
 
 
 def test_operands_of_tf32_lose_their_low_bits() -> None:
@@ -211,7 +211,7 @@ def test_two_groups_one_waited_for_at_a_time() -> None:
 # ---- faults -------------------------------------------------------------------------------------
 
 
-def refused(p: Program, case: Case, match: str, seed: int | None = None) -> None:
+def assert_refused(p: Program, case: Case, match: str, seed: int | None = None) -> None:
     with pytest.raises(EmulationError, match=match):
         run(p, case, seed)
 
@@ -225,16 +225,18 @@ def after_product(text: str, case: Case | None = None, **faults: Any) -> Program
 
 def test_no_wait() -> None:
     text = HEAD + FENCE + Case().block() + "\n" + COMMIT + "}"
-    refused(after_product(text), Case(), "accumulator is read while")
+    assert_refused(after_product(text), Case(), "accumulator is read while")
 
 
 def test_a_wait_that_leaves_a_group() -> None:
     text = whole(Case()).replace("wait_group.sync.aligned 0", "wait_group.sync.aligned 1")
-    refused(after_product(text), Case(), "accumulator is read while")
+    assert_refused(after_product(text), Case(), "accumulator is read while")
 
 
 def test_a_group_that_is_not_committed() -> None:
-    refused(after_product(whole(Case()).replace(COMMIT, "")), Case(), "accumulator is read while")
+    assert_refused(
+        after_product(whole(Case()).replace(COMMIT, "")), Case(), "accumulator is read while"
+    )
 
 
 def test_a_wait_that_is_not_tied_to_the_accumulators() -> None:
@@ -243,25 +245,25 @@ def test_a_wait_that_is_not_tied_to_the_accumulators() -> None:
     values = multiplied(p, case, HEAD + FENCE + case.block() + "\n" + COMMIT + "}")
     p.asm(WAIT, "~{memory}")
     store_words(p, values, "float")
-    refused(p, case, "accumulator is read while")
+    assert_refused(p, case, "accumulator is read while")
 
 
 def test_no_wgmma_fence() -> None:
-    refused(after_product(whole(Case()).replace(FENCE, "")), Case(), "no wgmma.fence after")
+    assert_refused(after_product(whole(Case()).replace(FENCE, "")), Case(), "no wgmma.fence after")
 
 
 @pytest.mark.parametrize("token", ["$0", "$65"])
 def test_registers_that_are_written_after_the_fence(token: str) -> None:
     case = Case(from_registers=True)
     text = whole(case).replace(FENCE, FENCE + f"mov.b32 {token}, 0;\n")
-    refused(after_product(text, case), case, "no wgmma.fence after")
+    assert_refused(after_product(text, case), case, "no wgmma.fence after")
 
 
 @pytest.mark.parametrize(("token", "match"), [("$0", "is read while"), ("$65", "may yet read")])
 def test_registers_that_are_written_while_in_flight(token: str, match: str) -> None:
     case = Case(from_registers=True)
     text = whole(case).replace(WAIT, f"mov.b32 {token}, 0;\n" + WAIT)
-    refused(after_product(text, case), case, match)
+    assert_refused(after_product(text, case), case, match)
 
 
 def test_no_proxy_fence() -> None:
@@ -270,7 +272,7 @@ def test_no_proxy_fence() -> None:
     p.asm(BARRIER, "~{memory}")
     store_words(p, multiplied(p, case, whole(case)), "float")
     for seed in (None, 0):
-        refused(p, case, "without a proxy fence", seed)
+        assert_refused(p, case, "without a proxy fence", seed)
 
 
 def test_a_proxy_fence_behind_the_barrier() -> None:
@@ -281,7 +283,7 @@ def test_a_proxy_fence_behind_the_barrier() -> None:
     p.asm(PROXY, "~{memory}")
     store_words(p, multiplied(p, case, whole(case)), "float")
     for seed in (None, 0):
-        refused(p, case, "without a proxy fence", seed)
+        assert_refused(p, case, "without a proxy fence", seed)
 
 
 def test_no_barrier_before() -> None:
@@ -290,7 +292,7 @@ def test_no_barrier_before() -> None:
     p.asm(PROXY, "~{memory}")
     store_words(p, multiplied(p, case, whole(case)), "float")
     for seed in (None, 0):
-        refused(p, case, "without a barrier|that nobody wrote", seed)
+        assert_refused(p, case, "without a barrier|that nobody wrote", seed)
 
 
 def test_operands_that_are_overwritten_before_the_wait() -> None:
@@ -300,7 +302,7 @@ def test_operands_that_are_overwritten_before_the_wait() -> None:
     p.asm("st.shared.b32 [$0], $0;", "r,~{memory}", f"i32 {p.let('shl i32 %tid, 2')}")
     store_words(p, p.tied(WAIT, values, "float", ""), "float")
     for seed in (None, 0):
-        refused(p, case, "overwritten|what was written", seed)
+        assert_refused(p, case, "overwritten|what was written", seed)
 
 
 def test_operands_that_another_warp_overwrites_after_its_wait() -> None:
@@ -338,23 +340,23 @@ def test_wrong_strides_give_wrong_results(field: int) -> None:
 
 def test_a_stride_that_breaks_the_swizzle() -> None:
     case = Case()
-    refused(after_product(whole(case, change_b=1 << 32), case), case, "groups of 8 rows are")
+    assert_refused(after_product(whole(case, change_b=1 << 32), case), case, "groups of 8 rows are")
 
 
 def test_a_start_that_breaks_the_swizzle() -> None:
     case = Case()
-    refused(after_product(whole(case, change_b=8), case), case, "whose rows start at")
+    assert_refused(after_product(whole(case, change_b=8), case), case, "whose rows start at")
 
 
 def test_an_address_that_is_not_masked() -> None:
     case = Case()
     p = after_product(whole(case, change_a=1 << 14), case)
-    refused(p, case, "other bits set")
+    assert_refused(p, case, "other bits set")
 
 
 def test_operands_beyond_shared_memory() -> None:
     case = Case()
-    refused(after_product(whole(case, change_b=1024), case), case, "beyond")
+    assert_refused(after_product(whole(case, change_b=1024), case), case, "beyond")
 
 
 def test_accumulators_of_another_shape() -> None:
@@ -364,7 +366,7 @@ def test_accumulators_of_another_shape() -> None:
     values = multiplied(p, case, HEAD + FENCE + case.block() + "\n" + COMMIT + "}")
     text = HEAD + FENCE + other.block(keep="1") + "\n" + COMMIT + WAIT + "}"
     store_words(p, multiplied(p, other, text, values[:16]), "float")
-    refused(p, case, "another shape")
+    assert_refused(p, case, "another shape")
 
 
 def test_an_accumulator_that_two_products_use() -> None:
@@ -374,7 +376,7 @@ def test_an_accumulator_that_two_products_use() -> None:
     once = multiplied(p, case, whole(case, keep="1"), values)
     store_words(p, once, "float")
     store_words(p, multiplied(p, case, whole(case, keep="1"), values), "float")
-    refused(p, case, "is read while")
+    assert_refused(p, case, "is read while")
 
 
 def test_a_warp_of_the_warpgroup_stays_away() -> None:
@@ -385,7 +387,7 @@ def test_a_warp_of_the_warpgroup_stays_away() -> None:
     store_words(p, multiplied(p, case, whole(case)), "float")
     p.do("br label %end\nend:")
     for seed in (None, 0):
-        refused(p, case, "not all four warps", seed)
+        assert_refused(p, case, "not all four warps", seed)
 
 
 def test_part_of_a_warp() -> None:
@@ -395,11 +397,11 @@ def test_part_of_a_warp() -> None:
     p.do("br i1 %some, label %multiply, label %end\nmultiply:")
     store_words(p, multiplied(p, case, whole(case)), "float")
     p.do("br label %end\nend:")
-    refused(p, case, "not all threads of a warp")
+    assert_refused(p, case, "not all threads of a warp")
 
 
 def test_nobody_waits_before_the_end() -> None:
     case = Case()
     p = filled(case)
     multiplied(p, case, HEAD + FENCE + case.block() + "\n" + COMMIT + "}")
-    refused(p, case, "ends before a wgmma is waited for")
+    assert_refused(p, case, "ends before a wgmma is waited for")
