@@ -6,13 +6,14 @@ or the nest whose only sink it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
 from tilewright.analysis import Alignment
 from tilewright.backends.cpu.lower.evaluate_lanes import Environment, Evaluator
 from tilewright.backends.cpu.lower.fusion import Prefetch
+from tilewright.backends.cpu.lower.lane_values import Lanes
 from tilewright.backends.cpu.lower.scratch_memory import Scratch
 from tilewright.backends.cpu.lower.vector_access import Buffer, Element
 from tilewright.backends.cpu.microkernel import DotSpec, VectorUnit
@@ -81,8 +82,13 @@ class CpuLowering:
             self.assigned_buffers[value] = buffer
         return buffer
 
-    def evaluator(self, width: int = 1, true_masks: frozenset[Value] = frozenset()) -> Evaluator:
-        return Evaluator(self.code, self.env, width, true_masks)
+    def evaluator(
+        self,
+        width: int = 1,
+        true_masks: frozenset[Value] = frozenset(),
+        shifts: Mapping[Value, Lanes] | None = None,
+    ) -> Evaluator:
+        return Evaluator(self.code, self.env, width, true_masks, shifts)
 
     def string(self, text: str) -> Val:
         """A zero-terminated constant."""

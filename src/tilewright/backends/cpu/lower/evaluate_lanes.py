@@ -8,7 +8,7 @@ computed once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from typing import Any, TypeVar
 
 from tilewright.backends.cpu.lower.affine_lanes import AFFINE, Evaluated
@@ -34,16 +34,26 @@ class Environment:
 
 
 class Evaluator:
-    """Evaluates values for one nest. true_masks: conditions that are true wherever it runs."""
+    """Evaluates values for one nest.
 
-    __slots__ = ("code", "env", "true_masks", "evaluated", "math")
+    true_masks: conditions that are true wherever it runs; shifts: remainders that are the dividend
+    less a number wherever it runs (see wrapped_tiles.py)
+    """
+
+    __slots__ = ("code", "env", "true_masks", "shifts", "evaluated", "math")
 
     def __init__(
-        self, code: Code, env: Environment, width: int, true_masks: frozenset[Value] = frozenset()
+        self,
+        code: Code,
+        env: Environment,
+        width: int,
+        true_masks: frozenset[Value] = frozenset(),
+        shifts: Mapping[Value, Lanes] | None = None,
     ) -> None:
         self.code = code
         self.env = env
         self.true_masks = true_masks
+        self.shifts = shifts or {}
         self.math = LaneMath(code, width)
         # Valid across loops: keys hold the loop's index, and code without one is hoisted by `let`.
         self.evaluated: dict[tuple[Value, Coords], Evaluated] = {}
@@ -117,11 +127,18 @@ class Evaluator:
     def _compute(self, value: Value, coords: Coords) -> Steps:
         op = value.op
         assert op is not None, f"argument {value} has no buffer"
+        shift = self.shifts.get(value)
+        if shift is not None:
+            return self._shifted(op.operands[0], shift, coords)
         function = INDEX_FUNCTIONS.get(type(op))
         if function is not None:
             return function(self, op, value, coords)
         assert Trait.ELEMENTWISE in op.traits, f"{op.opcode} is not an index function"
         return self._elementwise(op, coords)
+
+    def _shifted(self, dividend: Value, shift: Lanes, coords: Coords) -> Steps:
+        x = self.as_lanes((yield dividend, coords), dividend)
+        return self.math.add(x, shift, "sub")
 
     def _elementwise(self, op: Op, coords: Coords) -> Steps:
         evaluated: list[Evaluated] = []

@@ -7,6 +7,7 @@ one inside.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering
@@ -20,48 +21,90 @@ from tilewright.backends.cpu.lower.loop_sections import Loop, loop, remaining_st
 from tilewright.backends.cpu.lower.prefetch import Prefetcher
 from tilewright.backends.cpu.lower.streaming_stores import nontemporal_hint, streaming_condition
 from tilewright.backends.cpu.lower.vector_access import Access, Buffer, store, write_buffer
+from tilewright.backends.cpu.lower.wrapped_tiles import run_remainders, shift_without_wrap
 from tilewright.ir import Op, Value
 from tilewright.ir.types import PointerType, element_of
-from tilewright.llvm import Code, ModuleText, Val, constant, integer_literal
+from tilewright.llvm import Code, ModuleText, Val, constant, integer_literal, llvm_type
 from tilewright.ops import AddOp, AndOp, MulOp, OrOp, ReduceOp, StoreOp, XorOp, pointee
+
+_WORTH_TWO_VARIANTS = 0.75
+"""Of the cost of a nest: what it may cost where its tiles do not wrap, to be emitted twice."""
 
 
 def emit_loop_nest(state: CpuLowering, nest: LoopNest) -> None:
     """Emit the nest; materialized values and results of reductions have buffers afterwards."""
     condition = streaming_condition(state, nest)
-    if condition is not None:
-        _emit_both_variants(state, nest, condition)
-        return
     emitter = _NestEmitter(state, nest)
-    emitter.emit()
+    if condition is None:
+        _emit_by_wrap(emitter)
+    else:
+        streaming = _NestEmitter(state, nest, streaming=True)
+        _emit_either(state.code, condition, streaming.emit, lambda: _emit_by_wrap(emitter))
     for value, buffer in emitter.buffers:
         state.env.buffers[value] = buffer
 
 
-def _emit_both_variants(state: CpuLowering, nest: LoopNest, condition: Val) -> None:
-    """The streaming and the ordinary nest; of stores only, so no later code needs their values."""
-    code = state.code
-    streaming, ordinary, done = (code.label(n) for n in ("streaming", "ordinary", "stored"))
-    code.line(f"br i1 {condition}, label %{streaming}, label %{ordinary}")
-    for label in (streaming, ordinary):
+def _emit_by_wrap(emitter: _NestEmitter) -> None:
+    """The nest, and a variant for tiles that do not wrap around if that is worth it."""
+    unwrapped = _unwrapped_variant(emitter)
+    if unwrapped is None:
+        emitter.emit()
+    else:
+        condition, variant = unwrapped
+        _emit_either(emitter.code, condition, variant.emit, emitter.emit)
+
+
+def _emit_either(
+    code: Code, condition: Val, emit_one: Callable[[], None], emit_other: Callable[[], None]
+) -> None:
+    """A branch on a condition that holds for the whole nest. Neither side gives new scalars."""
+    one, other, done = (code.label(name) for name in ("one", "other", "done"))
+    code.line(f"br i1 {condition}, label %{one}, label %{other}")
+    for label, emit in ((one, emit_one), (other, emit_other)):
         code.line(f"{label}:")
-        _NestEmitter(state, nest, streaming=label == streaming).emit()
+        emit()
         code.line(f"br label %{done}")
     code.line(f"{done}:")
 
 
-class _NestEmitter:
-    """Emits one nest."""
+def _unwrapped_variant(emitter: _NestEmitter) -> tuple[Val, _NestEmitter] | None:
+    """A variant of a nest for tiles that do not wrap around, and when it may run.
 
-    def __init__(self, state: CpuLowering, nest: LoopNest, streaming: bool = False) -> None:
+    None where it would not be cheaper, or gives scalars, which had to be chosen from two.
+    """
+    state, nest = emitter.state, emitter.nest
+    if any(buffer is None for _, buffer in emitter.results):
+        return None
+    tiles = run_remainders(state, emitter.inputs())
+    limit = _WORTH_TWO_VARIANTS * emitter.cost() if tiles else 0.0
+    condition, shifts = integer_literal(1, "i1"), dict[Value, Lanes]()
+    for tile in tiles:
+        # By any number: each tile by itself has to make the nest cheaper.
+        shift = uniform(Val("%shift", llvm_type(element_of(tile.op.result.type))))
+        if _NestEmitter(state, nest, shifts={tile.op.result: shift}).cost() < limit:
+            inside, shifts[tile.op.result] = shift_without_wrap(state, tile)
+            condition = state.code.binary("and", condition, inside)
+    return (condition, _NestEmitter(state, nest, shifts=shifts)) if shifts else None
+
+
+class _NestEmitter:
+    """Emits one nest. shifts: see `Evaluator`."""
+
+    def __init__(
+        self,
+        state: CpuLowering,
+        nest: LoopNest,
+        streaming: bool = False,
+        shifts: Mapping[Value, Lanes] | None = None,
+    ) -> None:
         self.state, self.nest, self.code = state, nest, state.code
-        self.streaming = streaming
+        self.streaming, self.shifts = streaming, shifts
         self.reduces = [s for s in nest.sinks if isinstance(s, ReduceOp)]
         self.stores = [s for s in nest.sinks if isinstance(s, StoreOp)]
         self.axis = self.reduces[0].axis if self.reduces else None
         self.vector_dim, self.width = self._choose_vectors()
         masks = [s.mask for s in self.stores if s.mask is not None]
-        self.ev = state.evaluator(self.width, frozenset(masks if streaming else ()))
+        self.ev = state.evaluator(self.width, frozenset(masks if streaming else ()), shifts)
         self.buffers = [(v, self._buffer(v)) for v in nest.materialized]
         self.results = [
             (r, None if r.type is element_of(r.type) else state.buffer_for(r))
@@ -90,13 +133,17 @@ class _NestEmitter:
                 best, best_cost = dim, cost
         return best, lanes_along(self.state, self.nest, best)
 
+    def cost(self) -> float:
+        """Of the chosen step, per element."""
+        return self._probe(self.vector_dim)
+
     def _probe(self, dim: int) -> float:
         """Instructions per element with lanes along `dim`, a gather counting as its lanes."""
         width = lanes_along(self.state, self.nest, dim)
         # Emitted into a module that is thrown away: the instructions are only counted.
         code = Code(ModuleText())
         code.sections += [[] for _ in self.nest.shape]
-        ev = Evaluator(code, self.state.env, width)
+        ev = Evaluator(code, self.state.env, width, shifts=self.shifts)
         # Levels as in the nest itself, so that the innermost section has all that a step does.
         inner = [dim] if self.axis in (None, dim) else [dim, self.axis]
         order = [*self._outer_dims(dim), *inner]
@@ -108,7 +155,7 @@ class _NestEmitter:
             )
             for d in range(len(self.nest.shape))
         )
-        for value in self._inputs():
+        for value in self.inputs():
             ev.at(value, coords)
         for op in self.stores:
             address = Access(ev.at(op.pointer, coords), element_of(op.stored.type))
@@ -126,7 +173,8 @@ class _NestEmitter:
         """Those around the loops over vectors and over the reduced dimension."""
         return [d for d in range(len(self.nest.shape)) if d not in (vector_dim, self.axis)]
 
-    def _inputs(self) -> list[Value]:
+    def inputs(self) -> list[Value]:
+        """What is evaluated in each step."""
         inputs = list(self.nest.materialized)
         for op in self.reduces:
             inputs += op.inputs

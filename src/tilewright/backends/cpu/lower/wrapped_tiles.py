@@ -1,0 +1,106 @@
+"""Finds the tiles of indices that wrap around, and tests whether they do.
+
+    %at = (splat %start) + tile.range 0, 256      start, start + 1, ...
+    %r = arith.rem %at, (splat %n)                as a rule these count on from start % n
+
+A remainder is a vector of any numbers, and loads through it are gathers. But where the first one is
+so far below n that the tile does not wrap, the same is taken off everywhere:
+
+    x % n = x - shift,    shift = x[0] - x[0] % n
+
+which leaves addresses affine. So a nest that gets cheaper by it is emitted twice, and the program
+chooses (`fused_loop_nest.py`). Nothing is assumed of x and n: below zero a tile counts as wrapped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering
+from tilewright.backends.cpu.lower.evaluate_lanes import Environment, Evaluator
+from tilewright.backends.cpu.lower.fusion import is_inlinable
+from tilewright.backends.cpu.lower.lane_values import Lanes, literal, uniform
+from tilewright.ir import Value
+from tilewright.ir.types import DType, dtype_of, element_of, shape_of
+from tilewright.llvm import Code, ModuleText, Val, integer_literal, lower_elementwise
+from tilewright.ops import RemOp
+
+_MAX_TILES = 4
+"""Remainders of a nest that are tried; each takes a few evaluations of the nest."""
+
+
+class RunRemainder(NamedTuple):
+    """A remainder of a dividend that counts up by one along one dim, and `last` times.
+
+    at_first: coordinates whose lanes run along that dim, from the first element on
+    """
+
+    op: RemOp
+    last: int
+    at_first: tuple[Lanes, ...]
+
+    def operands(self, code: Code, env: Environment) -> tuple[Lanes, Lanes]:
+        """Dividend and divisor; two lanes show whether the one counts up."""
+        ev = Evaluator(code, env, 2)
+        return ev.lanes(self.op.lhs, self.at_first), ev.lanes(self.op.rhs, self.at_first)
+
+
+def run_remainders(state: CpuLowering, values: Iterable[Value]) -> list[RunRemainder]:
+    """The tiles that may wrap around, among what values are evaluated from."""
+    found: list[RunRemainder] = []
+    for op in _remainders(state, values)[:_MAX_TILES]:
+        shape = shape_of(op.result.type)
+        dims = [d for d, extent in enumerate(shape) if extent > 1]
+        along = Lanes(integer_literal(0), 1, 1 << 20)
+        at_first = tuple(along if d in dims else literal(0) for d in range(len(shape)))
+        if len(dims) == 1:
+            tile = RunRemainder(op, shape[dims[0]] - 1, at_first)
+            # Into a module that is thrown away: only what is known of the lanes counts.
+            x, n = tile.operands(Code(ModuleText()), state.env)
+            wraps = n.base.constant is not None and n.base.constant <= tile.last
+            if x.stride == 1 and n.is_uniform and not wraps and tile.last <= _greatest(op):
+                found.append(tile)
+    return found
+
+
+def _remainders(state: CpuLowering, values: Iterable[Value]) -> list[RemOp]:
+    """The integer tiles that are remainders."""
+    reached: set[Value] = set()
+    stack, found = list(values), list[RemOp]()
+    while stack:
+        value = stack.pop()
+        op = value.op
+        if value in reached or value in state.env.buffers or op is None or not is_inlinable(op):
+            continue
+        reached.add(value)
+        stack += op.operands
+        element = element_of(value.type)
+        if isinstance(op, RemOp) and isinstance(element, DType) and element.is_integer:
+            found.append(op)
+    return found
+
+
+def _greatest(op: RemOp) -> int:
+    return dtype_of(op.result.type).max_int
+
+
+def shift_without_wrap(state: CpuLowering, tile: RunRemainder) -> tuple[Val, Lanes]:
+    """Emit whether a tile does not wrap, as an i1, and what it takes off its dividend then."""
+    code, op, last = state.code, tile.op, tile.last
+    x, n = (lanes.base for lanes in tile.operands(code, state.env))
+    first, kind = lower_elementwise(code, op, [x, n]), x.type
+    less = "icmp slt" if dtype_of(op.result.type).is_signed else "icmp ult"
+    # x >= 0, and x + last is a number of the type: unsigned, a number below zero is a large one
+    within = code.compare("icmp ule", x, _literal(_greatest(op) - last, kind))
+    # n > last and first + last < n, of which neither side can wrap if n > last
+    long = code.compare(less, _literal(last, kind), n)
+    below = code.compare(less, first, code.binary("sub", n, _literal(last, kind)))
+    inside = code.binary("and", within, code.binary("and", long, below))
+    return inside, uniform(code.binary("sub", x, first))
+
+
+def _literal(value: int, kind: str) -> Val:
+    """A number as LLVM writes it, which has signs for all integers."""
+    half = 1 << (int(kind[1:]) - 1)
+    return integer_literal((value + half) % (2 * half) - half, kind)
