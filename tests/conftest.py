@@ -1,9 +1,10 @@
 """What every test gets: no writes to the user's cache, repeatable properties, skips by need."""
 
 import ctypes
+import gc
 import importlib.util
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,17 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
         config.option.numprocesses = "logical"
         # Neighbours share a process, and so the fixtures of their file; who is done first helps.
         config.option.dist = "worksteal"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Tests are kept to the end: no search for garbage while they are made, nor in them later."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

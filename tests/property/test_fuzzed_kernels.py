@@ -3,10 +3,13 @@
 The programs with loops of products, whose loads GPUs run ahead, run in the emulator, and an eighth
 of them on the CPU; of the others three fifths run on the CPU and two fifths in the
 emulator. Every third program runs in the interpreter too. So 2,000 programs take about 90 s of one
-core; `scripts/fuzz_kernels.py` runs any number of them on all devices.
+core: each run of the suite takes every fifth chunk of them, `pytest -m exhaustive` the others;
+`scripts/fuzz_kernels.py` runs any number of them on all devices.
 """
 
 from __future__ import annotations
+
+import re
 
 import pytest
 
@@ -27,6 +30,8 @@ from tests.fuzz.workers import NO_CACHE
 
 PROGRAMS = 2000
 CHUNK = 50
+SAMPLED = range(CHUNK, PROGRAMS, 5 * CHUNK)
+"""The chunks of each run; together they have every feature and every function of the language."""
 SECONDS_TO_REDUCE = 30.0
 
 
@@ -64,9 +69,28 @@ def assert_devices_agree(seeds: range, devices: tuple[str, ...] = ()) -> None:
     assert len(undefined) <= 1, f"without a single meaning: {undefined}"
 
 
-@pytest.mark.parametrize("first", range(0, PROGRAMS, CHUNK))
+@pytest.mark.parametrize("first", SAMPLED)
 def test_devices_agree_with_the_model(first: int) -> None:
     assert_devices_agree(range(first, first + CHUNK))
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("first", sorted({*range(0, PROGRAMS, CHUNK)} - {*SAMPLED}))
+def test_devices_agree_with_the_model_on_the_other_programs(first: int) -> None:
+    assert_devices_agree(range(first, first + CHUNK))
+
+
+def words(made: Program) -> set[str]:
+    """The features, the functions of the language and the dtypes that a program has."""
+    return made.features | set(
+        re.findall(r"\btl\.[\w.]+|\b(?:b?float|u?int)\d+\b|\bbool\b", source(made))
+    )
+
+
+def test_the_sampled_programs_have_whatever_the_others_have() -> None:
+    sampled = (seed for first in SAMPLED for seed in range(first, first + CHUNK))
+    found = set[str]().union(*(words(program(seed)) for seed in sampled))
+    assert found == set[str]().union(*(words(program(seed)) for seed in range(PROGRAMS)))
 
 
 @pytest.mark.gpu
