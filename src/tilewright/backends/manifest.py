@@ -7,11 +7,11 @@ compiled on from.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Protocol, Self
 
-from tilewright.ir import OPS, Module, Op, Pipeline
+from tilewright.ir import Module, Op, Pipeline
 from tilewright.support import attribute_late, collection_paused, errors, fork_waits
 
 
@@ -212,11 +212,20 @@ class Backend:
 _PACKAGE = __name__.rpartition(".")[0] + "."
 
 
-def legal_ops(*own: type[Op]) -> frozenset[type[Op]]:
+@dataclass(frozen=True, slots=True)
+class _LegalOps(Container[type[Op]]):
+    """Shared ops, also those that are defined later, when an expansion is first used, and `own`."""
+
+    own: frozenset[type[Op]]
+
+    def __contains__(self, op_class: object) -> bool:
+        assert isinstance(op_class, type)
+        return op_class in self.own or not op_class.__module__.startswith(_PACKAGE)
+
+
+def legal_ops(*own: type[Op]) -> Container[type[Op]]:
     """What the texts of a first stage may hold: ops that no backend declares, and `own`."""
-    # by module, since OPS also holds the ops of each backend that is imported
-    shared = (op for op in OPS.values() if not op.__module__.startswith(_PACKAGE))
-    return frozenset((*shared, *own))
+    return _LegalOps(frozenset(own))
 
 
 _BACKENDS = {

@@ -26,7 +26,7 @@ What depends only on an op's class and types is remembered, so a valid op costs 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -51,7 +51,7 @@ class Contract:
     """
 
     name: str
-    ops: frozenset[type[Op]] | None = None
+    ops: Container[type[Op]] | None = None
     type_problem: Callable[[Type], str | None] | None = None
     op_problem: Callable[[Op], str | None] | None = None
     _legal: set[tuple[object, ...]] = field(
