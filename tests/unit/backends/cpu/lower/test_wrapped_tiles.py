@@ -39,7 +39,7 @@ def kernel(dtype: str = "i32", divisor: str = "%n", more: str = "%xp", result: s
     }}"""
 
 
-def check(text: str, start: int, divisor: int) -> None:
+def assert_wraps(text: str, start: int, divisor: int) -> None:
     x = np.random.default_rng(0).integers(-99, 99, ELEMENTS).astype(np.float32)
     assert_as_interpreted(text, [x, np.zeros(EXTENT, np.float32), start, divisor])
 
@@ -71,14 +71,14 @@ DIVISORS = [1, 2, 63, 64, 65, 100, 128, 1000, 1024]
 @pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize("divisor", DIVISORS)
 def test_tiles_in_front_of_the_wrap_and_across_it(start: int, divisor: int):
-    check(kernel(), start, divisor)
+    assert_wraps(kernel(), start, divisor)
 
 
 @pytest.mark.parametrize("start", [-1, -16, -63, -64, -1000])
 @pytest.mark.parametrize("divisor", [1, 64, 65, 100, 1000, -1, -64, -65, -1000])
 def test_numbers_below_zero(start: int, divisor: int):
-    check(kernel(), start, divisor)
-    check(kernel(), -start, divisor)
+    assert_wraps(kernel(), start, divisor)
+    assert_wraps(kernel(), -start, divisor)
 
 
 @pytest.mark.parametrize("dtype", ["i64", "u32", "u64", "i16", "u8", "i8"])
@@ -87,11 +87,11 @@ def test_other_types(dtype: str):
     low, high = ends(dtype)
     for start in (0, 5, high - 62, high - 63, high - 64, high, *((low, -1) if low else ())):
         for divisor in (1, 63, 64, 65, min(1000, high), high - 1, high):
-            check(kernel(dtype), start, divisor)
+            assert_wraps(kernel(dtype), start, divisor)
 
 
 def test_numbers_at_the_ends_of_their_type():
     low, high = ends("i32")
     for start in (high - 63, high - 62, high, low):
         for divisor in (high, high - 1, low, low + 1, 1000):
-            check(kernel(), start, divisor)
+            assert_wraps(kernel(), start, divisor)
