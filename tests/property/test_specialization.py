@@ -42,8 +42,10 @@ def test_integers(value: int) -> None:
     smaller = [t for t in (i32, i64, u64) if t.min_int <= value <= t.max_int]
     assert key.type is smaller[0]
     assert key.fact == (value % 16 == 0)
+    assert key.sign == (0 if key.type is u64 else 1 if value >= 0 else -1)
+    assert key.facts().get("non_negative", 0) == (key.sign == 1)
     assert key.plain.type is key.type
-    assert not key.plain.fact
+    assert key.plain.facts() == {}
 
 
 @given(SCALARS)

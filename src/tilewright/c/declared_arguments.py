@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from tilewright.frontend.c import KernelParameter, c_spelling
 from tilewright.ir.types import DType, PointerType
-from tilewright.runtime import ALIGNMENT, Declared, Spec, argument_key, spec
+from tilewright.runtime import ALIGNMENT, Declared, Spec, argument_key, integer_spec, spec
 from tilewright.support import errors
 
 Handler = Callable[[Any], tuple[Any, Any]]
@@ -23,7 +23,7 @@ def declared_as(parameter: KernelParameter) -> Declared:
 def handler_of(parameter: KernelParameter) -> Handler:
     """The handler of a parameter: argument -> (what of it decides the variant, what is passed).
 
-    Integers are specialized as in Python kernels: whether they are 1, or multiples of 16.
+    Integers are specialized as in Python kernels: whether they are 1, multiples of 16, negative.
     Errors of the handler: UnsupportedArgument.
     """
     type_ = parameter.type
@@ -39,7 +39,6 @@ def _number_handler(type_: DType) -> Handler:
 
 
 def _integer_handler(parameter: KernelParameter, type_: DType) -> Handler:
-    plain, divisible = spec(type_), spec(type_, True)
     low, high = type_.min_int, type_.max_int
     multiple = parameter.facts.get("multiple_of", 1)
 
@@ -56,8 +55,7 @@ def _integer_handler(parameter: KernelParameter, type_: DType) -> Handler:
         # As in Triton, an integer that is 1 is a constant of the variant.
         if number == 1:
             return 1, 1
-        # Divisible by 16: the condition under which Triton specializes a variant.
-        return (plain if number % ALIGNMENT else divisible), number
+        return integer_spec(type_, number), number
 
     return handle
 

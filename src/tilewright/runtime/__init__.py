@@ -5,7 +5,13 @@ from tilewright.runtime import errors, launch_hooks
 from tilewright.runtime.active_driver import ActiveDriver, Driver, driver
 from tilewright.runtime.arguments.kernel_parameters import Declared, KernelParam, kernel_parameters
 from tilewright.runtime.arguments.mock_tensor import MockTensor, TensorWrapper, reinterpret
-from tilewright.runtime.arguments.specialization import ALIGNMENT, Spec, argument_key, spec
+from tilewright.runtime.arguments.specialization import (
+    ALIGNMENT,
+    Spec,
+    argument_key,
+    integer_spec,
+    spec,
+)
 from tilewright.runtime.autotune import Autotuner, autotune, is_on_host
 from tilewright.runtime.bench import (
     BenchClock,
@@ -61,6 +67,7 @@ __all__ = [
     "driver",
     "errors",
     "heuristics",
+    "integer_spec",
     "launch_hooks",
     "is_on_host",
     "jit",

@@ -9,7 +9,8 @@ Each argument gives one element of a variant's key:
 
 The rules are Triton's: None -> compile-time; bool -> u1; an int is i32, i64 or u64, the first that
 holds it, with the fact that it is a multiple of 16; float -> fp32; an array is a pointer, with the
-fact that it is aligned to 16 bytes.
+fact that it is aligned to 16 bytes. One more fact of an int, that it is not negative, is ours:
+sizes are, so it makes no more variants as a rule, and indices that wrap around need it (ADR 0022).
 """
 
 from __future__ import annotations
@@ -37,33 +38,47 @@ class Spec:
 
     type: scalar or pointer; fact: whether the value is divisible by 16 (a pointer: aligned so);
     device: where a pointer points to ("" for numbers); read_only: it must not be stored through;
-    plain: the same without the fact.
+    sign: of a signed integer, 1 (0 or more) or -1, 0 where that is not looked at; plain: the same
+    without what is said of the value.
     """
 
-    __slots__ = ("device", "fact", "plain", "read_only", "type")
+    __slots__ = ("device", "fact", "plain", "read_only", "sign", "type")
 
-    def __init__(self, type_: Scalar, fact: bool, device: str, read_only: bool) -> None:
+    def __init__(self, type_: Scalar, fact: bool, device: str, read_only: bool, sign: int) -> None:
         self.type = type_
         self.fact = fact
         self.device = device
         self.read_only = read_only
+        self.sign = sign
         # through the cache of `spec`, so that `plain` is the one Spec of its kind too
-        self.plain: Spec = spec(type_, False, device, read_only) if fact else self
+        self.plain: Spec = spec(type_, False, device, read_only) if fact or sign else self
 
     def facts(self) -> dict[str, int]:
-        """The fact as the front end describes it."""
-        if not self.fact:
-            return {}
-        return {"aligned" if isinstance(self.type, PointerType) else "multiple_of": ALIGNMENT}
+        """The facts as the front end describes them."""
+        facts: dict[str, int] = {}
+        if self.fact:
+            facts["aligned" if isinstance(self.type, PointerType) else "multiple_of"] = ALIGNMENT
+        if self.sign > 0:
+            facts["non_negative"] = 1
+        return facts
 
     def __repr__(self) -> str:
-        return name_of_type(self.type) + ("D" if self.fact else "")
+        return "-" * (self.sign < 0) + name_of_type(self.type) + "D" * self.fact
 
 
-@cache
-def spec(type_: Scalar, fact: bool = False, device: str = "", read_only: bool = False) -> Spec:
+def spec(
+    type_: Scalar,
+    fact: bool = False,
+    device: str = "",
+    read_only: bool = False,
+    sign: int = 0,
+) -> Spec:
     """The one Spec with these properties."""
-    return Spec(type_, fact, device, read_only)
+    return _known_spec(type_, fact, device, read_only, sign)
+
+
+# By position alone: the cache tells `f(x)` from `f(x=x)`.
+_known_spec = cache(Spec)
 
 
 class Constant(tuple[object, ...]):
@@ -114,21 +129,22 @@ def run_time_pairs(keys: Sequence[Key], items: Sequence[Any]) -> Iterator[tuple[
 
 BOOL = spec(i1)
 FLOAT = spec(f32)
-I32, I32_16 = spec(i32), spec(i32, True)
-I64, I64_16 = spec(i64), spec(i64, True)
-U64, U64_16 = spec(u64), spec(u64, True)
+SIZE, SIZE_16 = (spec(i32, divisible, sign=1) for divisible in (False, True))
+"""Of an int from 0 to 2^31 - 1."""
 
 
 def integer_key(value: int) -> Spec:
     """The key of an integer that is not specialized to 1."""
-    divisible = not value & (ALIGNMENT - 1)
-    if -0x80000000 <= value <= 0x7FFFFFFF:
-        return I32_16 if divisible else I32
-    if -0x8000000000000000 <= value <= 0x7FFFFFFFFFFFFFFF:
-        return I64_16 if divisible else I64
-    if 0 <= value <= 0xFFFFFFFFFFFFFFFF:
-        return U64_16 if divisible else U64
+    for type_ in (i32, i64, u64):
+        if type_.min_int <= value <= type_.max_int:
+            return integer_spec(type_, value)
     raise errors.UnsupportedArgument("", "integer of more than 64 bits", "split it in two")
+
+
+def integer_spec(type_: DType, value: int) -> Spec:
+    """The Spec of an integer of a type, with the facts about it."""
+    sign = (1 if value >= 0 else -1) if type_.is_signed else 0
+    return spec(type_, not value & (ALIGNMENT - 1), "", False, sign)
 
 
 def constant_key(value: object) -> Key:

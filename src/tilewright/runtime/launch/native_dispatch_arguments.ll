@@ -142,7 +142,7 @@ yes:
 }
 
 ; The class of an integer: 1 for the number 1; 2 for an i32, 4 for a wider one, each 1 more if it is
-; divisible by 16.
+; divisible by 16, and 4 more if it is negative.
 define internal i64 @integer_class(i64 %v, i64 %flags) nounwind alwaysinline {
   %low_32 = trunc i64 %v to i32
   %wide = sext i32 %low_32 to i64
@@ -150,7 +150,10 @@ define internal i64 @integer_class(i64 %v, i64 %flags) nounwind alwaysinline {
   %base = select i1 %narrow, i64 2, i64 4
   %divisible = call i1 @has_divisibility(i64 %v, i64 %flags)
   %more = zext i1 %divisible to i64
-  %class = add i64 %base, %more
+  %size_class = add i64 %base, %more
+  %sign = lshr i64 %v, 63
+  %below = shl i64 %sign, 2
+  %class = add i64 %size_class, %below
   %is_1 = icmp eq i64 %v, 1
   %unspecialized = call i64 @UNSPECIALIZED()
   %one_off = call i1 @has_any(i64 %flags, i64 %unspecialized)
