@@ -47,6 +47,27 @@ def _vote(match: re.Match[str], args: list[str]) -> Made:
     return run
 
 
+def _warp_sync(match: re.Match[str], args: list[str]) -> Made:
+    """The threads of a warp see each other's accesses."""
+    return lambda r: r.m.clocks.pass_on(np.flatnonzero(r.predicate.reshape(-1, 32).any(1)))
+
+
+def _elect(match: re.Match[str], args: list[str]) -> Made:
+    lane, chosen = args[0].split("|")
+
+    def run(r: Registers) -> None:
+        r.m.whole_warps("elect.sync", r.predicate)
+        r.put(lane, np.full(r.m.count, r.m.leader, np.uint32))
+        r.put(chosen, (r.m.threads & np.uint32(31)) == r.m.leader)
+
+    return run
+
+
+def _set_registers(match: re.Match[str], args: list[str]) -> Made:
+    count, is_more = int(args[0]), match[1] == "inc"
+    return lambda r: r.m.register_counts.change(r.predicate, count, is_more)
+
+
 def _proxy_fence(match: re.Match[str], args: list[str]) -> Made:
     return lambda r: r.m.fence(r.predicate)
 
@@ -56,10 +77,14 @@ def _nothing(match: re.Match[str], args: list[str]) -> Made:
 
 
 INSTRUCTIONS = [
+    (r"bar\.warp\.sync", _warp_sync),
+    (r"elect\.sync", _elect),
+    (r"setmaxnreg\.(inc|dec)\.sync\.aligned\.u32", _set_registers),
     (r"bar(?:rier)?(?:\.cta)?\.sync(?:\.aligned)?", _sync),
     (r"bar(?:rier)?(?:\.cta)?\.arrive(?:\.aligned)?", _arrive),
     (r"bar(?:rier)?(?:\.cta)?\.red\.(popc|and|or)(?:\.aligned)?(?:\.\w+)?", _vote),
     (r"fence\.proxy\.async(?:\.shared::(?:cta|cluster))?", _proxy_fence),
     (r"fence\.proxy\.async\.global", _nothing),
+    (r"griddepcontrol\..*|nanosleep\.u32", _nothing),
     (r"(?:membar|fence)\.(?:cta|gl|sys|(?:sc|acq_rel)\.\w+)", _nothing),
 ]

@@ -46,13 +46,16 @@ class Clocks:
         self.stamp = np.full(warps, self.now, np.int32)
         self.seen = np.full((warps, warps), start, np.int32)
         self.fenced = self.seen.copy()
+        self._used = np.ones(warps, bool)
+        """Actors that have done anything."""
         self._settle()
 
     def _settle(self) -> None:
         every = np.arange(self.warps)
         self.seen[every, every] = FOREVER
-        self.floor = self.seen.min(1)
-        self.fenced_floor = self.fenced.min(1)
+        busy = slice(None) if self._used.all() else self._used
+        self.floor = self.seen[:, busy].min(1)
+        self.fenced_floor = self.fenced[:, busy].min(1)
 
     def _tick(self, warps: Array) -> None:
         self.now += 1
@@ -73,24 +76,28 @@ class Clocks:
         self._settle()
         self._tick(warps)
 
+    def pass_on(self, warps: Array) -> None:
+        """What the threads of each of these warps did so far is over for its other threads."""
+        self._tick(warps)
+
     def fence(self, warps: Array) -> None:
         """What these warps have written so far is fenced for the asynchronous proxy."""
         self.fenced[warps, warps] = self.stamp[warps]
-        self.fenced_floor = self.fenced.min(1)
+        self._settle()
         self._tick(warps)
 
     def engine(self) -> int:
         """A new actor, which has done nothing so far."""
-        column = np.full((self.warps, 1), FOREVER, np.int32)
+        column = np.full((self.warps, 1), self.now, np.int32)
         self.seen = np.concatenate([self.seen, column], axis=1)
         self.fenced = np.concatenate([self.fenced, column], axis=1)
-        return self.seen.shape[1] - 1
+        self._used = np.append(self._used, False)
+        return len(self._used) - 1
 
     def act(self, engine: int) -> tuple[int, Seen]:
         """The stamp of what an engine has just ended, and what one must have seen to know of it."""
         self.now += 1
-        unused = self.seen[:, engine] == FOREVER
-        self.seen[unused, engine] = self.fenced[unused, engine] = self.now - 1
+        self._used[engine] = True
         self._settle()
         row = np.full(engine + 1, -1, np.int32)
         row[engine] = self.now

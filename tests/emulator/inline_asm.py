@@ -9,7 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from tests.emulator import barriers_ptx, instructions, values, wgmma_ptx
+from tests.emulator import (
+    barriers_ptx,
+    bulk_copies_ptx,
+    instructions,
+    mbarriers_ptx,
+    values,
+    wgmma_ptx,
+)
 from tests.emulator.memory import EmulationError
 from tests.emulator.pending import Pending
 from tests.emulator.registers import Operand, Registers
@@ -20,7 +27,8 @@ __all__ = ["Operand", "run_asm"]
 
 Step = Callable[[Any], None]
 
-_INSTRUCTIONS = [*instructions.INSTRUCTIONS, *barriers_ptx.INSTRUCTIONS, *wgmma_ptx.INSTRUCTIONS]
+_TABLES = [instructions, barriers_ptx, mbarriers_ptx, bulk_copies_ptx, wgmma_ptx]
+_INSTRUCTIONS = [row for table in _TABLES for row in table.INSTRUCTIONS]
 
 
 @dataclass

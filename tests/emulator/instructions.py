@@ -127,6 +127,14 @@ def _wait(match: re.Match[str], args: list[str]) -> Made:
     return lambda r: r.m.copies.wait(r.predicate, int(args[0]))
 
 
+def _wait_all(match: re.Match[str], args: list[str]) -> Made:
+    def run(r: Registers) -> None:
+        r.m.copies.commit(r.predicate)
+        r.m.copies.wait(r.predicate, 0)
+
+    return run
+
+
 def _list(text: str) -> list[str]:
     return split_commas(text.strip("{} ")) if text.startswith("{") else [text]
 
@@ -298,6 +306,16 @@ def _round_tf32(match: re.Match[str], args: list[str]) -> Made:
 _EIGHT = {"e4m3": (ml_dtypes.float8_e4m3fn, 448.0), "e5m2": (ml_dtypes.float8_e5m2, 57344.0)}
 
 
+def _pack(match: re.Match[str], args: list[str]) -> Made:
+    dtype = {"f16": np.float16, "bf16": ml_dtypes.bfloat16}[match[1]]
+
+    def run(r: Registers) -> None:
+        halves = [r.get(a).astype(np.uint32).view(np.float32).astype(dtype) for a in args[2:0:-1]]
+        r.put(args[0], np.stack(halves, axis=1).view(np.uint32)[:, 0])
+
+    return run
+
+
 def _to_eight(match: re.Match[str], args: list[str]) -> Made:
     dtype, largest = _EIGHT[match[1]]
 
@@ -364,11 +382,13 @@ INSTRUCTIONS: list[tuple[str, Callable[[re.Match[str], list[str]], Made]]] = [
     (r"cp\.async\.(?:ca|cg)\.shared\.global(?:\.L2::\w+)?", _copy),
     (r"cp\.async\.commit_group", _commit),
     (r"cp\.async\.wait_group", _wait),
+    (r"cp\.async\.wait_all", _wait_all),
     (r"atom\.\w+\.\w+\.global\.(?P<kind>\w+)(?:\.noftz)?\.(?P<type>\w+)", _atomic),
     (r"shfl\.sync\.(\w+)\.b32", _shuffle),
     (r"mma\.sync\.aligned\.(m\d+n\d+k\d+)\.row\.col\.(\w+)\.(\w+)\.(\w+)\.(\w+)", _product),
     (r"(ex2|lg2|sqrt|rcp|rsqrt|sin|cos|tanh)\.approx(\.ftz)?\.f32", _approximate),
     (r"div\.(?:full|approx)(?:\.ftz)?\.f32", _quotient),
+    (r"cvt\.rn\.(f16|bf16)x2\.f32", _pack),
     (r"cvt\.rna\.tf32\.f32", _round_tf32),
     (r"cvt\.rn\.satfinite\.(e4m3|e5m2)x2\.f32", _to_eight),
     (r"cvt\.rn\.f16x2\.(e4m3|e5m2)x2", _from_eight),

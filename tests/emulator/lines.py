@@ -11,12 +11,14 @@ import numpy as np
 
 from tests.emulator import values
 from tests.emulator.inline_asm import Operand, run_asm
+from tests.emulator.intrinsics import as_assembly
 from tests.emulator.memory import EmulationError
 from tests.emulator.pending import Pending
-from tests.emulator.text import Block, Instruction, literal, split_commas, split_type
+from tests.emulator.text import Block, Instruction, lanes_of, literal, split_commas, split_type
 
 Step = Callable[[Any], None]
 Reader = Callable[[Any], Any]
+_SHARED = "ptr addrspace(3)"
 END = 1 << 30
 """Where a thread goes that returns."""
 
@@ -54,6 +56,9 @@ def operand(kernel: Any, text: str, type_: str) -> Reader:
         data = kernel.variables[text] if data is None else data
         address = np.uint64(data.ctypes.data)
         return lambda m: address
+    if text.startswith(("getelementptr", "add (")):  # a constant distance from its start
+        offset = np.uint64(int(re.findall(r"-?\d+", text)[-1]))
+        return lambda m: offset
     if text.startswith(("ptrtoint", "@")):
         return lambda m: np.uint32(0)  # where shared memory starts
     known = literal(text, type_)
@@ -160,23 +165,38 @@ def _memory(kernel: Any, i: Instruction, rest: str) -> Step:
 def _load(kernel: Any, result: str, rest: str) -> Step:
     rest = rest.removeprefix("volatile ")
     type_, more = split_type(rest)
-    pointer, _ = _typed(kernel, split_commas(more.lstrip(", "))[0])
+    pointer, space = _typed(kernel, split_commas(more.lstrip(", "))[0])
 
     def step(m: Any) -> None:
-        data = m.memory.load(m.rows(pointer(m)), values.size_of(type_), m.threads[m.mask])
+        addresses, size = m.rows(pointer(m)), values.size_of(type_)
+        if space == _SHARED:
+            data = m.shared.load(addresses, size, m.warp_of[m.mask])
+        else:
+            data = m.memory.load(addresses, size, m.threads[m.mask])
         m.set(result, m.spread(values.from_bytes(data, type_)))
 
     return step
 
 
+def _lanes(m: Any, value: Any, type_: str) -> Any:
+    """One row for each active thread, also of a vector that all share."""
+    if lanes_of(type_) and np.ndim(value) == 1:
+        value = np.broadcast_to(value, (m.count, len(value)))
+    return m.rows(value)
+
+
 def _store(kernel: Any, result: str, rest: str) -> Step:
     parts = split_commas(rest.removeprefix("volatile "))
     value, type_ = _typed(kernel, parts[0])
-    pointer, _ = _typed(kernel, parts[1])
+    pointer, space = _typed(kernel, parts[1])
 
     def step(m: Any) -> None:
-        data = values.to_bytes(m.rows(value(m)), type_)
-        m.memory.store(m.rows(pointer(m)), data, m.threads[m.mask])
+        data, addresses = values.to_bytes(_lanes(m, value(m), type_), type_), m.rows(pointer(m))
+        if space == _SHARED:
+            m.shared.store(addresses, data, m.warp_of[m.mask])
+            m.wrote |= m.mask
+        else:
+            m.memory.store(addresses, data, m.threads[m.mask])
 
     return step
 
@@ -247,6 +267,10 @@ def _call(kernel: Any, result: str, rest: str) -> Step:
     match = _CALLED.match(rest)
     assert match, rest
     type_ = re.sub(r"^range\([^)]*\) ", "", match[1].strip())
+    parts = split_commas(match[3])
+    assembly = as_assembly(match[2], type_, [split_type(part)[1].strip() for part in parts])
+    if assembly is not None:
+        return run_asm(result, type_, *assembly, [_asm_operand(kernel, part) for part in parts])
     operands = [_typed(kernel, part) for part in split_commas(match[3])]
     called = values.intrinsic(match[2], type_, [t for _, t in operands])
     return lambda m: m.set(result, called(m, *(read(m) for read, _ in operands)))

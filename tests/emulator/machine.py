@@ -15,10 +15,14 @@ import numpy as np
 
 from tests.emulator import values
 from tests.emulator.barriers import Barriers
+from tests.emulator.bulk_copies import BulkCopies
 from tests.emulator.clocks import Clocks
 from tests.emulator.copies import Copies
 from tests.emulator.lines import END, Step, compile_block
+from tests.emulator.mbarriers import MBarriers
 from tests.emulator.memory import Array, EmulationError, Global, Shared
+from tests.emulator.register_counts import RegisterCounts
+from tests.emulator.tensor_maps import TensorMap
 from tests.emulator.text import Block, parse
 from tests.emulator.waiting import Blocked, Wait
 from tests.emulator.wgmma import TensorCores
@@ -41,6 +45,7 @@ class Kernel:
             name: np.zeros(max(size, 8), np.uint8) for name, size in self.text.variables.items()
         }
         self.fragments = _fragments(self.text.blocks)
+        self.entry_registers = _entry_registers(text, 32 * warps)
         self._steps: dict[int, list[tuple[str, Step]]] = {}
 
     def steps(self, number: int) -> list[tuple[str, Step]]:
@@ -59,6 +64,16 @@ def _fragments(blocks: list[Block]) -> frozenset[str]:
             if "wgmma.mma_async" in i.rest:
                 found.update(re.findall(r"%[\w.]+", i.rest[i.rest.rindex('"') :]))
     return frozenset(found)
+
+
+def _entry_registers(text: str, threads: int) -> int | None:
+    """What each thread has at the start, if the attributes tell ptxas."""
+    limit = re.search(r'"nvvm.maxnreg"="(\d+)"', text)
+    if limit is not None:
+        return int(limit[1])
+    if not re.search(r'"nvvm.minctasm"="\d+"', text):
+        return None
+    return min(65536 // threads // 8 * 8, 248)
 
 
 @dataclass
@@ -96,6 +111,10 @@ class Machine:
         self.copies = Copies(self.shared, memory, kernel.warps)
         self.barriers = Barriers(self)
         self.tensor = TensorCores(self)
+        self.mbarriers, self.bulk = MBarriers(self), BulkCopies(self)
+        self.register_counts = RegisterCounts(self)
+        self.leader = 0 if order is None else order.randrange(32)
+        """The lane that elect.sync chooses."""
         self.env: dict[str, Any] = {}
         self.pc = np.zeros(self.count, np.int64)
         self.previous = np.zeros(self.count, np.int64)
@@ -146,6 +165,7 @@ class Machine:
         lanes = mask.reshape(-1, 32)
         lacks = (self.wrote & ~mask).reshape(-1, 32).any(1)
         self.wrote &= ~mask
+        self.mbarriers.fence(mask)
         self.clocks.fence(np.flatnonzero(lanes.any(1) & ~lacks))
 
     # -- blocks ---------------------------------------------------------------------------------
@@ -155,7 +175,8 @@ class Machine:
         for _ in range(limit):
             batch = self._next()
             if batch is None:
-                self.tensor.finish()
+                for part in (self.tensor, self.bulk, self.register_counts):
+                    part.finish()
                 return
             self._run_block(*batch)
         raise EmulationError("no end")
@@ -246,10 +267,11 @@ def run_program(
     grid: tuple[int, int, int] = (1, 1, 1), memory: Global | None = None,
     order: Random | None = None,
 ) -> Machine:  # fmt: skip
-    """Run one program; args in the order of the kernel's parameters."""
+    """Run one program; args in the order of the kernel's parameters: numbers and tensor maps."""
     machine = Machine(kernel, program, grid, memory or Global(), order)
     for (type_, name), arg in zip(kernel.text.parameters, args, strict=True):
-        machine.env[name] = values.argument(arg, type_)
+        value = arg.address if isinstance(arg, TensorMap) else arg
+        machine.env[name] = values.argument(value, type_)
     with np.errstate(all="ignore"):
         machine.run()
     return machine

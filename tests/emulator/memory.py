@@ -124,7 +124,9 @@ class Shared:
         self._clocks = clocks
         self.reads, self.writes = (WarpTrace(clocks, len(self.data)) for _ in range(2))
         self.copied, self.pending_reads = (np.zeros(len(self.data), np.int32) for _ in range(2))
-        self._is_read_late = False
+        self._is_read_late = self.has_reserved = False
+        self.reserved = np.zeros(len(self.data), bool)
+        """Bytes of mbarriers, which nothing else may touch."""
 
     def places(self, addresses: Array, size: int, what: str) -> Array:
         """(n, size) offsets of the bytes at some addresses."""
@@ -133,8 +135,17 @@ class Shared:
             raise EmulationError(f"{what} beyond the {self.size} bytes of shared memory")
         return addresses.astype(np.int64)[:, None] + np.arange(size)
 
+    def _free_places(self, addresses: Array, size: int, what: str) -> Array:
+        places = self.places(addresses, size, what)
+        self._check_free(places, what)
+        return places
+
+    def _check_free(self, places: Array, what: str) -> None:
+        if self.has_reserved and self.reserved[places].any():
+            raise EmulationError(f"{what} where an mbarrier is")
+
     def load(self, addresses: Array, size: int, warps: Array) -> Array:
-        places = self.places(addresses, size, "a load from shared memory")
+        places = self._free_places(addresses, size, "a load from shared memory")
         if self.writes.unseen(places, warps).any():
             raise EmulationError("a warp reads what another wrote without a barrier between")
         self._check_arrived(places, "a load of shared memory")
@@ -148,7 +159,7 @@ class Shared:
             raise EmulationError(f"{what} that nobody wrote")
 
     def store(self, addresses: Array, data: Array, warps: Array) -> None:
-        places = self.places(addresses, data.shape[1], "a store to shared memory")
+        places = self._free_places(addresses, data.shape[1], "a store to shared memory")
         if self.copied[places].any():
             raise EmulationError("a store to shared memory that a copy may be writing")
         self._check_not_read_late(places)
@@ -171,7 +182,7 @@ class Shared:
 
     def begin_copy(self, addresses: Array, size: int, warps: Array) -> None:
         """From now on a copy may write, whenever it likes."""
-        places = self.places(addresses, size, "a copy to shared memory")
+        places = self._free_places(addresses, size, "a copy to shared memory")
         if self.copied[places].any():
             raise EmulationError("two copies to one place are on their way")
         self._check_not_read_late(places)
@@ -184,7 +195,16 @@ class Shared:
         self.copied[places] -= 1
         self._write(places, data, warps)
 
-    # -- what engines read ------------------------------------------------------------------------
+    def reserve(self, address: int, warp: int) -> None:
+        """A warp makes an mbarrier of these 8 bytes."""
+        warps = np.array([warp])
+        self.store(np.array([address]), np.zeros((1, 8), np.uint8), warps)
+        self.reserved[address : address + 8] = self.has_reserved = True
+
+    def release(self, address: int) -> None:
+        self.reserved[address : address + 8] = False
+
+    # -- what engines read and write ------------------------------------------------------------
 
     def check_late_read(self, places: Array, warp: int, what: str) -> None:
         """A warp starts an engine that reads. places: (n, bytes)."""
@@ -204,3 +224,23 @@ class Shared:
     def end_late_read(self, places: Array, engine: int, stamp: int) -> None:
         self.pending_reads[places] -= 1
         self.reads.note_engine(places, engine, stamp, alone=False)
+
+    def begin_late_write(self, places: Array, warp: int, what: str) -> None:
+        """From now on an engine may write, whenever it likes. places: (n, bytes), none twice."""
+        self._check_free(places, what)
+        if self.copied[places].any():
+            raise EmulationError(f"{what} writes where another copy may be writing")
+        self._check_not_read_late(places)
+        warps = np.full(len(places), warp)
+        if self.reads.unseen(places, warps).any() or self.writes.unseen(places, warps).any():
+            raise EmulationError(f"{what} overwrites what others use, without a barrier between")
+        if self.writes.unfenced(places, warps).any():
+            raise EmulationError(
+                f"{what} overwrites what was written, without a proxy fence between"
+            )
+        self.copied[places] += 1
+
+    def end_late_write(self, places: Array, data: Array, engine: int, stamp: int) -> None:
+        self.copied[places] -= 1
+        self.data[places] = data
+        self.writes.note_engine(places, engine, stamp, alone=True)

@@ -74,8 +74,9 @@ class Registers:
     def uniform(self, token: str, what: str) -> Any:
         """Like `get`, but all threads of each warp that take part must agree."""
         value = self.get(token)
-        rows = value.reshape(-1, 32)[self.predicate.reshape(-1, 32).any(1)]
-        if (rows != rows[:, :1]).any():
+        lanes, rows = self.predicate.reshape(-1, 32), value.reshape(-1, 32)
+        first = np.take_along_axis(rows, lanes.argmax(1)[:, None], axis=1)
+        if ((rows != first) & lanes).any():
             raise EmulationError(f"{what} that differs within a warp")
         return value
 

@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.emulator.llvm_program import Program, launch
 from tests.emulator.memory import Array, EmulationError
 from tests.emulator.wgmma_kernels import (
     STEPS,
     TYPES,
-    Program,
     Tile,
     accumulator_places,
     begin,
     fragment_words,
-    launch,
     store_words,
 )
 

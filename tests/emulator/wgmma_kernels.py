@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from random import Random
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
-from tests.emulator.machine import Kernel, run_program
+from tests.emulator.llvm_program import Program
 from tests.emulator.memory import Array
 
 TYPES: dict[str, Any] = {
@@ -101,52 +100,9 @@ def accumulator_places(n: int) -> tuple[Array, Array]:
     return t // 32 * 16 + t % 32 // 4 + r // 2 % 2 * 8, r // 4 * 8 + t % 4 * 2 + r % 2
 
 
-@dataclass
-class Program:
-    """LLVM text that grows; registers are numbered."""
-
-    lines: list[str]
-    count: int = 0
-
-    def let(self, text: str) -> str:
-        self.count += 1
-        self.lines.append(f"%v{self.count} = {text}")
-        return f"%v{self.count}"
-
-    def do(self, text: str) -> None:
-        self.lines.append(text)
-
-    def asm(self, text: str, constraints: str, *operands: str, type_: str = "void") -> str:
-        joined = text.replace("\n", "\\0A")
-        call = f'call {type_} asm sideeffect "{joined}", "{constraints}"({", ".join(operands)}) #1'
-        if type_ != "void":
-            return self.let(call)
-        self.do(call)
-        return ""
-
-    def tied(
-        self, text: str, values: Sequence[str], type_: str, more: str, *operands: str
-    ) -> list[str]:
-        """Assembly that changes registers; what it leaves in them."""
-        count = len(values)
-        letter = "f" if type_ == "float" else "r"
-        constraints = ",".join([f"={letter}"] * count + [str(i) for i in range(count)])
-        struct = "{" + ", ".join([type_] * count) + "}"
-        given = [f"{type_} {v}" for v in values]
-        whole = self.asm(text, constraints + more + ",~{memory}", *given, *operands, type_=struct)
-        return [self.let(f"extractvalue {struct} {whole}, {i}") for i in range(count)]
-
-    def text(self, parameters: str) -> str:
-        body = "\n".join(self.lines)
-        return (
-            "@shared_memory = external addrspace(3) global [0 x i8], align 1024\n"
-            f"define ptx_kernel void @k({parameters}) {{\nstart:\n{body}\nret void\n}}\n"
-        )
-
-
 def begin(image_bytes: int, threads: int = 128) -> Program:
     """%tid, and shared memory filled from %image, each thread 16 bytes of a row at a time."""
-    p = Program([])
+    p = Program()
     p.do("%tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()")
     for first in range(0, image_bytes, 16 * threads):
         offset = p.let(f"add i32 {p.let('shl i32 %tid, 4')}, {first}")
@@ -167,9 +123,3 @@ def store_words(p: Program, values: Sequence[str], type_: str, target: str = "%o
         pointer = p.let(f"getelementptr i32, ptr {target}, i64 {wide}")
         pointer = p.let(f"getelementptr i32, ptr {pointer}, i64 {i}")
         p.do(f"store {type_} {value}, ptr {pointer}")
-
-
-def launch(text: str, shared: int, *arrays: Array, warps: int = 4, seed: int | None = None) -> None:
-    kernel = Kernel(text, warps, shared)
-    order = None if seed is None else Random(seed)
-    run_program(kernel, [a.ctypes.data for a in arrays], order=order)
