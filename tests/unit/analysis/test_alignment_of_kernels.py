@@ -18,24 +18,30 @@ from tilewright.transforms import SHARED
 _ALIGNED = {"aligned": 16}
 
 
-def facts_of(kernel: Any, multiple: int = 16, **values: Any) -> tuple[list[Alignment], ...]:
-    """Facts of the addresses of loads, of stores, and of masks; strings are aligned arrays."""
+def facts_of(
+    kernel: Any, multiple: int = 16, sizes: bool = False, **values: Any
+) -> tuple[list[Alignment], ...]:
+    """Facts of the addresses of loads, of stores, and of masks; strings are aligned arrays.
+
+    multiple: of integers; sizes: whether these are known not to be negative
+    """
     specs: list[ArgSpec] = []
     for name, value in values.items():
         if isinstance(value, PointerType):
             specs.append(ArgSpec(name, "value", value, facts=_ALIGNED))
         elif value is i32:
-            specs.append(ArgSpec(name, "value", i32, facts={"multiple_of": multiple}))
+            facts = {"multiple_of": multiple} | ({"non_negative": 1} if sizes else {})
+            specs.append(ArgSpec(name, "value", i32, facts=facts))
         else:
             specs.append(ArgSpec(name, "constexpr", value=value))
     module = lower_kernel(kernel, KernelSignature(tuple(specs)), FrontendOptions())
     SHARED.run(module)
-    facts = analyze_alignment(module.kernel)
+    known = analyze_alignment(module.kernel)
     accesses = [op for op in module.kernel.walk() if isinstance(op, (LoadOp, StoreOp))]
     accesses = [op for op in accesses if shape_of(op.pointer.type)]
-    loads = [facts[op.pointer] for op in accesses if isinstance(op, LoadOp)]
-    stores = [facts[op.pointer] for op in accesses if isinstance(op, StoreOp)]
-    masks = [facts[op.mask] for op in accesses if op.mask is not None]
+    loads = [known[op.pointer] for op in accesses if isinstance(op, LoadOp)]
+    stores = [known[op.pointer] for op in accesses if isinstance(op, StoreOp)]
+    masks = [known[op.mask] for op in accesses if op.mask is not None]
     return loads, stores, masks
 
 
@@ -164,3 +170,22 @@ def test_rows_modulo_any_number_need_a_promise():
     assert plain.contiguity == (1,)
     assert promised.contiguity == (64,)
     assert promised.divisibility == (16,)
+
+
+@device_function
+def swizzled(x_ptr, out_ptr, rows, columns, B: tl.constexpr):
+    tiles = tl.cdiv(columns, B)
+    pid = tl.program_id(0)
+    _, at = tl.swizzle2d(pid // tiles, pid % tiles, tl.cdiv(rows, B), tiles, 8)
+    i = tl.arange(0, B)
+    tl.store(out_ptr + at * B + i, tl.load(x_ptr + (at * B + i) % columns))
+
+
+def test_products_of_sizes_that_are_not_negative():
+    """Numbers of tiles are factors there, and of an unknown factor nothing is assumed."""
+    pointer = PointerType(f16)
+    values = {"x_ptr": pointer, "out_ptr": pointer, "rows": i32, "columns": i32, "B": 128}
+    (unknown,), _, _ = facts_of(swizzled, **values)
+    (known,), _, _ = facts_of(swizzled, sizes=True, **values)
+    assert unknown.contiguity == (1,)
+    assert known.contiguity == (16,)

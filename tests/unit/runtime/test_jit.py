@@ -115,7 +115,7 @@ def test_variants_and_why_they_are_made() -> None:
     out, wide = np.zeros(4, "f"), np.zeros(4, "d")
 
     def launches() -> None:
-        for number in (3, 5, 16, 32, 1, 2**40, 2.5, True, None):
+        for number in (3, 5, 16, 32, -3, -16, 1, 2**40, 2.5, True, None):
             if number is not None:
                 value[1](out, number)
         value[1](wide, 3)
@@ -125,6 +125,8 @@ def test_variants_and_why_they_are_made() -> None:
     assert reasons(launches) == [
         "the first launch",
         "number: i32 -> i32D",
+        "number: i32 -> -i32",
+        "number: i32 -> -i32D",
         "number: i32 -> 1",
         "number: i32 -> i64D",
         "number: i32 -> fp32",

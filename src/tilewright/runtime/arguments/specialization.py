@@ -135,6 +135,9 @@ SIZE, SIZE_16 = (spec(i32, divisible, sign=1) for divisible in (False, True))
 
 def integer_key(value: int) -> Spec:
     """The key of an integer that is not specialized to 1."""
+    # nearly all are sizes
+    if 0 <= value <= 0x7FFFFFFF:
+        return SIZE if value & (ALIGNMENT - 1) else SIZE_16
     for type_ in (i32, i64, u64):
         if type_.min_int <= value <= type_.max_int:
             return integer_spec(type_, value)
@@ -144,7 +147,7 @@ def integer_key(value: int) -> Spec:
 def integer_spec(type_: DType, value: int) -> Spec:
     """The Spec of an integer of a type, with the facts about it."""
     sign = (1 if value >= 0 else -1) if type_.is_signed else 0
-    return spec(type_, not value & (ALIGNMENT - 1), "", False, sign)
+    return _known_spec(type_, not value & (ALIGNMENT - 1), "", False, sign)
 
 
 def constant_key(value: object) -> Key:
