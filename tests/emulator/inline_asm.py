@@ -47,11 +47,17 @@ def run_asm(
     parts = [c for c in constraints.split(",") if c and not c.startswith("~")]
     outputs = sum(c.startswith("=") for c in parts)
     ties = {outputs + i: int(c) for i, c in enumerate(parts[outputs:]) if c.isdigit()}
+    wgmma = "wgmma" in template
+    untied = [i for i in range(outputs) if wgmma and i not in ties.values()]
     statements = _statements(template)
     fields = split_commas(type_[1:-1]) if type_.startswith("{") else [type_]
 
     def step(m: Any) -> None:
         registers = Registers(m)
+        for i in untied:
+            # Whatever was there: no statement may use it, but wgmma names it where it adds nothing.
+            registers.values[f"${i}"] = np.full(m.count, 0xA5A5A5A5, np.uint32)
+            registers.names[f"${i}"] = "undef"
         for i, operand in enumerate(operands, outputs):
             bits = _bits(operand.read(m), operand.type)
             registers.values[f"${i}"] = bits

@@ -1,6 +1,6 @@
 """The emulator sees faults that are planted: barriers, waits and dependences that are left out."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from random import Random
 from typing import Any
@@ -14,12 +14,11 @@ from tests.emulator.machine import Kernel, run_program
 from tests.emulator.memory import EmulationError
 from tests.kernels.devices import EmulatedNvidia
 from tilewright import jit, settings
-from tilewright.backends.nvidia.ops import WaitOp
-from tilewright.backends.nvidia.passes import software_pipeline
+from tilewright.backends.nvidia.buffer_ops import WaitOp
+from tilewright.backends.nvidia.passes import schedule_loop
 from tilewright.backends.nvidia.passes.insert_shared_barriers import InsertSharedBarriers
-from tilewright.backends.nvidia.passes.pipelined_loads import PipelinedLoad
 from tilewright.ir import Function, Op, Rewriter
-from tilewright.ops import BarrierOp, ForOp, LoadOp
+from tilewright.ops import BarrierOp
 
 Array = np.ndarray[Any, Any]
 
@@ -166,12 +165,7 @@ def chain(a, b, c, d, n):
 def test_loads_that_go_ahead_of_stores(monkeypatch: pytest.MonkeyPatch) -> None:
     run(chain)
 
-    def anything_goes(
-        loop: ForOp, pipelined: Sequence[PipelinedLoad], wanted: int
-    ) -> dict[LoadOp, int]:
-        return {s.load: wanted for s in pipelined}
-
-    monkeypatch.setattr(software_pipeline, "slots_by_dependence", anything_goes)
+    monkeypatch.setattr(schedule_loop, "memory_dependences", lambda loop, horizon: [])
     with pytest.raises(EmulationError, match="changed while it was on its way"):
         run(chain)
 

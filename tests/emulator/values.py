@@ -356,6 +356,8 @@ def intrinsic(name: str, type_: str, types: list[str]) -> Callable[..., Any]:
     match = _REGISTER.match(name)
     if match is not None:
         return _special(match[1], "xyz".index(match[2] or "x"))
+    if name == "llvm.nvvm.shfl.sync.idx.i32":
+        return _from_lane
     word = name.removeprefix("llvm.").split(".")[0]
     dtype = dtype_of(type_)
     if word in _UNARY:
@@ -376,6 +378,14 @@ def intrinsic(name: str, type_: str, types: list[str]) -> Callable[..., Any]:
     if word == "copysign":
         return lambda m, x, y: np.copysign(x, y)
     raise AssertionError(f"the emulator does not know {name}")
+
+
+def _from_lane(m: Any, members: Any, x: Any, lane: Any, clamp: Any) -> Any:
+    """What a lane of the warp has; all threads take part."""
+    m.whole_warps("a shuffle")
+    each = rows(x, m.count).reshape(-1, 32)
+    source = rows(lane, m.count).reshape(-1, 32).astype(np.int64) & 31
+    return np.take_along_axis(each, source, axis=1).reshape(-1)
 
 
 def _leading_zeros(x: Any) -> Any:

@@ -19,7 +19,7 @@ from tilewright.interp.numpy_rules import evaluate
 from tilewright.interp.program_state import MACHINE_RULES, Grid, Machine
 from tilewright.interp.tile_indices import check_dividend, follow_sign
 from tilewright.ir import REFERENCE_RULES, Block, Op, Trait, Value
-from tilewright.ir.types import PointerType, element_of, shape_of
+from tilewright.ir.types import BufferType, PointerType, element_of, shape_of
 from tilewright.ops import ForOp, IfOp, ReduceOp, RemOp, ScanOp, WhileOp
 from tilewright.support import errors
 
@@ -91,6 +91,9 @@ class Interpreter:
         self, op: Op, result: Value, array: Array, inputs: Sequence[ConcreteValue]
     ) -> ConcreteValue:
         type_ = result.type
+        if isinstance(type_, BufferType):
+            # Memory, as the rules of the ops that use it have it.
+            return ConcreteValue(type_, array, name=result.name)
         assert array.dtype == numpy_dtype(type_), f"{op.opcode} gave {array.dtype} for {type_}"
         assert self._on_slices or array.shape == shape_of(type_), f"{op.opcode}: {array.shape}"
         value = ConcreteValue(type_, array, name=result.name)

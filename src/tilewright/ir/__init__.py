@@ -11,6 +11,7 @@ from tilewright.ir.op_definition import (
     any_type,
     attr,
     boolean,
+    buffer,
     floating,
     integer,
     number,
@@ -21,6 +22,7 @@ from tilewright.ir.op_definition import (
     scalar,
     scalar_integer,
     tile,
+    tile_or_buffer,
     variadic,
 )
 from tilewright.ir.parser import parse_function, parse_module, parse_type
@@ -83,6 +85,7 @@ __all__ = [
     "attr",
     "attr_text",
     "boolean",
+    "buffer",
     "effects_of",
     "ops_with",
     "MAX_REGIONS",
@@ -112,6 +115,7 @@ __all__ = [
     "scalar",
     "scalar_integer",
     "tile",
+    "tile_or_buffer",
     "variadic",
     "verify",
 ]

@@ -18,7 +18,7 @@ _TOKEN = re.compile(
     r"|%[\w.$]+"  # value
     rf"|@(?:[A-Za-z_][\w.$]*|{_STRING})"  # name of a function
     rf"|{_STRING}"
-    r"|tile<(?:->|ptr<[^<>\n]*>|[^<>\n])*>"
+    r"|(?:tile|buffer)<(?:->|ptr<[^<>\n]*>|[^<>\n])*>"
     r"|ptr<[^<>\n]*>"
     r"|nan<0x[0-9a-f]+>"
     r"|[A-Za-z_][\w.]*"  # opcode, attribute, keyword

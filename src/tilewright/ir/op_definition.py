@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
-from tilewright.ir.types import DType, PointerType, TileType, Type, element_of
+from tilewright.ir.types import BufferType, DType, PointerType, TileType, Type, element_of
 
 
 class Trait(Enum):
@@ -45,6 +45,7 @@ class Effect(Enum):
     WRITE = "writes global memory"
     BARRIER = "orders memory operations around it"
     OBSERVE = "prints, asserts or stops the program"
+    SHARED = "uses buffers, or orders what does; nothing else sees it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +70,15 @@ integer = Constraint("an integer or bool", _element(lambda e: not e.is_float))
 floating = Constraint("a float", _element(lambda e: e.is_float))
 boolean = Constraint("i1", _element(lambda e: e.is_bool))
 pointer = Constraint("a pointer", lambda type_: isinstance(element_of(type_), PointerType))
-scalar = Constraint("a scalar", lambda type_: not isinstance(type_, TileType))
+scalar = Constraint("a scalar", lambda type_: not isinstance(type_, TileType | BufferType))
 scalar_integer = Constraint(
     "a scalar integer", lambda type_: isinstance(type_, DType) and not type_.is_float
 )
 tile = Constraint("a tile", lambda type_: isinstance(type_, TileType))
+buffer = Constraint("a buffer", lambda type_: isinstance(type_, BufferType))
+tile_or_buffer = Constraint(
+    "a tile or a buffer", lambda type_: isinstance(type_, TileType | BufferType)
+)
 
 
 @dataclass(frozen=True, slots=True)

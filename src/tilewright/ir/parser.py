@@ -26,12 +26,13 @@ from typing import NoReturn, cast
 from tilewright.ir.core import MAX_REGIONS, OPS, Block, Function, Module, Op, Value
 from tilewright.ir.lexer import END, Positions, tokens_of
 from tilewright.ir.printer import RESULT_TYPE_ATTRS
-from tilewright.ir.types import DType, PointerType, TileType, Type, all_dtypes
+from tilewright.ir.types import BufferType, DType, PointerType, TileType, Type, all_dtypes
 from tilewright.support import SourceLoc, fork_waits
 from tilewright.support.errors import TileIRSyntaxError, did_you_mean
 from tilewright.support.fresh_stack import nested
 
 _POINTER = re.compile(r"ptr<\s*(\w+)\s*(,\s*const\s*)?>")
+_BUFFER = re.compile(r"buffer<\s*(?:(\d+)\s*\*\s*)?(\d+(?:x\d+)*)x(\w+),\s*(.*?)\s*>")
 _TILE = re.compile(r"tile<\s*(\d+(?:x\d+)*)x(\w+|ptr<[^<>]*>)\s*(?:,\s*(.*?)\s*)?>")
 _NAMED_LITERALS: dict[str, object] = {
     "true": True,
@@ -77,18 +78,27 @@ def _build_type(text: str) -> Type:
     if tile is not None:
         shape = tuple(int(extent) for extent in tile[1].split("x"))
         element = parse_type(tile[2])
-        assert not isinstance(element, TileType)
-        if not tile[3]:
-            return TileType(shape, element)
-        with fork_waits():
-            from tilewright.layout import LinearLayout  # noqa: PLC0415 -- 7 ms; not for CPUs
-
-        return TileType(shape, element, LinearLayout.parse(tile[3]))
+        assert isinstance(element, DType | PointerType)
+        return TileType(shape, element, _parse_layout(tile[3]) if tile[3] else None)
+    buffer = _BUFFER.fullmatch(text)
+    if buffer is not None:
+        shape = tuple(int(extent) for extent in buffer[2].split("x"))
+        element = _types.get(buffer[3])
+        if not isinstance(element, DType):
+            raise ValueError(text)
+        return BufferType(shape, element, _parse_layout(buffer[4]), int(buffer[1] or 1))
     pointer = _POINTER.fullmatch(text)
     element = _types.get(pointer[1]) if pointer else None
     if pointer is None or not isinstance(element, DType):
         raise ValueError(text)
     return PointerType(element, bool(pointer[2]))
+
+
+def _parse_layout(text: str) -> object:
+    with fork_waits():
+        from tilewright.layout import LinearLayout  # noqa: PLC0415 -- 7 ms; not for CPUs
+
+    return LinearLayout.parse(text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from math import isnan
 from typing import cast
 
 from tilewright.ir.core import Block, Function, Module, Op, Value
-from tilewright.ir.types import DType, PointerType, TileType, Type
+from tilewright.ir.types import BufferType, DType, PointerType, TileType, Type
 from tilewright.support.diagnostics import SourceLoc
 from tilewright.support.fresh_stack import nested
 
@@ -220,6 +220,7 @@ _ATTR_WRITERS: dict[type, Callable[[object], str]] = {
     DType: str,
     PointerType: str,
     TileType: str,
+    BufferType: str,
 }
 
 

@@ -1,8 +1,9 @@
-"""Types of tile IR: scalars, pointers and tiles. Interned, so that equality is identity.
+"""Types of tile IR: scalars, pointers, tiles, buffers. Interned, so that equality is identity.
 
 Signedness is part of an integer type: `div`, `compare`, `shr` ... need no signed and unsigned form.
 Text: `i32`, `u8`, `bf16`, `ptr<f32>`, `ptr<f32, const>`, `tile<128x64xf32>`, `tile<128xptr<f16>>`,
-and with a layout `tile<128x64xf32, blocked(...)>`.
+and with a layout `tile<128x64xf32, blocked(...)>`. A buffer is memory, not a value: `buffer<3 *
+128x64xf16, offset=...>` has three slots for a tile each.
 """
 
 from __future__ import annotations
@@ -203,13 +204,57 @@ class TileType:
         return TileType, (self.shape, self.element, self.layout)
 
 
+class BufferType:
+    """Memory on the chip for one tile in each of its slots; ops read it and write it in place.
+
+    layout: from the offset in a slot, in elements, to the tile's coordinates.
+    """
+
+    __slots__ = ("element", "layout", "shape", "slots")
+    _interned: dict[tuple[object, ...], BufferType] = {}
+    shape: tuple[int, ...]
+    element: DType
+    layout: object
+    slots: int
+
+    def __new__(
+        cls, shape: tuple[int, ...], element: DType, layout: object, slots: int = 1
+    ) -> BufferType:
+        key = (shape, element, layout, slots)
+        type_ = cls._interned.get(key)
+        if type_ is None:
+            assert shape and slots > 0, "a buffer has a dimension, and a slot"
+            type_ = object.__new__(cls)
+            type_.shape, type_.element, type_.layout, type_.slots = shape, element, layout, slots
+            cls._interned[key] = type_
+        return type_
+
+    @property
+    def slot_bytes(self) -> int:
+        """Bytes of one slot."""
+        return prod(self.shape) * self.element.bytes
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of all slots."""
+        return self.slots * self.slot_bytes
+
+    def __repr__(self) -> str:
+        extents = "x".join(map(str, self.shape))
+        slots = f"{self.slots} * " if self.slots > 1 else ""
+        return f"buffer<{slots}{extents}x{self.element}, {self.layout}>"
+
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+        return BufferType, (self.shape, self.element, self.layout, self.slots)
+
+
 Scalar = DType | PointerType
-Type = DType | PointerType | TileType
+Type = DType | PointerType | TileType | BufferType
 
 
 def element_of(type_: Type) -> DType | PointerType:
-    """The element type of a tile, or the scalar type itself."""
-    return type_.element if isinstance(type_, TileType) else type_
+    """The element type of a tile or a buffer, or the scalar type itself."""
+    return type_.element if isinstance(type_, TileType | BufferType) else type_
 
 
 def dtype_of(type_: Type) -> DType:
@@ -220,12 +265,12 @@ def dtype_of(type_: Type) -> DType:
 
 
 def shape_of(type_: Type) -> tuple[int, ...]:
-    """Shape of a tile, () of a scalar."""
-    return type_.shape if isinstance(type_, TileType) else ()
+    """Shape of a tile or of a slot of a buffer, () of a scalar."""
+    return type_.shape if isinstance(type_, TileType | BufferType) else ()
 
 
 def with_element(type_: Type, element: DType | PointerType) -> Type:
-    """The same shape and layout with another element type."""
+    """The same shape and layout, of a tile, with another element type."""
     if isinstance(type_, TileType):
         return TileType(type_.shape, element, type_.layout)
     return element

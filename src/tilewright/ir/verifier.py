@@ -33,7 +33,15 @@ from typing import cast
 from tilewright.ir.core import Block, Function, Module, Op, Value
 from tilewright.ir.op_definition import Field, Trait
 from tilewright.ir.printer import attr_text, print_function, type_text
-from tilewright.ir.types import DType, PointerType, TileType, Type, element_of, shape_of
+from tilewright.ir.types import (
+    BufferType,
+    DType,
+    PointerType,
+    TileType,
+    Type,
+    element_of,
+    shape_of,
+)
 from tilewright.support import Diagnostic, Severity
 from tilewright.support.fresh_stack import nested
 
@@ -113,7 +121,7 @@ _MAX_ELEMENTS = (1 << 31) - 1
 
 
 def _is_type(value: object) -> bool:
-    return isinstance(value, DType | PointerType | TileType)
+    return isinstance(value, DType | PointerType | TileType | BufferType)
 
 
 def _is_tuple_of(test: Callable[[object], bool]) -> Callable[[object], bool]:

@@ -4,8 +4,9 @@ the front end               shared ops; extents are powers of two; no layouts
 nvidia-legalize-dots        products that tensor cores compute, or nvidia.dot_fma
 nvidia-legalize-arithmetic  and arithmetic that is an instruction
 nvidia-legalize-casts       and casts that are instructions
+nvidia-select-products      and products of warpgroups, with their operands in buffers
 nvidia-assign-layouts       and every tile has a layout, such as lowering the op relies on
-nvidia-software-pipeline    and rings in shared memory, which have none
+nvidia-software-pipeline    and buffers that are copied ahead
 """
 
 from __future__ import annotations
@@ -15,16 +16,20 @@ from functools import partial
 
 from tilewright.backends.manifest import legal_ops
 from tilewright.backends.nvidia.arch import Arch
-from tilewright.backends.nvidia.layouts.layout_rules import broken_rule
-from tilewright.backends.nvidia.ops import (
+from tilewright.backends.nvidia.buffer_ops import (
+    AllocOp,
     AsyncCopyOp,
     CommitOp,
-    ConvertOp,
-    FmaDotOp,
-    LoadSlotOp,
-    RingOp,
+    ReadOp,
+    ShareOp,
+    TransposeViewOp,
+    ViewOp,
     WaitOp,
+    WgmmaOp,
+    WgmmaWaitOp,
 )
+from tilewright.backends.nvidia.layouts.layout_rules import broken_rule
+from tilewright.backends.nvidia.ops import ConvertOp, FmaDotOp
 from tilewright.backends.nvidia.passes.legalize_arithmetic import illegal_arithmetic
 from tilewright.backends.nvidia.passes.legalize_casts import illegal_cast
 from tilewright.backends.nvidia.passes.legalize_dots import illegal_product
@@ -69,16 +74,23 @@ def legal_instructions(arch: Arch) -> Contract:
     return Contract("nvidia-legalize-casts", ops, _extent_problem, _is_no_instruction(arch))
 
 
+def selected_products(arch: Arch) -> Contract:
+    """After nvidia-select-products."""
+    ops = legal_ops(FmaDotOp, ShareOp, WgmmaOp)
+    return Contract("nvidia-select-products", ops, _extent_problem, _is_no_instruction(arch))
+
+
 def legal_layouts(arch: Arch, warps: int) -> Contract:
     """After nvidia-assign-layouts; warps: of a program instance."""
-    ops = legal_ops(FmaDotOp, ConvertOp)
+    ops = legal_ops(FmaDotOp, ConvertOp, ShareOp, WgmmaOp)
     return Contract("nvidia-assign-layouts", ops, _missing_layout, _unlowerable(arch, warps))
 
 
 def legal_copies(arch: Arch, warps: int) -> Contract:
     """After nvidia-software-pipeline; warps: of a program instance."""
-    ops = legal_ops(FmaDotOp, ConvertOp, RingOp, AsyncCopyOp, LoadSlotOp, CommitOp, WaitOp)
-    return Contract("nvidia-software-pipeline", ops, None, _unlowerable(arch, warps))
+    copies = (AllocOp, ViewOp, TransposeViewOp, AsyncCopyOp, CommitOp, WaitOp, ReadOp)
+    ops = legal_ops(FmaDotOp, ConvertOp, ShareOp, WgmmaOp, WgmmaWaitOp, *copies)
+    return Contract("nvidia-software-pipeline", ops, _missing_layout, _unlowerable(arch, warps))
 
 
 def _missing_layout(type_: Type) -> str | None:

@@ -10,6 +10,7 @@ from tilewright.backends.nvidia.contracts import (
     legal_instructions,
     legal_layouts,
     legal_products,
+    selected_products,
 )
 from tilewright.backends.nvidia.passes.assign_layouts import AssignLayouts
 from tilewright.backends.nvidia.passes.convert_loads import ConvertLoads
@@ -18,6 +19,7 @@ from tilewright.backends.nvidia.passes.insert_shared_barriers import InsertShare
 from tilewright.backends.nvidia.passes.legalize_arithmetic import LegalizeArithmetic
 from tilewright.backends.nvidia.passes.legalize_casts import LegalizeCasts
 from tilewright.backends.nvidia.passes.legalize_dots import LegalizeDots
+from tilewright.backends.nvidia.passes.select_products import SelectProducts
 from tilewright.backends.nvidia.passes.software_pipeline import SoftwarePipeline
 from tilewright.ir import Pipeline, Step
 from tilewright.transforms import SHARED, Canonicalize, Cse, Dce, Licm
@@ -48,7 +50,9 @@ def layout_pipeline(arch: Arch, warps: int, stages: int) -> Pipeline:
     layouts = AssignLayouts(warps=warps, access=arch.access_bytes)
     shared_barriers = InsertSharedBarriers(warps=warps, capability=arch.capability)
     fragments = "coalesced accesses, tensor-core fragments, few conversions"
+    products = SelectProducts(warps=warps, capability=arch.capability)
     steps = (
+        Step(products, "layouts depend on what computes them", selected_products(arch)),
         Step(layouts, fragments, legal_layouts(arch, warps)),
         Step(Cse(), "two uses of a value may have got equal conversions"),
         Step(Licm(), "move conversions of loop invariants out of loops"),

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tilewright.analysis import Alignment
+from tilewright.backends.nvidia.buffer_ops import WgmmaOp
 from tilewright.backends.nvidia.layouts.layout_propagation import coalesced, default_layout
 from tilewright.backends.nvidia.layouts.select_mma import DotLayouts
+from tilewright.backends.nvidia.layouts.select_wgmma import wgmma_result
 from tilewright.ir import Function, Op, Value
 from tilewright.ir.types import element_of, shape_of
 from tilewright.layout import LinearLayout
@@ -36,7 +38,10 @@ class LayoutContext:
     @cached_property
     def product_layouts(self) -> set[LinearLayout]:
         """Those of the results of all products."""
-        return {product.result for product in self.products.values()}
+        by_warpgroups = (op for op in self.function.walk() if isinstance(op, WgmmaOp))
+        return {product.result for product in self.products.values()}.union(
+            wgmma_result(op, self.warps) for op in by_warpgroups
+        )
 
     def layout_or_default(self, value: Value) -> LinearLayout:
         """The layout of a tile; rows along the lanes if it has none of its own."""

@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar, cast
 
+from tilewright.backends.nvidia.buffer_ops import ReadOp, TransposeViewOp, ViewOp, WgmmaOp
 from tilewright.backends.nvidia.layouts.layout_context import LayoutContext
 from tilewright.backends.nvidia.layouts.layout_propagation import (
     block_layout,
@@ -39,17 +40,10 @@ from tilewright.backends.nvidia.layouts.layout_propagation import (
     without_pair,
 )
 from tilewright.backends.nvidia.layouts.select_mma import is_product_layout, product_operand
-from tilewright.backends.nvidia.ops import (
-    AsyncCopyOp,
-    CommitOp,
-    ConvertOp,
-    FmaDotOp,
-    LoadSlotOp,
-    RingOp,
-    WaitOp,
-)
+from tilewright.backends.nvidia.layouts.select_wgmma import wgmma_left, wgmma_result
+from tilewright.backends.nvidia.ops import ConvertOp, FmaDotOp
 from tilewright.ir import Op, Trait, Value
-from tilewright.ir.types import shape_of
+from tilewright.ir.types import TileType, shape_of
 from tilewright.layout import LANE, WARP, LinearLayout, slice_of
 from tilewright.ops import (
     AtomicCasOp,
@@ -110,7 +104,7 @@ class LayoutRule(Generic[OpT]):
             return f"{op.opcode} cannot be made in {leading}"
         for index, value in enumerate(op.operands):
             layout = _layout(value)
-            # Scalars and rings have no layout to compare.
+            # Scalars and buffers are not spread over threads.
             needed = None if layout is None else self.operand(op, index, leading)
             if needed is not None and needed != layout:
                 return f"operand {index} of {op.opcode} is in {layout}, not {needed}"
@@ -150,8 +144,8 @@ def broken_rule(op: Op, warps: int) -> str | None:
 
 
 def _layout(value: Value) -> LinearLayout | None:
-    """None for scalars, and for tiles in shared memory."""
-    return cast("LinearLayout | None", getattr(value.type, "layout", None))
+    """Of a tile in registers: None for scalars and for buffers."""
+    return cast("LinearLayout", value.type.layout) if isinstance(value.type, TileType) else None
 
 
 def _is_spread(layout: LinearLayout, warps: int) -> bool:
@@ -201,6 +195,18 @@ class _Dot(LayoutRule[DotOp]):
 
     def can_make(self, op: DotOp, layout: LinearLayout) -> bool:
         return is_product_layout(op, layout)
+
+
+@layout_rule(WgmmaOp)
+class _Wgmma(LayoutRule[WgmmaOp]):
+    def result(self, op: WgmmaOp, context: LayoutContext) -> LinearLayout | None:
+        return wgmma_result(op, context.warps)
+
+    def operand(self, op: WgmmaOp, index: int, layout: LinearLayout) -> LinearLayout | None:
+        return layout if index == 2 else wgmma_left(op, layout)
+
+    def can_make(self, op: WgmmaOp, layout: LinearLayout) -> bool:
+        return wgmma_result(op, layout.in_size(WARP)) == layout
 
 
 @layout_rule(FmaDotOp)
@@ -326,7 +332,7 @@ class _AnyOperand(LayoutRule[Op]):
         return None
 
 
-@layout_rule(ForOp, IfOp, WhileOp, ConvertOp, RingOp, AsyncCopyOp, LoadSlotOp, CommitOp, WaitOp)
+@layout_rule(ForOp, IfOp, WhileOp, ConvertOp, ViewOp, TransposeViewOp, ReadOp)
 class _Unrelated(LayoutRule[Op]):
     """The result types state the layouts; the verifier checks those of control flow."""
 

@@ -12,8 +12,9 @@ from __future__ import annotations
 from functools import lru_cache
 
 from tilewright.backends.nvidia.arch import Arch
+from tilewright.backends.nvidia.buffer_ops import WgmmaOp
 from tilewright.ir.types import DType, dtype_of, f16, f32, i32, shape_of
-from tilewright.layout import LinearLayout, result_layout, wgmma_fragment
+from tilewright.layout import LinearLayout, operand_layout, result_layout, wgmma_fragment
 from tilewright.ops import DotOp
 
 WARPS = 4
@@ -59,6 +60,18 @@ def _sharing(m: int, n: int, groups: int, sum_bits: int) -> tuple[int, int] | No
     if (m // rows) * columns * sum_bits > _MAX_SUMS * 32 * 32 * WARPS:
         return None
     return min(columns, _MAX_COLUMNS), rows
+
+
+def wgmma_result(op: WgmmaOp, warps: int) -> LinearLayout:
+    """The layout of the result of a product."""
+    m, n = shape_of(op.type)
+    return wgmma_result_layout((op.columns, op.rows), dtype_of(op.b.type).bits, (m, n), warps)
+
+
+def wgmma_left(op: WgmmaOp, result: LinearLayout) -> LinearLayout:
+    """The layout of operand A of a product where it is in registers."""
+    fragment = wgmma_fragment(op.columns, dtype_of(op.b.type).bits)
+    return operand_layout(fragment, result, "a", shape_of(op.b.type)[0])
 
 
 @lru_cache(maxsize=256)

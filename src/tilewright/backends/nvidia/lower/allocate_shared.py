@@ -1,8 +1,9 @@
-"""Offsets in shared memory for what ops exchange and for rings, by liveness.
+"""Offsets in shared memory for what ops exchange and for buffers, by liveness.
 
-An exchange needs its bytes while it runs, a ring from its first copy to the wait behind its loop;
-what is needed at different times shares bytes (`analysis.pack`). Time is counted in half steps: an
-exchange at position p of the program writes at 2 p and reads at 2 p + 1, its barrier between.
+An exchange needs its bytes while it runs, a buffer until its last use has ended, also of products
+and copies that are waited for later; what is needed at different times shares bytes
+(`analysis.pack`). Time is counted in half steps: an exchange at position p of the program writes at
+2 p and reads at 2 p + 1, its barrier between.
 
 Small exchanges, as between the warps of a reduction, keep to themselves from the one before to the
 one after, whose barrier shows that all have read: so none has to wait before it writes. The last
@@ -11,20 +12,34 @@ one of a loop keeps its bytes during the whole loop, for what comes after it is 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from tilewright.analysis import LiveRange, Request, pack
-from tilewright.backends.nvidia.lower.shared_usage import Machine, exchange_bytes, tile_bytes
-from tilewright.backends.nvidia.ops import RingOp, WaitOp
-from tilewright.ir import Block, Function, Op
+from tilewright.backends.nvidia.buffer_ops import (
+    AllocOp,
+    ReadOp,
+    ShareOp,
+    TransposeViewOp,
+    ViewOp,
+    WaitOp,
+    WgmmaWaitOp,
+    buffer_type,
+)
+from tilewright.backends.nvidia.lower.shared_usage import Machine, exchange_bytes
+from tilewright.ir import Block, Function, Op, Value
+from tilewright.ir.types import BufferType
 from tilewright.ops import ForOp, WhileOp
 
 SMALL_BYTES = 512
 """Of an exchange that keeps to itself: two results of each of 32 warps in 8 bytes."""
 
 _ALIGNMENT = 128
-"""Bytes: all banks, on which the swizzles of buffers count."""
+"""Bytes: all banks, on which the swizzles of exchanges count."""
+
+_BUFFER_ALIGNMENT = 1024
+"""Bytes: eight rows of the widest swizzle, which is a function of the address itself (PTX ISA,
+"Matrix-descriptor-format": base offset)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +57,14 @@ class _Program:
     def __init__(self, function: Function, machine: Machine, without: Collection[Op]) -> None:
         self.position: dict[Op, int] = {}
         self.exchanges: list[_Exchange] = []
-        self.rings: list[RingOp] = []
+        self.buffers: list[AllocOp | ShareOp] = []
         for op in function.walk():
             self.position[op] = len(self.position)
             size = 0 if op in without else exchange_bytes(op, machine)
             if size:
                 self.exchanges.append(_Exchange(op, size, self.position[op]))
-            if isinstance(op, RingOp):
-                self.rings.append(op)
+            if isinstance(op, AllocOp | ShareOp) and op not in without:
+                self.buffers.append(op)
 
     def during(self, loop: Op) -> LiveRange:
         """From before a loop to after it."""
@@ -60,8 +75,8 @@ class _Program:
         return LiveRange(2 * self.position[loop], 2 * self.position[last] + 1)
 
     def requests(self) -> dict[Op, Request]:
-        """What each exchange and ring needs, and when."""
-        requests: dict[Op, Request] = {ring: self._of_ring(ring) for ring in self.rings}
+        """What each exchange and buffer needs, and when."""
+        requests: dict[Op, Request] = {buffer: self._of_buffer(buffer) for buffer in self.buffers}
         last_of = self._last_of_loops()
         for number, exchange in enumerate(self.exchanges):
             live = self._of_exchange(number)
@@ -70,15 +85,23 @@ class _Program:
             requests[exchange.op] = Request(exchange.bytes, live, _ALIGNMENT)
         return requests
 
-    def _of_ring(self, ring: RingOp) -> Request:
-        # Copies may write until the wait that the pipeline puts behind the loop.
-        loop = _loop_of(ring)
-        wait = loop.next
-        while not isinstance(wait, WaitOp):
-            assert wait is not None, "a pipelined loop without a wait behind it"
-            wait = wait.next
-        live = LiveRange(2 * self.position[ring], 2 * self.position[wait] + 1)
-        return Request(tile_bytes(ring.type), live, _ALIGNMENT)
+    def _of_buffer(self, buffer: AllocOp | ShareOp) -> Request:
+        size = buffer_type(buffer.result).bytes
+        live = LiveRange(2 * self.position[buffer], 2 * self._end_of(buffer) + 1)
+        return Request(size, live, _BUFFER_ALIGNMENT)
+
+    def _end_of(self, buffer: AllocOp | ShareOp) -> int:
+        """Position of the last op that may use a buffer: of the wait behind its last user."""
+        block, last = buffer.parent, 0
+        assert block is not None
+        for user in _users(buffer.result):
+            outer = _ancestor_in(user, block)
+            after = outer.next
+            # Copies may write until the wait behind the loop, products may read until theirs.
+            while isinstance(after, WaitOp | WgmmaWaitOp):
+                outer, after = after, after.next
+            last = max(last, self.during(outer).last // 2)
+        return last
 
     def _of_exchange(self, number: int) -> LiveRange:
         own = self.exchanges[number]
@@ -115,10 +138,10 @@ def allocate_shared(function: Function, machine: Machine) -> tuple[dict[Op, int]
     return dict(zip(requests, packing.offsets, strict=True)), packing.total
 
 
-class RingRoom:
-    """Whether rings of a loop fit beside everything else that needs shared memory.
+class BufferRoom:
+    """Whether buffers of a loop fit beside everything else that needs shared memory.
 
-    without: exchanges that the rings replace.
+    without: exchanges and buffers that they replace.
     """
 
     def __init__(
@@ -128,10 +151,10 @@ class RingRoom:
         self._others = list(program.requests().values())
         self._live = program.during(loop)
 
-    def bytes_with(self, rings: Collection[int]) -> int:
-        """Shared memory of the function if the loop had rings of these sizes."""
+    def bytes_with(self, buffers: Collection[BufferType]) -> int:
+        """Shared memory of the function if the loop had these buffers."""
         # Live during the loop alone: the copies before it start right at it.
-        new = [Request(size, self._live, _ALIGNMENT) for size in rings]
+        new = [Request(type_.bytes, self._live, _BUFFER_ALIGNMENT) for type_ in buffers]
         return pack([*new, *self._others]).total
 
 
@@ -139,13 +162,23 @@ def _joined(one: LiveRange, other: LiveRange) -> LiveRange:
     return LiveRange(min(one.first, other.first), max(one.last, other.last))
 
 
-def _loop_of(ring: RingOp) -> Op:
-    """The loop that carries a ring."""
-    (user,) = ring.result.uses
-    # Copies before the loop form a chain: each result has one use.
-    while not isinstance(user, ForOp):
-        (user,) = user.results[0].uses
-    return user
+def _users(buffer: Value) -> Iterator[Op]:
+    """The ops that use a buffer or a view of it."""
+    for user in buffer.uses:
+        if isinstance(user, ViewOp | TransposeViewOp):
+            yield from _users(user.result)
+        else:
+            yield user
+            # Registers may be read later, where products use them.
+            yield from user.results[0].uses if isinstance(user, ReadOp) else ()
+
+
+def _ancestor_in(op: Op, block: Block) -> Op:
+    """The op of a block that another one is, or is in."""
+    while op.parent is not block:
+        assert op.parent is not None and isinstance(op.parent.owner, Op)
+        op = op.parent.owner
+    return op
 
 
 def _loops_around(op: Op) -> list[Op]:

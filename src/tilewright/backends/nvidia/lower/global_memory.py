@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tilewright.backends.nvidia.buffer_ops import AsyncCopyOp
 from tilewright.backends.nvidia.layouts.access_vectors import vector_length
 from tilewright.backends.nvidia.lower.gpu_lowering import (
     BODY,
@@ -14,7 +15,6 @@ from tilewright.backends.nvidia.lower.gpu_lowering import (
     memory_bits,
 )
 from tilewright.backends.nvidia.lower.register_packing import Element, pack, packed_type, unpack
-from tilewright.backends.nvidia.ops import AsyncCopyOp
 from tilewright.ir.types import TileType, element_of
 from tilewright.llvm import Val, integer_literal
 from tilewright.ops import BarrierOp, LoadOp, StoreOp, pointee

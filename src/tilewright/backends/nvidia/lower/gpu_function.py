@@ -9,7 +9,7 @@ from tilewright.analysis import analyze_alignment
 from tilewright.backends.nvidia.arch import Arch
 from tilewright.backends.nvidia.driver.gpu_messages import PrintedText
 from tilewright.backends.nvidia.lower import (
-    async_copy,
+    buffers,
     control_flow,
     device_records,
     float_remainder,
@@ -23,6 +23,7 @@ from tilewright.backends.nvidia.lower import (
     tensor_cores,
     warp_reductions,
     warp_scans,
+    warpgroup_mma,
 )
 from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, lowering
 from tilewright.ir import Block, Function, Op, Trait
@@ -31,7 +32,7 @@ from tilewright.llvm import Code, ModuleText, Val, data_layout, llvm_type
 from tilewright.support.fresh_stack import nested
 
 HANDLER_MODULES = (
-    async_copy,
+    buffers,
     control_flow,
     device_records,
     float_remainder,
@@ -45,6 +46,7 @@ HANDLER_MODULES = (
     tensor_cores,
     warp_reductions,
     warp_scans,
+    warpgroup_mma,
 )
 """Modules whose import registers lowering handlers."""
 

@@ -195,11 +195,6 @@ def layout_of(value: Value) -> LinearLayout:
     return value.type.layout
 
 
-def is_in_shared(value: Value) -> bool:
-    """Whether a tile is a ring in shared memory: it has no layout, and one register: its offset."""
-    return isinstance(value.type, TileType) and value.type.layout is None
-
-
 def doubling_run(columns: Sequence[int], bit: int) -> int:
     """How many columns from `bit` on are one field, which one mask and one shift or product move.
 
@@ -224,14 +219,14 @@ def gathered_bits(bits: Sequence[int], step: int = 1) -> list[int]:
 
 
 def register_count(value: Value) -> int:
-    if not isinstance(value.type, TileType) or is_in_shared(value):
+    if not isinstance(value.type, TileType):
         return 1
     return layout_of(value).in_size(REGISTER)
 
 
 def register_type(value: Value) -> str:
     """LLVM type of one register of a value."""
-    return "i32" if is_in_shared(value) else llvm_type(element_of(value.type))
+    return llvm_type(element_of(value.type))
 
 
 def memory_bits(element: DType | PointerType) -> int:

@@ -4,8 +4,8 @@ Two kinds of op use it:
 
 * An *exchange* between threads: all write, a barrier, all read. It needs its bytes only while it
   runs, but a thread may still read when others go on.
-* A *ring* of slots that is filled by asynchronous copies, see software_pipeline.py. A copy may
-  write from `nvidia.async_copy` until the `nvidia.wait` that its group is waited for.
+* A *buffer* lives longer. Asynchronous copies may write it from `nvidia.async_copy` until the
+  `nvidia.wait` that their group is waited for, warpgroup products read it until they have ended.
 """
 
 from __future__ import annotations
@@ -13,24 +13,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tilewright.backends.nvidia.arch import Arch
+from tilewright.backends.nvidia.buffer_ops import (
+    AllocOp,
+    AsyncCopyOp,
+    ReadOp,
+    ShareOp,
+    WgmmaOp,
+    alloc_of,
+    reads_late,
+)
 from tilewright.backends.nvidia.lower.fma_dot import fma_dot_bytes
 from tilewright.backends.nvidia.lower.gather import gather_bytes
 from tilewright.backends.nvidia.lower.global_atomics import publish_bytes
 from tilewright.backends.nvidia.lower.layout_conversion import conversion
 from tilewright.backends.nvidia.lower.warp_reductions import reduce_bytes
 from tilewright.backends.nvidia.lower.warp_scans import scan_bytes
-from tilewright.backends.nvidia.ops import (
-    AsyncCopyOp,
-    ConvertOp,
-    FmaDotOp,
-    LoadSlotOp,
-    RingOp,
-    reads_late,
-)
-from tilewright.ir import Op, Value
-from tilewright.ir.types import TileType
+from tilewright.backends.nvidia.ops import ConvertOp, FmaDotOp
+from tilewright.ir import Op
+from tilewright.ir.types import BufferType
 from tilewright.layout import SharedMemory
-from tilewright.ops import AtomicCasOp, AtomicOp, ForOp, GatherOp, ReduceOp, ScanOp
+from tilewright.ops import AtomicCasOp, AtomicOp, GatherOp, ReduceOp, ScanOp
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,30 +67,15 @@ def exchange_bytes(op: Op, machine: Machine) -> int:
     return 0
 
 
-def tile_bytes(type_: object) -> int:
-    """Bytes of a tile, or of all slots of a ring."""
-    assert isinstance(type_, TileType)
-    return type_.numel * type_.element.bytes
-
-
-def ring_of(value: Value) -> RingOp:
-    """The ring that a value is, behind the copies into it and the loops that carry it."""
-    op = value.op
-    if isinstance(op, RingOp):
-        return op
+def buffers_used(op: Op) -> list[tuple[AllocOp | ShareOp, bool]]:
+    """The buffers that an op reads or writes while it runs, and whether it writes."""
     if isinstance(op, AsyncCopyOp):
-        return ring_of(op.ring)
-    if isinstance(op, ForOp):
-        return ring_of(op.inits[value.index])
-    loop = getattr(value.owner, "owner", None)
-    assert isinstance(loop, ForOp), f"{value} is no ring"
-    # Argument 0 of a body is the index: carried values follow.
-    return ring_of(loop.inits[value.index - 1])
-
-
-def rings_read(op: Op) -> list[RingOp]:
-    """The rings whose slots are read while an op runs."""
-    if isinstance(op, LoadSlotOp):
-        return [] if reads_late(op) else [ring_of(op.ring)]
-    late = (v.op for v in op.operands if isinstance(v.op, LoadSlotOp))
-    return [ring_of(get.ring) for get in late if reads_late(get)]
+        return [(alloc_of(op.buffer), True)]
+    if isinstance(op, ShareOp):
+        return [(op, True)]
+    if isinstance(op, ReadOp):
+        return [] if reads_late(op) else [(alloc_of(op.buffer), False)]
+    if isinstance(op, WgmmaOp):
+        return [(alloc_of(v), False) for v in (op.a, op.b) if isinstance(v.type, BufferType)]
+    late = (v.op for v in op.operands if isinstance(v.op, ReadOp))
+    return [(alloc_of(read.buffer), False) for read in late if reads_late(read)]

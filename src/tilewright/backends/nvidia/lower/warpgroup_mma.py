@@ -22,11 +22,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import cast
 
-from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering
+from tilewright.backends.nvidia.buffer_ops import WgmmaOp, WgmmaWaitOp, buffer_type
+from tilewright.backends.nvidia.lower.gpu_lowering import (
+    BODY,
+    GpuLowering,
+    layout_of,
+    lowering,
+)
 from tilewright.backends.nvidia.lower.register_packing import pack, unpack
 from tilewright.backends.nvidia.lower.tensor_cores import PTX_TYPES, as_mma_register
-from tilewright.ir.types import DType, f16, f32
+from tilewright.ir import Value
+from tilewright.ir.types import BufferType, DType, dtype_of, f16, f32
 from tilewright.layout import (
     REGISTER,
     WARP,
@@ -34,8 +42,11 @@ from tilewright.layout import (
     LinearLayout,
     WgmmaOperand,
     operand_layout,
+    wgmma_fragment,
+    wgmma_operand,
 )
 from tilewright.llvm import Val, integer_literal
+from tilewright.ops import ConstantOp
 
 _ADDRESS_MASK = 0x3FFFF
 """Bits of a shared address: those above number the block in its cluster."""
@@ -369,3 +380,51 @@ def a_in_registers(
             words = pack(state, registers[first : first + size], element)
             packed += [as_mma_register(state, word, element) for word in words]
     return packed
+
+
+# ---- ops ----------------------------------------------------------------------------------------
+
+
+@lowering(WgmmaOp)
+def _wgmma(state: GpuLowering, op: WgmmaOp) -> None:
+    result = layout_of(op.result)
+    types = (dtype_of(op.a.type), dtype_of(op.b.type), dtype_of(op.type))
+    fragment = wgmma_fragment(op.columns, 8 * types[0].bytes)
+    b = _shared_operand(op.b, 0)
+    a = _shared_operand(op.a, 1) if isinstance(op.a.type, BufferType) else None
+    block = wgmma_block(fragment, result, types, a, b)
+    if a is None:
+        left = a_in_registers(state, fragment, result, state.registers_of(op.a), types[0])
+    else:
+        left = [_start(state, op.a, a, result, 0)]
+    right = _start(state, op.b, b, result, 1)
+    sums = state.registers_of(op.acc)
+    new = emit_wgmma(state, block, sums, left, right, not _is_zero(op.acc), op.pending)
+    state.set_registers(op.result, new)
+
+
+def _shared_operand(value: Value, k_dim: int) -> WgmmaOperand:
+    type_ = buffer_type(value)
+    layout, bits = cast("LinearLayout", type_.layout), 8 * type_.element.bytes
+    operand = wgmma_operand(layout, k_dim=k_dim, element_bits=bits)
+    assert operand is not None, value
+    return operand
+
+
+def _start(
+    state: GpuLowering, value: Value, operand: WgmmaOperand, result: LinearLayout, dim: int
+) -> Val:
+    """The low word of the descriptor of what this thread's warpgroup reads of a buffer."""
+    offset = state.scalar(value)
+    address = state.code.let_here(f"add i32 {state.shared}, {offset}", "i32")
+    return descriptor_word(state, operand, address, result, dim)
+
+
+def _is_zero(value: Value) -> bool:
+    return isinstance(value.op, ConstantOp) and value.op.value == 0
+
+
+@lowering(WgmmaWaitOp)
+def _wait(state: GpuLowering, op: WgmmaWaitOp) -> None:
+    new = emit_wgmma_wait(state, state.registers_of(op.x), dtype_of(op.type), op.pending)
+    state.set_registers(op.result, new)

@@ -8,10 +8,11 @@ Walks the program with the bytes that threads have read or written since the las
 one before an op that would write what others may still read, or read what they have written. An
 exchange has its own barrier between its writes and its reads, see shared_usage.py.
 
-A copy into a ring is in flight from `nvidia.async_copy` on. `nvidia.wait` makes those that may have
-arrived writes of the thread that waits, which others see after a barrier. In one iteration a ring
-is filled and read at different slots, so these do not meet; but a slot is filled again after it was
-read in an earlier iteration.
+A copy into a buffer is in flight from `nvidia.async_copy` on. `nvidia.wait` makes those that may
+have arrived writes of the thread that waits, which others see after a barrier. In one iteration
+slots that are filled and slots that are read differ, so these do not meet; but a slot is filled
+again after it was read in an earlier iteration. Products of warpgroups may read until they are
+waited for; then their reads are those of the threads that waited.
 
 A loop is walked until what is pending at its end adds nothing to what is pending at its start. If
 what comes before the loop alone makes a barrier in it necessary, one stands before the loop.
@@ -24,15 +25,17 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from tilewright.backends.nvidia.arch import row_for
-from tilewright.backends.nvidia.lower.allocate_shared import allocate_shared
-from tilewright.backends.nvidia.lower.shared_usage import (
-    Machine,
-    exchange_bytes,
-    ring_of,
-    rings_read,
-    tile_bytes,
+from tilewright.backends.nvidia.buffer_ops import (
+    AllocOp,
+    AsyncCopyOp,
+    ShareOp,
+    WaitOp,
+    WgmmaOp,
+    WgmmaWaitOp,
+    buffer_type,
 )
-from tilewright.backends.nvidia.ops import AsyncCopyOp, RingOp, WaitOp
+from tilewright.backends.nvidia.lower.allocate_shared import allocate_shared
+from tilewright.backends.nvidia.lower.shared_usage import Machine, buffers_used, exchange_bytes
 from tilewright.ir import Block, Builder, Function, Op, Pass
 from tilewright.ops import AssertOp, BarrierOp, ForOp, IfOp, WhileOp
 from tilewright.support.fresh_stack import nested
@@ -44,19 +47,24 @@ class Kind(Enum):
     READ = "read"
     WRITTEN = "written"
     IN_FLIGHT = "being written by a copy"
+    BEING_READ = "being read by a product"
+
+
+_ASYNCHRONOUS = (Kind.IN_FLIGHT, Kind.BEING_READ)
+"""A barrier waits for threads, not for these."""
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
     """Bytes [first, end) that some thread has used since the last barrier.
 
-    ring: whose slots these are; earlier: in an earlier iteration of a loop.
+    buffer: whose slots these are; earlier: in an earlier iteration of a loop.
     """
 
     kind: Kind
     first: int
     end: int
-    ring: Op | None = None
+    buffer: Op | None = None
     earlier: bool = False
 
     def overlaps(self, other: Use) -> bool:
@@ -67,13 +75,13 @@ class Use:
         """Whether a barrier must stand between this use and one that follows."""
         if not self.overlaps(following):
             return False
-        same_ring = self.ring is not None and self.ring is following.ring
-        if following.kind is Kind.READ:
+        if following.kind in (Kind.READ, Kind.BEING_READ):
             return self.kind is Kind.WRITTEN
-        if same_ring:
-            # In one iteration a ring is filled and read at different slots.
+        if following.kind is Kind.IN_FLIGHT and self.buffer is following.buffer:
+            # In one iteration a buffer is filled and read at different slots.
+            assert not (self.earlier and self.kind is Kind.BEING_READ), "a product still reads this"
             return self.earlier and self.kind is not Kind.IN_FLIGHT
-        assert self.kind is not Kind.IN_FLIGHT, "bytes of a ring are used before its copies arrived"
+        assert self.kind not in _ASYNCHRONOUS, "bytes are written that are still in use"
         return True
 
 
@@ -113,7 +121,9 @@ class _Ordering:
     def __init__(self, machine: Machine, offsets: Mapping[Op, int]) -> None:
         self._machine, self._offsets = machine, offsets
         self._relevant: dict[Block, list[Op]] = {}
-        self._walked: dict[tuple[Op, Pending], _Walked] = {}
+        self._walked: dict[tuple[Op, Pending, frozenset[Op]], _Walked] = {}
+        # Ops before which a barrier stands anyway.
+        self._placed = frozenset[Op]()
 
     @nested
     def block(self, block: Block, pending: Pending) -> _Walked:
@@ -135,31 +145,35 @@ class _Ordering:
             return _Walked(frozenset(), _after_barrier(pending))
         if isinstance(op, WaitOp):
             return _Walked(frozenset(), _after_wait(op, pending))
-        return self._use(op, pending)
+        walked = self._use(op, pending)
+        if isinstance(op, WgmmaOp | WgmmaWaitOp):
+            return replace(walked, pending=_after_products(op.pending, walked.pending))
+        return walked
 
     def _use(self, op: Op, pending: Pending) -> _Walked:
         uses = self._uses(op)
         barriers = frozenset[Op]()
-        if any(earlier.forbids(use) for earlier in pending for use in uses):
+        if op in self._placed or any(e.forbids(use) for e in pending for use in uses):
             barriers, pending = frozenset((op,)), _after_barrier(pending)
-        if op in self._offsets and not isinstance(op, RingOp):
+        if exchange_bytes(op, self._machine):
             reads = (replace(use, kind=Kind.READ) for use in uses)  # after a barrier of its own
             return _Walked(barriers, _after_barrier(pending).union(reads))
         return _Walked(barriers, pending.union(uses))
 
     def _uses(self, op: Op) -> list[Use]:
         """What an op does first: an exchange writes."""
-        if isinstance(op, AsyncCopyOp):
-            return [self._ring(Kind.IN_FLIGHT, ring_of(op.ring))]
         size = exchange_bytes(op, self._machine)
         if size:
             first = self._offsets[op]
             return [Use(Kind.WRITTEN, first, first + size)]
-        return [self._ring(Kind.READ, ring) for ring in rings_read(op)]
+        return [self._of_buffer(op, buffer, writes) for buffer, writes in buffers_used(op)]
 
-    def _ring(self, kind: Kind, ring: RingOp) -> Use:
-        first = self._offsets[ring]
-        return Use(kind, first, first + tile_bytes(ring.type), ring)
+    def _of_buffer(self, op: Op, buffer: AllocOp | ShareOp, writes: bool) -> Use:
+        first = self._offsets[buffer]
+        kind = Kind.WRITTEN if writes else Kind.READ
+        if isinstance(op, AsyncCopyOp | WgmmaOp):
+            kind = Kind.IN_FLIGHT if writes else Kind.BEING_READ
+        return Use(kind, first, first + buffer_type(buffer.result).bytes, buffer)
 
     # -- loops ----------------------------------------------------------------------------------
 
@@ -176,9 +190,32 @@ class _Ordering:
     def _walk_loop(self, loop: ForOp | WhileOp, pending: Pending) -> _Walked:
         """Walk the loop with what earlier iterations leave pending, once for each start."""
         # Outer loops walk inner ones in each round: without this, visits multiply with depth.
-        walked = self._walked.get((loop, pending))
+        key = (loop, pending, self._placed)
+        walked = self._walked.get(key)
         if walked is None:
-            walked = self._walked[loop, pending] = self._walk_to_fixpoint(loop, pending)
+            walked = self._walked[key] = self._place_in_loop(loop, pending)
+        return walked
+
+    def _place_in_loop(self, loop: ForOp | WhileOp, pending: Pending) -> _Walked:
+        """Walk the loop with the barriers in it.
+
+        One that is needed in a later iteration stands in the first one, too, where it may spare
+        others: so the loop is walked again with those that were found, then without each of them.
+        """
+        around = self._placed
+        walked = self._walk_to_fixpoint(loop, pending)
+        while not walked.barriers <= self._placed:
+            self._placed |= walked.barriers
+            walked = self._walk_to_fixpoint(loop, pending)
+        for op in [op for op in loop.walk() if op in self._placed - around]:
+            all_placed = self._placed
+            self._placed -= {op}
+            without = self._walk_to_fixpoint(loop, pending)
+            if without.barriers <= self._placed:
+                walked = without
+            else:
+                self._placed = all_placed
+        self._placed = around
         return walked
 
     def _walk_to_fixpoint(self, loop: ForOp | WhileOp, pending: Pending) -> _Walked:
@@ -209,19 +246,31 @@ class _Ordering:
     def _matters(self, op: Op) -> bool:
         if isinstance(op, ForOp | WhileOp | IfOp):
             return any([self._ops(region) for region in op.regions])
-        if isinstance(op, BarrierOp | AssertOp | WaitOp | AsyncCopyOp) or op in self._offsets:
+        if isinstance(op, BarrierOp | AssertOp | WaitOp | WgmmaWaitOp):
             return True
-        return bool(rings_read(op))
+        return bool(buffers_used(op)) or exchange_bytes(op, self._machine) > 0
 
 
 def _after_barrier(pending: Pending) -> Pending:
-    # A barrier waits for threads, not for their asynchronous copies.
-    return frozenset(use for use in pending if use.kind is Kind.IN_FLIGHT)
+    return frozenset(use for use in pending if use.kind in _ASYNCHRONOUS)
 
 
 def _after_wait(wait: WaitOp, pending: Pending) -> Pending:
     """Copies that have arrived are writes; the latest ones may still be in flight."""
     arrived = {replace(use, kind=Kind.WRITTEN) for use in pending if use.kind is Kind.IN_FLIGHT}
     # With `pending` > 0 it is not known which copies are done: they count as both.
-    kept = _after_barrier(pending) if wait.pending else frozenset[Use]()
-    return frozenset(use for use in pending if use.kind is not Kind.IN_FLIGHT) | arrived | kept
+    kept = pending if wait.pending else (u for u in pending if u.kind is not Kind.IN_FLIGHT)
+    return frozenset(arrived.union(kept))
+
+
+def _after_products(left: int | None, pending: Pending) -> Pending:
+    """Products have ended but for the `left` latest groups, or an unknown number."""
+    if left is None:
+        return pending
+    # Of products that go on, deferred_products.py sees to it that those left are of this iteration.
+    return frozenset(
+        replace(use, kind=Kind.READ)
+        if use.kind is Kind.BEING_READ and (use.earlier or not left)
+        else use
+        for use in pending
+    )

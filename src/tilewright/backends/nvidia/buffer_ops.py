@@ -1,0 +1,266 @@
+"""Ops on buffers in shared memory, with their NumPy rules: copies, reads, asynchronous products.
+
+    %m = nvidia.alloc : buffer<3 * 64x64xf16, ...>          memory for three tiles
+    %s = nvidia.view %m, %i : buffer<64x64xf16, ...>        one of them
+    nvidia.async_copy %x, %s                                %x is loaded: global -> shared memory
+    nvidia.commit                                           ends a group of copies
+    nvidia.wait {pending = 1}                               but the latest group has arrived
+    %a = nvidia.read %s : tile<64x64xf16, ...>              shared memory -> registers
+    %c = nvidia.wgmma %s, %t, %acc                          reads its operands while others go on
+    %d = nvidia.wgmma_wait %c                               it has ended
+
+A buffer is memory, so ops that use one keep their order: all have `Effect.SHARED`. Threads see what
+others wrote behind a barrier (insert_shared_barriers.py), warpgroup products behind a fence, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from tilewright.ir import (
+    REFERENCE_RULES,
+    Effect,
+    Op,
+    Trait,
+    Value,
+    attr,
+    buffer,
+    operand,
+    reference,
+    scalar_integer,
+    tile,
+    tile_or_buffer,
+)
+from tilewright.ir.types import BufferType, Type
+from tilewright.layout import LinearLayout
+from tilewright.ops import DotOp
+
+
+class AllocOp(Op, opcode="nvidia.alloc", effects=(Effect.SHARED,)):
+    """result = a new buffer, its contents undefined"""
+
+    result_type: Type = attr()
+
+    def infer(self) -> Type:
+        return self.result_type
+
+
+class ViewOp(Op, opcode="nvidia.view", traits=(Trait.PURE,)):
+    """result = one slot of a buffer"""
+
+    buffer: Value = operand(buffer)
+    slot: Value = operand(scalar_integer)
+
+    def infer(self) -> Type:
+        type_ = buffer_type(self.buffer)
+        return BufferType(type_.shape, type_.element, type_.layout)
+
+
+class TransposeViewOp(Op, opcode="nvidia.transpose_view", traits=(Trait.PURE,)):
+    """result = the same memory: dim k of the result is dim order[k] of the buffer"""
+
+    buffer: Value = operand(buffer)
+    order: tuple[int, ...] = attr()
+
+    def infer(self) -> Type:
+        return transposed_buffer(buffer_type(self.buffer), self.order)
+
+
+class ShareOp(Op, opcode="nvidia.share", effects=(Effect.SHARED,)):
+    """result = a new buffer that holds x"""
+
+    x: Value = operand(tile)
+    result_type: Type = attr()
+
+    def infer(self) -> Type:
+        return self.result_type
+
+
+class AsyncCopyOp(Op, opcode="nvidia.async_copy", effects=(Effect.SHARED,)):
+    """buffer = x, which is loaded: the copy of the group that is not yet ended
+
+    vector: elements that are consecutive and aligned in global memory.
+    """
+
+    x: Value = operand(tile)
+    buffer: Value = operand(buffer)
+    vector: int = attr()
+
+    def infer(self) -> None:
+        return None
+
+
+class CommitOp(Op, opcode="nvidia.commit", effects=(Effect.SHARED,)):
+    """Ends a group of asynchronous copies."""
+
+    def infer(self) -> None:
+        return None
+
+
+class WaitOp(Op, opcode="nvidia.wait", effects=(Effect.SHARED,)):
+    """All but the `pending` latest groups of a thread's copies have arrived.
+
+    Other threads see them after a barrier. proxy: warpgroup products do, too.
+    """
+
+    pending: int = attr(default=0)
+    proxy: bool = attr(default=False)
+
+    def infer(self) -> None:
+        return None
+
+
+class ReadOp(Op, opcode="nvidia.read", effects=(Effect.SHARED,)):
+    """result = the tile that a slot holds, in the layout of the result type"""
+
+    buffer: Value = operand(buffer)
+    result_type: Type = attr()
+
+    def infer(self) -> Type:
+        return self.result_type
+
+
+class WgmmaOp(Op, opcode="nvidia.wgmma", effects=(Effect.SHARED,)):
+    """result = acc + a @ b by products of whole warpgroups, which read shared memory themselves
+
+    The product is one group of instructions. It ends before the op does, but `pending` groups, the
+    latest, may go on: none may change what these read, and nothing but a further product may use
+    their results, until a `nvidia.wgmma_wait`. None: the op waits for none.
+    columns: N of one instruction; rows: warpgroups along M.
+    """
+
+    a: Value = operand(tile_or_buffer)
+    b: Value = operand(buffer)
+    acc: Value = operand(tile)
+    columns: int = attr()
+    rows: int = attr()
+    pending: int | None = attr(default=0)
+
+    def infer(self) -> Type:
+        return self.acc.type
+
+
+class WgmmaWaitOp(Op, opcode="nvidia.wgmma_wait", effects=(Effect.SHARED,)):
+    """result = x; but the `pending` latest groups of products have ended"""
+
+    x: Value = operand(tile)
+    pending: int = attr(default=0)
+
+    def infer(self) -> Type:
+        return self.x.type
+
+
+def buffer_type(value: Value) -> BufferType:
+    """The type of a buffer."""
+    assert isinstance(value.type, BufferType), value
+    return value.type
+
+
+def transposed_buffer(type_: BufferType, order: Sequence[int]) -> BufferType:
+    """The type of a buffer whose dim k is dim order[k] of another one, in the same memory."""
+    layout = cast("LinearLayout", type_.layout).transpose(order)
+    shape = tuple(type_.shape[dim] for dim in order)
+    return BufferType(shape, type_.element, layout, type_.slots)
+
+
+def alloc_of(value: Value) -> AllocOp | ShareOp:
+    """What made the memory that a buffer is, behind its views."""
+    op = value.op
+    while isinstance(op, ViewOp | TransposeViewOp):
+        op = op.buffer.op
+    assert isinstance(op, AllocOp | ShareOp), f"{value} is no buffer"
+    return op
+
+
+def reads_late(read: ReadOp) -> bool:
+    """Whether a slot is read part by part at its uses, instead of as a whole.
+
+    Products read so: the reads stand between their instructions instead of all before them.
+    """
+    # In one block only: a part is read at its first use, which must dominate the others.
+    return all(isinstance(user, DotOp) and user.parent is read.parent for user in read.result.uses)
+
+
+# ---- NumPy rules --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Memory:
+    """A buffer as the rules below have it: the tiles in all slots, which of them is meant, and its
+    dims in order."""
+
+    tiles: list[Any]
+    slot: int = 0
+    order: tuple[int, ...] | None = None
+
+    def read(self) -> Any:
+        tile = self.tiles[self.slot]
+        assert tile is not None, "a buffer is read before it was written"
+        return tile if self.order is None else tile.transpose(self.order)
+
+
+@reference(AllocOp)
+def alloc(op: AllocOp) -> Any:
+    """Empty, so that a slot that is read too early shows."""
+    return _Memory([None] * buffer_type(op.result).slots)
+
+
+@reference(ViewOp)
+def view(op: ViewOp, memory: Any, slot: Any) -> Any:
+    """The same memory; the interpreter passes it in an array."""
+    return replace(memory.item(), slot=int(slot))
+
+
+@reference(TransposeViewOp)
+def transpose_view(op: TransposeViewOp, memory: Any) -> Any:
+    """The same memory."""
+    assert memory.item().order is None, "views are transposed once"
+    return replace(memory.item(), order=op.order)
+
+
+@reference(ShareOp)
+def share(op: ShareOp, x: Any) -> Any:
+    """A buffer of one slot."""
+    return _Memory([x])
+
+
+@reference(AsyncCopyOp)
+def async_copy(op: AsyncCopyOp, x: Any, memory: Any) -> tuple[()]:
+    """Copied at once."""
+    target: _Memory = memory.item()
+    assert target.order is None, "copies go to a buffer as it is"
+    target.tiles[target.slot] = x
+    return ()
+
+
+@reference(ReadOp)
+def read(op: ReadOp, memory: Any) -> Any:
+    """The tile: NumPy has no layouts."""
+    return memory.item().read()
+
+
+@reference(WgmmaOp)
+def wgmma(op: WgmmaOp, a: Any, b: Any, acc: Any) -> Any:
+    """As a product of tiles."""
+    left = a.item().read() if isinstance(op.a.type, BufferType) else a
+    return REFERENCE_RULES[DotOp](op, left, b.item().read(), acc)
+
+
+@reference(WgmmaWaitOp)
+def wgmma_wait(op: WgmmaWaitOp, x: Any) -> Any:
+    """Products end at once here."""
+    return x
+
+
+@reference(CommitOp)
+def commit(op: CommitOp) -> tuple[()]:
+    """Copies are done at once here."""
+    return ()
+
+
+@reference(WaitOp)
+def wait(op: WaitOp) -> tuple[()]:
+    """Nothing to wait for."""
+    return ()

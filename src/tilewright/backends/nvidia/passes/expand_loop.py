@@ -1,0 +1,379 @@
+"""Rewrites a loop by its schedule: buffers, copies before the loop, and copies ahead in its body.
+
+Copies of iteration i go to slot i mod S of a buffer, S - 1 iterations ahead. An iteration waits for
+its copies, makes those ahead, and reads:
+
+    cf.for %k = %lo, %hi, %s (%p) {          copy iterations 0 .. S-2 to slots 0 .. S-2
+      %a = mem.load (address of %k, %p)      cf.for %k = %lo, %hi, %s (%p, %slot ...) {
+      %x = nvidia.convert %a           ->      nvidia.wait {pending = S - 2}
+      %c = tile.dot %x, ...                    %a = mem.load (address of %k + (S-1) %s) if %k < %e
+      cf.yield %p + step                       nvidia.async_copy %a, %free
+    }                                          nvidia.commit
+                                               %x = nvidia.read %view
+                                               %c = tile.dot %x, ...
+                                             }
+                                             nvidia.wait {pending = 0}
+
+Warpgroup products that only sum up go on while the next iteration starts. Then the product comes
+first, ends the one before, and what follows waits for the copies of the *next* iteration: so the
+barrier behind that wait, which the copies need since they overwrite what the last product read,
+stands while the tensor cores work.
+
+%e is the index of the first iteration that has none S - 1 later, from their number: so a copy is
+made only for an iteration that takes place, however near to the ends of its type an index comes.
+Elements that are masked off become zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import cast
+
+from tilewright.backends.nvidia.buffer_ops import (
+    AllocOp,
+    AsyncCopyOp,
+    CommitOp,
+    ReadOp,
+    ShareOp,
+    TransposeViewOp,
+    ViewOp,
+    WaitOp,
+    WgmmaWaitOp,
+    buffer_type,
+    transposed_buffer,
+)
+from tilewright.backends.nvidia.ops import ConvertOp
+from tilewright.backends.nvidia.passes.deferred_products import deferred_products
+from tilewright.backends.nvidia.passes.schedule_loop import AheadLoad, LoopSchedule
+from tilewright.ir import Block, Builder, Op, Rewriter, Value
+from tilewright.ir.types import BufferType, DType, TileType, i1, i32
+from tilewright.layout import LinearLayout, plan_shared_conversion
+from tilewright.ops import (
+    AddOp,
+    AndOp,
+    CastOp,
+    CompareOp,
+    ConstantOp,
+    ForOp,
+    LoadOp,
+    MinOp,
+    MulOp,
+    SelectOp,
+    SplatOp,
+    SubOp,
+    TransposeOp,
+    YieldOp,
+)
+from tilewright.transforms import trip_count
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """An op that takes a load to products; order: of the dims behind a transposition between."""
+
+    op: ConvertOp | ShareOp
+    order: tuple[int, ...] | None = None
+
+
+def readers(load: LoadOp) -> list[Reader]:
+    """The conversions of a load."""
+    found: list[Reader] = []
+    for user in load.result.uses:
+        if user.parent is not load.parent:
+            continue
+        if isinstance(user, ConvertOp | ShareOp):
+            found.append(Reader(user))
+        elif isinstance(user, TransposeOp):
+            found += [
+                Reader(inner, user.order)
+                for inner in user.result.uses
+                if isinstance(inner, ConvertOp | ShareOp) and inner.parent is load.parent
+            ]
+    return found
+
+
+def buffer_of(ahead: AheadLoad, slots: int) -> BufferType:
+    """The buffer of a load that is copied: as products read it, else as its first conversion."""
+    type_ = ahead.load.type
+    assert isinstance(type_, TileType) and isinstance(type_.element, DType)
+    found = readers(ahead.load)
+    for reader in found:
+        if isinstance(reader.op, ShareOp):
+            shared = buffer_type(reader.op.result)
+            if reader.order is not None:
+                shared = transposed_buffer(shared, _inverse(reader.order))
+            return replace_slots(shared, slots)
+    source = target = cast("LinearLayout", type_.layout)
+    if found:
+        target = cast("LinearLayout", cast("TileType", found[0].op.type).layout)
+        order = found[0].order
+        target = target if order is None else target.transpose(_inverse(order))
+    plan = plan_shared_conversion(
+        source, target, 8 * type_.element.bytes,
+        matrix_loads=True, matrix_stores=False, copy=True, copy_elements=ahead.vector,
+    )  # fmt: skip
+    return BufferType(type_.shape, type_.element, plan.shared, slots)
+
+
+def replaced_exchanges(schedule: LoopSchedule) -> list[Op]:
+    """The ops that copies replace."""
+    return [reader.op for ahead in schedule.copies for reader in readers(ahead.load)]
+
+
+def replace_slots(type_: BufferType, slots: int) -> BufferType:
+    return BufferType(type_.shape, type_.element, type_.layout, slots)
+
+
+def _inverse(order: Sequence[int]) -> list[int]:
+    return [order.index(dim) for dim in range(len(order))]
+
+
+@dataclass(slots=True)
+class _Stage:
+    """What is computed some iterations ahead: `distance`, in `ops` of the body, of which `loads`
+    are to be made.
+
+    carried: positions of the carried values that it computes, too; index, values: of the iteration
+    that it makes next, these in the order of `carried`.
+    """
+
+    distance: int
+    ops: set[Op]
+    loads: Sequence[AheadLoad]
+    carried: list[int]
+    index: Value
+    values: list[Value]
+
+
+class LoopExpansion:
+    """Rewrites one loop.
+
+    loaded: the registers of each load into such, for iterations that were made but not yet used,
+    the oldest first.
+    """
+
+    def __init__(self, schedule: LoopSchedule) -> None:
+        self.schedule, self.loop, self.slots = schedule, schedule.loop, schedule.slots
+        self.stages = [self._stage(distance) for distance in schedule.distances]
+        self.buffers: dict[LoadOp, Value] = {}
+        self.loaded: dict[LoadOp, list[Value]] = {
+            ahead.load: [] for ahead in schedule.loads if not ahead.vector
+        }
+        self.distance = {ahead.load: ahead.distance for ahead in schedule.loads}
+        self.deferred = deferred_products(schedule) if self.slots > 2 else []
+
+    def _stage(self, distance: int) -> _Stage:
+        ops = self.schedule.slice(distance)
+        loads = [ahead for ahead in self.schedule.loads if ahead.distance == distance]
+        args = self.loop.carried
+        carried = [i for i, arg in enumerate(args) if any(user in ops for user in arg.uses)]
+        values = [self.loop.inits[i] for i in carried]
+        return _Stage(distance, ops, loads, carried, self.loop.lower, values)
+
+    def run(self) -> None:
+        before = Builder.at(self.loop)
+        trips = trip_count(before, self.loop)
+        for ahead in self.schedule.copies:
+            self.buffers[ahead.load] = before.value(AllocOp(buffer_of(ahead, self.slots)))
+        furthest = self.stages[0].distance
+        for made in range(furthest):
+            self._before(before, trips, made - furthest)
+        ends = {stage.distance: self._end(before, trips, stage.distance) for stage in self.stages}
+        self._rebuild(before, ends)
+
+    # ---- before the loop ----------------------------------------------------------------------
+
+    def _before(self, before: Builder, trips: Value, step: int) -> None:
+        """Make what iteration `step`, which is negative, would make ahead."""
+        # The nearest first: it uses what further ones loaded before, not now.
+        for stage in reversed(self.stages):
+            iteration = step + stage.distance
+            if iteration < 0:
+                continue
+            # The loop may have fewer iterations.
+            number = before.value(ConstantOp(iteration, trips.type))
+            runs = before.value(CompareOp(number, trips, predicate="lt"))
+            slot = before.value(ConstantOp(iteration % self.slots, i32))
+            self._make(before, stage, slot, runs)
+
+    def _make(self, builder: Builder, stage: _Stage, slot: Value, runs: Value) -> None:
+        """Make the loads of a stage for its next iteration, if that runs; slot: of its copies."""
+        mapping: dict[Value, Value] = {self.loop.index: stage.index}
+        for i, value in zip(stage.carried, stage.values, strict=True):
+            mapping[self.loop.carried[i]] = value
+        for load in self.loaded:
+            lead = self.distance[load] - stage.distance
+            if lead > 0:
+                mapping[load.result] = self.loaded[load][-lead]
+        loads = {ahead.load: ahead for ahead in stage.loads}
+        new: dict[LoadOp, Value] = {}
+        for op in self.loop.body:
+            if op not in stage.ops:
+                continue
+            copy = builder.emit(op.clone(mapping))
+            if isinstance(op, LoadOp):
+                load = _guarded(cast("LoadOp", copy), runs)
+                mapping[op.result] = load.result
+                if loads[op].vector:
+                    view = builder.value(ViewOp(self.buffers[op], slot))
+                    builder.emit(AsyncCopyOp(load.result, view, vector=loads[op].vector))
+                else:
+                    new[op] = load.result
+        for load, value in new.items():
+            self.loaded[load].append(value)
+        if any(ahead.vector for ahead in stage.loads):
+            # Also where the iteration does not run: waits count groups.
+            builder.emit(CommitOp())
+        yielded = self.loop.body.terminator.operands
+        stage.values = [mapping.get(yielded[i], yielded[i]) for i in stage.carried]
+        stage.index = builder.value(AddOp(stage.index, self.loop.step))
+
+    # ---- the loop -----------------------------------------------------------------------------
+
+    def _end(self, builder: Builder, trips: Value, distance: int) -> Value:
+        """The index of the first iteration that no other follows `distance` later."""
+        far = builder.value(ConstantOp(distance, trips.type))
+        made = builder.value(SubOp(trips, builder.value(MinOp(trips, far))))
+        number = builder.value(CastOp(made, self.loop.step.type))
+        return builder.value(AddOp(self.loop.lower, builder.value(MulOp(number, self.loop.step))))
+
+    def _steps(self, builder: Builder, count: int) -> Value:
+        """How far the index moves in some iterations."""
+        step = self.loop.step
+        return builder.value(MulOp(step, builder.value(ConstantOp(count, step.type))))
+
+    def _rebuild(self, before: Builder, ends: Mapping[int, Value]) -> None:
+        """The loop with the slot to read, and what the stages need."""
+        old, far = self.loop, self.slots - 1
+        # Invariant, so computed before the loop.
+        steps = {distance: self._steps(before, distance) for distance in ends}
+        if self.deferred:
+            before.emit(WaitOp(pending=far - 1, proxy=True))
+        carried = [value for stage in self.stages for value in stage.values]
+        loaded = [value for values in self.loaded.values() for value in values]
+        extra = [before.value(ConstantOp(0, i32)), *carried, *loaded]
+        body = Block()
+        mapping = {arg: body.add_arg(arg.type, arg.name) for arg in old.body.args}
+        added = iter([body.add_arg(value.type) for value in extra])
+        new = ForOp(old.lower, old.upper, old.step, (*old.inits, *extra), body, **old.attrs)
+        before.emit(new)
+        builder = Builder(body, loc=old.loc)
+        slot = next(added)
+        for stage in self.stages:
+            stage.values = list(islice(added, len(stage.values)))
+        self.loaded = {load: list(islice(added, len(v))) for load, v in self.loaded.items()}
+        for load, values in self.loaded.items():
+            mapping[load.result] = values[0]
+        index, body_ops = body.args[0], [op for op in old.body if op is not old.body.last]
+        first = body_ops.index(self.deferred[-1]) + 1 if self.deferred else 0
+        copier = _MainOps(self, builder, mapping, slot)
+        copier.copy(body_ops[:first])
+        # The slot that is read next has arrived; S - 1 groups are out before the next ones.
+        pending = far - 2 if self.deferred else far - 1
+        builder.emit(WaitOp(pending=pending, proxy=self._feeds_warpgroups()))
+        # The slot that the last iteration read.
+        free = self._next_slot(builder, slot, far)
+        for stage in reversed(self.stages):
+            stage.index = builder.value(AddOp(index, steps[stage.distance]))
+            runs = builder.value(CompareOp(index, ends[stage.distance], predicate="lt"))
+            self._make(builder, stage, free, runs)
+        copier.copy(body_ops[first:])
+        yielded = [mapping.get(v, v) for v in old.body.terminator.operands]
+        moved = [value for stage in self.stages for value in stage.values]
+        newest = [value for values in self.loaded.values() for value in values[1:]]
+        builder.emit(YieldOp((*yielded, self._next_slot(builder, slot, 1), *moved, *newest)))
+        self._finish(before, new)
+
+    def _finish(self, before: Builder, new: ForOp) -> None:
+        """What follows the loop."""
+        # Copies of iterations that do not run write zeros: they must end before other ops use the
+        # bytes of the buffers (see allocate_shared.py).
+        before.emit(WaitOp(pending=0))
+        results = list(new.results[: len(self.loop.results)])
+        for product in self.deferred:
+            number = product.acc.index - 1
+            results[number] = before.value(WgmmaWaitOp(results[number]))
+        Rewriter.replace(self.loop, results)
+
+    def _feeds_warpgroups(self) -> bool:
+        """Whether products of warpgroups read the copies."""
+        found = (reader.op for ahead in self.schedule.copies for reader in readers(ahead.load))
+        return any(isinstance(op, ShareOp) for op in found)
+
+    def _next_slot(self, builder: Builder, slot: Value, step: int) -> Value:
+        """(slot + step) mod slots."""
+        moved = builder.value(AddOp(slot, builder.value(ConstantOp(step, i32))))
+        limit = builder.value(ConstantOp(self.slots, i32))
+        # A comparison, as S need not be a power of two, and a remainder is slow.
+        past = builder.value(CompareOp(moved, limit, predicate="ge"))
+        wrapped = builder.value(AddOp(moved, builder.value(ConstantOp(-self.slots, i32))))
+        return builder.value(SelectOp(past, wrapped, moved))
+
+
+class _MainOps:
+    """Copies what is left of an iteration: everything but what runs ahead."""
+
+    def __init__(
+        self, expansion: LoopExpansion, builder: Builder, mapping: dict[Value, Value], slot: Value
+    ) -> None:
+        self.builder, self.mapping, self.slot = builder, mapping, slot
+        self.loads = set(expansion.loaded)
+        self.buffers, self.deferred = expansion.buffers, expansion.deferred
+        self.read_by: dict[Op, tuple[LoadOp, tuple[int, ...] | None]] = {
+            r.op: (load, r.order) for load in self.buffers for r in readers(load)
+        }
+
+    def copy(self, ops: Sequence[Op]) -> None:
+        """Copy ops of the body."""
+        for op in ops:
+            if isinstance(op, LoadOp) and op in self.buffers:
+                if not all(self._replaces(user) for user in op.result.uses):
+                    read = ReadOp(self._view(op), result_type=op.type)
+                    self.mapping[op.result] = self.builder.value(read)
+            elif op in self.read_by:
+                self.mapping[op.results[0]] = self._reading(op)
+            elif op not in self.loads and not self._replaces(op):
+                new = self.builder.emit(op.clone(self.mapping))
+                if op in self.deferred:
+                    is_last = op is self.deferred[-1]
+                    new.attrs["pending"] = len(self.deferred) if is_last else None
+
+    def _replaces(self, op: Op) -> bool:
+        """Whether reads from a buffer take the place of an op."""
+        if isinstance(op, TransposeOp):
+            return bool(op.result.uses) and all(user in self.read_by for user in op.result.uses)
+        return op in self.read_by
+
+    def _view(self, load: LoadOp) -> Value:
+        return self.builder.value(ViewOp(self.buffers[load], self.slot))
+
+    def _reading(self, op: Op) -> Value:
+        """What a conversion of a load leaves: registers, or the buffer itself."""
+        load, order = self.read_by[op]
+        view = self._view(load)
+        if order is not None:
+            view = self.builder.value(TransposeViewOp(view, order=order))
+        if isinstance(op, ShareOp):
+            return view
+        return self.builder.value(ReadOp(view, result_type=op.results[0].type))
+
+
+def _guarded(load: LoadOp, runs: Value) -> LoadOp:
+    """Load only if the iteration runs."""
+    builder = Builder.at(load)
+    pointer, mask = load.pointer.type, runs
+    if isinstance(pointer, TileType):
+        spread = SplatOp(runs, shape=pointer.shape)
+        spread.results[0].type = TileType(pointer.shape, i1, pointer.layout)
+        mask = builder.value(spread)
+    if load.mask is not None:
+        load.set_operand(1, builder.value(AndOp(load.mask, mask)))
+        return load
+    # A load without a mask has no `other`: what is masked off becomes zero.
+    replacement = LoadOp(load.pointer, mask, None, **load.attrs)
+    replacement.results[0].type = load.result.type
+    builder.emit(replacement)
+    Rewriter.replace(load, replacement.result)
+    return replacement

@@ -1,0 +1,120 @@
+"""Chooses the products that whole warpgroups compute: these read shared memory themselves.
+
+    %c = tile.dot %a, %b, %acc      ->      %m = nvidia.share %a : buffer<128x64xf16, ...>
+                                            %n = nvidia.share %b : buffer<64x256xf16, ...>
+                                            %c = nvidia.wgmma %m, %n, %acc
+
+B must be in shared memory, as the instruction reads it, with the widest swizzle that fits. So must
+A, unless it is computed where it is used: then it comes from registers. Buffers are made where
+their tiles are: those of loop invariants before the loop.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilewright.analysis import Alignment, analyze_alignment
+from tilewright.backends.nvidia.arch import row_for
+from tilewright.backends.nvidia.buffer_ops import ShareOp, WgmmaOp
+from tilewright.backends.nvidia.layouts.select_wgmma import wgmma_sharing
+from tilewright.ir import Block, Builder, Function, Op, Pass, Rewriter, Value
+from tilewright.ir.types import BufferType, dtype_of, f32, shape_of
+from tilewright.layout import wgmma_shared_layout
+from tilewright.ops import DotOp, LoadOp, TransposeOp
+
+Facts = dict[Value, Alignment]
+
+
+@dataclass(frozen=True)
+class SelectProducts(Pass, name="nvidia-select-products"):
+    """Let warpgroups compute the products that they can.
+
+    warps: of a program instance; capability: of the architecture.
+    """
+
+    warps: int = 4
+    capability: int = 90
+
+    def run(self, function: Function) -> bool:
+        arch = row_for(self.capability)
+        products = [op for op in function.walk() if isinstance(op, DotOp)]
+        sharing = {op: wgmma_sharing(op, arch, self.warps) for op in products}
+        chosen = {op: share for op, share in sharing.items() if share is not None}
+        facts = analyze_alignment(function) if chosen else {}
+        shared: dict[tuple[Value, int], Value] = {}
+        changed = False
+        for op, share in chosen.items():
+            operands = _operands(op, facts, shared)
+            if operands is not None:
+                product = WgmmaOp(*operands, op.acc, *share)
+                Rewriter.replace(op, Builder.at(op).value(product))
+                changed = True
+        return changed
+
+
+def _operands(
+    op: DotOp, facts: Facts, shared: dict[tuple[Value, int], Value]
+) -> tuple[Value, Value] | None:
+    """The operands of a product as the instruction reads them; None if it cannot.
+
+    shared: what is in shared memory already, as operand 0 or 1.
+    """
+    # The tensor cores truncate f32 to tf32: rounded on the way through registers, as mma.sync has
+    # its operands, products are 2.6 times as exact (2.9e-4 beside 7.7e-4 for K = 1024).
+    if dtype_of(op.a.type) is f32:
+        return None
+    from_registers = not _is_loaded(op.a)
+    types = [_buffer(value, index, facts) for index, value in enumerate((op.a, op.b))]
+    if types[1] is None or (types[0] is None and not from_registers):
+        return None
+    operands: list[Value] = []
+    for index, (value, type_) in enumerate(zip((op.a, op.b), types, strict=True)):
+        if index == 0 and from_registers:
+            operands.append(value)
+            continue
+        if (value, index) not in shared:
+            shared[value, index] = _shared(value, type_)
+        operands.append(shared[value, index])
+    return operands[0], operands[1]
+
+
+def _shared(value: Value, type_: BufferType | None) -> Value:
+    """A tile in shared memory, from where it is made on."""
+    assert type_ is not None
+    if value.op is not None:
+        builder = Builder.after(value.op)
+    else:
+        assert isinstance(value.owner, Block), value
+        builder = Builder(value.owner, value.owner.first)
+    return builder.value(ShareOp(value, result_type=type_))
+
+
+def _is_loaded(value: Value) -> bool:
+    """Whether a tile is what a load gives, perhaps transposed."""
+    op = value.op
+    while isinstance(op, TransposeOp):
+        op = op.x.op
+    return isinstance(op, LoadOp)
+
+
+def _buffer(value: Value, index: int, facts: Facts) -> BufferType | None:
+    """The buffer of operand 0 or 1 of a product; None if the instruction cannot read it."""
+    k_dim = 1 - index
+    element = dtype_of(value.type)
+    layout = wgmma_shared_layout(
+        shape_of(value.type), 8 * element.bytes, k_dim, _contiguous_dim(value, k_dim, facts)
+    )
+    return None if layout is None else BufferType(shape_of(value.type), element, layout)
+
+
+def _contiguous_dim(value: Value, k_dim: int, facts: Facts) -> int:
+    """The dim along which a tile is contiguous in memory; K of what does not come from there."""
+    op: Op | None = value.op
+    order = [0, 1]
+    while isinstance(op, TransposeOp):
+        order = [op.order[dim] for dim in order]
+        op = op.x.op
+    if not isinstance(op, LoadOp):
+        return k_dim
+    contiguity = facts[op.pointer].contiguity
+    return max((k_dim, 1 - k_dim), key=lambda dim: contiguity[order[dim]])
