@@ -109,10 +109,13 @@ class InsertSharedBarriers(Pass, name="nvidia-insert-shared-barriers"):
 
 @dataclass(frozen=True, slots=True)
 class _Walked:
-    """barriers: ops before which one is needed; pending: after the last op."""
+    """barriers: ops before which one stands; pending: after the last op; needed: of the barriers
+    those that the ones before them do not spare.
+    """
 
     barriers: frozenset[Op]
     pending: Pending
+    needed: frozenset[Op] = frozenset()
 
 
 class _Ordering:
@@ -128,19 +131,21 @@ class _Ordering:
     @nested
     def block(self, block: Block, pending: Pending) -> _Walked:
         """Walk the ops of a block."""
-        barriers = frozenset[Op]()
+        barriers, needed = frozenset[Op](), frozenset[Op]()
         for op in self._ops(block):
             walked = self._op(op, pending)
-            barriers, pending = barriers | walked.barriers, walked.pending
-        return _Walked(barriers, pending)
+            barriers, needed = barriers | walked.barriers, needed | walked.needed
+            pending = walked.pending
+        return _Walked(barriers, pending, needed)
 
     def _op(self, op: Op, pending: Pending) -> _Walked:
         if isinstance(op, ForOp | WhileOp):
             return self._loop(op, pending)
         if isinstance(op, IfOp):
-            ends = [self.block(inner, pending) for inner in op.regions]
-            barriers = frozenset[Op]().union(*(end.barriers for end in ends))
-            return _Walked(barriers, frozenset[Use]().union(*(end.pending for end in ends)))
+            one, other = (self.block(inner, pending) for inner in op.regions)
+            return _Walked(
+                one.barriers | other.barriers, one.pending | other.pending, one.needed | other.needed
+            )
         if isinstance(op, BarrierOp | AssertOp):  # threads agree whether an assertion fails
             return _Walked(frozenset(), _after_barrier(pending))
         if isinstance(op, WaitOp):
@@ -152,13 +157,15 @@ class _Ordering:
 
     def _use(self, op: Op, pending: Pending) -> _Walked:
         uses = self._uses(op)
-        barriers = frozenset[Op]()
-        if op in self._placed or any(e.forbids(use) for e in pending for use in uses):
+        barriers, needed = frozenset[Op](), frozenset[Op]()
+        if any(earlier.forbids(use) for earlier in pending for use in uses):
+            needed = frozenset((op,))
+        if needed or op in self._placed:
             barriers, pending = frozenset((op,)), _after_barrier(pending)
         if exchange_bytes(op, self._machine):
             reads = (replace(use, kind=Kind.READ) for use in uses)  # after a barrier of its own
-            return _Walked(barriers, _after_barrier(pending).union(reads))
-        return _Walked(barriers, pending.union(uses))
+            return _Walked(barriers, _after_barrier(pending).union(reads), needed)
+        return _Walked(barriers, pending.union(uses), needed)
 
     def _uses(self, op: Op) -> list[Use]:
         """What an op does first: an exchange writes."""
@@ -184,7 +191,7 @@ class _Ordering:
         if in_flight != pending:
             alone = self._walk_loop(loop, in_flight)
             if len(alone.barriers) < len(walked.barriers):
-                return _Walked(alone.barriers.union((loop,)), alone.pending)
+                return replace(alone, barriers=alone.barriers.union((loop,)))
         return walked
 
     def _walk_loop(self, loop: ForOp | WhileOp, pending: Pending) -> _Walked:
@@ -200,14 +207,16 @@ class _Ordering:
         """Walk the loop with the barriers in it.
 
         One that is needed in a later iteration stands in the first one, too, where it may spare
-        others: so the loop is walked again with those that were found, then without each of them.
+        others: so the loop is walked again with those that were found, then without each of those
+        that the others may spare.
         """
         around = self._placed
         walked = self._walk_to_fixpoint(loop, pending)
         while not walked.barriers <= self._placed:
             self._placed |= walked.barriers
             walked = self._walk_to_fixpoint(loop, pending)
-        for op in [op for op in loop.walk() if op in self._placed - around]:
+        # What is needed behind all others is needed behind fewer, too.
+        for op in [op for op in loop.walk() if op in self._placed - around - walked.needed]:
             all_placed = self._placed
             self._placed -= {op}
             without = self._walk_to_fixpoint(loop, pending)
@@ -221,16 +230,18 @@ class _Ordering:
     def _walk_to_fixpoint(self, loop: ForOp | WhileOp, pending: Pending) -> _Walked:
         start = pending
         while True:
-            barriers, end, exits = frozenset[Op](), start, start
+            barriers, needed, end, exits = frozenset[Op](), frozenset[Op](), start, start
             for region in loop.regions:
                 walked = self.block(region, end)
-                barriers, end = barriers | walked.barriers, walked.pending
+                barriers, needed = barriers | walked.barriers, needed | walked.needed
+                end = walked.pending
                 exits = end if region is loop.regions[0] else exits
             # grows in each round, within the uses of the loop and of what precedes it: so it ends
             following = start | {replace(use, earlier=True) for use in end}
             if following == start:
                 # A while loop is left behind its condition, a for loop before or after iterations.
-                return _Walked(barriers, exits if isinstance(loop, WhileOp) else start | end)
+                exits = exits if isinstance(loop, WhileOp) else start | end
+                return _Walked(barriers, exits, needed)
             start = following
 
     @nested
