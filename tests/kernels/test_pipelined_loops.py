@@ -1,6 +1,6 @@
 """Loops of products whose loads could be copied ahead, if what else they do in memory allows it.
 
-On GPUs such loads are asynchronous copies into rings of slots; see backends/nvidia.
+On GPUs such loads are asynchronous copies into buffers with slots; see backends/nvidia.
 """
 
 from collections.abc import Sequence

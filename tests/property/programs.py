@@ -4,7 +4,17 @@ from hypothesis import strategies as st
 
 from tilewright import ops
 from tilewright.ir import Block, Builder, Function, Value
-from tilewright.ir.types import PointerType, TileType, Type, element_of, f32, i1, i32, with_element
+from tilewright.ir.types import (
+    BufferType,
+    PointerType,
+    TileType,
+    Type,
+    element_of,
+    f32,
+    i1,
+    i32,
+    with_element,
+)
 from tilewright.support import SourceLoc
 
 NAMES = st.sampled_from(["", "x", "y", "acc", "x_1", "0", "a.b", "größe"])
@@ -21,7 +31,7 @@ LOCS = st.none() | st.builds(
 
 
 def _tile(shape: tuple[int, ...], element: Type) -> Type:
-    assert not isinstance(element, TileType)
+    assert not isinstance(element, TileType | BufferType)
     return TileType(shape, element) if shape else element
 
 

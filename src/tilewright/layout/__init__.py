@@ -39,7 +39,7 @@ from tilewright.layout.mma_fragments import (
     wgmma_fragment,
 )
 from tilewright.layout.register_access import contiguous_registers
-from tilewright.layout.shared_access import SharedAccess, shared_access
+from tilewright.layout.shared_access import SharedAccess, plan_shared_access
 from tilewright.layout.shared_conversion import SharedConversion, plan_shared_conversion
 from tilewright.layout.shared_layouts import (
     shared_row_major,
@@ -89,7 +89,7 @@ __all__ = [
     "render",
     "render_shared",
     "result_layout",
-    "shared_access",
+    "plan_shared_access",
     "shared_row_major",
     "shared_swizzled",
     "shared_xor",

@@ -1,6 +1,7 @@
 """How one side of a conversion moves its registers to or from a buffer in shared memory.
 
-`shared_access` is for a buffer that is given; `plan_shared_conversion` chooses the buffer as well.
+`plan_shared_access` is for a buffer that is given; `plan_shared_conversion` chooses the buffer as
+well.
 """
 
 from dataclasses import dataclass, replace
@@ -104,7 +105,7 @@ class Side:
         return [form for form in forms if form is not None]
 
 
-def shared_access(
+def plan_shared_access(
     shared: LinearLayout,
     layout: LinearLayout,
     element_bits: int,

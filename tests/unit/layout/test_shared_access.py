@@ -14,8 +14,8 @@ from tilewright.layout import (
     SharedAccess,
     blocked,
     operand_layout,
+    plan_shared_access,
     result_layout,
-    shared_access,
     shared_row_major,
     shared_swizzled,
     wgmma_fragment,
@@ -63,14 +63,14 @@ def test_any_register_layout_reaches_any_buffer(data):
     either = st.one_of(tile_layouts((rows, columns), 1), blocked_layouts((rows, columns), 1))
     layout = data.draw(either)
     matrix, store = data.draw(st.booleans()), data.draw(st.booleans())
-    access = shared_access(buffer, layout, bits, matrix=matrix, store=store)
+    access = plan_shared_access(buffer, layout, bits, matrix=matrix, store=store)
     assert_moved(access, buffer, layout, bits)
     if not store:
         assert sorted(r for group in access.groups for r in group) == list(
             range(layout.in_size("register"))
         )
     most = data.draw(st.sampled_from([1, 2, 4, 64]))
-    copy = shared_access(buffer, layout, bits, copy=True, max_elements=most)
+    copy = plan_shared_access(buffer, layout, bits, copy=True, max_elements=most)
     assert_moved(copy, buffer, layout, bits)
     assert copy.in_order and copy.kind == "vector" and len(copy.groups[0]) <= most
 
@@ -99,7 +99,7 @@ def test_coalesced_copies_fill_canonical_buffers_without_conflicts(shape, bits, 
     for size in (16, 8, 4):
         vector = max(1, size * 8 // bits)
         layout = coalesced(shape, vector, along, 4)
-        access = shared_access(buffer, layout, bits, copy=True)
+        access = plan_shared_access(buffer, layout, bits, copy=True)
         assert (access.bits, access.in_order) == (max(bits, 8 * size), True)
         assert access.degree == count_degree(access, layout, bits) == 1
 
@@ -107,12 +107,12 @@ def test_coalesced_copies_fill_canonical_buffers_without_conflicts(shape, bits, 
 def test_a_copy_is_no_wider_than_its_source_is_aligned():
     buffer = shared_swizzled((64, 64), 16, 128)
     layout = coalesced((64, 64), 8, 1, 4)
-    access = shared_access(buffer, layout, 16, copy=True, max_elements=4)
+    access = plan_shared_access(buffer, layout, 16, copy=True, max_elements=4)
     assert (access.bits, access.in_order) == (64, True)
     # Registers in another order than memory hold no vectors that a copy could move.
     turned = layout.with_columns("register", layout.packed("register")[::-1])
-    assert shared_access(buffer, turned, 16, copy=True).bits == 16
-    assert shared_access(buffer, turned, 16, store=True).bits == 128
+    assert plan_shared_access(buffer, turned, 16, copy=True).bits == 16
+    assert plan_shared_access(buffer, turned, 16, store=True).bits == 128
 
 
 OPERANDS = [("m16n8k16.b16", 16), ("m16n8k8.b16", 16), ("m16n8k8.tf32", 32), ("m16n8k32.b8", 8)]
@@ -126,12 +126,12 @@ def test_operands_of_mma_come_out_of_canonical_buffers_by_ldmatrix(name, bits, o
     k = row_bytes * 8 // bits
     layout = operand_layout(fragment, result_layout(fragment, (128, 128), (2, 2)), operand, k)
     k_dim = 1 if operand == "a" else 0
-    access = shared_access(canonical(layout.shape, bits, k_dim), layout, bits, matrix=True)
+    access = plan_shared_access(canonical(layout.shape, bits, k_dim), layout, bits, matrix=True)
     assert (access.kind, access.degree) == ("matrix", 1)
     assert count_degree(access, layout, bits) == 1
     if bits == 16:
         turned = canonical(layout.shape, 16, 1 - k_dim)
-        access = shared_access(turned, layout, 16, matrix=True)
+        access = plan_shared_access(turned, layout, 16, matrix=True)
         assert (access.kind, access.degree) == ("matrix_trans", 1)
         assert count_degree(access, layout, 16) == 1
 
@@ -142,7 +142,7 @@ def test_results_of_16_bits_enter_canonical_buffers_by_stmatrix(n, along):
     fragment = wgmma_fragment(n, 16)
     layout = result_layout(fragment, (128, n), (2, 1))
     buffer = canonical((128, n), 16, along)
-    access = shared_access(buffer, layout, 16, matrix=True, store=True)
+    access = plan_shared_access(buffer, layout, 16, matrix=True, store=True)
     assert access.kind == ("matrix" if along == 1 else "matrix_trans")
     assert (access.bits, access.degree) == (128, 1)
     assert count_degree(access, layout, 16) == 1
@@ -154,7 +154,7 @@ def test_wgmma_operands_in_registers_come_from_canonical_buffers_by_ldmatrix():
         result = result_layout(fragment, (128, 128), (2, 1))
         layout = operand_layout(fragment, result, "a", 1024 // bits)
         buffer = canonical(layout.shape, bits, along)
-        access = shared_access(buffer, layout, bits, matrix=True)
+        access = plan_shared_access(buffer, layout, bits, matrix=True)
         assert access.kind == ("matrix" if along == 1 else "matrix_trans")
         assert (access.bits, access.degree) == (128, 1)
         assert count_degree(access, layout, bits) == 1

@@ -9,9 +9,9 @@ from tilewright.layout import (
     FRAGMENTS,
     blocked,
     operand_layout,
+    plan_shared_access,
     plan_shared_conversion,
     result_layout,
-    shared_access,
     shared_row_major,
     shared_swizzled,
 )
@@ -25,7 +25,7 @@ OPERANDS = {name: operand_layout(B16, RESULT, name, 64) for name in ("a", "b")}
 def test_ldmatrix_from_the_hardware_swizzle(operand, order):
     layout = OPERANDS[operand]
     buffer = shared_swizzled(layout.shape, 16, 128, order)
-    access = shared_access(buffer, layout, 16, matrix=True)
+    access = plan_shared_access(buffer, layout, 16, matrix=True)
     k_contiguous = (operand == "a") == (order == (1, 0))
     assert access.kind == ("matrix" if k_contiguous else "matrix_trans")
     assert (access.bits, access.degree) == (128, 1)
@@ -34,32 +34,32 @@ def test_ldmatrix_from_the_hardware_swizzle(operand, order):
 
 def test_without_swizzle_rows_conflict():
     layout = OPERANDS["a"]
-    access = shared_access(shared_row_major(layout.shape), layout, 16, matrix=True)
+    access = plan_shared_access(shared_row_major(layout.shape), layout, 16, matrix=True)
     assert access.degree == count_degree(access, layout, 16) == 8
 
 
 def test_stmatrix_into_a_swizzled_buffer():
     buffer = shared_swizzled((128, 128), 16, 128)
-    access = shared_access(buffer, RESULT, 16, matrix=True, store=True)
+    access = plan_shared_access(buffer, RESULT, 16, matrix=True, store=True)
     assert (access.kind, access.bits, access.degree) == ("matrix", 128, 1)
-    plain = shared_access(buffer, RESULT, 16, store=True)
+    plain = plan_shared_access(buffer, RESULT, 16, store=True)
     assert (plain.kind, plain.bits) == ("vector", 32)
 
 
 def test_vectors_end_where_the_swizzle_cuts():
     layout = blocked((64, 128), (1, 16), (4, 8), (4, 1), (1, 0))
-    access = shared_access(shared_swizzled((64, 128), 8, 32), layout, 8)
+    access = plan_shared_access(shared_swizzled((64, 128), 8, 32), layout, 8)
     assert access.bits == 128 and access.in_order
-    access = shared_access(shared_swizzled((64, 128), 32, 128), layout, 32)
+    access = plan_shared_access(shared_swizzled((64, 128), 32, 128), layout, 32)
     assert access.bits == 128 and access.in_order
-    columns = shared_access(shared_row_major((64, 128), (0, 1)), layout, 32)
+    columns = plan_shared_access(shared_row_major((64, 128), (0, 1)), layout, 32)
     assert columns.bits == 32
 
 
 def test_addresses_are_those_of_the_buffer():
     layout = blocked((64, 64), (1, 8), (4, 8), (4, 1), (1, 0))
     buffer = shared_swizzled((64, 64), 16, 128)
-    access = shared_access(buffer, layout, 16)
+    access = plan_shared_access(buffer, layout, 16)
     for i, lane, warp in product(range(len(access.groups)), range(32), range(4)):
         start = access.address.apply(instruction=i, lane=lane, warp=warp)[0]
         for step, register in enumerate(access.groups[i]):
@@ -70,8 +70,8 @@ def test_addresses_are_those_of_the_buffer():
 def test_copies_are_stored_once():
     layout = blocked((64,), (4,), (32,), (1,), (0,)).with_columns("register", (1, 0, 1, 2))
     buffer = shared_row_major((64,))
-    assert len(shared_access(buffer, layout, 32, store=True).groups) == 1
-    assert len(shared_access(buffer, layout, 32).groups) == 4
+    assert len(plan_shared_access(buffer, layout, 32, store=True).groups) == 1
+    assert len(plan_shared_access(buffer, layout, 32).groups) == 4
 
 
 @pytest.mark.parametrize("operand", ["a", "b"])
@@ -95,7 +95,7 @@ def test_a_buffer_for_a_pipeline(name: str, operand, along: int):
     elif bits < 64 and k_contiguous:
         expected = "matrix"
     assert chosen.load.kind == expected
-    again = shared_access(chosen.shared, layout, bits, matrix=True)
+    again = plan_shared_access(chosen.shared, layout, bits, matrix=True)
     assert again == chosen.load
 
 

@@ -45,7 +45,7 @@ def front_pipeline(capability: int) -> Pipeline:
 def layout_pipeline(arch: Arch, warps: int, stages: int) -> Pipeline:
     """Layouts, and what depends on them: asynchronous copies and barriers.
 
-    warps: of a program instance; stages: slots of a loop's ring, where the loop does not say.
+    warps: of a program instance; stages: slots of a loop's buffers, where the loop does not say.
     """
     layouts = AssignLayouts(warps=warps, access=arch.access_bytes)
     shared_barriers = InsertSharedBarriers(warps=warps, capability=arch.capability)

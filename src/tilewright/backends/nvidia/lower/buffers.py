@@ -29,7 +29,7 @@ from tilewright.backends.nvidia.lower.layout_conversion import (
 )
 from tilewright.backends.nvidia.lower.register_packing import Element
 from tilewright.ir.types import BufferType
-from tilewright.layout import REGISTER, LinearLayout, SharedAccess, shared_access
+from tilewright.layout import REGISTER, LinearLayout, SharedAccess, plan_shared_access
 from tilewright.llvm import Val
 from tilewright.ops import LoadOp
 
@@ -67,7 +67,7 @@ def _bits(type_: BufferType) -> int:
 def _copy_access(
     shared: LinearLayout, source: LinearLayout, bits: int, vector: int
 ) -> SharedAccess:
-    return shared_access(shared, source, bits, copy=True, max_elements=vector)
+    return plan_shared_access(shared, source, bits, copy=True, max_elements=vector)
 
 
 @lowering(AsyncCopyOp)
@@ -119,13 +119,13 @@ def _wait(state: GpuLowering, op: WaitOp) -> None:
 def _write_access(
     shared: LinearLayout, source: LinearLayout, bits: int, matrix: bool
 ) -> SharedAccess:
-    return shared_access(shared, source, bits, matrix=matrix, store=True)
+    return plan_shared_access(shared, source, bits, matrix=matrix, store=True)
 
 
 @lru_cache(maxsize=256)
 def _read_access(shared: LinearLayout, target: LinearLayout, bits: int) -> SharedAccess:
     # All architectures have ldmatrix.
-    return shared_access(shared, target, bits, matrix=True)
+    return plan_shared_access(shared, target, bits, matrix=True)
 
 
 @lowering(ShareOp)

@@ -152,8 +152,7 @@ class LayoutMaterialization:
 @nested
 def _remove_originals(block: Block) -> None:
     """Drop the originals of what was cloned."""
-    # Backwards: users go before what they use. Tiles without layouts are originals, as rings,
-    # which have none either, are made by later passes.
+    # Backwards: users go before what they use. Tiles without layouts are originals.
     for op in reversed(block):
         for region in op.regions:
             _remove_originals(region)

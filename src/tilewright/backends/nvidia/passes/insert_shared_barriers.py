@@ -144,7 +144,9 @@ class _Ordering:
         if isinstance(op, IfOp):
             one, other = (self.block(inner, pending) for inner in op.regions)
             return _Walked(
-                one.barriers | other.barriers, one.pending | other.pending, one.needed | other.needed
+                one.barriers | other.barriers,
+                one.pending | other.pending,
+                one.needed | other.needed,
             )
         if isinstance(op, BarrierOp | AssertOp):  # threads agree whether an assertion fails
             return _Walked(frozenset(), _after_barrier(pending))

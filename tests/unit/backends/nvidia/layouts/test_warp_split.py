@@ -43,7 +43,7 @@ SQUARE = [(64, 64, (2, 2)), (128, 64, (4, 1)), (128, 128, (2, 2)), (64, 256, (1,
 
 @pytest.mark.parametrize(("m", "n", "share"), SQUARE)
 def test_a_product_alone_is_shared_squarely(m: int, n: int, share: tuple[int, int]) -> None:
-    assert shares(str(compiled(plain, TYPES, M=m, N=n).asm["ttgir"])) == [share]
+    assert shares(str(compiled(plain, TYPES, 80, M=m, N=n).asm["ttgir"])) == [share]
 
 
 @jit
@@ -60,7 +60,7 @@ def reduced_in_the_loop(x, y, out, K, M: tl.constexpr, N: tl.constexpr, AXIS: tl
 
 @pytest.mark.parametrize(("axis", "share"), [(1, (4, 1)), (0, (1, 4))])
 def test_a_reduced_product_is_shared_along_what_stays(axis: int, share: tuple[int, int]) -> None:
-    text = str(compiled(reduced_in_the_loop, TYPES, M=64, N=64, AXIS=axis).asm["ttgir"])
+    text = str(compiled(reduced_in_the_loop, TYPES, 80, M=64, N=64, AXIS=axis).asm["ttgir"])
     assert shares(text) == [share]
 
 
@@ -75,7 +75,7 @@ def reduced_at_the_end(x, y, out, K, M: tl.constexpr, N: tl.constexpr):
 
 
 def test_one_reduction_after_a_loop_does_not_outweigh_the_reads_within() -> None:
-    text = str(compiled(reduced_at_the_end, TYPES, M=128, N=128, num_warps=8).asm["ttgir"])
+    text = str(compiled(reduced_at_the_end, TYPES, 80, M=128, N=128, num_warps=8).asm["ttgir"])
     assert shares(text) == [(4, 2)]
 
 
@@ -92,7 +92,7 @@ def chained(x, y, out, n, M: tl.constexpr, N: tl.constexpr):
 
 
 def test_a_product_that_is_a_factor_of_the_next_stays_with_its_warp() -> None:
-    text = str(compiled(chained, TYPES, M=64, N=64).asm["ttgir"])
+    text = str(compiled(chained, TYPES, 80, M=64, N=64).asm["ttgir"])
     assert shares(text) == [(4, 1), (4, 1)]
     assert ops(bodies_of_loops(text))["nvidia.convert"] == 0
 
