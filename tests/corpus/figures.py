@@ -18,7 +18,8 @@ _COPIED = re.compile(r"\], (\d+)")
 class Figures:
     """registers: of a thread; spills: words of a thread in local memory; shared: bytes;
     load, store: the widest access of a thread to global memory, in bytes; mma, ldmatrix, copies:
-    instructions of the PTX: matrix products, loads of their operands, asynchronous copies;
+    instructions of the PTX: matrix products of warps or warpgroups, loads of their operands,
+    asynchronous copies;
     barriers: `bar.sync` of the PTX
     """
 
@@ -45,7 +46,7 @@ def figures_of(variant: Variant) -> Figures:
         shared=metadata.shared,
         load=widest(ptx, "ld", "cp.async"),
         store=widest(ptx, "st"),
-        mma=count(ptx, r"mma\.sync"),
+        mma=count(ptx, r"(?:mma\.sync|wgmma\.mma_async)"),
         ldmatrix=count(ptx, r"ldmatrix\.sync"),
         copies=count(ptx, r"cp\.async\.c[ag]"),
         barriers=count(ptx, r"(?:bar|barrier)\.(?:cta\.)?sync"),

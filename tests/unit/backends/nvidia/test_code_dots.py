@@ -1,5 +1,6 @@
 """Products as PTX: the instruction for each type, loads of its operands, copies ahead."""
 
+import re
 from typing import Any
 
 import pytest
@@ -66,8 +67,62 @@ def test_small_products_use_tensor_cores(dtype: str, m: int, n: int, k: int, pro
     assert count(found, "mma.sync") == products and count(found, "fma") == 0
 
 
+WARPGROUP_PRODUCTS = [
+    ("fp16", "fp32", tl.float32, "m64n64k16.f32.f16.f16"),
+    # f16 is rounded to behind the sum
+    ("fp16", "fp16", tl.float16, "m64n64k16.f32.f16.f16"),
+    ("bf16", "fp32", tl.float32, "m64n64k16.f32.bf16.bf16"),
+]
+
+
+@pytest.mark.parametrize(("dtype", "result", "acc", "instruction"), WARPGROUP_PRODUCTS)
+def test_instruction_of_warpgroups_for_each_type(
+    dtype: str, result: str, acc: Any, instruction: str
+) -> None:
+    """As B is given, with N in order, they take types of 16 bits only."""
+    found = instructions(compiled(product, f"*{dtype}/16 *{dtype}/16 *{result}/16", ACC=acc))
+    products = {name: n for name, n in found.items() if "mma." in name and ".m" in name}
+    assert products == {f"wgmma.mma_async.sync.aligned.{instruction}": 64 // 16}
+
+
+@jit
+def product_of_columns(a, b, c, ACC: tl.constexpr):
+    """B with K in order."""
+    i, k = tl.arange(0, 64), tl.arange(0, 64)
+    x = tl.load(a + i[:, None] * 64 + k[None, :])
+    y = tl.load(b + k[:, None] + i[None, :] * 64)
+    tl.store(c + i[:, None] * 64 + i[None, :], tl.dot(x, y, out_dtype=ACC))  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "result", "acc", "instruction"),
+    [
+        *WARPGROUP_PRODUCTS,
+        ("i8", "i32", tl.int32, "m64n64k32.s32.s8.s8"),
+        ("u8", "i32", tl.int32, "m64n64k32.s32.u8.u8"),
+        ("fp8e4nv", "fp32", tl.float32, "m64n64k32.f32.e4m3.e4m3"),
+        ("fp8e5", "fp32", tl.float32, "m64n64k32.f32.e5m2.e5m2"),
+    ],
+)
+def test_warpgroups_multiply_columns_of_all_types(
+    dtype: str, result: str, acc: Any, instruction: str
+) -> None:
+    types = f"*{dtype}/16 *{dtype}/16 *{result}/16"
+    found = instructions(compiled(product_of_columns, types, ACC=acc))
+    k = 32 if instruction.startswith("m64n64k32") else 16
+    assert found[f"wgmma.mma_async.sync.aligned.{instruction}"] == 64 // k
+
+
+@pytest.mark.parametrize(
+    ("dtype", "result", "acc"), [("fp32", "fp32", tl.float32), ("fp64", "fp64", tl.float64)]
+)
+def test_wide_types_keep_the_products_of_warps(dtype: str, result: str, acc: Any) -> None:
+    found = compiled(product_of_columns, f"*{dtype}/16 *{dtype}/16 *{result}/16", ACC=acc)
+    assert count(found, "wgmma") == 0 and count(found, "mma.sync") > 0
+
+
 def test_operands_of_16_bits_come_by_ldmatrix() -> None:
-    found = instructions(compiled(product, "*fp16/16 *fp16/16 *fp32/16", ACC=tl.float32))
+    found = instructions(compiled(product, "*fp16/16 *fp16/16 *fp32/16", 80, ACC=tl.float32))
     assert found["ldmatrix.sync.aligned.m8n8.x4.shared.b16"] > 0
     assert found["ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"] > 0
 
@@ -106,7 +161,7 @@ def loop(dtype: str = "fp16", capability: int = 90, **words: Any) -> CompiledKer
 @pytest.mark.parametrize("stages", [2, 3, 4])
 def test_loads_are_copied_ahead(stages: int) -> None:
     """Each of two operands has 64 x 32 elements of 2 bytes: two copies of 16 bytes a thread."""
-    kernel = loop(num_stages=stages)
+    kernel = loop(num_stages=stages, capability=80)
     assert count(kernel, "cp.async.cg.shared.global") == 4 * stages
     assert instructions(kernel)["cp.async.wait_group"] == 2
     assert f"cp.async.wait_group {stages - 2};" in kernel.asm["ptx"]
@@ -114,15 +169,60 @@ def test_loads_are_copied_ahead(stages: int) -> None:
     assert ops(bodies_of_loops(kernel.asm["ttgir"]))["nvidia.convert"] == 0
 
 
-def test_stages_of_the_loop_come_before_those_of_the_launch() -> None:
-    assert count(loop(num_stages=2, STAGES=4), "cp.async.cg") == 16
-    assert count(loop(num_stages=4, STAGES=1), "cp.async") == 0
+def test_warpgroups_multiply_while_the_next_iteration_starts() -> None:
+    """Three stages are a hint: five slots leave room for as many programs on a multiprocessor.
+
+    A wait, and a barrier, for the first copies stand before the loop; in it each product waits for
+    the one before, and the copies that follow fill the slot which that one has read.
+    """
+    kernel = loop(num_stages=3)
+    ptx, body = str(kernel.asm["ptx"]), bodies_of_loops(str(kernel.asm["ttgir"]))
+    assert count(kernel, "cp.async.cg.shared.global") == 4 * 5
+    assert kernel.metadata.shared == 5 * 2 * 64 * 32 * 2
+    waits = re.findall(r"(cp.async|wgmma).wait_group(?:.sync.aligned)? (\d)", ptx)
+    assert waits == [
+        *[("cp.async", "3"), ("wgmma", "1"), ("cp.async", "2")],
+        *[("cp.async", "0"), ("wgmma", "0")],
+    ]
+    (looped,) = re.findall(r"\n(?:\$L__BB\w+):(.*?)\bbra\.uni", ptx, re.DOTALL)
+    expected = ["wgmma.fence", "wgmma.mma_async", "wgmma.mma_async", "wgmma.commit_group",
+                "wgmma.wait_group", "cp.async.wait_group", "fence.proxy.async", "bar.sync",
+                *["cp.async.cg"] * 4, "cp.async.commit_group"]  # fmt: skip
+    pattern = r"^\s*(?:@!?%\w+\s+)?((?:wgmma|cp\.async|fence\.proxy|bar|ld|st)\.\w+)"
+    assert re.findall(pattern, looped, re.MULTILINE) == expected
+    assert ops(body)["mem.barrier"] == 1 and ops(body)["nvidia.convert"] == 0
+
+
+def test_warpgroups_wait_for_their_products_where_two_slots_are_asked_for() -> None:
+    kernel = loop(num_stages=2)
+    assert count(kernel, "cp.async.cg.shared.global") == 4 * 2
+    assert re.findall(r"wgmma.wait_group.sync.aligned (\d)", kernel.asm["ptx"]) == ["0"]
+    assert kernel.metadata.shared == 2 * 2 * 64 * 32 * 2
+
+
+@pytest.mark.parametrize(("capability", "slots"), [(80, 4), (90, 5)])
+def test_stages_of_the_loop_come_before_those_of_the_launch(capability: int, slots: int) -> None:
+    """slots: for four stages, of which warpgroups take more where there is room."""
+    wide, narrow = (
+        loop("fp16", capability, num_stages=launch, STAGES=own) for launch, own in ((2, 4), (4, 1))
+    )
+    assert count(wide, "cp.async.cg") == 4 * slots
+    assert count(narrow, "cp.async") == 0
 
 
 def test_one_stage_copies_nothing_ahead() -> None:
-    kernel = loop(num_stages=1)
+    kernel = loop(num_stages=1, capability=80)
     assert count(kernel, "cp.async") == 0
     assert count(kernel, "mma.sync") == 16
+
+
+def test_one_stage_copies_nothing_ahead_for_warpgroups() -> None:
+    """They read what threads have written, behind a barrier, and have ended before it changes."""
+    kernel = loop(num_stages=1)
+    assert count(kernel, "cp.async") == 0
+    assert count(kernel, "wgmma.mma_async") == 32 // 16
+    assert re.findall(r"wgmma.wait_group.sync.aligned (\d)", kernel.asm["ptx"]) == ["0"]
+    assert ops(bodies_of_loops(kernel.asm["ttgir"]))["mem.barrier"] == 2
 
 
 @pytest.mark.parametrize("other", [1.0, -0.0])
@@ -133,7 +233,7 @@ def test_copies_fill_with_zeros_only(other: float) -> None:
 
 @pytest.mark.parametrize(
     "dtype, how, capability",
-    [("fp32", "cast", 90), ("i8", "cast", 80), ("fp16", "scaled", 90), ("fp8e4nv", "", 80)],
+    [("fp32", "cast", 80), ("i8", "cast", 80), ("fp16", "scaled", 80), ("fp8e4nv", "", 80)],
 )
 def test_loads_are_copied_ahead_through_elementwise_code(
     dtype: str, how: str, capability: int
@@ -143,7 +243,17 @@ def test_loads_are_copied_ahead_through_elementwise_code(
     assert count(kernel, "mma.sync.aligned.m16n8k16") == 16
     body = ops(bodies_of_loops(kernel.asm["ttgir"]))
     widened = dtype in ("i8", "fp8e4nv")
-    assert (body["nvidia.convert"], body["nvidia.load_slot"]) == (2 if widened else 0, 2)
+    assert (body["nvidia.convert"], body["nvidia.read"]) == (2 if widened else 0, 2)
+
+
+@pytest.mark.parametrize(("dtype", "how"), [("fp32", "cast"), ("i8", "cast"), ("fp16", "scaled")])
+def test_warpgroups_multiply_what_elementwise_code_makes_of_copies(dtype: str, how: str) -> None:
+    """A comes from registers, B from a buffer that all threads write in each iteration."""
+    kernel = loop(dtype, HOW=how)
+    assert count(kernel, "cp.async.c") > 0
+    assert count(kernel, "wgmma.mma_async.sync.aligned.m64n64k16") == 2
+    body = ops(bodies_of_loops(kernel.asm["ttgir"]))
+    assert (body["nvidia.read"], body["nvidia.share"]) == (2, 1)
 
 
 @jit
@@ -157,7 +267,7 @@ def widened(a, b, c, K, BLOCK: tl.constexpr):
     tl.store(c + i[:, None] * 128 + i[None, :], acc)
 
 
-def test_rings_leave_room_for_what_the_loop_converts() -> None:
+def test_buffers_leave_room_for_what_the_loop_converts() -> None:
     """5 slots of 32 KB would fit the 163 KB, but not beside a conversion of 32 KB."""
     kernel = compiled(
         widened, "*i8/16 *i8/16 *fp32/16 i32/16", 80, BLOCK=128, num_warps=8, num_stages=5
@@ -178,16 +288,24 @@ def chained(q, k, v, out, n):
     tl.store(out + i[:, None] * 64 + j[None, :], acc)
 
 
-def test_chained_products_need_no_memory_between_them() -> None:
-    kernel = compiled(chained, "*fp16/16 *fp16/16 *fp16/16 *fp32/16 i32/16")
+@pytest.mark.parametrize(("capability", "reads"), [(80, 2), (90, 0)])
+def test_chained_products_need_no_memory_between_them(capability: int, reads: int) -> None:
+    kernel = compiled(chained, "*fp16/16 *fp16/16 *fp16/16 *fp32/16 i32/16", capability)
     body = bodies_of_loops(kernel.asm["ttgir"])
-    assert ops(body)["nvidia.load_slot"] == 2
+    assert ops(body)["nvidia.read"] == reads
+    assert ops(body)["nvidia.convert"] == ops(body)["nvidia.share"] == 0
     assert count(kernel, "cp.async.cg") == 3 * 8
     assert "q" not in [line.split()[0].strip("%") for line in body.splitlines()]
 
 
-def test_what_a_loop_does_not_change_is_converted_before_it() -> None:
+def test_what_a_loop_does_not_change_is_shared_before_it() -> None:
     text = compiled(chained, "*fp16/16 *fp16/16 *fp16/16 *fp32/16 i32/16").asm["ttgir"]
+    assert ops(text)["nvidia.share"] == 1
+    assert ops(bodies_of_loops(text))["nvidia.wgmma"] == 2
+
+
+def test_what_a_loop_does_not_change_is_converted_before_it() -> None:
+    text = compiled(chained, "*fp16/16 *fp16/16 *fp16/16 *fp32/16 i32/16", 80).asm["ttgir"]
     assert ops(text)["nvidia.convert"] > ops(bodies_of_loops(text))["nvidia.convert"]
     converted = [line for line in text.splitlines() if "nvidia.convert %x" in line]
     assert len(converted) == 1 and converted[0] not in bodies_of_loops(text)
@@ -255,18 +373,23 @@ def persistent(a, b, c, items, K):
         tl.store(c + item * 4096 + tile, acc)
 
 
-def test_innermost_loops_are_pipelined() -> None:
-    text = compiled(persistent, "*fp16/16 *fp16/16 *fp32/16 i32 i32").asm["ttgir"]
+@pytest.mark.parametrize(("capability", "reads"), [(80, 2), (90, 0)])
+def test_innermost_loops_are_pipelined(capability: int, reads: int) -> None:
+    """reads: warpgroups read the slots themselves."""
+    text = compiled(persistent, "*fp16/16 *fp16/16 *fp32/16 i32 i32", capability).asm["ttgir"]
     inner = bodies_of_loops(bodies_of_loops(text))
-    assert ops(inner)["nvidia.load_slot"] == 2
-    assert ops(text)["nvidia.load_slot"] == 2
+    assert ops(inner)["nvidia.read"] == ops(text)["nvidia.read"] == reads
+    assert ops(inner)["nvidia.async_copy"] == 2
     assert ops(inner)["mem.load"] == 2, "of the copies"
 
 
-def test_a_loop_around_others_is_pipelined_if_they_are_not() -> None:
-    text = compiled(persistent_with_sum, "*fp16/16 *fp16/16 *fp32/16 i32 i32").asm["ttgir"]
-    assert ops(bodies_of_loops(text))["nvidia.load_slot"] == 2
-    assert ops(bodies_of_loops(bodies_of_loops(text)))["nvidia.load_slot"] == 0
+@pytest.mark.parametrize(("capability", "reads"), [(80, 2), (90, 0)])
+def test_a_loop_around_others_is_pipelined_if_they_are_not(capability: int, reads: int) -> None:
+    types = "*fp16/16 *fp16/16 *fp32/16 i32 i32"
+    text = compiled(persistent_with_sum, types, capability).asm["ttgir"]
+    outer, inner = bodies_of_loops(text), bodies_of_loops(bodies_of_loops(text))
+    assert ops(outer)["nvidia.read"] == reads
+    assert (ops(outer)["nvidia.async_copy"], ops(inner)["nvidia.async_copy"]) == (2, 0)
 
 
 @jit
@@ -280,7 +403,7 @@ def persistent_with_sum(a, b, c, items, K):
         tl.store(c + item * 4096 + tile, acc)
 
 
-def test_rings_of_two_loops_share_memory() -> None:
+def test_buffers_of_two_loops_share_memory() -> None:
     """By liveness: the second loop begins when the first has ended."""
     types = "*fp16/16 *fp16/16 *fp32/16 i32/16"
     one, two = (compiled(repeated, types, TIMES=n).metadata.shared for n in (1, 2))

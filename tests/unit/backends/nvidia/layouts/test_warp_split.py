@@ -1,4 +1,7 @@
-"""How warps share products: squarely alone, along what is reduced or multiplied again otherwise."""
+"""How warps share products: squarely alone, along what is reduced or multiplied again otherwise.
+
+Those of mma.sync, as on sm_80; warpgroups share rows first.
+"""
 
 import re
 
@@ -44,6 +47,20 @@ SQUARE = [(64, 64, (2, 2)), (128, 64, (4, 1)), (128, 128, (2, 2)), (64, 256, (1,
 @pytest.mark.parametrize(("m", "n", "share"), SQUARE)
 def test_a_product_alone_is_shared_squarely(m: int, n: int, share: tuple[int, int]) -> None:
     assert shares(str(compiled(plain, TYPES, 80, M=m, N=n).asm["ttgir"])) == [share]
+
+
+WARPGROUPS = [(64, 64, 4, (64, 1)), (128, 128, 4, (128, 1)), (64, 256, 4, (256, 1)),
+              (128, 64, 8, (64, 2)), (64, 256, 8, (128, 1)), (128, 256, 8, (256, 2))]  # fmt: skip
+
+
+@pytest.mark.parametrize(("m", "n", "warps", "share"), WARPGROUPS)
+def test_warpgroups_share_rows_before_columns(
+    m: int, n: int, warps: int, share: tuple[int, int]
+) -> None:
+    """share: columns of an instruction, warpgroups along the rows."""
+    text = str(compiled(plain, TYPES, M=m, N=n, num_warps=warps).asm["ttgir"])
+    found = re.findall(r"= nvidia\.wgmma .*\{columns = (\d+), rows = (\d+)", text)
+    assert [(int(columns), int(rows)) for columns, rows in found] == [share]
 
 
 @jit
@@ -97,36 +114,49 @@ def test_a_product_that_is_a_factor_of_the_next_stays_with_its_warp() -> None:
     assert ops(bodies_of_loops(text))["nvidia.convert"] == 0
 
 
-def attention(label: str, stage: str = "ptx") -> str:
+def attention(label: str, stage: str = "ptx", capability: int = 80) -> str:
     variant = next(v for v in CORPUS["attention"] if v.capability == HERE and v.label == label)
-    made = compile(source_of(variant), GPUTarget("cuda", HERE, 32), variant.options)
+    made = compile(source_of(variant), GPUTarget("cuda", capability, 32), variant.options)
     return str(made.asm[stage])
 
 
 def in_the_loop(ptx: str, instruction: str) -> int:
     """How often an instruction stands in the loop over the keys."""
     loop = re.compile(r"\n(\$L__BB\w+):(.*?)\bbra(?:\.uni)?\s+\1;", re.DOTALL)
-    (body,) = [match[2] for match in loop.finditer(ptx) if "mma.sync" in match[2]]
+    products = ("mma.sync", "wgmma.mma_async")
+    (body,) = [m[2] for m in loop.finditer(ptx) if any(name in m[2] for name in products)]
     return body.count(instruction)
 
 
+@pytest.mark.parametrize("capability", [80, 90])
 @pytest.mark.parametrize("label", ["fp16 64 causal", "fp16 128 causal"])
-def test_attention_waits_only_for_its_copies(label: str) -> None:
-    ptx = attention(label)
+def test_attention_waits_only_for_its_copies(label: str, capability: int) -> None:
+    ptx = attention(label, capability=capability)
     assert in_the_loop(ptx, "bar.sync") == 1
     assert in_the_loop(ptx, "st.shared") == 0
 
 
+@pytest.mark.parametrize(("label", "groups"), [("fp16 64 causal", 1), ("fp16 128 causal", 2)])
+def test_attention_shares_queries_among_warpgroups(label: str, groups: int) -> None:
+    """Each has 64 rows or more, whose keys and values it reads where the copies put them."""
+    text, ptx = attention(label, "ttgir", 90), attention(label, capability=90)
+    rows = re.findall(r"= nvidia\.wgmma .*rows = (\d+)", text)
+    assert [int(row) for row in rows] == [groups, groups]
+    assert in_the_loop(ptx, "ld.shared") == in_the_loop(ptx, "ldmatrix") == 0
+    assert ops(bodies_of_loops(text))["nvidia.convert"] == 0
+
+
 KEPT = [
-    ("fp16 256 causal", [(4, 2), (2, 4)]),
-    ("fp32 64 causal", [(4, 1), (2, 2)]),
-    ("fp32 128 causal", [(4, 1), (2, 2)]),
+    ("fp16 256 causal", 80, [(4, 2), (2, 4)]),
+    ("fp32 64 causal", 80, [(4, 1), (2, 2)]),
+    ("fp32 64 causal", 90, [(4, 1), (2, 2)]),
+    ("fp32 128 causal", 90, [(4, 1), (2, 2)]),
 ]
 
 
-@pytest.mark.parametrize(("label", "square"), KEPT)
+@pytest.mark.parametrize(("label", "capability", "square"), KEPT)
 def test_attention_that_would_save_little_keeps_square_shares(
-    label: str, square: list[tuple[int, int]]
+    label: str, capability: int, square: list[tuple[int, int]]
 ) -> None:
     """It was slower on an H200 with fewer barriers: each warp read, and rounded, more values."""
-    assert shares(attention(label, "ttgir")) == square
+    assert shares(attention(label, "ttgir", capability)) == square

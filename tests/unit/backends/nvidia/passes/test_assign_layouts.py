@@ -24,10 +24,10 @@ CONVERSIONS = {
     "layer_norm": (0, 0),
     "dropout": (0, 0),
     "transpose": (1, 0),
-    # the result, after its cast to fp16; the operands come from rings
+    # the result, after its cast to fp16; products read the operands where copies put them
     "matmul": (1, 0),
-    # the queries before the loop, the result after it
-    "attention": (2, 0),
+    # the result; the queries are put into shared memory before the loop
+    "attention": (1, 0),
 }
 """In all, and of these inside loops."""
 
@@ -46,13 +46,13 @@ def variant_of(name: str, label: str) -> Variant:
     return next(v for v in CORPUS[name] if v.capability == HERE and v.label == label)
 
 
-def ttgir(name: str, label: str) -> str:
+def ttgir(name: str, label: str, target: GPUTarget = TARGET) -> str:
     variant = variant_of(name, label)
-    return str(compile(source_of(variant), TARGET, variant.options).asm["ttgir"])
+    return str(compile(source_of(variant), target, variant.options).asm["ttgir"])
 
 
 @pytest.mark.parametrize("name", ["matmul", "attention"])
-def test_text_with_layouts_and_rings_is_read_again(name: str) -> None:
+def test_text_with_layouts_and_buffers_is_read_again(name: str) -> None:
     """It satisfies the contract that code generation relies on."""
     text = ttgir(name, FIRST[name])
     options = BACKEND.options(**variant_of(name, FIRST[name]).options)
@@ -67,6 +67,15 @@ def test_conversions_are_few(name: str) -> None:
     text = ttgir(name, FIRST.get(name, "fp16"))
     inside = ops(bodies_of_loops(text))["nvidia.convert"]
     assert (ops(text)["nvidia.convert"], inside) == CONVERSIONS[name]
+    assert ops(bodies_of_loops(text))["nvidia.share"] == 0
+
+
+@pytest.mark.parametrize(("name", "conversions"), [("matmul", (1, 0)), ("attention", (2, 0))])
+def test_conversions_are_few_where_warps_multiply(name: str, conversions: tuple[int, int]) -> None:
+    """Attention: of the queries before the loop, of the result after it."""
+    text = ttgir(name, FIRST[name], GPUTarget("cuda", 80, 32))
+    inside = ops(bodies_of_loops(text))["nvidia.convert"]
+    assert (ops(text)["nvidia.convert"], inside) == conversions
 
 
 def test_a_conversion_comes_after_elementwise_code_that_makes_its_value_smaller() -> None:
