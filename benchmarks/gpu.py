@@ -29,7 +29,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cold_launches import TWINS, launches
 from harness import Case, Work, interleave, print_table, write_results
+from triton_twins import twin
 
 HERE = Path(__file__).resolve()
 SOFTMAX_COLUMNS = (256, 781, 1024, 2048, 4096, 8192, 12672, 16384, 32768)
@@ -295,16 +297,17 @@ def launch_case(rounds: int) -> Case:
 COLD_KERNELS = ("add", "softmax", "layer norm", "matmul", "attention")
 
 
-def first_launches(side: str, seed: int) -> dict[str, float]:
-    """Milliseconds from each kernel's first launch to its end, in this process."""
-    import cold_launches
+def first_launches(launches: dict[str, Callable[[], object]], seed: int) -> dict[str, float]:
+    """Milliseconds from each kernel's first launch to its end, in this process.
+
+    launches: by kernel; "warm-up" is launched before and not measured.
+    """
     import torch
 
-    launches = cold_launches.launches(side)
     launches.pop("warm-up")()
     torch.cuda.synchronize()
     found: dict[str, float] = {}
-    for name in random.Random(seed).sample(COLD_KERNELS, len(COLD_KERNELS)):
+    for name in random.Random(seed).sample(list(launches), len(launches)):
         start = time.perf_counter()
         launches[name]()
         torch.cuda.synchronize()
@@ -312,21 +315,21 @@ def first_launches(side: str, seed: int) -> dict[str, float]:
     return found
 
 
-def measure_first_launches(repeats: int) -> dict[str, list[dict[str, float]]]:
-    """Of every process, by side."""
+def measure_first_launches(repeats: int, program: Path = HERE) -> dict[str, list[dict[str, float]]]:
+    """Of every process, by side. program: prints `first_launches` for `--cold SIDE --seed N`."""
     found: dict[str, list[dict[str, float]]] = {"tilewright": [], "triton": []}
     for number in range(repeats):
         for side in random.Random(number).sample(list(found), 2):
-            found[side].append(_cold_process(side, number))
+            found[side].append(_cold_process(program, side, number))
     return found
 
 
-def _cold_process(side: str, seed: int) -> dict[str, float]:
+def _cold_process(program: Path, side: str, seed: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory(prefix="cold-") as folder:
         caches = {
             "TILEWRIGHT_CACHE_DIR": folder, "TRITON_CACHE_DIR": folder, "CUDA_CACHE_DISABLE": "1"
         }  # fmt: skip
-        command = [sys.executable, str(HERE), "--cold", side, "--seed", str(seed)]
+        command = [sys.executable, str(program), "--cold", side, "--seed", str(seed)]
         done = subprocess.run(
             command, env=os.environ | caches, stdout=subprocess.PIPE, text=True, check=True
         )
@@ -418,11 +421,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     chosen = parser.parse_args()
     if chosen.cold:
-        print(json.dumps(first_launches(chosen.cold, chosen.seed)))
+        print(json.dumps(first_launches(launches(chosen.cold), chosen.seed)))
         return
-    from cold_launches import TWINS
-    from triton_twins import twin
-
     cold = measure_first_launches(chosen.repeats)
     bench = Bench(chosen.rounds, EventClock(), {name: twin(name) for name in TWINS})
     cases, launch = bench.cases(), launch_case(chosen.rounds)

@@ -1,4 +1,4 @@
-"""The kernels of `tilewright.kernels` as Triton's: the same source under Triton's decorator.
+"""The kernels of `tilewright.kernels`, or of another folder, as Triton's: the same source.
 
 Imports neither tilewright nor, before the first twin is asked for, triton: it also runs in an
 environment that holds Triton alone.
@@ -17,8 +17,8 @@ KERNELS = Path(__file__).resolve().parent.parent / "src" / "tilewright" / "kerne
 HEAD = "import triton\nimport triton.language as tl\n\n\n@triton.jit\n"
 
 
-def twin(name: str, folder: Path | None = None) -> Any:
-    """Triton's JITFunction of a kernel named as "softmax.softmax_kernel".
+def twin(name: str, folder: Path | None = None, sources: Path = KERNELS) -> Any:
+    """Triton's JITFunction of a kernel named as "softmax.softmax_kernel", of a file in `sources`.
 
     folder: where its source is written, since Triton reads the source of a kernel from its file;
         a new temporary folder if not given.
@@ -26,7 +26,7 @@ def twin(name: str, folder: Path | None = None) -> Any:
     module, _, function = name.partition(".")
     place = Path(tempfile.mkdtemp(prefix="twins-")) if folder is None else folder
     path = place / f"{function}.py"
-    path.write_text(HEAD + source_of(KERNELS / f"{module}.py", function))
+    path.write_text(HEAD + source_of(sources / f"{module}.py", function))
     spec = importlib.util.spec_from_file_location(function, path)
     assert spec is not None and spec.loader is not None
     loaded = importlib.util.module_from_spec(spec)
