@@ -137,7 +137,7 @@ def _matmul() -> Iterator[Variant]:
 
 def _tutorial() -> Iterator[Variant]:
     blocks = {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "GROUP_M": 8}
-    words = blocks | {"num_warps": 8, "num_stages": 3}
+    words = blocks | {"EVEN_K": False, "num_warps": 8, "num_stages": 3}
     for label, b in {"fp16 b rows": "i32/16 i32=1", "fp16 b columns": "i32=1 i32/16"}.items():
         types = f"{_pointers(3, 'fp16')} i32/16 i32/16 i32/16 i32/16 i32=1 {b} i32/16 i32=1"
         yield from _on(_rows(True), label, tutorial_matmul, types, words)
