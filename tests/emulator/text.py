@@ -132,7 +132,7 @@ def parse(text: str) -> Text:
     parameters = [_parameter(part) for part in split_commas(arguments)]
     blocks: list[Block] = []
     for raw in body.split("\n"):
-        line = raw.strip()
+        line = raw.partition(", !dbg ")[0].strip()
         if line.endswith(":"):
             blocks.append(Block(line[:-1]))
         elif line:

@@ -10,6 +10,7 @@ from .code_targets import (
     llvm_version,
     target_machine,
 )
+from .debug_lines import LINE_DIRECTIVES, LINE_TABLES, DebugLines
 from .ir_emitter import (
     LLVM_FLOATS,
     Code,
@@ -28,8 +29,11 @@ from .scalar_instructions import constant, convert_element, lower_elementwise
 from .scalar_instructions import rule as lowering_rule
 
 __all__ = [
+    "LINE_DIRECTIVES",
+    "LINE_TABLES",
     "LLVM_FLOATS",
     "Code",
+    "DebugLines",
     "HostCpu",
     "LlvmError",
     "LoadedObject",

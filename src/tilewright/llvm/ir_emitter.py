@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from math import copysign, inf
 
 from tilewright.ir.types import DType, PointerType, all_dtypes, bf16, f16, f32, f64
+from tilewright.llvm.debug_lines import DebugLines
+from tilewright.support import SourceLoc
 
 LLVM_FLOATS = {"half": f16, "bfloat": bf16, "float": f32, "double": f64}
 """The float types that LLVM has, by its names; LLVM mangles them as tile IR names them."""
@@ -142,13 +144,23 @@ class ModuleText:
 class Code:
     """The instructions of one function, in nested loop sections."""
 
-    __slots__ = ("counter", "float_flags", "module", "sections")
+    __slots__ = ("attachment", "counter", "float_flags", "lines", "module", "sections")
 
-    def __init__(self, module: ModuleText, float_flags: str = "contract ") -> None:
+    def __init__(
+        self, module: ModuleText, float_flags: str = "contract ", lines: DebugLines | None = None
+    ) -> None:
         self.module = module
         self.float_flags = float_flags
         self.counter = 0
         self.sections: list[list[str]] = [[]]
+        self.lines = lines
+        self.attachment = "" if lines is None else lines.attachment(None)
+        """What follows each instruction: where in the source it is from."""
+
+    def locate(self, loc: SourceLoc | None) -> None:
+        """What is emitted from now on is from `loc`; without one, from where the last was."""
+        if self.lines is not None and loc is not None:
+            self.attachment = self.lines.attachment(loc)
 
     @property
     def level(self) -> int:
@@ -164,8 +176,8 @@ class Code:
         return f"{hint}{self.counter}"
 
     def line(self, text: str) -> None:
-        """An instruction without result, in the innermost section."""
-        self.sections[-1].append(text)
+        """An instruction without result, or a label, in the innermost section."""
+        self.sections[-1].append(text if text[-1] == ":" else text + self.attachment)
 
     def let(self, expression: str, type_: str, *operands: Val) -> Val:
         """An instruction with a result, placed at the level of its deepest operand."""
@@ -175,7 +187,7 @@ class Code:
     def let_at(self, level: int, expression: str, type_: str) -> Val:
         self.counter += 1
         name = f"%v{self.counter}"
-        self.sections[level].append(f"{name} = {expression}")
+        self.sections[level].append(f"{name} = {expression}{self.attachment}")
         return Val(name, type_, level)
 
     def let_here(self, expression: str, type_: str) -> Val:

@@ -255,6 +255,14 @@ class Compilation(Group):
         doc="Precision of float32 dot products that do not name one; the backend's own if unset.",
         in_key=True,
     )
+    line_info = Setting(
+        True,
+        _flag,
+        "TILEWRIGHT_LINE_INFO",
+        expected=_FLAG,
+        doc="Line tables in machine code, so that profilers and debuggers show the source.",
+        in_key=True,
+    )
     fp_fusion = Setting(
         True,
         _flag,

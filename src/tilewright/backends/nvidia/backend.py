@@ -17,6 +17,7 @@ from tilewright.backends.manifest import (
     StageContext,
 )
 from tilewright.backends.nvidia.arch import Arch, row_for
+from tilewright.backends.nvidia.assemble.call_chains import add_call_chains
 from tilewright.backends.nvidia.assemble.ptx_emission import emit_ptx
 from tilewright.backends.nvidia.assemble.ptxas import assemble, find_ptxas, sass
 from tilewright.backends.nvidia.assemble.ptxas import version as ptxas_version
@@ -110,7 +111,7 @@ def _check_cluster(arch: Arch, num_ctas: int) -> None:
 def _ptx(text: str, context: StageContext) -> str:
     """LLVM ends the process on what it cannot compile; `emit_ptx` keeps that in a child process."""
     ptx = emit_ptx(text, _arch(context), cast("str", context.metadata["name"]))
-    return work_around_ptxas(ptx)
+    return add_call_chains(work_around_ptxas(ptx), text)
 
 
 def _cubin(ptx: str, context: StageContext) -> bytes:

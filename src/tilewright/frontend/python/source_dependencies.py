@@ -18,6 +18,7 @@ from tilewright.frontend.python.captured_names import MISSING, Binding, Environm
 from tilewright.frontend.python.function_source import FunctionSource, source_of
 from tilewright.ir.types import DType, PointerType, TileType
 from tilewright.language import DeviceFunction, constexpr, constexpr_function, dtype
+from tilewright.support import settings
 from tilewright.support.fresh_stack import nested
 
 _CONSTANTS = (bool, int, float, str, bytes, type(None), tuple, constexpr, dtype, Enum)
@@ -93,6 +94,9 @@ class _Collector:
         self._seen[fn] = len(self._seen)
         source = source_of(fn)
         self._add("def", source.text)
+        # Line tables hold line numbers. Not names of files: those of notebooks change every day.
+        if settings().compilation.line_info:
+            self._add("line", str(fn.__code__.co_firstlineno))
         # Defaults are evaluated once, at the definition: equal text may stand for other values.
         for default in (*(fn.__defaults__ or ()), *(fn.__kwdefaults__ or {}).values()):
             self._add("default", _fingerprint(default))

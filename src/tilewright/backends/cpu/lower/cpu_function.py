@@ -20,7 +20,7 @@ from tilewright.backends.cpu.lower.vector_access import Access, memory_type, sto
 from tilewright.backends.cpu.microkernel import VectorUnit
 from tilewright.ir import Block, Function, Op, Trait, Value
 from tilewright.ir.types import PointerType, element_of
-from tilewright.llvm import Code, ModuleText, Val, llvm_type
+from tilewright.llvm import LINE_TABLES, Code, DebugLines, ModuleText, Val, llvm_type
 from tilewright.ops import (
     ConditionOp,
     LoadOp,
@@ -59,7 +59,8 @@ def lower_function(
     stream_above: bytes written by a grid from which stores go past the caches (0: never)
     """
     module = ModuleText()
-    code = Code(module, "contract " if contract else "")
+    lines = DebugLines.of(function, LINE_TABLES)
+    code = Code(module, "contract " if contract else "", lines)
     state = CpuLowering(module, code, unit, lower_block, analyze_alignment(function))
     parameters = [_parameter(state, i, arg) for i, arg in enumerate(function.args)]
     state.program = tuple(Val(f"%pid{axis}", "i32") for axis in range(3))
@@ -71,13 +72,15 @@ def lower_function(
         [*parameters, *(v.typed for v in (*state.program, *state.grid)),
          "ptr noalias %scratch", "ptr %console", "i1 %streaming"]
     )  # fmt: skip
-    body = [f"define internal void @program({signature}) {attributes} {{", "entry:"]
+    place = "" if lines is None else f" !dbg !{lines.function}"
+    body = [f"define internal void @program({signature}) {attributes}{place} {{", "entry:"]
     # After the body: only now is it known when each block is needed.
     addresses, scratch_bytes = state.scratch.assign_offsets()
     body += [*state.entry, *addresses, *code.sections[0], "}"]
     module.functions.append("\n".join(body))
     # After the body too, whose lowering counts the bytes that may be streamed.
     module.functions.append(_entry(state, function, attributes, stream_above))
+    module.footer += lines.footer() if lines else ()
     # No triple and layout: `compile_ir` sets those of its target.
     return LoweredKernel(module.text("", ""), function.name, scratch_bytes)
 
@@ -195,8 +198,11 @@ def _program_loop(call: str, fence: list[str]) -> list[str]:
 @nested
 def lower_block(state: CpuLowering, block: Block) -> None:
     """Lower the ops of a block in the order of its plan."""
+    attachment = state.code.attachment
     for step in FusionPlanner(block, state.alignments).run().steps:
         state.scratch.step()
+        for op in step.sinks[:1] if isinstance(step, LoopNest) else [step]:
+            state.code.locate(op.loc)
         if not isinstance(step, LoopNest):
             lower_scalar(state, step)
         elif step.fused:
@@ -206,6 +212,8 @@ def lower_block(state: CpuLowering, block: Block) -> None:
             lowering.lower(state, step.sinks[0])
         if not isinstance(step, ReturnOp):  # which has ended the last block
             split_long_block(state)
+    # The op around the block goes on, at its own place.
+    state.code.attachment = attachment
 
 
 def lower_scalar(state: CpuLowering, op: Op) -> None:

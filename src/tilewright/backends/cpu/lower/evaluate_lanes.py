@@ -95,6 +95,8 @@ class Evaluator:
                 coords = coords if isinstance(value.type, TileType) else ()
                 stack.append((value, coords, self._compute(value, coords)))
             value, coords, steps = stack[-1]
+            if value.op is not None:
+                self.code.locate(value.op.loc)
             try:
                 request = next(steps) if evaluated_value is None else steps.send(evaluated_value)
             except StopIteration as done:

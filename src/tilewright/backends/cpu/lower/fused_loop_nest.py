@@ -285,6 +285,9 @@ class _NestEmitter:
         self._write(ordered, values)
         for prefetch in self.nest.prefetches:
             self.prefetcher.emit(prefetch, ordered)
+        if self.reduces:
+            # The caller goes on with the reductions.
+            self.code.locate(self.reduces[-1].loc)
         return inputs, values
 
     # -- the body -------------------------------------------------------------------------------
@@ -305,6 +308,7 @@ class _NestEmitter:
         for value, evaluated in zip(self.nest.materialized, values, strict=True):
             write_buffer(self.ev.math, self.state.assigned_buffers[value], coords, evaluated)
         for op in self.stores:
+            self.code.locate(op.loc)
             whole = op.mask is None or self.streaming
             mask = None if whole or op.mask is None else self.ev.lanes(op.mask, coords)
             element = element_of(pointee(op.pointer.type))

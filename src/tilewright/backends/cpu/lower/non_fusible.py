@@ -38,7 +38,7 @@ from tilewright.ops import (
     PrintOp,
     ScanOp,
 )
-from tilewright.support import import_late
+from tilewright.support import SourceLoc, import_late
 
 
 def copy_into(state: CpuLowering, value: Value, buffer: Buffer) -> None:
@@ -88,7 +88,7 @@ def lower_dot(state: CpuLowering, op: DotOp) -> None:
         m, n, k, llvm_type(dtype_of(op.a.type)), state.unit,
         lda=a.strides[-2], ldb=b.strides[-2], ldc=c.strides[-2], accumulate=not fresh,
     )  # fmt: skip
-    name = _microkernel_function(state, spec)
+    name = _microkernel_function(state, spec, op.loc)
     if len(a.shape) == 2:
         state.code.line(f"call void @{name}(ptr {c.pointer}, ptr {a.pointer}, ptr {b.pointer})")
     else:
@@ -103,7 +103,7 @@ def _is_zero(value: Value) -> bool:
     return isinstance(op, ConstantOp) and op.value == 0
 
 
-def _microkernel_function(state: CpuLowering, spec: DotSpec) -> str:
+def _microkernel_function(state: CpuLowering, spec: DotSpec, loc: SourceLoc | None) -> str:
     name = state.dots.get(spec)
     if name is None:
         name = state.dots[spec] = f"dot{len(state.dots)}"
@@ -111,7 +111,9 @@ def _microkernel_function(state: CpuLowering, spec: DotSpec) -> str:
         microkernel = import_late("tilewright.backends.cpu.microkernel.blocked_loops")
         for line in microkernel.dot_declarations(spec):
             state.module.declare(line.split("@", 1)[1].split("(", 1)[0], line)
-        state.module.functions.append(microkernel.dot_function(name, spec))
+        function, lines = microkernel.dot_function(name, spec), state.code.lines
+        # The first product of the form stands for those that share the function.
+        state.module.functions.append(lines.placed(function, loc) if lines else function)
     return name
 
 

@@ -21,6 +21,7 @@ __all__ = [
     "explain_failure",
     "find_disassembler",
     "find_ptxas",
+    "has_lines",
     "parse_report",
     "sass",
     "version",
@@ -69,6 +70,8 @@ def assemble(ptx: str, cpu: str, kernel: str, *, maxnreg: int | None = None) -> 
     flags = [f"-arch={cpu}", "-v", "-O3"]
     if maxnreg is not None:
         flags.append(f"-maxrregcount={maxnreg}")
+    if has_lines(ptx):
+        flags.append("-lineinfo")
     program = find_ptxas()
     with tempfile.TemporaryDirectory(prefix="tilewright-") as folder:
         source, cubin = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
@@ -76,6 +79,11 @@ def assemble(ptx: str, cpu: str, kernel: str, *, maxnreg: int | None = None) -> 
         command = [str(program), *flags, str(source), "-o", str(cubin)]
         log = _run(command, kernel, ptx)
         return Assembled(cubin.read_bytes(), parse_report(log, kernel), log)
+
+
+def has_lines(ptx: str) -> bool:
+    """Whether a module says from which lines of the source it is."""
+    return "\t.loc\t" in ptx
 
 
 def _run(command: list[str], kernel: str, ptx: str) -> str:

@@ -16,7 +16,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar, cast
 
-from tilewright.backends.nvidia.assemble.ptxas import Assembled, explain_failure, parse_report
+from tilewright.backends.nvidia.assemble.ptxas import (
+    Assembled,
+    explain_failure,
+    has_lines,
+    parse_report,
+)
 from tilewright.backends.nvidia.driver.cuda_errors import CudaAfterFork, CudaCallFailed
 from tilewright.backends.nvidia.driver.driver_api import (
     BACKEND,
@@ -84,6 +89,7 @@ _JIT_INFO_LOG_BYTES = 4
 _JIT_ERROR_LOG = 5
 _JIT_ERROR_LOG_BYTES = 6
 _JIT_LOG_VERBOSE = 12
+_JIT_GENERATE_LINE_INFO = 13
 _INPUT_PTX = 1
 
 
@@ -360,6 +366,8 @@ class Driver:
             _JIT_ERROR_LOG_BYTES: _LOG_BYTES,
             _JIT_LOG_VERBOSE: 1,
         }
+        if has_lines(ptx):
+            options[_JIT_GENERATE_LINE_INFO] = 1
         if maxnreg is not None:
             options[_JIT_MAX_REGISTERS] = maxnreg
         with self.context(ordinal), self.relaxed_capture():

@@ -28,7 +28,15 @@ from tilewright.backends.nvidia.lower import (
 from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, lowering
 from tilewright.ir import Block, Function, Op, Trait
 from tilewright.ir.types import element_of
-from tilewright.llvm import Code, ModuleText, Val, data_layout, llvm_type
+from tilewright.llvm import (
+    LINE_DIRECTIVES,
+    Code,
+    DebugLines,
+    ModuleText,
+    Val,
+    data_layout,
+    llvm_type,
+)
 from tilewright.support.fresh_stack import nested
 
 HANDLER_MODULES = (
@@ -76,7 +84,8 @@ def lower_function(
     num_ctas: blocks of the cluster that runs a program: all but its first one end at once
     """
     module = ModuleText()
-    code = Code(module, "contract " if contract else "")
+    lines = DebugLines.of(function, LINE_DIRECTIVES)
+    code = Code(module, "contract " if contract else "", lines)
     # Section 0 is the entry, section 1 (BODY) all that follows it.
     code.sections = [[], []]
     facts = analyze_alignment(function)
@@ -88,13 +97,14 @@ def lower_function(
         state.set_registers(arg, [name])
         parameters.append(name.typed)
     lower_block(state, function.body)
-    head = f"define ptx_kernel void @{function.name}({', '.join(parameters)}) #0 {{"
+    place = "" if lines is None else f" !dbg !{lines.function}"
+    head = f"define ptx_kernel void @{function.name}({', '.join(parameters)}) #0{place} {{"
     entry = [line for lines in state.entry.values() for line in lines]
     # In this order: what was moved to section 0 uses lane and warp.
     first = [*_thread(module, state), *entry, *code.sections[0]]
     body = [head, "entry:", *first, *_start(module, num_ctas), "start:", *code.sections[1], "}"]
     module.functions.append("\n".join(body))
-    module.footer += _attributes(warps, maxnreg, num_ctas)
+    module.footer += [*_attributes(warps, maxnreg, num_ctas), *(lines.footer() if lines else ())]
     text = module.text(arch.target.triple, data_layout(arch.target))
     return LoweredKernel(text, function.name, tuple(state.asserts), tuple(state.prints))
 
@@ -142,8 +152,12 @@ def _attributes(warps: int, maxnreg: int | None, num_ctas: int) -> list[str]:
 @nested
 def lower_block(state: GpuLowering, block: Block) -> None:
     """Lower the ops of a block in order. Handlers rely on the contracts of the layout pipeline."""
+    attachment = state.code.attachment
     for op in block:
+        state.code.locate(op.loc)
         if Trait.ELEMENTWISE in op.traits and not lowering.has(op):
             per_register_ops.lower_by_register(state, op)
         else:
             lowering.lower(state, op)
+    # The op around the block goes on, at its own place.
+    state.code.attachment = attachment

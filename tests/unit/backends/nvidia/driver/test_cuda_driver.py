@@ -158,6 +158,15 @@ def test_compile_ptx(cuda: FakeCuda, api: Driver) -> None:
     assert cuda.stack == [] and cuda.capture_mode == 0
 
 
+@pytest.mark.parametrize(("ptx", "wanted"), [("\t.loc\t1 7 2\n\tret;", 1), ("\tret;", None)])
+def test_line_tables_are_made_of_ptx_that_names_lines(
+    cuda: FakeCuda, api: Driver, ptx: str, wanted: int | None
+) -> None:
+    api.compile_ptx(ptx, "kernel", 0)
+    generate_line_info = 13
+    assert cuda.links[0].get(generate_line_info) == wanted
+
+
 def test_refused_ptx_is_explained(cuda: FakeCuda, api: Driver) -> None:
     cuda.fails["cuLinkAddData"] = INVALID_PTX
     cuda.error_log = b"ptxas application ptx input, line 2; error   : Unknown thing"
