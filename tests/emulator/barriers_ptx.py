@@ -69,7 +69,16 @@ def _set_registers(match: re.Match[str], args: list[str]) -> Made:
 
 
 def _proxy_fence(match: re.Match[str], args: list[str]) -> Made:
-    return lambda r: r.m.fence(r.predicate)
+    """Of one state space, or of both."""
+    space = match[1] or ""
+
+    def run(r: Registers) -> None:
+        if space != ".global":
+            r.m.fence(r.predicate)
+        if not space.startswith(".shared"):
+            r.m.clocks.fence_global(np.flatnonzero(r.predicate.reshape(-1, 32).any(1)))
+
+    return run
 
 
 def _nothing(match: re.Match[str], args: list[str]) -> Made:
@@ -83,8 +92,7 @@ INSTRUCTIONS = [
     (r"bar(?:rier)?(?:\.cta)?\.sync(?:\.aligned)?", _sync),
     (r"bar(?:rier)?(?:\.cta)?\.arrive(?:\.aligned)?", _arrive),
     (r"bar(?:rier)?(?:\.cta)?\.red\.(popc|and|or)(?:\.aligned)?(?:\.\w+)?", _vote),
-    (r"fence\.proxy\.async(?:\.shared::(?:cta|cluster))?", _proxy_fence),
-    (r"fence\.proxy\.async\.global", _nothing),
+    (r"fence\.proxy\.async(\.shared::(?:cta|cluster)|\.global)?", _proxy_fence),
     (r"griddepcontrol\..*|nanosleep\.u32", _nothing),
     (r"(?:membar|fence)\.(?:cta|gl|sys|(?:sc|acq_rel)\.\w+)", _nothing),
 ]

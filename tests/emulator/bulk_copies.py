@@ -14,35 +14,40 @@ import numpy as np
 from tests.emulator import values
 from tests.emulator.memory import Array, EmulationError
 from tests.emulator.tensor_maps import Pieces
+from tests.emulator.traces import in_pieces
 
 _CHUNK = 16
 
 
 @dataclass
 class Load:
-    """To shared memory. places: (n, 16) there; filling: bytes of an element that is outside."""
+    """To shared memory. target: its pieces of 16 bytes there; filling: of elements outside."""
 
     machine: Any
     thread: int
     pieces: Pieces
-    places: Array
+    target: Array
     filling: Array
     early: Array = field(default_factory=lambda: np.zeros(0, np.uint8))
 
     @property
     def size(self) -> int:
-        return self.places.size
+        return _CHUNK * len(self.target)
 
     def begin(self) -> None:
         shared = self.machine.shared
-        shared.begin_late_write(self.places, self.thread >> 5, "a bulk copy")
+        shared.begin_late_write(self.target, self.thread >> 5, "a bulk copy")
+        inside = self.pieces.addresses[self.pieces.inside]
+        self.machine.memory.check_fenced(inside, self.pieces.size)
         self.early = self._read()
 
     def _read(self) -> Array:
         """The bytes of the box in its order."""
         pieces = self.pieces
         count = len(pieces.addresses)
-        data = np.resize(self.filling, (count, pieces.size))
+        data = np.empty((count, pieces.size), np.uint8)
+        if not pieces.inside.all():
+            data[:] = np.resize(self.filling, pieces.size)
         threads = np.full(int(pieces.inside.sum()), self.thread, np.uint32)
         data[pieces.inside] = self.machine.memory.load(
             pieces.addresses[pieces.inside], pieces.size, threads
@@ -53,30 +58,33 @@ class Load:
         late = self._read()
         if (late != self.early).any():
             raise EmulationError("what a bulk copy reads was changed while it was on its way")
-        self.machine.shared.end_late_write(self.places, late, engine, stamp)
+        self.machine.shared.end_late_write(self.target, late, engine, stamp)
 
 
 @dataclass
 class Store:
-    """To global memory. kind: what is done with what is there ("" for nothing); dtype: for that."""
+    """To global memory. source: its pieces of 16 bytes in shared memory.
+
+    kind: what is done with what is there ("" for nothing); dtype: for that.
+    """
 
     machine: Any
     thread: int
     pieces: Pieces
-    places: Array
+    source: Array
     kind: str
     dtype: Any
     data: Array | None = None
 
     def begin(self) -> None:
-        self.machine.shared.begin_late_read(self.places, self.thread >> 5, "a bulk copy")
+        self.machine.shared.begin_late_read(self.source, self.thread >> 5, "a bulk copy")
 
     def read(self, engine: int, stamp: int) -> None:
         """Its source may be used again."""
         if self.data is None:
             shared = self.machine.shared
-            self.data = shared.data[self.places].reshape(-1, self.pieces.size)
-            shared.end_late_read(self.places, engine, stamp)
+            self.data = in_pieces(shared.data)[self.source].reshape(-1, self.pieces.size)
+            shared.end_late_read(self.source, engine, stamp)
 
     def write(self) -> None:
         assert self.data is not None
@@ -105,7 +113,8 @@ class BulkCopies:
     def __init__(self, machine: Any) -> None:
         self._m = machine
         self._groups: dict[int, list[list[Store]]] = {}
-        self._engine: int | None = None
+        self._engines: dict[int, int] = {}
+        """Of each thread that stores: its waits say nothing of the others."""
 
     def load(self, copy: Load, barrier: int) -> None:
         self._m.mbarriers.issue(barrier, copy.thread >> 5, copy)
@@ -136,8 +145,9 @@ class BulkCopies:
     def _read(self, copies: list[Store], thread: int) -> None:
         if not copies:
             return
-        engine = self._engine if self._engine is not None else self._m.clocks.engine()
-        self._engine = engine
+        if thread not in self._engines:
+            self._engines[thread] = self._m.clocks.engine()
+        engine = self._engines[thread]
         stamp, seen = self._m.clocks.act(engine)
         for copy in copies:
             copy.read(engine, stamp)

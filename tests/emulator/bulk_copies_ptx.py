@@ -44,13 +44,13 @@ class _Box:
 def _places(r: Registers, tensor: TensorMap, start: int) -> Array:
     if start % 128:
         raise EmulationError(f"a tensor copy at {start:#x}, which is no multiple of 128")
-    return _within(r, tensor.places(start))
+    return _within(r, tensor.places(start) >> 4)
 
 
-def _within(r: Registers, places: Array) -> Array:
-    if int(places.max()) >= r.m.shared.size:
+def _within(r: Registers, pieces: Array) -> Array:
+    if 16 * int(pieces.max()) + 16 > r.m.shared.size:
         raise EmulationError(f"a bulk copy beyond the {r.m.shared.size} bytes of shared memory")
-    return places
+    return pieces
 
 
 def _tensor_load(match: re.Match[str], args: list[str]) -> Made:
@@ -84,8 +84,7 @@ def _line(r: Registers, addresses: Array, start: int, size: int) -> tuple[Pieces
         raise EmulationError(f"a bulk copy of {size} bytes, or at addresses no multiples of 16")
     offsets = np.arange(0, size, 16, dtype=np.int64)
     whole = np.uint64(addresses) + offsets.astype(np.uint64)
-    places = start + offsets[:, None] + np.arange(16)
-    return Pieces(whole, offsets, np.ones(len(offsets), bool), 16), _within(r, places)
+    return Pieces(whole, offsets, np.ones(len(offsets), bool), 16), _within(r, start + offsets >> 4)
 
 
 def _line_load(match: re.Match[str], args: list[str]) -> Made:

@@ -46,6 +46,8 @@ class Clocks:
         self.stamp = np.full(warps, self.now, np.int32)
         self.seen = np.full((warps, warps), start, np.int32)
         self.fenced = self.seen.copy()
+        self.global_fenced = np.full(warps, start, np.int32)
+        """Up to which stamp each warp has fenced what it wrote to global memory."""
         self._used = np.ones(warps, bool)
         """Actors that have done anything."""
         self._settle()
@@ -81,9 +83,13 @@ class Clocks:
         self._tick(warps)
 
     def fence(self, warps: Array) -> None:
-        """What these warps have written so far is fenced for the asynchronous proxy."""
+        """What these warps have written to shared memory is fenced for the asynchronous proxy."""
         self.fenced[warps, warps] = self.stamp[warps]
         self._settle()
+        self._tick(warps)
+
+    def fence_global(self, warps: Array) -> None:
+        self.global_fenced[warps] = self.stamp[warps]
         self._tick(warps)
 
     def engine(self) -> int:

@@ -35,6 +35,7 @@ class Operand:
     is_transposed: bool
 
 
+@functools.lru_cache(128)
 def addresses(descriptor: int, operand: Operand) -> Array:
     """(rows, depth) byte addresses of the elements."""
     if descriptor & ~_FIELDS:
@@ -62,3 +63,9 @@ def _offsets(operand: Operand, width: int, leading: int, stride: int) -> Array:
     if width:
         return (row // 8) * stride + row % 8 * width + k
     return (row // 8) * stride + row % 8 * 16 + (k // 16) * leading + k % 16
+
+
+@functools.lru_cache(512)
+def pieces(descriptor: int, operand: Operand, first: int, last: int) -> Array:
+    """Numbers of the pieces of 16 bytes that hold these rows."""
+    return np.unique(addresses(descriptor, operand)[first:last] >> 4)

@@ -373,6 +373,7 @@ def _add(match: re.Match[str], args: list[str]) -> Made:
 _HINTS = (
     r"(?:\.(?:volatile|relaxed|weak|ca|cg|cs|cv|wb|wt|nc|gpu|cta|sys|acquire|L1::\w+|L2::\w+))*"
 )
+_ORDER = r"(?:\.(?:relaxed|acquire|release|acq_rel|cta|gpu|sys))*"
 _VECTOR = r"(?:\.v(?P<count>\d))?\.[bufs](?P<bits>\d+)"
 
 INSTRUCTIONS: list[tuple[str, Callable[[re.Match[str], list[str]], Made]]] = [
@@ -383,7 +384,7 @@ INSTRUCTIONS: list[tuple[str, Callable[[re.Match[str], list[str]], Made]]] = [
     (r"cp\.async\.commit_group", _commit),
     (r"cp\.async\.wait_group", _wait),
     (r"cp\.async\.wait_all", _wait_all),
-    (r"atom\.\w+\.\w+\.global\.(?P<kind>\w+)(?:\.noftz)?\.(?P<type>\w+)", _atomic),
+    (rf"atom{_ORDER}\.global{_ORDER}\.(?P<kind>\w+)(?:\.noftz)?\.(?P<type>\w+)", _atomic),
     (r"shfl\.sync\.(\w+)\.b32", _shuffle),
     (r"mma\.sync\.aligned\.(m\d+n\d+k\d+)\.row\.col\.(\w+)\.(\w+)\.(\w+)\.(\w+)", _product),
     (r"(ex2|lg2|sqrt|rcp|rsqrt|sin|cos|tanh)\.approx(\.ftz)?\.f32", _approximate),

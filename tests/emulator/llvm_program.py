@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tests.emulator.machine import Kernel, run_program
+from tests.emulator.memory import Array, Global
 
 SHARED = "@shared_memory = external addrspace(3) global [0 x i8], align 1024"
 
@@ -76,9 +77,13 @@ class Program:
         return ""
 
 
-def launch(text: str, shared: int, *args: Any, warps: int = 4, seed: int | None = None) -> None:
-    """args: arrays, or what `run_program` takes."""
+def launch(
+    text: str, shared: int, *args: Any, warps: int = 4, seed: int | None = None,
+    checked: Sequence[Array] = (),
+) -> None:  # fmt: skip
+    """args: arrays, or what `run_program` takes. checked: all that may be accessed, if any."""
     kernel = Kernel(text, warps, shared)
     order = None if seed is None else Random(seed)
     given = [a.ctypes.data if isinstance(a, np.ndarray) else a for a in args]
-    run_program(kernel, given, order=order)
+    memory = Global([(a.ctypes.data, a.ctypes.data + a.nbytes) for a in checked])
+    run_program(kernel, given, memory=memory, order=order)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tests.emulator.clocks import Clocks
-from tests.emulator.traces import ThreadTrace, WarpTrace
+from tests.emulator.traces import ThreadTrace, WarpTrace, in_pieces
 
 Array = np.ndarray[Any, Any]
 
@@ -92,6 +92,14 @@ class Global:
             self._touch(addresses, data.shape[1], who, what, view[places] != data)
             view[places] = data
 
+    def check_fenced(self, addresses: Array, size: int) -> None:
+        """An engine is to read these."""
+        for part in self.ranges:
+            here = (addresses >= part.first) & (addresses < part.end)
+            places = (addresses[here] - np.uint64(part.first)).astype(np.int64)
+            if part.writes.unfenced(places[:, None] + np.arange(size), self.clocks):
+                raise EmulationError("a bulk copy reads what was stored without a proxy fence")
+
     def _touch(
         self, addresses: Array, size: int, who: Array | None, what: str, changed: Array | None
     ) -> None:
@@ -148,15 +156,12 @@ class Shared:
         places = self._free_places(addresses, size, "a load from shared memory")
         if self.writes.unseen(places, warps).any():
             raise EmulationError("a warp reads what another wrote without a barrier between")
-        self._check_arrived(places, "a load of shared memory")
+        if self.copied[places].any():
+            raise EmulationError("a load of shared memory that a copy may be writing")
+        if (self.writes.when[places] <= 0).any():
+            raise EmulationError("a load of shared memory that nobody wrote")
         self.reads.note(places, warps)
         return self.data[places]
-
-    def _check_arrived(self, places: Array, what: str) -> None:
-        if self.copied[places].any():
-            raise EmulationError(f"{what} that a copy may be writing")
-        if (self.writes.when[places] <= 0).any():
-            raise EmulationError(f"{what} that nobody wrote")
 
     def store(self, addresses: Array, data: Array, warps: Array) -> None:
         places = self._free_places(addresses, data.shape[1], "a store to shared memory")
@@ -206,41 +211,46 @@ class Shared:
 
     # -- what engines read and write ------------------------------------------------------------
 
-    def check_late_read(self, places: Array, warp: int, what: str) -> None:
-        """A warp starts an engine that reads. places: (n, bytes)."""
-        warps = np.full(len(places), warp)
-        if self.writes.unfenced(places, warps).any():
-            seen = not self.writes.unseen(places, warps).any()
-            lacking = "a proxy fence" if seen else "a barrier"
+    # Their places are pieces of 16 bytes, by number: (n,), none twice.
+
+    def check_late_read(self, pieces: Array, warp: int, what: str) -> None:
+        """A warp starts an engine that reads."""
+        if self.writes.pieces_unfenced(pieces, warp):
+            lacking = "a barrier" if self.writes.pieces_unseen(pieces, warp) else "a proxy fence"
             raise EmulationError(f"{what} reads what was written without {lacking} between")
-        self._check_arrived(places, f"{what}: an operand in shared memory")
+        if in_pieces(self.copied)[pieces].any():
+            raise EmulationError(f"{what} reads what a copy may be writing")
+        if (in_pieces(self.writes.when)[pieces] <= 0).any():
+            raise EmulationError(f"{what} reads what nobody wrote")
 
-    def begin_late_read(self, places: Array, warp: int, what: str) -> None:
-        """From now on an engine may read, whenever it likes. places: (n, bytes), none twice."""
-        self.check_late_read(places, warp, what)
+    def begin_late_read(self, pieces: Array, warp: int, what: str) -> None:
+        """From now on an engine may read, whenever it likes."""
+        self.check_late_read(pieces, warp, what)
         self._is_read_late = True
-        self.pending_reads[places] += 1
+        in_pieces(self.pending_reads)[pieces] += 1
 
-    def end_late_read(self, places: Array, engine: int, stamp: int) -> None:
-        self.pending_reads[places] -= 1
-        self.reads.note_engine(places, engine, stamp, alone=False)
+    def end_late_read(self, pieces: Array, engine: int, stamp: int) -> None:
+        in_pieces(self.pending_reads)[pieces] -= 1
+        self.reads.note_engine(pieces, engine, stamp, alone=False)
 
-    def begin_late_write(self, places: Array, warp: int, what: str) -> None:
-        """From now on an engine may write, whenever it likes. places: (n, bytes), none twice."""
-        self._check_free(places, what)
-        if self.copied[places].any():
+    def begin_late_write(self, pieces: Array, warp: int, what: str) -> None:
+        """From now on an engine may write, whenever it likes."""
+        if self.has_reserved and in_pieces(self.reserved)[pieces].any():
+            raise EmulationError(f"{what} where an mbarrier is")
+        if in_pieces(self.copied)[pieces].any():
             raise EmulationError(f"{what} writes where another copy may be writing")
-        self._check_not_read_late(places)
-        warps = np.full(len(places), warp)
-        if self.reads.unseen(places, warps).any() or self.writes.unseen(places, warps).any():
+        if in_pieces(self.pending_reads)[pieces].any():
+            raise EmulationError("shared memory is overwritten that an operation may yet read")
+        if any(t.pieces_unseen(pieces, warp) for t in (self.reads, self.writes)):
             raise EmulationError(f"{what} overwrites what others use, without a barrier between")
-        if self.writes.unfenced(places, warps).any():
+        if self.writes.pieces_unfenced(pieces, warp):
             raise EmulationError(
-                f"{what} overwrites what was written, without a proxy fence between"
+                f"{what} overwrites what was written without a proxy fence between"
             )
-        self.copied[places] += 1
+        in_pieces(self.copied)[pieces] += 1
 
-    def end_late_write(self, places: Array, data: Array, engine: int, stamp: int) -> None:
-        self.copied[places] -= 1
-        self.data[places] = data
-        self.writes.note_engine(places, engine, stamp, alone=True)
+    def end_late_write(self, pieces: Array, data: Array, engine: int, stamp: int) -> None:
+        """data: (n, 16)"""
+        in_pieces(self.copied)[pieces] -= 1
+        in_pieces(self.data)[pieces] = data
+        self.writes.note_engine(pieces, engine, stamp, alone=True)

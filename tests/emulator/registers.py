@@ -66,10 +66,19 @@ class Registers:
         token = token.strip()
         value = self.values.get(token)
         if value is None:
-            return np.full(self.m.count, int(token, 0) & 0xFFFFFFFF, np.uint32)
+            return self._constant(token)
         if type(value) is Pending:
             value = value.read(self.predicate)
         return values.rows(value, self.m.count)
+
+    def _constant(self, token: str) -> Any:
+        """A number, the bits of a float (0f and eight digits), or a register and a distance."""
+        if "+" in token:
+            base, distance = token.split("+")
+            value = self.get(base)
+            return value + value.dtype.type(int(distance, 0))
+        number = int(token[2:], 16) if token.startswith("0f") else int(token, 0)
+        return np.full(self.m.count, number & 0xFFFFFFFF, np.uint32)
 
     def uniform(self, token: str, what: str) -> Any:
         """Like `get`, but all threads of each warp that take part must agree."""

@@ -136,9 +136,8 @@ class TensorMap:
         return Pieces(whole, offsets, inside, piece)
 
     def places(self, start: int) -> Array:
-        """(n, 16) bytes of shared memory in the order of the box."""
-        chunks = start + np.arange(0, self.bytes, 16, dtype=np.int64)
-        return swizzled(chunks, self.swizzle or 16)[:, None] + np.arange(16)
+        """Addresses in shared memory of pieces of 16 bytes, in the order of the box."""
+        return swizzled(start + np.arange(0, self.bytes, 16, dtype=np.int64), self.swizzle or 16)
 
     def filling(self) -> Array:
         """The bytes of an element that lies outside."""

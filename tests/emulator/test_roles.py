@@ -22,8 +22,8 @@ ATTRIBUTES = '"nvvm.reqntid"="256" "nvvm.minctasm"="1"'
 FAULTS = {
     "a slot reused too early": "overwrites what others use|overwritten that|another copy",
     "the producer starts in the wrong phase": "all warps wait",
-    "the consumer is a phase ahead": "a copy may be writing|nobody wrote|all warps wait|without a",
-    "no wait for data": "a copy may be writing|nobody wrote|without a barrier",
+    "the consumer is a phase ahead": "copy may be writing|nobody wrote|all warps wait|without a",
+    "no wait for data": "copy may be writing|nobody wrote|without a barrier",
     "released while it is read": "overwritten that|overwrites what others use|may be writing",
     "not released": "all warps wait",
     "counted by all threads": "all warps wait",

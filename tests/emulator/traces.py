@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -73,16 +74,36 @@ class WarpTrace:
                 latest = np.maximum(latest, engine[places[mixed]])
             self.when[places[mixed]] = latest
 
-    def note_engine(self, places: Array, engine: int, stamp: int, alone: bool) -> None:
+    # -- in pieces of 16 bytes, by number: (n,) ---------------------------------------------------
+
+    def pieces_unseen(self, pieces: Array, warp: int) -> bool:
+        return self._any_later(pieces, warp, self.unseen)
+
+    def pieces_unfenced(self, pieces: Array, warp: int) -> bool:
+        return self._any_later(pieces, warp, self.unfenced)
+
+    def _any_later(self, pieces: Array, warp: int, later: Callable[[Array, Array], Array]) -> bool:
+        """Mostly all bytes of a piece were touched at once; then one byte will do."""
+        when, who = (in_pieces(of)[pieces] for of in (self.when, self.who))
+        alike = (when == when[:, :1]).all() and (who == who[:, :1]).all()
+        places = pieces[:, None] * 16 + np.arange(1 if alike else 16)
+        return bool(later(places, np.full(len(pieces), warp)).any())
+
+    def note_engine(self, pieces: Array, engine: int, stamp: int, alone: bool) -> None:
         """An engine has ended an access. alone: everything before is ordered before it."""
         if engine not in self._engines:
             self._engines[engine] = np.zeros(len(self.who), np.int32)
-        self._engines[engine][places] = stamp
-        others = (self.who[places] != engine) & (self.who[places] != _NOBODY)
-        self.who[places] = engine
+        in_pieces(self._engines[engine])[pieces] = stamp
+        before, who = in_pieces(self.who)[pieces], np.int16(engine)
         if not alone:
-            self.who[places[others]] = self._several
-        self.when[places] = stamp
+            who = np.where((before == engine) | (before == _NOBODY), who, self._several)
+        in_pieces(self.who)[pieces] = who
+        in_pieces(self.when)[pieces] = stamp
+
+
+def in_pieces(of: Array) -> Array:
+    """Something of each byte, as (pieces, 16)."""
+    return of.reshape(-1, 16)
 
 
 class ThreadTrace:
@@ -112,6 +133,13 @@ class ThreadTrace:
         bad = (who != threads[rows]) & (when[rows, columns] > over)
         late[rows, columns] = bad | several
         return late
+
+    def unfenced(self, places: Array, clocks: Clocks) -> bool:
+        """Whether accesses are not fenced for the asynchronous proxy."""
+        who, when = self.who[places], self.when[places]
+        warps = np.where(who == _SEVERAL, 0, _warp_of(who))
+        fenced = np.where(who == _SEVERAL, clocks.global_fenced.min(), clocks.global_fenced[warps])
+        return bool((when > fenced).any())
 
     def note(self, places: Array, threads: Array, clocks: Clocks) -> None:
         """Threads make an access."""

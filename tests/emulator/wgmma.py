@@ -6,7 +6,7 @@ memory and its registers when the first warp waits for it: the latest moment all
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,8 +25,8 @@ class Operation:
 
     places_a, places_b: (rows, depth) addresses of operands in shared memory.
     accumulators, words_a: registers by warp, each (32,) or what another operation will leave.
-    chunks: (n, 16) places that it reads, marked as such. number: in its warpgroup.
-    taken: warp and number of accumulators with which another goes on.
+    pieces: of 16 bytes that it reads, marked as such. number: in its warpgroup.
+    taken: by warp, accumulators with which another goes on.
     matrix: (64, n), what it leaves when it has read all it reads; seen: who knows of that.
     """
 
@@ -36,20 +36,27 @@ class Operation:
     places_b: Array
     key: tuple[Any, ...]
     issued: set[int] = field(default_factory=set[int])
-    accumulators: dict[int, list[Any]] = field(default_factory=dict[int, list[Any]])
+    accumulators: dict[int, Any] = field(default_factory=dict[int, Any])
     words_a: dict[int, list[Array]] = field(default_factory=dict[int, list[Array]])
-    chunks: list[Array] = field(default_factory=list[Array])
+    pieces: list[Array] = field(default_factory=list[Array])
     number: int = -1
     seen: Seen | None = None
     matrix: Array | None = None
     words: Array | None = None
-    taken: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
+    taken: dict[int, set[int]] = field(default_factory=dict[int, set[int]])
 
-    def take(self, warp: int, register: int) -> None:
-        """The next operation goes on with an accumulator that this one leaves."""
-        if (warp, register) in self.taken:
+    def take(self, warp: int, numbers: Iterable[int]) -> None:
+        """The next operation goes on with accumulators that this one leaves."""
+        taken = self.taken.setdefault(warp, set())
+        if not taken.isdisjoint(numbers):
             raise EmulationError("an accumulator is read while its wgmma may be on its way")
-        self.taken.add((warp, register))
+        taken.update(numbers)
+
+    def word(self, warp: int, number: int) -> Array:
+        """(32,) of an accumulator of a warp, by its number in the warpgroup."""
+        if self.words is None:
+            self.words = accumulators_as_words(self.shape, self.matrix)
+        return self.words[warp, :, number]
 
 
 class WarpGroup:
@@ -96,8 +103,8 @@ class WarpGroup:
         if self._engine is None:
             self._engine = self._m.clocks.engine()
         stamp, operation.seen = self._m.clocks.act(self._engine)
-        for chunk in operation.chunks:
-            shared.end_late_read(chunk, self._engine, stamp)
+        for pieces in operation.pieces:
+            shared.end_late_read(pieces, self._engine, stamp)
         left = (
             shape.elements(shared.data, operation.places_a)
             if operation.places_a is not None
@@ -106,28 +113,26 @@ class WarpGroup:
         right = shape.elements(shared.data, operation.places_b, is_b=True)
         initial = self._initial(operation) if operation.keep else None
         operation.matrix = shape.product(left, right, initial)
-        operation.accumulators, operation.words_a, operation.chunks = {}, {}, []
+        operation.accumulators, operation.words_a, operation.pieces = {}, {}, []
 
-    def _initial(self, operation: Operation) -> Array:
+    def _initial(self, operation: Operation) -> Any:
         """(64, n) of what the accumulators hold before."""
-        before = operation.accumulators[0][0]
-        if isinstance(before, tuple):
-            first = before[0]
-            expected = [(first, i) for i in range(operation.shape.registers)]
-            if all(operation.accumulators[w] == expected for w in range(4)):
-                return first.matrix
-        words = [[_word(source, w) for source in operation.accumulators[w]] for w in range(4)]
+        held = [operation.accumulators[w] for w in range(4)]
+        first = held[0]
+        if isinstance(first, Operation) and all(one is first for one in held):
+            matrix, first.matrix, first.words = first.matrix, None, None  # nobody else may read it
+            return matrix
+        count = operation.shape.registers
+        words = [[_word(held[w], w, i) for i in range(count)] for w in range(4)]
         return accumulators_as_matrix(operation.shape, np.array(words).transpose(0, 2, 1))
 
 
-def _word(source: Any, warp: int) -> Array:
+def _word(held: Any, warp: int, number: int) -> Array:
     """A register of a warp: known, or what an operation that is done has left in it."""
-    if not isinstance(source, tuple):
-        return source
-    operation, number = source
-    if operation.words is None:
-        operation.words = accumulators_as_words(operation.shape, operation.matrix)
-    return operation.words[warp, :, number]
+    if isinstance(held, Operation):
+        return held.word(warp, number)
+    one = held[number]
+    return one[0].word(warp, one[1]) if isinstance(one, tuple) else one
 
 
 class TensorCores:
@@ -223,19 +228,24 @@ class TensorCores:
 
     def _known(self, value: Pending, warps: Sequence[int]) -> Any:
         """A register after these warps have waited."""
-        data, sources = None, dict(value.sources)
+        data, operations = None, value.operations
         for warp in warps:
-            source = sources.get(warp)
-            group, number = self.of(warp)
-            if source is None or source[0].number >= group.waited[number]:
+            operation = operations.get(warp)
+            if operation is None or not self._is_over(operation, warp, value.number):
                 continue
             if data is None:
-                data = value.data.copy()
-            data[32 * warp : 32 * warp + 32] = _word(source, number)
-            del sources[warp]
+                data, operations = value.data.copy(), dict(operations)
+            data[32 * warp : 32 * warp + 32] = operation.word(warp % 4, value.number)
+            del operations[warp]
         if data is None:
             return value
-        return Pending(data, sources) if sources else data
+        return Pending(data, value.number, operations) if operations else data
+
+    def _is_over(self, operation: Operation, warp: int, register: int) -> bool:
+        """Whether what an operation has left in a register is still there, for a warp to read."""
+        group, number = self.of(warp)
+        is_taken = register in operation.taken.get(warp, ())
+        return operation.number < group.waited[number] and not is_taken
 
     def finish(self) -> None:
         """The program ends."""

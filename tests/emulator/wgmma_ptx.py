@@ -8,15 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from tests.emulator.descriptors import Operand, addresses
+from tests.emulator.descriptors import Operand, addresses, pieces
 from tests.emulator.fragments import Shape
 from tests.emulator.memory import Array, EmulationError
-from tests.emulator.pending import Pending
+from tests.emulator.pending import Operations, Pending
 from tests.emulator.registers import Registers
 from tests.emulator.text import split_commas
 from tests.emulator.wgmma import Operation
 
 Made = Callable[[Registers], None]
+Key = tuple[Shape, bool, "tuple[int, Operand] | None", tuple[int, Operand]]
+"""What all warps of a warpgroup must agree on: also descriptors, and whether sums are kept."""
 
 _DEPTHS = {"f16": 16, "bf16": 16, "tf32": 8, "e4m3": 32, "e5m2": 32, "s8": 32, "u8": 32}
 _SUMS = {"f16": ("f32", "f16"), "bf16": ("f32",), "tf32": ("f32",), "e4m3": ("f32", "f16"),
@@ -54,38 +56,42 @@ def _multiply(match: re.Match[str], args: list[str]) -> Made:
         keeps = r.uniform(scale, "scale-d").astype(bool)
         a_at = None if words_a else r.uniform(a, "a matrix descriptor")
         b_at = r.uniform(b, "a matrix descriptor")
-        sources: dict[int, tuple[Operation, list[Any]]] = {}
+        operations: Operations = {}
+        held = _sources(r, names, [warp for warp in warps if keeps[32 * warp]])
         for warp in warps:
             at = 32 * warp
             keep = bool(keeps[at])
-            key = (shape, keep, None if a_at is None else int(a_at[at]), int(b_at[at]),
-                   a_turned, b_turned)  # fmt: skip
-            operation = _operation(r, warp, key, (left, right))
+            key = (
+                shape,
+                keep,
+                None if a_at is None else (int(a_at[at]), left),
+                (int(b_at[at]), right),
+            )
+            operation = _operation(r, warp, key)
             group, number = r.m.tensor.of(warp)
             _read_operands(r, warp, operation)
             if keep:
-                operation.accumulators[number] = [_source(r, name, warp) for name in names]
+                operation.accumulators[number] = held[warp]
             operation.words_a[number] = [r.get(w)[at : at + 32] for w in words_a]
             operands = [r.names.get(w, "") for w in words_a]
             r.m.tensor.hold(warp, operands, operation)
             r.m.tensor.hold(warp, [(id(r.values), w) for w in words_a], operation)
-            sources[warp] = operation, names
-        _mark(r, names, {w: operation for w, (operation, _) in sources.items()})
+            operations[warp] = operation
+        _mark(r, names, operations)
 
     return run
 
 
-def _operation(r: Registers, warp: int, key: Any, operands: tuple[Operand, Operand]) -> Operation:
+def _operation(r: Registers, warp: int, key: Key) -> Operation:
     """What the warp issues together with the others of its warpgroup."""
-    shape, keep, a, b, *_ = key
     group, number = r.m.tensor.of(warp)
-    known = group.issued[number] < len(group.operations)
-    if known and group.operations[group.issued[number]].key == key:
-        new = group.operations[group.issued[number]]
-    else:
-        places_a = None if a is None else _within(r, addresses(a, operands[0]))
-        new = Operation(shape, keep, places_a, _within(r, addresses(b, operands[1])), key)
-    return group.issue(number, new)
+    at = group.issued[number]
+    if at < len(group.operations) and group.operations[at].key == key:
+        return group.issue(number, group.operations[at])
+    shape, keep, left, right = key
+    places = [None if held is None else _within(r, addresses(*held)) for held in (left, right)]
+    assert places[1] is not None
+    return group.issue(number, Operation(shape, keep, places[0], places[1], key))
 
 
 def _within(r: Registers, places: Array) -> Array:
@@ -97,60 +103,82 @@ def _within(r: Registers, places: Array) -> Array:
 def _read_operands(r: Registers, warp: int, operation: Operation) -> None:
     """From now on shared memory may be read: by each warp its rows of A, by the first all of B."""
     shared, number = r.m.shared, warp % 4
-    if operation.places_a is not None:
-        mine = _chunks(operation.places_a[16 * number : 16 * number + 16])
+    _, _, left, right = operation.key
+    if left is not None:
+        mine = pieces(*left, 16 * number, 16 * number + 16)
         shared.begin_late_read(mine, warp, "wgmma")
-        operation.chunks.append(mine)
-    chunks = _chunks(operation.places_b)
+        operation.pieces.append(mine)
+    every = pieces(*right, 0, operation.shape.n)
     if len(operation.issued) == 1:
-        shared.begin_late_read(chunks, warp, "wgmma")
-        operation.chunks.append(chunks)
+        shared.begin_late_read(every, warp, "wgmma")
+        operation.pieces.append(every)
     else:
-        shared.check_late_read(chunks, warp, "wgmma")
+        shared.check_late_read(every, warp, "wgmma")
 
 
-def _chunks(places: Array) -> Array:
-    """The pieces of 16 bytes that hold some elements, as (n, 16) places."""
-    return np.unique(places >> 4)[:, None] * 16 + np.arange(16)
+def _sources(r: Registers, names: Sequence[str], warps: Sequence[int]) -> dict[int, Any]:
+    """What the accumulators hold, by warp: an operation that leaves all of them, or one by one
+    (32,), or an operation and which of its accumulators."""
+    values = [r.raw(name) for name in names]
+    first = values[0]
+    are_whole = all(
+        type(v) is Pending and v.operations is first.operations and v.number == i
+        for i, v in enumerate(values)
+    )
+    found: dict[int, Any] = {}
+    for warp in warps:
+        if are_whole and warp in first.operations:
+            found[warp] = first.operations[warp]
+            found[warp].take(warp, range(len(names)))
+        else:
+            found[warp] = [_source(r, name, warp) for name in names]
+    return found
 
 
 def _source(r: Registers, name: str, warp: int) -> Any:
-    """What an accumulator of a warp holds: (32,), or what an operation will leave in it."""
     value = r.raw(name)
-    if type(value) is Pending and warp in value.sources:
-        before = value.sources[warp]
-        before[0].take(warp, before[1])
-        return before
-    data = value.data if type(value) is Pending else r.get(name)
-    return data[32 * warp : 32 * warp + 32]
+    if type(value) is not Pending:
+        return r.get(name)[32 * warp : 32 * warp + 32]
+    if warp not in value.operations:
+        return value.data[32 * warp : 32 * warp + 32]
+    value.operations[warp].take(warp, [value.number])
+    return value.operations[warp], value.number
 
 
 def _check_fenced(r: Registers, names: Sequence[str], warps: Sequence[int]) -> None:
     """wgmma.fence lies between ordinary writes to these registers and now."""
     for name in names:
         value = r.raw(name)
-        pending = value.sources if type(value) is Pending else {}
+        pending = value.operations if type(value) is Pending else {}
         written = r.m.tensor.written(r, name)
         for warp in warps:
             if warp not in pending and written[warp] >= r.m.tensor.fenced[warp]:
                 raise EmulationError(f"wgmma uses {name} with no wgmma.fence after it was written")
 
 
-def _mark(r: Registers, names: Sequence[str], operations: dict[int, Operation]) -> None:
+def _mark(r: Registers, names: Sequence[str], operations: Operations) -> None:
     """The accumulators are on their way."""
+    made: dict[int, tuple[Operations, Operations]] = {}
     for number, name in enumerate(names):
         old = r.raw(name)
-        sources = dict(old.sources) if type(old) is Pending else {}
-        _check_same_shape(sources, operations)
-        sources |= {warp: (operation, number) for warp, operation in operations.items()}
-        data = old.data if type(old) is Pending else r.get(name)
-        r.values[name] = Pending(data, sources)
+        if type(old) is not Pending:
+            old = Pending(r.get(name), number, _NONE)
+        if id(old.operations) not in made:
+            _check_same_shape(old.operations, operations)
+            made[id(old.operations)] = old.operations, old.operations | operations
+        together = made[id(old.operations)][1]
+        if old.number != number and len(together) > len(operations):
+            raise EmulationError("warps disagree which accumulator a register is")
+        r.values[name] = Pending(old.data, number, together)
 
 
-def _check_same_shape(sources: dict[int, Any], operations: dict[int, Operation]) -> None:
-    for warp, operation in operations.items():
-        before = sources.get(warp)
-        if before is not None and before[0].shape.n != operation.shape.n:
+_NONE: Operations = {}
+
+
+def _check_same_shape(before: Operations, operations: Operations) -> None:
+    for warp in before.keys() & operations.keys():
+        old, new = before[warp].shape, operations[warp].shape
+        if (old.n, old.d) != (new.n, new.d):
             raise EmulationError("an accumulator on its way is used by a wgmma of another shape")
 
 
