@@ -46,7 +46,7 @@ from tilewright.backends.nvidia.buffer_ops import (
 )
 from tilewright.backends.nvidia.ops import ConvertOp
 from tilewright.backends.nvidia.passes.deferred_products import deferred_products
-from tilewright.backends.nvidia.passes.schedule_loop import AheadLoad, LoopSchedule
+from tilewright.backends.nvidia.passes.schedule_loop import AheadLoad, LoopSchedule, inputs
 from tilewright.ir import Block, Builder, Op, Rewriter, Value
 from tilewright.ir.types import BufferType, DType, TileType, i1, i32
 from tilewright.layout import LinearLayout, plan_shared_conversion
@@ -167,8 +167,8 @@ class LoopExpansion:
     def _stage(self, distance: int) -> _Stage:
         ops = self.schedule.slice(distance)
         loads = [ahead for ahead in self.schedule.loads if ahead.distance == distance]
-        args = self.loop.carried
-        carried = [i for i, arg in enumerate(args) if any(user in ops for user in arg.uses)]
+        needed = {value for op in ops for value in inputs(op)}
+        carried = [i for i, arg in enumerate(self.loop.carried) if arg in needed]
         values = [self.loop.inits[i] for i in carried]
         return _Stage(distance, ops, loads, carried, self.loop.lower, values)
 

@@ -9,7 +9,7 @@
 A load runs ahead if
 
 * its address follows from the index, from invariants, from carried scalars and from other such
-  loads, by pure ops;
+  loads, by pure ops, in branches or not;
 * no dependence in memory (`memory_dependences`) binds it to this iteration or the one before;
 * it can be an asynchronous copy that products use: 4, 8 or 16 bytes of a thread, aligned, zeros
   where masked; or it holds few registers, and is loaded into them: small tiles one iteration ahead,
@@ -29,7 +29,7 @@ from tilewright.backends.nvidia.ops import ConvertOp
 from tilewright.ir import Op, Trait, Value, is_pure
 from tilewright.ir.types import TileType, element_of
 from tilewright.layout import REGISTER, LinearLayout
-from tilewright.ops import ConstantOp, DotOp, ForOp, LoadOp, SplatOp, TransposeOp
+from tilewright.ops import ConstantOp, DotOp, ForOp, IfOp, LoadOp, SplatOp, TransposeOp
 
 MIN_COPY_BYTES = 4
 """An asynchronous copy moves 4, 8 or 16 bytes of a thread (PTX ISA, cp.async)."""
@@ -180,14 +180,24 @@ def address_slice(loop: ForOp, load: LoadOp) -> set[Op] | None:
             if op is load:
                 return None
             continue
-        # Addresses are computed again for the iteration ahead: pure ops only, and no products.
-        if not is_pure(op) or isinstance(op, DotOp):
+        if not _is_repeatable(op):
             return None
-        stack += _inputs(op)
+        stack += inputs(op)
     return needed
 
 
-def _inputs(op: Op) -> list[Value]:
+def _is_repeatable(op: Op) -> bool:
+    """Whether addresses may need an op, which is computed again for the iteration ahead.
+
+    Pure ops only, also in branches, and no products.
+    """
+    return all(
+        isinstance(inner, IfOp) or (is_pure(inner) and not isinstance(inner, DotOp))
+        for inner in op.walk()
+    )
+
+
+def inputs(op: Op) -> list[Value]:
     """The operands of an op, and of those in its regions."""
     return [value for inner in op.walk() for value in inner.operands] if op.regions else op.operands
 
