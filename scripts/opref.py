@@ -13,6 +13,7 @@ OP_MODULES = (
     ("Arithmetic", "tilewright.ops.arith"),
     ("Shapes", "tilewright.ops.shape"),
     ("Memory", "tilewright.ops.memory"),
+    ("Tensor descriptors", "tilewright.ops.descriptor_access"),
     ("Contractions", "tilewright.ops.contraction"),
     ("Control flow and the program", "tilewright.ops.control"),
 )

@@ -11,12 +11,14 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 import tilewright
+from tilewright.tools.tensor_descriptor import TensorDescriptor
 
 GUARD_BYTES = 256
 GUARD = 0xDB
@@ -200,12 +202,14 @@ class EmulatedNvidia(Device):
 
 
 def _moved(args: Any, move: Callable[[Array], Any]) -> list[Any]:
-    """Arguments with what `move` makes of their arrays, in tuples too."""
+    """Arguments with what `move` makes of their arrays, in tuples and descriptors too."""
 
     def one(arg: Any) -> Any:
         if isinstance(arg, tuple):
             items = _moved(arg, move)
             return type(arg)(*items) if hasattr(arg, "_fields") else tuple(items)
+        if isinstance(arg, TensorDescriptor):
+            return replace(arg, base=move(arg.base))
         return move(arg) if isinstance(arg, np.ndarray) else arg
 
     return [one(arg) for arg in args]

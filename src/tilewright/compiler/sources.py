@@ -22,7 +22,7 @@ from tilewright.frontend.python import (
 )
 from tilewright.frontend.semantics import FrontendOptions
 from tilewright.ir import Module
-from tilewright.language import DeviceFunction, constexpr
+from tilewright.language import DeviceFunction, TensorDescriptor, constexpr
 from tilewright.support import errors
 
 Place = int | str | tuple[int | str, ...]
@@ -234,6 +234,8 @@ def _run_time(specs: Sequence[ArgSpec], args: Sequence[object]) -> list[object]:
     for spec, arg in zip(specs, args, strict=True):
         if spec.kind == "tuple":
             passed += _run_time(spec.items, cast("Sequence[object]", arg))
+        elif spec.kind == "descriptor":
+            passed += cast("TensorDescriptor", arg).parts()
         elif spec.kind == "value":
             passed.append(arg)
     return passed
@@ -249,6 +251,8 @@ def _spec_text(spec: ArgSpec) -> str:
         # by name: the key must be the same in another process, where the class has another address
         kind = getattr(spec.value, "__qualname__", spec.value)
         return f"{spec.name}={kind}({', '.join(map(_spec_text, spec.items))})"
+    if spec.kind == "descriptor":
+        return f"{spec.name}: {spec.value}({', '.join(map(_spec_text, spec.items))})"
     if spec.kind == "constexpr":
         return f"{spec.name}:={_value_text(spec.value)} {spec.type or ''}"
     return f"{spec.name}: {spec.type} {sorted(spec.facts.items())}"

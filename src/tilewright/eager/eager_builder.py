@@ -40,3 +40,7 @@ class EagerBuilder:
     def value(self, op: Op) -> Value:
         """Evaluate an op and return its only result."""
         return self.emit(op).result
+
+    def known(self, value: Value) -> int | float | None:
+        """What a scalar is."""
+        return cast("ConcreteValue", value).data.item()

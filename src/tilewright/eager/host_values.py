@@ -15,9 +15,16 @@ import ml_dtypes
 import numpy as np
 
 from tilewright import language
-from tilewright.interp import Array, Memory, array_value, dtype_of_array, scalar_value
+from tilewright.interp import (
+    Array,
+    ConcreteValue,
+    Memory,
+    array_value,
+    dtype_of_array,
+    scalar_value,
+)
 from tilewright.ir.types import DType, PointerType, f32, i1, i32, i64, u64
-from tilewright.language import DeviceFunction, constexpr, tensor
+from tilewright.language import DeviceFunction, constexpr, tensor, tensor_descriptor
 from tilewright.support import errors
 from tilewright.support.torch_tensor import TorchTensor
 
@@ -47,9 +54,15 @@ def language_value(memory: Memory, name: str, value: object, annotation: object 
         items = cast("Sequence[object]", value)
         values = [language_value(memory, f"{name}[{i}]", item) for i, item in enumerate(items)]
         return _like(items, values)
+    if isinstance(value, language.TensorDescriptor):
+        return _descriptor(memory, name, value, annotation)
     plain = _unboxed(value)
     if isinstance(plain, int | float):
         return tensor(scalar_value(name, plain, _dtype_of_number(name, plain, annotation)))
+    return _pointer(memory, name, value, annotation)
+
+
+def _pointer(memory: Memory, name: str, value: object, annotation: object) -> tensor:
     array = as_numpy(name, value)
     dtype = dtype_of_array(array.dtype)
     if dtype is None:
@@ -57,6 +70,20 @@ def language_value(memory: Memory, name: str, value: object, annotation: object 
         raise errors.UnsupportedArgument(name, actual, "convert it to a dtype of the language")
     pointer = PointerType(dtype, annotation is language.const)
     return tensor(array_value(memory, name, array, pointer))
+
+
+def _descriptor(
+    memory: Memory, name: str, value: language.TensorDescriptor, annotation: object
+) -> tensor_descriptor:
+    base = _pointer(memory, name, value.base, annotation)
+    address = cast("ConcreteValue", base.handle).data.item()
+    language.check_address(address)
+    element = cast("PointerType", base.handle.type).element
+    shape, strides, block, padding = value.description()
+    language.check_launch(element.bytes, element.is_float, value.description())
+    extents = [scalar_value(f"{name}_shape_{dim}", n, i32) for dim, n in enumerate(shape)]
+    steps = [scalar_value(f"{name}_stride_{dim}", n, i64) for dim, n in enumerate(strides)]
+    return tensor_descriptor(base, [*map(tensor, extents)], [*map(tensor, steps)], block, padding)
 
 
 def as_numpy(name: str, value: object) -> Array:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from tilewright.ir.types import Type
 
-ArgKind = Literal["value", "constexpr", "tuple"]
+ArgKind = Literal["value", "constexpr", "tuple", "descriptor"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,8 +15,10 @@ class ArgSpec:
     """One argument of a launch, bound to the parameter `name`.
 
     kind: a run-time `value` of scalar type `type`; a `constexpr` with its Python `value`, which the
-    kernel sees as a scalar of `type` if that is given (an integer argument that is 1); or a `tuple`
-    of further arguments in `items`, where `value` may be the named-tuple class to keep.
+    kernel sees as a scalar of `type` if that is given (an integer argument that is 1); a `tuple`
+    of further arguments in `items`, where `value` may be the named-tuple class to keep; or a tensor
+    `descriptor`, whose items are the pointer, the extents and all strides but the last, and whose
+    value is (shape of blocks, padding).
     facts: what holds for every value passed: `aligned` (bytes, of a pointer), `multiple_of`.
     """
 

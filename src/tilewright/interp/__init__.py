@@ -6,6 +6,7 @@ kernel in Triton-C is no Python, so its `interpret=True` does run its tile IR he
 """
 
 from tilewright.interp import (
+    descriptor_rules,
     numpy_rules_dot,
     numpy_rules_math,
     numpy_rules_shape,
@@ -33,6 +34,7 @@ __all__ = [
     "Memory",
     "array_value",
     "convert",
+    "descriptor_rules",
     "dtype_of_array",
     "evaluate",
     "numpy_dtype",

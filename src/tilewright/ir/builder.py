@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol, TypeVar
 
 from tilewright.ir.core import Block, Op, Value
+from tilewright.ir.op_definition import Trait
 from tilewright.support.diagnostics import SourceLoc
 from tilewright.support.fresh_stack import nested
 
@@ -23,6 +24,10 @@ class Emitter(Protocol):
 
     def value(self, op: Op) -> Value:
         """Emit an op and return its only result."""
+        ...
+
+    def known(self, value: Value) -> int | float | None:
+        """What a scalar is, where that is known: of constants, and of all that is evaluated."""
         ...
 
 
@@ -57,6 +62,10 @@ class Builder:
 
     def value(self, op: Op) -> Value:
         return self.emit(op).result
+
+    def known(self, value: Value) -> int | float | None:
+        op = value.op
+        return None if op is None or Trait.CONSTANT not in op.traits else op.attrs["value"]
 
 
 class Rewriter:

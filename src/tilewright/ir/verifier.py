@@ -209,7 +209,7 @@ class _Verifier:
     def _check_facts(self, arg: Value) -> None:
         element, name = element_of(arg.type), f"%{arg.name or arg.index}"
         if isinstance(element, PointerType):
-            allowed = ("aligned",)
+            allowed = ("aligned", "descriptor")
         else:
             allowed = ("multiple_of", "non_negative") if element.is_integer else ()
         for fact, amount in (arg.facts or {}).items():

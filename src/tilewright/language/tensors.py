@@ -229,13 +229,37 @@ def member_names() -> list[str]:
     return [name for name in dir(tensor) if not name.startswith("_") and name != "handle"]
 
 
-class block_pointer(base_value):
+class aggregate_value(base_value):
+    """Base of values that are several run-time values and facts of the compile time.
+
+    Where control flow meets, its `parts` are joined one by one. description: what messages call it.
+    """
+
+    __slots__ = ()
+
+    description = "a value"
+
+    def parts(self) -> list[tensor]:
+        """The run-time values."""
+        raise NotImplementedError(type(self).__name__)
+
+    def rebuild(self, parts: Sequence[tensor]) -> aggregate_value:
+        """The same kind of value with other run-time values, in the order of `parts`."""
+        raise NotImplementedError(type(self).__name__)
+
+    def same_kind(self, other: aggregate_value) -> bool:
+        """Whether both differ in their run-time values only."""
+        raise NotImplementedError(type(self).__name__)
+
+
+class block_pointer(aggregate_value):
     """A window of `block_shape` elements into a strided array, as `make_block_ptr` gives it.
 
     base: scalar pointer; shape and strides: int64 scalars, in elements; offsets: int32 scalars;
     order: dimensions from the most to the least contiguous, a hint.
-    It is an aggregate: `parts` are its run-time values, `rebuild` puts new ones in.
     """
+
+    description = "a block pointer"
 
     __slots__ = ("base", "block_shape", "offsets", "order", "strides", "whole")
 
@@ -282,9 +306,17 @@ class block_pointer(base_value):
         whole, strides, offsets = (parts[1 + i * rank : 1 + (i + 1) * rank] for i in range(3))
         return block_pointer(parts[0], whole, strides, offsets, self.block_shape, self.order)
 
+    def same_kind(self, other: aggregate_value) -> bool:
+        """Whether both are windows of one shape and order."""
+        return (
+            isinstance(other, block_pointer)
+            and self.block_shape == other.block_shape
+            and self.order == other.order
+        )
+
     def __getattr__(self, name: str) -> Any:
         raise errors.UnknownAttribute(
-            "a block pointer", name, ("advance", "dtype", "type", "shape", "store")
+            self.description, name, ("advance", "dtype", "type", "shape", "store")
         )
 
     def __repr__(self) -> str:

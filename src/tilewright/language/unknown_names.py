@@ -8,9 +8,7 @@ from tilewright.support import errors
 
 _NOT_YET = frozenset({
     "aggregate", "atomic_load", "atomic_poll", "atomic_store", "bitonic_merge", "condition",
-    "dot_scaled", "histogram", "inline_asm_elementwise", "load_tensor_descriptor",
-    "make_tensor_descriptor", "map_elementwise", "sort", "store_tensor_descriptor",
-    "tensor_descriptor", "topk",
+    "dot_scaled", "histogram", "inline_asm_elementwise", "map_elementwise", "sort", "topk",
 })  # fmt: skip
 """Names of Triton's language, 3.6 to 3.9, that this one lacks so far."""
 

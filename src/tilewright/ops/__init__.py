@@ -42,6 +42,17 @@ from tilewright.ops.control import (
     WhileOp,
     YieldOp,
 )
+from tilewright.ops.descriptor_access import (
+    MAX_DESCRIPTOR_RANK,
+    PADDINGS,
+    REDUCTIONS,
+    DescriptorAccess,
+    DescriptorGatherOp,
+    DescriptorLoadOp,
+    DescriptorReduceOp,
+    DescriptorScatterOp,
+    DescriptorStoreOp,
+)
 from tilewright.ops.index_sign import Sign, sign_of
 from tilewright.ops.memory import (
     ATOMIC_KINDS,
@@ -82,8 +93,11 @@ __all__ = [
     "EVICTION_POLICIES",
     "MATH_FUNCTIONS",
     "LOAD_MODIFIERS",
+    "MAX_DESCRIPTOR_RANK",
     "MEMORY_ORDERS",
+    "PADDINGS",
     "PRECISIONS",
+    "REDUCTIONS",
     "SCOPES",
     "STORE_MODIFIERS",
     "AbsOp",
@@ -102,6 +116,12 @@ __all__ = [
     "CompareOp",
     "ConditionOp",
     "ConstantOp",
+    "DescriptorAccess",
+    "DescriptorGatherOp",
+    "DescriptorLoadOp",
+    "DescriptorReduceOp",
+    "DescriptorScatterOp",
+    "DescriptorStoreOp",
     "DivOp",
     "DotOp",
     "ExpandDimsOp",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
 from tilewright.backends import Backend
+from tilewright.language import TensorDescriptor
 from tilewright.runtime.active_driver import backend_of, driver
 from tilewright.runtime.arguments.specialization import HANDLERS, HOST, Spec
 from tilewright.runtime.bench import do_bench, do_bench_cudagraph
@@ -214,7 +215,7 @@ class Autotuner(KernelWrapper):
         """Values of the key arguments, and dtypes of all arrays."""
         arguments = {name: named[name] for name in self.arg_names if name in named}
         values = [arguments[name] for name in self.keys if name in arguments]
-        dtypes = [str(arg.dtype) for arg in arguments.values() if hasattr(arg, "dtype")]
+        dtypes = [str(array.dtype) for array in _arrays(arguments.values())]
         return (*values, *dtypes)
 
     # --- measuring --------------------------------------------------------------------------------
@@ -282,10 +283,17 @@ class Autotuner(KernelWrapper):
         return cast("Bench", partial(do_bench, device=device, **self._budgets))
 
 
+def _arrays(values: Iterable[Any]) -> Iterator[Any]:
+    """The arrays among arguments, those in tensor descriptors too."""
+    for value in values:
+        array = value.base if isinstance(value, TensorDescriptor) else value
+        if hasattr(array, "dtype"):
+            yield array
+
+
 def _device(named: Mapping[str, Any]) -> tuple[str, Backend]:
     """Where the first array is that a backend serves, and that backend."""
-    arrays = (value for value in named.values() if hasattr(value, "dtype"))
-    keys = (HANDLERS.key_and_value(array)[0] for array in arrays)
+    keys = (HANDLERS.key_and_value(array)[0] for array in _arrays(named.values()))
     for device in (key.device for key in keys if isinstance(key, Spec)):
         backend = backend_of(device)
         if backend is not None:

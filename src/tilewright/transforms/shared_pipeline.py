@@ -7,6 +7,7 @@ from tilewright.ir.types import TileType, Type
 from tilewright.transforms.canonicalize import Canonicalize
 from tilewright.transforms.cse import Cse
 from tilewright.transforms.dce import Dce
+from tilewright.transforms.expand_descriptors import ExpandDescriptors
 from tilewright.transforms.licm import Licm
 from tilewright.transforms.narrow_integers import NarrowIntegers
 from tilewright.transforms.uniform_induction import UniformInduction
@@ -22,6 +23,7 @@ def layout_problem(type_: Type) -> str | None:
 SHARED: Pipeline = pipeline_of(
     "shared",
     (
+        (ExpandDescriptors(), "first: addresses and masks are for all other passes to simplify"),
         (Canonicalize(), "fold specialized arguments; uniform tiles become scalars"),
         (Cse(), "front ends repeat offsets, masks and constants"),
         (NarrowIntegers(), "C computes in int what it stores as char"),

@@ -104,6 +104,39 @@ def _load(s: Sampler) -> Op:
     return ops.LoadOp(pointers, mask, s.arg(TileType((8,), f32)), volatile=True)
 
 
+def _array(s: Sampler, rank: int) -> tuple[Value, ...]:
+    """Shape and strides of a descriptor."""
+    return (*(s.arg(i32) for _ in range(rank)), *(s.arg(i64) for _ in range(rank - 1)))
+
+
+def _descriptor_load(s: Sampler) -> Op:
+    numbers = (*_array(s, 3), s.arg(i32), s.arg(i32), s.arg(i32))
+    return ops.DescriptorLoadOp(s.arg(PointerType(f32)), numbers, (1, 4, 8), padding="nan")
+
+
+def _descriptor_store(s: Sampler) -> Op:
+    numbers = (*_array(s, 2), s.arg(i32), s.arg(i32))
+    tile = s.arg(TileType((4, 8), f16))
+    return ops.DescriptorStoreOp(s.arg(PointerType(f16)), tile, numbers, (4, 8))
+
+
+def _descriptor_reduce(s: Sampler) -> Op:
+    numbers = (*_array(s, 1), s.arg(i32))
+    tile = s.arg(TileType((8,), i32))
+    return ops.DescriptorReduceOp(s.arg(PointerType(i32)), tile, numbers, (8,), kind="xor")
+
+
+def _descriptor_gather(s: Sampler) -> Op:
+    numbers, rows = (*_array(s, 2), s.arg(i32)), s.arg(TileType((16,), i32))
+    return ops.DescriptorGatherOp(s.arg(PointerType(f32)), rows, numbers, (1, 8))
+
+
+def _descriptor_scatter(s: Sampler) -> Op:
+    numbers, rows = (*_array(s, 2), s.arg(i32)), s.arg(TileType((16,), i32))
+    tile = s.arg(TileType((16, 8), f32))
+    return ops.DescriptorScatterOp(s.arg(PointerType(f32)), tile, rows, numbers, (1, 8))
+
+
 BY_HAND: dict[type[Op], Maker] = {
     ops.ForOp: _for,
     ops.WhileOp: _while,
@@ -113,6 +146,11 @@ BY_HAND: dict[type[Op], Maker] = {
     ops.DotOp: _dot,
     ops.StoreOp: _store,
     ops.LoadOp: _load,
+    ops.DescriptorLoadOp: _descriptor_load,
+    ops.DescriptorStoreOp: _descriptor_store,
+    ops.DescriptorReduceOp: _descriptor_reduce,
+    ops.DescriptorGatherOp: _descriptor_gather,
+    ops.DescriptorScatterOp: _descriptor_scatter,
     ops.ConstantOp: lambda s: ops.ConstantOp(-0.5, TileType((8,), f32)),
     ops.RangeOp: lambda s: ops.RangeOp(3, 11),
     ops.SplatOp: lambda s: ops.SplatOp(s.arg(f16), (4, 1)),

@@ -5,6 +5,7 @@ from tilewright.frontend.semantics import (
     block_pointers,
     compiler_hints,
     creation,
+    described_arrays,
     dot,
     extrema,
     index_helpers,
@@ -17,6 +18,7 @@ from tilewright.frontend.semantics import (
     shape_functions,
     softmax_function,
 )
+from tilewright.frontend.semantics.described_arrays import described_array
 from tilewright.frontend.semantics.dtype_casts import cast_to
 from tilewright.frontend.semantics.literal_constants import constant, materialize
 from tilewright.frontend.semantics.loop_bounds import (
@@ -68,6 +70,8 @@ __all__ = [
     "constant",
     "creation",
     "descending_bounds",
+    "described_array",
+    "described_arrays",
     "dot",
     "extrema",
     "getattr_",

@@ -8,7 +8,7 @@ from tilewright.frontend.dtype_promotion import Literal, fits, literal_dtype
 from tilewright.frontend.semantics.semantic_context import Context
 from tilewright.ir import Value
 from tilewright.ir.types import DType, PointerType, Type, dtype_of, element_of
-from tilewright.language import block_pointer, constexpr, dtype, tensor, type_of
+from tilewright.language import aggregate_value, constexpr, dtype, tensor, type_of
 from tilewright.ops import ConstantOp
 from tilewright.support import errors
 
@@ -60,8 +60,8 @@ def describe(value: object) -> str:
     """What a value is, in words for messages."""
     if isinstance(value, tensor):
         return str(value.type)
-    if isinstance(value, block_pointer):
-        return "a block pointer"
+    if isinstance(value, aggregate_value):
+        return value.description
     if isinstance(value, constexpr):
         value = value.value
     if isinstance(value, int | float | str):

@@ -111,6 +111,10 @@ class TupleKey(tuple[object, ...]):
         """Keys of the items."""
         return cast("tuple[Key, ...]", self[1:])
 
+    def values_of(self, item: Any) -> Any:
+        """What belongs to each of the items, of the argument itself or what is passed for it."""
+        return item
+
     def __repr__(self) -> str:
         return f"({', '.join(map(repr, self.items))})"
 
@@ -122,7 +126,7 @@ def run_time_pairs(keys: Sequence[Key], items: Sequence[Any]) -> Iterator[tuple[
     """The run-time arguments, tuples flattened, each with the item of `items` at its position."""
     for key, item in zip(keys, items, strict=True):
         if isinstance(key, TupleKey):
-            yield from run_time_pairs(key.items, item)
+            yield from run_time_pairs(key.items, key.values_of(item))
         elif isinstance(key, Spec):
             yield key, item
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tilewright.language import TensorDescriptor
 from tilewright.runtime.arguments.mock_tensor import TensorWrapper
 from tilewright.support import errors
 
@@ -52,8 +53,8 @@ def _given(arguments: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]
     found: dict[str, Any] = {}
     for name in names:
         array = arguments.get(name)
-        # the wrapper has no data of its own to copy
-        array = array.base if isinstance(array, TensorWrapper) else array
+        # wrappers have no data of their own to copy
+        array = array.base if isinstance(array, TensorWrapper | TensorDescriptor) else array
         if array is None:
             continue
         if not _is_array(array):

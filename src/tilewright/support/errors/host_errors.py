@@ -80,6 +80,18 @@ class InvalidOption(LaunchError, ValueError):
 
 
 @dataclass(eq=False)
+class InvalidDescriptor(LaunchError, ValueError):
+    """A `TensorDescriptor` that describes no array, or one that copy engines cannot read."""
+
+    code = "TW213"
+    template = "TensorDescriptor: '{part}' must be {expected}, found {found}"
+
+    part: str
+    expected: str
+    found: object
+
+
+@dataclass(eq=False)
 class ChangedGlobal(LaunchError, RuntimeError):
     """A global that a compiled kernel has used as a constant, and that has changed since."""
 

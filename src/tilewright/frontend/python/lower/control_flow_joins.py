@@ -1,7 +1,7 @@
 """Values where control flow meets: the two sides of an `if`, the iterations of a loop.
 
 A value is taken apart into leaves: tensors, compile-time numbers, and other compile-time objects.
-Tuples and block pointers are structure around leaves. Two leaves join in one SSA value if their
+Tuples and aggregates are structure around leaves. Two leaves join in one SSA value if their
 types are equal, or if one is a literal that the other's type can hold; two equal compile-time
 leaves stay what they are.
 """
@@ -17,7 +17,7 @@ from tilewright.frontend.python.lower.language_values import is_tuple, static_va
 from tilewright.frontend.semantics import Context, constant
 from tilewright.ir import Value
 from tilewright.ir.types import DType, Type, element_of
-from tilewright.language import base_value, block_pointer, constexpr, tensor
+from tilewright.language import aggregate_value, base_value, constexpr, tensor
 
 
 def leaves(value: object) -> Iterator[object]:
@@ -25,7 +25,7 @@ def leaves(value: object) -> Iterator[object]:
     if is_tuple(value):
         for item in value:
             yield from leaves(item)
-    elif isinstance(value, block_pointer):
+    elif isinstance(value, aggregate_value):
         yield from value.parts()
     else:
         yield value
@@ -35,7 +35,7 @@ def rebuild(template: object, parts: Iterator[object]) -> object:
     """A value of the template's structure with other leaves."""
     if is_tuple(template):
         return tuple_like(template, [rebuild(item, parts) for item in template])
-    if isinstance(template, block_pointer):
+    if isinstance(template, aggregate_value):
         count = len(template.parts())
         return template.rebuild([cast("tensor", next(parts)) for _ in range(count)])
     return next(parts)
@@ -45,10 +45,9 @@ def same_structure(left: object, right: object) -> bool:
     """Whether two values differ in their leaves only."""
     if is_tuple(left) and is_tuple(right):
         return len(left) == len(right) and all(map(same_structure, left, right))
-    if isinstance(left, block_pointer) and isinstance(right, block_pointer):
-        # The shape and order of a window are compile-time facts of its type.
-        return left.block_shape == right.block_shape and left.order == right.order
-    aggregate = (tuple, block_pointer)
+    if isinstance(left, aggregate_value) and isinstance(right, aggregate_value):
+        return left.same_kind(right)
+    aggregate = (tuple, aggregate_value)
     return not isinstance(left, aggregate) and not isinstance(right, aggregate)
 
 

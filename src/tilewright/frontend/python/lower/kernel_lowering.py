@@ -30,7 +30,12 @@ from tilewright.frontend.python.lower.language_values import (
     tuple_like,
     wrap,
 )
-from tilewright.frontend.semantics import Context, FrontendOptions, constant
+from tilewright.frontend.semantics import (
+    Context,
+    FrontendOptions,
+    constant,
+    described_array,
+)
 from tilewright.ir import Block, Builder, Function, Module
 from tilewright.ir.types import DType
 from tilewright.language import DeviceFunction, constexpr, tensor
@@ -112,6 +117,10 @@ def _argument(ctx: Context, spec: ArgSpec, body: Block, name: str) -> object:
     if spec.kind == "tuple":
         items = [_argument(ctx, item, body, f"{name}_{i}") for i, item in enumerate(spec.items)]
         return tuple_like(spec.value, items)
+    if spec.kind == "descriptor":
+        items = [_argument(ctx, item, body, item.name) for item in spec.items]
+        block, padding = cast("tuple[tuple[int, ...], str]", spec.value)
+        return described_array(ctx, cast("list[tensor]", items), block, padding)
     if spec.kind == "constexpr":
         value = spec.value
         # An integer argument that is 1 is specialized but keeps its run-time type, as in Triton.

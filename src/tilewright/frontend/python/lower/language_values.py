@@ -1,6 +1,6 @@
 """Language values as the lowering sees them.
 
-A value is a run-time value (`tensor`, `block_pointer`), a compile-time one (`constexpr` around a
+A value is a run-time value (`tensor`, `aggregate_value`), a compile-time one (`constexpr` around a
 Python number, string or None; or a plain object: function, module, dtype, dictionary of launch
 constants), or a tuple of values. Literals are constexprs until a loop or branch makes them tensors.
 """

@@ -1,0 +1,165 @@
+"""`TensorDescriptor`: what a host passes for a parameter that a kernel uses as a descriptor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, cast
+
+from tilewright.language.core import TRITON_MAX_TENSOR_NUMEL
+from tilewright.support import errors
+
+ALIGNMENT = 16
+"""Bytes that address and strides are multiples of, for copy engines (CUDA driver API,
+`cuTensorMapEncodeTiled`: globalAddress and globalStrides)."""
+_MAX_RANK = 5
+_MAX_EXTENT = (1 << 31) - 1
+"""Kernels have extents and offsets in int32."""
+_MAX_STRIDE_BYTES = 1 << 40
+"""As `cuTensorMapEncodeTiled` has it."""
+_PADDINGS = ("zero", "nan")
+
+
+@dataclass
+class TensorDescriptor:
+    """An array that a kernel reads and writes in blocks, as `tl.make_tensor_descriptor` describes
+    it; a kernel gets it as a `tl.tensor_descriptor`.
+
+    base: the array, of any library that kernels take arrays of; shape and strides: of all of it, in
+    elements; block_shape: extents of a block, which kernels are compiled for; padding: what is read
+    outside of the array, "zero" or "nan". The fields may be assigned between launches.
+    Errors: InvalidDescriptor.
+    """
+
+    base: Any
+    shape: Sequence[int]
+    strides: Sequence[int]
+    block_shape: Sequence[int]
+    padding: str = "zero"
+
+    def __post_init__(self) -> None:
+        _check_description(*self.description())
+        check_address(address_of(self.base))
+        size = _item_size(self.base)
+        if size is not None:
+            _check_elements(size, _is_float(self.base), self.strides, self.padding)
+
+    @staticmethod
+    def from_tensor(
+        tensor: Any, block_shape: Sequence[int], padding: str = "zero"
+    ) -> TensorDescriptor:
+        """The descriptor of a whole array, with its own shape and strides."""
+        return TensorDescriptor(tensor, tensor.shape, _strides(tensor), block_shape, padding)
+
+    def description(self) -> Description:
+        """All but the array."""
+        block = tuple(self.block_shape)
+        return tuple(self.shape), tuple(self.strides), block, self.padding
+
+    def parts(self) -> list[Any]:
+        """The run-time values of a launch: array, extents, strides but the last, which is 1."""
+        return [self.base, *self.shape, *self.strides[:-1]]
+
+
+Description = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], str]
+"""Shape, strides, block shape, padding."""
+
+
+def _check_description(
+    shape: Sequence[int], strides: Sequence[int], block_shape: Sequence[int], padding: str
+) -> None:
+    """What must hold of any array. Errors: InvalidDescriptor."""
+    rank = len(shape)
+    if not 1 <= rank <= _MAX_RANK:
+        raise errors.InvalidDescriptor("shape", f"1 to {_MAX_RANK} extents", rank)
+    for name, items in (("strides", strides), ("block_shape", block_shape)):
+        if len(items) != rank:
+            expected = f"{rank} numbers, one for each dimension"
+            raise errors.InvalidDescriptor(name, expected, len(items))
+    if not all(0 <= extent <= _MAX_EXTENT for extent in shape):
+        raise errors.InvalidDescriptor("shape", f"0 to {_MAX_EXTENT} in each dimension", shape)
+    if strides[-1] != 1:
+        expected = "1 in the last dimension, along which elements are adjacent"
+        raise errors.InvalidDescriptor("strides", expected, strides)
+    if not all(_is_power_of_two(extent) for extent in block_shape):
+        raise errors.InvalidDescriptor("block_shape", "powers of two", block_shape)
+    if prod(block_shape) > TRITON_MAX_TENSOR_NUMEL:
+        expected = f"at most {TRITON_MAX_TENSOR_NUMEL} elements"
+        raise errors.InvalidDescriptor("block_shape", expected, block_shape)
+    if padding not in _PADDINGS:
+        raise errors.InvalidDescriptor("padding", "one of " + ", ".join(_PADDINGS), padding)
+
+
+def _check_elements(size: int, is_float: bool, strides: Sequence[int], padding: str) -> None:
+    """What must hold with elements of `size` bytes. Errors: InvalidDescriptor."""
+    for stride in strides[:-1]:
+        if stride * size % ALIGNMENT or not 0 <= stride * size < _MAX_STRIDE_BYTES:
+            expected = (
+                f"multiples of {ALIGNMENT // size or 1} elements ({ALIGNMENT} bytes) from 0 to "
+                f"2**40 bytes in all dimensions but the last"
+            )
+            raise errors.InvalidDescriptor("strides", expected, tuple(strides))
+    if padding == "nan" and not is_float:
+        raise errors.InvalidDescriptor("padding", "zero for integers", padding)
+
+
+def check_launch(element_bytes: int, is_float: bool, description: Description) -> None:
+    """What must hold in a launch, of all fields but the array; the shape of blocks may be given
+    as late as that. Errors: InvalidDescriptor."""
+    shape, strides, block_shape, padding = description
+    _check_description(shape, strides, block_shape, padding)
+    _check_elements(element_bytes, is_float, strides, padding)
+    row = block_shape[-1] * element_bytes
+    if row < ALIGNMENT:
+        expected = f"at least {ALIGNMENT} bytes in the last dimension"
+        actual = f"{block_shape[-1]} elements of {element_bytes} bytes"
+        raise errors.InvalidDescriptor("block_shape", expected, actual)
+
+
+def check_address(address: int | None) -> None:
+    """Errors: InvalidDescriptor."""
+    if address is not None and address % ALIGNMENT:
+        expected = f"an array whose address is a multiple of {ALIGNMENT} bytes"
+        raise errors.InvalidDescriptor("base", expected, hex(address))
+
+
+def address_of(array: Any) -> int | None:
+    """The address of the first element, for arrays that tell it at once; else launches see."""
+    if hasattr(array, "data_ptr"):
+        return int(array.data_ptr())
+    for name in ("__array_interface__", "__cuda_array_interface__"):
+        interface: Mapping[str, Any] | None = getattr(array, name, None)
+        if interface is not None:
+            return int(interface["data"][0] or 0)
+    return None
+
+
+def _is_power_of_two(extent: int) -> bool:
+    return extent > 0 and not extent & (extent - 1)
+
+
+def _item_size(array: Any) -> int | None:
+    """Bytes of an element; None where a dtype does not tell."""
+    size = getattr(getattr(array, "dtype", None), "itemsize", None)
+    return size if isinstance(size, int) else None
+
+
+def _is_float(array: Any) -> bool:
+    """Whether elements may be NaN, by the name of their dtype: "torch.float16", "float8_e5m2"."""
+    name = str(array.dtype).rpartition(".")[2]
+    return name.startswith(("float", "bfloat", "fp", "bf"))
+
+
+def _strides(array: Any) -> tuple[int, ...]:
+    """Strides in elements."""
+    if callable(getattr(array, "stride", None)):
+        return tuple(array.stride())
+    size, strides = _item_size(array), getattr(array, "strides", None)
+    if size is None or strides is None:
+        expected = "an array that tells its strides"
+        raise errors.InvalidDescriptor("base", expected, type(array).__name__)
+    if any(stride % size for stride in strides):
+        expected = "an array whose strides are whole elements"
+        raise errors.InvalidDescriptor("base", expected, cast("object", strides))
+    return tuple(stride // size for stride in strides)

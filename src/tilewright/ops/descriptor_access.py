@@ -1,0 +1,202 @@
+"""Accesses by tensor descriptors: blocks of a strided array in global memory, cut off at its edges.
+
+A descriptor is no value of its own. Each access has all that describes the array: the address of
+its first element, and `numbers`, which are in this order
+
+    shape      i32, elements in each dimension
+    strides    i64, elements, of all dimensions but the last, where it is 1
+    offsets    i32, where the block begins; they may lie outside of the array, below 0 too
+
+Machines with a copy engine take these ops as they are; for others the pass `expand-descriptors`
+makes loads and stores with masks of them. Where an argument `base` has the fact `descriptor`, which
+is the rank, it was given by the host together with the shape and the strides, the arguments after
+it: aligned and checked, so that a launch may prepare what a copy engine needs.
+"""
+
+from __future__ import annotations
+
+from tilewright.ir import Effect, Op, Value, attr, operand, pointer, scalar_integer, tile, variadic
+from tilewright.ir.types import DType, PointerType, TileType, Type, element_of, i32, i64, shape_of
+from tilewright.ops.memory import ATOMIC_TYPES
+
+MAX_DESCRIPTOR_RANK = 5
+PADDINGS = ("zero", "nan")
+REDUCTIONS = ("add", "min", "max", "and", "or", "xor")
+
+
+class DescriptorAccess(Op):
+    """Base of the accesses: what they have in common."""
+
+    @property
+    def pointer(self) -> Value:
+        """To the first element of the array: the operand `base`."""
+        return self.operands[0]
+
+    @property
+    def block(self) -> tuple[int, ...]:
+        """The attribute `block_shape`."""
+        return self.attrs["block_shape"]
+
+    @property
+    def rank(self) -> int:
+        """Dimensions of the array."""
+        return len(self.block)
+
+    @property
+    def description(self) -> tuple[Value, ...]:
+        """The operands `numbers`, which are the last."""
+        return tuple(self.operands[len(self.operand_fields) - 1 :])
+
+    @property
+    def shape(self) -> tuple[Value, ...]:
+        """Extents of the array."""
+        return self.description[: self.rank]
+
+    @property
+    def strides(self) -> tuple[Value, ...]:
+        """Elements from one index to the next, in all dimensions but the last."""
+        return self.description[self.rank : 2 * self.rank - 1]
+
+    @property
+    def offsets(self) -> tuple[Value, ...]:
+        """Where the block begins; of a gather or scatter only the column."""
+        return self.description[2 * self.rank - 1 :]
+
+    @property
+    def element(self) -> DType:
+        """Type of the array's elements."""
+        pointer = element_of(self.pointer.type)
+        assert isinstance(pointer, PointerType)
+        return pointer.element
+
+    @property
+    def block_type(self) -> TileType:
+        """What is read or written."""
+        return TileType(self.block, self.element)
+
+
+def _wrong_numbers(op: DescriptorAccess, offsets: int) -> str | None:
+    """What is wrong with the description of the array."""
+    if not isinstance(op.pointer.type, PointerType):
+        return f"the base is {op.pointer.type}, not one pointer"
+    if not 1 <= op.rank <= MAX_DESCRIPTOR_RANK:
+        return f"a descriptor has 1 to {MAX_DESCRIPTOR_RANK} dimensions, not {op.rank}"
+    expected = (i32,) * op.rank + (i64,) * (op.rank - 1) + (i32,) * offsets
+    actual = tuple(value.type for value in op.description)
+    if actual != expected:
+        listed = (", ".join(map(str, types)) for types in (expected, actual))
+        return "the numbers of the descriptor are {}, not {}".format(*listed)
+    return None
+
+
+def _wrong_padding(op: DescriptorAccess, padding: str) -> str | None:
+    return f"{op.element} has no nan" if padding == "nan" and not op.element.is_float else None
+
+
+def _wrong_block(op: DescriptorAccess, value: Value, expected: TileType) -> str | None:
+    assert isinstance(op.pointer.type, PointerType)
+    if op.pointer.type.const:
+        return "writes through a const pointer"
+    return None if value.type is expected else f"the block is {value.type}, not {expected}"
+
+
+def _rows_type(op: DescriptorAccess, rows: Value) -> TileType:
+    """Of the rows that a gather reads: as many as there are indices."""
+    return TileType((*shape_of(rows.type), *op.block[1:]), op.element)
+
+
+def _wrong_rows(op: DescriptorAccess, rows: Value) -> str | None:
+    if op.rank != 2 or op.block[0] != 1:
+        return f"the block is one row of a matrix, not {op.block}"
+    if len(shape_of(rows.type)) != 1 or element_of(rows.type) is not i32:
+        return f"the rows are {rows.type}, not a tile of i32 with one dimension"
+    return None
+
+
+class DescriptorLoadOp(DescriptorAccess, opcode="mem.descriptor_load", effects=(Effect.READ,)):
+    """result[i, j] = base[offset_0 + i, offset_1 + j] inside of the shape, else padding"""
+
+    base: Value = operand(pointer)
+    numbers: tuple[Value, ...] = variadic(scalar_integer)
+    block_shape: tuple[int, ...] = attr()
+    padding: str = attr(default="zero", choices=PADDINGS)
+
+    def infer(self) -> Type:
+        return self.block_type
+
+    def verify(self) -> str | None:
+        return _wrong_numbers(self, self.rank) or _wrong_padding(self, self.padding)
+
+
+class DescriptorStoreOp(DescriptorAccess, opcode="mem.descriptor_store", effects=(Effect.WRITE,)):
+    """base[offset_0 + i, offset_1 + j] = stored[i, j], where that is inside of the shape"""
+
+    base: Value = operand(pointer)
+    stored: Value = operand(tile)
+    numbers: tuple[Value, ...] = variadic(scalar_integer)
+    block_shape: tuple[int, ...] = attr()
+
+    def infer(self) -> None:
+        return None
+
+    def verify(self) -> str | None:
+        return _wrong_numbers(self, self.rank) or _wrong_block(self, self.stored, self.block_type)
+
+
+class DescriptorReduceOp(
+    DescriptorAccess, opcode="mem.descriptor_reduce", effects=(Effect.READ, Effect.WRITE)
+):
+    """base[offset_0 + i, ...] = kind(base[...], operand[i, ...]) inside of the shape; each element
+    atomically, in no order"""
+
+    base: Value = operand(pointer)
+    operand: Value = operand(tile)
+    numbers: tuple[Value, ...] = variadic(scalar_integer)
+    block_shape: tuple[int, ...] = attr()
+    kind: str = attr(default="add", choices=REDUCTIONS)
+
+    def infer(self) -> None:
+        return None
+
+    def verify(self) -> str | None:
+        wrong = _wrong_numbers(self, self.rank)
+        wrong = wrong or _wrong_block(self, self.operand, self.block_type)
+        if wrong is None and self.element not in ATOMIC_TYPES[self.kind]:
+            return f"{self.kind} does not work on {self.element}"
+        return wrong
+
+
+class DescriptorGatherOp(DescriptorAccess, opcode="mem.descriptor_gather", effects=(Effect.READ,)):
+    """result[i, j] = base[rows[i], offset + j] inside of the shape, else padding"""
+
+    base: Value = operand(pointer)
+    rows: Value = operand(tile)
+    numbers: tuple[Value, ...] = variadic(scalar_integer)
+    block_shape: tuple[int, ...] = attr()
+    padding: str = attr(default="zero", choices=PADDINGS)
+
+    def infer(self) -> Type:
+        return _rows_type(self, self.rows)
+
+    def verify(self) -> str | None:
+        wrong = _wrong_numbers(self, 1) or _wrong_padding(self, self.padding)
+        return wrong or _wrong_rows(self, self.rows)
+
+
+class DescriptorScatterOp(
+    DescriptorAccess, opcode="mem.descriptor_scatter", effects=(Effect.WRITE,)
+):
+    """base[rows[i], offset + j] = stored[i, j], where that is inside of the shape"""
+
+    base: Value = operand(pointer)
+    stored: Value = operand(tile)
+    rows: Value = operand(tile)
+    numbers: tuple[Value, ...] = variadic(scalar_integer)
+    block_shape: tuple[int, ...] = attr()
+
+    def infer(self) -> None:
+        return None
+
+    def verify(self) -> str | None:
+        wrong = _wrong_numbers(self, 1) or _wrong_rows(self, self.rows)
+        return wrong or _wrong_block(self, self.stored, _rows_type(self, self.rows))
