@@ -15,7 +15,7 @@ from tilewright.frontend.semantics.semantic_context import Context
 from tilewright.frontend.semantics.semantics_registry import implements
 from tilewright.ir import Value
 from tilewright.ir.types import DType, PointerType, element_of, i1, shape_of, with_shape
-from tilewright.language import block_pointer, tensor, type_of
+from tilewright.language import block_pointer, tensor, tensor_descriptor_base, type_of
 from tilewright.ops import (
     EVICTION_POLICIES,
     LOAD_MODIFIERS,
@@ -118,12 +118,12 @@ def pointer_argument(ctx: Context, function: str, pointer: object) -> Value:
         value = pointer.handle
         if isinstance(element_of(value.type), PointerType):
             return value
-    ctx.fail(
-        errors.InvalidOperation,
-        f"{function} through {describe(pointer)}",
-        "it is no pointer",
-        "pass an array to the kernel and add offsets to its parameter",
-    )
+    instead = "pass an array to the kernel and add offsets to its parameter"
+    if isinstance(pointer, tensor_descriptor_base):
+        methods = ("load(offsets)", "store(offsets, value)", "atomic_add(offsets, value)")
+        instead = "call its methods: " + ", ".join(f"d.{method}" for method in methods)
+    what = f"{function} through {describe(pointer)}"
+    ctx.fail(errors.InvalidOperation, what, "it is no pointer", instead)
 
 
 def check_writable(ctx: Context, pointer: Value) -> None:

@@ -1,14 +1,14 @@
 """Tensor descriptors as kernel arguments: an address, the extents, and all strides but the last.
 
-A kernel is compiled for the dtype, the shape of blocks and the padding, and for whether the last
-extent is a multiple of 16: then no 16 bytes of a row are cut, so that masked accesses can be wide.
+A kernel is compiled for the dtype, the shape of blocks and the padding, and for whether rows are
+multiples of 16 bytes: then the last 16 of a row are not cut, so that masked accesses can be wide.
 That the address and the strides are multiples of 16 bytes is checked here, at each launch.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from tilewright.ir.types import DType, PointerType, i32, i64
 from tilewright.language import Description, TensorDescriptor, check_address, check_launch
@@ -49,15 +49,14 @@ class DescriptorKey(TupleKey):
 
     def facts(self) -> list[dict[str, int]]:
         """The facts of each run-time value, as the front end describes them."""
-        array, *others = self.items
-        assert isinstance(array, Spec) and isinstance(array.type, PointerType)
-        rank, size = len(self.blocks.shape), array.type.element.bytes
-        extents = [
-            {**key.facts(), "non_negative": 1} for key in others[:rank] if isinstance(key, Spec)
+        array, *numbers = [cast("Spec", key) for key in self.items]
+        rank = len(self.blocks.shape)
+        even = {"multiple_of": _per_line(cast("PointerType", array.type).element)}
+        return [
+            {"aligned": ALIGNMENT, "descriptor": rank},
+            *({"non_negative": 1, **(even if extent.fact else {})} for extent in numbers[:rank]),
+            *[{"non_negative": 1, **even}] * (rank - 1),
         ]
-        stride = {"multiple_of": max(ALIGNMENT // size, 1), "non_negative": 1}
-        address = {"aligned": ALIGNMENT, "descriptor": rank}
-        return [address, *extents, *[stride] * (rank - 1)]
 
     def __repr__(self) -> str:
         array, *extents = self.items
@@ -67,6 +66,11 @@ class DescriptorKey(TupleKey):
         return f"tensordesc<{array!r}{list(self.blocks.shape)}{padding}>{even}"
 
 
+def _per_line(element: DType) -> int:
+    """Elements in 16 bytes."""
+    return max(ALIGNMENT // element.bytes, 1)
+
+
 @lru_cache(maxsize=1024)
 def _described(
     element: DType, description: Description
@@ -74,8 +78,9 @@ def _described(
     """Keys and values of extents and strides. Errors: InvalidDescriptor."""
     check_launch(element.bytes, element.is_float, description)
     shape, strides, block_shape, padding = description
-    extents = [spec(i32)] * (len(shape) - 1) + [spec(i32, not shape[-1] % ALIGNMENT)]
-    keys = (*extents, *[spec(i64)] * (len(shape) - 1))
+    before = len(shape) - 1
+    last = spec(i32, not shape[-1] % _per_line(element), sign=1)
+    keys = (*[spec(i32, sign=1)] * before, last, *[spec(i64, sign=1)] * before)
     return Blocks(block_shape, padding), keys, (*shape, *strides[:-1])
 
 
