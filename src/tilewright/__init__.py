@@ -53,6 +53,7 @@ _PLACES = {
     "heuristics": _RUNTIME,
     "jit": _RUNTIME,
     "reinterpret": _RUNTIME,
+    "set_allocator": _RUNTIME,
     "settings": "support",
 }
 """Host-side names, and the module of this package that has each."""

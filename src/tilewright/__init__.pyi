@@ -22,6 +22,7 @@ from tilewright.runtime import autotune as autotune
 from tilewright.runtime import heuristics as heuristics
 from tilewright.runtime import jit as jit
 from tilewright.runtime import reinterpret as reinterpret
+from tilewright.runtime import set_allocator as set_allocator
 from tilewright.support import errors as errors
 from tilewright.support import settings as settings
 from tilewright.support.errors import AutotunerError as AutotunerError

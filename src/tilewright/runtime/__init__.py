@@ -27,6 +27,7 @@ from tilewright.runtime.bench import (
 )
 from tilewright.runtime.jit import JITFunction, jit
 from tilewright.runtime.launch_hooks import HookChain, LaunchMetadata, launch_enter, launch_exit
+from tilewright.runtime.scratch_allocator import set_allocator
 from tilewright.runtime.tuning.array_restore import ArrayState
 from tilewright.runtime.tuning.heuristics import Heuristics, heuristics
 from tilewright.runtime.tuning.kernel_wrapper import KernelWrapper
@@ -77,6 +78,7 @@ __all__ = [
     "next_power_of_2",
     "register_clock",
     "reinterpret",
+    "set_allocator",
     "spec",
     "step_bar",
 ]

@@ -1,0 +1,28 @@
+"""Where kernels would get scratch memory from: Triton's `set_allocator`, which is accepted.
+
+No kernel needs any so far: descriptors that a kernel makes are plain masked accesses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+
+from tilewright.support import errors
+
+Allocator = Callable[[int, int, int | None], object]
+"""(bytes, alignment in bytes, stream) -> an object with `data_ptr()`."""
+
+ALLOCATOR: ContextVar[Allocator | None] = ContextVar("tilewright_allocator", default=None)
+
+
+def set_allocator(allocator: Allocator | None) -> None:
+    """Set the function that gives scratch memory to kernels, in this thread and what it starts.
+
+    allocator(size, alignment, stream) returns an object with `data_ptr()`; None unsets it.
+    Errors: InvalidOption.
+    """
+    if allocator is not None and not callable(allocator):
+        expected = "a function of size, alignment and stream"
+        raise errors.InvalidOption("allocator", expected, allocator)
+    ALLOCATOR.set(allocator)
