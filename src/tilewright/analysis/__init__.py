@@ -15,7 +15,7 @@ from tilewright.analysis.argument_uses import ArgumentUses, Sum
 from tilewright.analysis.dataflow import Forward
 from tilewright.analysis.disjoint_windows import Advance, Way
 from tilewright.analysis.interval_packing import LiveRange, Request, pack
-from tilewright.analysis.memory_dependence import memory_dependences
+from tilewright.analysis.memory_dependence import is_fence, memory_dependences
 from tilewright.analysis.pointer_roots import roots
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "memory_dependences",
     "apart",
     "argument_pairs",
+    "is_fence",
     "is_injective",
     "is_same",
     "pack",

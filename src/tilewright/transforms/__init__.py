@@ -6,6 +6,13 @@ from tilewright.transforms.cse import Cse
 from tilewright.transforms.dce import Dce
 from tilewright.transforms.licm import Licm
 from tilewright.transforms.narrow_integers import NarrowIntegers
+from tilewright.transforms.region_slots import (
+    add_choice,
+    add_slot,
+    defining_block,
+    set_operands,
+    yield_more,
+)
 from tilewright.transforms.shared_pipeline import SHARED, layout_problem
 from tilewright.transforms.uniform_induction import UniformInduction
 from tilewright.transforms.unroll import Unroll
@@ -19,6 +26,11 @@ __all__ = [
     "Dce",
     "UniformInduction",
     "Unroll",
+    "add_choice",
+    "add_slot",
+    "defining_block",
     "layout_problem",
+    "set_operands",
     "trip_count",
+    "yield_more",
 ]

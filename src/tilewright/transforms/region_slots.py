@@ -103,6 +103,16 @@ def yield_more(loop: Loop, value: Value) -> None:
     set_operands(end, (*end.operands, value))
 
 
+def add_choice(branch: IfOp, values: Sequence[Value], name: str = "") -> Value:
+    """Choose one more value; returns it. values: what the blocks yield for it."""
+    for block, value in zip(branch.regions, values, strict=True):
+        set_operands(block.terminator, (*block.terminator.operands, value))
+    type_ = values[0].type
+    branch.attrs["result_types"] = (*branch.result_types, type_)
+    branch.results = (*branch.results, Value(type_, branch, len(branch.results), name))
+    return branch.results[-1]
+
+
 def remove_slots(op: Structured, slots: Collection[int]) -> None:
     """Remove slots whose results and views have no uses but those in the slots themselves."""
     if isinstance(op, IfOp):

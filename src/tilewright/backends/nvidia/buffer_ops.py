@@ -3,6 +3,7 @@
     %m = nvidia.alloc : buffer<3 * 64x64xf16, ...>          memory for three tiles
     %s = nvidia.view %m, %i : buffer<64x64xf16, ...>        one of them
     nvidia.async_copy %x, %s                                %x is loaded: global -> shared memory
+    nvidia.write %x, %s                                     registers -> shared memory
     nvidia.commit                                           ends a group of copies
     nvidia.wait {pending = 1}                               but the latest group has arrived
     %a = nvidia.read %s : tile<64x64xf16, ...>              shared memory -> registers
@@ -26,8 +27,10 @@ from tilewright.ir import (
     Trait,
     Value,
     attr,
+    boolean,
     buffer,
     operand,
+    optional_operand,
     reference,
     scalar_integer,
     tile,
@@ -92,6 +95,16 @@ class AsyncCopyOp(Op, opcode="nvidia.async_copy", effects=(Effect.SHARED,)):
         return None
 
 
+class WriteOp(Op, opcode="nvidia.write", effects=(Effect.SHARED,)):
+    """buffer = x"""
+
+    x: Value = operand(tile)
+    buffer: Value = operand(buffer)
+
+    def infer(self) -> None:
+        return None
+
+
 class CommitOp(Op, opcode="nvidia.commit", effects=(Effect.SHARED,)):
     """Ends a group of asynchronous copies."""
 
@@ -123,7 +136,8 @@ class ReadOp(Op, opcode="nvidia.read", effects=(Effect.SHARED,)):
 
 
 class WgmmaOp(Op, opcode="nvidia.wgmma", effects=(Effect.SHARED,)):
-    """result = acc + a @ b by products of whole warpgroups, which read shared memory themselves
+    """result = (acc if keep else 0) + a @ b by products of whole warpgroups, which read shared
+    memory themselves
 
     The product is one group of instructions. It ends before the op does, but `pending` groups, the
     latest, may go on: none may change what these read, and nothing but a further product may use
@@ -137,6 +151,7 @@ class WgmmaOp(Op, opcode="nvidia.wgmma", effects=(Effect.SHARED,)):
     columns: int = attr()
     rows: int = attr()
     pending: int | None = attr(default=0)
+    keep: Value | None = optional_operand(boolean, default=None)
 
     def infer(self) -> Type:
         return self.acc.type
@@ -235,6 +250,15 @@ def async_copy(op: AsyncCopyOp, x: Any, memory: Any) -> tuple[()]:
     return ()
 
 
+@reference(WriteOp)
+def write(op: WriteOp, x: Any, memory: Any) -> tuple[()]:
+    """As a copy."""
+    target: _Memory = memory.item()
+    assert target.order is None, "tiles are written to a buffer as it is"
+    target.tiles[target.slot] = x
+    return ()
+
+
 @reference(ReadOp)
 def read(op: ReadOp, memory: Any) -> Any:
     """The tile: NumPy has no layouts."""
@@ -242,8 +266,10 @@ def read(op: ReadOp, memory: Any) -> Any:
 
 
 @reference(WgmmaOp)
-def wgmma(op: WgmmaOp, a: Any, b: Any, acc: Any) -> Any:
+def wgmma(op: WgmmaOp, a: Any, b: Any, acc: Any, *keep: Any) -> Any:
     """As a product of tiles."""
+    if keep and not keep[0].item():
+        acc = acc * 0
     left = a.item().read() if isinstance(op.a.type, BufferType) else a
     return REFERENCE_RULES[DotOp](op, left, b.item().read(), acc)
 

@@ -27,6 +27,7 @@ from tilewright.backends.nvidia.buffer_ops import (
     WaitOp,
     WgmmaOp,
     WgmmaWaitOp,
+    WriteOp,
 )
 from tilewright.backends.nvidia.layouts.layout_rules import broken_rule
 from tilewright.backends.nvidia.ops import ConvertOp, FmaDotOp
@@ -88,7 +89,7 @@ def legal_layouts(arch: Arch, warps: int) -> Contract:
 
 def legal_copies(arch: Arch, warps: int) -> Contract:
     """After nvidia-software-pipeline; warps: of a program instance."""
-    copies = (AllocOp, ViewOp, TransposeViewOp, AsyncCopyOp, CommitOp, WaitOp, ReadOp)
+    copies = (AllocOp, ViewOp, TransposeViewOp, AsyncCopyOp, WriteOp, CommitOp, WaitOp, ReadOp)
     ops = legal_ops(FmaDotOp, ConvertOp, ShareOp, WgmmaOp, WgmmaWaitOp, *copies)
     return Contract("nvidia-software-pipeline", ops, _missing_layout, _unlowerable(arch, warps))
 

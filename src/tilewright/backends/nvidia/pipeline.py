@@ -19,6 +19,7 @@ from tilewright.backends.nvidia.passes.insert_shared_barriers import InsertShare
 from tilewright.backends.nvidia.passes.legalize_arithmetic import LegalizeArithmetic
 from tilewright.backends.nvidia.passes.legalize_casts import LegalizeCasts
 from tilewright.backends.nvidia.passes.legalize_dots import LegalizeDots
+from tilewright.backends.nvidia.passes.restart_sums import RestartSums
 from tilewright.backends.nvidia.passes.select_products import SelectProducts
 from tilewright.backends.nvidia.passes.software_pipeline import SoftwarePipeline
 from tilewright.ir import Pipeline, Step
@@ -53,6 +54,7 @@ def layout_pipeline(arch: Arch, warps: int, stages: int) -> Pipeline:
     products = SelectProducts(warps=warps, capability=arch.capability)
     steps = (
         Step(products, "layouts depend on what computes them", selected_products(arch)),
+        Step(RestartSums(), "before layouts: the zeros need none", selected_products(arch)),
         Step(layouts, fragments, legal_layouts(arch, warps)),
         Step(Cse(), "two uses of a value may have got equal conversions"),
         Step(Licm(), "move conversions of loop invariants out of loops"),

@@ -48,3 +48,15 @@ def bodies_of_loops(text: str) -> str:
         if line.rstrip().endswith("{") and (depth or "cf.for" in line or "cf.while" in line):
             depth += 1
     return "\n".join(kept)
+
+
+def loop_of_products(ptx: str) -> str:
+    """The body of the loop in PTX that multiplies; of several the longest."""
+    labels = {
+        match[1]: match.start() for match in re.finditer(r"^(\$L__BB\w+):", ptx, re.MULTILINE)
+    }
+    bodies = [
+        ptx[labels[jump[1]] : jump.start()]
+        for jump in re.finditer(r"\bbra(?:\.uni)?\s+(\S+);", ptx)
+    ]
+    return max((body for body in bodies if "mma" in body), key=len)

@@ -25,11 +25,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
+from tilewright.backends.nvidia.layouts.access_demand import access_demand
 from tilewright.backends.nvidia.layouts.layout_context import LayoutContext
 from tilewright.backends.nvidia.layouts.layout_propagation import default_layout
 from tilewright.backends.nvidia.layouts.layout_rules import rule_of
 from tilewright.ir import Block, Op, Trait, Value
-from tilewright.ir.types import TileType
+from tilewright.ir.types import TileType, shape_of
 from tilewright.layout import LinearLayout
 from tilewright.ops import ForOp, IfOp, WhileOp
 from tilewright.support.fresh_stack import nested
@@ -112,7 +113,7 @@ class LayoutInference(LayoutContext):
         # of these neither the initial nor the yielded value has a layout of its own
         for arg in args:
             if isinstance(arg.type, TileType) and arg not in self.layouts:
-                self.layouts[arg] = default_layout(arg.type.shape, self.warps)
+                self.layouts[arg] = self._layout_of_cheap(arg)
         for arg, result in zip(args, op.results, strict=True):
             self._set([result], self.layouts.get(arg))
         # Once more, with the defaults that were just assigned.
@@ -161,7 +162,11 @@ class LayoutInference(LayoutContext):
                 known = self.deciding_layout(
                     [region.terminator.operands[i] for region in op.regions]
                 )
-                self.layouts[result] = known or default_layout(result.type.shape, self.warps)
+                self.layouts[result] = known or self._layout_of_cheap(result)
+
+    def _layout_of_cheap(self, value: Value) -> LinearLayout:
+        """The layout of a carried or chosen tile that could be made in any."""
+        return access_demand(value, self) or default_layout(shape_of(value.type), self.warps)
 
     # -- 2. constraints -------------------------------------------------------------------------
 

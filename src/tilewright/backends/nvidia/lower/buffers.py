@@ -18,6 +18,7 @@ from tilewright.backends.nvidia.buffer_ops import (
     TransposeViewOp,
     ViewOp,
     WaitOp,
+    WriteOp,
     buffer_type,
     reads_late,
 )
@@ -28,6 +29,7 @@ from tilewright.backends.nvidia.lower.layout_conversion import (
     write_shared,
 )
 from tilewright.backends.nvidia.lower.register_packing import Element
+from tilewright.ir import Value
 from tilewright.ir.types import BufferType
 from tilewright.layout import REGISTER, LinearLayout, SharedAccess, plan_shared_access
 from tilewright.llvm import Val
@@ -128,13 +130,26 @@ def _read_access(shared: LinearLayout, target: LinearLayout, bits: int) -> Share
     return plan_shared_access(shared, target, bits, matrix=True)
 
 
+@lowering(WriteOp)
+def _write(state: GpuLowering, op: WriteOp) -> None:
+    _write_tile(state, op.x, buffer_type(op.buffer), 0, state.scalar(op.buffer))
+
+
+def _write_tile(
+    state: GpuLowering, x: Value, type_: BufferType, offset: int, start: Val | None = None
+) -> None:
+    """Write a tile where warpgroup products may read it, too."""
+    shared = cast("LinearLayout", type_.layout)
+    access = _write_access(shared, layout_of(x), _bits(type_), state.arch.stmatrix)
+    write_shared(state, access, state.registers_of(x), type_.element, offset, start=start)
+    if state.arch.wgmma:
+        state.asm(FENCE, "~{memory}", "void")
+
+
 @lowering(ShareOp)
 def _share(state: GpuLowering, op: ShareOp) -> None:
-    type_, offset = buffer_type(op.result), state.offsets[op]
-    shared = cast("LinearLayout", type_.layout)
-    access = _write_access(shared, layout_of(op.x), _bits(type_), state.arch.stmatrix)
-    write_shared(state, access, state.registers_of(op.x), type_.element, offset)
-    state.asm(FENCE, "~{memory}", "void")
+    offset = state.offsets[op]
+    _write_tile(state, op.x, buffer_type(op.result), offset)
     state.set_registers(op.result, [Val(str(offset), "i32", BODY)])
 
 

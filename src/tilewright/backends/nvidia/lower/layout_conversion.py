@@ -115,11 +115,17 @@ def write_shared(
     element: Element,
     offset: int,
     step: int = 0,
+    start: Val | None = None,
 ) -> None:
-    """Store the registers of one side, each register number XOR `step`."""
+    """Store the registers of one side, each register number XOR `step`.
+
+    start: of the buffer, if only known at run time, beside `offset`
+    """
     for index, group in enumerate(access.groups):
         values = [source[register ^ step] for register in group]
         address = instruction_address(state, access, element, offset, index)
+        if start is not None:
+            address = state.code.let_here(f"add i32 {address}, {start}", "i32")
         packed = pack(state, values, element)
         if access.kind == "vector":
             _store_vector(state, address, packed, element, len(values))

@@ -19,6 +19,7 @@ from tilewright.backends.nvidia.buffer_ops import (
     ReadOp,
     ShareOp,
     WgmmaOp,
+    WriteOp,
     alloc_of,
     reads_late,
 )
@@ -69,7 +70,7 @@ def exchange_bytes(op: Op, machine: Machine) -> int:
 
 def buffers_used(op: Op) -> list[tuple[AllocOp | ShareOp, bool]]:
     """The buffers that an op reads or writes while it runs, and whether it writes."""
-    if isinstance(op, AsyncCopyOp):
+    if isinstance(op, AsyncCopyOp | WriteOp):
         return [(alloc_of(op.buffer), True)]
     if isinstance(op, ShareOp):
         return [(op, True)]

@@ -399,7 +399,10 @@ def _wgmma(state: GpuLowering, op: WgmmaOp) -> None:
         left = [_start(state, op.a, a, result, 0)]
     right = _start(state, op.b, b, result, 1)
     sums = state.registers_of(op.acc)
-    new = emit_wgmma(state, block, sums, left, right, not _is_zero(op.acc), op.pending)
+    keeps: bool | Val = not _is_zero(op.acc)
+    if keeps and op.keep is not None:
+        keeps = state.scalar(op.keep)
+    new = emit_wgmma(state, block, sums, left, right, keeps, op.pending)
     state.set_registers(op.result, new)
 
 

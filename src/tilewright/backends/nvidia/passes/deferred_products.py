@@ -8,16 +8,25 @@
     }
 
 Tensor cores then have the next product before the last one ends. Only sums that nothing reads in
-the loop, of operands that nothing writes before the product ends: those in registers must not
-change at all (PTX ISA, wgmma.fence).
+the loop but in branches, which wait then, and of operands that nothing writes before the product
+ends: those in registers must not change at all (PTX ISA, wgmma.fence).
+
+    %c = nvidia.wgmma %a, %b, %acc                    %c = nvidia.wgmma %a, %b, %acc
+    cf.if %last {                                     %d = cf.if %last {
+      mem.store ..., %c                      ->         %e = nvidia.wgmma_wait %c
+    }                                                   mem.store ..., %e
+    cf.yield %c                                         cf.yield %e
+                                                      } { cf.yield %c }
+                                                      cf.yield %d
 """
 
 from __future__ import annotations
 
-from tilewright.backends.nvidia.buffer_ops import ShareOp, WgmmaOp
+from tilewright.backends.nvidia.buffer_ops import ShareOp, WgmmaOp, WgmmaWaitOp
 from tilewright.backends.nvidia.passes.schedule_loop import LoopSchedule
-from tilewright.ir import Op, Value
-from tilewright.ops import ForOp, TransposeOp
+from tilewright.ir import Block, Builder, Op, Value
+from tilewright.ops import ForOp, IfOp, TransposeOp
+from tilewright.transforms import add_choice
 
 
 def deferred_products(schedule: LoopSchedule) -> list[WgmmaOp]:
@@ -27,7 +36,7 @@ def deferred_products(schedule: LoopSchedule) -> list[WgmmaOp]:
     """
     loop = schedule.loop
     products = [op for op in loop.walk() if isinstance(op, WgmmaOp)]
-    copied = set[Op](ahead.load for ahead in schedule.copies)
+    copied = {ahead.tile for ahead in schedule.copies}
     fit = all(
         _only_sums(op, loop) and all(_is_stable(v, loop, copied) for v in (op.a, op.b))
         for op in products
@@ -42,10 +51,45 @@ def _only_sums(op: WgmmaOp, loop: ForOp) -> bool:
         return False
     end = loop.body.terminator
     is_yielded = end.operands[acc.index - 1] is result and end.operands.count(result) == 1
-    return is_yielded and list(acc.uses) == [op] and list(result.uses) == [end]
+    others = [user for user in result.uses if user is not end]
+    in_branches = all(_branch_around(user, loop) is not None for user in others)
+    return is_yielded and list(acc.uses) == [op] and in_branches
 
 
-def _is_stable(value: Value, loop: ForOp, copied: set[Op]) -> bool:
+def wait_in_branches(product: WgmmaOp, loop: ForOp) -> None:
+    """Let the branches that read a deferred sum wait for it."""
+    sums, value = product.result, product.result
+    branches = dict.fromkeys(_branch_around(user, loop) for user in sums.uses)
+    for branch in [op for op in loop.body if op in branches]:
+        assert isinstance(branch, IfOp)
+        value = add_choice(branch, [_waited(sums, value, block) for block in branch.regions])
+    slot = product.acc.index - 1
+    loop.body.terminator.set_operand(slot, value)
+
+
+def _waited(sums: Value, value: Value, block: Block) -> Value:
+    """What a block of a branch leaves of sums, which are `value` in front of the branch."""
+    inside = {region for op in block for inner in op.walk() for region in inner.regions} | {block}
+    readers = [user for user in sums.uses if user.parent in inside]
+    if not readers:
+        return value
+    ended = Builder(block, block.first).value(WgmmaWaitOp(value))
+    for user in readers:
+        for index, operand in enumerate(user.operands):
+            if operand is sums:
+                user.set_operand(index, ended)
+    return ended
+
+
+def _branch_around(op: Op, loop: ForOp) -> IfOp | None:
+    """The branch in the body of a loop that an op is in."""
+    block = op.parent
+    while block is not None and block is not loop.body and isinstance(block.owner, Op):
+        op, block = block.owner, block.owner.parent
+    return op if block is loop.body and isinstance(op, IfOp) else None
+
+
+def _is_stable(value: Value, loop: ForOp, copied: set[Value]) -> bool:
     """Whether an operand stays as it is for further iterations."""
     inside = {region for op in loop.walk() for region in op.regions}
     where = value.owner if value.op is None else value.op.parent
@@ -54,7 +98,4 @@ def _is_stable(value: Value, loop: ForOp, copied: set[Op]) -> bool:
     op = value.op
     if not isinstance(op, ShareOp):
         return False
-    source = op.x.op
-    if isinstance(source, TransposeOp):
-        source = source.x.op
-    return source in copied
+    return (op.x.op.x if isinstance(op.x.op, TransposeOp) else op.x) in copied

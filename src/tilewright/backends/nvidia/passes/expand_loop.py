@@ -14,6 +14,16 @@ its copies, makes those ahead, and reads:
                                              }
                                              nvidia.wait {pending = 0}
 
+A tile that the source itself loads for the next iteration is no carried value any more: it is what
+the slot of that iteration holds, and its initial value goes to the first slot:
+
+    %x = mem.load ...                        nvidia.async_copy ..., slot 0
+    cf.for %k = ... (%a = %x) {       ->     cf.for %k = ... (%slot ...) {
+      %c = tile.dot %a, ...                    %a = nvidia.read %view
+      %b = mem.load (address of %k)            %b = mem.load (address of %k + (S-2) %s) if ...
+      cf.yield %b                              nvidia.async_copy %b, %free
+    }                                        }
+
 Warpgroup products that only sum up go on while the next iteration starts. Then the product comes
 first, ends the one before, and what follows waits for the copies of the *next* iteration: so the
 barrier behind that wait, which the copies need since they overwrite what the last product read,
@@ -41,11 +51,12 @@ from tilewright.backends.nvidia.buffer_ops import (
     ViewOp,
     WaitOp,
     WgmmaWaitOp,
+    WriteOp,
     buffer_type,
     transposed_buffer,
 )
 from tilewright.backends.nvidia.ops import ConvertOp
-from tilewright.backends.nvidia.passes.deferred_products import deferred_products
+from tilewright.backends.nvidia.passes.deferred_products import deferred_products, wait_in_branches
 from tilewright.backends.nvidia.passes.schedule_loop import AheadLoad, LoopSchedule, inputs
 from tilewright.ir import Block, Builder, Op, Rewriter, Value
 from tilewright.ir.types import BufferType, DType, TileType, i1, i32
@@ -77,11 +88,12 @@ class Reader:
     order: tuple[int, ...] | None = None
 
 
-def readers(load: LoadOp) -> list[Reader]:
-    """The conversions of a load."""
+def readers(ahead: AheadLoad) -> list[Reader]:
+    """The conversions of what is loaded."""
     found: list[Reader] = []
-    for user in load.result.uses:
-        if user.parent is not load.parent:
+    block = ahead.load.parent
+    for user in ahead.tile.uses:
+        if user.parent is not block:
             continue
         if isinstance(user, ConvertOp | ShareOp):
             found.append(Reader(user))
@@ -89,7 +101,7 @@ def readers(load: LoadOp) -> list[Reader]:
             found += [
                 Reader(inner, user.order)
                 for inner in user.result.uses
-                if isinstance(inner, ConvertOp | ShareOp) and inner.parent is load.parent
+                if isinstance(inner, ConvertOp | ShareOp) and inner.parent is block
             ]
     return found
 
@@ -98,7 +110,7 @@ def buffer_of(ahead: AheadLoad, slots: int) -> BufferType:
     """The buffer of a load that is copied: as products read it, else as its first conversion."""
     type_ = ahead.load.type
     assert isinstance(type_, TileType) and isinstance(type_.element, DType)
-    found = readers(ahead.load)
+    found = readers(ahead)
     for reader in found:
         if isinstance(reader.op, ShareOp):
             shared = buffer_type(reader.op.result)
@@ -119,7 +131,7 @@ def buffer_of(ahead: AheadLoad, slots: int) -> BufferType:
 
 def replaced_exchanges(schedule: LoopSchedule) -> list[Op]:
     """The ops that copies replace."""
-    return [reader.op for ahead in schedule.copies for reader in readers(ahead.load)]
+    return [reader.op for ahead in schedule.copies for reader in readers(ahead)]
 
 
 def replace_slots(type_: BufferType, slots: int) -> BufferType:
@@ -146,6 +158,11 @@ class _Stage:
     index: Value
     values: list[Value]
 
+    @property
+    def needed(self) -> list[int]:
+        """How many iterations ahead those are that need the loads (`AheadLoad.needed`)."""
+        return sorted({ahead.needed for ahead in self.loads})
+
 
 class LoopExpansion:
     """Rewrites one loop.
@@ -157,12 +174,15 @@ class LoopExpansion:
     def __init__(self, schedule: LoopSchedule) -> None:
         self.schedule, self.loop, self.slots = schedule, schedule.loop, schedule.slots
         self.stages = [self._stage(distance) for distance in schedule.distances]
-        self.buffers: dict[LoadOp, Value] = {}
+        self.buffers: dict[AheadLoad, Value] = {}
         self.loaded: dict[LoadOp, list[Value]] = {
             ahead.load: [] for ahead in schedule.loads if not ahead.vector
         }
+        self.in_slots = {a.carried: a for a in schedule.copies if a.carried is not None}
         self.distance = {ahead.load: ahead.distance for ahead in schedule.loads}
         self.deferred = deferred_products(schedule) if self.slots > 2 else []
+        for product in self.deferred:
+            wait_in_branches(product, self.loop)
 
     def _stage(self, distance: int) -> _Stage:
         ops = self.schedule.slice(distance)
@@ -176,30 +196,54 @@ class LoopExpansion:
         before = Builder.at(self.loop)
         trips = trip_count(before, self.loop)
         for ahead in self.schedule.copies:
-            self.buffers[ahead.load] = before.value(AllocOp(buffer_of(ahead, self.slots)))
-        furthest = self.stages[0].distance
-        for made in range(furthest):
-            self._before(before, trips, made - furthest)
-        ends = {stage.distance: self._end(before, trips, stage.distance) for stage in self.stages}
-        self._rebuild(before, ends)
+            self.buffers[ahead] = before.value(AllocOp(buffer_of(ahead, self.slots)))
+        for step in range(-max(self.slots - 1, self.stages[0].distance), 0):
+            self._before(before, trips, step)
+        needed = dict.fromkeys(n for stage in self.stages for n in stage.needed)
+        self._rebuild(before, {n: self._end(before, trips, n) for n in needed})
 
     # ---- before the loop ----------------------------------------------------------------------
 
     def _before(self, before: Builder, trips: Value, step: int) -> None:
         """Make what iteration `step`, which is negative, would make ahead."""
+        group = step + self.slots - 1
         # The nearest first: it uses what further ones loaded before, not now.
         for stage in reversed(self.stages):
-            iteration = step + stage.distance
-            if iteration < 0:
+            if step + stage.distance < 0:
                 continue
-            # The loop may have fewer iterations.
-            number = before.value(ConstantOp(iteration, trips.type))
-            runs = before.value(CompareOp(number, trips, predicate="lt"))
-            slot = before.value(ConstantOp(iteration % self.slots, i32))
+            runs: dict[int, Value] = {}
+            for needed in stage.needed:
+                # The loop may have fewer iterations.
+                number = before.value(ConstantOp(step + needed, trips.type))
+                runs[needed] = before.value(CompareOp(number, trips, predicate="lt"))
+            slot = before.value(ConstantOp(max(group, 0), i32))
             self._make(before, stage, slot, runs)
+        if not group:
+            self._initialize(before)
+        if group >= 0:
+            before.emit(CommitOp())
 
-    def _make(self, builder: Builder, stage: _Stage, slot: Value, runs: Value) -> None:
-        """Make the loads of a stage for its next iteration, if that runs; slot: of its copies."""
+    def _initialize(self, before: Builder) -> None:
+        """What the source itself loads before the loop goes to the first slots."""
+        for ahead, buffer in self.buffers.items():
+            if ahead.carried is None:
+                continue
+            init = self.loop.inits[ahead.carried.index - 1]
+            view = before.value(ViewOp(buffer, before.value(ConstantOp(0, i32))))
+            vector = self.schedule.initial.get(ahead.load, 0)
+            # It is loaded there, so also in loops without iterations: no address is new.
+            if vector:
+                before.emit(AsyncCopyOp(init, view, vector=vector))
+            else:
+                before.emit(WriteOp(init, view))
+
+    def _make(
+        self, builder: Builder, stage: _Stage, slot: Value, runs: Mapping[int, Value]
+    ) -> None:
+        """Make the loads of a stage for its next iteration; slot: of its copies.
+
+        runs: whether iterations that need these take place.
+        """
         mapping: dict[Value, Value] = {self.loop.index: stage.index}
         for i, value in zip(stage.carried, stage.values, strict=True):
             mapping[self.loop.carried[i]] = value
@@ -214,18 +258,15 @@ class LoopExpansion:
                 continue
             copy = builder.emit(op.clone(mapping))
             if isinstance(op, LoadOp):
-                load = _guarded(cast("LoadOp", copy), runs)
+                load = _guarded(cast("LoadOp", copy), runs[loads[op].needed])
                 mapping[op.result] = load.result
                 if loads[op].vector:
-                    view = builder.value(ViewOp(self.buffers[op], slot))
+                    view = builder.value(ViewOp(self.buffers[loads[op]], slot))
                     builder.emit(AsyncCopyOp(load.result, view, vector=loads[op].vector))
                 else:
                     new[op] = load.result
         for load, value in new.items():
             self.loaded[load].append(value)
-        if any(ahead.vector for ahead in stage.loads):
-            # Also where the iteration does not run: waits count groups.
-            builder.emit(CommitOp())
         yielded = self.loop.body.terminator.operands
         stage.values = [mapping.get(yielded[i], yielded[i]) for i in stage.carried]
         stage.index = builder.value(AddOp(stage.index, self.loop.step))
@@ -248,16 +289,18 @@ class LoopExpansion:
         """The loop with the slot to read, and what the stages need."""
         old, far = self.loop, self.slots - 1
         # Invariant, so computed before the loop.
-        steps = {distance: self._steps(before, distance) for distance in ends}
+        steps = {stage.distance: self._steps(before, stage.distance) for stage in self.stages}
         if self.deferred:
             before.emit(WaitOp(pending=far - 1, proxy=True))
         carried = [value for stage in self.stages for value in stage.values]
         loaded = [value for values in self.loaded.values() for value in values]
         extra = [before.value(ConstantOp(0, i32)), *carried, *loaded]
         body = Block()
-        mapping = {arg: body.add_arg(arg.type, arg.name) for arg in old.body.args}
+        args = [arg for arg in old.body.args if arg not in self.in_slots]
+        inits = [old.inits[arg.index - 1] for arg in args[1:]]
+        mapping = {arg: body.add_arg(arg.type, arg.name) for arg in args}
         added = iter([body.add_arg(value.type) for value in extra])
-        new = ForOp(old.lower, old.upper, old.step, (*old.inits, *extra), body, **old.attrs)
+        new = ForOp(old.lower, old.upper, old.step, (*inits, *extra), body, **old.attrs)
         before.emit(new)
         builder = Builder(body, loc=old.loc)
         slot = next(added)
@@ -269,6 +312,7 @@ class LoopExpansion:
         index, body_ops = body.args[0], [op for op in old.body if op is not old.body.last]
         first = body_ops.index(self.deferred[-1]) + 1 if self.deferred else 0
         copier = _MainOps(self, builder, mapping, slot)
+        copier.read_carried()
         copier.copy(body_ops[:first])
         # The slot that is read next has arrived; S - 1 groups are out before the next ones.
         pending = far - 2 if self.deferred else far - 1
@@ -277,21 +321,33 @@ class LoopExpansion:
         free = self._next_slot(builder, slot, far)
         for stage in reversed(self.stages):
             stage.index = builder.value(AddOp(index, steps[stage.distance]))
-            runs = builder.value(CompareOp(index, ends[stage.distance], predicate="lt"))
+            runs = {
+                needed: builder.value(CompareOp(index, ends[needed], predicate="lt"))
+                for needed in stage.needed
+            }
             self._make(builder, stage, free, runs)
+        # Also where iterations do not run: waits count groups.
+        builder.emit(CommitOp())
         copier.copy(body_ops[first:])
-        yielded = [mapping.get(v, v) for v in old.body.terminator.operands]
+        ends_with = [old.body.terminator.operands[arg.index - 1] for arg in args[1:]]
+        yielded = [mapping.get(v, v) for v in ends_with]
         moved = [value for stage in self.stages for value in stage.values]
         newest = [value for values in self.loaded.values() for value in values[1:]]
         builder.emit(YieldOp((*yielded, self._next_slot(builder, slot, 1), *moved, *newest)))
-        self._finish(before, new)
+        self._finish(before, args[1:], new)
 
-    def _finish(self, before: Builder, new: ForOp) -> None:
-        """What follows the loop."""
+    def _finish(self, before: Builder, kept: Sequence[Value], new: ForOp) -> None:
+        """What follows the loop; kept: arguments of the old one that the new one has, too."""
         # Copies of iterations that do not run write zeros: they must end before other ops use the
         # bytes of the buffers (see allocate_shared.py).
         before.emit(WaitOp(pending=0))
-        results = list(new.results[: len(self.loop.results)])
+        results = list(self.loop.inits)
+        for arg, result in zip(kept, new.results, strict=False):
+            results[arg.index - 1] = result
+        for arg, ahead in self.in_slots.items():
+            if self.loop.results[arg.index - 1].uses:
+                view = before.value(ViewOp(self.buffers[ahead], new.results[len(kept)]))
+                results[arg.index - 1] = before.value(ReadOp(view, result_type=arg.type))
         for product in self.deferred:
             number = product.acc.index - 1
             results[number] = before.value(WgmmaWaitOp(results[number]))
@@ -299,7 +355,7 @@ class LoopExpansion:
 
     def _feeds_warpgroups(self) -> bool:
         """Whether products of warpgroups read the copies."""
-        found = (reader.op for ahead in self.schedule.copies for reader in readers(ahead.load))
+        found = (reader.op for ahead in self.schedule.copies for reader in readers(ahead))
         return any(isinstance(op, ShareOp) for op in found)
 
     def _next_slot(self, builder: Builder, slot: Value, step: int) -> Value:
@@ -321,17 +377,29 @@ class _MainOps:
         self.builder, self.mapping, self.slot = builder, mapping, slot
         self.loads = set(expansion.loaded)
         self.buffers, self.deferred = expansion.buffers, expansion.deferred
-        self.read_by: dict[Op, tuple[LoadOp, tuple[int, ...] | None]] = {
-            r.op: (load, r.order) for load in self.buffers for r in readers(load)
+        self.copies = {ahead.load: ahead for ahead in self.buffers}
+        self.read_by: dict[Op, tuple[AheadLoad, tuple[int, ...] | None]] = {
+            r.op: (ahead, r.order) for ahead in self.buffers for r in readers(ahead)
         }
+
+    def read_carried(self) -> None:
+        """What the source itself loaded an iteration before."""
+        for ahead in self.buffers:
+            if ahead.carried is not None:
+                self._read(ahead)
+
+    def _read(self, ahead: AheadLoad) -> None:
+        """Read a tile for those of its users that have it in registers as it was loaded."""
+        if not all(self._replaces(user) for user in ahead.tile.uses):
+            read = ReadOp(self._view(ahead), result_type=ahead.tile.type)
+            self.mapping[ahead.tile] = self.builder.value(read)
 
     def copy(self, ops: Sequence[Op]) -> None:
         """Copy ops of the body."""
         for op in ops:
-            if isinstance(op, LoadOp) and op in self.buffers:
-                if not all(self._replaces(user) for user in op.result.uses):
-                    read = ReadOp(self._view(op), result_type=op.type)
-                    self.mapping[op.result] = self.builder.value(read)
+            if isinstance(op, LoadOp) and op in self.copies:
+                if self.copies[op].carried is None:
+                    self._read(self.copies[op])
             elif op in self.read_by:
                 self.mapping[op.results[0]] = self._reading(op)
             elif op not in self.loads and not self._replaces(op):
@@ -346,13 +414,13 @@ class _MainOps:
             return bool(op.result.uses) and all(user in self.read_by for user in op.result.uses)
         return op in self.read_by
 
-    def _view(self, load: LoadOp) -> Value:
-        return self.builder.value(ViewOp(self.buffers[load], self.slot))
+    def _view(self, ahead: AheadLoad) -> Value:
+        return self.builder.value(ViewOp(self.buffers[ahead], self.slot))
 
     def _reading(self, op: Op) -> Value:
         """What a conversion of a load leaves: registers, or the buffer itself."""
-        load, order = self.read_by[op]
-        view = self._view(load)
+        ahead, order = self.read_by[op]
+        view = self._view(ahead)
         if order is not None:
             view = self.builder.value(TransposeViewOp(view, order=order))
         if isinstance(op, ShareOp):

@@ -14,28 +14,45 @@ A load runs ahead if
 * it can be an asynchronous copy that products use: 4, 8 or 16 bytes of a thread, aligned, zeros
   where masked; or it holds few registers, and is loaded into them: small tiles one iteration ahead,
   scalars and tiles that addresses depend on one iteration before what needs them.
+
+Where the source itself loads for the next iteration, in which the tile is a carried value, its
+products come one iteration later: the load runs ahead by one less.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import copysign
+from typing import cast
 
-from tilewright.analysis import Alignment, memory_dependences
+from tilewright.analysis import Alignment, is_fence, memory_dependences
 from tilewright.backends.nvidia.buffer_ops import ShareOp, WgmmaOp
 from tilewright.backends.nvidia.layouts.access_vectors import vector_length
 from tilewright.backends.nvidia.ops import ConvertOp
-from tilewright.ir import Op, Trait, Value, is_pure
+from tilewright.ir import Block, Op, Trait, Value, is_pure
 from tilewright.ir.types import TileType, element_of
 from tilewright.layout import REGISTER, LinearLayout
-from tilewright.ops import ConstantOp, DotOp, ForOp, IfOp, LoadOp, SplatOp, TransposeOp
+from tilewright.ops import (
+    ConstantOp,
+    DotOp,
+    ForOp,
+    IfOp,
+    LoadOp,
+    SplatOp,
+    StoreOp,
+    TransposeOp,
+)
 
 MIN_COPY_BYTES = 4
 """An asynchronous copy moves 4, 8 or 16 bytes of a thread (PTX ISA, cp.async)."""
 
 SMALL_REGISTERS = 4
 """Registers of a thread that a tile may take which is loaded one iteration ahead."""
+
+CARRIED_REGISTERS = 16
+"""Registers of a thread that a tile may take which is carried for addresses, once more for those
+of the iteration ahead: of indices of 256 rows or columns, 8."""
 
 _PRODUCTS = (DotOp, WgmmaOp)
 _HORIZON = 16
@@ -46,24 +63,44 @@ _HORIZON = 16
 class AheadLoad:
     """A load that runs `distance` iterations ahead.
 
-    vector: elements of one asynchronous copy; 0: it is loaded into registers
+    vector: elements of one asynchronous copy; 0: it is loaded into registers; carried: the tile in
+    the next iteration, if that uses it; None: its own does
     """
 
     load: LoadOp
     distance: int
     vector: int = 0
+    carried: Value | None = None
+
+    @property
+    def tile(self) -> Value:
+        """The tile as ops of the body use it."""
+        return self.load.result if self.carried is None else self.carried
+
+    @property
+    def needed(self) -> int:
+        """How many iterations ahead one must take place that needs the load."""
+        if self.carried is None:
+            return self.distance
+        loop = self.carried.owner
+        assert isinstance(loop, Block) and isinstance(loop.owner, ForOp)
+        # What the last iteration loads is needed behind the loop, if at all.
+        is_used_behind = bool(loop.owner.results[self.carried.index - 1].uses)
+        return self.distance + (not is_used_behind)
 
 
 @dataclass(frozen=True, slots=True)
 class LoopSchedule:
     """The loads of a loop that run ahead, those that others depend on first.
 
-    slots: of the buffer of each copy.
+    slots: of the buffer of each copy; initial: elements of one copy of the initial tile of those
+    loads for the next iteration whose initial tile can be copied, too.
     """
 
     loop: ForOp
     loads: tuple[AheadLoad, ...]
     slots: int
+    initial: Mapping[LoadOp, int]
 
     @property
     def copies(self) -> list[AheadLoad]:
@@ -97,44 +134,70 @@ def schedule_loop(loop: ForOp, facts: dict[Value, Alignment], stages: int) -> li
 
 class _Scheduler:
     """limits: how far ahead dependences in memory allow each load; vectors: elements of a copy of
-    each load that can be one."""
+    each load that can be one; carried: the tiles of those for the next iteration."""
 
     def __init__(self, loop: ForOp, facts: dict[Value, Alignment]) -> None:
         self.loop = loop
         loads = [op for op in loop.body if isinstance(op, LoadOp) and not op.volatile]
         self.limits = dict.fromkeys(loads, _HORIZON)
         self.vectors: dict[LoadOp, int] = {}
+        self.carried: dict[LoadOp, Value] = {}
         for load in loads:
-            vector = _vector(load, facts) if _feeds_products(load) else 0
+            tile = carried_tile(load)
+            vector = _vector(load, facts) if _feeds_products(tile or load.result) else 0
             if vector:
                 self.vectors[load] = vector
+                if tile is not None:
+                    self.carried[load] = tile
+        inits = {load: loop.inits[tile.index - 1].op for load, tile in self.carried.items()}
+        self.initial = {
+            load: _vector(init, facts)
+            for load, init in inits.items()
+            if isinstance(init, LoadOp) and _is_movable(init, loop)
+        }
         if self.vectors:
-            for dependence in memory_dependences(loop, _HORIZON):
-                sink = dependence.sink
-                if isinstance(sink, LoadOp) and sink in self.limits:
-                    # Iteration i - d is done before what iteration i - d + 1 makes ahead.
-                    self.limits[sink] = min(self.limits[sink], dependence.distance - 1)
+            self._respect_memory()
+
+    def _respect_memory(self) -> None:
+        for dependence in memory_dependences(self.loop, _HORIZON):
+            source, sink = dependence.source, dependence.sink
+            if isinstance(sink, LoadOp) and sink in self.limits:
+                # Iteration i - d is done before what iteration i - d + 1 makes ahead.
+                self.limits[sink] = min(self.limits[sink], dependence.distance - 1)
+            if isinstance(source, LoadOp) and source in self.carried and not dependence.distance:
+                # The copy would arrive in the next iteration, after what this one writes.
+                self.limits[source] = -1
 
     def run(self, slots: int) -> LoopSchedule | None:
         """With this number of slots; None if no load runs ahead by as much."""
-        copies = [load for load in self.vectors if self._closure([load], slots - 1) is not None]
-        distances = self._closure(copies, slots - 1)
+        ahead = {load: slots - 1 - (load in self.carried) for load in self.vectors}
+        copies = {
+            load: distance
+            for load, distance in ahead.items()
+            if self._closure(dict.fromkeys([load], distance)) is not None
+        }
+        distances = self._closure(copies)
         if not copies or distances is None:
             return None
         for load in self.limits:
             if load not in distances and _is_small(load):
-                distances = {**(self._closure([load], 1) or {}), **distances}
+                distances = {**(self._closure(dict.fromkeys([load], 1)) or {}), **distances}
         order = sorted(distances, key=lambda load: -distances[load])
-        vectors = {load: self.vectors[load] for load in copies}
-        loads = tuple(AheadLoad(load, distances[load], vectors.get(load, 0)) for load in order)
-        return LoopSchedule(self.loop, loads, slots)
+        loads = tuple(
+            AheadLoad(load, distances[load], self.vectors[load], self.carried.get(load))
+            if load in copies
+            else AheadLoad(load, distances[load])
+            for load in order
+        )
+        return LoopSchedule(self.loop, loads, slots, self.initial)
 
-    def _closure(self, loads: Sequence[LoadOp], distance: int) -> dict[LoadOp, int] | None:
+    def _closure(self, loads: Mapping[LoadOp, int]) -> dict[LoadOp, int] | None:
         """How far ahead loads run, and those that their addresses depend on; None if they cannot.
 
-        In turn, as addresses may depend on loads in several steps.
+        loads: with how far ahead they are to run. In turn, as addresses may depend on loads in
+        several steps.
         """
-        distances = dict.fromkeys(loads, distance)
+        distances = dict(loads)
         stack = list(loads)
         while stack:
             load = stack.pop()
@@ -167,8 +230,8 @@ def address_slice(loop: ForOp, load: LoadOp) -> set[Op] | None:
         seen.add(value)
         op = value.op
         if op is None and value.owner is block and value is not loop.index:
-            # It would be carried twice, once for the iteration ahead: tiles take many registers.
-            if isinstance(value.type, TileType):
+            # It is carried twice then, once for the iteration ahead.
+            if registers_of(value) > CARRIED_REGISTERS:
                 return None
             # Its value in the iteration ahead follows from what this one yields. Argument 0 is the
             # index, which is not yielded.
@@ -204,19 +267,50 @@ def inputs(op: Op) -> list[Value]:
 
 def _is_small(load: LoadOp) -> bool:
     """Whether a load takes few registers of a thread."""
-    layout = getattr(load.type, "layout", None)
-    if not isinstance(load.type, TileType):
-        return True
-    if not isinstance(layout, LinearLayout):
+    return registers_of(load.result) <= SMALL_REGISTERS
+
+
+def registers_of(value: Value) -> int:
+    """Registers of a thread, of 32 bits, that a value takes."""
+    if not isinstance(value.type, TileType):
+        return 1
+    layout = cast("LinearLayout", value.type.layout)
+    return -(-layout.in_size(REGISTER) * element_of(value.type).bytes // 4)
+
+
+def carried_tile(load: LoadOp) -> Value | None:
+    """What a loaded tile is in the next iteration of a loop, if it goes nowhere else."""
+    block = load.parent
+    if block is None or not isinstance(block.owner, ForOp):
+        return None
+    if list(load.result.uses) != [block.last]:
+        return None
+    pairs = zip(block.args[1:], block.terminator.operands, strict=True)
+    carried = [arg for arg, value in pairs if value is load.result]
+    return carried[0] if len(carried) == 1 else None
+
+
+def _is_movable(load: LoadOp, loop: ForOp) -> bool:
+    """Whether a load before a loop may as well stand right before it, where alone it is used."""
+    if (
+        load.parent is not loop.parent
+        or load.volatile
+        or list(load.result.uses.items()) != [(loop, 1)]
+    ):
         return False
-    return layout.in_size(REGISTER) * element_of(load.type).bytes <= 4 * SMALL_REGISTERS
+    op = load.next
+    while op is not None and op is not loop:
+        if any(is_fence(inner) or isinstance(inner, StoreOp) for inner in op.walk()):
+            return False
+        op = op.next
+    return op is loop
 
 
-def _feeds_products(op: Op) -> bool:
+def _feeds_products(tile: Value) -> bool:
     """Whether products use a tile behind conversions and what computes their operands."""
     return any(
-        isinstance(user, _PRODUCTS) or (_is_between(user) and _feeds_products(user))
-        for user in op.results[0].uses
+        isinstance(user, _PRODUCTS) or (_is_between(user) and _feeds_products(user.results[0]))
+        for user in tile.uses
     )
 
 

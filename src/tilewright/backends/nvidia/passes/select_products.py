@@ -17,10 +17,11 @@ from tilewright.analysis import Alignment, analyze_alignment
 from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.buffer_ops import ShareOp, WgmmaOp
 from tilewright.backends.nvidia.layouts.select_wgmma import wgmma_sharing
-from tilewright.ir import Block, Builder, Function, Op, Pass, Rewriter, Value
+from tilewright.backends.nvidia.passes.schedule_loop import carried_tile
+from tilewright.ir import Block, Builder, Function, Pass, Rewriter, Value
 from tilewright.ir.types import BufferType, dtype_of, f32, shape_of
 from tilewright.layout import wgmma_shared_layout
-from tilewright.ops import DotOp, LoadOp, TransposeOp
+from tilewright.ops import DotOp, ForOp, LoadOp, TransposeOp
 
 Facts = dict[Value, Alignment]
 
@@ -91,10 +92,21 @@ def _shared(value: Value, type_: BufferType | None) -> Value:
 
 def _is_loaded(value: Value) -> bool:
     """Whether a tile is what a load gives, perhaps transposed."""
-    op = value.op
-    while isinstance(op, TransposeOp):
-        op = op.x.op
-    return isinstance(op, LoadOp)
+    return _load_of(value)[0] is not None
+
+
+def _load_of(value: Value) -> tuple[LoadOp | None, list[int]]:
+    """The load of a tile, in this iteration or the one before; its dims behind transpositions."""
+    order = [0, 1]
+    while isinstance(value.op, TransposeOp):
+        order = [value.op.order[dim] for dim in order]
+        value = value.op.x
+    source, loop = value, value.owner
+    if isinstance(loop, Block) and isinstance(loop.owner, ForOp) and value.index:
+        source = loop.terminator.operands[value.index - 1]
+    load = source.op
+    fits = isinstance(load, LoadOp) and (source is value or carried_tile(load) is value)
+    return (load, order) if fits and isinstance(load, LoadOp) else (None, order)
 
 
 def _buffer(value: Value, index: int, facts: Facts) -> BufferType | None:
@@ -109,12 +121,8 @@ def _buffer(value: Value, index: int, facts: Facts) -> BufferType | None:
 
 def _contiguous_dim(value: Value, k_dim: int, facts: Facts) -> int:
     """The dim along which a tile is contiguous in memory; K of what does not come from there."""
-    op: Op | None = value.op
-    order = [0, 1]
-    while isinstance(op, TransposeOp):
-        order = [op.order[dim] for dim in order]
-        op = op.x.op
-    if not isinstance(op, LoadOp):
+    load, order = _load_of(value)
+    if load is None:
         return k_dim
-    contiguity = facts[op.pointer].contiguity
+    contiguity = facts[load.pointer].contiguity
     return max((k_dim, 1 - k_dim), key=lambda dim: contiguity[order[dim]])

@@ -1,0 +1,70 @@
+"""The layout in which loads and stores use a tile of indices, for those that loops carry.
+
+    %rows = cf.for ... (%r: tile<128xi32>) {
+      %s = cf.if %next { ... } { cf.yield %r }        in which layout?
+      %p = tile.expand_dims %s {axis = 1}             made in A without its dim 1
+      %q = mem.offset %a, %p                          made in A
+      %x = mem.load %q                                coalesced: A
+      cf.yield %s
+    }
+
+A tile that is made where it is used is made in each layout that is required. One that a loop
+carries, or that a branch chooses, has one: any other would be converted in each iteration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tilewright.backends.nvidia.layouts.layout_context import LayoutContext
+from tilewright.backends.nvidia.layouts.layout_rules import rule_of
+from tilewright.ir import Op, Trait, Value
+from tilewright.layout import LinearLayout
+from tilewright.ops import BroadcastOp, ExpandDimsOp, ForOp, IfOp, LoadOp, StoreOp, YieldOp
+
+
+def access_demand(value: Value, context: LayoutContext) -> LinearLayout | None:
+    """What the first access to memory requires of a tile, through cheap ops; None if none does."""
+    return _demand(value, context, set())
+
+
+def _demand(value: Value, context: LayoutContext, seen: set[Value]) -> LinearLayout | None:
+    if value in seen:
+        return None
+    seen.add(value)
+    for user in value.uses:
+        layout = _demand_of_user(user, value, context, seen)
+        if layout is not None:
+            return layout
+    return None
+
+
+def _demand_of_user(
+    user: Op, value: Value, context: LayoutContext, seen: set[Value]
+) -> LinearLayout | None:
+    rule = rule_of(user)
+    if isinstance(user, LoadOp):
+        return rule.result(user, context)
+    if isinstance(user, StoreOp):
+        return rule.source(user, context)
+    if isinstance(user, YieldOp | ForOp):
+        demands = (_demand(slot, context, seen) for slot in _passed_to(user, value))
+        return next((layout for layout in demands if layout is not None), None)
+    if not (Trait.ELEMENTWISE in user.traits or isinstance(user, BroadcastOp | ExpandDimsOp)):
+        return None
+    made = _demand(user.results[0], context, seen)
+    return None if made is None else rule.operand(user, user.operands.index(value), made)
+
+
+def _passed_to(user: YieldOp | ForOp, value: Value) -> Iterator[Value]:
+    """What a value becomes that a loop starts with, or that a region yields."""
+    block = user.parent
+    owner = user if isinstance(user, ForOp) else block.owner if block is not None else None
+    if not isinstance(owner, ForOp | IfOp):
+        return
+    given = owner.inits if user is owner and isinstance(owner, ForOp) else user.operands
+    for slot, operand in enumerate(given):
+        if operand is value:
+            yield owner.results[slot]
+            if isinstance(owner, ForOp):
+                yield owner.carried[slot]

@@ -1,0 +1,156 @@
+"""What loops of products hold in PTX: loads are copies ahead, and barriers are few."""
+
+import re
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from tests.kernels import unusual_loops as kernels
+from tests.kernels.test_c_kernels import MATMUL, PLAIN_A, PLAIN_B, TRANSPOSED_A, TRANSPOSED_B
+from tests.unit.backends.nvidia.compiled import (
+    bodies_of_loops,
+    compiled,
+    loop_of_products,
+)
+from tests.unit.backends.nvidia.requires import needs_ptxas
+from tilewright import compile
+from tilewright.backends import GPUTarget
+from tilewright.c import CSource
+
+pytestmark = needs_ptxas
+
+HALF, SINGLE = "*fp16/16", "*fp32/16"
+
+
+@dataclass(frozen=True)
+class Body:
+    """Instructions of a loop: asynchronous copies, loads from global memory, barriers, statements
+    of wgmma and what they wait for, mma.sync, reads and writes of shared memory one by one."""
+
+    copies: int = 8
+    loads: int = 0
+    barriers: int = 1
+    warpgroups: int = 4
+    waits: tuple[int, ...] = (1,)
+    warps: int = 0
+    reads: int = 0
+    writes: int = 0
+
+
+def body_of(ptx: str) -> Body:
+    """Counts them."""
+    text = loop_of_products(ptx)
+
+    def count(pattern: str) -> int:
+        return len(re.findall(pattern, text))
+
+    return Body(
+        count(r"cp\.async\.c[ag]"), count(r"ld\.global"), count(r"bar\.sync"),
+        count(r"wgmma\.mma_async"),
+        tuple(int(left) for left in re.findall(r"wgmma\.wait_group\.sync\.aligned (\d)", text)),
+        count(r"mma\.sync"), count(r"ld\.shared"), count(r"st\.shared"),
+    )  # fmt: skip
+
+
+def ampere(body: Body, products: int = 64) -> Body:
+    """The same where warps multiply: nothing is waited for but copies."""
+    return replace(body, warpgroups=0, waits=(), warps=products)
+
+
+CASES: list[tuple[Any, str, dict[str, Any], Body, Body]] = []
+"""Kernel, types, constants, loop on sm_90, loop on sm_80."""
+
+
+def case(
+    kernel: Any, types: str, hopper: Body, others: Body | None = None, **constants: Any
+) -> None:
+    CASES.append((kernel, types, constants, hopper, others or ampere(hopper)))
+
+
+# x is read for the norm: 4 vectors.
+case(kernels.with_norm, f"{HALF} {HALF} {SINGLE} i32/16 i32/16", Body(reads=4))
+case(kernels.paged, f"{HALF} {HALF} *i32/16 {SINGLE} i32/16 i32/16", Body(loads=1))
+# The table is loaded ahead, and goes from the threads that loaded it to those that have the rows.
+case(
+    kernels.gathered, f"{HALF} {HALF} *i32/16 {SINGLE} i32/16 i32/16",
+    Body(loads=1, barriers=2, reads=2, writes=1),
+)  # fmt: skip
+gated = f"{HALF} {HALF} {HALF} {SINGLE} {SINGLE} i32/16 i32/16 i32/16"
+hopper = Body(copies=10, warpgroups=8, waits=(2,))
+case(kernels.gated, gated, hopper, ampere(hopper, 96), BW=64)
+for kernel in (kernels.prefetched, kernels.prefetched_for_behind, kernels.prefetched_in_part):
+    case(kernel, f"{HALF} {HALF} {SINGLE} i32/16 i32/16", Body(), STAGES=3)
+# Of two slots one is read until the product ends.
+case(
+    kernels.prefetched, f"{HALF} {HALF} {SINGLE} i32/16 i32/16", Body(waits=(0,)), STAGES=2
+)  # fmt: skip
+# The copies of the next tile are on their way while this one is stored, under two barriers.
+for kernel in (kernels.flat, kernels.flat_select):
+    case(
+        kernel, f"{HALF} {HALF} {HALF} i32/16 i32/16 i32/16",
+        Body(barriers=3, waits=(1, 0), writes=8), ampere(Body(barriers=3, reads=16, writes=8)),
+        PROGRAMS=132,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("capability", [80, 90])
+@pytest.mark.parametrize("chosen", CASES, ids=lambda c: c[0].fn.__name__)
+def test_loads_are_copied_ahead(chosen: Any, capability: int) -> None:
+    kernel, types, constants, on_hopper, on_ampere = chosen
+    words: dict[str, Any] = {"BM": 128, "BN": 128, "BK": 64, "num_warps": 8, **constants}
+    done = compiled(kernel, types, capability, **words)
+    assert body_of(str(done.asm["ptx"])) == (on_hopper if capability == 90 else on_ampere)
+    assert not done.metadata.spills
+
+
+SCALED = f"{SINGLE} {SINGLE} {SINGLE} i32/16 i32/16"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "types", "copies", "loads"),
+    [
+        (kernels.scaled_columns, f"{HALF} *i8/16 {HALF} {SINGLE} i32/16 i32/16", 6, 1),
+        (kernels.scaled_sums, f"*i8/16 *i8/16 {SCALED}", 4, 2),
+        (kernels.scaled_sums, f"*fp8e4nv/16 *fp8e4nv/16 {SCALED}", 4, 2),
+        (kernels.with_bias, f"{HALF} {HALF} {HALF} {SINGLE} i32/16 i32/16", 8, 1),
+    ],
+    ids=["columns", "int8", "fp8", "zero points"],
+)
+def test_scales_are_loaded_ahead(kernel: Any, types: str, copies: int, loads: int) -> None:
+    words: dict[str, Any] = {"BM": 128, "BN": 128, "BK": 64, "num_warps": 8}
+    if kernel is kernels.scaled_sums:
+        words["PERIOD"] = 2
+    done = compiled(kernel, types, **words)
+    found = body_of(str(done.asm["ptx"]))
+    # Scales go from the threads that loaded them to those that need them, under two barriers.
+    assert (found.copies, found.loads, found.barriers) == (copies, loads, 3)
+    # What is loaded goes to the next iteration.
+    inside = bodies_of_loops(str(done.asm["ttgir"]))
+    copied = re.findall(r"nvidia\.async_copy (%\w+),", inside)
+    ahead = set(re.findall(r"(%\w+) = mem\.load", inside)) - set(copied)
+    assert len(ahead) == loads
+    for name in ahead:
+        users = [
+            line.split()[0] for line in inside.splitlines() if re.search(rf"{name}\b(?! =)", line)
+        ]
+        assert users == ["cf.yield"]
+    assert not done.metadata.spills
+
+
+@pytest.mark.parametrize("capability", [80, 90])
+@pytest.mark.parametrize("word", ["half", "float"])
+@pytest.mark.parametrize("operands", [PLAIN_A | PLAIN_B, TRANSPOSED_A | TRANSPOSED_B])
+def test_a_product_that_prefetches_is_as_good_as_one_that_does_not(
+    operands: dict[str, Any], word: str, capability: int
+) -> None:
+    tile = {"TYPE": word, "TM": 128, "TN": 128, "TK": 64 if word == "half" else 32}
+    facts = {name: {"aligned": 16} for name in "ABC"}
+    plain, prefetching = (
+        body_of(str(compile(
+            CSource(MATMUL, {**operands, **tile, **macros}, facts=facts),
+            GPUTarget("cuda", capability, 32), {"num_warps": 8},
+        ).asm["ptx"])) for macros in ({}, {"PREFETCH": None})
+    )  # fmt: skip
+    assert prefetching == plain
+    assert (plain.copies, plain.loads, plain.barriers) == (8, 0, 1)
