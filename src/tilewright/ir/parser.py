@@ -83,10 +83,10 @@ def _build_type(text: str) -> Type:
     buffer = _BUFFER.fullmatch(text)
     if buffer is not None:
         shape = tuple(int(extent) for extent in buffer[2].split("x"))
-        element = _types.get(buffer[3])
-        if not isinstance(element, DType):
+        element, slots = _types.get(buffer[3]), int(buffer[1] or 1)
+        if not isinstance(element, DType) or not slots:
             raise ValueError(text)
-        return BufferType(shape, element, _parse_layout(buffer[4]), int(buffer[1] or 1))
+        return BufferType(shape, element, _parse_layout(buffer[4]), slots)
     pointer = _POINTER.fullmatch(text)
     element = _types.get(pointer[1]) if pointer else None
     if pointer is None or not isinstance(element, DType):

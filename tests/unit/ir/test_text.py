@@ -1,6 +1,7 @@
 """Printing and parsing: names, attributes, types, locations, and every registered op."""
 
 import math
+import pickle
 import struct
 
 import pytest
@@ -19,8 +20,17 @@ from tilewright.ir import (
     print_function,
     print_module,
 )
-from tilewright.ir.types import PointerType, TileType, bf16, f32, i32
-from tilewright.layout import LinearLayout
+from tilewright.ir.types import (
+    BufferType,
+    PointerType,
+    TileType,
+    bf16,
+    element_of,
+    f32,
+    i32,
+    shape_of,
+)
+from tilewright.layout import LinearLayout, shared_row_major
 from tilewright.support import SourceLoc
 from tilewright.support.errors import TileIRSyntaxError
 
@@ -42,7 +52,8 @@ def test_every_op_prints_and_parses_back(cls: type[Op]) -> None:
     "value",
     [0, -7, 2**70, True, False, None, 0.0, -0.0, 0.1, 1e300, 5e-324, math.inf, -math.inf,
      "", 'a "quoted" \\ text\n', "é漢", (), (1, 2), ((1,), ("a", None)), i32,
-     PointerType(f32, True), TileType((4, 8), PointerType(bf16))],
+     PointerType(f32, True), TileType((4, 8), PointerType(bf16)),
+     BufferType((8, 16), bf16, shared_row_major((8, 16)), 3)],
     ids=repr,
 )  # fmt: skip
 def test_attribute_values_keep_type_and_value(value: object) -> None:
@@ -63,7 +74,9 @@ def test_nan_keeps_its_bits(bits: int) -> None:
 @pytest.mark.parametrize(
     "text",
     ["i1", "f8e4m3", "ptr<bf16>", "ptr<u8, const>", "tile<8xi32>", "tile<1x2x3xptr<f32, const>>",
-     "tile<4x4xf32, register=(0,1)(1,0) lane=(0,2)(2,0) -> dim0:4 dim1:4>"],
+     "tile<4x4xf32, register=(0,1)(1,0) lane=(0,2)(2,0) -> dim0:4 dim1:4>",
+     "buffer<4x4xf16, offset=(0,1..2)(1..2,0) -> dim0:4 dim1:4>",
+     "buffer<3 * 8xu8, offset=(1..4) -> dim0:8>"],
 )  # fmt: skip
 def test_types_are_interned_through_text(text: str) -> None:
     type_ = parse_type(text)
@@ -71,7 +84,13 @@ def test_types_are_interned_through_text(text: str) -> None:
     assert parse_type(text) is type_
 
 
-@pytest.mark.parametrize("text", ["", "i33", "ptr<ptr<f32>>", "tile<f32>", "tile<4xi32", "ptr<>"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "i33", "ptr<ptr<f32>>", "tile<f32>", "tile<4xi32", "ptr<>", "buffer<8xf32>",
+     "buffer<8xf32, ->", "buffer<8xf32, offset=(1..4) -> dim0:8", "buffer<8xptr<f32>, offset= ->>",
+     "buffer<0 * 8xf32, offset=(1..4) -> dim0:8>", "buffer<-2 * 8xf32, offset=(1..4) -> dim0:8>",
+     "buffer<xf32, offset=(1..4) -> dim0:8>", "tile<8xbuffer<8xf32, offset=(1..4) -> dim0:8>>"],
+)  # fmt: skip
 def test_wrong_types_are_refused(text: str) -> None:
     with pytest.raises(ValueError):
         parse_type(text)
@@ -81,6 +100,22 @@ def test_a_tile_type_keeps_its_layout() -> None:
     layout = LinearLayout.parse("register=(1) lane=(2)(4) -> dim0:8")
     type_ = TileType((8,), f32, layout)
     assert parse_type(str(type_)) is type_
+
+
+def test_a_buffer_type_counts_its_bytes() -> None:
+    type_ = parse_type("buffer<3 * 8x16xbf16, offset=(0,1..8)(1..4,0) -> dim0:8 dim1:16>")
+    assert isinstance(type_, BufferType)
+    assert type_ is BufferType((8, 16), bf16, shared_row_major((8, 16)), 3)
+    assert (type_.slot_bytes, type_.bytes) == (256, 768)
+    one = BufferType((8, 16), bf16, shared_row_major((8, 16)))
+    assert one is not type_
+    assert (one.slots, one.bytes) == (1, 256)
+    assert (shape_of(one), element_of(one)) == ((8, 16), bf16)
+
+
+def test_a_buffer_type_survives_pickling() -> None:
+    type_ = BufferType((8, 16), bf16, shared_row_major((8, 16)), 3)
+    assert pickle.loads(pickle.dumps(type_)) == type_
 
 
 def _named(*names: str) -> Function:
