@@ -9,7 +9,7 @@ from collections import Counter
 
 import pytest
 
-from tests.fuzz_text.judge import CASES, REFUSED, Case, Defect, reached
+from tests.fuzz_text.judge import CASES, REFUSED, VALID, Case, Defect, judge_tile, reached
 
 TEXTS = 300
 COMPILED = 10
@@ -23,6 +23,11 @@ def test_every_text_is_refused_by_design_or_compiles(kind: str) -> None:
     )
     assert counts[REFUSED] < TEXTS * 2 // 3, f"too few are sentences: {counts}"
     assert counts["compiled"] > 0
+
+
+def test_what_only_later_passes_are_given_is_no_defect() -> None:
+    text = "func @f(%x: tile<8xi32, register=(1) lane=(2)(4) -> dim0:8>) {\n  cf.return\n}\n"
+    assert judge_tile(text, False) == VALID
 
 
 def test_what_shows_a_defect_is_made_small() -> None:
