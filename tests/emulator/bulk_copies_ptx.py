@@ -44,13 +44,14 @@ class _Box:
 def _places(r: Registers, tensor: TensorMap, start: int) -> Array:
     if start % 128:
         raise EmulationError(f"a tensor copy at {start:#x}, which is no multiple of 128")
-    return _within(r, tensor.places(start) >> 4)
+    return _pieces(r, tensor.places(start))
 
 
-def _within(r: Registers, pieces: Array) -> Array:
-    if 16 * int(pieces.max()) + 16 > r.m.shared.size:
-        raise EmulationError(f"a bulk copy beyond the {r.m.shared.size} bytes of shared memory")
-    return pieces
+def _pieces(r: Registers, addresses: Array) -> Array:
+    """Numbers of the pieces of 16 bytes at addresses in shared memory."""
+    offsets = addresses - r.m.shared.base
+    r.m.shared.check_within(offsets, 16, "a bulk copy")
+    return offsets >> 4
 
 
 def _tensor_load(match: re.Match[str], args: list[str]) -> Made:
@@ -84,7 +85,7 @@ def _line(r: Registers, addresses: Array, start: int, size: int) -> tuple[Pieces
         raise EmulationError(f"a bulk copy of {size} bytes, or at addresses no multiples of 16")
     offsets = np.arange(0, size, 16, dtype=np.int64)
     whole = np.uint64(addresses) + offsets.astype(np.uint64)
-    return Pieces(whole, offsets, np.ones(len(offsets), bool), 16), _within(r, start + offsets >> 4)
+    return Pieces(whole, offsets, np.ones(len(offsets), bool), 16), _pieces(r, start + offsets)
 
 
 def _line_load(match: re.Match[str], args: list[str]) -> Made:

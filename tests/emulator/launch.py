@@ -45,12 +45,16 @@ def accessible(ranges: list[tuple[int, int]], seed: int | None = None) -> Iterat
         _circumstances.pop()
 
 
+_SHARED_BASE = 0x400
+"""Where the shared memory of a program starts on Hopper; in clusters the rank is above."""
+
+
 class Emulated:
     """A loaded kernel."""
 
     def __init__(self, binary: bytes, metadata: dict[str, Any], parameters: Sequence[str]) -> None:
         text, warps, shared, asserts, prints, cluster = pickle.loads(binary)
-        self.kernel = Kernel(text, warps, shared, cluster)
+        self.kernel = Kernel(text, warps, shared, cluster, _SHARED_BASE)
         self.console = Console(asserts, prints, self._read, self._clear)
         self.n_regs = self.n_spills = 0
 

@@ -57,10 +57,10 @@ def operand(kernel: Any, text: str, type_: str) -> Reader:
         address = np.uint64(data.ctypes.data)
         return lambda m: address
     if text.startswith(("getelementptr", "add (")):  # a constant distance from its start
-        offset = np.uint64(int(re.findall(r"-?\d+", text)[-1]))
-        return lambda m: offset
+        offset = int(re.findall(r"-?\d+", text)[-1])
+        return lambda m: np.uint64(m.shared.base + offset)
     if text.startswith(("ptrtoint", "@")):
-        return lambda m: np.uint32(0)  # where shared memory starts
+        return lambda m: np.uint32(m.shared.base)
     known = literal(text, type_)
     return lambda m: known
 

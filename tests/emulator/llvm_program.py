@@ -79,10 +79,13 @@ class Program:
 
 def launch(
     text: str, shared: int, *args: Any, warps: int = 4, seed: int | None = None,
-    checked: Sequence[Array] = (),
+    checked: Sequence[Array] = (), base: int = 0,
 ) -> None:  # fmt: skip
-    """args: arrays, or what `run_program` takes. checked: all that may be accessed, if any."""
-    kernel = Kernel(text, warps, shared)
+    """args: arrays, or what `run_program` takes. checked: all that may be accessed, if any.
+
+    base: where shared memory starts.
+    """
+    kernel = Kernel(text, warps, shared, shared_base=base)
     order = None if seed is None else Random(seed)
     given = [a.ctypes.data if isinstance(a, np.ndarray) else a for a in args]
     memory = Global([(a.ctypes.data, a.ctypes.data + a.nbytes) for a in checked])

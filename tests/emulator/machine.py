@@ -33,9 +33,12 @@ __all__ = ["EmulationError", "Kernel", "Machine", "run_program"]
 class Kernel:
     """A kernel's text, each line compiled to a function of the machine when it is first run."""
 
-    def __init__(self, text: str, warps: int, shared_bytes: int, cluster: int = 1) -> None:
+    def __init__(
+        self, text: str, warps: int, shared_bytes: int, cluster: int = 1, shared_base: int = 0
+    ) -> None:
         self.text = parse(text)
         self.warps, self.shared_bytes, self.cluster = warps, shared_bytes, cluster
+        self.shared_base = shared_base
         self.index = {block.label: i for i, block in enumerate(self.text.blocks)}
         self.constants = {
             name: np.frombuffer(data + b"\0", np.uint8).copy()
@@ -107,7 +110,8 @@ class Machine:
         self.threads = np.arange(self.count, dtype=np.uint32)
         self.warp_of = (self.threads >> np.uint32(5)).astype(np.int64)
         self.clocks = memory.clocks = Clocks(kernel.warps, memory.clocks.now)
-        self.shared = Shared(kernel.shared_bytes, self.clocks)
+        base = kernel.shared_base + (program[0] % kernel.cluster << 24)
+        self.shared = Shared(kernel.shared_bytes, self.clocks, base)
         self.copies = Copies(self.shared, memory, kernel.warps)
         self.barriers = Barriers(self)
         self.tensor = TensorCores(self)

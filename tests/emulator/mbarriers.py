@@ -124,7 +124,7 @@ class MBarriers:
         found = self._all.get(address)
         if found is None:
             raise EmulationError(f"there is no mbarrier at {address:#x}")
-        places = np.arange(address, address + 8)[None]
+        places = self._m.shared.places(np.array([address]), 8, "an mbarrier")
         if self._m.shared.writes.unseen(places, np.array([warp])).any():
             raise EmulationError("an mbarrier is used without a barrier after it was made")
         return found

@@ -123,10 +123,12 @@ class Global:
 class Shared:
     """Shared memory that knows which warp or engine touched each byte, and who knows of it.
 
+    base: address of its first byte. Elsewhere than in addresses, bytes are counted from there.
     copied, pending_reads: how many asynchronous operations may yet write, or read, each byte.
     """
 
-    def __init__(self, size: int, clocks: Clocks) -> None:
+    def __init__(self, size: int, clocks: Clocks, base: int = 0) -> None:
+        self.base = base
         self.data = np.full((max(size, 16) + 15) // 16 * 16, 0xCD, np.uint8)
         self.size = max(size, 16)
         self._clocks = clocks
@@ -139,9 +141,13 @@ class Shared:
     def places(self, addresses: Array, size: int, what: str) -> Array:
         """(n, size) offsets of the bytes at some addresses."""
         _check_alignment(addresses, size, what)
-        if len(addresses) and int(addresses.max()) + size > self.size:
+        offsets = addresses.astype(np.int64) - self.base
+        self.check_within(offsets, size, what)
+        return offsets[:, None] + np.arange(size)
+
+    def check_within(self, offsets: Array, size: int, what: str) -> None:
+        if len(offsets) and (int(offsets.max()) + size > self.size or int(offsets.min()) < 0):
             raise EmulationError(f"{what} beyond the {self.size} bytes of shared memory")
-        return addresses.astype(np.int64)[:, None] + np.arange(size)
 
     def _free_places(self, addresses: Array, size: int, what: str) -> Array:
         places = self.places(addresses, size, what)
@@ -204,10 +210,12 @@ class Shared:
         """A warp makes an mbarrier of these 8 bytes."""
         warps = np.array([warp])
         self.store(np.array([address]), np.zeros((1, 8), np.uint8), warps)
-        self.reserved[address : address + 8] = self.has_reserved = True
+        at = address - self.base
+        self.reserved[at : at + 8] = self.has_reserved = True
 
     def release(self, address: int) -> None:
-        self.reserved[address : address + 8] = False
+        at = address - self.base
+        self.reserved[at : at + 8] = False
 
     # -- what engines read and write ------------------------------------------------------------
 

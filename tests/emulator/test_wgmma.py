@@ -136,16 +136,16 @@ def fragments(p: Program) -> list[str]:
 def multiplied(p: Program, case: Case, text: str, values: list[str] | None = None) -> list[str]:
     words = fragments(p) if case.from_registers else []
     more = ",r" * (1 + len(words))
-    given = ["i32 0", *[f"i32 {w}" for w in words]]
+    given = ["i32 %at", *[f"i32 {w}" for w in words]]
     return p.tied(text, values or zeros(case), case.type_, more, *given)
 
 
-def run(p: Program, case: Case, seed: int | None = None) -> tuple[Array, Array]:
+def run(p: Program, case: Case, seed: int | None = None, base: int = 0) -> tuple[Array, Array]:
     """What the kernel leaves as (64, n), and the product."""
     a, b = case.operands()
     image = np.concatenate([case.a.image(a), case.b.image(b), np.zeros(2048, np.uint8)])
     out = np.zeros((128, case.registers), np.uint32)
-    launch(p.text(PARAMETERS), image.nbytes, image, fragment_words(a), out, seed=seed)
+    launch(p.text(PARAMETERS), image.nbytes, image, fragment_words(a), out, seed=seed, base=base)
     dtype = {"f32": np.float32, "f16": np.float16, "s32": np.int32}[case.d]
     found = np.zeros((64, case.n), dtype)
     found[accumulator_places(case.n)] = out.view(dtype)
@@ -182,6 +182,43 @@ def test_products_in_every_layout(case: Case) -> None:
 def test_warps_in_any_order(seed: int, from_registers: bool) -> None:
     case = Case(from_registers=from_registers)
     assert_product(case, whole(case), seed)
+
+
+@pytest.mark.parametrize("is_masked", [True, False])
+def test_shared_memory_of_another_program_of_a_cluster(is_masked: bool) -> None:
+    """Its addresses hold the rank above, which must not come into descriptors."""
+    case = Case(swizzle=0)
+    p = begin((64 + case.n) * 128, is_masked=is_masked)
+    p.asm(PROXY, "~{memory}")
+    p.asm(BARRIER, "~{memory}")
+    store_words(p, multiplied(p, case, whole(case)), "float")
+    if not is_masked:
+        with pytest.raises(EmulationError, match="matrix descriptor|nobody wrote"):
+            run(p, case, base=0x10000400)
+        return
+    found, expected = run(p, case, base=0x10000400)
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("seed", [None, 0, 1])
+@pytest.mark.parametrize("fault", ["", "pending", "no wait", "no fence", "fence before the wait"])
+def test_operands_that_asynchronous_copies_bring(fault: str, seed: int | None) -> None:
+    case = Case()
+    p = begin((64 + case.n) * 128, by_copies=True)
+    wait = "" if fault == "no wait" else f"cp.async.wait_group {int(fault == 'pending')};"
+    steps = [wait, "" if fault == "no fence" else PROXY, BARRIER]
+    if fault == "fence before the wait":
+        steps = [PROXY, wait, BARRIER]
+    for step in filter(None, steps):
+        p.asm(step, "~{memory}")
+    store_words(p, multiplied(p, case, whole(case)), "float")
+    if fault:
+        match = "without a proxy fence" if "fence" in fault else "a copy may be writing"
+        with pytest.raises(EmulationError, match=match):
+            run(p, case, seed)
+        return
+    found, expected = run(p, case, seed)
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_operands_of_tf32_lose_their_low_bits() -> None:

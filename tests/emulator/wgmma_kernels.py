@@ -100,18 +100,30 @@ def accumulator_places(n: int) -> tuple[Array, Array]:
     return t // 32 * 16 + t % 32 // 4 + r // 2 % 2 * 8, r // 4 * 8 + t % 4 * 2 + r % 2
 
 
-def begin(image_bytes: int, threads: int = 128) -> Program:
-    """%tid, and shared memory filled from %image, each thread 16 bytes of a row at a time."""
+def begin(
+    image_bytes: int, threads: int = 128, by_copies: bool = False, is_masked: bool = True
+) -> Program:
+    """%tid, %base of shared memory, %at of it in descriptors, and shared memory filled from %image:
+    each thread 16 bytes at a time, or by asynchronous copies, each a group."""
     p = Program()
     p.do("%tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()")
+    p.do("%base = ptrtoint ptr addrspace(3) @shared_memory to i32")
+    p.do(f"%low = and i32 %base, {0x3FFFF if is_masked else -1}")
+    p.do("%at = lshr i32 %low, 4")
     for first in range(0, image_bytes, 16 * threads):
         offset = p.let(f"add i32 {p.let('shl i32 %tid, 4')}, {first}")
         wide = p.let(f"zext i32 {offset} to i64")
         pointer = p.let(f"getelementptr i8, ptr %image, i64 {wide}")
+        target = f"i32 {p.let(f'add i32 {offset}, %base')}"
+        if by_copies:
+            p.asm("cp.async.cg.shared.global [$0], [$1], 16;", "r,l,~{memory}", target,
+                  f"ptr {pointer}")  # fmt: skip
+            p.asm("cp.async.commit_group;", "~{memory}")
+            continue
         value = p.let(f"load <4 x i32>, ptr {pointer}")
         words = [p.let(f"extractelement <4 x i32> {value}, i32 {i}") for i in range(4)]
         p.asm("st.shared.v4.b32 [$0], {$1, $2, $3, $4};", "r,r,r,r,r,~{memory}",
-              f"i32 {offset}", *[f"i32 {w}" for w in words])  # fmt: skip
+              target, *[f"i32 {w}" for w in words])  # fmt: skip
     return p
 
 

@@ -94,10 +94,14 @@ def _operation(r: Registers, warp: int, key: Key) -> Operation:
     return group.issue(number, Operation(shape, keep, places[0], places[1], key))
 
 
+def _base(r: Registers) -> int:
+    """Of shared memory, as much of it as a descriptor holds."""
+    return r.m.shared.base & 0x3FFFF
+
+
 def _within(r: Registers, places: Array) -> Array:
-    if int(places.max()) >= r.m.shared.size:
-        raise EmulationError(f"a matrix descriptor reaches beyond {r.m.shared.size} bytes")
-    return places
+    r.m.shared.check_within(places - _base(r), 1, "a matrix descriptor")
+    return places - _base(r)
 
 
 def _read_operands(r: Registers, warp: int, operation: Operation) -> None:
@@ -105,10 +109,10 @@ def _read_operands(r: Registers, warp: int, operation: Operation) -> None:
     shared, number = r.m.shared, warp % 4
     _, _, left, right = operation.key
     if left is not None:
-        mine = pieces(*left, 16 * number, 16 * number + 16)
+        mine = pieces(*left, 16 * number, 16 * number + 16) - (_base(r) >> 4)
         shared.begin_late_read(mine, warp, "wgmma")
         operation.pieces.append(mine)
-    every = pieces(*right, 0, operation.shape.n)
+    every = pieces(*right, 0, operation.shape.n) - (_base(r) >> 4)
     if len(operation.issued) == 1:
         shared.begin_late_read(every, warp, "wgmma")
         operation.pieces.append(every)
