@@ -25,12 +25,16 @@ def stored(device: Device, x: Array, transposed: bool) -> Array:
     return device.array(x.T).T if transposed else device.array(x)
 
 
+SIZES = [(64, 64, 32), (48, 80, 48), (56, 72, 40), (45, 50, 19), (7, 100, 33)]
+"""Multiples of 16, multiples of 8, and others."""
+
+
 @pytest.mark.parametrize("majors", ["rows rows", "rows columns", "columns rows", "columns columns"])
-@pytest.mark.parametrize("size", [(64, 64, 32), (48, 80, 48), (45, 50, 19), (7, 100, 33)], ids=str)
+@pytest.mark.parametrize("size", SIZES, ids=str)
 def test_matrix_product(
     device: Device, rng: np.random.Generator, size: tuple[int, int, int], majors: str
 ):
-    """Sizes that are multiples of 16, and others; tiles that wrap once, and more than once."""
+    """Tiles that wrap once, and more than once."""
     m, n, k = size
     a, b = (rng.normal(size=shape).astype(np.float16) for shape in ((m, k), (k, n)))
     by_columns = [major == "columns" for major in majors.split()]

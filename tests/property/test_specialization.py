@@ -23,7 +23,7 @@ from tilewright.runtime.arguments.specialization import (
 )
 
 INTEGERS = st.integers(-(2**63), 2**64 - 1) | st.sampled_from(
-    [s * (2**b) + d for b in (0, 4, 31, 32, 63) for s in (-1, 1) for d in (-1, 0, 1)]
+    [s * (2**b) + d for b in (0, 4, 31, 32, 63) for s in (-1, 1) for d in (-8, -1, 0, 1, 8)]
 ).filter(lambda n: -(2**63) <= n < 2**64)
 CONSTANTS = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.just(tl.float32),
@@ -41,11 +41,12 @@ def test_integers(value: int) -> None:
     assert key.type.min_int <= value <= key.type.max_int
     smaller = [t for t in (i32, i64, u64) if t.min_int <= value <= t.max_int]
     assert key.type is smaller[0]
-    assert key.fact == (value % 16 == 0)
+    assert key.divisor == next(d for d in (16, 8, 1) if value % d == 0)
     assert key.sign == (0 if key.type is u64 else 1 if value >= 0 else -1)
     assert key.facts().get("non_negative", 0) == (key.sign == 1)
     assert key.plain.type is key.type
     assert key.plain.facts() == {}
+    assert key.plain.plain is key.plain
 
 
 @given(SCALARS)

@@ -7,7 +7,14 @@ from typing import Any, cast
 
 from tilewright.frontend.c import KernelParameter, c_spelling
 from tilewright.ir.types import DType, PointerType
-from tilewright.runtime import ALIGNMENT, Declared, Spec, argument_key, integer_spec, spec
+from tilewright.runtime import (
+    Declared,
+    Spec,
+    address_divisor,
+    argument_key,
+    integer_spec,
+    spec,
+)
 from tilewright.support import errors
 
 Handler = Callable[[Any], tuple[Any, Any]]
@@ -23,7 +30,8 @@ def declared_as(parameter: KernelParameter) -> Declared:
 def handler_of(parameter: KernelParameter) -> Handler:
     """The handler of a parameter: argument -> (what of it decides the variant, what is passed).
 
-    Integers are specialized as in Python kernels: whether they are 1, multiples of 16, negative.
+    Integers are specialized as in Python kernels: by whether they are 1, or multiples of 16 or of
+    8, and by their sign.
     Errors of the handler: UnsupportedArgument.
     """
     type_ = parameter.type
@@ -81,7 +89,8 @@ def _pointer_handler(parameter: KernelParameter, type_: PointerType) -> Handler:
     def handle(value: Any) -> tuple[Any, Any]:
         # An integer is an address, and None the null pointer.
         if type(value) is int or value is None:
-            key, address = spec(type_, not (value or 0) % ALIGNMENT), value or 0
+            address = value or 0
+            key = spec(type_, address_divisor(address))
         else:
             given, address = argument_key(value)
             if not isinstance(given, Spec) or not isinstance(given.type, PointerType):
@@ -91,7 +100,7 @@ def _pointer_handler(parameter: KernelParameter, type_: PointerType) -> Handler:
                 what = f"{c_spelling(given.type.element)} array"
                 raise errors.UnsupportedArgument("", what, f"it is declared {c_spelling(type_)}")
             # The declared type; alignment, device and writability are those of the array.
-            key = spec(type_, given.fact, given.device, given.read_only)
+            key = spec(type_, given.divisor, given.device, given.read_only)
         if cast("int", address) % aligned:
             what = f"pointer that is not aligned to {aligned} bytes, as declared"
             raise errors.UnsupportedArgument("", what, "pass an aligned array")

@@ -6,8 +6,8 @@ from tilewright.runtime.active_driver import ActiveDriver, Driver, driver
 from tilewright.runtime.arguments.kernel_parameters import Declared, KernelParam, kernel_parameters
 from tilewright.runtime.arguments.mock_tensor import MockTensor, TensorWrapper, reinterpret
 from tilewright.runtime.arguments.specialization import (
-    ALIGNMENT,
     Spec,
+    address_divisor,
     argument_key,
     integer_spec,
     spec,
@@ -35,7 +35,6 @@ from tilewright.runtime.tuning.tuning_arguments import Hooks
 from tilewright.runtime.tuning.tuning_config import Config, Pruning
 
 __all__ = [
-    "ALIGNMENT",
     "ActiveDriver",
     "ArrayState",
     "Autotuner",
@@ -58,6 +57,7 @@ __all__ = [
     "Spec",
     "Step",
     "TensorWrapper",
+    "address_divisor",
     "argument_key",
     "autotune",
     "cdiv",

@@ -360,7 +360,7 @@ def jit(
     version: accepted for Triton's sake; repr: function of the specialization that gives the name
     in profiles; launch_metadata: function (grid, metadata, arguments by name) -> dict for launch
     hooks; do_not_specialize: names or positions of parameters whose values must not decide the
-    variant; do_not_specialize_on_alignment: whose divisibility by 16 must not; debug: keep
+    variant; do_not_specialize_on_alignment: whose divisibility by 16 or 8 must not; debug: keep
     `device_assert`; noinline: accepted, calls are always inlined; interpret: run as Python instead
     of compiling (default: the setting TILEWRIGHT_INTERPRET).
 

@@ -6,7 +6,7 @@
 
 A Python kernel needs the type of each argument, or the value of each constexpr; what `**META` holds
 is given as values, too, and what has a default may be left out. `:16` promises that
-a pointer is aligned to 16 bytes, or that an integer is a multiple of 16.
+a pointer is aligned to 16 bytes, or that an integer is a multiple of 16; `:8` and others likewise.
 """
 
 from __future__ import annotations

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 import tilewright.language as tl
 from tilewright.analysis import Alignment, analyze_alignment
 from tilewright.frontend.python import ArgSpec, KernelSignature, lower_kernel
@@ -132,6 +134,18 @@ def test_matrix_product():
     assert masks[0].constancy == (64, 16)
     assert masks[1].constancy == (16, 128)
     assert masks[2].constancy == (64, 16)
+
+
+@pytest.mark.parametrize("modulo", [False, True])
+def test_rows_of_multiples_of_8(modulo: bool):
+    """8 numbers of 16 bits are one access of 16 bytes, and under one bit of each mask."""
+    (a, b), (c,), masks = _matmul(multiple=8, MODULO=modulo)
+    wrapped = 8 if modulo else 128
+    assert (a.contiguity, b.contiguity, c.contiguity) == ((1, 32), (1, wrapped), (1, wrapped))
+    assert a.divisibility[1] == b.divisibility[1] == c.divisibility[1] == 16
+    assert masks[0].constancy == (64, 8)
+    assert masks[1].constancy == (8, 128)
+    assert masks[2].constancy == (64, 8)
 
 
 def test_transposed_operand():

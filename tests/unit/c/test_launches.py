@@ -147,7 +147,18 @@ def test_machine_code_refuses_what_the_declaration_does(declared: str) -> None:
     source = f"__global__ void k({declared} *out, {declared} x) {{ *out = x; }}"
     k = kernel(source)
     out = np.zeros(1, f"{'u' if 'unsigned' in declared else 'i'}{bits // 8}")
-    for number in [0, 5, 16, low, high, high - 15, 1, max(low, -5), max(low, -16)] * 3:
+    for number in [
+        0,
+        5,
+        16,
+        24,
+        low,
+        high,
+        high - 15,
+        high - 7,
+        1,
+        *(max(low, -n) for n in (5, 16, 8)),
+    ] * 3:
         k[(1,)](out, number)
         assert out[0] == number
     for number in (low - 1, high + 1, low - 16, high + 17, 1 << 64):
@@ -169,6 +180,21 @@ def test_machine_code_checks_multiples_and_alignment() -> None:
         k[(1,)](room[start:], 32)
     with pytest.raises(errors.UnsupportedArgument, match="not aligned to 8 bytes"):
         k[(1,)](room[start + 1 :], 48)
+
+
+def test_integers_are_specialized_as_in_python() -> None:
+    k = kernel("__global__ void k(int *out, long n) { *out = n; }")
+    out = np.zeros(4, np.int32)
+    heads = {n: k[(1,)](out, n).asm["ttir"].partition("%n: ")[2].partition(")")[0]
+             for n in (5, 8, -24, 16, 1000)}  # fmt: skip
+    eight = "i64 {multiple_of = 8, non_negative = 1}"
+    assert heads == {
+        5: "i64 {non_negative = 1}",
+        8: eight,
+        -24: "i64 {multiple_of = 8}",
+        16: "i64 {multiple_of = 16, non_negative = 1}",
+        1000: eight,
+    }
 
 
 def test_arguments_that_are_converted() -> None:

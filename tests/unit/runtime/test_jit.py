@@ -115,7 +115,7 @@ def test_variants_and_why_they_are_made() -> None:
     out, wide = np.zeros(4, "f"), np.zeros(4, "d")
 
     def launches() -> None:
-        for number in (3, 5, 16, 32, -3, -16, 1, 2**40, 2.5, True, None):
+        for number in (3, 5, 16, 32, 8, 24, -3, -16, -8, 1, 2**40, 2.5, True, None):
             if number is not None:
                 value[1](out, number)
         value[1](wide, 3)
@@ -124,14 +124,16 @@ def test_variants_and_why_they_are_made() -> None:
 
     assert reasons(launches) == [
         "the first launch",
-        "number: i32 -> i32D",
+        "number: i32 -> i32/16",
+        "number: i32 -> i32/8",
         "number: i32 -> -i32",
-        "number: i32 -> -i32D",
+        "number: i32 -> -i32/16",
+        "number: i32 -> -i32/8",
         "number: i32 -> 1",
-        "number: i32 -> i64D",
+        "number: i32 -> i64/16",
         "number: i32 -> fp32",
         "number: i32 -> u1",
-        "out: *fp32D -> *fp64D",
+        "out: *fp32/16 -> *fp64/16",
         "num_warps: not given -> 8",
     ]
 
@@ -144,13 +146,13 @@ def test_unspecialized_parameters() -> None:
     out = np.zeros(1, np.int32)
 
     def launches() -> None:
-        for n in (1, 2, 16):
-            for m in (1, 2, 16):
+        for n in (1, 2, 8, 16):
+            for m in (1, 2, 8, 16):
                 kernel[1](out, n, m)
                 assert out[0] == n + m
 
     assert reasons(launches) == ["the first launch", "m: 1 -> i32"]
-    assert len(kernel.device_caches[0][0]) == 2
+    assert len(kernel.device_caches[0][0]) == len(kernel.variants.by_key) == 2
 
 
 def test_annotations_fix_types() -> None:

@@ -5,14 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from tilewright.ir.types import ARRAY_NAMES, DType, PointerType
-from tilewright.runtime.arguments.specialization import ALIGNMENT, HOST, spec
+from tilewright.runtime.arguments.specialization import ALIGNMENT, HOST, LOW_BITS, spec
 from tilewright.support import errors
 
 DTYPES: dict[str, DType] = {name: dtype for dtype, name in ARRAY_NAMES.items()}
 """By the name that NumPy, ml_dtypes, CuPy and torch share."""
-
-UNALIGNED_BITS = ALIGNMENT - 1
-"""Those that are 0 in an aligned address."""
 
 
 def element_type(name: str) -> DType:
@@ -37,15 +34,15 @@ class PointerSpecs(dict[object, Any]):
             raise errors.UnsupportedArgument("", f"{dtype} array", "convert it to native order")
         type_ = PointerType(element_type(str(dtype)))
         self[dtype] = specs = tuple(
-            spec(type_, fact, self._device, read_only)
+            spec(type_, divisor, self._device, read_only)
             for read_only in (False, True)
-            for fact in (False, True)
+            for divisor in (1, ALIGNMENT)
         )
         return specs
 
     def spec_of(self, dtype: object, address: int, read_only: object = False) -> Any:
         """The Spec of an array."""
-        return self[dtype][(0 if address & UNALIGNED_BITS else 1) + (2 if read_only else 0)]
+        return self[dtype][(0 if address & LOW_BITS else 1) + (2 if read_only else 0)]
 
 
 class _SpecsByDevice(dict[str, PointerSpecs]):

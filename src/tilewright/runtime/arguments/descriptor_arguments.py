@@ -54,14 +54,14 @@ class DescriptorKey(TupleKey):
         even = {"multiple_of": _per_line(cast("PointerType", array.type).element)}
         return [
             {"aligned": ALIGNMENT, "descriptor": rank},
-            *({"non_negative": 1, **(even if extent.fact else {})} for extent in numbers[:rank]),
+            *(extent.facts() for extent in numbers[:rank]),
             *[{"non_negative": 1, **even}] * (rank - 1),
         ]
 
     def __repr__(self) -> str:
         array, *extents = self.items
         last = extents[len(self.blocks.shape) - 1]
-        even = "D" if isinstance(last, Spec) and last.fact else ""
+        even = f"/{last.divisor}" if isinstance(last, Spec) and last.divisor > 1 else ""
         padding = "" if self.blocks.padding == "zero" else f",{self.blocks.padding}"
         return f"tensordesc<{array!r}{list(self.blocks.shape)}{padding}>{even}"
 
@@ -79,7 +79,8 @@ def _described(
     check_launch(element.bytes, element.is_float, description)
     shape, strides, block_shape, padding = description
     before = len(shape) - 1
-    last = spec(i32, not shape[-1] % _per_line(element), sign=1)
+    per_line = _per_line(element)
+    last = spec(i32, 1 if shape[-1] % per_line else per_line, sign=1)
     keys = (*[spec(i32, sign=1)] * before, last, *[spec(i64, sign=1)] * before)
     return Blocks(block_shape, padding), keys, (*shape, *strides[:-1])
 
@@ -90,7 +91,7 @@ def _of_descriptor(descriptor: TensorDescriptor) -> Handled:
         kind = f"tensor descriptor of a {type(descriptor.base).__name__}"
         raise errors.UnsupportedArgument("", kind, "describe an array")
     # again: the fields may have been assigned, as autotuning does for the shape of blocks
-    if not key.fact:
+    if key.divisor < ALIGNMENT:
         check_address(int(address))
     blocks, keys, values = _described(key.type.element, descriptor.description())
     return DescriptorKey((blocks, key, *keys)), [address, *values]

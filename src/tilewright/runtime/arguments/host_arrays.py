@@ -12,13 +12,15 @@ from ctypes import c_int, c_void_p
 from typing import Any
 
 from tilewright.runtime.arguments import device_arrays
-from tilewright.runtime.arguments.array_specs import (
-    ON_HOST,
-    SPECS_BY_DEVICE,
-    UNALIGNED_BITS,
-    PointerSpecs,
+from tilewright.runtime.arguments.array_specs import ON_HOST, SPECS_BY_DEVICE, PointerSpecs
+from tilewright.runtime.arguments.specialization import (
+    HANDLERS,
+    LOW_BITS,
+    Handled,
+    Handler,
+    Spec,
+    spec,
 )
-from tilewright.runtime.arguments.specialization import HANDLERS, Handled, Handler, Spec, spec
 from tilewright.support import errors, import_late
 
 
@@ -69,7 +71,7 @@ def _read_only(handler: Handler) -> Handler:
     def of_immutable(value: Any) -> Handled:
         key, passed = handler(value)
         if isinstance(key, Spec):
-            key = spec(key.type, key.fact, key.device, True)
+            key = spec(key.type, key.divisor, key.device, True)
         return key, passed
 
     return of_immutable
@@ -83,13 +85,13 @@ def _numpy_handler() -> Handler:
     def of_ndarray(array: Any) -> Handled:
         address = at(id(array) + offset).value or 0
         variants = specs[array.dtype]
-        index = 0 if address & UNALIGNED_BITS else 1
+        index = 0 if address & LOW_BITS else 1
         return variants[index if array.flags.writeable else index + 2], address
 
     def of_ndarray_portably(array: Any) -> Handled:
         address = array.__array_interface__["data"][0]
         variants = specs[array.dtype]
-        index = 0 if address & UNALIGNED_BITS else 1
+        index = 0 if address & LOW_BITS else 1
         return variants[index if array.flags.writeable else index + 2], address
 
     return of_ndarray if _data_follows_header(offset) else of_ndarray_portably
@@ -157,7 +159,7 @@ def _of_tensor(tensor: Any) -> Handled:
             description = f"tensor whose {bit} bit is set: its memory holds other values"
             hint = f"pass tensor.resolve_{bit}(), a copy"
             raise errors.UnsupportedArgument("", description, hint)
-    return _devices[tensor.device][tensor.dtype][0 if address & UNALIGNED_BITS else 1], address
+    return _devices[tensor.device][tensor.dtype][0 if address & LOW_BITS else 1], address
 
 
 def is_tensor_type(kind: type[Any]) -> bool:

@@ -9,7 +9,15 @@ from typing import Any, cast
 from tilewright.ir.types import DType, PointerType
 from tilewright.language import dtype
 from tilewright.runtime.arguments.array_specs import DTYPES, element_type
-from tilewright.runtime.arguments.specialization import HANDLERS, MOCK, Handled, Handler, Spec, spec
+from tilewright.runtime.arguments.specialization import (
+    ALIGNMENT,
+    HANDLERS,
+    MOCK,
+    Handled,
+    Handler,
+    Spec,
+    spec,
+)
 from tilewright.support import errors
 
 
@@ -104,14 +112,14 @@ def mocked(arg: object) -> object:
 
 
 def _of_mock(value: MockTensor) -> Handled:
-    return spec(PointerType(dtype_of(value.dtype)), True, MOCK), 0
+    return spec(PointerType(dtype_of(value.dtype)), ALIGNMENT, MOCK), 0
 
 
 def _of_wrapper(value: TensorWrapper) -> Handled:
     key, address = HANDLERS.key_and_value(value.base)
     assert isinstance(key, Spec)
     type_ = PointerType(dtype_of(value.dtype))
-    return spec(type_, key.fact, key.device, key.read_only), address
+    return spec(type_, key.divisor, key.device, key.read_only), address
 
 
 def _resolve(kind: type[Any]) -> Handler | None:

@@ -9,8 +9,14 @@ Each argument gives one element of a variant's key:
 
 The rules are Triton's: None -> compile-time; bool -> u1; an int is i32, i64 or u64, the first that
 holds it, with the fact that it is a multiple of 16; float -> fp32; an array is a pointer, with the
-fact that it is aligned to 16 bytes. One more fact of an int, that it is not negative, is ours:
-sizes are, so it makes no more variants as a rule, and indices that wrap around need it (ADR 0022).
+fact that it is aligned to 16 bytes. Two more facts of an int are ours:
+
+* that it is not negative. Sizes are, so it makes no more variants as a rule, and indices that wrap
+  around need it (ADR 0022);
+* that it is a multiple of 8, where it is none of 16. Rows of 1000 numbers of 16 bits need it to be
+  copied 16 bytes at a time (ADR 0023). A kernel that is launched with all sorts of sizes is made
+  once more for each such class, so there are no others: multiples of 4 and 2 give 16 bytes only to
+  wider elements, and addresses aligned to 8 or 4 bytes are those of slices, which begin anywhere.
 """
 
 from __future__ import annotations
@@ -26,7 +32,17 @@ from tilewright.language import DeviceFunction, constexpr, constexpr_function, d
 from tilewright.support import errors
 
 ALIGNMENT = 16
-"""Bytes, and the divisor, that a variant may rely on; as in Triton."""
+"""Bytes that a variant may rely on an address to be aligned to, and the largest divisor of
+integers that it may rely on; as in Triton."""
+
+LOW_BITS = ALIGNMENT - 1
+"""Those that are 0 in an aligned address, and that decide the divisor of an integer: of a negative
+one those of the two's complement."""
+
+_DIVISORS = tuple(
+    next(divisor for divisor in (ALIGNMENT, 8, 1) if not low % divisor) for low in range(ALIGNMENT)
+)
+"""What a variant relies on an integer to be divisible by, by its LOW_BITS."""
 
 HOST = "cpu"
 MOCK = "mock"
@@ -36,45 +52,50 @@ MOCK = "mock"
 class Spec:
     """A run-time argument as the compiler sees it. Made by `spec`; compared by identity.
 
-    type: scalar or pointer; fact: whether the value is divisible by 16 (a pointer: aligned so);
-    device: where a pointer points to ("" for numbers); read_only: it must not be stored through;
-    sign: of a signed integer, 1 (0 or more) or -1, 0 where that is not looked at; plain: the same
-    without what is said of the value.
+    type: scalar or pointer; divisor: what the value is known to be divisible by: 16, 8 or 1 (an
+    address: 16 or 1; the rows of a tensor descriptor: the elements of 16 bytes, or 1); device:
+    where a pointer points to ("" for numbers); read_only: it must not be stored through; sign: of a
+    signed integer, 1 (0 or more) or -1, 0 where that is not looked at; plain: the same without what
+    is said of the value.
     """
 
-    __slots__ = ("device", "fact", "plain", "read_only", "sign", "type")
+    __slots__ = ("device", "divisor", "plain", "read_only", "sign", "type")
 
-    def __init__(self, type_: Scalar, fact: bool, device: str, read_only: bool, sign: int) -> None:
+    def __init__(
+        self, type_: Scalar, divisor: int, device: str, read_only: bool, sign: int
+    ) -> None:
         self.type = type_
-        self.fact = fact
+        self.divisor = divisor
         self.device = device
         self.read_only = read_only
         self.sign = sign
         # through the cache of `spec`, so that `plain` is the one Spec of its kind too
-        self.plain: Spec = spec(type_, False, device, read_only) if fact or sign else self
+        said = divisor > 1 or sign
+        self.plain: Spec = spec(type_, 1, device, read_only) if said else self
 
     def facts(self) -> dict[str, int]:
         """The facts as the front end describes them."""
         facts: dict[str, int] = {}
-        if self.fact:
-            facts["aligned" if isinstance(self.type, PointerType) else "multiple_of"] = ALIGNMENT
+        if self.divisor > 1:
+            facts["aligned" if isinstance(self.type, PointerType) else "multiple_of"] = self.divisor
         if self.sign > 0:
             facts["non_negative"] = 1
         return facts
 
     def __repr__(self) -> str:
-        return "-" * (self.sign < 0) + name_of_type(self.type) + "D" * self.fact
+        divisor = f"/{self.divisor}" if self.divisor > 1 else ""
+        return "-" * (self.sign < 0) + name_of_type(self.type) + divisor
 
 
 def spec(
     type_: Scalar,
-    fact: bool = False,
+    divisor: int = 1,
     device: str = "",
     read_only: bool = False,
     sign: int = 0,
 ) -> Spec:
     """The one Spec with these properties."""
-    return _known_spec(type_, fact, device, read_only, sign)
+    return _known_spec(type_, divisor, device, read_only, sign)
 
 
 # By position alone: the cache tells `f(x)` from `f(x=x)`.
@@ -133,15 +154,15 @@ def run_time_pairs(keys: Sequence[Key], items: Sequence[Any]) -> Iterator[tuple[
 
 BOOL = spec(i1)
 FLOAT = spec(f32)
-SIZE, SIZE_16 = (spec(i32, divisible, sign=1) for divisible in (False, True))
-"""Of an int from 0 to 2^31 - 1."""
+SIZES = tuple(spec(i32, divisor, sign=1) for divisor in _DIVISORS)
+"""Of an int from 0 to 2^31 - 1, by its LOW_BITS."""
 
 
 def integer_key(value: int) -> Spec:
     """The key of an integer that is not specialized to 1."""
     # nearly all are sizes
     if 0 <= value <= 0x7FFFFFFF:
-        return SIZE if value & (ALIGNMENT - 1) else SIZE_16
+        return SIZES[value & LOW_BITS]
     for type_ in (i32, i64, u64):
         if type_.min_int <= value <= type_.max_int:
             return integer_spec(type_, value)
@@ -151,7 +172,12 @@ def integer_key(value: int) -> Spec:
 def integer_spec(type_: DType, value: int) -> Spec:
     """The Spec of an integer of a type, with the facts about it."""
     sign = (1 if value >= 0 else -1) if type_.is_signed else 0
-    return _known_spec(type_, not value & (ALIGNMENT - 1), "", False, sign)
+    return _known_spec(type_, _DIVISORS[value & LOW_BITS], "", False, sign)
+
+
+def address_divisor(address: int) -> int:
+    """The divisor of the Spec of a pointer."""
+    return 1 if address & LOW_BITS else ALIGNMENT
 
 
 def constant_key(value: object) -> Key:
@@ -291,11 +317,11 @@ def _wrapping(type_: DType) -> Callable[[Any], object]:
 def _pointer(type_: PointerType, value: object) -> Handled:
     """An array, or an address as a plain int, for a parameter annotated as a pointer."""
     if isinstance(value, int):
-        return spec(type_, not value % ALIGNMENT), value
+        return spec(type_, address_divisor(value)), value
     key, address = HANDLERS.key_and_value(value)
     if not isinstance(key, Spec):
         return key, address
-    return spec(type_, key.fact, key.device, key.read_only), address
+    return spec(type_, key.divisor, key.device, key.read_only), address
 
 
 def argument_key(value: object) -> Handled:

@@ -9,7 +9,7 @@ compiled, as `dataclasses` does. For `def add(x, n, B: tl.constexpr = 64)` it is
         with boundary:
             try:
                 k0, v0 = HANDLERS[x.__class__](x)
-                if n.__class__ is int: k1 = SIZE ...; v1 = n       # the common case, inline
+                if n.__class__ is int: k1 = SIZES[n & 15]; v1 = n  # the common case, inline
                 else: k1, v1 = HANDLERS[n.__class__](n)
                 k2 = B if B.__class__ is int else constant_key(B)
                 variant = variants.get((k0, k1, k2))
@@ -34,8 +34,7 @@ from typing import Any, cast
 from tilewright.runtime.arguments.kernel_parameters import KernelParam, handler_of
 from tilewright.runtime.arguments.specialization import (
     HANDLERS,
-    SIZE,
-    SIZE_16,
+    SIZES,
     constant_items,
     constant_key,
     integer_key,
@@ -45,7 +44,7 @@ from tilewright.runtime.launch.bound_call import MISSING
 _INT = """\
 if {x}.__class__ is int:
     if {x} == 1: {k} = {v} = 1
-    elif 0 <= {x} <= 0x7fffffff: {k} = _tw_SIZE if {x} & 15 else _tw_SIZE_16; {v} = {x}
+    elif 0 <= {x} <= 0x7fffffff: {k} = _tw_SIZES[{x} & 15]; {v} = {x}
     else: {k} = _tw_integer_key({x}); {v} = {x}
 else: {k}, {v} = _tw_HANDLERS[{x}.__class__]({x})
 """
@@ -93,8 +92,7 @@ def launch_functions(
     """
     names: dict[str, object] = {
         "_tw_HANDLERS": HANDLERS,
-        "_tw_SIZE": SIZE,
-        "_tw_SIZE_16": SIZE_16,
+        "_tw_SIZES": SIZES,
         "_tw_integer_key": integer_key,
         "_tw_constant_key": constant_key,
         "_tw_constant_items": constant_items,

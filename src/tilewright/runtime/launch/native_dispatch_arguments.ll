@@ -59,9 +59,10 @@ define internal i1 @has_any(i64 %flags, i64 %mask) nounwind alwaysinline {
   ret i1 %any
 }
 
-; Whether an address or integer is one of those that are divisible by 16, as far as that matters.
-define internal i1 @has_divisibility(i64 %number, i64 %flags) nounwind alwaysinline {
-  %low = and i64 %number, 15
+; Whether the low bits %mask of an address or integer are 0, as far as that matters: 15 for one that
+; is divisible by 16.
+define internal i1 @has_divisibility(i64 %number, i64 %mask, i64 %flags) nounwind alwaysinline {
+  %low = and i64 %number, %mask
   %divisible = icmp eq i64 %low, 0
   %off = call i64 @DIVISIBILITY_OFF()
   %ignored = call i1 @has_any(i64 %flags, i64 %off)
@@ -141,18 +142,21 @@ yes:
   ret i1 true
 }
 
-; The class of an integer: 1 for the number 1; 2 for an i32, 4 for a wider one, each 1 more if it is
-; divisible by 16, and 4 more if it is negative.
+; The class of an integer: 1 for the number 1; 2 for an i32, 5 for a wider one, each 1 more if it is
+; divisible by 8, another if by 16, and 8 more if it is negative.
 define internal i64 @integer_class(i64 %v, i64 %flags) nounwind alwaysinline {
   %low_32 = trunc i64 %v to i32
   %wide = sext i32 %low_32 to i64
   %narrow = icmp eq i64 %wide, %v
-  %base = select i1 %narrow, i64 2, i64 4
-  %divisible = call i1 @has_divisibility(i64 %v, i64 %flags)
-  %more = zext i1 %divisible to i64
-  %size_class = add i64 %base, %more
+  %base = select i1 %narrow, i64 2, i64 5
+  %by_8 = call i1 @has_divisibility(i64 %v, i64 7, i64 %flags)
+  %by_16 = call i1 @has_divisibility(i64 %v, i64 15, i64 %flags)
+  %more_8 = zext i1 %by_8 to i64
+  %more_16 = zext i1 %by_16 to i64
+  %class_8 = add i64 %base, %more_8
+  %size_class = add i64 %class_8, %more_16
   %sign = lshr i64 %v, 63
-  %below = shl i64 %sign, 2
+  %below = shl i64 %sign, 3
   %class = add i64 %size_class, %below
   %is_1 = icmp eq i64 %v, 1
   %unspecialized = call i64 @UNSPECIALIZED()
@@ -209,7 +213,7 @@ known_array:
   %where = phi i64 [ %numpy_address, %numpy ], [ %tensor_address, %address ]
   %what = phi i64 [ %numpy_word, %numpy ], [ %tensor_word, %address ]
   %object_made = phi ptr [ null, %numpy ], [ %made, %address ]
-  %aligned = call i1 @has_divisibility(i64 %where, i64 %flags)
+  %aligned = call i1 @has_divisibility(i64 %where, i64 15, i64 %flags)
   %bit = zext i1 %aligned to i64
   %word = add i64 %what, %bit
   call void @ArgumentDescriptor.set_value(ptr %descriptor, i64 %word)

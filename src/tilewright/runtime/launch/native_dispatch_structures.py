@@ -7,7 +7,7 @@ It is one C function for all kernels, of the kind that CPython calls without bui
     dispatch(grid, *arguments, **named)
 
 It describes each argument by an `ArgumentDescriptor`: its keyword, its type, and what else of it
-decides the variant: the class of an int (1; i32; i32 divisible by 16; a negative i32; ...), the
+decides the variant: the class of an int (1; i32; i32 divisible by 8; a negative i32; ...), the
 dtype, device and alignment of an array, the value of a compile-time number, the identity of any
 other compile-time object. The descriptors are looked up in a table of cache entries; an entry says
 what a launch with these descriptors does: which globals must be as they were, which arguments are

@@ -250,7 +250,7 @@ def _check_writable(call: BoundCall, stored: Collection[int]) -> None:
 
 
 def difference(now: Mapping[str, str], before: Collection[Mapping[str, str]]) -> str:
-    """How a variant differs from the closest one before: "n: i32D -> i32"."""
+    """How a variant differs from the closest one before: "n: i32/16 -> i32/8"."""
     if not before:
         return "the first launch"
 

@@ -25,17 +25,17 @@ def key_of(x: Any, block: Any = (4, 4), padding: str = "zero") -> str:
 
 
 def test_blocks_dtype_and_padding_choose_the_variant():
-    assert key_of(array(8, 8)) == "tensordesc<*fp32D[4, 4]>D"
-    assert key_of(array(8, 8), (2, 8)) == "tensordesc<*fp32D[2, 8]>D"
-    assert key_of(array(8, 8, np.int32)) == "tensordesc<*i32D[4, 4]>D"
-    assert key_of(array(8, 8), padding="nan") == "tensordesc<*fp32D[4, 4],nan>D"
+    assert key_of(array(8, 8)) == "tensordesc<*fp32/16[4, 4]>/4"
+    assert key_of(array(8, 8), (2, 8)) == "tensordesc<*fp32/16[2, 8]>/4"
+    assert key_of(array(8, 8, np.int32)) == "tensordesc<*i32/16[4, 4]>/4"
+    assert key_of(array(8, 8), padding="nan") == "tensordesc<*fp32/16[4, 4],nan>/4"
 
 
 def test_so_does_whether_rows_are_multiples_of_16_bytes():
     wide = array(8, 16)
     keys = [argument_key(TensorDescriptor.from_tensor(wide[:, :n], [4, 4]))[0] for n in (4, 8, 7)]
     assert keys[0] == keys[1] != keys[2]
-    assert key_of(wide[:, :7]) == "tensordesc<*fp32D[4, 4]>"
+    assert key_of(wide[:, :7]) == "tensordesc<*fp32/16[4, 4]>"
 
 
 def test_other_extents_strides_and_addresses_do_not():

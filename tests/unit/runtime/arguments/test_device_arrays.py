@@ -80,7 +80,7 @@ class Interface:
 )  # fmt: skip
 def test_types_of_an_interface(typestr: str, name: str) -> None:
     key, address = seen(Interface(typestr))
-    assert (repr(key), key.device, address) == (name + "D", "cuda:1", AT)
+    assert (repr(key), key.device, address) == (name + "/16", "cuda:1", AT)
     assert not key.read_only
 
 
@@ -95,9 +95,9 @@ def test_alignment_and_writability_of_an_interface() -> None:
 @pytest.mark.parametrize(
     ("dtype", "name"),
     [
-        (ml_dtypes.bfloat16, "*bf16D"),
-        (ml_dtypes.float8_e4m3fn, "*fp8e4nvD"),
-        (ml_dtypes.float8_e5m2, "*fp8e5D"),
+        (ml_dtypes.bfloat16, "*bf16/16"),
+        (ml_dtypes.float8_e4m3fn, "*fp8e4nv/16"),
+        (ml_dtypes.float8_e5m2, "*fp8e5/16"),
     ],
 )
 def test_a_dtype_for_which_interfaces_have_no_word(dtype: Any, name: str) -> None:
@@ -191,7 +191,7 @@ def cupy(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 def test_arrays_of_cupy(cupy: Callable[..., None]) -> None:
     cupy(0x99, torch=False)
     key, address = seen(CupyArray())
-    assert (repr(key), key.device, address) == ("*fp16D", "cuda:1", AT + 32)
+    assert (repr(key), key.device, address) == ("*fp16/16", "cuda:1", AT + 32)
     assert type(address) is int, "the current stream is CuPy's"
 
 
@@ -274,7 +274,7 @@ class Named:
 )
 def test_where_an_object_with_an_address_is(more: dict[str, Any], device: str) -> None:
     key, address = seen(Pointer(**more))
-    assert (repr(key), key.device, address) == ("*fp32D", device, AT)
+    assert (repr(key), key.device, address) == ("*fp32/16", device, AT)
 
 
 def test_the_driver_knows_memory_that_is_not_its_own() -> None:
@@ -366,7 +366,7 @@ def test_the_structures_of_the_tests_are_those_of_the_reader() -> None:
 def test_dlpack_of_a_gpu(kind: int, flags: int | None) -> None:
     array = Exporter(kind, flags)
     key, address = seen(array)
-    assert (repr(key), key.device, address) == ("*fp32D", "cuda:3", AT + 16)
+    assert (repr(key), key.device, address) == ("*fp32/16", "cuda:3", AT + 16)
     assert array.asked[0]["stream"] == CURRENT[1]
     assert type(address) is int
 
@@ -399,7 +399,7 @@ def test_flags_of_dlpack() -> None:
     ],
 )  # fmt: skip
 def test_types_of_dlpack(dtype: tuple[int, int, int], name: str) -> None:
-    assert repr(seen(Exporter(2, 0, dtype))[0]) == name + "D"
+    assert repr(seen(Exporter(2, 0, dtype))[0]) == name + "/16"
 
 
 @pytest.mark.parametrize("dtype", [(5, 64, 1), (2, 32, 4), (0, 4, 1), (99, 8, 1)])
@@ -597,4 +597,4 @@ print("numpy" in sys.modules)
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
     )
-    assert done.stdout.splitlines() == ["*fp32D 4096", "*fp32D 4096", "*bf16 4100", "False"]
+    assert done.stdout.split() == "*fp32/16 4096 *fp32/16 4096 *bf16 4100 False".split()

@@ -46,20 +46,20 @@ def aligned(dtype: Any, offset: int = 0) -> np.ndarray:
 def test_numpy_dtypes(dtype: Any, name: str) -> None:
     array = aligned(dtype)
     key, address = seen(array)
-    assert repr(key) == name + "D"
+    assert repr(key) == name + "/16"
     assert address == array.ctypes.data
     assert key.device == "cpu"
     assert not key.read_only
 
 
 def test_alignment_and_writability() -> None:
-    assert seen(aligned("f", 16))[0].fact
-    assert not seen(aligned("f", 4))[0].fact
+    assert seen(aligned("f", 16))[0].divisor == 16
+    assert [seen(aligned("f", n))[0].divisor for n in (4, 8)] == [1, 1]
     array = aligned("f")
     array.flags.writeable = False
     key, _ = seen(array)
     assert key.read_only
-    assert key.fact
+    assert key.divisor == 16
     assert key is not seen(aligned("f"))[0]
     assert seen(aligned("f"))[0] is seen(aligned("f"))[0]
 
@@ -186,8 +186,8 @@ def test_torch_tensors() -> None:
     assert seen(parameter)[1] == t.data_ptr()
     for dtype in (torch.bfloat16, torch.float8_e5m2, torch.bool, torch.uint16):
         assert repr(seen(torch.zeros(16, dtype=dtype))[0]).startswith("*")
-    assert repr(seen(MockTensor(torch.bfloat16))[0]) == "*bf16D"
-    assert repr(seen(reinterpret(t, torch.int32))[0]) == "*i32D"
+    assert repr(seen(MockTensor(torch.bfloat16))[0]) == "*bf16/16"
+    assert repr(seen(reinterpret(t, torch.int32))[0]) == "*i32/16"
     with pytest.raises(errors.UnsupportedArgument):
         HANDLERS.key_and_value(torch.zeros(3, dtype=torch.complex64))
     value = new_value()

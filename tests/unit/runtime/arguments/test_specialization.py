@@ -13,7 +13,14 @@ from tests.unit.runtime.kernels import add
 from tilewright.ir.types import PointerType, f64, i8, i64
 from tilewright.runtime import MockTensor, TensorWrapper, reinterpret
 from tilewright.runtime.arguments.host_arrays import plain
-from tilewright.runtime.arguments.specialization import HANDLERS, Spec, annotated_key, constant_key
+from tilewright.runtime.arguments.specialization import (
+    HANDLERS,
+    Spec,
+    annotated_key,
+    constant_key,
+    integer_key,
+    spec,
+)
 from tilewright.support import errors
 
 
@@ -40,21 +47,35 @@ def shown(value: object) -> str:
         (True, "u1"),
         (False, "u1"),
         (1, "1"),
-        (0, "i32D"),
+        (0, "i32/16"),
         (2, "i32"),
-        (-16, "-i32D"),
-        (-(2**31), "-i32D"),
+        (4, "i32"),
+        (8, "i32/8"),
+        (12, "i32"),
+        (24, "i32/8"),
+        (1000, "i32/8"),
+        (1004, "i32"),
         (-1, "-i32"),
+        (-8, "-i32/8"),
+        (-12, "-i32"),
+        (-16, "-i32/16"),
+        (-1000, "-i32/8"),
+        (-(2**31), "-i32/16"),
         (2**31 - 1, "i32"),
-        (2**31, "i64D"),
+        (2**31 - 8, "i32/8"),
+        (2**31, "i64/16"),
+        (2**31 + 8, "i64/8"),
         (-(2**31) - 1, "-i64"),
+        (-(2**31) - 8, "-i64/8"),
         (2**63 - 1, "i64"),
-        (2**63, "u64D"),
+        (2**63, "u64/16"),
         (2**64 - 1, "u64"),
+        (2**64 - 8, "u64/8"),
         (1.0, "fp32"),
         (float("nan"), "fp32"),
         (np.int64(1), "1"),
-        (np.uint8(32), "i32D"),
+        (np.uint8(32), "i32/16"),
+        (np.int64(-24), "-i32/8"),
         (np.float16(2), "fp32"),
         (np.float64(2), "fp32"),
         (np.bool_(True), "u1"),
@@ -70,6 +91,25 @@ def shown(value: object) -> str:
 )
 def test_values(value: object, key: str) -> None:
     assert shown(value) == key
+
+
+def test_what_a_kernel_knows_of_the_value() -> None:
+    facts = [integer_key(n).facts() for n in (32, 1000, 2**40 + 8, 1004)]
+    multiples = [{"multiple_of": 16}, {"multiple_of": 8}, {"multiple_of": 8}, {}]
+    assert facts == [{**multiple, "non_negative": 1} for multiple in multiples]
+    assert integer_key(-1000).facts() == {"multiple_of": 8}
+    pointer, _ = HANDLERS.key_and_value(MockTensor("float16"))
+    assert isinstance(pointer, Spec)
+    assert pointer.facts() == {"aligned": 16}
+
+
+@pytest.mark.parametrize("numbers", [(16, 8, 3), (2**40, 2**40 + 8, 2**40 + 1)])
+def test_there_is_one_key_for_all_numbers_of_a_class(numbers: tuple[int, ...]) -> None:
+    for n in numbers:
+        assert integer_key(n) is integer_key(n + 16)
+    keys = [integer_key(n) for n in numbers]
+    assert len(set(keys)) == 3
+    assert {key.plain for key in keys} == {spec(keys[0].type)}
 
 
 def test_the_value_that_is_passed() -> None:
@@ -135,7 +175,7 @@ def test_annotated_pointers_take_arrays_and_addresses() -> None:
     assert key.type is PointerType(i8)
     assert address == array.ctypes.data
     key, address = handler(48)
-    assert repr(key) == "*i8D"
+    assert repr(key) == "*i8/16"
     assert address == 48
     assert repr(handler(40)[0]) == "*i8"
     assert handler(None) == (None, None)
@@ -143,7 +183,7 @@ def test_annotated_pointers_take_arrays_and_addresses() -> None:
 
 def test_stand_ins() -> None:
     for dtype in (tl.float16, np.float16, np.dtype("e"), "float16"):
-        assert shown(MockTensor(dtype)) == "*fp16D"
+        assert shown(MockTensor(dtype)) == "*fp16/16"
     assert MockTensor(tl.float32, (2, 3, 4)).stride() == (12, 4, 1)
     assert MockTensor.data_ptr() == 0
 

@@ -96,7 +96,11 @@ def test_keywords_and_options(slow: list[str]) -> None:
     assert slow == ["python"]
 
 
-NUMBERS = (0, 1, 2, 16, -16, -1, 2**31 - 1, 2**31, -(2**31), 2**40, 2**40 + 1, -(2**62))
+NUMBERS = (
+    *(0, 1, 2, 4, 8, 12, 16, 24, 1000, -1, -4, -8, -16, -24),
+    *(2**31 - 1, 2**31 - 8, 2**31, 2**31 + 8, -(2**31), -(2**31) + 8, -(2**31) - 8),
+    *(2**40, 2**40 + 1, 2**40 + 8, -(2**62), -(2**62) - 8, -(2**63) + 8, 2**63 - 8),
+)
 
 
 def test_integers_choose_the_variant_that_python_chooses() -> None:
@@ -325,7 +329,7 @@ def test_parameters_that_are_not_specialized(slow: list[str]) -> None:
 
     out = np.zeros(2, "i8")
     settle(numbers, lambda: numbers[(1,)](out, 1, 16), slow)
-    for n, m in itertools.product((1, 16, 5), (16, 17)):
+    for n, m in itertools.product((1, 16, 8, 5), (16, 8, 17)):
         numbers[(1,)](out, n, m)
         assert out.tolist() == [n, m]
     assert slow == []
