@@ -1,5 +1,6 @@
 """Backends: each a folder with a manifest; `base` is what the rest of the compiler sees."""
 
+from tilewright.backends.explanation import Bound, Explanation, LaunchSizes, OpRow, Resources
 from tilewright.backends.manifest import (
     DEVICE_PROPERTIES,
     Backend,
@@ -21,12 +22,17 @@ from tilewright.backends.manifest import (
 __all__ = [
     "DEVICE_PROPERTIES",
     "Backend",
+    "Bound",
     "CommonOptions",
     "DeviceMemory",
     "DirectLaunch",
+    "Explanation",
     "GPUTarget",
+    "LaunchSizes",
     "Launcher",
     "Metadata",
+    "OpRow",
+    "Resources",
     "Stage",
     "StageContext",
     "Streamed",

@@ -11,6 +11,7 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Protocol, Self
 
+from tilewright.backends.explanation import Explanation, LaunchSizes
 from tilewright.ir import Module, Op, Pipeline
 from tilewright.support import attribute_late, collection_paused, errors, fork_waits
 
@@ -184,6 +185,8 @@ class Backend:
     memory: of devices that have their own, None if kernels work in the host's;
     properties(index) -> the DEVICE_PROPERTIES of a device;
     drop_lines(memory as (address, bytes)) -> whether it has been dropped from all caches;
+    explain(front end's module, context, launch) -> how a kernel is compiled; the module is changed;
+    the metadata of the context are those of the compiled kernel;
     launch_metadata: names of a kernel's metadata that decide, beside its binary, how it is
     launched; None: all of it
     """
@@ -201,6 +204,7 @@ class Backend:
     properties: Callable[[int], dict[str, int]] = _no_properties
     drop_lines: Callable[[Sequence[tuple[int, int]]], bool] | None = None
     launch_metadata: tuple[str, ...] | None = None
+    explain: Callable[[Module, StageContext, LaunchSizes | None], Explanation] | None = None
 
     def __post_init__(self) -> None:
         names = [stage.extension for stage in self.stages]

@@ -14,9 +14,12 @@ from tilewright.backends import (
     Backend,
     CommonOptions,
     DeviceMemory,
+    Explanation,
     GPUTarget,
     Launcher,
+    LaunchSizes,
     Metadata,
+    StageContext,
     Streamed,
 )
 from tilewright.ir import Module, print_module
@@ -92,6 +95,13 @@ class Artifacts(Mapping[str, Any]):
         self._source = source
         self._again = again
 
+    def module(self) -> Module:
+        """The front end's module, made anew: with places in the source, which texts lack. Errors:
+        InvalidOption for a kernel from a later stage."""
+        if self._source is None:
+            raise errors.InvalidOption("source", "a kernel or a file of tile IR", "a module")
+        return self._source()
+
     def forget(self) -> None:
         """Keep nothing in memory that can be had again."""
         if self._again is not None:
@@ -157,6 +167,11 @@ class KernelMetadata:
         if name in self._options.names():
             return getattr(self._options, name)
         raise AttributeError(f"kernel metadata has no '{name}'")
+
+    @property
+    def options(self) -> CommonOptions:
+        """The options of the compilation."""
+        return self._options
 
     @property
     def _fields(self) -> tuple[str, ...]:
@@ -327,6 +342,23 @@ class CompiledKernel:
     def _init_handles(self) -> None:
         """Load the kernel now (Triton's name)."""
         _ = self.launcher
+
+    def explain(self, sizes: Mapping[str, int] | None = None, grid: object = None) -> Explanation:
+        """How each load, store and product was lowered and why, and the resources of a program;
+        printed, a table.
+
+        sizes, grid: values of integer arguments by name and the grid of a launch, to compare its
+        work with what a device can do. Errors: NotExplained, InvalidOption, BadGrid.
+        """
+        with user_boundary:
+            if self.backend.explain is None:
+                raise errors.NotExplained(self.backend.name)
+            if grid is None and sizes:
+                raise errors.InvalidOption("grid", "given with sizes", None)
+            launch = None if grid is None else LaunchSizes(sizes or {}, normal_grid(grid))
+            metadata = self.metadata
+            context = StageContext(self.target, metadata.options, metadata.as_dict())
+            return self.backend.explain(self.asm.module(), context, launch)
 
     def run(self, x: int, y: int, z: int, *args: object) -> None:
         """Run over a grid of x * y * z program instances; arguments as for `kernel[grid]`.

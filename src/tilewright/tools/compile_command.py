@@ -15,7 +15,7 @@ import argparse
 import ast
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from tilewright.backends import GPUTarget, backend_named, default_backend
@@ -66,7 +66,7 @@ def add_output_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     """Run the command."""
-    return emit(chosen, lambda: _source(chosen.kernel, chosen.arguments))
+    return emit(chosen, lambda: kernel_source(chosen.kernel, chosen.arguments))
 
 
 def emit(chosen: argparse.Namespace, source: Callable[[], KernelSource | IRSource]) -> int:
@@ -84,7 +84,7 @@ def emit_variants(
     if chosen.emit not in stages:
         raise CommandFailed(f"--emit takes one of {', '.join(stages)}, not {chosen.emit}")
     made = sources()
-    options = {name: _option_value(text) for name, text in map(pair, chosen.option)}
+    options = named_values(chosen.option)
     events = ListRecorder()
     for label, source in made.items():
         # A kernel out of the cache has run no passes that --print-after and --times could show.
@@ -105,7 +105,7 @@ def _stages_of(target: GPUTarget | None) -> list[str]:
     return ["source", *(stage.extension for stage in backend.stages), *backend.artifacts]
 
 
-def _source(kernel: str, arguments: list[str]) -> ASTSource | IRSource:
+def kernel_source(kernel: str, arguments: list[str]) -> ASTSource | IRSource:
     """What to compile. Tile IR is checked first, so that its mistakes are shown as the user's."""
     path, _, name = kernel.rpartition(":")
     if not path:
@@ -156,6 +156,11 @@ def _usage(param: KernelParam) -> str:
         return "NAME=VALUE ..."
     text = f"{param.name}=VALUE" if param.is_constexpr else f"{param.name}=TYPE"
     return f"[{text}]" if param.has_default else text
+
+
+def named_values(words: Sequence[str]) -> dict[str, object]:
+    """Words NAME=VALUE as a dictionary. Errors: CommandFailed."""
+    return {name: _option_value(text) for name, text in map(pair, words)}
 
 
 def pair(text: str) -> tuple[str, str]:

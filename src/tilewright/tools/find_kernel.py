@@ -34,6 +34,22 @@ def kernel_named(module_or_file: str, name: str) -> JITFunction:
     return kernel
 
 
+def only_kernel_of(file: str) -> str:
+    """The name of the one kernel of a file that grids launch: one that no other kernel calls.
+
+    Raises CommandFailed where there are several, or none.
+    """
+    module = _from_file(Path(file))
+    kernels = {n: value for n, value in vars(module).items() if isinstance(value, JITFunction)}
+    own = {n: k for n, k in kernels.items() if k.fn.__module__ == module.__name__}
+    called = {name for k in own.values() for name in k.fn.__code__.co_names}
+    names = [name for name in own if name not in called]
+    if len(names) != 1:
+        there = ", ".join(names) or "none"
+        raise CommandFailed(f"name a kernel, as in {file}:kernel; its kernels are: {there}")
+    return names[0]
+
+
 def _from_name(name: str) -> ModuleType:
     """An importable module, also one in the current folder."""
     # As `python -m` does: modules of the current folder can be named.

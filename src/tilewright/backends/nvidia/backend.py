@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any, cast
 
+from tilewright.backends.explanation import Explanation, LaunchSizes
 from tilewright.backends.manifest import (
     Backend,
     CommonOptions,
@@ -34,7 +35,7 @@ from tilewright.backends.nvidia.lower.shared_usage import Machine
 from tilewright.backends.nvidia.pipeline import front_pipeline, layout_pipeline
 from tilewright.ir import Module, Pipeline, parse_valid_module
 from tilewright.llvm import llvm_version
-from tilewright.support import errors, settings
+from tilewright.support import errors, import_late, settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +149,12 @@ def _load(binary: bytes, metadata: Metadata, parameters: Sequence[str]) -> Launc
     return NvidiaLauncher(binary, metadata, parameters, blocking=blocking)
 
 
+def _explain(module: Module, context: StageContext, sizes: LaunchSizes | None) -> Explanation:
+    # at the first use: launches need none of it
+    explain_kernel = import_late("tilewright.backends.nvidia.explain.explain_kernel")
+    return explain_kernel.explain_kernel(module, context, sizes)
+
+
 def _sass(artifacts: Mapping[str, str | bytes], target: GPUTarget) -> str:
     return sass(cast("bytes", artifacts["cubin"]))
 
@@ -222,5 +229,6 @@ BACKEND = Backend(
     clock=CudaEventTimer,
     memory=MEMORY,
     launch_metadata=LAUNCH_METADATA,
+    explain=_explain,
     properties=_properties,
 )

@@ -279,6 +279,17 @@ class ToolMissing(BackendError, RuntimeError):
     instead: str = ""
 
 
+@dataclass(eq=False)
+class NotExplained(BackendError, NotImplementedError):
+    """`explain` of a kernel whose backend does not tell how it lowers ops."""
+
+    code = "TW307"
+    template = "backend '{backend}' does not explain kernels"
+    hint_template = "compile for a GPU, for instance target sm_90; no device is needed"
+
+    backend: str
+
+
 # --- TW4xx: while a kernel runs -------------------------------------------------------------------
 
 

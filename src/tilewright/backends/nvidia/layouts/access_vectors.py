@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from tilewright.analysis import Alignment
 from tilewright.ir import Value
@@ -12,6 +13,45 @@ from tilewright.ops import pointee
 
 MAX_VECTOR_BYTES = 16
 """Of shared memory and of asynchronous copies; see `Arch.access_bytes` for global memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class VectorRun:
+    """What limits a vector along a dim: elements that a thread holds in consecutive registers, that
+    are consecutive in memory, that start at an aligned address, that have one mask (None: all)."""
+
+    dim: int
+    held: int
+    contiguous: int
+    aligned: int
+    masked: int | None
+
+    @property
+    def length(self) -> int:
+        """Elements of the longest vector."""
+        run = min(self.held, self.contiguous, self.aligned)
+        # A vector has one predicate.
+        return run if self.masked is None else min(run, self.masked)
+
+
+def vector_runs(
+    facts: Mapping[Value, Alignment], pointer: Value, mask: Value | None
+) -> list[VectorRun]:
+    """The limits of an access to a tile, for each of its dims."""
+    assert isinstance(pointer.type, TileType)
+    layout, alignment = pointer.type.layout, facts[pointer]
+    assert isinstance(layout, LinearLayout)
+    size = element_of(pointee(pointer.type)).bytes
+    return [
+        VectorRun(
+            dim,
+            contiguous_registers(layout, dim),
+            alignment.contiguity[dim],
+            max(1, alignment.divisibility[dim] // size),
+            None if mask is None else facts[mask].constancy[dim],
+        )
+        for dim in range(len(layout.outs))
+    ]
 
 
 def vector_length(
@@ -26,15 +66,6 @@ def vector_length(
     """
     if not isinstance(pointer.type, TileType):
         return 1
-    layout, alignment = pointer.type.layout, facts[pointer]
-    assert isinstance(layout, LinearLayout)
+    best = max(run.length for run in vector_runs(facts, pointer, mask))
     size = element_of(pointee(pointer.type)).bytes
-    best = 1
-    for dim in range(len(layout.outs)):
-        run = contiguous_registers(layout, dim)
-        run = min(run, alignment.contiguity[dim], max(1, alignment.divisibility[dim] // size))
-        if mask is not None:
-            # A vector has one predicate.
-            run = min(run, facts[mask].constancy[dim])
-        best = max(best, run)
     return min(best, max(1, most // size))

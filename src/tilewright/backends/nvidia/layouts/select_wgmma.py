@@ -32,20 +32,38 @@ behind the loop, what is made of the sums."""
 def wgmma_sharing(op: DotOp, arch: Arch, warps: int) -> tuple[int, int] | None:
     """N of the instruction that computes a product, and the warpgroups along M.
 
-    None if warpgroups cannot compute it, or not as exactly: f32 is rounded to tf32, and products
-    of fp8 are summed with fewer bits than fp32 has. Only tiles of rank 2, of 64 x 8 or more for
-    each warpgroup and of the instruction's K or more are computed.
+    None if warpgroups cannot compute it, or not as exactly: see `wgmma_obstacle`.
     """
-    kinds = (dtype_of(op.a.type), dtype_of(op.b.type), dtype_of(op.type))
-    if not arch.wgmma or len(shape_of(op.type)) != 2 or not _has_types(*kinds):
-        return None
-    if (kinds[0] is f32 and op.precision != "tf32") or (kinds[0].is_fp8 and op.max_imprecise):
-        return None
-    *_, k = shape_of(op.a.type)
-    if k * kinds[0].bits < _STEP_BITS or warps % WARPS:
+    if wgmma_obstacle(op, arch, warps):
         return None
     m, n = shape_of(op.type)
-    return _sharing(m, n, warps // WARPS, kinds[2].bits)
+    return _sharing(m, n, warps // WARPS, dtype_of(op.type).bits)
+
+
+def wgmma_obstacle(op: DotOp, arch: Arch, warps: int) -> str:
+    """Why warpgroups cannot compute a product, or not as exactly; "" if they can.
+
+    f32 is rounded to tf32, and products of fp8 are summed with fewer bits than fp32 has. Only tiles
+    of rank 2, of 64 x 8 or more for each warpgroup and of the instruction's K or more are computed.
+    """
+    if not arch.wgmma:
+        return f"{arch.name} has no wgmma"
+    kinds = (dtype_of(op.a.type), dtype_of(op.b.type), dtype_of(op.type))
+    if len(shape_of(op.type)) != 2 or not _has_types(*kinds):
+        return f"wgmma does not multiply {op.a.type} and {op.b.type} in {kinds[2]}"
+    if (kinds[0] is f32 and op.precision != "tf32") or (kinds[0].is_fp8 and op.max_imprecise):
+        return f"wgmma is less exact than {op.precision if kinds[0] is f32 else 'max_imprecise'}"
+    *_, k = shape_of(op.a.type)
+    if k * kinds[0].bits < _STEP_BITS:
+        return f"K is {k}, wgmma takes {_STEP_BITS // kinds[0].bits} at a time"
+    if warps % WARPS:
+        return f"{warps} warps are no whole warpgroups of {WARPS}"
+    m, n = shape_of(op.type)
+    if _sharing(m, n, warps // WARPS, kinds[2].bits) is None:
+        return f"{m} x {n} cannot be shared by {warps // WARPS} warpgroups: 64 rows each, " + (
+            f"{_MAX_SUMS} registers of sums at most"
+        )
+    return ""
 
 
 @lru_cache(maxsize=256)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import cast, overload
 
+from tilewright.backends.nvidia.arch import Arch
 from tilewright.backends.nvidia.buffer_ops import (
     AllocOp,
     AsyncCopyOp,
@@ -72,12 +73,24 @@ def _copy_access(
     return plan_shared_access(shared, source, bits, copy=True, max_elements=vector)
 
 
+def copy_access(op: AsyncCopyOp) -> SharedAccess:
+    """How a copy writes shared memory."""
+    type_ = buffer_type(op.buffer)
+    shared = cast("LinearLayout", type_.layout)
+    return _copy_access(shared, layout_of(op.x), _bits(type_), op.vector)
+
+
+def copy_instruction(size: int) -> str:
+    """What copies 4, 8 or 16 bytes."""
+    # PTX permits .cg, which goes past the L1 cache, for 16 bytes only.
+    return f"cp.async.{'cg.shared.global.L2::128B' if size == 16 else 'ca.shared.global'}"
+
+
 @lowering(AsyncCopyOp)
 def _async_copy(state: GpuLowering, op: AsyncCopyOp) -> None:
     # The load emits nothing itself (`is_copied`): the copy takes its addresses and masks.
     load, type_ = cast("LoadOp", op.x.op), buffer_type(op.buffer)
-    shared = cast("LinearLayout", type_.layout)
-    access = _copy_access(shared, layout_of(op.x), _bits(type_), op.vector)
+    access = copy_access(op)
     start = state.scalar(op.buffer)
     pointers = state.registers_of(load.pointer)
     masks = None if load.mask is None else state.registers_of(load.mask)
@@ -92,9 +105,8 @@ def _async_copy(state: GpuLowering, op: AsyncCopyOp) -> None:
 
 def _copy(state: GpuLowering, target: Val, pointer: Val, size: int, mask: Val | None) -> None:
     """cp.async of 4, 8 or 16 bytes; zeros where the mask is false."""
-    # PTX permits .cg, which goes past the L1 cache, for 16 bytes only.
-    kind = "cg.shared.global.L2::128B" if size == 16 else "ca.shared.global"
-    text, constraints, operands = f"cp.async.{kind} [$0], [$1], {size}", "r,l", [target, pointer]
+    text, constraints = f"{copy_instruction(size)} [$0], [$1], {size}", "r,l"
+    operands = [target, pointer]
     if mask is not None:
         # A source size of 0 reads nothing and fills with zeros: no branch is needed.
         taken = state.code.let_here(f"select i1 {mask}, i32 {size}, i32 0", "i32")
@@ -130,6 +142,18 @@ def _read_access(shared: LinearLayout, target: LinearLayout, bits: int) -> Share
     return plan_shared_access(shared, target, bits, matrix=True)
 
 
+def write_access(x: Value, type_: BufferType, arch: Arch) -> SharedAccess:
+    """How a tile in registers is written to a buffer."""
+    shared = cast("LinearLayout", type_.layout)
+    return _write_access(shared, layout_of(x), _bits(type_), arch.stmatrix)
+
+
+def read_access(op: ReadOp) -> SharedAccess:
+    """How a slot is read into registers."""
+    type_ = buffer_type(op.buffer)
+    return _read_access(cast("LinearLayout", type_.layout), layout_of(op.result), _bits(type_))
+
+
 @lowering(WriteOp)
 def _write(state: GpuLowering, op: WriteOp) -> None:
     _write_tile(state, op.x, buffer_type(op.buffer), 0, state.scalar(op.buffer))
@@ -139,8 +163,7 @@ def _write_tile(
     state: GpuLowering, x: Value, type_: BufferType, offset: int, start: Val | None = None
 ) -> None:
     """Write a tile where warpgroup products may read it, too."""
-    shared = cast("LinearLayout", type_.layout)
-    access = _write_access(shared, layout_of(x), _bits(type_), state.arch.stmatrix)
+    access = write_access(x, type_, state.arch)
     write_shared(state, access, state.registers_of(x), type_.element, offset, start=start)
     if state.arch.wgmma:
         state.asm(FENCE, "~{memory}", "void")
@@ -192,7 +215,7 @@ class LazyRegisters(Sequence[Val]):
 @lowering(ReadOp)
 def _read(state: GpuLowering, op: ReadOp) -> None:
     type_, layout = buffer_type(op.buffer), layout_of(op.result)
-    access = _read_access(cast("LinearLayout", type_.layout), layout, _bits(type_))
+    access = read_access(op)
     start = state.scalar(op.buffer)
     lazy = LazyRegisters(state, access, type_.element, start, layout.in_size(REGISTER))
     # Not `set_registers`: its copy of the sequence would read all of them here.

@@ -49,6 +49,19 @@ def vector_shape(element: Element, count: int) -> VectorShape:
 _EVICTION = {"": "", "evict_first": ".L1::evict_first", "evict_last": ".L1::evict_last"}
 
 
+def load_instruction(op: LoadOp, shape: VectorShape) -> str:
+    """What loads one vector, as in `ld.global.v4.b32`."""
+    # PTX permits one of .volatile, a cache operator and an eviction priority.
+    kind = "ld.volatile.global" if op.volatile else f"ld.global{op.cache}"
+    hint = "" if op.volatile or op.cache else _EVICTION[op.eviction]
+    return f"{kind}{hint}{shape.suffix}"
+
+
+def store_instruction(op: StoreOp, shape: VectorShape) -> str:
+    """What stores one vector."""
+    return f"st.global{op.cache or _EVICTION[op.eviction]}{shape.suffix}"
+
+
 def is_copied(load: LoadOp) -> bool:
     """Whether a load is an asynchronous copy to shared memory, which `async_copy` makes."""
     return any(isinstance(user, AsyncCopyOp) for user in load.result.uses)
@@ -86,14 +99,11 @@ def _load_vector(
     register = "i16" if shape.type == "i8" else shape.type
     names = [f"${i}" for i in range(shape.registers)]
     target = f"{{{', '.join(names)}}}" if shape.registers > 1 else names[0]
-    # PTX permits one of .volatile, a cache operator and an eviction priority.
-    kind = "ld.volatile.global" if op.volatile else f"ld.global{op.cache}"
-    hint = "" if op.volatile or op.cache else _EVICTION[op.eviction]
     type_ = register if shape.registers == 1 else f"{{ {', '.join([register] * shape.registers)} }}"
     outputs = ",".join([f"={shape.constraint}"] * shape.registers)
     n = shape.registers
     # No ~{memory}: all global accesses are assembly, which `sideeffect` keeps in order.
-    instruction = f"{kind}{hint}{shape.suffix} {target}, [${n}];"
+    instruction = f"{load_instruction(op, shape)} {target}, [${n}];"
     if mask is None or mask.constant == 1:
         got = state.asm(instruction, f"{outputs},l", type_, pointer)
     else:
@@ -140,7 +150,6 @@ def _store(state: GpuLowering, op: StoreOp) -> None:
     length = vector_length(state.alignments, op.pointer, op.mask, state.arch.access_bytes)
     pointers, values = state.registers_of(op.pointer), state.registers_of(op.stored)
     masks = None if op.mask is None else state.registers_of(op.mask)
-    cache = op.cache or _EVICTION[op.eviction]
     for start in range(0, len(pointers), length):
         mask = owner if masks is None else both(state, owner, masks[start])
         shape = vector_shape(element, length)
@@ -149,7 +158,7 @@ def _store(state: GpuLowering, op: StoreOp) -> None:
             packed = [state.code.let_here(f"zext i8 {w} to i16", "i16") for w in packed]
         names = [f"${i + 1}" for i in range(shape.registers)]
         source = f"{{{', '.join(names)}}}" if shape.registers > 1 else names[0]
-        text = f"st.global{cache}{shape.suffix} [$0], {source};"
+        text = f"{store_instruction(op, shape)} [$0], {source};"
         constraints = ",".join(["l", *[shape.constraint] * shape.registers])
         operands = [pointers[start], *packed]
         if mask is not None:

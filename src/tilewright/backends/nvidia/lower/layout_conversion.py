@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilewright.backends.nvidia.lower.global_memory import fields, vector_shape
+from tilewright.backends.nvidia.lower.global_memory import VectorShape, fields, vector_shape
 from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, layout_of, lowering
 from tilewright.backends.nvidia.lower.register_packing import Element, pack, unpack
 from tilewright.backends.nvidia.ops import ConvertOp
@@ -108,6 +108,16 @@ def instruction_address(
     return state.code.let_here(f"add i32 {start}, {offset}", "i32")
 
 
+def shared_instruction(access: SharedAccess, element: Element, store: bool) -> str:
+    """What moves one group of registers to or from shared memory."""
+    count, name = len(access.groups[0]), "st" if store else "ld"
+    if access.kind == "vector":
+        return f"{name}.shared{vector_shape(element, count).suffix}"
+    matrices = count * 8 * element.bytes // 32
+    trans = ".trans" if access.kind == "matrix_trans" else ""
+    return f"{name}matrix.sync.aligned.m8n8.x{matrices}{trans}.shared.b16"
+
+
 def write_shared(
     state: GpuLowering,
     access: SharedAccess,
@@ -127,28 +137,27 @@ def write_shared(
         if start is not None:
             address = state.code.let_here(f"add i32 {address}, {start}", "i32")
         packed = pack(state, values, element)
+        instruction = shared_instruction(access, element, store=True)
         if access.kind == "vector":
-            _store_vector(state, address, packed, element, len(values))
+            _store_vector(state, instruction, address, packed, vector_shape(element, len(values)))
         else:
-            _store_matrix(state, address, packed, access.kind == "matrix_trans")
+            _store_matrix(state, instruction, address, packed)
 
 
 def _store_vector(
-    state: GpuLowering, address: Val, packed: list[Val], element: Element, count: int
+    state: GpuLowering, instruction: str, address: Val, packed: list[Val], shape: VectorShape
 ) -> None:
-    shape = vector_shape(element, count)
     if shape.type == "i8":
         packed = [state.code.let_here(f"zext i8 {w} to i16", "i16") for w in packed]
     names = [f"${i + 1}" for i in range(shape.registers)]
     source = f"{{{', '.join(names)}}}" if shape.registers > 1 else names[0]
     constraints = ",".join(["r", *[shape.constraint] * shape.registers, "~{memory}"])
-    state.asm(f"st.shared{shape.suffix} [$0], {source};", constraints, "void", address, *packed)
+    state.asm(f"{instruction} [$0], {source};", constraints, "void", address, *packed)
 
 
-def _store_matrix(state: GpuLowering, address: Val, packed: list[Val], transposed: bool) -> None:
+def _store_matrix(state: GpuLowering, instruction: str, address: Val, packed: list[Val]) -> None:
     names = ", ".join(f"${i + 1}" for i in range(len(packed)))
-    trans = ".trans" if transposed else ""
-    text = f"stmatrix.sync.aligned.m8n8.x{len(packed)}{trans}.shared.b16 [$0], {{{names}}};"
+    text = f"{instruction} [$0], {{{names}}};"
     constraints = ",".join(["r", *["r"] * len(packed), "~{memory}"])
     state.asm(text, constraints, "void", address, *packed)
 
@@ -175,7 +184,7 @@ def read_group(
     if access.kind == "vector":
         packed = load_vector(state, address, element, count)
     else:
-        packed = _load_matrix(state, address, element, count, access.kind)
+        packed = _load_matrix(state, access, address, element)
     return unpack(state, packed, count, element)
 
 
@@ -196,12 +205,12 @@ def load_vector(state: GpuLowering, address: Val, element: Element, count: int) 
 
 
 def _load_matrix(
-    state: GpuLowering, address: Val, element: Element, count: int, kind: str
+    state: GpuLowering, access: SharedAccess, address: Val, element: Element
 ) -> list[Val]:
-    registers = count * 8 * element.bytes // 32
+    registers = access.bits // 32
     names = ", ".join(f"${i}" for i in range(registers))
-    trans = ".trans" if kind == "matrix_trans" else ""
-    text = f"ldmatrix.sync.aligned.m8n8.x{registers}{trans}.shared.b16 {{{names}}}, [${registers}];"
+    instruction = shared_instruction(access, element, store=False)
+    text = f"{instruction} {{{names}}}, [${registers}];"
     outputs = ",".join(["=r"] * registers)
     return _asm_results(state, text, f"{outputs},r,~{{memory}}", "i32", registers, address)
 

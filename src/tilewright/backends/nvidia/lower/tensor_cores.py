@@ -83,6 +83,11 @@ _SMALLER = {
 and the sums of each."""
 
 
+def product_instruction(arch: Arch, op: DotOp) -> str:
+    """What multiplies the fragments of a product, as in `mma.sync.aligned.m16n8k16....`."""
+    return _steps(arch, op, fragment_for(op))[0].text
+
+
 def _steps(arch: Arch, op: DotOp, fragment: Fragment) -> list[_Step]:
     """What computes the product of two fragments."""
     kinds = [PTX_TYPES[dtype_of(v.type).name] for v in (op.a, op.b)]

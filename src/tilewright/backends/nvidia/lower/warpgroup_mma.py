@@ -385,16 +385,27 @@ def a_in_registers(
 # ---- ops ----------------------------------------------------------------------------------------
 
 
+def shared_operands(op: WgmmaOp) -> tuple[WgmmaOperand | None, WgmmaOperand]:
+    """How A and B of a product are read from shared memory; None for A in registers."""
+    a = _shared_operand(op.a, 1) if isinstance(op.a.type, BufferType) else None
+    return a, _shared_operand(op.b, 0)
+
+
+def block_of(op: WgmmaOp) -> WgmmaBlock:
+    """The instructions of a product."""
+    types = (dtype_of(op.a.type), dtype_of(op.b.type), dtype_of(op.type))
+    fragment = wgmma_fragment(op.columns, 8 * types[0].bytes)
+    return wgmma_block(fragment, layout_of(op.result), types, *shared_operands(op))
+
+
 @lowering(WgmmaOp)
 def _wgmma(state: GpuLowering, op: WgmmaOp) -> None:
     result = layout_of(op.result)
-    types = (dtype_of(op.a.type), dtype_of(op.b.type), dtype_of(op.type))
-    fragment = wgmma_fragment(op.columns, 8 * types[0].bytes)
-    b = _shared_operand(op.b, 0)
-    a = _shared_operand(op.a, 1) if isinstance(op.a.type, BufferType) else None
-    block = wgmma_block(fragment, result, types, a, b)
+    (a, b), block = shared_operands(op), block_of(op)
     if a is None:
-        left = a_in_registers(state, fragment, result, state.registers_of(op.a), types[0])
+        element = dtype_of(op.a.type)
+        fragment = wgmma_fragment(op.columns, 8 * element.bytes)
+        left = a_in_registers(state, fragment, result, state.registers_of(op.a), element)
     else:
         left = [_start(state, op.a, a, result, 0)]
     right = _start(state, op.b, b, result, 1)

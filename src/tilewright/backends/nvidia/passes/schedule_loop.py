@@ -144,7 +144,7 @@ class _Scheduler:
         self.carried: dict[LoadOp, Value] = {}
         for load in loads:
             tile = carried_tile(load)
-            vector = _vector(load, facts) if _feeds_products(tile or load.result) else 0
+            vector = _vector(load, facts) if feeds_products(tile or load.result) else 0
             if vector:
                 self.vectors[load] = vector
                 if tile is not None:
@@ -306,10 +306,10 @@ def _is_movable(load: LoadOp, loop: ForOp) -> bool:
     return op is loop
 
 
-def _feeds_products(tile: Value) -> bool:
+def feeds_products(tile: Value) -> bool:
     """Whether products use a tile behind conversions and what computes their operands."""
     return any(
-        isinstance(user, _PRODUCTS) or (_is_between(user) and _feeds_products(user.results[0]))
+        isinstance(user, _PRODUCTS) or (_is_between(user) and feeds_products(user.results[0]))
         for user in tile.uses
     )
 
@@ -321,14 +321,20 @@ def _is_between(op: Op) -> bool:
 
 def _vector(load: LoadOp, facts: dict[Value, Alignment]) -> int:
     """Elements of one copy; 0 if the load cannot be an asynchronous copy."""
-    # cp.async has .ca and .cg only.
-    if not isinstance(load.type, TileType) or load.cache not in ("", ".cg", ".ca"):
-        return 0
+    return 0 if copy_obstacle(load, facts) else vector_length(facts, load.pointer, load.mask)
+
+
+def copy_obstacle(load: LoadOp, facts: dict[Value, Alignment]) -> str:
+    """Why a load cannot be an asynchronous copy; "" if it can."""
+    if not isinstance(load.type, TileType):
+        return "a scalar is not copied to shared memory"
+    if load.cache not in ("", ".cg", ".ca"):
+        return f"cp.async has no cache operator {load.cache}"
     if load.other is not None and not _is_zero(load.other):
-        return 0
+        return "cp.async fills masked elements with zeros only"
     # Without `most`: cp.async moves 16 bytes at most, even where loads move 32.
-    length = vector_length(facts, load.pointer, load.mask)
-    return length if length * element_of(load.type).bytes >= MIN_COPY_BYTES else 0
+    size = vector_length(facts, load.pointer, load.mask) * element_of(load.type).bytes
+    return "" if size >= MIN_COPY_BYTES else f"cp.async moves {MIN_COPY_BYTES} bytes or more"
 
 
 def _is_zero(value: Value) -> bool:

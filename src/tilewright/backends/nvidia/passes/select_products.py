@@ -14,14 +14,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tilewright.analysis import Alignment, analyze_alignment
-from tilewright.backends.nvidia.arch import row_for
+from tilewright.backends.nvidia.arch import Arch, row_for
 from tilewright.backends.nvidia.buffer_ops import ShareOp, WgmmaOp
-from tilewright.backends.nvidia.layouts.select_wgmma import wgmma_sharing
+from tilewright.backends.nvidia.layouts.select_wgmma import wgmma_obstacle, wgmma_sharing
 from tilewright.backends.nvidia.passes.schedule_loop import carried_tile
 from tilewright.ir import Block, Builder, Function, Pass, Rewriter, Value
 from tilewright.ir.types import BufferType, dtype_of, f32, shape_of
 from tilewright.layout import wgmma_shared_layout
 from tilewright.ops import DotOp, ForOp, LoadOp, TransposeOp
+from tilewright.support import SourceLoc
 
 Facts = dict[Value, Alignment]
 
@@ -53,6 +54,29 @@ class SelectProducts(Pass, name="nvidia-select-products"):
         return changed
 
 
+def product_obstacles(function: Function, arch: Arch, warps: int) -> dict[SourceLoc | None, str]:
+    """Why warpgroups do not compute the products of each line; "" where they do."""
+    facts = analyze_alignment(function)
+    products = (op for op in function.walk() if isinstance(op, DotOp))
+    return {
+        op.loc: wgmma_obstacle(op, arch, warps) or operand_obstacle(op, facts) for op in products
+    }
+
+
+def operand_obstacle(op: DotOp, facts: Facts) -> str:
+    """Why the operands of a product cannot be where the instruction reads them; "" if they can."""
+    # The tensor cores truncate f32 to tf32: rounded on the way through registers, as mma.sync has
+    # its operands, products are 2.6 times as exact (2.9e-4 beside 7.7e-4 for K = 1024).
+    if dtype_of(op.a.type) is f32:
+        return "wgmma truncates fp32, mma.sync gets it rounded to tf32"
+    types = [_buffer(value, index, facts) for index, value in enumerate((op.a, op.b))]
+    if types[1] is None:
+        return "wgmma reads B contiguous along N for 16-bit types only"
+    if types[0] is None and _is_loaded(op.a):
+        return "wgmma reads A contiguous along M for 16-bit types only"
+    return ""
+
+
 def _operands(
     op: DotOp, facts: Facts, shared: dict[tuple[Value, int], Value]
 ) -> tuple[Value, Value] | None:
@@ -60,14 +84,10 @@ def _operands(
 
     shared: what is in shared memory already, as operand 0 or 1.
     """
-    # The tensor cores truncate f32 to tf32: rounded on the way through registers, as mma.sync has
-    # its operands, products are 2.6 times as exact (2.9e-4 beside 7.7e-4 for K = 1024).
-    if dtype_of(op.a.type) is f32:
+    if operand_obstacle(op, facts):
         return None
     from_registers = not _is_loaded(op.a)
     types = [_buffer(value, index, facts) for index, value in enumerate((op.a, op.b))]
-    if types[1] is None or (types[0] is None and not from_registers):
-        return None
     operands: list[Value] = []
     for index, (value, type_) in enumerate(zip((op.a, op.b), types, strict=True)):
         if index == 0 and from_registers:

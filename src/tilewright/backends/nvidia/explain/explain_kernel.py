@@ -1,0 +1,31 @@
+"""From the front end's module of a kernel to its explanation."""
+
+from __future__ import annotations
+
+from tilewright.backends.explanation import Explanation, LaunchSizes
+from tilewright.backends.manifest import StageContext
+from tilewright.backends.nvidia.arch import row_for
+from tilewright.backends.nvidia.explain.occupancy import resources_of
+from tilewright.backends.nvidia.explain.op_rows import op_rows
+from tilewright.backends.nvidia.explain.roofline import bound_of
+from tilewright.backends.nvidia.passes.select_products import product_obstacles
+from tilewright.backends.nvidia.pipeline import front_pipeline, layout_pipeline
+from tilewright.ir import Module
+
+__all__ = ["explain_kernel"]
+
+
+def explain_kernel(module: Module, context: StageContext, sizes: LaunchSizes | None) -> Explanation:
+    """See `Backend.explain`. Puts the module, which is changed, through the passes again: what is
+    kept of a kernel has no places in the source."""
+    arch = row_for(int(context.target.arch))
+    options, metadata = context.options, context.metadata
+    bound = None if sizes is None else bound_of(module.kernel, sizes, arch)
+    front_pipeline(int(context.target.arch)).run(module)
+    obstacles = product_obstacles(module.kernel, arch, options.num_warps)
+    layout_pipeline(arch, options.num_warps, options.num_stages).run(module)
+    resources = resources_of(
+        arch, options.num_warps, metadata["registers"], metadata["spills"], metadata["shared"]
+    )
+    rows = op_rows(module.kernel, arch, obstacles)
+    return Explanation(metadata["name"], arch.name, rows, resources, bound)

@@ -1,0 +1,40 @@
+"""How many programs run on a multiprocessor at a time, and what allows no more.
+
+As the CUDA occupancy calculator counts: registers are given to warps in units, shared memory to
+programs in units of 128 bytes and with what the driver takes for each.
+"""
+
+from __future__ import annotations
+
+from tilewright.backends.explanation import Resources
+from tilewright.backends.nvidia.arch import Arch
+
+__all__ = ["resources_of"]
+
+_SHARED_UNIT = 128
+
+
+def resources_of(arch: Arch, warps: int, registers: int, spills: int, shared: int) -> Resources:
+    """registers: of a thread; spills: words of a thread; shared: bytes of a program."""
+    # The first of those that allow as few is named: what the hardware allows at most.
+    limits = {
+        "warps": arch.warps_sm // warps,
+        "programs": arch.blocks_sm,
+        "registers": _by_registers(arch, warps, registers),
+        "shared memory": arch.shared_sm // max(1, _shared_bytes(arch, shared)),
+    }
+    limit = min(limits, key=lambda name: limits[name])
+    programs = limits[limit]
+    occupancy = programs * warps / arch.warps_sm
+    return Resources(registers, spills, shared, warps, programs, limit, occupancy)
+
+
+def _by_registers(arch: Arch, warps: int, registers: int) -> int:
+    each = max(1, registers) * arch.warp_size
+    each += -each % arch.register_unit
+    return arch.registers_sm // each // warps
+
+
+def _shared_bytes(arch: Arch, shared: int) -> int:
+    used = shared + arch.shared_reserved
+    return used + -used % _SHARED_UNIT

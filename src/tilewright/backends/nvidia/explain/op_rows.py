@@ -1,0 +1,268 @@
+"""How each load, store, product and conversion of a function with layouts will be lowered."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tilewright.analysis import Alignment, analyze_alignment
+from tilewright.backends.explanation import OpRow
+from tilewright.backends.nvidia.arch import Arch
+from tilewright.backends.nvidia.buffer_ops import (
+    AsyncCopyOp,
+    ReadOp,
+    ShareOp,
+    WgmmaOp,
+    WriteOp,
+    buffer_type,
+)
+from tilewright.backends.nvidia.explain.vector_notes import vector_notes
+from tilewright.backends.nvidia.layouts.access_vectors import MAX_VECTOR_BYTES, vector_length
+from tilewright.backends.nvidia.lower.buffers import (
+    copy_access,
+    copy_instruction,
+    read_access,
+    write_access,
+)
+from tilewright.backends.nvidia.lower.global_memory import (
+    is_copied,
+    load_instruction,
+    store_instruction,
+    vector_shape,
+)
+from tilewright.backends.nvidia.lower.layout_conversion import conversion, shared_instruction
+from tilewright.backends.nvidia.lower.tensor_cores import product_instruction
+from tilewright.backends.nvidia.lower.warpgroup_mma import block_of, shared_operands
+from tilewright.backends.nvidia.ops import ConvertOp, FmaDotOp
+from tilewright.backends.nvidia.passes.schedule_loop import (
+    carried_tile,
+    copy_obstacle,
+    feeds_products,
+)
+from tilewright.ir import Function, Op, Value
+from tilewright.ir.types import TileType, Type, element_of
+from tilewright.layout import SharedMemory, WarpShuffle, WgmmaOperand
+from tilewright.ops import DotOp, ForOp, LoadOp, StoreOp
+from tilewright.support import SourceLoc
+
+_COMMON = re.compile(
+    r"\.(?:aligned|m8n8|row\.col|shared\.b16|mma_async|shared\.global(?:\.L2::128B)?)\b"
+)
+"""Parts of the names of instructions that are the same for all of a kind."""
+
+_SWIZZLE_BYTES = 128
+"""The widest swizzle of operands in shared memory: rows of fewer bytes conflict when written."""
+
+Obstacles = Mapping[SourceLoc | None, str]
+"""Why warpgroups do not compute the products of a line."""
+
+
+def op_rows(function: Function, arch: Arch, obstacles: Obstacles) -> list[OpRow]:
+    """The rows of a function, in the order of the source; equal ones, as those of the copies that a
+    pipelined loop makes before it starts, once."""
+    explainer = _Explainer(arch, analyze_alignment(function), obstacles)
+    found = (row for op in function.walk() for row in explainer.rows(op))
+    rows = list(dict.fromkeys(found))
+    return sorted(rows, key=lambda row: _outermost_line(row.loc))
+
+
+def _outermost_line(loc: SourceLoc | None) -> int:
+    return 0 if loc is None else list(loc.frames())[-1].line
+
+
+def _short(instruction: str) -> str:
+    """As people call an instruction: `ldmatrix.x4.trans`, `cp.async.cg`, `mma.sync.m16n8k16...`."""
+    short = _COMMON.sub("", instruction)
+    return short.replace("matrix.sync", "matrix")
+
+
+def _tile(type_: Type) -> str:
+    """Shape and element type, without a layout."""
+    if isinstance(type_, TileType):
+        return f"{'x'.join(map(str, type_.shape))}x{type_.element}"
+    return str(type_)
+
+
+@dataclass(frozen=True, slots=True)
+class _Explainer:
+    """Makes the rows of one function."""
+
+    arch: Arch
+    facts: dict[Value, Alignment]
+    obstacles: Obstacles
+
+    def rows(self, op: Op) -> Iterator[OpRow]:
+        """Those of one op."""
+        kind = _KINDS.get(type(op))
+        if kind is not None:
+            yield from kind(self, op)
+
+    # ---- global memory ---------------------------------------------------------------------------
+
+    def load(self, op: LoadOp) -> Iterator[OpRow]:
+        """A load into registers; one that is copied is told by its copy."""
+        if is_copied(op):
+            return
+        element = element_of(op.type)
+        length = self._vector(op, self.arch.access_bytes)
+        notes = [*vector_notes(op, self.facts, self.arch.access_bytes), *self._not_copied(op)]
+        instruction = load_instruction(op, vector_shape(element, length))
+        size = length * element.bytes
+        yield self._row(op, "load", op.type, instruction, size, "global -> registers", notes=notes)
+
+    def _not_copied(self, op: LoadOp) -> list[str]:
+        """Why a load for products of a loop waits for its data."""
+        if not (isinstance(_parent(op), ForOp) and feeds_products(carried_tile(op) or op.result)):
+            return []
+        if not self.arch.cp_async:
+            return [f"not loaded ahead: {self.arch.name} has no cp.async"]
+        reason = "volatile" if op.volatile else copy_obstacle(op, self.facts)
+        return [f"not loaded ahead: {reason or 'its address, a store or num_stages binds it'}"]
+
+    def copy(self, op: AsyncCopyOp) -> Iterator[OpRow]:
+        """An asynchronous copy, with the load that it takes the place of."""
+        load, access = op.x.op, copy_access(op)
+        assert isinstance(load, LoadOp)
+        size = len(access.groups[0]) * element_of(load.type).bytes
+        notes = vector_notes(load, self.facts, MAX_VECTOR_BYTES)
+        yield self._row(
+            load, "load", load.type, copy_instruction(size), size, "global -> shared",
+            access.degree, notes,
+        )  # fmt: skip
+
+    def store(self, op: StoreOp) -> Iterator[OpRow]:
+        """A store from registers."""
+        element = element_of(op.stored.type)
+        length = self._vector(op, self.arch.access_bytes)
+        notes = vector_notes(op, self.facts, self.arch.access_bytes)
+        instruction = store_instruction(op, vector_shape(element, length))
+        size = length * element.bytes
+        through = "registers -> global"
+        yield self._row(op, "store", op.stored.type, instruction, size, through, notes=notes)
+
+    def _vector(self, op: LoadOp | StoreOp, most: int) -> int:
+        return vector_length(self.facts, op.pointer, op.mask, most)
+
+    # ---- products --------------------------------------------------------------------------------
+
+    def dot(self, op: DotOp) -> Iterator[OpRow]:
+        """A product of warps, and how its operands come to the registers."""
+        sides = [self._operand(name, v) for name, v in (("A", op.a), ("B", op.b))]
+        degrees = [side.degree for side in sides if side.degree]
+        why = self.obstacles.get(op.loc, "")
+        yield self._row(
+            op, "dot", op.type, product_instruction(self.arch, op),
+            max(side.bytes for side in sides), ", ".join(side.text for side in sides),
+            max(degrees, default=None), [why] if why else [],
+        )  # fmt: skip
+
+    def _operand(self, name: str, value: Value) -> _Side:
+        op = value.op
+        if isinstance(op, ReadOp):
+            access = read_access(op)
+            instruction = shared_instruction(access, element_of(op.type), store=False)
+            text = f"{name}: shared -> registers by {_short(instruction)}"
+            return _Side(text, access.bits // 8, access.degree)
+        if isinstance(op, ConvertOp):
+            chosen = conversion(op, self.arch.stmatrix)
+            if isinstance(chosen, SharedMemory):
+                return _Side(f"{name}: registers -> shared -> registers", 0, None)
+        return _Side(f"{name}: registers", 0, None)
+
+    def wgmma(self, op: WgmmaOp) -> Iterator[OpRow]:
+        """A product of warpgroups."""
+        sides = [_described(n, x) for n, x in zip("AB", shared_operands(op), strict=True)]
+        instruction = f"wgmma.mma_async.{block_of(op).name}"
+        notes = [note for side in sides for note in side[1]]
+        through = ", ".join(side[0] for side in sides)
+        yield self._row(op, "dot", op.type, instruction, 0, through, notes=notes)
+
+    def fma(self, op: FmaDotOp) -> Iterator[OpRow]:
+        """A product without tensor cores."""
+        why = f"tensor cores do not multiply {_tile(op.a.type)} so: small tiles, or type, or ieee"
+        through = "A, B: registers -> shared -> registers"
+        yield self._row(op, "dot", op.type, "fma", 0, through, notes=[why])
+
+    # ---- shared memory ---------------------------------------------------------------------------
+
+    def convert(self, op: ConvertOp) -> Iterator[OpRow]:
+        """A conversion that moves elements between threads."""
+        chosen, element = conversion(op, self.arch.stmatrix), element_of(op.type)
+        if isinstance(chosen, WarpShuffle):
+            count = chosen.exchange.shuffles
+            how = f"{count} shfl.sync.idx"
+            yield self._row(op, "convert", op.type, how, 4, "registers of other lanes")
+        if isinstance(chosen, SharedMemory):
+            names = [
+                shared_instruction(access, element, store)
+                for access, store in ((chosen.store, True), (chosen.load, False))
+            ]
+            narrow = min(chosen.store.bits, chosen.load.bits) // 8
+            through = f"registers -> shared ({chosen.bytes} bytes) -> registers"
+            yield self._row(
+                op, "convert", op.type, ", ".join(names), narrow, through, chosen.degree
+            )
+
+    def write(self, op: ShareOp | WriteOp) -> Iterator[OpRow]:
+        """Registers that are written to a buffer for products."""
+        type_ = buffer_type(op.result if isinstance(op, ShareOp) else op.buffer)
+        access = write_access(op.x, type_, self.arch)
+        instruction = shared_instruction(access, type_.element, store=True)
+        size = access.bits // 8
+        through = "registers -> shared"
+        yield self._row(op, "convert", op.x.type, instruction, size, through, access.degree)
+
+    @staticmethod
+    def _row(
+        op: Op,
+        kind: str,
+        type_: Type,
+        how: str,
+        size: int,
+        through: str,
+        conflicts: int | None = None,
+        notes: Sequence[str] = (),
+    ) -> OpRow:
+        return OpRow(
+            op.loc, kind, _tile(type_), _short(how), size, through, conflicts, tuple(notes)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """How an operand of a product comes to the registers; bytes, degree: of the reads of shared
+    memory."""
+
+    text: str
+    bytes: int
+    degree: int | None
+
+
+def _described(name: str, operand: WgmmaOperand | None) -> tuple[str, list[str]]:
+    """Where an operand of wgmma is, and what would be better."""
+    if operand is None:
+        return f"{name}: registers", []
+    major = "K" if operand.k_major else "M" if name == "A" else "N"
+    text = f"{name}: shared, {major}-major, {operand.swizzle}-byte swizzle"
+    if operand.swizzle == _SWIZZLE_BYTES:
+        return text, []
+    return text, [f"rows of {name} have fewer than {_SWIZZLE_BYTES} bytes"]
+
+
+def _parent(op: Op) -> object:
+    return None if op.parent is None else op.parent.owner
+
+
+_KINDS: dict[type[Op], Callable[[_Explainer, Any], Iterator[OpRow]]] = {
+    LoadOp: _Explainer.load,
+    AsyncCopyOp: _Explainer.copy,
+    StoreOp: _Explainer.store,
+    DotOp: _Explainer.dot,
+    WgmmaOp: _Explainer.wgmma,
+    FmaDotOp: _Explainer.fma,
+    ConvertOp: _Explainer.convert,
+    ShareOp: _Explainer.write,
+    WriteOp: _Explainer.write,
+}

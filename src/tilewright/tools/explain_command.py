@@ -1,0 +1,87 @@
+"""`tilewright explain`: how a kernel was lowered for a GPU, line by line, and why not better.
+
+    tilewright explain FILE.py:kernel 'x_ptr=*fp32:16' n=i32 BLOCK=1024 --target sm_90
+    tilewright explain tilewright.kernels.matmul:matmul_kernel ... --size M=4096 --size N=4096 \\
+        --size K=4096 --grid 1024
+
+Arguments are those of `tilewright compile`; the name of the only kernel of a file may be left out.
+With the sizes of a launch, its work is compared with what a device can do. No device is needed.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from typing import Any, cast
+
+from tilewright.backends import Explanation, default_backend
+from tilewright.compiler import compile
+from tilewright.tools.command_failure import CommandFailed
+from tilewright.tools.command_output import add_json, print_json, print_table
+from tilewright.tools.compile_command import kernel_source, named_values
+from tilewright.tools.find_kernel import only_kernel_of
+from tilewright.tools.target_names import add_target, target_named
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the command."""
+    parser.add_argument("kernel", metavar="FILE[:kernel]", help="FILE.py, module:kernel, FILE.tile")
+    parser.add_argument(
+        "arguments", nargs="*", metavar="NAME=TYPE|VALUE", help="types and constexprs of a kernel"
+    )
+    parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE",
+                        help="an option of the target, such as num_warps=8")  # fmt: skip
+    parser.add_argument("--size", action="append", default=[], metavar="NAME=VALUE",
+                        help="the value of an integer argument, for --grid")  # fmt: skip
+    parser.add_argument("--grid", metavar="X[,Y[,Z]]",
+                        help="programs of a launch, to judge its work")  # fmt: skip
+    add_target(parser)
+    add_json(parser)
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Run the command."""
+    sizes, grid = _sizes(chosen.size), _grid(chosen.grid)
+    if sizes and grid is None:
+        raise CommandFailed("--size needs --grid")
+    target = None if chosen.target is None else target_named(chosen.target)
+    if target is None and default_backend().explain is None:
+        raise CommandFailed("there is no GPU here; name one, for instance --target sm_90")
+    source = kernel_source(_with_kernel(chosen.kernel), chosen.arguments)
+    explanation = compile(source, target, named_values(chosen.option)).explain(sizes, grid)
+    if chosen.json:
+        print_json(as_json(explanation))
+        return 0
+    print_table(explanation.table())
+    print("\n".join(explanation.summary()))
+    return 0
+
+
+def as_json(explanation: Explanation) -> dict[str, object]:
+    """What programs read: a place is the text `file:line`."""
+    made: dict[str, Any] = asdict(explanation)
+    for row, entry in zip(explanation.rows, cast("list[Any]", made["rows"]), strict=True):
+        entry["loc"] = None if row.loc is None else f"{row.loc.file}:{row.loc.line}"
+    return made
+
+
+def _with_kernel(name: str) -> str:
+    """FILE.py:kernel also of a file that has one kernel alone."""
+    return f"{name}:{only_kernel_of(name)}" if name.endswith(".py") else name
+
+
+def _sizes(words: list[str]) -> dict[str, int]:
+    sizes = named_values(words)
+    for name, value in sizes.items():
+        if type(value) is not int:
+            raise CommandFailed(f"--size {name} takes an integer, found '{value}'")
+    return cast("dict[str, int]", sizes)
+
+
+def _grid(text: str | None) -> tuple[int, ...] | None:
+    if text is None:
+        return None
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise CommandFailed(f"--grid takes one to three integers, found '{text}'") from None

@@ -1,0 +1,215 @@
+"""`kernel.explain()`: a row for each load, store, product and conversion, with what limits it."""
+
+import numpy as np
+import pytest
+
+import tilewright
+import tilewright.language as tl
+from tests.kernels.tutorial_matmul import tutorial_matmul
+from tests.unit.backends.nvidia.compiled import compiled
+from tests.unit.backends.nvidia.requires import needs_ptxas
+from tilewright.backends import Explanation, OpRow
+from tilewright.kernels.elementwise import add_kernel
+from tilewright.kernels.softmax import softmax_kernel
+from tilewright.support import errors
+
+pytestmark = needs_ptxas
+
+
+def rows(explanation: Explanation, op: str) -> list[OpRow]:
+    return [row for row in explanation.rows if row.op == op]
+
+
+def one(explanation: Explanation, op: str) -> OpRow:
+    (row,) = rows(explanation, op)
+    return row
+
+
+def line(row: OpRow) -> str:
+    """The text of the source line of a row."""
+    assert row.loc is not None
+    with open(row.loc.file, encoding="utf-8") as file:
+        return file.read().splitlines()[row.loc.line - 1].strip()
+
+
+# ---- global memory -------------------------------------------------------------------------------
+
+
+def test_aligned_loads_and_stores_are_as_wide_as_they_can_be() -> None:
+    explained = compiled(add_kernel, "*fp32/16 *fp32/16 *fp32/16 i32/16", BLOCK=1024).explain()
+    x, y = rows(explained, "load")
+    assert (x.how, x.bytes, x.through) == ("ld.global.v4.b32", 16, "global -> registers")
+    assert x.notes == y.notes == () and x.tile == "1024xf32"
+    assert "tl.load(x_ptr" in line(x) and "tl.load(y_ptr" in line(y)
+    store = one(explained, "store")
+    assert (store.how, store.bytes, store.notes) == ("st.global.v4.b32", 16, ())
+
+
+def test_a_pointer_of_unknown_alignment_is_named() -> None:
+    explained = compiled(add_kernel, "*fp32/16 *fp32 *fp32/16 i32/16", BLOCK=1024).explain()
+    x, y = rows(explained, "load")
+    assert x.bytes == 16 and x.notes == ()
+    assert (y.how, y.bytes) == ("ld.global.b32", 4)
+    assert y.notes == (
+        "addresses are known to be multiples of 4 bytes only (y_ptr as a multiple of 1)",
+    )
+
+
+def test_a_mask_that_may_change_within_a_vector_names_what_it_depends_on() -> None:
+    explained = compiled(add_kernel, "*fp32/16 *fp32/16 *fp32/16 i32", BLOCK=1024).explain()
+    reason = "the mask may change from element to element (n as a multiple of 1)"
+    assert {row.notes for row in explained.rows} == {(reason,)}
+
+
+@tilewright.jit
+def strided(x_ptr, out_ptr, stride, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out_ptr + i, tl.load(x_ptr + i * stride))
+
+
+def test_a_stride_that_is_not_one_is_the_reason() -> None:
+    explained = compiled(strided, "*fp32/16 *fp32/16 i32/16", BLOCK=1024).explain()
+    load = one(explained, "load")
+    assert load.bytes == 4
+    assert load.notes[0].startswith("neighbours are not known to be contiguous in memory")
+    assert one(explained, "store").bytes == 16
+
+
+def test_a_small_tile_leaves_a_thread_few_elements() -> None:
+    explained = compiled(strided, "*fp32/16 *fp32/16 i32=1", BLOCK=64).explain()
+    load = one(explained, "load")
+    assert load.bytes < 16
+    assert load.notes == (f"a thread holds {load.bytes // 4} consecutive elements",)
+
+
+@tilewright.jit
+def scaled(x_ptr, scale_ptr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(x_ptr + i, tl.load(x_ptr + i, cache_modifier=".cg") * tl.load(scale_ptr))
+
+
+def test_a_scalar_is_loaded_by_all_threads_and_modifiers_are_shown() -> None:
+    explained = compiled(scaled, "*fp32/16 *fp32/16", BLOCK=1024).explain()
+    tile, scalar = sorted(rows(explained, "load"), key=lambda row: row.tile == "f32")
+    assert tile.how == "ld.global.cg.v4.b32"
+    assert (scalar.how, scalar.bytes) == ("ld.global.b32", 4)
+    assert scalar.notes == ("one element, the same for all threads",)
+
+
+def test_softmax_reads_and_writes_lines_once() -> None:
+    types = "*fp32/16 *fp32/16 i32/16 i32/16 i32/16"
+    explained = compiled(softmax_kernel, types, BLOCK=1024, num_warps=2).explain()
+    assert [(row.op, row.bytes, row.notes) for row in explained.rows] == [
+        ("load", 16, ()),
+        ("store", 16, ()),
+    ]
+
+
+# ---- products ------------------------------------------------------------------------------------
+
+TUTORIAL = "*fp16/16 *fp16/16 *fp16/16 i32/16 i32/16 i32/16 i32/16 i32=1 i32/16 i32=1 i32/16 i32=1"
+SHAPE = {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64}
+BLOCKS = {**SHAPE, "GROUP_M": 8, "EVEN_K": False, "num_warps": 8}
+
+
+def matmul(capability: int, types: str = TUTORIAL, **words: int) -> Explanation:
+    return compiled(tutorial_matmul, types, capability, **{**BLOCKS, **words}).explain()
+
+
+def test_products_of_ampere_read_copies_by_ldmatrix() -> None:
+    explained = matmul(80)
+    for load in rows(explained, "load"):
+        assert (load.how, load.bytes, load.through) == ("cp.async.cg", 16, "global -> shared")
+        assert load.conflicts == 1 and load.notes == ()
+    dot = one(explained, "dot")
+    assert dot.how == "mma.sync.m16n8k16.f32.f16.f16.f32"
+    assert "A: shared -> registers by ldmatrix.x4" in dot.through
+    assert "B: shared -> registers by ldmatrix.x4.trans" in dot.through
+    assert (dot.conflicts, dot.bytes, dot.notes) == (1, 16, ("sm_80 has no wgmma",))
+    assert line(dot) == "acc = tl.dot(a, b, acc)"
+
+
+def test_products_of_hopper_are_those_of_warpgroups() -> None:
+    explained = matmul(90)
+    assert {row.how for row in rows(explained, "load")} == {"cp.async.cg"}
+    dot = one(explained, "dot")
+    assert dot.how == "wgmma.m64n128k16.f32.f16.f16"
+    expected = "A: shared, K-major, 128-byte swizzle, B: shared, N-major, 128-byte swizzle"
+    assert dot.through == expected and dot.notes == ()
+
+
+def test_a_narrow_swizzle_is_noted() -> None:
+    dot = one(matmul(90, BLOCK_K=32), "dot")
+    assert dot.notes == ("rows of A have fewer than 128 bytes",)
+
+
+def test_what_keeps_warpgroups_from_a_product_is_told() -> None:
+    dot = one(matmul(90, num_warps=2), "dot")
+    assert dot.how.startswith("mma.sync.m16n8k16")
+    assert dot.notes == ("2 warps are no whole warpgroups of 4",)
+
+
+def test_turing_cannot_load_ahead() -> None:
+    loads = rows(matmul(75), "load")
+    assert {row.notes for row in loads} == {("not loaded ahead: sm_75 has no cp.async",)}
+
+
+def test_copies_of_a_misaligned_operand_are_narrow_or_none() -> None:
+    a, b = rows(matmul(80, TUTORIAL.replace("*fp16/16", "*fp16", 1)), "load")
+    assert a.how == "ld.global.b16" and "a_ptr as a multiple of 1" in a.notes[0]
+    assert "not loaded ahead: cp.async moves 4 bytes or more" in a.notes
+    assert b.how == "cp.async.cg" and b.notes == ()
+
+
+@tilewright.jit
+def exact(x_ptr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    p = x_ptr + i[:, None] * BLOCK + i[None, :]
+    x = tl.load(p)
+    tl.store(p, tl.dot(x, x, input_precision="ieee"))
+
+
+def test_a_product_without_tensor_cores_says_so() -> None:
+    dot = one(compiled(exact, "*fp32/16", BLOCK=32).explain(), "dot")
+    assert dot.how == "fma" and "tensor cores do not multiply 32x32xf32" in dot.notes[0]
+
+
+# ---- between layouts -----------------------------------------------------------------------------
+
+
+@tilewright.jit
+def transposed(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i[:, None] * BLOCK + i[None, :])
+    tl.store(out_ptr + i[:, None] + i[None, :] * BLOCK, x)
+
+
+def test_a_conversion_through_shared_memory_has_its_conflicts() -> None:
+    convert = one(compiled(transposed, "*fp32/16 *fp32/16", BLOCK=64).explain(), "convert")
+    assert convert.through == "registers -> shared (16384 bytes) -> registers"
+    assert convert.how == "st.shared.v4.b32, ld.shared.b32" and convert.conflicts == 1
+
+
+# ---- the whole -----------------------------------------------------------------------------------
+
+
+def test_resources_are_those_of_the_compiled_kernel() -> None:
+    kernel = compiled(tutorial_matmul, TUTORIAL, **BLOCKS)
+    resources = kernel.explain().resources
+    assert resources.registers == kernel.metadata.registers
+    assert (resources.shared, resources.warps) == (kernel.metadata.shared, 8)
+    assert resources.programs >= 1
+
+
+def test_text_has_the_source_the_reasons_and_the_resources() -> None:
+    text = str(compiled(add_kernel, "*fp32/16 *fp32 *fp32/16 i32/16", BLOCK=1024).explain())
+    for part in ("tl.load(y_ptr", "ld.global.v4.b32", "y_ptr as a multiple of 1", "registers"):
+        assert part in text
+    assert "programs per multiprocessor" in text
+
+
+def test_kernels_of_the_cpu_are_not_explained() -> None:
+    x = np.zeros(64, np.float32)
+    kernel = add_kernel[(1,)](x, x, np.zeros_like(x), 64, BLOCK=64)
+    with pytest.raises(errors.NotExplained, match="backend 'cpu' does not explain"):
+        kernel.explain()
