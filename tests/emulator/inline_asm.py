@@ -97,6 +97,8 @@ def _execute(r: Registers, statement: _Statement) -> None:
 
 def _jump(r: Registers, target: int) -> None:
     """Forwards some threads may go alone, the others catch up; backwards only all."""
+    if not r.predicate.any():
+        return
     if r.skipping is None:
         r.skipping = np.zeros(r.m.count, np.int64)
     if target > r.at:

@@ -365,9 +365,34 @@ def _move(match: re.Match[str], args: list[str]) -> Made:
     return lambda r: r.put(args[0], r.get(args[1]).astype(whole))
 
 
-def _add(match: re.Match[str], args: list[str]) -> Made:
-    dtype = f"u{int(match[1]) // 8}"
-    return lambda r: r.put(args[0], r.get(args[1]).astype(dtype) + r.get(args[2]).astype(dtype))
+_INTEGER: dict[str, Any] = {
+    "add": np.add, "sub": np.subtract, "and": np.bitwise_and, "or": np.bitwise_or,
+    "xor": np.bitwise_xor, "shl": np.left_shift, "shr": np.right_shift,
+    "mul.lo": np.multiply, "min": np.minimum, "max": np.maximum,
+    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal,
+    "gt": np.greater, "ge": np.greater_equal,
+}  # fmt: skip
+
+
+def _calculate(match: re.Match[str], args: list[str]) -> Made:
+    """Of two integers: a number, or (setp) whether they compare so."""
+    function = _INTEGER[match["name"]]
+    size = int(match["bits"]) // 8
+    dtype = f"{'i' if match['kind'] == 's' else 'u'}{size}"
+
+    def run(r: Registers) -> None:
+        x, y = (r.get(a).astype(f"u{size}").view(dtype) for a in args[1:3])
+        found = np.asarray(function(x, y))
+        r.put(args[0], found if found.dtype == np.bool_ else found.view(f"u{size}"))
+
+    return run
+
+
+def _pick(match: re.Match[str], args: list[str]) -> Made:
+    def run(r: Registers) -> None:
+        r.put(args[0], np.where(r.get(args[3]).astype(bool), r.get(args[1]), r.get(args[2])))
+
+    return run
 
 
 _HINTS = (
@@ -394,5 +419,10 @@ INSTRUCTIONS: list[tuple[str, Callable[[re.Match[str], list[str]], Made]]] = [
     (r"cvt\.rn\.satfinite\.(e4m3|e5m2)x2\.f32", _to_eight),
     (r"cvt\.rn\.f16x2\.(e4m3|e5m2)x2", _from_eight),
     (r"mov\.b(\d+)", _move),
-    (r"add\.u(\d+)", _add),
+    (
+        r"(?P<name>add|sub|and|or|xor|shl|shr|mul\.lo|min|max)\.(?P<kind>[bsu])(?P<bits>\d+)",
+        _calculate,
+    ),
+    (r"setp\.(?P<name>eq|ne|lt|le|gt|ge)\.(?P<kind>[bsu])(?P<bits>\d+)", _calculate),
+    (r"selp\.[bsu]\d+", _pick),
 ]
