@@ -160,7 +160,8 @@ class _Ordering:
     def _use(self, op: Op, pending: Pending) -> _Walked:
         uses = self._uses(op)
         barriers, needed = frozenset[Op](), frozenset[Op]()
-        if any(earlier.forbids(use) for earlier in pending for use in uses):
+        # Each pair is looked at, whatever the order of the set: `forbids` asserts, too.
+        if any([earlier.forbids(use) for earlier in pending for use in uses]):
             needed = frozenset((op,))
         if needed or op in self._placed:
             barriers, pending = frozenset((op,)), _after_barrier(pending)
