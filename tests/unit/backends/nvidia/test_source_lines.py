@@ -19,6 +19,7 @@ from tilewright.backends import GPUTarget
 from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.assemble.call_chains import add_call_chains
 from tilewright.backends.nvidia.assemble.nvptx_legality import unlisted
+from tilewright.backends.nvidia.driver.cuda_driver import driver
 from tilewright.compiler import CompiledKernel
 
 HERE = str(Path(__file__))
@@ -153,6 +154,18 @@ def test_cubins_have_line_tables_if_the_setting_wants_them() -> None:
 def test_every_architecture_takes_call_chains(capability: int) -> None:
     made = compiled(kernel, "*fp32 *fp32 *fp32 i32", capability, BLOCK=128)
     assert "inlined_at" in made.asm["ptx"] and b".debug_line" in made.asm["cubin"]
+
+
+@pytest.mark.gpu
+def test_the_compiler_in_the_driver_takes_lines_and_call_chains() -> None:
+    capability = driver().device(0).capability
+    ptx = compiled(kernel, "*fp32 *fp32 *fp32 i32", capability, BLOCK=128).asm["ptx"]
+    made = driver().compile_ptx(ptx, "kernel", 0)
+    with settings().compilation.scope(line_info=False):
+        plain = compiled(kernel, "*fp32 *fp32 *fp32 i32", capability, BLOCK=128).asm["ptx"]
+    without = driver().compile_ptx(plain, "kernel", 0)
+    assert "inlined_at" in ptx and b".debug_line" in made.cubin
+    assert b".debug_line" not in without.cubin and made.report == without.report
 
 
 def test_names_in_debug_metadata_are_no_constructs() -> None:

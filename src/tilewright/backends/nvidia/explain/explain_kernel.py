@@ -8,9 +8,11 @@ from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.explain.occupancy import resources_of
 from tilewright.backends.nvidia.explain.op_rows import op_rows
 from tilewright.backends.nvidia.explain.roofline import bound_of
+from tilewright.backends.nvidia.passes.legalize_dots import fma_reason
 from tilewright.backends.nvidia.passes.select_products import product_obstacles
 from tilewright.backends.nvidia.pipeline import front_pipeline, layout_pipeline
 from tilewright.ir import Module
+from tilewright.ops import DotOp
 
 __all__ = ["explain_kernel"]
 
@@ -21,11 +23,16 @@ def explain_kernel(module: Module, context: StageContext, sizes: LaunchSizes | N
     arch = row_for(int(context.target.arch))
     options, metadata = context.options, context.metadata
     bound = None if sizes is None else bound_of(module.kernel, sizes, arch)
+    by_fma = {op.loc: fma_reason(op, arch) for op in _products(module)}
     front_pipeline(int(context.target.arch)).run(module)
-    obstacles = product_obstacles(module.kernel, arch, options.num_warps)
+    obstacles = by_fma | product_obstacles(module.kernel, arch, options.num_warps)
     layout_pipeline(arch, options.num_warps, options.num_stages).run(module)
     resources = resources_of(
         arch, options.num_warps, metadata["registers"], metadata["spills"], metadata["shared"]
     )
     rows = op_rows(module.kernel, arch, obstacles)
     return Explanation(metadata["name"], arch.name, rows, resources, bound)
+
+
+def _products(module: Module) -> list[DotOp]:
+    return [op for op in module.kernel.walk() if isinstance(op, DotOp)]

@@ -56,7 +56,7 @@ _SWIZZLE_BYTES = 128
 """The widest swizzle of operands in shared memory: rows of fewer bytes conflict when written."""
 
 Obstacles = Mapping[SourceLoc | None, str]
-"""Why warpgroups do not compute the products of a line."""
+"""Why tensor cores, or warpgroups, do not compute the products of a line."""
 
 
 def op_rows(function: Function, arch: Arch, obstacles: Obstacles) -> list[OpRow]:
@@ -181,9 +181,9 @@ class _Explainer:
 
     def fma(self, op: FmaDotOp) -> Iterator[OpRow]:
         """A product without tensor cores."""
-        why = f"tensor cores do not multiply {_tile(op.a.type)} so: small tiles, or type, or ieee"
+        why = self.obstacles.get(op.loc, "")
         through = "A, B: registers -> shared -> registers"
-        yield self._row(op, "dot", op.type, "fma", 0, through, notes=[why])
+        yield self._row(op, "dot", op.type, "fma", 0, through, notes=[why] if why else [])
 
     # ---- shared memory ---------------------------------------------------------------------------
 

@@ -94,11 +94,22 @@ def _legalized(op: DotOp, builder: Builder, arch: Arch) -> Value | None:
     # Before the fallback to fma, which for narrow types costs more than padding.
     if has_type and not fits and can_be_padded(op):
         return padded_dot(op, builder)
-    if not (has_type and fits) or (kinds[0] is f32 and op.precision == "ieee"):
+    if fma_reason(op, arch):
         return _by_fma(op, builder, kinds[2])
     if kinds[0] is f32 and op.precision in _PARTS:
         return _in_parts(op, builder)
     return None
+
+
+def fma_reason(op: DotOp, arch: Arch) -> str:
+    """Why tensor cores do not compute a product that is not padded; "" if they do."""
+    kind = dtype_of(op.a.type)
+    if not _has_type(kind, arch):
+        return f"tensor cores of {arch.name} do not multiply {kind}"
+    if not _fits(op):
+        return "the tiles are smaller than an instruction of the tensor cores"
+    exact = kind is f32 and op.precision == "ieee"
+    return "tensor cores do not compute exact fp32 products (ieee)" if exact else ""
 
 
 def _fits(op: DotOp) -> bool:

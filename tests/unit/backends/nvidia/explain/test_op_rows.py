@@ -5,10 +5,12 @@ import pytest
 
 import tilewright
 import tilewright.language as tl
+from tests.corpus.figures import source_of, widest
+from tests.corpus.variants import CORPUS, Variant
 from tests.kernels.tutorial_matmul import tutorial_matmul
 from tests.unit.backends.nvidia.compiled import compiled
 from tests.unit.backends.nvidia.requires import needs_ptxas
-from tilewright.backends import Explanation, OpRow
+from tilewright.backends import Explanation, GPUTarget, OpRow
 from tilewright.kernels.elementwise import add_kernel
 from tilewright.kernels.softmax import softmax_kernel
 from tilewright.support import errors
@@ -171,7 +173,8 @@ def exact(x_ptr, BLOCK: tl.constexpr):
 
 def test_a_product_without_tensor_cores_says_so() -> None:
     dot = one(compiled(exact, "*fp32/16", BLOCK=32).explain(), "dot")
-    assert dot.how == "fma" and "tensor cores do not multiply 32x32xf32" in dot.notes[0]
+    assert dot.how == "fma"
+    assert dot.notes == ("tensor cores do not compute exact fp32 products (ieee)",)
 
 
 # ---- between layouts -----------------------------------------------------------------------------
@@ -188,6 +191,24 @@ def test_a_conversion_through_shared_memory_has_its_conflicts() -> None:
     convert = one(compiled(transposed, "*fp32/16 *fp32/16", BLOCK=64).explain(), "convert")
     assert convert.through == "registers -> shared (16384 bytes) -> registers"
     assert convert.how == "st.shared.v4.b32, ld.shared.b32" and convert.conflicts == 1
+
+
+# ---- beside the code -----------------------------------------------------------------------------
+
+CASES = [v for variants in CORPUS.values() for v in variants if v.capability in (80, 90)][::20]
+
+
+@pytest.mark.parametrize("variant", CASES, ids=lambda v: f"{v.kernel.__name__}-{v.label}")
+def test_widths_are_those_of_the_code(variant: Variant) -> None:
+    target = GPUTarget("cuda", variant.capability, 32)
+    kernel = tilewright.compile(source_of(variant), target, variant.options)
+    explained, ptx = kernel.explain(), str(kernel.asm["ptx"])
+    loads, stores = ([row.bytes for row in rows(explained, op)] for op in ("load", "store"))
+    assert max(loads, default=0) == widest(ptx, "ld", "cp.async")
+    assert max(stores, default=0) == widest(ptx, "st")
+    products = {row.how.split(".")[0] for row in rows(explained, "dot")}
+    names = {"wgmma": "wgmma.mma_async", "mma": "mma.sync"}
+    assert products == {short for short, name in names.items() if name in ptx}
 
 
 # ---- the whole -----------------------------------------------------------------------------------
