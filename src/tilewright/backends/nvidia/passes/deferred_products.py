@@ -9,7 +9,8 @@
 
 Tensor cores then have the next product before the last one ends. Only sums that nothing reads in
 the loop but in branches, which wait then, and of operands that nothing writes before the product
-ends: those in registers must not change at all (PTX ISA, wgmma.fence).
+ends: those in registers must not change at all (PTX ISA, wgmma.fence). An operand that is computed
+in the loop and written to shared memory needs two slots there.
 
     %c = nvidia.wgmma %a, %b, %acc                    %c = nvidia.wgmma %a, %b, %acc
     cf.if %last {                                     %d = cf.if %last {
@@ -36,12 +37,21 @@ def deferred_products(schedule: LoopSchedule) -> list[WgmmaOp]:
     """
     loop = schedule.loop
     products = [op for op in loop.walk() if isinstance(op, WgmmaOp)]
-    copied = {ahead.tile for ahead in schedule.copies}
     fit = all(
-        _only_sums(op, loop) and all(_is_stable(v, loop, copied) for v in (op.a, op.b))
-        for op in products
+        _only_sums(op, loop) and all(_is_stable(v, loop) for v in (op.a, op.b)) for op in products
     )
     return products if fit else []
+
+
+def computed_operands(products: list[WgmmaOp], schedule: LoopSchedule) -> list[ShareOp]:
+    """The operands of deferred products that each iteration computes and shares."""
+    copied = {ahead.tile for ahead in schedule.copies}
+    operands = dict.fromkeys(value.op for product in products for value in (product.a, product.b))
+    return [
+        op
+        for op in operands
+        if isinstance(op, ShareOp) and op.parent is schedule.loop.body and _source(op) not in copied
+    ]
 
 
 def _only_sums(op: WgmmaOp, loop: ForOp) -> bool:
@@ -89,13 +99,13 @@ def _branch_around(op: Op, loop: ForOp) -> IfOp | None:
     return op if block is loop.body and isinstance(op, IfOp) else None
 
 
-def _is_stable(value: Value, loop: ForOp, copied: set[Value]) -> bool:
-    """Whether an operand stays as it is for further iterations."""
+def _is_stable(value: Value, loop: ForOp) -> bool:
+    """Whether an operand stays, or can stay, as it is for another iteration."""
     inside = {region for op in loop.walk() for region in op.regions}
     where = value.owner if value.op is None else value.op.parent
-    if where not in inside:
-        return True
-    op = value.op
-    if not isinstance(op, ShareOp):
-        return False
-    return (op.x.op.x if isinstance(op.x.op, TransposeOp) else op.x) in copied
+    return where not in inside or isinstance(value.op, ShareOp)
+
+
+def _source(op: ShareOp) -> Value:
+    """The tile that is shared, in front of a transposition."""
+    return op.x.op.x if isinstance(op.x.op, TransposeOp) else op.x

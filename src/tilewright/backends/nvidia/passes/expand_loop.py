@@ -50,13 +50,18 @@ from tilewright.backends.nvidia.buffer_ops import (
     TransposeViewOp,
     ViewOp,
     WaitOp,
+    WgmmaOp,
     WgmmaWaitOp,
     WriteOp,
     buffer_type,
     transposed_buffer,
 )
 from tilewright.backends.nvidia.ops import ConvertOp
-from tilewright.backends.nvidia.passes.deferred_products import deferred_products, wait_in_branches
+from tilewright.backends.nvidia.passes.deferred_products import (
+    computed_operands,
+    deferred_products,
+    wait_in_branches,
+)
 from tilewright.backends.nvidia.passes.schedule_loop import AheadLoad, LoopSchedule, inputs
 from tilewright.ir import Block, Builder, Op, Rewriter, Value
 from tilewright.ir.types import BufferType, DType, TileType, i1, i32
@@ -75,6 +80,7 @@ from tilewright.ops import (
     SplatOp,
     SubOp,
     TransposeOp,
+    XorOp,
     YieldOp,
 )
 from tilewright.transforms import trip_count
@@ -129,9 +135,33 @@ def buffer_of(ahead: AheadLoad, slots: int) -> BufferType:
     return BufferType(type_.shape, type_.element, plan.shared, slots)
 
 
+def buffers_of(schedule: LoopSchedule) -> list[BufferType]:
+    """All buffers of a loop."""
+    copied = [buffer_of(ahead, schedule.slots) for ahead in schedule.copies]
+    return copied + [_doubled(op) for op in _computed(schedule)]
+
+
 def replaced_exchanges(schedule: LoopSchedule) -> list[Op]:
-    """The ops that copies replace."""
-    return [reader.op for ahead in schedule.copies for reader in readers(ahead)]
+    """The ops that buffers of the loop replace."""
+    return [
+        *(reader.op for ahead in schedule.copies for reader in readers(ahead)),
+        *_computed(schedule),
+    ]
+
+
+def deferred_in(schedule: LoopSchedule) -> list[WgmmaOp]:
+    """The products that go on while the next iteration starts."""
+    # Of two slots one is read by the product while the other is filled: that one must end.
+    return deferred_products(schedule) if schedule.slots > 2 else []
+
+
+def _computed(schedule: LoopSchedule) -> list[ShareOp]:
+    return computed_operands(deferred_in(schedule), schedule)
+
+
+def _doubled(op: ShareOp) -> BufferType:
+    """The buffer of an operand that an iteration computes while a product reads the last one."""
+    return replace_slots(buffer_type(op.result), 2)
 
 
 def replace_slots(type_: BufferType, slots: int) -> BufferType:
@@ -180,9 +210,10 @@ class LoopExpansion:
         }
         self.in_slots = {a.carried: a for a in schedule.copies if a.carried is not None}
         self.distance = {ahead.load: ahead.distance for ahead in schedule.loads}
-        self.deferred = deferred_products(schedule) if self.slots > 2 else []
+        self.deferred = deferred_in(schedule)
         for product in self.deferred:
             wait_in_branches(product, self.loop)
+        self.computed: dict[Op, Value] = {}
 
     def _stage(self, distance: int) -> _Stage:
         ops = self.schedule.slice(distance)
@@ -197,6 +228,8 @@ class LoopExpansion:
         trips = trip_count(before, self.loop)
         for ahead in self.schedule.copies:
             self.buffers[ahead] = before.value(AllocOp(buffer_of(ahead, self.slots)))
+        for op in computed_operands(self.deferred, self.schedule):
+            self.computed[op] = before.value(AllocOp(_doubled(op)))
         for step in range(-max(self.slots - 1, self.stages[0].distance), 0):
             self._before(before, trips, step)
         needed = dict.fromkeys(n for stage in self.stages for n in stage.needed)
@@ -294,7 +327,8 @@ class LoopExpansion:
             before.emit(WaitOp(pending=far - 1, proxy=True))
         carried = [value for stage in self.stages for value in stage.values]
         loaded = [value for values in self.loaded.values() for value in values]
-        extra = [before.value(ConstantOp(0, i32)), *carried, *loaded]
+        zero = before.value(ConstantOp(0, i32))
+        extra = [zero, *([zero] if self.computed else []), *carried, *loaded]
         body = Block()
         args = [arg for arg in old.body.args if arg not in self.in_slots]
         inits = [old.inits[arg.index - 1] for arg in args[1:]]
@@ -304,6 +338,7 @@ class LoopExpansion:
         before.emit(new)
         builder = Builder(body, loc=old.loc)
         slot = next(added)
+        parity = next(added) if self.computed else slot
         for stage in self.stages:
             stage.values = list(islice(added, len(stage.values)))
         self.loaded = {load: list(islice(added, len(v))) for load, v in self.loaded.items()}
@@ -311,7 +346,7 @@ class LoopExpansion:
             mapping[load.result] = values[0]
         index, body_ops = body.args[0], [op for op in old.body if op is not old.body.last]
         first = body_ops.index(self.deferred[-1]) + 1 if self.deferred else 0
-        copier = _MainOps(self, builder, mapping, slot)
+        copier = _MainOps(self, builder, mapping, slot, parity)
         copier.read_carried()
         copier.copy(body_ops[:first])
         # The slot that is read next has arrived; S - 1 groups are out before the next ones.
@@ -333,7 +368,10 @@ class LoopExpansion:
         yielded = [mapping.get(v, v) for v in ends_with]
         moved = [value for stage in self.stages for value in stage.values]
         newest = [value for values in self.loaded.values() for value in values[1:]]
-        builder.emit(YieldOp((*yielded, self._next_slot(builder, slot, 1), *moved, *newest)))
+        slots = [self._next_slot(builder, slot, 1)]
+        if self.computed:
+            slots.append(builder.value(XorOp(parity, builder.value(ConstantOp(1, i32)))))
+        builder.emit(YieldOp((*yielded, *slots, *moved, *newest)))
         self._finish(before, args[1:], new)
 
     def _finish(self, before: Builder, kept: Sequence[Value], new: ForOp) -> None:
@@ -372,9 +410,15 @@ class _MainOps:
     """Copies what is left of an iteration: everything but what runs ahead."""
 
     def __init__(
-        self, expansion: LoopExpansion, builder: Builder, mapping: dict[Value, Value], slot: Value
+        self,
+        expansion: LoopExpansion,
+        builder: Builder,
+        mapping: dict[Value, Value],
+        slot: Value,
+        parity: Value,
     ) -> None:
-        self.builder, self.mapping, self.slot = builder, mapping, slot
+        self.builder, self.mapping, self.slot, self.parity = builder, mapping, slot, parity
+        self.computed = expansion.computed
         self.loads = set(expansion.loaded)
         self.buffers, self.deferred = expansion.buffers, expansion.deferred
         self.copies = {ahead.load: ahead for ahead in self.buffers}
@@ -400,6 +444,10 @@ class _MainOps:
             if isinstance(op, LoadOp) and op in self.copies:
                 if self.copies[op].carried is None:
                     self._read(self.copies[op])
+            elif op in self.computed:
+                view = self.builder.value(ViewOp(self.computed[op], self.parity))
+                self.builder.emit(WriteOp(self.mapping[op.operands[0]], view))
+                self.mapping[op.results[0]] = view
             elif op in self.read_by:
                 self.mapping[op.results[0]] = self._reading(op)
             elif op not in self.loads and not self._replaces(op):

@@ -77,6 +77,10 @@ class Use:
             return False
         if following.kind in (Kind.READ, Kind.BEING_READ):
             return self.kind is Kind.WRITTEN
+        if following.kind is Kind.WRITTEN and self.kind is Kind.BEING_READ:
+            # The other one of two slots is read (`computed_operands`).
+            assert self.earlier and self.buffer is following.buffer, "a product still reads this"
+            return False
         if following.kind is Kind.IN_FLIGHT and self.buffer is following.buffer:
             # In one iteration a buffer is filled and read at different slots.
             assert not (self.earlier and self.kind is Kind.BEING_READ), "a product still reads this"

@@ -11,6 +11,7 @@ their tiles are: those of loop invariants before the loop.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tilewright.analysis import Alignment, analyze_alignment
@@ -18,7 +19,7 @@ from tilewright.backends.nvidia.arch import Arch, row_for
 from tilewright.backends.nvidia.buffer_ops import ShareOp, WgmmaOp
 from tilewright.backends.nvidia.layouts.select_wgmma import wgmma_obstacle, wgmma_sharing
 from tilewright.backends.nvidia.passes.schedule_loop import carried_tile
-from tilewright.ir import Block, Builder, Function, Pass, Rewriter, Value
+from tilewright.ir import Block, Builder, Function, Pass, Rewriter, Trait, Value
 from tilewright.ir.types import BufferType, dtype_of, f32, shape_of
 from tilewright.layout import wgmma_shared_layout
 from tilewright.ops import DotOp, ForOp, LoadOp, TransposeOp
@@ -140,9 +141,27 @@ def _buffer(value: Value, index: int, facts: Facts) -> BufferType | None:
 
 
 def _contiguous_dim(value: Value, k_dim: int, facts: Facts) -> int:
-    """The dim along which a tile is contiguous in memory; K of what does not come from there."""
-    load, order = _load_of(value)
-    if load is None:
-        return k_dim
-    contiguity = facts[load.pointer].contiguity
-    return max((k_dim, 1 - k_dim), key=lambda dim: contiguity[order[dim]])
+    """The dim along which a tile is contiguous in memory; K of what does not come from there.
+
+    What is computed of a tile from there has the same rows in the threads that write it.
+    """
+    for source in _element_sources(value):
+        load, order = _load_of(source)
+        # Of other types than those of 16 bits only K may be contiguous.
+        if load is not None and (source is value or dtype_of(value.type).bits == 16):
+            contiguity = facts[load.pointer].contiguity
+            return max((k_dim, 1 - k_dim), key=lambda dim: contiguity[order[dim]])
+    return k_dim
+
+
+def _element_sources(value: Value) -> Iterator[Value]:
+    """A tile, and the tiles that it is computed of element by element."""
+    shape, seen, stack = shape_of(value.type), set[Value](), [value]
+    while stack:
+        source = stack.pop()
+        if source in seen or shape_of(source.type) != shape:
+            continue
+        seen.add(source)
+        yield source
+        if source.op is not None and Trait.ELEMENTWISE in source.op.traits:
+            stack += reversed(source.op.operands)

@@ -37,7 +37,7 @@ from tilewright.backends.nvidia.lower.shared_usage import Machine
 from tilewright.backends.nvidia.passes.deferred_products import deferred_products
 from tilewright.backends.nvidia.passes.expand_loop import (
     LoopExpansion,
-    buffer_of,
+    buffers_of,
     replaced_exchanges,
 )
 from tilewright.backends.nvidia.passes.schedule_loop import LoopSchedule, schedule_loop
@@ -123,4 +123,4 @@ def _bytes_of(function: Function, schedule: LoopSchedule, machine: Machine) -> i
     """Shared memory of the function with the buffers of a schedule, in bytes."""
     # Buffers are read in the layout of the products: the conversions' own bytes become free.
     room = BufferRoom(function, machine, schedule.loop, replaced_exchanges(schedule))
-    return room.bytes_with([buffer_of(ahead, schedule.slots) for ahead in schedule.copies])
+    return room.bytes_with(buffers_of(schedule))
