@@ -31,13 +31,19 @@ __all__ = ["EmulationError", "Kernel", "Machine", "run_program"]
 
 
 class Kernel:
-    """A kernel's text, each line compiled to a function of the machine when it is first run."""
+    """A kernel's text, each line compiled to a function of the machine when it is first run.
+
+    warps: if the text does not say how many threads there are; with roles they are more than the
+    options of a launch say.
+    """
 
     def __init__(
         self, text: str, warps: int, shared_bytes: int, cluster: int = 1, shared_base: int = 0
     ) -> None:
         self.text = parse(text)
-        self.warps, self.shared_bytes, self.cluster = warps, shared_bytes, cluster
+        threads = re.search(r'"nvvm.reqntid"="(\d+)"', text)
+        self.warps = int(threads[1]) // 32 if threads is not None else warps
+        self.shared_bytes, self.cluster = shared_bytes, cluster
         self.shared_base = shared_base
         self.index = {block.label: i for i, block in enumerate(self.text.blocks)}
         self.constants = {
@@ -48,7 +54,7 @@ class Kernel:
             name: np.zeros(max(size, 8), np.uint8) for name, size in self.text.variables.items()
         }
         self.fragments = _fragments(self.text.blocks)
-        self.entry_registers = _entry_registers(text, 32 * warps)
+        self.entry_registers = _entry_registers(text, 32 * self.warps)
         self._steps: dict[int, list[tuple[str, Step]]] = {}
 
     def steps(self, number: int) -> list[tuple[str, Step]]:

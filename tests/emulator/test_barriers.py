@@ -198,5 +198,13 @@ def test_faults_of_register_counts(program: Callable[[], Program], match: str) -
     assert_refused(program(), match, 8, KNOWN)
 
 
+def test_the_text_says_how_many_threads_there_are() -> None:
+    p = start()
+    store(p, p.let("call i32 @llvm.nvvm.read.ptx.sreg.ntid.x()"))
+    out = np.zeros(256, np.int32)
+    launch(p.text("ptr %out", KNOWN), 0, out, warps=4)
+    np.testing.assert_array_equal(out, 256)
+
+
 def test_registers_at_the_start_that_ptxas_cannot_know() -> None:
     assert_refused(changed(("dec", 24), ("inc", 256)), "not known", 8, '"nvvm.reqntid"="256"')
