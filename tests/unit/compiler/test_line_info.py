@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import platform
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -11,6 +13,7 @@ import pytest
 
 from tilewright.backends import backend_named
 from tilewright.compiler import ASTSource, CompiledKernel, compile
+from tilewright.llvm.elf_linker import laid_out
 from tilewright.support import settings
 
 SOURCE = """
@@ -24,6 +27,26 @@ def double(x):
 @tilewright.jit
 def kernel(x_ptr):
     tl.store(x_ptr, double(tl.load(x_ptr)))
+"""
+
+
+PRODUCT = """
+import tilewright
+import tilewright.language as tl
+
+@tilewright.jit
+def double(x):
+    return x + x
+
+@tilewright.jit
+def kernel(x_ptr):
+    i = tl.arange(0, 32)
+    p = x_ptr + i[:, None] * 32 + i[None, :]
+    acc = tl.zeros((32, 32), tl.float32)
+    for k in range(4):
+        acc = tl.dot(double(tl.load(p)), tl.load(p), acc)
+        p += 1024
+    tl.store(x_ptr + i, tl.sum(tl.exp(acc), axis=1))
 """
 
 
@@ -83,3 +106,16 @@ def test_objects_of_the_cpu_have_line_tables_if_the_setting_wants_them(compiled:
         lacking = compiled("one.py", SOURCE)
     assert "!dbg" not in lacking.asm["llir"]
     assert b"one.py" not in lacking.asm["obj"]
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or platform.machine() != "x86_64", reason="links objects of x86-64"
+)
+def test_code_of_the_cpu_is_the_same_without_line_tables(compiled: Compile) -> None:
+    def image() -> bytes | None:
+        linked = laid_out(compiled("one.py", PRODUCT).asm["obj"], ["kernel"], lambda name: 0x1000)
+        return None if linked is None else linked.at(0x10000)
+
+    having = image()
+    with settings().compilation.scope(line_info=False):
+        assert having is not None and having == image()
