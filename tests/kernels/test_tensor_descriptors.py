@@ -187,6 +187,22 @@ def test_arrays_without_elements(device: Device):
         assert empty.size == 0
 
 
+def test_arrays_of_more_than_two_billion_elements():
+    """On the CPU, where their memory is made when it is touched."""
+    x = np.zeros((66_000, 33_008), np.int8)
+    x[65_990:, 32_988:] = np.arange(10 * 20).reshape(10, 20) % 100
+    out = np.ones((8, 32), np.int8)
+    source = TensorDescriptor(x, x.shape, (33_008, 1), [8, 32])
+    copy_part_kernel[(1,)](source, out, 65_996, 32_984)
+    assert_same(out, block_of(x, (65_996, 32_984), (8, 32)))
+
+
+@jit
+def copy_part_kernel(source, out, row, column):
+    target = tl.make_tensor_descriptor(out, (8, 32), (32, 1), (8, 32))
+    target.store((0, 0), source.load((row, column)))
+
+
 # --- reductions -----------------------------------------------------------------------------------
 
 
@@ -365,6 +381,24 @@ def test_functions_that_take_either(device: Device, rng: np.random.Generator, of
     assert out[0] == x[:, :8].sum() + 12 + 12 + 1
 
 
+@jit
+def loaded_address_kernel(x, addresses, out, m, n):
+    tl.store(addresses, x.to(tl.int64))
+    tl.debug_barrier()
+    base = tl.load(addresses).to(tl.pointer_type(tl.float32))
+    source = tl.make_tensor_descriptor(base, [m, n], [n, 1], [4, 8])
+    target = tl.make_tensor_descriptor(out, [4, 8], [8, 1], [4, 8])
+    target.store([0, 0], source.load([1, 2]))
+
+
+def test_addresses_that_a_kernel_has_loaded(device: Device, rng: np.random.Generator):
+    """As products of many matrices get theirs, in the tutorial of grouped products."""
+    x, out = rng.normal(size=(4, 9)).astype(np.float32), device.empty((4, 8), np.float32)
+    there = device.array(x)
+    device.run(loaded_address_kernel, (1,), there, device.array(np.zeros(1, np.int64)), out, 4, 9)
+    assert_same(out, block_of(x, (1, 2), (4, 8)))
+
+
 # --- products, as the tutorials write them --------------------------------------------------------
 
 
@@ -445,3 +479,66 @@ def test_persistent_matmul_by_descriptors_of_its_own(
     )  # fmt: skip
     exact = a.astype(np.float64) @ b.astype(np.float64).T
     np.testing.assert_allclose(c, exact, rtol=2e-3, atol=4e-3)
+
+
+@jit
+def attention_step(acc, sums, tops, q, k, v, start, end, head, columns, BN: tl.constexpr):
+    for at in tl.range(start, end, BN):
+        scores = tl.dot(q, k.load([head + at, 0]).T)
+        scores = tl.where(at + tl.arange(0, BN)[None, :] < columns, scores, float("-inf"))
+        above = tl.maximum(tops, tl.max(scores, 1))
+        weights = tl.exp2(scores - above[:, None])
+        scale = tl.exp2(tops - above)
+        sums = sums * scale + tl.sum(weights, 1)
+        acc = tl.dot(weights.to(tl.float16), v.load([head + at, 0]), acc * scale[:, None])
+        tops = above
+    return acc, sums, tops
+
+
+@jit
+def attention_kernel(
+    q, k, v, out, heads, rows, factor, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr
+):
+    """All heads below each other, as in one matrix of heads * rows rows."""
+    total = heads * rows
+    q = described(q, [total, D], [D, 1], [BM, D])
+    k = described(k, [total, D], [D, 1], [BN, D])
+    v = described(v, [total, D], [D, 1], [BN, D])
+    out = described(out, [total, D], [D, 1], [BM, D])
+    head, row = tl.program_id(1) * rows, tl.program_id(0) * BM
+    left = (q.load([head + row, 0]) * (factor * 1.44269504)).to(tl.float16)
+    tops, sums = tl.full((BM,), float("-inf"), tl.float32), tl.zeros((BM,), tl.float32)
+    acc = tl.zeros((BM, D), tl.float32)
+    acc, sums, _ = attention_step(acc, sums, tops, left, k, v, 0, rows, head, rows, BN)
+    out.store([head + row, 0], (acc / sums[:, None]).to(out.dtype))
+
+
+@pytest.mark.parametrize("of_host", [False, True])
+def test_attention(device: Device, rng: np.random.Generator, of_host: bool):
+    """As in the tutorial: descriptors or pointers, which functions make descriptors of."""
+    heads, rows, columns = 2, 64, 16
+    q, k, v = rng.normal(size=(3, heads * rows, columns)).astype(np.float16)
+    out = device.empty(q.shape, np.float16)
+    arguments: list[Any] = [*map(device.array, (q, k, v)), out]
+    if of_host:
+        blocks = ([32, columns], [16, columns], [16, columns], [32, columns])
+        arguments = [
+            TensorDescriptor.from_tensor(x, block)
+            for x, block in zip(arguments, blocks, strict=True)
+        ]
+    device.run(
+        attention_kernel,
+        (rows // 32, heads),
+        *arguments,
+        heads,
+        rows,
+        0.25,
+        D=columns,
+        BM=32,
+        BN=16,
+    )
+    for part in (slice(0, rows), slice(rows, None)):
+        left, right, values = (x[part].astype(np.float64) for x in (q, k, v))
+        weights = np.exp(left @ right.T * 0.25)
+        exact = weights @ values / weights.sum(1, keepdims=True)
+        np.testing.assert_allclose(out[part], exact, rtol=2e-2, atol=5e-3)

@@ -17,13 +17,19 @@ from tilewright.frontend.python import (
     Dependencies,
     KernelSignature,
     dependencies,
+    descriptor_spec,
     lower_kernel,
     source_of,
 )
 from tilewright.frontend.semantics import FrontendOptions
 from tilewright.ir import Module
+from tilewright.ir.types import DType, PointerType
 from tilewright.language import DeviceFunction, TensorDescriptor, constexpr
 from tilewright.support import errors
+
+_DESCRIPTOR = re.compile(
+    r"tensordesc<(?P<element>\w+)\[(?P<shape>\d+(?:, *\d+){0,4})\](?:,(?P<padding>nan))?>"
+)
 
 Place = int | str | tuple[int | str, ...]
 """A parameter by name or position, perhaps as the only item of a tuple."""
@@ -72,9 +78,10 @@ class KernelSource(ABC):
 class ASTSource(KernelSource):
     """A Python kernel, with the types and facts of its arguments.
 
-    fn: the kernel; signature: parameter name -> "*fp32", "i32", ..., "constexpr"; constexprs: name
-    or position -> value; attrs: {(position,): [["tt.divisibility", 16]]}, Triton's way to say that
-    a pointer is aligned to 16 bytes or that an integer is a multiple of 16.
+    fn: the kernel; signature: parameter name -> "*fp32", "i32", "tensordesc<fp16[64, 64]>" ...,
+    "constexpr"; constexprs: name or position -> value; attrs: {(position,): [["tt.divisibility",
+    16]]}, Triton's way to say that a pointer is aligned to 16 bytes or that an integer is a
+    multiple of 16.
     Errors: MissingArgument (a constexpr without a value), InvalidOption (an unknown type).
     """
 
@@ -220,7 +227,13 @@ def _spec(
 ) -> ArgSpec:
     if type_name == "constexpr" or name in values:
         return ArgSpec(name, "constexpr", value=values[name])
-    type_ = type_named(type_name, f"type of '{name}'")
+    what = f"type of '{name}'"
+    described = _DESCRIPTOR.fullmatch(type_name)
+    if described is not None:
+        pointer = PointerType(cast("DType", type_named(described["element"], what)))
+        block = tuple(map(int, described["shape"].split(",")))
+        return descriptor_spec(name, pointer, block, described["padding"] or "zero")
+    type_ = type_named(type_name, what)
     fact = "aligned" if type_name.startswith("*") else "multiple_of"
     facts: dict[str, int] = {}
     for attribute, amount in cast("Sequence[tuple[str, int]]", attributes):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from tilewright.ir.types import Type
+from tilewright.ir.types import PointerType, Type, i32, i64
 
 ArgKind = Literal["value", "constexpr", "tuple", "descriptor"]
 
@@ -28,6 +28,29 @@ class ArgSpec:
     value: object = None
     facts: dict[str, int] = field(default_factory=dict[str, int])
     items: tuple[ArgSpec, ...] = ()
+
+
+_LINE = 16
+"""Bytes that the address and the strides of a host's descriptor are multiples of."""
+
+
+def descriptor_spec(
+    name: str,
+    pointer: PointerType,
+    block_shape: tuple[int, ...],
+    padding: str,
+    even_rows: bool = False,
+) -> ArgSpec:
+    """A tensor descriptor of the host; even_rows: the last extent is a multiple of 16 bytes."""
+    rank, natural = len(block_shape), {"non_negative": 1}
+    even = {**natural, "multiple_of": max(_LINE // pointer.element.bytes, 1)}
+    address = ArgSpec(name, "value", pointer, facts={"aligned": _LINE, "descriptor": rank})
+    extents = [ArgSpec(f"{name}_shape_{d}", "value", i32, facts=natural) for d in range(rank)]
+    if even_rows:
+        extents[-1] = replace(extents[-1], facts=even)
+    strides = [ArgSpec(f"{name}_stride_{d}", "value", i64, facts=even) for d in range(rank - 1)]
+    items = (address, *extents, *strides)
+    return ArgSpec(name, "descriptor", value=(block_shape, padding), items=items)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,20 @@ it: aligned and checked, so that a launch may prepare what a copy engine needs.
 
 from __future__ import annotations
 
-from tilewright.ir import Effect, Op, Value, attr, operand, pointer, scalar_integer, tile, variadic
+from typing import cast
+
+from tilewright.ir import (
+    Block,
+    Effect,
+    Op,
+    Value,
+    attr,
+    operand,
+    pointer,
+    scalar_integer,
+    tile,
+    variadic,
+)
 from tilewright.ir.types import DType, PointerType, TileType, Type, element_of, i32, i64, shape_of
 from tilewright.ops.memory import ATOMIC_TYPES
 
@@ -61,6 +74,18 @@ class DescriptorAccess(Op):
     def offsets(self) -> tuple[Value, ...]:
         """Where the block begins; of a gather or scatter only the column."""
         return self.description[2 * self.rank - 1 :]
+
+    @property
+    def host_argument(self) -> int | None:
+        """Position of the argument that brings the descriptor, if it is one of the host's, and
+        not one of several that meet: the address is this argument, the rest are those after it."""
+        base = self.pointer
+        if (base.facts or {}).get("descriptor") != self.rank:
+            return None
+        arguments = cast("Block", base.owner).args[base.index + 1 :]
+        described = (*self.shape, *self.strides)
+        same = all(a is b for a, b in zip(described, arguments, strict=False))
+        return base.index if same else None
 
     @property
     def element(self) -> DType:

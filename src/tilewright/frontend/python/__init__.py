@@ -4,7 +4,7 @@
 `compare_values`, `logical_connective`, `logical_not`, and the queries of syntax trees.
 """
 
-from tilewright.frontend.kernel_signature import ArgSpec, KernelSignature
+from tilewright.frontend.kernel_signature import ArgSpec, KernelSignature, descriptor_spec
 from tilewright.frontend.python.function_source import FunctionSource, source_of
 from tilewright.frontend.python.lower.control_flow_joins import as_joined, joinable
 from tilewright.frontend.python.lower.function_frame import Session
@@ -48,6 +48,7 @@ __all__ = [
     "cannot_unpack",
     "compare_values",
     "dependencies",
+    "descriptor_spec",
     "describe",
     "inline_call",
     "is_constexpr_annotation",

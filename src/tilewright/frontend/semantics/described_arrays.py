@@ -21,7 +21,7 @@ from tilewright.frontend.semantics.literal_constants import (
     is_literal,
     is_pointer,
 )
-from tilewright.frontend.semantics.memory_access import check_writable
+from tilewright.frontend.semantics.memory_access import check_writable, pointee_type
 from tilewright.frontend.semantics.semantic_context import Context
 from tilewright.frontend.semantics.semantics_registry import implements
 from tilewright.ir import Value
@@ -81,11 +81,13 @@ def make_tensor_descriptor(
 def described_array(
     ctx: Context, parts: Sequence[tensor], block: tuple[int, ...], padding: str
 ) -> tensor_descriptor:
-    """The descriptor that a host has passed and checked.
+    """The descriptor that a host has passed.
 
     parts: the pointer, the extents (int32), the strides (int64) but the last, which is 1.
+    Errors: InvalidValue, NonPowerOfTwo, BlockTooLarge, where no launch has checked it before.
     """
     base, *numbers = parts
+    _check_blocks(ctx, "TensorDescriptor", pointee_type(base.handle), block, padding)
     one = tensor(constant(ctx, 1, i64))
     rank = len(block)
     return tensor_descriptor(base, numbers[:rank], [*numbers[rank:], one], block, padding)

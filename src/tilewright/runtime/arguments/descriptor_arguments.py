@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
+from tilewright.compiler import name_of_type
 from tilewright.ir.types import DType, PointerType, i32, i64
 from tilewright.language import Description, TensorDescriptor, check_address, check_launch
 from tilewright.runtime.arguments.specialization import (
@@ -47,23 +48,22 @@ class DescriptorKey(TupleKey):
         """The parts of a descriptor, or what is passed for them, which are parts already."""
         return item.parts() if isinstance(item, TensorDescriptor) else item
 
-    def facts(self) -> list[dict[str, int]]:
-        """The facts of each run-time value, as the front end describes them."""
-        array, *numbers = [cast("Spec", key) for key in self.items]
-        rank = len(self.blocks.shape)
-        even = {"multiple_of": _per_line(cast("PointerType", array.type).element)}
-        return [
-            {"aligned": ALIGNMENT, "descriptor": rank},
-            *(extent.facts() for extent in numbers[:rank]),
-            *[{"non_negative": 1, **even}] * (rank - 1),
-        ]
+    @property
+    def element(self) -> DType:
+        """Type of the array's elements."""
+        type_ = cast("Spec", self.items[0]).type
+        assert isinstance(type_, PointerType)
+        return type_.element
+
+    @property
+    def even_rows(self) -> bool:
+        """Whether the last extent is a multiple of 16 bytes."""
+        return cast("Spec", self.items[len(self.blocks.shape)]).divisor > 1
 
     def __repr__(self) -> str:
-        array, *extents = self.items
-        last = extents[len(self.blocks.shape) - 1]
-        even = f"/{last.divisor}" if isinstance(last, Spec) and last.divisor > 1 else ""
         padding = "" if self.blocks.padding == "zero" else f",{self.blocks.padding}"
-        return f"tensordesc<{array!r}{list(self.blocks.shape)}{padding}>{even}"
+        even = f"/{_per_line(self.element)}" if self.even_rows else ""
+        return f"tensordesc<{name_of_type(self.element)}{list(self.blocks.shape)}{padding}>{even}"
 
 
 def _per_line(element: DType) -> int:

@@ -7,11 +7,11 @@ its error.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, cast
 
 from tilewright.backends import Backend
-from tilewright.frontend.python import ArgSpec, KernelSignature
+from tilewright.frontend.python import ArgSpec, KernelSignature, descriptor_spec
 from tilewright.ir.types import PointerType, i32
 from tilewright.runtime.active_driver import backend_of, driver
 from tilewright.runtime.arguments.descriptor_arguments import DescriptorKey
@@ -250,22 +250,11 @@ def _item_spec(name: str, key: Key, value: object, const: bool) -> ArgSpec:
             type_ = PointerType(type_.element, const=True)
         return ArgSpec(name, "value", type_, facts=key.facts())
     if isinstance(key, DescriptorKey):
-        return _descriptor_spec(name, key, const)
+        pointer = PointerType(key.element, const)
+        return descriptor_spec(name, pointer, *key.blocks, key.even_rows)
     if isinstance(key, TupleKey):
         pairs = zip(key.items, cast("Sequence[object]", value), strict=True)
         items = [_item_spec(f"{name}_{i}", k, v, const) for i, (k, v) in enumerate(pairs)]
         return ArgSpec(name, "tuple", value=key.kind, items=tuple(items))
     type_ = i32 if isinstance(key, int) else None
     return ArgSpec(name, "constexpr", type_, value)
-
-
-def _descriptor_spec(name: str, key: DescriptorKey, const: bool) -> ArgSpec:
-    """A tensor descriptor: its address, extents and strides."""
-    rank = len(key.blocks.shape)
-    extents = [f"{name}_shape_{dim}" for dim in range(rank)]
-    names = [name, *extents, *(f"{name}_stride_{dim}" for dim in range(rank - 1))]
-    items = [
-        replace(_item_spec(part, item, None, const), facts=facts)
-        for part, item, facts in zip(names, key.items, key.facts(), strict=True)
-    ]
-    return ArgSpec(name, "descriptor", value=key.blocks, items=tuple(items))

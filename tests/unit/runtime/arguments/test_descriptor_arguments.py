@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tilewright.language as tl
-from tilewright import Config, MockTensor, autotune, jit
+from tilewright import ASTSource, Config, MockTensor, autotune, compile, jit
 from tilewright.runtime import argument_key
 from tilewright.tools.tensor_descriptor import TensorDescriptor
 
@@ -25,17 +25,17 @@ def key_of(x: Any, block: Any = (4, 4), padding: str = "zero") -> str:
 
 
 def test_blocks_dtype_and_padding_choose_the_variant():
-    assert key_of(array(8, 8)) == "tensordesc<*fp32/16[4, 4]>/4"
-    assert key_of(array(8, 8), (2, 8)) == "tensordesc<*fp32/16[2, 8]>/4"
-    assert key_of(array(8, 8, np.int32)) == "tensordesc<*i32/16[4, 4]>/4"
-    assert key_of(array(8, 8), padding="nan") == "tensordesc<*fp32/16[4, 4],nan>/4"
+    assert key_of(array(8, 8)) == "tensordesc<fp32[4, 4]>/4"
+    assert key_of(array(8, 8), (2, 8)) == "tensordesc<fp32[2, 8]>/4"
+    assert key_of(array(8, 8, np.int32)) == "tensordesc<i32[4, 4]>/4"
+    assert key_of(array(8, 8), padding="nan") == "tensordesc<fp32[4, 4],nan>/4"
 
 
 def test_so_does_whether_rows_are_multiples_of_16_bytes():
     wide = array(8, 16)
     keys = [argument_key(TensorDescriptor.from_tensor(wide[:, :n], [4, 4]))[0] for n in (4, 8, 7)]
     assert keys[0] == keys[1] != keys[2]
-    assert key_of(wide[:, :7]) == "tensordesc<*fp32/16[4, 4]>"
+    assert key_of(wide[:, :7]) == "tensordesc<fp32[4, 4]>"
 
 
 def test_other_extents_strides_and_addresses_do_not():
@@ -76,6 +76,16 @@ def test_compiled_kernels_take_descriptors():
     d = TensorDescriptor.from_tensor(array(4, 4), [4, 4])
     add_one.warmup(d, grid=(1,))[(1,)](d, 4)
     assert (d.base == 1).all()
+
+
+@pytest.mark.parametrize("padding", ["", ",nan"])
+def test_types_of_descriptors_as_text(padding: str):
+    signature = {"d": f"tensordesc<fp32[4, 4]{padding}>", "M": "constexpr"}
+    kernel = compile(ASTSource(add_one, signature, {"M": 4}))
+    d = TensorDescriptor.from_tensor(array(8, 16)[:3, :6], [4, 4])
+    kernel[(1,)](d)
+    assert (d.base[:, :4] == 1).all() and not d.base[:, 4:].any()
+    assert ("nan" in kernel.asm["source"]) is bool(padding)
 
 
 def test_arrays_of_torch():
