@@ -48,7 +48,8 @@ def launches(side: str) -> dict[str, Callable[[], object]]:
     def matmul() -> None:
         kernel["matmul.matmul_kernel"][(64,)](
             a, b, c, n, n, n, n, 1, n, 1, n, 1, 0.0, BLOCK_M=128, BLOCK_N=128, BLOCK_K=32,
-            GROUP_M=8, LEAKY=False, num_warps=4, num_stages=3,
+            GROUP_M=8, num_warps=4, num_stages=3, bias_ptr=None, ACTIVATION="", PARTS=1,
+            UNITS=None, WIDE=False,
         )  # fmt: skip
 
     def attention() -> None:

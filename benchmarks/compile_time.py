@@ -69,7 +69,10 @@ KERNELS = {
         "matmul.matmul_kernel",
         "*fp16/16 *fp16/16 *fp16/16 i32/16 i32/16 i32/16 i32/16 i32=1 i32/16 i32=1 i32/16 i32=1 "
         "fp32",
-        _constants(BLOCK_M=128, BLOCK_N=128, BLOCK_K=32, GROUP_M=8, LEAKY=False),
+        _constants(
+            bias_ptr=None, BLOCK_M=128, BLOCK_N=128, BLOCK_K=32, GROUP_M=8, ACTIVATION="", PARTS=1,
+            UNITS=None, WIDE=False,
+        ),
         {"num_warps": 4, "num_stages": 3},
     ),
     "attention": Kernel(

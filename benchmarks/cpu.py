@@ -154,7 +154,8 @@ print((time.perf_counter() - start) * 1e3)
 
 _MATMUL_CALL = (
     "matmul.matmul_kernel[(1,)](x, x, y, 128, 128, 128, 128, 1, 128, 1, 128, 1, 0.0, "
-    "BLOCK_M=128, BLOCK_N=128, BLOCK_K=64, GROUP_M=1, LEAKY=False)"
+    "BLOCK_M=128, BLOCK_N=128, BLOCK_K=64, GROUP_M=1, "
+    "bias_ptr=None, ACTIVATION='', PARTS=1, UNITS=None, WIDE=False)"
 )
 
 _IMPORT = """

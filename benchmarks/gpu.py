@@ -237,7 +237,8 @@ class Bench:
         import torch
 
         from tilewright import kernels
-        from tilewright.kernels.matmul import GPU_BLOCKS, GPU_OPTIONS
+        from tilewright.kernels.matmul_plan import GPU_BLOCKS, GPU_OPTIONS
+        from tilewright.kernels.product import PLAIN
 
         n = 4096
         a, b = (torch.randn(n, n, device="cuda").half() for _ in range(2))
@@ -246,7 +247,7 @@ class Bench:
 
         def theirs(out: Any) -> None:
             kernel[grid](
-                a, b, out, n, n, n, n, 1, n, 1, n, 1, 0.0, **words, LEAKY=False
+                a, b, out, n, n, n, n, 1, n, 1, n, 1, 0.0, **words, **PLAIN
             )  # fmt: skip
 
         return self.compare(

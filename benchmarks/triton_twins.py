@@ -14,7 +14,8 @@ from typing import Any
 
 KERNELS = Path(__file__).resolve().parent.parent / "src" / "tilewright" / "kernels"
 
-HEAD = "import triton\nimport triton.language as tl\n\n\n@triton.jit\n"
+HEAD = "import triton\nimport triton.language as tl\n"
+DECORATOR = "\n\n@triton.jit\n"
 
 
 def twin(name: str, folder: Path | None = None, sources: Path = KERNELS) -> Any:
@@ -26,12 +27,30 @@ def twin(name: str, folder: Path | None = None, sources: Path = KERNELS) -> Any:
     module, _, function = name.partition(".")
     place = Path(tempfile.mkdtemp(prefix="twins-")) if folder is None else folder
     path = place / f"{function}.py"
-    path.write_text(HEAD + source_of(sources / f"{module}.py", function))
+    path.write_text(source_with_callees(sources / f"{module}.py", function))
     spec = importlib.util.spec_from_file_location(function, path)
     assert spec is not None and spec.loader is not None
     loaded = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(loaded)
     return getattr(loaded, function)
+
+
+def source_with_callees(path: Path, function: str) -> str:
+    """A module for Triton that holds a function, after those of the same file that it calls."""
+    wanted, seen = [function], list[str]()
+    names = {node.name for node in ast.parse(path.read_text()).body
+             if isinstance(node, ast.FunctionDef)}  # fmt: skip
+    while wanted:
+        name = wanted.pop()
+        seen = [name, *(other for other in seen if other != name)]
+        wanted += [
+            node.func.id
+            for node in ast.walk(ast.parse(source_of(path, name)))
+            if isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id in names
+        ]
+    return HEAD + "".join(DECORATOR + source_of(path, name) for name in seen)
 
 
 def source_of(path: Path, function: str) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 import tilewright
 from tilewright import testing
 from tilewright.kernels.matmul import matmul_kernel
+from tilewright.kernels.product import PLAIN
 
 CONFIGS = [
     tilewright.Config({"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k, "GROUP_M": 4})
@@ -28,7 +29,7 @@ def matmul(a: np.ndarray, b: np.ndarray, slope: float = 0.01) -> np.ndarray:
     strides = [step // array.itemsize for array in (a, b, c) for step in array.strides]
     tuned[
         lambda meta: (tilewright.cdiv(m, meta["BLOCK_M"]) * tilewright.cdiv(n, meta["BLOCK_N"]),)
-    ](a, b, c, m, n, k, *strides, slope, LEAKY=True)
+    ](a, b, c, m, n, k, *strides, slope, **{**PLAIN, "ACTIVATION": "leaky_relu"})
     return c
 
 

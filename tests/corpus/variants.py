@@ -15,8 +15,9 @@ from tilewright.kernels.attention import gpu_launch_options as attention_options
 from tilewright.kernels.dropout import dropout_kernel
 from tilewright.kernels.elementwise import add_kernel
 from tilewright.kernels.matmul import CONFIGS, matmul_kernel
-from tilewright.kernels.matmul import gpu_launch_options as matmul_options
+from tilewright.kernels.matmul_plan import gpu_launch_options as matmul_options
 from tilewright.kernels.norm import layer_norm_kernel
+from tilewright.kernels.product import PLAIN
 from tilewright.kernels.softmax import row_options, softmax_kernel
 from tilewright.kernels.transpose import transpose_kernel
 
@@ -114,25 +115,27 @@ _MATMUL = "i32/16 i32/16 i32/16 i32/16 i32=1 i32/16 i32=1 i32/16 i32=1 fp32"
 def _matmul() -> Iterator[Variant]:
     for dtype in "fp16 bf16 fp32 fp8e4nv fp8e5".split():
         types = f"{_pointers(3, dtype)} {_MATMUL}"
-        words = {**matmul_options(BYTES.get(dtype, 1)), "LEAKY": False}
+        words = {**matmul_options(BYTES.get(dtype, 1)), **PLAIN}
         yield from _on(_rows(dtype in ("fp16", "fp32")), dtype, matmul_kernel, types, words)
         if dtype == "fp8e4nv":
             yield from _on((80, 89, 120), dtype, matmul_kernel, types, words)
     types = f"{_pointers(3, 'fp16')} {_MATMUL}"
-    words = {**matmul_options(2), "LEAKY": True}
+    words = {**matmul_options(2), **PLAIN, "ACTIVATION": "leaky_relu"}
     yield from _on(_rows(False), "fp16 leaky", matmul_kernel, types, words)
     turned = types.replace(
         "i32/16 i32=1 i32/16 i32=1 i32/16 i32=1", "i32=1 i32/16 " * 2 + "i32/16 i32=1"
     )
     yield from _on(
-        _rows(False), "fp16 transposed", matmul_kernel, turned, matmul_options(2) | {"LEAKY": False}
+        _rows(False),
+        "fp16 transposed",
+        matmul_kernel,
+        turned,
+        matmul_options(2) | {**PLAIN},
     )
     for config in CONFIGS:
         words = {**config.kwargs, "num_warps": config.num_warps, "num_stages": config.num_stages}
         blocks = "x".join(str(words[name]) for name in ("BLOCK_M", "BLOCK_N", "BLOCK_K"))
-        yield from _on(
-            _rows(False), f"fp16 {blocks}", matmul_kernel, types, words | {"LEAKY": False}
-        )
+        yield from _on(_rows(False), f"fp16 {blocks}", matmul_kernel, types, words | {**PLAIN})
 
 
 def _tutorial() -> Iterator[Variant]:

@@ -14,6 +14,7 @@ from tilewright.kernels.dropout import dropout_kernel
 from tilewright.kernels.elementwise import add_kernel
 from tilewright.kernels.matmul import matmul_kernel
 from tilewright.kernels.norm import layer_norm_kernel
+from tilewright.kernels.product import PLAIN
 from tilewright.kernels.softmax import softmax_kernel
 from tilewright.kernels.transpose import transpose_kernel
 
@@ -82,7 +83,8 @@ def test_matmul(device: Device, rng: np.random.Generator, size: Any, leaky: bool
     device.run(
         matmul_kernel, lambda meta: (cdiv(m, meta["BLOCK_M"]) * cdiv(n, meta["BLOCK_N"]),),
         device.array(a), device.array(b), c, m, n, k, *steps(a), *steps(b), *steps(c), 0.25,
-        BLOCK_M=32, BLOCK_N=32, BLOCK_K=16, GROUP_M=2, LEAKY=leaky,
+        BLOCK_M=32, BLOCK_N=32, BLOCK_K=16, GROUP_M=2,
+        **PLAIN | {"ACTIVATION": "leaky_relu" if leaky else ""},
     )  # fmt: skip
     exact = a.astype(np.float64) @ b
     expected = np.where(exact >= 0, exact, exact / 4) if leaky else exact

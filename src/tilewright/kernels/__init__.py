@@ -3,9 +3,21 @@
 from tilewright.kernels.attention import attention
 from tilewright.kernels.dropout import dropout
 from tilewright.kernels.elementwise import add
+from tilewright.kernels.grouped_matmul import grouped_matmul
 from tilewright.kernels.matmul import matmul
 from tilewright.kernels.norm import layer_norm
+from tilewright.kernels.quantized_matmul import quantized_matmul
 from tilewright.kernels.softmax import softmax
 from tilewright.kernels.transpose import transpose
 
-__all__ = ["add", "attention", "dropout", "layer_norm", "matmul", "softmax", "transpose"]
+__all__ = [
+    "add",
+    "attention",
+    "dropout",
+    "grouped_matmul",
+    "layer_norm",
+    "matmul",
+    "quantized_matmul",
+    "softmax",
+    "transpose",
+]

@@ -15,12 +15,43 @@ def strides(array: Array) -> tuple[int, ...]:
     return tuple(step // array.itemsize for step in array.strides)
 
 
-def empty(like: Array, shape: tuple[int, ...]) -> Array:
-    """An uninitialized array of the library, element type and device of `like`."""
-    if hasattr(like, "new_empty"):
-        return like.new_empty(shape)
+def empty(like: Array, shape: tuple[int, ...], dtype: str | None = None) -> Array:
+    """An uninitialized array of the library and device of `like`, and its element type if none is
+    named."""
     library = __import__(type(like).__module__.partition(".")[0])
-    return library.empty(shape, dtype=like.dtype)
+    chosen = like.dtype if dtype is None else getattr(library, dtype)
+    if hasattr(like, "new_empty"):
+        return like.new_empty(shape, dtype=chosen)
+    return library.empty(shape, dtype=chosen)
+
+
+def as_type(array: Array, dtype: str) -> Array:
+    """A copy with elements of a type named as "uint8"."""
+    library = __import__(type(array).__module__.partition(".")[0])
+    chosen = getattr(library, dtype)
+    return array.to(chosen) if hasattr(array, "new_empty") else array.astype(chosen)
+
+
+def integers(like: Array, numbers: tuple[int, ...]) -> Array:
+    """An array of int64 of the library and device of `like`."""
+    library = __import__(type(like).__module__.partition(".")[0])
+    if hasattr(like, "new_tensor"):
+        return like.new_tensor(numbers, dtype=library.int64)
+    return library.array(numbers, dtype=library.int64)
+
+
+def dtype_name(array: Array) -> str:
+    """The element type, such as "float16"."""
+    return str(array.dtype).rpartition(".")[2]
+
+
+def address(array: Array) -> int:
+    """Where the first element is."""
+    if hasattr(array, "data_ptr"):
+        return array.data_ptr()
+    if hasattr(array, "__cuda_array_interface__"):
+        return array.__cuda_array_interface__["data"][0]
+    return array.__array_interface__["data"][0]
 
 
 def is_on_cpu(array: Array) -> bool:

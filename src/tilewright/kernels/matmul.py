@@ -1,20 +1,63 @@
-"""Matrix multiplication with a fused activation."""
+"""Matrix multiplication with a fused bias and activation."""
 
 from __future__ import annotations
 
 import tilewright.language as tl
-from tilewright.kernels.arrays import Array, empty, is_on_cpu, strides
+from tilewright.kernels.arrays import Array, dtype_name, empty, is_on_cpu, strides
+from tilewright.kernels.matmul_plan import CPU_BLOCKS, HOPPER, Plan, current_gpu, plan_of
+from tilewright.kernels.product import Product, is_aligned, packed, product_of, units_of
 from tilewright.runtime import Config, autotune, cdiv, jit
+
+
+@jit
+def activate(x, slope, ACTIVATION: tl.constexpr):
+    """The activation of sums; leaky_relu has `slope` below zero."""
+    if ACTIVATION == "relu":
+        x = tl.maximum(x, 0)
+    elif ACTIVATION == "leaky_relu":
+        x = tl.where(x >= 0, x, slope * x)
+    elif ACTIVATION == "gelu_tanh":
+        # (1 + tanh(z)) / 2 is the sigmoid of 2 z
+        x = x / (1.0 + tl.exp(-1.5957691216057308 * (x + 0.044715 * x * x * x)))
+    elif ACTIVATION == "silu":
+        x = x / (1.0 + tl.exp(-x))
+    return x
+
+
+@jit
+def epilogue(acc, bias_ptr, columns, N, slope, c_ptr, ACTIVATION: tl.constexpr):
+    """activation(acc + bias) as c has it; integers stay integers if c holds such."""
+    dtype = c_ptr.dtype.element_ty
+    if not dtype.is_int():
+        acc = acc.to(tl.float32)
+    if bias_ptr is not None:
+        acc += tl.load(bias_ptr + columns, mask=columns < N, other=0)[None, :].to(acc.dtype)
+    return activate(acc, slope, ACTIVATION).to(dtype)
 
 
 @jit
 def matmul_kernel(
     a_ptr, b_ptr, c_ptr, M, N, K,
-    stride_am, stride_ak, stride_bk, stride_bn, stride_cm, stride_cn, slope,
+    stride_am, stride_ak, stride_bk, stride_bn, stride_cm, stride_cn, slope, bias_ptr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr,
-    LEAKY: tl.constexpr,
+    ACTIVATION: tl.constexpr, PARTS: tl.constexpr, UNITS: tl.constexpr, WIDE: tl.constexpr,
 ):  # fmt: skip
-    """One block of c = activation(a @ b); blocks go in groups of GROUP_M rows for the L2."""
+    """One block of c = activation(a @ b + bias); blocks go in groups of GROUP_M for the L2.
+
+    bias_ptr: N elements, or None. PARTS: c is an array of so many partial sums, over parts of K,
+    one after the other; UNITS: what M, N, K and the strides are multiples of; WIDE: offsets may
+    exceed 31 bits
+    """
+    if UNITS is not None:
+        M = tl.multiple_of(M, UNITS[0])
+        N = tl.multiple_of(N, UNITS[1])
+        K = tl.multiple_of(K, UNITS[2])
+        stride_am = tl.multiple_of(stride_am, UNITS[3])
+        stride_ak = tl.multiple_of(stride_ak, UNITS[4])
+        stride_bk = tl.multiple_of(stride_bk, UNITS[5])
+        stride_bn = tl.multiple_of(stride_bn, UNITS[6])
+        stride_cm = tl.multiple_of(stride_cm, UNITS[7])
+        stride_cn = tl.multiple_of(stride_cn, UNITS[8])
     pid = tl.program_id(0)
     blocks_m = tl.cdiv(M, BLOCK_M)
     blocks_n = tl.cdiv(N, BLOCK_N)
@@ -23,70 +66,123 @@ def matmul_kernel(
     inside = pid % (GROUP_M * blocks_n)
     rows = (first_m + inside % height) * BLOCK_M + tl.arange(0, BLOCK_M)
     columns = inside // height * BLOCK_N + tl.arange(0, BLOCK_N)
+    row_mask = rows[:, None] < M
+    column_mask = columns[None, :] < N
+    if WIDE:
+        rows, columns = rows.to(tl.int64), columns.to(tl.int64)
     depth = tl.arange(0, BLOCK_K)
     a_ptrs = a_ptr + rows[:, None] * stride_am + depth[None, :] * stride_ak
     b_ptrs = b_ptr + depth[:, None] * stride_bk + columns[None, :] * stride_bn
-    acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+    if PARTS > 1:
+        # whole blocks for all parts but the last, which may be shorter
+        length = tl.cdiv(tl.cdiv(K, BLOCK_K), PARTS) * BLOCK_K
+        start = tl.program_id(1) * length
+        a_ptrs += start.to(tl.int64) * stride_ak
+        b_ptrs += start.to(tl.int64) * stride_bk
+        c_ptr += tl.program_id(1).to(tl.int64) * M * N
+        K = min(K - start, length)
+    integer: tl.constexpr = a_ptr.dtype.element_ty.is_int()
+    acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.int32 if integer else tl.float32)
     for k in range(0, K, BLOCK_K):
-        a = tl.load(a_ptrs, mask=(rows[:, None] < M) & (depth[None, :] < K - k), other=0.0)
-        b = tl.load(b_ptrs, mask=(depth[:, None] < K - k) & (columns[None, :] < N), other=0.0)
+        a = tl.load(a_ptrs, mask=row_mask & (depth[None, :] < K - k), other=0)
+        b = tl.load(b_ptrs, mask=(depth[:, None] < K - k) & column_mask, other=0)
         acc = tl.dot(a, b, acc)
         a_ptrs += BLOCK_K * stride_ak
         b_ptrs += BLOCK_K * stride_bk
-    if LEAKY:
-        acc = tl.where(acc >= 0, acc, slope * acc)
+    acc = epilogue(acc, bias_ptr, columns, N, slope, c_ptr, ACTIVATION)
     c_ptrs = c_ptr + rows[:, None] * stride_cm + columns[None, :] * stride_cn
+    tl.store(c_ptrs, acc, mask=row_mask & column_mask)
+
+
+@jit
+def sum_parts_kernel(
+    parts_ptr, c_ptr, M, N, stride_cm, stride_cn, slope, bias_ptr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, PARTS: tl.constexpr, ACTIVATION: tl.constexpr,
+):  # fmt: skip
+    """c = activation(sum of the parts + bias): the end of `matmul_kernel` with PARTS above 1.
+
+    The order of the sum is that of the parts, so that results do not change from run to run.
+    """
+    rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+    columns = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
     mask = (rows[:, None] < M) & (columns[None, :] < N)
-    tl.store(c_ptrs, acc.to(c_ptr.dtype.element_ty), mask=mask)
-
-
-def _blocks(m: int, n: int, k: int, group: int) -> dict[str, int]:
-    return {"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k, "GROUP_M": group}
-
-
-CPU_BLOCKS = _blocks(128, 256, 64, 1)
-"""What keeps the operands of one step in the L2 of a core."""
-
-GPU_BLOCKS = _blocks(128, 128, 32, 8)
-
-GPU_OPTIONS = {"num_warps": 4, "num_stages": 3}
-
-
-def gpu_launch_options(item_bytes: int) -> dict[str, int]:
-    """Blocks and launch options; elements of 32 bits need twice the warps to stay in registers."""
-    return {**GPU_BLOCKS, **GPU_OPTIONS, "num_warps": 8 if item_bytes > 2 else 4}
+    parts_ptr += rows[:, None].to(tl.int64) * N + columns[None, :]
+    acc = tl.load(parts_ptr, mask=mask, other=0)
+    for _ in tl.static_range(1, PARTS):
+        parts_ptr += tl.cast(M, tl.int64) * N
+        acc += tl.load(parts_ptr, mask=mask, other=0)
+    acc = epilogue(acc, bias_ptr, columns, N, slope, c_ptr, ACTIVATION)
+    c_ptrs = c_ptr + rows[:, None].to(tl.int64) * stride_cm + columns[None, :] * stride_cn
+    tl.store(c_ptrs, acc, mask=mask)
 
 
 CONFIGS = [
-    Config(_blocks(128, 256, 64, 8), num_warps=8, num_stages=3),
-    Config(_blocks(128, 128, 64, 8), num_warps=8, num_stages=3),
-    Config(_blocks(128, 128, 32, 8), num_warps=4, num_stages=4),
-    Config(_blocks(64, 128, 32, 8), num_warps=4, num_stages=4),
-    Config(_blocks(64, 64, 32, 8), num_warps=4, num_stages=4),
-]
+    Config({"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k, "GROUP_M": 8}, num_warps=w, num_stages=s)
+    for m, n, k, w, s in (
+        (128, 256, 64, 8, 3), (128, 128, 64, 8, 3), (128, 128, 32, 4, 4), (64, 128, 32, 4, 4),
+        (64, 64, 32, 4, 4),
+    )
+]  # fmt: skip
 
 tuned_matmul_kernel = autotune(configs=CONFIGS, key=["M", "N", "K"])(matmul_kernel)
 
 
-def matmul(
-    a: Array, b: Array, slope: float | None = None, out: Array | None = None, tune: bool = False
-) -> Array:
-    """a @ b of matrices with any strides, summed in fp32; into `out` if given.
+# --- over arrays ----------------------------------------------------------------------------------
 
-    slope: apply a leaky ReLU with this slope below zero; tune: choose the block sizes by timing.
+
+def matmul(
+    a: Array, b: Array, slope: float | None = None, out: Array | None = None, tune: bool = False,
+    *, bias: Array | None = None, activation: str = "",
+) -> Array:  # fmt: skip
+    """activation(a @ b + bias) of matrices (m, k) and (k, n) with any strides.
+
+    fp16, bf16, fp32 (as tf32 on GPUs) and fp8 are summed in fp32; int8 and uint8 in int32.
+
+    bias: n numbers, added to each row, on the same device. activation: one of ACTIVATIONS.
+    slope: the activation is a leaky ReLU with this slope below zero.
+    out: (m, n), of any element type; if not given, an array of the operands' type, of int32 for
+        8-bit integers and of fp32 for fp8.
+    tune: choose the block sizes by timing.
+    Raises ValueError for shapes that do not fit, an unknown activation, and one other than relu
+    of an integer result. Sums of the same shapes are added in the same order in every run.
     """
-    (m, k), n = (int(e) for e in a.shape), int(b.shape[1])
-    if int(b.shape[0]) != k:
-        raise ValueError(f"shapes do not fit: {tuple(a.shape)} and {tuple(b.shape)}")
-    result = empty(a, (m, n)) if out is None else out
-    args = (a, b, result, m, n, k, *strides(a), *strides(b), *strides(result), slope or 0.0)
-    if tune:
-        tuned_matmul_kernel[_grid(m, n)](*args, LEAKY=slope is not None)
+    product = product_of(a, b, out, bias, activation, slope)
+    result = product.c
+    if 0 in result.shape:
         return result
-    options = CPU_BLOCKS if is_on_cpu(a) else gpu_launch_options(int(a.itemsize))
-    matmul_kernel[_grid(m, n)](*args, **options, LEAKY=slope is not None)
+    if tune:
+        tuned_matmul_kernel[product.grid](*product.arguments, **product.constants)
+    elif is_on_cpu(a):
+        matmul_kernel[product.grid](*product.arguments, **CPU_BLOCKS, **product.constants)
+    else:
+        multiply_on_gpu(product)
     return result
 
 
-def _grid(m: int, n: int):
-    return lambda meta: (cdiv(m, meta["BLOCK_M"]) * cdiv(n, meta["BLOCK_N"]),)
+def multiply_on_gpu(product: Product) -> None:
+    """Launch as planned: operands copied before, parts summed after, where that is faster."""
+    gpu = current_gpu()
+    m, n, k = product.sizes
+    if gpu.capability == HOPPER:
+        product = packed(product)
+    plan = plan_of(m, n, k, int(product.a.itemsize), gpu, is_aligned(product))
+    run_plan(product, plan, units_of(product))
+
+
+def run_plan(product: Product, plan: Plan, units: tuple[int, ...] | None) -> None:
+    """The launches of a product; units: as `matmul_kernel` takes them."""
+    words = {**product.constants, **plan.options, "UNITS": units}
+    if plan.parts == 1:
+        matmul_kernel[product.grid](*product.arguments, **words)
+        return
+    m, n, _ = product.sizes
+    sums = "int32" if "int" in dtype_name(product.a) else "float32"
+    parts = empty(product.a, (plan.parts * m, n), sums)
+    partial = Product(product.a, product.b, parts[:m], None, 0.0, "")
+    words |= {"bias_ptr": None, "ACTIVATION": "", "PARTS": plan.parts}
+    matmul_kernel[partial.grid](*partial.arguments, **words)
+    block = {"BLOCK_M": 8, "BLOCK_N": 128}
+    sum_parts_kernel[cdiv(m, 8), cdiv(n, 128)](
+        parts, product.c, m, n, *strides(product.c), product.slope, product.bias, **block,
+        PARTS=plan.parts, ACTIVATION=product.activation,
+    )  # fmt: skip

@@ -1,0 +1,219 @@
+"""How a product is computed: tiles, warps, and parts of K.
+
+On Hopper the tile is chosen by a model of the time that each would take, with constants measured on
+an H200 (benchmarks/results/h200-2026-11-22-hopper-matmul-1.json); elsewhere it is the same for all
+sizes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from tilewright.runtime import cdiv, driver
+
+HOPPER = 90
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A block of the result.
+
+    speed: of one multiprocessor on such blocks, over that of cuBLAS on large products of fp16;
+    resident: how many programs share a multiprocessor; depth: bytes along K in one step
+    """
+
+    m: int
+    n: int
+    warps: int
+    stages: int
+    speed: float
+    resident: int = 1
+    depth: int = 128
+
+
+TILES = (
+    Tile(16, 64, 4, 5, 0.20, 2, 256),
+    Tile(128, 256, 8, 3, 1.00),
+    Tile(256, 128, 8, 3, 0.91),
+    Tile(128, 128, 4, 4, 0.90),
+    Tile(64, 256, 4, 4, 0.83),
+    Tile(64, 128, 4, 4, 0.80, 2),
+    Tile(128, 64, 4, 4, 0.68, 2),
+    Tile(64, 64, 4, 4, 0.60, 2),
+    Tile(64, 32, 4, 4, 0.32, 2),
+)
+"""For operands of 8 and 16 bits, which warpgroups multiply from shared memory; the first one is for
+a few rows, by mma.sync, with many bytes under way."""
+
+ROUNDED_TILES = (
+    Tile(16, 64, 4, 5, 0.20, 2),
+    Tile(128, 256, 8, 4, 0.54),
+    Tile(128, 128, 8, 4, 0.39),
+    Tile(64, 64, 4, 4, 0.25, 2),
+)
+"""For fp32, rounded to tf32 in registers, so that mma.sync multiplies it."""
+
+WEIGHT_TILES = (
+    Tile(16, 64, 4, 4, 0.10, 2),
+    Tile(256, 128, 8, 3, 0.26),
+    Tile(128, 128, 4, 4, 0.22),
+    Tile(64, 128, 4, 4, 0.16, 2),
+    Tile(64, 64, 4, 4, 0.12, 2),
+)
+"""For integer weights, which are converted in registers."""
+
+FEW_ROWS = 16
+SMALL = 64 * 64
+"""Elements of a block that leaves registers for the addresses of elements."""
+
+SPLITS = (1, 2, 3, 4, 6, 8, 12, 16)
+STEPS_OF_A_PART = 4
+FLOPS_PER_US = 4.85e6
+"""Of one multiprocessor at the speed of cuBLAS, in fp16; inversely as the size of an element."""
+
+BYTES_PER_US = 4.2e6
+START_US = 1.9
+"""Of a program: until the first operands are there, and to store the block. Programs that share a
+multiprocessor start while others compute."""
+
+SECOND_LAUNCH_US = 2.5
+ROWS_OF_A_GROUP = 1024
+"""Of A, which stay in the second-level cache while a group of programs runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """options: of the launch, blocks included; parts: of K, summed by a second kernel."""
+
+    options: dict[str, int]
+    parts: int = 1
+
+
+CPU_BLOCKS = {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "GROUP_M": 1}
+"""What keeps the operands of one step in the L2 of a core."""
+
+GPU_BLOCKS = {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 32, "GROUP_M": 8}
+
+GPU_OPTIONS = {"num_warps": 4, "num_stages": 3}
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """capability: such as 90; multiprocessors: how many programs run at once, at least."""
+
+    capability: int
+    multiprocessors: int
+
+
+@lru_cache(8)
+def gpu_of(device: int) -> Gpu:
+    """The GPU of that number."""
+    found = driver.active.utils.get_device_properties(device)
+    arch = driver.active.get_current_target().arch
+    return Gpu(arch if isinstance(arch, int) else 0, found["multiprocessor_count"])
+
+
+def current_gpu() -> Gpu:
+    """The one that launches go to."""
+    return gpu_of(driver.active.get_current_device())
+
+
+def gpu_launch_options(item_bytes: int) -> dict[str, int]:
+    """Blocks and launch options; elements of 32 bits need twice the warps to stay in registers."""
+    return {**GPU_BLOCKS, **GPU_OPTIONS, "num_warps": 8 if item_bytes > 2 else 4}
+
+
+def options_of(tile: Tile, item_bytes: int) -> dict[str, int]:
+    """Blocks and launch options of a tile."""
+    return {
+        "BLOCK_M": tile.m,
+        "BLOCK_N": tile.n,
+        "BLOCK_K": tile.depth // item_bytes,
+        "GROUP_M": ROWS_OF_A_GROUP // tile.m,
+        "num_warps": tile.warps,
+        "num_stages": tile.stages,
+    }
+
+
+@lru_cache(1024)
+def plan_of(m: int, n: int, k: int, item_bytes: int, gpu: Gpu, aligned: bool = True) -> Plan:
+    """The plan for a product of (m, k) by (k, n), none of them zero but k.
+
+    aligned: all operands are copied by 16 bytes; if not, they are loaded by elements, for whose
+    addresses only small tiles leave registers
+    """
+    if gpu.capability != HOPPER or item_bytes > 4:
+        return Plan(gpu_launch_options(item_bytes))
+    choices = [
+        (tile, parts)
+        for tile in _tiles(m, item_bytes, aligned)
+        for parts in SPLITS
+        if parts == 1 or k * item_bytes >= parts * STEPS_OF_A_PART * tile.depth
+    ]
+    tile, parts = min(choices, key=lambda c: _us(m, n, k, item_bytes, gpu, *c))
+    return Plan(options_of(tile, item_bytes), parts)
+
+
+@lru_cache(256)
+def options_of_group(
+    sizes: tuple[tuple[int, int, int], ...], item_bytes: int, gpu: Gpu, aligned: bool
+) -> dict[str, int]:
+    """The launch options for products of several sizes (m, n, k) at once."""
+    if gpu.capability != HOPPER or item_bytes > 4:
+        return gpu_launch_options(item_bytes)
+    tiles = _tiles(max(m for m, _, _ in sizes), item_bytes, aligned)
+    tile = min(tiles, key=lambda tile: _us_of_group(sizes, item_bytes, gpu, tile))
+    return options_of(tile, item_bytes)
+
+
+@lru_cache(256)
+def options_of_weights(
+    m: int, n: int, k: int, item_bytes: int, gpu: Gpu, aligned: bool
+) -> dict[str, int] | None:
+    """The launch options for (m, k) by integer weights (k, n), in steps of 64 rows of weights; None
+    where it is faster to convert all weights before, for an ordinary product."""
+    if gpu.capability != HOPPER or item_bytes != 2:
+        return gpu_launch_options(item_bytes) | {"BLOCK_K": 64}
+    inside = {t: _us(m, n, k, 2, gpu, t, 1) for t in _fitting(m, WEIGHT_TILES, aligned)}
+    tile = min(inside, key=lambda tile: inside[tile])
+    before = min(_us(m, n, k, 2, gpu, t, 1) for t in _tiles(m, 2, True))
+    before += SECOND_LAUNCH_US + START_US + 3 * k * n / BYTES_PER_US
+    return None if before < inside[tile] else options_of(tile, 2)
+
+
+def _tiles(m: int, item_bytes: int, aligned: bool) -> list[Tile]:
+    return _fitting(m, TILES if item_bytes <= 2 else ROUNDED_TILES, aligned)
+
+
+def _fitting(m: int, tiles: tuple[Tile, ...], aligned: bool) -> list[Tile]:
+    """Tiles for so many rows, whose elements can be addressed."""
+    return [
+        tile
+        for tile in tiles
+        if (m <= FEW_ROWS or tile.m > FEW_ROWS) and (aligned or tile.m * tile.n <= SMALL)
+    ]
+
+
+def _us(m: int, n: int, k: int, item_bytes: int, gpu: Gpu, tile: Tile, parts: int) -> float:
+    """About how many microseconds it takes: the busiest multiprocessor's work, or the memory's."""
+    programs = cdiv(m, tile.m) * cdiv(n, tile.n) * parts
+    rounds = cdiv(programs, gpu.multiprocessors)
+    compute = rounds * tile.m * tile.n * k / parts * item_bytes / (FLOPS_PER_US * tile.speed)
+    busy = min(1.0, programs / gpu.multiprocessors)
+    memory = (m * k + k * n + m * n) * item_bytes / (BYTES_PER_US * busy)
+    us = max(compute, memory) + cdiv(rounds, tile.resident) * START_US
+    return us if parts == 1 else us + SECOND_LAUNCH_US + 8 * parts * m * n / BYTES_PER_US
+
+
+def _us_of_group(
+    sizes: tuple[tuple[int, int, int], ...], item_bytes: int, gpu: Gpu, tile: Tile
+) -> float:
+    """About how many microseconds the products take, shared evenly, and the longest block alone."""
+    each = FLOPS_PER_US * tile.speed / item_bytes
+    start = START_US / tile.resident
+    blocks = [
+        (cdiv(m, tile.m) * cdiv(n, tile.n), tile.m * tile.n * k / each + start) for m, n, k in sizes
+    ]
+    spread = sum(count * us for count, us in blocks) / gpu.multiprocessors
+    return spread + max(us for _, us in blocks)
