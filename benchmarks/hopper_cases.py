@@ -163,12 +163,15 @@ def exact(a: Any, b: Any) -> Any:
     return a.double() @ b.double()
 
 
-def _ready_made(name: str, a: Any, b: Any, out: Any, reference: Any, error: float) -> Contestant:
+def _ready_made(
+    name: str, a: Any, b: Any, out: Any, reference: Any, error: float, **epilogue: Any
+) -> Contestant:
     from tilewright import kernels
 
-    return Contestant(
-        f"ready-made{name}", {"": lambda: kernels.matmul(a, b, out=out)}, [out], [reference], error
-    )
+    def call() -> None:
+        kernels.matmul(a, b, out=out, **epilogue)
+
+    return Contestant(f"ready-made{name}", {"": call}, [out], [reference], error)
 
 
 def _floats(operands: Operands, sides: Sides, product: Product) -> Iterator[Contestant]:
@@ -220,6 +223,7 @@ def _fused(operands: Operands, sides: Sides, product: Product) -> Iterator[Conte
         lambda kernel, config: launch(kernel, a, b, fused, config, bias),
         out=[fused], reference=[biased], error=1e-3,
     )  # fmt: skip
+    yield _ready_made(" fused", a, b, out.clone(), biased, 1e-3, bias=bias, slope=0.01)
 
 
 def _fp8(operands: Operands, sides: Sides, product: Product) -> Iterator[Contestant]:
@@ -278,6 +282,14 @@ def _weights(operands: Operands, sides: Sides, product: Product) -> Iterator[Con
         lambda kernel, config: launch(kernel, a, b, out, config, scale),
         out=[out], reference=[reference], error=1e-3,
     )  # fmt: skip
+    ready = out.clone()
+
+    def quantized() -> None:
+        from tilewright import kernels
+
+        kernels.quantized_matmul(a, b, scale, out=ready)
+
+    yield Contestant("ready-made", {"": quantized}, [ready], [reference], 1e-3)
 
 
 KINDS: Mapping[str, Callable[[Operands, Sides, Product], Iterator[Contestant]]] = {
@@ -329,7 +341,7 @@ class Grouped:
 
         a, b = [random(m, k) for m, _, k in self.shapes], [random(k, n) for _, n, k in self.shapes]
         reference = [exact(x, y) for x, y in zip(a, b, strict=True)]
-        outs = [[x.half() for x in reference] for _ in range(2)]
+        outs = [[x.half() for x in reference] for _ in range(3)]
 
         def loop() -> None:
             for x, y, out in zip(a, b, outs[0], strict=True):
@@ -351,6 +363,13 @@ class Grouped:
             "", "grouped_matmul_kernel", self.configs, call, out=outs[1], reference=reference,
             error=1e-3,
         )  # fmt: skip
+
+        def ready() -> None:
+            from tilewright import kernels
+
+            kernels.grouped_matmul(a, b, outs[2])
+
+        yield Contestant("ready-made", {"": ready}, outs[2], reference, 1e-3)
 
 
 MIXED = [

@@ -14,10 +14,13 @@ from tilewright.kernels.attention import attention_kernel
 from tilewright.kernels.attention import gpu_launch_options as attention_options
 from tilewright.kernels.dropout import dropout_kernel
 from tilewright.kernels.elementwise import add_kernel
-from tilewright.kernels.matmul import CONFIGS, matmul_kernel
+from tilewright.kernels.grouped_matmul import grouped_matmul_kernel
+from tilewright.kernels.matmul import CONFIGS, matmul_kernel, sum_parts_kernel
+from tilewright.kernels.matmul_plan import ROUNDED_TILES, TILES, WEIGHT_TILES, options_of
 from tilewright.kernels.matmul_plan import gpu_launch_options as matmul_options
 from tilewright.kernels.norm import layer_norm_kernel
-from tilewright.kernels.product import PLAIN
+from tilewright.kernels.product import PLAIN, pack_kernel
+from tilewright.kernels.quantized_matmul import convert_kernel, quantized_matmul_kernel
 from tilewright.kernels.softmax import row_options, softmax_kernel
 from tilewright.kernels.transpose import transpose_kernel
 
@@ -130,12 +133,91 @@ def _matmul() -> Iterator[Variant]:
         "fp16 transposed",
         matmul_kernel,
         turned,
-        matmul_options(2) | {**PLAIN},
+        matmul_options(2) | PLAIN,
     )
     for config in CONFIGS:
         words = {**config.kwargs, "num_warps": config.num_warps, "num_stages": config.num_stages}
         blocks = "x".join(str(words[name]) for name in ("BLOCK_M", "BLOCK_N", "BLOCK_K"))
-        yield from _on(_rows(False), f"fp16 {blocks}", matmul_kernel, types, words | {**PLAIN})
+        yield from _on(_rows(False), f"fp16 {blocks}", matmul_kernel, types, words | PLAIN)
+
+    yield from _planned()
+    parts = "*fp32/16 *fp16/16 i32/16 i32/16 i32/16 i32=1 fp32 *fp16/16"
+    words = {"BLOCK_M": 8, "BLOCK_N": 128, "PARTS": 4, "ACTIVATION": "gelu_tanh"}
+    yield from _on(_rows(False), "fp16 sum of parts", sum_parts_kernel, parts, words)
+    words = {"BLOCK_M": 64, "BLOCK_N": 64}
+    for label, steps in {"rows": "i32 i32=1", "columns": "i32=1 i32"}.items():
+        types = f"*fp16 *fp16/16 i32 i32 i32/16 {steps}"
+        yield from _on(_rows(False), f"fp16 packed {label}", pack_kernel, types, words)
+
+
+_ROWS, _COLUMNS = "i32/16 i32=1", "i32=1 i32/16"
+
+
+def _planned() -> Iterator[Variant]:
+    """What `matmul` chooses from on Hopper."""
+    sizes = "i32/16 i32/16 i32/16"
+    for dtype, out, tiles in (
+        ("fp16", "fp16", TILES),
+        ("fp8e4nv", "fp32", TILES),
+        ("i8", "i32", TILES),
+        ("fp32", "fp32", ROUNDED_TILES),
+    ):
+        b = _COLUMNS if BYTES.get(dtype, 1) == 1 else _ROWS
+        types = f"*{dtype}/16 *{dtype}/16 *{out}/16 {sizes} {_ROWS} {b} {_ROWS} fp32"
+        for tile in tiles:
+            words = options_of(tile, BYTES.get(dtype, 1)) | PLAIN
+            label = f"{dtype} planned {tile.m}x{tile.n}"
+            yield from _on(_rows(False), label, matmul_kernel, types, words)
+    large = options_of(TILES[1], 2)
+    types = f"{_pointers(3, 'fp16')} {_MATMUL}"
+    for layout, of_a, of_b in (("a", _COLUMNS, _ROWS), ("b", _ROWS, _COLUMNS)):
+        turned = f"{_pointers(3, 'fp16')} {sizes} {of_a} {of_b} {_ROWS} fp32"
+        yield from _on(_rows(False), f"fp16 {layout} columns", matmul_kernel, turned, large | PLAIN)
+    for activation in ("relu", "leaky_relu", "gelu_tanh", "silu"):
+        words = large | PLAIN | {"ACTIVATION": activation}
+        del words["bias_ptr"]
+        fused = f"{types} *fp16/16"
+        yield from _on(_rows(False), f"fp16 bias {activation}", matmul_kernel, fused, words)
+    parts = types.replace("*fp16/16 i32", "*fp32/16 i32", 1)
+    words = options_of(TILES[-1], 2) | PLAIN | {"PARTS": 16}
+    yield from _on(_rows(False), "fp16 parts", matmul_kernel, parts, words)
+    loose = types.replace("i32/16", "i32")
+    words = options_of(TILES[5], 2) | PLAIN | {"UNITS": (8, 8, 8, 8, 1, 8, 1, 8, 1)}
+    yield from _on(_rows(False), "fp16 multiples of 8", matmul_kernel, loose, words)
+    for tile in TILES[-2:]:
+        words = options_of(tile, 2) | PLAIN
+        label = f"fp16 unaligned {tile.m}x{tile.n}"
+        yield from _on(_rows(False), label, matmul_kernel, loose, words)
+
+
+def _grouped_matmul() -> Iterator[Variant]:
+    known = {"COUNT": 16, "UNITS": (False, True) * 3, "UNIT": 8, "ACTIVATION": ""}
+    types = f"*i64/16 i32 {_pointers(3, 'fp16')} fp32"
+    words = matmul_options(2) | {"num_warps": 8} | known
+    yield from _on(_rows(True), "fp16", grouped_matmul_kernel, types, words)
+    for tile in TILES:
+        words = options_of(tile, 2) | known
+        label = f"fp16 planned {tile.m}x{tile.n}"
+        yield from _on(_rows(False), label, grouped_matmul_kernel, types, words)
+    words = options_of(TILES[-2], 2) | known | {"UNIT": 1, "UNITS": (False,) * 6}
+    yield from _on(_rows(False), "fp16 unaligned", grouped_matmul_kernel, types, words)
+
+
+def _quantized_matmul() -> Iterator[Variant]:
+    for bits, stored in {8: "i8", 4: "u8"}.items():
+        for scales, group in {"a column": 0, "128 rows": 128}.items():
+            types = f"*fp16/16 *{stored}/16 *fp16/16 *fp16/16 {_MATMUL}"
+            known = {"bias_ptr": None, "ACTIVATION": "", "BITS": bits, "GROUP_K": group}
+            words = matmul_options(2) | {"BLOCK_K": 64, "num_warps": 8} | known
+            label = f"{bits} bits, {scales}"
+            yield from _on(_rows(True), label, quantized_matmul_kernel, types, words)
+            for tile in WEIGHT_TILES:
+                words = options_of(tile, 2) | known
+                planned = f"{label}, planned {tile.m}x{tile.n}"
+                yield from _on(_rows(False), planned, quantized_matmul_kernel, types, words)
+            words = {"BLOCK_K": 64, "BLOCK_N": 64, "BITS": bits, "GROUP_K": group}
+            types = f"*{stored}/16 *fp16/16 *fp16/16 i32/16 i32/16 i32/16 i32=1"
+            yield from _on(_rows(False), f"{label}, converted", convert_kernel, types, words)
 
 
 def _tutorial() -> Iterator[Variant]:
@@ -161,8 +243,10 @@ CORPUS = {
     "add": tuple(_add()),
     "attention": tuple(_attention()),
     "dropout": tuple(_dropout()),
+    "grouped_matmul": tuple(_grouped_matmul()),
     "layer_norm": tuple(_layer_norm()),
     "matmul": tuple(_matmul()),
+    "quantized_matmul": tuple(_quantized_matmul()),
     "softmax": tuple(_softmax()),
     "transpose": tuple(_transpose()),
     "tutorial": tuple(_tutorial()),

@@ -82,6 +82,20 @@ def test_parts_of_k_are_summed(device: Device, rng: np.random.Generator, parts: 
     np.testing.assert_allclose(c, expected, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("tile", [matmul_plan.TILES[0], *matmul_plan.TILES[-2:]], ids=str)
+def test_planned_tiles(device: Device, rng: np.random.Generator, tile: matmul_plan.Tile):
+    """Loops that copy ahead, and multiply by warpgroups where there are 64 rows."""
+    m, n, k = device.pick((9, 40, 200), (70, 136, 392))
+    a, b = rng.normal(size=(m, k)).astype(np.float16), rng.normal(size=(k, n)).astype(np.float16)
+    c = device.empty((m, n), np.float16)
+    words = matmul_plan.options_of(tile, 2) | PLAIN | {"UNITS": (1, 8, 8, 8, 1, 8, 1, 8, 1)}
+    device.run(
+        matmul_kernel, grid_of(m, n), device.array(a), device.array(b), c, m, n, k, *steps(a),
+        *steps(b), *steps(c), 0.0, **words,
+    )  # fmt: skip
+    assert error(c, exact(a, b)) < 1e-3
+
+
 @pytest.mark.parametrize("turned", [False, True])
 def test_packed_rows_end_in_zeros(device: Device, rng: np.random.Generator, turned: bool):
     x = rng.normal(size=(19, 21)).astype(np.float16)
@@ -255,14 +269,15 @@ def test_quantized_products_over_arrays(
 
 def test_wrong_arguments_are_named():
     a, b = np.ones((4, 8), np.float32), np.ones((8, 6), np.float32)
-    for arguments, words, message in (
+    wrong: list[tuple[tuple[Array, Array], dict[str, Any], str]] = [
         ((a, a), {}, "shapes do not fit"),
         ((a, b), {"out": np.empty((6, 4))}, "out has the shape"),
         ((a, b), {"bias": np.ones(4, np.float32)}, "bias has the shape"),
         ((a, b), {"bias": np.ones(12, np.float32)[::2]}, "not contiguous"),
         ((a, b), {"activation": "gelu"}, "none of relu"),
         ((a.astype(np.int8), b.astype(np.int8)), {"activation": "silu"}, "of integers"),
-    ):
+    ]
+    for arguments, words, message in wrong:
         with pytest.raises(ValueError, match=message):
             kernels.matmul(*arguments, **words)
     with pytest.raises(ValueError, match="lists of 2 and 1"):

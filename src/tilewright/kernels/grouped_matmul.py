@@ -8,7 +8,7 @@ from typing import Any
 
 import tilewright.language as tl
 from tilewright.kernels.arrays import Array, address, dtype_name, empty, integers, is_on_cpu
-from tilewright.kernels.matmul import epilogue
+from tilewright.kernels.matmul import block_of, epilogue
 from tilewright.kernels.matmul_plan import CPU_BLOCKS, current_gpu, options_of_group
 from tilewright.kernels.product import COPY_BYTES, product_of
 from tilewright.runtime import cdiv, jit, next_power_of_2
@@ -55,13 +55,7 @@ def grouped_matmul_kernel(
         N, K = tl.multiple_of(N, UNIT), tl.multiple_of(K, UNIT)
         if not UNITS[1]:
             M = tl.multiple_of(M, UNIT)
-    blocks_m = tl.cdiv(M, BLOCK_M)
-    blocks_n = tl.cdiv(N, BLOCK_N)
-    first_m = inside // (GROUP_M * blocks_n) * GROUP_M
-    height = min(blocks_m - first_m, GROUP_M)
-    inside = inside % (GROUP_M * blocks_n)
-    rows = (first_m + inside % height) * BLOCK_M + tl.arange(0, BLOCK_M)
-    columns = inside // height * BLOCK_N + tl.arange(0, BLOCK_N)
+    rows, columns = block_of(inside, M, N, BLOCK_M, BLOCK_N, GROUP_M)
     row_mask = rows[:, None] < M
     column_mask = columns[None, :] < N
     depth = tl.arange(0, BLOCK_K)

@@ -36,6 +36,21 @@ def epilogue(acc, bias_ptr, columns, N, slope, c_ptr, ACTIVATION: tl.constexpr):
 
 
 @jit
+def block_of(
+    pid, M, N, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, GROUP_M: tl.constexpr,
+):  # fmt: skip
+    """Rows and columns of a program's block; groups of GROUP_M blocks share columns of b."""
+    blocks_m = tl.cdiv(M, BLOCK_M)
+    blocks_n = tl.cdiv(N, BLOCK_N)
+    first_m = pid // (GROUP_M * blocks_n) * GROUP_M
+    height = min(blocks_m - first_m, GROUP_M)
+    inside = pid % (GROUP_M * blocks_n)
+    rows = (first_m + inside % height) * BLOCK_M + tl.arange(0, BLOCK_M)
+    columns = inside // height * BLOCK_N + tl.arange(0, BLOCK_N)
+    return rows, columns
+
+
+@jit
 def matmul_kernel(
     a_ptr, b_ptr, c_ptr, M, N, K,
     stride_am, stride_ak, stride_bk, stride_bn, stride_cm, stride_cn, slope, bias_ptr,
@@ -58,14 +73,7 @@ def matmul_kernel(
         stride_bn = tl.multiple_of(stride_bn, UNITS[6])
         stride_cm = tl.multiple_of(stride_cm, UNITS[7])
         stride_cn = tl.multiple_of(stride_cn, UNITS[8])
-    pid = tl.program_id(0)
-    blocks_m = tl.cdiv(M, BLOCK_M)
-    blocks_n = tl.cdiv(N, BLOCK_N)
-    first_m = pid // (GROUP_M * blocks_n) * GROUP_M
-    height = min(blocks_m - first_m, GROUP_M)
-    inside = pid % (GROUP_M * blocks_n)
-    rows = (first_m + inside % height) * BLOCK_M + tl.arange(0, BLOCK_M)
-    columns = inside // height * BLOCK_N + tl.arange(0, BLOCK_N)
+    rows, columns = block_of(tl.program_id(0), M, N, BLOCK_M, BLOCK_N, GROUP_M)
     row_mask = rows[:, None] < M
     column_mask = columns[None, :] < N
     if WIDE:

@@ -161,7 +161,7 @@ def options_of_group(
 ) -> dict[str, int]:
     """The launch options for products of several sizes (m, n, k) at once."""
     if gpu.capability != HOPPER or item_bytes > 4:
-        return gpu_launch_options(item_bytes)
+        return gpu_launch_options(item_bytes) | {"num_warps": 8}
     tiles = _tiles(max(m for m, _, _ in sizes), item_bytes, aligned)
     tile = min(tiles, key=lambda tile: _us_of_group(sizes, item_bytes, gpu, tile))
     return options_of(tile, item_bytes)
@@ -174,7 +174,7 @@ def options_of_weights(
     """The launch options for (m, k) by integer weights (k, n), in steps of 64 rows of weights; None
     where it is faster to convert all weights before, for an ordinary product."""
     if gpu.capability != HOPPER or item_bytes != 2:
-        return gpu_launch_options(item_bytes) | {"BLOCK_K": 64}
+        return gpu_launch_options(item_bytes) | {"BLOCK_K": 64, "num_warps": 8}
     inside = {t: _us(m, n, k, 2, gpu, t, 1) for t in _fitting(m, WEIGHT_TILES, aligned)}
     tile = min(inside, key=lambda tile: inside[tile])
     before = min(_us(m, n, k, 2, gpu, t, 1) for t in _tiles(m, 2, True))

@@ -9,6 +9,7 @@ from typing import Any
 import tilewright.language as tl
 from tilewright.kernels.arrays import Array, address, dtype_name, empty, strides
 from tilewright.runtime import cdiv, jit
+from tilewright.support import cached_property
 
 COPY_BYTES = 16
 """Of an asynchronous copy to shared memory, whose addresses are multiples of it."""
@@ -54,12 +55,12 @@ class Product:
     slope: float
     activation: str
 
-    @property
+    @cached_property
     def sizes(self) -> tuple[int, int, int]:
         """m, n and k."""
         return int(self.c.shape[0]), int(self.c.shape[1]), int(self.a.shape[1])
 
-    @property
+    @cached_property
     def numbers(self) -> tuple[int, ...]:
         """m, n and k, and all strides."""
         return (*self.sizes, *strides(self.a), *strides(self.b), *strides(self.c))

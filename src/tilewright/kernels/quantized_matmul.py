@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tilewright.language as tl
 from tilewright.kernels.arrays import Array, as_type, dtype_name, empty, is_on_cpu, strides
-from tilewright.kernels.matmul import epilogue, multiply_on_gpu
+from tilewright.kernels.matmul import block_of, epilogue, multiply_on_gpu
 from tilewright.kernels.matmul_plan import CPU_BLOCKS, current_gpu, options_of_weights
 from tilewright.kernels.product import Product, check_epilogue, fits, grid_of
 from tilewright.runtime import cdiv, jit
@@ -25,14 +25,7 @@ def quantized_matmul_kernel(
     BITS: of a weight; bytes of two 4-bit weights hold rows that are BLOCK_K apart, as `pack_int4`
     has them. GROUP_K: rows with scales of their own, a multiple of BLOCK_K; 0: one scale a column
     """
-    pid = tl.program_id(0)
-    blocks_m = tl.cdiv(M, BLOCK_M)
-    blocks_n = tl.cdiv(N, BLOCK_N)
-    first_m = pid // (GROUP_M * blocks_n) * GROUP_M
-    height = min(blocks_m - first_m, GROUP_M)
-    inside = pid % (GROUP_M * blocks_n)
-    rows = (first_m + inside % height) * BLOCK_M + tl.arange(0, BLOCK_M)
-    columns = inside // height * BLOCK_N + tl.arange(0, BLOCK_N)
+    rows, columns = block_of(tl.program_id(0), M, N, BLOCK_M, BLOCK_N, GROUP_M)
     row_mask = rows[:, None] < M
     column_mask = columns[None, :] < N
     depth = tl.arange(0, BLOCK_K)
