@@ -13,8 +13,8 @@ from tilewright import cdiv, jit
 WORDS = ["int32", "uint32", "int64", "uint64"]
 KINDS = {
     "add": (np.add, [*WORDS, *FLOATS]),
-    "max": (np.maximum, [*WORDS, "float32", "float64"]),
-    "min": (np.minimum, [*WORDS, "float32", "float64"]),
+    "max": (np.maximum, [*WORDS, *FLOATS]),
+    "min": (np.minimum, [*WORDS, *FLOATS]),
     "and": (np.bitwise_and, WORDS),
     "or": (np.bitwise_or, WORDS),
     "xor": (np.bitwise_xor, WORDS),

@@ -234,8 +234,7 @@ WIDE = tuple(dtype for dtype in INTEGERS if dtype.itemsize >= 4)
     ("kind", "dtype"),
     [
         *product(COMBINE, WIDE),
-        *product(("add",), FLOATS),
-        *product(("min", "max"), FLOATS[2:]),
+        *product(("add", "min", "max"), FLOATS),
     ],
     ids=str,
 )

@@ -21,7 +21,7 @@ _MAX_STRIDE_BYTES = 1 << 40
 _PADDINGS = ("zero", "nan")
 
 
-@dataclass
+@dataclass(eq=False)
 class TensorDescriptor:
     """An array that a kernel reads and writes in blocks, as `tl.make_tensor_descriptor` describes
     it; a kernel gets it as a `tl.tensor_descriptor`.

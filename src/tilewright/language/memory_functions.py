@@ -121,7 +121,7 @@ def atomic_max(
     sem: str | constexpr | None = None,
     scope: str | constexpr | None = None,
 ) -> tensor:
-    """Put the larger of memory and `val` into memory; returns what was there. 32 and 64 bits."""
+    """Put the larger of memory and `val` there; returns what was there. Types: as `atomic_add`."""
     ...
 
 
@@ -134,7 +134,7 @@ def atomic_min(
     sem: str | constexpr | None = None,
     scope: str | constexpr | None = None,
 ) -> tensor:
-    """Put the smaller of memory and `val` into memory; returns what was there. 32 and 64 bits."""
+    """Put the smaller of memory and `val` there; returns what was there. Types: as `atomic_add`."""
     ...
 
 

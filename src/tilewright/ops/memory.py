@@ -40,8 +40,8 @@ EVICTION_POLICIES = ("", "evict_first", "evict_last")
 _INTEGERS = (i32, u32, i64, u64)
 ATOMIC_TYPES: dict[str, tuple[DType, ...]] = {
     "add": (*_INTEGERS, f16, bf16, f32, f64),
-    "max": (*_INTEGERS, f32, f64),
-    "min": (*_INTEGERS, f32, f64),
+    "max": (*_INTEGERS, f16, bf16, f32, f64),
+    "min": (*_INTEGERS, f16, bf16, f32, f64),
     "and": _INTEGERS,
     "or": _INTEGERS,
     "xor": _INTEGERS,

@@ -68,7 +68,9 @@ def _prefix(op: AtomicOp | AtomicCasOp) -> str:
 def _operation(state: GpuLowering, op: AtomicOp) -> Atomic:
     element = dtype_of(op.type)
     if element.is_float and op.kind in ("max", "min"):
-        return _float_extremum(state, op, element)
+        # of 16 bits there is no integer extremum either
+        extremum = _float_extremum if element.bits > 16 else _by_swapping
+        return extremum(state, op, element)
     if element.name == "bf16" and not state.arch.bf16_atomic_add:
         return _by_swapping(state, op, element)
     text = f"{_prefix(op)}.{_name(op.kind, element)}"
@@ -135,8 +137,8 @@ def _by_swapping(state: GpuLowering, op: AtomicOp, element: DType) -> Atomic:
         previous = code.name("found")
         old = code.let_here(f"phi {bits} [ {start}, %{first} ], [ {previous}, %{again} ]", bits)
         number = code.let_here(f"bitcast {old.typed} to {x.type}", x.type)
-        total = code.let_here(f"fadd {number.typed}, {x}", x.type)
-        as_integer = code.let_here(f"bitcast {total.typed} to {bits}", bits)
+        new = _combined(state, op.kind, number, x)
+        as_integer = code.let_here(f"bitcast {new.typed} to {bits}", bits)
         got = _packed_atomic(state, swap, pointer, old, None, as_integer)
         # Gives the result the name under which the phi above already refers to it.
         code.line(f"{previous} = or {bits} {got}, 0")
@@ -151,6 +153,13 @@ def _by_swapping(state: GpuLowering, op: AtomicOp, element: DType) -> Atomic:
         return code.let_here(f"bitcast {last.typed} to {x.type}", x.type)
 
     return run
+
+
+def _combined(state: GpuLowering, kind: str, old: Val, x: Val) -> Val:
+    """What a loop of swaps puts into memory; of an extremum, a NaN loses."""
+    if kind == "add":
+        return state.code.let_here(f"fadd {old.typed}, {x}", x.type)
+    return state.code.intrinsic(f"{kind}num", x.type, old, x)
 
 
 # ---- instructions -------------------------------------------------------------------------------
