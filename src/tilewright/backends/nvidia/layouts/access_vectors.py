@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import cast
 
 from tilewright.analysis import Alignment
 from tilewright.ir import Value
@@ -35,11 +36,18 @@ class VectorRun:
 
 
 def vector_runs(
-    facts: Mapping[Value, Alignment], pointer: Value, mask: Value | None
+    facts: Mapping[Value, Alignment],
+    pointer: Value,
+    mask: Value | None,
+    layout: LinearLayout | None = None,
 ) -> list[VectorRun]:
-    """The limits of an access to a tile, for each of its dims."""
+    """The limits of an access to a tile, for each of its dims.
+
+    layout: that the access may get, instead of the one that it has
+    """
     assert isinstance(pointer.type, TileType)
-    layout, alignment = pointer.type.layout, facts[pointer]
+    alignment = facts[pointer]
+    layout = layout or cast("LinearLayout | None", pointer.type.layout)
     assert isinstance(layout, LinearLayout)
     size = element_of(pointee(pointer.type)).bytes
     return [

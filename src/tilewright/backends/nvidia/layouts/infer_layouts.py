@@ -26,13 +26,14 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 
 from tilewright.backends.nvidia.layouts.access_demand import access_demand
+from tilewright.backends.nvidia.layouts.direct_loads import direct_layout
 from tilewright.backends.nvidia.layouts.layout_context import LayoutContext
 from tilewright.backends.nvidia.layouts.layout_propagation import default_layout
 from tilewright.backends.nvidia.layouts.layout_rules import rule_of
 from tilewright.ir import Block, Op, Trait, Value
 from tilewright.ir.types import TileType, shape_of
 from tilewright.layout import LinearLayout
-from tilewright.ops import ForOp, IfOp, WhileOp
+from tilewright.ops import ForOp, IfOp, LoadOp, WhileOp
 from tilewright.support.fresh_stack import nested
 
 Layouts = dict[LinearLayout, None]
@@ -77,7 +78,8 @@ class LayoutInference(LayoutContext):
             elif isinstance(op, IfOp):
                 self._assign_branches(op)
             elif any(isinstance(r.type, TileType) for r in op.results):
-                self._set(op.results, rule_of(op).result(op, self))
+                direct = direct_layout(op, self) if isinstance(op, LoadOp) else None
+                self._set(op.results, direct or rule_of(op).result(op, self))
 
     def _set(self, values: Sequence[Value], layout: LinearLayout | None) -> None:
         for value in values:

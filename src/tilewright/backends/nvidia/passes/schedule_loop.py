@@ -47,7 +47,7 @@ from tilewright.ops import (
 MIN_COPY_BYTES = 4
 """An asynchronous copy moves 4, 8 or 16 bytes of a thread (PTX ISA, cp.async)."""
 
-SMALL_REGISTERS = 4
+SMALL_REGISTERS = 8
 """Registers of a thread that a tile may take which is loaded one iteration ahead."""
 
 CARRIED_REGISTERS = 16
