@@ -11,12 +11,16 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
+import numpy as np
+
 from tests.emulator.machine import Kernel, run_program
 from tests.emulator.memory import Global
+from tests.emulator.tensor_maps import TensorMap
 from tilewright.backends import Backend, GPUTarget, manifest
 from tilewright.backends.manifest import Stage, StageContext
 from tilewright.backends.nvidia.backend import BACKEND
 from tilewright.backends.nvidia.driver.gpu_messages import Console
+from tilewright.backends.nvidia.tensor_maps import ELEMENT_KINDS, SWIZZLES, TensorMapSource
 from tilewright.runtime.bench import clock_for, register_clock
 
 
@@ -57,9 +61,13 @@ class Emulated:
         self.kernel = Kernel(text, warps, shared, cluster, _SHARED_BASE)
         self.console = Console(asserts, prints, self._read, self._clear)
         self.n_regs = self.n_spills = 0
+        plain = metadata.get("tensor_maps") or ()
+        self.maps = [TensorMapSource.from_plain(source) for source in plain]
 
     def launch(self, grid: tuple[int, int, int], values: Sequence[Any]) -> None:
         args = [_number(value) for value in values]
+        # The parameters of tensor maps follow; kept, since they hold what a kernel reads.
+        args += [_tensor_map(source, args) for source in self.maps]
         blocks = (grid[0] * self.kernel.cluster, grid[1], grid[2])
         seed = _circumstances[-1].seed if _circumstances else None
         order, memory = None if seed is None else Random(seed), self._memory()
@@ -79,6 +87,16 @@ class Emulated:
 
     def _clear(self, name: str, size: int) -> None:
         self.kernel.variables[f"@{name}"][:size] = 0
+
+
+def _tensor_map(source: TensorMapSource, args: Sequence[Any]) -> TensorMap:
+    values = [int(arg) if isinstance(arg, int | np.integer) else 0 for arg in args]
+    dims = [max(number.of(values), 1) for number in reversed(source.dims)]
+    strides = [number.of(values) * source.element_bytes for number in reversed(source.strides)]
+    return TensorMap(
+        values[source.base], dims, strides, source.box[::-1],
+        dtype=ELEMENT_KINDS[source.element], swizzle=SWIZZLES[source.swizzle],
+    )  # fmt: skip
 
 
 def _number(value: Any) -> Any:

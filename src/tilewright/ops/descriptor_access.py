@@ -139,12 +139,16 @@ def _wrong_rows(op: DescriptorAccess, rows: Value) -> str | None:
 
 
 class DescriptorLoadOp(DescriptorAccess, opcode="mem.descriptor_load", effects=(Effect.READ,)):
-    """result[i, j] = base[offset_0 + i, offset_1 + j] inside of the shape, else padding"""
+    """result[i, j] = base[offset_0 + i, offset_1 + j] inside of the shape, else padding
+
+    bulk: a back end has it copied as a whole: it is not expanded.
+    """
 
     base: Value = operand(pointer)
     numbers: tuple[Value, ...] = variadic(scalar_integer)
     block_shape: tuple[int, ...] = attr()
     padding: str = attr(default="zero", choices=PADDINGS)
+    bulk: bool = attr(default=False)
 
     def infer(self) -> Type:
         return self.block_type

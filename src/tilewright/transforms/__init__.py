@@ -4,6 +4,7 @@ from tilewright.transforms.canonicalize import Canonicalize
 from tilewright.transforms.count_trips import trip_count
 from tilewright.transforms.cse import Cse
 from tilewright.transforms.dce import Dce
+from tilewright.transforms.expand_descriptors import ExpandDescriptors
 from tilewright.transforms.licm import Licm
 from tilewright.transforms.narrow_integers import NarrowIntegers
 from tilewright.transforms.region_slots import (
@@ -24,6 +25,7 @@ __all__ = [
     "Cse",
     "NarrowIntegers",
     "Dce",
+    "ExpandDescriptors",
     "UniformInduction",
     "Unroll",
     "add_choice",

@@ -46,10 +46,14 @@ from tilewright.ops import (
 
 @dataclass(frozen=True)
 class ExpandDescriptors(Pass, name="expand-descriptors"):
-    """Expand every access by a descriptor."""
+    """Expand every access by a descriptor but what a back end has copied as a whole."""
 
     def run(self, function: Function) -> bool:
-        accesses = [op for op in function.walk() if isinstance(op, DescriptorAccess)]
+        accesses = [
+            op
+            for op in function.walk()
+            if isinstance(op, DescriptorAccess) and not op.attrs.get("bulk")
+        ]
         for op in accesses:
             result = _EXPANSIONS[type(op)](op, Builder.at(op))
             Rewriter.replace(op, () if result is None else result)

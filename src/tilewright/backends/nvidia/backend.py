@@ -95,6 +95,9 @@ def _llir(module: Module, context: StageContext) -> str:
         num_ctas=options.num_ctas,
     )
     context.metadata.update(name=lowered.symbol, shared=size)
+    if lowered.tensor_maps:
+        maps = [source.plain() for source in lowered.tensor_maps]
+        context.metadata.update(tensor_maps=maps)
     if lowered.asserts or lowered.prints:
         prints = [astuple(printed) for printed in lowered.prints]
         context.metadata.update(asserts=list(lowered.asserts), prints=prints)

@@ -180,12 +180,12 @@ def transposed_buffer(type_: BufferType, order: Sequence[int]) -> BufferType:
     return BufferType(shape, type_.element, layout, type_.slots)
 
 
-def alloc_of(value: Value) -> AllocOp | ShareOp:
+def alloc_of(value: Value) -> Op:
     """What made the memory that a buffer is, behind its views."""
     op = value.op
     while isinstance(op, ViewOp | TransposeViewOp):
         op = op.buffer.op
-    assert isinstance(op, AllocOp | ShareOp), f"{value} is no buffer"
+    assert op is not None, f"{value} is no buffer"
     return op
 
 
@@ -202,9 +202,9 @@ def reads_late(read: ReadOp) -> bool:
 
 
 @dataclass(frozen=True)
-class _Memory:
-    """A buffer as the rules below have it: the tiles in all slots, which of them is meant, and its
-    dims in order."""
+class BufferMemory:
+    """A buffer as NumPy rules have it: the tiles in all slots, which of them is meant, and its dims
+    in order. The interpreter passes it in an array."""
 
     tiles: list[Any]
     slot: int = 0
@@ -215,16 +215,20 @@ class _Memory:
         assert tile is not None, "a buffer is read before it was written"
         return tile if self.order is None else tile.transpose(self.order)
 
+    def write(self, tile: Any) -> None:
+        assert self.order is None, "copies go to a buffer as it is"
+        self.tiles[self.slot] = tile
+
 
 @reference(AllocOp)
 def alloc(op: AllocOp) -> Any:
     """Empty, so that a slot that is read too early shows."""
-    return _Memory([None] * buffer_type(op.result).slots)
+    return BufferMemory([None] * buffer_type(op.result).slots)
 
 
 @reference(ViewOp)
 def view(op: ViewOp, memory: Any, slot: Any) -> Any:
-    """The same memory; the interpreter passes it in an array."""
+    """The same memory."""
     return replace(memory.item(), slot=int(slot))
 
 
@@ -238,24 +242,20 @@ def transpose_view(op: TransposeViewOp, memory: Any) -> Any:
 @reference(ShareOp)
 def share(op: ShareOp, x: Any) -> Any:
     """A buffer of one slot."""
-    return _Memory([x])
+    return BufferMemory([x])
 
 
 @reference(AsyncCopyOp)
 def async_copy(op: AsyncCopyOp, x: Any, memory: Any) -> tuple[()]:
     """Copied at once."""
-    target: _Memory = memory.item()
-    assert target.order is None, "copies go to a buffer as it is"
-    target.tiles[target.slot] = x
+    memory.item().write(x)
     return ()
 
 
 @reference(WriteOp)
 def write(op: WriteOp, x: Any, memory: Any) -> tuple[()]:
     """As a copy."""
-    target: _Memory = memory.item()
-    assert target.order is None, "tiles are written to a buffer as it is"
-    target.tiles[target.slot] = x
+    memory.item().write(x)
     return ()
 
 

@@ -29,6 +29,7 @@ from tilewright.backends.nvidia.buffer_ops import (
     WgmmaWaitOp,
     WriteOp,
 )
+from tilewright.backends.nvidia.bulk_ops import BulkCopyOp, MbarriersOp, MbarrierWaitOp
 from tilewright.backends.nvidia.layouts.layout_rules import broken_rule
 from tilewright.backends.nvidia.ops import ConvertOp, FmaDotOp
 from tilewright.backends.nvidia.passes.legalize_arithmetic import illegal_arithmetic
@@ -89,8 +90,9 @@ def legal_layouts(arch: Arch, warps: int) -> Contract:
 
 def legal_copies(arch: Arch, warps: int) -> Contract:
     """After nvidia-software-pipeline; warps: of a program instance."""
-    copies = (AllocOp, ViewOp, TransposeViewOp, AsyncCopyOp, WriteOp, CommitOp, WaitOp, ReadOp)
-    ops = legal_ops(FmaDotOp, ConvertOp, ShareOp, WgmmaOp, WgmmaWaitOp, *copies)
+    buffers = (AllocOp, ViewOp, TransposeViewOp, WriteOp, ReadOp)
+    copies = (AsyncCopyOp, CommitOp, WaitOp, MbarriersOp, BulkCopyOp, MbarrierWaitOp)
+    ops = legal_ops(FmaDotOp, ConvertOp, ShareOp, WgmmaOp, WgmmaWaitOp, *buffers, *copies)
     return Contract("nvidia-software-pipeline", ops, _missing_layout, _unlowerable(arch, warps))
 
 

@@ -20,10 +20,11 @@ from tilewright.backends.nvidia.passes.legalize_arithmetic import LegalizeArithm
 from tilewright.backends.nvidia.passes.legalize_casts import LegalizeCasts
 from tilewright.backends.nvidia.passes.legalize_dots import LegalizeDots
 from tilewright.backends.nvidia.passes.restart_sums import RestartSums
+from tilewright.backends.nvidia.passes.select_bulk_loads import CheckBulkLoads, SelectBulkLoads
 from tilewright.backends.nvidia.passes.select_products import SelectProducts
 from tilewright.backends.nvidia.passes.software_pipeline import SoftwarePipeline
 from tilewright.ir import Pipeline, Step
-from tilewright.transforms import SHARED, Canonicalize, Cse, Dce, Licm
+from tilewright.transforms import SHARED, Canonicalize, Cse, Dce, ExpandDescriptors, Licm
 
 
 def front_pipeline(capability: int) -> Pipeline:
@@ -40,7 +41,9 @@ def front_pipeline(capability: int) -> Pipeline:
         Step(Cse(), "expansions of one function repeat their constants and steps"),
         Step(Dce(), "remove values that only expanded ops used"),
     )
-    return Pipeline("nvidia-front", (*SHARED.steps, *own), front_end())
+    bulk = SelectBulkLoads(capability=capability)
+    kept = Step(bulk, "before descriptors are expanded")
+    return Pipeline("nvidia-front", (kept, *SHARED.steps, *own), front_end())
 
 
 def layout_pipeline(arch: Arch, warps: int, stages: int) -> Pipeline:
@@ -54,6 +57,7 @@ def layout_pipeline(arch: Arch, warps: int, stages: int) -> Pipeline:
     products = SelectProducts(warps=warps, capability=arch.capability)
     steps = (
         Step(products, "layouts depend on what computes them", selected_products(arch)),
+        *_bulk_loads(arch, stages),
         Step(RestartSums(), "before layouts: the zeros need none", selected_products(arch)),
         Step(layouts, fragments, legal_layouts(arch, warps)),
         Step(Cse(), "two uses of a value may have got equal conversions"),
@@ -64,6 +68,19 @@ def layout_pipeline(arch: Arch, warps: int, stages: int) -> Pipeline:
         Step(shared_barriers, "last: later passes must not add or remove uses of shared memory"),
     )
     return Pipeline("nvidia-layouts", steps, legal_instructions(arch))
+
+
+def _bulk_loads(arch: Arch, stages: int) -> tuple[Step, ...]:
+    """Loads by the copy engine: those that it does not make after all are expanded."""
+    if not arch.tma:
+        return ()
+    return (
+        Step(CheckBulkLoads(stages=stages), "only products of warpgroups read what is copied so"),
+        Step(ExpandDescriptors(), "what the copy engine does not load"),
+        Step(Canonicalize(), "simplify its addresses and masks"),
+        Step(Cse(), "they repeat each other"),
+        Step(Licm(), "and are mostly the same in all iterations"),
+    )
 
 
 def _async_copies(arch: Arch, warps: int, stages: int) -> tuple[Step, ...]:

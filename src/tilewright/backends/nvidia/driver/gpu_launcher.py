@@ -22,6 +22,8 @@ from tilewright.backends.nvidia.driver.launch_entry import (
 )
 from tilewright.backends.nvidia.driver.launch_values import address_of, slot_value
 from tilewright.backends.nvidia.driver.stream_order import chosen_stream, joined
+from tilewright.backends.nvidia.driver.tensor_map_cache import TensorMapCache
+from tilewright.backends.nvidia.tensor_maps import PlainSource, TensorMapSource
 from tilewright.support import ForkLock, errors
 
 __all__ = ["NvidiaLauncher", "launch_shape", "synchronize"]
@@ -80,6 +82,7 @@ def synchronize(ordinal: int | None = None) -> None:
 
 
 LAUNCH_METADATA = (
+    "tensor_maps",
     "threads",
     "num_warps",
     "shared",
@@ -137,6 +140,8 @@ class NvidiaLauncher:
     ) -> None:
         self.name = cast("str", metadata["name"])
         self.kinds = tuple("ptr" if p.startswith("ptr") else p for p in parameters)
+        plain = cast("Sequence[PlainSource]", metadata.get("tensor_maps") or ())
+        sources = [TensorMapSource.from_plain(source) for source in plain]
         self.shape = launch_shape(metadata)
         self._asserts = cast("Sequence[str]", metadata.get("asserts") or ())
         self._prints = cast("Sequence[Sequence[object]]", metadata.get("prints") or ())
@@ -145,6 +150,7 @@ class NvidiaLauncher:
         self._names = cast("Sequence[str] | None", metadata.get("names"))
         self._binary = binary
         self._driver = api or driver()
+        self._maps = TensorMapCache(sources, self._driver) if sources else None
         self._lock = ForkLock()
         self._loaded: dict[int, _Loaded] = {}
         self._entries: dict[int, Entry] = {}
@@ -166,11 +172,23 @@ class NvidiaLauncher:
         if entry is None:
             entry = self.entry(device)
         try:
-            entry(*grid, stream, *values)
+            entry(*grid, stream, *values, *self._map_addresses(values))
             return
         except _OtherStream:
             pass
         self._launch_ordered(grid, values, device, stream)
+
+    def _map_addresses(self, values: Sequence[object]) -> list[int]:
+        """What is passed for the tensor maps of the kernel."""
+        if self._maps is None:
+            return []
+        numbers = [
+            address_of(self._names[i] if self._names else f"#{i}", value)
+            if kind == "ptr"
+            else value
+            for i, (kind, value) in enumerate(zip(self.kinds, values, strict=True))
+        ]
+        return self._maps.addresses(cast("Sequence[int]", numbers))
 
     def _launch_ordered(
         self, grid: tuple[int, int, int], values: Sequence[object], device: int, stream: int
@@ -184,13 +202,14 @@ class NvidiaLauncher:
         # plain integers, for `convert` raises _OtherStream at a Streamed
         plain = [int(value) if isinstance(value, Streamed) else value for value in values]
         with joined(self._driver, device, stream, sorted(others)):
-            self.entry(device)(*grid, stream, *plain)
+            self.entry(device)(*grid, stream, *plain, *self._map_addresses(plain))
 
     def direct(self) -> DirectLaunch | None:
         """How machine code makes launches on the current device; None where PyTorch does not tell
         device and stream."""
         queries = torch_queries()
-        if queries is None:
+        # Machine code makes no tensor maps.
+        if queries is None or self._maps is not None:
             return None
         device, stream_of = queries[0](), queries[1]
         return DirectLaunch(
@@ -245,9 +264,10 @@ class NvidiaLauncher:
         if self._blocking:
             after = python.after
         state.names[function] = self.name
+        maps = 0 if self._maps is None else self._maps.count
         return make_entry(
             self.name,
-            self.kinds,
+            (*self.kinds, *["map"] * maps),
             self.shape,
             Handlers(python.convert, python.refuse, python.regrid, python.failed, after),
             function=function,

@@ -29,12 +29,17 @@ fill:
   %parameter = getelementptr %Parameter, ptr %parameters, i64 %i
   %slot = getelementptr i64, ptr %slots, i64 %i
   %param_at = getelementptr ptr, ptr %params, i64 %i
-  store ptr %slot, ptr %param_at
   %index = call i64 @Parameter.index(ptr %parameter)
   %argument = getelementptr ptr, ptr %arguments, i64 %index
   %done = call i1 @fill(ptr %record, ptr %parameter, ptr %argument, ptr %slot)
   br i1 %done, label %filled, label %raise
 filled:
+  ; the parameter of a map is what the slot points to
+  %kind = call i64 @Parameter.kind(ptr %parameter)
+  %is_map = icmp eq i64 %kind, 6
+  %pointed = load ptr, ptr %slot
+  %passed = select i1 %is_map, ptr %pointed, ptr %slot
+  store ptr %passed, ptr %param_at
   %next = add i64 %i, 1
   br label %test
 send:

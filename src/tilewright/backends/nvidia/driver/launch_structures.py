@@ -60,8 +60,9 @@ CONSTEXPR = "constexpr"
 LAUNCH_SYMBOL = "tw_launch"
 
 _INTEGER, _HALF = 1, 5
-PARAMETER_KINDS = {"ptr": 0, "u64": 2, "f32": 3, "f64": 4, "f16": _HALF, "bf16": _HALF}
-"""Numbers of types in @fill of launch_arguments.ll; all other integers are `_INTEGER`."""
+PARAMETER_KINDS = {"ptr": 0, "u64": 2, "f32": 3, "f64": 4, "f16": _HALF, "bf16": _HALF, "map": 6}
+"""Numbers of types in @fill of launch_arguments.ll; all other integers are `_INTEGER`. The argument
+of a map is the address of its 128 bytes, which the driver copies."""
 
 _Address = ctypes.c_void_p
 _Object = ctypes.c_void_p
@@ -202,7 +203,7 @@ def _half_code() -> LoadedObject:
 
 def parameter(kind: str, index: int) -> Parameter:
     """How argument `index` of a kernel is passed; kind: i1, i8 ... u64, f16, bf16, f32, f64, or
-    "ptr" for a pointer."""
+    "ptr" for a pointer, "map" for a tensor map."""
     number = PARAMETER_KINDS.get(kind, _INTEGER)
     if number == _HALF:
         return Parameter(number, index, fill_half=_half_code()[f"tw_fill_{kind}"])

@@ -50,6 +50,7 @@ from tilewright.ops import (
     AtomicOp,
     BroadcastOp,
     CatOp,
+    DescriptorLoadOp,
     DotOp,
     ExpandDimsOp,
     ForOp,
@@ -165,6 +166,17 @@ class _Access(LayoutRule[LoadOp | AtomicOp | AtomicCasOp]):
         self, op: LoadOp | AtomicOp | AtomicCasOp, context: LayoutContext
     ) -> LinearLayout | None:
         return context.access_layout(op.pointer)
+
+
+@layout_rule(DescriptorLoadOp)
+class _BulkLoad(LayoutRule[DescriptorLoadOp]):
+    """It goes to shared memory: no thread has it, in whatever layout."""
+
+    def result(self, op: DescriptorLoadOp, context: LayoutContext) -> LinearLayout | None:
+        return default_layout(op.block, context.warps)
+
+    def problem(self, op: DescriptorLoadOp) -> str | None:
+        return None
 
 
 @layout_rule(StoreOp)

@@ -26,6 +26,7 @@ from tilewright.backends.nvidia.buffer_ops import (
     WgmmaWaitOp,
     buffer_type,
 )
+from tilewright.backends.nvidia.bulk_ops import MbarriersOp
 from tilewright.backends.nvidia.lower.shared_usage import Machine, exchange_bytes
 from tilewright.ir import Block, Function, Op, Value
 from tilewright.ir.types import BufferType
@@ -40,6 +41,8 @@ _ALIGNMENT = 128
 _BUFFER_ALIGNMENT = 1024
 """Bytes: eight rows of the widest swizzle, which is a function of the address itself (PTX ISA,
 "Matrix-descriptor-format": base offset)."""
+
+_BARRIER_ALIGNMENT = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +60,13 @@ class _Program:
     def __init__(self, function: Function, machine: Machine, without: Collection[Op]) -> None:
         self.position: dict[Op, int] = {}
         self.exchanges: list[_Exchange] = []
-        self.buffers: list[AllocOp | ShareOp] = []
+        self.buffers: list[AllocOp | ShareOp | MbarriersOp] = []
         for op in function.walk():
             self.position[op] = len(self.position)
             size = 0 if op in without else exchange_bytes(op, machine)
             if size:
                 self.exchanges.append(_Exchange(op, size, self.position[op]))
-            if isinstance(op, AllocOp | ShareOp) and op not in without:
+            if isinstance(op, AllocOp | ShareOp | MbarriersOp) and op not in without:
                 self.buffers.append(op)
 
     def during(self, loop: Op) -> LiveRange:
@@ -85,8 +88,12 @@ class _Program:
             requests[exchange.op] = Request(exchange.bytes, live, _ALIGNMENT)
         return requests
 
-    def _of_buffer(self, buffer: AllocOp | ShareOp) -> Request:
+    def _of_buffer(self, buffer: AllocOp | ShareOp | MbarriersOp) -> Request:
         size = buffer_type(buffer.result).bytes
+        if isinstance(buffer, MbarriersOp):
+            # To the end: other data in their bytes would be taken for barriers.
+            live = LiveRange(2 * self.position[buffer], 2 * len(self.position))
+            return Request(size, live, _BARRIER_ALIGNMENT)
         live = LiveRange(2 * self.position[buffer], 2 * self._end_of(buffer) + 1)
         return Request(size, live, _BUFFER_ALIGNMENT)
 

@@ -10,6 +10,7 @@ from tilewright.backends.nvidia.arch import Arch
 from tilewright.backends.nvidia.driver.gpu_messages import PrintedText
 from tilewright.backends.nvidia.lower import (
     buffers,
+    bulk_copies,
     control_flow,
     device_records,
     float_remainder,
@@ -26,6 +27,7 @@ from tilewright.backends.nvidia.lower import (
     warpgroup_mma,
 )
 from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, lowering
+from tilewright.backends.nvidia.tensor_maps import TensorMapSource
 from tilewright.ir import Block, Function, Op, Trait
 from tilewright.ir.types import element_of
 from tilewright.llvm import (
@@ -41,6 +43,7 @@ from tilewright.support.fresh_stack import nested
 
 HANDLER_MODULES = (
     buffers,
+    bulk_copies,
     control_flow,
     device_records,
     float_remainder,
@@ -61,12 +64,21 @@ HANDLER_MODULES = (
 
 @dataclass(frozen=True, slots=True)
 class LoweredKernel:
-    """LLVM text of a kernel and what its launch needs; see gpu_messages.py for the last two."""
+    """LLVM text of a kernel and what its launch needs.
+
+    asserts, prints: see gpu_messages.py; tensor_maps: what the parameters behind those of the
+    kernel hold.
+    """
 
     text: str
     symbol: str
     asserts: tuple[str, ...] = ()
     prints: tuple[PrintedText, ...] = ()
+    tensor_maps: tuple[TensorMapSource, ...] = ()
+
+
+_MAP = 'ptr byval([128 x i8]) align 64 "nvvm.grid_constant"'
+"""A parameter that holds a tensor map."""
 
 
 def lower_function(
@@ -89,7 +101,8 @@ def lower_function(
     # Section 0 is the entry, section 1 (BODY) all that follows it.
     code.sections = [[], []]
     facts = analyze_alignment(function)
-    state = GpuLowering(module, code, arch, warps, facts, lower_block, num_ctas)
+    state = GpuLowering(module, code, arch, warps, facts, lower_block, function.args)
+    state.num_ctas = num_ctas
     state.offsets = dict(offsets)
     parameters: list[str] = []
     for i, arg in enumerate(function.args):
@@ -97,6 +110,7 @@ def lower_function(
         state.set_registers(arg, [name])
         parameters.append(name.typed)
     lower_block(state, function.body)
+    parameters += [f"{_MAP} %map{number}" for number in state.tensor_maps.values()]
     place = "" if lines is None else f" !dbg !{lines.function}"
     head = f"define ptx_kernel void @{function.name}({', '.join(parameters)}) #0{place} {{"
     entry = [line for lines in state.entry.values() for line in lines]
@@ -106,7 +120,8 @@ def lower_function(
     module.functions.append("\n".join(body))
     module.footer += [*_attributes(warps, maxnreg, num_ctas), *(lines.footer() if lines else ())]
     text = module.text(arch.target.triple, data_layout(arch.target))
-    return LoweredKernel(text, function.name, tuple(state.asserts), tuple(state.prints))
+    maps = tuple(state.tensor_maps)
+    return LoweredKernel(text, function.name, tuple(state.asserts), tuple(state.prints), maps)
 
 
 def _thread(module: ModuleText, state: GpuLowering) -> list[str]:

@@ -13,6 +13,7 @@ from tilewright.analysis import Alignment
 from tilewright.backends.lowering_table import LoweringTable
 from tilewright.backends.nvidia.arch import Arch
 from tilewright.backends.nvidia.driver.gpu_messages import PrintedText
+from tilewright.backends.nvidia.tensor_maps import TensorMapSource
 from tilewright.ir import Block, Op, Value
 from tilewright.ir.types import DType, PointerType, TileType, element_of
 from tilewright.layout import LANE, REGISTER, WARP, LinearLayout
@@ -34,8 +35,12 @@ class GpuLowering:
     warps: int
     alignments: dict[Value, Alignment]
     lower_block: Callable[[GpuLowering, Block], None]
+    parameters: Sequence[Value] = ()
+    """Of the kernel."""
     num_ctas: int = 1
     """Blocks of a cluster; each cluster runs one program, in its first block."""
+    tensor_maps: dict[TensorMapSource, int] = field(default_factory=dict[TensorMapSource, int])
+    """Numbers of the parameters `%map0` and so on, which follow the kernel's own."""
     registers: dict[Value, Registers] = field(default_factory=dict[Value, Registers])
     lane: Val = field(default_factory=lambda: Val("%lane", "i32", BODY))
     warp: Val = field(default_factory=lambda: Val("%warp", "i32", BODY))

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 from tilewright.backends.nvidia.arch import Arch
 from tilewright.backends.nvidia.buffer_ops import (
-    AllocOp,
     AsyncCopyOp,
     ReadOp,
     ShareOp,
@@ -23,6 +22,7 @@ from tilewright.backends.nvidia.buffer_ops import (
     alloc_of,
     reads_late,
 )
+from tilewright.backends.nvidia.bulk_ops import BulkCopyOp, MbarriersOp, MbarrierWaitOp
 from tilewright.backends.nvidia.lower.fma_dot import fma_dot_bytes
 from tilewright.backends.nvidia.lower.gather import gather_bytes
 from tilewright.backends.nvidia.lower.global_atomics import publish_bytes
@@ -68,12 +68,16 @@ def exchange_bytes(op: Op, machine: Machine) -> int:
     return 0
 
 
-def buffers_used(op: Op) -> list[tuple[AllocOp | ShareOp, bool]]:
+def buffers_used(op: Op) -> list[tuple[Op, bool]]:
     """The buffers that an op reads or writes while it runs, and whether it writes."""
     if isinstance(op, AsyncCopyOp | WriteOp):
         return [(alloc_of(op.buffer), True)]
-    if isinstance(op, ShareOp):
+    if isinstance(op, ShareOp | MbarriersOp):
         return [(op, True)]
+    if isinstance(op, BulkCopyOp):
+        return [(alloc_of(op.target), True), (alloc_of(op.barrier), False)]
+    if isinstance(op, MbarrierWaitOp):
+        return [(alloc_of(op.barrier), False)]
     if isinstance(op, ReadOp):
         return [] if reads_late(op) else [(alloc_of(op.buffer), False)]
     if isinstance(op, WgmmaOp):

@@ -57,12 +57,13 @@ from tilewright.backends.nvidia.buffer_ops import (
     transposed_buffer,
 )
 from tilewright.backends.nvidia.ops import ConvertOp
+from tilewright.backends.nvidia.passes.bulk_barriers import BulkBarriers
 from tilewright.backends.nvidia.passes.deferred_products import (
     computed_operands,
     deferred_products,
     wait_in_branches,
 )
-from tilewright.backends.nvidia.passes.schedule_loop import AheadLoad, LoopSchedule, inputs
+from tilewright.backends.nvidia.passes.schedule_loop import AheadLoad, Load, LoopSchedule, inputs
 from tilewright.ir import Block, Builder, Op, Rewriter, Value
 from tilewright.ir.types import BufferType, DType, TileType, i1, i32
 from tilewright.layout import LinearLayout, plan_shared_conversion
@@ -72,6 +73,7 @@ from tilewright.ops import (
     CastOp,
     CompareOp,
     ConstantOp,
+    DescriptorLoadOp,
     ForOp,
     LoadOp,
     MinOp,
@@ -205,9 +207,12 @@ class LoopExpansion:
         self.schedule, self.loop, self.slots = schedule, schedule.loop, schedule.slots
         self.stages = [self._stage(distance) for distance in schedule.distances]
         self.buffers: dict[AheadLoad, Value] = {}
-        self.loaded: dict[LoadOp, list[Value]] = {
-            ahead.load: [] for ahead in schedule.loads if not ahead.vector
+        self.loaded: dict[Load, list[Value]] = {
+            ahead.load: [] for ahead in schedule.loads if not ahead.is_copied
         }
+        self.barriers = BulkBarriers(schedule.copies, self.slots)
+        # Waits count groups of copies that threads make.
+        self.has_groups = any(ahead.vector for ahead in schedule.copies)
         self.in_slots = {a.carried: a for a in schedule.copies if a.carried is not None}
         self.distance = {ahead.load: ahead.distance for ahead in schedule.loads}
         self.deferred = deferred_in(schedule)
@@ -230,10 +235,11 @@ class LoopExpansion:
             self.buffers[ahead] = before.value(AllocOp(buffer_of(ahead, self.slots)))
         for op in computed_operands(self.deferred, self.schedule):
             self.computed[op] = before.value(AllocOp(_doubled(op)))
+        phase = self.barriers.make(before)
         for step in range(-max(self.slots - 1, self.stages[0].distance), 0):
             self._before(before, trips, step)
         needed = dict.fromkeys(n for stage in self.stages for n in stage.needed)
-        self._rebuild(before, {n: self._end(before, trips, n) for n in needed})
+        self._rebuild(before, {n: self._end(before, trips, n) for n in needed}, phase)
 
     # ---- before the loop ----------------------------------------------------------------------
 
@@ -253,7 +259,7 @@ class LoopExpansion:
             self._make(before, stage, slot, runs)
         if not group:
             self._initialize(before)
-        if group >= 0:
+        if group >= 0 and self.has_groups:
             before.emit(CommitOp())
 
     def _initialize(self, before: Builder) -> None:
@@ -285,19 +291,26 @@ class LoopExpansion:
             if lead > 0:
                 mapping[load.result] = self.loaded[load][-lead]
         loads = {ahead.load: ahead for ahead in stage.loads}
-        new: dict[LoadOp, Value] = {}
+        new: dict[Load, Value] = {}
         for op in self.loop.body:
             if op not in stage.ops:
                 continue
             copy = builder.emit(op.clone(mapping))
-            if isinstance(op, LoadOp):
-                load = _guarded(cast("LoadOp", copy), runs[loads[op].needed])
-                mapping[op.result] = load.result
-                if loads[op].vector:
-                    view = builder.value(ViewOp(self.buffers[loads[op]], slot))
-                    builder.emit(AsyncCopyOp(load.result, view, vector=loads[op].vector))
-                else:
-                    new[op] = load.result
+            if not isinstance(op, LoadOp | DescriptorLoadOp):
+                continue
+            ahead = loads[op]
+            runs_now = runs[ahead.needed]
+            if ahead.is_bulk:
+                view = builder.value(ViewOp(self.buffers[ahead], slot))
+                self.barriers.copy(builder, ahead, copy.results[0], view, slot, runs_now)
+                continue
+            load = _guarded(cast("LoadOp", copy), runs_now)
+            mapping[op.result] = load.result
+            if ahead.vector:
+                view = builder.value(ViewOp(self.buffers[ahead], slot))
+                builder.emit(AsyncCopyOp(load.result, view, vector=ahead.vector))
+            else:
+                new[op] = load.result
         for load, value in new.items():
             self.loaded[load].append(value)
         yielded = self.loop.body.terminator.operands
@@ -318,17 +331,17 @@ class LoopExpansion:
         step = self.loop.step
         return builder.value(MulOp(step, builder.value(ConstantOp(count, step.type))))
 
-    def _rebuild(self, before: Builder, ends: Mapping[int, Value]) -> None:
-        """The loop with the slot to read, and what the stages need."""
+    def _rebuild(self, before: Builder, ends: Mapping[int, Value], phase: Sequence[Value]) -> None:
+        """The loop with the slot to read, and what barriers and stages need."""
         old, far = self.loop, self.slots - 1
         # Invariant, so computed before the loop.
         steps = {stage.distance: self._steps(before, stage.distance) for stage in self.stages}
-        if self.deferred:
+        if self.deferred and self.has_groups:
             before.emit(WaitOp(pending=far - 1, proxy=True))
         carried = [value for stage in self.stages for value in stage.values]
         loaded = [value for values in self.loaded.values() for value in values]
         zero = before.value(ConstantOp(0, i32))
-        extra = [zero, *([zero] if self.computed else []), *carried, *loaded]
+        extra = [zero, *([zero] if self.computed else []), *phase, *carried, *loaded]
         body = Block()
         args = [arg for arg in old.body.args if arg not in self.in_slots]
         inits = [old.inits[arg.index - 1] for arg in args[1:]]
@@ -339,6 +352,7 @@ class LoopExpansion:
         builder = Builder(body, loc=old.loc)
         slot = next(added)
         parity = next(added) if self.computed else slot
+        phase = list(islice(added, len(phase)))
         for stage in self.stages:
             stage.values = list(islice(added, len(stage.values)))
         self.loaded = {load: list(islice(added, len(v))) for load, v in self.loaded.items()}
@@ -348,10 +362,13 @@ class LoopExpansion:
         first = body_ops.index(self.deferred[-1]) + 1 if self.deferred else 0
         copier = _MainOps(self, builder, mapping, slot, parity)
         copier.read_carried()
+        if self.deferred:
+            self.barriers.wait(builder, slot, phase)
         copier.copy(body_ops[:first])
-        # The slot that is read next has arrived; S - 1 groups are out before the next ones.
-        pending = far - 2 if self.deferred else far - 1
-        builder.emit(WaitOp(pending=pending, proxy=self._feeds_warpgroups()))
+        if self.has_groups:
+            # The slot that is read next has arrived; S - 1 groups are out before the next ones.
+            pending = far - 2 if self.deferred else far - 1
+            builder.emit(WaitOp(pending=pending, proxy=self._feeds_warpgroups()))
         # The slot that the last iteration read.
         free = self._next_slot(builder, slot, far)
         for stage in reversed(self.stages):
@@ -361,8 +378,11 @@ class LoopExpansion:
                 for needed in stage.needed
             }
             self._make(builder, stage, free, runs)
-        # Also where iterations do not run: waits count groups.
-        builder.emit(CommitOp())
+        if self.has_groups:
+            # Also where iterations do not run: waits count groups.
+            builder.emit(CommitOp())
+        if not self.deferred:
+            self.barriers.wait(builder, slot, phase)
         copier.copy(body_ops[first:])
         ends_with = [old.body.terminator.operands[arg.index - 1] for arg in args[1:]]
         yielded = [mapping.get(v, v) for v in ends_with]
@@ -371,6 +391,7 @@ class LoopExpansion:
         slots = [self._next_slot(builder, slot, 1)]
         if self.computed:
             slots.append(builder.value(XorOp(parity, builder.value(ConstantOp(1, i32)))))
+        slots += self.barriers.following(builder, slot, phase)
         builder.emit(YieldOp((*yielded, *slots, *moved, *newest)))
         self._finish(before, args[1:], new)
 
@@ -441,7 +462,7 @@ class _MainOps:
     def copy(self, ops: Sequence[Op]) -> None:
         """Copy ops of the body."""
         for op in ops:
-            if isinstance(op, LoadOp) and op in self.copies:
+            if isinstance(op, LoadOp | DescriptorLoadOp) and op in self.copies:
                 if self.copies[op].carried is None:
                     self._read(self.copies[op])
             elif op in self.computed:

@@ -14,6 +14,9 @@ slots that are filled and slots that are read differ, so these do not meet; but 
 again after it was read in an earlier iteration. Products of warpgroups may read until they are
 waited for; then their reads are those of the threads that waited.
 
+What the copy engine brings is there for all threads behind `nvidia.mbarrier_wait`, without a
+barrier; only that a slot is filled again needs one.
+
 A loop is walked until what is pending at its end adds nothing to what is pending at its start. If
 what comes before the loop alone makes a barrier in it necessary, one stands before the loop.
 """
@@ -26,14 +29,13 @@ from enum import Enum
 
 from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.buffer_ops import (
-    AllocOp,
     AsyncCopyOp,
-    ShareOp,
     WaitOp,
     WgmmaOp,
     WgmmaWaitOp,
     buffer_type,
 )
+from tilewright.backends.nvidia.bulk_ops import BulkCopyOp
 from tilewright.backends.nvidia.lower.allocate_shared import allocate_shared
 from tilewright.backends.nvidia.lower.shared_usage import Machine, buffers_used, exchange_bytes
 from tilewright.ir import Block, Builder, Function, Op, Pass
@@ -182,12 +184,14 @@ class _Ordering:
             return [Use(Kind.WRITTEN, first, first + size)]
         return [self._of_buffer(op, buffer, writes) for buffer, writes in buffers_used(op)]
 
-    def _of_buffer(self, op: Op, buffer: AllocOp | ShareOp, writes: bool) -> Use:
+    def _of_buffer(self, op: Op, buffer: Op, writes: bool) -> Use:
         first = self._offsets[buffer]
         kind = Kind.WRITTEN if writes else Kind.READ
-        if isinstance(op, AsyncCopyOp | WgmmaOp):
-            kind = Kind.IN_FLIGHT if writes else Kind.BEING_READ
-        return Use(kind, first, first + buffer_type(buffer.result).bytes, buffer)
+        if writes and isinstance(op, AsyncCopyOp | BulkCopyOp):
+            kind = Kind.IN_FLIGHT
+        elif isinstance(op, WgmmaOp):
+            kind = Kind.BEING_READ
+        return Use(kind, first, first + buffer_type(buffer.results[0]).bytes, buffer)
 
     # -- loops ----------------------------------------------------------------------------------
 

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from math import copysign
 from typing import cast
 
-from tilewright.analysis import Alignment, is_fence, memory_dependences
+from tilewright.analysis import Alignment, is_fence, memory_dependences, roots
 from tilewright.backends.nvidia.buffer_ops import ShareOp, WgmmaOp
 from tilewright.backends.nvidia.layouts.access_vectors import vector_length
 from tilewright.backends.nvidia.ops import ConvertOp
@@ -35,6 +35,7 @@ from tilewright.ir.types import TileType, element_of
 from tilewright.layout import REGISTER, LinearLayout
 from tilewright.ops import (
     ConstantOp,
+    DescriptorLoadOp,
     DotOp,
     ForOp,
     IfOp,
@@ -55,6 +56,8 @@ CARRIED_REGISTERS = 16
 of the iteration ahead: of indices of 256 rows or columns, 8."""
 
 _PRODUCTS = (DotOp, WgmmaOp)
+Load = LoadOp | DescriptorLoadOp
+
 _HORIZON = 16
 """Iterations over which dependences are looked for: none runs further ahead."""
 
@@ -63,11 +66,11 @@ _HORIZON = 16
 class AheadLoad:
     """A load that runs `distance` iterations ahead.
 
-    vector: elements of one asynchronous copy; 0: it is loaded into registers; carried: the tile in
-    the next iteration, if that uses it; None: its own does
+    vector: elements of one asynchronous copy; 0: it is loaded into registers, or by the copy
+    engine; carried: the tile in the next iteration, if that uses it; None: its own does
     """
 
-    load: LoadOp
+    load: Load
     distance: int
     vector: int = 0
     carried: Value | None = None
@@ -88,6 +91,16 @@ class AheadLoad:
         is_used_behind = bool(loop.owner.results[self.carried.index - 1].uses)
         return self.distance + (not is_used_behind)
 
+    @property
+    def is_bulk(self) -> bool:
+        """Whether the copy engine makes it."""
+        return isinstance(self.load, DescriptorLoadOp)
+
+    @property
+    def is_copied(self) -> bool:
+        """Whether it goes through shared memory."""
+        return self.is_bulk or self.vector > 0
+
 
 @dataclass(frozen=True, slots=True)
 class LoopSchedule:
@@ -100,12 +113,12 @@ class LoopSchedule:
     loop: ForOp
     loads: tuple[AheadLoad, ...]
     slots: int
-    initial: Mapping[LoadOp, int]
+    initial: Mapping[Load, int]
 
     @property
     def copies(self) -> list[AheadLoad]:
         """Those through shared memory."""
-        return [ahead for ahead in self.loads if ahead.vector]
+        return [ahead for ahead in self.loads if ahead.is_copied]
 
     @property
     def distances(self) -> list[int]:
@@ -139,9 +152,10 @@ class _Scheduler:
     def __init__(self, loop: ForOp, facts: dict[Value, Alignment]) -> None:
         self.loop = loop
         loads = [op for op in loop.body if isinstance(op, LoadOp) and not op.volatile]
-        self.limits = dict.fromkeys(loads, _HORIZON)
-        self.vectors: dict[LoadOp, int] = {}
-        self.carried: dict[LoadOp, Value] = {}
+        self.limits: dict[Load, int] = dict.fromkeys(loads, _HORIZON)
+        self.vectors: dict[Load, int] = {}
+        self.carried: dict[Load, Value] = {}
+        self.bulk = [op for op in loop.body if isinstance(op, DescriptorLoadOp) and op.bulk]
         for load in loads:
             tile = carried_tile(load)
             vector = _vector(load, facts) if feeds_products(tile or load.result) else 0
@@ -150,13 +164,23 @@ class _Scheduler:
                 if tile is not None:
                     self.carried[load] = tile
         inits = {load: loop.inits[tile.index - 1].op for load, tile in self.carried.items()}
-        self.initial = {
+        self.initial: dict[Load, int] = {
             load: _vector(init, facts)
             for load, init in inits.items()
             if isinstance(init, LoadOp) and _is_movable(init, loop)
         }
         if self.vectors:
             self._respect_memory()
+        for load in self.bulk:
+            self.limits[load] = -1 if self._may_be_written(load) else _HORIZON
+
+    def _may_be_written(self, load: DescriptorLoadOp) -> bool:
+        """Whether the loop may write what a load by the copy engine reads, or orders it."""
+        starts = roots(load.pointer)
+        for op in self.loop.walk():
+            if is_fence(op) or (isinstance(op, StoreOp) and roots(op.pointer) & starts):
+                return True
+        return False
 
     def _respect_memory(self) -> None:
         for dependence in memory_dependences(self.loop, _HORIZON):
@@ -170,7 +194,8 @@ class _Scheduler:
 
     def run(self, slots: int) -> LoopSchedule | None:
         """With this number of slots; None if no load runs ahead by as much."""
-        ahead = {load: slots - 1 - (load in self.carried) for load in self.vectors}
+        loads = (*self.vectors, *self.bulk)
+        ahead = {load: slots - 1 - (load in self.carried) for load in loads}
         copies = {
             load: distance
             for load, distance in ahead.items()
@@ -180,18 +205,18 @@ class _Scheduler:
         if not copies or distances is None:
             return None
         for load in self.limits:
-            if load not in distances and _is_small(load):
+            if load not in distances and load not in self.bulk and _is_small(load):
                 distances = {**(self._closure(dict.fromkeys([load], 1)) or {}), **distances}
         order = sorted(distances, key=lambda load: -distances[load])
-        loads = tuple(
-            AheadLoad(load, distances[load], self.vectors[load], self.carried.get(load))
+        chosen = tuple(
+            AheadLoad(load, distances[load], self.vectors.get(load, 0), self.carried.get(load))
             if load in copies
             else AheadLoad(load, distances[load])
             for load in order
         )
-        return LoopSchedule(self.loop, loads, slots, self.initial)
+        return LoopSchedule(self.loop, chosen, slots, self.initial)
 
-    def _closure(self, loads: Mapping[LoadOp, int]) -> dict[LoadOp, int] | None:
+    def _closure(self, loads: Mapping[Load, int]) -> dict[Load, int] | None:
         """How far ahead loads run, and those that their addresses depend on; None if they cannot.
 
         loads: with how far ahead they are to run. In turn, as addresses may depend on loads in
@@ -214,7 +239,7 @@ class _Scheduler:
         return distances
 
 
-def address_slice(loop: ForOp, load: LoadOp) -> set[Op] | None:
+def address_slice(loop: ForOp, load: Load) -> set[Op] | None:
     """The ops of the body that the address and the mask of a load need, down to other loads.
 
     None if they need what only an iteration computes.
@@ -265,7 +290,7 @@ def inputs(op: Op) -> list[Value]:
     return [value for inner in op.walk() for value in inner.operands] if op.regions else op.operands
 
 
-def _is_small(load: LoadOp) -> bool:
+def _is_small(load: Load) -> bool:
     """Whether a load takes few registers of a thread."""
     return registers_of(load.result) <= SMALL_REGISTERS
 
@@ -274,7 +299,9 @@ def registers_of(value: Value) -> int:
     """Registers of a thread, of 32 bits, that a value takes."""
     if not isinstance(value.type, TileType):
         return 1
-    layout = cast("LinearLayout", value.type.layout)
+    layout = cast("LinearLayout | None", value.type.layout)
+    if layout is None:
+        return value.type.numel
     return -(-layout.in_size(REGISTER) * element_of(value.type).bytes // 4)
 
 

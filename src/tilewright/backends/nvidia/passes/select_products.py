@@ -18,11 +18,11 @@ from tilewright.analysis import Alignment, analyze_alignment
 from tilewright.backends.nvidia.arch import Arch, row_for
 from tilewright.backends.nvidia.buffer_ops import ShareOp, WgmmaOp
 from tilewright.backends.nvidia.layouts.select_wgmma import wgmma_obstacle, wgmma_sharing
-from tilewright.backends.nvidia.passes.schedule_loop import carried_tile
+from tilewright.backends.nvidia.passes.schedule_loop import Load, carried_tile
 from tilewright.ir import Block, Builder, Function, Pass, Rewriter, Trait, Value
 from tilewright.ir.types import BufferType, dtype_of, f32, shape_of
 from tilewright.layout import wgmma_shared_layout
-from tilewright.ops import DotOp, ForOp, LoadOp, TransposeOp
+from tilewright.ops import DescriptorLoadOp, DotOp, ForOp, LoadOp, TransposeOp
 from tilewright.support import SourceLoc
 
 Facts = dict[Value, Alignment]
@@ -116,7 +116,7 @@ def _is_loaded(value: Value) -> bool:
     return _load_of(value)[0] is not None
 
 
-def _load_of(value: Value) -> tuple[LoadOp | None, list[int]]:
+def _load_of(value: Value) -> tuple[Load | None, list[int]]:
     """The load of a tile, in this iteration or the one before; its dims behind transpositions."""
     order = [0, 1]
     while isinstance(value.op, TransposeOp):
@@ -126,8 +126,9 @@ def _load_of(value: Value) -> tuple[LoadOp | None, list[int]]:
     if isinstance(loop, Block) and isinstance(loop.owner, ForOp) and value.index:
         source = loop.terminator.operands[value.index - 1]
     load = source.op
-    fits = isinstance(load, LoadOp) and (source is value or carried_tile(load) is value)
-    return (load, order) if fits and isinstance(load, LoadOp) else (None, order)
+    if isinstance(load, LoadOp) and (source is value or carried_tile(load) is value):
+        return load, order
+    return (load if isinstance(load, DescriptorLoadOp) else None), order
 
 
 def _buffer(value: Value, index: int, facts: Facts) -> BufferType | None:
@@ -149,6 +150,8 @@ def _contiguous_dim(value: Value, k_dim: int, facts: Facts) -> int:
         load, order = _load_of(source)
         # Of other types than those of 16 bits only K may be contiguous.
         if load is not None and (source is value or dtype_of(value.type).bits == 16):
+            if isinstance(load, DescriptorLoadOp):
+                return order.index(len(order) - 1)
             contiguity = facts[load.pointer].contiguity
             return max((k_dim, 1 - k_dim), key=lambda dim: contiguity[order[dim]])
     return k_dim

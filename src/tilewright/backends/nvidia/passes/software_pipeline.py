@@ -32,6 +32,7 @@ from typing import cast
 from tilewright.analysis import Alignment, analyze_alignment
 from tilewright.backends.nvidia.arch import Arch, row_for
 from tilewright.backends.nvidia.buffer_ops import AsyncCopyOp, WgmmaOp
+from tilewright.backends.nvidia.bulk_ops import BulkCopyOp
 from tilewright.backends.nvidia.lower.allocate_shared import BufferRoom
 from tilewright.backends.nvidia.lower.shared_usage import Machine
 from tilewright.backends.nvidia.passes.deferred_products import deferred_products
@@ -74,7 +75,7 @@ class SoftwarePipeline(Pass, name="nvidia-software-pipeline"):
         for loop in reversed([op for op in function.walk() if isinstance(op, ForOp)]):
             stages = self.stages if loop.stages is None else loop.stages
             # Waits count groups of copies: those of an inner loop belong to it.
-            if stages < 2 or any(isinstance(op, AsyncCopyOp) for op in loop.walk()):
+            if stages < 2 or any(isinstance(op, AsyncCopyOp | BulkCopyOp) for op in loop.walk()):
                 continue
             schedule = self._fitting(function, loop, facts, stages)
             if schedule is not None:

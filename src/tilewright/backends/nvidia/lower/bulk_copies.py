@@ -1,0 +1,86 @@
+"""Copies of whole blocks by the copy engine (TMA), and the mbarriers that tell of their arrival.
+
+One thread of a program asks for copies; all wait. Sources: PTX ISA, "cp.async.bulk.tensor",
+"Parallel Synchronization and Communication Instructions: mbarrier".
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from tilewright.backends.nvidia.buffer_ops import buffer_type
+from tilewright.backends.nvidia.bulk_ops import BulkCopyOp, MbarriersOp, MbarrierWaitOp
+from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, lowering
+from tilewright.backends.nvidia.tensor_maps import TensorMapSource, tensor_map_source
+from tilewright.llvm import Val
+from tilewright.ops import DescriptorLoadOp
+
+_BARRIER_BYTES = 8
+
+_WAIT = (
+    "{ .reg .pred done; WAIT: mbarrier.try_wait.parity.shared::cta.b64 done, [$0], $1; "
+    "@done bra DONE; bra WAIT; DONE: }"
+)
+
+
+@lowering(DescriptorLoadOp)
+def _load(state: GpuLowering, op: DescriptorLoadOp) -> None:
+    """No instruction: `nvidia.bulk_copy` takes its place."""
+    state.registers[op.result] = ()
+
+
+def _first_thread(state: GpuLowering) -> Val:
+    """Whether this is the thread that asks for copies."""
+    return state.code.let_here("icmp eq i32 %tid, 0", "i1")
+
+
+@lowering(MbarriersOp)
+def _mbarriers(state: GpuLowering, op: MbarriersOp) -> None:
+    offset, first = state.offsets[op], _first_thread(state)
+    for slot in range(buffer_type(op.result).slots):
+        start = offset + slot * _BARRIER_BYTES
+        address = state.code.let_here(f"add i32 {state.shared}, {start}", "i32")
+        text = "@$1 mbarrier.init.shared::cta.b64 [$0], 1;"
+        state.asm(text, "r,b,~{memory}", "void", address, first)
+    # The copy engine sees them, too.
+    state.asm("fence.mbarrier_init.release.cluster;", "~{memory}", "void")
+    state.set_registers(op.result, [Val(str(offset), "i32", BODY)])
+
+
+@lowering(BulkCopyOp)
+def _bulk_copy(state: GpuLowering, op: BulkCopyOp) -> None:
+    load, type_ = cast("DescriptorLoadOp", op.x.op), buffer_type(op.target)
+    source = tensor_map_source(load, type_, state.parameters)
+    assert source is not None, op
+    code, shared = state.code, state.shared
+    asks = code.let_here(f"and i1 {_first_thread(state)}, {state.scalar(op.runs)}", "i1")
+    barrier = code.let_here(f"add i32 {shared}, {state.scalar(op.barrier)}", "i32")
+    start = code.let_here(f"add i32 {shared}, {state.scalar(op.target)}", "i32")
+    text = f"@$1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], {type_.slot_bytes};"
+    state.asm(text, "r,b,~{memory}", "void", barrier, asks)
+    row, column = (state.scalar(value) for value in load.offsets)
+    rows, columns = source.box
+    for panel in range(type_.shape[1] // columns):
+        place = code.let_here(
+            f"add i32 {start}, {panel * rows * columns * source.element_bytes}", "i32"
+        )
+        left = code.let_here(f"add i32 {column}, {panel * columns}", "i32")
+        text = (
+            "@$5 cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+            "[$0], [$1, {$2, $3}], [$4];"
+        )
+        operands = (place, _map_of(state, source), left, row, barrier, asks)
+        state.asm(text, "r,l,r,r,r,b,~{memory}", "void", *operands)
+
+
+def _map_of(state: GpuLowering, source: TensorMapSource) -> Val:
+    """The parameter that holds a map."""
+    number = state.tensor_maps.setdefault(source, len(state.tensor_maps))
+    return Val(f"%map{number}", "ptr", BODY)
+
+
+@lowering(MbarrierWaitOp)
+def _wait(state: GpuLowering, op: MbarrierWaitOp) -> None:
+    barrier = state.scalar(op.barrier)
+    address = state.code.let_here(f"add i32 {state.shared}, {barrier}", "i32")
+    state.asm(_WAIT, "r,r,~{memory}", "void", address, state.scalar(op.parity))

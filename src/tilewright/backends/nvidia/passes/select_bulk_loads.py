@@ -1,0 +1,111 @@
+"""Chooses the loads by tensor descriptors that the copy engine makes.
+
+    %x = mem.descriptor_load %p, %m, ...    ->    %x = mem.descriptor_load %p, %m, ... {bulk = true}
+
+In two steps, since expanded loads are simplified like others. `nvidia-select-bulk-loads` comes
+before the expansion and keeps the loads whose arrays the launch describes: base, shape and strides
+are parameters with the alignment that the copy engine wants. Behind the choice of products
+`nvidia-check-bulk-loads` gives up those that do not go to products of warpgroups alone, in a loop
+that makes them ahead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilewright.analysis import Alignment, analyze_alignment
+from tilewright.backends.nvidia.arch import row_for
+from tilewright.backends.nvidia.buffer_ops import ShareOp, buffer_type, transposed_buffer
+from tilewright.backends.nvidia.passes.expand_loop import readers
+from tilewright.backends.nvidia.passes.schedule_loop import AheadLoad, schedule_loop
+from tilewright.backends.nvidia.tensor_maps import launch_number, tensor_map_source
+from tilewright.ir import Function, Op, Pass, Value
+from tilewright.ir.types import BufferType
+from tilewright.ops import DescriptorLoadOp, ForOp
+
+_ALIGNMENT = 16
+"""Bytes: of an array and of its strides (cuTensorMapEncodeTiled)."""
+
+
+@dataclass(frozen=True)
+class SelectBulkLoads(Pass, name="nvidia-select-bulk-loads"):
+    """Keep the loads that the copy engine could make. capability: of the architecture."""
+
+    capability: int = 90
+
+    def run(self, function: Function) -> bool:
+        if not row_for(self.capability).tma:
+            return False
+        loads = [op for op in function.walk() if isinstance(op, DescriptorLoadOp)]
+        facts = analyze_alignment(function) if loads else {}
+        chosen = [op for op in loads if _is_described(op, function, facts)]
+        for op in chosen:
+            op.attrs["bulk"] = True
+        return bool(chosen)
+
+
+def _is_described(op: DescriptorLoadOp, function: Function, facts: dict[Value, Alignment]) -> bool:
+    """Whether the launch describes a matrix as the copy engine needs it, and a loop loads it."""
+    numbers = (op.pointer, *op.shape, *op.strides)
+    if op.rank != 2 or op.padding != "zero" or not _is_in_outer_loop(op, function):
+        return False
+    if any(launch_number(value, function.args) is None for value in numbers):
+        return False
+    size = op.element.bytes
+    is_aligned = facts[op.pointer].divisibility[0] >= _ALIGNMENT
+    return is_aligned and all(facts[v].every * size >= _ALIGNMENT for v in op.strides)
+
+
+def _is_in_outer_loop(op: DescriptorLoadOp, function: Function) -> bool:
+    """Whether a loop loads it that is in no other: barriers are made once."""
+    loop = op.parent.owner if op.parent is not None else None
+    return isinstance(loop, ForOp) and loop.parent is function.body
+
+
+@dataclass(frozen=True)
+class CheckBulkLoads(Pass, name="nvidia-check-bulk-loads"):
+    """Give up loads that the copy engine does not make after all.
+
+    stages: slots of a buffer in loops that do not say.
+    """
+
+    stages: int = 3
+
+    def run(self, function: Function) -> bool:
+        loads = [op for op in function.walk() if isinstance(op, DescriptorLoadOp) and op.bulk]
+        facts = analyze_alignment(function) if loads else {}
+        given_up = [op for op in loads if not self._is_made(op, function, facts)]
+        for op in given_up:
+            op.attrs["bulk"] = False
+        return bool(given_up)
+
+    def _is_made(
+        self, op: DescriptorLoadOp, function: Function, facts: dict[Value, Alignment]
+    ) -> bool:
+        buffer = bulk_buffer(op)
+        if buffer is None or tensor_map_source(op, buffer, function.args) is None:
+            return False
+        loop = op.parent.owner if op.parent is not None else None
+        assert isinstance(loop, ForOp)
+        stages = self.stages if loop.stages is None else loop.stages
+        schedules = schedule_loop(loop, facts, min(stages, 2))
+        return any(ahead.load is op for s in schedules for ahead in s.loads)
+
+
+def bulk_buffer(op: DescriptorLoadOp) -> BufferType | None:
+    """The buffer that products read a load from; None if others use it, too."""
+    found = readers(AheadLoad(op, 0))
+    users = set[Op](reader.op for reader in found)
+    through = [u for u in op.result.uses if u not in users]
+    if not found or any(user not in users for op_ in through for user in op_.results[0].uses):
+        return None
+    types: set[BufferType] = set()
+    for reader in found:
+        if not isinstance(reader.op, ShareOp):
+            return None
+        type_ = buffer_type(reader.op.result)
+        if reader.order is not None:
+            inverse = [reader.order.index(dim) for dim in range(len(reader.order))]
+            type_ = transposed_buffer(type_, inverse)
+        types.add(type_)
+    return types.pop() if len(types) == 1 else None

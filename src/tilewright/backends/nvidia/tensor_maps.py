@@ -1,0 +1,121 @@
+"""Tensor maps: what the copy engine is told of an array, and from which arguments it follows.
+
+A map is made on the host for each launch whose arguments need one that is not there yet, and passed
+to the kernel as a parameter of its own, behind all others. Limits: CUDA driver API,
+cuTensorMapEncodeTiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tilewright.ir import Value
+from tilewright.ir.types import BufferType, DType
+from tilewright.layout import shared_swizzled
+from tilewright.ops import CastOp, ConstantOp, DescriptorLoadOp
+
+MAX_BOX = 256
+"""Elements of a box along a dimension."""
+
+SWIZZLES = {32: 1, 64: 2, 128: 3}
+"""CU_TENSOR_MAP_SWIZZLE_32B, ... by the bytes of a row."""
+
+ELEMENT_KINDS = {
+    "u8": 0, "i8": 0, "f8e4m3": 0, "f8e5m2": 0, "u16": 1, "i16": 1, "u32": 2, "i32": 3, "u64": 4,
+    "i64": 5, "f16": 6, "f32": 7, "f64": 8, "bf16": 9,
+}  # fmt: skip
+"""CUtensorMapDataType by element type; those of 8 bits are bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchNumber:
+    """A number that is known at a launch: that of a parameter, or a constant."""
+
+    parameter: int | None
+    constant: int = 0
+
+    def of(self, values: Sequence[int]) -> int:
+        """It, for the values of all parameters."""
+        return self.constant if self.parameter is None else values[self.parameter]
+
+
+@dataclass(frozen=True, slots=True)
+class TensorMapSource:
+    """A map: base: a parameter; dims, strides: of the array, the outermost first, in elements, but
+    for the last stride, which is 1; box: of one copy; swizzle: bytes of a row of it."""
+
+    base: int
+    dims: tuple[LaunchNumber, ...]
+    strides: tuple[LaunchNumber, ...]
+    box: tuple[int, ...]
+    element: str
+    element_bytes: int
+    swizzle: int
+
+    def plain(self) -> PlainSource:
+        """As a tuple of numbers and texts, for the metadata."""
+        dims, strides = (
+            tuple((n.parameter, n.constant) for n in numbers)
+            for numbers in (self.dims, self.strides)
+        )
+        return (self.base, dims, strides, self.box, self.element, self.element_bytes, self.swizzle)
+
+    @classmethod
+    def from_plain(cls, plain: PlainSource) -> TensorMapSource:
+        """The inverse of `plain`, also of what went through JSON."""
+        base, dims, strides, box, element, size, swizzle = plain
+        numbers = [tuple(LaunchNumber(*n) for n in ns) for ns in (dims, strides)]
+        return cls(base, numbers[0], numbers[1], tuple(box), element, size, swizzle)
+
+
+_Numbers = Sequence[tuple[int | None, int]]
+PlainSource = tuple[int, _Numbers, _Numbers, Sequence[int], str, int, int]
+"""The fields of a TensorMapSource."""
+
+
+def launch_number(value: Value, parameters: Sequence[Value]) -> LaunchNumber | None:
+    """The number behind casts; None if the launch does not tell it."""
+    while isinstance(value.op, CastOp):
+        value = value.op.x
+    if isinstance(value.op, ConstantOp):
+        return LaunchNumber(None, int(value.op.value))
+    return LaunchNumber(value.index) if value in parameters else None
+
+
+def swizzle_of(buffer: BufferType) -> int | None:
+    """Bytes of a row, if boxes that are swizzled so fill a buffer panel by panel; else None."""
+    bits = 8 * buffer.element.bytes
+    for width in sorted(SWIZZLES, reverse=True):
+        if buffer.shape[-1] * bits >= 8 * width:
+            if shared_swizzled(buffer.shape, bits, width) == buffer.layout:
+                return width
+    return None
+
+
+def tensor_map_source(
+    op: DescriptorLoadOp, buffer: BufferType, parameters: Sequence[Value]
+) -> TensorMapSource | None:
+    """The map of a load into a buffer; None if there is none."""
+    swizzle, element = swizzle_of(buffer), op.element
+    base = launch_number(op.pointer, parameters)
+    dims = [launch_number(v, parameters) for v in op.shape]
+    strides = [launch_number(v, parameters) for v in op.strides]
+    if swizzle is None or base is None or base.parameter is None or None in (*dims, *strides):
+        return None
+    box = (*op.block[:-1], swizzle // element.bytes)
+    if max(box) > MAX_BOX or op.padding != "zero" or not _has_kind(element):
+        return None
+    return TensorMapSource(
+        base.parameter,
+        tuple(number for number in dims if number is not None),
+        tuple(number for number in strides if number is not None),
+        box,
+        element.name,
+        element.bytes,
+        swizzle,
+    )
+
+
+def _has_kind(element: DType) -> bool:
+    return element.name in ELEMENT_KINDS
