@@ -32,9 +32,7 @@ def product(
 
 
 @jit
-def product_of_pointers(
-    x, y, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
-):
+def product_of_pointers(x, y, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
     """The same, with descriptors that the kernel makes."""
     row, column = tl.program_id(0) * BM, tl.program_id(1) * BN
     a = tl.make_tensor_descriptor(x, [M, K], [K, 1], [BM, BK])

@@ -172,15 +172,7 @@ class _Scheduler:
         if self.vectors:
             self._respect_memory()
         for load in self.bulk:
-            self.limits[load] = -1 if self._may_be_written(load) else _HORIZON
-
-    def _may_be_written(self, load: DescriptorLoadOp) -> bool:
-        """Whether the loop may write what a load by the copy engine reads, or orders it."""
-        starts = roots(load.pointer)
-        for op in self.loop.walk():
-            if is_fence(op) or (isinstance(op, StoreOp) and roots(op.pointer) & starts):
-                return True
-        return False
+            self.limits[load] = _HORIZON if bulk_load_runs_ahead(loop, load) else -1
 
     def _respect_memory(self) -> None:
         for dependence in memory_dependences(self.loop, _HORIZON):
@@ -237,6 +229,19 @@ class _Scheduler:
             distances.update(dict.fromkeys(late, distances[load] + 1))
             stack += late
         return distances
+
+
+def bulk_load_runs_ahead(loop: ForOp, load: DescriptorLoadOp) -> bool:
+    """Whether the copy engine can load a block iterations ahead: nothing in the loop may write what
+    it reads, or orders it, and only scalars that are no loads say where it is."""
+    needed = address_slice(loop, load)
+    if needed is None or any(isinstance(op, LoadOp) for op in needed):
+        return False
+    starts = roots(load.pointer)
+    return not any(
+        is_fence(op) or (isinstance(op, StoreOp) and roots(op.pointer) & starts)
+        for op in loop.walk()
+    )
 
 
 def address_slice(loop: ForOp, load: Load) -> set[Op] | None:

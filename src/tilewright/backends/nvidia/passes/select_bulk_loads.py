@@ -17,11 +17,12 @@ from tilewright.analysis import Alignment, analyze_alignment
 from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.buffer_ops import ShareOp, buffer_type, transposed_buffer
 from tilewright.backends.nvidia.passes.expand_loop import readers
-from tilewright.backends.nvidia.passes.schedule_loop import AheadLoad, schedule_loop
+from tilewright.backends.nvidia.passes.schedule_loop import AheadLoad, bulk_load_runs_ahead
 from tilewright.backends.nvidia.tensor_maps import launch_number, tensor_map_source
 from tilewright.ir import Function, Op, Pass, Value
 from tilewright.ir.types import BufferType
 from tilewright.ops import DescriptorLoadOp, ForOp
+from tilewright.transforms import Canonicalize
 
 _ALIGNMENT = 16
 """Bytes: of an array and of its strides (cuTensorMapEncodeTiled)."""
@@ -37,11 +38,16 @@ class SelectBulkLoads(Pass, name="nvidia-select-bulk-loads"):
         if not row_for(self.capability).tma:
             return False
         loads = [op for op in function.walk() if isinstance(op, DescriptorLoadOp)]
-        facts = analyze_alignment(function) if loads else {}
+        if not loads:
+            return False
+        # Offsets by 0 and the like hide parameters; only here, as few kernels have descriptors.
+        Canonicalize().run(function)
+        loads = [op for op in function.walk() if isinstance(op, DescriptorLoadOp)]
+        facts = analyze_alignment(function)
         chosen = [op for op in loads if _is_described(op, function, facts)]
         for op in chosen:
             op.attrs["bulk"] = True
-        return bool(chosen)
+        return True
 
 
 def _is_described(op: DescriptorLoadOp, function: Function, facts: dict[Value, Alignment]) -> bool:
@@ -73,23 +79,19 @@ class CheckBulkLoads(Pass, name="nvidia-check-bulk-loads"):
 
     def run(self, function: Function) -> bool:
         loads = [op for op in function.walk() if isinstance(op, DescriptorLoadOp) and op.bulk]
-        facts = analyze_alignment(function) if loads else {}
-        given_up = [op for op in loads if not self._is_made(op, function, facts)]
+        given_up = [op for op in loads if not self._is_made(op, function)]
         for op in given_up:
             op.attrs["bulk"] = False
         return bool(given_up)
 
-    def _is_made(
-        self, op: DescriptorLoadOp, function: Function, facts: dict[Value, Alignment]
-    ) -> bool:
+    def _is_made(self, op: DescriptorLoadOp, function: Function) -> bool:
         buffer = bulk_buffer(op)
         if buffer is None or tensor_map_source(op, buffer, function.args) is None:
             return False
         loop = op.parent.owner if op.parent is not None else None
         assert isinstance(loop, ForOp)
         stages = self.stages if loop.stages is None else loop.stages
-        schedules = schedule_loop(loop, facts, min(stages, 2))
-        return any(ahead.load is op for s in schedules for ahead in s.loads)
+        return stages > 1 and bulk_load_runs_ahead(loop, op)
 
 
 def bulk_buffer(op: DescriptorLoadOp) -> BufferType | None:
