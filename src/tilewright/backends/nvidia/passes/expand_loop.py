@@ -373,10 +373,7 @@ class LoopExpansion:
         free = self._next_slot(builder, slot, far)
         for stage in reversed(self.stages):
             stage.index = builder.value(AddOp(index, steps[stage.distance]))
-            runs = {
-                needed: builder.value(CompareOp(index, ends[needed], predicate="lt"))
-                for needed in stage.needed
-            }
+            runs = {n: builder.value(CompareOp(index, ends[n], "lt")) for n in stage.needed}
             self._make(builder, stage, free, runs)
         if self.has_groups:
             # Also where iterations do not run: waits count groups.
@@ -388,12 +385,16 @@ class LoopExpansion:
         yielded = [mapping.get(v, v) for v in ends_with]
         moved = [value for stage in self.stages for value in stage.values]
         newest = [value for values in self.loaded.values() for value in values[1:]]
-        slots = [self._next_slot(builder, slot, 1)]
-        if self.computed:
-            slots.append(builder.value(XorOp(parity, builder.value(ConstantOp(1, i32)))))
+        slots = [self._next_slot(builder, slot, 1), *self._next_parity(builder, parity)]
         slots += self.barriers.following(builder, slot, phase)
         builder.emit(YieldOp((*yielded, *slots, *moved, *newest)))
         self._finish(before, args[1:], new)
+
+    def _next_parity(self, builder: Builder, parity: Value) -> list[Value]:
+        """The slot of the next iteration's computed operands, which have two."""
+        if not self.computed:
+            return []
+        return [builder.value(XorOp(parity, builder.value(ConstantOp(1, i32))))]
 
     def _finish(self, before: Builder, kept: Sequence[Value], new: ForOp) -> None:
         """What follows the loop; kept: arguments of the old one that the new one has, too."""
