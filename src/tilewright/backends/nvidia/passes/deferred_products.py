@@ -40,6 +40,8 @@ def deferred_products(schedule: LoopSchedule) -> list[WgmmaOp]:
     fit = all(
         _only_sums(op, loop) and all(_is_stable(v, loop) for v in (op.a, op.b)) for op in products
     )
+    if not schedule.doubles and computed_operands(products, schedule):
+        return []
     return products if fit else []
 
 

@@ -107,13 +107,15 @@ class LoopSchedule:
     """The loads of a loop that run ahead, those that others depend on first.
 
     slots: of the buffer of each copy; initial: elements of one copy of the initial tile of those
-    loads for the next iteration whose initial tile can be copied, too.
+    loads for the next iteration whose initial tile can be copied, too; doubles: whether operands of
+    products that are computed may have a second slot.
     """
 
     loop: ForOp
     loads: tuple[AheadLoad, ...]
     slots: int
     initial: Mapping[Load, int]
+    doubles: bool = True
 
     @property
     def copies(self) -> list[AheadLoad]:

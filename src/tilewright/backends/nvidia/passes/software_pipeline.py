@@ -22,11 +22,14 @@ what is left of the shared memory of a multiprocessor without a program less on 
     tile          128x256x64    128x256x32    64x256x64
     slots             3    4        4    7        3    5
                     480  645      565  629      281  532
+
+So does the second slot of an operand that is computed in the loop (`computed_operands`): where it
+would cost a program, products end before the next iteration, and programs overlap instead.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from tilewright.analysis import Alignment, analyze_alignment
@@ -92,16 +95,19 @@ class SoftwarePipeline(Pass, name="nvidia-software-pipeline"):
         most = stages if stages < _HINT else _MOST_SLOTS
         limit: int | None = None
         for schedule in schedule_loop(loop, facts, most):
-            if schedule.slots > stages and not deferred_products(schedule):
-                continue
-            size = _bytes_of(function, schedule, machine)
-            if schedule.slots > stages:
-                if limit is None:
-                    limit = self._bytes_of_program(loop, size * stages // schedule.slots, arch)
-                if size <= limit:
+            plain = replace(schedule, doubles=False)
+            size = _bytes_of(function, plain, machine)
+            if limit is None:
+                asked = size * min(stages, schedule.slots) // schedule.slots
+                limit = self._bytes_of_program(loop, asked, arch)
+            if deferred_products(schedule):
+                full = _bytes_of(function, schedule, machine)
+                # What is not asked for must not cost a program.
+                is_more = schedule.slots > stages or full > size
+                if full <= (limit if is_more else arch.shared_optin):
                     return schedule
-            elif size <= arch.shared_optin:
-                return schedule
+            if schedule.slots <= stages and size <= arch.shared_optin:
+                return plain
         return None
 
     def _bytes_of_program(self, loop: ForOp, size: int, arch: Arch) -> int:
