@@ -17,7 +17,7 @@ from tilewright.compiler.sources import (
     PythonKernel,
     signature_text,
 )
-from tilewright.compiler.type_names import find_type, name_of_type, type_named
+from tilewright.compiler.type_names import find_type, is_type_name, name_of_type, type_named
 from tilewright.compiler.written_arguments import stored_arguments
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "compile_source",
     "find_type",
     "frontend_options",
+    "is_type_name",
     "name_of_type",
     "options_of",
     "package_version",

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from tilewright.compiler.compiled_kernel import SOURCE
-from tilewright.compiler.type_names import type_named
+from tilewright.compiler.type_names import find_descriptor_type, type_named
 from tilewright.frontend.python import (
     ArgSpec,
     Dependencies,
@@ -23,13 +23,8 @@ from tilewright.frontend.python import (
 )
 from tilewright.frontend.semantics import FrontendOptions
 from tilewright.ir import Module
-from tilewright.ir.types import DType, PointerType
 from tilewright.language import DeviceFunction, TensorDescriptor, constexpr
 from tilewright.support import errors
-
-_DESCRIPTOR = re.compile(
-    r"tensordesc<(?P<element>\w+)\[(?P<shape>\d+(?:, *\d+){0,4})\](?:,(?P<padding>nan))?>"
-)
 
 Place = int | str | tuple[int | str, ...]
 """A parameter by name or position, perhaps as the only item of a tuple."""
@@ -81,7 +76,7 @@ class ASTSource(KernelSource):
     fn: the kernel; signature: parameter name -> "*fp32", "i32", "tensordesc<fp16[64, 64]>" ...,
     "constexpr"; constexprs: name or position -> value; attrs: {(position,): [["tt.divisibility",
     16]]}, Triton's way to say that a pointer is aligned to 16 bytes or that an integer is a
-    multiple of 16.
+    multiple of 16; of a tensor descriptor, that rows are multiples of 16 bytes.
     Errors: MissingArgument (a constexpr without a value), InvalidOption (an unknown type).
     """
 
@@ -228,11 +223,9 @@ def _spec(
     if type_name == "constexpr" or name in values:
         return ArgSpec(name, "constexpr", value=values[name])
     what = f"type of '{name}'"
-    described = _DESCRIPTOR.fullmatch(type_name)
+    described = find_descriptor_type(type_name, what)
     if described is not None:
-        pointer = PointerType(cast("DType", type_named(described["element"], what)))
-        block = tuple(map(int, described["shape"].split(",")))
-        return descriptor_spec(name, pointer, block, described["padding"] or "zero")
+        return descriptor_spec(name, *described, even_rows=bool(attributes))
     type_ = type_named(type_name, what)
     fact = "aligned" if type_name.startswith("*") else "multiple_of"
     facts: dict[str, int] = {}

@@ -1,10 +1,19 @@
-"""Types by Triton's names: "fp32", "i32", "*fp16", "*kbf16" (a pointer that is not stored to)."""
+"""Types by Triton's names: "fp32", "i32", "*fp16", "*kbf16" (a pointer that is not stored to),
+"tensordesc<fp16[64, 64]>" (a tensor descriptor by its blocks)."""
 
 from __future__ import annotations
+
+import re
+from typing import NamedTuple
 
 from tilewright.ir.types import DType, PointerType, Scalar, Type, all_dtypes, i1
 from tilewright.language import type_of
 from tilewright.support import errors
+
+_DESCRIPTOR_START = "tensordesc<"
+_DESCRIPTOR = re.compile(
+    r"tensordesc<(?P<element>\w+)\[(?P<shape>\d+(?:, *\d+){0,4})\](?:,(?P<padding>nan))?>"
+)
 
 _DTYPES = {
     name: dtype
@@ -31,6 +40,32 @@ def type_named(name: str, what: str = "type") -> Scalar:
     if type_ is None:
         raise errors.InvalidOption(what, "a type such as 'i32', 'fp32' or '*fp16'", name)
     return type_
+
+
+class DescriptorType(NamedTuple):
+    """What a kernel is compiled for of a tensor descriptor that a host passes."""
+
+    pointer: PointerType
+    block_shape: tuple[int, ...]
+    padding: str
+
+
+def is_type_name(name: str) -> bool:
+    """Whether a text is meant as a type."""
+    return name.startswith(_DESCRIPTOR_START) or find_type(name) is not None
+
+
+def find_descriptor_type(name: str, what: str = "type") -> DescriptorType | None:
+    """The descriptor called `name`, or None; InvalidOption, naming `what`, if it is misspelt."""
+    if not name.startswith(_DESCRIPTOR_START):
+        return None
+    parts = _DESCRIPTOR.fullmatch(name)
+    element = _DTYPES.get(parts["element"]) if parts is not None else None
+    if parts is None or element is None:
+        expected = "as 'tensordesc<fp16[64, 64]>' or 'tensordesc<fp16[64, 64],nan>'"
+        raise errors.InvalidOption(what, expected, name)
+    shape = tuple(int(extent) for extent in parts["shape"].split(","))
+    return DescriptorType(PointerType(element), shape, parts["padding"] or "zero")
 
 
 def name_of_type(type_: Type) -> str:

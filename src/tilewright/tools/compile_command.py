@@ -25,7 +25,7 @@ from tilewright.compiler import (
     IRSource,
     KernelSource,
     compile,
-    find_type,
+    is_type_name,
 )
 from tilewright.runtime import JITFunction, KernelParam
 from tilewright.support import ListRecorder, recording, settings
@@ -140,7 +140,7 @@ def _ast_source(kernel: JITFunction, arguments: list[str]) -> ASTSource:
             continue
         type_name, _, multiple = given[param.name].partition(":")
         # A text that names no type is a value: `BLOCK=1024` needs no annotation.
-        if param.is_constexpr or find_type(type_name) is None:
+        if param.is_constexpr or not is_type_name(type_name):
             signature[param.name] = "constexpr"
             constants[param.name] = _option_value(given[param.name])
             continue

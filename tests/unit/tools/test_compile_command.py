@@ -1,5 +1,7 @@
 """`tilewright compile`: Python kernels and tile IR to each stage."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.unit.tools.texts import SCALE
@@ -133,3 +135,10 @@ def test_a_mistake_in_the_kernel_points_into_its_source(tmp_path, capsys):
     err = capsys.readouterr().err
     assert f"{path}:6:" in err
     assert "Traceback" not in err
+
+
+def test_tensor_descriptors(capsys: pytest.CaptureFixture[str]):
+    path = Path(__file__).parents[1] / "runtime" / "arguments" / "test_descriptor_arguments.py"
+    arguments = ["d=tensordesc<fp16[4, 8]>:16", "M=4", "--emit", "source"]
+    assert main(["compile", f"{path}:add_one", *arguments]) == 0
+    assert "%d_shape_1: i32 {non_negative = 1, multiple_of = 8}" in capsys.readouterr().out

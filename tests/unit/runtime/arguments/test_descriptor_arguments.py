@@ -8,6 +8,7 @@ import pytest
 import tilewright.language as tl
 from tilewright import ASTSource, Config, MockTensor, autotune, compile, jit
 from tilewright.runtime import argument_key
+from tilewright.support import errors
 from tilewright.tools.tensor_descriptor import TensorDescriptor
 
 
@@ -86,6 +87,17 @@ def test_types_of_descriptors_as_text(padding: str):
     kernel[(1,)](d)
     assert (d.base[:, :4] == 1).all() and not d.base[:, 4:].any()
     assert ("nan" in kernel.asm["source"]) is bool(padding)
+
+
+@pytest.mark.parametrize("text", ["fp16[4, 8", "fp17[4, 8]", "fp16[]", "fp16[4, 8],one"])
+def test_texts_that_are_no_types(text: str):
+    with pytest.raises(errors.InvalidOption, match="type of 'd'' must be as 'tensordesc<fp16"):
+        ASTSource(add_one, {"d": f"tensordesc<{text}>", "M": "constexpr"}, {"M": 4})
+
+
+def test_blocks_in_texts_are_checked_too():
+    with pytest.raises(errors.InvalidValue, match="at least 16 bytes in its last dimension"):
+        compile(ASTSource(add_one, {"d": "tensordesc<fp16[4, 4]>", "M": "constexpr"}, {"M": 4}))
 
 
 def test_arrays_of_torch():
