@@ -76,10 +76,8 @@ def _bulk_loads(arch: Arch, stages: int) -> tuple[Step, ...]:
         return ()
     return (
         Step(CheckBulkLoads(stages=stages), "only products of warpgroups read what is copied so"),
+        # Not simplified here: canonicalization would merge the casts that were legalized.
         Step(ExpandDescriptors(), "what the copy engine does not load"),
-        Step(Canonicalize(), "simplify its addresses and masks"),
-        Step(Cse(), "they repeat each other"),
-        Step(Licm(), "and are mostly the same in all iterations"),
     )
 
 
