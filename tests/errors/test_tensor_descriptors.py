@@ -122,6 +122,15 @@ def offsets_that_are_fractions(x):
 
 
 @mistake(x="*f32")
+def extents_of_64_bits(x):
+    """make_tensor_descriptor: 'shape' must be int32 in each dimension, found 2147483648 [TW112]
+    tl.make_tensor_descriptor(x, [2**31], [1], [8])
+    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+    """
+    tl.make_tensor_descriptor(x, [2**31], [1], [8])
+
+
+@mistake(x="*f32")
 def offsets_that_are_tiles(x):
     """load: 'offsets' must be of integer scalars, found <[8], int32> [TW112]
     d.load([tl.arange(0, 8)])

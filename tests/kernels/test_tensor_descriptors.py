@@ -203,6 +203,19 @@ def copy_part_kernel(source, out, row, column):
     target.store((0, 0), source.load((row, column)))
 
 
+@jit
+def wide_extent_kernel(x, out, n):
+    source = tl.make_tensor_descriptor(x, [n.to(tl.int64) * 65536 * 32768], [1], [8])
+    target = tl.make_tensor_descriptor(out, [8], [1], [8])
+    target.store([0], source.load([3]))
+
+
+def test_extents_beyond_int32_are_not_cut_to_their_low_bits(device: Device):
+    x, out = np.arange(16, dtype=np.float32), device.empty(8, np.float32)
+    device.run(wide_extent_kernel, (1,), device.array(x), out, 2)
+    assert_same(out, x[3:11])
+
+
 # --- reductions -----------------------------------------------------------------------------------
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tilewright import language as tl
+from tilewright.frontend.dtype_promotion import fits
 from tilewright.frontend.semantics import constant_arguments
 from tilewright.frontend.semantics.broadcasting import check_tile
 from tilewright.frontend.semantics.dtype_casts import cast_to
@@ -25,7 +26,17 @@ from tilewright.frontend.semantics.memory_access import check_writable, pointee_
 from tilewright.frontend.semantics.semantic_context import Context
 from tilewright.frontend.semantics.semantics_registry import implements
 from tilewright.ir import Value
-from tilewright.ir.types import DType, PointerType, element_of, i64, shape_of
+from tilewright.ir.types import (
+    DType,
+    PointerType,
+    dtype_of,
+    element_of,
+    i32,
+    i64,
+    shape_of,
+    u32,
+    u64,
+)
 from tilewright.language import tensor, tensor_descriptor, tensor_descriptor_base, type_of
 from tilewright.ops import (
     ATOMIC_TYPES,
@@ -37,6 +48,7 @@ from tilewright.ops import (
     DescriptorReduceOp,
     DescriptorScatterOp,
     DescriptorStoreOp,
+    MinOp,
 )
 from tilewright.support import errors
 
@@ -73,7 +85,7 @@ def make_tensor_descriptor(
             expected = f"of length {len(block)}, as block_shape"
             ctx.fail(errors.InvalidValue, _MAKE, name, expected, len(items))
     _check_last_stride(ctx, steps[-1])
-    whole = [_integer(ctx, _MAKE, "shape", item, tl.int32) for item in extents]
+    whole = [_extent(ctx, item) for item in extents]
     moves = [_integer(ctx, _MAKE, "strides", item, tl.int64) for item in steps]
     return tensor_descriptor(base, whole, moves, block, padding)
 
@@ -122,10 +134,21 @@ def _check_last_stride(ctx: Context, stride: object) -> None:
         ctx.fail(errors.InvalidValue, _MAKE, "strides", expected, describe(stride))
 
 
+def _extent(ctx: Context, item: object) -> tensor:
+    """As int32. What is more than that can hold becomes its largest: no offset is beyond it."""
+    if not (isinstance(item, tensor) and item.handle.type in (i64, u64, u32)):
+        return _integer(ctx, _MAKE, "shape", item, tl.int32)
+    largest = constant(ctx, i32.max_int, item.handle.type)
+    return cast_to(ctx, ctx.tensor(MinOp(item.handle, largest)), tl.int32)
+
+
 def _integer(ctx: Context, function: str, name: str, item: object, dtype: tl.dtype) -> tensor:
-    """A scalar of the description."""
-    is_number = is_literal(item) and not isinstance(item, float)
-    if not is_number and not (isinstance(item, tensor) and _is_integer_scalar(item)):
+    """A scalar of the description. Errors: InvalidValue."""
+    if is_literal(item) and not isinstance(item, float):
+        if not fits(item, dtype_of(dtype.ir)):
+            ctx.fail(errors.InvalidValue, function, name, f"{dtype} in each dimension", item)
+        return tensor(constant(ctx, int(item), dtype.ir))
+    if not isinstance(item, tensor) or not _is_integer_scalar(item):
         ctx.fail(errors.InvalidValue, function, name, "of integer scalars", describe(item))
     return cast_to(ctx, item, dtype)
 
