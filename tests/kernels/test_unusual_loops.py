@@ -83,12 +83,12 @@ def test_scales_of_sums(
 
 
 @pytest.mark.parametrize(("rows", "trips"), LOOPS)
-@pytest.mark.parametrize("kind", ["paged", "gathered"])
+@pytest.mark.parametrize("kind", ["paged", "paged_ahead", "gathered"])
 def test_rows_from_a_table(
     device: Device, rng: np.random.Generator, kind: str, rows: int, trips: int
 ):
     a, b = operands(rng, rows, trips)
-    paged = kind == "paged"
+    paged = kind != "gathered"
     count = max(trips, 1)
     table = rng.permutation(count if paged else count * BK).astype(np.int32)
     c = device.empty((rows, BN), np.float32)

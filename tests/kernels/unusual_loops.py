@@ -278,3 +278,17 @@ def prefetched_and_overwritten(
         y = tl.load(pb, mask=r[:, None] < K - k - BK, other=0.0)
         tl.store(pb, (r[:, None] - j[None, :]).to(tl.float16), mask=r[:, None] < K - k - BK)
     tl.store(c + i[:, None] * N + j[None, :], acc)
+
+
+@jit
+def paged_ahead(a, b, table, c, K, N, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """As `paged`, where the source itself loads the number of the next page."""
+    i, j, r = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
+    acc = tl.zeros((BM, BN), tl.float32)
+    page = tl.load(table)
+    for k in range(0, K, BK):
+        x = tl.load(a + i[:, None] * K + k + r[None, :])
+        y = tl.load(b + (page * BK + r[:, None]) * N + j[None, :])
+        acc = tl.dot(x, y, acc)
+        page = tl.load(table + (k + BK) // BK, mask=k + BK < K, other=0)
+    tl.store(c + i[:, None] * N + j[None, :], acc)

@@ -16,6 +16,7 @@ from tests.unit.backends.nvidia.compiled import (
 from tests.unit.backends.nvidia.requires import needs_ptxas
 from tilewright import compile
 from tilewright.backends import GPUTarget
+from tilewright.backends.nvidia.assemble.ptxas import assemble
 from tilewright.c import CSource
 
 pytestmark = needs_ptxas
@@ -70,7 +71,8 @@ def case(
 
 # x is read for the norm: 4 vectors.
 case(kernels.with_norm, f"{HALF} {HALF} {SINGLE} i32/16 i32/16", Body(reads=4))
-case(kernels.paged, f"{HALF} {HALF} *i32/16 {SINGLE} i32/16 i32/16", Body(loads=1))
+for kernel in (kernels.paged, kernels.paged_ahead):
+    case(kernel, f"{HALF} {HALF} *i32/16 {SINGLE} i32/16 i32/16", Body(loads=1))
 # Each thread loads the numbers of its four rows.
 case(kernels.gathered, f"{HALF} {HALF} *i32/16 {SINGLE} i32/16 i32/16", Body(loads=4))
 gated = f"{HALF} {HALF} {HALF} {SINGLE} {SINGLE} i32/16 i32/16 i32/16"
@@ -99,6 +101,26 @@ def test_loads_are_copied_ahead(chosen: Any, capability: int) -> None:
     done = compiled(kernel, types, capability, **words)
     assert body_of(str(done.asm["ptx"])) == (on_hopper if capability == 90 else on_ampere)
     assert not done.metadata.spills
+
+
+@pytest.mark.parametrize(
+    ("kernel", "types", "constants"),
+    [
+        (kernels.flat, f"{HALF} {HALF} {HALF} i32/16 i32/16 i32/16", {"PROGRAMS": 132}),
+        (kernels.scaled_columns, f"{HALF} *i8/16 {HALF} {SINGLE} i32/16 i32/16", {}),
+    ],
+    ids=["across a branch", "of computed operands"],
+)
+@pytest.mark.parametrize("columns", [128, 256])
+def test_products_that_go_on_are_not_serialized(
+    kernel: Any, types: str, constants: dict[str, Any], columns: int
+) -> None:
+    """ptxas says so of products whose registers it sees used too early (codes C75xx)."""
+    words: dict[str, Any] = {"BM": 128, "BN": columns, "BK": 64, "num_warps": 8, **constants}
+    ptx = str(compiled(kernel, types, **words).asm["ptx"])
+    assert 1 in body_of(ptx).waits
+    done = assemble(ptx, "sm_90a", kernel.fn.__name__)
+    assert done.report.warnings == () and not done.report.spill_stores
 
 
 SCALED = f"{SINGLE} {SINGLE} {SINGLE} i32/16 i32/16"
