@@ -292,6 +292,8 @@ def _conversion(word: str, rest: str, operand: Callable[[str, str], Reader]) -> 
 def _aggregate(word: str, rest: str, operand: Callable[[str, str], Reader]) -> Reader:
     parts = split_commas(rest)
     whole = _typed(parts[0], operand)
+    if word == "shufflevector":
+        return _shuffle(whole, _typed(parts[1], operand), parts[2])
     if word == "extractvalue":
         return lambda m: whole(m)[int(parts[1])]
     index = int(parts[-1].split()[-1])
@@ -308,6 +310,21 @@ def _aggregate(word: str, rest: str, operand: Callable[[str, str], Reader]) -> R
         return found
 
     return insert
+
+
+def _shuffle(first: Reader, second: Reader, mask: str) -> Reader:
+    """mask: such as "<2 x i32> <i32 0, i32 poison>"."""
+    count = int(mask[1:].split()[0])
+    named = re.findall(r"i32 (\w+)", mask)
+    lanes = [0 if lane == "poison" else int(lane) for lane in named] or [0] * count
+
+    def run(m: Any) -> Any:
+        both = [np.asarray(v(m)) for v in (first, second)]
+        shape = np.broadcast_shapes(*(v.shape[:-1] for v in both))
+        wide = [np.broadcast_to(v, (*shape, v.shape[-1])) for v in both]
+        return np.concatenate(wide, axis=-1)[..., lanes]
+
+    return run
 
 
 # ---- intrinsics ---------------------------------------------------------------------------------

@@ -197,6 +197,16 @@ def test_every_fp8_number_survives_a_round_trip(device: Device):
         assert_same(back, np.where(np.isinf(x), np.copysign(top, x), x))
 
 
+@pytest.mark.parametrize("source", ["int8", "uint8"])
+@pytest.mark.parametrize("target", FLOATS[:3], ids=str)
+def test_every_byte_becomes_a_float(device: Device, source: str, target: Any):
+    """Several elements of a thread at once, of tiles that are large enough."""
+    x = np.tile(np.arange(256, dtype=np.uint8).view(source), 4)
+    out = device.empty(1024, target)
+    device.run(cast_kernel, (1,), device.array(x), out, 1024, TYPE=LANGUAGE[target], BLOCK=1024)
+    assert_same(out, x.astype(target))
+
+
 def test_the_reference_rounds_as_numpy_does():
     x = np.concatenate([edges(np.float32), np.linspace(-9, 9, 97, dtype=np.float32)])
     x = x[~(np.abs(x) > 65504) | np.isinf(x)]

@@ -39,15 +39,16 @@ def quantized_matmul_kernel(
         # blocks of 4 bits are whole: rows past the end are there, and meet zeros of a
         there = (depth[:, None] < (K - k if BITS == 8 else BLOCK_K)) & column_mask
         stored = tl.load(w_ptrs, mask=there, other=0)
-        w = stored if BITS == 8 else tl.cast(stored & 15, tl.int8) - 8
-        w = scaled(w, scale_ptr, k, columns, N, dtype, GROUP_K)
+        w = stored if BITS == 8 else stored & 15
+        w = scaled(w, BITS, scale_ptr, k, columns, N, dtype, GROUP_K)
         acc = tl.dot(a, w, acc)
         if BITS == 4:
             a_ptrs += BLOCK_K * stride_ak
             rest = K - k - BLOCK_K
             a = tl.load(a_ptrs, mask=row_mask & (depth[None, :] < rest), other=0)
-            w = tl.cast(stored >> 4, tl.int8) - 8
-            w = scaled(w, scale_ptr, min(k + BLOCK_K, K - 1), columns, N, dtype, GROUP_K)
+            w = scaled(
+                stored >> 4, BITS, scale_ptr, min(k + BLOCK_K, K - 1), columns, N, dtype, GROUP_K
+            )
             acc = tl.dot(a, w, acc)
         a_ptrs += BLOCK_K * stride_ak
         w_ptrs += BLOCK_K * stride_wk
@@ -59,9 +60,13 @@ def quantized_matmul_kernel(
 
 
 @jit
-def scaled(w, scale_ptr, k, columns, N, dtype, GROUP_K: tl.constexpr):
-    """Integers as `dtype`, times the scales of the group of row k if there are groups."""
+def scaled(
+    w, BITS: tl.constexpr, scale_ptr, k, columns, N, dtype, GROUP_K: tl.constexpr
+):  # fmt: skip
+    """Weights as `dtype`, times the scales of the group of row k if there are groups."""
     w = w.to(dtype)
+    if BITS == 4:
+        w -= 8
     if GROUP_K > 0:
         scale = tl.load(scale_ptr + k // GROUP_K * N + columns, mask=columns < N, other=0)
         w = w * scale[None, :].to(dtype)
@@ -85,12 +90,12 @@ def convert_kernel(
     stored = tl.load(w_ptrs + columns[None, :].to(tl.int64) * stride_wn, mask=there, other=0)
     out_ptrs = out_ptr + (row + depth)[:, None].to(tl.int64) * N + columns[None, :]
     for half in tl.static_range(8 // BITS):
-        w = stored if BITS == 8 else tl.cast(stored >> 4 * half & 15, tl.int8) - 8
+        w = stored if BITS == 8 else stored >> 4 * half & 15
         first = row + half * BLOCK_K
         if GROUP_K > 0:
-            w = scaled(w, scale_ptr, min(first, K - 1), columns, N, dtype, GROUP_K)
+            w = scaled(w, BITS, scale_ptr, min(first, K - 1), columns, N, dtype, GROUP_K)
         else:
-            w = scaled(w, scale_ptr, 0, columns, N, dtype, 1)
+            w = scaled(w, BITS, scale_ptr, 0, columns, N, dtype, 1)
         tl.store(out_ptrs + half * BLOCK_K * N, w, mask=(depth[:, None] < K - first) & column_mask)
 
 

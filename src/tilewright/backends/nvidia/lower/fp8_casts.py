@@ -1,12 +1,13 @@
-"""Casts between f32 and fp8: two elements by one instruction, where the architecture has it; and
-bits of one 16-bit float taken as another's."""
+"""Casts of several elements at once: between f32 and fp8, two by one instruction, where the
+architecture has it; from 8-bit integers to f16 and f32, by way of their bits; and bits of one
+16-bit float taken as another's."""
 
 from __future__ import annotations
 
 from tilewright.backends.nvidia.lower.gpu_lowering import GpuLowering, lowering
 from tilewright.backends.nvidia.lower.per_register_ops import lower_by_register
-from tilewright.ir.types import bf16, element_of, f8e4m3, f8e5m2, f16
-from tilewright.llvm import Val, llvm_type
+from tilewright.ir.types import bf16, element_of, f8e4m3, f8e5m2, f16, f32, i8, u8
+from tilewright.llvm import Val, float_text, llvm_type
 from tilewright.ops import BitcastOp, CastOp
 
 _NAMES: dict[object, str] = {f8e4m3: "e4m3x2", f8e5m2: "e5m2x2"}
@@ -22,6 +23,9 @@ def _cast(state: GpuLowering, op: CastOp) -> None:
         made = [_narrow(state, pair, _NAMES[target]) for pair in pairs]
     elif source in _NAMES and source is not target:
         made = [_widen(state, pair, _NAMES[source]) for pair in pairs]
+    elif source in (i8, u8) and target in (f16, f32) and len(values) % 4 == 0:
+        fours = [list(values[i : i + 4]) for i in range(0, len(values), 4)]
+        made = [_floats_of_bytes(state, four, source is i8, target) for four in fours]
     else:
         lower_by_register(state, op)
         return
@@ -42,6 +46,51 @@ def _bitcast(state: GpuLowering, op: BitcastOp) -> None:
         kind = llvm_type(target)
         results.append(state.code.let_here(f"bitcast {moved.typed} to {kind}", kind))
     state.set_registers(op.results[0], results)
+
+
+def _floats_of_bytes(
+    state: GpuLowering, four: list[Val], signed: bool, target: object
+) -> list[Val]:
+    """Four 8-bit integers as f16 or f32, by instructions that all lanes of a multiprocessor take;
+    it converts (`I2F`) only 16 numbers a cycle. Those that become bf16 are f32 in between.
+
+    The last bits of a float from 2^n to 2^(n + 1), whose fraction has n bits, count ones: a byte
+    below 0x64 is an f16, 1024 more than the byte; below 0x4B0000 it is an f32, 2^23 more. A signed
+    one is first moved up by 128, which turns its highest bit around.
+    """
+    code = state.code
+    bytes_ = Val("poison", "<4 x i8>")
+    for lane, byte in enumerate(four):
+        text = f"insertelement {bytes_.typed}, {byte.typed}, i64 {lane}"
+        bytes_ = code.let_here(text, "<4 x i8>")
+    if signed:
+        word = code.let_here(f"bitcast {bytes_.typed} to i32", "i32")
+        word = code.let_here(f"xor i32 {word}, {0x80808080 - (1 << 32)}", "i32")
+        bytes_ = code.let_here(f"bitcast {word.typed} to <4 x i8>", "<4 x i8>")
+    moved = 128.0 if signed else 0.0
+    if target is f32:
+        return [_single_of_byte(state, bytes_, lane, moved) for lane in range(4)]
+    pairs = [_halves_of_bytes(state, bytes_, low, moved) for low in (0, 2)]
+    return [code.extract(pair, lane) for pair in pairs for lane in range(2)]
+
+
+def _halves_of_bytes(state: GpuLowering, bytes_: Val, low: int, moved: float) -> Val:
+    """Two of them as <2 x half>, `moved` less."""
+    code = state.code
+    upper = Val(f"<{', '.join(['i8 100'] * 4)}>", "<4 x i8>")
+    mixed = code.shuffle(bytes_, [low, 4, low + 1, 4], upper)
+    pair = code.let_here(f"bitcast {mixed.typed} to <2 x half>", "<2 x half>")
+    zero = f"half {float_text(1024.0 + moved, 'half')}"
+    return code.let_here(f"fsub {pair.typed}, <{zero}, {zero}>", "<2 x half>")
+
+
+def _single_of_byte(state: GpuLowering, bytes_: Val, lane: int, moved: float) -> Val:
+    """One of them as float, `moved` less."""
+    code = state.code
+    upper = Val("<i8 0, i8 0, i8 0, i8 75>", "<4 x i8>")
+    mixed = code.shuffle(bytes_, [lane, 4, 4, 7], upper)
+    one = code.let_here(f"bitcast {mixed.typed} to float", "float")
+    return code.let_here(f"fsub {one.typed}, {float_text(2.0**23 + moved, 'float')}", "float")
 
 
 def _narrow(state: GpuLowering, pair: list[Val], target: str) -> list[Val]:
