@@ -79,7 +79,10 @@ def test_scales_of_sums(
         block = slice(t * BK, (t + 1) * BK)
         scales = sa[:, t // period, None] * sb[t // period].astype(np.float64)
         expected += a[:, block].astype(np.float64) @ b[:, block].astype(np.float64).T * scales
-    assert_close(c, expected, 1e-2)
+    # Tensor cores sum products of fp8 with fewer bits than fp32 has: small sums have the errors of
+    # large ones.
+    error = np.abs(c.astype(np.float64) - expected).max(initial=0.0)
+    assert error <= 1e-4 * np.abs(expected).max(initial=1.0)
 
 
 @pytest.mark.parametrize(("rows", "trips"), LOOPS)
