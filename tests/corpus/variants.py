@@ -140,6 +140,8 @@ def _matmul() -> Iterator[Variant]:
         blocks = "x".join(str(words[name]) for name in ("BLOCK_M", "BLOCK_N", "BLOCK_K"))
         yield from _on(_rows(False), f"fp16 {blocks}", matmul_kernel, types, words | PLAIN)
 
+    types = f"{_pointers(3, 'fp64')} {_MATMUL}"
+    yield from _on(_rows(True), "fp64", matmul_kernel, types, matmul_options(8) | PLAIN)
     yield from _planned()
     parts = "*fp32/16 *fp16/16 i32/16 i32/16 i32/16 i32=1 fp32 *fp16/16"
     words = {"BLOCK_M": 8, "BLOCK_N": 128, "PARTS": 4, "ACTIVATION": "gelu_tanh"}

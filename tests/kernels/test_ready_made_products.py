@@ -164,7 +164,14 @@ def planned(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     return request.param
 
 
-DTYPES = {"float32": 1e-5, "float16": 1e-3, BFLOAT16: 8e-3, "int8": 0.0, "float8_e4m3fn": 1e-5}
+DTYPES = {
+    "float64": 1e-14,
+    "float32": 1e-5,
+    "float16": 1e-3,
+    BFLOAT16: 8e-3,
+    "int8": 0.0,
+    "float8_e4m3fn": 1e-5,
+}
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)

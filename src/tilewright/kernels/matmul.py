@@ -28,7 +28,7 @@ def activate(x, slope, ACTIVATION: tl.constexpr):
 def epilogue(acc, bias_ptr, columns, N, slope, c_ptr, ACTIVATION: tl.constexpr):
     """activation(acc + bias) as c has it; integers stay integers if c holds such."""
     dtype = c_ptr.dtype.element_ty
-    if not dtype.is_int():
+    if acc.dtype.is_int() and not dtype.is_int():
         acc = acc.to(tl.float32)
     if bias_ptr is not None:
         acc += tl.load(bias_ptr + columns, mask=columns < N, other=0)[None, :].to(acc.dtype)
@@ -90,7 +90,9 @@ def matmul_kernel(
         c_ptr += tl.program_id(1).to(tl.int64) * M * N
         K = min(K - start, length)
     integer: tl.constexpr = a_ptr.dtype.element_ty.is_int()
-    acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.int32 if integer else tl.float32)
+    double: tl.constexpr = a_ptr.dtype.element_ty.is_fp64()
+    summed = tl.int32 if integer else tl.float64 if double else tl.float32
+    acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=summed)
     for k in range(0, K, BLOCK_K):
         a = tl.load(a_ptrs, mask=row_mask & (depth[None, :] < K - k), other=0)
         b = tl.load(b_ptrs, mask=(depth[:, None] < K - k) & column_mask, other=0)
@@ -144,7 +146,8 @@ def matmul(
 ) -> Array:  # fmt: skip
     """activation(a @ b + bias) of matrices (m, k) and (k, n) with any strides.
 
-    fp16, bf16, fp32 (as tf32 on GPUs) and fp8 are summed in fp32; int8 and uint8 in int32.
+    fp16, bf16, fp32 (as tf32 on GPUs) and fp8 are summed in fp32; fp64 in fp64; int8 and uint8 in
+    int32.
 
     bias: n numbers, added to each row, on the same device. activation: one of ACTIVATIONS.
     slope: the activation is a leaky ReLU with this slope below zero.
@@ -184,7 +187,7 @@ def run_plan(product: Product, plan: Plan, units: tuple[int, ...] | None) -> Non
         matmul_kernel[product.grid](*product.arguments, **words)
         return
     m, n, _ = product.sizes
-    sums = "int32" if "int" in dtype_name(product.a) else "float32"
+    sums = "int32" if "int" in dtype_name(product.a) else "float32"  # fp64 has no parts
     parts = empty(product.a, (plan.parts * m, n), sums)
     partial = Product(product.a, product.b, parts[:m], None, 0.0, "")
     words |= {"bias_ptr": None, "ACTIVATION": "", "PARTS": plan.parts}

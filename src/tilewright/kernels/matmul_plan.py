@@ -120,7 +120,10 @@ def current_gpu() -> Gpu:
 
 
 def gpu_launch_options(item_bytes: int) -> dict[str, int]:
-    """Blocks and launch options; elements of 32 bits need twice the warps to stay in registers."""
+    """Blocks and launch options; elements of 32 bits need twice the warps to stay in registers,
+    those of 64 bits smaller blocks."""
+    if item_bytes > 4:
+        return {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 16, "GROUP_M": 8} | GPU_OPTIONS
     return {**GPU_BLOCKS, **GPU_OPTIONS, "num_warps": 8 if item_bytes > 2 else 4}
 
 
