@@ -49,7 +49,7 @@ def launches(side: str) -> dict[str, Callable[[], object]]:
         kernel["matmul.matmul_kernel"][(64,)](
             a, b, c, n, n, n, n, 1, n, 1, n, 1, 0.0, BLOCK_M=128, BLOCK_N=128, BLOCK_K=32,
             GROUP_M=8, num_warps=4, num_stages=3, bias_ptr=None, ACTIVATION="", PARTS=1,
-            UNITS=None, WIDE=False,
+            UNITS=None, WIDE=False, WRAP=False,
         )  # fmt: skip
 
     def attention() -> None:

@@ -71,7 +71,7 @@ KERNELS = {
         "fp32",
         _constants(
             bias_ptr=None, BLOCK_M=128, BLOCK_N=128, BLOCK_K=32, GROUP_M=8, ACTIVATION="", PARTS=1,
-            UNITS=None, WIDE=False,
+            UNITS=None, WIDE=False, WRAP=False,
         ),
         {"num_warps": 4, "num_stages": 3},
     ),

@@ -155,7 +155,7 @@ print((time.perf_counter() - start) * 1e3)
 _MATMUL_CALL = (
     "matmul.matmul_kernel[(1,)](x, x, y, 128, 128, 128, 128, 1, 128, 1, 128, 1, 0.0, "
     "BLOCK_M=128, BLOCK_N=128, BLOCK_K=64, GROUP_M=1, "
-    "bias_ptr=None, ACTIVATION='', PARTS=1, UNITS=None, WIDE=False)"
+    "bias_ptr=None, ACTIVATION='', PARTS=1, UNITS=None, WIDE=False, WRAP=False)"
 )
 
 _IMPORT = """

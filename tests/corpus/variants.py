@@ -158,6 +158,7 @@ _ROWS, _COLUMNS = "i32/16 i32=1", "i32=1 i32/16"
 def _planned() -> Iterator[Variant]:
     """What `matmul` chooses from on Hopper."""
     sizes = "i32/16 i32/16 i32/16"
+    wrapping = PLAIN | {"WRAP": True}
     for dtype, out, tiles in (
         ("fp16", "fp16", TILES),
         ("fp8e4nv", "fp32", TILES),
@@ -167,27 +168,27 @@ def _planned() -> Iterator[Variant]:
         b = _COLUMNS if BYTES.get(dtype, 1) == 1 else _ROWS
         types = f"*{dtype}/16 *{dtype}/16 *{out}/16 {sizes} {_ROWS} {b} {_ROWS} fp32"
         for tile in tiles:
-            words = options_of(tile, BYTES.get(dtype, 1)) | PLAIN
+            words = options_of(tile, BYTES.get(dtype, 1)) | wrapping
             label = f"{dtype} planned {tile.m}x{tile.n}"
             yield from _on(_rows(False), label, matmul_kernel, types, words)
-    large = options_of(TILES[1], 2)
+    large = options_of(TILES[1], 2) | wrapping
     types = f"{_pointers(3, 'fp16')} {_MATMUL}"
     for layout, of_a, of_b in (("a", _COLUMNS, _ROWS), ("b", _ROWS, _COLUMNS)):
         turned = f"{_pointers(3, 'fp16')} {sizes} {of_a} {of_b} {_ROWS} fp32"
-        yield from _on(_rows(False), f"fp16 {layout} columns", matmul_kernel, turned, large | PLAIN)
+        yield from _on(_rows(False), f"fp16 {layout} columns", matmul_kernel, turned, large)
     for activation in ("relu", "leaky_relu", "gelu_tanh", "silu"):
-        words = large | PLAIN | {"ACTIVATION": activation}
+        words = large | {"ACTIVATION": activation}
         del words["bias_ptr"]
         fused = f"{types} *fp16/16"
         yield from _on(_rows(False), f"fp16 bias {activation}", matmul_kernel, fused, words)
     parts = types.replace("*fp16/16 i32", "*fp32/16 i32", 1)
-    words = options_of(TILES[-1], 2) | PLAIN | {"PARTS": 16}
+    words = options_of(TILES[-1], 2) | wrapping | {"PARTS": 16}
     yield from _on(_rows(False), "fp16 parts", matmul_kernel, parts, words)
     loose = types.replace("i32/16", "i32")
-    words = options_of(TILES[5], 2) | PLAIN | {"UNITS": (8, 8, 8, 8, 1, 8, 1, 8, 1)}
+    words = options_of(TILES[5], 2) | wrapping | {"UNITS": (8, 8, 8, 8, 1, 8, 1, 8, 1)}
     yield from _on(_rows(False), "fp16 multiples of 8", matmul_kernel, loose, words)
     for tile in TILES[-2:]:
-        words = options_of(tile, 2) | PLAIN
+        words = options_of(tile, 2) | wrapping
         label = f"fp16 unaligned {tile.m}x{tile.n}"
         yield from _on(_rows(False), label, matmul_kernel, loose, words)
 

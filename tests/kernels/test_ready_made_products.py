@@ -89,6 +89,7 @@ def test_planned_tiles(device: Device, rng: np.random.Generator, tile: matmul_pl
     a, b = rng.normal(size=(m, k)).astype(np.float16), rng.normal(size=(k, n)).astype(np.float16)
     c = device.empty((m, n), np.float16)
     words = matmul_plan.options_of(tile, 2) | PLAIN | {"UNITS": (1, 8, 8, 8, 1, 8, 1, 8, 1)}
+    words["WRAP"] = tile.m > 16
     device.run(
         matmul_kernel, grid_of(m, n), device.array(a), device.array(b), c, m, n, k, *steps(a),
         *steps(b), *steps(c), 0.0, **words,

@@ -24,7 +24,14 @@ ACTIVATIONS = ("", "relu", "leaky_relu", "gelu_tanh", "silu")
 """gelu_tanh is 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))); silu is x * sigmoid(x)."""
 
 
-PLAIN = {"bias_ptr": None, "ACTIVATION": "", "PARTS": 1, "UNITS": None, "WIDE": False}
+PLAIN = {
+    "bias_ptr": None,
+    "ACTIVATION": "",
+    "PARTS": 1,
+    "UNITS": None,
+    "WIDE": False,
+    "WRAP": False,
+}
 """What `matmul_kernel` wants to know beside blocks, for a product without an epilogue."""
 
 
