@@ -121,6 +121,22 @@ def test_wide_types_keep_the_products_of_warps(dtype: str, result: str, acc: Any
     assert count(found, "wgmma") == 0 and count(found, "mma.sync") > 0
 
 
+@jit
+def small_half_product(a, b, c, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    i, j, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    x = tl.load(a + i[:, None] * K + k[None, :])
+    y = tl.load(b + k[:, None] * N + j[None, :])
+    tl.store(c + i[:, None] * N + j[None, :], tl.dot(x, y, out_dtype=tl.float16))
+
+
+@pytest.mark.parametrize("dtype, capability", [("fp16", 90), ("fp8e5", 80)])
+def test_small_products_may_be_rounded_to_fp16(dtype: str, capability: int) -> None:
+    """Widened, then padded: nothing of the steps between is left."""
+    types = f"*{dtype}/16 *{dtype}/16 *fp16/16"
+    found = compiled(small_half_product, types, capability, M=2, N=2, K=32)
+    assert count(found, "mma.sync") == 2 and count(found, "fma") == 0
+
+
 def test_operands_of_16_bits_come_by_ldmatrix() -> None:
     found = instructions(compiled(product, "*fp16/16 *fp16/16 *fp32/16", 80, ACC=tl.float32))
     assert found["ldmatrix.sync.aligned.m8n8.x4.shared.b16"] > 0

@@ -30,7 +30,7 @@ from tilewright.backends.nvidia.arch import Arch, row_for
 from tilewright.backends.nvidia.layouts.select_mma import find_fragment
 from tilewright.backends.nvidia.ops import FmaDotOp
 from tilewright.backends.nvidia.passes.pad_dots import can_be_padded, padded_dot
-from tilewright.ir import Builder, Function, Op, Pass, Value
+from tilewright.ir import Builder, Function, Op, Pass, Rewriter, Value
 from tilewright.ir.types import DType, bf16, dtype_of, f16, f32, i32, shape_of, with_element
 from tilewright.ops import (
     AndOp,
@@ -82,14 +82,12 @@ def _legalized(op: DotOp, builder: Builder, arch: Arch) -> Value | None:
     kinds = [dtype_of(v.type) for v in op.operands]
     if kinds[2] is f16:
         wide = DotOp(op.a, op.b, converted(builder, op.acc, f32), op.precision, op.max_imprecise)
-        builder.emit(wide)
-        # Where this is expanded, too, `wide` has no users, and Dce removes it.
-        return converted(builder, _legalized(wide, builder, arch) or wide.result, f16)
+        return converted(builder, _legal_value(wide, builder, arch), f16)
     if kinds[0].is_fp8 and not arch.mma_forms(kinds[0].name, "f32"):
         # f16 holds every fp8 number exactly.
         a, b = (converted(builder, v, f16) for v in (op.a, op.b))
-        wide = builder.emit(DotOp(a, b, op.acc, op.precision, op.max_imprecise))
-        return _legalized(wide, builder, arch) or wide.result
+        wide = DotOp(a, b, op.acc, op.precision, op.max_imprecise)
+        return _legal_value(wide, builder, arch)
     fits, has_type = _fits(op), _has_type(kinds[0], arch)
     # Before the fallback to fma, which for narrow types costs more than padding.
     if has_type and not fits and can_be_padded(op):
@@ -110,6 +108,16 @@ def fma_reason(op: DotOp, arch: Arch) -> str:
         return "the tiles are smaller than an instruction of the tensor cores"
     exact = kind is f32 and op.precision == "ieee"
     return "tensor cores do not compute exact fp32 products (ieee)" if exact else ""
+
+
+def _legal_value(op: DotOp, builder: Builder, arch: Arch) -> Value:
+    """The value of a new product: its own, or that of what computes it."""
+    builder.emit(op)
+    value = _legalized(op, builder, arch)
+    if value is None:
+        return op.result
+    Rewriter.erase(op)
+    return value
 
 
 def _fits(op: DotOp) -> bool:
