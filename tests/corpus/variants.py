@@ -210,12 +210,18 @@ def _quantized_matmul() -> Iterator[Variant]:
     for bits, stored in {8: "i8", 4: "u8"}.items():
         for scales, group in {"a column": 0, "128 rows": 128}.items():
             types = f"*fp16/16 *{stored}/16 *fp16/16 *fp16/16 {_MATMUL}"
-            known = {"bias_ptr": None, "ACTIVATION": "", "BITS": bits, "GROUP_K": group}
+            known = {
+                "bias_ptr": None,
+                "ACTIVATION": "",
+                "BITS": bits,
+                "GROUP_K": group,
+                "WRAP": False,
+            }
             words = matmul_options(2) | {"BLOCK_K": 64, "num_warps": 8} | known
             label = f"{bits} bits, {scales}"
             yield from _on(_rows(True), label, quantized_matmul_kernel, types, words)
             for tile in WEIGHT_TILES:
-                words = options_of(tile, 2) | known
+                words = options_of(tile, 2) | known | {"WRAP": True}
                 planned = f"{label}, planned {tile.m}x{tile.n}"
                 yield from _on(_rows(False), planned, quantized_matmul_kernel, types, words)
             words = {"BLOCK_K": 64, "BLOCK_N": 64, "BITS": bits, "GROUP_K": group}

@@ -122,7 +122,7 @@ def test_quantized_weights(
         quantized_matmul_kernel, grid_of(m, n), device.array(a), device.array(stored),
         device.array(scales), c, m, n, k, *steps(a), *steps(stored), *steps(c), 0.0, None,
         BLOCK_M=32, BLOCK_N=32, BLOCK_K=64, GROUP_M=1, ACTIVATION="", BITS=bits,
-        GROUP_K=k // groups if groups else 0,
+        GROUP_K=k // groups if groups else 0, WRAP=groups > 0,
     )  # fmt: skip
     expected = exact(a, weights * np.repeat(scales.astype(np.float64), k // len(scales), 0))
     assert error(c, expected) < (1e-5 if dtype == "float32" else 2e-3)

@@ -47,11 +47,8 @@ def grouped_matmul_kernel(
     stride_cm = 1 if UNITS[4] else tl.multiple_of(tl.load(entry + 11 * count), UNIT)
     stride_cn = 1 if UNITS[5] else tl.multiple_of(tl.load(entry + 12 * count), UNIT)
     if UNIT > 1:
-        a_ptr, b_ptr, c_ptr = (
-            tl.multiple_of(a_ptr, 16),
-            tl.multiple_of(b_ptr, 16),
-            tl.multiple_of(c_ptr, 16),
-        )
+        a_ptr, b_ptr = tl.multiple_of(a_ptr, 16), tl.multiple_of(b_ptr, 16)
+        c_ptr = tl.multiple_of(c_ptr, 16)
         N, K = tl.multiple_of(N, UNIT), tl.multiple_of(K, UNIT)
         if not UNITS[1]:
             M = tl.multiple_of(M, UNIT)
@@ -62,7 +59,9 @@ def grouped_matmul_kernel(
     a_ptrs = a_ptr + rows[:, None] * stride_am + depth[None, :] * stride_ak
     b_ptrs = b_ptr + depth[:, None] * stride_bk + columns[None, :] * stride_bn
     integer: tl.constexpr = a_ptr.dtype.element_ty.is_int()
-    acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.int32 if integer else tl.float32)
+    double: tl.constexpr = a_ptr.dtype.element_ty.is_fp64()
+    summed = tl.int32 if integer else tl.float64 if double else tl.float32
+    acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=summed)
     for k in range(0, K, BLOCK_K):
         a = tl.load(a_ptrs, mask=row_mask & (depth[None, :] < K - k), other=0)
         b = tl.load(b_ptrs, mask=(depth[:, None] < K - k) & column_mask, other=0)

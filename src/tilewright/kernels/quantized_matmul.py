@@ -5,7 +5,7 @@ from __future__ import annotations
 import tilewright.language as tl
 from tilewright.kernels.arrays import Array, as_type, dtype_name, empty, is_on_cpu, strides
 from tilewright.kernels.matmul import block_of, epilogue, multiply_on_gpu
-from tilewright.kernels.matmul_plan import CPU_BLOCKS, current_gpu, options_of_weights
+from tilewright.kernels.matmul_plan import CPU_BLOCKS, HOPPER, current_gpu, options_of_weights
 from tilewright.kernels.product import Product, check_epilogue, fits, grid_of
 from tilewright.runtime import cdiv, jit
 
@@ -18,34 +18,37 @@ def quantized_matmul_kernel(
     a_ptr, w_ptr, scale_ptr, c_ptr, M, N, K,
     stride_am, stride_ak, stride_wk, stride_wn, stride_cm, stride_cn, slope, bias_ptr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr,
-    ACTIVATION: tl.constexpr, BITS: tl.constexpr, GROUP_K: tl.constexpr,
+    ACTIVATION: tl.constexpr, BITS: tl.constexpr, GROUP_K: tl.constexpr, WRAP: tl.constexpr,
 ):  # fmt: skip
     """One block of c = activation(a @ (w * scale) + bias).
 
     BITS: of a weight; bytes of two 4-bit weights hold rows that are BLOCK_K apart, as `pack_int4`
-    has them. GROUP_K: rows with scales of their own, a multiple of BLOCK_K; 0: one scale a column
+    has them. GROUP_K: rows with scales of their own, a multiple of BLOCK_K; 0: one scale a column;
+    WRAP: as `matmul_kernel` has it
     """
     rows, columns = block_of(tl.program_id(0), M, N, BLOCK_M, BLOCK_N, GROUP_M)
     row_mask = rows[:, None] < M
     column_mask = columns[None, :] < N
     depth = tl.arange(0, BLOCK_K)
     dtype = a_ptr.dtype.element_ty
-    a_ptrs = a_ptr + rows[:, None].to(tl.int64) * stride_am + depth[None, :] * stride_ak
-    w_ptrs = w_ptr + depth[:, None] * stride_wk + columns[None, :].to(tl.int64) * stride_wn
+    a_rows, w_columns = rows % M if WRAP else rows, columns % N if WRAP else columns
+    a_ptrs = a_ptr + a_rows[:, None].to(tl.int64) * stride_am + depth[None, :] * stride_ak
+    w_ptrs = w_ptr + depth[:, None] * stride_wk + w_columns[None, :].to(tl.int64) * stride_wn
     acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
     # a step takes BLOCK_K rows of w: as many columns of a, or twice as many of 4 bits
     for k in range(0, K, BLOCK_K * (8 // BITS)):
-        a = tl.load(a_ptrs, mask=row_mask & (depth[None, :] < K - k), other=0)
+        there = depth[None, :] < K - k
+        a = tl.load(a_ptrs, mask=there if WRAP else row_mask & there, other=0)
         # blocks of 4 bits are whole: rows past the end are there, and meet zeros of a
-        there = (depth[:, None] < (K - k if BITS == 8 else BLOCK_K)) & column_mask
-        stored = tl.load(w_ptrs, mask=there, other=0)
+        there = depth[:, None] < (K - k if BITS == 8 else BLOCK_K)
+        stored = tl.load(w_ptrs, mask=there if WRAP else there & column_mask, other=0)
         w = stored if BITS == 8 else stored & 15
         w = scaled(w, BITS, scale_ptr, k, columns, N, dtype, GROUP_K)
         acc = tl.dot(a, w, acc)
         if BITS == 4:
             a_ptrs += BLOCK_K * stride_ak
-            rest = K - k - BLOCK_K
-            a = tl.load(a_ptrs, mask=row_mask & (depth[None, :] < rest), other=0)
+            there = depth[None, :] < K - k - BLOCK_K
+            a = tl.load(a_ptrs, mask=there if WRAP else row_mask & there, other=0)
             w = scaled(
                 stored >> 4, BITS, scale_ptr, min(k + BLOCK_K, K - 1), columns, N, dtype, GROUP_K
             )
@@ -120,7 +123,9 @@ def quantized_matmul(
     if 0 in (m, n):
         return result
     options: dict[str, int] | None = CPU_BLOCKS | {"BLOCK_K": HALF}
+    wraps = False
     if not is_on_cpu(a):
+        wraps = current_gpu().capability == HOPPER
         aligned = fits(a) and fits(weights.T)
         options = options_of_weights(m, n, k, int(a.itemsize), current_gpu(), aligned)
     if options is None:
@@ -129,7 +134,7 @@ def quantized_matmul(
         return result
     quantized_matmul_kernel[grid_of(m, n)](
         a, weights, scales, result, m, n, k, *strides(a), *strides(weights), *strides(result),
-        slope, bias, **options, ACTIVATION=activation, BITS=bits,
+        slope, bias, **options, ACTIVATION=activation, BITS=bits, WRAP=wraps,
         GROUP_K=_rows_of_a_group(k, scales),
     )  # fmt: skip
     return result
