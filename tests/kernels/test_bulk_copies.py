@@ -45,6 +45,26 @@ def product_of_pointers(x, y, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK
     tl.store(c + i[:, None] * N + j[None, :], acc.to(tl.float16), inside)
 
 
+@jit
+def product_of_what_it_stores(
+    x, y, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
+):
+    """The same, of an array that the program itself has filled."""
+    i, k = tl.arange(0, BM), tl.arange(0, BK)
+    for start in range(0, K, BK):
+        inside = (i[:, None] < M) & (start + k[None, :] < K)
+        pointers = x + i[:, None] * K + start + k[None, :]
+        tl.store(pointers, tl.load(pointers, inside) * 2, inside)
+    a = tl.make_tensor_descriptor(x, [M, K], [K, 1], [BM, BK])
+    b = tl.make_tensor_descriptor(y, [K, N], [N, 1], [BK, BN])
+    acc = tl.zeros((BM, BN), tl.float32)
+    for start in range(0, K, BK):
+        acc = tl.dot(a.load([0, start]), b.load([start, 0]), acc)
+    j = tl.arange(0, BN)
+    inside = (i[:, None] < M) & (j[None, :] < N)
+    tl.store(c + i[:, None] * N + j[None, :], acc.to(tl.float16), inside)
+
+
 BLOCKS = {"BM": 64, "BN": 64, "BK": 64}
 SIZES = [(64, 64, 64), (72, 136, 200), (8, 64, 16), (64, 72, 640)]
 
@@ -82,3 +102,9 @@ def test_descriptors_that_a_kernel_makes(device: Device, m: int, n: int, k: int)
     grid = (-(-m // 64), -(-n // 64))
     device.run(product_of_pointers, grid, a, b, c, m, n, k, **BLOCKS, num_warps=4)
     assert_product(c, expected)
+
+
+def test_what_the_program_itself_has_stored(device: Device) -> None:
+    a, b, c, expected = operands(device, 64, 64, 256, False)
+    device.run(product_of_what_it_stores, (1,), a, b, c, 64, 64, 256, **BLOCKS, num_warps=4)
+    assert_product(c, 2 * expected)

@@ -75,7 +75,10 @@ def _bulk_loads(arch: Arch, stages: int) -> tuple[Step, ...]:
     if not arch.tma:
         return ()
     return (
-        Step(CheckBulkLoads(stages=stages), "only products of warpgroups read what is copied so"),
+        Step(
+            CheckBulkLoads(stages=stages, capability=arch.capability),
+            "only products of warpgroups read what is copied so",
+        ),
         # Not simplified here: canonicalization would merge the casts that were legalized.
         Step(ExpandDescriptors(), "what the copy engine does not load"),
     )

@@ -71,10 +71,12 @@ def test_described_arrays_are_copied_by_the_copy_engine() -> None:
 
 @needs_ptxas
 @pytest.mark.parametrize(
-    "changed", [{"capability": 80}, {"num_stages": 1}, {"BM": 32}], ids=["sm_80", "1", "32 rows"]
+    "changed",
+    [{"capability": 80}, {"num_stages": 1}, {"BM": 32}, {"BN": 128, "BK": 512}],
+    ids=["sm_80", "1", "32 rows", "large"],
 )
 def test_others_are_loaded_through_pointers(changed: dict[str, Any]) -> None:
-    """No copy engine; nothing is loaded ahead; warps multiply."""
+    """No copy engine; nothing is loaded ahead; warps multiply; blocks that do not fit twice."""
     assert copies(**changed)[0] == 0
 
 

@@ -234,13 +234,21 @@ class _Scheduler:
 
 
 def bulk_load_runs_ahead(loop: ForOp, load: DescriptorLoadOp) -> bool:
-    """Whether the copy engine can load a block iterations ahead: nothing in the loop may write what
-    it reads, or orders it, and only scalars that are no loads say where it is."""
+    """Whether the copy engine can load a block iterations ahead.
+
+    Only scalars that are no loads may say where it is. Nothing in the loop may write what it reads,
+    or order it; nor anything before the loop, since other threads' stores are no matter of the copy
+    engine without a fence of its own (PTX ISA, "Async proxy").
+    """
     needed = address_slice(loop, load)
     if needed is None or any(isinstance(op, LoadOp) for op in needed):
         return False
+    before, op = list[Op](), loop.prev
+    while op is not None:
+        before += op.walk()
+        op = op.prev
     starts = roots(load.pointer)
-    return not any(
+    return not any(is_fence(op) or isinstance(op, StoreOp) for op in before) and not any(
         is_fence(op) or (isinstance(op, StoreOp) and roots(op.pointer) & starts)
         for op in loop.walk()
     )

@@ -27,6 +27,11 @@ from tilewright.transforms import Canonicalize
 _ALIGNMENT = 16
 """Bytes: of an array and of its strides (cuTensorMapEncodeTiled)."""
 
+_LEAST_SLOTS = 2
+
+_OTHER_BYTES = 16 * 1024
+"""Of shared memory, for exchanges in the loop and for what buffers are aligned to."""
+
 
 @dataclass(frozen=True)
 class SelectBulkLoads(Pass, name="nvidia-select-bulk-loads"):
@@ -72,10 +77,11 @@ def _is_in_outer_loop(op: DescriptorLoadOp, function: Function) -> bool:
 class CheckBulkLoads(Pass, name="nvidia-check-bulk-loads"):
     """Give up loads that the copy engine does not make after all.
 
-    stages: slots of a buffer in loops that do not say.
+    stages: slots of a buffer in loops that do not say; capability: of the architecture.
     """
 
     stages: int = 3
+    capability: int = 90
 
     def run(self, function: Function) -> bool:
         loads = [op for op in function.walk() if isinstance(op, DescriptorLoadOp) and op.bulk]
@@ -91,7 +97,13 @@ class CheckBulkLoads(Pass, name="nvidia-check-bulk-loads"):
         loop = op.parent.owner if op.parent is not None else None
         assert isinstance(loop, ForOp)
         stages = self.stages if loop.stages is None else loop.stages
-        return stages > 1 and bulk_load_runs_ahead(loop, op)
+        return stages > 1 and bulk_load_runs_ahead(loop, op) and self._has_room(loop)
+
+    def _has_room(self, loop: ForOp) -> bool:
+        """Whether all operands of a loop's products fit twice, beside what else the loop keeps."""
+        buffers = (buffer_type(op.result) for op in loop.walk() if isinstance(op, ShareOp))
+        room = row_for(self.capability).shared_optin - _OTHER_BYTES
+        return _LEAST_SLOTS * sum(buffer.bytes for buffer in buffers) <= room
 
 
 def bulk_buffer(op: DescriptorLoadOp) -> BufferType | None:

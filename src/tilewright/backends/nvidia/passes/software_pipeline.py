@@ -34,7 +34,7 @@ from typing import cast
 
 from tilewright.analysis import Alignment, analyze_alignment
 from tilewright.backends.nvidia.arch import Arch, row_for
-from tilewright.backends.nvidia.buffer_ops import AsyncCopyOp, WgmmaOp
+from tilewright.backends.nvidia.buffer_ops import AsyncCopyOp, ShareOp, WgmmaOp, buffer_type
 from tilewright.backends.nvidia.bulk_ops import BulkCopyOp
 from tilewright.backends.nvidia.lower.allocate_shared import BufferRoom
 from tilewright.backends.nvidia.lower.shared_usage import Machine
@@ -48,7 +48,8 @@ from tilewright.backends.nvidia.passes.schedule_loop import LoopSchedule, schedu
 from tilewright.ir import Function, Pass, Value
 from tilewright.ir.types import TileType
 from tilewright.layout import REGISTER, LinearLayout
-from tilewright.ops import ForOp
+from tilewright.ops import DescriptorLoadOp, ForOp
+from tilewright.support import errors
 
 _HINT = 3
 """Stages from which on their number is a hint; two stages ask for little memory."""
@@ -84,7 +85,18 @@ class SoftwarePipeline(Pass, name="nvidia-software-pipeline"):
             if schedule is not None:
                 LoopExpansion(schedule).run()
                 changed = True
+            elif any(isinstance(op, DescriptorLoadOp) for op in loop.body):
+                # nvidia-check-bulk-loads has let it pass: what else the loop exchanges is too much.
+                raise self._no_room(function, loop)
         return changed
+
+    def _no_room(self, function: Function, loop: ForOp) -> errors.OutOfResources:
+        """The error for a loop whose operands only the copy engine loads, but do not fit twice."""
+        arch = row_for(self.capability)
+        room = BufferRoom(function, Machine.of(arch, self.warps), loop, ())
+        shared = [op for op in loop.walk() if isinstance(op, ShareOp)]
+        size = room.bytes_with([buffer_type(op.result) for op in shared])
+        return errors.OutOfResources(size, arch.shared_optin, "shared memory")
 
     def _fitting(
         self, function: Function, loop: ForOp, facts: dict[Value, Alignment], stages: int
