@@ -80,6 +80,7 @@ class Emulated:
         memory = Global(_circumstances[-1].ranges if _circumstances else None)
         variables = self.kernel.variables.values()
         memory.own += [(v.ctypes.data, v.ctypes.data + len(v)) for v in variables]
+        memory.own.append((_ZEROS.ctypes.data, _ZEROS.ctypes.data + _ZEROS.nbytes))
         return memory
 
     def _read(self, name: str, size: int) -> bytes:
@@ -89,12 +90,19 @@ class Emulated:
         self.kernel.variables[f"@{name}"][:size] = 0
 
 
+_ZEROS = np.zeros(8)
+"""What an array without elements is read from."""
+
+
 def _tensor_map(source: TensorMapSource, args: Sequence[Any]) -> TensorMap:
     values = [int(arg) if isinstance(arg, int | np.integer) else 0 for arg in args]
-    dims = [max(number.of(values), 1) for number in reversed(source.dims)]
+    base = values[source.base]
+    dims = [number.of(values) for number in reversed(source.dims)]
     strides = [number.of(values) * source.element_bytes for number in reversed(source.strides)]
+    if min(dims) <= 0:
+        base, dims, strides = _ZEROS.ctypes.data, [1] * len(dims), [16] * len(strides)
     return TensorMap(
-        values[source.base], dims, strides, source.box[::-1],
+        base, dims, strides, source.box[::-1],
         dtype=ELEMENT_KINDS[source.element], swizzle=SWIZZLES[source.swizzle],
     )  # fmt: skip
 

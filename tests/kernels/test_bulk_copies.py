@@ -65,6 +65,18 @@ def product_of_what_it_stores(
     tl.store(c + i[:, None] * N + j[None, :], acc.to(tl.float16), inside)
 
 
+@jit
+def sum_of_blocks(x, y, c, M, K, N, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """Loads two blocks of K, whatever K is."""
+    a = tl.make_tensor_descriptor(x, [M, K], [64, 1], [BM, BK])
+    b = tl.make_tensor_descriptor(y, [K, N], [64, 1], [BK, BN])
+    acc = tl.full((BM, BN), 1.0, tl.float32)
+    for start in range(0, 2 * BK, BK):
+        acc = tl.dot(a.load([0, start]), b.load([start, 0]), acc)
+    i, j = tl.arange(0, BM), tl.arange(0, BN)
+    tl.store(c + i[:, None] * BN + j[None, :], acc.to(tl.float16))
+
+
 BLOCKS = {"BM": 64, "BN": 64, "BK": 64}
 SIZES = [(64, 64, 64), (72, 136, 200), (8, 64, 16), (64, 72, 640)]
 
@@ -108,3 +120,15 @@ def test_what_the_program_itself_has_stored(device: Device) -> None:
     a, b, c, expected = operands(device, 64, 64, 256, False)
     device.run(product_of_what_it_stores, (1,), a, b, c, 64, 64, 256, **BLOCKS, num_warps=4)
     assert_product(c, 2 * expected)
+
+
+@pytest.mark.parametrize("m, n, k", [(0, 64, 64), (64, 0, 64), (64, 64, 0), (0, 0, 0), (3, 5, 7)])
+def test_arrays_without_elements_are_zeros(device: Device, m: int, n: int, k: int) -> None:
+    random = np.random.default_rng(0)
+    a, b = (random.standard_normal((64, 64)).astype(np.float16) for _ in range(2))
+    c = device.empty((64, 64), np.float16)
+    arrays = (device.array(a), device.array(b), c)
+    device.run(sum_of_blocks, (1,), *arrays, m, k, n, **BLOCKS, num_warps=4)
+    expected = np.ones((64, 64))
+    expected[:m, :n] += a[:m, :k].astype(np.float64) @ b[:k, :n].astype(np.float64)
+    assert_product(c, expected)

@@ -172,13 +172,13 @@ class NvidiaLauncher:
         if entry is None:
             entry = self.entry(device)
         try:
-            entry(*grid, stream, *values, *self._map_addresses(values))
+            entry(*grid, stream, *values, *self._map_addresses(device, values))
             return
         except _OtherStream:
             pass
         self._launch_ordered(grid, values, device, stream)
 
-    def _map_addresses(self, values: Sequence[object]) -> list[int]:
+    def _map_addresses(self, device: int, values: Sequence[object]) -> list[int]:
         """What is passed for the tensor maps of the kernel."""
         if self._maps is None:
             return []
@@ -188,7 +188,7 @@ class NvidiaLauncher:
             else value
             for i, (kind, value) in enumerate(zip(self.kinds, values, strict=True))
         ]
-        return self._maps.addresses(cast("Sequence[int]", numbers))
+        return self._maps.addresses(device, cast("Sequence[int]", numbers))
 
     def _launch_ordered(
         self, grid: tuple[int, int, int], values: Sequence[object], device: int, stream: int
@@ -202,7 +202,7 @@ class NvidiaLauncher:
         # plain integers, for `convert` raises _OtherStream at a Streamed
         plain = [int(value) if isinstance(value, Streamed) else value for value in values]
         with joined(self._driver, device, stream, sorted(others)):
-            self.entry(device)(*grid, stream, *plain, *self._map_addresses(plain))
+            self.entry(device)(*grid, stream, *plain, *self._map_addresses(device, plain))
 
     def direct(self) -> DirectLaunch | None:
         """How machine code makes launches on the current device; None where PyTorch does not tell

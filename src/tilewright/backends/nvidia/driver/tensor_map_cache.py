@@ -31,6 +31,7 @@ class TensorMapCache:
     def __init__(self, sources: Sequence[TensorMapSource], api: Driver) -> None:
         self._sources, self._driver = sources, api
         self._kept: dict[tuple[int, ...], tuple[int, object]] = {}
+        self._zeros: dict[int, int] = {}
         self._lock = ForkLock()
 
     @property
@@ -38,21 +39,35 @@ class TensorMapCache:
         """Maps that a launch passes."""
         return len(self._sources)
 
-    def addresses(self, values: Sequence[int]) -> list[int]:
+    def addresses(self, device: int, values: Sequence[int]) -> list[int]:
         """Where the bytes of each map are; values: of the kernel's parameters, as passed."""
-        return [self._address(number, s, values) for number, s in enumerate(self._sources)]
+        return [self._address(device, n, s, values) for n, s in enumerate(self._sources)]
 
-    def _address(self, number: int, source: TensorMapSource, values: Sequence[int]) -> int:
+    def _address(
+        self, device: int, number: int, source: TensorMapSource, values: Sequence[int]
+    ) -> int:
         dims = [n.of(values) for n in reversed(source.dims)]
         strides = [n.of(values) * source.element_bytes for n in reversed(source.strides)]
-        key = (number, values[source.base], *dims, *strides)
+        base = values[source.base]
+        key = (device, number, base, *dims, *strides)
         kept = self._kept.get(key)
         if kept is None:
             with self._lock:
                 if len(self._kept) >= MAX_KEPT:
                     self._kept.clear()
-                kept = self._kept[key] = self._make(source, values[source.base], dims, strides)
+                if min(dims) <= 0:
+                    base, dims, strides = self._empty(device), [1] * len(dims), [16] * len(strides)
+                kept = self._kept[key] = self._make(source, base, dims, strides)
         return kept[0]
+
+    def _empty(self, device: int) -> int:
+        """Address of a zero, which is what loads from an array without elements give: the driver
+        takes no extents of 0. Never freed: a captured graph may read it."""
+        if device not in self._zeros:
+            with self._driver.context(device):
+                self._zeros[device] = self._driver.allocate(_BYTES)
+                self._driver.write(self._zeros[device], bytes(_BYTES))
+        return self._zeros[device]
 
     def _make(
         self, source: TensorMapSource, base: int, dims: list[int], strides: list[int]
@@ -60,12 +75,10 @@ class TensorMapCache:
         memory = ctypes.create_string_buffer(_BYTES + _ALIGNMENT)
         address = -(-ctypes.addressof(memory) // _ALIGNMENT) * _ALIGNMENT
         rank, box = len(dims), list(reversed(source.box))
-        # An array without elements is never read: any extents serve that the driver takes.
-        extents = [max(extent, 1) for extent in dims]
         encode = _ENCODE(self._driver.address_of("cuTensorMapEncodeTiled"))
         status = encode(
             address, ELEMENT_KINDS[source.element], rank, base,
-            (ctypes.c_uint64 * rank)(*extents), (ctypes.c_uint64 * rank)(*strides, 0),
+            (ctypes.c_uint64 * rank)(*dims), (ctypes.c_uint64 * rank)(*strides, 0),
             (ctypes.c_uint32 * rank)(*box), (ctypes.c_uint32 * rank)(*[1] * rank),
             _NOT_INTERLEAVED, SWIZZLES[source.swizzle], _PROMOTED_TO_128_BYTES, _ZEROS,
         )  # fmt: skip
