@@ -33,13 +33,15 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Tests are kept to the end: no search for garbage while they are made, nor in them later."""
+    """Tests are kept to the end: no search for garbage while they are made, nor in them later; and
+    full searches are rarer, since what modules keep of compiled kernels grows with the tests."""
     gc.disable()
     try:
         return (yield)
     finally:
         gc.enable()
         gc.freeze()
+        gc.set_threshold(*gc.get_threshold()[:2], 50)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
