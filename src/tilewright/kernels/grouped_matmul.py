@@ -8,7 +8,7 @@ from typing import Any
 
 import tilewright.language as tl
 from tilewright.kernels.arrays import Array, address, dtype_name, empty, integers, is_on_cpu
-from tilewright.kernels.matmul import block_of, epilogue
+from tilewright.kernels.matmul import block_of, epilogue, zero_sums
 from tilewright.kernels.matmul_plan import CPU_BLOCKS, current_gpu, options_of_group
 from tilewright.kernels.product import COPY_BYTES, product_of
 from tilewright.runtime import cdiv, jit, next_power_of_2
@@ -58,10 +58,7 @@ def grouped_matmul_kernel(
     depth = tl.arange(0, BLOCK_K)
     a_ptrs = a_ptr + rows[:, None] * stride_am + depth[None, :] * stride_ak
     b_ptrs = b_ptr + depth[:, None] * stride_bk + columns[None, :] * stride_bn
-    integer: tl.constexpr = a_ptr.dtype.element_ty.is_int()
-    double: tl.constexpr = a_ptr.dtype.element_ty.is_fp64()
-    summed = tl.int32 if integer else tl.float64 if double else tl.float32
-    acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=summed)
+    acc = zero_sums(a_ptr, BLOCK_M, BLOCK_N)
     for k in range(0, K, BLOCK_K):
         a = tl.load(a_ptrs, mask=row_mask & (depth[None, :] < K - k), other=0)
         b = tl.load(b_ptrs, mask=(depth[:, None] < K - k) & column_mask, other=0)

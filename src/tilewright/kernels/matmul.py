@@ -27,6 +27,15 @@ def activate(x, slope, ACTIVATION: tl.constexpr):
 
 
 @jit
+def zero_sums(a_ptr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+    """Where products of a's elements are summed: int32 of integers, else fp32 or fp64."""
+    integer: tl.constexpr = a_ptr.dtype.element_ty.is_int()
+    double: tl.constexpr = a_ptr.dtype.element_ty.is_fp64()
+    summed = tl.int32 if integer else tl.float64 if double else tl.float32
+    return tl.zeros((BLOCK_M, BLOCK_N), dtype=summed)
+
+
+@jit
 def epilogue(acc, bias_ptr, columns, N, slope, c_ptr, ACTIVATION: tl.constexpr):
     """activation(acc + bias) as c has it; integers stay integers if c holds such."""
     dtype = c_ptr.dtype.element_ty
@@ -94,10 +103,7 @@ def matmul_kernel(
         b_ptrs += start.to(tl.int64) * stride_bk
         c_ptr += tl.program_id(1).to(tl.int64) * M * N
         K = min(K - start, length)
-    integer: tl.constexpr = a_ptr.dtype.element_ty.is_int()
-    double: tl.constexpr = a_ptr.dtype.element_ty.is_fp64()
-    summed = tl.int32 if integer else tl.float64 if double else tl.float32
-    acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=summed)
+    acc = zero_sums(a_ptr, BLOCK_M, BLOCK_N)
     for k in range(0, K, BLOCK_K):
         a_mask, b_mask = depth[None, :] < K - k, depth[:, None] < K - k
         a = tl.load(a_ptrs, mask=a_mask if WRAP else row_mask & a_mask, other=0)

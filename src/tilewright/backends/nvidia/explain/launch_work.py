@@ -7,7 +7,8 @@ elements count as loaded and stored. What depends on memory is unknown.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import operator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -276,17 +277,7 @@ def _constant(op: ConstantOp) -> Numbers | None:
 
 
 def _compared(op: CompareOp, x: Numbers, y: Numbers) -> Numbers:
-    return _COMPARISONS[op.predicate](x, y)
-
-
-_COMPARISONS: Mapping[str, Callable[[Numbers, Numbers], Numbers]] = {
-    "eq": np.equal,
-    "ne": np.not_equal,
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
-    "ge": np.greater_equal,
-}
+    return getattr(operator, op.predicate)(x, y)
 
 
 def _binary(function: Callable[[Numbers, Numbers], Numbers]) -> Callable[..., Numbers]:
