@@ -1,232 +1,217 @@
-"""The CPU backend beside torch and NumPy: bandwidth, products, launch, compile and import time.
+"""The CPU backend beside torch and beside what this machine can do, in one run.
 
-    python benchmarks/cpu.py [--threads N] [--rounds N] [--json benchmarks/results/cpu.json]
+    python benchmarks/cpu.py                        everything
+    python benchmarks/cpu.py limits                 bandwidths and peaks alone
+    python benchmarks/cpu.py elementwise matmul     some groups of kernels
+        [--threads 1 2] [--rounds N] [--quick] [--json FILE] [--plot FILE]
 
-Kernels are compared interleaved on the same threads, both sides writing into arrays that exist.
-The costs of compiling and importing are medians over fresh processes with an empty cache; a cold
-compile runs from the first launch of the first kernel of a process, after imports, to its return.
+Limits come first; every other figure is printed as a fraction of its limit and as a ratio to torch.
+Kernels are compared twice: `turns`, where each waits until the other's threads sleep, and `mixed`,
+one right behind the other, as a program that uses both has them. FILE gets this run behind those
+that it holds: all runs are kept, with the machine's state before and after each.
 """
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import os
-import statistics
 import subprocess
 import sys
-import tempfile
-from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
-from harness import Case, Work, fix_threads, interleave, print_table, write_results
+from harness import (
+    Case,
+    as_json,
+    describe_machine,
+    fix_threads,
+    interleave,
+    thread_counts,
+    versions,
+)
 from rich.console import Console
-from rich.table import Table
 
-SOFTMAX_COLUMNS = (256, 781, 1024, 4096)
-MATMUL_SIZES = (1024, 1000)
+from tilewright.support import usable_cpus
+
+GROUPS = ("elementwise", "rows", "math", "matmul")
+SETTLE_MS = {"turns": 30.0, "mixed": 0.0}
+MIN_SAMPLE_MS = 4.0
 
 
-@dataclass(frozen=True)
-class Cost:
-    """A cost with a limit, in `unit`; samples from repeated runs."""
+@dataclasses.dataclass(frozen=True)
+class Figure:
+    """A case, in one mode, and the limit of its rate."""
 
-    name: str
-    samples: tuple[float, ...]
+    case: Case
+    group: str
+    mode: str
+    threads: int
     limit: float
-    unit: str
+    bytes: int
+    operations: float
 
-    @property
-    def median(self) -> float:
-        return statistics.median(self.samples)
+    def fraction(self, contestant: str) -> float:
+        """Of the limit that a contestant's best sample reaches."""
+        timing, work = self.case.timings[contestant], self.case.work
+        assert work is not None
+        return work.rate(min(timing.samples_ms)) / self.limit
 
-    @property
-    def met(self) -> bool:
-        return self.median <= self.limit
-
-
-def kernel_cases(rounds: int) -> list[Case]:
-    """Every comparison of the speed of kernels."""
-    import numpy as np
-    import torch
-
-    from tilewright import kernels
-
-    rng = np.random.default_rng()
-
-    def normal(*shape: int) -> np.ndarray:
-        return rng.standard_normal(shape, dtype=np.float32)
-
-    cases: list[Case] = []
-    x, y, out = normal(1 << 24), normal(1 << 24), np.empty(1 << 24, np.float32)
-    tx, ty, t_out = map(torch.from_numpy, (x, y, np.empty_like(out)))
-    cases.append(interleave(
-        {"tilewright": lambda: kernels.add(x, y, out),
-         "torch": lambda: torch.add(tx, ty, out=t_out),
-         "numpy": lambda: np.add(x, y, out=t_out.numpy())},
-        baseline="torch", name="add 2^24 fp32", work=Work(3 * x.nbytes * 1e-9, "GB"),
-        goals={"tilewright": 0.9}, rounds=rounds,
-    ))  # fmt: skip
-    assert np.array_equal(out, x + y)
-    for columns in SOFTMAX_COLUMNS:
-        cases.append(_softmax_case(normal(4096, columns), rounds))
-    m, m_out = normal(4096, 4096), np.empty((4096, 4096), np.float32)
-    tm, tm_out = torch.from_numpy(m), torch.empty(4096, 4096)
-    cases.append(interleave(
-        {"tilewright": lambda: kernels.transpose(m, m_out),
-         "torch": lambda: tm_out.copy_(tm.t()),
-         "torch, new array": lambda: tm.t().contiguous()},
-        baseline="torch", name="transpose 4096^2 fp32", work=Work(2 * m.nbytes * 1e-9, "GB"),
-        goals={"tilewright": 2.0}, rounds=rounds,
-    ))  # fmt: skip
-    assert np.array_equal(m_out, m.T)
-    for size in MATMUL_SIZES:
-        cases.append(_matmul_case(normal(size, size), normal(size, size), rounds))
-    return cases
+    def as_json(self) -> dict[str, object]:
+        samples = {name: t.samples_ms for name, t in self.case.timings.items()}
+        return {
+            **as_json(self.case), "group": self.group, "mode": self.mode, "threads": self.threads,
+            "limit": self.limit, "bytes": self.bytes, "operations": self.operations,
+            "fractions": {name: self.fraction(name) for name in self.case.timings},
+            "samples_ms": samples,
+        }  # fmt: skip
 
 
-def _softmax_case(x, rounds: int) -> Case:
-    import numpy as np
-    import torch
+def measure_group(group: str, limits, threads: int, rounds: int, quick: bool) -> list[Figure]:
+    """All figures of a group; prints each when it is known."""
+    import cpu_cases
 
-    from tilewright import kernels
-
-    out, tx = np.full_like(x, np.nan), torch.from_numpy(x)
-    t_out = torch.empty_like(tx)
-    case = interleave(
-        {"tilewright": lambda: kernels.softmax(x, out),
-         "torch": lambda: torch.softmax(tx, -1, out=t_out)},
-        baseline="torch", name=f"softmax 4096x{x.shape[1]} fp32",
-        work=Work(2 * x.nbytes * 1e-9, "GB"), goals={"tilewright": 1.0}, rounds=rounds,
-    )  # fmt: skip
-    reference = torch.softmax(tx.double(), -1).numpy()
-    assert np.allclose(out, reference, rtol=1e-5, atol=0)
-    return case
-
-
-def _matmul_case(a, b, rounds: int) -> Case:
-    import numpy as np
-    import torch
-
-    from tilewright import kernels
-
-    size = a.shape[0]
-    out, ta, tb = np.full_like(a, np.nan), torch.from_numpy(a), torch.from_numpy(b)
-    t_out = torch.empty(size, size)
-    case = interleave(
-        {"tilewright": lambda: kernels.matmul(a, b, out=out),
-         "torch": lambda: torch.mm(ta, tb, out=t_out),
-         "numpy": lambda: np.matmul(a, b, out=t_out.numpy())},
-        baseline="torch", name=f"matmul {size}^3 fp32", work=Work(2 * size**3 * 1e-9, "GFLOP"),
-        goals={"tilewright": 0.6}, rounds=rounds,
-    )  # fmt: skip
-    assert np.allclose(out, a.astype(np.float64) @ b, atol=1e-3)
-    return case
+    figures: list[Figure] = []
+    for comparison in cpu_cases.GROUPS[group](quick):
+        comparison.check()
+        names = [n for n in cpu_cases.peak_names(comparison) if (n, threads) in limits.peaks]
+        limit = (
+            limits.peak(names[0], threads)
+            if names
+            else limits.bandwidth(comparison.limit, threads, comparison.bytes)
+        )
+        for mode, settle in SETTLE_MS.items():
+            if threads == 1 and mode == "mixed":
+                continue  # with one thread nothing spins
+            case = interleave(
+                comparison.contestants, rounds, MIN_SAMPLE_MS, name=comparison.name,
+                baseline="torch", work=comparison.work, parameters=comparison.parameters,
+                settle_ms=settle if threads > 1 else 0.0,
+            )  # fmt: skip
+            figures.append(
+                Figure(case, group, mode, threads, limit, comparison.bytes, comparison.operations)
+            )
+            show(figures[-1])
+    return figures
 
 
-_LAUNCH = """
-import time, numpy as np, tilewright
-from tilewright.kernels import elementwise
-@tilewright.jit
-def empty_kernel(a, b, c, i, j, k, l):
-    pass
-arrays = [np.zeros(64, np.float32) for _ in range(3)]
-for _ in range(2000): empty_kernel[(1,)](*arrays, 5, 6, 7, 9)
-best = []
-for _ in range(20):
-    start = time.perf_counter()
-    for _ in range(1000): empty_kernel[(1,)](*arrays, 5, 6, 7, 9)
-    best.append((time.perf_counter() - start) * 1e3)
-print(sorted(best)[10])
-"""
-
-_COLD = """
-import time, numpy as np, tilewright
-from importlib import import_module
-elementwise, softmax, matmul = (
-    import_module("tilewright.kernels." + name) for name in ("elementwise", "softmax", "matmul")
-)
-x = np.ones((128, 128), np.float32); y = np.empty_like(x)
-start = time.perf_counter()
-{call}
-print((time.perf_counter() - start) * 1e3)
-"""
-
-_MATMUL_CALL = (
-    "matmul.matmul_kernel[(1,)](x, x, y, 128, 128, 128, 128, 1, 128, 1, 128, 1, 0.0, "
-    "BLOCK_M=128, BLOCK_N=128, BLOCK_K=64, GROUP_M=1, "
-    "bias_ptr=None, ACTIVATION='', PARTS=1, UNITS=None, WIDE=False, WRAP=False)"
-)
-
-_IMPORT = """
-import time
-start = time.perf_counter()
-import tilewright
-print((time.perf_counter() - start) * 1e3)
-"""
-
-COSTS = (
-    ("launch, 7 arguments", _LAUNCH, 20.0, "us"),
-    ("cold compile, add", _COLD.format(call="elementwise.add(x, x, y)"), 60.0, "ms"),
-    ("cold compile, softmax", _COLD.format(call="softmax.softmax(x, y)"), 120.0, "ms"),
-    ("cold compile, matmul 128x128x64", _COLD.format(call=_MATMUL_CALL), 400.0, "ms"),
-    ("import tilewright", _IMPORT, 150.0, "ms"),
-)
+def show(figure: Figure) -> None:
+    """A line for each contestant but torch."""
+    case, work = figure.case, figure.case.work
+    assert work is not None
+    for name in case.timings:
+        if name != "torch":
+            ratio = case.ratios[name]
+            mark = "" if ratio.median >= 1.0 else "  [red]below torch"
+            Console(highlight=False, soft_wrap=True).print(
+                f"{case.name:38} {name:20} {figure.mode:6} "
+                f"{case.timings[name].spread.median * 1e3:10.2f} us "
+                f"{work.rate(case.timings[name].spread.median):7.1f} {work.unit}/s "
+                f"{figure.fraction(name):5.2f} of limit (torch {figure.fraction('torch'):5.2f}) "
+                f"{ratio.median:5.2f} x torch{mark}"
+            )
 
 
-def measure_costs(repeats: int) -> list[Cost]:
-    """Each cost in fresh processes; the kernels are in files, so that their source is found."""
-    costs: list[Cost] = []
-    with tempfile.TemporaryDirectory() as folder:
-        for name, script, limit, unit in COSTS:
-            path = Path(folder) / "cost.py"
-            path.write_text(script)
-            samples = tuple(_fresh_process(path, Path(folder), i) for i in range(repeats))
-            costs.append(Cost(name, samples, limit, unit))
-    return costs
+def show_limits(limits, threads: list[int]) -> None:
+    """Clock, peaks, and bandwidth by size."""
+    out = Console(highlight=False, width=140)
+    out.print("clock", ", ".join(f"{g:.2f} GHz" for g in limits.clock_ghz))
+    for (name, count), sample in limits.peaks.items():
+        out.print(f"peak {name}, {count} threads: {sample.best:.0f} G operations/s")
+    flows = sorted({flow for flow, _, _ in limits.bandwidths})
+    for count in threads:
+        out.print(f"GB/s of {count} threads: {', '.join(flows)}")
+        for size in sorted({b for _, _, b in limits.bandwidths}):
+            rates = [limits.bandwidths[flow, count, size].best for flow in flows]
+            out.print(f"{size >> 10:10} KiB " + " ".join(f"{rate:8.1f}" for rate in rates))
 
 
-def _fresh_process(script: Path, folder: Path, number: int) -> float:
-    cache = folder / f"cache-{script.stat().st_mtime_ns}-{number}"
-    environment = {**os.environ, "TILEWRIGHT_CACHE_DIR": str(cache)}
-    done = subprocess.run(
-        [sys.executable, str(script)], env=environment, capture_output=True, text=True, check=True
-    )
-    return float(done.stdout)
+def plot(figures: list[Figure], limits, threads: int, path: Path) -> None:
+    """Operations a second by operations a byte, under the roofs of memory and of multiply-adds."""
+    from matplotlib import pyplot
+
+    picture, axes = pyplot.subplots(figsize=(9, 6))
+    intensities = [2.0 ** (p / 4) for p in range(-20, 44)]
+    peak = limits.peak("fp32", threads)
+    levels = {"in L1": 1 << 14, "in L2": 1 << 18, "in memory": 1 << 28}
+    for label, size in levels.items():
+        roof = limits.bandwidth("triad", threads, size)
+        axes.loglog(intensities, [min(peak, roof * x) for x in intensities], label=label)
+    for group in dict.fromkeys(f.group for f in figures):
+        chosen = [f for f in figures if f.group == group and f.operations and f.mode == "turns"]
+        places = [f.operations / f.bytes for f in chosen]
+        best = [min(f.case.timings["tilewright"].samples_ms) for f in chosen]
+        rates = [f.operations / ms * 1e-6 for f, ms in zip(chosen, best, strict=True)]
+        axes.scatter(places, rates, s=12, label=group)
+    axes.set(xlabel="operations per byte", ylabel="G operations/s", title=f"{threads} threads")
+    axes.legend()
+    picture.savefig(path)
 
 
-def show_costs(costs: list[Cost]) -> None:
-    table = Table(title="Costs (median of fresh processes)")
-    for name in ("cost", "median", "limit", "met"):
-        table.add_column(name, justify="left" if name == "cost" else "right")
-    for cost in costs:
-        table.add_row(
-            cost.name, f"{cost.median:.1f} {cost.unit}", f"{cost.limit:.0f} {cost.unit}",
-            "yes" if cost.met else "[red]no",
-        )  # fmt: skip
-    Console().print(table)
+def append_run(path: Path, run: dict[str, object]) -> None:
+    """Add a run to those in a file, which is replaced whole."""
+    runs = json.loads(path.read_text())["runs"] if path.exists() else []
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    partial.write_text(json.dumps({"schema": 2, "runs": [*runs, run]}, indent=1) + "\n")
+    partial.replace(path)
+
+
+def _commit() -> str:
+    command = ["git", "describe", "--always", "--dirty"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parent)
+    return done.stdout.strip()
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=21)
+    parser.add_argument("groups", nargs="*", choices=["limits", "costs", *GROUPS, []])
+    parser.add_argument("--threads", type=int, nargs="+")
+    parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--repeats", type=int, default=7, help="fresh processes for each cost")
+    parser.add_argument("--quick", action="store_true", help="fewer sizes")
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--plot", type=Path)
     chosen = parser.parse_args()
-    fix_threads(chosen.threads)
-    costs = measure_costs(chosen.repeats)
-    show_costs(costs)
-    cases = kernel_cases(chosen.rounds)
-    print_table(cases)
+    threads = chosen.threads or sorted({1, len(usable_cpus())})
+    if len(threads) > 1:  # pools have one size in a process
+        rest = sys.argv[1:]
+        if "--threads" in rest:
+            at = rest.index("--threads")
+            del rest[at : at + 1 + len(chosen.threads)]
+        for count in threads:
+            subprocess.run([sys.executable, __file__, *rest, "--threads", str(count)], check=True)
+        return
+    run_once(chosen, threads[0])
+
+
+def run_once(chosen: argparse.Namespace, threads: int) -> None:
+    """One run with one number of threads."""
+    fix_threads(threads)
+    import cpu_costs
+    from machine_limits import cache_levels, machine_state, measure_limits
+
+    groups = chosen.groups or ["limits", "costs", *GROUPS]
+    before, limits = machine_state(), measure_limits((threads,))
+    show_limits(limits, [threads])
+    costs = cpu_costs.measure_costs(chosen.repeats) if "costs" in groups else []
+    if costs:
+        cpu_costs.show_costs(costs)
+    figures: list[Figure] = []
+    for group in GROUPS:
+        if group in groups:
+            figures += measure_group(group, limits, threads, chosen.rounds, chosen.quick)
+    if chosen.plot is not None:
+        plot(figures, limits, threads, chosen.plot)
     if chosen.json is not None:
-        write_results(chosen.json, "CPU backend", cases)
-        merged = json.loads(chosen.json.read_text())
-        merged["costs"] = [
-            {"name": c.name, "median": c.median, "limit": c.limit, "unit": c.unit,
-             "samples": c.samples, "met": c.met} for c in costs
-        ]  # fmt: skip
-        chosen.json.write_text(json.dumps(merged, indent=2) + "\n")
+        run = {
+            "date": datetime.now(UTC).isoformat(timespec="seconds"), "commit": _commit(),
+            "machine": {**describe_machine(), "caches": cache_levels()}, "threads": thread_counts(),
+            "versions": versions(), "state": {"before": before, "after": machine_state()},
+            "limits": limits.as_json(), "costs": [c.as_json() for c in costs],
+            "figures": [f.as_json() for f in figures],
+        }  # fmt: skip
+        append_run(chosen.json, run)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,149 @@
+"""What a launch, a first compile and an import cost: medians over fresh processes.
+
+Each process has an empty cache. A cold compile runs from the first launch of the first kernel of a
+process, after imports, to its return. Launches are compared with `torch.add` in one process.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+
+@dataclass(frozen=True)
+class Cost:
+    """A cost with a limit, in `unit`; samples from repeated runs."""
+
+    name: str
+    samples: tuple[float, ...]
+    limit: float
+    unit: str
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.samples)
+
+    @property
+    def met(self) -> bool:
+        return self.median <= self.limit
+
+    def as_json(self) -> dict[str, object]:
+        return {"name": self.name, "median": self.median, "limit": self.limit, "unit": self.unit,
+                "samples": self.samples, "met": self.met}  # fmt: skip
+
+
+_EMPTY = """
+import time, tilewright
+@tilewright.jit
+def empty_kernel(a, b, c, i, j, k, l):
+    pass
+def best(call, calls, samples=20):
+    taken = []
+    for _ in range(samples):
+        start = time.perf_counter()
+        for _ in range(calls): call()
+        taken.append((time.perf_counter() - start) / calls * 1e6)
+    return min(taken)
+"""
+
+_LAUNCH = (
+    _EMPTY
+    + """
+import torch
+arrays = [torch.zeros(64) for _ in range(3)]
+x, y, out = arrays
+ratios = []
+for _ in range(5):
+    ours = best(lambda: empty_kernel[(1,)](x, y, out, 5, 6, 7, 9), 2000)
+    ratios.append(ours / best(lambda: torch.add(x, y, out=out), 2000))
+print(sorted(ratios)[2])
+"""
+)
+
+_WAKE = (
+    "import os; os.environ['TILEWRIGHT_CPU_THREADS'] = '2'"
+    + _EMPTY
+    + """
+import numpy as np
+x, y, out = (np.zeros(64, np.float32) for _ in range(3))
+one = lambda: empty_kernel[(1,)](x, y, out, 5, 6, 7, 9)
+two = lambda: empty_kernel[(2,)](x, y, out, 5, 6, 7, 9)
+for _ in range(100): one(), two()
+print(best(two, 2000) - best(one, 2000))
+"""
+)
+
+_COLD = """
+import time, numpy as np, tilewright
+from importlib import import_module
+elementwise, softmax, matmul = (
+    import_module("tilewright.kernels." + name) for name in ("elementwise", "softmax", "matmul")
+)
+x = np.ones((128, 128), np.float32); y = np.empty_like(x)
+start = time.perf_counter()
+{call}
+print((time.perf_counter() - start) * 1e3)
+"""
+
+_MATMUL_CALL = (
+    "matmul.matmul_kernel[(1,)](x, x, y, 128, 128, 128, 128, 1, 128, 1, 128, 1, 0.0, "
+    "BLOCK_M=128, BLOCK_N=128, BLOCK_K=64, GROUP_M=1, "
+    "bias_ptr=None, ACTIVATION='', PARTS=1, UNITS=None, WIDE=False, WRAP=False)"
+)
+
+_IMPORT = """
+import time
+start = time.perf_counter()
+import tilewright
+print((time.perf_counter() - start) * 1e3)
+"""
+
+COSTS = (
+    ("launch, 7 arguments, of torch.add", _LAUNCH, 1.0, "x"),
+    ("waking a second thread", _WAKE, 3.0, "us"),
+    ("cold compile, add", _COLD.format(call="elementwise.add(x, x, y)"), 30.0, "ms"),
+    ("cold compile, softmax", _COLD.format(call="softmax.softmax(x, y)"), 35.0, "ms"),
+    ("cold compile, matmul 128x128x64", _COLD.format(call=_MATMUL_CALL), 50.0, "ms"),
+    ("import tilewright", _IMPORT, 150.0, "ms"),
+)
+
+
+def measure_costs(repeats: int) -> list[Cost]:
+    """Each cost in fresh processes; the kernels are in files, so that their source is found."""
+    costs: list[Cost] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name, script, limit, unit in COSTS:
+            path = Path(folder) / "cost.py"
+            path.write_text(script)
+            samples = tuple(_fresh_process(path, Path(folder), i) for i in range(repeats))
+            costs.append(Cost(name, samples, limit, unit))
+    return costs
+
+
+def _fresh_process(script: Path, folder: Path, number: int) -> float:
+    cache = folder / f"cache-{script.stat().st_mtime_ns}-{number}"
+    environment = {**os.environ, "TILEWRIGHT_CACHE_DIR": str(cache)}
+    done = subprocess.run(
+        [sys.executable, str(script)], env=environment, capture_output=True, text=True, check=True
+    )
+    return float(done.stdout)
+
+
+def show_costs(costs: list[Cost]) -> None:
+    table = Table(title="Costs (median of fresh processes)")
+    for name in ("cost", "median", "limit", "met"):
+        table.add_column(name, justify="left" if name == "cost" else "right")
+    for cost in costs:
+        table.add_row(
+            cost.name, f"{cost.median:.2f} {cost.unit}", f"{cost.limit:.0f} {cost.unit}",
+            "yes" if cost.met else "[red]no",
+        )  # fmt: skip
+    Console().print(table)

@@ -1,0 +1,44 @@
+"""The limits that the CPU's figures are compared with, and the file that keeps all runs."""
+
+import json
+
+import pytest
+
+from benchmarks import machine_limits
+from benchmarks.machine_limits import SIZES, Limits, Sample
+
+
+@pytest.fixture(scope="module")
+def measured() -> Limits:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(machine_limits, "SIZES", SIZES[:2])
+        patch.setattr(machine_limits, "SAMPLE_SECONDS", 1e-5)
+        return machine_limits.measure_limits((1, 2))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("flow", machine_limits.FLOWS)
+def test_every_flow_moves_data_at_some_rate(measured: Limits, flow: str, threads: int):
+    sample = measured.bandwidths[flow, threads, SIZES[0]]
+    assert 0 < sample.best == max(sample.samples)
+
+
+def test_doubles_are_not_multiplied_faster_than_singles(measured: Limits):
+    # three times as fast would mean that LLVM has merged the chains of one of them
+    assert 0.5 < measured.peak("fp32", 1) / measured.peak("fp64", 1) < 6
+
+
+def test_a_bandwidth_between_two_sizes_lies_between_theirs():
+    limits = Limits((1,))
+    for place, size in enumerate(SIZES):
+        limits.bandwidths["copy", 1, size] = Sample(100.0 - place, (100.0 - place,))
+    assert limits.bandwidth("copy", 1, SIZES[3]) == pytest.approx(97.0)
+    assert 96.0 < limits.bandwidth("copy", 1, SIZES[3] * 3 // 2) < 97.0
+    assert limits.bandwidth("copy", 1, 1) == 100.0
+    assert limits.bandwidth("copy", 1, 1 << 40) == pytest.approx(101.0 - len(SIZES))
+
+
+def test_limits_are_plain_data_with_all_samples(measured: Limits):
+    data = json.loads(json.dumps(measured.as_json()))
+    assert len(data["clock_ghz"]) == 2
+    assert all(row["samples"] for row in (*data["bandwidth"], *data["peak"]))
