@@ -7,7 +7,7 @@ cuTensorMapEncodeTiled.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tilewright.ir import Value
@@ -35,8 +35,8 @@ class LaunchNumber:
     parameter: int | None
     constant: int = 0
 
-    def of(self, values: Sequence[int]) -> int:
-        """It, for the values of all parameters."""
+    def of(self, values: Sequence[int] | Mapping[int, int]) -> int:
+        """It, for the values of parameters."""
         return self.constant if self.parameter is None else values[self.parameter]
 
 
@@ -52,6 +52,12 @@ class TensorMapSource:
     element: str
     element_bytes: int
     swizzle: int
+
+    @property
+    def parameters(self) -> tuple[int, ...]:
+        """Those that decide the map, in order, each once."""
+        numbers = (LaunchNumber(self.base), *self.dims, *self.strides)
+        return tuple(sorted({n.parameter for n in numbers if n.parameter is not None}))
 
     def plain(self) -> PlainSource:
         """As a tuple of numbers and texts, for the metadata."""

@@ -19,6 +19,8 @@ declare i64 @PyDict_Size(ptr)
 declare ptr @PyDict_Copy(ptr)
 declare i32 @PyDict_SetItem(ptr, ptr, ptr)
 declare i32 @PyCallable_Check(ptr)
+declare i64 @PySequence_Size(ptr)
+declare ptr @PySequence_GetItem(ptr, i64)
 declare i32 @PyObject_IsTrue(ptr)
 declare ptr @PyObject_GetAttr(ptr, ptr)
 declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
@@ -62,8 +64,7 @@ new:
   br label %release
 release:
   %result = phi ptr [ %launched, %run ], [ %added, %new ]
-  %total = call i64 @DispatchCall.total(ptr %call)
-  call void @release_values(ptr %call, i64 %total)
+  call void @release_values(ptr %call)
   ret ptr %result
 python:
   %slow = call ptr @launch_by_python(ptr %call)
@@ -102,33 +103,28 @@ check:
 ; released, if one is for Python.
 define internal { i64, i1 } @describe_arguments(ptr %call) nounwind alwaysinline {
   %total = call i64 @DispatchCall.total(ptr %call)
-  %descriptors = call ptr @DispatchCall.at_descriptors(ptr %call)
+  call void @DispatchCall.set_described(ptr %call, i64 0)
   br label %test
 test:
-  %i = phi i64 [ 0, %0 ], [ %next, %described ]
-  %hash = phi i64 [ 0, %0 ], [ %hash_next, %described ]
+  %i = phi i64 [ 0, %0 ], [ %next, %argument ]
   %more = icmp ult i64 %i, %total
   br i1 %more, label %argument, label %done
 argument:
   %next = add i64 %i, 1
-  %descriptor = getelementptr %ArgumentDescriptor, ptr %descriptors, i64 %i
-  %fine = call i1 @describe_argument(ptr %call, i64 %i, ptr %descriptor)
-  br i1 %fine, label %described, label %give_up
-described:
-  %hash_next = call i64 @mixed_descriptor(i64 %hash, ptr %descriptor)
-  br label %test
+  %fine = call i1 @describe_argument(ptr %call, i64 %i)
+  br i1 %fine, label %test, label %give_up
 give_up:
-  call void @release_values(ptr %call, i64 %i)
+  call void @release_values(ptr %call)
   ret { i64, i1 } zeroinitializer
 done:
+  %hash = call i64 @hash_descriptors(ptr %call)
   %result = insertvalue { i64, i1 } { i64 0, i1 true }, i64 %hash, 0
   ret { i64, i1 } %result
 }
 
 ; Describes argument %i, positional or by keyword; false: for Python.
-define internal i1 @describe_argument(ptr %call, i64 %i, ptr %descriptor) nounwind alwaysinline {
+define internal i1 @describe_argument(ptr %call, i64 %i) nounwind alwaysinline {
   %record = call ptr @DispatchCall.record(ptr %call)
-  %known = call ptr @DispatchCall.known(ptr %call)
   %args = call ptr @DispatchCall.args(ptr %call)
   %count = call i64 @DispatchCall.count(ptr %call)
   %positional = sub i64 %count, 1
@@ -151,14 +147,102 @@ by_name:
 describe:
   %flags = phi i64 [ %flag, %by_position ], [ %name_flag, %by_name ]
   %keyword = phi ptr [ null, %by_position ], [ %name, %by_name ]
-  call void @ArgumentDescriptor.set_keyword(ptr %descriptor, ptr %keyword)
-  %values = call ptr @DispatchCall.at_values(ptr %call)
-  %value = getelementptr ptr, ptr %values, i64 %i
-  %numbers = call ptr @DispatchCall.at_numbers(ptr %call)
-  %number = getelementptr i64, ptr %numbers, i64 %i
-  %fine = call i1 @describe(ptr %known, ptr %arg, i64 %flags, ptr %descriptor, ptr %value,
-      ptr %number)
+  %fine = call i1 @describe_given(ptr %call, ptr %arg, i64 %flags, ptr %keyword)
   ret i1 %fine
+}
+
+; Describes an argument, of which a tensor descriptor is several; false: for Python.
+define internal i1 @describe_given(ptr %call, ptr %arg, i64 %flags, ptr %keyword)
+    nounwind alwaysinline {
+  %known = call ptr @DispatchCall.known(ptr %call)
+  %type = call ptr @PyObject.type(ptr %arg)
+  %descriptor_type = call ptr @KnownObjects.descriptor(ptr %known)
+  %is_descriptor = icmp eq ptr %type, %descriptor_type
+  %constexpr = call i64 @CONSTEXPR()
+  %is_constant = call i1 @has_any(i64 %flags, i64 %constexpr)
+  %is_passed = xor i1 %is_constant, true
+  %is_described = and i1 %is_descriptor, %is_passed
+  br i1 %is_described, label %several, label %one
+several:
+  %all = call i1 @describe_tensor_descriptor(ptr %call, ptr %arg, ptr %keyword)
+  ret i1 %all
+one:
+  %item = call ptr @new_item(ptr %call, ptr %arg, ptr %keyword)
+  %full = icmp eq ptr %item, null
+  br i1 %full, label %no, label %describe
+describe:
+  %value = call ptr @value_at(ptr %call)
+  %number = call ptr @number_at(ptr %call)
+  %fine = call i1 @describe(ptr %known, ptr %arg, i64 %flags, ptr %item, ptr %value, ptr %number)
+  br i1 %fine, label %add, label %no
+add:
+  call void @add_item(ptr %call, ptr %arg)
+  ret i1 true
+no:
+  ret i1 false
+}
+
+; The ArgumentDescriptor of the next item of a call, its keyword filled in; null: there are too many.
+define internal ptr @new_item(ptr %call, ptr %object, ptr %keyword) nounwind alwaysinline {
+  %position = call i64 @DispatchCall.described(ptr %call)
+  %most = call i64 @MAX_ARGUMENTS()
+  %few = icmp ult i64 %position, %most
+  br i1 %few, label %fill, label %none
+fill:
+  %descriptors = call ptr @DispatchCall.at_descriptors(ptr %call)
+  %descriptor = getelementptr %ArgumentDescriptor, ptr %descriptors, i64 %position
+  call void @ArgumentDescriptor.set_keyword(ptr %descriptor, ptr %keyword)
+  ret ptr %descriptor
+none:
+  ret ptr null
+}
+
+; Where what is passed for the next item stands.
+define internal ptr @value_at(ptr %call) nounwind alwaysinline {
+  %position = call i64 @DispatchCall.described(ptr %call)
+  %values = call ptr @DispatchCall.at_values(ptr %call)
+  %value = getelementptr ptr, ptr %values, i64 %position
+  ret ptr %value
+}
+
+; Where the number or address of the next item stands.
+define internal ptr @number_at(ptr %call) nounwind alwaysinline {
+  %position = call i64 @DispatchCall.described(ptr %call)
+  %numbers = call ptr @DispatchCall.at_numbers(ptr %call)
+  %number = getelementptr i64, ptr %numbers, i64 %position
+  ret ptr %number
+}
+
+; The next item has been described: it is %object.
+define internal void @add_item(ptr %call, ptr %object) nounwind alwaysinline {
+  %position = call i64 @DispatchCall.described(ptr %call)
+  %objects = call ptr @DispatchCall.at_objects(ptr %call)
+  %at = getelementptr ptr, ptr %objects, i64 %position
+  call void @Py_IncRef(ptr %object)
+  store ptr %object, ptr %at
+  %more = add i64 %position, 1
+  call void @DispatchCall.set_described(ptr %call, i64 %more)
+  ret void
+}
+
+; The hash of all descriptors of a call.
+define internal i64 @hash_descriptors(ptr %call) nounwind alwaysinline {
+  %words = call i64 @descriptor_words(ptr %call)
+  %descriptors = call ptr @DispatchCall.at_descriptors(ptr %call)
+  br label %test
+test:
+  %i = phi i64 [ 0, %0 ], [ %next, %mix ]
+  %hash = phi i64 [ 0, %0 ], [ %hash_next, %mix ]
+  %more = icmp ult i64 %i, %words
+  br i1 %more, label %mix, label %done
+mix:
+  %word_at = getelementptr i64, ptr %descriptors, i64 %i
+  %word = load i64, ptr %word_at
+  %hash_next = call i64 @mixed(i64 %hash, i64 %word)
+  %next = add i64 %i, 1
+  br label %test
+done:
+  ret i64 %hash
 }
 
 ; The flags of the parameter called %name; CONSTEXPR if there is none: a launch option.
@@ -184,18 +268,6 @@ match:
 none:
   %constexpr = call i64 @CONSTEXPR()
   ret i64 %constexpr
-}
-
-define internal i64 @mixed_descriptor(i64 %hash, ptr %descriptor) nounwind alwaysinline {
-  %keyword = call ptr @ArgumentDescriptor.keyword(ptr %descriptor)
-  %keyword_word = ptrtoint ptr %keyword to i64
-  %type = call ptr @ArgumentDescriptor.type(ptr %descriptor)
-  %type_word = ptrtoint ptr %type to i64
-  %value = call i64 @ArgumentDescriptor.value(ptr %descriptor)
-  %hash_1 = call i64 @mixed(i64 %hash, i64 %keyword_word)
-  %hash_2 = call i64 @mixed(i64 %hash_1, i64 %type_word)
-  %hash_3 = call i64 @mixed(i64 %hash_2, i64 %value)
-  ret i64 %hash_3
 }
 
 ; One step of Fibonacci hashing: the factor is 2**64 divided by the golden ratio. The high bits of
@@ -235,8 +307,8 @@ none:
 
 ; How many 64-bit words the descriptors of a call take.
 define internal i64 @descriptor_words(ptr %call) nounwind alwaysinline {
-  %total = call i64 @DispatchCall.total(ptr %call)
-  %words = mul i64 %total, 3
+  %described = call i64 @DispatchCall.described(ptr %call)
+  %words = mul i64 %described, 3
   ret i64 %words
 }
 
@@ -326,17 +398,22 @@ define internal ptr @launch_arguments_by_python(ptr %call, ptr %args) nounwind a
   ret ptr %result
 }
 
-; Gives up the references to the first %count values of a call.
-define internal void @release_values(ptr %call, i64 %count) nounwind alwaysinline {
+; Gives up the references to the values of a call and to what they are of.
+define internal void @release_values(ptr %call) nounwind alwaysinline {
+  %count = call i64 @DispatchCall.described(ptr %call)
   %values = call ptr @DispatchCall.at_values(ptr %call)
+  %objects = call ptr @DispatchCall.at_objects(ptr %call)
   br label %test
 test:
   %i = phi i64 [ 0, %0 ], [ %next, %body ]
   %more = icmp ult i64 %i, %count
   br i1 %more, label %body, label %done
 body:
-  %at = getelementptr ptr, ptr %values, i64 %i
-  %object = load ptr, ptr %at
+  %value_at = getelementptr ptr, ptr %values, i64 %i
+  %value = load ptr, ptr %value_at
+  call void @Py_DecRef(ptr %value)
+  %object_at = getelementptr ptr, ptr %objects, i64 %i
+  %object = load ptr, ptr %object_at
   call void @Py_DecRef(ptr %object)
   %next = add i64 %i, 1
   br label %test

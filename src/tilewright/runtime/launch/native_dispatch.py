@@ -17,15 +17,17 @@ import sys
 from array import array
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from math import prod
 from typing import Any, Protocol, cast
 
 from tilewright.analysis import Sum
 from tilewright.backends import DirectLaunch
 from tilewright.ir.types import DType, PointerType
-from tilewright.language import DeviceFunction, dtype
+from tilewright.language import DeviceFunction, TensorDescriptor, dtype
 from tilewright.llvm import LoadedObject
 from tilewright.native import METH_FASTCALL, METH_KEYWORDS, builtin_function
+from tilewright.runtime.arguments.descriptor_arguments import DescriptorKey
 from tilewright.runtime.arguments.host_arrays import is_tensor_type, reads_numpy_header
 from tilewright.runtime.arguments.kernel_parameters import Declared, KernelParam
 from tilewright.runtime.arguments.specialization import Spec, TupleKey
@@ -66,6 +68,8 @@ so many, too, the rest is left to Python."""
 _WORD = (1 << 64) - 1
 _BY_IDENTITY = (str, bool, dtype, DeviceFunction, enum.Enum, type(None))
 """Compile-time objects that never change."""
+
+_DESCRIPTOR_FIELDS = ("base", "shape", "strides", "block_shape", "padding")
 
 Launch = Callable[..., Any]
 Table = list[int] | ctypes.Array[ctypes.c_uint64]
@@ -139,7 +143,8 @@ class _KnownTypes:
             "int": int, "float": float, "bool": bool, "tuple": tuple, "none": None, "one": 1,
             "data_ptr": sys.intern("data_ptr"), "dtype": sys.intern("dtype"),
             "get_device": sys.intern("get_device"), "is_neg": sys.intern("is_neg"),
-            "numel": sys.intern("numel"),
+            "numel": sys.intern("numel"), "descriptor": TensorDescriptor,
+            **{name: sys.intern(name) for name in _DESCRIPTOR_FIELDS},
             "meet": self.meet, "boundary": user_boundary.__exit__,
         }  # fmt: skip
         self._known = KnownObjects(**{name: keep(value) for name, value in named.items()})
@@ -331,7 +336,7 @@ def _declared_flags(declared: Declared) -> int:
 
 def _can_learn(call: BoundCall, args: tuple[object, ...], named: Mapping[str, object]) -> bool:
     """Whether the descriptors of a launch decide all about it, for good."""
-    if any(isinstance(key, TupleKey) for key in call.keys):
+    if any(isinstance(key, TupleKey) and not isinstance(key, DescriptorKey) for key in call.keys):
         return False
     params = {param.name: param for param in call.params}
     names = [*(param.name for param in call.params[: len(args)]), *named]
@@ -350,6 +355,8 @@ def _identities(value: object) -> tuple[object, ...]:
     """The objects whose addresses are in the descriptor of an argument."""
     if isinstance(value, _BY_IDENTITY):
         return (type(value), value)
+    if type(value) is TensorDescriptor:
+        return (*_identities(value.base), value.padding)
     return (type(value), getattr(value, "dtype", None))
 
 
@@ -363,19 +370,32 @@ def _passed(memory: _Memory, names: Sequence[str], call: BoundCall) -> dict[str,
 
 
 def _sources(names: Sequence[str], call: BoundCall) -> list[tuple[int | None, Any]]:
-    """Of each run-time value: which argument it is, None for a default, and what is passed."""
-    positions = {name: i for i, name in enumerate(names)}
-    return [
-        (positions.get(param.name), value)
-        for param, key, value in zip(call.params, call.keys, call.values, strict=True)
-        if isinstance(key, Spec)
-    ]
+    """Of each run-time value: which item it is, None for a default, and what is passed."""
+    keys = {param.name: key for param, key in zip(call.params, call.keys, strict=True)}
+    sizes = [_items(keys.get(name)) for name in names]
+    starts = dict(zip(names, accumulate(sizes, initial=0), strict=False))
+    sources: list[tuple[int | None, Any]] = []
+    for param, key, value in zip(call.params, call.keys, call.values, strict=True):
+        start = starts.get(param.name)
+        if isinstance(key, Spec):
+            sources.append((start, value))
+        elif isinstance(key, DescriptorKey):
+            # behind the descriptor itself: array, extents, strides
+            for i, part in enumerate(cast("Sequence[Any]", value), 1):
+                sources.append((None if start is None else start + i, part))
+    return sources
+
+
+def _items(key: object) -> int:
+    """How many items machine code makes of an argument: of a descriptor also itself, all strides
+    and the shape of blocks."""
+    return 2 + 3 * len(key.blocks.shape) if isinstance(key, DescriptorKey) else 1
 
 
 def _pairs(
     memory: _Memory, names: Sequence[str], call: BoundCall, variant: Variant
 ) -> dict[str, int]:
-    """Which arguments must not overlap; those with an array that is a default are left out."""
+    """Which items must not overlap; those with an array that is a default are left out."""
     sources, pairs = _sources(names, call), list[OverlapPair]()
     for pair in variant.pairs:
         first, second = sources[pair.first][0], sources[pair.second][0]

@@ -37,11 +37,11 @@ no:
 }
 
 ; Notes a launch as the entry's latest; 0 if it is like the one before. `latest` holds the grid, and
-; for each argument its number or address.
+; for each item its number or address.
 define internal i64 @note_launch(ptr %call, ptr %entry) nounwind {
   %grid = call ptr @DispatchCall.at_passed(ptr %call)
   %numbers = call ptr @DispatchCall.at_numbers(ptr %call)
-  %total = call i64 @DispatchCall.total(ptr %call)
+  %described = call i64 @DispatchCall.described(ptr %call)
   %latest = call ptr @CacheEntry.latest(ptr %entry)
   br label %size
 size:
@@ -61,7 +61,7 @@ numbers_begin:
 test:
   %n = phi i64 [ 0, %numbers_begin ], [ %n_next, %number ]
   %changed = phi i64 [ %grid_changed_next, %numbers_begin ], [ %changed_next, %number ]
-  %more = icmp ult i64 %n, %total
+  %more = icmp ult i64 %n, %described
   br i1 %more, label %number, label %done
 number:
   %number_at = getelementptr i64, ptr %numbers, i64 %n
@@ -157,11 +157,10 @@ no:
   ret i1 false
 }
 
-; The argument at a position; the grid stands before the first.
+; The array at a position.
 define internal ptr @array_at(ptr %call, i64 %position) nounwind alwaysinline {
-  %args = call ptr @DispatchCall.args(ptr %call)
-  %index = add i64 %position, 1
-  %at = getelementptr ptr, ptr %args, i64 %index
+  %objects = call ptr @DispatchCall.at_objects(ptr %call)
+  %at = getelementptr ptr, ptr %objects, i64 %position
   %array = load ptr, ptr %at
   ret ptr %array
 }

@@ -49,8 +49,8 @@ __all__ = [
 ]
 
 DISPATCH_SYMBOL = "tw_dispatch"
-MAX_ARGUMENTS = 48
-"""A launch with more is left to Python."""
+MAX_ARGUMENTS = 64
+"""A launch with more is left to Python. All that belongs to a tensor descriptor counts."""
 TENSOR_TYPES = 8
 SLOTS, PROBES = 256, 8
 """Places in the table of a kernel where a search for an entry begins, and how far it goes."""
@@ -97,7 +97,7 @@ class CacheEntry(ctypes.Structure):
         ("call", _Object),  # call(x, y, z, [stream,] *values)
         ("kernel", _Object),  # what the launch returns
         ("values", _Word),  # how many are passed
-        ("sources", _Address),  # of a word for each: an argument's position, or the object itself
+        ("sources", _Address),  # of a word for each: an item's position, or the object itself
         ("checks", _Word),  # number of globals
         ("globals", _Address),  # of (get, name, value) for each: get(name) must be value
         ("device", _Object),  # argument of stream_of
@@ -116,14 +116,14 @@ class CacheEntry(ctypes.Structure):
 
 
 class OverlapPair(ctypes.Structure):
-    """Two arguments that must not overlap.
+    """Two items that must not overlap.
 
     sum_words: address of each sum: the number of its terms, and for each of them its factor, the
-    number of its arguments, and their positions.
+    number of its items, and their positions.
     """
 
     _fields_ = (
-        ("first", _Word),  # positions of the arguments
+        ("first", _Word),  # positions of the items
         ("second", _Word),
         ("bytes", _Word),  # of the larger element
         (
@@ -149,6 +149,12 @@ class KnownObjects(ctypes.Structure):
         ("get_device", _Object),
         ("is_neg", _Object),
         ("numel", _Object),
+        ("base", _Object),  # fields of a tensor descriptor
+        ("shape", _Object),
+        ("strides", _Object),
+        ("block_shape", _Object),
+        ("padding", _Object),
+        ("descriptor", _Object),  # type of tensor descriptors
         ("meet", _Object),  # meet(object): an argument of a type that is not known here
         ("boundary", _Object),  # exit(type, error, traceback) of the user boundary
         ("ndarray", _Object),  # type of NumPy's arrays once it is known, else 0
@@ -176,7 +182,9 @@ class DispatchCall(ctypes.Structure):
         ("count", _Word),  # of the grid and the positional arguments
         ("keywords", _Object),
         ("total", _Word),  # arguments without the grid
-        ("values", _Object * MAX_ARGUMENTS),  # what is passed for each argument: own references
+        ("described", _Word),  # items so far
+        ("values", _Object * MAX_ARGUMENTS),  # what is passed for each item: own references
+        ("objects", _Object * MAX_ARGUMENTS),  # what it is of: own references
         ("numbers", _Word * MAX_ARGUMENTS),  # its number or address, or 0
         ("passed", _Object * (MAX_ARGUMENTS + 8)),  # what a callee gets; first the grid
         ("descriptors", ArgumentDescriptor * (MAX_ARGUMENTS + 1)),  # the slot's word behind them
@@ -219,6 +227,7 @@ DISPATCH = NativeProgram(
         for name in (
             "native_dispatch.ll",
             "native_dispatch_arguments.ll",
+            "native_dispatch_descriptors.ll",
             "native_dispatch_grid.ll",
             "native_dispatch_launch.ll",
             "native_dispatch_overlap.ll",

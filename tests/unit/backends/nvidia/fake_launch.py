@@ -3,6 +3,7 @@ got, and answers as told."""
 
 import ctypes
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tilewright.backends.nvidia.driver.launch_entry import (
@@ -38,6 +39,7 @@ class Launched:
     attributes: list[bytes]
     function: int
     slots: list[int]
+    maps: list[bytes] = field(default_factory=list[bytes])
 
 
 class FakeDriver:
@@ -50,7 +52,7 @@ class FakeDriver:
             ctypes.cast(function, ctypes.c_void_p).value or 0 for function in self._functions
         )
         self.calls = self.queries = 0
-        self._parameters = 0
+        self._parameters = self._maps = 0
         self._statuses: list[int] = []
         self._status = 0
         self._launched: Launched | None = None
@@ -70,8 +72,13 @@ class FakeDriver:
             ],
             function or 0,
             [_word(_word(params + 8 * i)) for i in range(self._parameters)],
+            [self._map_at(_word(params + 8 * (self._parameters + i))) for i in range(self._maps)],
         )
         return self._statuses.pop() if self._statuses else self._status
+
+    def _map_at(self, address: int) -> bytes:
+        assert address % 64 == 0
+        return ctypes.string_at(address, 128)
 
     def _attribute(self, out: "ctypes._Pointer[ctypes.c_int32]", kind: int, address: int) -> int:
         self.queries += 1
@@ -80,9 +87,9 @@ class FakeDriver:
         out[0] = DEVICE + 1 if address >= FOREIGN_ADDRESS else DEVICE
         return 0
 
-    def expect(self, parameters: int) -> None:
-        """How many slots to read."""
-        self._parameters = parameters
+    def expect(self, parameters: int, maps: int = 0) -> None:
+        """How many slots to read, and tensor maps behind them."""
+        self._parameters, self._maps = parameters, maps
 
     def answer(self, status: int) -> None:
         """Every launch from now on."""
@@ -113,6 +120,8 @@ class RecordingHandlers:
     converted: dict[int, int] = field(default_factory=dict[int, int])
     allowed: set[int] = field(default_factory=set[int])
     retries: int = 0
+    words: list[int] = field(default_factory=list[int])
+    unencodable: set[tuple[int, ...]] = field(default_factory=set[tuple[int, ...]])
     seen: list[tuple[object, ...]] = field(default_factory=list[tuple[object, ...]])
 
     def convert(self, index: int, value: object) -> int:
@@ -138,9 +147,21 @@ class RecordingHandlers:
     def after(self, x: int, y: int, z: int, stream: int) -> None:
         self.seen.append(("after", x, y, z, stream))
 
+    def encode(self, number: int, address: int) -> bytes:
+        words = tuple((ctypes.c_uint64 * self.words[number]).from_address(address))
+        self.seen.append(("encode", number, words))
+        if words in self.unencodable:
+            raise Refused(f"map {number}")
+        return encoded(number, words)
+
     def handlers(self, blocking: bool = False) -> Handlers:
         after = self.after if blocking else None
-        return Handlers(self.convert, self.refuse, self.regrid, self.failed, after)
+        return Handlers(self.convert, self.refuse, self.regrid, self.failed, after, self.encode)
+
+
+def encoded(number: int, words: tuple[int, ...]) -> bytes:
+    """What stands for the tensor map of these words."""
+    return struct.pack(f"<{1 + len(words)}Q", number, *words).ljust(128, b"m")
 
 
 def entry_for(
@@ -153,18 +174,22 @@ def entry_for(
     blocking: bool = False,
     pages: PageTable | None = None,
     log: LaunchLog | None = None,
+    maps: Sequence[Sequence[int]] = (),
 ) -> Entry:
     """An entry that launches through the fake driver."""
-    driver.expect(sum(kind != "constexpr" for kind in kinds))
+    recording = recording or RecordingHandlers()
+    recording.words = [len(slots) for slots in maps]
+    driver.expect(sum(kind != "constexpr" for kind in kinds), len(maps))
     return make_entry(
         "kernel",
         kinds,
         shape or LaunchShape(128),
-        (recording or RecordingHandlers()).handlers(blocking),
+        recording.handlers(blocking),
         function=function,
         device=DEVICE,
         launch=driver.launch,
         pointer_attribute=driver.pointer_attribute,
         pages=pages or PageTable(),
         log=log or LaunchLog(),
+        maps=maps,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import cast
 
 from tilewright.backends.manifest import DirectLaunch, Metadata, Streamed
@@ -22,7 +23,7 @@ from tilewright.backends.nvidia.driver.launch_entry import (
 )
 from tilewright.backends.nvidia.driver.launch_values import address_of, slot_value
 from tilewright.backends.nvidia.driver.stream_order import chosen_stream, joined
-from tilewright.backends.nvidia.driver.tensor_map_cache import TensorMapCache
+from tilewright.backends.nvidia.driver.tensor_map_encoder import TensorMapEncoder
 from tilewright.backends.nvidia.tensor_maps import PlainSource, TensorMapSource
 from tilewright.support import ForkLock, errors
 
@@ -150,7 +151,7 @@ class NvidiaLauncher:
         self._names = cast("Sequence[str] | None", metadata.get("names"))
         self._binary = binary
         self._driver = api or driver()
-        self._maps = TensorMapCache(sources, self._driver) if sources else None
+        self._encoder = TensorMapEncoder(sources, self.kinds, self._driver)
         self._lock = ForkLock()
         self._loaded: dict[int, _Loaded] = {}
         self._entries: dict[int, Entry] = {}
@@ -172,23 +173,11 @@ class NvidiaLauncher:
         if entry is None:
             entry = self.entry(device)
         try:
-            entry(*grid, stream, *values, *self._map_addresses(device, values))
+            entry(*grid, stream, *values)
             return
         except _OtherStream:
             pass
         self._launch_ordered(grid, values, device, stream)
-
-    def _map_addresses(self, device: int, values: Sequence[object]) -> list[int]:
-        """What is passed for the tensor maps of the kernel."""
-        if self._maps is None:
-            return []
-        numbers = [
-            address_of(self._names[i] if self._names else f"#{i}", value)
-            if kind == "ptr"
-            else value
-            for i, (kind, value) in enumerate(zip(self.kinds, values, strict=True))
-        ]
-        return self._maps.addresses(device, cast("Sequence[int]", numbers))
 
     def _launch_ordered(
         self, grid: tuple[int, int, int], values: Sequence[object], device: int, stream: int
@@ -202,14 +191,13 @@ class NvidiaLauncher:
         # plain integers, for `convert` raises _OtherStream at a Streamed
         plain = [int(value) if isinstance(value, Streamed) else value for value in values]
         with joined(self._driver, device, stream, sorted(others)):
-            self.entry(device)(*grid, stream, *plain, *self._map_addresses(device, plain))
+            self.entry(device)(*grid, stream, *plain)
 
     def direct(self) -> DirectLaunch | None:
         """How machine code makes launches on the current device; None where PyTorch does not tell
         device and stream."""
         queries = torch_queries()
-        # Machine code makes no tensor maps.
-        if queries is None or self._maps is not None:
+        if queries is None:
             return None
         device, stream_of = queries[0](), queries[1]
         return DirectLaunch(
@@ -264,18 +252,19 @@ class NvidiaLauncher:
         if self._blocking:
             after = python.after
         state.names[function] = self.name
-        maps = 0 if self._maps is None else self._maps.count
+        encode = partial(self._encoder.encode, device)
         return make_entry(
             self.name,
-            (*self.kinds, *["map"] * maps),
+            self.kinds,
             self.shape,
-            Handlers(python.convert, python.refuse, python.regrid, python.failed, after),
+            Handlers(python.convert, python.refuse, python.regrid, python.failed, after, encode),
             function=function,
             device=device,
             launch=self._driver.address_of("cuLaunchKernelEx"),
             pointer_attribute=self._driver.address_of("cuPointerGetAttribute"),
             pages=state.pages,
             log=state.log,
+            maps=self._encoder.parameters,
         )
 
     def _console(self, device: int, function: int) -> Console | None:

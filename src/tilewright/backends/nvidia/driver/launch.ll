@@ -19,12 +19,17 @@ begin:
   %leading = call i64 @LEADING()
   %arguments = getelementptr ptr, ptr %args, i64 %leading
   %slots = alloca i64, i64 %number
-  %params = alloca ptr, i64 %number
+  %map_count = call i64 @LaunchRecord.maps(ptr %record)
+  %passed_count = add i64 %number, %map_count
+  %params = alloca ptr, i64 %passed_count
+  %map_bytes = call i64 @MAP_BYTES()
+  %all_map_bytes = mul i64 %map_count, %map_bytes
+  %maps = alloca i8, i64 %all_map_bytes, align 64
   br label %test
 test:
   %i = phi i64 [ 0, %begin ], [ %next, %filled ]
   %more = icmp ult i64 %i, %number
-  br i1 %more, label %fill, label %send
+  br i1 %more, label %fill, label %test_maps
 fill:
   %parameter = getelementptr %Parameter, ptr %parameters, i64 %i
   %slot = getelementptr i64, ptr %slots, i64 %i
@@ -34,14 +39,16 @@ fill:
   %done = call i1 @fill(ptr %record, ptr %parameter, ptr %argument, ptr %slot)
   br i1 %done, label %filled, label %raise
 filled:
-  ; the parameter of a map is what the slot points to
-  %kind = call i64 @Parameter.kind(ptr %parameter)
-  %is_map = icmp eq i64 %kind, 6
-  %pointed = load ptr, ptr %slot
-  %passed = select i1 %is_map, ptr %pointed, ptr %slot
-  store ptr %passed, ptr %param_at
+  store ptr %slot, ptr %param_at
   %next = add i64 %i, 1
   br label %test
+test_maps:
+  %no_maps = icmp eq i64 %map_count, 0
+  br i1 %no_maps, label %send, label %pass_maps
+pass_maps:
+  %map_params = getelementptr ptr, ptr %params, i64 %number
+  %made = call i1 @pass_maps(ptr %record, ptr %slots, ptr %maps, ptr %map_params)
+  br i1 %made, label %send, label %raise
 send:
   %result = call ptr @send(ptr %record, ptr %args, ptr %params)
   ret ptr %result

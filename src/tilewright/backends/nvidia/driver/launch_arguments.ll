@@ -17,7 +17,6 @@ define internal i1 @fill(ptr %record, ptr %parameter, ptr %argument, ptr %slot)
     i64 2, label %wide
     i64 3, label %single
     i64 4, label %double
-    i64 6, label %wide
   ]
 pointer:
   %pointed = call i1 @fill_pointer(ptr %record, i64 %index, ptr %argument, ptr %slot)

@@ -6,7 +6,7 @@ import ctypes
 import mmap
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Protocol
 
 from tilewright.backends.nvidia.driver.launch_structures import (
@@ -14,11 +14,15 @@ from tilewright.backends.nvidia.driver.launch_structures import (
     LAUNCH_SYMBOL,
     LEADING,
     LOG_ENTRIES,
+    MAP_ENTRIES,
+    MAP_PROBES,
     PAGES,
     LaunchConfig,
     LaunchRecord,
     LogEntry,
     LogMemory,
+    MapEntry,
+    MapTable,
     Parameter,
     launch_code,
     parameter,
@@ -87,7 +91,8 @@ class Handlers:
         of the usual kind; refuse(index, address): an address that is not of the device: raises, or
         returns to let it pass; regrid(x, y, z) raises for a grid that is none;
     failed(status, attempt, x, y, z, stream): a launch that the driver refused: raises, or returns
-        to try again (attempt counts from 0); after(x, y, z, stream): each launch, once sent
+        to try again (attempt counts from 0); after(x, y, z, stream): each launch, once sent;
+    encode(number, address) -> the 128 bytes of a tensor map, by the words at an address
     """
 
     convert: Callable[[int, object], int]
@@ -95,6 +100,12 @@ class Handlers:
     regrid: Callable[[object, object, object], object]
     failed: Callable[[int, int, int, int, int, int], object]
     after: Callable[[int, int, int, int], object] | None = None
+    encode: Callable[[int, int], bytes] | None = None
+
+    def addresses(self) -> dict[str, int]:
+        """Of the objects; 0 for one that there is not."""
+        found = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: 0 if item is None else id(item) for name, item in found.items()}
 
 
 class PageTable:
@@ -111,6 +122,24 @@ class PageTable:
         ctypes.memset(self.address, 0, PAGES * 8)
         # entry 0 is that of page 0, which must not seem confirmed
         ctypes.memset(self.address, 0xFF, 8)
+
+
+class MapTables:
+    """The tensor maps of a kernel's launches on one device. slots: those that decide each of its
+    maps."""
+
+    def __init__(self, slots: Sequence[Sequence[int]]) -> None:
+        self._kept: list[object] = []
+        self._tables = (MapTable * len(slots))(*map(self._table, slots))
+        self.address = ctypes.addressof(self._tables)
+
+    def _table(self, slots: Sequence[int]) -> MapTable:
+        numbers = (ctypes.c_int64 * len(slots))(*slots)
+        # pages that are never touched take no memory
+        memory = mmap.mmap(-1, (MAP_ENTRIES + MAP_PROBES) * ctypes.sizeof(MapEntry))
+        entries = ctypes.c_char.from_buffer(memory)
+        self._kept += [numbers, memory, entries]
+        return MapTable(len(slots), ctypes.addressof(numbers), ctypes.addressof(entries))
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +198,7 @@ def make_entry(
     pointer_attribute: int,
     pages: PageTable,
     log: LaunchLog,
+    maps: Sequence[Sequence[int]] = (),
 ) -> Entry:
     """A callable in machine code that launches a kernel.
 
@@ -177,13 +207,14 @@ def make_entry(
     as an int, None, or an object with a method `data_ptr`. An empty grid launches nothing.
 
     function: CUfunction; device: its ordinal; launch, pointer_attribute: addresses of
-    cuLaunchKernelEx and cuPointerGetAttribute.
+    cuLaunchKernelEx and cuPointerGetAttribute; maps: of each tensor map that is passed behind the
+    arguments, the numbers of those that decide it, at most MAP_WORDS.
     """
     attributes = shape.attributes()
-    attribute_buffer = ctypes.create_string_buffer(attributes, max(len(attributes), 1))
+    buffer = ctypes.create_string_buffer(attributes, max(len(attributes), 1))
     passed = [parameter(kind, i) for i, kind in enumerate(kinds) if kind != CONSTEXPR]
     parameters = (Parameter * len(passed))(*passed)
-    data_ptr = "data_ptr"
+    tables, data_ptr, code = MapTables(maps), "data_ptr", launch_code()
     # objects by id(): `keep` below holds a reference to each
     record = LaunchRecord(
         config=LaunchConfig(
@@ -191,7 +222,7 @@ def make_entry(
             block_y=1,
             block_z=1,
             shared_bytes=shape.shared_bytes,
-            attributes=ctypes.addressof(attribute_buffer),
+            attributes=ctypes.addressof(buffer),
             attribute_count=len(attributes) // _ATTRIBUTE_BYTES,
         ),
         function=function,
@@ -201,19 +232,16 @@ def make_entry(
         pages=pages.address,
         log=log.address,
         data_ptr=id(data_ptr),
-        convert=id(handlers.convert),
-        refuse=id(handlers.refuse),
-        regrid=id(handlers.regrid),
-        failed=id(handlers.failed),
-        after=0 if handlers.after is None else id(handlers.after),
         none=id(None),
         int=id(int),
         cluster=shape.cluster[0],
         count=LEADING + len(kinds),
         slots=len(passed),
         parameters=ctypes.addressof(parameters),
+        maps=len(maps),
+        map_tables=tables.address,
+        **handlers.addresses(),
     )
-    code = launch_code()
-    keep = (record, attribute_buffer, parameters, handlers, data_ptr, pages, log, code)
+    keep = (record, buffer, parameters, tables, handlers, data_ptr, pages, log, code)
     address = ctypes.addressof(record)
     return builtin_function(name, code[LAUNCH_SYMBOL], METH_FASTCALL, address, keep)

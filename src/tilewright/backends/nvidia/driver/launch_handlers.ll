@@ -6,6 +6,7 @@ declare i64 @PyLong_AsUnsignedLongLong(ptr)
 declare ptr @PyLong_FromLongLong(i64)
 declare ptr @PyLong_FromUnsignedLongLong(i64)
 declare double @PyFloat_AsDouble(ptr)
+declare ptr @PyBytes_AsString(ptr)   ; the bytes themselves
 declare ptr @PyErr_Occurred()
 declare void @PyErr_Clear()
 declare void @PyErr_SetString(ptr, ptr)

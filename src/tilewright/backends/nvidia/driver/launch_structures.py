@@ -17,6 +17,10 @@ On the host of an H100 a launch with 7 arguments takes 3.6 us, 0.4 of them outsi
 `record` is a Python integer: the address of a `LaunchRecord`, which holds what one kernel needs on
 one device.
 
+Tensor maps follow from numbers among the slots. They are kept in tables, and asked of Python
+(`encode`) the first time; a launch passes a copy of its own, since other threads may replace those
+in the tables while the driver reads it.
+
 Addresses that the driver has confirmed are remembered by page in a table of the device (`PAGES`
 entries of 8 bytes; entry 0 must not hold 0, which is a page too). Memory that was freed stays
 there: the check finds mistakes, it is no protection. The address 0 is passed on unchecked.
@@ -39,11 +43,17 @@ __all__ = [
     "LAUNCH_SYMBOL",
     "LEADING",
     "LOG_ENTRIES",
+    "MAP_BYTES",
+    "MAP_ENTRIES",
+    "MAP_PROBES",
+    "MAP_WORDS",
     "PAGES",
     "LaunchConfig",
     "LaunchRecord",
     "LogEntry",
     "LogMemory",
+    "MapEntry",
+    "MapTable",
     "Parameter",
     "launch_code",
     "parameter",
@@ -60,9 +70,14 @@ CONSTEXPR = "constexpr"
 LAUNCH_SYMBOL = "tw_launch"
 
 _INTEGER, _HALF = 1, 5
-PARAMETER_KINDS = {"ptr": 0, "u64": 2, "f32": 3, "f64": 4, "f16": _HALF, "bf16": _HALF, "map": 6}
-"""Numbers of types in @fill of launch_arguments.ll; all other integers are `_INTEGER`. The argument
-of a map is the address of its 128 bytes, which the driver copies."""
+PARAMETER_KINDS = {"ptr": 0, "u64": 2, "f32": 3, "f64": 4, "f16": _HALF, "bf16": _HALF}
+"""Numbers of types in @fill of launch_arguments.ll; all other integers are `_INTEGER`."""
+
+MAP_BYTES = 128  # CUtensorMap
+MAP_WORDS = 10
+"""Numbers that decide a tensor map: an address, five extents and four strides."""
+MAP_ENTRIES, MAP_PROBES = 256, 4
+"""Maps that are kept of a parameter, and how far a search for one goes."""
 
 _Address = ctypes.c_void_p
 _Object = ctypes.c_void_p
@@ -109,6 +124,9 @@ class LaunchRecord(ctypes.Structure):
         ("count", ctypes.c_int64),  # of arguments of a call, with LEADING
         ("slots", ctypes.c_int64),  # how many arguments are passed to the kernel
         ("parameters", _Address),  # of a Parameter for each of these
+        ("maps", ctypes.c_int64),  # how many tensor maps are passed behind them
+        ("map_tables", _Address),  # of a MapTable for each of these
+        ("encode", _Object),  # handler
     )
 
 
@@ -121,6 +139,27 @@ class Parameter(ctypes.Structure):
         ("spare_bits", ctypes.c_int64),  # of an integer: 64 less those of its type
         ("signed", ctypes.c_int64),  # whether an integer is
         ("fill_half", _Address),  # of a 16-bit float: function of launch_half.ll
+    )
+
+
+class MapTable(ctypes.Structure):
+    """The tensor maps that were passed for one parameter."""
+
+    _fields_ = (
+        ("count", ctypes.c_int64),  # of the words that decide the map
+        ("slots", _Address),  # of the number of the slot of each word
+        ("entries", _Address),  # of MAP_ENTRIES + MAP_PROBES entries
+        ("turn", ctypes.c_int64),  # counts maps that found all their places taken
+    )
+
+
+class MapEntry(ctypes.Structure):
+    """A tensor map, and what it was made from."""
+
+    _fields_ = (
+        ("filled", ctypes.c_int64),
+        ("words", ctypes.c_uint64 * MAP_WORDS),
+        ("map", ctypes.c_char * MAP_BYTES),
     )
 
 
@@ -170,6 +209,8 @@ def _program(files: Sequence[str], exports: Sequence[str]) -> NativeProgram:
             LaunchConfig,
             LaunchRecord,
             Parameter,
+            MapTable,
+            MapEntry,
             LogEntry,
             LogMemory,
             LaunchGrid,
@@ -181,12 +222,18 @@ def _program(files: Sequence[str], exports: Sequence[str]) -> NativeProgram:
             "LOG_MASK": LOG_ENTRIES - 1,
             "PAGE_BITS": _PAGE_BITS,
             "PAGE_MASK": PAGES - 1,
+            "MAP_BYTES": MAP_BYTES,
+            "MAP_WORDS": MAP_WORDS,
+            "MAP_SHIFT": 64 - (MAP_ENTRIES.bit_length() - 1),
+            "MAP_PROBES": MAP_PROBES,
         },
         level=1,
     )
 
 
-LAUNCH = _program(["launch_handlers.ll", "launch_arguments.ll", "launch.ll"], [LAUNCH_SYMBOL])
+LAUNCH = _program(
+    ["launch_handlers.ll", "launch_arguments.ll", "launch_maps.ll", "launch.ll"], [LAUNCH_SYMBOL]
+)
 LAUNCH_HALF = _program(["launch_handlers.ll", "launch_half.ll"], ["tw_fill_f16", "tw_fill_bf16"])
 
 
@@ -203,7 +250,7 @@ def _half_code() -> LoadedObject:
 
 def parameter(kind: str, index: int) -> Parameter:
     """How argument `index` of a kernel is passed; kind: i1, i8 ... u64, f16, bf16, f32, f64, or
-    "ptr" for a pointer, "map" for a tensor map."""
+    "ptr" for a pointer."""
     number = PARAMETER_KINDS.get(kind, _INTEGER)
     if number == _HALF:
         return Parameter(number, index, fill_half=_half_code()[f"tw_fill_{kind}"])

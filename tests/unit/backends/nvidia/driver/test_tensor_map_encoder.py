@@ -1,4 +1,4 @@
-"""Tensor maps of launches: made once for the same numbers, and how the driver is asked."""
+"""Tensor maps of launches: which parameters decide them, and how the driver is asked."""
 
 import ctypes
 from collections.abc import Iterator
@@ -7,15 +7,15 @@ from typing import Any, cast
 
 import pytest
 
-from tilewright.backends.nvidia.driver import tensor_map_cache
+from tilewright.backends.nvidia.driver import tensor_map_encoder
 from tilewright.backends.nvidia.driver.cuda_driver import Driver
-from tilewright.backends.nvidia.driver.tensor_map_cache import TensorMapCache
+from tilewright.backends.nvidia.driver.tensor_map_encoder import TensorMapEncoder
 from tilewright.backends.nvidia.tensor_maps import LaunchNumber, TensorMapSource
 
 SOURCE = TensorMapSource(
     0, (LaunchNumber(1), LaunchNumber(2)), (LaunchNumber(3),), (64, 32), "f16", 2, 64
 )
-ENCODE = tensor_map_cache._ENCODE  # pyright: ignore[reportPrivateUsage]
+ENCODE = tensor_map_encoder._ENCODE  # pyright: ignore[reportPrivateUsage]
 
 
 class FakeDriver:
@@ -60,39 +60,40 @@ class FakeDriver:
 _TYPES = (ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint32)
 
 
-def cache_of(driver: FakeDriver) -> TensorMapCache:
-    return TensorMapCache([SOURCE], cast("Driver", driver))
+KINDS = ("ptr", "i32", "i64", "i32")
+
+
+def encode(driver: FakeDriver, *values: int, device: int = 0) -> bytes:
+    """By words as machine code passes them."""
+    words = (ctypes.c_uint64 * 4)(*(value & (1 << 64) - 1 for value in values))
+    encoder = TensorMapEncoder([SOURCE], KINDS, cast("Driver", driver))
+    return encoder.encode(device, 0, ctypes.addressof(words))
+
+
+def test_parameters_that_decide_a_map() -> None:
+    constant = TensorMapSource(2, (LaunchNumber(None, 8), LaunchNumber(0)), (LaunchNumber(0),),
+                               (8, 32), "f16", 2, 64)  # fmt: skip
+    encoder = TensorMapEncoder([SOURCE, constant], KINDS, cast("Driver", FakeDriver()))
+    assert encoder.parameters == [(0, 1, 2, 3), (0, 2)]
 
 
 def test_the_driver_gets_the_innermost_dimension_first() -> None:
     driver = FakeDriver()
-    cache_of(driver).addresses(0, [1 << 40, 100, 72, 80])
+    assert len(encode(driver, 1 << 40, 100, 72, 80)) == 128
     ones = [1, 1]
     assert driver.encoded == [(0, 6, 2, 1 << 40, [72, 100], [160], [32, 64], ones, 0, 2, 2, 0)]
 
 
-def test_maps_are_made_once_for_the_same_numbers() -> None:
+def test_bits_above_an_integer_do_not_count() -> None:
     driver = FakeDriver()
-    cache = cache_of(driver)
-    first = cache.addresses(0, [4096, 100, 72, 80])
-    assert cache.addresses(0, [4096, 100, 72, 80]) == first
-    assert cache.addresses(0, [8192, 100, 72, 80]) != first
-    assert len(driver.encoded) == 2
+    encode(driver, 1 << 40, 100 + (5 << 32), 72, 80 - (1 << 32))
+    assert driver.encoded[0][4:6] == ([72, 100], [160])
 
 
-def test_few_maps_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tensor_map_cache, "MAX_KEPT", 2)
-    driver = FakeDriver()
-    cache = cache_of(driver)
-    for rows in (1, 2, 3, 1):
-        cache.addresses(0, [4096, rows, 72, 80])
-    assert len(driver.encoded) == 4
-
-
-@pytest.mark.parametrize("dims", [(0, 72), (100, 0), (-1, 72)])
+@pytest.mark.parametrize("dims", [(0, 72), (100, 0), (-1, 72), (0xFFFFFFFF, 72)])
 def test_an_array_without_elements_is_a_zero(dims: tuple[int, int]) -> None:
     driver = FakeDriver()
-    cache_of(driver).addresses(3, [0, *dims, 80])
+    encode(driver, 0, *dims, 80, device=3)
     (encoded,) = driver.encoded
     assert encoded[3:6] == (3 * 4096, [1, 1], [16])
     assert driver.written == [(3 * 4096, bytes(128))]
@@ -100,4 +101,4 @@ def test_an_array_without_elements_is_a_zero(dims: tuple[int, int]) -> None:
 
 def test_a_refusal_is_an_error() -> None:
     with pytest.raises(ValueError, match="cuTensorMapEncodeTiled"):
-        cache_of(FakeDriver(status=1)).addresses(0, [4096, 100, 72, 80])
+        encode(FakeDriver(status=1), 4096, 100, 72, 80)
