@@ -15,6 +15,7 @@ OP_MODULES = (
     ("Memory", "tilewright.ops.memory"),
     ("Tensor descriptors", "tilewright.ops.descriptor_access"),
     ("Contractions", "tilewright.ops.contraction"),
+    ("Order", "tilewright.ops.order"),
     ("Control flow and the program", "tilewright.ops.control"),
 )
 """Headings and modules, in the order of the page. Ops of back ends are not on it."""

@@ -72,6 +72,17 @@ def _store(match: re.Match[str], args: list[str]) -> Made:
     return run
 
 
+def _shared_add(match: re.Match[str], args: list[str]) -> Made:
+    address = args[0].strip("[]")
+
+    def run(r: Registers) -> None:
+        places = r.get(address)[r.predicate]
+        r.m.shared.add(places, r.get(args[1])[r.predicate], r.m.warp_of[r.predicate])
+        r.m.wrote |= r.predicate
+
+    return run
+
+
 def _matrix(match: re.Match[str], args: list[str]) -> Made:
     """ldmatrix and stmatrix: lane l names row l % 8 of matrix l // 8."""
     is_load, count, transposed = match[1] == "ld", int(match[2]), bool(match[3])
@@ -404,6 +415,7 @@ _VECTOR = r"(?:\.v(?P<count>\d))?\.[bufs](?P<bits>\d+)"
 INSTRUCTIONS: list[tuple[str, Callable[[re.Match[str], list[str]], Made]]] = [
     (rf"ld{_HINTS}\.(?P<space>global|shared){_HINTS}{_VECTOR}", _load),
     (rf"st{_HINTS}\.(?P<space>global|shared){_HINTS}{_VECTOR}", _store),
+    (r"red\.shared\.add\.u32", _shared_add),
     (r"(ld|st)matrix\.sync\.aligned\.m8n8\.x(\d)(\.trans)?\.shared\.b16", _matrix),
     (r"cp\.async\.(?:ca|cg)\.shared\.global(?:\.L2::\w+)?", _copy),
     (r"cp\.async\.commit_group", _commit),

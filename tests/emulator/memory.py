@@ -133,6 +133,7 @@ class Shared:
         self.size = max(size, 16)
         self._clocks = clocks
         self.reads, self.writes = (WarpTrace(clocks, len(self.data)) for _ in range(2))
+        self.atomics: WarpTrace | None = None
         self.copied, self.pending_reads = (np.zeros(len(self.data), np.int32) for _ in range(2))
         self._is_read_late = self.has_reserved = False
         self.reserved = np.zeros(len(self.data), bool)
@@ -160,7 +161,7 @@ class Shared:
 
     def load(self, addresses: Array, size: int, warps: Array) -> Array:
         places = self._free_places(addresses, size, "a load from shared memory")
-        if self.writes.unseen(places, warps).any():
+        if self.writes.unseen(places, warps).any() or self._is_counted(places, warps):
             raise EmulationError("a warp reads what another wrote without a barrier between")
         if self.copied[places].any():
             raise EmulationError("a load of shared memory that a copy may be writing")
@@ -177,6 +178,23 @@ class Shared:
         self._may_write(places, warps, self.data[places] != data)
         self._write(places, data, warps)
 
+    def add(self, addresses: Array, amounts: Array, warps: Array) -> None:
+        """Atomic additions of 32-bit integers, which need no order among themselves."""
+        places = self._free_places(addresses, 4, "an atomic on shared memory")
+        self._check_not_read_late(places)
+        if self.copied[places].any() or (self.writes.when[places] <= 0).any():
+            raise EmulationError("an atomic on shared memory that nobody wrote")
+        if (self.reads.unseen(places, warps) | self.writes.unseen(places, warps)).any():
+            raise EmulationError("a warp counts what another uses without a barrier between")
+        if self.atomics is None:
+            self.atomics = WarpTrace(self._clocks, len(self.data))
+        np.add.at(self.data.view(np.uint32), places[:, 0] // 4, amounts.astype(np.uint32))
+        self.atomics.note(places, warps)
+
+    def _is_counted(self, places: Array, warps: Array) -> bool:
+        """Whether atomics of others are not over."""
+        return self.atomics is not None and bool(self.atomics.unseen(places, warps).any())
+
     def _check_not_read_late(self, places: Array) -> None:
         if self._is_read_late and self.pending_reads[places].any():
             raise EmulationError("shared memory is overwritten that an operation may yet read")
@@ -184,7 +202,7 @@ class Shared:
     def _may_write(self, places: Array, warps: Array, changed: Any) -> None:
         read = self.reads.unseen(places, warps)
         written = self.writes.unseen(places, warps) & changed
-        if (read | written).any():
+        if (read | written).any() or self._is_counted(places, warps):
             raise EmulationError("a warp overwrites what another uses without a barrier between")
 
     def _write(self, places: Array, data: Array, warps: Array) -> None:

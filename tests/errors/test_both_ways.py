@@ -300,23 +300,40 @@ def list_maximum(x, o):
 
 
 @mistake(x="*f32", o="*f32")
-def sort(x, o):
-    """'tilewright.language' has no attribute 'sort' [TW108]
-    tl.sort(tl.arange(0, 16))
-    ^^^^^^^
-    hint: tl.sort is not in Tilewright yet
+def sort_of_a_scalar(x, o):
+    """sort: 'x' must be a tile, found a scalar int32 [TW112]
+    tl.sort(tl.program_id(0))
+    ^^^^^^^^^^^^^^^^^^^^^^^^^
     """
-    tl.sort(tl.arange(0, 16))
+    tl.sort(tl.program_id(0))
+
+
+@mistake(x="*f32", o="*f32")
+def topk_of_too_many(x, o):
+    """topk: 'k' must be in [1, 16], found 32 [TW112]
+    tl.topk(tl.arange(0, 16), 32)
+    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+    """
+    tl.topk(tl.arange(0, 16), 32)
+
+
+@mistake(x="*f32", o="*f32")
+def histogram_of_floats(x, o):
+    """histogram: 'input' must be an integer tile of rank 1, found <[8], fp32> [TW112]
+    tl.histogram(tl.zeros((8,), tl.float32), 4)
+    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+    """
+    tl.histogram(tl.zeros((8,), tl.float32), 4)
 
 
 @mistake(x="*f32", o="*f32")
 def sort_method(x, o):
-    """a tensor has no attribute 'sort' [TW108]
-    tl.arange(0, 16).sort()
-    ^^^^^^^^^^^^^^^^^^^^^
-    hint: x.sort is not in Tilewright yet
+    """a tensor has no attribute 'sorted' [TW108]
+    tl.arange(0, 16).sorted()
+    ^^^^^^^^^^^^^^^^^^^^^^^
+    hint: did you mean 'sort' or 'store'?
     """
-    tl.arange(0, 16).sort()
+    tl.arange(0, 16).sorted()
 
 
 @mistake(x="*f32", o="*f32")
@@ -351,12 +368,12 @@ def test_what_is_said_to_write_instead_exists():
 
 
 def test_modules_of_the_language_say_what_they_lack():
-    with pytest.raises(AttributeError, match="has no attribute 'sort'") as caught:
-        _ = tl.sort
-    assert caught.value.advice == "tl.sort is not in Tilewright yet"
-    assert not hasattr(tl, "sort") and getattr(tl, "topk", None) is None
+    with pytest.raises(AttributeError, match="has no attribute 'concatenate'") as caught:
+        _ = tl.concatenate
+    assert caught.value.advice == "write tl.cat(a, b)"
+    assert not hasattr(tl, "concatenate") and getattr(tl, "stack", None) is None
     with pytest.raises(ImportError):
-        from tilewright.language import sort  # noqa: F401  # pyright: ignore[reportAttributeAccessIssue]
+        from tilewright.language import stack  # noqa: F401  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def logged(fn):

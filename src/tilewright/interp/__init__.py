@@ -10,6 +10,7 @@ from tilewright.interp import (
     numpy_rules_dot,
     numpy_rules_math,
     numpy_rules_shape,
+    numpy_rules_sorting,
 )
 from tilewright.interp.concrete_value import ConcreteValue
 from tilewright.interp.grid_execution import array_value, pad, run_function, scalar_value
@@ -41,6 +42,7 @@ __all__ = [
     "numpy_rules_dot",
     "numpy_rules_math",
     "numpy_rules_shape",
+    "numpy_rules_sorting",
     "pad",
     "poison",
     "program_ids",

@@ -187,6 +187,44 @@ def cumprod(
 
 @member
 @builtin
+def sort(x: tensor, dim: Axis | None = None, descending: bool | constexpr = False) -> tensor:
+    """The numbers of `x` in order along `dim` (default: the last), whose extent is a power of two.
+
+    -0.0 comes before 0.0, a NaN after all numbers. Equal numbers are not told apart.
+    """
+    ...
+
+
+@builtin
+def topk(x: tensor, k: int | constexpr, dim: Axis | None = None) -> tensor:
+    """The `k` largest numbers of `x` along `dim` (default: the last), in descending order.
+
+    If `k` is no power of two, the one below counts, as in Triton. The order is that of `sort`.
+    Errors: InvalidValue for k < 1, or beyond the extent.
+    """
+    ...
+
+
+@builtin
+def bitonic_merge(
+    x: tensor, dim: Axis | None = None, descending: bool | constexpr = False
+) -> tensor:
+    """As `sort`, of numbers that rise and then fall along `dim`, or fall and then rise."""
+    ...
+
+
+@member
+@builtin
+def histogram(input: tensor, num_bins: int | constexpr, mask: tensor | None = None) -> tensor:
+    """int32 of shape (num_bins,): how often each of 0, 1, ... is in `input`, where `mask`.
+
+    input: integers, rank 1; those that are no number of a bin are not counted.
+    """
+    ...
+
+
+@member
+@builtin
 def softmax(
     x: tensor,
     dim: Axis | None = None,

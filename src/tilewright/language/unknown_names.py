@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from tilewright.support import errors
 
 _NOT_YET = frozenset({
-    "aggregate", "atomic_load", "atomic_poll", "atomic_store", "bitonic_merge", "condition",
-    "dot_scaled", "histogram", "inline_asm_elementwise", "map_elementwise", "sort", "topk",
+    "aggregate", "atomic_load", "atomic_poll", "atomic_store", "condition", "dot_scaled",
+    "inline_asm_elementwise", "map_elementwise",
 })  # fmt: skip
 """Names of Triton's language, 3.6 to 3.9, that this one lacks so far."""
 
@@ -22,7 +22,7 @@ _OF_TENSORS = {
     **{name: f"write x.to(tl.{dtype})" for name, dtype in _CONVERSIONS.items()},
     "all": "write tl.min(x.to(tl.int32), axis) != 0",
     "any": "write tl.max(x.to(tl.int32), axis) != 0",
-    "argsort": "sorting is not in Tilewright yet",
+    "argsort": "pack the index into the low bits of what tl.sort sorts",
     "clip": "write tl.clamp(x, low, high)",
     "clamp": "write tl.clamp(x, low, high)",
     "copy": "tiles are values: no copy is needed",

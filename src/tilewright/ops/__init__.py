@@ -70,6 +70,7 @@ from tilewright.ops.memory import (
     StoreOp,
     pointee,
 )
+from tilewright.ops.order import HistogramOp, SortOp
 from tilewright.ops.region_checks import op_with_effects
 from tilewright.ops.shape import (
     BroadcastOp,
@@ -130,6 +131,7 @@ __all__ = [
     "ForOp",
     "GatherOp",
     "HintOp",
+    "HistogramOp",
     "IfOp",
     "ItemOp",
     "JoinOp",
@@ -155,6 +157,7 @@ __all__ = [
     "ShlOp",
     "ShrOp",
     "Sign",
+    "SortOp",
     "SplatOp",
     "SplitOp",
     "StoreOp",

@@ -164,6 +164,10 @@ BY_HAND: dict[type[Op], Maker] = {
     ops.GatherOp: lambda s: ops.GatherOp(
         s.arg(TileType((16, 8), f32)), s.arg(TileType((4, 8), i32)), 0
     ),
+    ops.SortOp: lambda s: ops.SortOp(s.arg(TileType((4, 8), i32)), 1, 4, descending=True),
+    ops.HistogramOp: lambda s: ops.HistogramOp(
+        s.arg(TileType((8,), i32)), 16, s.arg(TileType((8,), i1))
+    ),
     ops.BitcastOp: lambda s: ops.BitcastOp(s.arg(f32), i32),
     ops.CastOp: lambda s: ops.CastOp(s.arg(f32), f16, rounding="rtz"),
     ops.ExternOp: lambda s: ops.ExternOp((s.arg(f32), s.arg(f32)), "atan2", f32),

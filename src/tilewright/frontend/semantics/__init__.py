@@ -17,6 +17,7 @@ from tilewright.frontend.semantics import (
     selection,
     shape_functions,
     softmax_function,
+    sorting,
 )
 from tilewright.frontend.semantics.described_arrays import described_array
 from tilewright.frontend.semantics.dtype_casts import cast_to
@@ -94,6 +95,7 @@ __all__ = [
     "selection",
     "shape_functions",
     "softmax_function",
+    "sorting",
     "truth",
     "unary",
     "without_axis",

@@ -8,6 +8,7 @@ from tilewright.transforms.expand.apply_expansions import Expansion, expand
 from tilewright.transforms.expand.cast_expansions import expand_cast, is_native_cast
 from tilewright.transforms.expand.elementary_functions import EXPANSIONS, expand_math
 from tilewright.transforms.expand.op_notation import Arithmetic
+from tilewright.transforms.expand.sort_network import expand_sort
 from tilewright.transforms.expand.storage_types import float_bits, store_as_bits
 from tilewright.transforms.expand.widen_floats import (
     converted,
@@ -27,6 +28,7 @@ __all__ = [
     "expand",
     "expand_cast",
     "expand_math",
+    "expand_sort",
     "float_bits",
     "is_native_cast",
     "is_small_float",

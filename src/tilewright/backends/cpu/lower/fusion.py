@@ -36,6 +36,7 @@ from tilewright.ops import (
     DotOp,
     ForOp,
     GatherOp,
+    HistogramOp,
     IfOp,
     ItemOp,
     LoadOp,
@@ -63,7 +64,8 @@ grows as its length, however its values depend on each other."""
 _CHANGES = {Effect.WRITE, Effect.BARRIER}
 _FUSED_SINKS = (StoreOp, ReduceOp)
 _CONTROL_FLOW = (ForOp, WhileOp, IfOp)
-_NEVER_INLINED = (*_CONTROL_FLOW, DotOp, ScanOp, ReduceOp, ItemOp, BlockTransposeOp)
+_WHOLE_TILES = (DotOp, ScanOp, HistogramOp, BlockTransposeOp)
+_NEVER_INLINED = (*_CONTROL_FLOW, *_WHOLE_TILES, ReduceOp, ItemOp)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +158,7 @@ class FusionPlanner:
             if is_inlinable(op):
                 for value in op.results:
                     self._decide_materialization(op, value)
-            elif isinstance(op, (DotOp, ScanOp, BlockTransposeOp)):
+            elif isinstance(op, _WHOLE_TILES):
                 self.plan.materialized.update(op.results)
         self._order_steps()
         self._add_prefetches()

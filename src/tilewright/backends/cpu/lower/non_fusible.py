@@ -33,6 +33,7 @@ from tilewright.ops import (
     BarrierOp,
     ConstantOp,
     DotOp,
+    HistogramOp,
     ItemOp,
     LoadOp,
     PrintOp,
@@ -129,6 +130,30 @@ def lower_scan(state: CpuLowering, op: ScanOp) -> None:
     scan_along(state.code, state.env, op, outputs)
     for result, buffer in zip(op.results, outputs, strict=True):
         state.env.buffers[result] = buffer
+
+
+@lowering(HistogramOp)
+def lower_histogram(state: CpuLowering, op: HistogramOp) -> None:
+    """All bins from 0, then one element after the other; what is in no bin adds 0 to the first."""
+    code, counts = state.code, state.buffer_for(op.result)
+    with loop(code, op.bins) as opened:
+        address = code.element_address(counts.pointer, opened.index, "i32")
+        code.line(f"store i32 0, ptr {address}")
+    elements = _ElementLoops(state, op)
+    with elements as coords:
+        ev = elements.ev
+        x = ev.lanes(op.x, coords).base
+        counted = code.compare("icmp ult", x, integer_literal(op.bins, x.type))
+        if op.mask is not None:
+            counted = code.binary("and", counted, ev.lanes(op.mask, coords).base)
+        # Let here: what is loaded and stored must not leave the loop.
+        bin_ = code.let_here(f"select {counted.typed}, {x.typed}, {x.type} 0", x.type)
+        address = code.element_address(counts.pointer, bin_, "i32")
+        before = code.let_here(f"load i32, ptr {address}", "i32")
+        one = code.let_here(f"zext {counted.typed} to i32", "i32")
+        after = code.let_here(f"add {before.typed}, {one}", "i32")
+        code.line(f"store {after.typed}, ptr {address}")
+    state.env.buffers[op.result] = counts
 
 
 @lowering(BlockTransposeOp)

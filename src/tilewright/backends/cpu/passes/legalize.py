@@ -9,8 +9,9 @@ becomes
     %s = arith.cast %2 : tile<64xf16>
     mem.store %p, %b                              (%p: tile<64xptr<u16>>, %b: tile<64xu16>)
 
-After it there are no elementary functions but those that LLVM has, no arithmetic on f16, nothing of
-bf16 and fp8 but their bits, no casts that LLVM lacks, and products only of f32, f64 and i32.
+After it there are no sorts, no elementary functions but those that LLVM has, no arithmetic on f16,
+nothing of bf16 and fp8 but their bits, no casts that LLVM lacks, and products only of f32, f64 and
+i32.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from tilewright.ops import (
     NegOp,
     PrintOp,
     RemOp,
+    SortOp,
     SubOp,
 )
 from tilewright.transforms.expand import (
@@ -43,6 +45,7 @@ from tilewright.transforms.expand import (
     expand,
     expand_cast,
     expand_math,
+    expand_sort,
     is_native_cast,
     is_small_float,
     store_as_bits,
@@ -76,6 +79,8 @@ def illegal_op(op: Op) -> str | None:
         return f"products have operands and sums of one type, not {elements}"
     if isinstance(op, MathOp) and op.function in EXPANSIONS:
         return f"{op.function} is expanded"
+    if isinstance(op, SortOp):
+        return "sorts are expanded"
     if isinstance(op, CastOp) and not is_native_cast(op):
         return f"casts from {op.x.type} to {op.type} are expanded"
     return None
@@ -89,7 +94,7 @@ class Legalize(Pass, name="cpu-legalize"):
 
     def run(self, function: Function) -> bool:
         # in this order: widening makes functions of f32 and casts, and functions make casts
-        widened = expand(function, _WIDEN)
+        widened = expand(function, _WIDEN | {SortOp: expand_sort})
         expanded = expand(function, {MathOp: partial(expand_math, fma=self.fma)})
         cast_by_hand = expand(function, {CastOp: expand_cast})
         # First in the `or`, which would skip the pass after anything true.

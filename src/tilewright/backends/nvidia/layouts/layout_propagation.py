@@ -222,6 +222,20 @@ def without_half(layout: LinearLayout, axis: int) -> LinearLayout | None:
 
 
 @lru_cache(maxsize=4096)
+def first_of_axis(layout: LinearLayout, axis: int, count: int) -> LinearLayout:
+    """The layout of the first `count` elements along an axis, each kept where it is: registers of
+    others are dropped, lanes and warps hold copies instead."""
+    bases = {
+        name: [tuple(0 if d == axis and c >= count else c for d, c in enumerate(basis))
+               for basis in layout.bases(name)]
+        for name in layout.in_names
+    }  # fmt: skip
+    bases[REGISTER] = [basis for basis in bases[REGISTER] if any(basis)]
+    shape = (*layout.shape[:axis], count, *layout.shape[axis + 1 :])
+    return LinearLayout.from_bases(bases, tile_dims(shape))
+
+
+@lru_cache(maxsize=4096)
 def is_permutation(layout: LinearLayout) -> bool:
     """Whether every bit of a hardware location is one bit of one coordinate, each once, or, but
     for registers, means a copy; and every element has a location."""

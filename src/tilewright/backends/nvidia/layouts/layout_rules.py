@@ -28,6 +28,7 @@ from tilewright.backends.nvidia.layouts.layout_propagation import (
     broadcast_source,
     default_layout,
     expand_dims_source,
+    first_of_axis,
     is_permutation,
     is_scannable,
     reshape_source,
@@ -55,6 +56,7 @@ from tilewright.ops import (
     ExpandDimsOp,
     ForOp,
     GatherOp,
+    HistogramOp,
     IfOp,
     ItemOp,
     JoinOp,
@@ -63,6 +65,7 @@ from tilewright.ops import (
     ReduceOp,
     ReshapeOp,
     ScanOp,
+    SortOp,
     SplitOp,
     StoreOp,
     TransposeOp,
@@ -263,6 +266,40 @@ class _Scan(LayoutRule[ScanOp]):
 
     def can_make(self, op: ScanOp, layout: LinearLayout) -> bool:
         return is_scannable(layout, op.axis)
+
+
+@layout_rule(SortOp)
+class _Sort(LayoutRule[SortOp]):
+    """In a thread, then in a warp: positions in registers first, then lanes, then warps."""
+
+    def result(self, op: SortOp, context: LayoutContext) -> LinearLayout | None:
+        return first_of_axis(self.source(op, context), op.axis, op.count)
+
+    def source(self, op: SortOp, context: LayoutContext) -> LinearLayout:
+        layout = context.deciding_layout(op.operands)
+        if layout is not None and not any(basis[op.axis] for basis in layout.bases(WARP)):
+            return layout
+        return scan_layout(shape_of(op.x.type), op.axis, context.warps)
+
+    def problem(self, op: SortOp) -> str | None:
+        left = first_of_axis(cast("LinearLayout", _layout(op.x)), op.axis, op.count)
+        return None if _layout(op.result) == left else f"a sort leaves {left}"
+
+
+@layout_rule(HistogramOp)
+class _Histogram(LayoutRule[HistogramOp]):
+    """Each element counts for itself: the operands have one layout, the result any."""
+
+    def result(self, op: HistogramOp, context: LayoutContext) -> LinearLayout | None:
+        return default_layout((op.bins,), context.warps)
+
+    def source(self, op: HistogramOp, context: LayoutContext) -> LinearLayout:
+        shape = shape_of(op.x.type)
+        return context.deciding_layout(op.operands) or default_layout(shape, context.warps)
+
+    def problem(self, op: HistogramOp) -> str | None:
+        layouts = {_layout(value) for value in op.operands}
+        return None if len(layouts) == 1 else "the operands of a histogram differ in layout"
 
 
 # ---- shapes --------------------------------------------------------------------------------------

@@ -21,9 +21,11 @@ from tilewright.backends.nvidia.lower import (
     global_memory,
     layout_conversion,
     per_register_ops,
+    shared_histogram,
     tensor_cores,
     warp_reductions,
     warp_scans,
+    warp_sort,
     warpgroup_mma,
 )
 from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, lowering
@@ -55,8 +57,10 @@ HANDLER_MODULES = (
     layout_conversion,
     per_register_ops,
     tensor_cores,
+    shared_histogram,
     warp_reductions,
     warp_scans,
+    warp_sort,
     warpgroup_mma,
 )
 """Modules whose import registers lowering handlers."""

@@ -27,13 +27,15 @@ from tilewright.backends.nvidia.lower.fma_dot import fma_dot_bytes
 from tilewright.backends.nvidia.lower.gather import gather_bytes
 from tilewright.backends.nvidia.lower.global_atomics import publish_bytes
 from tilewright.backends.nvidia.lower.layout_conversion import conversion
+from tilewright.backends.nvidia.lower.shared_histogram import histogram_bytes
 from tilewright.backends.nvidia.lower.warp_reductions import reduce_bytes
 from tilewright.backends.nvidia.lower.warp_scans import scan_bytes
+from tilewright.backends.nvidia.lower.warp_sort import sort_bytes
 from tilewright.backends.nvidia.ops import ConvertOp, FmaDotOp
 from tilewright.ir import Op
 from tilewright.ir.types import BufferType
 from tilewright.layout import SharedMemory
-from tilewright.ops import AtomicCasOp, AtomicOp, GatherOp, ReduceOp, ScanOp
+from tilewright.ops import AtomicCasOp, AtomicOp, GatherOp, HistogramOp, ReduceOp, ScanOp, SortOp
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,10 @@ def exchange_bytes(op: Op, machine: Machine) -> int:
         return reduce_bytes(op, machine.warps)
     if isinstance(op, ScanOp):
         return scan_bytes(op, machine.warps)
+    if isinstance(op, SortOp):
+        return sort_bytes(op, machine.warps)
+    if isinstance(op, HistogramOp):
+        return histogram_bytes(op)
     if isinstance(op, FmaDotOp):
         return fma_dot_bytes(op)
     if isinstance(op, GatherOp):

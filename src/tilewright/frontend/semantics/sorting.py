@@ -1,0 +1,121 @@
+"""sort, topk, bitonic_merge and histogram.
+
+Numbers are sorted as integers of 32 or 64 bits. A float becomes the integer that keeps its order:
+its bits, and for a negative one all but the sign turned around. So -0.0 comes before 0.0, and the
+results of all executions have the same bits. A NaN, of either sign, becomes the largest integer.
+"""
+
+from __future__ import annotations
+
+from tilewright import language as tl
+from tilewright.frontend.semantics import constant_arguments
+from tilewright.frontend.semantics.broadcasting import broadcast_value
+from tilewright.frontend.semantics.composed_functions import evaluate
+from tilewright.frontend.semantics.dtype_casts import cast_to
+from tilewright.frontend.semantics.numeric_operators import as_condition
+from tilewright.frontend.semantics.semantic_context import Context
+from tilewright.frontend.semantics.semantics_registry import implements
+from tilewright.ir.types import DType, element_of, shape_of
+from tilewright.language import tensor, type_of
+from tilewright.ops import HistogramOp, SortOp
+from tilewright.support import errors
+
+
+def _numbers(ctx: Context, function: str, x: object) -> tuple[tensor, DType]:
+    tile = constant_arguments.tile(ctx, function, "x", x)
+    element = element_of(tile.handle.type)
+    if not isinstance(element, DType):
+        ctx.fail(errors.InvalidValue, function, "x", "a tile of numbers", tile.type)
+    return tile, element
+
+
+def _sorted_key(ctx: Context, x: tensor, element: DType) -> tensor:
+    """Integers in the order of the numbers."""
+    if not element.is_float:
+        return x if element.bits >= 32 else cast_to(ctx, x, tl.int32)
+    integer = tl.get_int_dtype(element.bits, True)
+    wide = tl.int64 if element.bits == 64 else tl.int32
+
+    def key() -> tensor:
+        bits = tl.cast(x, integer, bitcast=True).to(wide)
+        turned = bits ^ ((bits >> (wide.primitive_bitwidth - 1)) & integer.get_int_max_value())
+        return tl.where(x != x, wide.get_int_max_value(), turned)
+
+    return evaluate(ctx, key)
+
+
+def _from_key(ctx: Context, key: tensor, element: DType) -> tensor:
+    """The numbers that integers of `_sorted_key` stand for."""
+    dtype = type_of(element)
+    if not element.is_float:
+        return cast_to(ctx, key, dtype)
+    integer = tl.get_int_dtype(element.bits, True)
+    most, sign = integer.get_int_max_value(), key.dtype.primitive_bitwidth - 1
+
+    def number() -> tensor:
+        # The key of a NaN has only ones, those of a NaN, in its low bits.
+        turned = key ^ ((key >> sign) & most)
+        return tl.cast(turned.to(integer), dtype, bitcast=True)
+
+    return evaluate(ctx, number)
+
+
+def _sorted(
+    ctx: Context,
+    function: str,
+    x: object,
+    dim: object,
+    count: int | None,
+    descending: bool,
+    bitonic: bool = False,
+) -> tensor:
+    tile, element = _numbers(ctx, function, x)
+    shape = shape_of(tile.handle.type)
+    axis = constant_arguments.axis(ctx, function, -1 if dim is None else dim, len(shape), "dim")
+    extent = shape[axis]
+    if extent & (extent - 1):
+        expected = "a tile whose extent there is a power of two"
+        ctx.fail(errors.InvalidValue, function, "x", expected, tile.type)
+    kept = extent if count is None else count
+    if not 0 < kept <= extent:
+        ctx.fail(errors.InvalidValue, function, "k", f"in [1, {extent}]", kept)
+    # Triton takes the power of two below k.
+    kept = 1 << (kept.bit_length() - 1)
+    key = _sorted_key(ctx, tile, element).handle
+    op = SortOp(key, axis, kept, descending, bitonic)
+    return _from_key(ctx, ctx.tensor(op), element)
+
+
+@implements(tl.sort)
+def sort(ctx: Context, x: object, dim: object = None, descending: object = False) -> tensor:
+    down = constant_arguments.flag(ctx, "sort", "descending", descending)
+    return _sorted(ctx, "sort", x, dim, None, down)
+
+
+@implements(tl.topk)
+def topk(ctx: Context, x: object, k: object, dim: object = None) -> tensor:
+    return _sorted(ctx, "topk", x, dim, constant_arguments.integer(ctx, "topk", "k", k), True)
+
+
+@implements(tl.bitonic_merge)
+def bitonic_merge(
+    ctx: Context, x: object, dim: object = None, descending: object = False
+) -> tensor:
+    down = constant_arguments.flag(ctx, "bitonic_merge", "descending", descending)
+    return _sorted(ctx, "bitonic_merge", x, dim, None, down, bitonic=True)
+
+
+@implements(tl.histogram)
+def histogram(ctx: Context, input: object, num_bins: object, mask: object = None) -> tensor:
+    tile, element = _numbers(ctx, "histogram", input)
+    if element.is_float or len(tile.shape) != 1:
+        expected = "an integer tile of rank 1"
+        ctx.fail(errors.InvalidValue, "histogram", "input", expected, tile.type)
+    bins = constant_arguments.integer(ctx, "histogram", "num_bins", num_bins)
+    (bins,) = constant_arguments.shape(ctx, "histogram", (bins,))
+    x = tile.handle if element.bits >= 32 else cast_to(ctx, tile, tl.int32).handle
+    where = None
+    if mask is not None:
+        condition = as_condition(ctx, mask)
+        where = broadcast_value(ctx, condition, shape_of(x.type), "mask")
+    return ctx.tensor(HistogramOp(x, bins, where))
