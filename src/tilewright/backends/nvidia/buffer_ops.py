@@ -142,19 +142,29 @@ class WgmmaOp(Op, opcode="nvidia.wgmma", effects=(Effect.SHARED,)):
     The product is one group of instructions. It ends before the op does, but `pending` groups, the
     latest, may go on: none may change what these read, and nothing but a further product may use
     their results, until a `nvidia.wgmma_wait`. None: the op waits for none.
-    columns: N of one instruction; rows: warpgroups along M.
+    columns: N of one instruction; rows: warpgroups along M. One operand may be in registers, which
+    instructions take as their A: swapped: B is, and they compute b^T @ a^T, with their M along the
+    columns of the result; interleaved: neighbouring rows of that operand (columns of B) are in one
+    thread, as far as it has several.
     """
 
     a: Value = operand(tile_or_buffer)
-    b: Value = operand(buffer)
+    b: Value = operand(tile_or_buffer)
     acc: Value = operand(tile)
     columns: int = attr()
     rows: int = attr()
+    swapped: bool = attr(default=False)
+    interleaved: bool = attr(default=False)
     pending: int | None = attr(default=0)
     keep: Value | None = optional_operand(boolean, default=None)
 
     def infer(self) -> Type:
         return self.acc.type
+
+    def verify(self) -> str | None:
+        right = self.a if self.swapped else self.b
+        is_shared = isinstance(right.type, BufferType)
+        return None if is_shared else f"instructions read {right} as their B: it must be a buffer"
 
 
 class WgmmaWaitOp(Op, opcode="nvidia.wgmma_wait", effects=(Effect.SHARED,)):
@@ -270,8 +280,9 @@ def wgmma(op: WgmmaOp, a: Any, b: Any, acc: Any, *keep: Any) -> Any:
     """As a product of tiles."""
     if keep and not keep[0].item():
         acc = acc * 0
-    left = a.item().read() if isinstance(op.a.type, BufferType) else a
-    return REFERENCE_RULES[DotOp](op, left, b.item().read(), acc)
+    sides = zip((op.a, op.b), (a, b), strict=True)
+    left, right = (x.item().read() if isinstance(v.type, BufferType) else x for v, x in sides)
+    return REFERENCE_RULES[DotOp](op, left, right, acc)
 
 
 @reference(WgmmaWaitOp)

@@ -32,7 +32,7 @@ def product(a, b, c, ACC: tl.constexpr):
         ("u8", "i32", tl.int32, 80, "m16n8k32.row.col.s32.u8.u8.s32"),
         ("fp8e4nv", "fp32", tl.float32, 80, "m16n8k16.row.col.f32.f16.f16.f32"),
         ("fp8e4nv", "fp32", tl.float32, 89, "m16n8k32.row.col.f32.e4m3.e4m3.f32"),
-        ("fp8e5", "fp32", tl.float32, 90, "m16n8k32.row.col.f32.e5m2.e5m2.f32"),
+        ("fp8e5", "fp32", tl.float32, 89, "m16n8k32.row.col.f32.e5m2.e5m2.f32"),
         ("fp64", "fp64", tl.float64, 80, "m8n8k4.row.col.f64.f64.f64.f64"),
     ],
 )
@@ -75,16 +75,6 @@ WARPGROUP_PRODUCTS = [
 ]
 
 
-@pytest.mark.parametrize(("dtype", "result", "acc", "instruction"), WARPGROUP_PRODUCTS)
-def test_instruction_of_warpgroups_for_each_type(
-    dtype: str, result: str, acc: Any, instruction: str
-) -> None:
-    """As B is given, with N in order, they take types of 16 bits only."""
-    found = instructions(compiled(product, f"*{dtype}/16 *{dtype}/16 *{result}/16", ACC=acc))
-    products = {name: n for name, n in found.items() if "mma." in name and ".m" in name}
-    assert products == {f"wgmma.mma_async.sync.aligned.{instruction}": 64 // 16}
-
-
 @jit
 def product_of_columns(a, b, c, ACC: tl.constexpr):
     """B with K in order."""
@@ -102,22 +92,26 @@ def product_of_columns(a, b, c, ACC: tl.constexpr):
         ("u8", "i32", tl.int32, "m64n64k32.s32.u8.u8"),
         ("fp8e4nv", "fp32", tl.float32, "m64n64k32.f32.e4m3.e4m3"),
         ("fp8e5", "fp32", tl.float32, "m64n64k32.f32.e5m2.e5m2"),
+        ("fp32", "fp32", tl.float32, "m64n64k8.f32.tf32.tf32"),
     ],
 )
-def test_warpgroups_multiply_columns_of_all_types(
-    dtype: str, result: str, acc: Any, instruction: str
+@pytest.mark.parametrize("kernel", [product, product_of_columns], ids=["rows", "columns"])
+def test_warpgroups_multiply_rows_and_columns_of_all_types(
+    kernel: Any, dtype: str, result: str, acc: Any, instruction: str
 ) -> None:
+    """B with N in order is read into registers, where its type has other than 16 bits."""
     types = f"*{dtype}/16 *{dtype}/16 *{result}/16"
-    found = instructions(compiled(product_of_columns, types, ACC=acc))
-    k = 32 if instruction.startswith("m64n64k32") else 16
-    assert found[f"wgmma.mma_async.sync.aligned.{instruction}"] == 64 // k
+    done = compiled(kernel, types, ACC=acc)
+    k = int(instruction.split(".")[0].partition("k")[2])
+    assert instructions(done)[f"wgmma.mma_async.sync.aligned.{instruction}"] == 64 // k
+    in_registers = kernel is product and k != 16
+    assert ("swapped = true" in str(done.asm["ttgir"])) == in_registers
+    # Rounding would cost more than the product.
+    assert "cvt.rna" not in str(done.asm["ptx"])
 
 
-@pytest.mark.parametrize(
-    ("dtype", "result", "acc"), [("fp32", "fp32", tl.float32), ("fp64", "fp64", tl.float64)]
-)
-def test_wide_types_keep_the_products_of_warps(dtype: str, result: str, acc: Any) -> None:
-    found = compiled(product_of_columns, f"*{dtype}/16 *{dtype}/16 *{result}/16", ACC=acc)
+def test_exact_types_keep_the_products_of_warps() -> None:
+    found = compiled(product_of_columns, "*fp64/16 *fp64/16 *fp64/16", ACC=tl.float64)
     assert count(found, "wgmma") == 0 and count(found, "mma.sync") > 0
 
 

@@ -20,6 +20,7 @@ from tilewright.backends.nvidia.buffer_ops import (
 )
 from tilewright.backends.nvidia.explain.vector_notes import vector_notes
 from tilewright.backends.nvidia.layouts.access_vectors import MAX_VECTOR_BYTES, vector_length
+from tilewright.backends.nvidia.layouts.operand_chains import carried_tile
 from tilewright.backends.nvidia.lower.buffers import (
     copy_access,
     copy_instruction,
@@ -32,18 +33,15 @@ from tilewright.backends.nvidia.lower.global_memory import (
     store_instruction,
     vector_shape,
 )
+from tilewright.backends.nvidia.lower.gpu_lowering import layout_of
 from tilewright.backends.nvidia.lower.layout_conversion import conversion, shared_instruction
 from tilewright.backends.nvidia.lower.tensor_cores import product_instruction
 from tilewright.backends.nvidia.lower.warpgroup_mma import block_of, shared_operands
 from tilewright.backends.nvidia.ops import ConvertOp, FmaDotOp
-from tilewright.backends.nvidia.passes.schedule_loop import (
-    carried_tile,
-    copy_obstacle,
-    feeds_products,
-)
+from tilewright.backends.nvidia.passes.schedule_loop import copy_obstacle, feeds_products
 from tilewright.ir import Function, Op, Value
 from tilewright.ir.types import TileType, Type, element_of
-from tilewright.layout import SharedMemory, WarpShuffle, WgmmaOperand
+from tilewright.layout import WARP, SharedMemory, WarpShuffle, WgmmaOperand
 from tilewright.ops import DotOp, ForOp, LoadOp, StoreOp
 from tilewright.support import SourceLoc
 
@@ -173,8 +171,10 @@ class _Explainer:
 
     def wgmma(self, op: WgmmaOp) -> Iterator[OpRow]:
         """A product of warpgroups."""
-        sides = [_described(n, x) for n, x in zip("AB", shared_operands(op), strict=True)]
-        instruction = f"wgmma.mma_async.{block_of(op).name}"
+        names = "BA" if op.swapped else "AB"
+        sides = sorted(_described(n, x) for n, x in zip(names, shared_operands(op), strict=True))
+        warps = layout_of(op.result).in_size(WARP)
+        instruction = f"wgmma.mma_async.{block_of(op, warps).name}"
         notes = [note for side in sides for note in side[1]]
         through = ", ".join(side[0] for side in sides)
         yield self._row(op, "dot", op.type, instruction, 0, through, notes=notes)

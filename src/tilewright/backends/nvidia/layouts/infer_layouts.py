@@ -30,10 +30,12 @@ from tilewright.backends.nvidia.layouts.direct_loads import direct_layout
 from tilewright.backends.nvidia.layouts.layout_context import LayoutContext
 from tilewright.backends.nvidia.layouts.layout_propagation import default_layout
 from tilewright.backends.nvidia.layouts.layout_rules import rule_of
+from tilewright.backends.nvidia.layouts.operand_chains import chained_layouts
 from tilewright.ir import Block, Op, Trait, Value
 from tilewright.ir.types import TileType, shape_of
 from tilewright.layout import LinearLayout
 from tilewright.ops import ForOp, IfOp, LoadOp, WhileOp
+from tilewright.support import cached_property
 from tilewright.support.fresh_stack import nested
 
 Layouts = dict[LinearLayout, None]
@@ -65,8 +67,14 @@ class LayoutInference(LayoutContext):
     )
 
     def run(self) -> None:
+        # Before their turn: small loads look for the layouts of their uses.
+        self.layouts |= self._chained
         self._assign_block(self.function.body)
         self._constrain_block(self.function.body)
+
+    @cached_property
+    def _chained(self) -> dict[Value, LinearLayout]:
+        return chained_layouts(self.function, self.warps)
 
     # -- 1. layouts -----------------------------------------------------------------------------
 
@@ -78,8 +86,13 @@ class LayoutInference(LayoutContext):
             elif isinstance(op, IfOp):
                 self._assign_branches(op)
             elif any(isinstance(r.type, TileType) for r in op.results):
-                direct = direct_layout(op, self) if isinstance(op, LoadOp) else None
-                self._set(op.results, direct or rule_of(op).result(op, self))
+                self._set(op.results, self._layout_of_results(op))
+
+    def _layout_of_results(self, op: Op) -> LinearLayout | None:
+        own = self._chained.get(op.results[0])
+        if own is None and isinstance(op, LoadOp):
+            own = direct_layout(op, self)
+        return own or rule_of(op).result(op, self)
 
     def _set(self, values: Sequence[Value], layout: LinearLayout | None) -> None:
         for value in values:

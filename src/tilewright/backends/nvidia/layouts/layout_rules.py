@@ -218,7 +218,7 @@ class _Wgmma(LayoutRule[WgmmaOp]):
         return wgmma_result(op, context.warps)
 
     def operand(self, op: WgmmaOp, index: int, layout: LinearLayout) -> LinearLayout | None:
-        return layout if index == 2 else wgmma_left(op, layout)
+        return layout if index == 2 else wgmma_left(op, layout.in_size(WARP))
 
     def can_make(self, op: WgmmaOp, layout: LinearLayout) -> bool:
         return wgmma_result(op, layout.in_size(WARP)) == layout

@@ -14,7 +14,16 @@ from functools import lru_cache
 from tilewright.backends.nvidia.arch import Arch
 from tilewright.backends.nvidia.buffer_ops import WgmmaOp
 from tilewright.ir.types import DType, dtype_of, f16, f32, i32, shape_of
-from tilewright.layout import LinearLayout, operand_layout, result_layout, wgmma_fragment
+from tilewright.layout import (
+    LANE,
+    REGISTER,
+    WARP,
+    LinearLayout,
+    operand_layout,
+    result_layout,
+    tile_dims,
+    wgmma_fragment,
+)
 from tilewright.ops import DotOp
 
 WARPS = 4
@@ -29,22 +38,30 @@ _MAX_SUMS = 128
 behind the loop, what is made of the sums."""
 
 
-def wgmma_sharing(op: DotOp, arch: Arch, warps: int) -> tuple[int, int] | None:
+def wgmma_sharing(
+    op: DotOp, arch: Arch, warps: int, swapped: bool = False
+) -> tuple[int, int] | None:
     """N of the instruction that computes a product, and the warpgroups along M.
 
-    None if warpgroups cannot compute it, or not as exactly: see `wgmma_obstacle`.
+    swapped: of the transposed product. None if warpgroups cannot compute it, or not as exactly: see
+    `wgmma_obstacle`.
     """
-    if wgmma_obstacle(op, arch, warps):
+    if wgmma_obstacle(op, arch, warps, swapped):
         return None
+    return _sharing(*_extents(op, swapped), warps // WARPS, dtype_of(op.type).bits)
+
+
+def _extents(op: DotOp, swapped: bool) -> tuple[int, int]:
     m, n = shape_of(op.type)
-    return _sharing(m, n, warps // WARPS, dtype_of(op.type).bits)
+    return (n, m) if swapped else (m, n)
 
 
-def wgmma_obstacle(op: DotOp, arch: Arch, warps: int) -> str:
+def wgmma_obstacle(op: DotOp, arch: Arch, warps: int, swapped: bool = False) -> str:
     """Why warpgroups cannot compute a product, or not as exactly; "" if they can.
 
-    f32 is rounded to tf32, and products of fp8 are summed with fewer bits than fp32 has. Only tiles
-    of rank 2, of 64 x 8 or more for each warpgroup and of the instruction's K or more are computed.
+    Products of fp8 are summed with fewer bits than fp32 has. f32 loses its last bits, as tf32 says.
+    Only tiles of rank 2, of 64 x 8 or more for each warpgroup and of the instruction's K or more
+    are computed.
     """
     if not arch.wgmma:
         return f"{arch.name} has no wgmma"
@@ -58,7 +75,7 @@ def wgmma_obstacle(op: DotOp, arch: Arch, warps: int) -> str:
         return f"K is {k}, wgmma takes {_STEP_BITS // kinds[0].bits} at a time"
     if warps % WARPS:
         return f"{warps} warps are no whole warpgroups of {WARPS}"
-    m, n = shape_of(op.type)
+    m, n = _extents(op, swapped)
     if _sharing(m, n, warps // WARPS, kinds[2].bits) is None:
         return f"{m} x {n} cannot be shared by {warps // WARPS} warpgroups: 64 rows each, " + (
             f"{_MAX_SUMS} registers of sums at most"
@@ -82,14 +99,39 @@ def _sharing(m: int, n: int, groups: int, sum_bits: int) -> tuple[int, int] | No
 
 def wgmma_result(op: WgmmaOp, warps: int) -> LinearLayout:
     """The layout of the result of a product."""
+    made = instruction_result(op, warps)
+    return _named(made, made, op.interleaved, op.swapped)
+
+
+def instruction_result(op: WgmmaOp, warps: int) -> LinearLayout:
+    """The same as instructions number its rows and columns; registers are those of the result."""
     m, n = shape_of(op.type)
-    return wgmma_result_layout((op.columns, op.rows), dtype_of(op.b.type).bits, (m, n), warps)
+    shape = (n, m) if op.swapped else (m, n)
+    return wgmma_result_layout((op.columns, op.rows), dtype_of(op.b.type).bits, shape, warps)
 
 
-def wgmma_left(op: WgmmaOp, result: LinearLayout) -> LinearLayout:
-    """The layout of operand A of a product where it is in registers."""
+def wgmma_left(op: WgmmaOp, warps: int) -> LinearLayout:
+    """The layout of the operand of a product that is in registers."""
+    result = instruction_result(op, warps)
     fragment = wgmma_fragment(op.columns, dtype_of(op.b.type).bits)
-    return operand_layout(fragment, result, "a", shape_of(op.b.type)[0])
+    left = operand_layout(fragment, result, "a", shape_of(op.b.type)[0])
+    return _named(left, result, op.interleaved, op.swapped)
+
+
+@lru_cache(maxsize=256)
+def _named(
+    layout: LinearLayout, result: LinearLayout, interleaved: bool, swapped: bool
+) -> LinearLayout:
+    """A layout by the rows of a tile instead of those of the instructions; result: these have."""
+    if interleaved:
+        rows = [b[0] for name in (REGISTER, LANE, WARP) for b in result.bases(name) if b[0]]
+        place = {0: 0} | {row: 1 << i for i, row in enumerate(rows)}
+        bases = {
+            name: [(place[row], column) for row, column in layout.bases(name)]
+            for name in layout.in_names
+        }
+        layout = LinearLayout.from_bases(bases, tile_dims(layout.shape))
+    return layout.transpose((1, 0)) if swapped else layout
 
 
 @lru_cache(maxsize=256)

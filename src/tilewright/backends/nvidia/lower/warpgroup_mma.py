@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from tilewright.backends.nvidia.buffer_ops import WgmmaOp, WgmmaWaitOp, buffer_type
+from tilewright.backends.nvidia.layouts.select_wgmma import instruction_result
 from tilewright.backends.nvidia.lower.gpu_lowering import (
     BODY,
     GpuLowering,
@@ -32,7 +33,7 @@ from tilewright.backends.nvidia.lower.gpu_lowering import (
     lowering,
 )
 from tilewright.backends.nvidia.lower.register_packing import pack, unpack
-from tilewright.backends.nvidia.lower.tensor_cores import PTX_TYPES, as_mma_register
+from tilewright.backends.nvidia.lower.tensor_cores import PTX_TYPES
 from tilewright.ir import Value
 from tilewright.ir.types import BufferType, DType, dtype_of, f16, f32
 from tilewright.layout import (
@@ -377,8 +378,8 @@ def a_in_registers(
     for row in rows:
         for at in range(0, k, fragment.k):
             first = start[row, at]
-            words = pack(state, registers[first : first + size], element)
-            packed += [as_mma_register(state, word, element) for word in words]
+            # As those in shared memory, f32 loses its last bits: no rounding.
+            packed += pack(state, registers[first : first + size], element)
     return packed
 
 
@@ -386,40 +387,50 @@ def a_in_registers(
 
 
 def shared_operands(op: WgmmaOp) -> tuple[WgmmaOperand | None, WgmmaOperand]:
-    """How A and B of a product are read from shared memory; None for A in registers."""
-    a = _shared_operand(op.a, 1) if isinstance(op.a.type, BufferType) else None
-    return a, _shared_operand(op.b, 0)
+    """How A and B of the instructions are read from shared memory; None for A in registers."""
+    left, right = instruction_operands(op)
+    a = _shared_operand(left, 1, op.swapped) if isinstance(left.type, BufferType) else None
+    return a, _shared_operand(right, 0, op.swapped)
 
 
-def block_of(op: WgmmaOp) -> WgmmaBlock:
-    """The instructions of a product."""
-    types = (dtype_of(op.a.type), dtype_of(op.b.type), dtype_of(op.type))
+def instruction_operands(op: WgmmaOp) -> tuple[Value, Value]:
+    """What instructions have as their A and B."""
+    return (op.b, op.a) if op.swapped else (op.a, op.b)
+
+
+def block_of(op: WgmmaOp, warps: int) -> WgmmaBlock:
+    """The instructions of a product; warps: of a program instance."""
+    left, right = instruction_operands(op)
+    types = (dtype_of(left.type), dtype_of(right.type), dtype_of(op.type))
     fragment = wgmma_fragment(op.columns, 8 * types[0].bytes)
-    return wgmma_block(fragment, layout_of(op.result), types, *shared_operands(op))
+    return wgmma_block(fragment, instruction_result(op, warps), types, *shared_operands(op))
 
 
 @lowering(WgmmaOp)
 def _wgmma(state: GpuLowering, op: WgmmaOp) -> None:
-    result = layout_of(op.result)
-    (a, b), block = shared_operands(op), block_of(op)
+    warps = layout_of(op.result).in_size(WARP)
+    (a, b), block = shared_operands(op), block_of(op, warps)
+    left, right = instruction_operands(op)
+    result = instruction_result(op, warps)
     if a is None:
-        element = dtype_of(op.a.type)
+        element = dtype_of(left.type)
         fragment = wgmma_fragment(op.columns, 8 * element.bytes)
-        left = a_in_registers(state, fragment, result, state.registers_of(op.a), element)
+        words = a_in_registers(state, fragment, result, state.registers_of(left), element)
     else:
-        left = [_start(state, op.a, a, result, 0)]
-    right = _start(state, op.b, b, result, 1)
+        words = [_start(state, left, a, result, 0)]
+    start = _start(state, right, b, result, 1)
     sums = state.registers_of(op.acc)
     keeps: bool | Val = not _is_zero(op.acc)
     if keeps and op.keep is not None:
         keeps = state.scalar(op.keep)
-    new = emit_wgmma(state, block, sums, left, right, keeps, op.pending)
+    new = emit_wgmma(state, block, sums, words, start, keeps, op.pending)
     state.set_registers(op.result, new)
 
 
-def _shared_operand(value: Value, k_dim: int) -> WgmmaOperand:
+def _shared_operand(value: Value, k_dim: int, swapped: bool) -> WgmmaOperand:
     type_ = buffer_type(value)
     layout, bits = cast("LinearLayout", type_.layout), 8 * type_.element.bytes
+    layout = layout.transpose((1, 0)) if swapped else layout
     operand = wgmma_operand(layout, k_dim=k_dim, element_bits=bits)
     assert operand is not None, value
     return operand

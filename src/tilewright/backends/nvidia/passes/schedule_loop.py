@@ -29,6 +29,7 @@ from typing import cast
 from tilewright.analysis import Alignment, is_fence, memory_dependences, roots
 from tilewright.backends.nvidia.buffer_ops import ShareOp, WgmmaOp
 from tilewright.backends.nvidia.layouts.access_vectors import vector_length
+from tilewright.backends.nvidia.layouts.operand_chains import carried_tile
 from tilewright.backends.nvidia.ops import ConvertOp
 from tilewright.ir import Block, Op, Trait, Value, is_pure
 from tilewright.ir.types import TileType, element_of
@@ -318,18 +319,6 @@ def registers_of(value: Value) -> int:
     if layout is None:
         return value.type.numel
     return -(-layout.in_size(REGISTER) * element_of(value.type).bytes // 4)
-
-
-def carried_tile(load: LoadOp) -> Value | None:
-    """What a loaded tile is in the next iteration of a loop, if it goes nowhere else."""
-    block = load.parent
-    if block is None or not isinstance(block.owner, ForOp):
-        return None
-    if list(load.result.uses) != [block.last]:
-        return None
-    pairs = zip(block.args[1:], block.terminator.operands, strict=True)
-    carried = [arg for arg, value in pairs if value is load.result]
-    return carried[0] if len(carried) == 1 else None
 
 
 def _is_movable(load: LoadOp, loop: ForOp) -> bool:

@@ -4,9 +4,16 @@
                                             %n = nvidia.share %b : buffer<64x256xf16, ...>
                                             %c = nvidia.wgmma %m, %n, %acc
 
-B must be in shared memory, as the instruction reads it, with the widest swizzle that fits. So must
-A, unless it is computed where it is used: then it comes from registers. Buffers are made where
-their tiles are: those of loop invariants before the loop.
+The instruction reads its B from shared memory, and its A from there or from registers. Operands in
+shared memory have the widest swizzle that fits. Buffers are made where their tiles are: those of
+loop invariants before the loop.
+
+An operand that is computed, or that lies in memory as the instruction does not read it, comes from
+registers: A as it is, B by the transposed product, whose A it is:
+
+    %w = mem.load ... : tile<64x128xi8>      ->     %m = nvidia.share %a
+    %b = arith.cast %w                              %c = nvidia.wgmma %m, %b, %acc {swapped = true}
+    %c = tile.dot %a, %b, %acc
 """
 
 from __future__ import annotations
@@ -17,12 +24,12 @@ from dataclasses import dataclass
 from tilewright.analysis import Alignment, analyze_alignment
 from tilewright.backends.nvidia.arch import Arch, row_for
 from tilewright.backends.nvidia.buffer_ops import ShareOp, WgmmaOp
+from tilewright.backends.nvidia.layouts.operand_chains import Source, loaded_by, operand_chain
 from tilewright.backends.nvidia.layouts.select_wgmma import wgmma_obstacle, wgmma_sharing
-from tilewright.backends.nvidia.passes.schedule_loop import Load, carried_tile
 from tilewright.ir import Block, Builder, Function, Pass, Rewriter, Trait, Value
-from tilewright.ir.types import BufferType, dtype_of, f32, shape_of
+from tilewright.ir.types import BufferType, dtype_of, element_of, shape_of
 from tilewright.layout import wgmma_shared_layout
-from tilewright.ops import DescriptorLoadOp, DotOp, ForOp, LoadOp, TransposeOp
+from tilewright.ops import DescriptorLoadOp, DotOp, TransposeOp
 from tilewright.support import SourceLoc
 
 Facts = dict[Value, Alignment]
@@ -41,15 +48,20 @@ class SelectProducts(Pass, name="nvidia-select-products"):
     def run(self, function: Function) -> bool:
         arch = row_for(self.capability)
         products = [op for op in function.walk() if isinstance(op, DotOp)]
-        sharing = {op: wgmma_sharing(op, arch, self.warps) for op in products}
-        chosen = {op: share for op, share in sharing.items() if share is not None}
-        facts = analyze_alignment(function) if chosen else {}
-        shared: dict[tuple[Value, int], Value] = {}
+        if not arch.wgmma or not products:
+            return False
+        facts = analyze_alignment(function)
+        # Before any is replaced: what one reads may be another's result.
+        plans = [(op, _plan(op, facts, arch, self.warps)) for op in products]
+        shared: dict[tuple[Value, BufferType], Value] = {}
         changed = False
-        for op, share in chosen.items():
-            operands = _operands(op, facts, shared)
-            if operands is not None:
-                product = WgmmaOp(*operands, op.acc, *share)
+        for op, plan in plans:
+            if isinstance(plan, _Plan):
+                a, b = (
+                    value if type_ is None else _shared(value, type_, shared)
+                    for value, type_ in zip((op.a, op.b), plan.buffers, strict=True)
+                )
+                product = WgmmaOp(a, b, op.acc, *plan.sharing, plan.swapped, plan.interleaved)
                 Rewriter.replace(op, Builder.at(op).value(product))
                 changed = True
         return changed
@@ -59,86 +71,114 @@ def product_obstacles(function: Function, arch: Arch, warps: int) -> dict[Source
     """Why warpgroups do not compute the products of each line; "" where they do."""
     facts = analyze_alignment(function)
     products = (op for op in function.walk() if isinstance(op, DotOp))
-    return {
-        op.loc: wgmma_obstacle(op, arch, warps) or operand_obstacle(op, facts) for op in products
-    }
+    plans = {op.loc: _plan(op, facts, arch, warps) for op in products}
+    return {loc: plan if isinstance(plan, str) else "" for loc, plan in plans.items()}
 
 
-def operand_obstacle(op: DotOp, facts: Facts) -> str:
-    """Why the operands of a product cannot be where the instruction reads them; "" if they can."""
-    # The tensor cores truncate f32 to tf32: rounded on the way through registers, as mma.sync has
-    # its operands, products are 2.6 times as exact (2.9e-4 beside 7.7e-4 for K = 1024).
-    if dtype_of(op.a.type) is f32:
-        return "wgmma truncates fp32, mma.sync gets it rounded to tf32"
-    types = [_buffer(value, index, facts) for index, value in enumerate((op.a, op.b))]
-    if types[1] is None:
-        return "wgmma reads B contiguous along N for 16-bit types only"
-    if types[0] is None and _is_loaded(op.a):
-        return "wgmma reads A contiguous along M for 16-bit types only"
-    return ""
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """buffers: of A and B, None for what is in registers; sharing: see `wgmma_sharing`; swapped and
+    interleaved: see `WgmmaOp`."""
+
+    buffers: tuple[BufferType | None, BufferType | None]
+    sharing: tuple[int, int]
+    swapped: bool = False
+    interleaved: bool = False
 
 
-def _operands(
-    op: DotOp, facts: Facts, shared: dict[tuple[Value, int], Value]
-) -> tuple[Value, Value] | None:
-    """The operands of a product as the instruction reads them; None if it cannot.
+def _plan(op: DotOp, facts: Facts, arch: Arch, warps: int) -> _Plan | str:
+    """How warpgroups compute a product, or why they do not."""
+    swapped = _swapped(op, facts, arch, warps)
+    obstacle = wgmma_obstacle(op, arch, warps)
+    right = _buffer(op.b, 0, facts)
+    if not obstacle and right is None:
+        obstacle = "wgmma reads B contiguous along N for 16-bit types only"
+    if obstacle:
+        return obstacle if swapped is None else swapped
+    sharing = wgmma_sharing(op, arch, warps)
+    assert sharing is not None, op
+    left = _buffer(op.a, 1, facts) if loaded_by(_transposed(op.a)[0]) else None
+    interleaved = left is None and _is_interleaved(op, 0, facts)
+    return _Plan((left, right), sharing, interleaved=interleaved)
 
-    shared: what is in shared memory already, as operand 0 or 1.
-    """
-    if operand_obstacle(op, facts):
+
+def _swapped(op: DotOp, facts: Facts, arch: Arch, warps: int) -> _Plan | None:
+    """The transposed product, if it has B in registers and that is computed from loads, or not
+    contiguous as the instruction would read it."""
+    left = _buffer(op.a, 0, facts, transposed=True)
+    sharing = wgmma_sharing(op, arch, warps, swapped=True)
+    chain = operand_chain(op, 1)
+    if left is None or sharing is None or chain is None or not loaded_by(_transposed(op.a)[0]):
         return None
-    from_registers = not _is_loaded(op.a)
-    types = [_buffer(value, index, facts) for index, value in enumerate((op.a, op.b))]
-    operands: list[Value] = []
-    for index, (value, type_) in enumerate(zip((op.a, op.b), types, strict=True)):
-        if index == 0 and from_registers:
-            operands.append(value)
-            continue
-        if (value, index) not in shared:
-            shared[value, index] = _shared(value, type_)
-        operands.append(shared[value, index])
-    return operands[0], operands[1]
+    # Transposed loads are read as they are.
+    is_loaded = loaded_by(_transposed(op.b)[0]) is not None
+    if is_loaded and _buffer(op.b, 0, facts) is not None:
+        return None
+    return _Plan((left, None), sharing, swapped=True, interleaved=_is_interleaved(op, 1, facts))
 
 
-def _shared(value: Value, type_: BufferType | None) -> Value:
-    """A tile in shared memory, from where it is made on."""
-    assert type_ is not None
-    if value.op is not None:
-        builder = Builder.after(value.op)
-    else:
-        assert isinstance(value.owner, Block), value
-        builder = Builder(value.owner, value.owner.first)
-    return builder.value(ShareOp(value, result_type=type_))
+def _is_interleaved(op: DotOp, index: int, facts: Facts) -> bool:
+    """Whether threads read what registers are made of in runs along M (or N) from shared memory.
+
+    Of 16 bits matrices are loaded, in whatever order.
+    """
+    chain = operand_chain(op, index, dim=index)
+    return chain is not None and all(
+        source.dim is not None
+        and element_of(source.tile.type).bits != 16
+        and _is_contiguous(source, facts)
+        for source in chain.sources
+    )
 
 
-def _is_loaded(value: Value) -> bool:
-    """Whether a tile is what a load gives, perhaps transposed."""
-    return _load_of(value)[0] is not None
+def _is_contiguous(source: Source, facts: Facts) -> bool:
+    """Whether a loaded tile is contiguous along a dim."""
+    if isinstance(source.load, DescriptorLoadOp):
+        return source.dim == source.load.rank - 1
+    contiguity = facts[source.load.pointer].contiguity
+    return source.dim == max(reversed(range(len(contiguity))), key=lambda dim: contiguity[dim])
 
 
-def _load_of(value: Value) -> tuple[Load | None, list[int]]:
-    """The load of a tile, in this iteration or the one before; its dims behind transpositions."""
-    order = [0, 1]
+def _shared(
+    value: Value, type_: BufferType, shared: dict[tuple[Value, BufferType], Value]
+) -> Value:
+    """A tile in shared memory, from where it is made on; shared: those that there are."""
+    if (value, type_) not in shared:
+        if value.op is not None:
+            builder = Builder.after(value.op)
+        else:
+            assert isinstance(value.owner, Block), value
+            builder = Builder(value.owner, value.owner.first)
+        shared[value, type_] = builder.value(ShareOp(value, result_type=type_))
+    return shared[value, type_]
+
+
+def _transposed(value: Value) -> tuple[Value, list[int]]:
+    """A tile in front of transpositions; its dims behind them."""
+    order = list(range(len(shape_of(value.type))))
     while isinstance(value.op, TransposeOp):
         order = [value.op.order[dim] for dim in order]
         value = value.op.x
-    source, loop = value, value.owner
-    if isinstance(loop, Block) and isinstance(loop.owner, ForOp) and value.index:
-        source = loop.terminator.operands[value.index - 1]
-    load = source.op
-    if isinstance(load, LoadOp) and (source is value or carried_tile(load) is value):
-        return load, order
-    return (load if isinstance(load, DescriptorLoadOp) else None), order
+    return value, order
 
 
-def _buffer(value: Value, index: int, facts: Facts) -> BufferType | None:
-    """The buffer of operand 0 or 1 of a product; None if the instruction cannot read it."""
-    k_dim = 1 - index
-    element = dtype_of(value.type)
-    layout = wgmma_shared_layout(
-        shape_of(value.type), 8 * element.bytes, k_dim, _contiguous_dim(value, k_dim, facts)
-    )
-    return None if layout is None else BufferType(shape_of(value.type), element, layout)
+def _buffer(value: Value, k_dim: int, facts: Facts, transposed: bool = False) -> BufferType | None:
+    """The buffer of an operand; None if the instruction cannot read it.
+
+    transposed: A of a product (k_dim 0) is what the instruction has as its B.
+    """
+    element, shape = dtype_of(value.type), shape_of(value.type)
+    if transposed:
+        shape = (shape[1], shape[0])
+    own = 1 - k_dim if transposed else k_dim
+    contiguous = _contiguous_dim(value, own, facts)
+    if transposed:
+        contiguous = 1 - contiguous
+    layout = wgmma_shared_layout(shape, 8 * element.bytes, k_dim, contiguous)
+    if layout is None:
+        return None
+    layout = layout.transpose((1, 0)) if transposed else layout
+    return BufferType(shape_of(value.type), element, layout)
 
 
 def _contiguous_dim(value: Value, k_dim: int, facts: Facts) -> int:
@@ -147,7 +187,8 @@ def _contiguous_dim(value: Value, k_dim: int, facts: Facts) -> int:
     What is computed of a tile from there has the same rows in the threads that write it.
     """
     for source in _element_sources(value):
-        load, order = _load_of(source)
+        tile, order = _transposed(source)
+        load = loaded_by(tile)
         # Of other types than those of 16 bits only K may be contiguous.
         if load is not None and (source is value or dtype_of(value.type).bits == 16):
             if isinstance(load, DescriptorLoadOp):

@@ -1,0 +1,163 @@
+"""What stands between loads and an operand of a product: code that the product's layout decides.
+
+    %w = mem.load ... : tile<64x128xi8>          made in the layout of its addresses
+    %f = arith.cast %w : tile<64x128xf16>        made in F, which the product requires of %s
+    %s = arith.mul %f, %scales                   made in F
+    %c = nvidia.wgmma %x, %s, %acc
+
+So what moves between threads is what was loaded, not what is made of it: it has fewer bits, and can
+be copied ahead to shared memory, where it is read in F.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilewright.backends.nvidia.buffer_ops import WgmmaOp
+from tilewright.backends.nvidia.layouts.layout_rules import rule_of
+from tilewright.backends.nvidia.layouts.select_wgmma import wgmma_left
+from tilewright.ir import Block, Function, Op, Trait, Value
+from tilewright.ir.types import TileType, shape_of
+from tilewright.layout import LinearLayout
+from tilewright.ops import (
+    BroadcastOp,
+    ConstantOp,
+    DescriptorLoadOp,
+    ExpandDimsOp,
+    ForOp,
+    JoinOp,
+    LoadOp,
+    RangeOp,
+    ReshapeOp,
+    SplatOp,
+    TransposeOp,
+)
+
+_MADE_ANYWHERE = (ConstantOp, SplatOp, RangeOp, ExpandDimsOp, BroadcastOp)
+"""Tiles that are made again in each layout."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A loaded tile that an operand is computed from; dim: of the tile, along which the dim of the
+    operand lies that was asked for, None if along several."""
+
+    tile: Value
+    load: LoadOp | DescriptorLoadOp
+    dim: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class OperandChain:
+    """values: those between, users first; sources: loaded tiles, at least one."""
+
+    operand: Value
+    values: tuple[Value, ...]
+    sources: tuple[Source, ...]
+
+    def layouts(self, layout: LinearLayout) -> dict[Value, LinearLayout]:
+        """Those of the values between if the operand has one; none if a value needs two."""
+        needed = {self.operand: layout}
+        for value in self.values:
+            assert value.op is not None
+            tiles = [
+                (i, x) for i, x in enumerate(value.op.operands) if isinstance(x.type, TileType)
+            ]
+            for index, x in tiles:
+                its = rule_of(value.op).operand(value.op, index, needed[value])
+                if its is None or needed.setdefault(x, its) != its:
+                    return {}
+        return {value: needed[value] for value in self.values}
+
+
+def operand_chain(product: Op, index: int, dim: int = 0) -> OperandChain | None:
+    """The chain of an operand; None if it is not computed from loads alone, or used elsewhere."""
+    operand = product.operands[index]
+    dims: dict[Value, int | None] = {operand: dim}
+    between: set[Op] = set()
+    sources: list[Source] = []
+    # Grows as it is gone through.
+    for value in (found := [operand]):
+        load, op = loaded_by(value), value.op
+        if load is not None:
+            sources.append(Source(value, load, dims[value]))
+        elif _has_layout(value):
+            if op is None or op.parent is not product.parent or not _follows(op):
+                return None
+            between.add(op)
+            new = [x for x in dict.fromkeys(op.operands) if x not in dims]
+            dims |= dict.fromkeys(new, _source_dim(op, dims[value]))
+            found += new
+    is_shared = any(
+        user not in between | {product} for op in between for user in op.results[0].uses
+    )
+    if not sources or is_shared:
+        return None
+    assert product.parent is not None
+    values = (op.results[0] for op in reversed(product.parent) if op in between)
+    return OperandChain(operand, tuple(values), tuple(sources))
+
+
+def carried_tile(load: LoadOp) -> Value | None:
+    """What a loaded tile is in the next iteration of a loop, if it goes nowhere else."""
+    block = load.parent
+    if block is None or not isinstance(block.owner, ForOp):
+        return None
+    if list(load.result.uses) != [block.last]:
+        return None
+    pairs = zip(block.args[1:], block.terminator.operands, strict=True)
+    carried = [arg for arg, value in pairs if value is load.result]
+    return carried[0] if len(carried) == 1 else None
+
+
+def loaded_by(value: Value) -> LoadOp | DescriptorLoadOp | None:
+    """The load of a tile, in this iteration or the one before."""
+    source, loop = value, value.owner
+    if isinstance(loop, Block) and isinstance(loop.owner, ForOp) and value.index:
+        source = loop.terminator.operands[value.index - 1]
+    load = source.op
+    if isinstance(load, LoadOp) and (source is value or carried_tile(load) is value):
+        return load
+    return load if isinstance(load, DescriptorLoadOp) else None
+
+
+def register_operand(product: WgmmaOp) -> int | None:
+    """The index of the operand of a product that is in registers; None if both are in buffers."""
+    found = (i for i in (0, 1) if isinstance(product.operands[i].type, TileType))
+    return next(found, None)
+
+
+def chained_layouts(function: Function, warps: int) -> dict[Value, LinearLayout]:
+    """The layouts of what stands between loads and products of warpgroups."""
+    layouts: dict[Value, LinearLayout] = {}
+    for op in function.walk():
+        index = register_operand(op) if isinstance(op, WgmmaOp) else None
+        chain = None if index is None else operand_chain(op, index)
+        if isinstance(op, WgmmaOp) and chain is not None:
+            layouts |= chain.layouts(wgmma_left(op, warps))
+    return layouts
+
+
+def _follows(op: Op) -> bool:
+    """Whether an op can be made in any layout of its result, its operands in layouts of theirs."""
+    return Trait.ELEMENTWISE in op.traits or isinstance(op, JoinOp | ReshapeOp | TransposeOp)
+
+
+def _has_layout(value: Value) -> bool:
+    """Whether a tile is not made again in each layout that is required."""
+    if not isinstance(value.type, TileType) or isinstance(value.op, _MADE_ANYWHERE):
+        return False
+    return value.op is None or not _follows(value.op) or any(map(_has_layout, value.op.operands))
+
+
+def _source_dim(op: Op, dim: int | None) -> int | None:
+    """The dim of an operand that a dim of the result lies along."""
+    if dim is None or Trait.ELEMENTWISE in op.traits or isinstance(op, JoinOp):
+        return dim
+    if isinstance(op, TransposeOp):
+        return op.order[dim]
+    assert isinstance(op, ReshapeOp)
+    there, here = shape_of(op.x.type), shape_of(op.type)
+    if dim == 0 and there[0] == here[0]:
+        return 0
+    return len(there) - 1 if dim == len(here) - 1 and there[-1] == here[-1] else None

@@ -1,0 +1,128 @@
+"""Products of whole warpgroups with an operand that is computed from what is loaded, or that lies
+in memory otherwise than the instructions read it: it comes from registers, as A or, where it is B,
+as A of the transposed product."""
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import tilewright.language as tl
+from tests.kernels.data import normals
+from tests.kernels.devices import Array, Device
+from tilewright import jit
+
+
+@jit
+def loop_kernel(
+    a, b, scales, c, M, N, K, am, ak, bk, bn, HOW: tl.constexpr, PRECISION: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+):  # fmt: skip
+    i = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+    j = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
+    k = tl.arange(0, BLOCK_K)
+    acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    for start in range(0, K, BLOCK_K):
+        rest = K - start
+        x = tl.load(
+            a + i[:, None] * am + (start + k)[None, :] * ak,
+            mask=(i[:, None] < M) & (k[None, :] < rest), other=0,
+        )  # fmt: skip
+        y = tl.load(
+            b + (start + k)[:, None] * bk + j[None, :] * bn,
+            mask=(j[None, :] < N) & (k[:, None] < rest), other=0,
+        )  # fmt: skip
+        if HOW == "b":
+            y = y.to(x.dtype)
+        if HOW == "a":
+            x = x.to(y.dtype)
+        if HOW == "scaled":
+            scale = tl.load(scales + start // 32 * N + j, mask=j < N, other=0)
+            y = (y.to(x.dtype) - 3) * scale[None, :]
+        acc = tl.dot(x, y, acc, input_precision=PRECISION)
+    inside = (i[:, None] < M) & (j[None, :] < N)
+    tl.store(c + i[:, None] * N + j[None, :], acc, mask=inside)
+
+
+def strided(device: Device, values: Array, order: str) -> Array:
+    """values, stored by rows ("n") or by columns ("t")."""
+    return device.array(values) if order == "n" else device.array(values.T.copy()).T
+
+
+def product(
+    device: Device, a: Array, b: Array, how: str, precision: str = "ieee",
+    scales: Any = None, **words: Any,
+) -> Array:  # fmt: skip
+    (m, k), n = a.shape, b.shape[1]
+    c = device.empty((m, n), np.float32)
+    blocks = {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32} | words
+    grid = (-(-m // blocks["BLOCK_M"]), -(-n // blocks["BLOCK_N"]))
+    steps = [s // x.itemsize for x in (a, b) for s in x.strides]
+    scales = a if scales is None else scales
+    device.run(
+        loop_kernel, grid, a, b, scales, c, m, n, k, *steps, HOW=how, PRECISION=precision,
+        **blocks,
+    )  # fmt: skip
+    return c
+
+
+@pytest.mark.parametrize("layout", ["nn", "nt", "tn", "tt"])
+@pytest.mark.parametrize("size", [(64, 64, 96), (70, 72, 40)], ids=str)
+def test_tf32_loses_the_last_bits_of_operands_at_most(
+    device: Device, rng: np.random.Generator, size: tuple[int, int, int], layout: str
+) -> None:
+    m, n, k = size
+    x, y = normals(rng, (m, k), "float32"), normals(rng, (k, n), "float32")
+    found = product(
+        device, strided(device, x, layout[0]), strided(device, y, layout[1]), "", "tf32"
+    )
+    exact = x.astype(np.float64) @ y.astype(np.float64)
+    # 10 bits of each fraction stay: what is lost is below 2^-10 of a factor, 2^-9 of a product.
+    assert (np.abs(found - exact) <= 2.0**-9 * (np.abs(x) @ np.abs(y))).all()
+
+
+@pytest.mark.parametrize("layout", ["nn", "nt", "tt"])
+@pytest.mark.parametrize("dtype", [ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2], ids=str)
+def test_fp8_along_any_dim(
+    device: Device, rng: np.random.Generator, dtype: Any, layout: str
+) -> None:
+    x, y = (rng.integers(-4, 5, shape).astype(dtype) for shape in ((64, 96), (96, 72)))
+    found = product(device, strided(device, x, layout[0]), strided(device, y, layout[1]), "")
+    np.testing.assert_array_equal(found, x.astype(np.float64) @ y.astype(np.float64))
+
+
+SHAPES = [((64, 64), 4), ((128, 64), 8), ((64, 128), 8), ((32, 128), 4)]
+
+
+@pytest.mark.parametrize("layout", ["nn", "nt", "tn"])
+@pytest.mark.parametrize(("dtypes", "how"), [
+    (("float16", "int8"), "b"), (("float16", "uint8"), "b"), (("int8", "float16"), "a"),
+    (("float16", "float32"), "b"), (("float32", "float16"), "a"), (("float32", "int8"), "b"),
+])  # fmt: skip
+def test_operands_that_are_cast(
+    device: Device, rng: np.random.Generator, dtypes: tuple[str, str], how: str, layout: str
+) -> None:
+    x = rng.integers(0 if "uint8" in dtypes else -4, 5, (64, 96)).astype(dtypes[0])
+    y = rng.integers(0 if "uint8" in dtypes else -4, 5, (96, 64)).astype(dtypes[1])
+    a, b = strided(device, x, layout[0]), strided(device, y, layout[1])
+    found = product(device, a, b, how, "tf32")
+    np.testing.assert_array_equal(found, x.astype(np.float64) @ y.astype(np.float64))
+
+
+@pytest.mark.parametrize(("block", "warps"), SHAPES, ids=str)
+@pytest.mark.parametrize("layout", ["nn", "nt"])
+def test_weights_with_scales_of_groups(
+    device: Device, rng: np.random.Generator, block: tuple[int, int], warps: int, layout: str
+) -> None:
+    m, n, k = block[0], block[1] + 8, 88
+    x = rng.integers(-4, 5, (m, k)).astype(np.float16)
+    y = rng.integers(-100, 101, (k, n)).astype(np.int8)
+    scales = 2.0 ** rng.integers(-2, 3, (-(-k // 32), n))
+    found = product(
+        device, device.array(x), strided(device, y, layout[1]), "scaled",
+        scales=device.array(scales, np.float16), BLOCK_M=block[0], BLOCK_N=block[1],
+        num_warps=warps,
+    )  # fmt: skip
+    weights = (y.astype(np.float64) - 3) * scales.repeat(32, 0)[:k]
+    np.testing.assert_array_equal(found, x @ weights)
