@@ -9,7 +9,7 @@ from typing import Any
 from tilewright.c.c_function import CFunction
 from tilewright.c.c_program import CProgram
 from tilewright.c.macro_values import Defines, choices_of, definitions, values_of, warps_of
-from tilewright.runtime import ArrayState, Autotuner, Config, Hooks, Pruning, is_on_host
+from tilewright.runtime import Autotuner, Config, is_on_host
 from tilewright.support import user_boundary
 
 
@@ -56,7 +56,6 @@ def kernel(
     Errors: CompilationErrors in the source, KernelNotFound, AmbiguousKernel, EmptyDefine,
     InvalidOption.
     """
-    budgets = {"warmup": warmup, "rep": rep}
     with user_boundary:
         return _kernel(
             CProgram(source_or_path),
@@ -64,8 +63,12 @@ def kernel(
             num_warps,
             name,
             num_stages,
-            ArrayState(reset_to_zero or (), restore_value or ()),
-            {name: ms for name, ms in budgets.items() if ms is not None},
+            {
+                "reset_to_zero": reset_to_zero,
+                "restore_value": restore_value,
+                "warmup": warmup,
+                "rep": rep,
+            },
             interpret,
         )
 
@@ -76,11 +79,10 @@ def _kernel(
     num_warps: int | Sequence[int],
     name: str | None,
     num_stages: int,
-    state: ArrayState,
-    budgets: dict[str, float],
+    tuning: dict[str, Any],
     interpret: bool | None,
 ) -> CKernel:
-    given = (program, macros, num_warps, name, num_stages, state, budgets, interpret)
+    given = (program, macros, num_warps, name, num_stages, tuning, interpret)
     # Only for its errors, before the source is parsed.
     for macro, value in macros.items():
         values_of(macro, value)
@@ -91,7 +93,6 @@ def _kernel(
         for choice in choices_of(macros)
         for count in warps
     ]
-    hooks = Hooks(None, None)
-    made = CKernel(function, configs, function.integers, Pruning(None), state, None, budgets, hooks)
+    made = CKernel(function, function.arg_names, configs, function.integers, **tuning)
     made.given = given
     return made

@@ -26,17 +26,15 @@ from tilewright.runtime.bench import (
     step_bar,
 )
 from tilewright.runtime.jit import JITFunction, jit
+from tilewright.runtime.kernel_interface import KernelInterface
 from tilewright.runtime.launch_hooks import HookChain, LaunchMetadata, launch_enter, launch_exit
 from tilewright.runtime.scratch_allocator import set_allocator
-from tilewright.runtime.tuning.array_restore import ArrayState
 from tilewright.runtime.tuning.heuristics import Heuristics, heuristics
 from tilewright.runtime.tuning.kernel_wrapper import KernelWrapper
-from tilewright.runtime.tuning.tuning_arguments import Hooks
-from tilewright.runtime.tuning.tuning_config import Config, Pruning
+from tilewright.runtime.tuning.tuning_config import Config
 
 __all__ = [
     "ActiveDriver",
-    "ArrayState",
     "Autotuner",
     "BenchClock",
     "Config",
@@ -46,14 +44,13 @@ __all__ = [
     "Driver",
     "Heuristics",
     "HookChain",
-    "Hooks",
     "JITFunction",
+    "KernelInterface",
     "KernelParam",
     "KernelWrapper",
     "LaunchMetadata",
     "MockTensor",
     "NotAvailableError",
-    "Pruning",
     "Spec",
     "Step",
     "TensorWrapper",

@@ -15,7 +15,7 @@ from tilewright.runtime.jit import JITFunction
 from tilewright.runtime.launch.used_globals import GlobalCheck
 from tilewright.runtime.launch.variant import RecordedLaunch
 from tilewright.runtime.tuning.array_restore import ArrayState
-from tilewright.runtime.tuning.kernel_wrapper import KernelWrapper
+from tilewright.runtime.tuning.kernel_wrapper import KernelWrapper, Launchable, check_kernel
 from tilewright.runtime.tuning.measure_configs import Tuning
 from tilewright.runtime.tuning.timing_store import KeptTimings, Timing, choice_name
 from tilewright.runtime.tuning.trial_launches import Trial
@@ -50,33 +50,42 @@ class Autotuner(KernelWrapper):
 
     def __init__(
         self,
-        fn: JITFunction | KernelWrapper,
+        fn: Launchable,
+        arg_names: Sequence[str],
         configs: Sequence[Config],
         key: Sequence[str],
-        pruning: Pruning,
-        state: ArrayState,
-        bench: Bench | None,
-        budgets: Mapping[str, float],
-        hooks: Hooks,
+        reset_to_zero: Sequence[str] | None = None,
+        restore_value: Sequence[str] | None = None,
+        pre_hook: PreHook | None = None,
+        post_hook: PostHook | None = None,
+        prune_configs_by: Mapping[str, Any] | None = None,
+        warmup: float | None = None,
+        rep: float | None = None,
         use_cuda_graph: bool = False,
+        do_bench: Bench | None = None,
         cache_results: bool | None = None,
+        *,
         seconds: float | None = None,
     ) -> None:
-        super().__init__(fn)
-        self.configs = list(configs) or [Config({})]
-        self.keys = list(key)
+        super().__init__(fn, arg_names)
+        self.configs = configs_of(configs) or [Config({})]
+        self.keys = names_of("key", key)
         self.cache: dict[tuple[object, ...], Config] = {}
         self.best_config: Config | None = None
         self.configs_timings: dict[Config, Timing] = {}
         self.bench_time = 0.0
+        self.nargs: dict[str, Any] | None = None
         self.cache_results = cache_results
-        self._pruning = pruning
-        self._state = state
-        self._bench = bench
-        self._budgets = dict(budgets)
-        self._hooks = hooks
+        self.state = ArrayState(
+            names_of("reset_to_zero", reset_to_zero or ()),
+            names_of("restore_value", restore_value or ()),
+        )
+        self.hooks = Hooks(pre_hook, post_hook)
+        self.pruning = Pruning(prune_configs_by)
+        self.do_bench = do_bench
+        self.num_warmups, self.num_reps = warmup, rep
+        self.use_cuda_graph = use_cuda_graph
         self._seconds = seconds
-        self._use_cuda_graph = use_cuda_graph
         self._tuned = frozenset(name for config in self.configs for name in config.kwargs)
         self._lock = ForkLock()
         self._launch: Callable[..., Any] = self._run
@@ -85,9 +94,36 @@ class Autotuner(KernelWrapper):
 
     def _check_names(self) -> None:
         """Raise UnknownArgument for a name that the kernel has no parameter for."""
-        for name in (*self.keys, *self._state.reset_to_zero, *self._state.restore_value):
+        for name in (*self.keys, *self.reset_to_zero, *self.restore_value):
             if name not in self.arg_names:
                 raise errors.UnknownArgument(self.__name__, name, self.arg_names)
+
+    # --- what Triton's autotuners have ------------------------------------------------------------
+
+    @property
+    def reset_to_zero(self) -> list[str]:
+        """Names of arrays that are zeroed before each trial."""
+        return self.state.reset_to_zero
+
+    @property
+    def restore_value(self) -> list[str]:
+        """Names of arrays that are put back after each trial."""
+        return self.state.restore_value
+
+    @property
+    def perf_model(self) -> Callable[..., float] | None:
+        """The function that estimates times."""
+        return self.pruning.model
+
+    @property
+    def configs_top_k(self) -> float:
+        """How many, or which part, of the configurations with the best estimates are measured."""
+        return self.pruning.top_k
+
+    @property
+    def early_config_prune(self) -> Callable[..., list[Config]] | None:
+        """The function that leaves configurations out."""
+        return self.pruning.early
 
     # --- launching --------------------------------------------------------------------------------
 
@@ -96,19 +132,26 @@ class Autotuner(KernelWrapper):
         hooks = self.base_fn.pre_run_hooks
         return partial(self._run if hooks else self._launch, grid)
 
-    def run(self, *args: object, grid: object, **keywords: Any) -> Any:
-        """Launch the best configuration, after measuring if this is the first launch of a kind."""
-        return self[grid](*args, **keywords)
+    def run(self, *args: object, grid: object, warmup: bool = False, **keywords: Any) -> Any:
+        """Launch the best configuration, after measuring if this is the first launch of a kind;
+        with `warmup`, only compile."""
+        if warmup:
+            return Autotuner.warmup(self, *args, grid=grid, **keywords)
+        # not by `self[grid]`, which calls the `run` of subclasses that have their own
+        launch = self._run if self.base_fn.pre_run_hooks else self._launch
+        return launch(grid, *args, **keywords)
 
     def _run(self, grid: object, /, *args: object, **keywords: Any) -> Any:
         with user_boundary:
+            self.nargs = dict(zip(self.arg_names, args, strict=False))
             named = self.named_arguments(args, keywords)
             config = self._choice(args, grid, keywords, named)
         self.best_config = config
         chosen = {**config.all_kwargs(), **keywords}
         with user_boundary:
             call_hook_of(config, {**named, **chosen})
-        result = self.fn.run(*args, grid=grid, **chosen)
+        result = self.fn.run(*args, grid=grid, warmup=False, **chosen)
+        self.nargs = None
         if self._can_dispatch:
             self._can_dispatch, self._launch = False, self._second_launch
         return result
@@ -171,12 +214,12 @@ class Autotuner(KernelWrapper):
     def warmup(self, *args: object, grid: object = None, **keywords: Any) -> list[Any]:
         """Compile every configuration that is not pruned; a list of compiled kernels."""
         named = self.named_arguments(args, keywords)
-        left = self._pruning(self.configs, named, keywords)
+        left = self.pruning(self.configs, named, keywords)
         return [self.fn.warmup(*args, grid=grid, **{**c.all_kwargs(), **keywords}) for c in left]
 
     def prune_configs(self, keywords: Mapping[str, Any]) -> list[Config]:
         """The configurations that would be measured for arguments given by name."""
-        return self._pruning(self.configs, dict(keywords), {})
+        return self.pruning(self.configs, {**(self.nargs or {}), **keywords}, {})
 
     def _choice(
         self,
@@ -209,7 +252,7 @@ class Autotuner(KernelWrapper):
         keywords: Mapping[str, Any],
         named: dict[str, Any],
     ) -> Trial:
-        return Trial(self.fn, self._state, self._hooks, args, grid, keywords, named)
+        return Trial(self.fn, self.state, self.hooks, args, grid, keywords, named)
 
     def _key(self, named: Mapping[str, Any]) -> tuple[object, ...]:
         """Values of the key arguments, and dtypes of all arrays."""
@@ -221,7 +264,7 @@ class Autotuner(KernelWrapper):
     # --- measuring --------------------------------------------------------------------------------
 
     def _choose(self, trial: Trial, key: tuple[object, ...]) -> Config:
-        left = self._pruning(self.configs, trial.named, trial.keywords)
+        left = self.pruning(self.configs, trial.named, trial.keywords)
         # the speed of the interpreter says nothing of that of the code
         if len(left) == 1 or self.base_fn.interpreted:
             return left[0]
@@ -253,7 +296,12 @@ class Autotuner(KernelWrapper):
         target = backend.target()
         # on a CPU, the best configuration depends on the number of threads
         threads = "" if backend.memory else str(current.cpu.threads or len(usable_cpus()))
-        measured = (threads, repr(self._budgets), str(self._use_cuda_graph), name_of(self._bench))
+        measured = (
+            threads,
+            repr(self._budgets()),
+            str(self.use_cuda_graph),
+            name_of(self.do_bench),
+        )
         circumstances = (repr(target), backend.version(target), *measured, current.cache_key())
         keywords = {k: value for k, value in trial.keywords.items() if k not in self.arg_names}
         return KeptTimings(choice_name(self.base_fn, key, circumstances), keywords)
@@ -275,12 +323,25 @@ class Autotuner(KernelWrapper):
             f"best of {len(timings)}: {best} ({timings[best][0]:.4f} ms)"
         )
 
+    def _bench(self, *args: object, config: Config, grid: object, **keywords: Any) -> Timing:
+        """Milliseconds, at QUANTILES, of launches with one configuration (Triton's name)."""
+        keywords.pop("warmup", None)
+        named = self.named_arguments(args, keywords)
+        return self._trial(args, grid, keywords, named).time(
+            config, self._bench_on(_device(named)[0])
+        )
+
+    def _budgets(self) -> dict[str, float]:
+        """Milliseconds for `do_bench`, where they are given."""
+        given = {"warmup": self.num_warmups, "rep": self.num_reps}
+        return {name: ms for name, ms in given.items() if ms is not None}
+
     def _bench_on(self, device: str) -> Bench:
-        if self._bench is not None:
-            return self._bench
-        if self._use_cuda_graph and device != HOST:
+        if self.do_bench is not None:
+            return self.do_bench
+        if self.use_cuda_graph and device != HOST:
             return cast("Bench", do_bench_cudagraph)
-        return cast("Bench", partial(do_bench, device=device, **self._budgets))
+        return cast("Bench", partial(do_bench, device=device, **self._budgets()))
 
 
 def _arrays(values: Iterable[Any]) -> Iterator[Any]:
@@ -322,7 +383,7 @@ def autotune(
     cache_results: bool | None = None,
     *,
     seconds: float | None = None,
-) -> Callable[[JITFunction | KernelWrapper], Autotuner]:
+) -> Callable[[Launchable], Autotuner]:
     """Decorator: choose among configurations by measuring them.
 
     configs: what to choose from; key: parameters whose values, with the dtypes of all arrays,
@@ -343,27 +404,31 @@ def autotune(
     `static_assert`, is passed over. Errors: AutotunerError, UnknownArgument, InvalidOption,
     NotAKernel; BadCallback for a function that cannot be called as it must be.
     """
-    budgets = {name: ms for name, ms in (("warmup", warmup), ("rep", rep)) if ms is not None}
     with user_boundary:
         choices, keys = configs_of(configs), names_of("key", key)
         zeroed = names_of("reset_to_zero", reset_to_zero or ())
         restored = names_of("restore_value", restore_value or ())
-        pruning = Pruning(prune_configs_by)
+        Pruning(prune_configs_by)  # only for its errors, which belong to this line
 
-    def decorate(fn: JITFunction | KernelWrapper) -> Autotuner:
+    def decorate(fn: Launchable) -> Autotuner:
         with user_boundary:
+            check_kernel("autotune", fn)
             return Autotuner(
                 fn,
+                fn.arg_names,
                 choices,
                 keys,
-                pruning,
-                ArrayState(zeroed, restored),
-                do_bench,
-                budgets,
-                Hooks(pre_hook, post_hook),
+                zeroed,
+                restored,
+                pre_hook,
+                post_hook,
+                prune_configs_by,
+                warmup,
+                rep,
                 use_cuda_graph,
+                do_bench,
                 cache_results,
-                seconds,
+                seconds=seconds,
             )
 
     return decorate

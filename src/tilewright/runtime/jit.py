@@ -29,6 +29,7 @@ from tilewright.runtime.arguments.kernel_parameters import (
 )
 from tilewright.runtime.arguments.mock_tensor import mocked
 from tilewright.runtime.arguments.specialization import run_time_pairs
+from tilewright.runtime.kernel_interface import KernelInterface
 from tilewright.runtime.launch.bound_call import BoundCall
 from tilewright.runtime.launch.launch_function import LaunchFunction
 from tilewright.runtime.launch.variant import RecordedLaunch
@@ -48,7 +49,7 @@ from tilewright.support import (
 Kernel = Callable[..., Any]
 
 
-class JITFunction(DeviceFunction):
+class JITFunction(DeviceFunction, KernelInterface):
     """A kernel: `kernel[grid](*args, **keywords)` compiles the variant that it needs and runs it.
 
     params: its parameters; arg_names: their names; signature: as `inspect` has it.
@@ -58,12 +59,12 @@ class JITFunction(DeviceFunction):
         self,
         fn: Kernel,
         version: object = None,
-        repr: Callable[[Any], str] | None = None,
-        launch_metadata: Callable[..., Mapping[str, object]] | None = None,
         do_not_specialize: Selection = None,
         do_not_specialize_on_alignment: Selection = None,
         debug: bool | None = None,
         noinline: bool | None = None,
+        repr: Callable[[Any], str] | None = None,
+        launch_metadata: Callable[..., Mapping[str, object]] | None = None,
         interpret: bool | None = None,
         params: Sequence[KernelParam] | None = None,
         compilable: Compilable | None = None,
@@ -109,17 +110,17 @@ class JITFunction(DeviceFunction):
         grid: one to three positive ints, or a function of all arguments by name that returns them.
         """
         # looked up at each launch, so that a hook may be added after the first one
-        if self.pre_run_hooks:
-            return partial(self._launch_with_hooks, grid)
-        return partial(self._launch, grid)
+        return partial(self._launch_with_hooks if self.pre_run_hooks else self._launch, grid)
 
     def run(
         self, *args: object, grid: object, warmup: bool = False, **keywords: object
     ) -> CompiledKernel:
         """As `kernel[grid](*args, **keywords)`; with `warmup`, only compile."""
         if warmup:
-            return self.warmup(*args, grid=grid, **keywords)
-        return self[grid](*args, **keywords)
+            return JITFunction.warmup(self, *args, grid=grid, **keywords)
+        # not by `self[grid]`, which calls the `run` of subclasses that have their own
+        launch = self._launch_with_hooks if self.pre_run_hooks else self._launch
+        return launch(grid, *args, **keywords)
 
     def warmup(self, *args: object, grid: object = None, **keywords: object) -> CompiledKernel:
         """Compile what a launch with these arguments would run. Arrays may be stand-ins: dtypes of

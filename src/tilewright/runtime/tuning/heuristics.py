@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, cast
 
-from tilewright.runtime.jit import JITFunction
-from tilewright.runtime.tuning.kernel_wrapper import KernelWrapper
+from tilewright.runtime.tuning.kernel_wrapper import KernelWrapper, Launchable, check_kernel
 from tilewright.support import ask, errors, user_boundary
 
 Rule = Callable[[dict[str, Any]], object]
@@ -18,15 +17,17 @@ class Heuristics(KernelWrapper):
 
     decorator = "heuristics"
 
-    def __init__(self, fn: JITFunction | KernelWrapper, values: Mapping[str, Rule]) -> None:
-        super().__init__(fn)
+    def __init__(
+        self, fn: Launchable, arg_names: Sequence[str], values: Mapping[str, Rule]
+    ) -> None:
+        super().__init__(fn, arg_names)
         self.values = values
 
-    def run(self, *args: object, grid: object, **keywords: object) -> Any:
-        """Launch with the computed keywords."""
+    def run(self, *args: object, grid: object, warmup: bool = False, **keywords: object) -> Any:
+        """Launch with the computed keywords; with `warmup`, only compile."""
         with user_boundary:
             chosen = self._with_rules(args, keywords)
-        return self.fn.run(*args, grid=grid, **chosen)
+        return self.fn.run(*args, grid=grid, warmup=warmup, **chosen)
 
     def warmup(self, *args: object, grid: object = None, **keywords: object) -> Any:
         """Compile what a launch would run."""
@@ -48,7 +49,7 @@ class Heuristics(KernelWrapper):
 
 def heuristics(
     values: Mapping[str, Rule],
-) -> Callable[[JITFunction | KernelWrapper], Heuristics]:
+) -> Callable[[Launchable], Heuristics]:
     """Decorator: compute keywords of a launch, such as `EVEN`, from its arguments.
 
         @heuristics({"BLOCK": lambda args: next_power_of_2(args["n"])})
@@ -61,9 +62,10 @@ def heuristics(
     with user_boundary:
         rules = _checked(values)
 
-    def decorate(fn: JITFunction | KernelWrapper) -> Heuristics:
+    def decorate(fn: Launchable) -> Heuristics:
         with user_boundary:
-            return Heuristics(fn, rules)
+            check_kernel("heuristics", fn)
+            return Heuristics(fn, fn.arg_names, rules)
 
     return decorate
 

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
-from functools import partial, update_wrapper
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import update_wrapper
 from typing import Any, cast
 
 from tilewright.language import PickledByName
 from tilewright.runtime.jit import JITFunction
+from tilewright.runtime.kernel_interface import KernelInterface
 from tilewright.support import errors
 
+Launchable = Any
+"""A kernel, or what stands in front of one: a `KernelInterface`, also of other packages."""
 
-class KernelWrapper(PickledByName):
+
+def kernel_under(fn: Launchable) -> JITFunction:
+    """The innermost kernel: `fn`, or what it holds as `fn`, and so on."""
+    while not isinstance(fn, JITFunction):
+        fn = fn.fn
+    return fn
+
+
+class KernelWrapper(PickledByName, KernelInterface):
     """Behaves as the kernel, or the wrapper, `fn` to those who launch it.
 
     base_fn: the innermost kernel; arg_names: its parameters.
@@ -21,27 +32,12 @@ class KernelWrapper(PickledByName):
     decorator = "the decorator"
     """What makes these, for messages."""
 
-    def __init__(self, fn: JITFunction | KernelWrapper) -> None:
-        if not isinstance(cast("object", fn), JITFunction | KernelWrapper):
-            name, found = type(self).decorator, f"a {type(fn).__name__}"
-            instead = "put @jit below it, right above the function"
-            raise errors.NotAKernel(name, "a kernel", found, instead)
+    def __init__(self, fn: Launchable, arg_names: Sequence[str]) -> None:
+        check_kernel(type(self).decorator, fn)
         self.fn = fn
-        self.base_fn: JITFunction = fn.base_fn if isinstance(fn, KernelWrapper) else fn
-        self.arg_names = self.base_fn.arg_names
+        self.base_fn = kernel_under(fn)
+        self.arg_names = list(arg_names)
         update_wrapper(cast("Callable[..., Any]", self), self.base_fn.fn)
-
-    def __getitem__(self, grid: object) -> Callable[..., Any]:
-        """`kernel[grid]`, to be called with the arguments."""
-        return partial(self.run, grid=grid)
-
-    def run(self, *args: object, grid: object, **keywords: object) -> Any:
-        """Launch."""
-        raise NotImplementedError
-
-    def warmup(self, *args: object, grid: object = None, **keywords: object) -> Any:
-        """Compile what a launch would run."""
-        raise NotImplementedError
 
     def launch_values(self, *args: object, grid: object, **keywords: object) -> Hashable:
         """As `JITFunction.launch_values`."""
@@ -52,3 +48,10 @@ class KernelWrapper(PickledByName):
     ) -> dict[str, Any]:
         """Arguments and keywords by name; defaults are not filled in."""
         return {**dict(zip(self.arg_names, args, strict=False)), **keywords}
+
+
+def check_kernel(decorator: str, fn: object) -> None:
+    """Raise NotAKernel for what is under a decorator and cannot be launched."""
+    if not isinstance(fn, KernelInterface):
+        instead = "put @jit below it, right above the function"
+        raise errors.NotAKernel(decorator, "a kernel", f"a {type(fn).__name__}", instead)

@@ -12,9 +12,8 @@ from typing import Any
 
 from tilewright.backends import Backend
 from tilewright.compiler import CompiledKernel, options_of
-from tilewright.runtime.jit import JITFunction
 from tilewright.runtime.tuning.array_restore import ArrayState
-from tilewright.runtime.tuning.kernel_wrapper import KernelWrapper
+from tilewright.runtime.tuning.kernel_wrapper import Launchable
 from tilewright.runtime.tuning.timing_store import Timing
 from tilewright.runtime.tuning.tuning_arguments import Bench, Hooks, call_hook_of, measured_by
 from tilewright.runtime.tuning.tuning_config import Config
@@ -44,7 +43,7 @@ class Trial:
     kernels: what configurations have been compiled to, None for those for which that failed.
     """
 
-    fn: JITFunction | KernelWrapper
+    fn: Launchable
     state: ArrayState
     hooks: Hooks
     args: tuple[object, ...]
@@ -155,7 +154,7 @@ class Trial:
         call_hook_of(config, arguments)
         saved = self._prepared(arguments)
         try:
-            self.fn.run(*self.args, grid=self.grid, **chosen)
+            self.fn.run(*self.args, grid=self.grid, warmup=False, **chosen)
         except Exception as problem:
             self._put_back(arguments, saved, problem)
             raise
