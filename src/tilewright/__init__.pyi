@@ -16,6 +16,7 @@ from tilewright.runtime import Autotuner as Autotuner
 from tilewright.runtime import Config as Config
 from tilewright.runtime import Heuristics as Heuristics
 from tilewright.runtime import JITFunction as JITFunction
+from tilewright.runtime import KernelInterface as KernelInterface
 from tilewright.runtime import MockTensor as MockTensor
 from tilewright.runtime import TensorWrapper as TensorWrapper
 from tilewright.runtime import autotune as autotune
@@ -32,6 +33,7 @@ from tilewright.support.errors import OutOfResources as OutOfResources
 from tilewright.support.errors import OverlapWarning as OverlapWarning
 from tilewright.support.errors import TilewrightError as TilewrightError
 from tilewright.support.errors import TilewrightWarning as TilewrightWarning
+from tilewright.triton_alias import as_triton as as_triton
 
 TritonError = TilewrightError
 

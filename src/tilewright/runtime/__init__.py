@@ -2,9 +2,14 @@
 
 from tilewright.language import cdiv, ceil_div, next_power_of_2
 from tilewright.runtime import errors, launch_hooks
-from tilewright.runtime.active_driver import ActiveDriver, Driver, driver
+from tilewright.runtime.active_driver import ActiveDriver, Driver, driver, driver_class
 from tilewright.runtime.arguments.kernel_parameters import Declared, KernelParam, kernel_parameters
-from tilewright.runtime.arguments.mock_tensor import MockTensor, TensorWrapper, reinterpret
+from tilewright.runtime.arguments.mock_tensor import (
+    MockTensor,
+    TensorWrapper,
+    dtype_of,
+    reinterpret,
+)
 from tilewright.runtime.arguments.specialization import (
     Spec,
     address_divisor,
@@ -25,9 +30,9 @@ from tilewright.runtime.bench import (
     register_clock,
     step_bar,
 )
-from tilewright.runtime.jit import JITFunction, jit
+from tilewright.runtime.jit import InterpretedFunction, JITFunction, jit
 from tilewright.runtime.kernel_interface import KernelInterface
-from tilewright.runtime.launch_hooks import HookChain, LaunchMetadata, launch_enter, launch_exit
+from tilewright.runtime.launch_hooks import LaunchMetadata, launch_enter, launch_exit
 from tilewright.runtime.scratch_allocator import set_allocator
 from tilewright.runtime.tuning.heuristics import Heuristics, heuristics
 from tilewright.runtime.tuning.kernel_wrapper import KernelWrapper
@@ -43,7 +48,7 @@ __all__ = [
     "Declared",
     "Driver",
     "Heuristics",
-    "HookChain",
+    "InterpretedFunction",
     "JITFunction",
     "KernelInterface",
     "KernelParam",
@@ -63,6 +68,8 @@ __all__ = [
     "do_bench",
     "do_bench_cudagraph",
     "driver",
+    "driver_class",
+    "dtype_of",
     "errors",
     "heuristics",
     "integer_spec",

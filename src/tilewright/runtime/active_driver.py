@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from tilewright.backends import Backend, GPUTarget, backend_named, default_backend
@@ -30,6 +31,11 @@ class ActiveDriver:
     def __init__(self, backend: Backend) -> None:
         self.backend = backend
         self.utils = DriverUtils(self)
+
+    @classmethod
+    def is_active(cls) -> bool:
+        """Whether the device can run kernels here; of one of the `driver_class`es."""
+        return True
 
     def get_current_target(self) -> GPUTarget:
         """What kernels are compiled for."""
@@ -77,6 +83,23 @@ class ActiveDriver:
         return torch
 
 
+@cache
+def driver_class(name: str) -> Callable[[], ActiveDriver]:
+    """The class of drivers of the backend `name`: made without arguments, as Triton's are."""
+
+    class NamedDriver(ActiveDriver):
+        def __init__(self) -> None:
+            super().__init__(backend_named(name))
+
+        @classmethod
+        def is_active(cls) -> bool:
+            return backend_named(name).available()
+
+    NamedDriver.__name__ = NamedDriver.__qualname__ = f"{name.title()}Driver"
+    NamedDriver.__doc__ = f"The device of the backend {name}."
+    return NamedDriver
+
+
 def backend_of(device: str) -> Backend | None:
     """The backend of a device such as "cpu" or "cuda:1"; None if no backend serves it."""
     try:
@@ -94,7 +117,7 @@ class Driver:
     @property
     def default(self) -> ActiveDriver:
         """The driver of this machine's best device."""
-        return ActiveDriver(default_backend())
+        return driver_class(default_backend().name)()
 
     @property
     def active(self) -> ActiveDriver:
@@ -109,7 +132,7 @@ class Driver:
 
     def set_active_to_cpu(self) -> None:
         """Use the CPU from now on."""
-        self._active = ActiveDriver(backend_named("cpu"))
+        self._active = driver_class("cpu")()
 
     def reset_active(self) -> None:
         """Use the default driver again."""

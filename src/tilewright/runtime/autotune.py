@@ -414,21 +414,9 @@ def autotune(
         with user_boundary:
             check_kernel("autotune", fn)
             return Autotuner(
-                fn,
-                fn.arg_names,
-                choices,
-                keys,
-                zeroed,
-                restored,
-                pre_hook,
-                post_hook,
-                prune_configs_by,
-                warmup,
-                rep,
-                use_cuda_graph,
-                do_bench,
-                cache_results,
+                fn, fn.arg_names, choices, keys, zeroed, restored, pre_hook, post_hook,
+                prune_configs_by, warmup, rep, use_cuda_graph, do_bench, cache_results,
                 seconds=seconds,
-            )
+            )  # fmt: skip
 
     return decorate

@@ -34,8 +34,9 @@ from tilewright.runtime.launch.bound_call import BoundCall
 from tilewright.runtime.launch.launch_function import LaunchFunction
 from tilewright.runtime.launch.variant import RecordedLaunch
 from tilewright.runtime.launch.variant_cache import VariantCache
-from tilewright.runtime.launch_hooks import HookChain, launch_enter, launch_exit
+from tilewright.runtime.launch_hooks import launch_enter, launch_exit
 from tilewright.support import (
+    HookChain,
     ask,
     cached_property,
     errors,
@@ -146,6 +147,33 @@ class JITFunction(DeviceFunction, KernelInterface):
         self.pre_run_hooks.add(hook)
 
     # --- what Triton's functions offer ------------------------------------------------------------
+
+    @property
+    def module(self) -> str:
+        """The name of the module in which it is written."""
+        return self.fn.__module__
+
+    @property
+    def raw_src(self) -> list[str]:
+        """The source text by lines."""
+        return self.src.splitlines(keepends=True)
+
+    @property
+    def starting_line_number(self) -> int:
+        """The line of the file on which the function, or its first decorator, begins."""
+        return self.fn.__code__.co_firstlineno
+
+    def repr(self, specialization: Any) -> str:
+        """The name of the kernel for a specialization: its full name, unless `jit(repr=)` was
+        given."""
+        if self._repr is None:
+            return f"{self.module}.{self.fn.__qualname__}"
+        return ask("repr", "the specialization", self._repr, specialization)
+
+    @staticmethod
+    def is_gluon() -> bool:
+        """Whether it is written in Gluon, which kernels never are."""
+        return False
 
     @property
     def src(self) -> str:
@@ -302,6 +330,19 @@ class JITFunction(DeviceFunction, KernelInterface):
         return ask("repr", "the specialization", self._repr, specialization)
 
 
+class InterpretedFunction(JITFunction):
+    """A kernel that runs as Python, as `jit` makes it in the interpreter."""
+
+    def __init__(self, fn: Kernel, **options: Any) -> None:
+        given: dict[str, Any] = {**options, "interpret": True}
+        super().__init__(fn, **given)
+
+
+def _kernel(fn: Kernel, interpret: bool | None = None, **options: Any) -> JITFunction:
+    interprets = settings().interpreter.enabled if interpret is None else interpret
+    return (InterpretedFunction if interprets else JITFunction)(fn, interpret=interpret, **options)
+
+
 def _plain_function(fn: object) -> FunctionType:
     """The function under `jit`. Raises NotAKernel."""
     fn = fn.fn if isinstance(fn, DeviceFunction) else fn
@@ -372,9 +413,9 @@ def jit(
 
     def make(fn: Kernel) -> JITFunction:
         with user_boundary:
-            return JITFunction(fn, **given)
+            return _kernel(fn, **given)
 
     with user_boundary:
         for name in options.keys() - _OPTIONS:
             raise errors.UnknownName("option", name, _OPTIONS, "jit")
-        return make if fn is None else JITFunction(fn, **given)
+        return make if fn is None else _kernel(fn, **given)

@@ -6,29 +6,9 @@ tilewright.runtime.launch_hooks.launch_enter.add(lambda metadata: print(metadata
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, ParamSpec
+from typing import Any
 
-P = ParamSpec("P")
-
-
-class HookChain(list[Callable[P, object]], Generic[P]):
-    """Hooks that are called in the order in which they were added."""
-
-    def add(self, hook: Callable[P, object]) -> None:
-        """Add a hook, once."""
-        if hook not in self:
-            self.append(hook)
-
-    def remove(self, hook: Callable[P, object]) -> None:
-        """Remove a hook; nothing happens if it is not there."""
-        if hook in self:
-            super().remove(hook)
-
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> None:
-        """Call every hook."""
-        # a copy, since a hook may remove itself
-        for hook in list(self):
-            hook(*args, **kwargs)
+from tilewright.support import HookChain
 
 
 class LaunchMetadata:
@@ -54,4 +34,4 @@ class LaunchMetadata:
 
 
 launch_enter: HookChain[[LaunchMetadata]] = HookChain()
-launch_exit: HookChain[[LaunchMetadata]] = HookChain()
+launch_exit: HookChain[[LaunchMetadata]] = HookChain(reversed=True)

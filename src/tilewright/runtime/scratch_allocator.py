@@ -13,7 +13,17 @@ from tilewright.support import errors
 Allocator = Callable[[int, int, int | None], object]
 """(bytes, alignment in bytes, stream) -> an object with `data_ptr()`."""
 
-ALLOCATOR: ContextVar[Allocator | None] = ContextVar("tilewright_allocator", default=None)
+
+class NullAllocator:
+    """What is set as long as nobody has set an allocator."""
+
+    def __call__(self, size: int, alignment: int, stream: int | None) -> object:
+        """There is no memory to give. Raises InvalidOption."""
+        raise errors.InvalidOption("allocator", "set by set_allocator", None)
+
+
+_NONE = NullAllocator()
+ALLOCATOR: ContextVar[Allocator] = ContextVar("tilewright_allocator", default=_NONE)
 
 
 def set_allocator(allocator: Allocator | None) -> None:
@@ -25,4 +35,4 @@ def set_allocator(allocator: Allocator | None) -> None:
     if allocator is not None and not callable(allocator):
         expected = "a function of size, alignment and stream"
         raise errors.InvalidOption("allocator", expected, allocator)
-    ALLOCATOR.set(allocator)
+    ALLOCATOR.set(_NONE if allocator is None else allocator)

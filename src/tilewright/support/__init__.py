@@ -30,10 +30,17 @@ from .event_stream import (
 from .fork_locks import ForkLock, attribute_late, fork_waits, hold_across_forks, import_late
 from .garbage_collection import collection_paused
 from .grid import Grid, grid_for, normal_grid
+from .kernel_hooks import HookChain, kernel_hooks
 from .lock_free_property import cached_property
 from .settings_table import Cache as CacheSettings
 from .settings_table import Compilation as CompilationSettings
-from .settings_table import Settings, settings
+from .settings_table import (
+    Settings,
+    environment_flag,
+    environment_text,
+    set_environment,
+    settings,
+)
 from .source_text import SourceFile, SourceText, text_of
 from .usable_cpus import usable_cpus
 from .user_callbacks import ask
@@ -45,6 +52,7 @@ __all__ = [
     "Event",
     "ForkLock",
     "Grid",
+    "HookChain",
     "KernelBoundary",
     "ListRecorder",
     "OverlapWarning",
@@ -71,14 +79,18 @@ __all__ = [
     "caller_outside",
     "collection_paused",
     "current_recorder",
+    "environment_flag",
+    "environment_text",
     "fork_waits",
     "grid_for",
     "hold_across_forks",
     "import_late",
     "kernel_boundary",
+    "kernel_hooks",
     "normal_grid",
     "recording",
     "render",
+    "set_environment",
     "settings",
     "text_of",
     "timed",

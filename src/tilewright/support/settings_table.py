@@ -132,6 +132,28 @@ def _flag(text: str) -> bool:
     raise ValueError(text)
 
 
+def environment_text(variable: str, default: str | None = None) -> str | None:
+    """The text of an environment variable that is no setting of this package."""
+    return os.environ.get(variable, default)
+
+
+def environment_flag(variable: str, default: bool | None = False) -> bool | None:
+    """The same as a flag. Raises BadSetting."""
+    text = os.environ.get(variable)
+    try:
+        return _flag(text) if text else default
+    except ValueError:
+        raise BadSetting(variable, _FLAG, text or "") from None
+
+
+def set_environment(variable: str, text: str | None) -> None:
+    """Set an environment variable for this process and those that it starts; None unsets it."""
+    if text is None:
+        os.environ.pop(variable, None)
+    else:
+        os.environ[variable] = text
+
+
 def _count(text: str) -> int:
     value = int(text)
     if value < 0:
@@ -260,8 +282,10 @@ class Compilation(Group):
         _flag,
         "TILEWRIGHT_LINE_INFO",
         expected=_FLAG,
-        doc="Line tables in machine code, so that profilers and debuggers show the source.",
+        doc="Line tables in machine code, so that profilers and debuggers show the source; "
+        "TRITON_DISABLE_LINE_INFO=1 turns them off too.",
         in_key=True,
+        factory=lambda: not environment_flag("TRITON_DISABLE_LINE_INFO"),
     )
     fp_fusion = Setting(
         True,

@@ -28,6 +28,7 @@ from tilewright.tools import (
     opt_command,
     pipeline_command,
     run_command,
+    run_script_command,
 )
 from tilewright.tools.command_failure import CommandFailed
 
@@ -69,6 +70,11 @@ COMMANDS = tuple(
         ),
         ("opt", "put tile IR through passes", opt_command),
         ("run", "execute tile IR with NumPy, every access checked", run_command),
+        (
+            "run-script",
+            "run a Python script in which `import triton` imports Tilewright",
+            run_script_command,
+        ),
         ("pipeline", "list the passes of a backend, each with its reason", pipeline_command),
         ("cache", "show or clear the compiled kernels on disk", cache_command),
         ("env", "show every setting and the variable that sets it", env_command),

@@ -5,7 +5,7 @@ import contextvars
 import pytest
 
 import tilewright
-from tilewright.runtime.scratch_allocator import ALLOCATOR
+from tilewright.runtime.scratch_allocator import ALLOCATOR, NullAllocator
 from tilewright.support import errors
 
 
@@ -17,7 +17,7 @@ def test_an_allocator_is_accepted_and_unset():
         tilewright.set_allocator(allocate)
         assert ALLOCATOR.get() is allocate
         tilewright.set_allocator(None)
-        assert ALLOCATOR.get() is None
+        assert isinstance(ALLOCATOR.get(), NullAllocator)
 
     contextvars.copy_context().run(check)
 

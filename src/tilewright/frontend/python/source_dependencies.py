@@ -113,7 +113,9 @@ class _Collector:
         for attribute in path[1:]:
             if not isinstance(value, ModuleType | type):
                 return
-            of_language = of_language or value.__name__.startswith("tilewright.")
+            of_language = of_language or value.__name__.startswith(("tilewright.", "triton"))
+            # modules may look attributes up at the first use, and only then hold them
+            getattr(value, attribute, None)
             binding = Binding(value if isinstance(value, type) else vars(value), attribute)
             value = binding.read()
         if value is MISSING or isinstance(value, ModuleType):

@@ -181,6 +181,35 @@ class NotAKernel(LaunchError, TypeError):
     instead: str
 
 
+@dataclass(eq=False)
+class TritonIsImported(LaunchError, ImportError):
+    """`as_triton()` where the other triton has been imported already."""
+
+    code = "TW220"
+    template = "triton {version} is imported already, from {place}"
+    hint_template = (
+        "call tilewright.as_triton() before anything imports triton, as torch and libraries of "
+        "kernels may; or start the program by `tilewright run-script FILE`"
+    )
+
+    version: str
+    place: str
+
+
+@dataclass(eq=False)
+class MissingInTriton(LaunchError, ModuleNotFoundError):
+    """A module or name of Triton that programs ask for under `as_triton()` and that is not here.
+
+    `reason` names the part of Triton's surface that it belongs to.
+    """
+
+    code = "TW221"
+    template = "{wanted} is not in Tilewright: {reason}"
+
+    wanted: str
+    reason: str
+
+
 # --- TW3xx: backends and tools --------------------------------------------------------------------
 
 

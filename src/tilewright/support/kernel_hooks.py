@@ -1,0 +1,59 @@
+"""Functions of users that are called around compiling and loading kernels, for profilers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Generic, ParamSpec
+
+P = ParamSpec("P")
+
+
+class HookChain(list[Callable[P, object]], Generic[P]):
+    """Hooks that are called in the order in which they were added, or in the reverse order."""
+
+    def __init__(self, reversed: bool = False) -> None:
+        super().__init__()
+        self.reversed = reversed
+
+    @property
+    def calls(self) -> list[Callable[P, object]]:
+        """The hooks (Triton's name)."""
+        return self
+
+    def add(self, hook: Callable[P, object]) -> None:
+        """Add a hook, once."""
+        if hook not in self:
+            self.append(hook)
+
+    def remove(self, hook: Callable[P, object]) -> None:
+        """Remove a hook; nothing happens if it is not there."""
+        if hook in self:
+            super().remove(hook)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> None:
+        """Call every hook."""
+        # a copy, since a hook may remove itself
+        for hook in self[::-1] if self.reversed else self[:]:
+            hook(*args, **kwargs)
+
+
+@dataclass
+class KernelHooks:
+    """Those around compiling and loading, with Triton's arguments.
+
+    load_start, load_end(module, function, name, metadata_group, hash): around loading a binary;
+    module and function are None before. listener(src=, metadata=, metadata_group=, times=,
+    cache_hit=): after each compilation, and each kernel from the disk cache.
+    jit_cache(key=, repr=, fn=, compile=, is_manual_warmup=, already_compiled=): before a variant is
+    compiled, which is left undone if it returns true; jit_post_compile: the same, afterwards.
+    """
+
+    load_start: HookChain[...] = field(default_factory=lambda: HookChain[...]())
+    load_end: HookChain[...] = field(default_factory=lambda: HookChain[...](reversed=True))
+    listener: Callable[..., Any] | None = None
+    jit_cache: Callable[..., Any] | None = None
+    jit_post_compile: Callable[..., Any] | None = None
+
+
+kernel_hooks = KernelHooks()

@@ -1,0 +1,14 @@
+"""`as_triton()`: from then on `import triton`, and every module below it, is this package.
+
+    import tilewright
+    tilewright.as_triton()
+    import triton                    # Tilewright, with Triton's module tree
+    import somebody_s_kernels        # unmodified
+
+`tilewright run-script FILE` does it before the first line of a script. No module is copied:
+`module_table` says for each of Triton's modules which of our names it has.
+"""
+
+from tilewright.triton_alias.alias_finder import as_triton
+
+__all__ = ["as_triton"]

@@ -1,0 +1,186 @@
+"""Which of our names each of Triton's modules has, and why the others are missing.
+
+A row is made of texts: "package.module" gives all public names of one of our modules, and
+"package.module: name other=ours" some of them, `other` being what Triton calls `ours`. A name that
+our module does not have yet is missing; it may stand in a row already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tilewright.support import errors
+
+ROOT = "triton"
+TRITON_VERSION = "3.6.0"
+"""What `triton.__version__` is: programs compare it, as text and as numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What a module has. names: name -> "module:attribute"; whole: modules all of whose public
+    names it has too; instance: "module:attribute" of an object all of whose attributes it has."""
+
+    names: Mapping[str, str]
+    whole: tuple[str, ...]
+    instance: str
+
+
+def _row(*texts: str, instance: str = "") -> Row:
+    names: dict[str, str] = {}
+    whole: list[str] = []
+    for text in texts:
+        module, _, listed = text.partition(": ")
+        if not listed:
+            whole.append(f"tilewright.{module}")
+        for word in listed.split():
+            name, _, ours = word.partition("=")
+            names[name] = f"tilewright.{module}:{ours or name}"
+    return Row(names, tuple(whole), instance)
+
+
+def _with_modules(row: Row, **modules: str) -> Row:
+    """A row with whole modules as names."""
+    return Row({**row.names, **modules}, row.whole, row.instance)
+
+
+_ERRORS = "support.errors: "
+_HERE = "triton_alias."
+_TUNERS = "runtime: Autotuner Config Heuristics autotune heuristics"
+_KERNELS = "runtime: JITFunction KernelInterface MockTensor TensorWrapper reinterpret"
+_LAUNCH_ERRORS = _ERRORS + "InterpreterError OutOfResources"
+_COMPILER = "compiler: ASTSource CompiledKernel IRSource compile"
+_LAZY = "runtime: LazyDict=LaunchMetadata"
+_BACKENDS = _HERE + "backend_classes: "
+
+MODULES: dict[str, Row] = {
+    "triton": _row(
+        "runtime: Config JITFunction KernelInterface MockTensor TensorWrapper autotune cdiv "
+        "heuristics jit next_power_of_2 reinterpret set_allocator AsyncCompileMode FutureKernel",
+        "compiler: compile",
+        "language: aggregate constexpr_function must_use_result",
+        _LAUNCH_ERRORS,
+        _ERRORS + "CompilationError TritonError=TilewrightError",
+    ),
+    "triton.errors": _row(_ERRORS + "TritonError=TilewrightError"),
+    "triton.knobs": _row(_HERE + "knobs"),
+    "triton._utils": _row(_HERE + "argument_paths"),
+    "triton._C": _row(),
+    "triton._C.libtriton": _row("support: getenv=environment_text getenv_bool=environment_flag"),
+    "triton.testing": _row("testing"),
+    "triton.profiler": _row(_HERE + "profiler"),
+    # --- the language -------------------------------------------------------------------------
+    "triton.language": _row("language"),
+    "triton.language.core": _row(
+        "language.core", "language", "language: _aggregate=aggregate"
+    ),
+    "triton.language.math": _row("language.math"),
+    "triton.language.standard": _row(
+        "language.standard",
+        "language: bitonic_merge cdiv flip interleave ravel sigmoid softmax sort squeeze swizzle2d "
+        "topk unsqueeze zeros zeros_like",
+    ),
+    "triton.language.random": _row("language.random"),
+    "triton.language.semantic": _row(),
+    "triton.language.target_info": _row(),
+    "triton.language.extra": _row(),
+    "triton.language.extra.libdevice": _row("language.extra.libdevice"),
+    "triton.language.extra.cuda": _row("language.extra.cuda"),
+    "triton.language.extra.cuda.libdevice": _row("language.extra.libdevice"),
+    "triton.language.extra.cuda.gdc": _row(
+        "language.extra.cuda: gdc_launch_dependents gdc_wait"
+    ),
+    "triton.language.extra.cuda.utils": _row("language.extra.cuda"),
+    "triton.language.extra.hip": _row(),
+    "triton.language.extra.hip.libdevice": _row("language.extra.libdevice"),
+    # --- the host -----------------------------------------------------------------------------
+    "triton.runtime": _row(_TUNERS, _KERNELS, "runtime: driver", _LAUNCH_ERRORS),
+    "triton.runtime.jit": _row(
+        _KERNELS, "runtime: KernelParam jit", "language: constexpr_function",
+        "language: ConstexprFunction=constexpr_function JITCallable=DeviceFunction",
+        "language: TensorDescriptor", _HERE + "argument_paths: T=AnyType get_full_name",
+    ),
+    "triton.runtime.autotuner": _row(
+        _TUNERS, "runtime: JITFunction KernelInterface driver",
+        _ERRORS + "AutotunerError OutOfResources PTXASError",
+    ),
+    "triton.runtime.driver": _row(
+        "runtime: driver", _BACKENDS + "_create_driver=default_driver",
+        instance="tilewright.runtime:driver",
+    ),
+    "triton.runtime.cache": _with_modules(
+        _row("compiler: triton_key=package_version", _HERE + "argument_paths: _base32"),
+        knobs="triton.knobs",
+    ),
+    "triton.runtime.errors": _row(
+        _LAUNCH_ERRORS, _ERRORS + "AutotunerError PTXASError TritonError=TilewrightError"
+    ),
+    "triton.runtime.interpreter": _row(
+        "runtime: InterpretedFunction", _ERRORS + "InterpreterError"
+    ),
+    "triton.runtime.build": _row(),
+    "triton.runtime._allocation": _row(
+        "runtime.scratch_allocator: _allocator=ALLOCATOR", "runtime.scratch_allocator"
+    ),
+    "triton.runtime._async_compile": _row("runtime: AsyncCompileMode FutureKernel"),
+    "triton.compiler": _row(
+        _COMPILER, _LAZY, _ERRORS + "CompilationError", _BACKENDS + "make_backend"
+    ),
+    "triton.compiler.compiler": _row(
+        _COMPILER, _LAZY, _ERRORS + "CompilationError", "compiler: triton_key=package_version",
+        _BACKENDS + "make_backend max_shared_mem BaseBackend GPUTarget",
+    ),
+    "triton.compiler.errors": _row(
+        _ERRORS + "CompilationError CompileTimeAssertionFailure UnsupportedLanguageConstruct",
+        _ERRORS + "TritonError=TilewrightError",
+    ),
+    "triton.compiler.code_generator": _row(
+        _ERRORS + "CompilationError CompileTimeAssertionFailure UnsupportedLanguageConstruct"
+    ),
+    "triton.backends": _row(_BACKENDS + "Backend=TritonBackend BaseBackend DriverBase backends"),
+    "triton.backends.compiler": _row(_BACKENDS + "BaseBackend GPUTarget Language"),
+    "triton.backends.driver": _row(_BACKENDS + "Benchmarker DriverBase GPUDriver"),
+    "triton.backends.nvidia": _row(),
+    "triton.backends.nvidia.compiler": _row(
+        _BACKENDS + "CUDABackend GPUTarget min_dot_size BaseBackend", _ERRORS + "PTXASError",
+    ),
+    "triton.backends.nvidia.driver": _row(_BACKENDS + "CudaDriver CudaUtils"),
+    "triton.tools": _row(),
+    "triton.tools.tensor_descriptor": _row("language: TensorDescriptor"),
+    "triton.tools.mxfp": _row(),
+}  # fmt: skip
+
+_REFUSED = (
+    ("triton._C.libtriton", "the bindings of MLIR and LLVM; Tilewright has its own tile IR"),
+    ("triton._internal_testing", "helpers of Triton's own tests"),
+    ("triton._filecheck", "helpers of Triton's own tests"),
+    ("triton.experimental.gluon", "Gluon, kernels with explicit layouts, is in tier C"),
+    ("triton.experimental", "experimental packages, as Gluon, are in tier C"),
+    ("triton.instrumentation", "instrumentation of MLIR is in tier C"),
+    ("triton.profiler", "of Proton there are only names: profiling by it is in tier C"),
+    ("triton.compiler.code_generator", "the generator of MLIR; kernels are lowered to tile IR"),
+    ("triton.language.semantic", "operations are defined on tile IR, not on a builder of MLIR"),
+    ("triton.runtime.interpreter", "the interpreter is another one: jit(interpret=True)"),
+    ("triton.runtime.cache", "cache managers, own or remote, are in tier C"),
+    ("triton.runtime.jit", "arguments are specialized in another way"),
+    ("triton.testing", "look-ups of a device's peak rates and clocks are in tier C"),
+    ("triton.language.target_info", "queries of the target are not there yet"),
+    ("triton.runtime.build", "nothing is compiled by a C compiler at run time"),
+    ("triton.backends.nvidia", "the back end for NVIDIA is another one"),
+    ("triton.backends", "back ends and their classes are others: docs/howto/add-a-backend.md"),
+    ("triton.tools.mxfp", "the host's classes of packed e2m1 and scales are not there yet"),
+    ("triton.tools", "AOT compilation, linking, disassembly and ragged TMA are in tier C"),
+    ("triton.language.extra.cuda", "what only NVIDIA's GPUs have is not all there yet"),
+    ("triton.language.extra", "Triton 3.6 has cuda and hip, of which hip is in tier C"),
+    ("triton.language", "the language has no such name (yet)"),
+)  # fmt: skip
+"""Beginnings of names, and the row of Triton's surface that they belong to; the first that fits."""
+
+
+def refusal(wanted: str) -> errors.MissingInTriton:
+    """The error for a module, or a name in one, that is not in the table."""
+    for beginning, reason in _REFUSED:
+        if wanted == beginning or wanted.startswith(beginning + "."):
+            return errors.MissingInTriton(wanted, reason)
+    return errors.MissingInTriton(wanted, f"nothing here stands for it (Triton {TRITON_VERSION})")

@@ -1,0 +1,111 @@
+"""`triton.knobs`: what was assigned, else the environment, else the default; and the settings."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tilewright.runtime import launch_enter, launch_hooks
+from tilewright.support import HookChain, errors, settings
+from tilewright.triton_alias import knobs
+
+SHARED: list[tuple[Any, str, Any, str, Any]] = [
+    (knobs.runtime, "debug", False, "TRITON_DEBUG", True),
+    (knobs.runtime, "interpret", False, "TRITON_INTERPRET", True),
+    (knobs.runtime, "override_arch", None, "TRITON_OVERRIDE_ARCH", "sm80"),
+    (knobs.language, "fp32_default", None, "TRITON_F32_DEFAULT", "ieee"),
+    (knobs.language, "default_fp_fusion", True, "TRITON_DEFAULT_FP_FUSION", False),
+    (knobs.compilation, "always_compile", False, "TRITON_ALWAYS_COMPILE", True),
+    (knobs.compilation, "disable_line_info", False, "TRITON_DISABLE_LINE_INFO", True),
+    (knobs.autotuning, "print", False, "TRITON_PRINT_AUTOTUNING", True),
+    (knobs.autotuning, "cache", True, "TRITON_CACHE_AUTOTUNING", False),
+    (knobs.cache, "dump_dir", None, "TRITON_DUMP_DIR", "/tmp/dumps"),
+    (knobs.cache, "home_dir", str(Path.home()), "TRITON_HOME", "/tmp/home"),
+    (knobs.amd, "use_buffer_ops", True, "AMDGCN_USE_BUFFER_OPS", False),
+    (knobs.build, "cc", None, "CC", "clang"),
+]
+
+
+def text_of(value: object) -> str:
+    return str(int(value)) if isinstance(value, bool) else str(value)
+
+
+@pytest.mark.parametrize(("group", "name", "default", "variable", "other"), SHARED)
+def test_a_knob_is_assigned_or_in_the_environment_or_its_default(
+    monkeypatch: pytest.MonkeyPatch, group: Any, name: str, default: Any, variable: str, other: Any
+) -> None:
+    for prefix in ("TRITON", "TILEWRIGHT"):
+        monkeypatch.delenv(variable.replace("TRITON", prefix), raising=False)
+    monkeypatch.delenv("TILEWRIGHT_LINE_INFO", raising=False)
+    with group.scope():
+        assert getattr(group, name) == default
+        monkeypatch.setenv(variable, text_of(other))
+        assert text_of(getattr(group, name)) == text_of(other)
+        setattr(group, name, default)
+        assert getattr(group, name) == default
+        # for processes that are started from now on
+        assert os.environ.get(variable) == (None if default is None else text_of(default))
+        monkeypatch.setenv(variable, text_of(other))
+        assert getattr(group, name) == default  # what was assigned counts
+        setattr(group, name, knobs.env)
+        assert text_of(getattr(group, name)) == text_of(other)
+    assert variable not in os.environ
+    assert getattr(group, name) == default
+
+
+def test_a_knob_is_a_setting_of_this_package() -> None:
+    with knobs.runtime.scope():
+        knobs.runtime.debug = True
+        assert settings().compilation.debug
+        assert knobs.runtime.knobs["debug"] is True
+    assert not settings().compilation.debug
+    with settings().autotuning.scope(print=True):
+        assert knobs.autotuning.print is True
+
+
+def test_a_scope_restores_assignments_and_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "gcc")
+    with knobs.build.scope():
+        knobs.build.cc = "clang"
+        assert (knobs.build.copy().cc, os.environ["CC"]) == ("clang", "clang")
+        assert knobs.build.reset().cc == "clang"  # as the environment says now
+    assert (knobs.build.cc, os.environ["CC"]) == ("gcc", "gcc")
+
+
+def test_a_flag_that_is_none_is_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRITON_PROTON_DISABLE", "maybe")
+    with pytest.raises(errors.BadSetting, match="TRITON_PROTON_DISABLE must be 0 or 1"):
+        _ = knobs.proton.disable
+
+
+def test_hooks_around_launches_are_the_runtime_s() -> None:
+    calls: list[str] = []
+
+    def first(metadata: object) -> None:
+        calls.append("first")
+
+    def second(metadata: object) -> None:
+        calls.append("second")
+
+    assert knobs.runtime.launch_enter_hook is launch_enter
+    chain = knobs.runtime.launch_exit_hook
+    chain.add(first)
+    chain.add(second)
+    chain(None)
+    assert (calls, chain.calls) == (["second", "first"], [first, second])
+    knobs.runtime.launch_exit_hook = None
+    assert launch_hooks.launch_exit == []
+    knobs.runtime.launch_exit_hook = first
+    assert launch_hooks.launch_exit == [first]
+    chain.remove(first)
+    assert not HookChain()
+
+
+def test_every_group_lists_its_knobs() -> None:
+    groups = "build cache compilation autotuning runtime language nvidia amd proton".split()
+    listed = {name: sorted(getattr(knobs, name).knob_descriptors) for name in groups}
+    assert all(listed.values())
+    assert listed["language"] == ["default_fp_fusion", "fp32_default"]
