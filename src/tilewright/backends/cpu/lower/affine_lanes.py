@@ -7,13 +7,15 @@ to become a vector.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
-from tilewright.backends.cpu.lower.lane_values import Address, LaneMath, Lanes
+from tilewright.backends.cpu.lower.lane_values import Address, LaneMath, Lanes, holds
 from tilewright.ir import Op
 from tilewright.ir.types import DType, PointerType, dtype_of, element_of
 from tilewright.llvm import llvm_type
 from tilewright.ops import (
     AddOp,
+    AndOp,
     BroadcastOp,
     CastOp,
     CompareOp,
@@ -105,7 +107,19 @@ def _select_same(math: LaneMath, op: Op, operands: list[Evaluated]) -> Evaluated
     return x if x == y else None
 
 
+def _both_hold(math: LaneMath, op: Op, operands: list[Evaluated]) -> Evaluated | None:
+    """A condition and one that is known to hold; it stays where that is known."""
+    if not dtype_of(op.results[0].type).is_bool:
+        return None
+    for known, other in (operands, operands[::-1]):
+        if isinstance(known, Lanes) and isinstance(other, Lanes) and holds(known):
+            level = max(known.base.level, other.base.level)
+            return replace(other, base=replace(other.base, level=level))
+    return None
+
+
 AFFINE: dict[type[Op], Affine] = {
+    AndOp: _both_hold,
     AddOp: _affine_sum,
     SubOp: _affine_sum,
     MulOp: _affine_product,

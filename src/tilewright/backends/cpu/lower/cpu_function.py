@@ -16,6 +16,7 @@ from tilewright.backends.cpu.lower.fused_loop_nest import emit_loop_nest
 from tilewright.backends.cpu.lower.fusion import FusionPlanner, LoopNest
 from tilewright.backends.cpu.lower.lane_values import Address, Lanes, uniform
 from tilewright.backends.cpu.lower.split_blocks import split_long_block
+from tilewright.backends.cpu.lower.streaming_stores import bytes_of_program
 from tilewright.backends.cpu.lower.vector_access import Access, memory_type, store
 from tilewright.backends.cpu.microkernel import VectorUnit
 from tilewright.ir import Block, Function, Op, Trait, Value
@@ -56,7 +57,7 @@ def lower_function(
     """Lower a prepared function.
 
     attributes: LLVM's function attributes for this machine; contract: a * b + c may round once;
-    stream_above: bytes written by a grid from which stores go past the caches (0: never)
+    stream_above: bytes that a grid works on from which stores go past the caches (0: never)
     """
     module = ModuleText()
     lines = DebugLines.of(function, LINE_TABLES)
@@ -66,7 +67,7 @@ def lower_function(
     state.program = tuple(Val(f"%pid{axis}", "i32") for axis in range(3))
     state.grid = tuple(Val(f"%grid{axis}", "i32") for axis in range(3))
     _bind_program_ids(state, function)
-    state.stream_at_top = stream_above > 0
+    state.streams = stream_above > 0
     lower_block(state, function.body)
     signature = ", ".join(
         [*parameters, *(v.typed for v in (*state.program, *state.grid)),
@@ -78,7 +79,7 @@ def lower_function(
     addresses, scratch_bytes = state.scratch.assign_offsets()
     body += [*state.entry, *addresses, *code.sections[0], "}"]
     module.functions.append("\n".join(body))
-    # After the body too, whose lowering counts the bytes that may be streamed.
+    # After the body too, whose lowering decides whether anything may be streamed.
     module.functions.append(_entry(state, function, attributes, stream_above))
     module.footer += lines.footer() if lines else ()
     # No triple and layout: `compile_ir` sets those of its target.
@@ -112,16 +113,16 @@ def _parameter(state: CpuLowering, index: int, arg: Value) -> str:
     return name.typed
 
 
-def _streaming_lines(state: CpuLowering, stream_above: int) -> list[str]:
-    """Compute %streaming: whether the stores of the whole grid exceed the caches."""
-    if not state.streamed_bytes:
+def _streaming_lines(state: CpuLowering, function: Function, stream_above: int) -> list[str]:
+    """Compute %streaming: whether what the whole grid works on exceeds the caches."""
+    if not state.streamed_nests:
         # The call of the program passes the flag in any case.
         return ["%streaming = and i1 false, false"]
     return [
         "%plane = mul i64 %wide0, %wide1",
         "%programs = mul i64 %plane, %wide2",
-        f"%written = mul i64 %programs, {state.streamed_bytes}",
-        f"%streaming = icmp ugt i64 %written, {stream_above}",
+        f"%touched = mul i64 %programs, {bytes_of_program(function)}",
+        f"%streaming = icmp ugt i64 %touched, {stream_above}",
     ]
 
 
@@ -158,10 +159,10 @@ def _entry(state: CpuLowering, function: Function, attributes: str, stream_above
     call = ", ".join([*passed, *ids, "ptr %scratch", "ptr %console", "i1 %streaming"])
     fence = []
     # Non-temporal stores are weakly ordered: a fence shows them to other threads.
-    if state.streamed_bytes:
+    if state.streamed_nests:
         state.module.declare("llvm.x86.sse.sfence", "declare void @llvm.x86.sse.sfence()")
         fence = ["call void @llvm.x86.sse.sfence()"]
-    lines += _streaming_lines(state, stream_above)
+    lines += _streaming_lines(state, function, stream_above)
     return "\n".join([*lines, *_program_loop(call, fence)])
 
 
@@ -169,17 +170,32 @@ def _program_loop(call: str, fence: list[str]) -> list[str]:
     """The loop over the programs, which ends after one if *poll is set; `call`: its arguments."""
     return [
         "%any = icmp slt i64 %begin, %end",
-        "br i1 %any, label %head, label %done",
-        "head:",
-        "%id = phi i64 [ %begin, %entry ], [ %next, %head ]",
-        "%x64 = urem i64 %id, %wide0",
-        "%row = udiv i64 %id, %wide0",
+        "br i1 %any, label %place, label %done",
+        "place:",
+        "%x64 = urem i64 %begin, %wide0",
+        "%row = udiv i64 %begin, %wide0",
         "%y64 = urem i64 %row, %wide1",
         "%z64 = udiv i64 %row, %wide1",
-        "%x = trunc i64 %x64 to i32",
-        "%y = trunc i64 %y64 to i32",
-        "%z = trunc i64 %z64 to i32",
+        "%x.first = trunc i64 %x64 to i32",
+        "%y.first = trunc i64 %y64 to i32",
+        "%z.first = trunc i64 %z64 to i32",
+        "br label %head",
+        "head:",
+        "%id = phi i64 [ %begin, %place ], [ %next, %head ]",
+        "%x = phi i32 [ %x.first, %place ], [ %x.next, %head ]",
+        "%y = phi i32 [ %y.first, %place ], [ %y.next, %head ]",
+        "%z = phi i32 [ %z.first, %place ], [ %z.next, %head ]",
         f"call void @program({call})",
+        # Counted, since two divisions take as long as a small program.
+        "%x.after = add i32 %x, 1",
+        "%x.ends = icmp eq i32 %x.after, %grid0",
+        "%x.next = select i1 %x.ends, i32 0, i32 %x.after",
+        "%x.carry = zext i1 %x.ends to i32",
+        "%y.after = add i32 %y, %x.carry",
+        "%y.ends = icmp eq i32 %y.after, %grid1",
+        "%y.next = select i1 %y.ends, i32 0, i32 %y.after",
+        "%y.carry = zext i1 %y.ends to i32",
+        "%z.next = add i32 %z, %y.carry",
         "%next = add i64 %id, 1",
         "%more = icmp slt i64 %next, %end",
         # Monotonic: nothing else is read on account of the flag, so no order is needed.

@@ -28,7 +28,7 @@ class CpuLowering:
     """Lowering of one function to the body of one program instance.
 
     entry: instructions in front of the body; dots: names of the micro-kernels emitted so far
-    stream_at_top, streamed_bytes (of one program), streamed_nests: see streaming_stores.py
+    streams, streamed_nests: see streaming_stores.py
     this_program, next_program: arguments and program ids alone, for the addresses of prefetches
     assigned_buffers: where values go that are materialized later
     split_section, split_line, split_count, loops_emitted: see split_blocks.py
@@ -42,8 +42,7 @@ class CpuLowering:
     env: Environment = field(default_factory=Environment)
     entry: list[str] = field(default_factory=list[str])
     scratch: Scratch = field(default_factory=Scratch)
-    stream_at_top: bool = False
-    streamed_bytes: int = 0
+    streams: bool = False
     streamed_nests: int = 0
     this_program: Environment = field(default_factory=Environment)
     next_program: Environment = field(default_factory=Environment)
@@ -85,10 +84,9 @@ class CpuLowering:
     def evaluator(
         self,
         width: int = 1,
-        true_masks: frozenset[Value] = frozenset(),
         shifts: Mapping[Value, Lanes] | None = None,
     ) -> Evaluator:
-        return Evaluator(self.code, self.env, width, true_masks, shifts)
+        return Evaluator(self.code, self.env, width, shifts)
 
     def string(self, text: str) -> Val:
         """A zero-terminated constant."""

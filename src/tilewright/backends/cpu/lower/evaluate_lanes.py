@@ -16,7 +16,7 @@ from tilewright.backends.cpu.lower.lane_values import LaneMath, Lanes, uniform
 from tilewright.backends.cpu.lower.vector_access import Buffer, memory_type, read_buffer
 from tilewright.ir import Op, Trait, Value
 from tilewright.ir.types import PointerType, TileType, element_of
-from tilewright.llvm import Code, Val, integer_literal, lower_elementwise
+from tilewright.llvm import Code, Val, lower_elementwise
 
 Coords = tuple[Lanes, ...]
 Steps = Generator[tuple[Value, Coords], Evaluated, Evaluated]
@@ -36,27 +36,38 @@ class Environment:
 class Evaluator:
     """Evaluates values for one nest.
 
-    true_masks: conditions that are true wherever it runs; shifts: remainders that are the dividend
-    less a number wherever it runs (see wrapped_tiles.py)
+    shifts: remainders that are the dividend less a number wherever it runs (see wrapped_tiles.py)
     """
 
-    __slots__ = ("code", "env", "true_masks", "shifts", "evaluated", "math")
+    __slots__ = ("code", "env", "shifts", "evaluated", "math")
 
     def __init__(
         self,
         code: Code,
         env: Environment,
         width: int,
-        true_masks: frozenset[Value] = frozenset(),
         shifts: Mapping[Value, Lanes] | None = None,
     ) -> None:
         self.code = code
         self.env = env
-        self.true_masks = true_masks
         self.shifts = shifts or {}
         self.math = LaneMath(code, width)
         # Valid across loops: keys hold the loop's index, and code without one is hoisted by `let`.
         self.evaluated: dict[tuple[Value, Coords], Evaluated] = {}
+
+    def branch(self) -> Evaluator:
+        """One for a side of a branch: what it evaluates does not exist on the other side."""
+        side = Evaluator(self.code, self.env, self.math.width, self.shifts)
+        side.evaluated.update(self.evaluated)
+        side.math.vectors.update(self.math.vectors)
+        return side
+
+    def assume(self, condition: Value, coords: Coords) -> None:
+        """A condition holds at these coordinates, in the loop that is open now.
+
+        The level keeps in the loop what is loaded without a mask because of it.
+        """
+        self.evaluated[condition, coords] = uniform(Val("true", "i1", self.code.level))
 
     def at(self, value: Value, coords: Coords) -> Evaluated:
         """The value at the lanes' coordinates (none for a scalar)."""
@@ -74,9 +85,6 @@ class Evaluator:
         cached = self.evaluated.get((value, coords))
         if cached is not None:
             return cached
-        # Before buffers: a mask that is known to be true needs no load.
-        if value in self.true_masks:
-            return uniform(integer_literal(1, "i1"))
         buffer = self.env.buffers.get(value)
         if buffer is None:
             return None

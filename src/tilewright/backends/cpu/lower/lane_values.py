@@ -62,6 +62,11 @@ def uniform(base: Val) -> Lanes:
     return Lanes(base, 0, multiple)
 
 
+def holds(condition: Lanes) -> bool:
+    """Whether a condition is known to be true in every lane."""
+    return condition.is_uniform and condition.base.constant == 1
+
+
 def literal(value: int, type_: str = "i32") -> Lanes:
     """An integer constant."""
     return uniform(integer_literal(value, type_))

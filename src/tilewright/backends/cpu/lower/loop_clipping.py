@@ -78,6 +78,10 @@ class IndexedValue(NamedTuple):
             axes = tuple(axes[op.order.index(k)] for k in range(len(op.order)))
         return IndexedValue(operand, axes)
 
+    def coords(self, of_nest: Mapping[int, Lanes]) -> tuple[Lanes, ...]:
+        """Its coordinates at those of the nest."""
+        return tuple(literal(0) if axis is None else of_nest[axis] for axis in self.axes)
+
     def conjuncts(self) -> Sequence[IndexedValue]:
         """The conditions that all hold where this one does, if it is made of others."""
         inner = self.inner()
@@ -87,10 +91,18 @@ class IndexedValue(NamedTuple):
         return [IndexedValue(v, self.axes) for v in op.operands] if isinstance(op, AndOp) else ()
 
 
+class ActiveExtent(NamedTuple):
+    """How many elements along a dimension have an effect, as an i32, and the condition that holds
+    for these alone."""
+
+    elements: Val
+    condition: IndexedValue
+
+
 def active_extent(
     state: CpuLowering, nest: LoopNest, dim: int, coords: Mapping[int, Lanes]
-) -> Val | None:
-    """How many elements along a dimension have an effect, as an i32; None if that is not known.
+) -> ActiveExtent | None:
+    """How far a nest has an effect along a dimension; None if that is not known.
 
     coords: of the loops that are open; none of them is along the dimension
     """
@@ -98,7 +110,7 @@ def active_extent(
         if bound.is_inside(dim, coords):
             count = bound.count(state, dim, nest.shape[dim], coords)
             if count is not None:
-                return count
+                return ActiveExtent(count, bound.condition)
     return None
 
 
@@ -155,8 +167,7 @@ class ClippingBound:
         # Two lanes show whether `low` is affine with stride 1.
         ev = state.evaluator(2)
         # The step at index 0, with lanes along the dimension.
-        at_coords = {**coords, dim: Lanes(integer_literal(0), 1, 1 << 20)}
-        at = tuple(literal(0) if axis is None else at_coords[axis] for axis in self.condition.axes)
+        at = self.condition.coords({**coords, dim: Lanes(integer_literal(0), 1, 1 << 20)})
         low, high = (ev.lanes(v, at) for v in self.sides(op))
         if low.stride != 1 or not high.is_uniform:
             return None

@@ -64,12 +64,11 @@ def loop(
     step: int = 1,
     start: int = 0,
     active: Val | None = None,
-    until_stable: bool = False,
 ) -> Generator[Loop]:
     """Open a counted loop; `extent - start` is positive and a multiple of `step`.
 
-    active: an i32, from which on iterations do the same as each other: none is done, or, with
-    `until_stable`, one is and then as many as it takes until what the loop carries stays as it is
+    active: an i32, from which on iterations do the same as each other: one of them is done, and
+    then as many as it takes until what the loop carries stays as it is
     """
     if start + step >= extent:
         yield Loop(code, integer_literal(start), runs_once=True)
@@ -88,17 +87,14 @@ def loop(
     if active is None:
         code.line(f"br i1 {more}, label %{head}, label %{done}")
     else:
-        end = _end(code, active, extent, step, until_stable)
-        go = code.compare("icmp ult", following, end)
-        code.line(f"br i1 {go}, label %{head}, label %{check if until_stable else done}")
-    checks = active is not None and until_stable
-    if checks:
+        go = code.compare("icmp ult", following, _end(code, active, extent, step))
+        code.line(f"br i1 {go}, label %{head}, label %{check}")
         code.line(f"{check}:")
         again = code.binary("and", more, _changed(opened))
         code.line(f"br i1 {again}, label %{head}, label %{done}")
     # The phis of the head name values of the body, so the body is put behind them afterwards.
     body = code.sections.pop()
-    ends = (latch, check) if checks else (latch,)
+    ends = (latch,) if active is None else (latch, check)
     # A block of its own: the phis need the label of the one block that enters the loop.
     code.line(f"br label %{before}")
     code.line(f"{before}:")
@@ -114,17 +110,15 @@ def loop(
     opened.following = Val(following.text, following.type, code.level)
 
 
-def _end(code: Code, active: Val, extent: int, step: int, until_stable: bool) -> Val:
+def _end(code: Code, active: Val, extent: int, step: int) -> Val:
     """The end, a multiple of the step, of the iterations that run without a check."""
     end = active
     if step > 1:
         end = code.binary("add", end, integer_literal(step - 1))
         end = code.binary("and", end, integer_literal(-step))
-    if until_stable:
-        # One step more: the first of those that are alike, whose effect the check compares.
-        end = code.binary("add", end, integer_literal(step))
-        end = code.intrinsic("smin", "i32", end, integer_literal(extent))
-    return end
+    # One step more: the first of those that are alike, whose effect the check compares.
+    end = code.binary("add", end, integer_literal(step))
+    return code.intrinsic("smin", "i32", end, integer_literal(extent))
 
 
 def _changed(opened: Loop) -> Val:
@@ -144,24 +138,24 @@ def _changed(opened: Loop) -> Val:
 
 
 @contextmanager
-def remaining_steps(code: Code, opened: Loop, extent: int, step: int) -> Generator[Val]:
-    """Open a loop over the steps that a loop which ended early left out; gives the index."""
-    assert opened.following is not None
-    head, done, before = (code.label(h) for h in ("head", "done", "before"))
-    first = opened.following
-    # There may be none: the first loop may have run to its end.
-    left = code.let_here(f"icmp ult {first.typed}, {extent}", "i1")
+def steps_between(code: Code, first: Val, end: Val, step: int) -> Generator[Val]:
+    """Open a loop over the steps from `first` on that begin before `end`, perhaps none; gives the
+    index. Code that is hoisted out of it runs in any case."""
+    head, latch, done, before = (code.label(h) for h in ("head", "latch", "done", "before"))
+    left = code.let_here(f"icmp ult {first.typed}, {end}", "i1")
     code.sections.append([])
     index = Val(code.name("i"), "i32", code.level)
     yield index
+    code.line(f"br label %{latch}")
+    code.line(f"{latch}:")
     following = code.let_here(f"add nuw nsw {index.typed}, {step}", "i32")
-    more = code.let_here(f"icmp ult {following.typed}, {extent}", "i1")
+    more = code.let_here(f"icmp ult {following.typed}, {end}", "i1")
     code.line(f"br i1 {more}, label %{head}, label %{done}")
     body = code.sections.pop()
     code.line(f"br label %{before}")
     code.line(f"{before}:")
     code.line(f"br i1 {left}, label %{head}, label %{done}")
     code.line(f"{head}:")
-    code.line(f"{index} = phi i32 [ {first}, %{before} ], [ {following}, %{head} ]")
+    code.line(f"{index} = phi i32 [ {first}, %{before} ], [ {following}, %{latch} ]")
     code.sections[-1].extend(body)
     code.line(f"{done}:")

@@ -1,38 +1,35 @@
-"""Decides which stores may go past the caches, and emits the condition.
+"""Decides which stores may go past the caches.
 
-Where a grid writes more than the caches hold, an ordinary store first reads the line that it then
-overwrites. A non-temporal store does not (fp32 addition of 2^24 elements: 1.25 times as fast),
-but it costs where the output would still be in the cache for its reader. So a nest of nothing but
-stores is emitted twice, and the program chooses:
+Where a grid works on more memory than the caches hold, an ordinary store first reads the line that
+it then overwrites. A non-temporal store does not (fp32 addition of 2^24 elements on Zen 5: 1.25
+times as fast), but it costs where the output would still be in the cache for its reader. So the
+whole steps of a nest of stores (`fused_loop_nest.py`) are emitted twice, and the program chooses:
 
-    br (grid writes more than the caches hold) and (tile is full), streaming nest, ordinary nest
+    br (grid works on more than the caches hold), streaming steps, ordinary steps
 
-A tile is full if its mask holds at the last corner, for a mask that only falls along each
-dimension. The streaming nest has no masks then, nor have its loads under the same one (fp32
-addition of 2^24 elements on Zen 5: 4.2 ms instead of 5.0).
+What a grid works on is what its tiles load and store at addresses that depend on the program.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering
 from tilewright.backends.cpu.lower.fusion import LoopNest, is_inlinable
-from tilewright.backends.cpu.lower.lane_values import literal
 from tilewright.backends.cpu.lower.vector_access import Element
-from tilewright.ir import Op, Value
+from tilewright.ir import Function, Value
 from tilewright.ir.types import DType, dtype_of, element_of, shape_of
-from tilewright.llvm import Val
 from tilewright.ops import (
     AddOp,
-    AndOp,
     BroadcastOp,
     CastOp,
-    CompareOp,
     ConstantOp,
     ExpandDimsOp,
     HintOp,
+    LoadOp,
     MulOp,
+    ProgramIdOp,
     RangeOp,
     SplatOp,
     StoreOp,
@@ -55,34 +52,45 @@ _MIN_OPS_OF_COMPUTE_BOUND = 256
 _MOVES = BroadcastOp | ExpandDimsOp | TransposeOp | HintOp
 
 
-def streaming_condition(state: CpuLowering, nest: LoopNest) -> Val | None:
-    """The condition on which this nest should stream; None if it never may."""
+def nest_may_stream(state: CpuLowering, nest: LoopNest) -> bool:
+    """Whether the stores of a nest of nothing else may go past the caches, where no mask cuts."""
     stores = [s for s in nest.sinks if isinstance(s, StoreOp)]
-    if not may_stream(state) or len(stores) != len(nest.sinks) or nest.materialized:
-        return None
-    if not all(_aligned(state, s.pointer) for s in stores) or _is_compute_bound(stores):
-        return None
-    masks = [s.mask for s in stores if s.mask is not None]
-    if not all(falls(mask) for mask in masks):
-        return None
-    state.streamed_nests += 1
-    # Of one program instance; the entry multiplies by the grid.
-    state.streamed_bytes += sum(_bytes(s.stored) for s in stores)
-    condition = Val("%streaming", "i1")
-    ev = state.evaluator()
-    corner = tuple(literal(extent - 1) for extent in nest.shape)
-    # Each mask once: stores of a nest often share theirs.
-    for mask in dict.fromkeys(masks):
-        condition = state.code.binary("and", condition, ev.lanes(mask, corner).base)
-    return condition
+    return (
+        may_stream(state)
+        and all(_aligned(state, s.pointer) for s in stores)
+        and not is_compute_bound(stores)
+    )
+
+
+def bytes_of_program(function: Function) -> int:
+    """Bytes that the tiles of one program instance load and store, each pointer's once."""
+    pointers = {
+        op.pointer: element_of(pointee(op.pointer.type)).bytes * prod(shape_of(op.pointer.type))
+        for op in function.walk()
+        if isinstance(op, LoadOp | StoreOp) and shape_of(op.pointer.type)
+    }
+    return sum(size for pointer, size in pointers.items() if _differs_by_program(pointer))
+
+
+def _differs_by_program(pointer: Value) -> bool:
+    """Whether a pointer depends on the program's place in the grid."""
+    reached, stack = {pointer}, [pointer]
+    while stack:
+        op = stack.pop().op
+        if isinstance(op, ProgramIdOp):
+            return True
+        new = [v for v in (op.operands if op is not None else ()) if v not in reached]
+        reached.update(new)
+        stack += new
+    return False
 
 
 def may_stream(state: CpuLowering) -> bool:
     """Whether one more nest may stream."""
-    return state.stream_at_top and state.streamed_nests < MAX_NESTS
+    return state.streams and state.streamed_nests < MAX_NESTS
 
 
-def _is_compute_bound(stores: Sequence[StoreOp]) -> bool:
+def is_compute_bound(stores: Sequence[StoreOp]) -> bool:
     """Whether what is stored takes so long to compute that memory does not matter.
 
     Nor would the code of such a nest be made twice.
@@ -98,13 +106,6 @@ def _is_compute_bound(stores: Sequence[StoreOp]) -> bool:
     return len(seen) >= _MIN_OPS_OF_COMPUTE_BOUND
 
 
-def _bytes(value: Value) -> int:
-    size = element_of(value.type).bytes
-    for extent in shape_of(value.type):
-        size *= extent
-    return size
-
-
 def _aligned(state: CpuLowering, pointer: Value) -> bool:
     facts = state.alignments.get(pointer)
     if facts is None:
@@ -113,31 +114,6 @@ def _aligned(state: CpuLowering, pointer: Value) -> bool:
     run = facts.contiguity[last]
     width = element_of(pointee(pointer.type)).bytes
     return run * width >= STREAM_ALIGNMENT and facts.divisibility[last] >= STREAM_ALIGNMENT
-
-
-def falls(mask: Value) -> bool:
-    """Whether a mask, once false along a dimension, stays false."""
-    directions: dict[Value, int | None] = {}
-    reached, stack = {mask}, [mask]
-    while stack:
-        value = stack.pop()
-        op = value.op
-        parts = op.operands if isinstance(op, AndOp | _MOVES) else ()
-        if not parts and not _condition_falls(op, directions):
-            return False
-        stack += [part for part in parts if part not in reached]
-        reached.update(parts)
-    return True
-
-
-def _condition_falls(op: Op | None, directions: dict[Value, int | None]) -> bool:
-    """As `falls`, for one condition."""
-    if isinstance(op, SplatOp | ConstantOp):
-        return True
-    if not isinstance(op, CompareOp) or op.predicate not in ("lt", "le", "gt", "ge"):
-        return False
-    low, high = (op.lhs, op.rhs) if op.predicate in ("lt", "le") else (op.rhs, op.lhs)
-    return direction(low, directions) in (0, 1) and direction(high, directions) in (0, -1)
 
 
 def direction(value: Value, cache: dict[Value, int | None] | None = None) -> int | None:

@@ -6,9 +6,9 @@ them (AVX-512, AVX2 for 32 and 64 bits) and branches elsewhere.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from tilewright.backends.cpu.lower.lane_values import Address, LaneMath, Lanes, uniform
+from tilewright.backends.cpu.lower.lane_values import Address, LaneMath, Lanes, holds, uniform
 from tilewright.backends.cpu.lower.narrow_stores import hide_origin
 from tilewright.backends.cpu.lower.scratch_memory import ScratchBlock
 from tilewright.ir.types import DType, PointerType
@@ -75,11 +75,17 @@ class Access:
         # No more is promised for a pointer than the alignment of its element.
         return self.element.bytes
 
+    @property
+    def guards(self) -> tuple[Val, ...]:
+        """What a load depends on besides its address: its mask, even one that is known to hold."""
+        return () if self.mask is None else (self.mask.base,)
+
 
 def load(math: LaneMath, access: Access, other: Lanes | None = None) -> Lanes:
     """Read one element per lane; lanes masked off get `other`, or anything without it."""
     code, address = math.code, access.address
     mask = _useful(access.mask)
+    other = None if mask is None else other
     same = all(lanes is None or lanes.is_uniform for lanes in (mask, other))
     if isinstance(address, Address) and _stride(address) == 0 and same:
         return _load_scalar(math, access, mask, other)
@@ -91,7 +97,7 @@ def load(math: LaneMath, access: Access, other: Lanes | None = None) -> Lanes:
 
 
 def _useful(mask: Lanes | None) -> Lanes | None:
-    return None if mask is not None and mask.is_uniform and mask.base.constant == 1 else mask
+    return None if mask is not None and holds(mask) else mask
 
 
 def _stride(address: Address) -> int | None:
@@ -105,7 +111,8 @@ def _load_scalar(math: LaneMath, access: Access, mask: Lanes | None, other: Lane
     if mask is None:
         text = f"load {_volatile(access)}{kind}, {pointer.typed}, align {access.align}"
         # Others may be hoisted: fusion keeps loads apart from writes that they could see.
-        raw = code.let_here(text, kind) if access.volatile else code.let(text, kind, pointer)
+        here = access.volatile
+        raw = code.let_here(text, kind) if here else code.let(text, kind, pointer, *access.guards)
         return uniform(from_memory(code, raw, access.element))
     # A masked load of one lane instead of a branch: `let` can hoist it.
     single = LaneMath(code, 1)
@@ -140,7 +147,10 @@ def _load_contiguous(
     type_ = vector_of(kind, math.width)
     if mask is None:
         text = f"load {_volatile(access)}{type_}, {pointer.typed}, align {access.align}"
-        return code.let_here(text, type_) if access.volatile else code.let(text, type_, pointer)
+        here = access.volatile
+        return (
+            code.let_here(text, type_) if here else code.let(text, type_, pointer, *access.guards)
+        )
     fill = _other(math, access, other)
     return _masked_load(code, type_, pointer, access.align, math.vector(mask), fill)
 
@@ -162,6 +172,7 @@ def _gather(math: LaneMath, access: Access, mask: Lanes | None, other: Lanes | N
     code, type_ = math.code, vector_of(memory_type(access.element), math.width)
     pointers = _pointers(math, access)
     lanes = math.all_lanes() if mask is None else math.vector(mask)
+    lanes = replace(lanes, level=max([lanes.level, *(guard.level for guard in access.guards)]))
     fill = _other(math, access, other)
     if math.width == 1:
         return _gather_one(code, type_, pointers, access, lanes, fill)
@@ -173,7 +184,7 @@ def _gather(math: LaneMath, access: Access, mask: Lanes | None, other: Lanes | N
 
 
 def _gather_one(code: Code, type_: str, pointer: Val, access: Access, mask: Val, fill: Val) -> Val:
-    scalar = Access(Address(pointer), access.element, volatile=access.volatile)
+    scalar = Access(Address(pointer), access.element, uniform(mask), access.volatile)
     # Without `fill`, which is in memory form; the select below puts it in.
     lanes = _load_scalar(LaneMath(code, 1), scalar, _useful(uniform(mask)), None)
     if mask.constant == 1:
