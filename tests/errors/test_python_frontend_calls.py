@@ -92,7 +92,7 @@ def recursive(out, n):
     called in recursive
     tl.store(out, even(n))
                   ^^^^^^^
-    hint: calls are inlined, so recursion never ends; write a loop
+    hint: calls are inlined: let a compile-time value end it, or write a loop
     """
     tl.store(out, even(n))
 

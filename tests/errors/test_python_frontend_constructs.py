@@ -17,7 +17,7 @@ mistake = Mistakes()
 
 
 def plain(x):
-    return x
+    return x if x > 0 else -x
 
 
 @mistake(out="*i32")
@@ -58,29 +58,6 @@ def imports(out):
     hint: import at the top of the module
     """
     import math
-
-
-@mistake(out="*i32", n="i32")
-def breaks(out, n):
-    """'break' at run time is not supported in a kernel [TW101]
-            break
-            ^^^^^
-    hint: mask the work with tl.where, bound the loop, or use a while loop with a condition
-    """
-    for i in range(n):
-        if i == 3:
-            break
-
-
-@mistake(out="*i32", n="i32")
-def continues(out, n):
-    """'continue' at run time is not supported in a kernel [TW101]
-        continue
-        ^^^^^^^^
-    hint: mask the work with tl.where, bound the loop, or use a while loop with a condition
-    """
-    while n > 0:
-        continue
 
 
 @mistake(out="*i32", n="i32")
@@ -160,10 +137,10 @@ def stores_attribute(out):
 
 @mistake(out="*i32", n="i32")
 def calls_plain(out, n):
-    """calling the Python function 'plain' is not supported in a kernel [TW101]
+    """cannot decide by a run-time value in the Python function 'plain': it runs once, when the kernel is compiled [TW113]
     tl.store(out, plain(n))
                   ^^^^^^^^
-    hint: put @jit above it, or @constexpr_function if it computes constants
+    hint: put @jit above it
     """
     tl.store(out, plain(n))
 
@@ -254,9 +231,10 @@ def builds_dictionary(out):
 
 @mistake(out="*i32", n="i32")
 def loops_forever(out, n):
-    """cannot run this loop: its condition is always true, and kernels have no 'break' [TW113]
+    """cannot run this loop: its condition is always true, and nothing leaves it [TW113]
     while True:
           ^^^^
+    hint: add a 'break'
     """
     while True:
         tl.store(out, n)

@@ -24,6 +24,7 @@ from tilewright.frontend.python import (
     Session,
     apply_operator,
     as_tuple,
+    call_signature,
     constant_range,
     inline_call,
 )
@@ -119,10 +120,11 @@ class EagerDispatcher:
         self, function: DeviceFunction, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """The result of a function written in the language: its Python code is run."""
-        self.session.refuse_recursion(function, lambda called: called.__name__, None)
+        signature = call_signature(args, kwargs)
+        self.session.refuse_recursion(function, lambda f: f.__name__, None, signature)
         running = self._runnable(function)
         bound = bind_call(function.__name__, *running.parameters, args, kwargs)
-        with self.session.entered(function):
+        with self.session.entered(function, signature):
             return running.fn(*bound.args, **bound.kwargs)
 
     def _runnable(self, function: DeviceFunction) -> _Runnable:

@@ -293,7 +293,10 @@ class _Rewriter(ast.NodeTransformer):
             node.test = _call(node.test, "branch_condition", number, node.test)
             for side in (node.body, node.orelse):
                 call = _call(node.test, "join_branch", copy.copy(number), _constant(others))
-                side.append(_at_end_of(side, ast.Expr(call), node.test))
+                joined = _at_end_of(side, ast.Expr(call), node.test)
+                # Nothing runs behind a jump; what a side sets is joined before it.
+                jumps = bool(side) and isinstance(side[-1], ast.Break | ast.Continue)
+                side.insert(len(side) - jumps, joined)
         return node
 
     def visit_Assert(self, node: ast.Assert) -> ast.Assert:

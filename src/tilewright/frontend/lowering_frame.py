@@ -38,30 +38,56 @@ class HandlerTable(dict[type[Any], Handler], Generic[Handler]):
         return add
 
 
+_DEEPEST_RECURSION = 100
+"""Of one function. Each level is inlined into the one around it."""
+
+
 @dataclass(slots=True)
 class LoweringSession(Generic[Function]):
-    """What all frames of one kernel share. stack: the functions being lowered, outermost first."""
+    """What all frames of one kernel share.
+
+    stack: the functions being lowered, outermost first; signatures: what the compiler knows of
+    their arguments.
+    """
 
     ctx: Context
     stack: list[Function] = field(default_factory=list[Function], init=False)
+    signatures: list[object] = field(default_factory=list[object], init=False)
 
     @contextmanager
-    def entered(self, function: Function) -> Generator[None]:
+    def entered(self, function: Function, signature: object = None) -> Generator[None]:
         """The body of `function` is lowered while the context manager is open."""
         self.stack.append(function)
+        self.signatures.append(signature)
         try:
             yield
         finally:
             self.stack.pop()
+            self.signatures.pop()
 
     def refuse_recursion(
-        self, function: Function, name_of: Callable[[Function], str], caller: SourceLoc | None
+        self,
+        function: Function,
+        name_of: Callable[[Function], str],
+        caller: SourceLoc | None,
+        signature: object = None,
     ) -> None:
-        """Inlining must end. Errors: RecursionNotSupported, with the chain of calls."""
-        if function in self.stack:
+        """Inlining must end: a call like one that is being lowered would be lowered for ever.
+
+        Errors: RecursionNotSupported, with the chain of calls.
+        """
+        if function not in self.stack:
+            return
+        active = list(zip(self.stack, self.signatures, strict=True))
+        # The count is for arguments that the compiler knows and that grow without end.
+        if (function, signature) in active or self.stack.count(function) > _DEEPEST_RECURSION:
             calls = [*self.stack[self.stack.index(function) :], function]
-            chain = " calls ".join(map(name_of, calls))
-            raise errors.RecursionNotSupported(name_of(function), chain, loc=caller)
+            shown = calls if len(calls) < 9 else [*calls[:7], calls[-1]]
+            chain = " calls ".join(map(name_of, shown))
+            error = errors.RecursionNotSupported(name_of(function), chain, loc=caller)
+            if signature is not None:
+                error.advice = "calls are inlined: let a compile-time value end it, or write a loop"
+            raise error
 
 
 class LoweringFrame(ABC, Generic[Node]):

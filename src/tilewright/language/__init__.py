@@ -3,6 +3,12 @@
 from typing import NoReturn
 
 from tilewright.language import core, extra, math, random, standard
+from tilewright.language.aggregates import (
+    aggregate,
+    aggregate_replace,
+    call_operator,
+    user_aggregate,
+)
 from tilewright.language.compile_time import (
     base_value,
     constexpr,
@@ -219,6 +225,10 @@ __all__ = [
     "CONVERSIONS",
     "Description",
     "DeviceFunction",
+    "aggregate",
+    "aggregate_replace",
+    "call_operator",
+    "user_aggregate",
     "Dispatcher",
     "N_ROUNDS_DEFAULT",
     "PropagateNan",

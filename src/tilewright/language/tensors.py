@@ -230,7 +230,7 @@ def member_names() -> list[str]:
 
 
 class aggregate_value(base_value):
-    """Base of values that are several run-time values and facts of the compile time.
+    """Base of values that are several values and facts of the compile time.
 
     Where control flow meets, its `parts` are joined one by one. description: what messages call it.
     """
@@ -239,16 +239,16 @@ class aggregate_value(base_value):
 
     description = "a value"
 
-    def parts(self) -> list[tensor]:
-        """The run-time values."""
+    def parts(self) -> list[Any]:
+        """The values that it consists of."""
         raise NotImplementedError(type(self).__name__)
 
-    def rebuild(self, parts: Sequence[tensor]) -> aggregate_value:
-        """The same kind of value with other run-time values, in the order of `parts`."""
+    def rebuild(self, parts: Sequence[Any]) -> aggregate_value:
+        """The same kind of value with other parts, in the order of `parts`."""
         raise NotImplementedError(type(self).__name__)
 
     def same_kind(self, other: aggregate_value) -> bool:
-        """Whether both differ in their run-time values only."""
+        """Whether both differ in their parts only."""
         raise NotImplementedError(type(self).__name__)
 
 

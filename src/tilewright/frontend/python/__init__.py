@@ -8,7 +8,11 @@ from tilewright.frontend.kernel_signature import ArgSpec, KernelSignature, descr
 from tilewright.frontend.python.function_source import FunctionSource, source_of
 from tilewright.frontend.python.lower.control_flow_joins import as_joined, joinable
 from tilewright.frontend.python.lower.function_frame import Session
-from tilewright.frontend.python.lower.inlining import inline_call, is_constexpr_annotation
+from tilewright.frontend.python.lower.inlining import (
+    call_signature,
+    inline_call,
+    is_constexpr_annotation,
+)
 from tilewright.frontend.python.lower.iterables import constant_range
 from tilewright.frontend.python.lower.kernel_lowering import lower_kernel
 from tilewright.frontend.python.lower.language_values import (
@@ -45,6 +49,7 @@ __all__ = [
     "as_tuple",
     "assigned_in",
     "at_compile_time",
+    "call_signature",
     "cannot_unpack",
     "compare_values",
     "dependencies",

@@ -17,8 +17,15 @@ from typing import cast
 from tilewright.frontend.python.captured_names import MISSING, Binding, Environment
 from tilewright.frontend.python.function_source import FunctionSource, source_of
 from tilewright.ir.types import DType, PointerType, TileType
-from tilewright.language import DeviceFunction, constexpr, constexpr_function, dtype
-from tilewright.support import settings
+from tilewright.language import (
+    DeviceFunction,
+    constexpr,
+    constexpr_function,
+    dtype,
+    is_builtin,
+    user_aggregate,
+)
+from tilewright.support import errors, settings
 from tilewright.support.fresh_stack import nested
 
 _CONSTANTS = (bool, int, float, str, bytes, type(None), tuple, constexpr, dtype, Enum)
@@ -69,16 +76,20 @@ class Dependencies:
 
 def dependencies(fn: DeviceFunction) -> Dependencies:
     """Follow a kernel to all it depends on. Raises SourceNotAvailable."""
-    collector = _Collector()
+    collector = _Collector(_package(fn.fn))
     collector.function(fn.fn)
     used = tuple(collector.used.values())
     return Dependencies(collector.digest.hexdigest(), used)
 
 
 class _Collector:
-    """Walks functions depth first, in an order that depends on their text only."""
+    """Walks functions depth first, in an order that depends on their text only.
 
-    def __init__(self) -> None:
+    package: the kernel's, whose Python functions count too.
+    """
+
+    def __init__(self, package: str) -> None:
+        self._package = package
         self.digest = hashlib.sha256()
         self.used: dict[tuple[int, str], UsedGlobal] = {}
         self._seen: dict[FunctionType, int] = {}
@@ -124,6 +135,10 @@ class _Collector:
         self._add(name, _fingerprint(value))
         if isinstance(value, DeviceFunction | constexpr_function):
             self.function(value.fn)
+        elif isinstance(value, type) and issubclass(value, user_aggregate):
+            self._aggregate(value)
+        elif isinstance(value, FunctionType) and not of_language and not is_builtin(value):
+            self._python_function(value)
         # The language does not change while it runs; mutable objects are no constants of a kernel.
         if of_language or not isinstance(value, _RECORDED):
             return
@@ -131,9 +146,34 @@ class _Collector:
             name, binding, cast("object", value)
         )
 
+    def _aggregate(self, cls: type[user_aggregate]) -> None:
+        """The fields and methods of a class, and of those that it is derived from."""
+        self._add("fields", repr(sorted(cls.aggregate_fields)))
+        for owner in cls.__mro__[: cls.__mro__.index(user_aggregate)]:
+            for member in (getattr(owner, "aggregate_constructor", None), *vars(owner).values()):
+                function = getattr(member, "fn", member)
+                if isinstance(function, DeviceFunction | constexpr_function):
+                    self.function(function.fn)
+                elif isinstance(function, FunctionType):
+                    self._python_function(function)
+
+    def _python_function(self, fn: FunctionType) -> None:
+        """A function without @jit, which runs at compile time: its text, where that is known."""
+        # Those of installed libraries do not change while a kernel is developed.
+        if _package(fn) != self._package:
+            return
+        try:
+            self.function(fn)
+        except errors.SourceNotAvailable:
+            self._add("code", fn.__code__.co_code.hex())
+
     def _add(self, label: str, text: str) -> None:
         # The length separates fields: no text can imitate the end of another.
         self.digest.update(f"{label}\0{len(text)}\0{text}\0".encode())
+
+
+def _package(fn: FunctionType) -> str:
+    return str(fn.__module__ or "").partition(".")[0]
 
 
 def _references(source: FunctionSource, fn: FunctionType) -> tuple[tuple[str, ...], ...]:

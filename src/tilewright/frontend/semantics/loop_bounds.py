@@ -84,6 +84,19 @@ class LoopBounds:
         # Modulo 2^n the product is right for negative steps too.
         return ctx.tensor(AddOp(self.origin, ctx.value(MulOp(count, self.scale))))
 
+    def is_empty(self, ctx: Context) -> Value:
+        """Whether there is no iteration at all."""
+        return ctx.value(CompareOp(self.lower, self.upper, "ge"))
+
+    def advance(self, ctx: Context, counter: Value) -> tuple[Value, Value]:
+        """The counter of the next iteration, and whether there is none.
+
+        Not `counter + step < upper`: the sum may wrap past the end of the type.
+        """
+        left = distance(ctx, counter, self.upper)
+        step = cast_value(ctx, self.step, dtype_of(left.type))
+        return ctx.value(AddOp(counter, self.step)), ctx.value(CompareOp(left, step, "le"))
+
 
 def integer_bounds(ctx: Context, loop: range) -> tuple[Bound, Bound, Bound]:
     """Start, end and step of a loop. Errors: InvalidValue for what is no integer scalar."""

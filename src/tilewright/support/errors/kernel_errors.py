@@ -72,7 +72,7 @@ class NotConstexpr(CompilationError):
 
 @dataclass(eq=False)
 class RecursionNotSupported(CompilationError, RecursionError):
-    """A kernel function that calls itself, perhaps through others."""
+    """A kernel function that calls itself, perhaps through others, and would do so for ever."""
 
     code = "TW105"
     template = "'{function}' calls itself: {chain}"

@@ -7,7 +7,7 @@ import ast
 from tilewright.frontend.python.lower.function_frame import FunctionFrame
 from tilewright.frontend.python.lower.iterables import iterate
 from tilewright.frontend.python.lower.language_values import cannot_unpack
-from tilewright.language import tensor
+from tilewright.language import tensor, user_aggregate
 from tilewright.language import tuple as language_tuple
 
 
@@ -17,11 +17,21 @@ def assign(frame: FunctionFrame, target: ast.expr, value: object) -> None:
         bind(frame, target.id, value)
     elif isinstance(target, ast.Tuple | ast.List):
         _unpack(frame, target, value)
+    elif isinstance(target, ast.Attribute) and _is_constructed(frame, target):
+        setattr(frame.expression(target.value), target.attr, value)
     elif isinstance(target, ast.Subscript):
         instead = "store through a pointer with tl.store, or select with tl.where"
         frame.unsupported(target, "assigning to an element", instead)
     else:
         frame.unsupported(target, "assigning to an attribute", "assign to a variable")
+
+
+def _is_constructed(frame: FunctionFrame, target: ast.Attribute) -> bool:
+    """Whether a target is a field of the aggregate that this function constructs."""
+    owner = target.value
+    if not isinstance(owner, ast.Name) or frame.source.name != "__init__":
+        return False
+    return isinstance(frame.scope.get(owner.id), user_aggregate)
 
 
 def bind(frame: FunctionFrame, name: str, value: object) -> None:

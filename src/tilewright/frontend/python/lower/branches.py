@@ -12,7 +12,7 @@ used.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tilewright.frontend import semantics
@@ -26,13 +26,14 @@ from tilewright.frontend.python.lower.control_flow_joins import (
 )
 from tilewright.frontend.python.lower.function_frame import (
     Continuation,
+    Ending,
     FunctionFrame,
-    Jump,
     Outcome,
     Returned,
     expression,
     statement,
 )
+from tilewright.frontend.python.lower.jump_flags import NO, YES, UnlessJumped, has_jumped
 from tilewright.frontend.python.lower.language_values import (
     DeferredError,
     describe,
@@ -46,7 +47,8 @@ from tilewright.frontend.python.lower.statement_sequence import (
     reaches_function_end,
 )
 from tilewright.ir import Block, Value
-from tilewright.ops import IfOp, YieldOp
+from tilewright.language import tensor
+from tilewright.ops import HintOp, IfOp, YieldOp
 from tilewright.support import errors
 
 Scope = dict[str, object]
@@ -82,10 +84,11 @@ def if_statement(frame: FunctionFrame, node: ast.If) -> Outcome:
             raise
         # A nested `if` returns on some paths only: lower the rest of the function on both sides.
         sides = _lower_sides(frame, node, before, continuation, whole=True)
-    frame.scope = before
-    if sides[0].outcome is None and sides[1].outcome is None:
+    if not any(isinstance(side.outcome, Returned) for side in sides):
+        outcome = _lower_rest_of_list(frame, sides, continuation)
+        frame.scope = before
         _merge(frame, node, test, sides)
-        return None
+        return outcome
     _lower_rest_of_function(frame, sides, continuation)
     frame.scope = before
     return _return(frame, node, test, sides)
@@ -103,37 +106,36 @@ def _lower_sides(
 
     Where the first side returns, the second goes on to the end of the function.
     """
-    then = _lower_side(frame, node.body, scope, continuation, whole)
+
+    def lowered(statements: Sequence[ast.stmt], whole: bool) -> Side:
+        def lower() -> Outcome:
+            outcome = lower_statements(frame, statements, continuation if whole else None)
+            if outcome is Ending.JUMP and whole:
+                raise ContinuationUnknown
+            go_on = whole and outcome is None
+            return lower_to_function_end(frame, continuation) if go_on else outcome
+
+        return _lower_side(frame, scope, lower)
+
+    then = lowered(node.body, whole)
     try:
-        return then, _lower_side(
-            frame, node.orelse, scope, continuation, whole or then.outcome is not None
-        )
+        return then, lowered(node.orelse, whole or isinstance(then.outcome, Returned))
     except ContinuationUnknown:
         # Ops that stay would keep uses of outer values alive and block later rewrites of them.
         erase_ops(then.block)
         raise
 
 
-def _lower_side(
-    frame: FunctionFrame,
-    statements: Sequence[ast.stmt],
-    scope: Scope,
-    continuation: Continuation | None,
-    whole: bool,
-) -> Side:
+def _lower_side(frame: FunctionFrame, scope: Scope, lower: Callable[[], Outcome]) -> Side:
     block = Block()
     # A copy: each side sees the names as they were before the `if`.
     frame.scope = dict(scope)
     try:
         with frame.into(block):
-            outcome = lower_statements(frame, statements, continuation if whole else None)
-            if whole and outcome is None:
-                outcome = lower_to_function_end(frame, continuation)
+            outcome = lower()
     except ContinuationUnknown:
         erase_ops(block)
         raise
-    if isinstance(outcome, Jump):
-        refuse_jump(frame, outcome)
     return Side(block, frame.scope, outcome)
 
 
@@ -142,7 +144,9 @@ def _lower_rest_of_function(
 ) -> None:
     """One side returns: the other runs to the end of the function."""
     try:
-        for side in (s for s in sides if s.outcome is None):
+        for side in (s for s in sides if not isinstance(s.outcome, Returned)):
+            if side.outcome is Ending.JUMP:
+                raise ContinuationUnknown
             frame.scope = side.scope
             with frame.into(side.block):
                 side.outcome = lower_to_function_end(frame, continuation)
@@ -152,14 +156,49 @@ def _lower_rest_of_function(
         raise
 
 
-def refuse_jump(frame: FunctionFrame, jump: Jump) -> None:
-    """`break` and `continue` need a loop that is unrolled and a compile-time condition."""
-    keyword = type(jump.node).__name__.lower()
-    instead = "mask the work with tl.where, bound the loop, or use a while loop with a condition"
-    frame.unsupported(jump.node, f"'{keyword}' at run time", instead)
+def _lower_rest_of_list(
+    frame: FunctionFrame, sides: tuple[Side, Side], continuation: Continuation | None
+) -> Outcome:
+    """One side jumps: the other one runs to the end of the list, which needs no flag then."""
+    jumps = [side.outcome is Ending.JUMP for side in sides]
+    if jumps[0] is jumps[1] or continuation is None:
+        return None
+    side = sides[jumps.index(False)]
+    frame.scope = side.scope
+    try:
+        with frame.into(side.block):
+            outcome = lower_statements(frame, continuation.statements, None)
+        if isinstance(outcome, Returned):
+            raise ContinuationUnknown
+    except ContinuationUnknown:
+        for each in sides:
+            erase_ops(each.block)
+        raise
+    side.scope = frame.scope
+    return Ending.REST_DONE
 
 
-def _merge(frame: FunctionFrame, node: ast.If, test: Value, sides: tuple[Side, Side]) -> None:
+@statement(UnlessJumped)
+def unless_jumped(frame: FunctionFrame, node: UnlessJumped) -> Outcome:
+    """What follows a statement that may have jumped; see `jump_flags`."""
+    before, test = frame.scope, has_jumped(frame, node.flag)
+    assert not isinstance(test, bool)
+
+    def rest() -> Outcome:
+        outcome = node.rest()
+        if isinstance(outcome, Returned):
+            raise ContinuationUnknown
+        return outcome
+
+    side = _lower_side(frame, before | {node.flag: NO}, rest)
+    frame.scope = before
+    _merge(frame, node, test.handle, (Side(Block(), before | {node.flag: YES}, None), side))
+    return None
+
+
+def _merge(
+    frame: FunctionFrame, node: ast.If | UnlessJumped, test: Value, sides: tuple[Side, Side]
+) -> None:
     """Both sides go on: join the names that they leave different."""
     then, orelse = sides
     join = Join()
@@ -169,6 +208,7 @@ def _merge(frame: FunctionFrame, node: ast.If, test: Value, sides: tuple[Side, S
     for name in dict.fromkeys((*then.scope, *orelse.scope)):
         a = then.scope.get(name, MISSING)
         b = orelse.scope.get(name, MISSING)
+        a, b = _without_hint(a, b), _without_hint(b, a)
         # The same object on both sides needs no join.
         if a is b:
             merged[name] = a
@@ -193,6 +233,18 @@ def _merge(frame: FunctionFrame, node: ast.If, test: Value, sides: tuple[Side, S
     frame.scope = merged
 
 
+def _without_hint(value: object, other: object) -> object:
+    """The other side's value, where this one is that value with a hint."""
+    if not isinstance(value, tensor) or not isinstance(other, tensor):
+        return value
+    op = value.handle.op
+    while isinstance(op, HintOp):
+        if op.x is other.handle:
+            return other
+        op = op.x.op
+    return value
+
+
 def _one_sided(name: str, a: object, b: object, construct: str) -> DeferredError:
     """A name that not every path defines."""
     for side in (a, b):
@@ -203,7 +255,7 @@ def _one_sided(name: str, a: object, b: object, construct: str) -> DeferredError
 
 def emit_if(
     frame: FunctionFrame,
-    node: ast.If | ast.IfExp,
+    node: ast.expr | ast.stmt,
     test: Value,
     then: Block,
     orelse: Block,

@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 from enum import Enum
-from types import BuiltinFunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import NoReturn, cast
 
 from tilewright import language
 from tilewright.frontend import semantics
 from tilewright.frontend.python.lower.expressions import items
 from tilewright.frontend.python.lower.function_frame import FunctionFrame, expression
+from tilewright.frontend.python.lower.host_calls import call_python
 from tilewright.frontend.python.lower.inlining import inline
 from tilewright.frontend.python.lower.iterables import iterate
 from tilewright.frontend.python.lower.language_values import (
@@ -22,7 +23,13 @@ from tilewright.frontend.python.lower.language_values import (
     wrap,
 )
 from tilewright.frontend.python.lower.python_builtins import BUILTINS, at_compile_time
-from tilewright.language import DeviceFunction, constexpr, constexpr_function, dtype
+from tilewright.language import (
+    DeviceFunction,
+    constexpr,
+    constexpr_function,
+    dtype,
+    user_aggregate,
+)
 from tilewright.support import errors
 
 Arguments = tuple[object, ...]
@@ -34,6 +41,7 @@ DEBUGGERS = frozenset({"bdb", "debugpy", "ipdb", "pdb", "pdbpp", "pudb", "IPytho
 _VALUE_CLASSES: tuple[type, ...] = (
     dtype, language.pointer_type, language.block_type, language.range, language.static_range,
 )  # fmt: skip
+_OTHER_ARRAYS = ("math", "numpy", "torch")
 _PLAIN_OWNERS = (str, int, float, bytes, tuple, list, dict, dtype)
 
 
@@ -84,7 +92,28 @@ def apply(
         return _method(frame, node, callee, args, kwargs)
     if isinstance(callee, type):
         return _construct(frame, node, cast("type[object]", callee), args, kwargs)
-    _refuse(frame, node, callee)
+    _refuse_unless_plain(frame, node, callee, args, kwargs)
+    return call_python(frame.session, cast("Callable[..., object]", callee), args, kwargs)
+
+
+def _refuse_unless_plain(
+    frame: FunctionFrame, node: ast.Call, callee: object, args: Arguments, kwargs: Keywords
+) -> None:
+    """Functions of the user, and any other if it is given compile-time values only."""
+    if not callable(callee) or stops_program(callee) or _of_decorator(frame, node, callee):
+        _refuse(frame, node, callee)
+    static = is_static((*args, *kwargs.values()))
+    if not static and (not isinstance(callee, FunctionType) or _package(callee) in _OTHER_ARRAYS):
+        _refuse(frame, node, callee)
+
+
+def _package(callee: object) -> str:
+    return str(getattr(callee, "__module__", "") or "").partition(".")[0]
+
+
+def _of_decorator(frame: FunctionFrame, node: ast.Call, callee: object) -> bool:
+    decorated = isinstance(getattr(callee, "__wrapped__", None), DeviceFunction)
+    return decorated or _is_wrapper(frame, node)
 
 
 def _method(
@@ -100,18 +129,25 @@ def _method(
     if language.is_builtin(function):
         stub = cast("Callable[..., object]", function)
         return wrap(semantics.call_builtin(frame.ctx, stub, (owner, *args), kwargs))
+    if isinstance(owner, user_aggregate):
+        if isinstance(function, DeviceFunction):
+            return inline(frame.session, function, (owner, *args), kwargs, frame.loc(node))
+        return call_python(frame.session, cast("Callable[..., object]", callee), args, kwargs)
     # Built-in functions of a module have the module as `__self__`.
     plain_module = isinstance(owner, ModuleType) and owner.__name__ == "math"
     # Methods of plain values: what they compute is known at compile time.
     if plain_module or isinstance(owner, _PLAIN_OWNERS):
         return at_compile_time(cast("Callable[..., object]", callee), args, kwargs)
-    _refuse(frame, node, callee)
+    _refuse_unless_plain(frame, node, callee, args, kwargs)
+    return call_python(frame.session, cast("Callable[..., object]", callee), args, kwargs)
 
 
 def _construct(
     frame: FunctionFrame, node: ast.Call, callee: type[object], args: Arguments, kwargs: Keywords
 ) -> object:
     """Classes that make compile-time values, ranges and tuples."""
+    if issubclass(callee, user_aggregate):
+        return call_python(frame.session, callee, args, kwargs)
     if callee is constexpr:
         return _to_constexpr(frame, node, args)
     if callee is language.tuple:
@@ -140,8 +176,7 @@ def _refuse(frame: FunctionFrame, node: ast.Call, callee: object) -> NoReturn:
     """Say why something cannot be called, and what to do instead."""
     name = str(getattr(callee, "__qualname__", getattr(callee, "__name__", callee)))
     module = str(getattr(callee, "__module__", "") or "")
-    stops = callee is breakpoint or name.endswith("set_trace")
-    if stops or module.partition(".")[0] in DEBUGGERS:
+    if stops_program(callee):
         refuse_debugger(frame, node)
     if isinstance(callee, dtype):
         reason = "a dtype is not a function"
@@ -152,13 +187,19 @@ def _refuse(frame: FunctionFrame, node: ast.Call, callee: object) -> NoReturn:
     instead = "put @jit above it, or @constexpr_function if it computes constants"
     if module == "builtins":
         instead = "kernels know min, max, abs, len, range, isinstance, print and a few more"
-    if module in ("math", "numpy") or module.startswith(("numpy.", "torch")):
+    if _package(callee) in _OTHER_ARRAYS:
         instead = "the functions of tilewright.language work on tensors"
     if isinstance(getattr(callee, "__wrapped__", None), DeviceFunction):
         instead = "remove the decorator above its @jit: kernels call what @jit gives"
     elif _is_wrapper(frame, node):
         instead = "this is a decorator's wrapper: put @jit innermost, right above the 'def'"
     frame.unsupported(node, f"calling the Python function '{name}'", instead)
+
+
+def stops_program(callee: object) -> bool:
+    """Whether a function stops the program for a look at it."""
+    name = str(getattr(callee, "__qualname__", ""))
+    return callee is breakpoint or name.endswith("set_trace") or _package(callee) in DEBUGGERS
 
 
 def _is_wrapper(frame: FunctionFrame, node: ast.Call) -> bool:

@@ -26,7 +26,8 @@ def leaves(value: object) -> Iterator[object]:
         for item in value:
             yield from leaves(item)
     elif isinstance(value, aggregate_value):
-        yield from value.parts()
+        for part in value.parts():
+            yield from leaves(part)
     else:
         yield value
 
@@ -36,8 +37,7 @@ def rebuild(template: object, parts: Iterator[object]) -> object:
     if is_tuple(template):
         return tuple_like(template, [rebuild(item, parts) for item in template])
     if isinstance(template, aggregate_value):
-        count = len(template.parts())
-        return template.rebuild([cast("tensor", next(parts)) for _ in range(count)])
+        return template.rebuild([rebuild(part, parts) for part in template.parts()])
     return next(parts)
 
 
@@ -46,7 +46,8 @@ def same_structure(left: object, right: object) -> bool:
     if is_tuple(left) and is_tuple(right):
         return len(left) == len(right) and all(map(same_structure, left, right))
     if isinstance(left, aggregate_value) and isinstance(right, aggregate_value):
-        return left.same_kind(right)
+        same_parts = map(same_structure, left.parts(), right.parts())
+        return left.same_kind(right) and all(same_parts)
     aggregate = (tuple, aggregate_value)
     return not isinstance(left, aggregate) and not isinstance(right, aggregate)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import operator
 from collections.abc import Iterator, Mapping
 from enum import Enum
 from types import ModuleType
@@ -13,6 +14,7 @@ from tilewright.frontend import semantics
 from tilewright.frontend.python.captured_names import MISSING
 from tilewright.frontend.python.lower.assignment_targets import assign
 from tilewright.frontend.python.lower.function_frame import FunctionFrame, expression
+from tilewright.frontend.python.lower.host_calls import call_python
 from tilewright.frontend.python.lower.iterables import iterate
 from tilewright.frontend.python.lower.language_values import (
     DeferredError,
@@ -23,7 +25,15 @@ from tilewright.frontend.python.lower.language_values import (
     static_value,
     wrap,
 )
-from tilewright.language import base_value, constexpr, dtype, member_names, unknown_name, unwrap
+from tilewright.language import (
+    base_value,
+    constexpr,
+    dtype,
+    member_names,
+    unknown_name,
+    unwrap,
+    user_aggregate,
+)
 from tilewright.language import tuple as language_tuple
 from tilewright.support import errors
 
@@ -95,6 +105,9 @@ def attribute(frame: FunctionFrame, node: ast.Attribute) -> object:
 
 def attribute_of(frame: FunctionFrame, node: ast.expr, owner: object, attr: str) -> object:
     """An attribute of a language value, as a language value."""
+    if isinstance(owner, user_aggregate):
+        frame.at(node)
+        return call_python(frame.session, getattr, (owner, attr), {})
     if isinstance(owner, base_value):
         return semantics.getattr_(frame.at(node), owner, attr)
     # Attributes of the constexpr itself; others are those of the number inside.
@@ -125,6 +138,9 @@ def subscript(frame: FunctionFrame, node: ast.Subscript) -> object:
     """`x[:, None]`, `items[0]`, `META['BLOCK']`."""
     owner = frame.expression(node.value)
     index = _index(frame, node.slice)
+    if isinstance(owner, user_aggregate):
+        frame.at(node)
+        return call_python(frame.session, operator.getitem, (owner, index), {})
     if isinstance(owner, base_value):
         return semantics.getitem(frame.at(node), owner, index)
     return item_of(frame, node, owner, index)

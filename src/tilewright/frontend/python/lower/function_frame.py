@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import NoReturn
 
 from tilewright.frontend.lowering_frame import HandlerTable, LoweringFrame, LoweringSession
@@ -27,14 +28,18 @@ class Returned:
     node: ast.stmt | None
 
 
-@dataclass(frozen=True, slots=True)
-class Jump:
-    """How a statement list ended: at a `break` or `continue`."""
+class Ending(Enum):
+    """How else a statement list may end than at its end.
 
-    node: ast.Break | ast.Continue
+    JUMP: at a `break` or `continue`, on every path; REST_DONE: at its end, with an `if` that has
+    lowered what follows it on one of its sides.
+    """
+
+    JUMP = "jump"
+    REST_DONE = "rest done"
 
 
-Outcome = Returned | Jump | None
+Outcome = Returned | Ending | None
 """None: the statement list ended at its end, and what follows it comes next."""
 
 ExpressionHandler = Callable[["FunctionFrame", ast.expr], object]

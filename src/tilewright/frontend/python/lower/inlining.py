@@ -13,13 +13,18 @@ from typing import Any
 from tilewright.frontend.python.lower.function_frame import (
     FUNCTION_END,
     FunctionFrame,
-    Jump,
+    Returned,
     Session,
 )
-from tilewright.frontend.python.lower.language_values import NONE, wrap
+from tilewright.frontend.python.lower.language_values import (
+    NONE,
+    is_tuple,
+    static_value,
+    wrap,
+)
 from tilewright.frontend.python.lower.statement_sequence import lower_statements
 from tilewright.frontend.semantics import Context
-from tilewright.language import DeviceFunction
+from tilewright.language import DeviceFunction, aggregate_value, tensor
 from tilewright.language import tuple as language_tuple
 from tilewright.support import SourceLoc, errors
 
@@ -62,29 +67,45 @@ def inline(
     A parameter annotated `constexpr` takes run-time values too: the annotation of a function that
     is inlined decides nothing, and whatever needs a compile-time value says so.
     """
-    # Code is inlined, so a recursive call would not end even if its condition did.
-    session.refuse_recursion(function, lambda called: called.__name__, caller)
+    signature = call_signature(args, kwargs)
+    session.refuse_recursion(function, lambda called: called.__name__, caller, signature)
     frame = FunctionFrame(session, function, caller)
     arguments = frame.source.tree.args
     bound = bind_arguments(function, arguments, args, kwargs)
     frame.scope.update(bound)
-    value, _ = lower_body(frame, function)
+    value, _ = lower_body(frame, function, signature)
     # Location of the caller again: ops that follow belong to the call's line.
     session.ctx.emitter.loc = caller
     return value
 
 
-def lower_body(frame: FunctionFrame, function: DeviceFunction) -> tuple[object, ast.stmt | None]:
+def call_signature(args: Sequence[object], kwargs: Mapping[str, object]) -> object:
+    """What the compiler knows of the arguments of a call: it decides what the body becomes."""
+    return (*map(_known, args), *((name, _known(value)) for name, value in kwargs.items()))
+
+
+def _known(value: object) -> object:
+    if isinstance(value, tensor):
+        return value.handle.type
+    if is_tuple(value):
+        return tuple(map(_known, value))
+    if isinstance(value, aggregate_value):
+        return (type(value), *map(_known, value.parts()))
+    # By text too: 1, 1.0 and True are equal.
+    plain = static_value(value)
+    return plain if callable(plain) else repr(plain)
+
+
+def lower_body(
+    frame: FunctionFrame, function: DeviceFunction, signature: object = None
+) -> tuple[object, ast.stmt | None]:
     """Lower the body of a function whose parameters are bound.
 
     Gives what it returns, and a `return` statement that says so, if there is one.
     """
-    with frame.session.entered(function):
+    with frame.session.entered(function, signature):
         outcome = lower_statements(frame, frame.source.tree.body, FUNCTION_END)
-    if isinstance(outcome, Jump):
-        keyword = type(outcome.node).__name__.lower()
-        frame.unsupported(outcome.node, f"'{keyword}' outside of a loop")
-    return (NONE, None) if outcome is None else (outcome.value, outcome.node)
+    return (outcome.value, outcome.node) if isinstance(outcome, Returned) else (NONE, None)
 
 
 def bind_arguments(

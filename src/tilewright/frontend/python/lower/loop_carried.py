@@ -44,6 +44,7 @@ class FixpointState:
 
     types: types tried for the literal that a leaf begins with, by variable and leaf; the last one
     is in force. dropped: variables that do not keep one type; reading them is a mistake.
+    may_be_left: a `break` has been found in a loop over a range, which a `cf.for` cannot have.
     Each retry adds a type from a finite chain of promotions or drops a variable, so retries end.
     """
 
@@ -51,6 +52,7 @@ class FixpointState:
         default_factory=dict[tuple[str, int], list[Type]]
     )
     dropped: dict[str, DeferredError] = field(default_factory=dict[str, DeferredError])
+    may_be_left: bool = False
 
 
 @dataclass(slots=True)

@@ -4,21 +4,38 @@ for k in range(K, 0, -16):        %n = sub %K, 0
     acc += f(k)              ->   %acc = cf.for %t = 0 to %n step 16 carrying (%a = %init)
                                     %k = sub %K, %t
                                     cf.yield (add %a, f(%k))
+
+A loop that a `break` may leave is a `cf.while`, as one over a range too; see `jump_flags`.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from typing import Any, cast
 
 from tilewright import language
 from tilewright.frontend import semantics
 from tilewright.frontend.lowering_frame import erase_ops
 from tilewright.frontend.python.lower.assignment_targets import assign
-from tilewright.frontend.python.lower.branches import refuse_jump
-from tilewright.frontend.python.lower.function_frame import FunctionFrame, Jump, Outcome, statement
+from tilewright.frontend.python.lower.branches import emit_if, unless_jumped
+from tilewright.frontend.python.lower.control_flow_joins import Join, as_value
+from tilewright.frontend.python.lower.function_frame import (
+    FunctionFrame,
+    Outcome,
+    Returned,
+    statement,
+)
 from tilewright.frontend.python.lower.iterables import iterate
+from tilewright.frontend.python.lower.jump_flags import (
+    ITERATION_OVER,
+    LOOP_LEFT,
+    NO,
+    UnlessJumped,
+    begin_iteration,
+    has_jumped,
+)
 from tilewright.frontend.python.lower.language_values import DeferredError, is_static, static_value
 from tilewright.frontend.python.lower.loop_carried import (
     CarriedVariables,
@@ -33,9 +50,13 @@ from tilewright.frontend.python.lower.statement_sequence import (
 from tilewright.frontend.python.lower.syntax_queries import (
     assigned_in,
     assigned_in_loop,
+    has_break,
     is_used_outside_loops,
 )
+from tilewright.frontend.python.lower.truth_values import logical_not
+from tilewright.frontend.semantics import LoopBounds
 from tilewright.ir import Block, Value
+from tilewright.ir.types import i1
 from tilewright.language import tensor
 from tilewright.ops import ConditionOp, ForOp, WhileOp, YieldOp
 from tilewright.support import errors
@@ -56,21 +77,30 @@ def for_statement(frame: FunctionFrame, node: ast.For) -> Outcome:
 
 def _unrolled(frame: FunctionFrame, node: ast.For, items: Iterable[object]) -> Outcome:
     """One copy of the body for each item."""
+    outer = {flag: frame.scope.get(flag, NO) for flag in (ITERATION_OVER, LOOP_LEFT)}
+    try:
+        outcome = _copies(frame, node, iter(items))
+    except ContinuationUnknown:
+        frame.unsupported(node, "a 'return' at run time inside a loop", "compute a flag instead")
+    frame.scope.update(outer)
+    return outcome
+
+
+def _copies(frame: FunctionFrame, node: ast.For, items: Iterator[object]) -> Outcome:
+    """Copies for the items that are left; behind a `break` at run time under a condition."""
     for item in items:
         assign(frame, node.target, item)
-        try:
-            # None: with copies of the body behind it, no side could run to the end of the function.
-            outcome = lower_statements(frame, node.body, None)
-        except ContinuationUnknown:
-            frame.unsupported(
-                node, "a 'return' at run time inside a loop", "compute a flag instead"
-            )
-        if isinstance(outcome, Jump):
-            # `continue` needs nothing: the next copy follows anyway.
-            if isinstance(outcome.node, ast.Break):
-                return None
-        elif outcome is not None:
+        begin_iteration(frame)
+        # None: with copies of the body behind it, no side could run to the end of the function.
+        outcome = lower_statements(frame, node.body, None)
+        if isinstance(outcome, Returned):
             return outcome
+        left = has_jumped(frame, LOOP_LEFT)
+        if left is True:
+            return None
+        if left is not False:
+            rest = UnlessJumped(node, LOOP_LEFT, lambda: _copies(frame, node, items))
+            return unless_jumped(frame, rest)
     return lower_statements(frame, node.orelse, None)
 
 
@@ -88,17 +118,60 @@ def _run_time_for(frame: FunctionFrame, node: ast.For, loop: language.range) -> 
             frame.scope[name] = tensor(bounds.first)
     names = [n for n in assigned_in_loop(frame.source, node) if n not in targets] + lasting
 
-    def attempt(carried: CarriedVariables, body: Block) -> ForOp:
+    def iteration(carried: CarriedVariables, counter: Value, values: Sequence[Value]) -> None:
+        carried.bind(frame, values)
+        assign(frame, node.target, bounds.index(frame.at(node.iter), counter))
+        _lower_body(frame, node)
+
+    def attempt(carried: CarriedVariables, body: Block) -> ForOp | WhileOp:
+        if carried.state.may_be_left:
+            return _counting_while(frame, node, bounds, carried, body, iteration)
         counter = body.add_arg(bounds.lower.type)
         carried.add_arguments(body)
         with frame.into(body):
-            carried.bind(frame, body.args[1:])
-            assign(frame, node.target, bounds.index(frame.at(node.iter), counter))
-            _lower_body(frame, node, carried)
+            iteration(carried, counter, body.args[1:])
+            if has_jumped(frame, LOOP_LEFT) is not False:
+                carried.state.may_be_left = True
+                raise RetryLowering
+            frame.at(node).emitter.emit(YieldOp(tuple(carried.next_values(frame))))
         inits = carried.initial_values(frame)
         return ForOp(bounds.lower, bounds.upper, bounds.step, inits, body, **_hints(loop))
 
     _emit_loop(frame, node, names, attempt)
+
+
+def _counting_while(
+    frame: FunctionFrame,
+    node: ast.For,
+    bounds: LoopBounds,
+    carried: CarriedVariables,
+    body: Block,
+    iteration: Callable[[CarriedVariables, Value, Sequence[Value]], None],
+) -> WhileOp:
+    """A loop over a range that a `break` may leave; its last values are the counter and whether it
+    has ended."""
+    before = Block()
+    for block in (before, body):
+        carried.add_arguments(block)
+        block.add_arg(bounds.lower.type)
+        block.add_arg(i1, LOOP_LEFT)
+    with frame.into(before):
+        go = _not(frame, before.args[-1])
+        frame.at(node).emitter.emit(ConditionOp(go, tuple(before.args)))
+    try:
+        with frame.into(body):
+            *values, counter, _ = body.args
+            iteration(carried, counter, values)
+            ctx = frame.at(node)
+            following, is_last = bounds.advance(ctx, counter)
+            flag = tensor(as_value(ctx, frame.scope[LOOP_LEFT], i1))
+            left = semantics.logical(ctx, "or", flag, tensor(is_last)).handle
+            ctx.emitter.emit(YieldOp((*carried.next_values(frame), following, left)))
+    except RetryLowering:
+        erase_ops(before)
+        raise
+    inits = carried.initial_values(frame)
+    return WhileOp((*inits, bounds.lower, bounds.is_empty(frame.ctx)), before, body)
 
 
 def _hints(loop: language.range) -> dict[str, Any]:
@@ -113,58 +186,97 @@ def _hints(loop: language.range) -> dict[str, Any]:
 
 @statement(ast.While)
 def while_statement(frame: FunctionFrame, node: ast.While) -> Outcome:
-    """A loop as long as a scalar condition holds."""
+    """A loop as long as a scalar condition holds, or until a `break`, which its last value says."""
     if node.orelse:
         frame.unsupported(node.orelse[0], "'else' of a run-time loop", "put it after the loop")
     names = assigned_in_loop(frame.source, node)
+    may_be_left = has_break(frame.source, node)
 
     def attempt(carried: CarriedVariables, body: Block) -> WhileOp | None:
         before = Block()
+        for block in (before, body):
+            carried.add_arguments(block)
+            if may_be_left:
+                block.add_arg(i1, LOOP_LEFT)
         try:
-            carried.add_arguments(before)
             with frame.into(before):
                 carried.bind(frame, before.args)
-                go = _condition(frame, node)
+                go = _goes_on(frame, node, before.args[-1] if may_be_left else None)
                 if go is None:
                     erase_ops(before)
                     return None
                 # `before` forwards its arguments unchanged: a test has no effects on variables.
-                frame.ctx.emitter.emit(ConditionOp(go, tuple(before.args)))
-            carried.add_arguments(body)
+                frame.at(node).emitter.emit(ConditionOp(go, tuple(before.args)))
             with frame.into(body):
                 carried.bind(frame, body.args)
-                _lower_body(frame, node, carried)
+                _lower_body(frame, node)
+                flags = [frame.scope[LOOP_LEFT]] if may_be_left else []
+                yielded = (*carried.next_values(frame), *_as_flags(frame, flags))
+                frame.at(node).emitter.emit(YieldOp(yielded))
         except RetryLowering:
             erase_ops(before)
             raise
-        return WhileOp(carried.initial_values(frame), before, body)
+        flags = [NO] if may_be_left else []
+        inits = (*carried.initial_values(frame), *_as_flags(frame, flags))
+        return WhileOp(inits, before, body)
 
     _emit_loop(frame, node, names, attempt)
     return None
 
 
-def _condition(frame: FunctionFrame, node: ast.While) -> Value | None:
-    """The condition of a while loop as i1; None if it is false at compile time."""
+def _as_flags(frame: FunctionFrame, flags: Sequence[object]) -> list[Value]:
+    return [as_value(frame.ctx, flag, i1) for flag in flags]
+
+
+def _not(frame: FunctionFrame, left: Value) -> Value:
+    return cast("tensor", logical_not(frame.ctx, tensor(left))).handle
+
+
+def _goes_on(frame: FunctionFrame, node: ast.While, left: Value | None) -> Value | None:
+    """Whether there is another iteration; None if the condition is false at compile time.
+
+    left: whether a `break` has happened, where one can: then the condition is not evaluated.
+    """
+    test = Block()
+    with frame.into(test) if left is not None else nullcontext():
+        go = _condition(frame, node)
+    if not isinstance(go, bool):
+        return go if left is None else _unless(frame, node, left, test, go)
+    if not go:
+        return None
+    if left is None:
+        reason = "its condition is always true, and nothing leaves it"
+        error = errors.InvalidOperation("run this loop", reason, "add a 'break'")
+        frame.fail(node.test, error)
+    return _not(frame, left)
+
+
+def _unless(
+    frame: FunctionFrame, node: ast.While, left: Value, orelse: Block, value: Value
+) -> Value:
+    """False if `left` holds, else the value that the block computes."""
+    join = Join()
+    join.add(NO, tensor(value))
+    return emit_if(frame, node, left, Block(), orelse, join)[0]
+
+
+def _condition(frame: FunctionFrame, node: ast.While) -> Value | bool:
+    """The condition of a while loop as i1; True or False where it is known."""
     # A value bound in the test would exist in the `before` region only.
     for inner in ast.walk(node.test):
         if isinstance(inner, ast.NamedExpr):
             frame.unsupported(inner, "':=' in the condition of a loop", "assign inside the loop")
     condition = frame.expression(node.test)
-    if not is_static(condition):
-        return semantics.truth(frame.at(node.test), condition)
-    if static_value(condition):
-        reason = "its condition is always true, and kernels have no 'break'"
-        frame.fail(node.test, errors.InvalidOperation("run this loop", reason))
-    return None
+    if is_static(condition):
+        return bool(static_value(condition))
+    return semantics.truth(frame.at(node.test), condition)
 
 
-def _lower_body(frame: FunctionFrame, node: ast.For | ast.While, carried: CarriedVariables) -> None:
-    """The statements of a loop, and what the next iteration begins with."""
-    outcome = lower_statements(frame, node.body, None)
-    if isinstance(outcome, Jump):
-        refuse_jump(frame, outcome)
+def _lower_body(frame: FunctionFrame, node: ast.For | ast.While) -> None:
+    """The statements of one iteration."""
+    begin_iteration(frame)
+    lower_statements(frame, node.body, None)
     frame.at(node)
-    frame.ctx.emitter.emit(YieldOp(tuple(carried.next_values(frame))))
 
 
 def _emit_loop(
@@ -194,7 +306,8 @@ def _emit_loop(
     if op is None:
         return
     results = frame.at(node).emitter.emit(op).results
-    for name, result in zip(carried.names, results, strict=True):
+    # strict=False: behind the variables come the counter and flag of a loop that may be left.
+    for name, result in zip(carried.names, results, strict=False):
         result.name = name
     carried.bind(frame, results)
     kept = {variable.name for variable in carried.variables}

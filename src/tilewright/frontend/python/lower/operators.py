@@ -6,6 +6,7 @@ import ast
 
 from tilewright.frontend import semantics
 from tilewright.frontend.python.lower.function_frame import FunctionFrame, expression
+from tilewright.frontend.python.lower.host_calls import call_python
 from tilewright.frontend.python.lower.language_values import is_static
 from tilewright.frontend.python.lower.operator_precedence import misread_chain, warn_of_precedence
 from tilewright.frontend.python.lower.truth_values import (
@@ -16,6 +17,7 @@ from tilewright.frontend.python.lower.truth_values import (
     logical_not,
     short_circuits,
 )
+from tilewright.language import COMPARISON_OPERATORS, call_operator, user_aggregate
 
 BINARY: dict[type[ast.operator], str] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv",
@@ -41,6 +43,8 @@ def apply_binary(
     if name is None:
         frame.unsupported(node, "the operator '@'", "call tl.dot")
     ctx = frame.at(node)
+    if isinstance(left, user_aggregate) or isinstance(right, user_aggregate):
+        return call_python(frame.session, call_operator, (name, left, right), {})
     return apply_operator(ctx, name, left, right)
 
 
@@ -49,6 +53,8 @@ def unary_operator(frame: FunctionFrame, node: ast.UnaryOp) -> object:
     """`-x`, `+x`, `~x`, `not x`."""
     value = frame.expression(node.operand)
     ctx = frame.at(node)
+    if isinstance(value, user_aggregate) and not isinstance(node.op, ast.Not):
+        return call_python(frame.session, call_operator, (_UNARY[type(node.op)], value), {})
     if isinstance(node.op, ast.Not):
         return logical_not(ctx, value)
     return semantics.unary(ctx, _UNARY[type(node.op)], value)
@@ -67,6 +73,16 @@ def logical_operator(frame: FunctionFrame, node: ast.BoolOp) -> object:
     return result
 
 
+def _compared(
+    frame: FunctionFrame, node: ast.Compare, symbol: str, left: object, right: object
+) -> object:
+    ctx = frame.at(node)
+    aggregates = isinstance(left, user_aggregate) or isinstance(right, user_aggregate)
+    if aggregates and symbol in COMPARISON_OPERATORS:
+        return call_python(frame.session, call_operator, (symbol, left, right), {})
+    return compare_values(ctx, symbol, left, right)
+
+
 @expression(ast.Compare)
 def comparison(frame: FunctionFrame, node: ast.Compare) -> object:
     """`a < b`, `a < b < c` (as `a < b and b < c`), `is`, `in`."""
@@ -77,7 +93,7 @@ def comparison(frame: FunctionFrame, node: ast.Compare) -> object:
         if result is not None and short_circuits("and", result):
             return result
         right = frame.expression(operand)
-        one = compare_values(frame.at(node), COMPARISON_NAMES[type(op)], left, right)
+        one = _compared(frame, node, COMPARISON_NAMES[type(op)], left, right)
         result = one if result is None else logical_connective(frame.ctx, "and", result, one)
         left = right
     # A chain of constants is decided; the warning is for what is computed at run time.

@@ -21,10 +21,12 @@ from tilewright.frontend.python.lower.function_frame import (
     FUNCTION_END,
     STATEMENTS,
     Continuation,
+    Ending,
     FunctionFrame,
     Outcome,
     Returned,
 )
+from tilewright.frontend.python.lower.jump_flags import ITERATION_OVER, UnlessJumped, has_jumped
 from tilewright.support import TilewrightError
 from tilewright.support.fresh_stack import nested
 
@@ -49,9 +51,23 @@ def lower_statements(
             outcome = handler(frame, node)
         except TilewrightError as error:
             raise error.with_loc(frame.ctx.loc) from error.__cause__
+        if outcome is None and type(node) is ast.If:
+            outcome = _unless_jumped(frame, node, statements[index + 1 :])
         if outcome is not None:
-            return outcome
+            return None if outcome is Ending.REST_DONE else outcome
     return None
+
+
+def _unless_jumped(frame: FunctionFrame, node: ast.If, rest: Sequence[ast.stmt]) -> Outcome:
+    """What follows an `if`, where a jump in it is decided at run time."""
+    jumped = has_jumped(frame, ITERATION_OVER)
+    if isinstance(jumped, bool):
+        return Ending.JUMP if jumped else None
+    if rest:
+        # None: no side of an `if` in the rest could run to the end of the function.
+        guarded = UnlessJumped(node, ITERATION_OVER, lambda: lower_statements(frame, rest, None))
+        STATEMENTS[UnlessJumped](frame, guarded)
+    return Ending.REST_DONE
 
 
 def reaches_function_end(continuation: Continuation | None) -> bool:

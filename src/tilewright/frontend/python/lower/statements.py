@@ -10,13 +10,14 @@ from tilewright.frontend.python.captured_names import MISSING
 from tilewright.frontend.python.lower.assignment_targets import assign, bind
 from tilewright.frontend.python.lower.calls import DEBUGGERS, refuse_debugger
 from tilewright.frontend.python.lower.function_frame import (
+    Ending,
     FunctionFrame,
-    Jump,
     Outcome,
     Returned,
     statement,
 )
 from tilewright.frontend.python.lower.inlining import is_constexpr_annotation
+from tilewright.frontend.python.lower.jump_flags import ITERATION_OVER, LOOP_LEFT, YES
 from tilewright.frontend.python.lower.language_values import (
     NONE,
     describe,
@@ -25,7 +26,8 @@ from tilewright.frontend.python.lower.language_values import (
     static_value,
 )
 from tilewright.frontend.python.lower.operators import apply_binary
-from tilewright.language import constexpr
+from tilewright.language import constexpr, tensor
+from tilewright.ops import HintOp
 from tilewright.support import errors
 
 
@@ -74,8 +76,18 @@ def annotated_assignment(frame: FunctionFrame, node: ast.AnnAssign) -> Outcome:
 def expression_statement(frame: FunctionFrame, node: ast.Expr) -> Outcome:
     """A call for its effects; a docstring."""
     if not isinstance(node.value, ast.Constant):
-        frame.expression(node.value)
+        _keep_hint(frame, frame.expression(node.value))
     return None
+
+
+def _keep_hint(frame: FunctionFrame, value: object) -> None:
+    """`tl.multiple_of(x, 16)` as a statement: x has the property from here on."""
+    op = value.handle.op if isinstance(value, tensor) else None
+    if not isinstance(op, HintOp):
+        return
+    for name, bound in frame.scope.items():
+        if isinstance(bound, tensor) and bound.handle is op.x:
+            frame.scope[name] = value
 
 
 @statement(ast.Return)
@@ -97,8 +109,11 @@ def pass_statement(frame: FunctionFrame, node: ast.Pass) -> Outcome:
 
 @statement(ast.Break, ast.Continue)
 def jump_statement(frame: FunctionFrame, node: ast.Break | ast.Continue) -> Outcome:
-    """The end of an iteration; only unrolled loops can act on it."""
-    return Jump(node)
+    """The end of an iteration, and of the loop."""
+    frame.scope[ITERATION_OVER] = YES
+    if isinstance(node, ast.Break):
+        frame.scope[LOOP_LEFT] = YES
+    return Ending.JUMP
 
 
 @statement(ast.Assert)

@@ -28,6 +28,23 @@ def assigned_in_loop(source: FunctionSource, loop: ast.For | ast.While) -> tuple
     return cast("tuple[str, ...]", cached)
 
 
+def has_break(source: FunctionSource, loop: ast.For | ast.While) -> bool:
+    """Whether a `break` of this loop is written in it."""
+    key = ("has break", loop)
+    cached = source.facts.get(key)
+    if cached is None:
+        cached = source.facts[key] = any(map(_breaks, loop.body))
+    return cast("bool", cached)
+
+
+def _breaks(statement: ast.AST) -> bool:
+    # Of a loop inside, `break` leaves that one, but for those in its `else`.
+    inside = ast.iter_child_nodes(statement)
+    if isinstance(statement, ast.For | ast.While):
+        inside = iter(statement.orelse)
+    return isinstance(statement, ast.Break) or any(map(_breaks, inside))
+
+
 def is_used_outside_loops(source: FunctionSource, name: str) -> bool:
     """Whether a function uses a name outside of the loops and comprehensions that set it."""
     key = ("used outside", source.tree)

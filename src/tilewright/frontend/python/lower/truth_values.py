@@ -19,7 +19,7 @@ from tilewright.frontend.python.lower.language_values import (
     static_value,
 )
 from tilewright.frontend.semantics import Context
-from tilewright.language import base_value, constexpr
+from tilewright.language import base_value, call_operator, constexpr, user_aggregate
 from tilewright.language import tuple as language_tuple
 from tilewright.support import errors
 
@@ -32,6 +32,8 @@ COMPARISON_NAMES: dict[type[ast.cmpop], str] = {
 
 def apply_operator(ctx: Context, name: str, left: object, right: object) -> object:
     """`left <name> right`, name as in `semantics.binary`; tuples can be joined and repeated."""
+    if isinstance(left, user_aggregate) or isinstance(right, user_aggregate):
+        return call_operator(name, left, right)
     if not is_tuple(left) and not is_tuple(right):
         return semantics.binary(ctx, name, left, right)
     if name == "add" and is_tuple(left) and is_tuple(right):
@@ -69,6 +71,8 @@ def compare_values(ctx: Context, symbol: str, left: object, right: object) -> ob
         return constexpr(_identical(left, right) is (symbol == plain))
     if plain == "in":
         return constexpr(_contained(ctx, left, right) is (symbol == plain))
+    if isinstance(left, user_aggregate) or isinstance(right, user_aggregate):
+        return call_operator(symbol, left, right)
     if isinstance(left, base_value) or isinstance(right, base_value):
         return semantics.compare(ctx, symbol, left, right)
     # Static tuples compare as Python's do, order included.

@@ -1,0 +1,85 @@
+"""Calls of plain Python functions, at compile time: they see the values of the kernel.
+
+    def scaled(x, factor):             # no @jit
+        return x * factor              # emits `arith.mul` where the kernel calls it
+
+What a function does with compile-time values is Python's business. What it does with run-time
+values, by operators and language functions, becomes a part of the kernel; it cannot decide by them,
+as it runs once, when the kernel is compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn
+
+from tilewright.frontend import semantics
+from tilewright.frontend.python.lower.function_frame import Session
+from tilewright.frontend.python.lower.inlining import inline_call
+from tilewright.frontend.python.lower.language_values import on_host, wrap
+from tilewright.frontend.python.lower.truth_values import apply_operator, compare_values
+from tilewright.language import (
+    ACTIVE,
+    BINARY_OPERATORS,
+    COMPARISON_OPERATORS,
+    UNARY_OPERATORS,
+    DeviceFunction,
+)
+from tilewright.support import errors
+
+
+def call_python(
+    session: Session,
+    callee: Callable[..., object],
+    args: Sequence[object],
+    kwargs: Mapping[str, object],
+) -> object:
+    """What a Python function returns, as a language value. What it raises is the user's mistake."""
+    name = str(getattr(callee, "__name__", callee))
+    token = ACTIVE.set(_CompileTime(session, name))
+    loc = session.ctx.loc
+    try:
+        return wrap(on_host(f"evaluate {name}()", lambda: callee(*args, **kwargs)))
+    finally:
+        session.ctx.emitter.loc = loc
+        ACTIVE.reset(token)
+
+
+class _CompileTime:
+    """A `language.Dispatcher`: emits the ops of a Python function that is called from a kernel."""
+
+    def __init__(self, session: Session, name: str) -> None:
+        self._session = session
+        self._name = name
+
+    def call(
+        self, stub: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> object:
+        """The result of a language function."""
+        named = {key: wrap(value) for key, value in kwargs.items()}
+        return semantics.call_builtin(self._session.ctx, stub, tuple(map(wrap, args)), named)
+
+    def operator(self, name: str, args: tuple[Any, ...]) -> object:
+        """The result of a Python operator with a tensor among its operands."""
+        ctx = self._session.ctx
+        values = tuple(map(wrap, args))
+        if name in BINARY_OPERATORS:
+            return apply_operator(ctx, name, *values)
+        if name in COMPARISON_OPERATORS:
+            return compare_values(ctx, name, *values)
+        if name in UNARY_OPERATORS:
+            return semantics.unary(ctx, name, *values)
+        if name == "getitem":
+            return semantics.getitem(ctx, *values)
+        self._refuse()
+
+    def call_function(
+        self, function: DeviceFunction, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> object:
+        """The result of a function written in the language."""
+        return inline_call(self._session, function, args, kwargs)
+
+    def _refuse(self) -> NoReturn:
+        operation = f"decide by a run-time value in the Python function '{self._name}'"
+        reason = "it runs once, when the kernel is compiled"
+        raise errors.InvalidOperation(operation, reason, "put @jit above it")
