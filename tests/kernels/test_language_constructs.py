@@ -2,6 +2,7 @@
 
 # pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
 # pyright: reportAssignmentType=false, reportOperatorIssue=false
+# pyright: reportIncompatibleVariableOverride=false, reportPossiblyUnbound=false
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -328,5 +329,6 @@ def gives_a_run_time_value(out):
 @pytest.mark.parametrize("interpret", [False, True])
 def test_mistakes_with_aggregates(kernel: Callable[..., Any], message: str, interpret: bool):
     with pytest.raises(errors.TilewrightError, match=message) as caught:
-        jit(kernel, interpret=interpret)[(1,)](np.zeros(1, np.int32))
+        made: Any = jit(kernel, interpret=interpret)
+        made[(1,)](np.zeros(1, np.int32))
     assert caught.value.loc is not None and "tl.store(out" in str(caught.value)
