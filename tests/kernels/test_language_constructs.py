@@ -2,7 +2,7 @@
 
 # pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
 # pyright: reportAssignmentType=false, reportOperatorIssue=false
-# pyright: reportIncompatibleVariableOverride=false, reportPossiblyUnbound=false
+# pyright: reportIncompatibleVariableOverride=false, reportPossiblyUnboundVariable=false
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
