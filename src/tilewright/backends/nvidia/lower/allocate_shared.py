@@ -23,6 +23,7 @@ from tilewright.backends.nvidia.buffer_ops import (
     TransposeViewOp,
     ViewOp,
     WaitOp,
+    WgmmaOp,
     WgmmaWaitOp,
     buffer_type,
 )
@@ -76,10 +77,6 @@ class _Program:
         while last.regions and last.regions[-1].last is not None:
             last = last.regions[-1].last
         return LiveRange(2 * self.position[loop], 2 * self.position[last] + 1)
-
-    def always(self) -> LiveRange:
-        """From the first op to the last one."""
-        return LiveRange(0, 2 * len(self.position))
 
     def requests(self) -> dict[Op, Request]:
         """What each exchange and buffer needs, and when."""
@@ -152,16 +149,15 @@ def allocate_shared(function: Function, machine: Machine) -> tuple[dict[Op, int]
 class BufferRoom:
     """Whether buffers of a loop fit beside everything else that needs shared memory.
 
-    loop: None for buffers that live as long as the program; without: exchanges and buffers that
-    they replace.
+    without: exchanges and buffers that they replace.
     """
 
     def __init__(
-        self, function: Function, machine: Machine, loop: ForOp | None, without: Collection[Op]
+        self, function: Function, machine: Machine, loop: ForOp, without: Collection[Op]
     ) -> None:
         program = _Program(function, machine, without)
         self._others = list(program.requests().values())
-        self._live = program.always() if loop is None else program.during(loop)
+        self._live = program.during(loop)
 
     def bytes_with(self, buffers: Collection[BufferType]) -> int:
         """Shared memory of the function if the loop had these buffers."""
@@ -181,6 +177,9 @@ def _users(buffer: Value) -> Iterator[Op]:
             yield from _users(user.result)
         else:
             yield user
+            if isinstance(user, WgmmaOp):
+                # It may read until it is waited for.
+                yield from (w for w in user.result.uses if isinstance(w, WgmmaWaitOp))
             # Registers may be read later, where products use them.
             yield from user.results[0].uses if isinstance(user, ReadOp) else ()
 

@@ -400,14 +400,19 @@ class LoopExpansion:
         """What follows the loop; kept: arguments of the old one that the new one has, too."""
         # Copies of iterations that do not run write zeros: they must end before other ops use the
         # bytes of the buffers (see allocate_shared.py).
-        before.emit(WaitOp(pending=0))
+        last = [self.loop.results[arg.index - 1] for arg in self.in_slots]
+        before.emit(WaitOp(pending=0, proxy=any(map(_is_shared, last))))
         results = list(self.loop.inits)
         for arg, result in zip(kept, new.results, strict=False):
             results[arg.index - 1] = result
         for arg, ahead in self.in_slots.items():
-            if self.loop.results[arg.index - 1].uses:
-                view = before.value(ViewOp(self.buffers[ahead], new.results[len(kept)]))
-                results[arg.index - 1] = before.value(ReadOp(view, result_type=arg.type))
+            tile = self.loop.results[arg.index - 1]
+            if not tile.uses:
+                continue
+            view = before.value(ViewOp(self.buffers[ahead], new.results[len(kept)]))
+            _share_behind(before, tile, view)
+            if tile.uses:
+                results[tile.index] = before.value(ReadOp(view, result_type=tile.type))
         for product in self.deferred:
             number = product.acc.index - 1
             results[number] = before.value(WgmmaWaitOp(results[number]))
@@ -426,6 +431,27 @@ class LoopExpansion:
         past = builder.value(CompareOp(moved, limit, predicate="ge"))
         wrapped = builder.value(AddOp(moved, builder.value(ConstantOp(-self.slots, i32))))
         return builder.value(SelectOp(past, wrapped, moved))
+
+
+def _is_shared(tile: Value) -> bool:
+    """Whether products of warpgroups read a tile, transposed or not."""
+    return any(
+        isinstance(user, ShareOp) or (isinstance(user, TransposeOp) and _is_shared(user.result))
+        for user in tile.uses
+    )
+
+
+def _share_behind(builder: Builder, tile: Value, view: Value) -> None:
+    """Let products behind a loop read what it loaded last from the slot that holds it."""
+    for user in list(tile.uses):
+        if isinstance(user, ShareOp) and user.result.type is view.type:
+            Rewriter.replace(user, view)
+        elif isinstance(user, TransposeOp):
+            _share_behind(
+                builder, user.result, builder.value(TransposeViewOp(view, order=user.order))
+            )
+            if not user.result.uses:
+                Rewriter.erase(user)
 
 
 class _MainOps:

@@ -56,15 +56,6 @@ CARRIED_REGISTERS = 16
 """Registers of a thread that a tile may take which is carried for addresses, once more for those
 of the iteration ahead: of indices of 256 rows or columns, 8."""
 
-HINT = 3
-"""Stages from which on their number is a hint; two stages ask for little memory."""
-
-MOST_SLOTS = 8
-"""Of a buffer, where the number of stages is a hint."""
-
-OTHER_REGISTERS = 60
-"""Of a thread, beside the sums of products: 58 to 76 in loops of one product."""
-
 _PRODUCTS = (DotOp, WgmmaOp)
 Load = LoadOp | DescriptorLoadOp
 
@@ -330,12 +321,6 @@ def registers_of(value: Value) -> int:
     return -(-layout.in_size(REGISTER) * element_of(value.type).bytes // 4)
 
 
-def sums_of(loop: ForOp) -> int:
-    """Registers of a thread for the sums of all products of warpgroups in a loop."""
-    products = (op for op in loop.walk() if isinstance(op, WgmmaOp))
-    return sum(registers_of(op.result) for op in products)
-
-
 def _is_movable(load: LoadOp, loop: ForOp) -> bool:
     """Whether a load before a loop may as well stand right before it, where alone it is used."""
     if (
@@ -372,15 +357,22 @@ def _vector(load: LoadOp, facts: dict[Value, Alignment]) -> int:
 
 def copy_obstacle(load: LoadOp, facts: dict[Value, Alignment]) -> str:
     """Why a load cannot be an asynchronous copy; "" if it can."""
+    if obstacle := form_obstacle(load):
+        return obstacle
+    # Without `most`: cp.async moves 16 bytes at most, even where loads move 32.
+    size = vector_length(facts, load.pointer, load.mask) * element_of(load.type).bytes
+    return "" if size >= MIN_COPY_BYTES else f"cp.async moves {MIN_COPY_BYTES} bytes or more"
+
+
+def form_obstacle(load: LoadOp) -> str:
+    """Why a load cannot be an asynchronous copy, however its elements lie; "" if it can."""
     if not isinstance(load.type, TileType):
         return "a scalar is not copied to shared memory"
     if load.cache not in ("", ".cg", ".ca"):
         return f"cp.async has no cache operator {load.cache}"
     if load.other is not None and not _is_zero(load.other):
         return "cp.async fills masked elements with zeros only"
-    # Without `most`: cp.async moves 16 bytes at most, even where loads move 32.
-    size = vector_length(facts, load.pointer, load.mask) * element_of(load.type).bytes
-    return "" if size >= MIN_COPY_BYTES else f"cp.async moves {MIN_COPY_BYTES} bytes or more"
+    return ""
 
 
 def _is_zero(value: Value) -> bool:

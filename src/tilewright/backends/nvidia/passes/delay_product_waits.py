@@ -1,0 +1,72 @@
+"""Lets products of warpgroups run on until something uses them, where others are issued meanwhile.
+
+    %s = nvidia.wgmma %q, %x, 0          %s = nvidia.wgmma %q, %x, 0 {pending = none}
+    %o = nvidia.wgmma %p, %y, %acc       %o = nvidia.wgmma %p, %y, %acc {pending = none}
+    %w = math.exp2 %s              ->    %t = nvidia.wgmma_wait %s {pending = 1}
+    %a = arith.mul %o, %r                %w = math.exp2 %t
+                                         %u = nvidia.wgmma_wait %o {pending = 0}
+                                         %a = arith.mul %u, %r
+
+The tensor cores have the second product when the first one ends, and threads compute meanwhile.
+Within one block only: no product is left running in front of a loop or a branch, nor at the end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilewright.backends.nvidia.buffer_ops import WgmmaOp, WgmmaWaitOp
+from tilewright.ir import Block, Builder, Effect, Function, Op, Pass, Value
+
+
+@dataclass(frozen=True)
+class DelayProductWaits(Pass, name="nvidia-delay-product-waits"):
+    """Wait for products where they are used."""
+
+    def run(self, function: Function) -> bool:
+        products = [op for op in function.walk() if isinstance(op, WgmmaOp)]
+        blocks = dict.fromkeys(op.parent for op in products if op.pending == 0)
+        return any([_delay(block) for block in blocks if block is not None])
+
+
+def _delay(block: Block) -> bool:
+    """Delay the waits of one block; whether there were any to delay."""
+    ops = list(block)
+    products = [i for i, op in enumerate(ops) if isinstance(op, WgmmaOp)]
+    # Those of a loop that already go on into its next iteration are waited for there.
+    if any(ops[i].attrs["pending"] != 0 for i in products):
+        return False
+    delayed: dict[int, int] = {}
+    for i in products:
+        end = _first_use(ops, i)
+        is_followed = any(i < other < end for other in products)
+        if is_followed or any(end_of > i for end_of in delayed.values()):
+            delayed[i] = end
+    for i, end in delayed.items():
+        _wait_at(ops[end], ops[i], sum(i < other < end for other in products))
+    return bool(delayed)
+
+
+def _first_use(ops: list[Op], number: int) -> int:
+    """Where a product must have ended: at its first use, a loop, a branch, or the block's end."""
+    result = ops[number].results[0]
+    later = range(number + 1, len(ops) - 1)
+    return next((i for i in later if _needs(ops[i], result)), len(ops) - 1)
+
+
+def _needs(op: Op, result: Value) -> bool:
+    """Whether a product must have ended: an op uses it, or shared memory in regions."""
+    return any(
+        result in inner.operands or (op.regions and Effect.SHARED in inner.effects)
+        for inner in op.walk()
+    )
+
+
+def _wait_at(place: Op, product: Op, pending: int) -> None:
+    product.attrs["pending"] = None
+    users = list(product.results[0].uses)
+    ended = Builder.at(place).value(WgmmaWaitOp(product.results[0], pending=pending))
+    for user in users:
+        for index, operand in enumerate(user.operands):
+            if operand is product.results[0]:
+                user.set_operand(index, ended)

@@ -1,0 +1,232 @@
+"""Moves products of what an iteration computes into the next one, beside its first product.
+
+    cf.for %j = ... (%acc) {                   cf.for %j = ... (%acc, %p = zeros, %y = zeros) {
+      %x = nvidia.share (a load)                 %x = nvidia.share (a load)
+      %s = nvidia.wgmma %q, %x, 0                %s = nvidia.wgmma %q, %x, 0
+      %w, %r = ... %s                            %b = nvidia.share %y
+      %y = mem.load                              %o = nvidia.wgmma %p, %b, %acc
+      %b = nvidia.share %y            ->         %w, %r = ... %s
+      %a = arith.mul %acc, %r                    %z = mem.load
+      %o = nvidia.wgmma %w, %b, %a               %a = arith.mul %o, %r
+      cf.yield %o                                cf.yield %a, %w, %z
+    }                                          }
+                                               %b = nvidia.share %z
+                                               %o = nvidia.wgmma %w, %b, %a
+
+A product that needs what is computed of another one waits for both, and the tensor cores for it.
+One iteration later it needs nothing that is not there: it is issued together with that iteration's
+first product, and computed while threads compute what follows from that (as in Shah et al.,
+"FlashAttention-3", 2024, section 3.2). The product of zeros in the first iteration adds nothing.
+
+Operands that are computed stay in registers until then, so a loop is left alone where these, the
+sums and the rest are more than a thread has.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilewright.analysis import Alignment, analyze_alignment
+from tilewright.backends.nvidia.arch import row_for
+from tilewright.backends.nvidia.buffer_ops import ShareOp, WgmmaOp
+from tilewright.backends.nvidia.passes.schedule_loop import MIN_COPY_BYTES, form_obstacle, inputs
+from tilewright.ir import Builder, Function, Op, Pass, Rewriter, Trait, Value
+from tilewright.ir.types import TileType, dtype_of
+from tilewright.ops import ConstantOp, ForOp, LoadOp, TransposeOp
+from tilewright.transforms import add_slot, yield_more
+
+_OTHER_REGISTERS = 72
+"""Of a thread, beside sums and operands: addresses, running maxima and what exponentials need."""
+
+
+@dataclass(frozen=True)
+class RotateProducts(Pass, name="nvidia-rotate-products"):
+    """Let dependent products of warpgroups run beside the first one of the next iteration.
+
+    stages: slots of a loop's buffers, where the loop does not say; warps: of a program instance;
+    capability: of the architecture.
+    """
+
+    stages: int = 3
+    warps: int = 4
+    capability: int = 90
+
+    def run(self, function: Function) -> bool:
+        loops = [op for op in function.walk() if isinstance(op, ForOp)]
+        candidates = {loop: _candidates(loop) for loop in loops if self._is_pipelined(loop)}
+        if not any(candidates.values()):
+            return False
+        facts = analyze_alignment(function)
+        changed = False
+        for loop, rotations in candidates.items():
+            fit = [r for r in rotations if _is_copied(r.load, facts)]
+            if fit and self._has_registers(loop, fit):
+                for rotation in fit:
+                    rotation.apply()
+                changed = True
+        return changed
+
+    def _is_pipelined(self, loop: ForOp) -> bool:
+        return (self.stages if loop.stages is None else loop.stages) > 1
+
+    def _has_registers(self, loop: ForOp, rotations: list[_Rotation]) -> bool:
+        sums = [op.result for op in loop.body if isinstance(op, WgmmaOp)]
+        tiles = [*sums, *(rotation.product.a for rotation in rotations)]
+        bits = sum(_bits(value) for value in tiles)
+        used = bits // (32 * 32 * self.warps) + _OTHER_REGISTERS
+        arch = row_for(self.capability)
+        return used <= min(arch.registers_thread, arch.registers_sm // (32 * self.warps))
+
+
+@dataclass(frozen=True, slots=True)
+class _Rotation:
+    """One product that is to come an iteration later.
+
+    first: the product that it then follows; share, load: its operand in shared memory, and what it
+    is loaded by; carried: its sums of the last iteration
+    """
+
+    loop: ForOp
+    first: WgmmaOp
+    product: WgmmaOp
+    share: ShareOp
+    load: LoadOp
+    carried: Value
+
+    def apply(self) -> None:
+        product, slot = self.product, self.carried.index - 1
+        left = self._carry(product.a, "left")
+        right = self._carry(self.load.result, "right")
+        body = Builder.after(self.first)
+        operand = self._shared(body, self.loop.body.args[right + 1])
+        moved = body.emit(product.clone({}))
+        moved.set_operand(0, self.loop.body.args[left + 1])
+        moved.set_operand(1, operand)
+        for user in [user for user in self.carried.uses if user is not moved]:
+            _replace_operand(user, self.carried, moved.result)
+        sums = product.acc
+        moved.set_operand(2, self.carried)
+        self.loop.body.terminator.set_operand(slot, moved.result if sums is self.carried else sums)
+        self._finish(slot, left, right)
+        Rewriter.erase(product)
+        Rewriter.erase(self.share)
+        _move_to_end(self.loop.body.terminator.operands[left].op, self.loop)
+
+    def _carry(self, value: Value, name: str) -> int:
+        """Carry a value of the body to the next iteration, zeros to the first; the slot."""
+        zeros = Builder.at(self.loop).value(ConstantOp(0, value.type))
+        add_slot(self.loop, zeros, name)
+        yield_more(self.loop, value)
+        return len(self.loop.results) - 1
+
+    def _shared(self, builder: Builder, loaded: Value) -> Value:
+        """What was loaded in shared memory, as the product reads it."""
+        source = self.share.x.op
+        if isinstance(source, TransposeOp):
+            loaded = builder.value(TransposeOp(loaded, order=source.order))
+        return builder.value(ShareOp(loaded, result_type=self.share.result.type))
+
+    def _finish(self, slot: int, left: int, right: int) -> None:
+        """The product of the last iteration, behind the loop."""
+        results = self.loop.results
+        behind = Builder.after(self.loop)
+        operand = self._shared(behind, results[right])
+        users = list(results[slot].uses)
+        last = behind.emit(self.product.clone({}))
+        for index, value in enumerate((results[left], operand, results[slot])):
+            last.set_operand(index, value)
+        for user in users:
+            _replace_operand(user, results[slot], last.result)
+
+
+def _candidates(loop: ForOp) -> list[_Rotation]:
+    """The products of a loop that may come an iteration later, which need another one's result."""
+    found = [_rotation(op, loop) for op in loop.body if isinstance(op, WgmmaOp)]
+    return [rotation for rotation in found if rotation is not None]
+
+
+def _rotation(product: WgmmaOp, loop: ForOp) -> _Rotation | None:
+    if not isinstance(product.a.type, TileType) or product.keep is not None:
+        return None
+    first = _first_product(product.a, loop)
+    source = _sole_load(product, loop)
+    carried = _rescaled(product, loop)
+    if first is None or source is None or carried is None:
+        return None
+    return _Rotation(loop, first, product, *source, carried)
+
+
+def _first_product(value: Value, loop: ForOp) -> WgmmaOp | None:
+    """The first product of the iteration that a value needs."""
+    needed, stack = set[Op](), [value]
+    while stack:
+        op = stack.pop().op
+        if op is not None and op.parent is loop.body and op not in needed:
+            needed.add(op)
+            stack += inputs(op)
+    return next((op for op in loop.body if op in needed and isinstance(op, WgmmaOp)), None)
+
+
+def _sole_load(product: WgmmaOp, loop: ForOp) -> tuple[ShareOp, LoadOp] | None:
+    """What brings operand B to shared memory, if the product alone uses it."""
+    share = product.b.op
+    if not isinstance(share, ShareOp) or list(share.result.uses) != [product]:
+        return None
+    tile, user = share.x, share
+    if isinstance(tile.op, TransposeOp) and list(tile.uses) == [share]:
+        tile, user = tile.op.x, tile.op
+    load = tile.op
+    if not isinstance(load, LoadOp) or load.parent is not loop.body or list(tile.uses) != [user]:
+        return None
+    return share, load
+
+
+def _rescaled(product: WgmmaOp, loop: ForOp) -> Value | None:
+    """The carried sums that a product adds to, changed element by element or not, if nothing else
+    in the loop uses them, nor its result."""
+    end = loop.body.terminator
+    if list(product.result.uses.items()) != [(end, 1)]:
+        return None
+    carried = loop.carried[end.operands.index(product.result)]
+    value = carried
+    while value is not product.acc:
+        user = _sole_user(value)
+        if user is None or user.parent is not loop.body or Trait.ELEMENTWISE not in user.traits:
+            return None
+        value = user.results[0]
+    return carried if _sole_user(value) is product else None
+
+
+def _sole_user(value: Value) -> Op | None:
+    """The op that uses a value once, if no other does."""
+    return next(iter(value.uses)) if list(value.uses.values()) == [1] else None
+
+
+def _is_copied(load: LoadOp, facts: dict[Value, Alignment]) -> bool:
+    """Whether a load, which has no layout yet, will be an asynchronous copy."""
+    if form_obstacle(load):
+        return False
+    pointer, size = facts[load.pointer], dtype_of(load.type).bytes
+    masked = [MIN_COPY_BYTES] * 2 if load.mask is None else facts[load.mask].constancy
+    runs = zip(pointer.contiguity, pointer.divisibility, masked, strict=True)
+    bytes_of_runs = (min(run * size, aligned, same * size) for run, aligned, same in runs)
+    return max(bytes_of_runs) >= MIN_COPY_BYTES
+
+
+def _move_to_end(op: Op | None, loop: ForOp) -> None:
+    """Compute what only the next iteration uses last: while products run, no operand may change."""
+    if op is not None and op.parent is loop.body and _sole_user(op.results[0]) is not None:
+        Rewriter.move_before(op, loop.body.terminator)
+
+
+def _replace_operand(user: Op, old: Value, new: Value) -> None:
+    for index, value in enumerate(user.operands):
+        if value is old:
+            user.set_operand(index, new)
+
+
+def _bits(value: Value) -> int:
+    """Of all elements of a tile."""
+    type_ = value.type
+    assert isinstance(type_, TileType)
+    return type_.numel * dtype_of(type_).bits

@@ -1,0 +1,177 @@
+"""Leaves out masks of results in the iterations in which they are true for all elements.
+
+    %m = arith.compare %columns, %n {"lt"}       %full = %j + 63 < %n (in 64 bits)
+    %y = arith.select %m, %x, %c           ->    %y = cf.if %full {
+                                                   cf.yield %x
+                                                 } {
+                                                   %m = arith.compare %columns, %n {"lt"}
+                                                   %z = arith.select %m, %x, %c
+                                                   cf.yield %z
+                                                 }
+
+Masks at the end of rows, and of triangles, concern the last of many iterations. In a loop around
+products, threads compute what stands between these while the tensor cores wait, or work on others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilewright.backends.nvidia.buffer_ops import WgmmaOp
+from tilewright.ir import Block, Builder, Function, Op, Pass, Rewriter, Value, is_pure
+from tilewright.ir.types import TileType, dtype_of, i32, i64
+from tilewright.ops import (
+    AddOp,
+    AndOp,
+    BroadcastOp,
+    CastOp,
+    CompareOp,
+    ConstantOp,
+    DotOp,
+    ExpandDimsOp,
+    ForOp,
+    IfOp,
+    RangeOp,
+    SelectOp,
+    SplatOp,
+    YieldOp,
+)
+
+_LEAST_ELEMENTS = 4
+"""Of a thread: fewer are not worth a branch."""
+
+
+@dataclass(frozen=True)
+class SkipFullMasks(Pass, name="nvidia-skip-full-masks"):
+    """Branch around masks that are often true for all elements. warps: of a program instance."""
+
+    warps: int = 4
+
+    def run(self, function: Function) -> bool:
+        chosen: list[tuple[SelectOp, ForOp]] = []
+        for loop in function.walk():
+            if isinstance(loop, ForOp) and any(isinstance(op, DotOp | WgmmaOp) for op in loop.body):
+                chosen += [
+                    (op, loop)
+                    for op in loop.body
+                    if isinstance(op, SelectOp) and self._is_large(op)
+                ]
+        return any([_skip(op, loop) for op, loop in chosen])
+
+    def _is_large(self, op: SelectOp) -> bool:
+        type_ = op.condition.type
+        return isinstance(type_, TileType) and type_.numel >= _LEAST_ELEMENTS * 32 * self.warps
+
+
+@dataclass(frozen=True, slots=True)
+class _Extent:
+    """The elements of a tile: a scalar, or 0, and from `low` to `high` more; these are natural
+    numbers, so only the largest element may exceed the type."""
+
+    scalar: Value | None
+    low: int
+    high: int
+
+
+def _skip(op: SelectOp, loop: ForOp) -> bool:
+    """Branch around one mask, if scalars tell whether all of it is true; whether they do."""
+    compares = _compares(op.condition)
+    pairs = [pair for pair in map(_ordered, compares) if pair is not None]
+    if not compares or len(pairs) < len(compares):
+        return False
+    builder = Builder.at(op)
+    full: Value | None = None
+    for below, above, is_strict in pairs:
+        for test in _tests(builder, below, above, is_strict):
+            full = test if full is None else builder.value(AndOp(full, test))
+    if full is None:
+        return False
+    plain, masked = Block(), Block()
+    Builder(plain, None, op.loc).emit(YieldOp((op.x,)))
+    inner = Builder(masked, None, op.loc)
+    mapping: dict[Value, Value] = {}
+    for needed in _mask_ops(op, loop):
+        inner.emit(needed.clone(mapping))
+    inner.emit(YieldOp((mapping[op.result],)))
+    Rewriter.replace(op, builder.value(IfOp(full, plain, masked, result_types=(op.type,))))
+    return True
+
+
+def _compares(mask: Value) -> list[CompareOp]:
+    """The comparisons that a mask is the conjunction of; none if it is none."""
+    op = mask.op
+    if isinstance(op, BroadcastOp | ExpandDimsOp):
+        return _compares(op.x)
+    if isinstance(op, AndOp):
+        left, right = _compares(op.lhs), _compares(op.rhs)
+        return [*left, *right] if left and right else []
+    return [op] if isinstance(op, CompareOp) else []
+
+
+def _ordered(op: CompareOp) -> tuple[_Extent, _Extent, bool] | None:
+    """What is to be below what, and whether strictly."""
+    if dtype_of(op.lhs.type) is not i32 or op.predicate not in ("lt", "le", "gt", "ge"):
+        return None
+    sides = (op.lhs, op.rhs) if op.predicate in ("lt", "le") else (op.rhs, op.lhs)
+    below, above = (_extent(side) for side in sides)
+    return None if below is None or above is None else (below, above, op.predicate in ("lt", "gt"))
+
+
+def _extent(value: Value) -> _Extent | None:
+    op = value.op
+    if isinstance(op, BroadcastOp | ExpandDimsOp):
+        return _extent(op.x)
+    if isinstance(op, SplatOp):
+        return _Extent(op.x, 0, 0)
+    if isinstance(op, RangeOp) and op.start >= 0:
+        return _Extent(None, op.start, op.end - 1)
+    if isinstance(op, ConstantOp) and isinstance(op.value, int) and op.value >= 0:
+        return _Extent(None, op.value, op.value)
+    if isinstance(op, AddOp):
+        left, right = _extent(op.lhs), _extent(op.rhs)
+        return None if left is None or right is None else _added(left, right)
+    return None
+
+
+def _added(left: _Extent, right: _Extent) -> _Extent | None:
+    scalar = left.scalar if right.scalar is None else right.scalar
+    sum_ = _Extent(scalar, left.low + right.low, left.high + right.high)
+    is_known = None in (left.scalar, right.scalar) and sum_.high <= i32.max_int
+    return sum_ if is_known else None
+
+
+def _tests(builder: Builder, below: _Extent, above: _Extent, is_strict: bool) -> list[Value]:
+    """What holds, in 64 bits, if all elements of one tile are below all of another."""
+    highest, lowest = _sum(builder, below, below.high), _sum(builder, above, above.low)
+    tests = [builder.value(CompareOp(highest, lowest, predicate="lt" if is_strict else "le"))]
+    if above.high and above.scalar is not None:
+        # In 32 bits its largest elements would be negative else.
+        limit = builder.value(ConstantOp(i32.max_int, i64))
+        top = _sum(builder, above, above.high)
+        tests.append(builder.value(CompareOp(top, limit, predicate="le")))
+    return tests
+
+
+def _sum(builder: Builder, extent: _Extent, more: int) -> Value:
+    number = builder.value(ConstantOp(more, i64))
+    if extent.scalar is None:
+        return number
+    return builder.value(AddOp(builder.value(CastOp(extent.scalar, i64)), number))
+
+
+def _mask_ops(op: SelectOp, loop: ForOp) -> list[Op]:
+    """The ops of the body that compute a mask from scalars, and its use."""
+    needed, stack = set[Op]((op,)), [op.condition]
+    while stack:
+        source = stack.pop().op
+        if source is None or source.parent is not loop.body or source in needed:
+            continue
+        if (
+            source.regions
+            or not is_pure(source)
+            or not isinstance(source.results[0].type, TileType)
+        ):
+            continue
+        needed.add(source)
+        stack += source.operands
+    return [each for each in loop.body if each in needed]
