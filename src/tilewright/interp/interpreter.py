@@ -18,7 +18,7 @@ from tilewright.interp.numpy_dtypes import Array, as_array, numpy_dtype
 from tilewright.interp.numpy_rules import evaluate
 from tilewright.interp.program_state import MACHINE_RULES, Grid, Machine
 from tilewright.interp.tile_indices import check_dividend, follow_sign
-from tilewright.ir import REFERENCE_RULES, Block, Op, Trait, Value
+from tilewright.ir import REFERENCE_RULES, REGION_RULES, Block, Op, Trait, Value
 from tilewright.ir.types import BufferType, PointerType, element_of, shape_of
 from tilewright.ops import ForOp, IfOp, ReduceOp, RemOp, ScanOp, WhileOp
 from tilewright.support import errors
@@ -48,6 +48,9 @@ class Interpreter:
     def run(self, op: Op, inputs: Sequence[ConcreteValue]) -> list[ConcreteValue]:
         """The results of one op. Designed errors get the op's location."""
         try:
+            region_rule = REGION_RULES.get(type(op))
+            if region_rule is not None:
+                return list(region_rule(op, self._run_region))
             structured = self._structured.get(type(op))
             return structured(op, inputs) if structured else self._simple(op, inputs)
         except errors.TilewrightError as error:
@@ -67,6 +70,9 @@ class Interpreter:
             for result, value in zip(op.results, self.run(op, inputs), strict=True):
                 environment[result] = value
         raise AssertionError("a block without terminator")
+
+    def _run_region(self, block: Block) -> list[ConcreteValue]:
+        return self.run_block(block, ())
 
     def _value(self, value: Value) -> ConcreteValue:
         return value if isinstance(value, ConcreteValue) else self.environment[value]

@@ -40,7 +40,7 @@ from tilewright.ir.printer import (
     print_module,
 )
 from tilewright.ir.read_verified import parse_valid_module, valid_kernel
-from tilewright.ir.reference_rules import REFERENCE_RULES, reference
+from tilewright.ir.reference_rules import REFERENCE_RULES, REGION_RULES, reference, region_rule
 from tilewright.ir.rules import (
     Rule,
     RuleContext,
@@ -61,6 +61,7 @@ __all__ = [
     "OPS",
     "PASSES",
     "REFERENCE_RULES",
+    "REGION_RULES",
     "Block",
     "Builder",
     "Constraint",
@@ -107,6 +108,7 @@ __all__ = [
     "print_module",
     "problems",
     "reference",
+    "region_rule",
     "region",
     "removable",
     "report",

@@ -30,3 +30,19 @@ def reference(op_class: type[Op]) -> Callable[[R], R]:
         return rule
 
     return register
+
+
+REGION_RULES: dict[type[Op], ReferenceRule] = {}
+"""Semantics of ops of backends that have regions without arguments: rule(op, run), where run(block)
+runs one."""
+
+
+def region_rule(op_class: type[Op]) -> Callable[[R], R]:
+    """Register the rule of an op class with regions."""
+
+    def register(rule: R) -> R:
+        assert op_class not in REGION_RULES, f"two rules for {op_class.opcode}"
+        REGION_RULES[op_class] = rule
+        return rule
+
+    return register

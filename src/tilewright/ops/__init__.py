@@ -71,7 +71,7 @@ from tilewright.ops.memory import (
     pointee,
 )
 from tilewright.ops.order import HistogramOp, SortOp
-from tilewright.ops.region_checks import op_with_effects
+from tilewright.ops.region_checks import op_with_effects, wrong_args, wrong_end
 from tilewright.ops.shape import (
     BroadcastOp,
     CatOp,
@@ -169,4 +169,6 @@ __all__ = [
     "op_with_effects",
     "pointee",
     "sign_of",
+    "wrong_args",
+    "wrong_end",
 ]

@@ -3,7 +3,7 @@
 from tilewright.transforms.canonicalize import Canonicalize
 from tilewright.transforms.count_trips import trip_count
 from tilewright.transforms.cse import Cse
-from tilewright.transforms.dce import Dce
+from tilewright.transforms.dce import Dce, backward_slice, keep_slice
 from tilewright.transforms.expand_descriptors import ExpandDescriptors
 from tilewright.transforms.licm import Licm
 from tilewright.transforms.narrow_integers import NarrowIntegers
@@ -30,7 +30,9 @@ __all__ = [
     "Unroll",
     "add_choice",
     "add_slot",
+    "backward_slice",
     "defining_block",
+    "keep_slice",
     "layout_problem",
     "set_operands",
     "trip_count",

@@ -12,6 +12,9 @@ carried value that is needed only to compute itself is not. What is not marked g
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Self
+
 from tilewright.ir import Block, Function, Op, Pass, Rewriter, Trait, Value, removable
 from tilewright.ops import WhileOp
 from tilewright.transforms.region_slots import (
@@ -28,22 +31,27 @@ class Dce(Pass, name="dce"):
     """Remove ops, carried values and results of branches that nothing needs."""
 
     def run(self, function: Function) -> bool:
-        ops = list(function.walk())
-        needed = _Needed()
-        for op in ops:
-            if _is_root(op):
-                needed.add_op(op)
-        needed.close()
-        # terminators go with their blocks; `shrink` removes those of their operands that are dead
-        dead = [op for op in ops if op not in needed.ops and Trait.TERMINATOR not in op.traits]
-        # Users before definitions, so that nothing is erased that is still used.
-        for op in reversed(dead):
-            if op.parent is not None:
-                Rewriter.drop(op)
-        # An inner slot may be the last use of an outer one.
-        inner_first = [op for op in reversed(ops) if op in needed.ops and is_structured(op)]
-        shrunk = [needed.shrink(op) for op in inner_first]
-        return bool(dead) or any(shrunk)
+        return keep_slice(function.body, [op for op in function.walk() if _is_root(op)])
+
+
+def backward_slice(roots: Iterable[Op]) -> set[Op]:
+    """The ops that some ops need, with these, and the loops and branches around them."""
+    return _Needed.of(roots).ops
+
+
+def keep_slice(block: Block, roots: Iterable[Op]) -> bool:
+    """Remove from a block what some of its ops do not need; whether anything was."""
+    ops, needed = list(block.walk()), _Needed.of(roots)
+    # terminators go with their blocks; `shrink` removes those of their operands that are dead
+    dead = [op for op in ops if op not in needed.ops and Trait.TERMINATOR not in op.traits]
+    # Users before definitions, so that nothing is erased that is still used.
+    for op in reversed(dead):
+        if op.parent is not None:
+            Rewriter.drop(op)
+    # An inner slot may be the last use of an outer one.
+    inner_first = [op for op in reversed(ops) if op in needed.ops and is_structured(op)]
+    shrunk = [needed.shrink(op) for op in inner_first]
+    return bool(dead) or any(shrunk)
 
 
 def _is_root(op: Op) -> bool:
@@ -65,6 +73,15 @@ class _Needed:
         self.ops: set[Op] = set()
         self.slots: set[tuple[Structured, int]] = set()
         self.pending: list[Value] = []
+
+    @classmethod
+    def of(cls, roots: Iterable[Op]) -> Self:
+        """What some ops need."""
+        needed = cls()
+        for op in roots:
+            needed.add_op(op)
+        needed.close()
+        return needed
 
     def add_op(self, op: Op | None) -> None:
         """An op that is needed, and the ops that it is inside of."""

@@ -32,7 +32,7 @@ from tilewright.backends.nvidia.driver.stream_order import MEMORY
 from tilewright.backends.nvidia.lower.allocate_shared import allocate_shared
 from tilewright.backends.nvidia.lower.gpu_function import lower_function
 from tilewright.backends.nvidia.lower.shared_usage import Machine
-from tilewright.backends.nvidia.pipeline import front_pipeline, layout_pipeline
+from tilewright.backends.nvidia.pipeline import front_pipeline, layout_pipeline, options_pipeline
 from tilewright.ir import Module, Pipeline, parse_valid_module
 from tilewright.llvm import llvm_version
 from tilewright.support import errors, import_late, settings
@@ -70,13 +70,8 @@ def _ttir(module: Module, context: StageContext) -> Module:
 
 def _ttgir(module: Module, context: StageContext) -> Module:
     laid = Module(tuple(f.clone() for f in module.functions.values()))
-    _layout_pipeline(context).run(laid)
+    options_pipeline(context).run(laid)
     return laid
-
-
-def _layout_pipeline(context: StageContext) -> Pipeline:
-    options = context.options
-    return layout_pipeline(_arch(context), options.num_warps, options.num_stages)
 
 
 def _llir(module: Module, context: StageContext) -> str:
@@ -95,6 +90,8 @@ def _llir(module: Module, context: StageContext) -> str:
         num_ctas=options.num_ctas,
     )
     context.metadata.update(name=lowered.symbol, shared=size)
+    if lowered.threads != 32 * options.num_warps:
+        context.metadata.update(threads=lowered.threads)
     if lowered.tensor_maps:
         maps = [source.plain() for source in lowered.tensor_maps]
         context.metadata.update(tensor_maps=maps)
@@ -211,7 +208,7 @@ def _parsed(text: str, _: StageContext) -> Module:
 
 def _parsed_with_layouts(text: str, context: StageContext) -> Module:
     """Lowering relies on what the passes guarantee: layouts for this number of warps, among it."""
-    return parse_valid_module(text, _layout_pipeline(context).guaranteed)
+    return parse_valid_module(text, options_pipeline(context).guaranteed)
 
 
 BACKEND = Backend(

@@ -4,13 +4,15 @@
     %x = mem.descriptor_load %p, ... {bulk = true}               what is copied: emits nothing
     nvidia.bulk_copy %x, %slot, %barrier, %runs                  one thread asks for it
     nvidia.mbarrier_wait %barrier, %parity                       it is there, for all threads
+    nvidia.mbarrier_arrive %barrier, %runs                       each warp is done with the slot
 
-A barrier's phase ends when all bytes that were announced have arrived; phases count from 0, and
-`parity` is the lowest bit of the number of the one that is waited for.
+A barrier's phase ends when as many have arrived as it waits for, and all bytes that were announced;
+phases count from 0, and `parity` is the lowest bit of the number of the one that is waited for.
 """
 
 from __future__ import annotations
 
+from threading import Condition
 from typing import Any
 
 from tilewright.backends.nvidia.buffer_ops import BufferMemory, buffer_type
@@ -30,9 +32,10 @@ from tilewright.ir.types import Type
 
 
 class MbarriersOp(Op, opcode="nvidia.mbarriers", effects=(Effect.SHARED,)):
-    """result = new mbarriers, one in each slot: phase 0 has begun, and waits for one arrival"""
+    """result = new mbarriers, one in each slot: phase 0 has begun, and waits for `arrivals`"""
 
     result_type: Type = attr()
+    arrivals: int = attr(default=1)
 
     def infer(self) -> Type:
         return self.result_type
@@ -51,7 +54,7 @@ class BulkCopyOp(Op, opcode="nvidia.bulk_copy", effects=(Effect.SHARED,)):
 
 
 class MbarrierWaitOp(Op, opcode="nvidia.mbarrier_wait", effects=(Effect.SHARED,)):
-    """The phase of this parity has ended."""
+    """The phase of this parity has ended; the phase before the first one has."""
 
     barrier: Value = operand(buffer)
     parity: Value = operand(scalar_integer)
@@ -60,10 +63,50 @@ class MbarrierWaitOp(Op, opcode="nvidia.mbarrier_wait", effects=(Effect.SHARED,)
         return None
 
 
+class MbarrierArriveOp(Op, opcode="nvidia.mbarrier_arrive", effects=(Effect.SHARED,)):
+    """If it runs: each warp of the role arrives; the barrier waits for as many.
+
+    What the warps have read of shared memory before, also by products that have ended, may be
+    overwritten once the phase has ended.
+    """
+
+    barrier: Value = operand(buffer)
+    runs: Value = operand(boolean)
+
+    def infer(self) -> None:
+        return None
+
+
+PATIENCE = 10.0
+"""Seconds after which NumPy rules take a phase that has not ended for one that never will."""
+
+
+class Phases:
+    """The phases of a barrier as NumPy rules have it. needed: arrivals that end one."""
+
+    def __init__(self, needed: int) -> None:
+        self._needed, self._arrived = needed, 0
+        self._changed = Condition()
+
+    def arrive(self, count: int | None = None) -> None:
+        """count: of arrivals; None: all that a phase needs."""
+        with self._changed:
+            self._arrived += self._needed if count is None else count
+            self._changed.notify_all()
+
+    def wait(self, parity: int) -> None:
+        """Until the phase of this parity has ended: by now another one is going on."""
+        with self._changed:
+            over = self._changed.wait_for(
+                lambda: self._arrived // self._needed & 1 != parity, PATIENCE
+            )
+        assert over, "waits for another phase than the last one"
+
+
 @reference(MbarriersOp)
 def mbarriers(op: MbarriersOp) -> Any:
     """Of each barrier the phases that have ended."""
-    return BufferMemory([0] * buffer_type(op.result).slots)
+    return BufferMemory([Phases(op.arrivals) for _ in range(buffer_type(op.result).slots)])
 
 
 @reference(BulkCopyOp)
@@ -71,13 +114,20 @@ def bulk_copy(op: BulkCopyOp, x: Any, memory: Any, barrier: Any, runs: Any) -> t
     """Copied at once."""
     if runs:
         memory.item().write(x)
-        barrier.item().write(barrier.item().read() + 1)
+        barrier.item().read().arrive(1)
     return ()
 
 
 @reference(MbarrierWaitOp)
 def mbarrier_wait(op: MbarrierWaitOp, barrier: Any, parity: Any) -> tuple[()]:
-    """Nothing to wait for: the phase must have been the last one."""
-    ended = barrier.item().read()
-    assert ended and (ended - 1) & 1 == int(parity), "waits for another phase than the last one"
+    """Another role may have to arrive first."""
+    barrier.item().read().wait(int(parity))
+    return ()
+
+
+@reference(MbarrierArriveOp)
+def mbarrier_arrive(op: MbarrierArriveOp, barrier: Any, runs: Any) -> tuple[()]:
+    """All warps at once."""
+    if runs:
+        barrier.item().read().arrive()
     return ()

@@ -29,12 +29,18 @@ from tilewright.backends.nvidia.buffer_ops import (
     WgmmaWaitOp,
     WriteOp,
 )
-from tilewright.backends.nvidia.bulk_ops import BulkCopyOp, MbarriersOp, MbarrierWaitOp
+from tilewright.backends.nvidia.bulk_ops import (
+    BulkCopyOp,
+    MbarrierArriveOp,
+    MbarriersOp,
+    MbarrierWaitOp,
+)
 from tilewright.backends.nvidia.layouts.layout_rules import broken_rule
 from tilewright.backends.nvidia.ops import ConvertOp, FmaDotOp
 from tilewright.backends.nvidia.passes.legalize_arithmetic import illegal_arithmetic
 from tilewright.backends.nvidia.passes.legalize_casts import illegal_cast
 from tilewright.backends.nvidia.passes.legalize_dots import illegal_product
+from tilewright.backends.nvidia.role_ops import RolesOp
 from tilewright.ir import Contract, Op
 from tilewright.ir.types import TileType, Type, shape_of
 from tilewright.ops import CastOp, DotOp
@@ -91,8 +97,10 @@ def legal_layouts(arch: Arch, warps: int) -> Contract:
 def legal_copies(arch: Arch, warps: int) -> Contract:
     """After nvidia-software-pipeline; warps: of a program instance."""
     buffers = (AllocOp, ViewOp, TransposeViewOp, WriteOp, ReadOp)
-    copies = (AsyncCopyOp, CommitOp, WaitOp, MbarriersOp, BulkCopyOp, MbarrierWaitOp)
-    ops = legal_ops(FmaDotOp, ConvertOp, ShareOp, WgmmaOp, WgmmaWaitOp, *buffers, *copies)
+    copies = (AsyncCopyOp, CommitOp, WaitOp, BulkCopyOp)
+    barriers = (MbarriersOp, MbarrierWaitOp, MbarrierArriveOp, RolesOp)
+    products = (FmaDotOp, ConvertOp, ShareOp, WgmmaOp, WgmmaWaitOp)
+    ops = legal_ops(*products, *buffers, *copies, *barriers)
     return Contract("nvidia-software-pipeline", ops, _missing_layout, _unlowerable(arch, warps))
 
 

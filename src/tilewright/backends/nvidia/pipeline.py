@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tilewright.backends.manifest import StageContext
 from tilewright.backends.nvidia.arch import Arch, row_for
 from tilewright.backends.nvidia.contracts import (
     front_end,
@@ -26,6 +27,7 @@ from tilewright.backends.nvidia.passes.select_bulk_loads import CheckBulkLoads, 
 from tilewright.backends.nvidia.passes.select_products import SelectProducts
 from tilewright.backends.nvidia.passes.skip_full_masks import SkipFullMasks
 from tilewright.backends.nvidia.passes.software_pipeline import SoftwarePipeline
+from tilewright.backends.nvidia.passes.specialize_warps import SpecializeWarps
 from tilewright.ir import Pipeline, Step
 from tilewright.transforms import SHARED, Canonicalize, Cse, Dce, ExpandDescriptors, Licm
 
@@ -49,10 +51,19 @@ def front_pipeline(capability: int) -> Pipeline:
     return Pipeline("nvidia-front", (kept, *SHARED.steps, *own), front_end())
 
 
-def layout_pipeline(arch: Arch, warps: int, stages: int) -> Pipeline:
+def options_pipeline(context: StageContext) -> Pipeline:
+    """The layout pipeline of a launch's target and options."""
+    options, arch = context.options, row_for(int(context.target.arch))
+    # Roles move registers, so their number is theirs to say; clusters run one block.
+    roles = options.maxnreg is None and options.num_ctas == 1
+    return layout_pipeline(arch, options.num_warps, options.num_stages, roles)
+
+
+def layout_pipeline(arch: Arch, warps: int, stages: int, roles: bool = True) -> Pipeline:
     """Layouts, and what depends on them: asynchronous copies and barriers.
 
-    warps: of a program instance; stages: slots of a loop's buffers, where the loop does not say.
+    warps: of a program instance; stages: slots of a loop's buffers, where the loop does not say;
+    roles: whether further warps may ask for copies.
     """
     layouts = AssignLayouts(warps=warps, access=arch.access_bytes)
     shared_barriers = InsertSharedBarriers(warps=warps, capability=arch.capability)
@@ -60,14 +71,14 @@ def layout_pipeline(arch: Arch, warps: int, stages: int) -> Pipeline:
     products = SelectProducts(warps=warps, capability=arch.capability)
     steps = (
         Step(products, "layouts depend on what computes them", selected_products(arch)),
-        *_bulk_loads(arch, stages),
+        *_bulk_loads(arch, stages, roles),
         Step(RestartSums(), "before layouts: the zeros need none", selected_products(arch)),
         *_rotated_products(arch, warps, stages),
         Step(layouts, fragments, legal_layouts(arch, warps)),
         Step(Cse(), "two uses of a value may have got equal conversions"),
         Step(Licm(), "move conversions of loop invariants out of loops"),
         Step(Dce(), "remove copies of values in layouts that nothing uses"),
-        *(_async_copies(arch, warps, stages) if arch.cp_async else ()),
+        *(_async_copies(arch, warps, stages, roles) if arch.cp_async else ()),
         *_delayed_waits(arch),
         Step(InsertGlobalBarriers(), "needs layouts: which thread accesses which address"),
         Step(shared_barriers, "last: later passes must not add or remove uses of shared memory"),
@@ -93,13 +104,13 @@ def _delayed_waits(arch: Arch) -> tuple[Step, ...]:
     return (Step(DelayProductWaits(), why),) if arch.wgmma else ()
 
 
-def _bulk_loads(arch: Arch, stages: int) -> tuple[Step, ...]:
+def _bulk_loads(arch: Arch, stages: int, roles: bool) -> tuple[Step, ...]:
     """Loads by the copy engine: those that it does not make after all are expanded."""
     if not arch.tma:
         return ()
     return (
         Step(
-            CheckBulkLoads(stages=stages, capability=arch.capability),
+            CheckBulkLoads(stages=stages, capability=arch.capability, roles=roles),
             "only products of warpgroups read what is copied so",
         ),
         # Not simplified here: canonicalization would merge the casts that were legalized.
@@ -107,13 +118,17 @@ def _bulk_loads(arch: Arch, stages: int) -> tuple[Step, ...]:
     )
 
 
-def _async_copies(arch: Arch, warps: int, stages: int) -> tuple[Step, ...]:
-    """Loads for later iterations, by `cp.async`."""
+def _async_copies(arch: Arch, warps: int, stages: int, roles: bool) -> tuple[Step, ...]:
+    """Loads for later iterations, by the copy engine or by `cp.async`."""
+    specialization = SpecializeWarps(stages=stages, warps=warps, capability=arch.capability)
+    copies = legal_copies(arch, warps)
+    by_roles = "no warp that multiplies asks for copies, no barrier stands in the loop"
     pipelining = SoftwarePipeline(stages=stages, warps=warps, capability=arch.capability)
     latency = "hide the latency of global memory behind earlier products"
     return (
         Step(ConvertLoads(stages=stages), "asynchronous copies need loads converted at once"),
         Step(Dce(), "remove what conversions at the loads replaced"),
-        Step(pipelining, latency, legal_copies(arch, warps)),
+        *([Step(specialization, by_roles, copies)] if roles and arch.setmaxnreg else ()),
+        Step(pipelining, latency, copies),
         Step(Dce(), "remove address computations of loads that became copies"),
     )

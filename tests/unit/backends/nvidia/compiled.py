@@ -52,11 +52,14 @@ def bodies_of_loops(text: str) -> str:
 
 def loop_of_products(ptx: str) -> str:
     """The body of the loop in PTX that multiplies; of several the longest."""
+    return max(loops_of_products(ptx), key=len)
+
+
+def loops_of_products(ptx: str) -> list[str]:
+    """The bodies of loops in PTX in which products are, also of loops around others."""
     labels = {
         match[1]: match.start() for match in re.finditer(r"^(\$L__BB\w+):", ptx, re.MULTILINE)
     }
-    bodies = [
-        ptx[labels[jump[1]] : jump.start()]
-        for jump in re.finditer(r"\bbra(?:\.uni)?\s+(\S+);", ptx)
-    ]
-    return max((body for body in bodies if "mma" in body), key=len)
+    jumps = re.finditer(r"\bbra(?:\.uni)?\s+(\$L__BB\w+);", ptx)
+    bodies = [ptx[labels[jump[1]] : jump.start()] for jump in jumps]
+    return [body for body in bodies if "mma" in body]

@@ -10,7 +10,7 @@ from tilewright.backends.nvidia.explain.op_rows import op_rows
 from tilewright.backends.nvidia.explain.roofline import bound_of
 from tilewright.backends.nvidia.passes.legalize_dots import fma_reason
 from tilewright.backends.nvidia.passes.select_products import product_obstacles
-from tilewright.backends.nvidia.pipeline import front_pipeline, layout_pipeline
+from tilewright.backends.nvidia.pipeline import front_pipeline, options_pipeline
 from tilewright.ir import Module
 from tilewright.ops import DotOp
 
@@ -26,9 +26,11 @@ def explain_kernel(module: Module, context: StageContext, sizes: LaunchSizes | N
     by_fma = {op.loc: fma_reason(op, arch) for op in _products(module)}
     front_pipeline(int(context.target.arch)).run(module)
     obstacles = by_fma | product_obstacles(module.kernel, arch, options.num_warps)
-    layout_pipeline(arch, options.num_warps, options.num_stages).run(module)
+    options_pipeline(context).run(module)
+    # With the warps that only ask for copies.
+    warps = int(metadata.get("threads") or arch.warp_size * options.num_warps) // arch.warp_size
     resources = resources_of(
-        arch, options.num_warps, metadata["registers"], metadata["spills"], metadata["shared"]
+        arch, warps, metadata["registers"], metadata["spills"], metadata["shared"]
     )
     rows = op_rows(module.kernel, arch, obstacles)
     return Explanation(metadata["name"], arch.name, rows, resources, bound)

@@ -78,6 +78,10 @@ class _Program:
             last = last.regions[-1].last
         return LiveRange(2 * self.position[loop], 2 * self.position[last] + 1)
 
+    def always(self) -> LiveRange:
+        """From the first op to the last one."""
+        return LiveRange(0, 2 * len(self.position))
+
     def requests(self) -> dict[Op, Request]:
         """What each exchange and buffer needs, and when."""
         requests: dict[Op, Request] = {buffer: self._of_buffer(buffer) for buffer in self.buffers}
@@ -149,15 +153,16 @@ def allocate_shared(function: Function, machine: Machine) -> tuple[dict[Op, int]
 class BufferRoom:
     """Whether buffers of a loop fit beside everything else that needs shared memory.
 
-    without: exchanges and buffers that they replace.
+    loop: None for buffers that live as long as the program; without: exchanges and buffers that
+    they replace.
     """
 
     def __init__(
-        self, function: Function, machine: Machine, loop: ForOp, without: Collection[Op]
+        self, function: Function, machine: Machine, loop: ForOp | None, without: Collection[Op]
     ) -> None:
         program = _Program(function, machine, without)
         self._others = list(program.requests().values())
-        self._live = program.during(loop)
+        self._live = program.always() if loop is None else program.during(loop)
 
     def bytes_with(self, buffers: Collection[BufferType]) -> int:
         """Shared memory of the function if the loop had these buffers."""

@@ -9,7 +9,12 @@ from __future__ import annotations
 from typing import cast
 
 from tilewright.backends.nvidia.buffer_ops import buffer_type
-from tilewright.backends.nvidia.bulk_ops import BulkCopyOp, MbarriersOp, MbarrierWaitOp
+from tilewright.backends.nvidia.bulk_ops import (
+    BulkCopyOp,
+    MbarrierArriveOp,
+    MbarriersOp,
+    MbarrierWaitOp,
+)
 from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, lowering
 from tilewright.backends.nvidia.tensor_maps import TensorMapSource, tensor_map_source
 from tilewright.llvm import Val
@@ -30,7 +35,9 @@ def _load(state: GpuLowering, op: DescriptorLoadOp) -> None:
 
 
 def _first_thread(state: GpuLowering) -> Val:
-    """Whether this is the thread that asks for copies."""
+    """Whether this is the thread that asks for copies: a producer is that thread alone."""
+    if state.is_producer:
+        return Val("true", "i1", BODY)
     return state.code.let_here("icmp eq i32 %tid, 0", "i1")
 
 
@@ -40,7 +47,7 @@ def _mbarriers(state: GpuLowering, op: MbarriersOp) -> None:
     for slot in range(buffer_type(op.result).slots):
         start = offset + slot * _BARRIER_BYTES
         address = state.code.let_here(f"add i32 {state.shared}, {start}", "i32")
-        text = "@$1 mbarrier.init.shared::cta.b64 [$0], 1;"
+        text = f"@$1 mbarrier.init.shared::cta.b64 [$0], {op.arrivals};"
         state.asm(text, "r,b,~{memory}", "void", address, first)
     # The copy engine sees them, too.
     state.asm("fence.mbarrier_init.release.cluster;", "~{memory}", "void")
@@ -84,3 +91,13 @@ def _wait(state: GpuLowering, op: MbarrierWaitOp) -> None:
     barrier = state.scalar(op.barrier)
     address = state.code.let_here(f"add i32 {state.shared}, {barrier}", "i32")
     state.asm(_WAIT, "r,r,~{memory}", "void", address, state.scalar(op.parity))
+
+
+@lowering(MbarrierArriveOp)
+def _arrive(state: GpuLowering, op: MbarrierArriveOp) -> None:
+    code, barrier = state.code, state.scalar(op.barrier)
+    address = code.let_here(f"add i32 {state.shared}, {barrier}", "i32")
+    first = code.let_here(f"icmp eq i32 {state.lane}, 0", "i1")
+    arrives = code.let_here(f"and i1 {first}, {state.scalar(op.runs)}", "i1")
+    text = "@$1 mbarrier.arrive.shared::cta.b64 _, [$0];"
+    state.asm(text, "r,b,~{memory}", "void", address, arrives)

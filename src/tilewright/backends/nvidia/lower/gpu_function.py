@@ -24,11 +24,13 @@ from tilewright.backends.nvidia.lower import (
     shared_histogram,
     tensor_cores,
     warp_reductions,
+    warp_roles,
     warp_scans,
     warp_sort,
     warpgroup_mma,
 )
 from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, lowering
+from tilewright.backends.nvidia.role_ops import PRODUCER_WARPS, RolesOp
 from tilewright.backends.nvidia.tensor_maps import TensorMapSource
 from tilewright.ir import Block, Function, Op, Trait
 from tilewright.ir.types import element_of
@@ -59,6 +61,7 @@ HANDLER_MODULES = (
     tensor_cores,
     shared_histogram,
     warp_reductions,
+    warp_roles,
     warp_scans,
     warp_sort,
     warpgroup_mma,
@@ -71,7 +74,7 @@ class LoweredKernel:
     """LLVM text of a kernel and what its launch needs.
 
     asserts, prints: see gpu_messages.py; tensor_maps: what the parameters behind those of the
-    kernel hold.
+    kernel hold; threads: of a block, with those of further roles.
     """
 
     text: str
@@ -79,6 +82,7 @@ class LoweredKernel:
     asserts: tuple[str, ...] = ()
     prints: tuple[PrintedText, ...] = ()
     tensor_maps: tuple[TensorMapSource, ...] = ()
+    threads: int = 0
 
 
 _MAP = 'ptr byval([128 x i8]) align 64 "nvvm.grid_constant"'
@@ -94,7 +98,7 @@ def lower_function(
     contract: bool = True,
     num_ctas: int = 1,
 ) -> LoweredKernel:
-    """Lower a kernel whose tiles all have layouts, for `warps` warps.
+    """Lower a kernel whose tiles all have layouts, for `warps` warps, without other roles.
 
     offsets: where in shared memory the ops that exchange data do so; see allocate_shared.py;
     num_ctas: blocks of the cluster that runs a program: all but its first one end at once
@@ -119,16 +123,29 @@ def lower_function(
     head = f"define ptx_kernel void @{function.name}({', '.join(parameters)}) #0{place} {{"
     entry = [line for lines in state.entry.values() for line in lines]
     # In this order: what was moved to section 0 uses lane and warp.
-    first = [*_thread(module, state), *entry, *code.sections[0]]
+    threads, entry_registers = _roles_of(function, 32 * warps)
+    first = [*_thread(module, threads), *entry, *code.sections[0]]
     body = [head, "entry:", *first, *_start(module, num_ctas), "start:", *code.sections[1], "}"]
     module.functions.append("\n".join(body))
-    module.footer += [*_attributes(warps, maxnreg, num_ctas), *(lines.footer() if lines else ())]
+    attributes = _attributes(threads, maxnreg or entry_registers, num_ctas)
+    module.footer += [*attributes, *(lines.footer() if lines else ())]
     text = module.text(arch.target.triple, data_layout(arch.target))
     maps = tuple(state.tensor_maps)
-    return LoweredKernel(text, function.name, tuple(state.asserts), tuple(state.prints), maps)
+    messages = tuple(state.asserts), tuple(state.prints)
+    return LoweredKernel(text, function.name, *messages, maps, threads)
 
 
-def _thread(module: ModuleText, state: GpuLowering) -> list[str]:
+def _roles_of(function: Function, threads: int) -> tuple[int, int | None]:
+    """Threads of a block, and registers of each at its start, None where ptxas is free to choose;
+    threads: of the program."""
+    roles = [op for op in function.body if isinstance(op, RolesOp)]
+    if not roles:
+        return threads, None
+    # Without a known number ptxas ignores what moves registers between warps (C7508).
+    return threads + 32 * PRODUCER_WARPS, roles[0].registers[0]
+
+
+def _thread(module: ModuleText, threads: int) -> list[str]:
     """Lane, warp, and the base of shared memory."""
     name = "llvm.nvvm.read.ptx.sreg.tid.x"
     module.declare(name, f"declare i32 @{name}()")
@@ -136,7 +153,7 @@ def _thread(module: ModuleText, state: GpuLowering) -> list[str]:
     module.globals.append("@shared_memory = external addrspace(3) global [0 x i8], align 1024")
     pointer = "ptrtoint ptr addrspace(3) @shared_memory to i32"
     return [
-        f"%tid = call range(i32 0, {32 * state.warps}) i32 @{name}()",
+        f"%tid = call range(i32 0, {threads}) i32 @{name}()",
         "%lane = and i32 %tid, 31",
         "%warp = lshr i32 %tid, 5",
         f"%shared = {pointer}",
@@ -158,11 +175,11 @@ def _start(module: ModuleText, num_ctas: int) -> list[str]:
     ]
 
 
-def _attributes(warps: int, maxnreg: int | None, num_ctas: int) -> list[str]:
+def _attributes(threads: int, maxnreg: int | None, num_ctas: int) -> list[str]:
     limit = f' "nvvm.maxnreg"="{maxnreg}"' if maxnreg else ""
     cluster = f' "nvvm.cluster_dim"="{num_ctas},1,1"' if num_ctas > 1 else ""
     return [
-        f'attributes #0 = {{ nounwind "nvvm.reqntid"="{32 * warps}"{limit}{cluster} }}',
+        f'attributes #0 = {{ nounwind "nvvm.reqntid"="{threads}"{limit}{cluster} }}',
         # convergent: LLVM must not move barriers and shuffles under other conditions
         "attributes #1 = { convergent nounwind }",
     ]

@@ -37,6 +37,10 @@ class GpuLowering:
     lower_block: Callable[[GpuLowering, Block], None]
     parameters: Sequence[Value] = ()
     """Of the kernel."""
+    is_producer: bool = False
+    """Whether the code is that of the producer (warp_roles.py), a thread alone."""
+    barrier_text: str = "bar.sync 0;"
+    """Of the threads that run the code."""
     num_ctas: int = 1
     """Blocks of a cluster; each cluster runs one program, in its first block."""
     tensor_maps: dict[TensorMapSource, int] = field(default_factory=dict[TensorMapSource, int])
@@ -90,7 +94,7 @@ class GpuLowering:
 
         Between the writes and the reads of an exchange; others are ops (insert_shared_barriers.py).
         """
-        self.asm("bar.sync 0;", "~{memory}", "void")
+        self.asm(self.barrier_text, "~{memory}", "void")
 
     # -- where a thread is ----------------------------------------------------------------------
 

@@ -49,6 +49,7 @@ from tilewright.analysis import (
 )
 from tilewright.backends.nvidia.ops import ConvertOp
 from tilewright.backends.nvidia.passes.launch_conditions import LaunchConditions
+from tilewright.backends.nvidia.role_ops import RolesOp
 from tilewright.ir import Block, Builder, Function, Op, Pass, Trait, Value
 from tilewright.ir.types import TileType
 from tilewright.layout import LinearLayout
@@ -126,6 +127,8 @@ class _Order:
                 pending = {access: None for end in ends for access in end}
             elif isinstance(op, ForOp | WhileOp):
                 pending = self._loop(op, pending)
+            elif isinstance(op, RolesOp):
+                pending = self._block(op.consumers, pending)
         return pending
 
     def _loop(self, loop: ForOp | WhileOp, pending: Pending) -> Pending:

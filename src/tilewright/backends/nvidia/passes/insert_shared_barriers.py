@@ -38,6 +38,7 @@ from tilewright.backends.nvidia.buffer_ops import (
 from tilewright.backends.nvidia.bulk_ops import BulkCopyOp
 from tilewright.backends.nvidia.lower.allocate_shared import allocate_shared
 from tilewright.backends.nvidia.lower.shared_usage import Machine, buffers_used, exchange_bytes
+from tilewright.backends.nvidia.role_ops import RolesOp
 from tilewright.ir import Block, Builder, Function, Op, Pass
 from tilewright.ops import AssertOp, BarrierOp, ForOp, IfOp, WhileOp
 from tilewright.support.fresh_stack import nested
@@ -147,6 +148,9 @@ class _Ordering:
     def _op(self, op: Op, pending: Pending) -> _Walked:
         if isinstance(op, ForOp | WhileOp):
             return self._loop(op, pending)
+        if isinstance(op, RolesOp):
+            # All wait for each other first; then mbarriers order the producer's copies.
+            return self.block(op.consumers, _after_barrier(pending))
         if isinstance(op, IfOp):
             one, other = (self.block(inner, pending) for inner in op.regions)
             return _Walked(
@@ -266,7 +270,7 @@ class _Ordering:
         return ops
 
     def _matters(self, op: Op) -> bool:
-        if isinstance(op, ForOp | WhileOp | IfOp):
+        if isinstance(op, ForOp | WhileOp | IfOp | RolesOp):
             return any([self._ops(region) for region in op.regions])
         if isinstance(op, BarrierOp | AssertOp | WaitOp | WgmmaWaitOp):
             return True

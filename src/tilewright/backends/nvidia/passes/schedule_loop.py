@@ -56,6 +56,15 @@ CARRIED_REGISTERS = 16
 """Registers of a thread that a tile may take which is carried for addresses, once more for those
 of the iteration ahead: of indices of 256 rows or columns, 8."""
 
+HINT = 3
+"""Stages from which on their number is a hint; two stages ask for little memory."""
+
+MOST_SLOTS = 8
+"""Of a buffer, where the number of stages is a hint."""
+
+OTHER_REGISTERS = 60
+"""Of a thread, beside the sums of products: 58 to 76 in loops of one product."""
+
 _PRODUCTS = (DotOp, WgmmaOp)
 Load = LoadOp | DescriptorLoadOp
 
@@ -319,6 +328,12 @@ def registers_of(value: Value) -> int:
     if layout is None:
         return value.type.numel
     return -(-layout.in_size(REGISTER) * element_of(value.type).bytes // 4)
+
+
+def sums_of(loop: ForOp) -> int:
+    """Registers of a thread for the sums of all products of warpgroups in a loop."""
+    products = (op for op in loop.walk() if isinstance(op, WgmmaOp))
+    return sum(registers_of(op.result) for op in products)
 
 
 def _is_movable(load: LoadOp, loop: ForOp) -> bool:

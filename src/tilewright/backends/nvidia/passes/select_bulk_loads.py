@@ -11,17 +11,19 @@ that makes them ahead.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tilewright.analysis import Alignment, analyze_alignment
 from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.buffer_ops import ShareOp, buffer_type, transposed_buffer
 from tilewright.backends.nvidia.passes.expand_loop import readers
+from tilewright.backends.nvidia.passes.producer_slice import has_producer, is_nested
 from tilewright.backends.nvidia.passes.schedule_loop import AheadLoad, bulk_load_runs_ahead
 from tilewright.backends.nvidia.tensor_maps import launch_number, tensor_map_source
 from tilewright.ir import Function, Op, Pass, Value
-from tilewright.ir.types import BufferType
-from tilewright.ops import DescriptorLoadOp, ForOp
+from tilewright.ir.types import BufferType, TileType, element_of
+from tilewright.ops import DescriptorLoadOp, ForOp, StoreOp
 from tilewright.transforms import Canonicalize
 
 _ALIGNMENT = 16
@@ -58,7 +60,7 @@ class SelectBulkLoads(Pass, name="nvidia-select-bulk-loads"):
 def _is_described(op: DescriptorLoadOp, function: Function, facts: dict[Value, Alignment]) -> bool:
     """Whether the launch describes a matrix as the copy engine needs it, and a loop loads it."""
     numbers = (op.pointer, *op.shape, *op.strides)
-    if op.rank != 2 or op.padding != "zero" or not _is_in_outer_loop(op, function):
+    if op.rank != 2 or op.padding != "zero" or not isinstance(_owner(op), ForOp):
         return False
     if any(launch_number(value, function.args) is None for value in numbers):
         return False
@@ -67,34 +69,55 @@ def _is_described(op: DescriptorLoadOp, function: Function, facts: dict[Value, A
     return is_aligned and all(facts[v].every * size >= _ALIGNMENT for v in op.strides)
 
 
-def _is_in_outer_loop(op: DescriptorLoadOp, function: Function) -> bool:
-    """Whether a loop loads it that is in no other: barriers are made once."""
-    loop = op.parent.owner if op.parent is not None else None
-    return isinstance(loop, ForOp) and loop.parent is function.body
+def _owner(op: Op) -> object:
+    """What a load is in: a loop, a branch, or the function."""
+    return op.parent.owner if op.parent is not None else None
 
 
 @dataclass(frozen=True)
 class CheckBulkLoads(Pass, name="nvidia-check-bulk-loads"):
     """Give up loads that the copy engine does not make after all.
 
-    stages: slots of a buffer in loops that do not say; capability: of the architecture.
+    stages: slots of a buffer in loops that do not say; capability: of the architecture; roles:
+    whether a producer may ask for copies, as those in loops inside of others need it.
     """
 
     stages: int = 3
     capability: int = 90
+    roles: bool = True
 
     def run(self, function: Function) -> bool:
         loads = [op for op in function.walk() if isinstance(op, DescriptorLoadOp) and op.bulk]
-        given_up = [op for op in loads if not self._is_made(op, function)]
-        for op in given_up:
+        made = [op for op in loads if self._is_made(op, function)]
+        nested = [op for op in made if is_nested(function, [op])]
+        if nested and not self._has_producer(function, made):
+            # Without a producer barriers are made right before a loop, once.
+            made = [op for op in made if op not in nested]
+        for op in set(loads) - set(made):
             op.attrs["bulk"] = False
-        return bool(given_up)
+        return len(made) < len(loads)
+
+    def _has_producer(self, function: Function, loads: Sequence[DescriptorLoadOp]) -> bool:
+        arch = row_for(self.capability)
+        if not (self.roles and arch.setmaxnreg and has_producer(function, loads)):
+            return False
+        # Its buffers share no bytes with what stores exchange.
+        stored = (op.stored.type for op in function.walk() if isinstance(op, StoreOp))
+        tiles = [type_ for type_ in stored if isinstance(type_, TileType)]
+        exchanged = max([type_.numel * element_of(type_).bytes for type_ in tiles], default=0)
+        loops = {
+            tuple(bulk_buffer(op) for op in loads if _owner(op) is loop): loop
+            for loop in map(_owner, loads)
+        }
+        buffers = (buffer for of_loop in loops for buffer in of_loop if buffer is not None)
+        copied = _LEAST_SLOTS * sum(buffer.bytes for buffer in buffers)
+        return copied + max(exchanged, _OTHER_BYTES) <= arch.shared_optin
 
     def _is_made(self, op: DescriptorLoadOp, function: Function) -> bool:
         buffer = bulk_buffer(op)
         if buffer is None or tensor_map_source(op, buffer, function.args) is None:
             return False
-        loop = op.parent.owner if op.parent is not None else None
+        loop = _owner(op)
         assert isinstance(loop, ForOp)
         stages = self.stages if loop.stages is None else loop.stages
         return stages > 1 and bulk_load_runs_ahead(loop, op) and self._has_room(loop)

@@ -30,12 +30,11 @@ would cost a program, products end before the next iteration, and programs overl
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import cast
 
 from tilewright.analysis import Alignment, analyze_alignment
 from tilewright.backends.nvidia.arch import Arch, row_for
-from tilewright.backends.nvidia.buffer_ops import AsyncCopyOp, ShareOp, WgmmaOp, buffer_type
-from tilewright.backends.nvidia.bulk_ops import BulkCopyOp
+from tilewright.backends.nvidia.buffer_ops import AsyncCopyOp, ShareOp, buffer_type
+from tilewright.backends.nvidia.bulk_ops import BulkCopyOp, MbarrierWaitOp
 from tilewright.backends.nvidia.lower.allocate_shared import BufferRoom
 from tilewright.backends.nvidia.lower.shared_usage import Machine
 from tilewright.backends.nvidia.passes.deferred_products import deferred_products
@@ -44,20 +43,20 @@ from tilewright.backends.nvidia.passes.expand_loop import (
     buffers_of,
     replaced_exchanges,
 )
-from tilewright.backends.nvidia.passes.schedule_loop import LoopSchedule, schedule_loop
+from tilewright.backends.nvidia.passes.schedule_loop import (
+    HINT,
+    MOST_SLOTS,
+    OTHER_REGISTERS,
+    LoopSchedule,
+    schedule_loop,
+    sums_of,
+)
 from tilewright.ir import Function, Pass, Value
-from tilewright.ir.types import TileType
-from tilewright.layout import REGISTER, LinearLayout
 from tilewright.ops import DescriptorLoadOp, ForOp
 from tilewright.support import errors
 
-_HINT = 3
-"""Stages from which on their number is a hint; two stages ask for little memory."""
-
-_MOST_SLOTS = 8
-
-_OTHER_REGISTERS = 60
-"""Of a thread, beside the sums of products: 58 to 76 in loops of one product."""
+_PIPELINED = AsyncCopyOp | BulkCopyOp | MbarrierWaitOp
+"""What loops hold that are pipelined already."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ class SoftwarePipeline(Pass, name="nvidia-software-pipeline"):
         for loop in reversed([op for op in function.walk() if isinstance(op, ForOp)]):
             stages = self.stages if loop.stages is None else loop.stages
             # Waits count groups of copies: those of an inner loop belong to it.
-            if stages < 2 or any(isinstance(op, AsyncCopyOp | BulkCopyOp) for op in loop.walk()):
+            if stages < 2 or any(isinstance(op, _PIPELINED) for op in loop.walk()):
                 continue
             schedule = self._fitting(function, loop, facts, stages)
             if schedule is not None:
@@ -104,7 +103,7 @@ class SoftwarePipeline(Pass, name="nvidia-software-pipeline"):
         """The schedule with the most slots that has room."""
         arch = row_for(self.capability)
         machine = Machine.of(arch, self.warps)
-        most = stages if stages < _HINT else _MOST_SLOTS
+        most = stages if stages < HINT else MOST_SLOTS
         limit: int | None = None
         for schedule in schedule_loop(loop, facts, most):
             plain = replace(schedule, doubles=False)
@@ -127,12 +126,7 @@ class SoftwarePipeline(Pass, name="nvidia-software-pipeline"):
 
         Without a program less on it than with `size` bytes each.
         """
-        sums = sum(
-            cast("LinearLayout", cast("TileType", op.type).layout).in_size(REGISTER)
-            for op in loop.walk()
-            if isinstance(op, WgmmaOp)
-        )
-        registers = min(sums + _OTHER_REGISTERS, arch.registers_thread) * self.warps * 32
+        registers = min(sums_of(loop) + OTHER_REGISTERS, arch.registers_thread) * self.warps * 32
         by_memory = arch.shared_sm // (size + arch.shared_reserved)
         programs = max(1, min(by_memory, arch.registers_sm // registers))
         return min(arch.shared_sm // programs - arch.shared_reserved, arch.shared_optin)

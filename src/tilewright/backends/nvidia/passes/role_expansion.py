@@ -1,0 +1,308 @@
+"""Splits a function into a producer, which asks for copies, and consumers, which do all else.
+
+The producer is the slice of the function that the copies need: the same loops and branches, scalar
+arithmetic, the copies. The consumers are the function without the copies. Loops of copies have
+rings of slots, those of equal tiles the same one. A slot has two mbarriers: `full` tells the
+consumers that the data is there, `empty` the producer that they are done with it.
+
+    %ring, %full, %empty = ...
+    nvidia.roles {
+      cf.for %p = ... (%slot, %parity) {               cf.for %p = ... (%slot, %parity) {
+        cf.for %k = ... (%slot, %parity, %acc) {         cf.for %k = ... (%slot, %parity) {
+          nvidia.mbarrier_wait %full[%slot], %parity       nvidia.mbarrier_wait %empty[%slot], ...
+          %acc = nvidia.wgmma ... {pending = 1}            nvidia.bulk_copy ..., %full[%slot]
+          nvidia.mbarrier_arrive %empty[%slot - 1]         cf.yield next slot, parity
+          cf.yield next slot, parity, %acc               }
+        }                                                cf.yield %slot, %parity
+        mem.store ...                                  }
+      }                                              }
+    }
+
+Slot and parity go on through all loops around: so the producer is already at the next item of an
+outer loop while the consumers store the last one. A slot is released once the products that read it
+have ended; those that go on while the next iteration starts, by the next iteration, and the last
+ones behind the loop. The producer's parities begin with 1, the phase before the first one: all
+slots are empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from tilewright.backends.nvidia.buffer_ops import (
+    AllocOp,
+    TransposeViewOp,
+    ViewOp,
+    WgmmaOp,
+    WgmmaWaitOp,
+)
+from tilewright.backends.nvidia.bulk_ops import (
+    BulkCopyOp,
+    MbarrierArriveOp,
+    MbarriersOp,
+    MbarrierWaitOp,
+)
+from tilewright.backends.nvidia.passes.deferred_products import (
+    deferred_products,
+    wait_in_branches,
+)
+from tilewright.backends.nvidia.passes.expand_loop import buffer_of, readers
+from tilewright.backends.nvidia.passes.producer_slice import enclosing
+from tilewright.backends.nvidia.passes.schedule_loop import AheadLoad, LoopSchedule
+from tilewright.backends.nvidia.role_ops import RolesOp
+from tilewright.ir import Block, Builder, Function, Op, Rewriter, Value
+from tilewright.ir.types import BufferType, i1, i32, u64
+from tilewright.layout import shared_row_major
+from tilewright.ops import (
+    AddOp,
+    CastOp,
+    CompareOp,
+    ConstantOp,
+    ForOp,
+    IfOp,
+    ReturnOp,
+    SelectOp,
+    XorOp,
+    YieldOp,
+)
+from tilewright.transforms import Dce, add_choice, add_slot, keep_slice, yield_more
+
+
+def split_roles(
+    function: Function, schedules: Sequence[LoopSchedule], warps: int, registers: tuple[int, ...]
+) -> None:
+    """Split a function whose bulk loads are those of the schedules; warps: of the consumers."""
+    producer, mapping = Block(), dict[Value, Value]()
+    for op in function.body:
+        producer.insert(YieldOp(()) if isinstance(op, ReturnOp) else op.clone(mapping))
+    before = Builder(function.body, function.body.first)
+    rings = [_Ring(before, group, warps) for group in ring_groups(schedules)]
+    # The ops of before the roles: rings alone.
+    shared = list[Op]()
+    op = function.body.first
+    while op is not before.before:
+        assert op is not None
+        shared.append(op)
+        op = op.next
+    loads = {a: _copy_of(a, mapping) for schedule in schedules for a in schedule.copies}
+    keep_slice(producer, loads.values())
+    for ring in rings:
+        ring.produce(producer, loads)
+        ring.consume(function.body)
+    Dce().run(function)
+    consumers = Block()
+    for op in list(function.body):
+        if op not in shared and not isinstance(op, ReturnOp):
+            function.body.detach(op)
+            consumers.insert(op)
+    consumers.insert(YieldOp(()))
+    roles = RolesOp(consumers, producer, registers=registers)
+    Builder.at(function.body.terminator).emit(roles)
+
+
+def ring_groups(schedules: Sequence[LoopSchedule]) -> list[list[LoopSchedule]]:
+    """Those whose loops copy equal tiles, one loop after the other."""
+    groups: list[list[LoopSchedule]] = []
+    for schedule in schedules:
+        tiles = _tiles(schedule)
+        fitting = (g for g in groups if _tiles(g[0]) == tiles and not _meets(schedule, g))
+        group = next(fitting, None)
+        if group is None:
+            groups.append([schedule])
+        else:
+            group.append(schedule)
+    return groups
+
+
+def ring_buffers(schedules: Sequence[LoopSchedule]) -> list[BufferType]:
+    """The buffers of all rings."""
+    return [tile for group in ring_groups(schedules) for tile in _tiles(group[0])]
+
+
+def _tiles(schedule: LoopSchedule) -> list[BufferType]:
+    return [buffer_of(ahead, schedule.slots) for ahead in schedule.copies]
+
+
+def _meets(schedule: LoopSchedule, group: Sequence[LoopSchedule]) -> bool:
+    """Whether a loop is inside one of a group, or around one."""
+    loops = [(schedule.loop, other.loop) for other in group]
+    return any(inner in (one, other) for one, other in loops for inner in _nested(one, other))
+
+
+def _nested(one: ForOp, other: ForOp) -> list[Op]:
+    """The inner one, of loops of which one is in the other."""
+    return [op for op in other.walk() if op is one] + [op for op in one.walk() if op is other]
+
+
+def _copy_of(ahead: AheadLoad, mapping: dict[Value, Value]) -> Op:
+    """The load of the producer."""
+    load = mapping[ahead.load.result].op
+    assert load is not None
+    return load
+
+
+class _Ring:
+    """The slots of the copies of some loops, and their mbarriers."""
+
+    def __init__(self, before: Builder, schedules: Sequence[LoopSchedule], warps: int) -> None:
+        self.schedules, self.slots = schedules, schedules[0].slots
+        tiles = _tiles(schedules[0])
+        self.buffers = [before.value(AllocOp(tile)) for tile in tiles]
+        type_ = BufferType((1,), u64, shared_row_major((1,)), self.slots)
+        self.full = before.value(MbarriersOp(result_type=type_, arrivals=len(tiles)))
+        self.empty = before.value(MbarriersOp(result_type=type_, arrivals=warps))
+
+    # ---- the producer -------------------------------------------------------------------------
+
+    def produce(self, producer: Block, copies: Mapping[AheadLoad, Op]) -> None:
+        """Ask for the copies as soon as their slot is empty."""
+        loads = [[copies[ahead] for ahead in schedule.copies] for schedule in self.schedules]
+        counters = self._count([enclosing(found[0], producer)[-1] for found in loads], producer, 1)
+        for counter, found in zip(counters, loads, strict=True):
+            self._copy(found, *counter.inside)
+
+    def _copy(self, loads: Sequence[Op], slot: Value, parity: Value) -> None:
+        builder = Builder.at(loads[0])
+        builder.emit(MbarrierWaitOp(_slot(builder, self.empty, slot), parity))
+        always = builder.value(ConstantOp(1, i1))
+        for buffer, load in zip(self.buffers, loads, strict=True):
+            builder = Builder.after(load)
+            target, full = _slot(builder, buffer, slot), _slot(builder, self.full, slot)
+            builder.emit(BulkCopyOp(load.results[0], target, full, always))
+
+    # ---- the consumers ------------------------------------------------------------------------
+
+    def consume(self, consumers: Block) -> None:
+        """Read the slots in place of loading, and release them."""
+        deferred = [deferred_products(schedule) for schedule in self.schedules]
+        for schedule, products in zip(self.schedules, deferred, strict=True):
+            for product in products:
+                wait_in_branches(product, schedule.loop)
+        counters = self._count([schedule.loop for schedule in self.schedules], consumers, 0)
+        for schedule, products, counter in zip(self.schedules, deferred, counters, strict=True):
+            self._consume(schedule, products, counter)
+
+    def _consume(
+        self, schedule: LoopSchedule, deferred: Sequence[WgmmaOp], counter: LoopValues
+    ) -> None:
+        loop, (slot, parity) = schedule.loop, counter.inside
+        builder = Builder(loop.body, loop.body.first, loop.loc)
+        builder.emit(MbarrierWaitOp(_slot(builder, self.full, slot), parity))
+        for ahead, buffer in zip(schedule.copies, self.buffers, strict=True):
+            _read(ahead, buffer, slot)
+        if deferred:
+            self._release_later(loop, deferred, slot, counter.behind[0])
+        else:
+            builder = Builder.at(loop.body.terminator)
+            self._release(builder, slot, builder.value(ConstantOp(1, i1)))
+
+    def _release_later(
+        self, loop: ForOp, deferred: Sequence[WgmmaOp], slot: Value, end: Value
+    ) -> None:
+        """The slot before, once the products of this iteration are on their way."""
+        last = deferred[-1]
+        for product in deferred:
+            product.attrs["pending"] = len(deferred) if product is last else None
+        builder = Builder.after(last)
+        runs = builder.value(CompareOp(loop.index, loop.lower, predicate="ne"))
+        self._release(builder, self._before(builder, slot), runs)
+        builder = Builder.after(loop)
+        for product in deferred:
+            _wait_behind(builder, loop.results[product.acc.index - 1])
+        runs = builder.value(CompareOp(loop.lower, loop.upper, predicate="lt"))
+        self._release(builder, self._before(builder, end), runs)
+
+    def _release(self, builder: Builder, slot: Value, runs: Value) -> None:
+        builder.emit(MbarrierArriveOp(_slot(builder, self.empty, slot), runs))
+
+    def _before(self, builder: Builder, slot: Value) -> Value:
+        """The slot before another one."""
+        is_first = builder.value(CompareOp(slot, _constant(builder, 0), predicate="eq"))
+        before = builder.value(AddOp(slot, _constant(builder, -1)))
+        return builder.value(SelectOp(is_first, _constant(builder, self.slots - 1), before))
+
+    def _count(self, loops: Sequence[Op], around: Block, parity: int) -> list[LoopValues]:
+        """Slot and parity in each loop's body, and behind the loop."""
+        start = Builder(around, around.first)
+        inits = [_constant(start, 0), _constant(start, parity)]
+        found: dict[Op, LoopValues] = {}
+        carry_through(loops, around, inits, self._following, found)
+        return [found[loop] for loop in loops]
+
+    def _following(self, builder: Builder, values: Sequence[Value]) -> list[Value]:
+        """Slot and parity of the next iteration."""
+        slot, parity = values
+        last = _constant(builder, self.slots - 1)
+        wraps = builder.value(CompareOp(slot, last, predicate="eq"))
+        moved = builder.value(AddOp(slot, _constant(builder, 1)))
+        following = builder.value(SelectOp(wraps, _constant(builder, 0), moved))
+        return [following, builder.value(XorOp(parity, builder.value(CastOp(wraps, i32))))]
+
+
+def _constant(builder: Builder, value: int) -> Value:
+    return builder.value(ConstantOp(value, i32))
+
+
+def _slot(builder: Builder, buffer: Value, slot: Value) -> Value:
+    return builder.value(ViewOp(buffer, slot))
+
+
+def _wait_behind(builder: Builder, sums: Value) -> None:
+    """Whatever uses sums waits for them."""
+    users = list(sums.uses)
+    ended = builder.value(WgmmaWaitOp(sums))
+    for user in users:
+        for number, operand in enumerate(user.operands):
+            if operand is sums:
+                user.set_operand(number, ended)
+
+
+def _read(ahead: AheadLoad, buffer: Value, slot: Value) -> None:
+    """Products read a slot."""
+    for reader in readers(ahead):
+        builder = Builder.at(reader.op)
+        view = _slot(builder, buffer, slot)
+        if reader.order is not None:
+            view = builder.value(TransposeViewOp(view, order=reader.order))
+        Rewriter.replace(reader.op, view)
+
+
+@dataclass(frozen=True, slots=True)
+class LoopValues:
+    """Carried values as the body of a loop has them, and behind the loop."""
+
+    inside: Sequence[Value]
+    behind: Sequence[Value]
+
+
+def carry_through(
+    loops: Collection[Op],
+    block: Block,
+    values: Sequence[Value],
+    following: Callable[[Builder, Sequence[Value]], Sequence[Value]],
+    found: dict[Op, LoopValues],
+) -> Sequence[Value]:
+    """Carry values through some loops of a block one after the other, and all that is around them;
+    returns them at the end of the block.
+
+    following: what an iteration of these makes of them, at its end; found: as the loops have them
+    """
+    for op in list(block):
+        if not any(inner in loops for inner in op.walk()):
+            continue
+        if isinstance(op, ForOp):
+            inside = [add_slot(op, value, "")[0] for value in values]
+            if op in loops:
+                left = following(Builder.at(op.body.terminator), inside)
+            else:
+                left = carry_through(loops, op.body, inside, following, found)
+            for value in left:
+                yield_more(op, value)
+            values = op.results[-len(left) :]
+            found[op] = LoopValues(inside, values)
+        else:
+            assert isinstance(op, IfOp), op
+            ends = [carry_through(loops, b, values, following, found) for b in op.regions]
+            values = [add_choice(op, pair) for pair in zip(*ends, strict=True)]
+    return values

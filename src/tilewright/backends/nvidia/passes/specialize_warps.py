@@ -1,0 +1,214 @@
+"""Gives copies by the copy engine to a producer of their own, where all loads ahead are such.
+
+    cf.for ... {                                  nvidia.roles {
+      %a = mem.descriptor_load ... {bulk}           cf.for ... { wait, nvidia.wgmma, arrive }
+      %c = nvidia.wgmma (share %a), ...    ->       mem.store ...
+    }                                             } {
+    mem.store ...                                   cf.for ... { wait, nvidia.bulk_copy }
+                                                  }
+
+Then no warp that multiplies asks for copies, no barrier stands in the loop, and copies run on into
+the next item of an outer loop while the last one is stored. role_expansion.py rewrites the
+function; here is decided whether, with how many slots and how many registers.
+
+The producer costs a warpgroup, since registers are moved to others by whole warpgroups
+(`setmaxnreg`), and buffers keep their bytes from the first to the last copy of the program: what
+the end of the program exchanges does not share them. So it pays where as many programs as before
+are resident with slots enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+from tilewright.analysis import Alignment, analyze_alignment
+from tilewright.backends.nvidia.arch import row_for
+from tilewright.backends.nvidia.lower.allocate_shared import BufferRoom
+from tilewright.backends.nvidia.lower.shared_usage import Machine
+from tilewright.backends.nvidia.passes.deferred_products import computed_operands, deferred_products
+from tilewright.backends.nvidia.passes.expand_loop import buffers_of, replaced_exchanges
+from tilewright.backends.nvidia.passes.producer_slice import has_producer, is_nested
+from tilewright.backends.nvidia.passes.role_expansion import ring_buffers, split_roles
+from tilewright.backends.nvidia.passes.schedule_loop import (
+    HINT,
+    MOST_SLOTS,
+    OTHER_REGISTERS,
+    AheadLoad,
+    Load,
+    LoopSchedule,
+    schedule_loop,
+    sums_of,
+)
+from tilewright.backends.nvidia.role_ops import PRODUCER_WARPS
+from tilewright.ir import Function, Op, Pass, Value
+from tilewright.ops import ConstantOp, DescriptorLoadOp, ForOp
+from tilewright.support import errors
+
+_PRODUCER_REGISTERS = 40
+_MOST_REGISTERS = 240
+"""Of a thread: 40 and 232, or 24 and 240, are what two warpgroups of consumers get."""
+
+_RESIDENT_WARPS = 8
+"""Of a multiprocessor's consumers."""
+
+_LEAST_ITERATIONS = 4
+"""Of a loop, where their number is known: fewer hide nothing."""
+
+_BARRIER_BYTES = 1024
+"""Room for all mbarriers of a program, with what buffers are aligned to."""
+
+
+@dataclass(frozen=True)
+class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
+    """Split functions whose loads ahead are all made by the copy engine.
+
+    stages: slots of a buffer in loops that do not say; warps: of a program instance, without the
+    producer; capability: of the architecture.
+    """
+
+    stages: int = 3
+    warps: int = 4
+    capability: int = 90
+
+    def run(self, function: Function) -> bool:
+        loads = [op for op in function.walk() if isinstance(op, DescriptorLoadOp) and op.bulk]
+        if not loads or not row_for(self.capability).setmaxnreg or self.warps % 4:
+            return False
+        nested = is_nested(function, loads)
+        schedules = self._schedules(function, loads)
+        if not nested and not self._pays(function, schedules):
+            return False
+        plan = self._plan(function, schedules, nested)
+        if plan is None and nested:
+            # nvidia-check-bulk-loads has let them pass: what else is exchanged is too much.
+            raise self._no_room(function, schedules)
+        if plan is None:
+            return False
+        slots, registers = plan
+        split_roles(function, _with_slots(schedules, slots), self.warps, registers)
+        return True
+
+    def _schedules(
+        self, function: Function, loads: Sequence[DescriptorLoadOp]
+    ) -> list[LoopSchedule]:
+        """One for each loop of copies, with as many slots as are asked for."""
+        inside: dict[ForOp, list[DescriptorLoadOp]] = {}
+        for load in loads:
+            loop = load.parent.owner if load.parent is not None else None
+            assert isinstance(loop, ForOp)
+            inside.setdefault(loop, []).append(load)
+        return [self._schedule(loop, found) for loop, found in inside.items()]
+
+    def _schedule(self, loop: ForOp, loads: Sequence[DescriptorLoadOp]) -> LoopSchedule:
+        slots = self._stages(loop)
+        ahead = tuple(AheadLoad(load, slots - 1) for load in loads)
+        return LoopSchedule(loop, ahead, slots, {}, doubles=False)
+
+    def _stages(self, loop: ForOp) -> int:
+        return self.stages if loop.stages is None else loop.stages
+
+    def _pays(self, function: Function, schedules: Sequence[LoopSchedule]) -> bool:
+        """Whether there can be a producer, and no loop runs slower with one."""
+        loads = {schedule.loop: [a.load for a in schedule.copies] for schedule in schedules}
+        copied = [load for found in loads.values() for load in found]
+        if not has_producer(function, cast("list[DescriptorLoadOp]", copied)):
+            return False
+        facts = analyze_alignment(function)
+        loops = [op for op in function.walk() if isinstance(op, ForOp)]
+        return not any(map(_is_short, loads)) and all(
+            self._is_left_alone(loop, loads.get(loop, []), facts) for loop in loops
+        )
+
+    def _is_left_alone(
+        self, loop: ForOp, bulk: Sequence[Load], facts: dict[Value, Alignment]
+    ) -> bool:
+        """Whether no loads of a loop run ahead but these."""
+        if self._stages(loop) < 2:
+            return True
+        schedules = schedule_loop(loop, facts, 2)
+        found = [ahead.load for schedule in schedules for ahead in schedule.loads]
+        # Operands that are computed have slots of their own where products go on: not here.
+        doubled = [op for s in schedules for op in computed_operands(deferred_products(s), s)]
+        return set(found) == set(bulk) and not doubled
+
+    def _plan(
+        self, function: Function, schedules: Sequence[LoopSchedule], nested: bool
+    ) -> tuple[int, tuple[int, ...]] | None:
+        """Slots of all buffers, and registers as in RolesOp; None: it does not pay, or fit."""
+        arch = row_for(self.capability)
+        needed = min(
+            max(sums_of(schedule.loop) for schedule in schedules) + OTHER_REGISTERS,
+            arch.registers_thread,
+        )
+        before = self._programs_before(function, schedules, needed)
+        # A warpgroup alone on a multiprocessor has no other to multiply while it stores.
+        programs = [n for n in range(before, 0, -1) if nested or n * self.warps >= _RESIDENT_WARPS]
+        plans = [(self._slots(function, schedules, n), self._registers(n)) for n in programs]
+        fitting = [p for p in plans if p[0] and (p[1][-1] >= needed or p is plans[-1] and nested)]
+        asked = min(max(schedule.slots for schedule in schedules), HINT)
+        enough = [plan for plan in fitting if plan[0] >= asked]
+        return next(iter(enough or fitting), None)
+
+    def _programs_before(
+        self, function: Function, schedules: Sequence[LoopSchedule], registers: int
+    ) -> int:
+        """Programs that a multiprocessor runs without a producer."""
+        arch = row_for(self.capability)
+        machine = Machine.of(arch, self.warps)
+        rooms = (BufferRoom(function, machine, s.loop, replaced_exchanges(s)) for s in schedules)
+        size = max(r.bytes_with(buffers_of(s)) for r, s in zip(rooms, schedules, strict=True))
+        by_memory = arch.shared_sm // (size + arch.shared_reserved)
+        return max(1, min(by_memory, arch.registers_sm // (registers * self.warps * 32)))
+
+    def _registers(self, programs: int) -> tuple[int, ...]:
+        """As in RolesOp, of so many programs on a multiprocessor."""
+        arch, consumers, producer = row_for(self.capability), 32 * self.warps, 32 * PRODUCER_WARPS
+        given = producer * _PRODUCER_REGISTERS
+        most = (given + consumers * _MOST_REGISTERS) // (consumers + producer)
+        entry = min(arch.registers_sm // programs // (consumers + producer), most) & -8
+        left = (entry * (consumers + producer) - given) // consumers & -8
+        return entry, _PRODUCER_REGISTERS, min(left, _MOST_REGISTERS)
+
+    def _slots(self, function: Function, schedules: Sequence[LoopSchedule], programs: int) -> int:
+        """The most slots with which so many programs fit; 0: fewer than two."""
+        arch = row_for(self.capability)
+        replaced = [op for schedule in schedules for op in replaced_exchanges(schedule)]
+        room = BufferRoom(function, Machine.of(arch, self.warps), None, replaced)
+        limit = min(arch.shared_sm // programs - arch.shared_reserved, arch.shared_optin)
+        asked = max(schedule.slots for schedule in schedules)
+        for slots in range(MOST_SLOTS if asked >= HINT else asked, 1, -1):
+            buffers = ring_buffers(_with_slots(schedules, slots))
+            if room.bytes_with(buffers) + _BARRIER_BYTES <= limit:
+                return slots
+        return 0
+
+    def _no_room(
+        self, function: Function, schedules: Sequence[LoopSchedule]
+    ) -> errors.OutOfResources:
+        """The error for operands that do not fit twice."""
+        arch = row_for(self.capability)
+        replaced = [op for schedule in schedules for op in replaced_exchanges(schedule)]
+        room = BufferRoom(function, Machine.of(arch, self.warps), None, replaced)
+        size = room.bytes_with(ring_buffers(_with_slots(schedules, 2)))
+        return errors.OutOfResources(size + _BARRIER_BYTES, arch.shared_optin, "shared memory")
+
+
+def _with_slots(schedules: Sequence[LoopSchedule], slots: int) -> list[LoopSchedule]:
+    """With so many slots; loops around others have two, as they take their time."""
+    loops = set[Op](schedule.loop for schedule in schedules)
+    around = set[Op](s.loop for s in schedules for op in s.loop.body.walk() if op in loops)
+    return [_with(schedule, 2 if schedule.loop in around else slots) for schedule in schedules]
+
+
+def _with(schedule: LoopSchedule, slots: int) -> LoopSchedule:
+    loads = tuple(replace(ahead, distance=slots - 1) for ahead in schedule.loads)
+    return replace(schedule, loads=loads, slots=slots)
+
+
+def _is_short(loop: ForOp) -> bool:
+    """Whether a loop is known to have few iterations."""
+    bounds = [value.op for value in (loop.lower, loop.upper, loop.step)]
+    numbers = [int(op.value) for op in bounds if isinstance(op, ConstantOp)]
+    return len(numbers) == len(bounds) and len(range(*numbers)) < _LEAST_ITERATIONS

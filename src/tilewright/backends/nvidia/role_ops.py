@@ -1,0 +1,56 @@
+"""Warps of a program with roles of their own, and the programs that a block runs one by one.
+
+    nvidia.roles {registers = [168, 40, 232]} {    the warps of the program: products, stores
+      ...
+      cf.yield
+    } {                                            one thread more: asks for copies
+      ...
+      cf.yield
+    }
+
+The roles start together, behind what comes before the op, and share nothing but buffers and
+mbarriers. A value of before is the same in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+from tilewright.ir import Block, Effect, Op, attr, region, region_rule
+from tilewright.ops import wrong_args, wrong_end
+
+PRODUCER_WARPS = 4
+"""A warpgroup, of which one thread works: registers are moved by warpgroups (`setmaxnreg`)."""
+
+
+class RolesOp(Op, opcode="nvidia.roles", effects=(Effect.SHARED,)):
+    """consumers() and producer(), at the same time; ends when both have ended
+
+    registers: of each thread at the start of the kernel, then of the producer's warpgroup, and of
+    the consumers.
+    """
+
+    consumers: Block = region()
+    producer: Block = region()
+    registers: tuple[int, ...] = attr()
+
+    def infer(self) -> None:
+        return None
+
+    def verify(self) -> str | None:
+        for what, block in (("`consumers`", self.consumers), ("`producer`", self.producer)):
+            message = wrong_args(what, block, ()) or wrong_end(what, block, "cf.yield", ())
+            if message is not None:
+                return message
+        return None
+
+
+@region_rule(RolesOp)
+def roles(op: RolesOp, run: Callable[[Block], object]) -> tuple[()]:
+    """The producer in a thread of its own: each waits for the other at barriers."""
+    with ThreadPoolExecutor(1) as pool:
+        produced = pool.submit(run, op.producer)
+        run(op.consumers)
+        produced.result()
+    return ()

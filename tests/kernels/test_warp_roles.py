@@ -1,0 +1,64 @@
+"""Programs with a producer: loops in loops, two loops, flat loops, loops without iterations."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.kernels.devices import Device, EmulatedNvidia
+from tests.kernels.looped_products import chained, flat, nested, twice
+
+BLOCKS = {"BM": 64, "BN": 64, "BK": 64}
+
+
+def assert_right(
+    device: Device, kernel: Any, sizes: tuple[int, int, int], warps: int = 4, stages: int = 3,
+    **blocks: int,
+) -> None:  # fmt: skip
+    """Run a kernel by two programs; sizes: M, N, K."""
+    blocks, (m, n, k) = BLOCKS | blocks, sizes
+    rng = np.random.default_rng(m + n + k)
+    a = rng.standard_normal((m, n if kernel is chained else k)).astype(np.float16) / 4
+    b = rng.standard_normal((k, n)).astype(np.float16) / 4
+    c = device.empty((m, n), np.float16)
+    arrays = (device.array(a), device.array(b), c)
+    options = {"num_warps": warps, "num_stages": stages}
+    device.run(kernel, (2,), *arrays, m, n, k, PROGRAMS=2, **blocks, **options)
+    left, right = a.astype(np.float64), b.astype(np.float64)
+    expected = left @ right.T @ right if kernel is chained else left @ right
+    if kernel is twice:
+        tiles = np.add.outer(
+            np.arange(m) // blocks["BM"] * -(-n // blocks["BN"]), np.arange(n) // blocks["BN"]
+        )
+        expected *= 1 + tiles % 2
+    np.testing.assert_allclose(c.astype(np.float64), expected, rtol=2e-3, atol=2e-2)
+
+
+@pytest.mark.parametrize("kernel", [nested, flat, twice], ids=lambda kernel: kernel.fn.__name__)
+@pytest.mark.parametrize("sizes", [(136, 200, 328), (64, 136, 64), (8, 72, 200)])
+def test_tiles_one_after_the_other(
+    device: Device, kernel: Any, sizes: tuple[int, int, int]
+) -> None:
+    assert_right(device, kernel, sizes)
+
+
+@pytest.mark.parametrize("sizes", [(200, 64, 200), (64, 64, 64)])
+def test_products_that_end_in_their_iteration(device: Device, sizes: tuple[int, int, int]) -> None:
+    assert_right(device, chained, sizes)
+
+
+@pytest.mark.parametrize("stages", [2, 4])
+def test_two_warpgroups(device: Device, stages: int) -> None:
+    assert_right(device, nested, (264, 72, 456), 8, stages, BM=128)
+
+
+@pytest.mark.parametrize("kernel", [nested, twice], ids=lambda kernel: kernel.fn.__name__)
+def test_tiles_without_products_are_zeros(device: Device, kernel: Any) -> None:
+    assert_right(device, kernel, (136, 72, 0))
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("kernel", [nested, flat, twice], ids=lambda kernel: kernel.fn.__name__)
+def test_results_do_not_depend_on_the_order_of_warps(kernel: Any, seed: int) -> None:
+    assert_right(EmulatedNvidia(seed), kernel, (136, 136, 200))
+    assert_right(EmulatedNvidia(seed), chained, (136, 64, 200))

@@ -1,0 +1,70 @@
+"""What programs with a producer are in PTX: two roles, a loop without barriers, no spills."""
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.kernels.looped_products import chained, flat, nested, twice
+from tests.unit.backends.nvidia.compiled import compiled, loops_of_products
+from tests.unit.backends.nvidia.requires import needs_ptxas
+from tilewright.backends.nvidia.assemble.ptxas import assemble
+from tilewright.backends.nvidia.driver.gpu_launcher import launch_shape
+
+pytestmark = needs_ptxas
+
+TYPES = "*fp16/16 *fp16/16 *fp16/16 i32/16 i32/16 i32/16"
+
+
+def product(kernel: Any = nested, capability: int = 90, warps: int = 8, **words: Any) -> Any:
+    blocks = {"PROGRAMS": 132, "BM": 128, "BN": 128, "BK": 64}
+    return compiled(kernel, TYPES, capability, num_warps=warps, **(blocks | words))
+
+
+@pytest.mark.parametrize("kernel", [nested, flat, twice], ids=lambda kernel: kernel.fn.__name__)
+@pytest.mark.parametrize(("columns", "slots"), [(128, 6), (256, 3)])
+def test_the_loop_of_products_has_no_barrier_and_no_copy(
+    kernel: Any, columns: int, slots: int
+) -> None:
+    made = product(kernel, BN=columns)
+    ptx = made.asm["ptx"]
+    body = min(loops_of_products(ptx), key=len)
+    assert not re.search(r"bar\.sync|cp\.async", body)
+    assert len(re.findall(r"wgmma\.mma_async", body)) == 4
+    assert re.findall(r"wgmma\.wait_group\.sync\.aligned (\d)", body)[0] == "1"
+    moved = re.findall(r"setmaxnreg\.(\w+)\.sync\.aligned\.u32 (\d+)", ptx)
+    assert sorted(moved) == [("dec", "40"), ("inc", "232")]
+    assert f"nvidia.alloc : buffer<{slots} * 128x64xf16" in made.asm["ttgir"]
+    report = assemble(ptx, "sm_90a", made.metadata.name).report
+    assert (report.spill_stores, report.warnings) == (0, ())
+
+
+def test_products_that_end_in_their_iteration_have_a_producer_too() -> None:
+    made = product(chained)
+    assert "nvidia.roles" in made.asm["ttgir"]
+    # the operand of the outer loop has two slots
+    assert "nvidia.alloc : buffer<2 * 128x128xf16" in made.asm["ttgir"]
+
+
+def test_the_producer_is_a_warpgroup_more() -> None:
+    made = product()
+    assert launch_shape(made.metadata._asdict()).threads == 384
+    assert '"nvvm.reqntid"="384" "nvvm.maxnreg"="168"' in made.asm["llir"]
+
+
+@pytest.mark.parametrize("words", [{"maxnreg": 128}, {"num_ctas": 2}])
+def test_options_that_leave_no_producer(words: dict[str, int]) -> None:
+    made = product(**words)
+    assert "nvidia.roles" not in made.asm["ttgir"]
+    assert "bulk_copy" not in made.asm["ttgir"]
+
+
+def test_other_architectures_have_no_producer() -> None:
+    assert "nvidia.roles" not in product(capability=80, warps=4, BN=64).asm["ttgir"]
+    assert "nvidia.roles" not in product(capability=120, warps=4, BN=64).asm["ttgir"]
+
+
+def test_tiles_that_do_not_fit_beside_what_is_exchanged_are_loaded_by_threads() -> None:
+    made = product(BN=256, BK=128)
+    assert "bulk" not in made.asm["ttgir"]
+    assert "nvidia.async_copy" in made.asm["ttgir"]
