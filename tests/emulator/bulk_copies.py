@@ -78,6 +78,9 @@ class Store:
 
     def begin(self) -> None:
         self.machine.shared.begin_late_read(self.source, self.thread >> 5, "a bulk copy")
+        pieces = self.pieces
+        inside = pieces.addresses[pieces.inside]
+        self.machine.memory.begin_late_write(inside, pieces.size, self.kind)
 
     def read(self, engine: int, stamp: int) -> None:
         """Its source may be used again."""
@@ -93,11 +96,12 @@ class Store:
         data, addresses = self.data[inside], pieces.addresses[inside]
         threads = np.full(len(data), self.thread, np.uint32)
         if not self.kind:
-            memory.store(addresses, data, threads)
+            memory.end_late_write(addresses, data, threads, "a store")
             return
         old = memory.load(addresses, pieces.size).view(self.dtype)
         new = _combined(self.kind, old, np.ascontiguousarray(data).view(self.dtype))
-        memory.store(addresses, np.ascontiguousarray(new).view(np.uint8), threads, "an atomic")
+        new = np.ascontiguousarray(new).view(np.uint8)
+        memory.end_late_write(addresses, new, threads, "an atomic")
 
 
 def _combined(kind: str, old: Array, new: Array) -> Array:

@@ -90,7 +90,8 @@ class Emulated:
         memory = Global(_circumstances[-1].ranges if _circumstances else None)
         variables = self.kernel.variables.values()
         memory.own += [(v.ctypes.data, v.ctypes.data + len(v)) for v in variables]
-        memory.own.append((_ZEROS.ctypes.data, _ZEROS.ctypes.data + _ZEROS.nbytes))
+        for element in (_ZEROS, _NOWHERE):
+            memory.own.append((element.ctypes.data, element.ctypes.data + element.nbytes))
         return memory
 
     def _read(self, name: str, size: int) -> bytes:
@@ -105,8 +106,8 @@ def _decoded(decode: Callable[[], Kernel]) -> Kernel:
     return decode()
 
 
-_ZEROS = np.zeros(8)
-"""What an array without elements is read from."""
+_ZEROS, _NOWHERE = np.zeros(16).reshape(2, 8)
+"""What an array without elements is read from, and stored to."""
 
 
 def _tensor_map(source: TensorMapSource, args: Sequence[Any]) -> TensorMap:
@@ -115,7 +116,8 @@ def _tensor_map(source: TensorMapSource, args: Sequence[Any]) -> TensorMap:
     dims = [number.of(values) for number in reversed(source.dims)]
     strides = [number.of(values) * source.element_bytes for number in reversed(source.strides)]
     if min(dims) <= 0:
-        base, dims, strides = _ZEROS.ctypes.data, [1] * len(dims), [16] * len(strides)
+        element = _NOWHERE if source.stored else _ZEROS
+        base, dims, strides = element.ctypes.data, [1] * len(dims), [16] * len(strides)
     return TensorMap(
         base, dims, strides, source.box[::-1],
         dtype=ELEMENT_KINDS[source.element], swizzle=SWIZZLES[source.swizzle],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,11 @@ class _Range:
     def __init__(self, first: int, end: int) -> None:
         self.first, self.end = first, end
         self.reads, self.writes, self.atomics = (ThreadTrace(end - first) for _ in range(3))
+        self.late = np.zeros(0, np.int16)
+        """Engines that may yet write each byte, if there were any."""
+        self.late_kind = ""
+        self.by_engine = np.zeros(0, bool)
+        """Bytes that an engine has written last: no fence is needed for the next one."""
 
 
 _CONFLICTS = {
@@ -92,13 +98,41 @@ class Global:
             self._touch(addresses, data.shape[1], who, what, view[places] != data)
             view[places] = data
 
-    def check_fenced(self, addresses: Array, size: int) -> None:
-        """An engine is to read these."""
+    def _places(self, addresses: Array, size: int) -> Iterator[tuple[_Range, Array]]:
+        """The bytes in each range."""
         for part in self.ranges:
             here = (addresses >= part.first) & (addresses < part.end)
             places = (addresses[here] - np.uint64(part.first)).astype(np.int64)
-            if part.writes.unfenced(places[:, None] + np.arange(size), self.clocks):
-                raise EmulationError("a bulk copy reads what was stored without a proxy fence")
+            if len(places):
+                yield part, places[:, None] + np.arange(size)
+
+    def check_fenced(self, addresses: Array, size: int, does: str = "reads") -> None:
+        """An engine is to read these."""
+        for part, places in self._places(addresses, size):
+            if len(part.by_engine):
+                places = places[~part.by_engine[places].all(1)]
+            if len(places) and part.writes.unfenced(places, self.clocks):
+                raise EmulationError(f"a bulk copy {does} what was stored without a proxy fence")
+
+    def begin_late_write(self, addresses: Array, size: int, kind: str) -> None:
+        """From now on an engine may write, whenever it likes; kind: of a reduction, or ""."""
+        self.check_fenced(addresses, size, "writes")
+        for part, places in self._places(addresses, size):
+            if not len(part.late):
+                part.late = np.zeros(part.end - part.first, np.int16)
+                part.by_engine = np.zeros(part.end - part.first, bool)
+            if part.late[places].any() and (not kind or kind != part.late_kind):
+                raise EmulationError("two bulk copies write one place in no order")
+            part.late[places] += 1
+            part.late_kind = kind
+
+    def end_late_write(self, addresses: Array, data: Array, who: Array, what: str) -> None:
+        size = data.shape[1]
+        for part, places in self._places(addresses, size):
+            part.late[places] -= 1
+        self.store(addresses, data, who, what)
+        for part, places in self._places(addresses, size):
+            part.by_engine[places] = True
 
     def _touch(
         self, addresses: Array, size: int, who: Array | None, what: str, changed: Array | None
@@ -111,6 +145,10 @@ class Global:
                 continue
             places = (addresses[here] - np.uint64(part.first)).astype(np.int64)
             bytes_ = places[:, None] + np.arange(size)
+            if len(part.late) and what != "an atomic" and part.late[bytes_].any():
+                raise EmulationError(f"{what} where a bulk copy may yet write")
+            if len(part.by_engine) and what != "a load":
+                part.by_engine[bytes_] = False
             for other in _CONFLICTS[what]:
                 meets = getattr(part, other).unseen(bytes_, who[here], self.clocks)
                 if what == "a store" and other == "writes" and changed is not None:

@@ -27,7 +27,7 @@ from tilewright.analysis.access_forms import MemoryForms
 from tilewright.analysis.access_overlap import Relation, apart
 from tilewright.analysis.pointer_roots import roots
 from tilewright.ir import Effect, Op, Value
-from tilewright.ops import AtomicCasOp, AtomicOp, ForOp, LoadOp, StoreOp
+from tilewright.ops import AtomicCasOp, AtomicOp, DescriptorStoreOp, ForOp, LoadOp, StoreOp
 
 _VOLATILE_CACHES = (".cv",)
 """Cache modifiers of loads that look at memory anew, as volatile ones do (PTX ISA, ld)."""
@@ -51,7 +51,7 @@ class _Access:
 
     op: Op
     position: int
-    memory: LoadOp | StoreOp | None
+    memory: LoadOp | StoreOp | DescriptorStoreOp | None
     roots: frozenset[Value] = frozenset()
 
     @property
@@ -88,7 +88,7 @@ def _accesses(loop: ForOp) -> Iterator[_Access]:
         for inner in op.walk():
             if is_fence(inner):
                 yield _Access(op, position, None)
-            elif isinstance(inner, LoadOp | StoreOp):
+            elif isinstance(inner, LoadOp | StoreOp | DescriptorStoreOp):
                 yield _Access(op, position, inner, roots(inner.pointer))
 
 
@@ -96,7 +96,7 @@ def is_fence(op: Op) -> bool:
     """Whether no access to memory may move from one side of this op to the other."""
     if isinstance(op, LoadOp):
         return op.volatile or op.cache in _VOLATILE_CACHES
-    if isinstance(op, StoreOp):
+    if isinstance(op, StoreOp | DescriptorStoreOp):
         return False
     return isinstance(op, AtomicOp | AtomicCasOp) or not op.effects.isdisjoint(
         (Effect.WRITE, Effect.BARRIER)
@@ -115,6 +115,8 @@ def _distance(
         return first
     if (source.reads and sink.reads) or not source.roots & sink.roots:
         return None
+    if isinstance(source.memory, DescriptorStoreOp) or isinstance(sink.memory, DescriptorStoreOp):
+        return first  # their addresses are no sums
     before, after = forms.access(source.memory), forms.access(sink.memory)
     # the shortest distance is the one that binds, so the first that cannot be ruled out ends this
     for distance in range(first, horizon + 1):

@@ -42,6 +42,7 @@ from tilewright.layout.register_access import contiguous_registers
 from tilewright.layout.shared_access import SharedAccess, plan_shared_access
 from tilewright.layout.shared_conversion import SharedConversion, plan_shared_conversion
 from tilewright.layout.shared_layouts import (
+    SWIZZLE_BYTES,
     shared_row_major,
     shared_swizzled,
     shared_xor,
@@ -59,6 +60,7 @@ __all__ = [
     "LANE",
     "OFFSET",
     "REGISTER",
+    "SWIZZLE_BYTES",
     "WARP",
     "ConversionPlan",
     "Fragment",

@@ -122,7 +122,9 @@ def _wrong_block(op: DescriptorAccess, value: Value, expected: TileType) -> str 
     assert isinstance(op.pointer.type, PointerType)
     if op.pointer.type.const:
         return "writes through a const pointer"
-    return None if value.type is expected else f"the block is {value.type}, not {expected}"
+    actual = (shape_of(value.type), element_of(value.type))
+    fits = actual == (expected.shape, expected.element)
+    return None if fits else f"the block is {value.type}, not {expected}"
 
 
 def _rows_type(op: DescriptorAccess, rows: Value) -> TileType:
@@ -158,12 +160,16 @@ class DescriptorLoadOp(DescriptorAccess, opcode="mem.descriptor_load", effects=(
 
 
 class DescriptorStoreOp(DescriptorAccess, opcode="mem.descriptor_store", effects=(Effect.WRITE,)):
-    """base[offset_0 + i, offset_1 + j] = stored[i, j], where that is inside of the shape"""
+    """base[offset_0 + i, offset_1 + j] = stored[i, j], where that is inside of the shape
+
+    bulk: as of loads.
+    """
 
     base: Value = operand(pointer)
     stored: Value = operand(tile)
     numbers: tuple[Value, ...] = variadic(scalar_integer)
     block_shape: tuple[int, ...] = attr()
+    bulk: bool = attr(default=False)
 
     def infer(self) -> None:
         return None
@@ -176,13 +182,17 @@ class DescriptorReduceOp(
     DescriptorAccess, opcode="mem.descriptor_reduce", effects=(Effect.READ, Effect.WRITE)
 ):
     """base[offset_0 + i, ...] = kind(base[...], operand[i, ...]) inside of the shape; each element
-    atomically, in no order"""
+    atomically, in no order
+
+    bulk: as of loads.
+    """
 
     base: Value = operand(pointer)
     operand: Value = operand(tile)
     numbers: tuple[Value, ...] = variadic(scalar_integer)
     block_shape: tuple[int, ...] = attr()
     kind: str = attr(default="add", choices=REDUCTIONS)
+    bulk: bool = attr(default=False)
 
     def infer(self) -> None:
         return None

@@ -6,6 +6,10 @@
     nvidia.mbarrier_wait %barrier, %parity                       it is there, for all threads
     nvidia.mbarrier_arrive %barrier, %runs                       each warp is done with the slot
 
+    mem.descriptor_store %p, %x, ... {bulk = true}               one thread asks for it, and goes on
+    nvidia.bulk_store_wait                                       its shared memory has been read
+    nvidia.bulk_store_wait {complete = true}                     and global memory written
+
 A barrier's phase ends when as many have arrived as it waits for, and all bytes that were announced;
 phases count from 0, and `parity` is the lowest bit of the number of the one that is waited for.
 """
@@ -77,6 +81,24 @@ class MbarrierArriveOp(Op, opcode="nvidia.mbarrier_arrive", effects=(Effect.SHAR
         return None
 
 
+class BulkStoreWaitOp(Op, opcode="nvidia.bulk_store_wait", effects=(Effect.SHARED,)):
+    """Of what a thread has asked to be stored, shared memory has been read, and if `complete`,
+    global memory written: other threads know behind a barrier."""
+
+    complete: bool = attr(default=False)
+
+    def infer(self) -> None:
+        return None
+
+
+class ProxyFenceOp(Op, opcode="nvidia.proxy_fence", effects=(Effect.SHARED,)):
+    """What a thread has stored to global memory comes before what the copy engine is asked for
+    behind a barrier."""
+
+    def infer(self) -> None:
+        return None
+
+
 PATIENCE = 10.0
 """Seconds after which NumPy rules take a phase that has not ended for one that never will."""
 
@@ -130,4 +152,16 @@ def mbarrier_arrive(op: MbarrierArriveOp, barrier: Any, runs: Any) -> tuple[()]:
     """All warps at once."""
     if runs:
         barrier.item().read().arrive()
+    return ()
+
+
+@reference(BulkStoreWaitOp)
+def bulk_store_wait(op: BulkStoreWaitOp) -> tuple[()]:
+    """Stored at once."""
+    return ()
+
+
+@reference(ProxyFenceOp)
+def proxy_fence(op: ProxyFenceOp) -> tuple[()]:
+    """There is one way to memory."""
     return ()

@@ -31,9 +31,11 @@ from tilewright.backends.nvidia.buffer_ops import (
 )
 from tilewright.backends.nvidia.bulk_ops import (
     BulkCopyOp,
+    BulkStoreWaitOp,
     MbarrierArriveOp,
     MbarriersOp,
     MbarrierWaitOp,
+    ProxyFenceOp,
 )
 from tilewright.backends.nvidia.layouts.layout_rules import broken_rule
 from tilewright.backends.nvidia.ops import ConvertOp, FmaDotOp
@@ -97,7 +99,7 @@ def legal_layouts(arch: Arch, warps: int) -> Contract:
 def legal_copies(arch: Arch, warps: int) -> Contract:
     """After nvidia-software-pipeline; warps: of a program instance."""
     buffers = (AllocOp, ViewOp, TransposeViewOp, WriteOp, ReadOp)
-    copies = (AsyncCopyOp, CommitOp, WaitOp, BulkCopyOp)
+    copies = (AsyncCopyOp, CommitOp, WaitOp, BulkCopyOp, BulkStoreWaitOp, ProxyFenceOp)
     barriers = (MbarriersOp, MbarrierWaitOp, MbarrierArriveOp, RolesOp)
     products = (FmaDotOp, ConvertOp, ShareOp, WgmmaOp, WgmmaWaitOp)
     ops = legal_ops(*products, *buffers, *copies, *barriers)

@@ -21,9 +21,11 @@ from tilewright.backends.nvidia.passes.insert_shared_barriers import InsertShare
 from tilewright.backends.nvidia.passes.legalize_arithmetic import LegalizeArithmetic
 from tilewright.backends.nvidia.passes.legalize_casts import LegalizeCasts
 from tilewright.backends.nvidia.passes.legalize_dots import LegalizeDots
+from tilewright.backends.nvidia.passes.order_bulk_stores import OrderBulkStores
 from tilewright.backends.nvidia.passes.restart_sums import RestartSums
 from tilewright.backends.nvidia.passes.rotate_products import RotateProducts
 from tilewright.backends.nvidia.passes.select_bulk_loads import CheckBulkLoads, SelectBulkLoads
+from tilewright.backends.nvidia.passes.select_bulk_stores import CheckBulkStores, SelectBulkStores
 from tilewright.backends.nvidia.passes.select_products import SelectProducts
 from tilewright.backends.nvidia.passes.skip_full_masks import SkipFullMasks
 from tilewright.backends.nvidia.passes.software_pipeline import SoftwarePipeline
@@ -46,9 +48,12 @@ def front_pipeline(capability: int) -> Pipeline:
         Step(Cse(), "expansions of one function repeat their constants and steps"),
         Step(Dce(), "remove values that only expanded ops used"),
     )
-    bulk = SelectBulkLoads(capability=capability)
-    kept = Step(bulk, "before descriptors are expanded")
-    return Pipeline("nvidia-front", (kept, *SHARED.steps, *own), front_end())
+    before = "before descriptors are expanded"
+    kept = (
+        Step(SelectBulkLoads(capability=capability), before),
+        Step(SelectBulkStores(capability=capability), before),
+    )
+    return Pipeline("nvidia-front", (*kept, *SHARED.steps, *own), front_end())
 
 
 def options_pipeline(context: StageContext) -> Pipeline:
@@ -71,7 +76,7 @@ def layout_pipeline(arch: Arch, warps: int, stages: int, roles: bool = True) -> 
     products = SelectProducts(warps=warps, capability=arch.capability)
     steps = (
         Step(products, "layouts depend on what computes them", selected_products(arch)),
-        *_bulk_loads(arch, stages, roles),
+        *_bulk_accesses(arch, stages, roles),
         Step(RestartSums(), "before layouts: the zeros need none", selected_products(arch)),
         *_rotated_products(arch, warps, stages),
         Step(layouts, fragments, legal_layouts(arch, warps)),
@@ -81,6 +86,7 @@ def layout_pipeline(arch: Arch, warps: int, stages: int, roles: bool = True) -> 
         *(_async_copies(arch, warps, stages, roles) if arch.cp_async else ()),
         *_delayed_waits(arch),
         Step(InsertGlobalBarriers(), "needs layouts: which thread accesses which address"),
+        *((Step(OrderBulkStores(), _BULK_ORDER),) if arch.tma else ()),
         Step(shared_barriers, "last: later passes must not add or remove uses of shared memory"),
     )
     return Pipeline("nvidia-layouts", steps, legal_instructions(arch))
@@ -104,17 +110,21 @@ def _delayed_waits(arch: Arch) -> tuple[Step, ...]:
     return (Step(DelayProductWaits(), why),) if arch.wgmma else ()
 
 
-def _bulk_loads(arch: Arch, stages: int, roles: bool) -> tuple[Step, ...]:
-    """Loads by the copy engine: those that it does not make after all are expanded."""
+_BULK_ORDER = "before barriers in shared memory: waits for the copy engine bring some"
+
+
+def _bulk_accesses(arch: Arch, stages: int, roles: bool) -> tuple[Step, ...]:
+    """Those by the copy engine: what it does not make after all is expanded."""
     if not arch.tma:
         return ()
     return (
+        Step(CheckBulkStores(), "fragments of products go through shared memory anyway"),
         Step(
             CheckBulkLoads(stages=stages, capability=arch.capability, roles=roles),
             "only products of warpgroups read what is copied so",
         ),
         # Not simplified here: canonicalization would merge the casts that were legalized.
-        Step(ExpandDescriptors(), "what the copy engine does not load"),
+        Step(ExpandDescriptors(), "what the copy engine does not copy"),
     )
 
 

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 
 from tilewright.ir import Value
 from tilewright.ir.types import BufferType, DType
-from tilewright.layout import shared_swizzled
-from tilewright.ops import CastOp, ConstantOp, DescriptorLoadOp
+from tilewright.layout import SWIZZLE_BYTES, shared_swizzled
+from tilewright.ops import CastOp, ConstantOp, DescriptorAccess, DescriptorLoadOp
 
 MAX_BOX = 256
 """Elements of a box along a dimension."""
 
-SWIZZLES = {32: 1, 64: 2, 128: 3}
-"""CU_TENSOR_MAP_SWIZZLE_32B, ... by the bytes of a row."""
+SWIZZLES = {0: 0, 32: 1, 64: 2, 128: 3}
+"""CU_TENSOR_MAP_SWIZZLE_NONE, _32B, ... by the bytes of a row."""
 
 ELEMENT_KINDS = {
     "u8": 0, "i8": 0, "f8e4m3": 0, "f8e5m2": 0, "u16": 1, "i16": 1, "u32": 2, "i32": 3, "u64": 4,
@@ -43,7 +43,8 @@ class LaunchNumber:
 @dataclass(frozen=True, slots=True)
 class TensorMapSource:
     """A map: base: a parameter; dims, strides: of the array, the outermost first, in elements, but
-    for the last stride, which is 1; box: of one copy; swizzle: bytes of a row of it."""
+    for the last stride, which is 1; box: of one copy; swizzle: bytes of a row of it, 0 for none;
+    stored: it is written to."""
 
     base: int
     dims: tuple[LaunchNumber, ...]
@@ -52,6 +53,7 @@ class TensorMapSource:
     element: str
     element_bytes: int
     swizzle: int
+    stored: bool = False
 
     @property
     def parameters(self) -> tuple[int, ...]:
@@ -65,18 +67,19 @@ class TensorMapSource:
             tuple((n.parameter, n.constant) for n in numbers)
             for numbers in (self.dims, self.strides)
         )
-        return (self.base, dims, strides, self.box, self.element, self.element_bytes, self.swizzle)
+        element = (self.element, self.element_bytes)
+        return (self.base, dims, strides, self.box, element, self.swizzle, self.stored)
 
     @classmethod
     def from_plain(cls, plain: PlainSource) -> TensorMapSource:
         """The inverse of `plain`, also of what went through JSON."""
-        base, dims, strides, box, element, size, swizzle = plain
+        base, dims, strides, box, element, swizzle, stored = plain
         numbers = [tuple(LaunchNumber(*n) for n in ns) for ns in (dims, strides)]
-        return cls(base, numbers[0], numbers[1], tuple(box), element, size, swizzle)
+        return cls(base, numbers[0], numbers[1], tuple(box), *element, swizzle, stored)
 
 
 _Numbers = Sequence[tuple[int | None, int]]
-PlainSource = tuple[int, _Numbers, _Numbers, Sequence[int], str, int, int]
+PlainSource = tuple[int, _Numbers, _Numbers, Sequence[int], tuple[str, int], int, bool]
 """The fields of a TensorMapSource."""
 
 
@@ -92,36 +95,51 @@ def launch_number(value: Value, parameters: Sequence[Value]) -> LaunchNumber | N
 def swizzle_of(buffer: BufferType) -> int | None:
     """Bytes of a row, if boxes that are swizzled so fill a buffer panel by panel; else None."""
     bits = 8 * buffer.element.bytes
-    for width in sorted(SWIZZLES, reverse=True):
+    for width in SWIZZLE_BYTES[::-1]:
         if buffer.shape[-1] * bits >= 8 * width:
             if shared_swizzled(buffer.shape, bits, width) == buffer.layout:
                 return width
     return None
 
 
-def tensor_map_source(
+def load_map(
     op: DescriptorLoadOp, buffer: BufferType, parameters: Sequence[Value]
 ) -> TensorMapSource | None:
     """The map of a load into a buffer; None if there is none."""
-    swizzle, element = swizzle_of(buffer), op.element
+    swizzle = swizzle_of(buffer)
+    if swizzle is None or op.padding != "zero":
+        return None
+    box = (*op.block[:-1], swizzle // op.element.bytes)
+    return tensor_map_source(op, box, swizzle, parameters)
+
+
+def tensor_map_source(
+    op: DescriptorAccess,
+    box: tuple[int, ...],
+    swizzle: int,
+    parameters: Sequence[Value],
+    stored: bool = False,
+) -> TensorMapSource | None:
+    """The map by which boxes of an array are copied; None if there is none."""
     base = launch_number(op.pointer, parameters)
     dims = [launch_number(v, parameters) for v in op.shape]
     strides = [launch_number(v, parameters) for v in op.strides]
-    if swizzle is None or base is None or base.parameter is None or None in (*dims, *strides):
+    if base is None or base.parameter is None or None in (*dims, *strides):
         return None
-    box = (*op.block[:-1], swizzle // element.bytes)
-    if max(box) > MAX_BOX or op.padding != "zero" or not _has_kind(element):
+    if max(box) > MAX_BOX or not has_kind(op.element):
         return None
     return TensorMapSource(
         base.parameter,
         tuple(number for number in dims if number is not None),
         tuple(number for number in strides if number is not None),
         box,
-        element.name,
-        element.bytes,
+        op.element.name,
+        op.element.bytes,
         swizzle,
+        stored,
     )
 
 
-def _has_kind(element: DType) -> bool:
+def has_kind(element: DType) -> bool:
+    """Whether maps know elements of a type."""
     return element.name in ELEMENT_KINDS

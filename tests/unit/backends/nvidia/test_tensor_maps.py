@@ -91,3 +91,44 @@ def test_one_of_two_is_loaded_through_pointers(changed: dict[str, Any]) -> None:
     assert arrays == 1
     # Copies by threads want aligned rows, too, and fill with zeros alone.
     assert (by_threads > 0) == ("SHIFT" in changed)
+
+
+# ---- stores --------------------------------------------------------------------------------------
+
+
+@jit
+def stored(x, y, z, M, N, stride, BM: tl.constexpr, BN: tl.constexpr, KIND: tl.constexpr):
+    c = tl.make_tensor_descriptor(z, [M, N], [stride, 1], [BM, BN])
+    i, k, j = tl.arange(0, BM), tl.arange(0, 64), tl.arange(0, BN)
+    left = tl.load(x + i[:, None] * 64 + k[None, :])
+    block = tl.load(y + k[:, None] * BN + j[None, :])
+    if KIND == "sum":
+        c.atomic_add([0, 0], block)
+    elif KIND == "loaded":
+        c.store([0, 0], block)
+    else:
+        c.store([0, 0], tl.maximum(tl.dot(left, block), 0).to(tl.float16))
+
+
+def bulk_stores(types: str = "i32/16", capability: int = 90, **words: Any) -> int:
+    """Blocks that the copy engine stores."""
+    options = {"BM": 64, "BN": 64, "KIND": "product", "num_warps": 4, **words}
+    signature = f"*fp16/16 *fp16/16 *fp16/16 i32/16 i32/16 {types}"
+    ptx = str(compiled(stored, signature, capability, **options).asm["ptx"])
+    return len(re.findall(r"async\.bulk\.tensor\.2d\.global", ptx))
+
+
+@needs_ptxas
+def test_fragments_and_reductions_are_stored_by_the_copy_engine() -> None:
+    assert [bulk_stores(), bulk_stores(KIND="sum"), bulk_stores(capability=120)] == [1, 1, 1]
+    assert bulk_stores(BN=128) == 2
+
+
+@needs_ptxas
+@pytest.mark.parametrize(
+    "changed",
+    [{"types": "i32"}, {"KIND": "loaded"}, {"capability": 80}],
+    ids=["rows start anywhere", "wide lines of threads", "sm_80"],
+)
+def test_other_blocks_are_stored_by_threads(changed: dict[str, Any]) -> None:
+    assert bulk_stores(**changed) == 0

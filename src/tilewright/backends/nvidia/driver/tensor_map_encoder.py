@@ -32,7 +32,7 @@ class TensorMapEncoder:
         self._sources, self._kinds, self._driver = sources, kinds, api
         self.parameters = [source.parameters for source in sources]
         """Of each map, the parameters that decide it."""
-        self._zeros: dict[int, int] = {}
+        self._elements: dict[tuple[int, bool], int] = {}
         self._lock = ForkLock()
 
     def encode(self, device: int, number: int, address: int) -> bytes:
@@ -58,7 +58,7 @@ class TensorMapEncoder:
         strides = [n.of(values) * source.element_bytes for n in reversed(source.strides)]
         base = values[source.base]
         if min(dims) <= 0:
-            base, dims, strides = self._empty(device), [1] * len(dims), [16] * len(strides)
+            base, dims, strides = self._empty(device, source), [1] * len(dims), [16] * len(strides)
         memory = ctypes.create_string_buffer(MAP_BYTES + _ALIGNMENT)
         start = -ctypes.addressof(memory) % _ALIGNMENT
         rank, box = len(dims), list(reversed(source.box))
@@ -72,12 +72,14 @@ class TensorMapEncoder:
         self._driver.value("cuTensorMapEncodeTiled", (status, None))
         return memory.raw[start : start + MAP_BYTES]
 
-    def _empty(self, device: int) -> int:
-        """Address of a zero, which is what loads from an array without elements give: the driver
-        takes no extents of 0. Never freed: a captured graph may read it."""
+    def _empty(self, device: int, source: TensorMapSource) -> int:
+        """Address of a zero, which is what loads from an array without elements give, or of where
+        stores to one go: the driver takes no extents of 0. Never freed: a captured graph may use
+        it."""
+        key = (device, source.stored)
         with self._lock:
-            if device not in self._zeros:
+            if key not in self._elements:
                 with self._driver.context(device):
-                    self._zeros[device] = self._driver.allocate(MAP_BYTES)
-                    self._driver.write(self._zeros[device], bytes(MAP_BYTES))
-        return self._zeros[device]
+                    self._elements[key] = self._driver.allocate(MAP_BYTES)
+                    self._driver.write(self._elements[key], bytes(MAP_BYTES))
+        return self._elements[key]

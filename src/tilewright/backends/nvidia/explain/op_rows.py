@@ -27,6 +27,8 @@ from tilewright.backends.nvidia.lower.buffers import (
     read_access,
     write_access,
 )
+from tilewright.backends.nvidia.lower.bulk_stores import BulkStore, panels_of, stored_tile
+from tilewright.backends.nvidia.lower.bulk_stores import store_instruction as bulk_instruction
 from tilewright.backends.nvidia.lower.global_memory import (
     is_copied,
     load_instruction,
@@ -42,11 +44,19 @@ from tilewright.backends.nvidia.passes.schedule_loop import copy_obstacle, feeds
 from tilewright.ir import Function, Op, Value
 from tilewright.ir.types import TileType, Type, element_of
 from tilewright.layout import WARP, SharedMemory, WarpShuffle, WgmmaOperand
-from tilewright.ops import DotOp, ForOp, LoadOp, StoreOp
+from tilewright.ops import (
+    DescriptorReduceOp,
+    DescriptorStoreOp,
+    DotOp,
+    ForOp,
+    LoadOp,
+    StoreOp,
+)
 from tilewright.support import SourceLoc
 
 _COMMON = re.compile(
-    r"\.(?:aligned|m8n8|row\.col|shared\.b16|mma_async|shared\.global(?:\.L2::128B)?)\b"
+    r"\.(?:aligned|m8n8|row\.col|shared\.b16|mma_async|shared\.global(?:\.L2::128B)?"
+    r"|global\.shared::cta|tile|bulk_group)\b"
 )
 """Parts of the names of instructions that are the same for all of a kind."""
 
@@ -139,6 +149,15 @@ class _Explainer:
         size = length * element.bytes
         through = "registers -> global"
         yield self._row(op, "store", op.stored.type, instruction, size, through, notes=notes)
+
+    def bulk_store(self, op: BulkStore) -> Iterator[OpRow]:
+        """A store by the copy engine, through shared memory."""
+        panels, kind = panels_of(op, self.arch.stmatrix), "store"
+        written = _short(shared_instruction(panels.access, op.element, store=True))
+        through = f"registers -> shared by {written} ({panels.bytes} bytes) -> global"
+        size, degree = panels.box[-1] * op.element.bytes, panels.access.degree
+        type_ = stored_tile(op).type
+        yield self._row(op, kind, type_, bulk_instruction(op), size, through, degree)
 
     def _vector(self, op: LoadOp | StoreOp, most: int) -> int:
         return vector_length(self.facts, op.pointer, op.mask, most)
@@ -259,6 +278,8 @@ _KINDS: dict[type[Op], Callable[[_Explainer, Any], Iterator[OpRow]]] = {
     LoadOp: _Explainer.load,
     AsyncCopyOp: _Explainer.copy,
     StoreOp: _Explainer.store,
+    DescriptorStoreOp: _Explainer.bulk_store,
+    DescriptorReduceOp: _Explainer.bulk_store,
     DotOp: _Explainer.dot,
     WgmmaOp: _Explainer.wgmma,
     FmaDotOp: _Explainer.fma,

@@ -52,6 +52,8 @@ from tilewright.ops import (
     BroadcastOp,
     CatOp,
     DescriptorLoadOp,
+    DescriptorReduceOp,
+    DescriptorStoreOp,
     DotOp,
     ExpandDimsOp,
     ForOp,
@@ -179,6 +181,16 @@ class _BulkLoad(LayoutRule[DescriptorLoadOp]):
         return default_layout(op.block, context.warps)
 
     def problem(self, op: DescriptorLoadOp) -> str | None:
+        return None
+
+
+@layout_rule(DescriptorStoreOp, DescriptorReduceOp)
+class _BulkStore(LayoutRule[DescriptorStoreOp | DescriptorReduceOp]):
+    """It goes through shared memory, from whatever layout."""
+
+    def operand(
+        self, op: DescriptorStoreOp | DescriptorReduceOp, index: int, layout: LinearLayout
+    ) -> LinearLayout | None:
         return None
 
 

@@ -28,7 +28,11 @@ from tilewright.backends.nvidia.buffer_ops import (
     buffer_type,
 )
 from tilewright.backends.nvidia.bulk_ops import MbarriersOp
-from tilewright.backends.nvidia.lower.shared_usage import Machine, exchange_bytes
+from tilewright.backends.nvidia.lower.shared_usage import (
+    Machine,
+    bulk_store_bytes,
+    exchange_bytes,
+)
 from tilewright.ir import Block, Function, Op, Value
 from tilewright.ir.types import BufferType
 from tilewright.ops import ForOp, WhileOp
@@ -62,6 +66,7 @@ class _Program:
         self.position: dict[Op, int] = {}
         self.exchanges: list[_Exchange] = []
         self.buffers: list[AllocOp | ShareOp | MbarriersOp] = []
+        self.stores: dict[Op, int] = {}
         for op in function.walk():
             self.position[op] = len(self.position)
             size = 0 if op in without else exchange_bytes(op, machine)
@@ -69,6 +74,9 @@ class _Program:
                 self.exchanges.append(_Exchange(op, size, self.position[op]))
             if isinstance(op, AllocOp | ShareOp | MbarriersOp) and op not in without:
                 self.buffers.append(op)
+            stored = bulk_store_bytes(op, machine)
+            if stored:
+                self.stores[op] = stored
 
     def during(self, loop: Op) -> LiveRange:
         """From before a loop to after it."""
@@ -91,7 +99,16 @@ class _Program:
             if exchange.op in last_of:
                 live = _joined(live, self.during(last_of[exchange.op]))
             requests[exchange.op] = Request(exchange.bytes, live, _ALIGNMENT)
+        if self.stores:
+            requests[next(iter(self.stores))] = self._of_stores()
         return requests
+
+    def _of_stores(self) -> Request:
+        """Those of all stores by the copy engine: it may read them until the program ends."""
+        first = next(iter(self.stores))
+        outermost = [first, *_loops_around(first)][-1]
+        live = LiveRange(2 * self.position[outermost], 2 * len(self.position))
+        return Request(max(self.stores.values()), live, _BUFFER_ALIGNMENT)
 
     def _of_buffer(self, buffer: AllocOp | ShareOp | MbarriersOp) -> Request:
         size = buffer_type(buffer.result).bytes
@@ -145,9 +162,13 @@ class _Program:
 
 def allocate_shared(function: Function, machine: Machine) -> tuple[dict[Op, int], int]:
     """Offset of each op that needs shared memory, and the bytes of the whole."""
-    requests = _Program(function, machine, ()).requests()
+    program = _Program(function, machine, ())
+    requests = program.requests()
     packing = pack(list(requests.values()))
-    return dict(zip(requests, packing.offsets, strict=True)), packing.total
+    offsets = dict(zip(requests, packing.offsets, strict=True))
+    for store in program.stores:
+        offsets[store] = offsets[next(iter(program.stores))]
+    return offsets, packing.total
 
 
 class BufferRoom:

@@ -16,7 +16,7 @@ from tilewright.backends.nvidia.bulk_ops import (
     MbarrierWaitOp,
 )
 from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, lowering
-from tilewright.backends.nvidia.tensor_maps import TensorMapSource, tensor_map_source
+from tilewright.backends.nvidia.tensor_maps import TensorMapSource, load_map
 from tilewright.llvm import Val
 from tilewright.ops import DescriptorLoadOp
 
@@ -34,7 +34,7 @@ def _load(state: GpuLowering, op: DescriptorLoadOp) -> None:
     state.registers[op.result] = ()
 
 
-def _first_thread(state: GpuLowering) -> Val:
+def first_thread(state: GpuLowering) -> Val:
     """Whether this is the thread that asks for copies: a producer is that thread alone."""
     if state.is_producer:
         return Val("true", "i1", BODY)
@@ -43,7 +43,7 @@ def _first_thread(state: GpuLowering) -> Val:
 
 @lowering(MbarriersOp)
 def _mbarriers(state: GpuLowering, op: MbarriersOp) -> None:
-    offset, first = state.offsets[op], _first_thread(state)
+    offset, first = state.offsets[op], first_thread(state)
     for slot in range(buffer_type(op.result).slots):
         start = offset + slot * _BARRIER_BYTES
         address = state.code.let_here(f"add i32 {state.shared}, {start}", "i32")
@@ -57,10 +57,10 @@ def _mbarriers(state: GpuLowering, op: MbarriersOp) -> None:
 @lowering(BulkCopyOp)
 def _bulk_copy(state: GpuLowering, op: BulkCopyOp) -> None:
     load, type_ = cast("DescriptorLoadOp", op.x.op), buffer_type(op.target)
-    source = tensor_map_source(load, type_, state.parameters)
+    source = load_map(load, type_, state.parameters)
     assert source is not None, op
     code, shared = state.code, state.shared
-    asks = code.let_here(f"and i1 {_first_thread(state)}, {state.scalar(op.runs)}", "i1")
+    asks = code.let_here(f"and i1 {first_thread(state)}, {state.scalar(op.runs)}", "i1")
     barrier = code.let_here(f"add i32 {shared}, {state.scalar(op.barrier)}", "i32")
     start = code.let_here(f"add i32 {shared}, {state.scalar(op.target)}", "i32")
     text = f"@$1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], {type_.slot_bytes};"
@@ -76,11 +76,11 @@ def _bulk_copy(state: GpuLowering, op: BulkCopyOp) -> None:
             "@$5 cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
             "[$0], [$1, {$2, $3}], [$4];"
         )
-        operands = (place, _map_of(state, source), left, row, barrier, asks)
+        operands = (place, map_parameter(state, source), left, row, barrier, asks)
         state.asm(text, "r,l,r,r,r,b,~{memory}", "void", *operands)
 
 
-def _map_of(state: GpuLowering, source: TensorMapSource) -> Val:
+def map_parameter(state: GpuLowering, source: TensorMapSource) -> Val:
     """The parameter that holds a map."""
     number = state.tensor_maps.setdefault(source, len(state.tensor_maps))
     return Val(f"%map{number}", "ptr", BODY)

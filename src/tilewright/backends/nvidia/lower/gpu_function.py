@@ -11,6 +11,7 @@ from tilewright.backends.nvidia.driver.gpu_messages import PrintedText
 from tilewright.backends.nvidia.lower import (
     buffers,
     bulk_copies,
+    bulk_stores,
     control_flow,
     device_records,
     float_remainder,
@@ -48,6 +49,7 @@ from tilewright.support.fresh_stack import nested
 HANDLER_MODULES = (
     buffers,
     bulk_copies,
+    bulk_stores,
     control_flow,
     device_records,
     float_remainder,

@@ -1,11 +1,13 @@
 """What the ops of a kernel do with shared memory: how many bytes, and who reads when.
 
-Two kinds of op use it:
+Three kinds of op use it:
 
 * An *exchange* between threads: all write, a barrier, all read. It needs its bytes only while it
   runs, but a thread may still read when others go on.
 * A *buffer* lives longer. Asynchronous copies may write it from `nvidia.async_copy` until the
   `nvidia.wait` that their group is waited for, warpgroup products read it until they have ended.
+* A *store by the copy engine* has a barrier of its own, too, but the engine reads its bytes until
+  `nvidia.bulk_store_wait`. All stores share theirs, and nothing else has them from the first on.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from tilewright.backends.nvidia.buffer_ops import (
     reads_late,
 )
 from tilewright.backends.nvidia.bulk_ops import BulkCopyOp, MbarriersOp, MbarrierWaitOp
+from tilewright.backends.nvidia.lower.bulk_stores import panels_of
 from tilewright.backends.nvidia.lower.fma_dot import fma_dot_bytes
 from tilewright.backends.nvidia.lower.gather import gather_bytes
 from tilewright.backends.nvidia.lower.global_atomics import publish_bytes
@@ -35,7 +38,17 @@ from tilewright.backends.nvidia.ops import ConvertOp, FmaDotOp
 from tilewright.ir import Op
 from tilewright.ir.types import BufferType
 from tilewright.layout import SharedMemory
-from tilewright.ops import AtomicCasOp, AtomicOp, GatherOp, HistogramOp, ReduceOp, ScanOp, SortOp
+from tilewright.ops import (
+    AtomicCasOp,
+    AtomicOp,
+    DescriptorReduceOp,
+    DescriptorStoreOp,
+    GatherOp,
+    HistogramOp,
+    ReduceOp,
+    ScanOp,
+    SortOp,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +85,13 @@ def exchange_bytes(op: Op, machine: Machine) -> int:
     if isinstance(op, AtomicOp | AtomicCasOp):
         return publish_bytes(op, machine.warps)
     return 0
+
+
+def bulk_store_bytes(op: Op, machine: Machine) -> int:
+    """Bytes through which a store by the copy engine goes; 0 for an op that is none."""
+    if not isinstance(op, DescriptorStoreOp | DescriptorReduceOp):
+        return 0
+    return panels_of(op, machine.matrix_stores).bytes
 
 
 def buffers_used(op: Op) -> list[tuple[Op, bool]]:

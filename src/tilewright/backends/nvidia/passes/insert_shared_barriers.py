@@ -37,7 +37,12 @@ from tilewright.backends.nvidia.buffer_ops import (
 )
 from tilewright.backends.nvidia.bulk_ops import BulkCopyOp
 from tilewright.backends.nvidia.lower.allocate_shared import allocate_shared
-from tilewright.backends.nvidia.lower.shared_usage import Machine, buffers_used, exchange_bytes
+from tilewright.backends.nvidia.lower.shared_usage import (
+    Machine,
+    buffers_used,
+    bulk_store_bytes,
+    exchange_bytes,
+)
 from tilewright.backends.nvidia.role_ops import RolesOp
 from tilewright.ir import Block, Builder, Function, Op, Pass
 from tilewright.ops import AssertOp, BarrierOp, ForOp, IfOp, WhileOp
@@ -178,11 +183,14 @@ class _Ordering:
         if exchange_bytes(op, self._machine):
             reads = (replace(use, kind=Kind.READ) for use in uses)  # after a barrier of its own
             return _Walked(barriers, _after_barrier(pending).union(reads), needed)
+        if bulk_store_bytes(op, self._machine):
+            # The engine reads them; other stores alone write there, and wait for it.
+            return _Walked(barriers, _after_barrier(pending), needed)
         return _Walked(barriers, pending.union(uses), needed)
 
     def _uses(self, op: Op) -> list[Use]:
         """What an op does first: an exchange writes."""
-        size = exchange_bytes(op, self._machine)
+        size = exchange_bytes(op, self._machine) or bulk_store_bytes(op, self._machine)
         if size:
             first = self._offsets[op]
             return [Use(Kind.WRITTEN, first, first + size)]
@@ -274,7 +282,8 @@ class _Ordering:
             return any([self._ops(region) for region in op.regions])
         if isinstance(op, BarrierOp | AssertOp | WaitOp | WgmmaWaitOp):
             return True
-        return bool(buffers_used(op)) or exchange_bytes(op, self._machine) > 0
+        size = exchange_bytes(op, self._machine) or bulk_store_bytes(op, self._machine)
+        return size > 0 or bool(buffers_used(op))
 
 
 def _after_barrier(pending: Pending) -> Pending:

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tilewright.analysis import is_fence, roots
+from tilewright.backends.nvidia.passes.schedule_loop import STORES
 from tilewright.ir import Block, Function, Op, is_pure
 from tilewright.ir.types import TileType
-from tilewright.ops import AssertOp, DescriptorLoadOp, ForOp, IfOp, StoreOp
+from tilewright.ops import AssertOp, DescriptorLoadOp, ForOp, IfOp
 from tilewright.transforms import backward_slice
 
 
@@ -43,11 +44,11 @@ def _is_free(load: DescriptorLoadOp, function: Function) -> bool:
     starts, op = roots(load.pointer), outermost.prev
     while op is not None:
         # Others' stores are no matter of the copy engine without a fence of its own.
-        if any(is_fence(inner) or isinstance(inner, StoreOp) for inner in op.walk()):
+        if any(is_fence(inner) or isinstance(inner, STORES) for inner in op.walk()):
             return False
         op = op.prev
     return not any(
-        is_fence(op) or (isinstance(op, StoreOp) and roots(op.pointer) & starts)
+        is_fence(op) or (isinstance(op, STORES) and roots(op.pointer) & starts)
         for op in outermost.walk()
     )
 

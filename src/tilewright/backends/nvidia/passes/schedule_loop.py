@@ -37,6 +37,7 @@ from tilewright.layout import REGISTER, LinearLayout
 from tilewright.ops import (
     ConstantOp,
     DescriptorLoadOp,
+    DescriptorStoreOp,
     DotOp,
     ForOp,
     IfOp,
@@ -45,6 +46,9 @@ from tilewright.ops import (
     StoreOp,
     TransposeOp,
 )
+
+STORES = (StoreOp, DescriptorStoreOp)
+"""What writes memory and is no fence."""
 
 MIN_COPY_BYTES = 4
 """An asynchronous copy moves 4, 8 or 16 bytes of a thread (PTX ISA, cp.async)."""
@@ -258,8 +262,8 @@ def bulk_load_runs_ahead(loop: ForOp, load: DescriptorLoadOp) -> bool:
         before += op.walk()
         op = op.prev
     starts = roots(load.pointer)
-    return not any(is_fence(op) or isinstance(op, StoreOp) for op in before) and not any(
-        is_fence(op) or (isinstance(op, StoreOp) and roots(op.pointer) & starts)
+    return not any(is_fence(op) or isinstance(op, STORES) for op in before) and not any(
+        is_fence(op) or (isinstance(op, STORES) and roots(op.pointer) & starts)
         for op in loop.walk()
     )
 
@@ -346,7 +350,7 @@ def _is_movable(load: LoadOp, loop: ForOp) -> bool:
         return False
     op = load.next
     while op is not None and op is not loop:
-        if any(is_fence(inner) or isinstance(inner, StoreOp) for inner in op.walk()):
+        if any(is_fence(inner) or isinstance(inner, STORES) for inner in op.walk()):
             return False
         op = op.next
     return op is loop

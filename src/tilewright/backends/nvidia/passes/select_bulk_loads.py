@@ -17,13 +17,14 @@ from dataclasses import dataclass
 from tilewright.analysis import Alignment, analyze_alignment
 from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.buffer_ops import ShareOp, buffer_type, transposed_buffer
+from tilewright.backends.nvidia.layouts.store_panels import PASS_BYTES, SLOTS
 from tilewright.backends.nvidia.passes.expand_loop import readers
 from tilewright.backends.nvidia.passes.producer_slice import has_producer, is_nested
 from tilewright.backends.nvidia.passes.schedule_loop import AheadLoad, bulk_load_runs_ahead
-from tilewright.backends.nvidia.tensor_maps import launch_number, tensor_map_source
+from tilewright.backends.nvidia.tensor_maps import launch_number, load_map
 from tilewright.ir import Function, Op, Pass, Value
 from tilewright.ir.types import BufferType, TileType, element_of
-from tilewright.ops import DescriptorLoadOp, ForOp, StoreOp
+from tilewright.ops import DescriptorAccess, DescriptorLoadOp, DescriptorStoreOp, ForOp, StoreOp
 from tilewright.transforms import Canonicalize
 
 _ALIGNMENT = 16
@@ -51,22 +52,35 @@ class SelectBulkLoads(Pass, name="nvidia-select-bulk-loads"):
         Canonicalize().run(function)
         loads = [op for op in function.walk() if isinstance(op, DescriptorLoadOp)]
         facts = analyze_alignment(function)
-        chosen = [op for op in loads if _is_described(op, function, facts)]
+        chosen = [op for op in loads if _is_loaded(op, function, facts)]
         for op in chosen:
             op.attrs["bulk"] = True
         return True
 
 
-def _is_described(op: DescriptorLoadOp, function: Function, facts: dict[Value, Alignment]) -> bool:
+def _is_loaded(op: DescriptorLoadOp, function: Function, facts: dict[Value, Alignment]) -> bool:
     """Whether the launch describes a matrix as the copy engine needs it, and a loop loads it."""
-    numbers = (op.pointer, *op.shape, *op.strides)
     if op.rank != 2 or op.padding != "zero" or not isinstance(_owner(op), ForOp):
         return False
+    return is_described(op, function, facts)
+
+
+def is_described(op: DescriptorAccess, function: Function, facts: dict[Value, Alignment]) -> bool:
+    """Whether the launch describes an array as the copy engine needs it."""
+    numbers = (op.pointer, *op.shape, *op.strides)
     if any(launch_number(value, function.args) is None for value in numbers):
         return False
     size = op.element.bytes
     is_aligned = facts[op.pointer].divisibility[0] >= _ALIGNMENT
     return is_aligned and all(facts[v].every * size >= _ALIGNMENT for v in op.strides)
+
+
+def _exchanged_bytes(op: Op) -> int:
+    """At most what goes through shared memory to be stored: tiles, or panels of them."""
+    if not isinstance(op, StoreOp | DescriptorStoreOp) or not isinstance(op.stored.type, TileType):
+        return 0
+    size = op.stored.type.numel * element_of(op.stored.type).bytes
+    return min(size, SLOTS * PASS_BYTES) if op.attrs.get("bulk") else size
 
 
 def _owner(op: Op) -> object:
@@ -102,9 +116,7 @@ class CheckBulkLoads(Pass, name="nvidia-check-bulk-loads"):
         if not (self.roles and arch.setmaxnreg and has_producer(function, loads)):
             return False
         # Its buffers share no bytes with what stores exchange.
-        stored = (op.stored.type for op in function.walk() if isinstance(op, StoreOp))
-        tiles = [type_ for type_ in stored if isinstance(type_, TileType)]
-        exchanged = max([type_.numel * element_of(type_).bytes for type_ in tiles], default=0)
+        exchanged = max(map(_exchanged_bytes, function.walk()), default=0)
         loops = {
             tuple(bulk_buffer(op) for op in loads if _owner(op) is loop): loop
             for loop in map(_owner, loads)
@@ -115,7 +127,7 @@ class CheckBulkLoads(Pass, name="nvidia-check-bulk-loads"):
 
     def _is_made(self, op: DescriptorLoadOp, function: Function) -> bool:
         buffer = bulk_buffer(op)
-        if buffer is None or tensor_map_source(op, buffer, function.args) is None:
+        if buffer is None or load_map(op, buffer, function.args) is None:
             return False
         loop = _owner(op)
         assert isinstance(loop, ForOp)

@@ -3,6 +3,7 @@
 import ctypes
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -51,7 +52,7 @@ class FakeDriver:
         yield
 
     def allocate(self, size: int) -> int:
-        return 4096 * self.device
+        return 4096 * self.device + size * len(self.written)
 
     def write(self, address: int, data: bytes) -> None:
         self.written.append((address, data))
@@ -97,6 +98,17 @@ def test_an_array_without_elements_is_a_zero(dims: tuple[int, int]) -> None:
     (encoded,) = driver.encoded
     assert encoded[3:6] == (3 * 4096, [1, 1], [16])
     assert driver.written == [(3 * 4096, bytes(128))]
+
+
+def test_stores_to_an_array_without_elements_go_elsewhere() -> None:
+    driver, stored = FakeDriver(), replace(SOURCE, stored=True)
+    encoder = TensorMapEncoder([SOURCE, stored], KINDS, cast("Driver", driver))
+    words = (ctypes.c_uint64 * 4)(4096, 0, 72, 80)
+    for number in (0, 1, 1):
+        encoder.encode(0, number, ctypes.addressof(words))
+    bases = [encoded[3] for encoded in driver.encoded]
+    assert bases[0] != bases[1] == bases[2]
+    assert len(driver.written) == 2
 
 
 def test_a_refusal_is_an_error() -> None:

@@ -1,0 +1,177 @@
+"""How a tile in registers goes through shared memory to the copy engine: panel by panel.
+
+The engine stores boxes, of which a row has at most 128 bytes where it is swizzled, as it must be
+lest threads meet in the banks. So a tile is cut into panels of so many columns:
+
+    128 x 256 x f16, 8 warps        4 panels of 128 x 64, 16 KB each, for each its registers
+                                    written to slot 0, 1, 0, 1; stored while the next one is written
+
+Those columns that all threads have in registers of their own are written one after another, in
+passes; the panels of a pass at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+
+from tilewright.backends.nvidia.tensor_maps import MAX_BOX
+from tilewright.layout import (
+    LANE,
+    OFFSET,
+    REGISTER,
+    SWIZZLE_BYTES,
+    WARP,
+    LinearLayout,
+    SharedAccess,
+    plan_shared_access,
+    shared_row_major,
+    shared_swizzled,
+    tile_dims,
+)
+
+PASS_BYTES = 16 * 1024
+"""Of a pass that is not cut further: a panel of 128 rows."""
+
+SLOTS = 2
+"""Of passes: one is written while the one before is stored."""
+
+_SWIZZLED_ROWS = 8
+"""After which swizzles, which are functions of the address, begin again."""
+
+
+@dataclass(frozen=True, slots=True)
+class StorePass:
+    """registers: that are written, in the order of `StorePanels.access`; columns: where in the tile
+    each of its panels begins."""
+
+    registers: tuple[int, ...]
+    columns: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StorePanels:
+    """box: of a panel, as the shape of the tile; swizzle: bytes of its rows, 0 for none; boxes: of
+    a panel, one behind the other along the first dim; access: how the threads write a pass."""
+
+    box: tuple[int, ...]
+    swizzle: int
+    boxes: int
+    access: SharedAccess
+    passes: tuple[StorePass, ...]
+    box_bytes: int
+
+    @property
+    def slot_bytes(self) -> int:
+        """Of a pass."""
+        return self.box_bytes * self.boxes * len(self.passes[0].columns)
+
+    @property
+    def slots(self) -> int:
+        """Passes that have their own bytes."""
+        return min(SLOTS, len(self.passes))
+
+    @property
+    def bytes(self) -> int:
+        """Shared memory of the whole."""
+        return self.slots * self.slot_bytes
+
+
+def can_store(shape: tuple[int, ...]) -> bool:
+    """Whether boxes make up a tile."""
+    return all(extent <= MAX_BOX for extent in shape[1:-1])
+
+
+@lru_cache(maxsize=256)
+def store_panels(
+    layout: LinearLayout, shape: tuple[int, ...], element_bytes: int, matrix: bool
+) -> StorePanels:
+    """How a tile is stored; matrix: the architecture has stmatrix."""
+    rows, columns = prod(shape[:-1]), shape[-1]
+    swizzle, width = _panel(rows, columns, element_bytes)
+    flat = layout.reshape((rows, columns))
+    cuts = _cuts(flat, width, rows * columns * element_bytes)
+    inner = _without(flat, cuts)
+    shared = _shared(rows, columns >> len(cuts), width, element_bytes, swizzle)
+    access = plan_shared_access(shared, inner, 8 * element_bytes, matrix=matrix, store=True)
+    first = shape[:-1] if len(shape) == 1 else (min(shape[0], MAX_BOX), *shape[1:-1])
+    box = (*first, width)
+    passes = tuple(_pass(number, cuts, inner, width) for number in range(1 << len(cuts)))
+    return StorePanels(
+        box, swizzle, prod(shape[:-1]) // prod(first), access, passes, prod(box) * element_bytes
+    )
+
+
+def _panel(rows: int, columns: int, element_bytes: int) -> tuple[int, int]:
+    """Swizzle and columns of a panel."""
+    for swizzle in SWIZZLE_BYTES[::-1]:
+        if columns * element_bytes >= swizzle and rows >= _SWIZZLED_ROWS:
+            return swizzle, swizzle // element_bytes
+    return 0, min(columns, MAX_BOX)
+
+
+_Cut = tuple[int, int]
+"""A bit of register numbers, and the bit of the column that it alone decides."""
+
+
+def _cuts(flat: LinearLayout, width: int, size: int) -> list[_Cut]:
+    """What tells the passes apart, so that one has few bytes."""
+    bits = {basis: bit for bit, basis in enumerate(flat.bases(REGISTER))}
+    cuts: list[_Cut] = []
+    column = flat.shape[1]
+    while column > width and size > PASS_BYTES:
+        column //= 2
+        register = bits.get((0, column))
+        if register is not None:
+            cuts.insert(0, (register, column.bit_length() - 1))
+            size //= 2
+    return cuts
+
+
+def _without(flat: LinearLayout, cuts: list[_Cut]) -> LinearLayout:
+    """The layout of one pass: without the registers and the columns of the others."""
+    registers, columns = [r for r, _ in cuts], [c for _, c in cuts]
+    bases = {
+        name: [
+            (row, _squeezed(column, columns))
+            for bit, (row, column) in enumerate(flat.bases(name))
+            if name != REGISTER or bit not in registers
+        ]
+        for name in (REGISTER, LANE, WARP)
+    }
+    rows, extent = flat.shape
+    return LinearLayout.from_bases(bases, tile_dims((rows, extent >> len(cuts))))
+
+
+def _squeezed(number: int, bits: list[int]) -> int:
+    """A number without some of its bits."""
+    for bit in sorted(bits, reverse=True):
+        number = number >> bit + 1 << bit | number & (1 << bit) - 1
+    return number
+
+
+def _spread(number: int, bits: list[int]) -> int:
+    """The number, with those bits 0, that `_squeezed` gives this for."""
+    for bit in sorted(bits):
+        number = number >> bit << bit + 1 | number & (1 << bit) - 1
+    return number
+
+
+def _pass(number: int, cuts: list[_Cut], inner: LinearLayout, width: int) -> StorePass:
+    chosen = [cut for bit, cut in enumerate(cuts) if number >> bit & 1]
+    register, column = (sum(1 << cut[side] for cut in chosen) for side in (0, 1))
+    registers = range(inner.in_size(REGISTER))
+    starts = range(0, inner.shape[1], width)
+    return StorePass(
+        tuple(_spread(i, [r for r, _ in cuts]) | register for i in registers),
+        tuple(_spread(start, [c for _, c in cuts]) | column for start in starts),
+    )
+
+
+def _shared(rows: int, columns: int, width: int, element_bytes: int, swizzle: int) -> LinearLayout:
+    """The panels of a pass, one behind the other."""
+    if swizzle:
+        return shared_swizzled((rows, columns), 8 * element_bytes, swizzle)
+    panels = LinearLayout.identity(OFFSET, "dim1", columns // width)
+    return (shared_row_major((rows, width)) * panels).reorder_outs(["dim0", "dim1"])

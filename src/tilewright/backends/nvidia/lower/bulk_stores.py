@@ -1,0 +1,104 @@
+"""Stores and reductions of whole blocks by the copy engine (TMA).
+
+All threads write a panel to shared memory; behind a barrier one asks for it to be stored, while all
+write the next one. Sources: PTX ISA, "cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor",
+"Async proxy".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+from tilewright.backends.nvidia.bulk_ops import BulkStoreWaitOp, ProxyFenceOp
+from tilewright.backends.nvidia.layouts.store_panels import StorePanels, StorePass, store_panels
+from tilewright.backends.nvidia.lower.buffers import FENCE
+from tilewright.backends.nvidia.lower.bulk_copies import first_thread, map_parameter
+from tilewright.backends.nvidia.lower.gpu_lowering import GpuLowering, layout_of, lowering
+from tilewright.backends.nvidia.lower.layout_conversion import write_shared
+from tilewright.backends.nvidia.tensor_maps import tensor_map_source
+from tilewright.ir import Value
+from tilewright.llvm import Val
+from tilewright.ops import DescriptorReduceOp, DescriptorStoreOp
+
+BulkStore = DescriptorStoreOp | DescriptorReduceOp
+
+
+def stored_tile(op: BulkStore) -> Value:
+    """What is stored, or combined with what is there."""
+    return op.stored if isinstance(op, DescriptorStoreOp) else op.operand
+
+
+def panels_of(op: BulkStore, matrix_stores: bool) -> StorePanels:
+    """How a store goes through shared memory."""
+    return store_panels(layout_of(stored_tile(op)), op.block, op.element.bytes, matrix_stores)
+
+
+def store_instruction(op: BulkStore) -> str:
+    """What stores one box."""
+    kind = "cp.async" if isinstance(op, DescriptorStoreOp) else "cp.reduce.async"
+    combined = "" if isinstance(op, DescriptorStoreOp) else f".{op.kind}"
+    return f"{kind}.bulk.tensor.{op.rank}d.global.shared::cta{combined}.tile.bulk_group"
+
+
+@lowering(DescriptorStoreOp, DescriptorReduceOp)
+def _store(state: GpuLowering, op: BulkStore) -> None:
+    panels = panels_of(op, state.arch.stmatrix)
+    source = state.registers_of(stored_tile(op))
+    for number, part in enumerate(panels.passes):
+        slot = state.offsets[op] + number % panels.slots * panels.slot_bytes
+        registers = [source[register] for register in part.registers]
+        write_shared(state, panels.access, registers, op.element, slot)
+        state.asm(FENCE, "~{memory}", "void")
+        following = number + 1
+        if panels.slots <= following < len(panels.passes):
+            # What stands in the next slot has been read: one barrier tells of this, too.
+            _wait(state, ".read", panels.slots - 2)
+        state.barrier()
+        _store_boxes(state, op, panels, part, slot)
+
+
+def _store_boxes(
+    state: GpuLowering, op: BulkStore, panels: StorePanels, part: StorePass, slot: int
+) -> None:
+    """One thread asks for the boxes of a pass, as a group of their own."""
+    map_ = tensor_map_source(op, panels.box, panels.swizzle, state.parameters, stored=True)
+    assert map_ is not None, op
+    parameter, asks = map_parameter(state, map_), first_thread(state)
+    names = ", ".join(f"${i + 2}" for i in range(op.rank))
+    text = f"@${op.rank + 2} {store_instruction(op)} [$1, {{{names}}}], [$0];"
+    constraints = ",".join(["r", "l", *["r"] * op.rank, "b", "~{memory}"])
+    for number, coordinates in enumerate(_coordinates(state, op, panels, part)):
+        start = slot + number * panels.box_bytes
+        place = state.code.let_here(f"add i32 {state.shared}, {start}", "i32")
+        state.asm(text, constraints, "void", place, parameter, *coordinates, asks)
+    state.asm("cp.async.bulk.commit_group;", "~{memory}", "void")
+
+
+def _coordinates(
+    state: GpuLowering, op: BulkStore, panels: StorePanels, part: StorePass
+) -> Iterator[Sequence[Val]]:
+    """Of each box of a pass, the contiguous dimension first."""
+    offsets = [state.scalar(value) for value in op.offsets]
+    rows = [number * panels.box[0] for number in range(panels.boxes)]
+    for column, row in product(part.columns, rows):
+        moved = list(offsets)
+        for dim, step in ((0, row), (op.rank - 1, column)):
+            if step:
+                moved[dim] = state.code.let_here(f"add i32 {moved[dim]}, {step}", "i32")
+        yield moved[::-1]
+
+
+def _wait(state: GpuLowering, kind: str, pending: int) -> None:
+    """Threads that have asked for nothing do not wait."""
+    state.asm(f"cp.async.bulk.wait_group{kind} {pending};", "~{memory}", "void")
+
+
+@lowering(BulkStoreWaitOp)
+def _bulk_store_wait(state: GpuLowering, op: BulkStoreWaitOp) -> None:
+    _wait(state, "" if op.complete else ".read", 0)
+
+
+@lowering(ProxyFenceOp)
+def _proxy_fence(state: GpuLowering, op: ProxyFenceOp) -> None:
+    state.asm("fence.proxy.async.global;", "~{memory}", "void")
