@@ -16,6 +16,7 @@ OP_MODULES = (
     ("Tensor descriptors", "tilewright.ops.descriptor_access"),
     ("Contractions", "tilewright.ops.contraction"),
     ("Order", "tilewright.ops.order"),
+    ("Functions of elements", "tilewright.ops.mapped"),
     ("Control flow and the program", "tilewright.ops.control"),
 )
 """Headings and modules, in the order of the page. Ops of back ends are not on it."""

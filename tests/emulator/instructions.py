@@ -356,9 +356,10 @@ def _from_eight(match: re.Match[str], args: list[str]) -> Made:
 
 
 def _move(match: re.Match[str], args: list[str]) -> Made:
-    """Also of two halves to one register, and of one to two."""
+    """Also of several parts to one register, and of one to several."""
     size = int(match[1]) // 8
-    half, whole = f"u{size // 2}", f"u{size}"
+    joined = next((_list(a) for a in args if a.startswith("{")), ["", ""])
+    half, whole = f"u{size // len(joined)}", f"u{size}"
 
     def pack(r: Registers) -> None:
         parts = [r.get(part).astype(half) for part in _list(args[1])]
@@ -399,6 +400,39 @@ def _calculate(match: re.Match[str], args: list[str]) -> Made:
     return run
 
 
+_KINDS = {"f": "f", "s": "i", "u": "u", "b": "u"}
+
+
+def _kind(name: str) -> tuple[np.dtype[Any], str]:
+    """A type of PTX, and that of its bits."""
+    size = int(name[1:]) // 8
+    return np.dtype(f"{_KINDS[name[0]]}{size}"), f"u{size}"
+
+
+def _float_arithmetic(match: re.Match[str], args: list[str]) -> Made:
+    dtype, bits = _kind(match["type"])
+    functions = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "min": np.fmin,
+                 "max": np.fmax}  # fmt: skip
+    function = functions[match["name"]]
+
+    def run(r: Registers) -> None:
+        x, y = (r.get(a).astype(bits).view(dtype) for a in args[1:3])
+        r.put(args[0], np.asarray(function(x, y), dtype).view(bits))
+
+    return run
+
+
+def _convert(match: re.Match[str], args: list[str]) -> Made:
+    """Between integers, and from them to floats."""
+    (to, to_bits), (source, source_bits) = _kind(match["to"]), _kind(match["source"])
+
+    def run(r: Registers) -> None:
+        x = r.get(args[1]).astype(source_bits).view(source)
+        r.put(args[0], x.astype(to).view(to_bits))
+
+    return run
+
+
 def _pick(match: re.Match[str], args: list[str]) -> Made:
     def run(r: Registers) -> None:
         r.put(args[0], np.where(r.get(args[3]).astype(bool), r.get(args[1]), r.get(args[2])))
@@ -430,7 +464,9 @@ INSTRUCTIONS: list[tuple[str, Callable[[re.Match[str], list[str]], Made]]] = [
     (r"cvt\.rna\.tf32\.f32", _round_tf32),
     (r"cvt\.rn\.satfinite\.(e4m3|e5m2)x2\.f32", _to_eight),
     (r"cvt\.rn\.f16x2\.(e4m3|e5m2)x2", _from_eight),
-    (r"mov\.b(\d+)", _move),
+    (r"mov\.[bsuf](\d+)", _move),
+    (r"(?P<name>add|sub|mul|min|max)(?:\.rn)?\.(?P<type>f32|f64)", _float_arithmetic),
+    (r"cvt(?:\.rn)?\.(?P<to>[fsu]\d+)\.(?P<source>[su]\d+)", _convert),
     (
         r"(?P<name>add|sub|and|or|xor|shl|shr|mul\.lo|min|max)\.(?P<kind>[bsu])(?P<bits>\d+)",
         _calculate,

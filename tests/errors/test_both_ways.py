@@ -327,6 +327,40 @@ def histogram_of_floats(x, o):
 
 
 @mistake(x="*f32", o="*f32")
+def assembly_of_unknown_instructions(x, o):
+    """cannot run the assembly 'activemask.b32 $0' here: only GPUs have the instruction activemask.b32 [TW113]
+    tl.inline_asm_elementwise("activemask.b32 $0;", "=r,r", [1], tl.int32, True, 1)
+    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+    hint: write it in the language, or launch the kernel on a GPU
+    """  # noqa: E501
+    tl.inline_asm_elementwise("activemask.b32 $0;", "=r,r", [1], tl.int32, True, 1)
+
+
+@mistake(x="*f32", o="*f32")
+def assembly_with_too_few_constraints(x, o):
+    """cannot run the assembly '=r' here: the constraints must be those of 1 results and 1 arguments [TW113]
+    tl.inline_asm_elementwise("mov.u32 $0, $1;", "=r", [1], tl.int32, True, 1)
+    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+    hint: write it in the language, or launch the kernel on a GPU
+    """  # noqa: E501
+    tl.inline_asm_elementwise("mov.u32 $0, $1;", "=r", [1], tl.int32, True, 1)
+
+
+@jit
+def same(x):
+    return x
+
+
+@mistake(x="*f32", o="*f32")
+def packs_that_do_not_divide(x, o):
+    """map_elementwise: 'pack' must be a number that divides the last extent, 16, found 3 [TW112]
+    tl.map_elementwise(same, tl.arange(0, 16), pack=3)
+    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+    """
+    tl.map_elementwise(same, tl.arange(0, 16), pack=3)
+
+
+@mistake(x="*f32", o="*f32")
 def sort_method(x, o):
     """a tensor has no attribute 'sorted' [TW108]
     tl.arange(0, 16).sorted()

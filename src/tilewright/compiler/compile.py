@@ -78,6 +78,7 @@ def frontend_options(backend: Backend, options: CommonOptions) -> FrontendOption
     """What of the options changes the meaning of a kernel."""
     front = FrontendOptions(
         backend=backend.name,
+        assembles_ptx=any(stage.extension == "ptx" for stage in backend.stages),
         f32_default_precision=settings().compilation.f32_default
         or options.default_dot_input_precision,
         debug=options.debug,

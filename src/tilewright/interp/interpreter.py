@@ -20,7 +20,7 @@ from tilewright.interp.program_state import MACHINE_RULES, Grid, Machine
 from tilewright.interp.tile_indices import check_dividend, follow_sign
 from tilewright.ir import REFERENCE_RULES, REGION_RULES, Block, Op, Trait, Value
 from tilewright.ir.types import BufferType, PointerType, element_of, shape_of
-from tilewright.ops import ForOp, IfOp, ReduceOp, RemOp, ScanOp, WhileOp
+from tilewright.ops import ForOp, IfOp, MapOp, ReduceOp, RemOp, ScanOp, WhileOp
 from tilewright.support import errors
 
 Environment = dict[Value, ConcreteValue]
@@ -43,6 +43,7 @@ class Interpreter:
             IfOp: self._if,
             ReduceOp: self._reduce,
             ScanOp: self._scan,
+            MapOp: self._map,
         }
 
     def run(self, op: Op, inputs: Sequence[ConcreteValue]) -> list[ConcreteValue]:
@@ -200,18 +201,44 @@ class Interpreter:
                 x[here] = value
         return scanned
 
+    def _map(self, op: MapOp, inputs: Sequence[ConcreteValue]) -> list[ConcreteValue]:
+        """Groups along the last dimension; all at once where the function is element-wise."""
+        pack, block = op.pack, op.function
+        columns = [_every(value.data, i, pack) for value in inputs for i in range(pack)]
+        shape = columns[0].shape
+        if _is_elementwise(block):
+            found = self._on_arrays(block, columns, shape)
+        else:
+            found = [np.empty(shape, numpy_dtype(v.type)) for v in block.terminator.operands]
+            for place in np.ndindex(shape):
+                values = self._on_arrays(block, [as_array(x[place]) for x in columns], ())
+                for target, value in zip(found, values, strict=True):
+                    target[place] = value
+        groups = [found[i : i + pack] for i in range(0, len(found), pack)]
+        return [
+            ConcreteValue(r.type, as_array(np.stack(group, axis=-1).reshape(shape_of(r.type))))
+            for r, group in zip(op.results, groups, strict=True)
+        ]
+
     def _combine(self, combine: Block, left: list[Array], right: list[Array]) -> list[Array]:
         """The combine region on slices, or on single elements."""
-        args = [
-            ConcreteValue(arg.type, x) for arg, x in zip(combine.args, [*left, *right], strict=True)
-        ]
+        return self._on_arrays(combine, [*left, *right], left[0].shape)
+
+    def _on_arrays(
+        self, block: Block, arrays: Sequence[Array], shape: tuple[int, ...]
+    ) -> list[Array]:
+        """What a region of scalars yields for arrays of one shape."""
+        args = [ConcreteValue(arg.type, x) for arg, x in zip(block.args, arrays, strict=True)]
         self._on_slices += 1
         try:
-            results = self.run_block(combine, args)
+            results = self.run_block(block, args)
         finally:
             self._on_slices -= 1
-        shape = left[0].shape
         return [np.broadcast_to(value.data, shape) for value in results]
+
+
+def _every(x: Array, first: int, pack: int) -> Array:
+    return x if pack == 1 else x[..., first::pack]
 
 
 def _is_elementwise(block: Block) -> bool:

@@ -16,7 +16,7 @@ from tilewright.interp.numpy_dtypes import Array, as_array, numpy_dtype
 from tilewright.interp.rounding import convert, round_float
 from tilewright.ir import reference
 from tilewright.ir.types import DType, dtype_of, f64
-from tilewright.ops import ExternOp, MathOp
+from tilewright.ops import AsmOp, ExternOp, MathOp, VolatileAsmOp
 from tilewright.support import errors
 
 Function = Callable[..., object]
@@ -172,6 +172,18 @@ def extern(op: ExternOp, *args: Array) -> Array:
         return as_array(PREDICATES[name](*args)).astype(numpy_dtype(target))
     wide_args = [_as_float64(x, dtype_of(v.type)) for x, v in zip(args, op.args, strict=True)]
     return convert(as_array(LIBRARY[name](*wide_args)), f64, target)
+
+
+@reference(AsmOp)
+def assembly(op: AsmOp, *args: Array) -> Array:
+    """Errors: InterpreterError. (Front ends translate it for what is no GPU.)"""
+    raise errors.InterpreterError("the interpreter does not run assembly of GPUs")
+
+
+@reference(VolatileAsmOp)
+def volatile_assembly(op: VolatileAsmOp, *args: Array) -> Array:
+    """Errors: InterpreterError."""
+    raise errors.InterpreterError("the interpreter does not run assembly of GPUs")
 
 
 def _as_float64(x: Array, dtype: DType) -> Array:

@@ -86,6 +86,7 @@ from tilewright.language.dtypes import (
     uint32,
     uint64,
 )
+from tilewright.language.element_functions import inline_asm_elementwise, map_elementwise
 from tilewright.language.host_descriptors import (
     Description,
     TensorDescriptor,
@@ -308,6 +309,7 @@ __all__ = [
     "get_int_dtype",
     "histogram",
     "host_builtin",
+    "inline_asm_elementwise",
     "int1",
     "int16",
     "int32",
@@ -325,6 +327,7 @@ __all__ = [
     "logical_or",
     "make_block_ptr",
     "make_tensor_descriptor",
+    "map_elementwise",
     "math",
     "max",
     "max_constancy",

@@ -8,7 +8,6 @@ from tilewright.support import errors
 
 _NOT_YET = frozenset({
     "atomic_load", "atomic_poll", "atomic_store", "condition", "dot_scaled",
-    "inline_asm_elementwise", "map_elementwise",
 })  # fmt: skip
 """Names of Triton's language, 3.6 to 3.9, that this one lacks so far."""
 

@@ -54,6 +54,7 @@ from tilewright.ops.descriptor_access import (
     DescriptorStoreOp,
 )
 from tilewright.ops.index_sign import Sign, sign_of
+from tilewright.ops.mapped import AsmOp, MapOp, VolatileAsmOp
 from tilewright.ops.memory import (
     ATOMIC_KINDS,
     ATOMIC_TYPES,
@@ -104,6 +105,7 @@ __all__ = [
     "AbsOp",
     "AddOp",
     "AndOp",
+    "AsmOp",
     "AssertOp",
     "AssumeOp",
     "AtomicCasOp",
@@ -136,6 +138,7 @@ __all__ = [
     "ItemOp",
     "JoinOp",
     "LoadOp",
+    "MapOp",
     "MathOp",
     "MaxOp",
     "MinOp",
@@ -163,6 +166,7 @@ __all__ = [
     "StoreOp",
     "SubOp",
     "TransposeOp",
+    "VolatileAsmOp",
     "WhileOp",
     "XorOp",
     "YieldOp",

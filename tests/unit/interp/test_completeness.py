@@ -4,7 +4,7 @@ import tilewright.ops as ops
 from tilewright.interp import MACHINE_RULES
 from tilewright.ir import OPS, REFERENCE_RULES, Effect, Trait
 
-STRUCTURED = {ops.ForOp, ops.WhileOp, ops.IfOp, ops.ReduceOp, ops.ScanOp}
+STRUCTURED = {ops.ForOp, ops.WhileOp, ops.IfOp, ops.ReduceOp, ops.ScanOp, ops.MapOp}
 TILE_OPS = [op for op in OPS.values() if op.__module__.startswith("tilewright.ops")]
 
 

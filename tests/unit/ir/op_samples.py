@@ -137,6 +137,16 @@ def _descriptor_scatter(s: Sampler) -> Op:
     return ops.DescriptorScatterOp(s.arg(PointerType(f32)), tile, rows, numbers, (1, 8))
 
 
+def _map(s: Sampler) -> Op:
+    inputs = (s.arg(TileType((8,), f32)), s.arg(TileType((8,), i32)))
+    return ops.MapOp(inputs, s.yielding((f32, f32, i32, i32), 1, 0, 2, 3), pack=2)
+
+
+def _assembly(s: Sampler, op_class: type[ops.AsmOp | ops.VolatileAsmOp]) -> Op:
+    text, result = 'add.s32 $0, $1, 1; // "\\"', (TileType((8,), i32),)
+    return op_class((s.arg(TileType((8,), i32)),), text, "=r,r", result, pack=2)
+
+
 BY_HAND: dict[type[Op], Maker] = {
     ops.ForOp: _for,
     ops.WhileOp: _while,
@@ -144,6 +154,9 @@ BY_HAND: dict[type[Op], Maker] = {
     ops.ReduceOp: _reduce,
     ops.ScanOp: _scan,
     ops.DotOp: _dot,
+    ops.MapOp: _map,
+    ops.AsmOp: lambda s: _assembly(s, ops.AsmOp),
+    ops.VolatileAsmOp: lambda s: _assembly(s, ops.VolatileAsmOp),
     ops.StoreOp: _store,
     ops.LoadOp: _load,
     ops.DescriptorLoadOp: _descriptor_load,

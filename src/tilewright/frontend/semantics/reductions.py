@@ -57,24 +57,35 @@ def reduce_tiles(
 def _reduce_axis(ctx: Context, values: list[Value], axis: int, combine: Combine) -> list[Value]:
     elements = [element_of(value.type) for value in values]
     # The region combines scalars: the backend chooses how often and on how many lanes it runs.
-    region = _combine_region(ctx, elements, combine)
+    region = function_region(ctx, [*elements, *elements], combine, _COMBINES)
     return list(ctx.emitter.emit(ReduceOp(tuple(values), region, axis)).results)
 
 
-def _combine_region(ctx: Context, elements: Sequence[Type], combine: Combine) -> Block:
-    """The region of a reduction or scan. Errors: InvalidOperation for an op with effects in it."""
+_COMBINES = "the function of a reduction or scan", "it computes one value of two, in any order"
+
+
+def function_region(
+    ctx: Context,
+    arg_types: Sequence[Type],
+    body: Callable[[list[tensor]], Sequence[tensor]],
+    what: tuple[str, str],
+) -> Block:
+    """A region that only computes. Errors: InvalidOperation for an op with effects in it.
+
+    what: a name of the function for the error, and why it has none
+    """
     outer = ctx.options
-    # A check of overflow is an assertion, an effect, which no combine region may have.
+    # A check of overflow is an assertion, an effect, which no such region may have.
     ctx.options = replace(outer, sanitize_overflow=False)
     try:
-        region = ctx.region([*elements, *elements], combine)
+        region = ctx.region(arg_types, body)
     finally:
         ctx.options = outer
     effect = op_with_effects(region)
     if effect is not None:
-        what = "access memory, print, or assert in the function of a reduction or scan"
-        reason = "it computes one value of two, in any order"
-        raise errors.InvalidOperation(what, reason, loc=effect.loc or ctx.loc)
+        name, reason = what
+        doing = f"access memory, print, or assert in {name}"
+        raise errors.InvalidOperation(doing, reason, loc=effect.loc or ctx.loc)
     return region
 
 
@@ -173,7 +184,7 @@ def scan(
     """The inclusive scan of tiles of one shape."""
     dim = constant_arguments.axis(ctx, function, axis, len(shape_of(tiles[0].type)))
     elements = [element_of(tile.type) for tile in tiles]
-    region = _combine_region(ctx, elements, combine)
+    region = function_region(ctx, [*elements, *elements], combine, _COMBINES)
     backwards = constant_arguments.flag(ctx, function, "reverse", reverse)
     op = ctx.emitter.emit(ScanOp(tuple(tiles), region, dim, backwards))
     return [tensor(result) for result in op.results]

@@ -19,11 +19,13 @@ from tilewright.support.errors import CompilationError, NestedTooDeeply
 class FrontendOptions:
     """Options that change the tile IR of a kernel; part of the cache key.
 
-    f32_default_precision: how `dot` may round fp32 operands unless the call says; max_tile_numel:
-    most elements of one tile; power_of_two: whether tile extents must be powers of two.
+    assembles_ptx: whether the backend takes PTX; f32_default_precision: how `dot` may round fp32
+    operands unless the call says; max_tile_numel: most elements of one tile; power_of_two: whether
+    tile extents must be powers of two.
     """
 
     backend: str = "cpu"
+    assembles_ptx: bool = False
     f32_default_precision: str = "ieee"
     debug: bool = False
     sanitize_overflow: bool = True

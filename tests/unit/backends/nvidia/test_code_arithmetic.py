@@ -140,3 +140,25 @@ def product_and_sum(x, out):
     i = tl.arange(0, 128)
     value = tl.load(x + i)
     tl.store(out + i, value * value + value)
+
+
+@jit
+def reversed_bytes(X, Z, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    text = '// a "comment"\nprmt.b32 $0, $1, 0, 0x0123;'
+    tl.store(Z + i, tl.inline_asm_elementwise(text, "=r,r", [tl.load(X + i)], tl.int32, True, 1))
+
+
+@jit
+def pauses(X, Z):
+    value = tl.load(X)
+    tl.store(Z, tl.inline_asm_elementwise("nanosleep.u32 0; mov.b32 $0, $1;", "=r,r", [value],
+                                          tl.int32, False, 1))  # fmt: skip
+    tl.inline_asm_elementwise("nanosleep.u32 1; mov.b32 $0, 0;", "=r", [], tl.int32, False, 1)
+
+
+def test_assembly_stands_in_the_code_as_it_was_written():
+    """Without effects once for each register, which is one for two elements of 64 by 32 threads."""
+    kernel = compiled(reversed_bytes, "*i32/16 *i32/16", BLOCK=64, num_warps=1)
+    assert count(kernel, "prmt.b32") == 2 and '// a "comment"' in str(kernel.asm["ptx"])
+    assert count(compiled(pauses, "*i32/16 *i32/16", num_warps=1), "nanosleep") == 2

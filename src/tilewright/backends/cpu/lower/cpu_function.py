@@ -15,6 +15,7 @@ from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering, lowering
 from tilewright.backends.cpu.lower.fused_loop_nest import emit_loop_nest
 from tilewright.backends.cpu.lower.fusion import FusionPlanner, LoopNest
 from tilewright.backends.cpu.lower.lane_values import Address, Lanes, uniform
+from tilewright.backends.cpu.lower.region_functions import define_region_functions
 from tilewright.backends.cpu.lower.split_blocks import split_long_block
 from tilewright.backends.cpu.lower.streaming_stores import bytes_of_program
 from tilewright.backends.cpu.lower.vector_access import Access, memory_type, store
@@ -68,6 +69,7 @@ def lower_function(
     state.grid = tuple(Val(f"%grid{axis}", "i32") for axis in range(3))
     _bind_program_ids(state, function)
     state.streams = stream_above > 0
+    define_region_functions(state, function)
     lower_block(state, function.body)
     signature = ", ".join(
         [*parameters, *(v.typed for v in (*state.program, *state.grid)),

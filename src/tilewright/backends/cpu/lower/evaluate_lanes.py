@@ -9,12 +9,13 @@ computed once.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from tilewright.backends.cpu.lower.affine_lanes import AFFINE, Evaluated
 from tilewright.backends.cpu.lower.lane_values import LaneMath, Lanes, uniform
 from tilewright.backends.cpu.lower.vector_access import Buffer, memory_type, read_buffer
-from tilewright.ir import Op, Trait, Value
+from tilewright.ir import Block, Op, Trait, Value
 from tilewright.ir.types import PointerType, TileType, element_of
 from tilewright.llvm import Code, Val, lower_elementwise
 
@@ -23,12 +24,25 @@ Steps = Generator[tuple[Value, Coords], Evaluated, Evaluated]
 """How a value is computed: yields what it needs, is sent it evaluated, returns the value."""
 
 
-class Environment:
-    """What exists in the function so far: scalars, and tiles in buffers."""
+@dataclass(frozen=True, slots=True)
+class RegionFunction:
+    """An LLVM function of scalars that a region became.
 
-    __slots__ = ("buffers", "scalars")
+    captured: values from outside that it takes after the region's arguments; results: LLVM types
+    """
+
+    name: str
+    captured: tuple[Value, ...]
+    results: tuple[str, ...]
+
+
+class Environment:
+    """What exists in the function so far: scalars, tiles in buffers, functions of regions."""
+
+    __slots__ = ("buffers", "functions", "scalars")
 
     def __init__(self) -> None:
+        self.functions: dict[Block, RegionFunction] = {}
         self.scalars: dict[Value, Evaluated] = {}
         self.buffers: dict[Value, Buffer] = {}
 

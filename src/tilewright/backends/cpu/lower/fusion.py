@@ -40,6 +40,7 @@ from tilewright.ops import (
     IfOp,
     ItemOp,
     LoadOp,
+    MapOp,
     MathOp,
     OffsetOp,
     ReduceOp,
@@ -64,7 +65,7 @@ grows as its length, however its values depend on each other."""
 _CHANGES = {Effect.WRITE, Effect.BARRIER}
 _FUSED_SINKS = (StoreOp, ReduceOp)
 _CONTROL_FLOW = (ForOp, WhileOp, IfOp)
-_WHOLE_TILES = (DotOp, ScanOp, HistogramOp, BlockTransposeOp)
+_WHOLE_TILES = (DotOp, ScanOp, HistogramOp, MapOp, BlockTransposeOp)
 _NEVER_INLINED = (*_CONTROL_FLOW, *_WHOLE_TILES, ReduceOp, ItemOp)
 
 

@@ -7,7 +7,7 @@ fixed for a given tile shape and vector width, so results repeat from run to run
 
 from __future__ import annotations
 
-from tilewright.backends.cpu.lower.evaluate_lanes import Environment, Evaluator
+from tilewright.backends.cpu.lower.evaluate_lanes import Environment, Evaluator, RegionFunction
 from tilewright.backends.cpu.lower.lane_values import Lanes, literal, uniform
 from tilewright.backends.cpu.lower.loop_sections import Loop, loop
 from tilewright.backends.cpu.lower.vector_access import Buffer, write_buffer
@@ -17,7 +17,10 @@ from tilewright.ops import ReduceOp, ScanOp
 
 
 def apply_region(ev: Evaluator, block: Block, args: list[Lanes]) -> list[Lanes]:
-    """Run the straight-line ops of a combine region on lane values."""
+    """Run the ops of a combine region on lane values."""
+    function = ev.env.functions.get(block)
+    if function is not None:
+        return _call(ev, function, args)
     local: dict[Value, Lanes] = dict(zip(block.args, args, strict=True))
     for op in block:
         operands = [local[v] if v in local else ev.lanes(v, ()) for v in op.operands]
@@ -30,6 +33,39 @@ def apply_region(ev: Evaluator, block: Block, args: list[Lanes]) -> list[Lanes]:
         else:
             local[op.result] = ev.lanes(op.result, ())
     raise AssertionError("combine region without terminator")
+
+
+def _call(ev: Evaluator, function: RegionFunction, args: list[Lanes]) -> list[Lanes]:
+    """The function on each lane."""
+    captured = [ev.lanes(value, ()) for value in function.captured]
+    operands = [*args, *captured]
+    if all(lanes.is_uniform for lanes in operands):
+        return [uniform(v) for v in _called(ev.code, function, [x.base for x in operands])]
+    vectors = [ev.math.vector(lanes) for lanes in operands]
+    columns: list[list[Val]] = []
+    for lane in range(ev.math.width):
+        scalars = [ev.code.extract(vector, lane) for vector in vectors]
+        columns.append(_called(ev.code, function, scalars))
+    return [ev.math.wrap(_gathered(ev.code, list(row))) for row in zip(*columns, strict=True)]
+
+
+def _called(code: Code, function: RegionFunction, operands: list[Val]) -> list[Val]:
+    type_ = f"{{ {', '.join(function.results)} }}"
+    typed = ", ".join(value.typed for value in operands)
+    found = code.let_here(f"call {type_} @{function.name}({typed})", type_)
+    return [
+        code.let_here(f"extractvalue {found.typed}, {number}", result)
+        for number, result in enumerate(function.results)
+    ]
+
+
+def _gathered(code: Code, lanes: list[Val]) -> Val:
+    type_ = f"<{len(lanes)} x {lanes[0].type}>"
+    vector = Val("poison", type_)
+    for number, lane in enumerate(lanes):
+        text = f"insertelement {vector.typed}, {lane.typed}, i64 {number}"
+        vector = code.let_here(text, type_)
+    return vector
 
 
 class Accumulators:

@@ -8,7 +8,7 @@ from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering, lowering
 from tilewright.backends.cpu.lower.evaluate_lanes import Coords
 from tilewright.backends.cpu.lower.fused_loop_nest import emit_loop_nest
 from tilewright.backends.cpu.lower.fusion import LoopNest
-from tilewright.backends.cpu.lower.lane_reductions import scan_along
+from tilewright.backends.cpu.lower.lane_reductions import apply_region, scan_along
 from tilewright.backends.cpu.lower.lane_values import Lanes, literal, uniform
 from tilewright.backends.cpu.lower.loop_sections import loop
 from tilewright.backends.cpu.lower.prefetch import Prefetcher
@@ -36,6 +36,7 @@ from tilewright.ops import (
     HistogramOp,
     ItemOp,
     LoadOp,
+    MapOp,
     PrintOp,
     ScanOp,
 )
@@ -130,6 +131,24 @@ def lower_scan(state: CpuLowering, op: ScanOp) -> None:
     scan_along(state.code, state.env, op, outputs)
     for result, buffer in zip(op.results, outputs, strict=True):
         state.env.buffers[result] = buffer
+
+
+@lowering(MapOp)
+def lower_map(state: CpuLowering, op: MapOp) -> None:
+    """One group of elements after the other."""
+    *outer, last = shape_of(op.inputs[0].type)
+    outputs = [state.buffer_for(result) for result in op.results]
+    ev = state.evaluator()
+    with ExitStack() as stack:
+        coords = [uniform(stack.enter_context(loop(state.code, n)).index) for n in outer]
+        start = uniform(stack.enter_context(loop(state.code, last, op.pack)).index)
+        places = [(*coords, ev.math.add(start, literal(i))) for i in range(op.pack)]
+        args = [ev.lanes(value, place) for value in op.inputs for place in places]
+        results = iter(apply_region(ev, op.function, args))
+        for output in outputs:
+            for place in places:
+                write_buffer(ev.math, output, place, next(results))
+    state.env.buffers.update(zip(op.results, outputs, strict=True))
 
 
 @lowering(HistogramOp)

@@ -33,6 +33,7 @@ from tilewright.backends.nvidia.layouts.layout_propagation import (
     is_scannable,
     reshape_source,
     scan_layout,
+    spread,
     transpose_source,
     transpose_target,
     with_half,
@@ -45,8 +46,9 @@ from tilewright.backends.nvidia.layouts.select_wgmma import wgmma_left, wgmma_re
 from tilewright.backends.nvidia.ops import ConvertOp, FmaDotOp
 from tilewright.ir import Op, Trait, Value
 from tilewright.ir.types import TileType, shape_of
-from tilewright.layout import LANE, WARP, LinearLayout, slice_of
+from tilewright.layout import LANE, REGISTER, WARP, LinearLayout, slice_of
 from tilewright.ops import (
+    AsmOp,
     AtomicCasOp,
     AtomicOp,
     BroadcastOp,
@@ -63,6 +65,7 @@ from tilewright.ops import (
     ItemOp,
     JoinOp,
     LoadOp,
+    MapOp,
     PrintOp,
     ReduceOp,
     ReshapeOp,
@@ -71,6 +74,7 @@ from tilewright.ops import (
     SplitOp,
     StoreOp,
     TransposeOp,
+    VolatileAsmOp,
     WhileOp,
 )
 
@@ -312,6 +316,27 @@ class _Histogram(LayoutRule[HistogramOp]):
     def problem(self, op: HistogramOp) -> str | None:
         layouts = {_layout(value) for value in op.operands}
         return None if len(layouts) == 1 else "the operands of a histogram differ in layout"
+
+
+# ---- functions of groups -------------------------------------------------------------------------
+
+
+@layout_rule(MapOp, AsmOp, VolatileAsmOp)
+class _Map(LayoutRule[MapOp | AsmOp | VolatileAsmOp]):
+    """One layout throughout, in which a thread holds each group whole."""
+
+    def result(
+        self, op: MapOp | AsmOp | VolatileAsmOp, context: LayoutContext
+    ) -> LinearLayout | None:
+        layout = context.deciding_layout(op.operands)
+        if layout is not None and self.can_make(op, layout):
+            return layout
+        shape = shape_of(op.results[0].type)
+        return spread(shape, op.pack, tuple(reversed(range(len(shape)))), context.warps)
+
+    def can_make(self, op: MapOp | AsmOp | VolatileAsmOp, layout: LinearLayout) -> bool:
+        held = sum(basis[-1] for basis in layout.bases(REGISTER) if basis[-1] < op.pack)
+        return held == op.pack - 1
 
 
 # ---- shapes --------------------------------------------------------------------------------------

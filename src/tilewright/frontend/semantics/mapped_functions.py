@@ -1,0 +1,138 @@
+"""Functions applied to each element: map_elementwise and inline_asm_elementwise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from tilewright import language as tl
+from tilewright.frontend.semantics import constant_arguments
+from tilewright.frontend.semantics.broadcasting import broadcast_value
+from tilewright.frontend.semantics.composed_functions import evaluate
+from tilewright.frontend.semantics.dtype_casts import element_type
+from tilewright.frontend.semantics.literal_constants import describe, materialize
+from tilewright.frontend.semantics.ptx_translation import Assembly, Translation
+from tilewright.frontend.semantics.reductions import function_region
+from tilewright.frontend.semantics.selection import shape_of_all
+from tilewright.frontend.semantics.semantic_context import Context
+from tilewright.frontend.semantics.semantics_registry import call, implements
+from tilewright.ir import Value
+from tilewright.ir.types import element_of, shape_of, with_shape
+from tilewright.language import tensor, type_of, unwrap
+from tilewright.ops import AsmOp, MapOp, VolatileAsmOp
+from tilewright.support import errors
+
+
+def _broadcast(ctx: Context, function: str, args: Sequence[object]) -> list[Value]:
+    """The arguments in their common shape, each in its own dtype."""
+    tensors = [materialize(ctx, unwrap(arg)) for arg in args]
+    shape = shape_of_all(ctx, function, tensors)
+    return [broadcast_value(ctx, x.handle, shape, function) for x in tensors]
+
+
+def _pack(ctx: Context, function: str, pack: object, shape: tuple[int, ...]) -> int:
+    number = constant_arguments.integer(ctx, function, "pack", pack)
+    if number < 1 or (shape and shape[-1] % number):
+        expected = f"a number that divides the last extent, {shape[-1]}" if shape else "1"
+        ctx.fail(errors.InvalidValue, function, "pack", expected, number)
+    return number
+
+
+@implements(tl.map_elementwise)
+def map_elementwise(ctx: Context, scalar_fn: object, *args: object, pack: object = 1) -> Any:
+    function = "map_elementwise"
+    if not args:
+        ctx.fail(errors.MissingArgument, function, ("args",))
+    inputs = _broadcast(ctx, function, args)
+    shape = shape_of(inputs[0].type)
+    group = _pack(ctx, function, pack, shape)
+    if not shape:
+        return call(ctx, scalar_fn, [tensor(value) for value in inputs], {})
+    single = False
+
+    def body(scalars: list[tensor]) -> list[tensor]:
+        nonlocal single
+        returned = unwrap(call(ctx, scalar_fn, scalars, {}))
+        single = not isinstance(returned, tuple)
+        items = cast("Sequence[Any]", (returned,) if single else returned)
+        return _groups(ctx, [materialize(ctx, item) for item in items], group)
+
+    types = [element_of(value.type) for value in inputs for _ in range(group)]
+    why = f"the function of {function}", "it is computed for each element, in any order"
+    region = function_region(ctx, types, body, why)
+    results = ctx.emitter.emit(MapOp(tuple(inputs), region, group)).results
+    return tensor(results[0]) if single else tl.tuple([tensor(value) for value in results])
+
+
+def _groups(ctx: Context, results: list[tensor], pack: int) -> list[tensor]:
+    """Scalars, as many for each result as there are elements in a group, of one type."""
+    count = len(results)
+    if not count or count % pack:
+        what = "map_elementwise: the results of scalar_fn"
+        ctx.fail(errors.ArgumentCount, what, f"a multiple of {pack}", count)
+    for number, result in enumerate(results):
+        if result.shape:
+            what = "the result of scalar_fn"
+            ctx.fail(errors.InvalidValue, "map_elementwise", what, "a scalar", result.type)
+        first = results[number - number % pack]
+        if result.handle.type is not first.handle.type:
+            ctx.fail(errors.DTypeMismatch, "map_elementwise", first.type, result.type)
+    return results
+
+
+@implements(tl.inline_asm_elementwise)
+def inline_asm_elementwise(
+    ctx: Context,
+    asm: object,
+    constraints: object,
+    args: object,
+    dtype: object,
+    is_pure: object,
+    pack: object,
+) -> Any:
+    function = "inline_asm_elementwise"
+    text = _text(ctx, function, "asm", asm)
+    registers = _text(ctx, function, "constraints", constraints)
+    items = constant_arguments.sequence(ctx, function, "args", args)
+    inputs = _broadcast(ctx, function, items)
+    shape = shape_of(inputs[0].type) if inputs else ()
+    group = _pack(ctx, function, pack, shape)
+    dtype = unwrap(dtype)
+    many = isinstance(dtype, tuple | list)
+    dtypes = cast("Sequence[object]", dtype if many else (dtype,))
+    elements = [element_type(ctx, function, item) for item in dtypes]
+    types = tuple(with_shape(element, shape) for element in elements)
+    is_only_computed = constant_arguments.flag(ctx, function, "is_pure", is_pure)
+    if ctx.options.assembles_ptx:
+        op = AsmOp if is_only_computed else VolatileAsmOp
+        results = ctx.emitter.emit(op(tuple(inputs), text, registers, types, group)).results
+    else:
+        assembly = Assembly(text, registers, tuple(map(type_of, elements)), group)
+        results = _translated(ctx, inputs, assembly)
+    if not many:
+        return tensor(results[0])
+    return tl.tuple([tensor(value) for value in results])
+
+
+def _translated(ctx: Context, inputs: Sequence[Value], assembly: Assembly) -> Sequence[Value]:
+    """Assembly for GPUs as a map in the language."""
+    if not inputs:
+        reason = "it has no arguments"
+        ctx.fail(errors.InvalidOperation, f"run the assembly '{assembly.text}' here", reason)
+
+    def body(scalars: list[tensor]) -> list[tensor]:
+        return evaluate(ctx, lambda: Translation(ctx, assembly).run(scalars))
+
+    if not shape_of(inputs[0].type):
+        return [x.handle for x in body([tensor(value) for value in inputs])]
+    types = [element_of(value.type) for value in inputs for _ in range(assembly.pack)]
+    why = "the assembly", "it is computed for each element, in any order"
+    region = function_region(ctx, types, body, why)
+    return ctx.emitter.emit(MapOp(tuple(inputs), region, assembly.pack)).results
+
+
+def _text(ctx: Context, function: str, name: str, value: object) -> str:
+    value = unwrap(value)
+    if not isinstance(value, str):
+        ctx.fail(errors.InvalidValue, function, name, "a string", describe(value))
+    return value

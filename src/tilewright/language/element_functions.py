@@ -1,0 +1,42 @@
+"""Functions applied to each element: of the language, or assembly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tilewright.language.compile_time import constexpr
+from tilewright.language.core import Operand
+from tilewright.language.dtypes import dtype
+from tilewright.language.stub_dispatch import DeviceFunction, builtin
+
+
+@builtin
+def map_elementwise(scalar_fn: DeviceFunction, *args: Operand, pack: int | constexpr = 1) -> Any:
+    """`scalar_fn`, a @jit function of scalars, applied to each element of `args`, which broadcast.
+
+    It may branch and loop for each element by itself. Its result is one scalar, or a tuple, and so
+    is that of `map_elementwise` of tiles. pack: elements for one call, neighbours along the last
+    dimension: it takes `pack` scalars of the first argument, then those of the second, and so on,
+    and returns `pack` of each result. It has no effects on memory.
+    """
+    ...
+
+
+@builtin
+def inline_asm_elementwise(
+    asm: str | constexpr,
+    constraints: str | constexpr,
+    args: Sequence[Operand],
+    dtype: dtype | Sequence[dtype],
+    is_pure: bool | constexpr,
+    pack: int | constexpr,
+) -> Any:
+    """PTX applied to each element of `args`, which broadcast; a tuple if `dtype` is one.
+
+    asm: with $0, $1 ... for the results and then the arguments, of each `pack` elements; those of
+    less than 32 bits are packed to registers. constraints: LLVM's, "=r,r" for example. is_pure: it
+    only computes. On GPUs it is assembled as it stands; elsewhere the instructions that people
+    write most are translated, and for others there is an error.
+    """
+    ...

@@ -1,0 +1,88 @@
+"""Ops that apply a function to each element, or to groups of neighbours: of tile IR, or assembly.
+
+A group is `pack` consecutive elements along the last dimension.
+"""
+
+from __future__ import annotations
+
+from tilewright.ir import Block, Effect, Op, Trait, Value, any_type, attr, region, variadic
+from tilewright.ir.types import Type, element_of, shape_of, with_shape
+from tilewright.ops.region_checks import op_with_effects, wrong_args
+
+
+def _wrong_groups(inputs: tuple[Value, ...], pack: int) -> str | None:
+    shapes = {shape_of(x.type) for x in inputs}
+    if len(shapes) != 1:
+        return f"the operands must have one shape, not {sorted(shapes)}"
+    shape = shapes.pop()
+    if pack < 1 or (pack > 1 and (not shape or shape[-1] % pack)):
+        return f"groups of {pack} do not divide {inputs[0].type}"
+    return None
+
+
+class MapOp(Op, opcode="tile.map", traits=(Trait.PURE,)):
+    """results[i] = function(inputs[i]); with pack > 1 for each group of neighbours at once
+
+    `function` takes the group of the first input, then that of the second, and so on, as scalars;
+    it yields the groups of the results in the same way.
+    """
+
+    inputs: tuple[Value, ...] = variadic(any_type)
+    function: Block = region()
+    pack: int = attr(default=1)
+
+    def infer(self) -> tuple[Type, ...]:
+        shape = shape_of(self.inputs[0].type)
+        yielded = self.function.terminator.operands[:: self.pack]
+        return tuple(with_shape(value.type, shape) for value in yielded)
+
+    def verify(self) -> str | None:
+        elements = tuple(element_of(x.type) for x in self.inputs for _ in range(self.pack))
+        effect = op_with_effects(self.function)
+        if effect is not None:
+            return f"`function` only computes, it cannot have {effect.opcode}"
+        return _wrong_groups(self.inputs, self.pack) or wrong_args(
+            "`function`", self.function, elements
+        )
+
+
+class _Assembly(Op):
+    """Base of assembly with and without effects."""
+
+    inputs: tuple[Value, ...]
+    text: str
+    constraints: str
+    result_types: tuple[Type, ...]
+    pack: int
+
+    def infer(self) -> tuple[Type, ...]:
+        return self.result_types
+
+    def verify(self) -> str | None:
+        if not self.result_types:
+            return "assembly has at least one result"
+        return _wrong_groups(self.inputs, self.pack) if self.inputs else None
+
+
+class AsmOp(_Assembly, opcode="tile.asm", traits=(Trait.PURE,)):
+    """results[i] = assembly(inputs[i]), for groups of `pack` neighbours
+
+    text and constraints are those of LLVM's inline assembly: first the results, then the inputs,
+    each as its group; elements of less than 32 bits are packed to registers of up to 32.
+    """
+
+    inputs: tuple[Value, ...] = variadic(any_type)
+    text: str = attr()
+    constraints: str = attr()
+    result_types: tuple[Type, ...] = attr()
+    pack: int = attr(default=1)
+
+
+class VolatileAsmOp(_Assembly, opcode="cf.asm", effects=(Effect.OBSERVE, Effect.BARRIER)):
+    """As `tile.asm`, with effects: it runs where it stands, and orders accesses of memory"""
+
+    inputs: tuple[Value, ...] = variadic(any_type)
+    text: str = attr()
+    constraints: str = attr()
+    result_types: tuple[Type, ...] = attr()
+    pack: int = attr(default=1)
