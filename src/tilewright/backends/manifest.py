@@ -121,6 +121,23 @@ class DirectLaunch:
     context: int
 
 
+@dataclass(frozen=True, slots=True)
+class WordLaunch:
+    """How machine code launches a kernel whose arguments are 64-bit words; a Launcher whose method
+    `by_words()` returns one is launched so.
+
+    function: address of int(void *record, int x, int y, int z, uint64_t *values), which may write
+    behind the values; slots: of each value what its word holds (`SLOT_KINDS` of native dispatch);
+    check(status): called after a launch whose status is not 0, or while `failures` is not empty
+    """
+
+    function: int
+    record: int
+    slots: Sequence[str]
+    check: Callable[[int], object]
+    failures: list[Any]
+
+
 class Streamed(int):
     """An address of memory that another stream than the current one works on: a launch must come
     after what is there, and be waited for by what follows there.

@@ -22,7 +22,7 @@ from math import prod
 from typing import Any, Protocol, cast
 
 from tilewright.analysis import Sum
-from tilewright.backends import DirectLaunch
+from tilewright.backends import DirectLaunch, WordLaunch
 from tilewright.ir.types import DType, PointerType
 from tilewright.language import DeviceFunction, TensorDescriptor, dtype
 from tilewright.llvm import LoadedObject
@@ -43,6 +43,7 @@ from tilewright.runtime.launch.native_dispatch_structures import (
     PROBES,
     RANGE,
     SIGNED,
+    SLOT_KINDS,
     SLOTS,
     TENSOR_TYPES,
     UNALIGNED,
@@ -285,6 +286,7 @@ class Dispatcher:
         # later, which would then match.
         memory.kept += map(_identities, [*args, *named.values()])
         names = [*(param.name for param in call.params[: len(args)]), *named]
+        sources_given = all(position is not None for position, _ in _sources(names, call))
         entry.fields = CacheEntry(
             size=len(words),
             descriptors=memory.words(words),
@@ -295,7 +297,7 @@ class Dispatcher:
             **_passed(memory, names, call),
             **_checks(memory, (*variant.globals, *record.checks)),
             **_pairs(memory, names, call, variant),
-            **_target(memory, variant, bool(call.device)),
+            **_target(memory, variant, bool(call.device), sources_given),
         )
         with self._lock:
             self._entries.append(entry)
@@ -435,9 +437,21 @@ def _checks(memory: _Memory, checks: Sequence[GlobalCheck]) -> dict[str, int]:
     return {"checks": len(checks), "globals": memory.objects(flat)}
 
 
-def _target(memory: _Memory, variant: Variant, with_arrays: bool) -> dict[str, int]:
+def _target(
+    memory: _Memory, variant: Variant, with_arrays: bool, sources_given: bool
+) -> dict[str, int]:
     """What an entry calls: the backend's own machine code; the launcher where the backend has
-    none, or no array decides on the device."""
+    none, or no array decides on the device. sources_given: no value is a default."""
+    by_words = getattr(variant.kernel.launcher, "by_words", None) if with_arrays else None
+    launch = cast("WordLaunch | None", by_words() if by_words is not None else None)
+    if launch is not None and sources_given:
+        return {
+            "words": launch.function,
+            "words_record": launch.record,
+            "slots": memory.words([SLOT_KINDS.index(kind) for kind in launch.slots]),
+            "check": memory.object(launch.check),
+            "failures": memory.object(launch.failures),
+        }
     offer = getattr(variant.kernel.launcher, "direct", None) if with_arrays else None
     direct = cast("DirectLaunch | None", offer() if offer is not None else None)
     if direct is None:

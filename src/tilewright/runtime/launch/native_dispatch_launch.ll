@@ -62,7 +62,7 @@ with_answer:   ; a callable grid is not called twice
   %slow = call ptr @launch_grid_by_python(ptr %call, ptr %python_grid)
   ret ptr %slow
 start:
-  %outcome = call ptr @call_target(ptr %call, ptr %entry)
+  %outcome = call ptr @call_entry(ptr %call, ptr %entry)
   call void @Py_DecRef(ptr %owned)
   %bad = icmp eq ptr %outcome, null
   br i1 %bad, label %fail, label %succeed
@@ -161,6 +161,19 @@ define internal ptr @launch_grid_by_python(ptr %call, ptr %grid) nounwind always
   %result = call ptr @launch_arguments_by_python(ptr %call, ptr %passed)
   call void @Py_DecRef(ptr %grid)
   ret ptr %result
+}
+
+; Calls what the entry calls: its `words`, or its target.
+define internal ptr @call_entry(ptr %call, ptr %entry) nounwind alwaysinline {
+  %words = call ptr @CacheEntry.words(ptr %entry)
+  %by_words = icmp ne ptr %words, null
+  br i1 %by_words, label %pass_words, label %pass_objects
+pass_words:
+  %with_words = call ptr @call_with_words(ptr %call, ptr %entry, ptr %words)
+  ret ptr %with_words
+pass_objects:
+  %with_objects = call ptr @call_target(ptr %call, ptr %entry)
+  ret ptr %with_objects
 }
 
 ; Calls the entry's target: call(x, y, z, [stream,] *values); the grid stands in `passed`. Returns

@@ -39,6 +39,7 @@ __all__ = [
     "RANGE",
     "SIGNED",
     "SLOTS",
+    "SLOT_KINDS",
     "TENSOR_TYPES",
     "UNALIGNED",
     "UNSPECIALIZED",
@@ -58,6 +59,8 @@ SLOTS, PROBES = 256, 8
 CONSTEXPR, UNSPECIALIZED, UNALIGNED, BY_VALUE, FLOAT, SIGNED = 1, 2, 4, 8, 16, 32
 """Flags of a parameter: compile-time; no fact about its value matters; alignment does not; numbers
 decide by their value, although they are passed; ints are passed as floats; its range has a sign."""
+SLOT_KINDS = ("word", "f32", "f64", "i1")
+"""What a 64-bit slot holds: an integer or address as it is, the bits of a float, a truth value."""
 RANGE, MULTIPLE = 8, 32
 """Bits of the flags from where on they hold the bits of the range of ints, 0 for any that fits 64
 bits (to Python goes what is outside); and what ints and addresses must be multiples of, or 0."""
@@ -94,7 +97,12 @@ class CacheEntry(ctypes.Structure):
     _fields_ = (
         ("size", _Word),  # of the descriptors, in words
         ("descriptors", _Address),
-        ("call", _Object),  # call(x, y, z, [stream,] *values)
+        ("call", _Object),  # call(x, y, z, [stream,] *values); 0 if `words` is called instead
+        ("words", _Address),  # of int words(words_record, x, y, z, uint64_t *values), or 0
+        ("words_record", _Address),
+        ("slots", _Address),  # of a word for each value: what its 64 bits are, as SLOT_KINDS has it
+        ("check", _Object),  # check(status), which raises what a launch has to, and
+        ("failures", _Object),  # list: with anything in it, or a status but 0, `check` is called
         ("kernel", _Object),  # what the launch returns
         ("values", _Word),  # how many are passed
         ("sources", _Address),  # of a word for each: an item's position, or the object itself
@@ -230,6 +238,7 @@ DISPATCH = NativeProgram(
             "native_dispatch_descriptors.ll",
             "native_dispatch_grid.ll",
             "native_dispatch_launch.ll",
+            "native_dispatch_words.ll",
             "native_dispatch_overlap.ll",
         )
     ],

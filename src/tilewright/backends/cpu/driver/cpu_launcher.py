@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import struct
 from collections.abc import Sequence
 from typing import cast
 
 from tilewright.backends.cpu.driver.cpu_messages import console
-from tilewright.backends.cpu.driver.kernel_record import kernel_record
-from tilewright.backends.cpu.driver.thread_pool import shared_pool
-from tilewright.backends.manifest import Metadata
+from tilewright.backends.cpu.driver.kernel_record import LaunchRecord, kernel_record
+from tilewright.backends.cpu.driver.thread_pool import NativePool, shared_pool
+from tilewright.backends.manifest import Metadata, WordLaunch
 from tilewright.llvm import load_object
 
 _CODES = {
@@ -19,6 +20,9 @@ _CODES = {
     "f16": "e6x", "f32": "f4x", "f64": "d",
 }  # fmt: skip
 """`struct` code of each scalar parameter in its 8-byte slot; pointers are Q."""
+
+_SLOTS = {"f16": "f16", "f32": "f32", "f64": "f64", "i1": "i1"}
+"""What the words of parameters hold that are not integers or addresses."""
 
 
 class CpuLauncher:
@@ -43,6 +47,27 @@ class CpuLauncher:
         self._pack = struct.Struct("<" + "".join(self._codes) + "Q").pack
         self._console = console()
         self._pool = shared_pool(threads)
+        self._parameters = parameters
+        record = ctypes.addressof(self._record)
+        self._words = LaunchRecord(record, self._scratch, self._console.address, len(parameters))
+
+    def by_words(self) -> WordLaunch | None:
+        """How native dispatch launches it; None for parameters that Python has to convert, and
+        where the pool is Python's."""
+        slots = [_SLOTS.get(parameter, "word") for parameter in self._parameters]
+        if not isinstance(self._pool, NativePool) or "f16" in slots:
+            return None
+        return WordLaunch(
+            self._pool.launch_words,
+            ctypes.addressof(self._words),
+            slots,
+            self._check,
+            self._console.failures,
+        )
+
+    def _check(self, status: int) -> None:
+        cast("NativePool", self._pool).check(status, self._scratch)
+        self._console.check()
 
     def launch(self, grid: tuple[int, int, int], values: Sequence[int | float]) -> None:
         """Run the kernel; raises DeviceAssertionFailure if an assertion in it failed, and what

@@ -3,7 +3,7 @@
 import ctypes
 from collections.abc import Sequence
 
-__all__ = ["KernelRecord", "kernel_record"]
+__all__ = ["KernelRecord", "LaunchRecord", "kernel_record"]
 
 
 class KernelRecord(ctypes.Structure):
@@ -15,6 +15,17 @@ class KernelRecord(ctypes.Structure):
         ("count", ctypes.c_int64),  # of parameters
         ("names", ctypes.POINTER(ctypes.c_char_p)),
         ("kinds", ctypes.c_char_p),  # a byte for each: struct's codes; P or Q for a pointer
+    )
+
+
+class LaunchRecord(ctypes.Structure):
+    """What all launches of a kernel by machine code have in common."""
+
+    _fields_ = (
+        ("kernel", ctypes.c_void_p),  # KernelRecord
+        ("scratch", ctypes.c_int64),  # bytes for each thread
+        ("console", ctypes.c_uint64),  # the word behind those of the arguments
+        ("count", ctypes.c_int64),  # of the arguments
     )
 
 

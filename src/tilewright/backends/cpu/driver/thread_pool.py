@@ -96,7 +96,10 @@ class Pool(Protocol):
 
 class NativePool:
     """Native threads that wait for work; each instance has its own. Its code is never unloaded,
-    since a thread could be in it until the process ends."""
+    since a thread could be in it until the process ends.
+
+    launch_words: address of the launch for native dispatch, int(LaunchRecord *, x, y, z, words)
+    """
 
     _code: ClassVar[list[LoadedObject]] = []
 
@@ -104,6 +107,7 @@ class NativePool:
         code = load_object(pool_object(), _program().exports)
         self._code.append(code)
         self._launch = _LAUNCH(code["tw_launch"])
+        self.launch_words = code["tw_launch_words"]
         self._configure = _CONFIGURE(code["tw_configure"])
         self._stop = _ACTION(code["tw_stop"])
         self._reset = _ACTION(code["tw_reset"])
@@ -124,12 +128,14 @@ class NativePool:
         self, kernel: KernelRecord, args: int | bytes, grid: Grid, scratch_bytes: int
     ) -> None:
         """See `Pool.launch`."""
-        status = self._launch(ctypes.addressof(kernel), args, *grid, scratch_bytes)
-        if status:
-            self._fail(status, scratch_bytes)
+        self.check(
+            self._launch(ctypes.addressof(kernel), args, *grid, scratch_bytes), scratch_bytes
+        )
 
-    def _fail(self, status: int, scratch_bytes: int) -> None:
-        """Raise what `tw_launch` has returned."""
+    def check(self, status: int, scratch_bytes: int) -> None:
+        """Raise what a launch has returned."""
+        if status == 0:
+            return
         if status == _NO_MEMORY:
             raise MemoryError(f"{scratch_bytes} bytes of scratch for {self.threads} threads each")
         if status == _NESTED:

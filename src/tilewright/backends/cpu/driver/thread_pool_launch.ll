@@ -51,6 +51,22 @@ exit:
   ret i32 %status
 }
 
+; The same for native dispatch, which holds the GIL.
+;   %record  LaunchRecord
+;   %words   of the arguments, with room for one more
+define i32 @tw_launch_words(ptr %record, i32 %x, i32 %y, i32 %z, ptr %words) nounwind {
+  %kernel = call ptr @LaunchRecord.kernel(ptr %record)
+  %bytes = call i64 @LaunchRecord.scratch(ptr %record)
+  %console = call i64 @LaunchRecord.console(ptr %record)
+  %count = call i64 @LaunchRecord.count(ptr %record)
+  %last = getelementptr i64, ptr %words, i64 %count
+  store i64 %console, ptr %last
+  %state = call ptr @PyEval_SaveThread()
+  %status = call i32 @tw_launch(ptr %kernel, ptr %words, i32 %x, i32 %y, i32 %z, i64 %bytes)
+  call void @PyEval_RestoreThread(ptr %state)
+  ret i32 %status
+}
+
 ; Whether this thread has a launch under way: a handler that runs while the launch looks for signals
 ; cannot launch another. A launch of another thread wrote its owner before it became active; read
 ; the other way round, it could seem to be this thread's, which was the owner until then.

@@ -29,7 +29,7 @@ import signal
 import sys
 from pathlib import Path
 
-from tilewright.backends.cpu.driver.kernel_record import KernelRecord
+from tilewright.backends.cpu.driver.kernel_record import KernelRecord, LaunchRecord
 from tilewright.native import NativeProgram
 
 __all__ = ["CHUNKS_PER_THREAD", "MAX_THREADS", "pool_program"]
@@ -42,8 +42,8 @@ _LINES_BYTES = 128
 """Two cache lines: processors fetch them in pairs."""
 
 _SYMBOLS = (
-    "tw_launch", "tw_configure", "tw_stop", "tw_reset", "tw_pause", "tw_workers", "tw_raised",
-    "tw_report_crashes",
+    "tw_launch", "tw_launch_words", "tw_configure", "tw_stop", "tw_reset", "tw_pause", "tw_workers",
+    "tw_raised", "tw_report_crashes",
 )  # fmt: skip
 _FILES = (
     "thread_pool_state.ll",
@@ -134,6 +134,7 @@ def pool_program(arch: str) -> NativeProgram:
         exports=_SYMBOLS,
         structures=[
             KernelRecord,
+            LaunchRecord,
             Ticket,
             ThreadSlot,
             PoolTickets,
