@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator, Sequence
 from types import FrameType, TracebackType
 
-from tilewright.support.errors import TilewrightError
+from tilewright.support.errors import CompilationError, TilewrightError, triton_words
 from tilewright.support.settings_table import settings
 
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
@@ -36,8 +36,19 @@ class UserBoundary:
             # The interpreter re-raises after __exit__ with the traceback found here, and adds the
             # frames that unwinding meets from there on: the caller's, not the block's own.
             error.__traceback__ = None
-            error.__cause__ = None
+            error.__cause__ = _cause(error) if triton_words.shown else None
             error.__suppress_context__ = True
+
+
+def _cause(error: TilewrightError) -> BaseException | None:
+    """As Triton chains errors: each call of a function has the error inside as its cause, and a
+    language function a ValueError with its words."""
+    inner = error.inner()
+    if inner is not None:
+        inner.__cause__ = _cause(inner)
+        return inner
+    of_call = isinstance(error, CompilationError) and error.of_language_function
+    return ValueError(error.triton_words or error.message) if of_call else None
 
 
 class KernelBoundary(UserBoundary):

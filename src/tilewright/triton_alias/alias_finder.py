@@ -145,6 +145,7 @@ class AliasFinder(MetaPathFinder):
 def as_triton() -> ModuleType:
     """Make `import triton`, and every module below it, import Tilewright from now on; returns it.
 
+    Errors show, below their own text, Triton's place and words too, and have causes as Triton's.
     Errors: TritonIsImported where the other triton has been imported already.
     """
     with user_boundary:
@@ -155,4 +156,5 @@ def as_triton() -> ModuleType:
             raise errors.TritonIsImported(str(version), str(place))
         if not any(isinstance(finder, AliasFinder) for finder in sys.meta_path):
             sys.meta_path.insert(0, AliasFinder())
+        errors.triton_words.shown = True
         return importlib.import_module(ROOT)

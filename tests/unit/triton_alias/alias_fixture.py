@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from types import ModuleType
 
 from tilewright import as_triton
+from tilewright.support import errors
 from tilewright.triton_alias.alias_finder import AliasFinder
 
 
@@ -25,5 +26,6 @@ def triton_alias() -> Generator[ModuleType]:
     finally:
         _remove_modules()
         sys.meta_path[:] = path
+        errors.triton_words.shown = False
         sys.modules.update(before)
         assert not any(isinstance(finder, AliasFinder) for finder in sys.meta_path)

@@ -10,7 +10,12 @@ from tilewright.frontend.semantics import constant_arguments
 from tilewright.frontend.semantics.block_pointers import load_window, store_window
 from tilewright.frontend.semantics.broadcasting import broadcast_value, common_shape
 from tilewright.frontend.semantics.dtype_casts import cast_to
-from tilewright.frontend.semantics.literal_constants import constant, describe, is_literal
+from tilewright.frontend.semantics.literal_constants import (
+    constant,
+    describe,
+    dtype_of_literal,
+    is_literal,
+)
 from tilewright.frontend.semantics.semantic_context import Context
 from tilewright.frontend.semantics.semantics_registry import implements
 from tilewright.ir import Value
@@ -189,6 +194,7 @@ def converted(ctx: Context, function: str, pointer: Value, value: object) -> Val
     element, shape = pointee_type(pointer), shape_of(pointer.type)
     # As C and Triton do on a store: the literal wraps to the pointee's type.
     if is_literal(value):
+        dtype_of_literal(ctx, value)  # for its error: nothing holds more than 64 bits
         return constant(ctx, _wrapped(value, element), with_shape(element, shape))
     if not isinstance(value, tensor):
         ctx.fail(errors.InvalidOperation, f"{function} {describe(value)}", "it is no number")

@@ -290,6 +290,8 @@ def _pointer_mismatch(ctx: Context, name: str, lhs: object, rhs: object) -> NoRe
         errors.InvalidOperation,
         f"{VERBS[name]} {describe(lhs)} and {describe(rhs)}",
         "pointers take integer offsets only: pointer + integer, pointer - integer",
+        "",
+        (describe(lhs), describe(rhs)),
     )
 
 

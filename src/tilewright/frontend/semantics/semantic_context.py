@@ -73,7 +73,7 @@ class Context:
         return tensor(self.emitter.value(op))
 
     def fail(
-        self, error: type[CompilationError], *fields: object, notes: tuple[str, ...] = ()
+        self, error: Callable[..., CompilationError], *fields: object, notes: tuple[str, ...] = ()
     ) -> NoReturn:
         """Raise a designed error with its fields in order, at the current location."""
         raise error(*fields, loc=self.emitter.loc, notes=notes)

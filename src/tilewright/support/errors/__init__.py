@@ -90,7 +90,14 @@ from .kernel_errors import (
     UnsupportedGlobal,
     UnsupportedLanguageConstruct,
 )
-from .user_error import OverlapWarning, TilewrightError, TilewrightWarning, did_you_mean, listed
+from .user_error import (
+    OverlapWarning,
+    TilewrightError,
+    TilewrightWarning,
+    did_you_mean,
+    listed,
+    triton_words,
+)
 
 __all__ = [
     "AccessMismatch",
@@ -167,4 +174,5 @@ __all__ = [
     "UnsupportedLanguageConstruct",
     "did_you_mean",
     "listed",
+    "triton_words",
 ]

@@ -97,6 +97,10 @@ class ChangedGlobal(LaunchError, RuntimeError):
 
     code = "TW206"
     template = "global '{variable}' was {before} when {kernel} was compiled and is {now} now"
+    triton_template = (
+        "Global variable {variable} has changed since we compiled "
+        "this kernel, from {before} to {now}"
+    )
     hint_template = "pass it as a constexpr parameter"
 
     variable: str
@@ -226,6 +230,7 @@ class OutOfResources(BackendError):
 
     code = "TW301"
     template = "the kernel needs {required} of {name}; the limit is {limit}"
+    triton_template = "out of resource: {name}, Required: {required}, Hardware limit: {limit}"
     hint_template = "reduce block sizes or num_stages"
 
     required: int
@@ -239,6 +244,7 @@ class PTXASError(BackendError):
 
     code = "TW302"
     template = "ptxas failed: {detail}"
+    triton_template = "PTXAS error: {detail}"
 
     detail: str
 
@@ -368,6 +374,7 @@ class DeviceAssertionFailure(KernelRunError, AssertionError):
 
     code = "TW403"
     template = "device assertion failed in program {program}: {detail}"
+    triton_template = "device-side assert triggered"
 
     detail: str
     program: tuple[int, ...]
@@ -382,6 +389,7 @@ class AutotunerError(TilewrightError, RuntimeError):
 
     code = "TW501"
     template = "{detail}"
+    triton_template = "Autotuner error: {detail}"
     hint_template = "{instead}"
 
     detail: str

@@ -1,17 +1,54 @@
 """TW1xx: mistakes in a kernel, found while it is compiled."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
+from typing import ClassVar
 
+from tilewright.support.diagnostics import SourceLines, SourceLoc
 from tilewright.support.errors.user_error import TilewrightError, did_you_mean, listed
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, init=False)
 class CompilationError(TilewrightError):
-    """Base of the mistakes that are found while a kernel is compiled."""
+    """Base of the mistakes that are found while a kernel is compiled.
+
+    By itself it is Triton's: src: text of the function; node: of the syntax tree, with `lineno` and
+    `col_offset`; error_message: what is wrong.
+    """
 
     code = "TW100"
+    template = "{given_message}"
+    of_language_function: ClassVar[bool] = False
+    """Whether a language function raises it of its arguments, rather than an operator or syntax."""
+
+    src: str | None = field(default=None, kw_only=True, repr=False)
+    node: object = field(default=None, kw_only=True, repr=False)
+    given_message: str | None = field(default=None, kw_only=True, repr=False)
+
+    def __init__(
+        self,
+        src: str | None = None,
+        node: object = None,
+        error_message: str | None = None,
+        *,
+        loc: SourceLoc | None = None,
+        notes: tuple[str, ...] = (),
+        sources: SourceLines | None = None,
+        advice: str | None = None,
+    ) -> None:
+        super().__init__(loc=loc, notes=notes, sources=sources, advice=advice)
+        self.src, self.node, self.given_message = src, node, error_message or ""
+
+    def triton_lines(self) -> list[str]:
+        """As of the base class; of one made by Triton's constructor the place in its text."""
+        line = getattr(self.node, "lineno", None)
+        if line is None:
+            return super().triton_lines()
+        column = getattr(self.node, "col_offset", 0)
+        text = (self.src or "").splitlines()[:line]
+        mark = [" " * column + "^"] if text else ["<source unavailable>"]
+        return [f"  Triton: at {line}:{column}:", *text, *mark]
 
 
 @dataclass(eq=False)
@@ -23,6 +60,7 @@ class UnsupportedLanguageConstruct(CompilationError):
 
     code = "TW101"
     template = "{construct} is not supported in a kernel"
+    triton_template = "unsupported AST node type: {construct}"
     hint_template = "{instead}"
 
     construct: str
@@ -45,6 +83,7 @@ class UndefinedName(CompilationError, NameError):
 
     code = "TW103"
     template = "name '{undefined}' is not defined"
+    triton_template = "{undefined} is not defined"
 
     undefined: str
     candidates: Iterable[str] = ()
@@ -63,7 +102,9 @@ class NotConstexpr(CompilationError):
     """
 
     code = "TW104"
+    of_language_function = True
     template = "{what} must be known at compile time, but is a run-time value of type {found}"
+    triton_template = "{what} must be of type tl.constexpr"
     hint_template = "pass it as a parameter annotated 'tl.constexpr', or use a literal"
 
     what: str
@@ -110,6 +151,7 @@ class UnsupportedGlobal(CompilationError):
 
     code = "TW107"
     template = "global '{variable}' is a {found}, which a kernel cannot use"
+    triton_template = "Cannot access global variable {variable} from within @jit'ed function"
     hint_template = "kernels see functions, modules, dtypes, numbers, strings and constexpr globals"
 
     variable: str
@@ -139,6 +181,10 @@ class InconsistentType(CompilationError):
 
     code = "TW109"
     template = "'{variable}' is {before} before the {construct} and {after} after it"
+    triton_template = (
+        "Loop-carried variable {variable} has initial type {before} "
+        "but is re-assigned to {after} in loop"
+    )
     hint_template = "give it one shape and dtype, for example with .to(...) or tl.full(...)"
 
     variable: str
@@ -160,6 +206,17 @@ class ShapeMismatch(CompilationError, ValueError):
     right: tuple[int, ...]
     reason: str = ""
     """Which numbers do not fit, where that is not plain: "K is 32 and 16"."""
+
+    @property
+    def triton_words(self) -> str | None:
+        """The first extents that do not fit, where shapes broadcast."""
+        pairs = enumerate(zip(self.left, self.right, strict=False))
+        different = [(i, a, b) for i, (a, b) in pairs if a != b and 1 not in (a, b)]
+        if self.reason or not different:
+            return None
+        index, left, right = different[0]
+        what = "Cannot make_shape_compatible: incompatible dimensions at index"
+        return f"{what} {index}: {left} and {right}"
 
     @property
     def because(self) -> str:
@@ -218,12 +275,26 @@ class DTypeMismatch(CompilationError, TypeError):
     left: object
     right: object
 
+    @property
+    def triton_words(self) -> str:
+        """About the signs of integers, where they alone differ; else about the types."""
+        left, right = str(self.left), str(self.right)
+        if self.operation == "dot":
+            return f"Both operands must be same dtype. Got {left} and {right}"
+        integers = {left.removeprefix("u")[:3], right.removeprefix("u")[:3]} == {"int"}
+        divides = self.operation.startswith(("divide", "take the remainder"))
+        if integers and divides and left.startswith("u") != right.startswith("u"):
+            why = "because they have different signedness"
+            return f"Cannot use /, #, or % with {left} and {right} {why}"
+        return f"invalid operands of type {left} and {right}"
+
 
 @dataclass(eq=False)
 class InvalidValue(CompilationError, ValueError):
     """An argument of a language function that is outside what it takes."""
 
     code = "TW112"
+    of_language_function = True
     template = "{function}: '{argument}' must be {expected}, found {found}"
 
     function: str
@@ -243,6 +314,13 @@ class InvalidOperation(CompilationError, TypeError):
     operation: str
     reason: str
     instead: str = ""
+    operands: tuple[str, ...] = ()
+    """The types of the operands of an operator."""
+
+    @property
+    def triton_words(self) -> str | None:
+        """About the types of the operands."""
+        return f"invalid operands of type {' and '.join(self.operands)}" if self.operands else None
 
 
 @dataclass(eq=False)
@@ -250,7 +328,9 @@ class BlockTooLarge(CompilationError, ValueError):
     """A tile with more elements than the language allows."""
 
     code = "TW114"
+    of_language_function = True
     template = "a tile of shape {shape} has {elements} elements; the limit is {limit}"
+    triton_template = "numel ({elements}) exceeds triton maximum tensor numel ({limit})"
     hint_template = "use smaller blocks and a larger grid, or a loop"
 
     shape: tuple[int, ...]
@@ -263,7 +343,9 @@ class NonPowerOfTwo(CompilationError, ValueError):
     """A tile size that is no power of two."""
 
     code = "TW115"
+    of_language_function = True
     template = "{what} must be a power of two, found {found}"
+    triton_template = "{what} must be a power of 2"
 
     what: str
     found: int
@@ -312,6 +394,7 @@ class UnknownArgument(CompilationError, TypeError, KeyError):
 
     code = "TW118"
     template = "{function}() has no parameter '{argument}'"
+    triton_template = "Keyword argument {argument} was specified but unrecognised"
 
     function: str
     argument: str
@@ -341,6 +424,7 @@ class PossiblyUndefined(CompilationError, NameError):
 
     code = "TW120"
     template = "'{variable}' may be undefined here: it is assigned only inside the {construct}"
+    triton_template = "{variable} is not defined"
     hint_template = "assign it before the {construct} too"
 
     variable: str
@@ -353,6 +437,7 @@ class StoreToConst(CompilationError):
 
     code = "TW121"
     template = "'{pointer}' points to constant memory and cannot be stored to"
+    triton_template = "Cannot store to a constant pointer"
     hint_template = "remove the 'tl.const' annotation"
 
     pointer: str
@@ -364,10 +449,18 @@ class LiteralOutOfRange(CompilationError, OverflowError):
 
     code = "TW122"
     template = "{literal} does not fit {dtype}"
+    triton_template = "Scalar {literal} is out of range for type {dtype}"
     hint_template = "convert the other side to a wider dtype with .to(...)"
 
     literal: object
     dtype: object
+
+    @property
+    def triton_words(self) -> str | None:
+        """About the type, or that there is none."""
+        if self.dtype == "any integer dtype":
+            return f"Nonrepresentable integer {self.literal}"
+        return super().triton_words
 
 
 @dataclass(eq=False)
@@ -379,6 +472,7 @@ class InconsistentBranches(CompilationError):
 
     code = "TW123"
     template = "{what} is {left} on one path and {right} on the other"
+    triton_template = "Mismatched type for {what}: {left} and {right}"
     hint_template = "give it one shape and dtype, for example with .to(...) or tl.full(...)"
 
     what: str

@@ -4,10 +4,11 @@ The mistakes themselves are in `kernel`, `host` and `c_language`.
 """
 
 import difflib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from itertools import islice
-from typing import ClassVar, Self
+from typing import ClassVar, Self, cast
 
 from tilewright.support.diagnostics import (
     Diagnostic,
@@ -15,6 +16,7 @@ from tilewright.support.diagnostics import (
     SourceLines,
     SourceLoc,
     render_details,
+    source_line,
 )
 
 
@@ -38,6 +40,8 @@ class TilewrightError(Exception):
     code: ClassVar[str] = "TW000"
     template: ClassVar[str] = "error"
     hint_template: ClassVar[str] = ""
+    triton_template: ClassVar[str] = ""
+    """What Triton says of the same mistake, in words that its users and their tests look for."""
 
     loc: SourceLoc | None = field(default=None, kw_only=True)
     """Where in the user's source; may be given later by `with_loc`."""
@@ -57,6 +61,16 @@ class TilewrightError(Exception):
     def hint(self) -> str | None:
         """What to try, or None."""
         return self.hint_template.format_map(_Attributes(self)) or None
+
+    @property
+    def triton_words(self) -> str | None:
+        """Triton's words for this mistake, or None."""
+        return self.triton_template.format_map(_Attributes(self)) or None
+
+    @property
+    def error_message(self) -> str:
+        """The message, and below it Triton's words (Triton's name for what an error says)."""
+        return "\n".join(filter(None, (self.message, self.triton_words)))
 
     def diagnostic(self) -> Diagnostic:
         """This error as data."""
@@ -80,7 +94,25 @@ class TilewrightError(Exception):
     def __str__(self) -> str:
         """Message with code, source frames with carets, notes, hint."""
         header = f"{self.message} [{self.code}]"
-        return "\n".join([header, *render_details(self.diagnostic(), self.sources)])
+        lines = [header, *render_details(self.diagnostic(), self.sources)]
+        if triton_words.shown:
+            lines += self.triton_lines()
+        return "\n".join(lines)
+
+    def triton_lines(self) -> list[str]:
+        """What is shown below an error while Tilewright stands for Triton: its place and words."""
+        place = None if self.loc is None else place_in_function(self.loc, self.sources)
+        where = None if place is None else f"at {place[0]}:{place[1]}:"
+        said = " ".join(filter(None, (where, self.triton_words)))
+        return [f"  Triton: {said}"] if said else []
+
+    def inner(self) -> Self | None:
+        """This error as the function saw it that the kernel, or the last function, has called:
+        without the outermost call; None for an error without calls."""
+        if self.loc is None or self.loc.caller is None:
+            return None
+        values = {**self._values(), "loc": _without_outermost(self.loc)}
+        return cast("Self", _rebuild(type(self), values))
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle by fields, so that an error raised in a worker process arrives whole."""
@@ -88,6 +120,33 @@ class TilewrightError(Exception):
 
     def _values(self) -> dict[str, object]:
         return {item.name: getattr(self, item.name) for item in fields(self)}
+
+
+class TritonWords:
+    """Whether errors show Triton's place and words below their own: while it stands for Triton."""
+
+    shown = False
+
+
+triton_words = TritonWords()
+
+
+def place_in_function(loc: SourceLoc, sources: SourceLines | None) -> tuple[int, int] | None:
+    """Line, counted from the `def`, and column from its indentation, of the outermost call that
+    led to a place; None where the source is not at hand."""
+    frame = list(loc.frames())[-1]
+    for line in range(frame.line, 0, -1):
+        text = source_line(frame._replace(line=line), sources) or ""
+        found = re.match(rf"\s*def\s+{re.escape(frame.function)}\b", text)
+        if found is not None:
+            indentation = len(text) - len(text.lstrip())
+            return frame.line - line + 1, max(frame.col - indentation, 0)
+    return None
+
+
+def _without_outermost(loc: SourceLoc) -> SourceLoc | None:
+    caller = loc.caller
+    return None if caller is None else loc._replace(caller=_without_outermost(caller))
 
 
 class _Attributes(dict[str, object]):

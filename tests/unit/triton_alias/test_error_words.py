@@ -1,0 +1,222 @@
+"""Errors while Tilewright stands for Triton: its words and places, its causes, its constructors."""
+
+from __future__ import annotations
+
+import ast
+import pickle
+from collections.abc import Callable, Generator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilewright.language as tl
+from tests.unit.triton_alias.alias_fixture import triton_alias
+from tilewright.runtime import jit
+from tilewright.support import errors
+
+SIZE = 3
+
+
+@pytest.fixture(autouse=True)
+def alias() -> Generator[None]:
+    with triton_alias():
+        yield
+
+
+@jit
+def helper(x, N: tl.constexpr):
+    return x + tl.arange(0, N)
+
+
+@jit
+def middle(x, N: tl.constexpr):
+    y = 2 * x
+    return helper(y, N)
+
+
+@jit
+def nested(out, n):
+    tl.store(out, n)
+    a = middle(n, 3)
+    tl.store(out, a)
+
+
+@jit
+def undefined(out, n):
+    tl.store(out, nowhere)  # noqa: F821  # pyright: ignore[reportUndefinedVariable]
+
+
+@jit
+def pointers(out, n):
+    a = out + out
+    tl.store(out, a)
+
+
+@jit
+def signs(out, n):
+    a = n // n.to(tl.uint32)
+    tl.store(out, a)
+
+
+@jit
+def literal(out, n):
+    a = tl.full((4,), 1, tl.int8) + 300
+    tl.store(out, a)
+
+
+@jit
+def shapes(out, n):
+    a = tl.arange(0, 4) + tl.arange(0, 8)
+    tl.store(out, a)
+
+
+@jit
+def large(out, n):
+    a = tl.zeros((2048, 1024), tl.float32)
+    tl.store(out, a)
+
+
+@jit
+def wide(out, n):
+    tl.store(out, 0x1FFFFFFFFFFFFFFFF)
+
+
+@jit
+def asserted(out, n):
+    tl.static_assert(False, "boo")
+
+
+@jit
+def at_run_time(out, n):
+    a = tl.arange(0, n)
+    tl.store(out, a)
+
+
+@jit
+def product(out, n):
+    a = tl.dot(tl.zeros((16, 16), tl.float16), tl.zeros((16, 16), tl.float32))
+    tl.store(out, a)
+
+
+WORDS: dict[str, tuple[Any, str]] = {
+    "undefined": (undefined, "at 2:18: nowhere is not defined"),
+    "pointers": (pointers, "at 2:8: invalid operands of type pointer<fp64> and pointer<fp64>"),
+    "signs": (
+        signs,
+        "at 2:8: Cannot use /, #, or % with int32 and uint32 "
+        "because they have different signedness",
+    ),
+    "literal": (literal, "at 2:8: Scalar 300 is out of range for type int8"),
+    "wide": (
+        wide,
+        "at 2:4: Nonrepresentable integer 36893488147419103231",
+    ),
+    "shapes": (
+        shapes,
+        "at 2:8: Cannot make_shape_compatible: incompatible dimensions at index 0: 4 and 8",
+    ),
+    "large": (large, "at 2:8: numel (2097152) exceeds triton maximum tensor numel (1048576)"),
+    "nested": (nested, "at 3:8: the length of arange must be a power of 2"),
+    "asserted": (asserted, "at 2:4:"),
+    "at run time": (at_run_time, "at 2:8: 'end' of arange must be of type tl.constexpr"),
+    "product": (product, "at 2:8: Both operands must be same dtype. Got fp16 and fp32"),
+}
+
+
+def failure(kernel: Any, interpret: bool = False) -> errors.CompilationError:
+    kernel = jit(kernel.fn, interpret=interpret)  # pyright: ignore[reportCallIssue]
+    with pytest.raises(errors.CompilationError) as caught:
+        kernel[(1,)](np.zeros(1), 5)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("name", "interpret"),
+    # the interpreter leaves a name that is not there to Python
+    [(name, interpret) for name in WORDS for interpret in sorted({False, name != "undefined"})],
+)
+def test_triton_s_words_stand_below_ours(name: str, interpret: bool) -> None:
+    kernel, expected = WORDS[name]
+    error = failure(kernel, interpret)
+    assert str(error).splitlines()[-1] == f"  Triton: {expected}"
+    assert str(error).splitlines()[0] == f"{error.message} [{error.code}]"
+    words = expected.partition(": ")[2]
+    assert error.error_message == "\n".join(filter(None, (error.message, words)))
+
+
+def test_a_call_has_the_error_inside_as_its_cause() -> None:
+    outer = failure(nested)
+    assert "at 3:8:" in str(outer)
+    inner = outer.__cause__
+    assert isinstance(inner, errors.NonPowerOfTwo)
+    assert "at 3:11:" in str(inner)
+    innermost = inner.__cause__
+    assert isinstance(innermost, errors.NonPowerOfTwo)
+    assert "at 2:15:" in str(innermost)
+    assert "called from" not in str(innermost)
+    said = innermost.__cause__
+    assert type(said) is ValueError
+    assert "must be a power of 2" in str(said)
+    assert said.__cause__ is None
+
+
+def test_an_operator_s_error_has_no_cause() -> None:
+    assert failure(shapes).__cause__ is None
+    assert failure(asserted).__cause__ is None
+
+
+def test_without_the_alias_nothing_is_added() -> None:
+    errors.triton_words.shown = False
+    error = failure(nested)
+    assert "Triton" not in str(error)
+    assert error.__cause__ is None
+    assert error.triton_words == "the length of arange must be a power of 2"
+
+
+def changed_global() -> Callable[[], object]:
+    kernel, out = jit(stores_global), np.zeros(1)
+    kernel[(1,)](out)
+    globals()["SIZE"] = 4
+    return lambda: kernel[(1,)](out)
+
+
+def stores_global(out):
+    tl.store(out, SIZE)
+
+
+def test_a_changed_global_has_triton_s_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(globals(), "SIZE", 3)
+    launch = changed_global()
+    with pytest.raises(RuntimeError, match="Global variable SIZE has changed since we compiled"):
+        launch()
+
+
+def test_triton_s_constructor_makes_an_error() -> None:
+    src = "def kernel(x):\n    x = nothing\n"
+    node = ast.parse(src).body[0].body[0]  # pyright: ignore[reportAttributeAccessIssue]
+    error = errors.CompilationError(src, node, "no such thing")
+    assert str(error).splitlines() == [
+        "no such thing [TW100]",
+        "  Triton: at 2:4:",
+        "def kernel(x):",
+        "    x = nothing",
+        "    ^",
+    ]
+    assert (error.error_message, error.src, error.node) == ("no such thing", src, node)
+    assert "<source unavailable>" in str(errors.CompilationError(None, node, "x"))
+    assert str(pickle.loads(pickle.dumps(errors.CompilationError("", None, "x")))) == "x [TW100]"
+
+
+class OwnError(errors.CompilationError):
+    def __init__(self, src: str, node: object) -> None:
+        super().__init__(src, node, "own words")
+
+
+def test_an_error_is_derived_from_as_triton_s() -> None:
+    with pytest.raises(errors.CompilationError, match="own words"):
+        raise OwnError("", None)
+    assert errors.OutOfResources(9, 8, "shared memory").triton_words == (
+        "out of resource: shared memory, Required: 9, Hardware limit: 8"
+    )
+    assert errors.PTXASError("bad").error_message == "ptxas failed: bad\nPTXAS error: bad"
