@@ -30,11 +30,13 @@ _COMPILER = "compiler"
 _ERRORS = "support.errors"
 _PLACES = {
     "ASTSource": _COMPILER,
+    "AsyncCompileMode": _RUNTIME,
     "Autotuner": _RUNTIME,
     "AutotunerError": _ERRORS,
     "CompilationError": _ERRORS,
     "CompiledKernel": _COMPILER,
     "Config": _RUNTIME,
+    "FutureKernel": _RUNTIME,
     "GPUTarget": "backends",
     "Heuristics": _RUNTIME,
     "IRSource": _COMPILER,

@@ -12,8 +12,10 @@ from tilewright.compiler import CompiledKernel as CompiledKernel
 from tilewright.compiler import IRSource as IRSource
 from tilewright.compiler import compile as compile
 from tilewright.language import *  # noqa: F403
+from tilewright.runtime import AsyncCompileMode as AsyncCompileMode
 from tilewright.runtime import Autotuner as Autotuner
 from tilewright.runtime import Config as Config
+from tilewright.runtime import FutureKernel as FutureKernel
 from tilewright.runtime import Heuristics as Heuristics
 from tilewright.runtime import JITFunction as JITFunction
 from tilewright.runtime import KernelInterface as KernelInterface

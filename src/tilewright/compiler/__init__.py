@@ -1,6 +1,7 @@
 """From a source to a compiled kernel: the stages of a backend, run in order; the disk cache."""
 
 from tilewright.compiler.compile import (
+    CompileTimes,
     compile,
     compile_kernel,
     compile_source,
@@ -15,7 +16,9 @@ from tilewright.compiler.sources import (
     IRSource,
     KernelSource,
     PythonKernel,
+    Specialization,
     signature_text,
+    specialization_of,
 )
 from tilewright.compiler.type_names import find_type, is_type_name, name_of_type, type_named
 from tilewright.compiler.written_arguments import stored_arguments
@@ -24,12 +27,14 @@ __all__ = [
     "ASTSource",
     "Artifacts",
     "Compilable",
+    "CompileTimes",
     "CompiledKernel",
     "Entry",
     "IRSource",
     "KernelMetadata",
     "KernelSource",
     "PythonKernel",
+    "Specialization",
     "Store",
     "compile",
     "compile_kernel",
@@ -42,6 +47,7 @@ __all__ = [
     "package_version",
     "shared_store",
     "signature_text",
+    "specialization_of",
     "stored_arguments",
     "type_named",
 ]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -30,7 +31,14 @@ from tilewright.compiler.run_stages import Run, dump, dump_metadata
 from tilewright.compiler.sources import SOURCE, IRSource, KernelSource
 from tilewright.frontend.semantics import FrontendOptions
 from tilewright.ir import Module, parse_valid_module
-from tilewright.support import CompilationSettings, errors, settings, timed, user_boundary
+from tilewright.support import (
+    CompilationSettings,
+    errors,
+    kernel_hooks,
+    settings,
+    timed,
+    user_boundary,
+)
 
 T = TypeVar("T")
 Named = Mapping[str, Any]
@@ -119,7 +127,36 @@ def compile_source(
     if current.compilation.override_dir is not None:
         return work.made(keep=False)
     kept = None if current.cache.always_compile else work.kept()
-    return kept or work.made()
+    kernel = kept or work.made()
+    if kernel_hooks.listener is not None:
+        metadata, hit = kernel.metadata.as_dict(), kept is not None
+        kernel_hooks.listener(
+            src=source, metadata=metadata, metadata_group={}, times=work.times, cache_hit=hit
+        )
+    return kernel
+
+
+@dataclass(slots=True)
+class CompileTimes:
+    """Microseconds of one compilation, all 0 for a kernel from the disk cache.
+
+    ir_initialization: of the front end; lowering_stages: (extension, time) of each stage of the
+    back end; store_results: of writing to the disk cache.
+    """
+
+    ir_initialization: int = 0
+    lowering_stages: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
+    store_results: int = 0
+
+    @property
+    def total_lowering(self) -> int:
+        """Of all stages."""
+        return sum(time for _, time in self.lowering_stages)
+
+    @property
+    def total(self) -> int:
+        """Of everything."""
+        return self.ir_initialization + self.total_lowering + self.store_results
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +171,7 @@ class _Compilation:
     digest: str
     store: Store
     compilation: CompilationSettings
+    times: CompileTimes = field(default_factory=CompileTimes)
 
     def _module(self) -> Module:
         return _front_end_module(self.source, self.front)
@@ -154,8 +192,10 @@ class _Compilation:
     def made(self, keep: bool = True) -> CompiledKernel:
         """The stages of the backend, run; keep: in the cache, where they will be read again."""
         entry, made = self._run()
+        start = time.perf_counter_ns()
         # only what the cache holds may be forgotten in memory, and read again
         kept = keep and self.store.write(self.digest, entry)
+        self.times.store_results = (time.perf_counter_ns() - start) // 1000
         return self._kernel(entry, made, again=kept)
 
     def _run(self) -> tuple[Entry, dict[str, Artifact]]:
@@ -163,6 +203,8 @@ class _Compilation:
         context = StageContext(self.target, self.options, metadata)
         run = Run(self.source, self.backend, context, self.digest, self.compilation)
         made = run.run(self.front)
+        self.times.ir_initialization, *stages = run.times
+        self.times.lowering_stages = list(zip(made, stages, strict=False))
         metadata = json.loads(json.dumps(context.metadata))  # as it comes back from the cache
         return _entry(metadata, made), made
 

@@ -23,7 +23,13 @@ from tilewright.backends import (
     Streamed,
 )
 from tilewright.ir import Module, print_module
-from tilewright.support import TilewrightError, errors, normal_grid, user_boundary
+from tilewright.support import (
+    TilewrightError,
+    errors,
+    kernel_hooks,
+    normal_grid,
+    user_boundary,
+)
 
 Artifact = Module | str | bytes
 
@@ -287,7 +293,10 @@ class CompiledKernel:
     def _loaded(self) -> Launcher:
         # Where the source is now: an entry of the disk cache may come from another file.
         metadata = {**self.metadata.as_dict(), "location": self.src.location}
+        kernel_hooks.load_start(None, None, self.name, {}, self.hash)
         launcher = self.backend.load(self.kernel, metadata, self.parameters)
+        module, function = (getattr(launcher, n, launcher) for n in ("module", "function"))
+        kernel_hooks.load_end(module, function, self.name, {}, self.hash)
         # The device holds the code now, and the disk cache the texts.
         self.asm.forget()
         return launcher

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import json
 import re
+import time
 import traceback
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import cast
+from typing import TypeVar, cast
 
 from tilewright.analysis import argument_pairs
 from tilewright.backends import Backend, Stage, StageContext
@@ -32,6 +34,8 @@ from tilewright.support import (
     timed,
 )
 from tilewright.support.disk_cache import cache_folder, wrote
+
+T = TypeVar("T")
 
 HASH_CHARACTERS = 12
 """Of a kernel's hash in the names of dump folders."""
@@ -59,10 +63,12 @@ class Run:
         self.dump_dir = compilation.dump_dir
         self.override_dir = compilation.override_dir
         self.made: dict[str, Artifact] = {}
+        self.times: list[int] = []
+        """Microseconds of the front end, then of each stage."""
 
     def run(self, options: FrontendOptions) -> dict[str, Artifact]:
         """All stages that are to do. An unexpected exception becomes InternalCompilerError."""
-        return self._guarded(lambda: self._all(*self._start(options)))
+        return self._guarded(lambda: self._all(*self._timed(lambda: self._start(options))))
 
     def run_module(self, module: Module) -> dict[str, Artifact]:
         """As `run`, on the tile IR of a front end; it is changed in place."""
@@ -81,8 +87,14 @@ class Run:
     def _all(self, artifact: Artifact, stages: tuple[Stage, ...]) -> dict[str, Artifact]:
         for stage in stages:
             with timed(f"stage {stage.extension}"):
-                artifact = self._stage(stage, artifact)
+                artifact = self._timed(partial(self._stage, stage, artifact))
         return self.made
+
+    def _timed(self, work: Callable[[], T]) -> T:
+        start = time.perf_counter_ns()
+        result = work()
+        self.times.append((time.perf_counter_ns() - start) // 1000)
+        return result
 
     def _start(self, options: FrontendOptions) -> tuple[Artifact, tuple[Stage, ...]]:
         """The first artifact, and the stages after it."""

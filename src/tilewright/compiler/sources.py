@@ -6,12 +6,12 @@ import hashlib
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 from tilewright.compiler.compiled_kernel import SOURCE
-from tilewright.compiler.type_names import find_descriptor_type, type_named
+from tilewright.compiler.type_names import find_descriptor_type, name_of_type, type_named
 from tilewright.frontend.python import (
     ArgSpec,
     Dependencies,
@@ -23,8 +23,9 @@ from tilewright.frontend.python import (
 )
 from tilewright.frontend.semantics import FrontendOptions
 from tilewright.ir import Module
+from tilewright.ir.types import Type
 from tilewright.language import DeviceFunction, TensorDescriptor, constexpr
-from tilewright.support import errors
+from tilewright.support import ask, errors
 
 Place = int | str | tuple[int | str, ...]
 """A parameter by name or position, perhaps as the only item of a tuple."""
@@ -99,14 +100,19 @@ class ASTSource(KernelSource):
 
     @classmethod
     def of(
-        cls, fn: DeviceFunction, signature: KernelSignature, digest: str | None = None
+        cls,
+        fn: DeviceFunction,
+        signature: KernelSignature,
+        digest: str | None = None,
+        name: str | None = None,
     ) -> ASTSource:
         """A kernel with the front end's description of its arguments.
 
-        digest: `dependencies(fn).hash`, if it is known
+        digest: `dependencies(fn).hash`, if it is known; name: of the kernel, if it is not fn's
         """
         source = cls.__new__(cls)
         source._init(fn, signature, digest)
+        source.name = name or source.name
         return source
 
     def _init(self, fn: DeviceFunction, signature: KernelSignature, digest: str | None) -> None:
@@ -119,7 +125,9 @@ class ASTSource(KernelSource):
 
     def lower(self, options: FrontendOptions) -> Module:
         """The frontend's tile IR. Raises CompilationErrors."""
-        return lower_kernel(self.fn, self.signature, options)
+        module = lower_kernel(self.fn, self.signature, options)
+        module.kernel.name = self.name
+        return module
 
     @property
     def text(self) -> str:
@@ -130,7 +138,8 @@ class ASTSource(KernelSource):
         """Text that decides, with options and target, what is compiled."""
         if self._digest is None:
             self._digest = dependencies(self.fn).hash
-        return f"{self._digest} {signature_text(self.signature)}"
+        named = "" if self.name == self.fn.__name__ else f" as {self.name}"
+        return f"{self._digest} {signature_text(self.signature)}{named}"
 
 
 class Compilable(Protocol):
@@ -145,11 +154,33 @@ class Compilable(Protocol):
         ...
 
 
-class PythonKernel:
-    """A kernel written as a Python function."""
+class Specialization(NamedTuple):
+    """What a kernel is compiled for: compile-time values, and types, by the parameter's name."""
 
-    def __init__(self, fn: DeviceFunction) -> None:
+    constants: dict[str, object]
+    signature: dict[str, str]
+
+
+def specialization_of(signature: KernelSignature) -> Specialization:
+    """The arguments of a kernel as a specialization; what is no scalar has the type "constexpr",
+    "tuple" or "tensordesc"."""
+    constants = {spec.name: spec.value for spec in signature.args if spec.kind == "constexpr"}
+    kinds = {"tuple": "tuple", "descriptor": "tensordesc", "constexpr": "constexpr"}
+    types = {
+        spec.name: kinds.get(spec.kind) or name_of_type(cast("Type", spec.type))
+        for spec in signature.args
+    }
+    return Specialization(constants, types)
+
+
+class PythonKernel:
+    """A kernel written as a Python function; name(specialization) -> that of a variant."""
+
+    def __init__(
+        self, fn: DeviceFunction, name: Callable[[Specialization], str] | None = None
+    ) -> None:
         self._fn = fn
+        self._name = name
 
     def find_dependencies(self) -> Dependencies:
         """The source, the functions that it calls, and the globals that they use."""
@@ -157,7 +188,13 @@ class PythonKernel:
 
     def source(self, signature: KernelSignature, digest: str) -> KernelSource:
         """The function with its arguments' types."""
-        return ASTSource.of(self._fn, signature, digest)
+        name = None
+        if self._name is not None:
+            takes = "the specialization"
+            name = ask("repr", takes, self._name, specialization_of(signature))
+            # as a symbol of the machine code
+            name = re.sub(r"\W", "_", str(name))
+        return ASTSource.of(self._fn, signature, digest, name)
 
 
 class IRSource:

@@ -17,6 +17,7 @@ from tilewright.runtime.arguments.specialization import (
     integer_spec,
     spec,
 )
+from tilewright.runtime.async_compile import AsyncCompileMode, FutureKernel, active_mode
 from tilewright.runtime.autotune import Autotuner, autotune, is_on_host
 from tilewright.runtime.bench import (
     BenchClock,
@@ -40,6 +41,7 @@ from tilewright.runtime.tuning.tuning_config import Config
 
 __all__ = [
     "ActiveDriver",
+    "AsyncCompileMode",
     "Autotuner",
     "BenchClock",
     "Config",
@@ -47,6 +49,7 @@ __all__ = [
     "CudaEventClock",
     "Declared",
     "Driver",
+    "FutureKernel",
     "Heuristics",
     "InterpretedFunction",
     "JITFunction",
@@ -59,6 +62,7 @@ __all__ = [
     "Spec",
     "Step",
     "TensorWrapper",
+    "active_mode",
     "address_divisor",
     "argument_key",
     "autotune",

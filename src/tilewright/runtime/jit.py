@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 import json
+import warnings
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from functools import partial
-from types import FunctionType, MethodType, SimpleNamespace
+from types import FunctionType, MethodType
 from typing import Any, cast, overload
 
 from tilewright.backends import backend_named
@@ -29,14 +30,17 @@ from tilewright.runtime.arguments.kernel_parameters import (
 )
 from tilewright.runtime.arguments.mock_tensor import mocked
 from tilewright.runtime.arguments.specialization import run_time_pairs
+from tilewright.runtime.async_compile import active_mode
 from tilewright.runtime.kernel_interface import KernelInterface
 from tilewright.runtime.launch.bound_call import BoundCall
+from tilewright.runtime.launch.compile_hooks import CompileSkipped
 from tilewright.runtime.launch.launch_function import LaunchFunction
 from tilewright.runtime.launch.variant import RecordedLaunch
 from tilewright.runtime.launch.variant_cache import VariantCache
 from tilewright.runtime.launch_hooks import launch_enter, launch_exit
 from tilewright.support import (
     HookChain,
+    TilewrightWarning,
     ask,
     cached_property,
     errors,
@@ -94,10 +98,11 @@ class JITFunction(DeviceFunction, KernelInterface):
             params or parameters_of(fn, do_not_specialize, do_not_specialize_on_alignment)
         )
         self.arg_names = [param.name for param in self.params]
+        _warn_of_constants(self.__name__, self.params)
         self.pre_run_hooks: HookChain[...] = HookChain()
         defaults = {} if debug is None else {"debug": debug}
-        source = compilable or PythonKernel(self)
-        self.variants = VariantCache(self.__name__, source, defaults, current.cache)
+        source = compilable or PythonKernel(self, repr)
+        self.variants = VariantCache(self.__name__, source, defaults, current.cache, self)
         self._repr = repr
         # the dictionary itself, not a copy: launches see what is assigned later
         self._assigned = vars(current.compilation)
@@ -125,9 +130,10 @@ class JITFunction(DeviceFunction, KernelInterface):
         launch = self._launch_with_hooks if self.pre_run_hooks else self._launch
         return launch(grid, *args, **keywords)
 
-    def warmup(self, *args: object, grid: object = None, **keywords: object) -> CompiledKernel:
+    def warmup(self, *args: object, grid: object = None, **keywords: object) -> Any:
         """Compile what a launch with these arguments would run. Arrays may be stand-ins: dtypes of
-        the language, NumPy or torch, or `MockTensor`s."""
+        the language, NumPy or torch, or `MockTensor`s. Inside an `AsyncCompileMode` the kernel is a
+        `FutureKernel`; None if a hook has said not to compile it."""
         with user_boundary:
             call = self.launch_function.bind(*args, **keywords)
             # before the first use of the keys, which are derived from the arguments
@@ -135,7 +141,17 @@ class JITFunction(DeviceFunction, KernelInterface):
                 arg if param.is_constexpr else mocked(arg)
                 for param, arg in zip(call.params, call.args, strict=True)
             ]
+            mode = active_mode.get()
+            if mode is not None:
+                key = (self.cache_key, call.key)
+                return mode.submit(key, partial(self._compiled, call))
+            return self._compiled(call)
+
+    def _compiled(self, call: BoundCall) -> CompiledKernel | None:
+        try:
             return self.variants.compiled(call)
+        except CompileSkipped:
+            return None
 
     def launch_values(self, *args: object, grid: object, **keywords: object) -> Hashable:
         """Grid and run-time arguments of a launch, which is not made: with the same code, launches
@@ -213,12 +229,15 @@ class JITFunction(DeviceFunction, KernelInterface):
         return partial(type(self), **self._given), (self.fn,)
 
     def preload(self, specialization_data: str) -> CompiledKernel:
-        """Compile a variant that `specialization_data` describes, as `specialize_data` wrote it."""
+        """Compile a variant that `specialization_data` describes, a text that hooks around
+        compiling are told."""
         data = json.loads(specialization_data)
         attrs = {tuple(position): facts for position, facts in data["attrs"]}
         source = ASTSource(self, data["signature"], data["constexprs"], attrs)
         target = backend_named(data["backend"]).target()
-        return compile(source, target, data["options"])
+        # as dictionaries of options have them, whose lists came from tuples
+        options = {name: _as_tuples(value) for name, value in data["options"].items()}
+        return compile(source, target, options)
 
     # --- launching --------------------------------------------------------------------------------
 
@@ -303,7 +322,7 @@ class JITFunction(DeviceFunction, KernelInterface):
     ) -> dict[str, Any]:
         """The metadata of a launch, for launch hooks."""
         metadata: dict[str, Any] = {
-            "name": self._display_name(call),
+            "name": kernel.name,
             "kernel": kernel,
             "grid": grid,
             "function": kernel.function,
@@ -320,16 +339,23 @@ class JITFunction(DeviceFunction, KernelInterface):
             metadata.update(extra)
         return metadata
 
-    def _display_name(self, call: BoundCall) -> str:
-        if self._repr is None:
-            return self.__name__
-        constants = {
-            param.name: arg
-            for param, key, arg in zip(call.params, call.keys, call.args, strict=True)
-            if param.is_constexpr or key is None or key == 1
-        }
-        specialization = SimpleNamespace(constants=constants, signature=call.key_texts)
-        return ask("repr", "the specialization", self._repr, specialization)
+
+def _as_tuples(value: object) -> object:
+    if not isinstance(value, list):
+        return value
+    return tuple(map(_as_tuples, cast("list[object]", value)))
+
+
+def _warn_of_constants(kernel: str, params: Sequence[KernelParam]) -> None:
+    """A value that is compiled in cannot be left out of what decides the variant."""
+    for param in params:
+        if param.is_constexpr and param.do_not_specialize:
+            warnings.warn(
+                f"'{param.name}' of {kernel} is a constexpr, whose value always decides the "
+                "variant: do_not_specialize has no effect on it",
+                TilewrightWarning,
+                stacklevel=5,  # where `jit` is called
+            )
 
 
 class InterpretedFunction(JITFunction):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, cast
 
+from tilewright.compiler import CompileTimes as CompileTimes
 from tilewright.runtime import launch_enter, launch_exit
 from tilewright.support import (
     HookChain,

@@ -123,7 +123,7 @@ MODULES: dict[str, Row] = {
     "triton.runtime._allocation": _row(
         "runtime.scratch_allocator: _allocator=ALLOCATOR", "runtime.scratch_allocator"
     ),
-    "triton.runtime._async_compile": _row("runtime: AsyncCompileMode FutureKernel"),
+    "triton.runtime._async_compile": _row("runtime: AsyncCompileMode FutureKernel active_mode"),
     "triton.compiler": _row(
         _COMPILER, _LAZY, _ERRORS + "CompilationError", _BACKENDS + "make_backend"
     ),

@@ -9,6 +9,7 @@ from typing import Any
 from tilewright.compiler import CompiledKernel
 from tilewright.runtime.arguments.kernel_parameters import KernelParam
 from tilewright.runtime.launch.bound_call import BoundCall, bind
+from tilewright.runtime.launch.compile_hooks import CompileSkipped
 from tilewright.runtime.launch.launch_code import launch_functions
 from tilewright.runtime.launch.variant import Variant
 from tilewright.runtime.launch.variant_cache import VariantCache
@@ -67,10 +68,13 @@ class LaunchFunction:
         args: Sequence[object],
         rest: Sequence[object],
         keywords: Mapping[str, object],
-    ) -> CompiledKernel:
+    ) -> CompiledKernel | None:
         """Where generated code ends: a new variant, launch hooks, or arguments with a mistake."""
         call = bind(self._name, self._params, args, rest, keywords, self._assigned)
-        variant = self._variants.variant(call)
+        try:
+            variant = self._variants.variant(call)
+        except CompileSkipped:
+            return None
         extents = grid_for(grid, call.named)
         describe = partial(self._describe, variant.kernel, extents, call)
         metadata = LaunchMetadata(describe, call.host_arrays)

@@ -13,7 +13,6 @@ from tilewright.compiler import (
     Compilable,
     CompiledKernel,
     IRSource,
-    KernelSource,
     compile_source,
     options_of,
 )
@@ -21,6 +20,7 @@ from tilewright.frontend.python import Dependencies, dependencies
 from tilewright.language import DeviceFunction
 from tilewright.runtime.arguments.specialization import MOCK
 from tilewright.runtime.launch.bound_call import BoundCall
+from tilewright.runtime.launch.compile_hooks import CompileSkipped, Variation
 from tilewright.runtime.launch.launch_options import IR_OVERRIDE
 from tilewright.runtime.launch.overlap_warning import OverlapWatch
 from tilewright.runtime.launch.used_globals import UsedGlobals
@@ -31,6 +31,7 @@ from tilewright.support import (
     VariantAdded,
     current_recorder,
     errors,
+    kernel_hooks,
 )
 
 
@@ -86,7 +87,7 @@ class VariantCache:
     by_key: variants by `BoundCall.key`; kernels: shared by keys that lead to the same code;
     overlaps: warns of arguments that overlap, once for all variants; clock: one 64-bit integer that
     counts launches; defaults: options for launches that do not give them; limits: say how many
-    variants are kept.
+    variants are kept; kernel: what hooks see as the function.
     """
 
     def __init__(
@@ -95,6 +96,7 @@ class VariantCache:
         function: Compilable,
         defaults: Mapping[str, Any],
         limits: CacheSettings,
+        kernel: object = None,
     ) -> None:
         self.by_key: dict[tuple[object, ...], Variant] = {}
         self.kernels = CompiledKernels()
@@ -105,6 +107,7 @@ class VariantCache:
         self._function = function
         self._defaults = defaults
         self._limits = limits
+        self._kernel = kernel
         self._dependencies: Dependencies | None = None
         self._own_globals: UsedGlobals | None = None
         self._seen: deque[dict[str, str]] = deque(maxlen=_REMEMBERED)
@@ -131,7 +134,7 @@ class VariantCache:
 
     def compiled(self, call: BoundCall) -> CompiledKernel:
         """The kernel that a launch needs; it is not loaded."""
-        kernel = self._compiled(call)
+        kernel = self._compiled(call, is_warmup=True)
         self._evict(kernel)
         return kernel
 
@@ -148,23 +151,25 @@ class VariantCache:
         self._evict(kernel)
         return variant
 
-    def _compiled(self, call: BoundCall) -> CompiledKernel:
+    def _compiled(self, call: BoundCall, is_warmup: bool = False) -> CompiledKernel:
         self._globals().check(call.kernel)
         backend, target = call.backend, call.backend.target()
         named = {**self._defaults, **call.options}
         override = named.pop(IR_OVERRIDE, None)
         options = options_of(backend, named)
-        source: KernelSource | IRSource
-        source = self._function.source(call.signature, self.dependencies.hash)
-        if override is not None:
-            source = IRSource(Path(override))
+        described = self._function.source(call.signature, self.dependencies.hash)
+        source = described if override is None else IRSource(Path(override))
         # One device of several holds its own loaded copy; mocks and numbers have the first one's.
         device = call.device.partition(":")[2] or "0"
         key = (source.key(), backend.name, target, device, options, call.assigned_settings)
 
         def compile_new() -> CompiledKernel:
             self._announce(call)
+            variation = Variation(self._kernel, described, backend, options, is_warmup)
+            if variation.call(kernel_hooks.jit_cache):
+                raise CompileSkipped
             kernel = compile_source(source, backend, target, options)
+            variation.call(kernel_hooks.jit_post_compile)
             if kernel.pairs:
                 # for launches as `kernel.warmup(...)[grid](...)`, which bypass this cache
                 kernel.watch = self.overlaps

@@ -1,0 +1,97 @@
+"""Compiling in other threads: inside an `AsyncCompileMode`, `warmup` only begins to compile.
+
+    with ThreadPoolExecutor() as pool, tilewright.AsyncCompileMode(pool):
+        for block in (32, 64, 128):
+            kernel.warmup(tl.float32, n, BLOCK=block, grid=(1,))
+
+At the end of the block every kernel that was begun is compiled.
+"""
+
+from __future__ import annotations
+
+import contextvars
+from collections.abc import Callable, Hashable
+from concurrent.futures import Executor, Future
+from contextvars import ContextVar
+from types import TracebackType
+from typing import Any, Self
+
+from tilewright.support import errors
+
+active_mode: ContextVar[AsyncCompileMode | None] = ContextVar("tilewright_async", default=None)
+"""The mode that this thread is in."""
+
+
+class FutureKernel:
+    """A kernel that is being compiled."""
+
+    def __init__(
+        self, finalize_compile: Callable[[Any], object] | None, future: Future[Any]
+    ) -> None:
+        self.finalize_compile = finalize_compile
+        self.future = future
+        self.kernel: Any = None
+
+    def result(self, ignore_errors: bool = False) -> Any:
+        """The kernel, once it is compiled; None for one with a mistake, if errors are ignored."""
+        if self.kernel is None:
+            try:
+                kernel = self.future.result()
+            except Exception:
+                if ignore_errors:
+                    return None
+                raise
+            if self.finalize_compile is not None:
+                self.finalize_compile(kernel)
+            self.kernel = kernel
+        return self.kernel
+
+
+class AsyncCompileMode:
+    """A block in which `warmup` compiles in the threads of an executor and returns FutureKernels.
+
+    ignore_errors: of kernels that nobody has asked for a result, at the end of the block.
+    """
+
+    def __init__(self, executor: Executor, *, ignore_errors: bool = False) -> None:
+        self.executor = executor
+        self.ignore_errors = ignore_errors
+        self.future_kernels: dict[Hashable, FutureKernel] = {}
+
+    @property
+    def raw_futures(self) -> list[Future[Any]]:
+        """What the executor has returned."""
+        return [kernel.future for kernel in self.future_kernels.values()]
+
+    def submit(
+        self,
+        key: Hashable,
+        compile_fn: Callable[[], Any],
+        finalize_fn: Callable[[Any], object] | None = None,
+    ) -> FutureKernel:
+        """Begin to compile; the same key again gets the same kernel. finalize_fn(kernel) is called
+        in the thread that first asks for the result."""
+        if key not in self.future_kernels:
+            # with this thread's context, in which settings and recorders are found
+            future = self.executor.submit(contextvars.copy_context().run, compile_fn)
+            self.future_kernels[key] = FutureKernel(finalize_fn, future)
+        return self.future_kernels[key]
+
+    def __enter__(self) -> Self:
+        """Errors: InvalidOption inside another such block."""
+        if active_mode.get() is not None:
+            expected = "used outside of another one: a mode is active already"
+            raise errors.InvalidOption("AsyncCompileMode", expected, "one inside another")
+        active_mode.set(self)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Wait for all kernels."""
+        active_mode.set(None)
+        for kernel in self.future_kernels.values():
+            kernel.result(self.ignore_errors or error is not None)

@@ -1,0 +1,202 @@
+"""Hooks around compiling and loading, names of kernels, compiling in other threads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilewright.language as tl
+from tilewright.runtime import AsyncCompileMode, Config, FutureKernel, autotune, jit
+from tilewright.support import TilewrightWarning, errors, kernel_hooks, settings
+
+
+@pytest.fixture(autouse=True)
+def without_hooks() -> Generator[None]:
+    yield
+    kernel_hooks.listener = kernel_hooks.jit_cache = kernel_hooks.jit_post_compile = None
+    kernel_hooks.load_start.clear()
+    kernel_hooks.load_end.clear()
+
+
+def new_kernel(**options: Any) -> Any:
+    def add(x, out, n, BLOCK: tl.constexpr):
+        i = tl.arange(0, BLOCK)
+        tl.store(out + i, tl.load(x + i, i < n) + 1, i < n)
+
+    return jit(**options)(add)
+
+
+def launch(kernel: Any, n: int = 5, **options: Any) -> Any:
+    x, out = np.arange(n, dtype="f"), np.zeros(n, "f")
+    compiled = kernel[(1,)](x, out, n, BLOCK=8, **options)
+    if compiled is not None:
+        np.testing.assert_array_equal(out, x + 1)
+    return compiled
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+def test_repr_names_the_kernel_in_metadata_and_machine_code() -> None:
+    seen: list[Any] = []
+
+    def named(specialization: Any) -> str:
+        seen.append(specialization)
+        return f"add[{specialization.constants['BLOCK']}]"
+
+    compiled = launch(new_kernel(repr=named))
+    assert compiled.name == compiled.metadata.name == "add_8_"
+    assert "@add_8_(" in compiled.asm["ttir"]
+    assert "add_8_" in compiled.asm["llir"]
+    assert seen[0].constants == {"BLOCK": 8}
+    assert seen[0].signature == {"x": "*fp32", "out": "*fp32", "n": "i32", "BLOCK": "constexpr"}
+
+
+def test_kernels_that_differ_in_their_names_alone_are_compiled_apart() -> None:
+    first = launch(new_kernel(repr=lambda specialization: "one"))
+    second = launch(new_kernel(repr=lambda specialization: "two"))
+    assert (first.name, second.name) == ("one", "two")
+    assert first.hash != second.hash
+    assert launch(new_kernel()).name == "add"
+
+
+# --- hooks ----------------------------------------------------------------------------------------
+
+
+def test_hooks_around_compiling_have_triton_s_arguments() -> None:
+    calls: list[tuple[str, dict[str, Any]]] = []
+    kernel_hooks.jit_cache = lambda **given: calls.append(("before", given))
+    kernel_hooks.jit_post_compile = lambda **given: calls.append(("after", given))
+    kernel = new_kernel()
+    launch(kernel, num_warps=2)
+    launch(kernel, num_warps=2)
+    kernel.warmup(tl.float32, tl.float32, 1, grid=(1,), BLOCK=16)
+    assert [when for when, _ in calls] == ["before", "after"] * 2
+    given = calls[0][1]
+    assert given["fn"].jit_function is kernel
+    assert (given["fn"].module, given["fn"].name) == (__name__, "new_kernel.<locals>.add")
+    assert given["repr"].startswith("new_kernel.<locals>.add[num_warps=2, num_ctas=1, ")
+    assert given["repr"].endswith("(x: *fp32, out: *fp32, n: i32, BLOCK: constexpr)")
+    assert (given["is_manual_warmup"], given["already_compiled"]) == (False, False)
+    compiled = given["compile"]
+    assert compiled["key"] == given["key"] != calls[2][1]["key"]
+    assert compiled["signature"] == {"x": "*fp32", "out": "*fp32", "n": "i32", "BLOCK": "constexpr"}
+    assert compiled["constants"] == {"BLOCK": 8}
+    assert (compiled["num_warps"], compiled["device"], compiled["is_warmup"]) == (2, 0, False)
+    assert compiled["configs"] == [
+        {(0,): [["tt.divisibility", 16]], (1,): [["tt.divisibility", 16]]}
+    ]
+    warm = calls[2][1]["compile"]
+    assert (warm["is_warmup"], warm["constants"]) == (True, {"n": 1, "BLOCK": 16})
+
+
+def test_what_a_hook_is_told_compiles_the_variant_again() -> None:
+    told: list[str] = []
+    kernel_hooks.jit_cache = lambda **given: told.append(given["compile"]["specialization_data"])
+    kernel = new_kernel()
+    compiled = launch(kernel)
+    assert json.loads(told[0])["constexprs"] == {"BLOCK": 8}
+    again = new_kernel().preload(told[0])
+    assert (
+        again.asm["ttir"] == compiled.asm["ttir"].replace(", non_negative = 1", "")
+        or again.parameters == compiled.parameters
+    )
+
+
+def test_a_hook_may_keep_a_variant_from_being_compiled() -> None:
+    kernel_hooks.jit_cache = lambda **given: True
+    kernel = new_kernel()
+    assert launch(kernel) is None
+    assert kernel.warmup(tl.float32, tl.float32, 5, grid=(1,), BLOCK=8) is None
+    kernel_hooks.jit_cache = None
+    assert launch(kernel).name == "add"
+
+
+def test_loading_is_surrounded_by_hooks() -> None:
+    calls: list[tuple[Any, ...]] = []
+    kernel_hooks.load_start.add(lambda *given: calls.append(("start", *given)))
+    kernel_hooks.load_end.add(lambda *given: calls.append(("end", *given)))
+    compiled = launch(new_kernel())
+    start, end = calls
+    assert start == ("start", None, None, "add", {}, compiled.hash)
+    assert end == ("end", compiled.module, compiled.function, "add", {}, compiled.hash)
+
+
+def test_a_listener_hears_of_each_compilation_and_its_times() -> None:
+    heard: list[dict[str, Any]] = []
+    kernel_hooks.listener = lambda **given: heard.append(given)
+    with settings().cache.scope(always_compile=True):
+        compiled = launch(new_kernel())
+    assert heard[0]["src"] is compiled.src
+    assert heard[0]["metadata"]["name"] == "add"
+    assert heard[0]["cache_hit"] is False
+    times = heard[0]["times"]
+    assert [stage for stage, _ in times.lowering_stages] == [
+        s.extension for s in compiled.backend.stages
+    ]
+    assert times.ir_initialization > 0
+    assert times.total_lowering == sum(time for _, time in times.lowering_stages) > 0
+    assert times.total >= times.ir_initialization + times.total_lowering
+    launch(new_kernel())
+    assert heard[1]["cache_hit"] is True
+    assert heard[1]["times"].total_lowering == 0
+
+
+# --- compiling in other threads -------------------------------------------------------------------
+
+
+def test_kernels_are_compiled_in_threads() -> None:
+    kernel = new_kernel()
+    with ThreadPoolExecutor(2) as pool, AsyncCompileMode(pool) as mode:
+        futures = [
+            kernel.warmup(tl.float32, tl.float32, 5, grid=(1,), BLOCK=block)
+            for block in (8, 16, 32, 16)
+        ]
+        assert all(isinstance(future, FutureKernel) for future in futures)
+        assert futures[1] is futures[3]
+        assert len(mode.raw_futures) == 3
+    assert [f.result().asm["ttir"].count("tile<16xi32>") > 0 for f in futures] == [
+        False, True, False, True,
+    ]  # fmt: skip
+    assert launch(kernel).name == "add"
+    assert kernel.warmup(tl.float32, tl.float32, 5, grid=(1,), BLOCK=8).name == "add"
+
+
+def test_autotuners_are_warmed_up_in_threads() -> None:
+    tuned = autotune([Config({"BLOCK": 8}), Config({"BLOCK": 16})], key=[])(new_kernel())
+    with ThreadPoolExecutor(2) as pool, AsyncCompileMode(pool):
+        futures = tuned.warmup(tl.float32, tl.float32, 5, grid=(1,))
+    assert [future.result().name for future in futures] == ["add", "add"]
+
+
+@jit
+def mistaken(out):
+    tl.store(out, tl.arange(0, 3))
+
+
+def test_mistakes_are_raised_at_the_end_of_the_block_or_ignored() -> None:
+    with pytest.raises(errors.NonPowerOfTwo), ThreadPoolExecutor(1) as pool:  # noqa: SIM117
+        with AsyncCompileMode(pool):
+            mistaken.warmup(tl.float32, grid=(1,))
+    with ThreadPoolExecutor(1) as pool, AsyncCompileMode(pool, ignore_errors=True):
+        future = mistaken.warmup(tl.float32, grid=(1,))
+    assert future.result(ignore_errors=True) is None
+
+
+def test_modes_do_not_nest() -> None:
+    with ThreadPoolExecutor(1) as pool, AsyncCompileMode(pool):
+        with pytest.raises(errors.InvalidOption, match="a mode is active already"):
+            AsyncCompileMode(pool).__enter__()
+    with ThreadPoolExecutor(1) as pool, AsyncCompileMode(pool) as mode:
+        assert mode.raw_futures == []
+
+
+def test_a_constexpr_that_is_not_to_be_specialized_is_pointed_out() -> None:
+    with pytest.warns(TilewrightWarning, match=r"'BLOCK' of add is a constexpr") as caught:
+        new_kernel(do_not_specialize=["BLOCK", "n"])
+    assert caught[0].filename == __file__
