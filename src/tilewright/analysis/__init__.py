@@ -7,7 +7,15 @@ from tilewright.analysis.access_overlap import (
     is_injective,
     is_same,
 )
-from tilewright.analysis.affine_addresses import Form, Symbol
+from tilewright.analysis.affine_addresses import (
+    Form,
+    Kind,
+    Symbol,
+    added,
+    as_constant,
+    constant,
+    symbols_of,
+)
 from tilewright.analysis.alignment import LARGEST, Alignment, power_of_two_in
 from tilewright.analysis.alignment_rules import analyze_alignment
 from tilewright.analysis.argument_aliasing import ArgumentPair, argument_pairs
@@ -17,6 +25,14 @@ from tilewright.analysis.disjoint_windows import Advance, Way
 from tilewright.analysis.interval_packing import LiveRange, Request, pack
 from tilewright.analysis.memory_dependence import is_fence, memory_dependences
 from tilewright.analysis.pointer_roots import roots
+from tilewright.analysis.strided_blocks import (
+    BlockDim,
+    Bound,
+    NotABlock,
+    StridedBlock,
+    bound_of,
+    strided_block,
+)
 
 __all__ = [
     "LARGEST",
@@ -24,18 +40,27 @@ __all__ = [
     "Alignment",
     "ArgumentPair",
     "ArgumentUses",
+    "BlockDim",
+    "Bound",
     "Form",
     "Forward",
+    "Kind",
     "LiveRange",
     "MemoryForms",
+    "NotABlock",
     "Relation",
     "Request",
+    "StridedBlock",
     "Sum",
     "Symbol",
     "Way",
+    "added",
     "analyze_alignment",
     "memory_dependences",
     "apart",
+    "as_constant",
+    "bound_of",
+    "constant",
     "argument_pairs",
     "is_fence",
     "is_injective",
@@ -43,4 +68,6 @@ __all__ = [
     "pack",
     "power_of_two_in",
     "roots",
+    "strided_block",
+    "symbols_of",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import cast
 
 from tilewright.analysis.access_overlap import Access
@@ -80,8 +80,13 @@ class MemoryForms:
 
     def limits(self, op: MemoryOp) -> list[Limit]:
         """What the mask of an op says of numbers."""
+        return [condition for condition in self.conditions(op) if condition is not None]
+
+    def conditions(self, op: MemoryOp) -> list[Limit | None]:
+        """The conditions that the mask of an op is the conjunction of; None for one that is no
+        comparison of numbers."""
         mask = None if isinstance(op, AtomicCasOp) else op.mask
-        return [] if mask is None else list(_limits(self.forms.form(mask)))
+        return [] if mask is None else list(comparisons(self.forms.form(mask)))
 
 
 def _loops_around(op: Op) -> Iterator[Op]:
@@ -93,25 +98,32 @@ def _loops_around(op: Op) -> Iterator[Op]:
         block = block.owner.parent
 
 
-def _limits(truth: Form) -> Iterator[Limit]:
-    """The comparisons of which a truth is the conjunction."""
-    if len(truth) != 1 or len(truth[0][0]) != 1 or truth[0][1] != 1:
-        return
-    (symbol,) = truth[0][0]
-    if symbol.kind is not Kind.COMPUTED:
-        return
-    opcode, attrs, forms = cast(
-        "tuple[str, tuple[tuple[str, object], ...], list[Form]]", symbol.key
-    )
+def comparisons(truth: Form) -> Iterator[Limit | None]:
+    """The comparisons of which a truth is the conjunction; None for what is none."""
+    opcode, attrs, forms = _computation(truth)
     if opcode == "arith.and":
         for form in forms:
-            yield from _limits(form)
-    elif opcode == "arith.compare":
-        yield from _comparison(str(dict(attrs)["predicate"]), *forms)
+            yield from comparisons(form)
+    else:
+        yield _comparison(str(attrs["predicate"]), *forms) if opcode == "arith.compare" else None
 
 
-def _comparison(predicate: str, left: Form, right: Form) -> Iterator[Limit]:
+def _computation(truth: Form) -> tuple[str, Mapping[str, object], list[Form]]:
+    """Opcode, attributes and operands of the op that computes a truth; "" if that is unknown."""
+    if len(truth) == 1 and len(truth[0][0]) == 1 and truth[0][1] == 1:
+        (symbol,) = truth[0][0]
+        if symbol.kind is Kind.COMPUTED:
+            opcode, attrs, forms = cast(
+                "tuple[str, tuple[tuple[str, object], ...], list[Form]]", symbol.key
+            )
+            return opcode, dict(attrs), forms
+    return "", {}, []
+
+
+def _comparison(predicate: str, left: Form, right: Form) -> Limit | None:
+    """What a comparison says, as left < right; None if that is no inequality."""
     more = {"lt": 0, "gt": 0, "le": 1, "ge": 1}.get(predicate)
-    if more is not None:
-        small, large = (left, right) if predicate in ("lt", "le") else (right, left)
-        yield small, added(large, constant(more))
+    if more is None:
+        return None
+    small, large = (left, right) if predicate in ("lt", "le") else (right, left)
+    return small, added(large, constant(more))

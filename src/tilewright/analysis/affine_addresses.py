@@ -286,7 +286,7 @@ class AffineForms:
                 break
             for symbol in carried:
                 start = cast("Form", self._steps[cast("Value", symbol.key)])
-                form = _substituted(form, symbol, self._renamed(start, symbol.axes))
+                form = substituted(form, symbol, self._renamed(start, symbol.axes))
         return form
 
     # ---- ops -------------------------------------------------------------------------------------
@@ -458,7 +458,8 @@ def _merged(along: Mapping[int, int], parts: Parts) -> Iterable[int | None]:
         yield factors.pop() if len(factors) == 1 else (None if factors else 0)
 
 
-def _substituted(form: Form, symbol: Symbol, by: Form) -> Form:
+def substituted(form: Form, symbol: Symbol, by: Form) -> Form:
+    """The form with a form in the place of a symbol."""
     result: Form = ()
     for monomial, coefficient in form:
         rest = list(monomial)
@@ -500,5 +501,6 @@ __all__ = [
     "as_constant",
     "constant",
     "multiplied",
+    "substituted",
     "symbols_of",
 ]

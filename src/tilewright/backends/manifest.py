@@ -13,7 +13,7 @@ from typing import Any, Protocol, Self
 
 from tilewright.backends.explanation import Explanation, LaunchSizes
 from tilewright.ir import Module, Op, Pipeline
-from tilewright.support import attribute_late, collection_paused, errors, fork_waits
+from tilewright.support import BULK_LOADS, attribute_late, collection_paused, errors, fork_waits
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,8 @@ class GPUTarget:
 class CommonOptions:
     """Options of a launch that every backend takes, with Triton's names and defaults.
 
-    What has no meaning on a backend is accepted there and changes nothing.
+    What has no meaning on a backend is accepted there and changes nothing. bulk_loads: which loads
+    a copy engine may make: all, those by tensor descriptors, or none.
     """
 
     num_warps: int = 4
@@ -47,6 +48,7 @@ class CommonOptions:
     sanitize_overflow: bool = True
     extern_libs: tuple[tuple[str, str], ...] = ()
     default_dot_input_precision: str = "ieee"
+    bulk_loads: str = BULK_LOADS[1]
 
     def __post_init__(self) -> None:
         for name in ("num_warps", "num_stages", "num_ctas"):
@@ -55,6 +57,8 @@ class CommonOptions:
                 raise errors.InvalidOption(name, "a positive integer", value)
         if self.num_warps & (self.num_warps - 1):
             raise errors.InvalidOption("num_warps", "a power of two", self.num_warps)
+        if self.bulk_loads not in BULK_LOADS:
+            raise errors.InvalidOption("bulk_loads", f"one of {BULK_LOADS}", self.bulk_loads)
 
     def meaningful(self) -> Self:
         """The options without what means nothing here: equal ones lead to the same code."""

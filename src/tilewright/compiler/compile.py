@@ -70,7 +70,10 @@ def options_of(backend: Backend, named: Named) -> CommonOptions:
         if name not in names:
             raise errors.UnknownName("option", name, names, f"the backend {backend.name}")
     compilation = settings().compilation
-    defaults: dict[str, Any] = {"enable_fp_fusion": compilation.fp_fusion}
+    defaults: dict[str, Any] = {
+        "enable_fp_fusion": compilation.fp_fusion,
+        "bulk_loads": compilation.bulk_loads,
+    }
     if compilation.debug:
         defaults["debug"] = True
     return _one(backend.options(**{**defaults, **named}))

@@ -32,15 +32,16 @@ from .garbage_collection import collection_paused
 from .grid import Grid, grid_for, normal_grid
 from .kernel_hooks import HookChain, kernel_hooks
 from .lock_free_property import cached_property
-from .settings_table import Cache as CacheSettings
-from .settings_table import Compilation as CompilationSettings
 from .settings_table import (
+    BULK_LOADS,
     Settings,
     environment_flag,
     environment_text,
     set_environment,
     settings,
 )
+from .settings_table import Cache as CacheSettings
+from .settings_table import Compilation as CompilationSettings
 from .source_text import SourceFile, SourceText, text_of
 from .usable_cpus import usable_cpus
 from .user_callbacks import ask
@@ -84,6 +85,7 @@ __all__ = [
     "fork_waits",
     "grid_for",
     "hold_across_forks",
+    "BULK_LOADS",
     "import_late",
     "kernel_boundary",
     "kernel_hooks",

@@ -182,6 +182,12 @@ def _precision(text: str) -> str:
     return text.lower()
 
 
+def _bulk_loads(text: str) -> str:
+    if text.lower() not in BULK_LOADS:
+        raise ValueError(text)
+    return text.lower()
+
+
 def _arch(text: str) -> str:
     if not re.fullmatch(r"\w+", text):
         raise ValueError(text)
@@ -226,6 +232,8 @@ def _platform_cache(*variables: str | None) -> Path:
 
 
 _FLAG = "0 or 1"
+BULK_LOADS = ("none", "descriptors", "all")
+"""What a copy engine may be let load, each with those before it."""
 _PRECISIONS = ("ieee", "tf32", "tf32x3", "bf16x3", "bf16x6")
 
 
@@ -294,6 +302,15 @@ class Compilation(Group):
         "TRITON_DEFAULT_FP_FUSION",
         expected=_FLAG,
         doc="Fuse multiply and add where a launch does not say (enable_fp_fusion).",
+        in_key=True,
+    )
+    bulk_loads = Setting(
+        BULK_LOADS[1],
+        _bulk_loads,
+        "TILEWRIGHT_BULK_LOADS",
+        expected="one of " + ", ".join(BULK_LOADS),
+        doc="Loads that the copy engine of a GPU may make, where a launch does not say: all, those "
+        "by tensor descriptors, or none.",
         in_key=True,
     )
     override_arch = Setting[str | None](

@@ -126,7 +126,7 @@ def test_tuples_are_flattened() -> None:
         ({"num_wraps": 4}, "there is no option 'num_wraps' of the backend cpu"),
         ({"num_wraps": 4}, "did you mean 'num_warps'"),
         ({"num_warps": 3}, "a power of two"),
-        ({"bananas": 1}, "there are 'debug'"),
+        ({"bananas": 1}, "there are 'bulk_loads'"),
     ],
 )
 def test_wrong_options(options: dict[str, object], message: str) -> None:

@@ -51,6 +51,7 @@ _MEANINGLESS = (
     "maxnreg",
     "launch_pdl",
     "launch_cooperative_grid",
+    "bulk_loads",
 )
 
 

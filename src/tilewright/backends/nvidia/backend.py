@@ -64,7 +64,7 @@ def _pipeline(target: GPUTarget) -> Pipeline:
 
 
 def _ttir(module: Module, context: StageContext) -> Module:
-    front_pipeline(int(context.target.arch)).run(module)
+    front_pipeline(int(context.target.arch), context.options.bulk_loads).run(module)
     return module
 
 

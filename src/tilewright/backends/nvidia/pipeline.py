@@ -22,6 +22,7 @@ from tilewright.backends.nvidia.passes.legalize_arithmetic import LegalizeArithm
 from tilewright.backends.nvidia.passes.legalize_casts import LegalizeCasts
 from tilewright.backends.nvidia.passes.legalize_dots import LegalizeDots
 from tilewright.backends.nvidia.passes.order_bulk_stores import OrderBulkStores
+from tilewright.backends.nvidia.passes.promote_copies import PromoteCopies
 from tilewright.backends.nvidia.passes.restart_sums import RestartSums
 from tilewright.backends.nvidia.passes.rotate_products import RotateProducts
 from tilewright.backends.nvidia.passes.select_bulk_loads import CheckBulkLoads, SelectBulkLoads
@@ -34,8 +35,11 @@ from tilewright.ir import Pipeline, Step
 from tilewright.transforms import SHARED, Canonicalize, Cse, Dce, ExpandDescriptors, Licm
 
 
-def front_pipeline(capability: int) -> Pipeline:
-    """The target-independent passes, then legalization for an architecture (10 * major + minor)."""
+def front_pipeline(capability: int, bulk_loads: str = "all") -> Pipeline:
+    """The target-independent passes, then legalization for an architecture (10 * major + minor).
+
+    bulk_loads: see CommonOptions.
+    """
     arch = row_for(capability)
     dots = LegalizeDots(capability=capability)
     arithmetic = LegalizeArithmetic(capability=capability)
@@ -49,10 +53,9 @@ def front_pipeline(capability: int) -> Pipeline:
         Step(Dce(), "remove values that only expanded ops used"),
     )
     before = "before descriptors are expanded"
-    kept = (
-        Step(SelectBulkLoads(capability=capability), before),
-        Step(SelectBulkStores(capability=capability), before),
-    )
+    loads = Step(SelectBulkLoads(capability=capability), before)
+    stores = Step(SelectBulkStores(capability=capability), before)
+    kept = (stores,) if bulk_loads == "none" else (loads, stores)
     return Pipeline("nvidia-front", (*kept, *SHARED.steps, *own), front_end())
 
 
@@ -61,14 +64,17 @@ def options_pipeline(context: StageContext) -> Pipeline:
     options, arch = context.options, row_for(int(context.target.arch))
     # Roles move registers, so their number is theirs to say; clusters run one block.
     roles = options.maxnreg is None and options.num_ctas == 1
-    return layout_pipeline(arch, options.num_warps, options.num_stages, roles)
+    chosen = options.bulk_loads
+    return layout_pipeline(arch, options.num_warps, options.num_stages, roles, chosen)
 
 
-def layout_pipeline(arch: Arch, warps: int, stages: int, roles: bool = True) -> Pipeline:
+def layout_pipeline(
+    arch: Arch, warps: int, stages: int, roles: bool = True, bulk_loads: str = "all"
+) -> Pipeline:
     """Layouts, and what depends on them: asynchronous copies and barriers.
 
     warps: of a program instance; stages: slots of a loop's buffers, where the loop does not say;
-    roles: whether further warps may ask for copies.
+    roles: whether further warps may ask for copies; bulk_loads: see CommonOptions.
     """
     layouts = AssignLayouts(warps=warps, access=arch.access_bytes)
     shared_barriers = InsertSharedBarriers(warps=warps, capability=arch.capability)
@@ -76,7 +82,7 @@ def layout_pipeline(arch: Arch, warps: int, stages: int, roles: bool = True) -> 
     products = SelectProducts(warps=warps, capability=arch.capability)
     steps = (
         Step(products, "layouts depend on what computes them", selected_products(arch)),
-        *_bulk_accesses(arch, stages, roles),
+        *_bulk_accesses(arch, stages, roles, bulk_loads),
         Step(RestartSums(), "before layouts: the zeros need none", selected_products(arch)),
         *_rotated_products(arch, warps, stages),
         Step(layouts, fragments, legal_layouts(arch, warps)),
@@ -113,16 +119,17 @@ def _delayed_waits(arch: Arch) -> tuple[Step, ...]:
 _BULK_ORDER = "before barriers in shared memory: waits for the copy engine bring some"
 
 
-def _bulk_accesses(arch: Arch, stages: int, roles: bool) -> tuple[Step, ...]:
+def _bulk_accesses(arch: Arch, stages: int, roles: bool, loads: str) -> tuple[Step, ...]:
     """Those by the copy engine: what it does not make after all is expanded."""
     if not arch.tma:
         return ()
+    promotion = PromoteCopies(stages=stages, capability=arch.capability, roles=roles)
+    check = CheckBulkLoads(stages=stages, capability=arch.capability, roles=roles)
+    where = "behind the choice of products, since only these read what is copied so"
     return (
         Step(CheckBulkStores(), "fragments of products go through shared memory anyway"),
-        Step(
-            CheckBulkLoads(stages=stages, capability=arch.capability, roles=roles),
-            "only products of warpgroups read what is copied so",
-        ),
+        *([Step(promotion, where, selected_products(arch))] if loads == "all" else ()),
+        Step(check, "only products of warpgroups read what is copied so"),
         # Not simplified here: canonicalization would merge the casts that were legalized.
         Step(ExpandDescriptors(), "what the copy engine does not copy"),
     )

@@ -18,6 +18,7 @@ from tilewright.backends.nvidia.buffer_ops import (
     WriteOp,
     buffer_type,
 )
+from tilewright.backends.nvidia.bulk_ops import BulkCopyOp
 from tilewright.backends.nvidia.explain.vector_notes import vector_notes
 from tilewright.backends.nvidia.layouts.access_vectors import MAX_VECTOR_BYTES, vector_length
 from tilewright.backends.nvidia.layouts.operand_chains import carried_tile
@@ -45,6 +46,7 @@ from tilewright.ir import Function, Op, Value
 from tilewright.ir.types import TileType, Type, element_of
 from tilewright.layout import WARP, SharedMemory, WarpShuffle, WgmmaOperand
 from tilewright.ops import (
+    DescriptorLoadOp,
     DescriptorReduceOp,
     DescriptorStoreOp,
     DotOp,
@@ -64,13 +66,18 @@ _SWIZZLE_BYTES = 128
 """The widest swizzle of operands in shared memory: rows of fewer bytes conflict when written."""
 
 Obstacles = Mapping[SourceLoc | None, str]
-"""Why tensor cores, or warpgroups, do not compute the products of a line."""
+"""Why something better is not done with the ops of a line; "" where it is."""
 
 
-def op_rows(function: Function, arch: Arch, obstacles: Obstacles) -> list[OpRow]:
+def op_rows(
+    function: Function, arch: Arch, obstacles: Obstacles, not_promoted: Obstacles
+) -> list[OpRow]:
     """The rows of a function, in the order of the source; equal ones, as those of the copies that a
-    pipelined loop makes before it starts, once."""
-    explainer = _Explainer(arch, analyze_alignment(function), obstacles)
+    pipelined loop makes before it starts, once.
+
+    obstacles: to tensor cores, or warpgroups; not_promoted: to the copy engine.
+    """
+    explainer = _Explainer(arch, analyze_alignment(function), obstacles, not_promoted)
     found = (row for op in function.walk() for row in explainer.rows(op))
     rows = list(dict.fromkeys(found))
     return sorted(rows, key=lambda row: _outermost_line(row.loc))
@@ -100,6 +107,7 @@ class _Explainer:
     arch: Arch
     facts: dict[Value, Alignment]
     obstacles: Obstacles
+    not_promoted: Obstacles
 
     def rows(self, op: Op) -> Iterator[OpRow]:
         """Those of one op."""
@@ -116,6 +124,7 @@ class _Explainer:
         element = element_of(op.type)
         length = self._vector(op, self.arch.access_bytes)
         notes = [*vector_notes(op, self.facts, self.arch.access_bytes), *self._not_copied(op)]
+        notes += self._not_bulk(op)
         instruction = load_instruction(op, vector_shape(element, length))
         size = length * element.bytes
         yield self._row(op, "load", op.type, instruction, size, "global -> registers", notes=notes)
@@ -134,11 +143,23 @@ class _Explainer:
         load, access = op.x.op, copy_access(op)
         assert isinstance(load, LoadOp)
         size = len(access.groups[0]) * element_of(load.type).bytes
-        notes = vector_notes(load, self.facts, MAX_VECTOR_BYTES)
+        notes = [*vector_notes(load, self.facts, MAX_VECTOR_BYTES), *self._not_bulk(load)]
         yield self._row(
             load, "load", load.type, copy_instruction(size), size, "global -> shared",
             access.degree, notes,
         )  # fmt: skip
+
+    def _not_bulk(self, op: LoadOp) -> list[str]:
+        """Why the copy engine does not make a load for products of warpgroups."""
+        reason = self.not_promoted.get(op.loc, "")
+        return [f"not by the copy engine: {reason}"] if reason else []
+
+    def bulk_copy(self, op: BulkCopyOp) -> Iterator[OpRow]:
+        """A copy by the copy engine: one thread asks for all of it."""
+        load, size = op.x.op, buffer_type(op.target).slot_bytes
+        assert isinstance(load, DescriptorLoadOp)
+        how, through = "cp.async.bulk.tensor", "global -> shared"
+        yield self._row(load, "load", load.type, how, size, through)
 
     def store(self, op: StoreOp) -> Iterator[OpRow]:
         """A store from registers."""
@@ -277,6 +298,7 @@ def _parent(op: Op) -> object:
 _KINDS: dict[type[Op], Callable[[_Explainer, Any], Iterator[OpRow]]] = {
     LoadOp: _Explainer.load,
     AsyncCopyOp: _Explainer.copy,
+    BulkCopyOp: _Explainer.bulk_copy,
     StoreOp: _Explainer.store,
     DescriptorStoreOp: _Explainer.bulk_store,
     DescriptorReduceOp: _Explainer.bulk_store,

@@ -389,12 +389,12 @@ def form_obstacle(load: LoadOp) -> str:
         return "a scalar is not copied to shared memory"
     if load.cache not in ("", ".cg", ".ca"):
         return f"cp.async has no cache operator {load.cache}"
-    if load.other is not None and not _is_zero(load.other):
+    if load.other is not None and not is_zero(load.other):
         return "cp.async fills masked elements with zeros only"
     return ""
 
 
-def _is_zero(value: Value) -> bool:
+def is_zero(value: Value) -> bool:
     """Whether all bits are 0: those of -0.0 are not."""
     op = value.op
     if isinstance(op, SplatOp):

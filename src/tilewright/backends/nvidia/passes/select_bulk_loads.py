@@ -20,14 +20,18 @@ from tilewright.backends.nvidia.buffer_ops import ShareOp, buffer_type, transpos
 from tilewright.backends.nvidia.layouts.store_panels import PASS_BYTES, SLOTS
 from tilewright.backends.nvidia.passes.expand_loop import readers
 from tilewright.backends.nvidia.passes.producer_slice import has_producer, is_nested
-from tilewright.backends.nvidia.passes.schedule_loop import AheadLoad, bulk_load_runs_ahead
+from tilewright.backends.nvidia.passes.schedule_loop import (
+    AheadLoad,
+    Load,
+    bulk_load_runs_ahead,
+)
 from tilewright.backends.nvidia.tensor_maps import launch_number, load_map
 from tilewright.ir import Function, Op, Pass, Value
 from tilewright.ir.types import BufferType, TileType, element_of
 from tilewright.ops import DescriptorAccess, DescriptorLoadOp, DescriptorStoreOp, ForOp, StoreOp
 from tilewright.transforms import Canonicalize
 
-_ALIGNMENT = 16
+MAP_ALIGNMENT = 16
 """Bytes: of an array and of its strides (cuTensorMapEncodeTiled)."""
 
 _LEAST_SLOTS = 2
@@ -71,8 +75,8 @@ def is_described(op: DescriptorAccess, function: Function, facts: dict[Value, Al
     if any(launch_number(value, function.args) is None for value in numbers):
         return False
     size = op.element.bytes
-    is_aligned = facts[op.pointer].divisibility[0] >= _ALIGNMENT
-    return is_aligned and all(facts[v].every * size >= _ALIGNMENT for v in op.strides)
+    is_aligned = facts[op.pointer].divisibility[0] >= MAP_ALIGNMENT
+    return is_aligned and all(facts[v].every * size >= MAP_ALIGNMENT for v in op.strides)
 
 
 def _exchanged_bytes(op: Op) -> int:
@@ -101,15 +105,23 @@ class CheckBulkLoads(Pass, name="nvidia-check-bulk-loads"):
     roles: bool = True
 
     def run(self, function: Function) -> bool:
+        given_up = [op for op, obstacle in self.obstacles(function).items() if obstacle]
+        for op in given_up:
+            op.attrs["bulk"] = False
+        return bool(given_up)
+
+    def obstacles(self, function: Function) -> dict[DescriptorLoadOp, str]:
+        """Why the copy engine does not make each of the loads that were selected; "" if it does."""
         loads = [op for op in function.walk() if isinstance(op, DescriptorLoadOp) and op.bulk]
-        made = [op for op in loads if self._is_made(op, function)]
+        found = {op: self._obstacle(op, function) for op in loads}
+        made = [op for op in loads if not found[op]]
         nested = [op for op in made if is_nested(function, [op])]
         if nested and not self._has_producer(function, made):
             # Without a producer barriers are made right before a loop, once.
-            made = [op for op in made if op not in nested]
-        for op in set(loads) - set(made):
-            op.attrs["bulk"] = False
-        return len(made) < len(loads)
+            found |= dict.fromkeys(
+                nested, "in a loop in a loop, no warps can be spared to ask for it"
+            )
+        return found
 
     def _has_producer(self, function: Function, loads: Sequence[DescriptorLoadOp]) -> bool:
         arch = row_for(self.capability)
@@ -125,14 +137,19 @@ class CheckBulkLoads(Pass, name="nvidia-check-bulk-loads"):
         copied = _LEAST_SLOTS * sum(buffer.bytes for buffer in buffers)
         return copied + max(exchanged, _OTHER_BYTES) <= arch.shared_optin
 
-    def _is_made(self, op: DescriptorLoadOp, function: Function) -> bool:
-        buffer = bulk_buffer(op)
-        if buffer is None or load_map(op, buffer, function.args) is None:
-            return False
-        loop = _owner(op)
+    def _obstacle(self, op: DescriptorLoadOp, function: Function) -> str:
+        """Of a load by itself."""
+        loop, buffer = _owner(op), bulk_buffer(op)
         assert isinstance(loop, ForOp)
-        stages = self.stages if loop.stages is None else loop.stages
-        return stages > 1 and bulk_load_runs_ahead(loop, op) and self._has_room(loop)
+        if (self.stages if loop.stages is None else loop.stages) < _LEAST_SLOTS:
+            return "num_stages is less than 2"
+        if buffer is None:
+            return "not only products of warpgroups use it"
+        if load_map(op, buffer, function.args) is None:
+            return "its box has more than 256 rows, or the buffer no swizzle of the copy engine"
+        if not bulk_load_runs_ahead(loop, op):
+            return "a store, a barrier or a load binds it to its iteration"
+        return "" if self._has_room(loop) else "the operands of the loop do not fit twice"
 
     def _has_room(self, loop: ForOp) -> bool:
         """Whether all operands of a loop's products fit twice, beside what else the loop keeps."""
@@ -141,7 +158,7 @@ class CheckBulkLoads(Pass, name="nvidia-check-bulk-loads"):
         return _LEAST_SLOTS * sum(buffer.bytes for buffer in buffers) <= room
 
 
-def bulk_buffer(op: DescriptorLoadOp) -> BufferType | None:
+def bulk_buffer(op: Load) -> BufferType | None:
     """The buffer that products read a load from; None if others use it, too."""
     found = readers(AheadLoad(op, 0))
     users = set[Op](reader.op for reader in found)

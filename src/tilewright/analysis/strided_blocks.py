@@ -1,0 +1,234 @@
+"""Loads through pointers as blocks of strided arrays: where a block starts, and what cuts it off.
+
+    %i = (%pid * 64 + range(0, 64)) % %M            rows        start 64 * pid, extent M, wrapped
+    %j = range(0, 32)                               columns     start 32 * n, extent K
+    cf.for %k = 0 .. (%n iterations) (%p) {
+      %x = mem.load %p + %i * %stride + %j, %j < %K - %k * 32
+      cf.yield %p + 32
+    }
+
+All numbers are forms (affine_addresses.py). A mask must be the conjunction of bounds of single
+dims, and any remainder that of one: what else loads elements that no block has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, cast
+
+from tilewright.analysis.access_forms import MemoryForms, comparisons
+from tilewright.analysis.affine_addresses import (
+    Form,
+    Kind,
+    Monomial,
+    Symbol,
+    added,
+    as_constant,
+    frozen,
+    substituted,
+    symbols_of,
+)
+from tilewright.analysis.disjoint_windows import Limit
+from tilewright.analysis.pointer_roots import roots
+from tilewright.ir import Value
+from tilewright.ir.types import PointerType, element_of, shape_of
+from tilewright.ops import LoadOp
+
+
+class NotABlock(Exception):
+    """Why a load is no block of an array, or of none that a launch describes."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockDim:
+    """A dim of a block.
+
+    start: index of its first element in the array; stride: elements from one index to the next;
+    extent: of the array, None where nothing cuts off the block; wrap: the opcode of what brings
+    indices from the extent on back into it, "" where nothing does.
+    """
+
+    start: Form
+    stride: Form
+    extent: Form | None = None
+    wrap: str = ""
+
+    @property
+    def beyond(self) -> Form:
+        """What the coordinate exceeds below 0 where the index is within the extent."""
+        assert self.extent is not None
+        return added(self.start, self.extent, -1)
+
+
+@dataclass(frozen=True, slots=True)
+class StridedBlock:
+    """A load. base: the pointer argument that the array begins with; dims: in the tile's order."""
+
+    base: Value
+    dims: tuple[BlockDim, ...]
+
+
+class Bound(NamedTuple):
+    """A limit of the coordinate along a dim: d + rest < 0, or rest - d < 0 if it is a lower one."""
+
+    dim: int
+    is_upper: bool
+    rest: Form
+
+
+def bound_of(limit: Limit) -> Bound | None:
+    """What a limit says of the coordinate of one dim; None if it says something else."""
+    difference = added(limit[0], limit[1], -1)
+    over = [(m, c) for m, c in difference if any(s.over_tile for s in m)]
+    if len(over) != 1 or len(over[0][0]) != 1 or abs(over[0][1]) != 1:
+        return None
+    ((symbol,), sign) = over[0]
+    if symbol.kind is not Kind.DIM:
+        return None
+    rest = added(difference, (((symbol,), 1),), -sign)
+    return Bound(cast("int", symbol.key), sign > 0, rest)
+
+
+def strided_block(load: LoadOp, forms: MemoryForms) -> StridedBlock:
+    """A load of a matrix as a block. Raises NotABlock."""
+    starts = list(roots(load.pointer))
+    if len(starts) != 1 or starts[0].op is not None:
+        raise NotABlock("its array is not known at the launch")
+    size = cast("PointerType", element_of(load.pointer.type)).element.bytes
+    offset = added(forms.forms.form(load.pointer), forms.forms.form(starts[0]), -1)
+    wraps = list(_wraps(offset))
+    for wrap in wraps:
+        offset = substituted(offset, wrap.symbol, wrap.index)
+    strides, rest = _by_dims(offset, len(shape_of(load.type)))
+    numbers = [_in_elements(form, size) for form in (*strides, rest)]
+    dims = _bounded(_started(numbers[:-1], numbers[-1]), forms.conditions(load))
+    return StridedBlock(starts[0], _wrapped(dims, wraps))
+
+
+@dataclass(frozen=True, slots=True)
+class _Wrap:
+    """A symbol that is an index where the limit holds."""
+
+    symbol: Symbol
+    index: Form
+    limit: Limit
+    opcode: str
+
+
+def _wraps(offset: Form) -> Iterator[_Wrap]:
+    """The remainders, and choices between an index and another one, in an offset."""
+    for symbol in symbols_of(offset):
+        if not symbol.over_tile or symbol.kind is Kind.DIM:
+            continue
+        if symbol.kind is not Kind.COMPUTED:
+            raise NotABlock("its address depends on what is loaded or carried")
+        opcode, _, forms = cast("tuple[str, object, tuple[Form, ...]]", symbol.key)
+        if opcode == "arith.rem":
+            yield _Wrap(symbol, forms[0], (forms[0], forms[1]), opcode)
+        elif opcode == "arith.select" and (limit := _only_limit(forms[0])) is not None:
+            yield _Wrap(symbol, forms[1], limit, opcode)
+        else:
+            raise NotABlock(f"its address is no sum: {opcode} of indices")
+
+
+def _only_limit(truth: Form) -> Limit | None:
+    found = list(comparisons(truth))
+    return found[0] if len(found) == 1 else None
+
+
+def _by_dims(offset: Form, rank: int) -> tuple[list[Form], Form]:
+    """The factors of the coordinates, and what has none."""
+    factors: list[dict[Monomial, int]] = [{} for _ in range(rank + 1)]
+    for monomial, coefficient in offset:
+        over = [s for s in monomial if s.over_tile]
+        if len(over) > 1 or any(s.kind is not Kind.DIM for s in over):
+            raise NotABlock("its address is no sum of multiples of rows and columns")
+        dim = cast("int", over[0].key) if over else rank
+        factors[dim][tuple(s for s in monomial if not s.over_tile)] = coefficient
+    *strides, rest = map(frozen, factors)
+    return strides, rest
+
+
+def _in_elements(form: Form, size: int) -> Form:
+    if any(coefficient % size for _, coefficient in form):
+        raise NotABlock("it begins within an element")
+    return tuple((monomial, coefficient // size) for monomial, coefficient in form)
+
+
+def _started(strides: Sequence[Form], offset: Form) -> list[BlockDim]:
+    """The dims with their starts; one must be contiguous, along which all begins that is no
+    multiple of another stride."""
+    unit = [dim for dim, stride in enumerate(strides) if as_constant(stride) == 1]
+    if not unit:
+        raise NotABlock("no stride is known to be 1")
+    starts: list[dict[Monomial, int]] = [{} for _ in strides]
+    for monomial, coefficient in offset:
+        dim, term = next(_multiples(monomial, coefficient, strides, unit[-1]))
+        starts[dim][term[0]] = starts[dim].get(term[0], 0) + term[1]
+    pairs = zip(starts, strides, strict=True)
+    return [BlockDim(frozen(start), stride) for start, stride in pairs]
+
+
+def _multiples(
+    monomial: Monomial, coefficient: int, strides: Sequence[Form], unit: int
+) -> Iterator[tuple[int, tuple[Monomial, int]]]:
+    """Dims of whose strides a term is a multiple, with the factor; `unit` is the last."""
+    for dim, stride in enumerate(strides):
+        number = as_constant(stride)
+        if dim == unit or number == 0:
+            continue
+        if number is not None:
+            if coefficient % number == 0:
+                yield dim, (monomial, coefficient // number)
+        elif len(stride) == 1 and coefficient % stride[0][1] == 0:
+            rest = _without(monomial, stride[0][0])
+            if rest is not None:
+                yield dim, (rest, coefficient // stride[0][1])
+    yield unit, (monomial, coefficient)
+
+
+def _without(monomial: Monomial, factor: Monomial) -> Monomial | None:
+    """The quotient of two products of symbols, if there is one."""
+    rest = list(monomial)
+    for symbol in factor:
+        if symbol not in rest:
+            return None
+        rest.remove(symbol)
+    return tuple(rest)
+
+
+def _bounded(dims: Sequence[BlockDim], conditions: Sequence[Limit | None]) -> list[BlockDim]:
+    """The dims with what the conditions of the mask say of them."""
+    bounded = list(dims)
+    for condition in conditions:
+        bound = None if condition is None else bound_of(condition)
+        if bound is None:
+            raise NotABlock("its mask says more than where rows and columns end")
+        dim = bounded[bound.dim]
+        if bound.is_upper:
+            bounded[bound.dim] = _cut(dim, added(dim.start, bound.rest, -1))
+        elif (before := as_constant(added(dim.start, bound.rest))) is None or before >= 0:
+            raise NotABlock("its mask begins behind the first row or column")
+    return bounded
+
+
+def _cut(dim: BlockDim, extent: Form) -> BlockDim:
+    if dim.extent not in (None, extent):
+        raise NotABlock("two masks end its rows or columns")
+    return replace(dim, extent=extent)
+
+
+def _wrapped(dims: Sequence[BlockDim], wraps: Sequence[_Wrap]) -> tuple[BlockDim, ...]:
+    """The dims with the wraps, each of which must be at the extent of one."""
+    wrapped = list(dims)
+    for wrap in wraps:
+        bound = bound_of((wrap.index, wrap.limit[1]))
+        same = bound is not None and bound_of(wrap.limit) == bound and bound.is_upper
+        if bound is None or not same:
+            raise NotABlock("its indices do not wrap around at an extent")
+        dim = _cut(wrapped[bound.dim], added(wrapped[bound.dim].start, bound.rest, -1))
+        if bound_of((wrap.index, ())) != Bound(bound.dim, True, dim.start):
+            raise NotABlock("only a part of its indices wraps around")
+        wrapped[bound.dim] = replace(dim, wrap=wrap.opcode)
+    return tuple(wrapped)

@@ -1,0 +1,123 @@
+"""Whether elements of a tile past a bound go nowhere: nothing that leaves the program needs them.
+
+    %a = mem.load ...                       rows from %M on may hold anything
+    %c = tile.dot %a, %b, %acc              row i of %c comes of row i of %a
+    %d = arith.cast %c
+    mem.store %p, %d, %row < %M             and is stored only where it is below %M
+
+Rows are followed to all uses, along one dim of each value. What mixes them (a sum over rows), and
+what takes them elsewhere (an address, a condition, a print), is taken to need them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tilewright.analysis import Bound, Form, MemoryForms, bound_of, symbols_of
+from tilewright.backends.nvidia.buffer_ops import ShareOp, WgmmaOp
+from tilewright.backends.nvidia.ops import FmaDotOp
+from tilewright.ir import Op, Trait, Value
+from tilewright.ir.types import shape_of
+from tilewright.ops import (
+    AtomicOp,
+    BroadcastOp,
+    DotOp,
+    ExpandDimsOp,
+    ForOp,
+    HintOp,
+    IfOp,
+    ReduceOp,
+    ScanOp,
+    StoreOp,
+    TransposeOp,
+    YieldOp,
+)
+
+_Flow = tuple[Value, int]
+"""A value, and the dim along which its elements are those of the tile."""
+
+_BOUNDS = 3
+"""Operands of a loop before those that it carries."""
+
+_SAME_DIM = (BroadcastOp, HintOp, ShareOp)
+
+
+def is_discarded(tile: Value, dim: int, beyond: Form, forms: MemoryForms) -> bool:
+    """Whether nothing needs the elements of a tile whose coordinate d along a dim has
+    d + beyond >= 0."""
+    along = {tile: dim}
+    stack = [tile]
+    while stack:
+        value = stack.pop()
+        for flow in _flows(value, along[value], beyond, forms):
+            if flow is None or along.get(flow[0], flow[1]) != flow[1]:
+                return False
+            # Each value once: loops carry elements around.
+            if flow[0] not in along:
+                stack.append(flow[0])
+            along[flow[0]] = flow[1]
+    return True
+
+
+def _flows(value: Value, dim: int, beyond: Form, forms: MemoryForms) -> Iterator[_Flow | None]:
+    """Where the elements of a value go; None: to all elements of another, or elsewhere."""
+    for user in value.uses:
+        if not _is_masked(user, value, dim, beyond, forms):
+            for position in [i for i, operand in enumerate(user.operands) if operand is value]:
+                yield from _through(user, position, dim, beyond)
+
+
+def _is_masked(op: Op, value: Value, dim: int, beyond: Form, forms: MemoryForms) -> bool:
+    """Whether an op writes a value to memory, and nothing of it beyond the bound."""
+    if not isinstance(op, StoreOp | AtomicOp) or any(result.uses for result in op.results):
+        return False
+    written = op.stored if isinstance(op, StoreOp) else op.operand
+    # Neither the address nor the mask may come of it.
+    if written is not value or op.operands.count(value) > 1:
+        return False
+    return Bound(dim, True, beyond) in map(bound_of, forms.limits(op))
+
+
+def _through(op: Op, position: int, dim: int, beyond: Form) -> Iterator[_Flow | None]:
+    """Where the elements of an operand go."""
+    if isinstance(op, YieldOp | ForOp):
+        yield from _around(op, position, dim, beyond)
+    elif isinstance(op, ReduceOp | ScanOp):
+        reduced = isinstance(op, ReduceOp) and dim > op.axis
+        yield None if dim == op.axis else (op.results[position], dim - reduced)
+    else:
+        to = _dim_of_result(op, position, dim)
+        yield None if to is None else (op.results[0], to)
+
+
+def _around(op: YieldOp | ForOp, position: int, dim: int, beyond: Form) -> Iterator[_Flow | None]:
+    """Through a loop, or out of a branch."""
+    target = op.parent.owner if isinstance(op, YieldOp) and op.parent is not None else op
+    if not isinstance(target, ForOp):
+        yield (target.results[position], dim) if isinstance(target, IfOp) else None
+        return
+    # In the next iteration the bound may be another one.
+    is_fixed = target is op or all(target not in s.loops for s in symbols_of(beyond))
+    number = position - _BOUNDS if target is op else position
+    yield (target.results[number], dim)
+    yield (target.carried[number], dim) if is_fixed else None
+
+
+def _dim_of_result(op: Op, position: int, dim: int) -> int | None:
+    """Along which dim of the result the elements are in order; None if they are not."""
+    if Trait.ELEMENTWISE in op.traits or isinstance(op, _SAME_DIM):
+        return dim
+    if isinstance(op, ExpandDimsOp):
+        return dim + (dim >= op.axis)
+    if isinstance(op, TransposeOp):
+        return op.order.index(dim)
+    if isinstance(op, DotOp | FmaDotOp | WgmmaOp):
+        return _dim_of_product(op, position, dim)
+    return None
+
+
+def _dim_of_product(op: DotOp | FmaDotOp | WgmmaOp, position: int, dim: int) -> int | None:
+    """The same of operand A, B or the sums of a product."""
+    last = len(shape_of(op.acc.type)) - 1
+    contracted = {0: last, 1: last - 1}.get(position)
+    return None if dim == contracted or position > len("ab") else dim

@@ -1,0 +1,266 @@
+"""Loads through pointers become loads by descriptors, which the copy engine makes.
+
+    %i = (%pid * 128 + range(0, 128)) % %M
+    %p = %a + %i * %stride + range(0, 64)           cf.for %k ... {
+    cf.for %k ... (%p) {                              %x = mem.descriptor_load %a, %M, %K, %stride,
+      %m = range(0, 64) < %K - %k * 64        ->          %pid * 128, %k * 64 {bulk = true}
+      %x = mem.load %p, %m, 0                         ...
+      cf.yield %p + 64                              }
+    }
+
+Where the copy engine reads just what the load reads, for every launch: the address is a sum of rows
+and columns of an array that begins with an argument and whose rows are multiples of 16 bytes apart;
+the mask is where the array ends, or all indices are constants. Where indices wrap around instead
+(`% M`), the copy engine reads zeros: nothing that leaves the program may need those rows
+(discarded_elements.py). Indices may not be negative, where pointers read what is before the array;
+of tile indices that is assumed (docs/adr/0022-tile-indices-start-at-zero.md).
+
+Behind the choice of products, so that only loads are rewritten that the copy engine does make.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import cast
+
+from tilewright.analysis import (
+    BlockDim,
+    Form,
+    Kind,
+    MemoryForms,
+    NotABlock,
+    StridedBlock,
+    Symbol,
+    added,
+    analyze_alignment,
+    as_constant,
+    constant,
+    strided_block,
+)
+from tilewright.backends.nvidia.arch import row_for
+from tilewright.backends.nvidia.passes.discarded_elements import is_discarded
+from tilewright.backends.nvidia.passes.form_values import dominates, form_value, is_computable
+from tilewright.backends.nvidia.passes.schedule_loop import is_zero
+from tilewright.backends.nvidia.passes.select_bulk_loads import (
+    MAP_ALIGNMENT,
+    CheckBulkLoads,
+    bulk_buffer,
+)
+from tilewright.ir import Builder, Function, Op, Pass, Rewriter, Value
+from tilewright.ir.types import DType, dtype_of, i32, i64, shape_of
+from tilewright.ops import (
+    CastOp,
+    ConstantOp,
+    DescriptorLoadOp,
+    ForOp,
+    LoadOp,
+    MinOp,
+    Sign,
+    TransposeOp,
+)
+from tilewright.support import SourceLoc
+from tilewright.transforms import Dce
+
+LAST_INDEX = (1 << 31) - 512
+"""Where blocks begin at the latest, past all extents: the coordinates of a box are i32."""
+
+
+@dataclass(frozen=True)
+class PromoteCopies(Pass, name="nvidia-promote-copies"):
+    """Let the copy engine make the loads through pointers that it can.
+
+    stages, capability, roles: see CheckBulkLoads.
+    """
+
+    stages: int = 3
+    capability: int = 90
+    roles: bool = True
+
+    def run(self, function: Function) -> bool:
+        changed = "" in self.promote(function).values()
+        # Addresses and masks of what is promoted, which scheduling would take for the loop's.
+        return changed and (Dce().run(function) or changed)
+
+    def promote(self, function: Function) -> dict[SourceLoc | None, str]:
+        """Rewrite the loads. Of each that products of warpgroups read, why it is not; or ""."""
+        loads = [op for op in function.walk() if isinstance(op, LoadOp) and bulk_buffer(op)]
+        if not loads or not row_for(self.capability).tma:
+            return {}
+        promotion = _Promotion(function)
+        found = {load: promotion.promote(load) for load in loads}
+        check = CheckBulkLoads(self.stages, self.capability, self.roles)
+        found |= promotion.confirm(check)
+        return {load.loc: found[load] for load in loads}
+
+
+class _Promotion:
+    """The loads of one function. made: what each of them was rewritten to, for as long as it is not
+    known whether the copy engine makes it."""
+
+    def __init__(self, function: Function) -> None:
+        self._function = function
+        self._forms = MemoryForms(function)
+        self._facts = analyze_alignment(function)
+        self._made: dict[LoadOp, tuple[DescriptorLoadOp, Value]] = {}
+        self._numbers: dict[Form, list[Value]] = defaultdict(list)
+        for value in _scalars(function):
+            self._numbers[self._forms.forms.form(value)].append(value)
+
+    def promote(self, load: LoadOp) -> str:
+        """Rewrite a load; why it is not, or ""."""
+        try:
+            block = _ended(strided_block(load, self._forms), shape_of(load.type))
+            self._require_access(load, block)
+            for dim, part in enumerate(block.dims):
+                self._require_index(load, dim, part)
+        except NotABlock as problem:
+            return str(problem)
+        # The contiguous dim of a descriptor is its last.
+        order = (0, 1) if as_constant(block.dims[1].stride) == 1 else (1, 0)
+        self._made[load] = self._described(load, block, order)
+        Rewriter.replace_uses(load.result, self._made[load][1])
+        return ""
+
+    def confirm(self, check: CheckBulkLoads) -> dict[LoadOp, str]:
+        """Bring back the loads that the copy engine does not make after all; why it does not."""
+        found: dict[LoadOp, str] = {}
+        # One that is not made may be why others are not.
+        while given_up := self._given_up(check):
+            for load, obstacle in given_up.items():
+                found[load] = obstacle
+                copied, tile = self._made.pop(load)
+                Rewriter.replace_uses(tile, load.result)
+                for op in dict.fromkeys((cast("Op", tile.op), copied)):
+                    Rewriter.erase(op)
+        for load in self._made:
+            Rewriter.erase(load)
+        return found
+
+    def _given_up(self, check: CheckBulkLoads) -> dict[LoadOp, str]:
+        obstacles = check.obstacles(self._function)
+        given_up = {load: obstacles[copied] for load, (copied, _) in self._made.items()}
+        return {load: obstacle for load, obstacle in given_up.items() if obstacle}
+
+    # ---- what must hold --------------------------------------------------------------------------
+
+    def _require_access(self, load: LoadOp, block: StridedBlock) -> None:
+        """Raise NotABlock for what the copy engine cannot do, wherever the block is."""
+        if load.parent is None or not isinstance(load.parent.owner, ForOp):
+            raise NotABlock("it is not in a loop, or in a branch of one")
+        if load.volatile or load.cache not in ("", ".cg", ".ca"):
+            raise NotABlock("it is volatile or has a cache operator")
+        if load.other is not None and not is_zero(load.other):
+            raise NotABlock("the copy engine fills masked elements with zeros only")
+        if self._parameter(self._forms.forms.form(block.base)) is None:
+            raise NotABlock("its array is not known at the launch")
+        if self._facts[block.base].divisibility[0] < MAP_ALIGNMENT:
+            raise NotABlock(f"its array is not known to be aligned to {MAP_ALIGNMENT} bytes")
+
+    def _require_index(self, load: LoadOp, dim: int, part: BlockDim) -> None:
+        """Raise NotABlock where the copy engine would read other elements along a dim."""
+        self._require_stride(part.stride, dtype_of(load.type).bytes)
+        if part.extent is None:
+            raise NotABlock("neither a mask nor a constant ends its rows or columns")
+        extent = self._parameter(part.extent)
+        if extent is None or not (isinstance(extent, int) or extent.type is i32):
+            raise NotABlock("its mask ends at no argument of int32")
+        if self._sign(part.start) is Sign.UNKNOWN:
+            raise NotABlock("its indices may be negative")
+        if not (part.start in self._numbers or is_computable(part.start, load)):
+            raise NotABlock("its first index is not computed before it")
+        if part.wrap and not is_discarded(load.result, dim, part.beyond, self._forms):
+            raise NotABlock("rows or columns that wrap around are used")
+
+    def _require_stride(self, stride: Form, size: int) -> None:
+        number = self._parameter(stride)
+        if number is None:
+            raise NotABlock("its stride is no argument")
+        if number == 1:
+            return
+        every = number if isinstance(number, int) else self._facts[number].every
+        if every * size % MAP_ALIGNMENT:
+            raise NotABlock(f"its stride is not known to be a multiple of {MAP_ALIGNMENT} bytes")
+        # No i32 has too many bytes for the copy engine.
+        fits = 0 < number < 1 << 31 if isinstance(number, int) else number.type is i32
+        if not fits or self._sign(stride) is not Sign.NON_NEGATIVE:
+            raise NotABlock("its stride may be negative, or more than an int32")
+
+    def _sign(self, form: Form) -> Sign:
+        """What is known of the sign of a form: by its terms, or by a scalar that is it."""
+        terms = min((self._sign_of_term(*term) for term in form), default=Sign.NON_NEGATIVE)
+        return max([terms, *(self._facts[value].sign for value in self._numbers.get(form, ()))])
+
+    def _sign_of_term(self, monomial: Sequence[Symbol], coefficient: int) -> Sign:
+        if coefficient < 0:
+            return Sign.UNKNOWN
+        return min(map(self._sign_of_symbol, monomial), default=Sign.NON_NEGATIVE)
+
+    def _sign_of_symbol(self, symbol: Symbol) -> Sign:
+        if symbol.kind is Kind.ITERATION:
+            return Sign.NON_NEGATIVE
+        return max((self._facts[value].sign for value in symbol.values), default=Sign.UNKNOWN)
+
+    # ---- the descriptor --------------------------------------------------------------------------
+
+    def _described(
+        self, load: LoadOp, block: StridedBlock, order: tuple[int, int]
+    ) -> tuple[DescriptorLoadOp, Value]:
+        """The load by a descriptor, and the tile with its dims in the order of the load."""
+        build = Builder.at(load)
+        rows, columns = (block.dims[dim] for dim in order)
+        extents = [self._number(build, part.extent, i32) for part in (rows, columns)]
+        stride = self._number(build, rows.stride, i64)
+        starts = [self._start(build, part.start, load) for part in (rows, columns)]
+        numbers = (*extents, stride, *starts)
+        shape = tuple(shape_of(load.type)[dim] for dim in order)
+        copied = build.emit(DescriptorLoadOp(block.base, numbers, shape, bulk=True))
+        turned = order != (0, 1)
+        return copied, build.value(TransposeOp(copied.result, order)) if turned else copied.result
+
+    def _parameter(self, form: Form) -> Value | int | None:
+        """The number that a form is at a launch: an argument, or a constant; None for others."""
+        if (number := as_constant(form)) is not None:
+            return number
+        symbols = form[0][0]
+        is_one = len(form) == 1 and form[0][1] == 1 and len(symbols) == 1
+        key = symbols[0].key if is_one else None
+        return next((arg for arg in self._function.args if arg is key), None)
+
+    def _start(self, build: Builder, form: Form, load: LoadOp) -> Value:
+        """The first index of a block, as i32."""
+        for value in self._numbers.get(form, ()):
+            if dominates(value, load):
+                return value
+        last = build.value(ConstantOp(LAST_INDEX, i64))
+        index = build.value(MinOp(form_value(build, form, load), last))
+        return build.value(CastOp(index, i32))
+
+    def _number(self, build: Builder, form: Form | None, type_: DType) -> Value:
+        """An argument or a constant as a value of a type."""
+        assert form is not None
+        number = self._parameter(form)
+        assert number is not None
+        if isinstance(number, int):
+            return build.value(ConstantOp(number, type_))
+        return number if number.type is type_ else build.value(CastOp(number, type_))
+
+
+def _ended(block: StridedBlock, shape: Sequence[int]) -> StridedBlock:
+    """A block at constant indices ends the array behind itself, where nothing else does."""
+    dims = [
+        replace(part, extent=added(part.start, constant(size)))
+        if part.extent is None and as_constant(part.start) is not None
+        else part
+        for part, size in zip(block.dims, shape, strict=True)
+    ]
+    return replace(block, dims=tuple(dims))
+
+
+def _scalars(function: Function) -> Iterator[Value]:
+    """All scalars of i32, but for those that loops carry."""
+    results = (result for op in function.walk() for result in op.results)
+    indices = (op.index for op in function.walk() if isinstance(op, ForOp))
+    return (value for value in chain(function.args, results, indices) if value.type is i32)
