@@ -76,6 +76,14 @@ class HostCpu:
         return self.is_arm64 or "fma" in self.enabled
 
     @property
+    def dots(self) -> tuple[str, ...]:
+        """Narrow numbers whose products it adds up in 32 bits: "bf16", "int8"; by registers of 512
+        bits, the only ones that there is code for."""
+        features = {"bf16": "avx512bf16", "int8": "avx512vnni"}
+        wide = self.vector_bits == 512
+        return tuple(kind for kind, name in features.items() if wide and name in self.enabled)
+
+    @property
     def function_attributes(self) -> str:
         """Attributes that every emitted function needs, as LLVM text.
 

@@ -61,7 +61,7 @@ def _ttir(module: Module, context: StageContext) -> Module:
 
 
 def _pipeline(target: GPUTarget) -> Pipeline:
-    return cpu_pipeline(host_cpu().has_fma)
+    return cpu_pipeline(host_cpu().has_fma, host_cpu().dots)
 
 
 def _llir(module: Module, context: StageContext) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilewright.backends.cpu.ops import BlockTransposeOp
+from tilewright.backends.cpu.ops import Bf16DotOp, BlockTransposeOp
 from tilewright.backends.cpu.passes.legalize import illegal_op
 from tilewright.backends.manifest import legal_ops
 from tilewright.ir import Contract
@@ -19,9 +19,11 @@ def _type_problem(type_: Type) -> str | None:
 
 def front_end() -> Contract:
     """Before the first pass; also for texts of the first stage, which hold what its passes make."""
-    return Contract("the front end", legal_ops(BlockTransposeOp), layout_problem)
+    return Contract("the front end", legal_ops(BlockTransposeOp, Bf16DotOp), layout_problem)
 
 
 def legalized() -> Contract:
     """After cpu-legalize: what the lowering has code for."""
-    return Contract("cpu-legalize", legal_ops(BlockTransposeOp), _type_problem, illegal_op)
+    return Contract(
+        "cpu-legalize", legal_ops(BlockTransposeOp, Bf16DotOp), _type_problem, illegal_op
+    )

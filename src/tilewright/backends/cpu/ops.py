@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilewright.ir import Op, Trait, Value, operand, reference, tile
+import numpy as np
+
+from tilewright.ir import Op, Trait, Value, attr, operand, reference, tile
 from tilewright.ir.types import Type, shape_of, with_shape
+from tilewright.ops import PRECISIONS, DotOp
 
 
 class BlockTransposeOp(Op, opcode="cpu.transpose", traits=(Trait.PURE,)):
@@ -22,3 +25,23 @@ class BlockTransposeOp(Op, opcode="cpu.transpose", traits=(Trait.PURE,)):
 def block_transpose(op: BlockTransposeOp, x: Any) -> Any:
     """The last two dimensions swapped."""
     return x.swapaxes(-1, -2)
+
+
+class Bf16DotOp(DotOp, opcode="cpu.dot_bf16", traits=(Trait.PURE,)):
+    """result[i, j] = acc[i, j] + sum_k a[i, k] * b[k, j] in f32, of the bits of bf16 as u16
+
+    The instruction takes what is too small for a normal number as 0, as a and b, and as a sum.
+    """
+
+    a: Value = operand(tile)
+    b: Value = operand(tile)
+    acc: Value = operand(tile)
+    precision: str = attr(default="ieee", choices=PRECISIONS)
+    max_imprecise: int = attr(default=0)
+
+
+@reference(Bf16DotOp)
+def bf16_dot(op: Bf16DotOp, a: Any, b: Any, acc: Any) -> Any:
+    """Summed in float64 and rounded once."""
+    wide = [(x.astype(np.uint32) << 16).view(np.float32).astype(np.float64) for x in (a, b)]
+    return (wide[0] @ wide[1] + acc).astype(np.float32)

@@ -11,10 +11,10 @@ from tilewright.llvm import host_cpu
 from tilewright.transforms import SHARED, Canonicalize, Cse, Dce
 
 
-def cpu_pipeline(fma: bool) -> Pipeline:
-    """The pipeline of a CPU."""
+def cpu_pipeline(fma: bool, dots: tuple[str, ...] = ()) -> Pipeline:
+    """The pipeline of a CPU; see `Legalize`."""
     own = (
-        Step(Legalize(fma=fma), "LLVM lacks fp8, most functions and some casts", legalized()),
+        Step(Legalize(fma, dots), "LLVM lacks fp8, most functions and some casts", legalized()),
         Step(Canonicalize(), "fold the constants of expansions and the casts around them"),
         Step(Cse(), "expansions of one function repeat their constants and steps"),
         Step(Dce(), "remove parts of expansions that are not used"),
@@ -25,4 +25,5 @@ def cpu_pipeline(fma: bool) -> Pipeline:
 
 def run_pipeline(module: Module, context: StageContext) -> None:
     """Run every pass on the kernel."""
-    cpu_pipeline(host_cpu().has_fma).run(module)
+    cpu = host_cpu()
+    cpu_pipeline(cpu.has_fma, cpu.dots).run(module)

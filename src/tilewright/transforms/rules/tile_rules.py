@@ -187,7 +187,7 @@ def add_to_dot(op: AddOp, ctx: RuleContext) -> Value | None:
     for product, acc in ((op.rhs, op.lhs), (op.lhs, op.rhs)):
         dot = product.op
         if isinstance(dot, DotOp) and _only_use(product, op) and is_constant(dot.acc, 0):
-            return ctx.value(DotOp(dot.a, dot.b, acc, dot.precision, dot.max_imprecise))
+            return ctx.value(type(dot)(dot.a, dot.b, acc, dot.precision, dot.max_imprecise))
     return None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tilewright.backends.cpu.microkernel import DotSpec, VectorUnit, preferred_strides
+from tilewright.backends.cpu.ops import Bf16DotOp
 from tilewright.ir import Value
 from tilewright.ir.types import dtype_of, shape_of
 from tilewright.llvm import llvm_type
@@ -13,7 +14,15 @@ def dot_spec(unit: VectorUnit, op: DotOp) -> DotSpec:
     """The product of one pair of matrices, with the preferred strides."""
     m, k = shape_of(op.a.type)[-2:]
     n = shape_of(op.b.type)[-1]
-    return DotSpec(m, n, k, llvm_type(dtype_of(op.a.type)), unit)
+    return DotSpec(m, n, k, element_of_product(op), unit)
+
+
+def element_of_product(op: DotOp) -> str:
+    """What the micro-kernel multiplies (`DotSpec.element`)."""
+    kind = dtype_of(op.a.type)
+    if isinstance(op, Bf16DotOp):
+        return "bfloat"
+    return kind.name if kind.bits == 8 else llvm_type(kind)
 
 
 def operand_strides(unit: VectorUnit, value: Value) -> tuple[int, ...] | None:

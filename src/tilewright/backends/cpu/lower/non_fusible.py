@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering, lowering
+from tilewright.backends.cpu.lower.dot_operands import element_of_product
 from tilewright.backends.cpu.lower.evaluate_lanes import Coords
 from tilewright.backends.cpu.lower.fused_loop_nest import emit_loop_nest
 from tilewright.backends.cpu.lower.fusion import LoopNest
@@ -20,11 +21,11 @@ from tilewright.backends.cpu.lower.vector_access import (
     write_buffer,
 )
 from tilewright.backends.cpu.microkernel import DotSpec
-from tilewright.backends.cpu.ops import BlockTransposeOp
+from tilewright.backends.cpu.ops import Bf16DotOp, BlockTransposeOp
 from tilewright.backends.device_messages import PRINT_KINDS, packed
 from tilewright.ir import Op, Value
 from tilewright.ir.types import DType, TileType, dtype_of, element_of, shape_of
-from tilewright.llvm import Code, Val, integer_literal, llvm_type
+from tilewright.llvm import Code, Val, integer_literal
 from tilewright.ops import (
     AssertOp,
     AssumeOp,
@@ -76,7 +77,7 @@ def _copy_buffer(state: CpuLowering, source: Buffer, target: Buffer) -> None:
         write_buffer(ev.math, target, coords_there, read_buffer(ev.math, source, coords_there))
 
 
-@lowering(DotOp)
+@lowering(DotOp, Bf16DotOp)
 def lower_dot(state: CpuLowering, op: DotOp) -> None:
     """acc into the result's buffer, then one call of the micro-kernel for each pair of matrices."""
     a, b = state.env.buffers[op.a], state.env.buffers[op.b]
@@ -87,7 +88,7 @@ def lower_dot(state: CpuLowering, op: DotOp) -> None:
         copy_into(state, op.acc, c)
     (m, k), n = a.shape[-2:], b.shape[-1]
     spec = DotSpec(
-        m, n, k, llvm_type(dtype_of(op.a.type)), state.unit,
+        m, n, k, element_of_product(op), state.unit,
         lda=a.strides[-2], ldb=b.strides[-2], ldc=c.strides[-2], accumulate=not fresh,
     )  # fmt: skip
     name = _microkernel_function(state, spec, op.loc)

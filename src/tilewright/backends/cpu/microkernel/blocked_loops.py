@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import gcd
 from typing import NamedTuple
 
+from tilewright.backends.cpu.microkernel import grouped_products
 from tilewright.backends.cpu.microkernel.function_text import Loop, Writer
 from tilewright.backends.cpu.microkernel.register_blocking import (
     CACHE_LINE,
@@ -14,12 +15,15 @@ from tilewright.backends.cpu.microkernel.register_blocking import (
     column_runs,
     row_runs,
 )
+from tilewright.llvm import llvm_type
 
 UNROLL = 2  # steps of k in one turn, where A is broadcast from memory
 
 
 def dot_declarations(spec: DotSpec) -> tuple[str, ...]:
     """The `declare` lines that the text of `dot_function` relies on; merge them by equality."""
+    if spec.operand.group > 1:
+        return (grouped_products.declaration(spec),)
     suffix = f"v{spec.lanes}{spec.type.name}"
     vector, mask = f"<{spec.lanes} x {spec.element}>", f"<{spec.lanes} x i1>"
     lines: list[str] = []
@@ -37,7 +41,7 @@ def dot_function(name: str, spec: DotSpec) -> str:
     The buffers must not overlap. Nothing outside the m x n, m x k and k x n elements is read or
     written, the padding of rows included.
     """
-    return _Kernel(spec).text(name)
+    return (_Kernel if spec.operand.group == 1 else _GroupedKernel)(spec).text(name)
 
 
 def _attributes(bits: int) -> str:
@@ -58,9 +62,12 @@ class _Kernel:
 
     def __init__(self, spec: DotSpec) -> None:
         self.spec, self.out, self.lanes = spec, Writer(), spec.lanes
-        self.vector = f"<{self.lanes} x {spec.element}>"
+        self.vector = f"<{self.lanes} x {llvm_type(spec.type)}>"
         self.suffix = f"v{self.lanes}{spec.type.name}"
         self.size, self.width = spec.type.bytes, self.lanes * spec.type.bytes
+        self.llvm_type = llvm_type(spec.type)
+        self.a_start = "%a"
+        self.depth = spec.k  # steps of the innermost loop
         self.a_row, self.b_row, self.c_row = (stride * self.size for stride in spec.strides)
         bits = ["i1 true" if i < spec.n % self.lanes else "i1 false" for i in range(self.lanes)]
         self.mask = f"<{self.lanes} x i1> <{', '.join(bits)}>"
@@ -85,11 +92,15 @@ class _Kernel:
         loop = Loop(self.out, run.times, [("ptr", c), ("ptr", b)])
         c, b = loop.values
         self.row_panels(c, b, run.size, masked=False)
-        step = run.size * self.width
-        return loop.close([self.out.offset(c, step), self.out.offset(b, step)])
+        below = self.out.offset(b, self.column_step(run.size))
+        return loop.close([self.out.offset(c, run.size * self.width), below])
+
+    def column_step(self, vectors: int) -> int:
+        """Bytes from one column panel of B to the next."""
+        return vectors * self.width
 
     def row_panels(self, c: str, b: str, vectors: int, masked: bool) -> None:
-        a = "%a"
+        a = self.a_start
         for run in row_runs(self.spec, vectors):
             loop = Loop(self.out, run.times, [("ptr", c), ("ptr", a)])
             c, a = loop.values
@@ -102,9 +113,8 @@ class _Kernel:
         """The accumulators of a panel, row by row, after the loop over k."""
         # With lane broadcast, one vector of A holds the scalars of `lanes` steps.
         unroll = self.lanes if self.spec.unit.lane_broadcast else UNROLL
-        turns, rest = divmod(self.spec.k, unroll)
-        # From 0, not from C: the head of the package says why.
-        sums: Sequence[str] = ["zeroinitializer"] * (panel.rows * panel.vectors)
+        turns, rest = divmod(self.depth, unroll)
+        sums: Sequence[str] = self.first_sums(panel)
         if turns:
             carried = [("ptr", a), ("ptr", b), *((self.vector, total) for total in sums)]
             loop = Loop(self.out, turns, carried)
@@ -115,6 +125,10 @@ class _Kernel:
         for k in range(rest):
             sums = self.step(panel, sums, self.scalars(panel, a, k), b, k)
         return sums
+
+    def first_sums(self, panel: _Panel) -> list[str]:
+        """From 0, not from C: the head of the package says why."""
+        return ["zeroinitializer"] * (panel.rows * panel.vectors)
 
     def turn(
         self, panel: _Panel, sums: Sequence[str], a: str, b: str, unroll: int
@@ -135,16 +149,20 @@ class _Kernel:
     ) -> Sequence[str]:
         """Add the outer product of `scalars`, which hold A[:, k], and B[k, :]."""
         base = self.out.offset(b, k * self.b_row)
-        columns = [self.load_columns(panel, base, v, self.b_row) for v in range(panel.vectors)]
+        columns = self.factors(panel, base)
         factors = [(scalar, column) for scalar in scalars for column in columns]
         return [self.multiply_add(x, y, z) for (x, y), z in zip(factors, sums, strict=True)]
+
+    def factors(self, panel: _Panel, base: str) -> list[str]:
+        """B[k, :] of the row at `base`."""
+        return [self.load_columns(panel, base, v, self.b_row) for v in range(panel.vectors)]
 
     def scalars(self, panel: _Panel, a: str, k: int) -> list[str]:
         """A[:, k], each element in all lanes of a vector."""
         return [self.splat(self.a_at(a, i, k)) for i in range(panel.rows)]
 
     def splat(self, pointer: str) -> str:
-        kind = self.spec.element
+        kind = self.llvm_type
         scalar = self.out.value(f"load {kind}, ptr {pointer}, align {self.size}")
         first = self.out.value(f"insertelement {self.vector} poison, {kind} {scalar}, i64 0")
         return self.splat_lane(first, 0)
@@ -205,3 +223,39 @@ class _Kernel:
             )
         else:
             self.out.emit(f"store {vector} {value}, ptr {pointer}, align {align}")
+
+
+class _GroupedKernel(_Kernel):
+    """A kernel whose instruction adds up groups of products; see `grouped_products`."""
+
+    def __init__(self, spec: DotSpec) -> None:
+        super().__init__(spec)
+        self.depth = spec.k // spec.operand.group
+        self.packing = grouped_products.Packing(spec, self.out)
+        self.a_start, self.a_row = self.packing.a_start, self.packing.a_row
+        self.corrections: list[str] = []
+
+    def column_panels(self) -> None:
+        self.packing.reserve()
+        super().column_panels()
+
+    def row_panels(self, c: str, b: str, vectors: int, masked: bool) -> None:
+        assert not masked, f"columns are whole vectors: {self.spec}"
+        self.b_row = vectors * self.width
+        self.corrections = self.packing.pack_columns(b, vectors)
+        super().row_panels(c, self.packing.columns, vectors, masked)
+
+    def column_step(self, vectors: int) -> int:
+        return vectors * self.lanes * self.spec.operand.bytes
+
+    def first_sums(self, panel: _Panel) -> list[str]:
+        return self.corrections * panel.rows if self.corrections else super().first_sums(panel)
+
+    def splat(self, pointer: str) -> str:
+        return self.packing.as_operand(super().splat(pointer))
+
+    def factors(self, panel: _Panel, base: str) -> list[str]:
+        return [self.packing.as_operand(x) for x in super().factors(panel, base)]
+
+    def multiply_add(self, x: str, y: str, z: str) -> str:
+        return self.packing.multiply_add(x, y, z)

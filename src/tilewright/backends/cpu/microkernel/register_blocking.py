@@ -28,8 +28,25 @@ NEON = VectorUnit(128, 32, fma=True, lane_broadcast=True)
 GENERIC = VectorUnit(128, 16, fma=False, lane_broadcast=False)  # SSE2, and any other 128 bits
 
 
-ELEMENTS = {llvm_type(dtype): dtype for dtype in (f32, f64, i32)}
-"""What is multiplied, by LLVM's name; narrower types are converted when they are materialized."""
+class Element(NamedTuple):
+    """What is multiplied, and how it is summed.
+
+    group: products that one instruction adds up in each lane of a sum, neighbours along K
+    """
+
+    bytes: int
+    sum_type: DType
+    group: int = 1
+
+
+ELEMENTS = {
+    **{llvm_type(dtype): Element(dtype.bytes, dtype) for dtype in (f32, f64, i32)},
+    "bfloat": Element(2, f32, group=2),
+    "i8": Element(1, i32, group=4),
+    "u8": Element(1, i32, group=4),
+}
+"""By LLVM's name; the two kinds of bytes are the left operand's, the right one has signs. Other
+narrow types are converted when they are materialized."""
 
 
 class Strides(NamedTuple):
@@ -44,7 +61,8 @@ class Strides(NamedTuple):
 class DotSpec:
     """One micro-kernel: C[m, n] = (C +) A[m, k] @ B[k, n], all three row-major in scratch
 
-    element: "float", "double" or "i32" (which wraps modulo 2**32).
+    element: "float", "double", "i32" (which wraps modulo 2**32); for units with 512 bits, n a
+        multiple of 16 and k of 4: "bfloat", summed in float, and "i8" or "u8", summed in i32.
     lda, ldb, ldc: elements from one row to the next; 0 means what `preferred_strides` says.
     aligned: the three buffers start at a multiple of 64 bytes.
     accumulate: add to C; otherwise C is only written.
@@ -68,8 +86,13 @@ class DotSpec:
         assert lda >= self.k and min(ldb, ldc) >= self.n, f"rows overlap: {self.strides}"
 
     @property
-    def type(self) -> DType:
+    def operand(self) -> Element:
         return ELEMENTS[self.element]
+
+    @property
+    def type(self) -> DType:
+        """Of the sums."""
+        return self.operand.sum_type
 
     @property
     def lanes(self) -> int:
@@ -105,6 +128,10 @@ def preferred_strides(spec: DotSpec) -> Strides:
     into 8 of the 64 sets, which hold 12 lines each (8 on older cores). Worth 2 % at 128x128x64.
     """
     lanes = spec.lanes
+    if spec.operand.group > 1:  # panels of B are copied, so its rows may lie anywhere
+        wide = CACHE_LINE // spec.operand.bytes
+        lda, ldb = (-(-columns // wide) * wide for columns in (spec.k, spec.n))
+        return Strides(lda, ldb, -(-spec.n // lanes) * lanes)
     lda, ldb, ldc = (-(-columns // lanes) * lanes for columns in (spec.k, spec.n, spec.n))
     line = CACHE_LINE // spec.type.bytes
     if ldb > PANEL_VECTORS * lanes:

@@ -11,19 +11,33 @@ becomes
 
 After it there are no sorts, no elementary functions but those that LLVM has, no arithmetic on f16,
 nothing of bf16 and fp8 but their bits, no casts that LLVM lacks, and products only of f32, f64 and
-i32.
+i32, or of bf16 and bytes where the CPU has instructions for them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import partial
 
-from tilewright.ir import Function, Op, Pass
-from tilewright.ir.types import element_of
+from tilewright.backends.cpu.ops import Bf16DotOp
+from tilewright.ir import Builder, Function, Op, Pass, Value
+from tilewright.ir.types import (
+    bf16,
+    dtype_of,
+    element_of,
+    f32,
+    i8,
+    i32,
+    shape_of,
+    u8,
+    u16,
+    with_element,
+)
 from tilewright.ops import (
     AbsOp,
     AddOp,
+    BitcastOp,
     CastOp,
     CompareOp,
     DivOp,
@@ -56,8 +70,40 @@ from tilewright.transforms.expand import (
     widen_sign,
 )
 
+_GROUPS = {"bf16": 2, "int8": 4}
+"""Kinds of products in groups: how many neighbours along K an instruction multiplies and adds."""
+
+_MOST_BYTES = 1 << 17
+"""Of an operand that the micro-kernel may copy to the stack."""
+
+
+def _grouped_kind(op: DotOp) -> str | None:
+    """The kind of a product that an instruction for groups can do."""
+    a, b, acc = (dtype_of(v.type) for v in op.operands)
+    if a is bf16 and b is bf16 and acc is f32:
+        return "bf16"
+    return "int8" if a in (i8, u8) and b is i8 and acc is i32 else None
+
+
+def _fits_groups(op: DotOp, group: int) -> bool:
+    """Whether the sizes are those that the micro-kernel for groups takes."""
+    (m, k), n = shape_of(op.a.type)[-2:], shape_of(op.b.type)[-1]
+    return n % 16 == 0 and k % (2 * group) == 0 and max(m, 16) * k <= _MOST_BYTES
+
+
+def _expand_dot(op: Op, builder: Builder, kinds: Collection[str]) -> Value | None:
+    """A product of numbers that the CPU multiplies; kinds: of groups it has instructions for."""
+    assert isinstance(op, DotOp)
+    kind = _grouped_kind(op)
+    if kind is None or kind not in kinds or not _fits_groups(op, _GROUPS[kind]):
+        return widen_dot(op, builder)
+    if kind == "int8":
+        return None
+    a, b = (builder.value(BitcastOp(x, with_element(x.type, u16))) for x in (op.a, op.b))
+    return builder.value(Bf16DotOp(a, b, op.acc, op.precision, op.max_imprecise))
+
+
 _WIDEN: dict[type[Op], Expansion] = {
-    DotOp: widen_dot,
     PrintOp: widen_print,
     NegOp: widen_sign,
     AbsOp: widen_sign,
@@ -73,9 +119,10 @@ _WIDEN: dict[type[Op], Expansion] = {
 def illegal_op(op: Op) -> str | None:
     """What is wrong with an op that the lowering of this backend has no code for."""
     elements = [element_of(v.type) for v in op.operands]
-    if type(op) in _WIDEN and any(map(is_small_float, elements)):
+    if (type(op) in _WIDEN or isinstance(op, DotOp)) and any(map(is_small_float, elements)):
         return f"{op.opcode} is computed in 32 bits or more, not in {elements[0]}"
-    if isinstance(op, DotOp) and len({*elements}) > 1:
+    grouped = isinstance(op, Bf16DotOp) or (isinstance(op, DotOp) and _grouped_kind(op) == "int8")
+    if isinstance(op, DotOp) and not grouped and len({*elements}) > 1:
         return f"products have operands and sums of one type, not {elements}"
     if isinstance(op, MathOp) and op.function in EXPANSIONS:
         return f"{op.function} is expanded"
@@ -88,13 +135,19 @@ def illegal_op(op: Op) -> str | None:
 
 @dataclass(frozen=True)
 class Legalize(Pass, name="cpu-legalize"):
-    """Leave only what the lowering accepts. fma: a * b + c is one instruction of the machine."""
+    """Leave only what the lowering accepts.
+
+    fma: a * b + c is one instruction of the machine; dots: kinds of products of narrow numbers that
+    it has instructions for, of "bf16" and "int8"
+    """
 
     fma: bool = True
+    dots: tuple[str, ...] = ()
 
     def run(self, function: Function) -> bool:
         # in this order: widening makes functions of f32 and casts, and functions make casts
-        widened = expand(function, _WIDEN | {SortOp: expand_sort})
+        dot = partial(_expand_dot, kinds=self.dots)
+        widened = expand(function, _WIDEN | {DotOp: dot, SortOp: expand_sort})
         expanded = expand(function, {MathOp: partial(expand_math, fma=self.fma)})
         cast_by_hand = expand(function, {CastOp: expand_cast})
         # First in the `or`, which would skip the pass after anything true.

@@ -1,0 +1,137 @@
+"""Products whose instruction adds up groups of neighbours along K: AVX512-BF16 and AVX512-VNNI.
+
+    sum[j] += a[k] * b[k, j] + a[k + 1] * b[k + 1, j]                    bf16: groups of 2
+    sum[j] += a[k] * b[k, j] + ... + a[k + 3] * b[k + 3, j]              bytes: groups of 4
+
+A lane of the right operand holds a group of one column. Rows of B hold neighbours along N instead,
+so each panel of B is copied to the stack first, its rows interleaved; all row panels share it:
+
+    B[k]     b00 b01 b02 ...          packed   b00 b10  b01 b11  b02 b12 ...
+    B[k + 1] b10 b11 b12 ...
+
+A group of A is one broadcast of 32 bits. VNNI multiplies bytes without sign by bytes with one. So A
+with signs is copied too, 128 added to each element, and each sum starts from what that adds:
+
+    sum_k a b = sum_k (a + 128) b - 128 sum_k b
+"""
+
+from __future__ import annotations
+
+from tilewright.backends.cpu.microkernel.function_text import Loop, Writer
+from tilewright.backends.cpu.microkernel.register_blocking import PANEL_VECTORS, DotSpec
+
+_BYTES = 64
+"""Of a vector."""
+
+_PAIRS = (
+    "<16 x float>", "llvm.x86.avx512bf16.dpbf16ps.512", "<32 x bfloat>",
+)  # fmt: skip
+_QUADS = ("<16 x i32>", "llvm.x86.avx512.vpdpbusd.512", "<64 x i8>")
+
+
+def _instruction(spec: DotSpec) -> tuple[str, str, str]:
+    """Type of the sums, intrinsic, type of the operands."""
+    return _PAIRS if spec.operand.group == 2 else _QUADS
+
+
+def declaration(spec: DotSpec) -> str:
+    """The `declare` line of the intrinsic."""
+    sums, name, operand = _instruction(spec)
+    return f"declare {sums} @{name}({sums}, {operand}, {operand})"
+
+
+class Packing:
+    """Appends the copies of one product to `out`.
+
+    columns: address of the packed panel of B; a_start, a_row: where the elements of A are then
+    """
+
+    def __init__(self, spec: DotSpec, out: Writer) -> None:
+        self.spec, self.out = spec, out
+        self.sums, self.intrinsic, self.operand = _instruction(spec)
+        self.group, self.size = spec.operand.group, spec.operand.bytes
+        self.signed = spec.element == "i8"
+        self.columns, self.a_start = "%columns", "%with.bias" if self.signed else "%a"
+        self.a_row = spec.k if self.signed else spec.strides.lda * self.size
+
+    def as_operand(self, vector: str) -> str:
+        """A vector of sums as one of groups."""
+        return self.out.value(f"bitcast {self.sums} {vector} to {self.operand}")
+
+    def multiply_add(self, x: str, y: str, z: str) -> str:
+        """z plus the products of the groups; x of A, y of B."""
+        # bf16: of A last, since that operand may be a broadcast from memory; bytes: first
+        factors = (y, x) if self.group == 2 else (x, y)
+        operands = ", ".join(f"{self.operand} {factor}" for factor in factors)
+        return self.out.value(f"call {self.sums} @{self.intrinsic}({self.sums} {z}, {operands})")
+
+    def reserve(self) -> None:
+        """At the entry: stack memory, and the copy of A."""
+        panel = self.spec.k // self.group * PANEL_VECTORS * _BYTES
+        self.out.emit(f"{self.columns} = alloca [{panel} x i8], align {_BYTES}")
+        if self.signed:
+            whole = self.spec.m * self.spec.k
+            self.out.emit(f"{self.a_start} = alloca [{whole} x i8], align {_BYTES}")
+            self._copy_rows()
+
+    def _copy_rows(self) -> None:
+        """A, with 128 added to each byte."""
+        width = min(_BYTES, self.spec.k & -self.spec.k)
+        vector, out = f"<{width} x i8>", self.out
+        loop = Loop(out, self.spec.m, [("ptr", "%a"), ("ptr", self.a_start)])
+        source, target = loop.values
+        for at in range(0, self.spec.k, width):
+            x = out.value(f"load {vector}, ptr {out.offset(source, at)}, align 1")
+            biased = out.value(f"xor {vector} {x}, splat (i8 -128)")
+            out.emit(f"store {vector} {biased}, ptr {out.offset(target, at)}, align 1")
+        below = out.offset(source, self.spec.strides.lda)
+        loop.close([below, out.offset(target, self.spec.k)])
+
+    def pack_columns(self, b: str, vectors: int) -> list[str]:
+        """Copy a panel of B; what its sums start from, a vector each, if not from 0."""
+        out, starts = self.out, ["zeroinitializer"] * (vectors if self.signed else 0)
+        carried = [("ptr", b), ("ptr", self.columns), *((self.sums, x) for x in starts)]
+        loop = Loop(out, self.spec.k // self.group, carried)
+        source, target, *starts = loop.values
+        packed = self._interleaved(source, vectors)
+        for v, vector in enumerate(packed):
+            place = out.offset(target, v * _BYTES)
+            out.emit(f"store {self.operand} {vector}, ptr {place}, align {_BYTES}")
+        if self.signed:
+            pairs = zip(starts, packed, strict=True)
+            starts = [self.multiply_add("splat (i8 -128)", x, start) for start, x in pairs]
+        row = self.spec.strides.ldb * self.size
+        following = out.offset(source, self.group * row)
+        _, _, *starts = loop.close([following, out.offset(target, vectors * _BYTES), *starts])
+        return [out.value(f"sub {self.sums} zeroinitializer, {start}") for start in starts]
+
+    def _interleaved(self, source: str, vectors: int) -> list[str]:
+        """The next group of rows: vectors of groups, in the order of the columns."""
+        out, bits = self.out, 8 * self.size
+        columns = vectors * 16
+        kind, row = f"<{columns} x i{bits}>", self.spec.strides.ldb * self.size
+        rows = [
+            out.value(f"load {kind}, ptr {out.offset(source, i * row)}, align {self.size}")
+            for i in range(self.group)
+        ]
+        zipped = [i for n in range(columns) for i in (n, columns + n)]
+        mask = f"<{2 * columns} x i32> <{', '.join(f'i32 {i}' for i in zipped)}>"
+        while len(rows) > 1:
+            pairs = [
+                out.value(f"shufflevector {kind} {x}, {kind} {y}, {mask}")
+                for x, y in zip(rows[::2], rows[1::2], strict=True)
+            ]
+            bits *= 2
+            wide = f"<{columns} x i{bits}>"
+            rows = [
+                out.value(f"bitcast <{2 * columns} x i{bits // 2}> {p} to {wide}") for p in pairs
+            ]
+            kind = wide
+        return [self._part(rows[0], columns, v) for v in range(vectors)]
+
+    def _part(self, words: str, columns: int, v: int) -> str:
+        """Vector `v` of the interleaved words of all columns."""
+        lanes = ", ".join(f"i32 {n}" for n in range(16 * v, 16 * v + 16))
+        operands = f"<{columns} x i32> {words}, <{columns} x i32> poison"
+        part = self.out.value(f"shufflevector {operands}, <16 x i32> <{lanes}>")
+        return self.out.value(f"bitcast <16 x i32> {part} to {self.operand}")
