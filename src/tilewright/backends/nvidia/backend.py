@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any, cast
@@ -35,7 +36,7 @@ from tilewright.backends.nvidia.lower.shared_usage import Machine
 from tilewright.backends.nvidia.pipeline import front_pipeline, layout_pipeline, options_pipeline
 from tilewright.ir import Module, Pipeline, parse_valid_module
 from tilewright.llvm import llvm_version
-from tilewright.support import errors, import_late, settings
+from tilewright.support import TilewrightWarning, errors, import_late, settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +117,9 @@ def _ptx(text: str, context: StageContext) -> str:
 
 
 def _cubin(ptx: str, context: StageContext) -> bytes:
-    """By the driver's compiler if the device here is the target, else by ptxas."""
+    """By the driver's compiler if the device here is the target and it can, else by ptxas."""
     name, limit = cast("str", context.metadata["name"]), context.options.maxnreg
-    if _by_driver(context.target):
+    if _by_driver(context.target) and not _needs_ptxas(ptx):
         made = driver().compile_ptx(ptx, name, driver().current_device(), maxnreg=limit)
     else:
         made = assemble(ptx, _arch(context).cpu, name, maxnreg=limit)
@@ -127,6 +128,27 @@ def _cubin(ptx: str, context: StageContext) -> bytes:
         registers=report.registers, spills=(report.spill_stores + report.spill_loads) // 4
     )
     return made.cubin
+
+
+def _needs_ptxas(ptx: str) -> bool:
+    """Whether warps give registers to others, which code from the driver's linker does not do.
+
+    It compiles as for linking with other code (C7504), so consumers would spill: with ptxas
+    missing, as they then do, a warning says so.
+    """
+    if "setmaxnreg" not in ptx:
+        return False
+    try:
+        find_ptxas()
+    except errors.ToolMissing as missing:
+        warnings.warn(
+            f"{missing.tool} was not found: this kernel, whose copies have a warp of their own, "
+            "runs slower without it (pip install nvidia-cuda-nvcc)",
+            TilewrightWarning,
+            stacklevel=2,
+        )
+        return False
+    return True
 
 
 def _by_driver(target: GPUTarget) -> bool:

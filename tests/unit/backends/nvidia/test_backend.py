@@ -12,9 +12,10 @@ from tests.unit.backends.nvidia.requires import needs_ptxas
 from tilewright.backends import GPUTarget, StageContext
 from tilewright.backends.nvidia import backend
 from tilewright.backends.nvidia.assemble import ptx_emission
+from tilewright.backends.nvidia.assemble.ptxas import Assembled, Report
 from tilewright.backends.nvidia.backend import BACKEND
 from tilewright.compiler import compile
-from tilewright.support import errors, settings
+from tilewright.support import TilewrightWarning, errors, settings
 
 TARGET = GPUTarget("cuda", 90, 32)
 KERNEL = """
@@ -101,3 +102,37 @@ def test_a_setting_that_names_none() -> None:
         pytest.raises(errors.InvalidOption, match="an architecture such as sm90"),
     ):
         BACKEND.target()
+
+
+class DriverThatLinks(FakeDriver):
+    """Its compiler makes code for linking, in which no registers move (C7504)."""
+
+    def compile_ptx(self, *args: object, **options: object) -> Assembled:
+        return Assembled(b"linked", Report(128), "")
+
+    def current_device(self) -> int:
+        return 0
+
+
+@pytest.mark.parametrize("text", ["", "setmaxnreg.inc.sync.aligned.u32 232;"])
+@pytest.mark.parametrize("has_ptxas", [True, False])
+def test_code_that_moves_registers_comes_from_ptxas(
+    monkeypatch: pytest.MonkeyPatch, text: str, has_ptxas: bool
+) -> None:
+    def found() -> Path:
+        if not has_ptxas:
+            raise errors.ToolMissing("ptxas", "PATH")
+        return Path("ptxas")
+
+    made = Assembled(b"assembled", Report(168), "")
+    monkeypatch.setattr(backend, "_by_driver", lambda target: True)
+    monkeypatch.setattr(backend, "driver", DriverThatLinks)
+    monkeypatch.setattr(backend, "find_ptxas", found)
+    monkeypatch.setattr(backend, "assemble", lambda *args, **options: made)
+    context = StageContext(TARGET, BACKEND.options(), {"name": "kernel"})
+    (stage,) = (s for s in BACKEND.stages if s.extension == "cubin")
+    if text and not has_ptxas:
+        with pytest.warns(TilewrightWarning, match="ptxas was not found: this kernel"):
+            assert stage.run(text, context) == b"linked"
+        return
+    assert stage.run(text, context) == (b"assembled" if text else b"linked")
