@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -49,6 +50,9 @@ def accessible(ranges: list[tuple[int, int]], seed: int | None = None) -> Iterat
         _circumstances.pop()
 
 
+_RESIDENT = 2
+"""Blocks of a kernel whose blocks run several programs."""
+
 _SHARED_BASE = 0x400
 """Where the shared memory of a program starts on Hopper; in clusters the rank is above."""
 
@@ -63,6 +67,7 @@ class Emulated:
         self.n_regs = self.n_spills = 0
         plain = metadata.get("tensor_maps") or ()
         self.maps = [TensorMapSource.from_plain(source) for source in plain]
+        self.is_persistent = bool(metadata.get("resident"))
 
     @property
     def kernel(self) -> Kernel:
@@ -77,8 +82,12 @@ class Emulated:
     def launch(self, grid: tuple[int, int, int], values: Sequence[Any]) -> None:
         args = [_number(value) for value in values]
         # The parameters of tensor maps follow; kept, since they hold what a kernel reads.
-        args += [_tensor_map(source, args) for source in self.maps]
+        maps = [_tensor_map(source, args) for source in self.maps]
         blocks = (grid[0] * self.kernel.cluster, grid[1], grid[2])
+        if self.is_persistent:
+            blocks = (min(_RESIDENT, math.prod(grid)), 1, 1)
+            args += grid
+        args += maps
         seed = _circumstances[-1].seed if _circumstances else None
         order, memory = None if seed is None else Random(seed), self._memory()
         for z, y, x in itertools.product(*map(range, reversed(blocks))):

@@ -89,3 +89,20 @@ def chained(
         i, j = row + tl.arange(0, BM), tl.arange(0, BN)
         inside = (i[:, None] < M) & (j[None, :] < N)
         tl.store(c + i[:, None] * N + j[None, :], acc.to(tl.float16), inside)
+
+
+@jit
+def batched(x, y, c, M, N, K, ROWS, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """Programs of all three axes, the last of them batches of M of all rows; each tile also holds
+    their number."""
+    batch = tl.program_id(2)
+    a = tl.make_tensor_descriptor(x, [ROWS, K], [K, 1], [BM, BK])
+    b = tl.make_tensor_descriptor(y, [K, N], [N, 1], [BK, BN])
+    row, column = tl.program_id(1) * BM, tl.program_id(0) * BN
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, BK):
+        acc = tl.dot(a.load([batch * M + row, k]), b.load([k, column]), acc)
+    i, j = row + tl.arange(0, BM), column + tl.arange(0, BN)
+    inside = (i[:, None] < M) & (j[None, :] < N)
+    acc += (batch * tl.num_programs(1) + tl.program_id(1)) * tl.num_programs(0) + tl.program_id(0)
+    tl.store(c + (batch * M + i[:, None]) * N + j[None, :], acc, inside)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.kernels.devices import Device, EmulatedNvidia
-from tests.kernels.looped_products import chained, flat, nested, twice
+from tests.kernels.looped_products import batched, chained, flat, nested, twice
 
 BLOCKS = {"BM": 64, "BN": 64, "BK": 64}
 
@@ -62,3 +62,18 @@ def test_tiles_without_products_are_zeros(device: Device, kernel: Any) -> None:
 def test_results_do_not_depend_on_the_order_of_warps(kernel: Any, seed: int) -> None:
     assert_right(EmulatedNvidia(seed), kernel, (136, 136, 200))
     assert_right(EmulatedNvidia(seed), chained, (136, 64, 200))
+
+
+@pytest.mark.parametrize("sizes", [(136, 200, 328), (64, 136, 64), (8, 72, 0)])
+def test_programs_of_three_axes(device: Device, sizes: tuple[int, int, int]) -> None:
+    batches, (m, n, k) = 3, sizes
+    rng = np.random.default_rng(m + n + k)
+    a = rng.integers(-2, 3, (batches, m, k)).astype(np.float16)
+    b = rng.integers(-2, 3, (k, n)).astype(np.float16)
+    c = device.empty((batches, m, n), np.float32)
+    grid = (-(-n // 64), -(-m // 64), batches)
+    arrays = (device.array(a), device.array(b), c)
+    device.run(batched, grid, *arrays, m, n, k, batches * m, **BLOCKS, num_warps=4)
+    z, i, j = np.ogrid[:batches, :m, :n]
+    programs = (z * grid[1] + i // 64) * grid[0] + j // 64
+    np.testing.assert_array_equal(c, a.astype(np.float64) @ b.astype(np.float64) + programs)

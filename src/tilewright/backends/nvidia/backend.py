@@ -30,6 +30,7 @@ from tilewright.backends.nvidia.driver.cuda_errors import CudaAfterFork, CudaCal
 from tilewright.backends.nvidia.driver.event_timer import CudaEventTimer
 from tilewright.backends.nvidia.driver.gpu_launcher import LAUNCH_METADATA, NvidiaLauncher
 from tilewright.backends.nvidia.driver.stream_order import MEMORY
+from tilewright.backends.nvidia.explain.occupancy import resources_of
 from tilewright.backends.nvidia.lower.allocate_shared import allocate_shared
 from tilewright.backends.nvidia.lower.gpu_function import lower_function
 from tilewright.backends.nvidia.lower.shared_usage import Machine
@@ -93,6 +94,10 @@ def _llir(module: Module, context: StageContext) -> str:
     context.metadata.update(name=lowered.symbol, shared=size)
     if lowered.threads != 32 * options.num_warps:
         context.metadata.update(threads=lowered.threads)
+    if lowered.is_persistent:
+        warps = lowered.threads // arch.warp_size
+        resources = resources_of(arch, warps, lowered.registers, 0, size)
+        context.metadata.update(resident=resources.programs)
     if lowered.tensor_maps:
         maps = [source.plain() for source in lowered.tensor_maps]
         context.metadata.update(tensor_maps=maps)

@@ -42,7 +42,7 @@ from tilewright.backends.nvidia.ops import ConvertOp, FmaDotOp
 from tilewright.backends.nvidia.passes.legalize_arithmetic import illegal_arithmetic
 from tilewright.backends.nvidia.passes.legalize_casts import illegal_cast
 from tilewright.backends.nvidia.passes.legalize_dots import illegal_product
-from tilewright.backends.nvidia.role_ops import RolesOp
+from tilewright.backends.nvidia.role_ops import BlockOp, BlocksOp, RolesOp
 from tilewright.ir import Contract, Op
 from tilewright.ir.types import TileType, Type, shape_of
 from tilewright.ops import CastOp, DotOp
@@ -101,8 +101,10 @@ def legal_copies(arch: Arch, warps: int) -> Contract:
     buffers = (AllocOp, ViewOp, TransposeViewOp, WriteOp, ReadOp)
     copies = (AsyncCopyOp, CommitOp, WaitOp, BulkCopyOp, BulkStoreWaitOp, ProxyFenceOp)
     barriers = (MbarriersOp, MbarrierWaitOp, MbarrierArriveOp, RolesOp)
+    barriers = (MbarriersOp, MbarrierWaitOp, MbarrierArriveOp)
+    roles = (RolesOp, BlockOp, BlocksOp)
     products = (FmaDotOp, ConvertOp, ShareOp, WgmmaOp, WgmmaWaitOp)
-    ops = legal_ops(*products, *buffers, *copies, *barriers)
+    ops = legal_ops(*products, *buffers, *copies, *barriers, *roles)
     return Contract("nvidia-software-pipeline", ops, _missing_layout, _unlowerable(arch, warps))
 
 

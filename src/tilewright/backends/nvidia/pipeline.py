@@ -64,18 +64,26 @@ def options_pipeline(context: StageContext) -> Pipeline:
     options, arch = context.options, row_for(int(context.target.arch))
     # Roles move registers, so their number is theirs to say; clusters run one block.
     roles = options.maxnreg is None and options.num_ctas == 1
-    chosen = options.bulk_loads
-    return layout_pipeline(arch, options.num_warps, options.num_stages, roles, chosen)
+    persistent = not options.launch_cooperative_grid
+    stages, chosen = options.num_stages, options.bulk_loads
+    return layout_pipeline(arch, options.num_warps, stages, roles, chosen, persistent)
 
 
 def layout_pipeline(
-    arch: Arch, warps: int, stages: int, roles: bool = True, bulk_loads: str = "all"
+    arch: Arch,
+    warps: int,
+    stages: int,
+    roles: bool = True,
+    bulk_loads: str = "all",
+    persistent: bool = True,
 ) -> Pipeline:
     """Layouts, and what depends on them: asynchronous copies and barriers.
 
     warps: of a program instance; stages: slots of a loop's buffers, where the loop does not say;
-    roles: whether further warps may ask for copies; bulk_loads: see CommonOptions.
+    roles: whether further warps may ask for copies; bulk_loads: see CommonOptions; persistent:
+    whether blocks with such warps may run several programs.
     """
+    specialize = SpecializeWarps(stages, warps, arch.capability, persistent) if roles else None
     layouts = AssignLayouts(warps=warps, access=arch.access_bytes)
     shared_barriers = InsertSharedBarriers(warps=warps, capability=arch.capability)
     fragments = "coalesced accesses, tensor-core fragments, few conversions"
@@ -89,7 +97,7 @@ def layout_pipeline(
         Step(Cse(), "two uses of a value may have got equal conversions"),
         Step(Licm(), "move conversions of loop invariants out of loops"),
         Step(Dce(), "remove copies of values in layouts that nothing uses"),
-        *(_async_copies(arch, warps, stages, roles) if arch.cp_async else ()),
+        *(_async_copies(arch, warps, stages, specialize) if arch.cp_async else ()),
         *_delayed_waits(arch),
         Step(InsertGlobalBarriers(), "needs layouts: which thread accesses which address"),
         *((Step(OrderBulkStores(), _BULK_ORDER),) if arch.tma else ()),
@@ -135,9 +143,10 @@ def _bulk_accesses(arch: Arch, stages: int, roles: bool, loads: str) -> tuple[St
     )
 
 
-def _async_copies(arch: Arch, warps: int, stages: int, roles: bool) -> tuple[Step, ...]:
+def _async_copies(
+    arch: Arch, warps: int, stages: int, specialize: SpecializeWarps | None
+) -> tuple[Step, ...]:
     """Loads for later iterations, by the copy engine or by `cp.async`."""
-    specialization = SpecializeWarps(stages=stages, warps=warps, capability=arch.capability)
     copies = legal_copies(arch, warps)
     by_roles = "no warp that multiplies asks for copies, no barrier stands in the loop"
     pipelining = SoftwarePipeline(stages=stages, warps=warps, capability=arch.capability)
@@ -145,7 +154,7 @@ def _async_copies(arch: Arch, warps: int, stages: int, roles: bool) -> tuple[Ste
     return (
         Step(ConvertLoads(stages=stages), "asynchronous copies need loads converted at once"),
         Step(Dce(), "remove what conversions at the loads replaced"),
-        *([Step(specialization, by_roles, copies)] if roles and arch.setmaxnreg else ()),
+        *([Step(specialize, by_roles, copies)] if specialize and arch.setmaxnreg else ()),
         Step(pipelining, latency, copies),
         Step(Dce(), "remove address computations of loads that became copies"),
     )

@@ -10,14 +10,34 @@
 
 The roles start together, behind what comes before the op, and share nothing but buffers and
 mbarriers. A value of before is the same in both.
+
+    %block = nvidia.block %program : u32           a block runs all programs from its number on,
+    %blocks = nvidia.blocks %programs : u32        as many apart as there are blocks
+    cf.for %p = %block, %programs, %blocks { ...
+
+Blocks are no more than are resident at a time. As NumPy has it, each program has a block.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
-from tilewright.ir import Block, Effect, Op, attr, region, region_rule
+from tilewright.ir import (
+    Block,
+    Effect,
+    Op,
+    Trait,
+    Value,
+    attr,
+    operand,
+    reference,
+    region,
+    region_rule,
+    scalar_integer,
+)
+from tilewright.ir.types import Type
 from tilewright.ops import wrong_args, wrong_end
 
 PRODUCER_WARPS = 4
@@ -44,6 +64,37 @@ class RolesOp(Op, opcode="nvidia.roles", effects=(Effect.SHARED,)):
             if message is not None:
                 return message
         return None
+
+
+class BlockOp(Op, opcode="nvidia.block", traits=(Trait.PURE,)):
+    """result = the number of this block; `program`: of all programs in a row, were there blocks as
+    many"""
+
+    program: Value = operand(scalar_integer)
+
+    def infer(self) -> Type:
+        return self.program.type
+
+
+class BlocksOp(Op, opcode="nvidia.blocks", traits=(Trait.PURE,)):
+    """result = how many blocks there are; at most `programs`"""
+
+    programs: Value = operand(scalar_integer)
+
+    def infer(self) -> Type:
+        return self.programs.type
+
+
+@reference(BlockOp)
+def block(op: BlockOp, program: Any) -> Any:
+    """Each program has its own."""
+    return program
+
+
+@reference(BlocksOp)
+def blocks(op: BlocksOp, programs: Any) -> Any:
+    """As many as there are programs."""
+    return programs
 
 
 @region_rule(RolesOp)

@@ -20,6 +20,7 @@ FOREIGN_ADDRESS = 1 << 45
 FUNCTION = 0xF00D
 DEVICE = 3
 INVALID_VALUE = 1
+MULTIPROCESSORS = 10
 
 _LAUNCH = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 4)
 _ATTRIBUTE = ctypes.CFUNCTYPE(
@@ -179,11 +180,13 @@ def entry_for(
     """An entry that launches through the fake driver."""
     recording = recording or RecordingHandlers()
     recording.words = [len(slots) for slots in maps]
-    driver.expect(sum(kind != "constexpr" for kind in kinds), len(maps))
+    shape = shape or LaunchShape(128)
+    passed = sum(kind != "constexpr" for kind in kinds) + (3 if shape.resident else 0)
+    driver.expect(passed, len(maps))
     return make_entry(
         "kernel",
         kinds,
-        shape or LaunchShape(128),
+        shape,
         recording.handlers(blocking),
         function=function,
         device=DEVICE,
@@ -192,4 +195,5 @@ def entry_for(
         pages=pages or PageTable(),
         log=log or LaunchLog(),
         maps=maps,
+        multiprocessors=MULTIPROCESSORS,
     )

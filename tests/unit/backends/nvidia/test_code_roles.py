@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.kernels.looped_products import chained, flat, nested, twice
+from tests.kernels.looped_products import batched, chained, flat, nested, twice
 from tests.unit.backends.nvidia.compiled import compiled, loops_of_products
 from tests.unit.backends.nvidia.requires import needs_ptxas
 from tilewright.backends.nvidia.assemble.ptxas import assemble
@@ -68,3 +68,18 @@ def test_tiles_that_do_not_fit_beside_what_is_exchanged_are_loaded_by_threads() 
     made = product(BN=256, BK=128)
     assert "bulk" not in made.asm["ttgir"]
     assert "nvidia.async_copy" in made.asm["ttgir"]
+
+
+def test_blocks_run_several_programs_if_these_take_equally_long() -> None:
+    words = {"num_warps": 8, "BM": 128, "BN": 128, "BK": 64}
+    made = compiled(batched, f"{TYPES} i32/16", **words)
+    assert made.metadata.resident == 1
+    assert "nvidia.blocks" in made.asm["ttgir"]
+    report = assemble(made.asm["ptx"], "sm_90a", made.metadata.name).report
+    assert (report.spill_stores, report.warnings) == (0, ())
+    whole = compiled(batched, f"{TYPES} i32/16", launch_cooperative_grid=True, **words)
+    assert "nvidia.roles" in whole.asm["ttgir"]
+    assert "nvidia.blocks" not in whole.asm["ttgir"]
+    # the number of its tiles depends on the program
+    assert "nvidia.blocks" not in product(nested).asm["ttgir"]
+    assert "nvidia.blocks" not in product(flat).asm["ttgir"]

@@ -85,6 +85,7 @@ def synchronize(ordinal: int | None = None) -> None:
 LAUNCH_METADATA = (
     "tensor_maps",
     "threads",
+    "resident",
     "num_warps",
     "shared",
     "num_ctas",
@@ -102,7 +103,8 @@ def launch_shape(metadata: Metadata) -> LaunchShape:
 
     num_warps; shared: bytes of dynamic shared memory; num_ctas: blocks that run a program;
     launch_cooperative_grid; launch_pdl. `threads`, if there, is the number of threads with those of
-    further roles than num_warps has.
+    further roles than num_warps has; `resident` that of blocks of a multiprocessor, where there are
+    to be no more, since each runs several programs.
     """
     return LaunchShape(
         threads=int(metadata.get("threads") or 32 * metadata["num_warps"]),
@@ -110,6 +112,7 @@ def launch_shape(metadata: Metadata) -> LaunchShape:
         cluster=(int(metadata.get("num_ctas", 1)), 1, 1),
         cooperative=bool(metadata.get("launch_cooperative_grid", False)),
         dependent=bool(metadata.get("launch_pdl", False)),
+        resident=int(metadata.get("resident") or 0),
     )
 
 
@@ -265,6 +268,7 @@ class NvidiaLauncher:
             pages=state.pages,
             log=state.log,
             maps=self._encoder.parameters,
+            multiprocessors=self._driver.device(device).multiprocessors,
         )
 
     def _console(self, device: int, function: int) -> Console | None:
@@ -311,6 +315,8 @@ class _LaunchHandlers:
         return self._names[index] if self._names else f"#{index}"
 
     def convert(self, index: int, value: object) -> int:
+        if index < 0:
+            return 0  # a size of the grid, which is refused when it is read
         kind, name = self._kinds[index], self._argument(index)
         if kind != "ptr":
             return slot_value(kind, name, value)

@@ -1,6 +1,7 @@
 ; The launch of a kernel: fills the slots of its arguments, checks the grid, calls the driver.
 
 @PyExc_TypeError = external global ptr
+declare i64 @llvm.umin.i64(i64, i64)
 @miscounted_text = internal constant [33 x i8] c"wrong number of launch arguments\00"
 
 ; launch(x, y, z, stream, *arguments), called by CPython (METH_FASTCALL).
@@ -73,10 +74,20 @@ size:
 multiply:
   %cluster = call i64 @LaunchRecord.cluster(ptr %record)
   %x = call i64 @LaunchGrid.x(ptr %grid)
-  %blocks = mul i64 %x, %cluster
-  %few = icmp ule i64 %blocks, 2147483647
+  %across = mul i64 %x, %cluster
+  %resident = call i64 @LaunchRecord.resident(ptr %record)
+  %limited = icmp ne i64 %resident, 0
+  br i1 %limited, label %limit, label %count
+limit:
+  %programs = call i64 @programs(ptr %grid)
+  br label %count
+count:
+  %counted = phi i64 [ %across, %multiply ], [ %programs, %limit ]
+  %few = icmp ule i64 %counted, 2147483647
   br i1 %few, label %stream, label %bad_grid
 stream:
+  %fewest = call i64 @llvm.umin.i64(i64 %counted, i64 %resident)
+  %blocks = select i1 %limited, i64 %fewest, i64 %counted
   %has_stream = call i1 @read_stream(ptr %args, ptr %grid)
   br i1 %has_stream, label %launch, label %raise
 launch:
@@ -113,6 +124,17 @@ define internal i1 @read_grid(ptr %args, ptr %grid) nounwind alwaysinline {
   %xyz = or i64 %xy, %z
   %valid = icmp ule i64 %xyz, 2147483647
   ret i1 %valid
+}
+
+; How many programs there are; where they are more than 2**31, only that they are.
+define internal i64 @programs(ptr %grid) nounwind alwaysinline {
+  %x = call i64 @LaunchGrid.x(ptr %grid)
+  %y = call i64 @LaunchGrid.y(ptr %grid)
+  %z = call i64 @LaunchGrid.z(ptr %grid)
+  %xy = mul i64 %x, %y
+  %xy_least = call i64 @llvm.umin.i64(i64 %xy, i64 2147483648)
+  %xyz = mul i64 %xy_least, %z
+  ret i64 %xyz
 }
 
 define internal i1 @is_empty(ptr %grid) nounwind alwaysinline {
@@ -175,12 +197,17 @@ define internal void @configure(ptr %config, ptr %record, ptr %grid, i64 %blocks
   %shared = call ptr @LaunchRecord.at_config(ptr %record)
   %bytes = call i64 @CONFIG_BYTES()
   call void @llvm.memcpy.p0.p0.i64(ptr %config, ptr %shared, i64 %bytes, i1 false)
+  %resident = call i64 @LaunchRecord.resident(ptr %record)
+  %limited = icmp ne i64 %resident, 0
   %y = call i64 @LaunchGrid.y(ptr %grid)
   %z = call i64 @LaunchGrid.z(ptr %grid)
+  ; of all programs in a row the blocks lie along x
+  %y_blocks = select i1 %limited, i64 1, i64 %y
+  %z_blocks = select i1 %limited, i64 1, i64 %z
   %stream = call ptr @LaunchGrid.stream(ptr %grid)
   %blocks_32 = trunc i64 %blocks to i32
-  %y_32 = trunc i64 %y to i32
-  %z_32 = trunc i64 %z to i32
+  %y_32 = trunc i64 %y_blocks to i32
+  %z_32 = trunc i64 %z_blocks to i32
   call void @LaunchConfig.set_grid_x(ptr %config, i32 %blocks_32)
   call void @LaunchConfig.set_grid_y(ptr %config, i32 %y_32)
   call void @LaunchConfig.set_grid_z(ptr %config, i32 %z_32)

@@ -61,7 +61,8 @@ class LaunchShape:
     threads: of a block; shared_bytes: dynamic shared memory; cluster: blocks of a cluster along
     x, y, z, which together run one program, (1, 1, 1) for none; cooperative: the whole grid is
     resident at once; dependent: may start before the kernel ahead in the stream has ended
-    (programmatic dependent launch).
+    (programmatic dependent launch); resident: blocks of a multiprocessor of a kernel whose blocks
+    run several programs and take the grid as three arguments behind its own; 0: of all others.
     """
 
     threads: int
@@ -69,6 +70,7 @@ class LaunchShape:
     cluster: tuple[int, int, int] = (1, 1, 1)
     cooperative: bool = False
     dependent: bool = False
+    resident: int = 0
 
     def attributes(self) -> bytes:
         """An array of CUlaunchAttribute."""
@@ -199,6 +201,7 @@ def make_entry(
     pages: PageTable,
     log: LaunchLog,
     maps: Sequence[Sequence[int]] = (),
+    multiprocessors: int = 0,
 ) -> Entry:
     """A callable in machine code that launches a kernel.
 
@@ -208,11 +211,15 @@ def make_entry(
 
     function: CUfunction; device: its ordinal; launch, pointer_attribute: addresses of
     cuLaunchKernelEx and cuPointerGetAttribute; maps: of each tensor map that is passed behind the
-    arguments, the numbers of those that decide it, at most MAP_WORDS.
+    arguments, the numbers of those that decide it, at most MAP_WORDS; multiprocessors: of the
+    device.
     """
     attributes = shape.attributes()
     buffer = ctypes.create_string_buffer(attributes, max(len(attributes), 1))
     passed = [parameter(kind, i) for i, kind in enumerate(kinds) if kind != CONSTEXPR]
+    if shape.resident:
+        # The grid stands in front of the arguments.
+        passed += [parameter("i32", axis - LEADING) for axis in range(3)]
     parameters = (Parameter * len(passed))(*passed)
     tables, data_ptr, code = MapTables(maps), "data_ptr", launch_code()
     # objects by id(): `keep` below holds a reference to each
@@ -235,6 +242,7 @@ def make_entry(
         none=id(None),
         int=id(int),
         cluster=shape.cluster[0],
+        resident=shape.resident * multiprocessors,
         count=LEADING + len(kinds),
         slots=len(passed),
         parameters=ctypes.addressof(parameters),

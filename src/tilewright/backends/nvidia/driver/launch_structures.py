@@ -121,6 +121,7 @@ class LaunchRecord(ctypes.Structure):
         ("none", _Object),  # None
         ("int", _Object),  # the type
         ("cluster", ctypes.c_int64),  # blocks along x that run one program
+        ("resident", ctypes.c_int64),  # most blocks, where these run several; 0: no limit
         ("count", ctypes.c_int64),  # of arguments of a call, with LEADING
         ("slots", ctypes.c_int64),  # how many arguments are passed to the kernel
         ("parameters", _Address),  # of a Parameter for each of these
@@ -135,7 +136,8 @@ class Parameter(ctypes.Structure):
 
     _fields_ = (
         ("kind", ctypes.c_int64),  # see PARAMETER_KINDS
-        ("index", ctypes.c_int64),  # of the argument among the kernel's, ignored ones included
+        ("index", ctypes.c_int64),  # of the argument among the kernel's, ignored ones included; or
+        # below 0, from the first of the kernel's on: the grid
         ("spare_bits", ctypes.c_int64),  # of an integer: 64 less those of its type
         ("signed", ctypes.c_int64),  # whether an integer is
         ("fill_half", _Address),  # of a 16-bit float: function of launch_half.ll

@@ -33,7 +33,7 @@ from tilewright.backends.nvidia.lower import (
     warpgroup_mma,
 )
 from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, lowering
-from tilewright.backends.nvidia.role_ops import PRODUCER_WARPS, RolesOp
+from tilewright.backends.nvidia.role_ops import PRODUCER_WARPS, BlocksOp, RolesOp
 from tilewright.backends.nvidia.tensor_maps import TensorMapSource
 from tilewright.ir import Block, Function, Op, Trait
 from tilewright.ir.types import element_of
@@ -80,7 +80,9 @@ class LoweredKernel:
     """LLVM text of a kernel and what its launch needs.
 
     asserts, prints: see gpu_messages.py; tensor_maps: what the parameters behind those of the
-    kernel hold; threads: of a block, with those of further roles.
+    kernel hold; threads: of a block, with those of further roles; registers: of each of them at
+    the start, 0 where ptxas is free to choose; is_persistent: blocks run several programs, whose
+    grid is passed by three parameters in front of the maps.
     """
 
     text: str
@@ -89,6 +91,8 @@ class LoweredKernel:
     prints: tuple[PrintedText, ...] = ()
     tensor_maps: tuple[TensorMapSource, ...] = ()
     threads: int = 0
+    registers: int = 0
+    is_persistent: bool = False
 
 
 _MAP = 'ptr byval([128 x i8]) align 64 "nvvm.grid_constant"'
@@ -118,12 +122,14 @@ def lower_function(
     state = GpuLowering(module, code, arch, warps, facts, lower_block, function.args)
     state.num_ctas = num_ctas
     state.offsets = dict(offsets)
+    state.is_persistent = any(isinstance(op, BlocksOp) for op in function.walk())
     parameters: list[str] = []
     for i, arg in enumerate(function.args):
         name = Val(f"%arg{i}", llvm_type(element_of(arg.type)), BODY)
         state.set_registers(arg, [name])
         parameters.append(name.typed)
     lower_block(state, function.body)
+    parameters += [f"i32 %grid{axis}" for axis in range(3 if state.is_persistent else 0)]
     parameters += [f"{_MAP} %map{number}" for number in state.tensor_maps.values()]
     place = "" if lines is None else f" !dbg !{lines.function}"
     head = f"define ptx_kernel void @{function.name}({', '.join(parameters)}) #0{place} {{"
@@ -138,7 +144,9 @@ def lower_function(
     text = module.text(arch.target.triple, data_layout(arch.target))
     maps = tuple(state.tensor_maps)
     messages = tuple(state.asserts), tuple(state.prints)
-    return LoweredKernel(text, function.name, *messages, maps, threads)
+    return LoweredKernel(
+        text, function.name, *messages, maps, threads, entry_registers or 0, state.is_persistent
+    )
 
 
 def _roles_of(function: Function, threads: int) -> tuple[int, int | None]:

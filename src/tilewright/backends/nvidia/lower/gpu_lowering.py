@@ -41,6 +41,8 @@ class GpuLowering:
     """Whether the code is that of the producer (warp_roles.py), a thread alone."""
     barrier_text: str = "bar.sync 0;"
     """Of the threads that run the code."""
+    is_persistent: bool = False
+    """Whether blocks run several programs: parameters tell their grid."""
     num_ctas: int = 1
     """Blocks of a cluster; each cluster runs one program, in its first block."""
     tensor_maps: dict[TensorMapSource, int] = field(default_factory=dict[TensorMapSource, int])
@@ -100,17 +102,20 @@ class GpuLowering:
 
     def program(self, axis: int) -> Val:
         """This program's position in the grid of programs."""
-        return self._register("ctaid" if self._counts_blocks(axis) else "clusterid", axis)
+        return self.grid_register("ctaid" if self._counts_blocks(axis) else "clusterid", axis)
 
     def programs(self, axis: int) -> Val:
         """Extent of the grid of programs."""
-        return self._register("nctaid" if self._counts_blocks(axis) else "nclusterid", axis)
+        if self.is_persistent:
+            return Val(f"%grid{axis}", "i32", BODY)
+        return self.grid_register("nctaid" if self._counts_blocks(axis) else "nclusterid", axis)
 
     def _counts_blocks(self, axis: int) -> bool:
         """Whether blocks along an axis are programs: clusters lie along x."""
         return self.num_ctas == 1 or axis > 0
 
-    def _register(self, name: str, axis: int) -> Val:
+    def grid_register(self, name: str, axis: int) -> Val:
+        """A special register along an axis."""
         function = f"llvm.nvvm.read.ptx.sreg.{name}.{'xyz'[axis]}"
         self.module.declare(function, f"declare i32 @{function}()")
         return self.code.let_here(f"call i32 @{function}()", "i32")

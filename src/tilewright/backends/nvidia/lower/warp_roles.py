@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, lowering
 from tilewright.backends.nvidia.lower.warpgroup_mma import warpgroup
-from tilewright.backends.nvidia.role_ops import RolesOp
+from tilewright.backends.nvidia.role_ops import BlockOp, BlocksOp, RolesOp
 from tilewright.llvm import Val
 
 _CONSUMERS_BARRIER = 1
@@ -52,3 +52,13 @@ def _is_producer(state: GpuLowering) -> Val:
     elected = code.let_here(f"call {{ i32, i1 }} @{name}(i32 -1)", "{ i32, i1 }")
     chosen = code.let_here(f"extractvalue {elected.typed}, 1", "i1")
     return Val(code.let_here(f"and i1 {first}, {chosen}", "i1").text, "i1", BODY)
+
+
+@lowering(BlockOp)
+def _block(state: GpuLowering, op: BlockOp) -> None:
+    state.set_registers(op.result, [state.grid_register("ctaid", 0)])
+
+
+@lowering(BlocksOp)
+def _blocks(state: GpuLowering, op: BlocksOp) -> None:
+    state.set_registers(op.result, [state.grid_register("nctaid", 0)])

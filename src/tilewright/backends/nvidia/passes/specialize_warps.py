@@ -8,8 +8,9 @@
                                                   }
 
 Then no warp that multiplies asks for copies, no barrier stands in the loop, and copies run on into
-the next item of an outer loop while the last one is stored. role_expansion.py rewrites the
-function; here is decided whether, with how many slots and how many registers.
+the next item of an outer loop while the last one is stored; a function without an outer loop gets
+one over programs (program_loop.py). role_expansion.py rewrites the function; here is decided
+whether, with how many slots and how many registers.
 
 The producer costs a warpgroup, since registers are moved to others by whole warpgroups
 (`setmaxnreg`), and buffers keep their bytes from the first to the last copy of the program: what
@@ -30,6 +31,7 @@ from tilewright.backends.nvidia.lower.shared_usage import Machine
 from tilewright.backends.nvidia.passes.deferred_products import computed_operands, deferred_products
 from tilewright.backends.nvidia.passes.expand_loop import buffers_of, replaced_exchanges
 from tilewright.backends.nvidia.passes.producer_slice import has_producer, is_nested
+from tilewright.backends.nvidia.passes.program_loop import loop_over_programs, may_loop
 from tilewright.backends.nvidia.passes.role_expansion import ring_buffers, split_roles
 from tilewright.backends.nvidia.passes.schedule_loop import (
     HINT,
@@ -56,8 +58,9 @@ _RESIDENT_WARPS = 8
 _LEAST_ITERATIONS = 4
 """Of a loop, where their number is known: fewer hide nothing."""
 
-_BARRIER_BYTES = 1024
-"""Room for all mbarriers of a program, with what buffers are aligned to."""
+_BARRIER_BYTES = 2048
+"""Room for all mbarriers of a program, with what buffers are aligned to, and for small exchanges,
+which keep their bytes in the loop over programs."""
 
 
 @dataclass(frozen=True)
@@ -65,12 +68,13 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
     """Split functions whose loads ahead are all made by the copy engine.
 
     stages: slots of a buffer in loops that do not say; warps: of a program instance, without the
-    producer; capability: of the architecture.
+    producer; capability: of the architecture; persistent: whether blocks may run several programs.
     """
 
     stages: int = 3
     warps: int = 4
     capability: int = 90
+    persistent: bool = True
 
     def run(self, function: Function) -> bool:
         loads = [op for op in function.walk() if isinstance(op, DescriptorLoadOp) and op.bulk]
@@ -87,6 +91,8 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
         if plan is None:
             return False
         slots, registers = plan
+        if self.persistent and not nested and may_loop(function, loads):
+            loop_over_programs(function)
         split_roles(function, _with_slots(schedules, slots), self.warps, registers)
         return True
 

@@ -65,6 +65,42 @@ def test_attributes_of_the_launch(driver: FakeDriver) -> None:
     assert struct.unpack_from("<i", attributes[2], 8) == (1,)
 
 
+@pytest.mark.parametrize(
+    ("grid", "blocks"),
+    [((3, 1, 1), 3), ((5, 4, 1), 20), ((2, 3, 7), 20), ((1, 1, 19), 19), ((MAX_GRID, 1, 1), 20)],
+)
+def test_blocks_that_run_several_programs_are_few(
+    driver: FakeDriver, grid: tuple[int, int, int], blocks: int
+) -> None:
+    log = LaunchLog()
+    shape = LaunchShape(128, resident=2)
+    entry = entry_for(driver, ["i32", "constexpr"], shape=shape, log=log)
+    entry(*grid, 0, 8, None)
+    got = driver.launched()
+    assert got.grid == (blocks, 1, 1)
+    # the grid follows the arguments
+    assert got.slots == [8, *grid]
+    assert log.latest()[0].grid == grid
+
+
+def test_an_empty_grid_of_such_blocks_launches_nothing(driver: FakeDriver) -> None:
+    entry_for(driver, [], shape=LaunchShape(128, resident=2))(4, 0, 1, 0)
+    assert driver.calls == 0
+
+
+@pytest.mark.parametrize(
+    "grid", [(2**16, 2**15, 1), (MAX_GRID, MAX_GRID, MAX_GRID), (2**31, 1, 1), (-1, 1, 1)]
+)
+def test_more_programs_than_such_blocks_can_count(
+    driver: FakeDriver, grid: tuple[int, int, int]
+) -> None:
+    recording = RecordingHandlers(converted={-4: 0})
+    entry = entry_for(driver, [], recording, shape=LaunchShape(128, resident=2))
+    with pytest.raises(Refused, match="grid"):
+        entry(*grid, 0)
+    assert driver.calls == 0
+
+
 def test_a_cluster_of_blocks_runs_each_program(driver: FakeDriver) -> None:
     recording, log = RecordingHandlers(), LaunchLog()
     shape = LaunchShape(128, cluster=(3, 1, 1))
