@@ -106,3 +106,20 @@ def batched(x, y, c, M, N, K, ROWS, BM: tl.constexpr, BN: tl.constexpr, BK: tl.c
     inside = (i[:, None] < M) & (j[None, :] < N)
     acc += (batch * tl.num_programs(1) + tl.program_id(1)) * tl.num_programs(0) + tl.program_id(0)
     tl.store(c + (batch * M + i[:, None]) * N + j[None, :], acc, inside)
+
+
+@jit
+def shifted(x, y, c, M, K, B: tl.constexpr):
+    """The product of each block of y by x is multiplied by the next block; blocks of B x B."""
+    a = tl.make_tensor_descriptor(x, [M, B], [B, 1], [B, B])
+    b = tl.make_tensor_descriptor(y, [K, B], [B, 1], [B, B])
+    row = tl.program_id(0) * B
+    left = a.load([row, 0])
+    acc, last = tl.zeros((B, B), tl.float32), tl.zeros((B, B), tl.float32)
+    for k in range(0, K, B):
+        right = b.load([k, 0])
+        following = tl.dot(left, right.T)
+        acc = tl.dot(last.to(tl.float16), right, acc)
+        last = following
+    i, j = row + tl.arange(0, B), tl.arange(0, B)
+    tl.store(c + i[:, None] * B + j[None, :], acc + last)

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from tests.kernels.devices import Device, EmulatedNvidia
-from tests.kernels.looped_products import batched, chained, flat, nested, twice
+from tests.kernels.looped_products import (
+    batched,
+    chained,
+    flat,
+    nested,
+    shifted,
+    twice,
+)
 
 BLOCKS = {"BM": 64, "BN": 64, "BK": 64}
 
@@ -77,3 +84,24 @@ def test_programs_of_three_axes(device: Device, sizes: tuple[int, int, int]) -> 
     z, i, j = np.ogrid[:batches, :m, :n]
     programs = (z * grid[1] + i // 64) * grid[0] + j // 64
     np.testing.assert_array_equal(c, a.astype(np.float64) @ b.astype(np.float64) + programs)
+
+
+def assert_shifted(device: Device, blocks: int) -> None:
+    rng = np.random.default_rng(blocks)
+    a = rng.integers(-1, 2, (192, 64)).astype(np.float16)
+    b = rng.integers(-1, 2, (blocks, 64, 64)).astype(np.float16)
+    c = device.empty((192, 64), np.float32)
+    device.run(shifted, (3,), device.array(a), device.array(b), c, 192, 64 * blocks, B=64)
+    expected, last = np.zeros((192, 64)), np.zeros((192, 64))
+    for block in b.astype(np.float64):
+        expected, last = expected + last @ block, a @ block.T
+    np.testing.assert_array_equal(c, expected + last)
+
+
+@pytest.mark.parametrize("blocks", [0, 1, 9])
+def test_slots_are_read_until_products_end_that_nothing_uses_in_the_iteration(
+    device: Device, blocks: int
+) -> None:
+    assert_shifted(device, blocks)
+    if device.name == "emulated":
+        assert_shifted(EmulatedNvidia(1), blocks)

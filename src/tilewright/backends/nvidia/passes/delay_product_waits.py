@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tilewright.backends.nvidia.buffer_ops import WgmmaOp, WgmmaWaitOp
+from tilewright.backends.nvidia.bulk_ops import MbarrierArriveOp
 from tilewright.ir import Block, Builder, Effect, Function, Op, Pass, Value
 
 
@@ -55,8 +56,9 @@ def _first_use(ops: list[Op], number: int) -> int:
 
 
 def _needs(op: Op, result: Value) -> bool:
-    """Whether a product must have ended: an op uses it, or shared memory in regions."""
-    return any(
+    """Whether a product must have ended: an op uses it, or shared memory in regions, or releases
+    what it reads."""
+    return isinstance(op, MbarrierArriveOp) or any(
         result in inner.operands or (op.regions and Effect.SHARED in inner.effects)
         for inner in op.walk()
     )
