@@ -109,6 +109,21 @@ def batched(x, y, c, M, N, K, ROWS, BM: tl.constexpr, BN: tl.constexpr, BK: tl.c
 
 
 @jit
+def stored_by_descriptor(
+    x, y, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
+):  # fmt: skip
+    """One tile, stored by the copy engine."""
+    a = tl.make_tensor_descriptor(x, [M, K], [K, 1], [BM, BK])
+    b = tl.make_tensor_descriptor(y, [K, N], [N, 1], [BK, BN])
+    out = tl.make_tensor_descriptor(c, [M, N], [N, 1], [BM, BN])
+    row, column = tl.program_id(1) * BM, tl.program_id(0) * BN
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, BK):
+        acc = tl.dot(a.load([row, k]), b.load([k, column]), acc)
+    out.store([row, column], acc.to(tl.float16))
+
+
+@jit
 def shifted(x, y, c, M, K, B: tl.constexpr):
     """The product of each block of y by x is multiplied by the next block; blocks of B x B."""
     a = tl.make_tensor_descriptor(x, [M, B], [B, 1], [B, B])

@@ -12,6 +12,7 @@ from tests.kernels.looped_products import (
     flat,
     nested,
     shifted,
+    stored_by_descriptor,
     twice,
 )
 
@@ -105,3 +106,20 @@ def test_slots_are_read_until_products_end_that_nothing_uses_in_the_iteration(
     assert_shifted(device, blocks)
     if device.name == "emulated":
         assert_shifted(EmulatedNvidia(1), blocks)
+
+
+@pytest.mark.parametrize("seed", [None, 1])
+@pytest.mark.parametrize("sizes", [(136, 200, 328), (64, 328, 64)])
+def test_programs_that_the_copy_engine_stores(
+    device: Device, sizes: tuple[int, int, int], seed: int | None
+) -> None:
+    if device.name == "emulated":
+        device = EmulatedNvidia(seed)
+    m, n, k = sizes
+    rng = np.random.default_rng(m + n + k)
+    a, b = (rng.integers(-2, 3, shape).astype(np.float16) for shape in ((m, k), (k, n)))
+    c = device.empty((m, n), np.float16)
+    arrays, grid = (device.array(a), device.array(b), c), (-(-n // 64), -(-m // 64))
+    device.run(stored_by_descriptor, grid, *arrays, m, n, k, **BLOCKS, num_warps=4)
+    expected = a.astype(np.float64) @ b.astype(np.float64)
+    np.testing.assert_array_equal(c.astype(np.float64), expected)

@@ -216,11 +216,7 @@ def make_entry(
     """
     attributes = shape.attributes()
     buffer = ctypes.create_string_buffer(attributes, max(len(attributes), 1))
-    passed = [parameter(kind, i) for i, kind in enumerate(kinds) if kind != CONSTEXPR]
-    if shape.resident:
-        # The grid stands in front of the arguments.
-        passed += [parameter("i32", axis - LEADING) for axis in range(3)]
-    parameters = (Parameter * len(passed))(*passed)
+    parameters = _parameters(kinds, shape)
     tables, data_ptr, code = MapTables(maps), "data_ptr", launch_code()
     # objects by id(): `keep` below holds a reference to each
     record = LaunchRecord(
@@ -244,7 +240,7 @@ def make_entry(
         cluster=shape.cluster[0],
         resident=shape.resident * multiprocessors,
         count=LEADING + len(kinds),
-        slots=len(passed),
+        slots=len(parameters),
         parameters=ctypes.addressof(parameters),
         maps=len(maps),
         map_tables=tables.address,
@@ -253,3 +249,12 @@ def make_entry(
     keep = (record, buffer, parameters, tables, handlers, data_ptr, pages, log, code)
     address = ctypes.addressof(record)
     return builtin_function(name, code[LAUNCH_SYMBOL], METH_FASTCALL, address, keep)
+
+
+def _parameters(kinds: Sequence[str], shape: LaunchShape) -> ctypes.Array[Parameter]:
+    """What is passed to the kernel in front of tensor maps."""
+    passed = [parameter(kind, i) for i, kind in enumerate(kinds) if kind != CONSTEXPR]
+    if shape.resident:
+        # The grid stands in front of the arguments.
+        passed += [parameter("i32", axis - LEADING) for axis in range(3)]
+    return (Parameter * len(passed))(*passed)
