@@ -211,8 +211,7 @@ def make_entry(
 
     function: CUfunction; device: its ordinal; launch, pointer_attribute: addresses of
     cuLaunchKernelEx and cuPointerGetAttribute; maps: of each tensor map that is passed behind the
-    arguments, the numbers of those that decide it, at most MAP_WORDS; multiprocessors: of the
-    device.
+    arguments, the numbers of those that decide it, at most MAP_WORDS; multiprocessors: how many.
     """
     attributes = shape.attributes()
     buffer = ctypes.create_string_buffer(attributes, max(len(attributes), 1))
