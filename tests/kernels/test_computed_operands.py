@@ -126,3 +126,52 @@ def test_weights_with_scales_of_groups(
     )  # fmt: skip
     weights = (y.astype(np.float64) - 3) * scales.repeat(32, 0)[:k]
     np.testing.assert_array_equal(found, x @ weights)
+
+
+@jit
+def packed_kernel(
+    a, b, zeros, c, K, HOW: tl.constexpr, M: tl.constexpr, N: tl.constexpr, BLOCK_K: tl.constexpr,
+    STAGES: tl.constexpr,
+):  # fmt: skip
+    """c = a @ (w - zeros) for weights of 4 bits, two in a byte."""
+    i, j, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, BLOCK_K)
+    half = tl.arange(0, BLOCK_K // 2)
+    zero = tl.load(zeros + j).to(tl.float16)
+    acc = tl.zeros((M, N), tl.float32)
+    for start in tl.range(0, K, BLOCK_K, num_stages=STAGES):
+        packed = tl.load(b + (start // 2 + half)[:, None] * N + j[None, :])
+        low, high = packed & 15, packed >> 4
+        if HOW == "halves":
+            x = tl.load(a + i[:, None] * K + start + half[None, :])
+            y = tl.load(a + i[:, None] * K + start + BLOCK_K // 2 + half[None, :])
+            acc = tl.dot(x, low.to(tl.float16) - zero[None, :], acc)
+            acc = tl.dot(y, high.to(tl.float16) - zero[None, :], acc)
+        else:
+            x = tl.load(a + i[:, None] * K + start + k[None, :])
+            if HOW == "joined":
+                w = tl.join(low, high).permute(0, 2, 1).reshape(BLOCK_K, N)
+            else:
+                w = tl.interleave(low.trans(), high.trans()).trans()
+            acc = tl.dot(x, w.to(tl.float16) - zero[None, :], acc)
+    tl.store(c + i[:, None] * N + j[None, :], acc)
+
+
+@pytest.mark.parametrize("how", ["halves", "joined", "interleaved"])
+@pytest.mark.parametrize(("stages", "length"), [(1, 128), (2, 192), (3, 64), (3, 320), (4, 128)])
+def test_weights_of_4_bits(
+    device: Device, rng: np.random.Generator, how: str, stages: int, length: int
+) -> None:
+    x = rng.integers(-4, 5, (64, length))
+    w = rng.integers(0, 16, (length, 64))
+    if how == "halves":
+        low, high = (w.reshape(-1, 2, 32, 64)[:, part].reshape(-1, 64) for part in range(2))
+    else:
+        low, high = w[::2], w[1::2]
+    zeros = rng.integers(0, 16, 64)
+    packed = device.array(low | high << 4, np.uint8)
+    out = device.empty((64, 64), np.float32)
+    device.run(
+        packed_kernel, (1,), device.array(x, np.float16), packed, device.array(zeros, np.int8),
+        out, length, HOW=how, M=64, N=64, BLOCK_K=64, STAGES=stages,
+    )  # fmt: skip
+    np.testing.assert_array_equal(out, x @ (w - zeros))

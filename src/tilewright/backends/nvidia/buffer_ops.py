@@ -7,6 +7,7 @@
     nvidia.commit                                           ends a group of copies
     nvidia.wait {pending = 1}                               but the latest group has arrived
     %a = nvidia.read %s : tile<64x64xf16, ...>              shared memory -> registers
+    %h = nvidia.part %a {axis = 1, half = 0}                half of them
     %c = nvidia.wgmma %s, %t, %acc                          reads its operands while others go on
     %d = nvidia.wgmma_wait %c                               it has ended
 
@@ -126,9 +127,26 @@ class WaitOp(Op, opcode="nvidia.wait", effects=(Effect.SHARED,)):
 
 
 class ReadOp(Op, opcode="nvidia.read", effects=(Effect.SHARED,)):
-    """result = the tile that a slot holds, in the layout of the result type"""
+    """result = the tile that a slot holds, or half of it, in the layout of the result type
+
+    axis: along which the halves lie, none for the whole tile; half: 0 or 1
+    """
 
     buffer: Value = operand(buffer)
+    result_type: Type = attr()
+    axis: int | None = attr(default=None)
+    half: int = attr(default=0)
+
+    def infer(self) -> Type:
+        return self.result_type
+
+
+class PartOp(Op, opcode="nvidia.part", traits=(Trait.PURE,)):
+    """result = the first (half 0) or second (1) half of x along an axis, in the same threads"""
+
+    x: Value = operand(tile)
+    axis: int = attr()
+    half: int = attr()
     result_type: Type = attr()
 
     def infer(self) -> Type:
@@ -145,7 +163,8 @@ class WgmmaOp(Op, opcode="nvidia.wgmma", effects=(Effect.SHARED,)):
     columns: N of one instruction; rows: warpgroups along M. One operand may be in registers, which
     instructions take as their A: swapped: B is, and they compute b^T @ a^T, with their M along the
     columns of the result; interleaved: neighbouring rows of that operand (columns of B) are in one
-    thread, as far as it has several.
+    thread, as far as it has several; k_start: the first of those that it has along K, where the
+    operand in a buffer has more.
     """
 
     a: Value = operand(tile_or_buffer)
@@ -155,6 +174,7 @@ class WgmmaOp(Op, opcode="nvidia.wgmma", effects=(Effect.SHARED,)):
     rows: int = attr()
     swapped: bool = attr(default=False)
     interleaved: bool = attr(default=False)
+    k_start: int = attr(default=0)
     pending: int | None = attr(default=0)
     keep: Value | None = optional_operand(boolean, default=None)
 
@@ -272,7 +292,19 @@ def write(op: WriteOp, x: Any, memory: Any) -> tuple[()]:
 @reference(ReadOp)
 def read(op: ReadOp, memory: Any) -> Any:
     """The tile: NumPy has no layouts."""
-    return memory.item().read()
+    tile = memory.item().read()
+    return tile if op.axis is None else _half(tile, op.axis, op.half)
+
+
+@reference(PartOp)
+def part(op: PartOp, x: Any) -> Any:
+    """A slice."""
+    return _half(x, op.axis, op.half)
+
+
+def _half(x: Any, axis: int, half: int) -> Any:
+    extent = x.shape[axis] // 2
+    return x.take(range(half * extent, (half + 1) * extent), axis)
 
 
 @reference(WgmmaOp)
@@ -282,6 +314,10 @@ def wgmma(op: WgmmaOp, a: Any, b: Any, acc: Any, *keep: Any) -> Any:
         acc = acc * 0
     sides = zip((op.a, op.b), (a, b), strict=True)
     left, right = (x.item().read() if isinstance(v.type, BufferType) else x for v, x in sides)
+    extent = min(left.shape[1], right.shape[0])
+    there = slice(op.k_start, op.k_start + extent)
+    left = left[:, there] if left.shape[1] > extent else left
+    right = right[there] if right.shape[0] > extent else right
     return REFERENCE_RULES[DotOp](op, left, right, acc)
 
 

@@ -20,6 +20,7 @@ from tilewright.backends.nvidia.buffer_ops import (
     AllocOp,
     AsyncCopyOp,
     CommitOp,
+    PartOp,
     ReadOp,
     ShareOp,
     TransposeViewOp,
@@ -98,7 +99,7 @@ def legal_layouts(arch: Arch, warps: int) -> Contract:
 
 def legal_copies(arch: Arch, warps: int) -> Contract:
     """After nvidia-software-pipeline; warps: of a program instance."""
-    buffers = (AllocOp, ViewOp, TransposeViewOp, WriteOp, ReadOp)
+    buffers = (AllocOp, ViewOp, TransposeViewOp, WriteOp, ReadOp, PartOp)
     copies = (AsyncCopyOp, CommitOp, WaitOp, BulkCopyOp, BulkStoreWaitOp, ProxyFenceOp)
     barriers = (MbarriersOp, MbarrierWaitOp, MbarrierArriveOp, RolesOp)
     barriers = (MbarriersOp, MbarrierWaitOp, MbarrierArriveOp)

@@ -236,6 +236,24 @@ def first_of_axis(layout: LinearLayout, axis: int, count: int) -> LinearLayout:
 
 
 @lru_cache(maxsize=4096)
+def half_along(layout: LinearLayout, axis: int) -> tuple[LinearLayout, int] | None:
+    """The layout of either half of a tile along an axis, and the bit of register numbers that names
+    the half; None if other bits do."""
+    extent = layout.shape[axis] // 2
+    top = tuple(extent if d == axis else 0 for d in range(len(layout.shape)))
+    registers = list(layout.bases(REGISTER))
+    if not extent or top not in registers:
+        return None
+    bit = registers.index(top)
+    del registers[bit]
+    bases = {name: layout.bases(name) for name in layout.in_names} | {REGISTER: registers}
+    if any(basis[axis] >= extent for vectors in bases.values() for basis in vectors):
+        return None
+    shape = (*layout.shape[:axis], extent, *layout.shape[axis + 1 :])
+    return LinearLayout.from_bases(bases, tile_dims(shape)), bit
+
+
+@lru_cache(maxsize=4096)
 def is_permutation(layout: LinearLayout) -> bool:
     """Whether every bit of a hardware location is one bit of one coordinate, each once, or, but
     for registers, means a copy; and every element has a location."""

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar, cast
 
-from tilewright.backends.nvidia.buffer_ops import ReadOp, TransposeViewOp, ViewOp, WgmmaOp
+from tilewright.backends.nvidia.buffer_ops import PartOp, ReadOp, TransposeViewOp, ViewOp, WgmmaOp
 from tilewright.backends.nvidia.layouts.layout_context import LayoutContext
 from tilewright.backends.nvidia.layouts.layout_propagation import (
     block_layout,
@@ -29,6 +29,7 @@ from tilewright.backends.nvidia.layouts.layout_propagation import (
     default_layout,
     expand_dims_source,
     first_of_axis,
+    half_along,
     is_permutation,
     is_scannable,
     reshape_source,
@@ -416,6 +417,15 @@ class _AnyOperand(LayoutRule[Op]):
 
     def operand(self, op: Op, index: int, layout: LinearLayout) -> LinearLayout | None:
         return None
+
+
+@layout_rule(PartOp)
+class _Part(LayoutRule[PartOp]):
+    def problem(self, op: PartOp) -> str | None:
+        whole = cast("LinearLayout", _layout(op.x))
+        half = half_along(whole, op.axis)
+        is_half = half is not None and half[0] == _layout(op.result)
+        return None if is_half else f"{_layout(op.result)} is no half of {whole}"
 
 
 @layout_rule(ForOp, IfOp, WhileOp, ConvertOp, ViewOp, TransposeViewOp, ReadOp)

@@ -114,7 +114,8 @@ def wgmma_left(op: WgmmaOp, warps: int) -> LinearLayout:
     """The layout of the operand of a product that is in registers."""
     result = instruction_result(op, warps)
     fragment = wgmma_fragment(op.columns, dtype_of(op.b.type).bits)
-    left = operand_layout(fragment, result, "a", shape_of(op.b.type)[0])
+    k = shape_of(op.b.type)[0] if op.swapped else shape_of(op.a.type)[1]
+    left = operand_layout(fragment, result, "a", k)
     return _named(left, result, op.interleaved, op.swapped)
 
 

@@ -14,6 +14,7 @@ from tilewright.backends.nvidia.buffer_ops import (
     AllocOp,
     AsyncCopyOp,
     CommitOp,
+    PartOp,
     ReadOp,
     ShareOp,
     TransposeViewOp,
@@ -23,6 +24,7 @@ from tilewright.backends.nvidia.buffer_ops import (
     buffer_type,
     reads_late,
 )
+from tilewright.backends.nvidia.layouts.layout_propagation import half_along, with_half
 from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, layout_of, lowering
 from tilewright.backends.nvidia.lower.layout_conversion import (
     instruction_address,
@@ -149,9 +151,12 @@ def write_access(x: Value, type_: BufferType, arch: Arch) -> SharedAccess:
 
 
 def read_access(op: ReadOp) -> SharedAccess:
-    """How a slot is read into registers."""
-    type_ = buffer_type(op.buffer)
-    return _read_access(cast("LinearLayout", type_.layout), layout_of(op.result), _bits(type_))
+    """How a slot is read into registers; of a half, too, that of the whole."""
+    type_, target = buffer_type(op.buffer), layout_of(op.result)
+    if op.axis is not None:
+        # Then the highest register bit names the half.
+        target = with_half(target, op.axis)
+    return _read_access(cast("LinearLayout", type_.layout), target, _bits(type_))
 
 
 @lowering(WriteOp)
@@ -214,9 +219,20 @@ class LazyRegisters(Sequence[Val]):
 
 @lowering(ReadOp)
 def _read(state: GpuLowering, op: ReadOp) -> None:
-    type_, layout = buffer_type(op.buffer), layout_of(op.result)
+    type_, count = buffer_type(op.buffer), layout_of(op.result).in_size(REGISTER)
     access = read_access(op)
     start = state.scalar(op.buffer)
-    lazy = LazyRegisters(state, access, type_.element, start, layout.in_size(REGISTER))
+    first = 0 if op.axis is None else op.half * count
+    lazy = LazyRegisters(state, access, type_.element, start, first + count)
     # Not `set_registers`: its copy of the sequence would read all of them here.
-    state.registers[op.result] = lazy if reads_late(op) else list(lazy)
+    late = reads_late(op)
+    state.registers[op.result] = lazy if late else [lazy[i] for i in range(first, first + count)]
+
+
+@lowering(PartOp)
+def _part(state: GpuLowering, op: PartOp) -> None:
+    """No instruction: half of the registers."""
+    half = half_along(layout_of(op.x), op.axis)
+    assert half is not None, op
+    chosen = [v for r, v in enumerate(state.registers_of(op.x)) if r >> half[1] & 1 == op.half]
+    state.set_registers(op.result, chosen)

@@ -21,7 +21,7 @@ Here no intrinsic would do: LLVM has none for the product itself.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from tilewright.backends.nvidia.buffer_ops import WgmmaOp, WgmmaWaitOp, buffer_type
@@ -35,7 +35,7 @@ from tilewright.backends.nvidia.lower.gpu_lowering import (
 from tilewright.backends.nvidia.lower.register_packing import pack, unpack
 from tilewright.backends.nvidia.lower.tensor_cores import PTX_TYPES
 from tilewright.ir import Value
-from tilewright.ir.types import BufferType, DType, dtype_of, f16, f32
+from tilewright.ir.types import BufferType, DType, dtype_of, f16, f32, shape_of
 from tilewright.layout import (
     REGISTER,
     WARP,
@@ -389,8 +389,13 @@ def a_in_registers(
 def shared_operands(op: WgmmaOp) -> tuple[WgmmaOperand | None, WgmmaOperand]:
     """How A and B of the instructions are read from shared memory; None for A in registers."""
     left, right = instruction_operands(op)
-    a = _shared_operand(left, 1, op.swapped) if isinstance(left.type, BufferType) else None
-    return a, _shared_operand(right, 0, op.swapped)
+    b = _shared_operand(right, 0, op.swapped)
+    if isinstance(left.type, BufferType):
+        return _shared_operand(left, 1, op.swapped), b
+    # What is in registers may be a part along K.
+    step = wgmma_fragment(op.columns, 8 * dtype_of(left.type).bytes).k
+    first, count = op.k_start // step, shape_of(left.type)[0 if op.swapped else 1] // step
+    return None, replace(b, k_steps=b.k_steps[first : first + count])
 
 
 def instruction_operands(op: WgmmaOp) -> tuple[Value, Value]:

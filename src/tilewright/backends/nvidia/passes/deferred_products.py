@@ -23,7 +23,10 @@ in the loop and written to shared memory needs two slots there.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tilewright.backends.nvidia.buffer_ops import ShareOp, WgmmaOp, WgmmaWaitOp
+from tilewright.backends.nvidia.passes.register_operands import product_parts
 from tilewright.backends.nvidia.passes.schedule_loop import LoopSchedule
 from tilewright.ir import Block, Builder, Op, Value
 from tilewright.ops import ForOp, IfOp, TransposeOp
@@ -37,12 +40,16 @@ def deferred_products(schedule: LoopSchedule) -> list[WgmmaOp]:
     """
     loop = schedule.loop
     products = [op for op in loop.walk() if isinstance(op, WgmmaOp)]
-    fit = all(
-        _only_sums(op, loop) and all(_is_stable(v, loop) for v in (op.a, op.b)) for op in products
-    )
-    if not schedule.doubles and computed_operands(products, schedule):
+    if not products or not all(_only_sums(op, loop) for op in products):
         return []
-    return products if fit else []
+    parts = product_parts(schedule, products)
+    # Operands that are computed and shared are in order one behind the product that reads them,
+    # those in registers one ahead.
+    if parts is None or (computed_operands(products, schedule) and (parts or not schedule.doubles)):
+        return []
+    in_turn = {(part.product, part.operand.value) for part in parts if part.operand is not None}
+    others = [(op, v) for op in products for v in (op.a, op.b) if (op, v) not in in_turn]
+    return products if all(_is_stable(value, loop) for _, value in others) else []
 
 
 def computed_operands(products: list[WgmmaOp], schedule: LoopSchedule) -> list[ShareOp]:
@@ -57,15 +64,38 @@ def computed_operands(products: list[WgmmaOp], schedule: LoopSchedule) -> list[S
 
 
 def _only_sums(op: WgmmaOp, loop: ForOp) -> bool:
-    """Whether a product adds to its sum of the last iteration, which nothing else uses."""
-    acc, result = op.acc, op.result
+    """Whether a product adds to its sum of the last iteration, or to what another one has added,
+    and nothing else uses these."""
+    acc, result = carried_sum(op), op.result
     if op.parent is not loop.body or acc.owner is not loop.body or acc is loop.index:
         return False
+    if list(op.acc.uses) != [op]:
+        return False
+    if _is_added_to(op):
+        return True
     end = loop.body.terminator
     is_yielded = end.operands[acc.index - 1] is result and end.operands.count(result) == 1
     others = [user for user in result.uses if user is not end]
-    in_branches = all(_branch_around(user, loop) is not None for user in others)
-    return is_yielded and list(acc.uses) == [op] and in_branches
+    return is_yielded and all(_branch_around(user, loop) is not None for user in others)
+
+
+def carried_sum(op: WgmmaOp) -> Value:
+    """What the first of some products that add up adds to."""
+    while isinstance(op.acc.op, WgmmaOp):
+        op = op.acc.op
+    return op.acc
+
+
+def summed_up(products: Sequence[WgmmaOp]) -> list[WgmmaOp]:
+    """Those whose sums no other product goes on with."""
+    return [product for product in products if not _is_added_to(product)]
+
+
+def _is_added_to(op: WgmmaOp) -> bool:
+    """Whether another product of the same block goes on with the sums of one."""
+    users = list(op.result.uses)
+    user = users[0] if len(users) == 1 else None
+    return isinstance(user, WgmmaOp) and user.acc is op.result and user.parent is op.parent
 
 
 def wait_in_branches(product: WgmmaOp, loop: ForOp) -> None:
@@ -75,7 +105,7 @@ def wait_in_branches(product: WgmmaOp, loop: ForOp) -> None:
     for branch in [op for op in loop.body if op in branches]:
         assert isinstance(branch, IfOp)
         value = add_choice(branch, [_waited(sums, value, block) for block in branch.regions])
-    slot = product.acc.index - 1
+    slot = carried_sum(product).index - 1
     loop.body.terminator.set_operand(slot, value)
 
 

@@ -50,23 +50,38 @@ from tilewright.backends.nvidia.buffer_ops import (
     TransposeViewOp,
     ViewOp,
     WaitOp,
-    WgmmaOp,
     WgmmaWaitOp,
     WriteOp,
-    buffer_type,
-    transposed_buffer,
 )
-from tilewright.backends.nvidia.ops import ConvertOp
 from tilewright.backends.nvidia.passes.bulk_barriers import BulkBarriers
 from tilewright.backends.nvidia.passes.deferred_products import (
+    carried_sum,
     computed_operands,
-    deferred_products,
+    summed_up,
     wait_in_branches,
 )
-from tilewright.backends.nvidia.passes.schedule_loop import AheadLoad, Load, LoopSchedule, inputs
+from tilewright.backends.nvidia.passes.loop_buffers import (
+    buffer_of,
+    deferred_in,
+    doubled_buffer,
+)
+from tilewright.backends.nvidia.passes.register_operands import (
+    Half,
+    OperandCode,
+    ProductPart,
+    half_type,
+    product_parts,
+    replaced_ops,
+)
+from tilewright.backends.nvidia.passes.schedule_loop import (
+    AheadLoad,
+    Load,
+    LoopSchedule,
+    inputs,
+    readers,
+)
 from tilewright.ir import Block, Builder, Op, Rewriter, Value
-from tilewright.ir.types import BufferType, DType, TileType, i1, i32
-from tilewright.layout import LinearLayout, plan_shared_conversion
+from tilewright.ir.types import TileType, i1, i32, shape_of
 from tilewright.ops import (
     AddOp,
     AndOp,
@@ -86,92 +101,6 @@ from tilewright.ops import (
     YieldOp,
 )
 from tilewright.transforms import trip_count
-
-
-@dataclass(frozen=True, slots=True)
-class Reader:
-    """An op that takes a load to products; order: of the dims behind a transposition between."""
-
-    op: ConvertOp | ShareOp
-    order: tuple[int, ...] | None = None
-
-
-def readers(ahead: AheadLoad) -> list[Reader]:
-    """The conversions of what is loaded."""
-    found: list[Reader] = []
-    block = ahead.load.parent
-    for user in ahead.tile.uses:
-        if user.parent is not block:
-            continue
-        if isinstance(user, ConvertOp | ShareOp):
-            found.append(Reader(user))
-        elif isinstance(user, TransposeOp):
-            found += [
-                Reader(inner, user.order)
-                for inner in user.result.uses
-                if isinstance(inner, ConvertOp | ShareOp) and inner.parent is block
-            ]
-    return found
-
-
-def buffer_of(ahead: AheadLoad, slots: int) -> BufferType:
-    """The buffer of a load that is copied: as products read it, else as its first conversion."""
-    type_ = ahead.load.type
-    assert isinstance(type_, TileType) and isinstance(type_.element, DType)
-    found = readers(ahead)
-    for reader in found:
-        if isinstance(reader.op, ShareOp):
-            shared = buffer_type(reader.op.result)
-            if reader.order is not None:
-                shared = transposed_buffer(shared, _inverse(reader.order))
-            return replace_slots(shared, slots)
-    source = target = cast("LinearLayout", type_.layout)
-    if found:
-        target = cast("LinearLayout", cast("TileType", found[0].op.type).layout)
-        order = found[0].order
-        target = target if order is None else target.transpose(_inverse(order))
-    plan = plan_shared_conversion(
-        source, target, 8 * type_.element.bytes,
-        matrix_loads=True, matrix_stores=False, copy=True, copy_elements=ahead.vector,
-    )  # fmt: skip
-    return BufferType(type_.shape, type_.element, plan.shared, slots)
-
-
-def buffers_of(schedule: LoopSchedule) -> list[BufferType]:
-    """All buffers of a loop."""
-    copied = [buffer_of(ahead, schedule.slots) for ahead in schedule.copies]
-    return copied + [_doubled(op) for op in _computed(schedule)]
-
-
-def replaced_exchanges(schedule: LoopSchedule) -> list[Op]:
-    """The ops that buffers of the loop replace."""
-    return [
-        *(reader.op for ahead in schedule.copies for reader in readers(ahead)),
-        *_computed(schedule),
-    ]
-
-
-def deferred_in(schedule: LoopSchedule) -> list[WgmmaOp]:
-    """The products that go on while the next iteration starts."""
-    # Of two slots one is read by the product while the other is filled: that one must end.
-    return deferred_products(schedule) if schedule.slots > 2 else []
-
-
-def _computed(schedule: LoopSchedule) -> list[ShareOp]:
-    return computed_operands(deferred_in(schedule), schedule)
-
-
-def _doubled(op: ShareOp) -> BufferType:
-    """The buffer of an operand that an iteration computes while a product reads the last one."""
-    return replace_slots(buffer_type(op.result), 2)
-
-
-def replace_slots(type_: BufferType, slots: int) -> BufferType:
-    return BufferType(type_.shape, type_.element, type_.layout, slots)
-
-
-def _inverse(order: Sequence[int]) -> list[int]:
-    return [order.index(dim) for dim in range(len(order))]
 
 
 @dataclass(slots=True)
@@ -216,7 +145,10 @@ class LoopExpansion:
         self.in_slots = {a.carried: a for a in schedule.copies if a.carried is not None}
         self.distance = {ahead.load: ahead.distance for ahead in schedule.loads}
         self.deferred = deferred_in(schedule)
-        for product in self.deferred:
+        self.parts = (product_parts(schedule, self.deferred) or []) if self.deferred else []
+        # What reads sums has them from the last of the products that add up.
+        self.summing = summed_up(self.deferred)
+        for product in self.summing:
             wait_in_branches(product, self.loop)
         self.computed: dict[Op, Value] = {}
 
@@ -234,7 +166,7 @@ class LoopExpansion:
         for ahead in self.schedule.copies:
             self.buffers[ahead] = before.value(AllocOp(buffer_of(ahead, self.slots)))
         for op in computed_operands(self.deferred, self.schedule):
-            self.computed[op] = before.value(AllocOp(_doubled(op)))
+            self.computed[op] = before.value(AllocOp(doubled_buffer(op)))
         phase = self.barriers.make(before)
         for step in range(-max(self.slots - 1, self.stages[0].distance), 0):
             self._before(before, trips, step)
@@ -341,7 +273,8 @@ class LoopExpansion:
         carried = [value for stage in self.stages for value in stage.values]
         loaded = [value for values in self.loaded.values() for value in values]
         zero = before.value(ConstantOp(0, i32))
-        extra = [zero, *([zero] if self.computed else []), *phase, *carried, *loaded]
+        operand = self._first_operand(before, {self.loop.index: self.loop.lower}, zero, 0)
+        extra = [zero, *([zero] if self.computed else []), *phase, *carried, *loaded, *operand]
         body = Block()
         args = [arg for arg in old.body.args if arg not in self.in_slots]
         inits = [old.inits[arg.index - 1] for arg in args[1:]]
@@ -359,12 +292,39 @@ class LoopExpansion:
         for load, values in self.loaded.items():
             mapping[load.result] = values[0]
         index, body_ops = body.args[0], [op for op in old.body if op is not old.body.last]
-        first = body_ops.index(self.deferred[-1]) + 1 if self.deferred else 0
+        first = 0 if self.parts or not self.deferred else body_ops.index(self.deferred[-1]) + 1
         copier = _MainOps(self, builder, mapping, slot, parity)
         copier.read_carried()
         if self.deferred:
             self.barriers.wait(builder, slot, phase)
+        if self.parts:
+            copier.start(self.parts[0], next(added, None))
         copier.copy(body_ops[:first])
+        self._copy_ahead(builder, slot, index, ends, steps)
+        if not self.deferred:
+            self.barriers.wait(builder, slot, phase)
+        copier.copy(body_ops[first:])
+        ends_with = [old.body.terminator.operands[arg.index - 1] for arg in args[1:]]
+        yielded = [mapping.get(v, v) for v in ends_with]
+        moved = [value for stage in self.stages for value in stage.values]
+        newest = [value for values in self.loaded.values() for value in values[1:]]
+        slots = [self._next_slot(builder, slot, 1), *self._next_parity(builder, parity)]
+        following = builder.value(AddOp(index, old.step)) if self.parts else index
+        operand = self._first_operand(builder, {old.index: following}, slots[0], 1)
+        slots += self.barriers.following(builder, slot, phase)
+        builder.emit(YieldOp((*yielded, *slots, *moved, *newest, *operand)))
+        self._finish(before, args[1:], new)
+
+    def _copy_ahead(
+        self,
+        builder: Builder,
+        slot: Value,
+        index: Value,
+        ends: Mapping[int, Value],
+        steps: Mapping[int, Value],
+    ) -> None:
+        """Wait for the copies that are read next, and make those of later iterations."""
+        far = self.slots - 1
         if self.has_groups:
             # The slot that is read next has arrived; S - 1 groups are out before the next ones.
             pending = far - 2 if self.deferred else far - 1
@@ -378,17 +338,20 @@ class LoopExpansion:
         if self.has_groups:
             # Also where iterations do not run: waits count groups.
             builder.emit(CommitOp())
-        if not self.deferred:
-            self.barriers.wait(builder, slot, phase)
-        copier.copy(body_ops[first:])
-        ends_with = [old.body.terminator.operands[arg.index - 1] for arg in args[1:]]
-        yielded = [mapping.get(v, v) for v in ends_with]
-        moved = [value for stage in self.stages for value in stage.values]
-        newest = [value for values in self.loaded.values() for value in values[1:]]
-        slots = [self._next_slot(builder, slot, 1), *self._next_parity(builder, parity)]
-        slots += self.barriers.following(builder, slot, phase)
-        builder.emit(YieldOp((*yielded, *slots, *moved, *newest)))
-        self._finish(before, args[1:], new)
+
+    def _first_operand(
+        self, builder: Builder, mapping: dict[Value, Value], slot: Value, ahead: int
+    ) -> list[Value]:
+        """What the first part of the products has in registers, if that is computed of a slot.
+
+        mapping: the index of the iteration; ahead: of the oldest that is loaded into registers
+        """
+        operand = self.parts[0].operand if self.parts else None
+        if operand is None:
+            return []
+        mapping |= {load.result: values[ahead] for load, values in self.loaded.items()}
+        read = _MainOps(self, builder, mapping, slot, slot).read
+        return [OperandCode(operand, builder, mapping, read).emit(self.parts[0].half)]
 
     def _next_parity(self, builder: Builder, parity: Value) -> list[Value]:
         """The slot of the next iteration's computed operands, which have two."""
@@ -413,8 +376,8 @@ class LoopExpansion:
             _share_behind(before, tile, view)
             if tile.uses:
                 results[tile.index] = before.value(ReadOp(view, result_type=tile.type))
-        for product in self.deferred:
-            number = product.acc.index - 1
+        for product in self.summing:
+            number = carried_sum(product).index - 1
             results[number] = before.value(WgmmaWaitOp(results[number]))
         Rewriter.replace(self.loop, results)
 
@@ -467,6 +430,10 @@ class _MainOps:
     ) -> None:
         self.builder, self.mapping, self.slot, self.parity = builder, mapping, slot, parity
         self.computed = expansion.computed
+        self.parts: dict[Op, list[ProductPart]] = {part.product: [] for part in expansion.parts}
+        for part in expansion.parts:
+            self.parts[part.product].append(part)
+        self.left_out = replaced_ops(expansion.parts)
         self.loads = set(expansion.loaded)
         self.buffers, self.deferred = expansion.buffers, expansion.deferred
         self.copies = {ahead.load: ahead for ahead in self.buffers}
@@ -486,23 +453,66 @@ class _MainOps:
             read = ReadOp(self._view(ahead), result_type=ahead.tile.type)
             self.mapping[ahead.tile] = self.builder.value(read)
 
+    def start(self, part: ProductPart, operand: Value | None) -> None:
+        """Emit the first part of the products, with its operand of the iteration before."""
+        del self.parts[part.product][0]
+        for value in (part.product.a, part.product.b):
+            if value.op in self.read_by and value.op not in self.left_out:
+                self.mapping[value] = self._reading(value.op)
+        self._emit_part(part, operand)
+
+    def _emit_part(self, part: ProductPart, operand: Value | None) -> None:
+        product, mapping = part.product, dict(self.mapping)
+        if part.operand is not None:
+            if operand is None:
+                code = OperandCode(part.operand, self.builder, self.mapping, self.read)
+                operand = code.emit(part.half)
+            mapping[part.operand.value] = operand
+        # The second half adds to the first, wherever that started.
+        if product.result in mapping:
+            mapping[product.acc] = mapping[product.result]
+        new = product.clone(mapping)
+        # While it goes on, the operand of the part before may be computed anew.
+        new.attrs["pending"] = 1
+        if part.half is not None:
+            axis, half = part.half
+            new.attrs["k_start"] = half * shape_of(new.operands[1 - axis].type)[axis]
+        if product.result in self.mapping and product.keep is not None:
+            new.operands.pop()
+        self.mapping[product.result] = self.builder.emit(new).results[0]
+
+    def read(self, op: Op, half: Half | None) -> Value:
+        """What reads a tile from its slot in place of a conversion, or half of it."""
+        if half is None:
+            return self._reading(op)
+        view, type_ = self._view_of(op), half_type(op.results[0].type, half[0])
+        read = ReadOp(view, result_type=type_, axis=half[0], half=half[1])
+        return self.builder.value(read)
+
     def copy(self, ops: Sequence[Op]) -> None:
         """Copy ops of the body."""
         for op in ops:
-            if isinstance(op, LoadOp | DescriptorLoadOp) and op in self.copies:
+            if op in self.parts:
+                for part in self.parts[op]:
+                    self._emit_part(part, None)
+            elif isinstance(op, LoadOp | DescriptorLoadOp) and op in self.copies:
                 if self.copies[op].carried is None:
                     self._read(self.copies[op])
-            elif op in self.computed:
-                view = self.builder.value(ViewOp(self.computed[op], self.parity))
-                self.builder.emit(WriteOp(self.mapping[op.operands[0]], view))
-                self.mapping[op.results[0]] = view
-            elif op in self.read_by:
-                self.mapping[op.results[0]] = self._reading(op)
-            elif op not in self.loads and not self._replaces(op):
-                new = self.builder.emit(op.clone(self.mapping))
-                if op in self.deferred:
-                    is_last = op is self.deferred[-1]
-                    new.attrs["pending"] = len(self.deferred) if is_last else None
+            elif op not in self.left_out:
+                self._copy(op)
+
+    def _copy(self, op: Op) -> None:
+        if op in self.computed:
+            view = self.builder.value(ViewOp(self.computed[op], self.parity))
+            self.builder.emit(WriteOp(self.mapping[op.operands[0]], view))
+            self.mapping[op.results[0]] = view
+        elif op in self.read_by:
+            self.mapping[op.results[0]] = self._reading(op)
+        elif op not in self.loads and not self._replaces(op):
+            new = self.builder.emit(op.clone(self.mapping))
+            if op in self.deferred:
+                is_last = op is self.deferred[-1]
+                new.attrs["pending"] = len(self.deferred) if is_last else None
 
     def _replaces(self, op: Op) -> bool:
         """Whether reads from a buffer take the place of an op."""
@@ -515,13 +525,15 @@ class _MainOps:
 
     def _reading(self, op: Op) -> Value:
         """What a conversion of a load leaves: registers, or the buffer itself."""
-        ahead, order = self.read_by[op]
-        view = self._view(ahead)
-        if order is not None:
-            view = self.builder.value(TransposeViewOp(view, order=order))
+        view = self._view_of(op)
         if isinstance(op, ShareOp):
             return view
         return self.builder.value(ReadOp(view, result_type=op.results[0].type))
+
+    def _view_of(self, op: Op) -> Value:
+        ahead, order = self.read_by[op]
+        view = self._view(ahead)
+        return view if order is None else self.builder.value(TransposeViewOp(view, order=order))
 
 
 def _guarded(load: LoadOp, runs: Value) -> LoadOp:

@@ -44,12 +44,14 @@ from tilewright.backends.nvidia.bulk_ops import (
     MbarrierWaitOp,
 )
 from tilewright.backends.nvidia.passes.deferred_products import (
+    carried_sum,
     deferred_products,
+    summed_up,
     wait_in_branches,
 )
-from tilewright.backends.nvidia.passes.expand_loop import buffer_of, readers
+from tilewright.backends.nvidia.passes.loop_buffers import buffer_of
 from tilewright.backends.nvidia.passes.producer_slice import enclosing
-from tilewright.backends.nvidia.passes.schedule_loop import AheadLoad, LoopSchedule
+from tilewright.backends.nvidia.passes.schedule_loop import AheadLoad, LoopSchedule, readers
 from tilewright.backends.nvidia.role_ops import RolesOp
 from tilewright.ir import Block, Builder, Function, Op, Rewriter, Value
 from tilewright.ir.types import BufferType, i1, i32, u64
@@ -177,7 +179,7 @@ class _Ring:
         """Read the slots in place of loading, and release them."""
         deferred = [deferred_products(schedule) for schedule in self.schedules]
         for schedule, products in zip(self.schedules, deferred, strict=True):
-            for product in products:
+            for product in summed_up(products):
                 wait_in_branches(product, schedule.loop)
         counters = self._count([schedule.loop for schedule in self.schedules], consumers, 0)
         for schedule, products, counter in zip(self.schedules, deferred, counters, strict=True):
@@ -208,8 +210,8 @@ class _Ring:
         runs = builder.value(CompareOp(loop.index, loop.lower, predicate="ne"))
         self._release(builder, self._before(builder, slot), runs)
         builder = Builder.after(loop)
-        for product in deferred:
-            _wait_behind(builder, loop.results[product.acc.index - 1])
+        for product in summed_up(deferred):
+            _wait_behind(builder, loop.results[carried_sum(product).index - 1])
         runs = builder.value(CompareOp(loop.lower, loop.upper, predicate="lt"))
         self._release(builder, self._before(builder, end), runs)
 

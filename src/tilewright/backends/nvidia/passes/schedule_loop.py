@@ -41,7 +41,9 @@ from tilewright.ops import (
     DotOp,
     ForOp,
     IfOp,
+    JoinOp,
     LoadOp,
+    ReshapeOp,
     SplatOp,
     StoreOp,
     TransposeOp,
@@ -149,6 +151,32 @@ class LoopSchedule:
             needed |= address_slice(self.loop, load) or set()
         others = set[Op](a.load for a in self.loads if a.distance != distance)
         return needed - others
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """An op that takes a load to products; order: of the dims behind a transposition between."""
+
+    op: ConvertOp | ShareOp
+    order: tuple[int, ...] | None = None
+
+
+def readers(ahead: AheadLoad) -> list[Reader]:
+    """The conversions of what is loaded."""
+    found: list[Reader] = []
+    block = ahead.load.parent
+    for user in ahead.tile.uses:
+        if user.parent is not block:
+            continue
+        if isinstance(user, ConvertOp | ShareOp):
+            found.append(Reader(user))
+        elif isinstance(user, TransposeOp):
+            found += [
+                Reader(inner, user.order)
+                for inner in user.result.uses
+                if isinstance(inner, ConvertOp | ShareOp) and inner.parent is block
+            ]
+    return found
 
 
 def schedule_loop(loop: ForOp, facts: dict[Value, Alignment], stages: int) -> list[LoopSchedule]:
@@ -365,7 +393,7 @@ def feeds_products(tile: Value) -> bool:
 
 
 def _is_between(op: Op) -> bool:
-    between = isinstance(op, ConvertOp | ShareOp | TransposeOp)
+    between = isinstance(op, ConvertOp | ShareOp | TransposeOp | JoinOp | ReshapeOp)
     return between or Trait.ELEMENTWISE in op.traits
 
 

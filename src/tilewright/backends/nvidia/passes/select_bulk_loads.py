@@ -18,12 +18,12 @@ from tilewright.analysis import Alignment, analyze_alignment
 from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.buffer_ops import ShareOp, buffer_type, transposed_buffer
 from tilewright.backends.nvidia.layouts.store_panels import PASS_BYTES, SLOTS
-from tilewright.backends.nvidia.passes.expand_loop import readers
 from tilewright.backends.nvidia.passes.producer_slice import has_producer, is_nested
 from tilewright.backends.nvidia.passes.schedule_loop import (
     AheadLoad,
     Load,
     bulk_load_runs_ahead,
+    readers,
 )
 from tilewright.backends.nvidia.tensor_maps import launch_number, load_map
 from tilewright.ir import Function, Op, Pass, Value

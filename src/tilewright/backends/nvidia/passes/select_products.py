@@ -25,7 +25,7 @@ from tilewright.analysis import Alignment, analyze_alignment
 from tilewright.backends.nvidia.arch import Arch, row_for
 from tilewright.backends.nvidia.buffer_ops import ShareOp, WgmmaOp
 from tilewright.backends.nvidia.layouts.operand_chains import Source, loaded_by, operand_chain
-from tilewright.backends.nvidia.layouts.select_wgmma import wgmma_obstacle, wgmma_sharing
+from tilewright.backends.nvidia.layouts.select_wgmma import WARPS, wgmma_obstacle, wgmma_sharing
 from tilewright.ir import Block, Builder, Function, Pass, Rewriter, Trait, Value
 from tilewright.ir.types import BufferType, dtype_of, element_of, shape_of
 from tilewright.layout import wgmma_shared_layout
@@ -93,8 +93,11 @@ def _plan(op: DotOp, facts: Facts, arch: Arch, warps: int) -> _Plan | str:
     right = _buffer(op.b, 0, facts)
     if not obstacle and right is None:
         obstacle = "wgmma reads B contiguous along N for 16-bit types only"
+    # Warpgroups beyond the rows would compute the same operand in their registers.
+    if swapped is not None and (obstacle or swapped.sharing[1] == warps // WARPS):
+        return swapped
     if obstacle:
-        return obstacle if swapped is None else swapped
+        return obstacle
     sharing = wgmma_sharing(op, arch, warps)
     assert sharing is not None, op
     left = _buffer(op.a, 1, facts) if loaded_by(_transposed(op.a)[0]) else None

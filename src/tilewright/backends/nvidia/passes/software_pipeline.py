@@ -38,11 +38,8 @@ from tilewright.backends.nvidia.bulk_ops import BulkCopyOp, MbarrierWaitOp
 from tilewright.backends.nvidia.lower.allocate_shared import BufferRoom
 from tilewright.backends.nvidia.lower.shared_usage import Machine
 from tilewright.backends.nvidia.passes.deferred_products import deferred_products
-from tilewright.backends.nvidia.passes.expand_loop import (
-    LoopExpansion,
-    buffers_of,
-    replaced_exchanges,
-)
+from tilewright.backends.nvidia.passes.expand_loop import LoopExpansion
+from tilewright.backends.nvidia.passes.loop_buffers import buffers_of, replaced_exchanges
 from tilewright.backends.nvidia.passes.schedule_loop import (
     HINT,
     MOST_SLOTS,

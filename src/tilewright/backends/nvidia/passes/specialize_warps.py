@@ -29,7 +29,7 @@ from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.lower.allocate_shared import BufferRoom
 from tilewright.backends.nvidia.lower.shared_usage import Machine
 from tilewright.backends.nvidia.passes.deferred_products import computed_operands, deferred_products
-from tilewright.backends.nvidia.passes.expand_loop import buffers_of, replaced_exchanges
+from tilewright.backends.nvidia.passes.loop_buffers import buffers_of, replaced_exchanges
 from tilewright.backends.nvidia.passes.producer_slice import has_producer, is_nested
 from tilewright.backends.nvidia.passes.program_loop import loop_over_programs, may_loop
 from tilewright.backends.nvidia.passes.role_expansion import ring_buffers, split_roles
