@@ -1,33 +1,20 @@
-"""The wider mathematical library as formulas over the functions that every backend has.
+"""Elementary functions of the wider library, as formulas over those that every backend has.
 
 Formulas run in fp64 and are rounded to the dtype of the operands once; that of exp runs in fp32.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from tilewright import language as tl
-from tilewright.frontend.semantics.broadcasting import broadcast_pair
-from tilewright.frontend.semantics.composed_functions import evaluate
-from tilewright.frontend.semantics.dtype_casts import cast_to, cast_value
-from tilewright.frontend.semantics.literal_constants import describe, materialize
-from tilewright.frontend.semantics.math_functions import (
-    float_argument,
-    in_accumulator,
-    math_function,
-)
-from tilewright.frontend.semantics.selection import common_dtype
-from tilewright.frontend.semantics.semantic_context import Context
-from tilewright.frontend.semantics.semantics_registry import implements
-from tilewright.ir.types import DType, dtype_of, f64
+from tilewright.frontend.semantics.directed_rounding import neighbour
 from tilewright.language import tensor
-from tilewright.support import errors
 
 # Formulas name functions as a kernel would, so that nested ones dispatch to the semantics.
 lib = tl.extra.libdevice
 
+INFINITY = float("inf")
 PI = 3.141592653589793
 PI_LOW = 1.2246467991473532e-16
 """pi = PI + PI_LOW to 106 bits."""
@@ -36,6 +23,9 @@ LOG2_E = 1.44269502162933349609375
 LOG2_E_LOW = 1.925963033500116e-08
 """log2(e) = LOG2_E + LOG2_E_LOW to 50 bits."""
 LN_2 = 0.6931471805599453
+LOG_10 = 2.302585092994046
+LOG_10_LOW = -2.1707562233822494e-16
+"""log(10) = LOG_10 + LOG_10_LOW to 106 bits."""
 LOG10_OF_2 = 0.3010299956639812
 TAN_PI_8 = 0.41421356237309503
 TAN_3PI_8 = 2.414213562373095
@@ -154,7 +144,7 @@ def acos(x: tensor) -> tensor:
     return 2.0 * atan2(tl.sqrt(1.0 - x), tl.sqrt(1.0 + x))
 
 
-def pow(x: tensor, y: tensor) -> tensor:
+def power(x: tensor, y: tensor) -> tensor:
     """2^(y log2 |x|), with C's rules for signs, zeros, infinities and whole exponents."""
     infinity = float("inf")
     size = tl.abs(x)
@@ -171,140 +161,194 @@ def pow(x: tensor, y: tensor) -> tensor:
     return tl.where(y == 0.0, 1.0, tl.where(undefined, float("nan"), power))
 
 
-# --- registration ---------------------------------------------------------------------------------
+def exp10(x: tensor) -> tensor:
+    """10^x = e^t (1 + r), where r is what the rounding of t = x log(10) lost."""
+    t = x * LOG_10
+    lost = tl.fma(x, LOG_10, -t) + x * LOG_10_LOW
+    power = tl.exp(t)
+    return tl.where((power < INFINITY) & (power > 0.0), power + power * lost, power)
 
 
-def _float_dtype(ctx: Context, function: str, operands: tuple[object, ...]) -> DType:
-    """The float dtype of one operand, or the common one of two. Errors: InvalidOperation."""
-    if len(operands) == 1:
-        return dtype_of(float_argument(ctx, function, operands[0]).type)
-    # Literals weigh nothing beside a tensor; with none they count by their own dtype.
-    if not any(isinstance(operand, tensor) for operand in operands):
-        operands = tuple(materialize(ctx, operand) for operand in operands)
-    dtype = common_dtype(ctx, function, operands)
-    if not dtype.is_float:
-        ctx.fail(
-            errors.InvalidOperation,
-            f"compute {function} of {' and '.join(describe(operand) for operand in operands)}",
-            "it is defined for floats",
-            "convert one of them: x.to(tl.float32)",
-        )
-    return dtype
+def asinh(x: tensor) -> tensor:
+    """log(a + sqrt(a^2 + 1)), of a = |x|, as log1p; a^2 overflows where log(2 a) is as good."""
+    size = tl.abs(x)
+    inside = tl.minimum(size, 1e150)
+    near = log1p(inside + inside * (inside / (1.0 + tl.sqrt(inside * inside + 1.0))))
+    return lib.copysign(tl.where(size < 1e150, near, tl.log(size) + LN_2), x)
 
 
-def in_fp64(
-    ctx: Context, function: str, formula: Callable[..., tensor], operands: tuple[object, ...]
-) -> tensor:
-    """A formula of fp64 tensors applied to floats, rounded to their dtype."""
-    dtype = _float_dtype(ctx, function, operands)
-    wide = [cast_to(ctx, operand, tl.float64) for operand in operands]
-    result = evaluate(ctx, lambda: formula(*wide))
-    return tensor(cast_value(ctx, result.handle, dtype))
+def acosh(x: tensor) -> tensor:
+    """log(x + sqrt(x^2 - 1)) as log1p of t = x - 1."""
+    t = tl.minimum(x, 1e150) - 1.0
+    near = log1p(t + tl.sqrt(t * (t + 2.0)))
+    return tl.where(x < 1.0, float("nan"), tl.where(x > 1e150, tl.log(x) + LN_2, near))
 
 
-def _register_unary(name: str, formula: Callable[..., tensor]) -> None:
-    @implements(getattr(lib, name))
-    def function(ctx: Context, x: object) -> tensor:  # pyright: ignore[reportUnusedFunction]
-        return in_fp64(ctx, name, formula, (x,))
+def atanh(x: tensor) -> tensor:
+    """log1p(2 a / (1 - a)) / 2, of a = |x|."""
+    size = tl.abs(x)
+    return lib.copysign(0.5 * log1p(2.0 * size / (1.0 - size)), x)
 
 
-def _register_binary(name: str, formula: Callable[..., tensor]) -> None:
-    @implements(getattr(lib, name))
-    def function(ctx: Context, x: object, y: object) -> tensor:  # pyright: ignore[reportUnusedFunction]
-        return in_fp64(ctx, name, formula, (x, y))
+def _of_pi(x: tensor) -> tuple[tensor, tensor, tensor]:
+    """sin and cos of pi times the distance to the nearest half, and the number of that half."""
+    # 2 is a period, and the remainder is exact.
+    rest = lib.fmod(x, 2.0)
+    halves = lib.rint(2.0 * rest)
+    angle = PI * (rest - 0.5 * halves)
+    quarter = halves.to(tl.int32) & 3
+    return tl.sin(angle), tl.cos(angle), tl.where(tl.abs(x) < INFINITY, quarter, 0)
 
 
-for _formula in (log1p, expm1, log10, tan, sinh, cosh, atan, asin, acos):
-    _register_unary(_formula.__name__, _formula)
-for _formula in (atan2, pow):
-    _register_binary(_formula.__name__, _formula)
+def sinpi(x: tensor) -> tensor:
+    """sin(pi x), 0 at all integers."""
+    sine, cosine, quarter = _of_pi(x)
+    size = tl.where((quarter & 1) == 0, sine, cosine)
+    return tl.where(quarter < 2, size, -size)
 
 
-@implements(lib.exp)
-def exp_semantics(ctx: Context, x: object) -> tensor:
-    value = float_argument(ctx, "exp", x)
-    # The correction and its constants are for fp32; fp64 takes the exp of the backend.
-    if dtype_of(value.type) is f64:
-        return math_function(ctx, "exp", tensor(value))
-    return in_accumulator(ctx, value, lambda wide: evaluate(ctx, lambda: exp(tensor(wide))).handle)
+def cospi(x: tensor) -> tensor:
+    """cos(pi x)."""
+    sine, cosine, quarter = _of_pi(x)
+    size = tl.where((quarter & 1) == 0, cosine, sine)
+    return tl.where((quarter == 1) | (quarter == 2), -size, size)
 
 
-@implements(lib.rint)
-def rint(ctx: Context, x: object) -> tensor:
-    return math_function(ctx, "round_even", x)
+def cbrt(x: tensor) -> tensor:
+    """The cube root, by Newton's steps y - (y - a / y^2) / 3."""
+    size = tl.abs(x)
+    y = tl.exp2(tl.log2(size) / 3.0)
+    for _ in range(2):
+        y = y - (y - size / (y * y)) * (1.0 / 3.0)
+    special = (size == 0.0) | (size == INFINITY)
+    return lib.copysign(tl.where(special, size, y), x)
 
 
-@implements(lib.trunc)
-def trunc(ctx: Context, x: object) -> tensor:
-    return math_function(ctx, "trunc", x)
+def rcbrt(x: tensor) -> tensor:
+    """1 / cbrt(x)."""
+    return 1.0 / cbrt(x)
 
 
-@implements(lib.round)
-def round(ctx: Context, x: object) -> tensor:
-    def formula(value: tensor) -> tensor:
-        whole = lib.trunc(value)
-        one = lib.copysign(1.0, value)
-        # Half away from zero, as C's round; `rint` rounds half to even.
-        return tl.where(tl.abs(value - whole) >= 0.5, whole + one, whole)
-
-    return in_fp64(ctx, "round", formula, (x,))
-
-
-@implements(lib.isnan)
-def isnan(ctx: Context, x: object) -> tensor:
-    value = tensor(float_argument(ctx, "isnan", x))
-    # NaN alone differs from itself; no backend needs an op for it.
-    return evaluate(ctx, lambda: value != value)
+def _norm(*x: tensor) -> tuple[tensor, tensor]:
+    """The largest size, and the root of the sum of squares of all over it."""
+    sizes = [tl.abs(value) for value in x]
+    most = sizes[0]
+    for size in sizes[1:]:
+        most = tl.maximum(most, size)
+    scale = tl.where((most == 0.0) | (most == INFINITY), 1.0, most)
+    total: Any = 0.0
+    for size in sizes:
+        total = total + (size / scale) * (size / scale)
+    return tl.where(most == INFINITY, INFINITY, scale), tl.sqrt(total)
 
 
-@implements(lib.isinf)
-def isinf(ctx: Context, x: object) -> tensor:
-    value = tensor(float_argument(ctx, "isinf", x))
-    return evaluate(ctx, lambda: tl.abs(value) == float("inf"))
+def norm(*x: tensor) -> tensor:
+    """sqrt(x^2 + y^2 + ...): no square overflows; infinite with an infinite operand."""
+    most, root = _norm(*x)
+    return tl.where(most == INFINITY, INFINITY, most * root)
 
 
-@implements(lib.isfinite)
-def isfinite(ctx: Context, x: object) -> tensor:
-    value = tensor(float_argument(ctx, "isfinite", x))
-    return evaluate(ctx, lambda: tl.abs(value) < float("inf"))
+def reciprocal_norm(*x: tensor) -> tensor:
+    """1 / norm."""
+    most, root = _norm(*x)
+    return tl.where(most == INFINITY, 0.0, 1.0 / root / most)
 
 
-def _bits(ctx: Context, function: str, x: object) -> tensor:
+def remainder(x: tensor, y: tensor) -> tensor:
+    """x - n y for the integer n nearest to x / y, even of two: what fmod leaves, less y or not."""
+    divisor = tl.abs(y)
+    size = tl.abs(x)
+    rest = tl.where(divisor < 8e307, lib.fmod(size, 2.0 * divisor), size)
+    # Halves of tiny divisors would be rounded, doubles of large ones would overflow.
+    is_tiny, half = divisor < 1e-290, 0.5 * divisor
+    above = tl.where(is_tiny, rest + rest > divisor, rest > half)
+    rest = tl.where(above, rest - divisor, rest)
+    again = above & tl.where(is_tiny, rest + rest >= divisor, rest >= half)
+    rest = tl.where(again, rest - divisor, rest)
+    found = tl.where(lib.signbit(x), -rest, rest)
+    undefined = (size == INFINITY) | (divisor == 0.0) | (x != x) | (y != y)
+    return tl.where(undefined, float("nan"), tl.where(divisor == INFINITY, x, found))
+
+
+def logb(x: tensor) -> tensor:
+    """The exponent: floor(log2 |x|); -infinity of 0."""
+    size = tl.abs(x)
+    # Subnormal numbers are made normal: their exponent is where the highest bit is.
+    is_small = size < 2.2250738585072014e-308
+    bits = tl.cast(tl.where(is_small, size * 2.0**54, size), tl.int64, bitcast=True)
+    exponent = (bits >> 52) - tl.where(is_small, 1077, 1023)
+    found = tl.where(size == 0.0, -INFINITY, exponent.to(tl.float64))
+    return tl.where(size < INFINITY, found, size)
+
+
+def scaled(x: tensor, exponent: tensor) -> tensor:
+    """x 2^exponent, rounded once: the last of three factors alone may leave the normal numbers."""
+    n = tl.maximum(tl.minimum(exponent.to(tl.int64), 3000), -3000)
+    for _ in range(2):
+        up, down = n > 1023, n < -1022
+        # 2^-969 is 2^-1022 times 2^53: what is left keeps all bits.
+        x = x * tl.where(up, 2.0**1023, tl.where(down, 2.0**-969, 1.0)).to(tl.float64)
+        n = n - tl.where(up, 1023, tl.where(down, -969, 0))
+    n = tl.maximum(tl.minimum(n, 1023), -1022)
+    return x * tl.cast((n + 1023) << 52, tl.float64, bitcast=True)
+
+
+# --- formulas: tensors of the dtype of the operands -----------------------------------------------
+
+
+def nextafter(x: tensor, y: tensor) -> tensor:
+    """The neighbour of x on the side of y."""
+    found = tl.where(x == y, y, neighbour(x, y > x))
+    return tl.where((x != x) | (y != y), x + y, found)
+
+
+def fdim(x: tensor, y: tensor) -> tensor:
+    """x - y where that is positive, else 0."""
+    return tl.where(x > y, x - y, tl.where((x != x) | (y != y), x + y, 0.0))
+
+
+def saturate(x: tensor) -> tensor:
+    """x within [0, 1]; 0 for a NaN."""
+    return tl.where(x >= 1.0, 1.0, tl.where(x > 0.0, x, 0.0))
+
+
+def round_away(x: tensor) -> tensor:
+    """Half away from zero, as C's round; `rint` rounds half to even."""
+    whole = lib.trunc(x)
+    return tl.where(tl.abs(x - whole) >= 0.5, whole + lib.copysign(1.0, x), whole)
+
+
+def isnan(x: tensor) -> tensor:
+    """A NaN alone differs from itself."""
+    return x != x
+
+
+def isinf(x: tensor) -> tensor:
+    return tl.abs(x) == INFINITY
+
+
+def isfinite(x: tensor) -> tensor:
+    return tl.abs(x) < INFINITY
+
+
+def bits_of(x: tensor) -> tensor:
     """The bits of a float as a signed integer."""
-    value = tensor(float_argument(ctx, function, x))
-    integer = tl.get_int_dtype(value.dtype.primitive_bitwidth, True)
-    return evaluate(ctx, lambda: tl.cast(value, integer, bitcast=True))
+    return tl.cast(x, tl.get_int_dtype(x.dtype.primitive_bitwidth, True), bitcast=True)
 
 
-@implements(lib.signbit)
-def signbit(ctx: Context, x: object) -> tensor:
-    bits = _bits(ctx, "signbit", x)
-    # Of the bits, since -0.0 and negative NaNs have a sign too.
-    return evaluate(ctx, lambda: bits < 0)
+def signbit(x: tensor) -> tensor:
+    """Of the bits, since -0.0 and negative NaNs have a sign too."""
+    return bits_of(x) < 0
 
 
-@implements(lib.copysign)
-def copysign(ctx: Context, x: object, y: object) -> tensor:
-    dtype = tl.dtype.of(_float_dtype(ctx, "copysign", (x, y)))
-    size, sign = (_bits(ctx, "copysign", cast_to(ctx, value, dtype)) for value in (x, y))
+def copysign(x: tensor, y: tensor) -> tensor:
+    """The bits of x but the sign, and the sign of y."""
+    size, sign = bits_of(x), bits_of(y)
     # The smallest integer is the sign bit alone; -1 minus it is all the other bits.
     low = size.dtype.get_int_min_value()
-    merged = evaluate(ctx, lambda: (size & (-1 - low)) | (sign & low))
-    return evaluate(ctx, lambda: tl.cast(merged, dtype, bitcast=True))
+    return tl.cast((size & (-1 - low)) | (sign & low), x.dtype, bitcast=True)
 
 
-@implements(lib.fmod)
-def fmod(ctx: Context, x: object, y: object) -> tensor:
-    dtype = tl.dtype.of(_float_dtype(ctx, "fmod", (x, y)))
-    left, right = broadcast_pair(
-        ctx, "fmod", cast_to(ctx, x, dtype).handle, cast_to(ctx, y, dtype).handle
-    )
-    return cast_to(ctx, evaluate(ctx, lambda: tensor(left) % tensor(right)), dtype)
-
-
-@implements(lib.int2float_rn)
-def int2float_rn(ctx: Context, x: object) -> tensor:
-    number = materialize(ctx, x)
-    if not number.dtype.is_int():
-        ctx.fail(errors.InvalidValue, "int2float_rn", "x", "an integer", number.type)
-    return cast_to(ctx, number, tl.float32)
+def fmod(x: tensor, y: tensor) -> tensor:
+    """The remainder with the sign of x."""
+    return x % y
