@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from tilewright.backends.cpu.microkernel import DotSpec, VectorUnit, preferred_strides
+from collections.abc import Mapping
+from dataclasses import replace
+
+from tilewright.analysis import Alignment
+from tilewright.backends.cpu.microkernel import (
+    DotSpec,
+    VectorUnit,
+    packs_columns,
+    preferred_strides,
+)
 from tilewright.backends.cpu.ops import Bf16DotOp
-from tilewright.ir import Value
+from tilewright.ir import Trait, Value
 from tilewright.ir.types import dtype_of, shape_of
 from tilewright.llvm import llvm_type
-from tilewright.ops import DotOp
+from tilewright.ops import DotOp, LoadOp
 
 
 def dot_spec(unit: VectorUnit, op: DotOp) -> DotSpec:
@@ -15,6 +24,33 @@ def dot_spec(unit: VectorUnit, op: DotOp) -> DotSpec:
     m, k = shape_of(op.a.type)[-2:]
     n = shape_of(op.b.type)[-1]
     return DotSpec(m, n, k, element_of_product(op), unit)
+
+
+def _column_major(spec: DotSpec, of_a: bool) -> DotSpec | None:
+    """The product with A or B column-major; None if the micro-kernel has no such form."""
+    if of_a:
+        direct = spec.operand.group == 1 and not spec.unit.lane_broadcast
+        return replace(spec, a_columns=True) if direct else None
+    return replace(spec, b_columns=True) if packs_columns(spec) else None
+
+
+def reads_columns(value: Value, alignments: Mapping[Value, Alignment]) -> bool:
+    """Whether a matrix is computed from loads, and memory holds their columns in order."""
+    reached, stack, loads = {value}, [value], 0
+    while stack:
+        op = stack.pop().op
+        if isinstance(op, LoadOp):
+            *_, down, across = alignments[op.pointer].contiguity
+            loads += 1
+            if down == 1 or across > 1:
+                return False
+        elif op is None or not {Trait.ELEMENTWISE, Trait.PURE} <= op.traits:
+            return False
+        else:
+            tiles = [v for v in op.operands if len(shape_of(v.type)) == 2]
+            stack += [v for v in tiles if v not in reached]
+            reached.update(tiles)
+    return loads > 0
 
 
 def element_of_product(op: DotOp) -> str:
@@ -25,14 +61,24 @@ def element_of_product(op: DotOp) -> str:
     return kind.name if kind.bits == 8 else llvm_type(kind)
 
 
-def operand_strides(unit: VectorUnit, value: Value) -> tuple[int, ...] | None:
-    """Padded strides of a tile that is multiplied, so that its rows do not share cache sets."""
+def operand_strides(
+    unit: VectorUnit, value: Value, alignments: Mapping[Value, Alignment]
+) -> tuple[int, ...] | None:
+    """Padded strides of a tile that is multiplied, so that its rows do not share cache sets; of a
+    column-major one, those of its columns."""
     # The first product decides; any other works with these strides too (see `lower_dot`).
     for user in value.uses:
         if not isinstance(user, DotOp) or value not in (user.a, user.b):
             continue
         shape = shape_of(value.type)
-        strides = preferred_strides(dot_spec(unit, user))
+        spec = dot_spec(unit, user)
+        only = list(value.uses) == [user]
+        if only and len(shape) == 2 and reads_columns(value, alignments):
+            columns = _column_major(spec, value is user.a)
+            if columns is not None:
+                strides = preferred_strides(columns)
+                return 1, strides.lda if value is user.a else strides.ldb
+        strides = preferred_strides(spec)
         row = strides.lda if value is user.a else strides.ldb
         inner = (row, 1)
         for extent in reversed(shape[1:-1]):

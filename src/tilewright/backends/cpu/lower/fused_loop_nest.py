@@ -127,7 +127,9 @@ class _NestEmitter:
         self.prefetcher = Prefetcher(state, self.width)
 
     def _buffer(self, value: Value) -> Buffer:
-        return self.state.buffer_for(value, operand_strides(self.state.unit, value))
+        return self.state.buffer_for(
+            value, operand_strides(self.state.unit, value, self.state.alignments)
+        )
 
     # -- shape of the nest ----------------------------------------------------------------------
 

@@ -89,7 +89,8 @@ def lower_dot(state: CpuLowering, op: DotOp) -> None:
     (m, k), n = a.shape[-2:], b.shape[-1]
     spec = DotSpec(
         m, n, k, element_of_product(op), state.unit,
-        lda=a.strides[-2], ldb=b.strides[-2], ldc=c.strides[-2], accumulate=not fresh,
+        lda=max(a.strides[-2:]), ldb=max(b.strides[-2:]), ldc=c.strides[-2], accumulate=not fresh,
+        a_columns=a.strides[-1] > 1, b_columns=b.strides[-1] > 1,
     )  # fmt: skip
     name = _microkernel_function(state, spec, op.loc)
     if len(a.shape) == 2:

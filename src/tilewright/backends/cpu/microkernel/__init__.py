@@ -38,6 +38,7 @@ from .register_blocking import (
     DotSpec,
     Strides,
     VectorUnit,
+    packs_columns,
     preferred_strides,
     vector_unit,
 )
@@ -51,6 +52,7 @@ __all__ = [
     "DotSpec",
     "Strides",
     "VectorUnit",
+    "packs_columns",
     "preferred_strides",
     "vector_unit",
 ]

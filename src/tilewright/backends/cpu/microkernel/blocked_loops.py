@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import gcd
 from typing import NamedTuple
 
-from tilewright.backends.cpu.microkernel import grouped_products
+from tilewright.backends.cpu.microkernel import panel_packing
 from tilewright.backends.cpu.microkernel.function_text import Loop, Writer
 from tilewright.backends.cpu.microkernel.register_blocking import (
     CACHE_LINE,
@@ -23,7 +23,7 @@ UNROLL = 2  # steps of k in one turn, where A is broadcast from memory
 def dot_declarations(spec: DotSpec) -> tuple[str, ...]:
     """The `declare` lines that the text of `dot_function` relies on; merge them by equality."""
     if spec.operand.group > 1:
-        return (grouped_products.declaration(spec),)
+        return (panel_packing.declaration(spec),)
     suffix = f"v{spec.lanes}{spec.type.name}"
     vector, mask = f"<{spec.lanes} x {spec.element}>", f"<{spec.lanes} x i1>"
     lines: list[str] = []
@@ -41,7 +41,8 @@ def dot_function(name: str, spec: DotSpec) -> str:
     The buffers must not overlap. Nothing outside the m x n, m x k and k x n elements is read or
     written, the padding of rows included.
     """
-    return (_Kernel if spec.operand.group == 1 else _GroupedKernel)(spec).text(name)
+    packs = spec.operand.group > 1 or spec.b_columns
+    return (_PackedKernel if packs else _Kernel)(spec).text(name)
 
 
 def _attributes(bits: int) -> str:
@@ -69,6 +70,9 @@ class _Kernel:
         self.a_start = "%a"
         self.depth = spec.k  # steps of the innermost loop
         self.a_row, self.b_row, self.c_row = (stride * self.size for stride in spec.strides)
+        self.a_step = self.size  # from one k to the next
+        if spec.a_columns:
+            self.a_row, self.a_step = self.a_step, self.a_row
         bits = ["i1 true" if i < spec.n % self.lanes else "i1 false" for i in range(self.lanes)]
         self.mask = f"<{self.lanes} x i1> <{', '.join(bits)}>"
 
@@ -163,7 +167,8 @@ class _Kernel:
 
     def splat(self, pointer: str) -> str:
         kind = self.llvm_type
-        scalar = self.out.value(f"load {kind}, ptr {pointer}, align {self.size}")
+        align = self.spec.operand.bytes
+        scalar = self.out.value(f"load {kind}, ptr {pointer}, align {align}")
         first = self.out.value(f"insertelement {self.vector} poison, {kind} {scalar}, i64 0")
         return self.splat_lane(first, 0)
 
@@ -187,7 +192,7 @@ class _Kernel:
     # -- memory; `row` is the distance between rows of the buffer, in bytes -----------------------
 
     def a_at(self, a: str, i: int, k: int) -> str:
-        return self.out.offset(a, i * self.a_row + k * self.size)
+        return self.out.offset(a, i * self.a_row + k * self.a_step)
 
     def alignment(self, row: int) -> int:
         """What every vector of a buffer is certainly aligned to, in bytes."""
@@ -225,14 +230,15 @@ class _Kernel:
             self.out.emit(f"store {vector} {value}, ptr {pointer}, align {align}")
 
 
-class _GroupedKernel(_Kernel):
-    """A kernel whose instruction adds up groups of products; see `grouped_products`."""
+class _PackedKernel(_Kernel):
+    """A kernel that copies panels of B first; see `panel_packing`."""
 
     def __init__(self, spec: DotSpec) -> None:
         super().__init__(spec)
         self.depth = spec.k // spec.operand.group
-        self.packing = grouped_products.Packing(spec, self.out)
-        self.a_start, self.a_row = self.packing.a_start, self.packing.a_row
+        self.packing = panel_packing.Packing(spec, self.out)
+        if spec.operand.group > 1:
+            self.a_start, self.a_row = self.packing.a_start, self.packing.a_row
         self.corrections: list[str] = []
 
     def column_panels(self) -> None:
@@ -246,7 +252,8 @@ class _GroupedKernel(_Kernel):
         super().row_panels(c, self.packing.columns, vectors, masked)
 
     def column_step(self, vectors: int) -> int:
-        return vectors * self.lanes * self.spec.operand.bytes
+        columns = vectors * self.lanes * self.spec.operand.bytes
+        return columns * self.spec.strides.ldb if self.spec.b_columns else columns
 
     def first_sums(self, panel: _Panel) -> list[str]:
         return self.corrections * panel.rows if self.corrections else super().first_sums(panel)
@@ -258,4 +265,5 @@ class _GroupedKernel(_Kernel):
         return [self.packing.as_operand(x) for x in super().factors(panel, base)]
 
     def multiply_add(self, x: str, y: str, z: str) -> str:
-        return self.packing.multiply_add(x, y, z)
+        grouped = self.spec.operand.group > 1
+        return (self.packing if grouped else super()).multiply_add(x, y, z)

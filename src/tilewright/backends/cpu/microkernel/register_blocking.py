@@ -13,6 +13,9 @@ PANEL_VECTORS = 2  # vectors of columns in a full panel
 ENOUGH_SUMS = 16  # independent sums; a multiply-add takes 4 cycles in 2 (x86) or 4 (Arm) pipes
 
 
+_MOST_PANEL_BYTES = 1 << 17  # of stack memory
+
+
 class VectorUnit(NamedTuple):
     """The properties of a vector instruction set that shape the kernel."""
 
@@ -59,11 +62,13 @@ class Strides(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DotSpec:
-    """One micro-kernel: C[m, n] = (C +) A[m, k] @ B[k, n], all three row-major in scratch
+    """One micro-kernel: C[m, n] = (C +) A[m, k] @ B[k, n] in scratch, C row-major
 
     element: "float", "double", "i32" (which wraps modulo 2**32); for units with 512 bits, n a
         multiple of 16 and k of 4: "bfloat", summed in float, and "i8" or "u8", summed in i32.
-    lda, ldb, ldc: elements from one row to the next; 0 means what `preferred_strides` says.
+    a_columns, b_columns: A or B is column-major: A only without groups, B only if n is a multiple
+        of the lanes and k of as many groups.
+    lda, ldb, ldc: elements from one row (or column) to the next; 0: as `preferred_strides` says.
     aligned: the three buffers start at a multiple of 64 bytes.
     accumulate: add to C; otherwise C is only written.
     """
@@ -78,12 +83,18 @@ class DotSpec:
     ldc: int = 0
     aligned: bool = True
     accumulate: bool = True
+    a_columns: bool = False
+    b_columns: bool = False
 
     def __post_init__(self) -> None:
         assert min(self.m, self.n, self.k) > 0, f"empty product {self.m}x{self.n}x{self.k}"
         assert self.element in ELEMENTS, f"no micro-kernel multiplies {self.element}"
         lda, ldb, ldc = self.strides
-        assert lda >= self.k and min(ldb, ldc) >= self.n, f"rows overlap: {self.strides}"
+        rows_of_a, rows_of_b = (
+            (self.m if self.a_columns else self.k),
+            (self.k if self.b_columns else self.n),
+        )
+        assert lda >= rows_of_a and ldb >= rows_of_b and ldc >= self.n, f"rows overlap: {self}"
 
     @property
     def operand(self) -> Element:
@@ -111,6 +122,13 @@ class DotSpec:
         return Strides(*(x or y for x, y in zip(given, preferred_strides(self), strict=True)))
 
 
+def packs_columns(spec: DotSpec) -> bool:
+    """Whether the kernel of a product could copy panels of a column-major B."""
+    steps = spec.k // spec.operand.group
+    panel = steps * PANEL_VECTORS * spec.unit.bits // 8
+    return spec.n % spec.lanes == 0 and steps % spec.lanes == 0 and panel <= _MOST_PANEL_BYTES
+
+
 def vector_unit(cpu: HostCpu) -> VectorUnit:
     """The widest unit of `cpu` that has a row here."""
     if cpu.is_arm64:
@@ -127,14 +145,15 @@ def preferred_strides(spec: DotSpec) -> Strides:
     cache lines: a panel reads two lines of each row, and rows 1 KiB apart would put all of them
     into 8 of the 64 sets, which hold 12 lines each (8 on older cores). Worth 2 % at 128x128x64.
     """
-    lanes = spec.lanes
-    if spec.operand.group > 1:  # panels of B are copied, so its rows may lie anywhere
-        wide = CACHE_LINE // spec.operand.bytes
-        lda, ldb = (-(-columns // wide) * wide for columns in (spec.k, spec.n))
-        return Strides(lda, ldb, -(-spec.n // lanes) * lanes)
-    lda, ldb, ldc = (-(-columns // lanes) * lanes for columns in (spec.k, spec.n, spec.n))
-    line = CACHE_LINE // spec.type.bytes
-    if ldb > PANEL_VECTORS * lanes:
+    lanes, line = spec.lanes, CACHE_LINE // spec.operand.bytes
+    across_a, across_b = (
+        (spec.m if spec.a_columns else spec.k),
+        (spec.k if spec.b_columns else spec.n),
+    )
+    wide = lanes if spec.operand.group == 1 else line
+    lda, ldb = (-(-columns // wide) * wide for columns in (across_a, across_b))
+    ldc = -(-spec.n // lanes) * lanes
+    if ldb > PANEL_VECTORS * lanes or spec.b_columns:
         ldb = (-(-ldb // line) | 1) * line
     return Strides(lda, ldb, ldc)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.unit.backends.cpu.textual import assert_as_interpreted
-from tilewright.backends.cpu.microkernel import AVX512, DotSpec
+from tilewright.backends.cpu.microkernel import AVX512, DotSpec, packs_columns
 from tilewright.backends.cpu.microkernel.blocked_loops import dot_declarations, dot_function
 from tilewright.backends.cpu.passes.legalize import Legalize
 from tilewright.interp import run_function
@@ -86,29 +86,50 @@ def operand(rows: int, columns: int, stride: int, dtype: type, seed: int) -> np.
     return aligned(array)
 
 
+each_way = pytest.mark.parametrize("emulate", [True, False], ids=["emulated", "native"])
+
+
 @pytest.mark.parametrize("accumulate", [False, True])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("element", KINDS)
-@pytest.mark.parametrize("emulate", [True, False], ids=["emulated", "native"])
+@each_way
 def test_products_at_every_shape(
     element: str, shape: tuple[int, int, int], emulate: bool, accumulate: bool
 ):
     if not emulate and FEATURES[element] not in host_cpu().dots:
         pytest.skip("the CPU has no such instruction")
-    spec = DotSpec(*shape, element, AVX512, accumulate=accumulate)
+    assert_product(DotSpec(*shape, element, AVX512, accumulate=accumulate), emulate)
+
+
+@pytest.mark.parametrize("shape", [(16, 16, 64), (33, 48, 128), (1, 112, 64)], ids=str)
+@pytest.mark.parametrize("element", KINDS)
+@each_way
+def test_column_major_right_operands(element: str, shape: tuple[int, int, int], emulate: bool):
+    if not emulate and FEATURES[element] not in host_cpu().dots:
+        pytest.skip("the CPU has no such instruction")
+    spec = DotSpec(*shape, element, AVX512, b_columns=True)
+    assert packs_columns(spec)
+    assert_product(spec, emulate)
+
+
+def assert_product(spec: DotSpec, emulate: bool) -> None:
+    """C is right, and what pads the rows of A and B has not leaked into it."""
+    shape, element, accumulate = (spec.m, spec.n, spec.k), spec.element, spec.accumulate
     left, right, summed = KINDS[element]
     (m, n, k), (lda, ldb, ldc) = shape, spec.strides
-    a, b = operand(m, k, lda, left, m), operand(k, n, ldb, right, n)
+    a = operand(m, k, lda, left, m)
+    b = operand(n, k, ldb, right, n) if spec.b_columns else operand(k, n, ldb, right, n)
     c = aligned(np.full((m, ldc), 3, summed))
     loaded = load_object(compile_ir(module(spec, emulate), host_target()).obj, ["run"])
     ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)(loaded["run"])(
         *(x.ctypes.data for x in (c, a, b))
     )
-    wide = a[:, :k].astype(np.float64) @ b[:, :n].astype(np.float64) + (3 if accumulate else 0)
+    a, b = a[:, :k].astype(np.float64), (b[:, :k].T if spec.b_columns else b[:, :n])
+    wide = a @ b.astype(np.float64) + (3 if accumulate else 0)
     if summed is np.int32:
         np.testing.assert_array_equal(c[:, :n], wide)
     else:
-        magnitude = np.abs(a[:, :k]).astype(float) @ np.abs(b[:, :n]).astype(float) + 3
+        magnitude = np.abs(a) @ np.abs(b).astype(float) + 3
         assert (np.abs(c[:, :n] - wide) <= (k + 2) * 2.0**-23 * magnitude).all()
 
 

@@ -16,6 +16,7 @@ from tilewright.backends.cpu.microkernel import (
     NEON,
     DotSpec,
     VectorUnit,
+    packs_columns,
     preferred_strides,
     vector_unit,
 )
@@ -61,7 +62,10 @@ def operands(spec: DotSpec, random: np.random.Generator) -> list[np.ndarray]:
     """C, A, B in scratch; their padding holds NaN (integers: SENTINEL)."""
     dtype, floating = DTYPES[spec.element], spec.type.is_float
     lda, ldb, ldc = spec.strides
-    sizes = ((spec.m, spec.n, ldc), (spec.m, spec.k, lda), (spec.k, spec.n, ldb))
+    size_a, size_b = (spec.m, spec.k), (spec.k, spec.n)
+    left = (*(size_a[::-1] if spec.a_columns else size_a), lda)
+    right = (*(size_b[::-1] if spec.b_columns else size_b), ldb)
+    sizes = ((spec.m, spec.n, ldc), left, right)
     arrays: list[np.ndarray] = []
     for rows, columns, stride in sizes:
         array = buffer(rows, stride, dtype, shift=0 if spec.aligned else 1)
@@ -86,7 +90,8 @@ def assert_product(spec: DotSpec, target: TargetSpec = HOST, level: int = 0) -> 
     """C is right, the padding of C is untouched, and that of A and B has not leaked into C."""
     arrays = operands(spec, np.random.default_rng(spec.m + 1000 * spec.n + spec.k))
     c, a, b = (array.copy() for array in arrays)
-    a, b = a[:, : spec.k], b[:, : spec.n]
+    a = a[:, : spec.m].T if spec.a_columns else a[:, : spec.k]
+    b = b[:, : spec.k].T if spec.b_columns else b[:, : spec.n]
     run(spec, arrays, target, level)
     result, start = arrays[0][:, : spec.n], c[:, : spec.n] * int(spec.accumulate)
     np.testing.assert_array_equal(arrays[0][:, spec.n :], c[:, spec.n :])
@@ -109,6 +114,19 @@ def test_product_is_right_at_every_shape(
     assert_product(DotSpec(*shape, element, unit))
 
 
+@each_unit
+@each_element
+@pytest.mark.parametrize("major", ["a", "b", "both"])
+@pytest.mark.parametrize("shape", [(16, 16, 16), (33, 48, 32), (1, 112, 64)], ids=str)
+def test_column_major_operands(
+    unit: VectorUnit, element: str, major: str, shape: tuple[int, int, int]
+) -> None:
+    of_a = major != "b" and not unit.lane_broadcast
+    spec = DotSpec(*shape, element, unit, a_columns=of_a, b_columns=major != "a")
+    assert packs_columns(spec)
+    assert_product(spec)
+
+
 @settings(max_examples=40, deadline=None)
 @given(
     sizes=st.tuples(*[st.integers(1, 70)] * 3),
@@ -127,10 +145,8 @@ def test_product_is_right_for_any_sizes_and_strides(
     accumulate: bool,
 ) -> None:
     (m, n, k), (pad_a, pad_b, pad_c) = sizes, padding
-    strides = {"lda": k + pad_a, "ldb": n + pad_b, "ldc": n + pad_c}
-    assert_product(
-        DotSpec(m, n, k, element, unit, **strides, aligned=aligned, accumulate=accumulate)
-    )
+    strides = k + pad_a, n + pad_b, n + pad_c
+    assert_product(DotSpec(m, n, k, element, unit, *strides, aligned, accumulate))
 
 
 @each_element
