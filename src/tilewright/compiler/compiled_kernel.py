@@ -6,7 +6,7 @@ import hashlib
 import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Protocol, cast
 
 from tilewright.analysis import ArgumentPair
@@ -24,6 +24,7 @@ from tilewright.backends import (
 )
 from tilewright.ir import Module, print_module
 from tilewright.support import (
+    LaunchMetadata,
     TilewrightError,
     errors,
     kernel_hooks,
@@ -236,7 +237,7 @@ class CompiledKernel:
     may store through; pairs: those that must not overlap, see `analysis.argument_pairs`.
 
     rebuild: of a kernel from the disk cache: compiles it anew, if it cannot be loaded; watch: sees
-    the arguments of each `run`; set from outside, where there are pairs.
+    the arguments of each `launch`; set from outside, where there are pairs.
     """
 
     def __init__(
@@ -369,7 +370,49 @@ class CompiledKernel:
             context = StageContext(self.target, metadata.options, metadata.as_dict())
             return self.backend.explain(self.asm.module(), context, launch)
 
-    def run(self, x: int, y: int, z: int, *args: object) -> None:
+    def launch_metadata(self, grid: object, stream: object, *args: object) -> LaunchMetadata:
+        """What hooks around a launch are told, as Triton's launchers make it: name, kernel, grid,
+        function, stream, and what `jit(launch_metadata=)` of the kernel adds."""
+        return LaunchMetadata(partial(self._described, grid, stream, args))
+
+    def _described(self, grid: object, stream: object, args: Sequence[object]) -> dict[str, Any]:
+        function: Any = getattr(self.src, "fn", None)
+        told: dict[str, Any] = {"name": self.name, "kernel": self, "grid": grid}
+        told |= {"function": self.function, "stream": stream}
+        extra = getattr(function, "launch_metadata", None)
+        if extra is not None:
+            arguments = dict(zip(function.arg_names, args, strict=False))
+            told.update(extra(grid, self.metadata, arguments))
+        return told
+
+    def run(
+        self,
+        x: int,
+        y: int,
+        z: int,
+        stream: int | None,
+        function: object,
+        packed_metadata: object,
+        launch_metadata: object,
+        launch_enter_hook: Callable[..., object] | None,
+        launch_exit_hook: Callable[..., object] | None,
+        *args: object,
+    ) -> None:
+        """A launch as Triton's launchers make it, from all arguments of the kernel.
+
+        stream: must be the current one; function, packed_metadata: of this kernel, and not looked
+        at; the hooks are called with launch_metadata. Errors: as of `launch`, InvalidOption.
+        """
+        memory = self.backend.memory
+        if memory is not None and stream is not None and stream != memory.current()[1]:
+            raise errors.InvalidOption("stream", "the current stream", stream)
+        if launch_enter_hook is not None:
+            launch_enter_hook(launch_metadata)
+        self.launch(x, y, z, *args)
+        if launch_exit_hook is not None:
+            launch_exit_hook(launch_metadata)
+
+    def launch(self, x: int, y: int, z: int, *args: object) -> None:
         """Run over a grid of x * y * z program instances; arguments as for `kernel[grid]`.
 
         Errors: BadGrid, ArgumentCount, UnsupportedArgument, and those of the launch.
@@ -408,7 +451,7 @@ class CompiledKernel:
 
         def launch(*args: object, stream: object = None) -> None:
             with user_boundary:
-                self.run(*extents, *args)
+                self.launch(*extents, *args)
 
         return launch
 

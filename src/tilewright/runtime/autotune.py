@@ -214,7 +214,7 @@ class Autotuner(KernelWrapper):
     def warmup(self, *args: object, grid: object = None, **keywords: Any) -> list[Any]:
         """Compile every configuration that is not pruned; a list of compiled kernels."""
         named = self.named_arguments(args, keywords)
-        left = self.pruning(self.configs, named, keywords)
+        left = self.pruning(self.configs, named, keywords, grid=grid, warmup=True)
         return [self.fn.warmup(*args, grid=grid, **{**c.all_kwargs(), **keywords}) for c in left]
 
     def prune_configs(self, keywords: Mapping[str, Any]) -> list[Config]:
@@ -264,7 +264,8 @@ class Autotuner(KernelWrapper):
     # --- measuring --------------------------------------------------------------------------------
 
     def _choose(self, trial: Trial, key: tuple[object, ...]) -> Config:
-        left = self.pruning(self.configs, trial.named, trial.keywords)
+        launch = {"grid": trial.grid, "warmup": False}
+        left = self.pruning(self.configs, trial.named, trial.keywords, **launch)
         # the speed of the interpreter says nothing of that of the code
         if len(left) == 1 or self.base_fn.interpreted:
             return left[0]
@@ -388,7 +389,8 @@ def autotune(
 
     configs: what to choose from; key: parameters whose values, with the dtypes of all arrays,
     decide the choice: new ones are measured anew.
-    prune_configs_by: {"early_config_prune": function (configs, arguments, **keywords) -> configs,
+    prune_configs_by: {"early_config_prune": function (configs, arguments, **keywords, with the
+    grid and whether it only warms up) -> configs,
     "perf_model": function (**arguments) -> estimated time, "top_k": how many, or which part}.
     reset_to_zero, restore_value: arrays to be zeroed before, or put back after, each trial;
     pre_hook(arguments, reset_only=False), post_hook(arguments, exception): functions to call

@@ -30,7 +30,7 @@ from .event_stream import (
 from .fork_locks import ForkLock, attribute_late, fork_waits, hold_across_forks, import_late
 from .garbage_collection import collection_paused
 from .grid import Grid, grid_for, normal_grid
-from .kernel_hooks import HookChain, kernel_hooks
+from .kernel_hooks import HookChain, LaunchMetadata, kernel_hooks
 from .lock_free_property import cached_property
 from .settings_table import (
     BULK_LOADS,
@@ -55,6 +55,7 @@ __all__ = [
     "Grid",
     "HookChain",
     "KernelBoundary",
+    "LaunchMetadata",
     "ListRecorder",
     "OverlapWarning",
     "PassEnded",

@@ -38,6 +38,28 @@ class HookChain(list[Callable[P, object]], Generic[P]):
             hook(*args, **kwargs)
 
 
+class LaunchMetadata:
+    """The description of a launch that hooks receive; computed at the first `get`.
+
+    arrays() -> the arguments that are arrays in the memory of the host.
+    """
+
+    def __init__(
+        self,
+        compute: Callable[[], dict[str, Any]],
+        arrays: Callable[[], list[Any]] = list,
+    ) -> None:
+        self.arrays = arrays
+        self._compute = compute
+        self._found: dict[str, Any] | None = None
+
+    def get(self) -> dict[str, Any]:
+        """name, kernel, grid, and what the kernel's own `launch_metadata` function adds."""
+        if self._found is None:
+            self._found = self._compute()
+        return self._found
+
+
 @dataclass
 class KernelHooks:
     """Those around compiling and loading, with Triton's arguments.

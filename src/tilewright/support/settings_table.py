@@ -204,8 +204,20 @@ def _path(text: str) -> Path:
 
 
 def _user_cache() -> Path:
+    if os.environ.get("TRITON_HOME"):
+        return _triton_folder("cache")
     # the variables are arguments, so that a folder that was found holds for this environment only
     return _platform_cache(*(os.environ.get(name) for name in _VARIABLES_OF_PLATFORMS))
+
+
+def _triton_folder(name: str) -> Path:
+    """A folder of Triton's: below TRITON_HOME, or the user's home."""
+    return _path(os.environ.get("TRITON_HOME") or "~") / ".triton" / name
+
+
+def _triton_folder_if(variable: str, name: str) -> Path | None:
+    """The same, if a flag asks for it."""
+    return _triton_folder(name) if environment_flag(variable) else None
 
 
 _PACKAGE = "tilewright"
@@ -328,7 +340,9 @@ class Compilation(Group):
         "TILEWRIGHT_DUMP_DIR",
         "TRITON_DUMP_DIR",
         expected="a folder",
-        doc="Write every stage of every compiled kernel below this folder.",
+        doc="Write every stage of every compiled kernel below this folder; TRITON_KERNEL_DUMP=1 "
+        "means dump in TRITON_HOME/.triton.",
+        factory=lambda: _triton_folder_if("TRITON_KERNEL_DUMP", "dump"),
     )
     override_dir = Setting[Path | None](
         None,
@@ -336,7 +350,9 @@ class Compilation(Group):
         "TILEWRIGHT_OVERRIDE_DIR",
         "TRITON_OVERRIDE_DIR",
         expected="a folder",
-        doc="Take a stage of a kernel from a file here, named as in the dumps, where there is one.",
+        doc="Take a stage of a kernel from a file here, named as in the dumps, where there is one; "
+        "TRITON_KERNEL_OVERRIDE=1 means override in TRITON_HOME/.triton.",
+        factory=lambda: _triton_folder_if("TRITON_KERNEL_OVERRIDE", "override"),
     )
 
 
@@ -350,7 +366,8 @@ class Cache(Group):
         "TRITON_CACHE_DIR",
         expected="a folder",
         doc="Folder of the disk cache, which only the user may write to; if unset, where the "
-        "platform keeps caches: below XDG_CACHE_HOME or ~/.cache, in ~/Library/Caches on macOS.",
+        "platform keeps caches: below XDG_CACHE_HOME or ~/.cache, in ~/Library/Caches on macOS; "
+        "or cache in TRITON_HOME/.triton, if that is set.",
         factory=_user_cache,
     )
     always_compile = Setting(

@@ -222,6 +222,8 @@ class cache_knobs(base_knobs):
 class compilation_knobs(base_knobs):
     """How kernels are compiled."""
 
+    dump_ir = env_bool("TRITON_KERNEL_DUMP")
+    override = env_bool("TRITON_KERNEL_OVERRIDE")
     always_compile = _Shared("TRITON_ALWAYS_COMPILE", "cache.always_compile")
     disable_line_info = _Shared(
         "TRITON_DISABLE_LINE_INFO", "compilation.line_info", lambda on: not on, lambda off: not off

@@ -285,7 +285,7 @@ def test_early_pruning() -> None:
 
     scaled(clock, prune_configs_by={"early_config_prune": early})[1](clock.out, 7, num_warps=2)
     assert clock.measured == [32, 64]
-    assert seen == [(7, {"num_warps": 2})]
+    assert seen == [(7, {"num_warps": 2, "grid": 1, "warmup": False})]
 
 
 @pytest.mark.parametrize(

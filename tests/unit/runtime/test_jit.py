@@ -78,7 +78,7 @@ def test_a_compiled_kernel_takes_the_grids_of_a_launch() -> None:
     kernel = new_value()[0](out, 4)
     for empty in (0, (0,), (2, 0), [1, 1, 0]):
         kernel[empty](out, 5)
-    kernel.run(1, 0, 1, out, 5)
+    kernel.launch(1, 0, 1, out, 5)
     assert out[0] == 0
     kernel[np.int64(1)](out, 5)
     assert out[0] == 5
@@ -92,7 +92,7 @@ def test_a_compiled_kernel_takes_the_grids_of_a_launch() -> None:
         with pytest.raises(errors.BadGrid):
             kernel[wrong](out, 5)
     with pytest.raises(errors.BadGrid):
-        kernel.run(1, 1, -1, out, 5)
+        kernel.launch(1, 1, -1, out, 5)
 
 
 def test_a_grid_function_sees_all_arguments() -> None:

@@ -147,6 +147,33 @@ def test_a_listener_hears_of_each_compilation_and_its_times() -> None:
     assert heard[1]["times"].total_lowering == 0
 
 
+def test_a_compiled_kernel_is_launched_as_triton_s_launchers_do() -> None:
+    def work(grid: Any, metadata: Any, arguments: dict[str, Any]) -> dict[str, object]:
+        return {"bytes": arguments["n"] * 8, "warps": metadata.num_warps}
+
+    compiled = launch(new_kernel(launch_metadata=work))
+    x, out = np.arange(5, dtype="f"), np.zeros(5, "f")
+    seen: list[tuple[str, Any]] = []
+    told = compiled.launch_metadata((1, 1, 1), 0, x, out, 5, 8)
+    compiled.run(
+        1, 1, 1, 0, compiled.function, compiled.packed_metadata, told,
+        lambda metadata: seen.append(("enter", metadata.get())),
+        lambda metadata: seen.append(("exit", metadata.get())),
+        x, out, 5, 8,
+    )  # fmt: skip
+    np.testing.assert_array_equal(out, x + 1)
+    assert [when for when, _ in seen] == ["enter", "exit"]
+    description = seen[0][1]
+    assert (description["name"], description["grid"], description["stream"]) == (
+        "add",
+        (1, 1, 1),
+        0,
+    )
+    assert (description["bytes"], description["warps"]) == (40, 4)
+    compiled.run(1, 1, 1, 0, None, None, None, None, None, x, x, 5, 8)
+    np.testing.assert_array_equal(x, out)
+
+
 # --- compiling in other threads -------------------------------------------------------------------
 
 

@@ -109,3 +109,20 @@ def test_every_group_lists_its_knobs() -> None:
     listed = {name: sorted(getattr(knobs, name).knob_descriptors) for name in groups}
     assert all(listed.values())
     assert listed["language"] == ["default_fp_fusion", "fp32_default"]
+
+
+def test_triton_s_home_holds_cache_dumps_and_overrides(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("TILEWRIGHT_CACHE_DIR", "TRITON_CACHE_DIR", "TRITON_DUMP_DIR"):
+        monkeypatch.delenv(variable, raising=False)
+    assert settings().compilation.dump_dir is None
+    monkeypatch.setenv("TRITON_HOME", "/somewhere")
+    assert knobs.cache.dir == "/somewhere/.triton/cache"
+    assert settings().compilation.dump_dir is None
+    with knobs.compilation.scope():
+        knobs.compilation.dump_ir = True
+        knobs.compilation.override = True
+        assert settings().compilation.dump_dir == Path("/somewhere/.triton/dump")
+        assert settings().compilation.override_dir == Path("/somewhere/.triton/override")
+    assert settings().compilation.override_dir is None
+    monkeypatch.setenv("TRITON_CACHE_DIR", "/elsewhere")
+    assert knobs.cache.dir == "/elsewhere"

@@ -97,12 +97,19 @@ class Pruning:
         self.top_k: float = by.get("top_k", 1.0)
 
     def __call__(
-        self, configs: Sequence[Config], named: dict[str, Any], keywords: Mapping[str, Any]
+        self,
+        configs: Sequence[Config],
+        named: dict[str, Any],
+        keywords: Mapping[str, Any],
+        **launch: object,
     ) -> list[Config]:
-        """The configurations that are left. AutotunerError if there is none."""
+        """The configurations that are left; launch: what `early` gets beside the keywords.
+
+        AutotunerError if there is none.
+        """
         left = list(configs)
         if self.early is not None:
-            left = self._pruned(self.early, left, named, keywords)
+            left = self._pruned(self.early, left, named, {**keywords, **launch})
         if self.model is not None:
             estimates = [
                 _estimated(self.model, {**named, **keywords, **config.all_kwargs()})

@@ -271,7 +271,7 @@ def test_compiled_kernels_are_watched_with_their_function(buffer: Any):
     kernel = fresh(backwards)
     compiled = kernel[(1,)](*halves, 64, B=64)
     assert len(warned(lambda: compiled[(1,)](buffer, buffer, 64))) == 1
-    assert not warned(lambda: compiled.run(1, 1, 1, buffer, buffer, 64))
+    assert not warned(lambda: compiled.launch(1, 1, 1, buffer, buffer, 64))
 
 
 def test_the_interpreter_is_right_and_says_nothing():

@@ -216,7 +216,7 @@ def test_what_is_dropped_is_freed_at_once_and_what_is_held_stays_usable() -> Non
     assert in_memory(kernel).isdisjoint({2, 3})
     assert loaded() is held.launcher
     out = np.zeros(16, np.int32)
-    held.run(1, 1, 1, out, 5)
+    held.launch(1, 1, 1, out, 5)
     assert (out == OUT * 2 + 5).all()
     held[(1,)](out, 6)
     assert (out == OUT * 2 + 6).all()
