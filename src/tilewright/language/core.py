@@ -26,6 +26,9 @@ Shape = Sequence[int | constexpr] | constexpr
 TRITON_MAX_TENSOR_NUMEL = 1048576
 """Most elements that one tile may have (Triton's limit)."""
 
+CONSTEXPR_0 = constexpr(0)
+"""A default of parameters that are compile-time values, in kernels that follow Triton's own."""
+
 _unwrap_if_constexpr = unwrap  # pyright: ignore[reportUnusedVariable] -- imported by third parties
 
 

@@ -33,6 +33,7 @@ from tilewright.runtime.bench import (
 )
 from tilewright.runtime.jit import InterpretedFunction, JITFunction, jit
 from tilewright.runtime.kernel_interface import KernelInterface
+from tilewright.runtime.launch.compile_hooks import JitFunctionInfo
 from tilewright.runtime.launch_hooks import LaunchMetadata, launch_enter, launch_exit
 from tilewright.runtime.scratch_allocator import set_allocator
 from tilewright.runtime.tuning.heuristics import Heuristics, heuristics
@@ -53,6 +54,7 @@ __all__ = [
     "Heuristics",
     "InterpretedFunction",
     "JITFunction",
+    "JitFunctionInfo",
     "KernelInterface",
     "KernelParam",
     "KernelWrapper",

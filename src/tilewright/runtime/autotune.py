@@ -76,11 +76,15 @@ class Autotuner(KernelWrapper):
         self.bench_time = 0.0
         self.nargs: dict[str, Any] | None = None
         self.cache_results = cache_results
-        self.state = ArrayState(
+        self._state = ArrayState(
             names_of("reset_to_zero", reset_to_zero or ()),
             names_of("restore_value", restore_value or ()),
         )
-        self.hooks = Hooks(pre_hook, post_hook)
+        self.restore_copies: dict[str, Any] = {}
+        self.user_defined_pre_hook = pre_hook is not None
+        self.user_defined_post_hook = post_hook is not None
+        self.pre_hook: PreHook = pre_hook or self._prepare
+        self.post_hook: PostHook = post_hook or self._put_back
         self.pruning = Pruning(prune_configs_by)
         self.do_bench = do_bench
         self.num_warmups, self.num_reps = warmup, rep
@@ -103,12 +107,12 @@ class Autotuner(KernelWrapper):
     @property
     def reset_to_zero(self) -> list[str]:
         """Names of arrays that are zeroed before each trial."""
-        return self.state.reset_to_zero
+        return self._state.reset_to_zero
 
     @property
     def restore_value(self) -> list[str]:
         """Names of arrays that are put back after each trial."""
-        return self.state.restore_value
+        return self._state.restore_value
 
     @property
     def perf_model(self) -> Callable[..., float] | None:
@@ -252,7 +256,20 @@ class Autotuner(KernelWrapper):
         keywords: Mapping[str, Any],
         named: dict[str, Any],
     ) -> Trial:
-        return Trial(self.fn, self.state, self.hooks, args, grid, keywords, named)
+        # looked up here, since subclasses and programs assign hooks of their own
+        hooks = Hooks(self.pre_hook, self.post_hook)
+        return Trial(self.fn, hooks, args, grid, keywords, named)
+
+    def _prepare(self, arguments: dict[str, Any], reset_only: bool = False) -> None:
+        """Before a trial: zero what is to be, and save what is to be put back."""
+        self._state.reset(arguments)
+        if not reset_only:
+            self.restore_copies = self._state.save(arguments)
+
+    def _put_back(self, arguments: dict[str, Any], exception: Exception | None) -> None:
+        """After a trial."""
+        self._state.restore(arguments, self.restore_copies)
+        self.restore_copies = {}
 
     def _key(self, named: Mapping[str, Any]) -> tuple[object, ...]:
         """Values of the key arguments, and dtypes of all arrays."""

@@ -6,6 +6,7 @@ A path is a tuple of indices that leads into nested tuples and lists.
 from __future__ import annotations
 
 import base64
+import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar, cast
 
@@ -87,6 +88,18 @@ def get_primitive_bitwidth(dtype: str) -> int:
 def get_full_name(fn: Callable[..., Any]) -> str:
     """Module and qualified name of a function."""
     return f"{fn.__module__}.{fn.__qualname__}"
+
+
+def get_jit_fn_file_line(fn: Any) -> tuple[str, int]:
+    """File and line of the `def` of a kernel."""
+    lines, first = inspect.getsourcelines(fn.fn)
+    above = next(i for i, line in enumerate(lines) if line.lstrip().startswith("def "))
+    return fn.fn.__code__.co_filename, first + above
+
+
+def is_namedtuple(val: object) -> bool:
+    """Whether something is a class of named tuples."""
+    return isinstance(val, type) and issubclass(val, tuple) and "_fields" in dir(cast("Any", val))
 
 
 def _base32(key: str) -> str:  # pyright: ignore[reportUnusedFunction] -- imported by Inductor

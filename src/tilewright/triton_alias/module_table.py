@@ -73,7 +73,8 @@ MODULES: dict[str, Row] = {
     # --- the language -------------------------------------------------------------------------
     "triton.language": _row("language"),
     "triton.language.core": _row(
-        "language.core", "language", "language: _aggregate=aggregate"
+        "language.core", "language", "language: _aggregate=aggregate _tensor_member_fn=member",
+        _HERE + "argument_paths: validate_block_shape get_primitive_bitwidth"
     ),
     "triton.language.math": _row("language.math"),
     "triton.language.standard": _row(
@@ -99,14 +100,17 @@ MODULES: dict[str, Row] = {
     "triton.runtime.jit": _row(
         _KERNELS, "runtime: KernelParam jit", "language: constexpr_function",
         "language: ConstexprFunction=constexpr_function JITCallable=DeviceFunction",
-        "language: TensorDescriptor", _HERE + "argument_paths: T=AnyType get_full_name",
+        "language: TensorDescriptor",
+        _HERE + "argument_paths: T=AnyType get_full_name get_jit_fn_file_line is_namedtuple",
+        _HERE + "argument_paths: find_paths_if get_iterable_path type_canonicalisation_dict",
+        "runtime: driver JitFunctionInfo",
     ),
     "triton.runtime.autotuner": _row(
         _TUNERS, "runtime: JITFunction KernelInterface driver",
         _ERRORS + "AutotunerError OutOfResources PTXASError",
     ),
     "triton.runtime.driver": _row(
-        "runtime: driver", _BACKENDS + "_create_driver=default_driver",
+        "runtime: driver", _BACKENDS + "_create_driver=default_driver DriverBase backends",
         instance="tilewright.runtime:driver",
     ),
     "triton.runtime.cache": _with_modules(
@@ -129,7 +133,8 @@ MODULES: dict[str, Row] = {
     ),
     "triton.compiler.compiler": _row(
         _COMPILER, _LAZY, _ERRORS + "CompilationError", "compiler: triton_key=package_version",
-        _BACKENDS + "make_backend max_shared_mem BaseBackend GPUTarget",
+        _BACKENDS + "make_backend max_shared_mem backends BaseBackend GPUTarget Language",
+        "runtime: driver", _ERRORS + "OutOfResources",
     ),
     "triton.compiler.errors": _row(
         _ERRORS + "CompilationError CompileTimeAssertionFailure UnsupportedLanguageConstruct",

@@ -130,6 +130,26 @@ def test_an_autotuner_is_derived_from_with_triton_s_constructor() -> None:
     assert seen == [(2, False), (3, False), (4, False)]
 
 
+def test_the_hooks_of_an_autotuner_may_be_assigned() -> None:
+    kernel = jit(product)
+    configs = [Config({"STEP": 2}), Config({"STEP": 3})]
+    tuner = OwnTuner(kernel, kernel.arg_names, configs, ["n"], ["out"], ["out"], do_bench=bench)
+    assert not tuner.user_defined_pre_hook
+    assert not tuner.user_defined_post_hook
+    out = np.ones(1)
+    tuner.pre_hook({"out": out})
+    assert (out[0], tuner.restore_copies["out"][0]) == (0, 0)
+    out[0] = 5
+    tuner.post_hook({"out": out}, None)
+    assert (out[0], tuner.restore_copies) == (0, {})
+    calls: list[str] = []
+    tuner.pre_hook = lambda arguments, reset_only=False: calls.append("before")
+    tuner.post_hook = lambda arguments, exception: calls.append("after")
+    bench.times = [1.0, 2.0]  # pyright: ignore[reportFunctionMemberAccess]
+    assert stored(tuner, 5) == 10
+    assert calls == ["before", "after"] * 2
+
+
 def test_an_autotuner_has_triton_s_attributes() -> None:
     def early(configs: list[Config], arguments: dict[str, Any], **keywords: Any) -> list[Config]:
         return configs[:1]

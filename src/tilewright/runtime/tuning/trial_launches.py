@@ -12,7 +12,6 @@ from typing import Any
 
 from tilewright.backends import Backend
 from tilewright.compiler import CompiledKernel, options_of
-from tilewright.runtime.tuning.array_restore import ArrayState
 from tilewright.runtime.tuning.kernel_wrapper import Launchable
 from tilewright.runtime.tuning.timing_store import Timing
 from tilewright.runtime.tuning.tuning_arguments import Bench, Hooks, call_hook_of, measured_by
@@ -38,13 +37,12 @@ _MAX_THREADS = 8
 class Trial:
     """Launches of `fn` that try configurations.
 
-    state: arrays that must be as they were for each; args, grid, keywords: of the launch that is to
-    come; named: its arguments by name. problem: why the last configuration that cannot run cannot;
-    kernels: what configurations have been compiled to, None for those for which that failed.
+    hooks: to call around each; args, grid, keywords: of the launch that is to come; named: its
+    arguments by name. problem: why the last configuration that cannot run cannot; kernels: what
+    configurations have been compiled to, None for those for which that failed.
     """
 
     fn: Launchable
-    state: ArrayState
     hooks: Hooks
     args: tuple[object, ...]
     grid: object
@@ -145,33 +143,19 @@ class Trial:
 
     def clean(self) -> None:
         """After the trials: what accumulates must begin at zero in the launch proper."""
-        if not self.hooks.before(self.named, reset_only=True):
-            self.state.reset(self.named)
+        self.hooks.before(self.named, reset_only=True)
 
     def _call(self, config: Config) -> None:
         chosen = self.chosen(config)
         arguments = {**self.named, **chosen}
         call_hook_of(config, arguments)
-        saved = self._prepared(arguments)
+        self.hooks.before(arguments)
         try:
             self.fn.run(*self.args, grid=self.grid, warmup=False, **chosen)
         except Exception as problem:
-            self._put_back(arguments, saved, problem)
+            self.hooks.after(arguments, problem)
             raise
-        self._put_back(arguments, saved, None)
-
-    def _prepared(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Prepare the arrays; what `_put_back` needs."""
-        if self.hooks.before(arguments):
-            return {}
-        self.state.reset(arguments)
-        return self.state.save(arguments)
-
-    def _put_back(
-        self, arguments: dict[str, Any], saved: dict[str, Any], problem: Exception | None
-    ) -> None:
-        if not self.hooks.after(arguments, problem) and saved:
-            self.state.restore(arguments, saved)
+        self.hooks.after(arguments, None)
 
 
 def _grouped(

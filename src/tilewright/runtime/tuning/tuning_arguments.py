@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 from tilewright.runtime.tuning.tuning_config import Config
@@ -42,26 +43,21 @@ class PostHook(Protocol):
 _ARGUMENTS = "the dictionary of all arguments"
 
 
+@dataclass(frozen=True, slots=True)
 class Hooks:
-    """The functions to call around trials, each perhaps None. Errors: BadCallback, their own."""
+    """The functions to call around trials. Errors: BadCallback, their own."""
 
-    def __init__(self, before: PreHook | None, after: PostHook | None) -> None:
-        self._before = before
-        self._after = after
+    pre: PreHook
+    post: PostHook
 
-    def before(self, arguments: dict[str, Any], **reset_only: bool) -> bool:
-        """Call the one before a trial; whether there is one."""
-        if self._before is not None:
-            takes = f"{_ARGUMENTS}, and reset_only=True before the launch proper"
-            ask("pre_hook", takes, self._before, arguments, **reset_only)
-        return self._before is not None
+    def before(self, arguments: dict[str, Any], **reset_only: bool) -> None:
+        """Call the one before a trial, or before the launch proper."""
+        takes = f"{_ARGUMENTS}, and reset_only=True before the launch proper"
+        ask("pre_hook", takes, self.pre, arguments, **reset_only)
 
-    def after(self, arguments: dict[str, Any], problem: Exception | None) -> bool:
-        """Call the one after a trial; whether there is one."""
-        if self._after is not None:
-            takes = f"{_ARGUMENTS}, and exception="
-            ask("post_hook", takes, self._after, arguments, exception=problem)
-        return self._after is not None
+    def after(self, arguments: dict[str, Any], problem: Exception | None) -> None:
+        """Call the one after a trial."""
+        ask("post_hook", f"{_ARGUMENTS}, and exception=", self.post, arguments, exception=problem)
 
 
 def call_hook_of(config: Config, arguments: dict[str, Any]) -> None:
