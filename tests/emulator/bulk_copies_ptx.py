@@ -33,12 +33,26 @@ class _Box:
         map_, coordinates = split_commas(text.strip().strip("[]"))
         self._map, self._coordinates = map_, split_commas(coordinates.strip("{} "))
 
-    def at(self, r: Registers, thread: int) -> tuple[TensorMap, Pieces]:
+    def at(self, r: Registers, thread: int, kind: str = "") -> tuple[TensorMap, Pieces]:
+        """kind: of a reduction."""
         tensor = TensorMap.at(int(r.get(self._map)[thread]))
         found = [int(r.get(c).astype(np.uint32).view(np.int32)[thread]) for c in self._coordinates]
         if len(found) != len(tensor.dims):
             raise EmulationError("a copy with coordinates of another rank than its tensor map")
+        if kind:
+            _check_reduction(tensor, kind, found)
         return tensor, tensor.pieces(found)
+
+
+def _check_reduction(tensor: TensorMap, kind: str, coordinates: list[int]) -> None:
+    """What an H200 called an illegal instruction, or wrote beyond the rows of an array."""
+    size = tensor.dtype.itemsize
+    if min(coordinates) < 0 or coordinates[0] * size % 16:
+        raise EmulationError(f"a reduction at {coordinates}: illegal instruction")
+    if tensor.dims[0] * size % 16:
+        raise EmulationError(f"a reduction of rows of {tensor.dims[0] * size} bytes reaches beyond")
+    if kind in ("and", "or", "xor") and tensor.dtype == np.int64:
+        raise EmulationError(f"{kind} by a map of int64: illegal instruction")
 
 
 def _places(r: Registers, tensor: TensorMap, start: int) -> Array:
@@ -72,7 +86,7 @@ def _tensor_store(match: re.Match[str], args: list[str]) -> Made:
 
     def run(r: Registers) -> None:
         for thread in _active(r):
-            tensor, pieces = box.at(r, thread)
+            tensor, pieces = box.at(r, thread, kind)
             places = _places(r, tensor, int(r.get(source)[thread]))
             r.m.bulk.store(Store(r.m, thread, pieces, places, kind, tensor.dtype))
 

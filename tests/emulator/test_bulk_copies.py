@@ -296,6 +296,25 @@ def test_reductions(kind: str) -> None:
     np.testing.assert_array_equal(out, numbers + 50 if kind == "add" else np.maximum(numbers, 50))
 
 
+@pytest.mark.parametrize(
+    "at, columns, kind, type_, match",
+    [
+        ((0, -4), 8, "add", np.int32, "illegal"),
+        ((-8, 0), 8, "add", np.int32, "illegal"),
+        ((2, 0), 8, "add", np.int32, "illegal"),
+        ((0, 0), 6, "add", np.int32, "reaches beyond"),
+        ((0, 0), 8, "and", np.int64, "illegal"),
+    ],
+)
+def test_reductions_that_the_hardware_refuses(
+    at: tuple[int, int], columns: int, kind: str, type_: type[np.generic], match: str
+) -> None:
+    out = aligned(np.zeros((16, 8), type_))
+    tensor = TensorMap.of(out[:, :columns], (16, 8 * 4 // out.itemsize))
+    with pytest.raises(EmulationError, match=match):
+        run(stored(at, reduce=kind), tensor, out)
+
+
 @pytest.mark.parametrize("type_", [np.float32, ml_dtypes.bfloat16, np.float16], ids=str)
 def test_sums_of_plain_numbers(type_: type[np.generic]) -> None:
     out = aligned(np.full(512 // np.dtype(type_).itemsize, 2, type_))

@@ -219,7 +219,7 @@ def numbers(shape: tuple[int, ...], dtype: Any, seed: int) -> Any:
 @pytest.mark.parametrize(
     "kind, dtype", KINDS, ids=[f"{kind}-{np.dtype(t).name}" for kind, t in KINDS]
 )
-@pytest.mark.parametrize("at", [0, 5, -3])
+@pytest.mark.parametrize("at", [0, 8, 5, -3])
 def test_reductions(device: Device, kind: str, dtype: Any, at: int) -> None:
     before, x = numbers((15, 24), dtype, 1), numbers((8, 16), dtype, 2)
     d = device.array(before)

@@ -71,8 +71,18 @@ def _store_boxes(
     for number, coordinates in enumerate(_coordinates(state, op, panels, part)):
         start = slot + number * panels.box_bytes
         place = state.code.let_here(f"add i32 {state.shared}, {start}", "i32")
-        state.asm(text, constraints, "void", place, parameter, *coordinates, asks)
+        runs = asks if isinstance(op, DescriptorStoreOp) else _is_inside(state, asks, coordinates)
+        state.asm(text, constraints, "void", place, parameter, *coordinates, runs)
     state.asm("cp.async.bulk.commit_group;", "~{memory}", "void")
+
+
+def _is_inside(state: GpuLowering, asks: Val, coordinates: Sequence[Val]) -> Val:
+    """Whether a thread asks for a box whose natural coordinates fit 31 bits: negative ones, which
+    are an illegal instruction in reductions, are beyond all arrays."""
+    for coordinate in coordinates:
+        fits = state.code.let_here(f"icmp sge i32 {coordinate}, 0", "i1")
+        asks = state.code.let_here(f"and i1 {asks}, {fits}", "i1")
+    return asks
 
 
 def _coordinates(

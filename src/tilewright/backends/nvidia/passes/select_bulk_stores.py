@@ -35,12 +35,17 @@ from tilewright.ops import (
 from tilewright.transforms import Canonicalize
 
 _INTEGERS = (i32, u32, i64, u64)
+
 REDUCED_TYPES: dict[str, tuple[DType, ...]] = {
     "add": (i32, u32, u64, f16, bf16, f32),
     **dict.fromkeys(("min", "max"), (*_INTEGERS, f16, bf16)),
-    **dict.fromkeys(("and", "or", "xor"), _INTEGERS),
+    **dict.fromkeys(("and", "or", "xor"), (i32, u32, u64)),
 }
-"""Elements that the engine combines (PTX ISA, "cp.reduce.async.bulk")."""
+"""Elements that the engine combines (PTX ISA, "cp.reduce.async.bulk"; maps of i64 have no bits)."""
+
+_REDUCED_BYTES = 16
+"""What the engine combines at a time, also at the end of a row: on an H200 it reached beyond rows
+of other lengths; blocks that begin elsewhere, or before the array, are illegal instructions."""
 
 _BulkStore = DescriptorStoreOp | DescriptorReduceOp
 
@@ -69,9 +74,19 @@ def _stores(function: Function) -> list[_BulkStore]:
 def _is_storable(op: _BulkStore, function: Function, facts: dict[Value, Alignment]) -> bool:
     if not has_kind(op.element) or not can_store(op.block):
         return False
-    if isinstance(op, DescriptorReduceOp) and op.element not in REDUCED_TYPES[op.kind]:
+    if isinstance(op, DescriptorReduceOp) and not _is_reducible(op, facts):
         return False
     return is_described(op, function, facts)
+
+
+def _is_reducible(op: DescriptorReduceOp, facts: dict[Value, Alignment]) -> bool:
+    """Whether the engine combines the elements of a block, wherever it is."""
+    columns = (op.shape[-1], op.offsets[-1])
+    return (
+        op.element in REDUCED_TYPES[op.kind]
+        and all(facts[value].natural for value in op.offsets)
+        and all(facts[v].every * op.element.bytes % _REDUCED_BYTES == 0 for v in columns)
+    )
 
 
 @dataclass(frozen=True)
