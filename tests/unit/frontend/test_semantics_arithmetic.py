@@ -213,6 +213,8 @@ def test_addresses_convert_from_and_to_64_bit_integers() -> None:
 
 def test_rounding_modes_belong_to_narrowing_floats() -> None:
     bench = BuildBench()
+    same = bench.tile(ir.f32)
+    assert bench.call(tl.cast, same, tl.float32, fp_downcast_rounding="rtne") is same
     with pytest.raises(errors.InvalidOperation, match="narrower floats"):
         bench.call(tl.cast, bench.tile(ir.f16), tl.float32, fp_downcast_rounding="rtz")
     with pytest.raises(errors.InvalidValue, match='"rtne" or "rtz"'):

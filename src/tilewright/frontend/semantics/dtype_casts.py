@@ -62,10 +62,10 @@ def cast_operand(
         return _cast_literal(ctx, unwrap(input), target)
     value = input.handle
     source = ir.element_of(value.type)
-    _check_rounding(ctx, fp_downcast_rounding, source, target)
-    # Before the bitcast: the same type is a no-op for either kind of conversion.
+    # First: the same type is a no-op for either kind of conversion, however it is to round.
     if source is target:
         return input
+    _check_rounding(ctx, fp_downcast_rounding, source, target)
     if bitcast:
         return _bitcast(ctx, value, target)
     result_type = ir.with_element(value.type, target)
