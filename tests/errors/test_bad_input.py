@@ -142,7 +142,7 @@ def large_block(x, n, BLOCK: tl.constexpr):
 
 @jit
 def even_block(x, n, BLOCK: tl.constexpr):
-    i = tl.arange(0, BLOCK - 4)
+    i = tl.zeros((BLOCK - 16,), tl.int32)
     tl.store(x + i, 1.0)
 
 
@@ -207,7 +207,8 @@ INSIDE: list[tuple[Any, type[Exception], str, str]] = [
      "sum_of_two(tl.load(x), 1, 2)"),
     (unknown_inside, errors.UnknownArgument, "did you mean 'mask'?", "tl.load(x, maks=n > 0)"),
     (large_block, errors.BlockTooLarge, "the limit is 1048576", "i[:, None] + i[None, :]"),
-    (even_block, errors.NonPowerOfTwo, "power of two, found 12", "tl.arange(0, BLOCK - 4)"),
+    (even_block, errors.NonPowerOfTwo, "power of two, found 0",
+     "tl.zeros((BLOCK - 16,), tl.int32)"),
     (recursion, errors.RecursionNotSupported, "calls itself", "countdown(x, n)"),
     (stores_to_const, errors.StoreToConst, "const", "tl.store(x, 1.0)"),
     (other_without_mask, errors.InvalidOperation, "mask", "tl.load(x + i, other=0.0)"),

@@ -94,28 +94,6 @@ def returns_value(out, n):
 
 
 @mistake(out="*i32")
-def uses_lambda(out):
-    """a lambda is not supported in a kernel [TW101]
-    f = lambda x: x
-        ^^^^^^^^^^^
-    hint: define a function under @jit at module level and name it here
-    """
-    f = lambda x: x
-
-
-@mistake(out="*i32")
-def defines(out):
-    """a function inside a function is not supported in a kernel [TW101]
-    def helper():
-    ^^^^^^^^^^^^^
-    hint: define it at module level, under @jit
-    """
-
-    def helper():
-        pass
-
-
-@mistake(out="*i32")
 def stores_element(out):
     """assigning to an element is not supported in a kernel [TW101]
     out[0] = 1

@@ -33,8 +33,10 @@ class GPUTarget:
 class CommonOptions:
     """Options of a launch that every backend takes, with Triton's names and defaults.
 
-    What has no meaning on a backend is accepted there and changes nothing. bulk_loads: which loads
-    a copy engine may make: all, those by tensor descriptors, or none.
+    What has no meaning on a backend is accepted there and changes nothing. Not Triton's are
+    bulk_loads: which loads a copy engine may make: all, those by tensor descriptors, or none;
+    strict_triton: refuse what its language lacks; int64_offsets: program ids, ranges and integer
+    arguments are int64, so that offsets computed from them do not wrap.
     """
 
     num_warps: int = 4
@@ -49,6 +51,8 @@ class CommonOptions:
     extern_libs: tuple[tuple[str, str], ...] = ()
     default_dot_input_precision: str = "ieee"
     bulk_loads: str = BULK_LOADS[1]
+    strict_triton: bool = False
+    int64_offsets: bool = False
 
     def __post_init__(self) -> None:
         for name in ("num_warps", "num_stages", "num_ctas"):

@@ -94,6 +94,8 @@ def frontend_options(backend: Backend, options: CommonOptions) -> FrontendOption
         or options.default_dot_input_precision,
         debug=options.debug,
         sanitize_overflow=options.sanitize_overflow,
+        strict_triton=options.strict_triton,
+        int64_offsets=options.int64_offsets,
     )
     return _one(front)
 

@@ -19,18 +19,24 @@ from tilewright.eager.eager_builder import EagerBuilder
 from tilewright.eager.host_values import annotations_of
 from tilewright.eager.python_constructs import PythonConstructs
 from tilewright.eager.python_namespace import Namespaces
-from tilewright.eager.rewrite_source import HELPER, rewritten
+from tilewright.eager.rewrite_source import HELPER, functions_in, rewritten
 from tilewright.frontend.python import (
+    Environment,
     Session,
     apply_operator,
     as_tuple,
     call_signature,
     constant_range,
     inline_call,
+    is_tuple,
+    refuse_extensions,
+    source_of,
+    tuple_like,
 )
 from tilewright.frontend.semantics import (
     Context,
     FrontendOptions,
+    as_offset,
     call_builtin,
     cast_to,
     check_step,
@@ -95,7 +101,21 @@ class EagerDispatcher:
         self, stub: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> object:
         """The result of a language function."""
-        return call_builtin(self._context, stub, args, kwargs)
+        values = [self._as_function(arg) for arg in args]
+        named = {key: self._as_function(value) for key, value in kwargs.items()}
+        return call_builtin(self._context, stub, values, named)
+
+    def argument(self, value: Any) -> Any:
+        """An argument of the kernel as its options want it: integers perhaps as int64."""
+        if isinstance(value, tensor):
+            return as_offset(self._context, value)
+        return tuple_like(value, [*map(self.argument, value)]) if is_tuple(value) else value
+
+    def _as_function(self, arg: object) -> object:
+        """A function that the kernel defines as one of the language; anything else as it is."""
+        if isinstance(arg, FunctionType) and arg.__code__ in self.codes:
+            return _NestedFunction(arg)
+        return arg
 
     def operator(self, name: str, args: tuple[Any, ...]) -> object:
         """The result of a Python operator with a tensor among its operands."""
@@ -132,7 +152,9 @@ class EagerDispatcher:
         if runnable is None:
             fn = function.fn
             code, file = rewritten(fn)
-            self.codes[code] = file
+            if self._context.options.strict_triton:
+                refuse_extensions(source_of(fn), Environment(fn), self._context.options)
+            self.codes.update(dict.fromkeys((code, *functions_in(code)), file))
             # Not rewritten, as its source is not available: `for` in it has no `T.loop`.
             if code is fn.__code__:
                 self._plain.add(code)
@@ -187,6 +209,10 @@ class EagerDispatcher:
             yield tensor(index)
 
 
+class _NestedFunction(DeviceFunction):
+    """A function inside a kernel as the combine function of a reduction: its code runs already."""
+
+
 class _Caller:
     """Calls device functions for the semantics: combine functions of reductions, for example."""
 
@@ -198,6 +224,8 @@ class _Caller:
     ) -> Any:
         """The result of its Python code; inside a region, which is IR, of its syntax tree."""
         # Inside a combine region the emitter is an ordinary builder, whose values have no elements.
+        if isinstance(fn, _NestedFunction):
+            return fn.fn(*args, **kwargs)
         if isinstance(ctx.emitter, EagerBuilder):
             return self._dispatcher.call_function(fn, tuple(args), kwargs)
         try:

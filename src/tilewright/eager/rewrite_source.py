@@ -26,6 +26,7 @@ from __future__ import annotations
 import ast
 import copy
 import pickle
+from collections.abc import Iterator
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, cast
 
@@ -48,6 +49,15 @@ HELPER = "__tilewright__"
 _WRAPPER = "__tilewright_function__"
 _MEMBERS = frozenset(member_names())
 _UNARY: dict[type[ast.unaryop], str] = {ast.Not: "logical_not", ast.Invert: "invert"}
+
+
+def functions_in(code: CodeType) -> Iterator[CodeType]:
+    """The code of the functions that a function defines; comprehensions are none."""
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            if inner.co_name == "<lambda>" or not inner.co_name.startswith("<"):
+                yield inner
+            yield from functions_in(inner)
 
 
 def rewritten(fn: FunctionType) -> tuple[CodeType, str]:

@@ -38,8 +38,9 @@ def run_kernel(
     only = settings().interpreter.program_id if pid is None else pid
     machine = Machine(Memory(fn.__name__), pad(grid, 1), write=write)
     # Arguments are converted once; all program instances share the arrays.
-    call = _call(fn, _values(fn, machine.memory, arguments))
     dispatcher = EagerDispatcher(machine, options or FrontendOptions())
+    values = _values(fn, machine.memory, arguments)
+    call = _call(fn, {name: dispatcher.argument(value) for name, value in values.items()})
     for program in program_ids(machine.grid, None if only is None else pad(only, 0)):
         machine.program = program
         _run_program(fn, dispatcher, *call)
@@ -53,7 +54,11 @@ def _run_program(
         result = dispatcher.call_function(fn, args, kwargs)
     except TilewrightError as error:
         # `fail` inside a stub has no location here: the traceback knows the kernel's line.
-        error.with_loc(location_in(error.__traceback__, dispatcher.codes))
+        place = location_in(error.__traceback__, dispatcher.codes)
+        # Found in the text of a function before it ran: the traceback ends where it is called.
+        if isinstance(error, errors.BeyondTriton) and error.loc is not None:
+            error.loc = error.loc.inlined_at(place)
+        error.with_loc(place)
         raise
     finally:
         ACTIVE.reset(token)

@@ -1,8 +1,8 @@
 """Grid, creation, shape and casts: the stubs that most kernels begin with.
 
-Notation of the docstrings: a *tile* has a static shape whose extents are powers of two, a *scalar*
-has none; a *literal* is a Python number or a constexpr and is weak: it takes the dtype of the
-tensor beside it unless its kind (bool < int < float) is higher. Tiles broadcast as NumPy arrays do.
+Notation of the docstrings: a *tile* has a static shape, a *scalar* has none; a *literal* is a
+Python number or a constexpr and is weak: it takes the dtype of the tensor beside it unless its kind
+(bool < int < float) is higher. Tiles broadcast as NumPy arrays do.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Literal = constexpr | int | float | bool
 Operand = tensor | Literal
 """What arithmetic takes."""
 Shape = Sequence[int | constexpr] | constexpr
-"""Extents, each a power of two."""
+"""Extents, each at least 1."""
 
 TRITON_MAX_TENSOR_NUMEL = 1048576
 """Most elements that one tile may have (Triton's limit)."""
@@ -48,8 +48,7 @@ def num_programs(axis: int | constexpr) -> tensor:
 def arange(start: int | constexpr, end: int | constexpr | None = None) -> tensor:
     """The int32 tile `[start, start + 1, ..., end - 1]`; with one argument `[0, ..., start - 1]`.
 
-    Both are compile-time integers. Errors: NotConstexpr; InvalidValue unless start < end;
-    NonPowerOfTwo unless the length is a power of two.
+    Both are compile-time integers. Errors: NotConstexpr; InvalidValue unless start < end.
     """
     ...
 

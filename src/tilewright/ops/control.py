@@ -189,11 +189,15 @@ class AssertOp(Op, opcode="cf.assert", effects=(Effect.OBSERVE,)):
 
 
 class PrintOp(Op, opcode="cf.print", effects=(Effect.OBSERVE,)):
-    """Prints the prefix and the operands, each element with its index, in the program's output."""
+    """Prints the prefix and the operands, each element with its index, in the program's output.
+
+    extents: of the tiles one after the other, the rest being padding; () where nothing is.
+    """
 
     args: tuple[Value, ...] = variadic(any_type)
     prefix: str = attr()
     hex: bool = attr(default=False)
+    extents: tuple[int, ...] = attr(default=())
 
     def infer(self) -> None:
         return None

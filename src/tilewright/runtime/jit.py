@@ -71,6 +71,8 @@ class JITFunction(DeviceFunction, KernelInterface):
         repr: Callable[[Any], str] | None = None,
         launch_metadata: Callable[..., Mapping[str, object]] | None = None,
         interpret: bool | None = None,
+        strict_triton: bool | None = None,
+        int64_offsets: bool | None = None,
         params: Sequence[KernelParam] | None = None,
         compilable: Compilable | None = None,
     ) -> None:
@@ -85,6 +87,8 @@ class JITFunction(DeviceFunction, KernelInterface):
             "debug": debug,
             "noinline": noinline,
             "interpret": interpret,
+            "strict_triton": strict_triton,
+            "int64_offsets": int64_offsets,
         }
         self.version = version
         self.debug = debug
@@ -100,9 +104,10 @@ class JITFunction(DeviceFunction, KernelInterface):
         self.arg_names = [param.name for param in self.params]
         _warn_of_constants(self.__name__, self.params)
         self.pre_run_hooks: HookChain[...] = HookChain()
-        defaults = {} if debug is None else {"debug": debug}
+        named = ("debug", "strict_triton", "int64_offsets")
+        self._options = {name: self._given[name] for name in named if self._given[name] is not None}
         source = compilable or PythonKernel(self, repr)
-        self.variants = VariantCache(self.__name__, source, defaults, current.cache, self)
+        self.variants = VariantCache(self.__name__, source, self._options, current.cache, self)
         self._repr = repr
         # the dictionary itself, not a copy: launches see what is assigned later
         self._assigned = vars(current.compilation)
@@ -309,7 +314,7 @@ class JITFunction(DeviceFunction, KernelInterface):
         with kernel_boundary:
             call = self.launch_function.bind(*args, **keywords)
             backend = backend_named("cpu")
-            options = options_of(backend, call.options)
+            options = options_of(backend, {**self._options, **call.options})
             extents = grid_for(grid, call.named)
             arguments = {p.name: a for p, a in zip(call.params, call.args, strict=True)}
             arguments.update(call.meta)
@@ -419,6 +424,8 @@ def jit(
     debug: bool | None = None,
     noinline: bool | None = None,
     interpret: bool | None = None,
+    strict_triton: bool | None = None,
+    int64_offsets: bool | None = None,
 ) -> Callable[[Kernel], JITFunction]: ...
 
 
@@ -432,7 +439,8 @@ def jit(
     hooks; do_not_specialize: names or positions of parameters whose values must not decide the
     variant; do_not_specialize_on_alignment: whose divisibility by 16 or 8 must not; debug: keep
     `device_assert`; noinline: accepted, calls are always inlined; interpret: run as Python instead
-    of compiling (default: the setting TILEWRIGHT_INTERPRET).
+    of compiling (default: the setting TILEWRIGHT_INTERPRET); strict_triton: refuse what Triton's
+    language lacks; int64_offsets: program ids, ranges and integer arguments are int64.
 
     Launching a kernel raises the designed errors of `tilewright.support.errors`, without frames of
     the compiler.

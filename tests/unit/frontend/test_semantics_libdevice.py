@@ -52,7 +52,7 @@ def name_of(item: Any) -> str:
 def test_functions_are_accurate(
     stub: Any, oracle: Callable[..., Any], values: np.ndarray, element: ir.DType, limit: float
 ) -> None:
-    bench = EagerBench(power_of_two=False)
+    bench = EagerBench()
     x = bench.tile(values, element)
     found = bench.call(stub, x)
     assert found.type == x.type
@@ -65,7 +65,7 @@ EDGES = np.array([0.0, -0.0, 1.0, -1.0, 2.0, -3.0, 0.5, -2.5, 1e3, INF, -INF, NA
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize(("stub", "oracle"), [(lib.pow, np.power), (lib.atan2, np.arctan2)])
 def test_edges_of_two_arguments(stub: Any, oracle: Callable[..., Any]) -> None:
-    bench = EagerBench(power_of_two=False)
+    bench = EagerBench()
     x, y = (side.ravel() for side in np.meshgrid(EDGES, EDGES))
     found = data(bench.call(stub, bench.tile(x, ir.f32), bench.tile(y, ir.f32)))
     expected = oracle(x, y)
@@ -85,13 +85,13 @@ def test_pow_of_many_values() -> None:
 
 
 def test_round_takes_halves_away_from_zero() -> None:
-    bench = EagerBench(power_of_two=False)
+    bench = EagerBench()
     x = bench.tile([0.5, -0.5, 1.5, 2.5, 0.49999997, -0.2], ir.f32)
     assert data(bench.call(lib.round, x)).tolist() == [1.0, -1.0, 2.0, 3.0, 0.0, 0.0]
 
 
 def test_kinds_of_floats() -> None:
-    bench = EagerBench(power_of_two=False)
+    bench = EagerBench()
     x = bench.tile(EDGES, ir.f16)
     for stub, oracle in (
         (lib.isnan, np.isnan),

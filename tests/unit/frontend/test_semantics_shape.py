@@ -34,7 +34,6 @@ def test_arange() -> None:
 @pytest.mark.parametrize(
     ("args", "error", "text"),
     [
-        ((0, 3), errors.NonPowerOfTwo, "length of arange must be a power of two, found 3"),
         ((4, 4), errors.InvalidValue, "above 'start', which is 4"),
         ((0, 1.5), errors.InvalidValue, "an integer"),
         ((0, 2**21), errors.BlockTooLarge, "2097152 elements; the limit is 1048576"),
@@ -47,10 +46,13 @@ def test_arange_refuses(args: tuple[int, int], error: type[Exception], text: str
 
 
 def test_power_of_two_hint_and_switch() -> None:
+    strict = BuildBench(strict_triton=True)
+    with pytest.raises(errors.NonPowerOfTwo, match="length of arange .*, found 3"):
+        strict.call(tl.arange, 0, 3)
     with pytest.raises(errors.NonPowerOfTwo) as caught:
-        BuildBench().call(tl.zeros, (4, 6), tl.float32)
+        strict.call(tl.zeros, (4, 6), tl.float32)
     assert "use 8" in str(caught.value.hint)
-    assert BuildBench(power_of_two=False).call(tl.zeros, (4, 6), tl.float32).shape == (4, 6)
+    assert BuildBench().call(tl.zeros, (4, 6), tl.float32).shape == (4, 6)
 
 
 def test_full_and_zeros() -> None:
@@ -81,11 +83,20 @@ def test_indexing_adds_dimensions() -> None:
 def test_other_indices_are_refused() -> None:
     bench = BuildBench()
     x = bench.tile(ir.i32, 4)
-    for index in (0, slice(0, 2), bench.arg(ir.i32)):
-        with pytest.raises(errors.UnsupportedLanguageConstruct, match="indexing a tensor with"):
+    scalar = bench.arg(ir.i32)
+    for index, kind, text in (
+        (scalar, errors.NotConstexpr, "an index of a tile"),
+        (slice(scalar, None), errors.NotConstexpr, "a bound of this slice"),
+        ("0", errors.UnsupportedLanguageConstruct, "indexing a tensor with"),
+        (4, errors.InvalidValue, "-4 to 3"),
+        (slice(3, 1), errors.InvalidOperation, "it is empty"),
+        (slice(None, None, 0), errors.InvalidValue, "other than 0"),
+        ((FULL, FULL), errors.InvalidOperation, "its rank is 1"),
+    ):
+        with pytest.raises(kind, match=text):
             getitem(bench.ctx, x, index)
-    with pytest.raises(errors.InvalidOperation, match="its rank is 1"):
-        getitem(bench.ctx, x, (FULL, FULL))
+    with pytest.raises(errors.BeyondTriton, match="an index or slice of a tile"):
+        getitem(BuildBench(strict_triton=True).ctx, x, 0)
 
 
 def test_tuples_index_as_in_python() -> None:

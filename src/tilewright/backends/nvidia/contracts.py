@@ -1,6 +1,7 @@
 """What is legal in tile IR on its way through the passes for NVIDIA GPUs.
 
-the front end               shared ops; extents are powers of two; no layouts
+the front end               shared ops; no layouts
+nvidia-pad-tiles            extents are powers of two
 nvidia-legalize-dots        products that tensor cores compute, or nvidia.dot_fma
 nvidia-legalize-arithmetic  and arithmetic that is an instruction
 nvidia-legalize-casts       and casts that are instructions
@@ -62,7 +63,12 @@ def _extent_problem(type_: Type) -> str | None:
 
 def front_end() -> Contract:
     """Before the first pass; also for texts of the first stage, which hold what its passes make."""
-    return Contract("the front end", legal_ops(FmaDotOp), _extent_problem)
+    return Contract("the front end", legal_ops(FmaDotOp), layout_problem)
+
+
+def padded_tiles() -> Contract:
+    """After nvidia-pad-tiles."""
+    return Contract("nvidia-pad-tiles", legal_ops(FmaDotOp), _extent_problem)
 
 
 def legal_products(arch: Arch) -> Contract:

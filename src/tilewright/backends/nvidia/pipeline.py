@@ -11,6 +11,7 @@ from tilewright.backends.nvidia.contracts import (
     legal_instructions,
     legal_layouts,
     legal_products,
+    padded_tiles,
     selected_products,
 )
 from tilewright.backends.nvidia.passes.assign_layouts import AssignLayouts
@@ -22,6 +23,7 @@ from tilewright.backends.nvidia.passes.legalize_arithmetic import LegalizeArithm
 from tilewright.backends.nvidia.passes.legalize_casts import LegalizeCasts
 from tilewright.backends.nvidia.passes.legalize_dots import LegalizeDots
 from tilewright.backends.nvidia.passes.order_bulk_stores import OrderBulkStores
+from tilewright.backends.nvidia.passes.pad_tiles import PadTiles
 from tilewright.backends.nvidia.passes.promote_copies import PromoteCopies
 from tilewright.backends.nvidia.passes.restart_sums import RestartSums
 from tilewright.backends.nvidia.passes.rotate_products import RotateProducts
@@ -56,7 +58,8 @@ def front_pipeline(capability: int, bulk_loads: str = "all") -> Pipeline:
     loads = Step(SelectBulkLoads(capability=capability), before)
     stores = Step(SelectBulkStores(capability=capability), before)
     kept = (stores,) if bulk_loads == "none" else (loads, stores)
-    return Pipeline("nvidia-front", (*kept, *SHARED.steps, *own), front_end())
+    pad = Step(PadTiles(), "first: all that follows knows powers of two only", padded_tiles())
+    return Pipeline("nvidia-front", (pad, *kept, *SHARED.steps, *own), front_end())
 
 
 def options_pipeline(context: StageContext) -> Pipeline:

@@ -5,6 +5,7 @@
 """
 
 from tilewright.frontend.kernel_signature import ArgSpec, KernelSignature, descriptor_spec
+from tilewright.frontend.python.captured_names import Environment
 from tilewright.frontend.python.function_source import FunctionSource, source_of
 from tilewright.frontend.python.lower.control_flow_joins import as_joined, joinable
 from tilewright.frontend.python.lower.function_frame import Session
@@ -25,6 +26,7 @@ from tilewright.frontend.python.lower.language_values import (
 )
 from tilewright.frontend.python.lower.operator_precedence import misread_chain, warn_of_precedence
 from tilewright.frontend.python.lower.python_builtins import at_compile_time
+from tilewright.frontend.python.lower.strict_triton import refuse_extensions
 from tilewright.frontend.python.lower.syntax_queries import assigned_in, local_names
 from tilewright.frontend.python.lower.truth_values import (
     COMPARISON_NAMES,
@@ -40,6 +42,7 @@ __all__ = [
     "COMPARISON_NAMES",
     "ArgSpec",
     "Dependencies",
+    "Environment",
     "FunctionSource",
     "KernelSignature",
     "Session",
@@ -66,6 +69,7 @@ __all__ = [
     "logical_not",
     "lower_kernel",
     "misread_chain",
+    "refuse_extensions",
     "short_circuits",
     "source_of",
     "tuple_like",

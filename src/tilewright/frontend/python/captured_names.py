@@ -58,6 +58,10 @@ class Environment:
         value = self._globals.get(name, MISSING)
         return _BUILTINS.get(name, MISSING) if value is MISSING else value
 
+    def around(self, name: str) -> object:
+        """The value of a local variable of a function around this one, or MISSING."""
+        return MISSING
+
     def names(self) -> Iterator[str]:
         """Closure variables and globals, for suggestions."""
         yield from self._cells

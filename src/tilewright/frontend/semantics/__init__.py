@@ -21,7 +21,7 @@ from tilewright.frontend.semantics import (
     sorting,
 )
 from tilewright.frontend.semantics.described_arrays import described_array
-from tilewright.frontend.semantics.dtype_casts import cast_to
+from tilewright.frontend.semantics.dtype_casts import as_offset, cast_to
 from tilewright.frontend.semantics.literal_constants import constant, materialize
 from tilewright.frontend.semantics.loop_bounds import (
     Bound,
@@ -42,14 +42,19 @@ from tilewright.frontend.semantics.numeric_operators import (
     logical,
     unary,
 )
-from tilewright.frontend.semantics.semantic_context import Context, FrontendOptions
+from tilewright.frontend.semantics.semantic_context import (
+    Context,
+    FrontendOptions,
+    refuse_extension,
+)
 from tilewright.frontend.semantics.semantics_registry import (
     REGISTRY,
     call,
     call_builtin,
     implements,
 )
-from tilewright.frontend.semantics.shape_functions import getitem, part, without_axis
+from tilewright.frontend.semantics.shape_functions import part, without_axis
+from tilewright.frontend.semantics.tile_indexing import getitem
 from tilewright.frontend.semantics.value_attributes import getattr_, truth
 
 __all__ = [
@@ -57,6 +62,8 @@ __all__ = [
     "Bound",
     "Context",
     "FrontendOptions",
+    "as_offset",
+    "refuse_extension",
     "LoopBounds",
     "as_condition",
     "ascending_bounds",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tilewright.frontend.dtype_promotion import Literal
 from tilewright.frontend.semantics import constant_arguments
 from tilewright.frontend.semantics.broadcasting import broadcast_value, check_tile
-from tilewright.frontend.semantics.dtype_casts import cast_value, number_type
+from tilewright.frontend.semantics.dtype_casts import as_offset, cast_value, number_type
 from tilewright.frontend.semantics.literal_constants import constant, dtype_of_literal, materialize
 from tilewright.frontend.semantics.semantic_context import Context
 from tilewright.frontend.semantics.semantics_registry import implements
@@ -26,12 +26,12 @@ from tilewright.support import errors
 
 @implements(program_id)
 def program_id_semantics(ctx: Context, axis: object) -> tensor:
-    return ctx.tensor(ProgramIdOp(_grid_axis(ctx, "program_id", axis)))
+    return as_offset(ctx, ctx.tensor(ProgramIdOp(_grid_axis(ctx, "program_id", axis))))
 
 
 @implements(num_programs)
 def num_programs_semantics(ctx: Context, axis: object) -> tensor:
-    return ctx.tensor(NumProgramsOp(_grid_axis(ctx, "num_programs", axis)))
+    return as_offset(ctx, ctx.tensor(NumProgramsOp(_grid_axis(ctx, "num_programs", axis))))
 
 
 def _grid_axis(ctx: Context, function: str, value: object) -> int:
@@ -54,10 +54,10 @@ def arange_semantics(ctx: Context, start: object, end: object = None) -> tensor:
     if first < i32.min_int or last - 1 > i32.max_int:
         ctx.fail(errors.LiteralOutOfRange, last if first >= i32.min_int else first, "int32")
     # n & (n - 1) is 0 for powers of two only.
-    if ctx.options.power_of_two and (last - first) & (last - first - 1):
+    if ctx.options.strict_triton and (last - first) & (last - first - 1):
         ctx.fail(errors.NonPowerOfTwo, "the length of arange", last - first)
     check_tile(ctx, (last - first,))
-    return ctx.tensor(RangeOp(first, last))
+    return as_offset(ctx, ctx.tensor(RangeOp(first, last)))
 
 
 @implements(full)

@@ -16,6 +16,13 @@ from tilewright.support import errors
 _ADDRESSES = (ir.i64, ir.u64)
 
 
+def as_offset(ctx: Context, value: tensor) -> tensor:
+    """An int32 value that offsets are computed from: as int64 where `int64_offsets` asks for it."""
+    if not ctx.options.int64_offsets or ir.element_of(value.handle.type) is not ir.i32:
+        return value
+    return tensor(cast_value(ctx, value.handle, ir.i64))
+
+
 def cast_value(ctx: Context, value: Value, element: ir.DType) -> Value:
     """A number converted to another number type, rounding to nearest even; itself if it has it."""
     type_ = value.type

@@ -128,7 +128,7 @@ def index_dtype(ctx: Context, start: Bound, end: Bound, step: Bound) -> DType:
     # The sign of a literal step is in the form of the loop; its size only must fit.
     numbers += [abs(step)] if isinstance(step, int) else []
     tensors = [part for part in (start, end, step) if isinstance(part, tensor)]
-    promoted = i32
+    promoted = i64 if ctx.options.int64_offsets else i32
     for part in tensors:
         promoted = RESULTS["add"][promoted, dtype_of(part.handle.type)]
     narrow = promoted.bits < 64
@@ -136,7 +136,8 @@ def index_dtype(ctx: Context, start: Bound, end: Bound, step: Bound) -> DType:
     candidates = (promoted, i64) if narrow and tensors else (promoted,)
     if not tensors:
         # With literals alone each one's own dtype is tried, in order, then i64.
-        candidates = [t for n in numbers if (t := literal_dtype(n))] + [i64]
+        first = [] if ctx.options.int64_offsets else [literal_dtype(n) for n in numbers]
+        candidates = [*filter(None, first), i64]
     for candidate in candidates:
         if all(fits(number, candidate) for number in numbers):
             return candidate

@@ -36,6 +36,8 @@ def float_argument(ctx: Context, function: str, x: object) -> Value:
     if isinstance(x, tensor):
         element = element_of(x.handle.type)
         if isinstance(element, DType) and element.is_float:
+            if element.bits < 32:
+                ctx.refuse_extension(f"{function} of {type_of(element)}")
             return x.handle
         ctx.fail(
             errors.InvalidOperation,

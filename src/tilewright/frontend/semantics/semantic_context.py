@@ -12,7 +12,7 @@ from tilewright.ir.types import Type
 from tilewright.language import TRITON_MAX_TENSOR_NUMEL, DeviceFunction, tensor
 from tilewright.ops import YieldOp
 from tilewright.support.diagnostics import SourceLoc
-from tilewright.support.errors import CompilationError, NestedTooDeeply
+from tilewright.support.errors import BeyondTriton, CompilationError, NestedTooDeeply
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +20,9 @@ class FrontendOptions:
     """Options that change the tile IR of a kernel; part of the cache key.
 
     assembles_ptx: whether the backend takes PTX; f32_default_precision: how `dot` may round fp32
-    operands unless the call says; max_tile_numel: most elements of one tile; power_of_two: whether
-    tile extents must be powers of two.
+    operands unless the call says; max_tile_numel: most elements of one tile; strict_triton: refuse
+    what Triton's language lacks; int64_offsets: program ids, ranges and integer arguments are
+    int64.
     """
 
     backend: str = "cpu"
@@ -30,7 +31,14 @@ class FrontendOptions:
     debug: bool = False
     sanitize_overflow: bool = True
     max_tile_numel: int = TRITON_MAX_TENSOR_NUMEL
-    power_of_two: bool = True
+    strict_triton: bool = False
+    int64_offsets: bool = False
+
+
+def refuse_extension(options: FrontendOptions, construct: str, loc: SourceLoc | None) -> None:
+    """Stop at what Triton's language lacks, where that is asked for. Errors: BeyondTriton."""
+    if options.strict_triton:
+        raise BeyondTriton(construct, loc=loc)
 
 
 class FunctionCaller(Protocol):
@@ -58,6 +66,10 @@ class Context:
         self.options = options
         self.functions = functions
         self._depth = 0
+
+    def refuse_extension(self, construct: str) -> None:
+        """Stop at what Triton's language lacks, where that is asked for. Errors: BeyondTriton."""
+        refuse_extension(self.options, construct, self.loc)
 
     @property
     def loc(self) -> SourceLoc | None:

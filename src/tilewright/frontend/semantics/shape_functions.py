@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, cast
 
 from tilewright import language as tl
 from tilewright.frontend.semantics import constant_arguments
@@ -14,13 +13,13 @@ from tilewright.frontend.semantics.broadcasting import (
     check_tile,
 )
 from tilewright.frontend.semantics.dtype_casts import cast_value
-from tilewright.frontend.semantics.literal_constants import constant, describe, materialize
+from tilewright.frontend.semantics.literal_constants import constant, materialize
 from tilewright.frontend.semantics.numeric_operators import result_dtype
 from tilewright.frontend.semantics.semantic_context import Context
 from tilewright.frontend.semantics.semantics_registry import implements
 from tilewright.ir import Value
 from tilewright.ir.types import TileType, element_of, i32, shape_of
-from tilewright.language import tensor, unwrap
+from tilewright.language import tensor
 from tilewright.ops import (
     CatOp,
     ExpandDimsOp,
@@ -37,33 +36,6 @@ from tilewright.ops import (
 from tilewright.support import errors
 
 
-def getitem(ctx: Context, x: object, index: object) -> Any:
-    """`x[index]`: on a tensor only `None` (a new extent of 1) and `:`; else Python's indexing."""
-    x, index = unwrap(x), unwrap(index)
-    if not isinstance(x, tensor):
-        return _python_item(ctx, x, index)
-    entries = (
-        [unwrap(e) for e in cast("tuple[Any, ...]", index)] if isinstance(index, tuple) else [index]
-    )
-    rank = len(shape_of(x.handle.type))
-    kept = 0
-    axes: list[int] = []
-    for position, entry in enumerate(entries):
-        if entry is None:
-            axes.append(position)
-        elif _is_full(entry):
-            kept += 1
-        else:
-            ctx.fail(
-                errors.UnsupportedLanguageConstruct,
-                f"indexing a tensor with {describe(entry)}",
-                "only ':' and None index a tensor; use tl.load with pointers, or tl.gather",
-            )
-    if kept > rank:
-        ctx.fail(errors.InvalidOperation, f"index {x.type} with {kept} ':'", f"its rank is {rank}")
-    return expand(ctx, x, axes)
-
-
 def expand(ctx: Context, x: tensor, axes: Sequence[int]) -> tensor:
     """`x` with an extent of 1 at each of the ascending `axes` (positions in the result)."""
     value = x.handle
@@ -77,23 +49,6 @@ def _expanded(ctx: Context, value: Value, axis: int) -> Value:
         return ctx.value(ExpandDimsOp(value, axis))
     # ExpandDims takes tiles; a scalar becomes a tile of one element instead.
     return ctx.value(SplatOp(value, (1,)))
-
-
-def _is_full(entry: object) -> bool:
-    if type(entry) is not slice:
-        return False
-    parts: list[Any] = [entry.start, entry.stop, entry.step]
-    return all(unwrap(part) is None for part in parts)
-
-
-def _python_item(ctx: Context, x: Any, index: object) -> Any:
-    try:
-        if isinstance(index, tensor):
-            ctx.fail(errors.NotConstexpr, f"an index into {describe(x)}", index.type)
-        return x[index]
-    except (TypeError, IndexError, KeyError) as error:
-        what = f"index {describe(x)} with {describe(index)}"
-        ctx.fail(errors.InvalidOperation, what, str(error))
 
 
 @implements(tl.broadcast_to)

@@ -60,6 +60,7 @@ from .host_errors import (
 from .kernel_errors import (
     AccessMismatch,
     ArgumentCount,
+    BeyondTriton,
     BlockTooLarge,
     CompilationError,
     CompileTimeAssertionFailure,
@@ -109,6 +110,7 @@ __all__ = [
     "BadCallback",
     "BadGrid",
     "BadSetting",
+    "BeyondTriton",
     "BlockTooLarge",
     "ChangedGlobal",
     "CSyntaxError",

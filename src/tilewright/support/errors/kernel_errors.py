@@ -68,6 +68,17 @@ class UnsupportedLanguageConstruct(CompilationError):
 
 
 @dataclass(eq=False)
+class BeyondTriton(CompilationError):
+    """A part of this language that Triton lacks, in a kernel with `strict_triton=True`."""
+
+    code = "TW127"
+    template = "{construct} is not in Triton's language, which strict_triton=True asks for"
+    hint_template = "leave strict_triton out, or write it as Triton does"
+
+    construct: str
+
+
+@dataclass(eq=False)
 class CompileTimeAssertionFailure(CompilationError):
     """A `static_assert` whose condition is false."""
 

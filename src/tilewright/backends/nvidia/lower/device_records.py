@@ -113,17 +113,34 @@ def _record_failure(state: GpuLowering, failed: Val, words: Sequence[Val]) -> No
 @lowering(PrintOp)
 def _print(state: GpuLowering, op: PrintOp) -> None:
     order = _count(state)
+    extents = list(op.extents)
     for number, arg in enumerate(op.args):
         operand = f" (operand {number})" if len(op.args) > 1 else ""
         kind = _kind(arg)
         text = PrintedText(f"{op.prefix}{operand}: ", PRINT_KINDS.index(kind), op.hex)
         owner = state.owner(layout_of(arg) if isinstance(arg.type, TileType) else None)
+        rank = len(shape_of(arg.type)) if op.extents else 0
+        within, extents = extents[:rank], extents[rank:]
         for r, value in enumerate(state.registers_of(arg)):
-            _record(state, text, order, _bits(state, value, arg), _index(state, arg, r), owner)
+            mine = _inside(state, arg, r, within, owner)
+            _record(state, text, order, _bits(state, value, arg), _index(state, arg, r), mine)
     if not op.args:
         text = PrintedText(op.prefix, PRINT_KINDS.index("text"), False)
         zero = integer_literal(0, "i64")
         _record(state, text, order, zero, [_NOWHERE] * 3, state.owner(None))
+
+
+def _inside(
+    state: GpuLowering, value: Value, register: int, extents: list[int], owner: Val | None
+) -> Val | None:
+    """Whether the thread prints a register: it owns the element, which is no padding."""
+    for dim, extent in enumerate(extents):
+        if extent == shape_of(value.type)[dim]:
+            continue
+        coordinate = state.coordinate(layout_of(value), dim, register)
+        below = state.code.let_here(f"icmp slt i32 {coordinate}, {extent}", "i1")
+        owner = below if owner is None else state.code.let_here(f"and i1 {owner}, {below}", "i1")
+    return owner
 
 
 def _count(state: GpuLowering) -> Val:

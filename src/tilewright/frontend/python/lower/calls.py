@@ -39,7 +39,7 @@ DEBUGGERS = frozenset({"bdb", "debugpy", "ipdb", "pdb", "pdbpp", "pudb", "IPytho
 """Modules whose functions stop a program for a look at it."""
 
 _VALUE_CLASSES: tuple[type, ...] = (
-    dtype, language.pointer_type, language.block_type, language.range, language.static_range,
+    dtype, language.pointer_type, language.block_type, language.range, language.static_range, slice,
 )  # fmt: skip
 _OTHER_ARRAYS = ("math", "numpy", "torch")
 _PLAIN_OWNERS = (str, int, float, bytes, tuple, list, dict, dtype)
@@ -204,7 +204,8 @@ def stops_program(callee: object) -> bool:
 
 def _is_wrapper(frame: FunctionFrame, node: ast.Call) -> bool:
     """Whether the current function takes any arguments and calls one from outside it."""
-    outside = frame.session.stack[-1].fn.__code__.co_freevars
+    fn = getattr(frame.session.stack[-1], "fn", None)  # functions inside functions have none
+    outside = () if fn is None else fn.__code__.co_freevars
     is_outside = isinstance(node.func, ast.Name) and node.func.id in outside
     # The wrapper of a decorator takes *args and closes over the function that it decorates.
     return is_outside and frame.source.tree.args.vararg is not None

@@ -52,6 +52,8 @@ def name(frame: FunctionFrame, node: ast.Name) -> object:
     """A local variable, else a closure variable, global or builtin."""
     identifier = node.id
     value = frame.scope.get(identifier, MISSING)
+    if value is MISSING and identifier not in frame.local:
+        value = frame.environment.around(identifier)
     if value is MISSING:
         return _outside(frame, node)
     if isinstance(value, DeferredError):
@@ -255,14 +257,6 @@ def _text(frame: FunctionFrame, node: ast.expr) -> str:
         plain = repr(plain) if node.conversion == ord("r") else ascii(plain)
     spec = "" if node.format_spec is None else str(static_value(frame.expression(node.format_spec)))
     return on_host("format a value", lambda: format(plain, spec))
-
-
-@expression(ast.Lambda)
-def lambda_function(frame: FunctionFrame, node: ast.Lambda) -> object:
-    """Not a part of the language."""
-    frame.unsupported(
-        node, "a lambda", "define a function under @jit at module level and name it here"
-    )
 
 
 @expression(ast.GeneratorExp)

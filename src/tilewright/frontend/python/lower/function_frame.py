@@ -14,6 +14,7 @@ from typing import NoReturn
 from tilewright.frontend.lowering_frame import HandlerTable, LoweringFrame, LoweringSession
 from tilewright.frontend.python.captured_names import Environment
 from tilewright.frontend.python.function_source import FunctionSource, source_of
+from tilewright.frontend.python.lower.strict_triton import refuse_extensions
 from tilewright.frontend.python.lower.syntax_queries import local_names
 from tilewright.language import DeviceFunction
 from tilewright.support import SourceLoc, errors
@@ -88,8 +89,11 @@ class FunctionFrame(LoweringFrame[ast.expr | ast.stmt]):
     ) -> None:
         super().__init__(session.ctx, caller)
         self.session = session
-        self.source: FunctionSource = source_of(function.fn)
-        self.environment = Environment(function.fn)
+        # A function inside a function brings its own; see `nested_functions`.
+        source, names = getattr(function, "source", None), getattr(function, "environment", None)
+        self.source: FunctionSource = source or source_of(function.fn)
+        self.environment: Environment = names or Environment(function.fn)
+        refuse_extensions(self.source, self.environment, session.ctx.options, caller)
         self.local = local_names(self.source)
         self.scope: dict[str, object] = {}
         self.loops = 0

@@ -143,11 +143,10 @@ def with_defaults(
     function: DeviceFunction, positional: list[str], keyword_only: list[str], bound: Parameters
 ) -> Parameters:
     """`bound`, completed by the defaults of a function. Errors: MissingArgument."""
-    fn = function.fn
-    values = fn.__defaults__ or ()
+    values = function.__defaults__ or ()
     # Defaults belong to the last parameters, hence both reversed.
     defaults: Parameters = dict(zip(reversed(positional), reversed(values), strict=False))
-    defaults.update(fn.__kwdefaults__ or {})
+    defaults.update(function.__kwdefaults__ or {})
     missing: list[str] = []
     for parameter in (*positional, *keyword_only):
         if parameter in bound:

@@ -11,6 +11,7 @@ from tilewright.frontend.python.lower import (
     calls,
     expressions,
     loops,
+    nested_functions,
     operators,
     statements,
 )
@@ -33,6 +34,7 @@ from tilewright.frontend.python.lower.language_values import (
 from tilewright.frontend.semantics import (
     Context,
     FrontendOptions,
+    as_offset,
     constant,
     described_array,
 )
@@ -42,7 +44,7 @@ from tilewright.language import DeviceFunction, constexpr, tensor
 from tilewright.ops import ReturnOp
 from tilewright.support import TilewrightError, errors
 
-HANDLER_MODULES = (branches, calls, expressions, loops, operators, statements)
+HANDLER_MODULES = (branches, calls, expressions, loops, nested_functions, operators, statements)
 """The modules that fill the tables of handlers; in any order."""
 
 
@@ -118,9 +120,14 @@ def _argument(ctx: Context, spec: ArgSpec, body: Block, name: str) -> object:
         items = [_argument(ctx, item, body, f"{name}_{i}") for i, item in enumerate(spec.items)]
         return tuple_like(spec.value, items)
     if spec.kind == "descriptor":
-        items = [_argument(ctx, item, body, item.name) for item in spec.items]
+        items = [_value(ctx, item, body, item.name) for item in spec.items]
         block, padding = cast("tuple[tuple[int, ...], str]", spec.value)
         return described_array(ctx, cast("list[tensor]", items), block, padding)
+    value = _value(ctx, spec, body, name)
+    return as_offset(ctx, value) if isinstance(value, tensor) else value
+
+
+def _value(ctx: Context, spec: ArgSpec, body: Block, name: str) -> object:
     if spec.kind == "constexpr":
         value = spec.value
         # An integer argument that is 1 is specialized but keeps its run-time type, as in Triton.

@@ -170,7 +170,6 @@ def _refused(kind: type[ast.stmt], construct: str, instead: str) -> None:
 
 _AT_MODULE_LEVEL = "define it at module level"
 for _kind, _construct, _instead in (
-    (ast.FunctionDef, "a function inside a function", f"{_AT_MODULE_LEVEL}, under @jit"),
     (ast.AsyncFunctionDef, "an async function", "write 'def'"),
     (ast.ClassDef, "a class", _AT_MODULE_LEVEL),
     (ast.Try, "'try'", "check before: kernels raise nothing"),

@@ -109,6 +109,8 @@ def _assigned(nodes: Iterable[ast.AST]) -> Iterator[str]:
             yield (node.asname or node.name).partition(".")[0]
         elif isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
             yield from _named_inside(node)
+        elif isinstance(node, ast.FunctionDef):
+            yield node.name
         # What a nested function or class assigns is local to it.
         elif not isinstance(node, _OWN_SCOPE):
             stack += list(ast.iter_child_nodes(node))[::-1]

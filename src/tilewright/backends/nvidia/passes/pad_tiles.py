@@ -1,0 +1,356 @@
+"""Tiles of any extents, in tiles whose extents are powers of two (`nvidia-pad-tiles`).
+
+    %i = tile.range 0..12                   %i = tile.range 0..16
+    %x = mem.load %p                 ->     %x = mem.load %p mask %i < 12
+    %s = tile.reduce add %x                 %s = tile.reduce add (select %i < 12, %x, -0.0)
+
+Padding lies behind the elements of each dimension and holds anything. What could tell is told which
+elements there are: memory is accessed, and asserted and printed, for these only; a fold along a
+padded dimension gets what changes nothing, or a flag beside each element; products get zeros where
+they sum up; and what moves elements across dimensions becomes a gather.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from tilewright.ir import Block, Builder, Function, Op, Pass, Rewriter, Value
+from tilewright.ir.types import DType, TileType, Type, dtype_of, element_of, i1, shape_of
+from tilewright.ops import (
+    AddOp,
+    AndOp,
+    AssertOp,
+    AtomicCasOp,
+    AtomicOp,
+    BroadcastOp,
+    CatOp,
+    CompareOp,
+    ConstantOp,
+    DivOp,
+    DotOp,
+    ExpandDimsOp,
+    GatherOp,
+    HistogramOp,
+    LoadOp,
+    MaxOp,
+    MinOp,
+    MulOp,
+    OrOp,
+    PrintOp,
+    RangeOp,
+    ReduceOp,
+    RemOp,
+    ReshapeOp,
+    ScanOp,
+    SelectOp,
+    StoreOp,
+    SubOp,
+    XorOp,
+    YieldOp,
+)
+from tilewright.support import errors
+
+Shape = tuple[int, ...]
+
+
+class PadTiles(Pass, name="nvidia-pad-tiles"):
+    """Make the extents of all tiles powers of two."""
+
+    def run(self, function: Function) -> bool:
+        types = [v.type for op in function.walk() for v in op.results]
+        if not any(padded(type_) is not type_ for type_ in types):
+            return False
+        _Padding(function).run()
+        return True
+
+
+def _up(extent: int) -> int:
+    """The next power of two."""
+    return 1 << (extent - 1).bit_length()
+
+
+def padded(type_: Type) -> Type:
+    """A type with extents that are powers of two."""
+    if not isinstance(type_, TileType):
+        return type_
+    shape = tuple(map(_up, type_.shape))
+    return type_ if shape == type_.shape else TileType(shape, type_.element)
+
+
+def _is_gone(op: Op) -> bool:
+    return op.parent is None
+
+
+class _Padding:
+    """One run. shapes: of the values that are padded, as they were; a value is there from its
+    definition on, which is before its uses."""
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.shapes: dict[Value, Shape] = {}
+        self.builder = Builder(function.body)
+
+    def run(self) -> None:
+        for op in list(self.function.walk()):
+            if _is_gone(op):  # of a region that has been made anew
+                continue
+            self.builder = Builder.at(op)
+            handler = _HANDLERS.get(type(op))
+            if handler is not None:
+                handler(self, op)
+            if not _is_gone(op):
+                self.pad(op)
+
+    def pad(self, op: Op) -> None:
+        """Give an op padded types and extents."""
+        for name, value in op.attrs.items():
+            if isinstance(value, TileType):
+                op.attrs[name] = padded(value)
+            elif name == "shape":
+                op.attrs[name] = tuple(map(_up, value))
+            elif name == "bins":
+                op.attrs[name] = _up(value)
+            elif name == "result_types":
+                op.attrs[name] = tuple(map(padded, value))
+        for value in (*op.results, *(arg for block in op.regions for arg in block.args)):
+            shape = shape_of(value.type)
+            value.type = padded(value.type)
+            if shape_of(value.type) != shape:
+                self.shapes[value] = shape
+
+    def shape(self, value: Value) -> Shape:
+        """The extents of a value without its padding."""
+        return self.shapes.get(value, shape_of(value.type))
+
+    def is_padded(self, value: Value | None) -> bool:
+        return value is not None and value in self.shapes
+
+    # --- ops that are added -----------------------------------------------------------------------
+
+    def value(self, op: Op) -> Value:
+        return self.builder.value(op)
+
+    def number(self, number: float, type_: Type) -> Value:
+        return self.value(ConstantOp(number, type_))
+
+    def along(self, positions: Value, dim: int, shape: Shape) -> Value:
+        """A tile of one dimension, repeated along all others of a padded shape."""
+        for other in range(len(shape)):
+            if other != dim:
+                positions = self.value(ExpandDimsOp(positions, other))
+        return self.value(BroadcastOp(positions, shape))
+
+    def inside(self, shape: Shape, dims: range | None = None) -> Value:
+        """Which elements of a padded tile are no padding, along all dimensions or some."""
+        full = tuple(map(_up, shape))
+        valid: Value | None = None
+        for dim in dims or range(len(shape)):
+            if full[dim] == shape[dim]:
+                continue
+            positions = self.value(RangeOp(0, full[dim]))
+            below = CompareOp(positions, self.number(shape[dim], positions.type), "lt")
+            one = self.along(self.value(below), dim, full)
+            valid = one if valid is None else self.value(AndOp(valid, one))
+        assert valid is not None, "nothing is padded"
+        return valid
+
+    def where(self, valid: Value, x: Value, otherwise: float) -> Value:
+        """x, but a number where `valid` does not hold."""
+        return self.value(SelectOp(valid, x, self.number(otherwise, x.type)))
+
+    def replace(self, op: Op, *values: Value) -> None:
+        """Put padded values in place of the results of an op."""
+        for result, value in zip(op.results, values, strict=True):
+            if padded(result.type) is not result.type:
+                self.shapes[value] = shape_of(result.type)
+        Rewriter.replace(op, values)
+
+
+_HANDLERS: dict[type[Op], Callable[[_Padding, Any], None]] = {}
+Handler = TypeVar("Handler", bound=Callable[..., None])
+
+
+def _handles(*classes: type[Op]) -> Callable[[Handler], Handler]:
+    def register(handler: Handler) -> Handler:
+        _HANDLERS.update(dict.fromkeys(classes, handler))
+        return handler
+
+    return register
+
+
+@_handles(RangeOp)
+def _range(padding: _Padding, op: RangeOp) -> None:
+    op.attrs["end"] = op.start + _up(op.end - op.start)
+
+
+# --- ops that take a mask -------------------------------------------------------------------------
+
+
+@_handles(LoadOp, StoreOp, AtomicOp, HistogramOp, AssertOp)
+def _masked(padding: _Padding, op: LoadOp | StoreOp | AtomicOp | HistogramOp | AssertOp) -> None:
+    first = op.operands[0]
+    if not padding.is_padded(first):
+        return
+    valid = padding.inside(padding.shape(first))
+    mask = op.mask
+    if mask is not None:
+        valid = padding.value(AndOp(mask, valid))
+    fields: dict[str, Any] = {f.name: getattr(op, f.name) for f in op.fields}
+    fields["mask"] = valid
+    if isinstance(op, HistogramOp):
+        fields["bins"] = _up(op.bins)
+    # Types of results are inferred from operands, which are padded by now.
+    new = padding.builder.emit(type(op)(**fields))
+    padding.replace(op, *new.results)
+
+
+@_handles(AtomicCasOp)
+def _compare_and_swap(padding: _Padding, op: AtomicCasOp) -> None:
+    if padding.is_padded(op.pointer):
+        construct = "on a GPU, atomic_cas of a tile whose extents are no powers of two"
+        raise errors.UnsupportedLanguageConstruct(construct, "use such extents", loc=op.loc)
+
+
+@_handles(PrintOp)
+def _printed(padding: _Padding, op: PrintOp) -> None:
+    if any(map(padding.is_padded, op.args)):
+        op.attrs["extents"] = tuple(n for arg in op.args for n in padding.shape(arg))
+
+
+# --- folds and products ---------------------------------------------------------------------------
+
+_NEUTRAL: dict[type[Op], Callable[[DType], float]] = {
+    AddOp: lambda t: -0.0 if t.is_float else 0,
+    MulOp: lambda t: 1.0 if t.is_float else 1,
+    MaxOp: lambda t: -math.inf if t.is_float else t.min_int,
+    MinOp: lambda t: math.inf if t.is_float else t.max_int,
+    AndOp: lambda t: -1 if t.is_signed and not t.is_bool else t.max_int,
+    OrOp: lambda t: 0,
+    XorOp: lambda t: 0,
+}
+"""What changes nothing, by the op that folds. Not 0.0: with that, a sum of -0.0 would be 0.0."""
+
+
+@_handles(ReduceOp, ScanOp)
+def _fold(padding: _Padding, op: ReduceOp | ScanOp) -> None:
+    shape, axis = padding.shape(op.inputs[0]), op.axis
+    # A scan forwards comes to the padding last.
+    forwards = isinstance(op, ScanOp) and not op.reverse
+    if forwards or _up(shape[axis]) == shape[axis]:
+        return
+    valid = padding.inside(shape, range(axis, axis + 1))
+    neutral = _neutral(op)
+    if neutral is not None:
+        op.set_operand(0, padding.where(valid, op.inputs[0], neutral))
+        return
+    attrs = dict(op.attrs)
+    combine = _flagged(op.combine, len(op.inputs))
+    new = padding.builder.emit(type(op)((*op.inputs, valid), combine, **attrs))
+    padding.replace(op, *new.results[:-1])
+
+
+def _neutral(op: ReduceOp | ScanOp) -> float | None:
+    """The number that changes nothing, where the fold is by a single op that has one."""
+    first = op.combine.first
+    element = element_of(op.inputs[0].type)
+    if len(op.inputs) > 1 or first is None or not isinstance(element, DType):
+        return None
+    find, combine_result = _NEUTRAL.get(type(first)), op.combine.terminator.operands
+    plain = set(first.operands) == set(op.combine.args)
+    # fp8 may have no infinity.
+    if find is None or not plain or (element.is_float and element.bits < 16):
+        return None
+    return find(element) if combine_result == [first.result] else None
+
+
+def _flagged(combine: Block, count: int) -> Block:
+    """A combine region with a flag beside the elements: whether there is one on that side."""
+    types = tuple(arg.type for arg in combine.args[:count])
+    block = Block((*types, i1, *types, i1))
+    builder = Builder(block)
+    left, (has_left,) = block.args[:count], block.args[count : count + 1]
+    right, (has_right,) = block.args[count + 1 : -1], block.args[-1:]
+    combined = Rewriter.inline_block(combine, (*left, *right), builder)
+    both = builder.value(AndOp(has_left, has_right))
+    results: list[Value] = []
+    for a, b, ab in zip(left, right, combined, strict=True):
+        one = builder.value(SelectOp(has_left, a, b))
+        results.append(builder.value(SelectOp(both, ab, one)))
+    builder.emit(YieldOp((*results, builder.value(OrOp(has_left, has_right)))))
+    return block
+
+
+@_handles(DotOp)
+def _dot(padding: _Padding, op: DotOp) -> None:
+    for index, axis in ((0, -1), (1, -2)):
+        operand = op.operands[index]
+        shape = padding.shape(operand)
+        axis += len(shape)
+        if _up(shape[axis]) != shape[axis]:
+            valid = padding.inside(shape, range(axis, axis + 1))
+            zero = 0.0 if dtype_of(operand.type).is_float else 0
+            op.set_operand(index, padding.where(valid, operand, zero))
+
+
+# --- ops that move elements -----------------------------------------------------------------------
+
+
+@_handles(GatherOp)
+def _gather(padding: _Padding, op: GatherOp) -> None:
+    if padding.is_padded(op.index):
+        valid = padding.inside(padding.shape(op.index))
+        op.set_operand(1, padding.where(valid, op.index, 0))
+
+
+@_handles(ReshapeOp)
+def _reshape(padding: _Padding, op: ReshapeOp) -> None:
+    source, target = padding.shape(op.x), op.shape
+    # With padding in the first dimension only, elements keep their numbers in row-major order.
+    if all(_up(n) == n for n in (*source[1:], *target[1:])):
+        return
+    full = tuple(map(_up, target))
+    place = padding.value(RangeOp(0, math.prod(full)))
+    number = _renumbered(padding, place, full, target)
+    number = padding.value(MinOp(number, padding.number(math.prod(source) - 1, number.type)))
+    place = _renumbered(padding, number, source, tuple(map(_up, source)))
+    flat = padding.value(ReshapeOp(op.x, (math.prod(shape_of(op.x.type)),)))
+    moved = padding.value(GatherOp(flat, place, 0))
+    padding.replace(op, padding.value(ReshapeOp(moved, full)))
+
+
+def _renumbered(padding: _Padding, number: Value, old: Shape, new: Shape) -> Value:
+    """The numbers of elements in a tile of extents `old`, as those in one of extents `new`."""
+    type_ = number.type
+    total = padding.number(0, type_)
+    for dim in range(len(old)):
+        stride = padding.number(math.prod(old[dim + 1 :]), type_)
+        index = padding.value(DivOp(number, stride))
+        index = padding.value(RemOp(index, padding.number(old[dim], type_)))
+        scale = padding.number(math.prod(new[dim + 1 :]), type_)
+        total = padding.value(AddOp(total, padding.value(MulOp(index, scale))))
+    return total
+
+
+@_handles(CatOp)
+def _cat(padding: _Padding, op: CatOp) -> None:
+    left, right = padding.shape(op.lhs), padding.shape(op.rhs)
+    axis = op.axis
+    if left == right and left[axis] == _up(left[axis]):
+        return
+    whole = list(left)
+    whole[axis] += right[axis]
+    full = tuple(map(_up, whole))
+    place = padding.value(RangeOp(0, full[axis]))
+    first = padding.number(left[axis], place.type)
+    sides: list[Value] = []
+    for x, index, extent in (
+        (op.lhs, place, left[axis]),
+        (op.rhs, padding.value(SubOp(place, first)), right[axis]),
+    ):
+        index = padding.value(MinOp(index, padding.number(extent - 1, index.type)))
+        index = padding.value(MaxOp(index, padding.number(0, index.type)))
+        sides.append(padding.value(GatherOp(x, padding.along(index, axis, full), axis)))
+    is_left = padding.along(padding.value(CompareOp(place, first, "lt")), axis, full)
+    padding.replace(op, padding.value(SelectOp(is_left, *sides)))
