@@ -82,6 +82,42 @@ def test_tf32_loses_the_last_bits_of_operands_at_most(
     assert (np.abs(found - exact) <= 2.0**-9 * (np.abs(x) @ np.abs(y))).all()
 
 
+@pytest.mark.parametrize("precision", ["tf32x3", "bf16x3"])
+@pytest.mark.parametrize("layout", ["nn", "nt", "tn"])
+def test_parts_of_fp32_are_multiplied_by_warpgroups(
+    device: Device, rng: np.random.Generator, precision: str, layout: str
+) -> None:
+    """The parts of one operand are computed from one load, and each is multiplied twice."""
+    x, y = normals(rng, (64, 96), "float32"), normals(rng, (96, 64), "float32")
+    a, b = strided(device, x, layout[0]), strided(device, y, layout[1])
+    found = product(device, a, b, "", precision)
+    exact = x.astype(np.float64) @ y.astype(np.float64)
+    limit = 2.0**-18 if precision == "tf32x3" else 2.0**-14
+    assert (np.abs(found - exact) <= limit * (np.abs(x) @ np.abs(y))).all()
+
+
+@jit
+def gated_kernel(a, b, c, K, M: tl.constexpr, N: tl.constexpr, BLOCK_K: tl.constexpr):
+    """c = (a @ b[0]) * (a @ b[1]), a in 8 bits."""
+    i, j, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, BLOCK_K)
+    up, gate = tl.zeros((M, N), tl.float32), tl.zeros((M, N), tl.float32)
+    for start in range(0, K, BLOCK_K):
+        x = tl.load(a + i[:, None] * K + start + k[None, :]).to(tl.float16)
+        rows = (start + k)[:, None] * N + j[None, :]
+        up = tl.dot(x, tl.load(b + rows), up)
+        gate = tl.dot(x, tl.load(b + K * N + rows), gate)
+    tl.store(c + i[:, None] * N + j[None, :], up * gate)
+
+
+def test_an_operand_of_two_products(device: Device, rng: np.random.Generator) -> None:
+    x, y = rng.integers(-4, 5, (64, 160)), rng.integers(-4, 5, (2, 160, 64))
+    out = device.empty((64, 64), np.float32)
+    a, b = device.array(x, np.int8), device.array(y, np.float16)
+    device.run(gated_kernel, (1,), a, b, out, 160, M=64, N=64, BLOCK_K=32)
+    up, gate = x @ y
+    np.testing.assert_array_equal(out, up * gate)
+
+
 @pytest.mark.parametrize("layout", ["nn", "nt", "tt"])
 @pytest.mark.parametrize("dtype", [ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2], ids=str)
 def test_fp8_along_any_dim(

@@ -11,6 +11,7 @@ be copied ahead to shared memory, where it is read in F.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tilewright.backends.nvidia.buffer_ops import WgmmaOp
@@ -49,15 +50,16 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class OperandChain:
-    """values: those between, users first; sources: loaded tiles, at least one."""
+    """operands: those of products that share what is between, as the parts of fp32 do; values:
+    those between, users first; sources: loaded tiles, at least one."""
 
-    operand: Value
+    operands: tuple[Value, ...]
     values: tuple[Value, ...]
     sources: tuple[Source, ...]
 
     def layouts(self, layout: LinearLayout) -> dict[Value, LinearLayout]:
-        """Those of the values between if the operand has one; none if a value needs two."""
-        needed = {self.operand: layout}
+        """Those of the values between if the operands have one; none if a value needs two."""
+        needed = dict.fromkeys(self.operands, layout)
         for value in self.values:
             assert value.op is not None
             tiles = [
@@ -72,30 +74,56 @@ class OperandChain:
 
 def operand_chain(product: Op, index: int, dim: int = 0) -> OperandChain | None:
     """The chain of an operand; None if it is not computed from loads alone, or used elsewhere."""
-    operand = product.operands[index]
-    dims: dict[Value, int | None] = {operand: dim}
+    alone = _chain((product,), index, dim)
+    return alone or _chain(tuple(_alike(product, index)), index, dim)
+
+
+def _alike(product: Op, index: int) -> Iterator[Op]:
+    """The products of a block that have such an operand in the same layout."""
+    assert product.parent is not None
+    own = [_layout_of_operand(product, index), product.operands[index].type]
+    for op in product.parent:
+        if not isinstance(op, type(product)):
+            continue
+        if [_layout_of_operand(op, index), op.operands[index].type] == own:
+            yield op
+
+
+def _layout_of_operand(product: Op, index: int) -> object:
+    """What the layout of an operand depends on, beside its type."""
+    if isinstance(product, WgmmaOp):
+        sharing = product.columns, product.rows, product.swapped, product.interleaved
+        return sharing, register_operand(product) == index
+    return product.operands[2].type
+
+
+def _chain(products: tuple[Op, ...], index: int, dim: int) -> OperandChain | None:
+    """The chain of an operand of each of some products."""
+    operands = tuple(dict.fromkeys(product.operands[index] for product in products))
+    block = products[0].parent
+    dims: dict[Value, int | None] = dict.fromkeys(operands, dim)
     between: set[Op] = set()
     sources: list[Source] = []
     # Grows as it is gone through.
-    for value in (found := [operand]):
+    for value in (found := list(operands)):
         load, op = loaded_by(value), value.op
         if load is not None:
             sources.append(Source(value, load, dims[value]))
         elif _has_layout(value):
-            if op is None or op.parent is not product.parent or not _follows(op):
+            if op is None or op.parent is not block or not _follows(op):
                 return None
             between.add(op)
             new = [x for x in dict.fromkeys(op.operands) if x not in dims]
             dims |= dict.fromkeys(new, _source_dim(op, dims[value]))
             found += new
-    is_shared = any(
-        user not in between | {product} for op in between for user in op.results[0].uses
-    )
-    if not sources or is_shared:
+    made = [op.results[0] for op in between]
+    users = [(user, value) for value in made for user in value.uses if user not in between]
+    others = [u for u, v in users if u not in products or _indices(u, v) != [index]]
+    if not sources or others:
         return None
-    assert product.parent is not None
-    values = (op.results[0] for op in reversed(product.parent) if op in between)
-    return OperandChain(operand, tuple(values), tuple(sources))
+    assert block is not None
+    values = (op.results[0] for op in reversed(block) if op in between)
+    return OperandChain(operands, tuple(values), tuple(sources))
 
 
 def carried_tile(load: LoadOp) -> Value | None:
@@ -108,6 +136,11 @@ def carried_tile(load: LoadOp) -> Value | None:
     pairs = zip(block.args[1:], block.terminator.operands, strict=True)
     carried = [arg for arg, value in pairs if value is load.result]
     return carried[0] if len(carried) == 1 else None
+
+
+def _indices(user: Op, value: Value) -> list[int]:
+    """Which operands of an op a value is."""
+    return [i for i, operand in enumerate(user.operands) if operand is value]
 
 
 def loaded_by(value: Value) -> LoadOp | DescriptorLoadOp | None:
