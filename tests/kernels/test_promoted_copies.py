@@ -13,6 +13,7 @@ import tilewright.language as tl
 from tests.kernels.devices import Array, Device
 from tests.kernels.tutorial_matmul import tutorial_matmul
 from tilewright import cdiv, jit
+from tilewright.kernels.attention import attention_kernel
 
 BLOCKS = {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 64, "GROUP_M": 2}
 
@@ -174,3 +175,70 @@ def test_masked_blocks(device: Device, m: int, n: int, k: int, dtype: Any, sums:
     exact = np.maximum(a.astype(np.float64) @ b.T.astype(np.float64) + bias, 0)
     np.testing.assert_allclose(promoted, exact, rtol=1e-4, atol=1e-3)
     assert promoted_loads(device, kernels) in (1 if sums else 2, None)
+
+
+@jit
+def batched_product(
+    a, b, c, M, N, K, stride_ab, stride_am, stride_bb, stride_bn, BM: tl.constexpr,
+    BN: tl.constexpr, BK: tl.constexpr,
+):  # fmt: skip
+    """c[z] = a[z] @ b[z].T; all of a block is there but along K."""
+    z = tl.program_id(2)
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    columns = tl.program_id(1) * BN + tl.arange(0, BN)
+    k = tl.arange(0, BK)
+    x = a + z * stride_ab + rows[:, None] * stride_am + k[None, :]
+    y = b + z * stride_bb + columns[None, :] * stride_bn + k[:, None]
+    acc = tl.zeros((BM, BN), tl.float32)
+    for start in range(0, K, BK):
+        there = k < K - start
+        acc = tl.dot(tl.load(x, there[None, :], 0.0), tl.load(y, there[:, None], 0.0), acc)
+        x += BK
+        y += BK
+    tl.store(c + z * M * N + rows[:, None] * N + columns[None, :], acc)
+
+
+@pytest.mark.parametrize("k", [64, 136])
+def test_batches_are_a_further_dimension(device: Device, k: int) -> None:
+    """Between the rows of one matrix, or behind them all."""
+    z, m, n = 3, 64, 128
+    a = device.array(random_of(np.float16, m, z, k)).transpose(1, 0, 2)
+    b = device.array(random_of(np.float16, z, n, k))
+    kernels: list[Any] = []
+
+    def run(bulk_loads: str, c: Array) -> None:
+        kernels.append(device.run(
+            batched_product, (1, 2, z), a, b, c, m, n, k, *steps(a)[:2], *steps(b)[:2],
+            BM=64, BN=64, BK=64, bulk_loads=bulk_loads, num_warps=4,
+        ))  # fmt: skip
+
+    plain, promoted = both(device, run, (z, m, n), np.float32)
+    np.testing.assert_array_equal(plain, promoted)
+    assert_product(promoted, a, b.transpose(0, 2, 1))
+    assert promoted_loads(device, kernels) in (2, None)
+
+
+@pytest.mark.parametrize("causal", [False, True], ids=["full", "causal"])
+@pytest.mark.parametrize("length, head", [(64, 64), (104, 64), (136, 128)])
+def test_keys_and_values_of_attention(device: Device, length: int, head: int, causal: bool) -> None:
+    q, k, v = (
+        device.array(random_of(np.float16, 2, length, head + i)[..., :head]) for i in range(3)
+    )
+    kernels: list[Any] = []
+
+    def run(bulk_loads: str, out: Array) -> None:
+        kernels.append(device.run(
+            attention_kernel, (cdiv(length, 64), 2), q, k, v, out, *steps(q)[:2], length,
+            head**-0.5, BLOCK_M=64, BLOCK_N=64, HEAD=head, CAUSAL=causal, num_warps=4,
+            bulk_loads=bulk_loads,
+        ))  # fmt: skip
+
+    plain, promoted = both(device, run, (2, length, head), np.float16)
+    np.testing.assert_array_equal(plain, promoted)
+    scores = (q.astype(np.float64) @ k.transpose(0, 2, 1)) * head**-0.5
+    if causal:
+        scores = np.where(np.tri(length, dtype=bool), scores, -np.inf)
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    exact = weights @ v.astype(np.float64) / weights.sum(-1, keepdims=True)
+    np.testing.assert_allclose(promoted.astype(np.float64), exact, rtol=4e-3, atol=4e-3)
+    assert promoted_loads(device, kernels) in (2, None)

@@ -13,7 +13,7 @@ dims, and any remainder that of one: what else loads elements that no block has.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, cast
 
@@ -34,6 +34,8 @@ from tilewright.analysis.pointer_roots import roots
 from tilewright.ir import Value
 from tilewright.ir.types import PointerType, element_of, shape_of
 from tilewright.ops import LoadOp
+
+IsStride = Callable[[Value], bool]
 
 
 class NotABlock(Exception):
@@ -63,10 +65,12 @@ class BlockDim:
 
 @dataclass(frozen=True, slots=True)
 class StridedBlock:
-    """A load. base: the pointer argument that the array begins with; dims: in the tile's order."""
+    """A load. base: the pointer argument that the array begins with; dims: in the tile's order;
+    outer: further ones, along which the tile has one index."""
 
     base: Value
     dims: tuple[BlockDim, ...]
+    outer: tuple[BlockDim, ...] = ()
 
 
 class Bound(NamedTuple):
@@ -90,8 +94,11 @@ def bound_of(limit: Limit) -> Bound | None:
     return Bound(cast("int", symbol.key), sign > 0, rest)
 
 
-def strided_block(load: LoadOp, forms: MemoryForms) -> StridedBlock:
-    """A load of a matrix as a block. Raises NotABlock."""
+def strided_block(load: LoadOp, forms: MemoryForms, is_stride: IsStride) -> StridedBlock:
+    """A load of a matrix as a block. Raises NotABlock.
+
+    is_stride: whether an argument may be the stride of a dim along which the tile has one index
+    """
     starts = list(roots(load.pointer))
     if len(starts) != 1 or starts[0].op is not None:
         raise NotABlock("its array is not known at the launch")
@@ -103,7 +110,13 @@ def strided_block(load: LoadOp, forms: MemoryForms) -> StridedBlock:
     strides, rest = _by_dims(offset, len(shape_of(load.type)))
     numbers = [_in_elements(form, size) for form in (*strides, rest)]
     dims = _bounded(_started(numbers[:-1], numbers[-1]), forms.conditions(load))
-    return StridedBlock(starts[0], _wrapped(dims, wraps))
+    outer: dict[Form, Form] = {}
+    dims = [
+        _without_outer(dim, outer, is_stride) if as_constant(dim.stride) == 1 else dim
+        for dim in dims
+    ]
+    further = tuple(BlockDim(start, stride) for stride, start in outer.items())
+    return StridedBlock(starts[0], _wrapped(dims, wraps), further)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +224,28 @@ def _bounded(dims: Sequence[BlockDim], conditions: Sequence[Limit | None]) -> li
         elif (before := as_constant(added(dim.start, bound.rest))) is None or before >= 0:
             raise NotABlock("its mask begins behind the first row or column")
     return bounded
+
+
+def _without_outer(dim: BlockDim, outer: dict[Form, Form], is_stride: IsStride) -> BlockDim:
+    """A contiguous dim without the multiples of other strides in its start, of which the mask knows
+    nothing.
+
+    outer: the indices by strides, to which those are added
+    """
+    kept, ended = dict(dim.start), None if dim.extent is None else dict(dim.extent)
+    for monomial, coefficient in dim.start:
+        strides = [s for s in monomial if isinstance(s.key, Value) and is_stride(s.key)]
+        # What counts for the mask, too, is part of the index.
+        is_index = ended is not None and ended.get(monomial) != coefficient
+        if monomial == tuple(strides[-1:]) or not strides or is_index:
+            continue
+        stride: Form = (((strides[-1],), 1),)
+        index = frozen({cast("Monomial", _without(monomial, (strides[-1],))): coefficient})
+        outer[stride] = added(outer.get(stride, ()), index)
+        del kept[monomial]
+        if ended is not None:
+            del ended[monomial]
+    return replace(dim, start=frozen(kept), extent=None if ended is None else frozen(ended))
 
 
 def _cut(dim: BlockDim, extent: Form) -> BlockDim:

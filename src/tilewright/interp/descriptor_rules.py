@@ -31,7 +31,8 @@ class _Block(NamedTuple):
 
 @machine_rule(DescriptorLoadOp)
 def descriptor_load(machine: Machine, op: DescriptorLoadOp, inputs: Inputs) -> tuple[Array]:
-    return _load(machine, op, _block(inputs[0], inputs[1:], op.block_shape))
+    (tile,) = _load(machine, op, _block(inputs[0], inputs[1:], op.block_shape))
+    return (tile.reshape(op.block_shape[op.dropped :]),)
 
 
 @machine_rule(DescriptorStoreOp)

@@ -143,7 +143,8 @@ def _wrong_rows(op: DescriptorAccess, rows: Value) -> str | None:
 class DescriptorLoadOp(DescriptorAccess, opcode="mem.descriptor_load", effects=(Effect.READ,)):
     """result[i, j] = base[offset_0 + i, offset_1 + j] inside of the shape, else padding
 
-    bulk: a back end has it copied as a whole: it is not expanded.
+    bulk: a back end has it copied as a whole: it is not expanded; dropped: how many dims the result
+    has less than the block: of the first ones, whose extent is 1.
     """
 
     base: Value = operand(pointer)
@@ -151,11 +152,14 @@ class DescriptorLoadOp(DescriptorAccess, opcode="mem.descriptor_load", effects=(
     block_shape: tuple[int, ...] = attr()
     padding: str = attr(default="zero", choices=PADDINGS)
     bulk: bool = attr(default=False)
+    dropped: int = attr(default=0)
 
     def infer(self) -> Type:
-        return self.block_type
+        return TileType(self.block[self.dropped :], self.element)
 
     def verify(self) -> str | None:
+        if any(extent != 1 for extent in self.block[: self.dropped]):
+            return f"only dims of extent 1 are dropped, not {self.dropped} of {self.block}"
         return _wrong_numbers(self, self.rank) or _wrong_padding(self, self.padding)
 
 

@@ -39,6 +39,7 @@ from tilewright.ops import (
     MulOp,
     OffsetOp,
     RangeOp,
+    ReshapeOp,
     SplatOp,
     StoreOp,
 )
@@ -68,7 +69,8 @@ class _Block(NamedTuple):
 
 
 def _load(op: DescriptorLoadOp, build: Builder) -> Value:
-    return _padded_load(op, build, _block(op, build))
+    block = _padded_load(op, build, _block(op, build))
+    return build.value(ReshapeOp(block, op.block[op.dropped :])) if op.dropped else block
 
 
 def _gather(op: DescriptorGatherOp, build: Builder) -> Value:
@@ -78,7 +80,7 @@ def _gather(op: DescriptorGatherOp, build: Builder) -> Value:
 def _padded_load(op: DescriptorLoadOp | DescriptorGatherOp, build: Builder, block: _Block) -> Value:
     padding = float("nan") if op.padding == "nan" else 0.0 if op.element.is_float else 0
     padding = bool(padding) if op.element.is_bool else padding
-    other = build.value(ConstantOp(padding, op.type))
+    other = build.value(ConstantOp(padding, with_shape(op.type, shape_of(block.inside.type))))
     return build.value(LoadOp(block.pointers, block.inside, other))
 
 

@@ -183,7 +183,7 @@ class _BulkLoad(LayoutRule[DescriptorLoadOp]):
     """It goes to shared memory: no thread has it, in whatever layout."""
 
     def result(self, op: DescriptorLoadOp, context: LayoutContext) -> LinearLayout | None:
-        return default_layout(op.block, context.warps)
+        return default_layout(shape_of(op.type), context.warps)
 
     def problem(self, op: DescriptorLoadOp) -> str | None:
         return None

@@ -6,6 +6,7 @@ One thread of a program asks for copies; all wait. Sources: PTX ISA, "cp.async.b
 
 from __future__ import annotations
 
+from math import prod
 from typing import cast
 
 from tilewright.backends.nvidia.buffer_ops import buffer_type
@@ -65,19 +66,18 @@ def _bulk_copy(state: GpuLowering, op: BulkCopyOp) -> None:
     start = code.let_here(f"add i32 {shared}, {state.scalar(op.target)}", "i32")
     text = f"@$1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], {type_.slot_bytes};"
     state.asm(text, "r,b,~{memory}", "void", barrier, asks)
-    row, column = (state.scalar(value) for value in load.offsets)
-    rows, columns = source.box
+    *outer, column = (state.scalar(value) for value in load.offsets)
+    columns, box_bytes = source.box[-1], prod(source.box) * source.element_bytes
+    coordinates = ", ".join(f"${4 + dim}" for dim in range(load.rank))
+    text = (
+        f"@$3 cp.async.bulk.tensor.{load.rank}d.shared::cluster.global.tile"
+        f".mbarrier::complete_tx::bytes [$0], [$1, {{{coordinates}}}], [$2];"
+    )
     for panel in range(type_.shape[1] // columns):
-        place = code.let_here(
-            f"add i32 {start}, {panel * rows * columns * source.element_bytes}", "i32"
-        )
+        place = code.let_here(f"add i32 {start}, {panel * box_bytes}", "i32")
         left = code.let_here(f"add i32 {column}, {panel * columns}", "i32")
-        text = (
-            "@$5 cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
-            "[$0], [$1, {$2, $3}], [$4];"
-        )
-        operands = (place, map_parameter(state, source), left, row, barrier, asks)
-        state.asm(text, "r,l,r,r,r,b,~{memory}", "void", *operands)
+        operands = (place, map_parameter(state, source), barrier, asks, left, *reversed(outer))
+        state.asm(text, f"r,l,r,b,{'r,' * load.rank}~{{memory}}", "void", *operands)
 
 
 def map_parameter(state: GpuLowering, source: TensorMapSource) -> Val:

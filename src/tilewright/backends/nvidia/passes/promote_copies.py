@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from typing import cast
 
@@ -52,6 +53,7 @@ from tilewright.backends.nvidia.passes.select_bulk_loads import (
 from tilewright.ir import Builder, Function, Op, Pass, Rewriter, Value
 from tilewright.ir.types import DType, dtype_of, i32, i64, shape_of
 from tilewright.ops import (
+    MAX_DESCRIPTOR_RANK,
     CastOp,
     ConstantOp,
     DescriptorLoadOp,
@@ -63,6 +65,9 @@ from tilewright.ops import (
 )
 from tilewright.support import SourceLoc
 from tilewright.transforms import Dce
+
+ENDLESS = constant((1 << 31) - 1)
+"""The extent of an array of which nothing tells where it ends: no index is larger."""
 
 LAST_INDEX = (1 << 31) - 512
 """Where blocks begin at the latest, past all extents: the coordinates of a box are i32."""
@@ -112,10 +117,13 @@ class _Promotion:
     def promote(self, load: LoadOp) -> str:
         """Rewrite a load; why it is not, or ""."""
         try:
-            block = _ended(strided_block(load, self._forms), shape_of(load.type))
+            block = strided_block(load, self._forms, partial(self._is_stride, load))
+            block = _ended(block, shape_of(load.type))
             self._require_access(load, block)
             for dim, part in enumerate(block.dims):
                 self._require_index(load, dim, part)
+            for part in block.outer:
+                self._require_start(load, part)
         except NotABlock as problem:
             return str(problem)
         # The contiguous dim of a descriptor is its last.
@@ -158,21 +166,28 @@ class _Promotion:
             raise NotABlock("its array is not known at the launch")
         if self._facts[block.base].divisibility[0] < MAP_ALIGNMENT:
             raise NotABlock(f"its array is not known to be aligned to {MAP_ALIGNMENT} bytes")
+        if len(block.dims) + len(block.outer) > MAX_DESCRIPTOR_RANK:
+            raise NotABlock(f"it has more than {MAX_DESCRIPTOR_RANK} strides")
 
     def _require_index(self, load: LoadOp, dim: int, part: BlockDim) -> None:
         """Raise NotABlock where the copy engine would read other elements along a dim."""
         self._require_stride(part.stride, dtype_of(load.type).bytes)
-        if part.extent is None:
-            raise NotABlock("neither a mask nor a constant ends its rows or columns")
-        extent = self._parameter(part.extent)
+        extent = 0 if part.extent is None else self._parameter(part.extent)
         if extent is None or not (isinstance(extent, int) or extent.type is i32):
             raise NotABlock("its mask ends at no argument of int32")
-        if self._sign(part.start) is Sign.UNKNOWN:
-            raise NotABlock("its indices may be negative")
-        if not (part.start in self._numbers or is_computable(part.start, load)):
-            raise NotABlock("its first index is not computed before it")
+        self._require_start(load, part)
         if part.wrap and not is_discarded(load.result, dim, part.beyond, self._forms):
             raise NotABlock("rows or columns that wrap around are used")
+
+    def _require_start(self, load: LoadOp, part: BlockDim) -> None:
+        if self._sign(part.start) is Sign.UNKNOWN:
+            raise NotABlock("its indices may be negative")
+        if self._scalar(part.start, load) is None:
+            if not is_computable(part.start, load):
+                raise NotABlock("its first index is not computed before it")
+            # Sums of 64 bits may be more than a coordinate; past all extents that is no matter.
+            if part.extent is None:
+                raise NotABlock("an index without an end is not computed in 32 bits")
 
     def _require_stride(self, stride: Form, size: int) -> None:
         number = self._parameter(stride)
@@ -187,6 +202,13 @@ class _Promotion:
         fits = 0 < number < 1 << 31 if isinstance(number, int) else number.type is i32
         if not fits or self._sign(stride) is not Sign.NON_NEGATIVE:
             raise NotABlock("its stride may be negative, or more than an int32")
+
+    def _is_stride(self, load: LoadOp, value: Value) -> bool:
+        """Whether an argument may be the stride of an outer dim."""
+        if not any(value is arg for arg in self._function.args):
+            return False
+        fact, size = self._facts[value], dtype_of(load.type).bytes
+        return value.type is i32 and fact.natural and fact.every * size % MAP_ALIGNMENT == 0
 
     def _sign(self, form: Form) -> Sign:
         """What is known of the sign of a form: by its terms, or by a scalar that is it."""
@@ -210,13 +232,16 @@ class _Promotion:
     ) -> tuple[DescriptorLoadOp, Value]:
         """The load by a descriptor, and the tile with its dims in the order of the load."""
         build = Builder.at(load)
-        rows, columns = (block.dims[dim] for dim in order)
-        extents = [self._number(build, part.extent, i32) for part in (rows, columns)]
-        stride = self._number(build, rows.stride, i64)
-        starts = [self._start(build, part.start, load) for part in (rows, columns)]
-        numbers = (*extents, stride, *starts)
-        shape = tuple(shape_of(load.type)[dim] for dim in order)
-        copied = build.emit(DescriptorLoadOp(block.base, numbers, shape, bulk=True))
+        dropped = len(block.outer)
+        dims = [*block.outer, *(block.dims[dim] for dim in order)]
+        ends = [ENDLESS if part.extent is None else part.extent for part in dims]
+        extents = [self._number(build, end, i32) for end in ends]
+        strides = [self._number(build, part.stride, i64) for part in dims[:-1]]
+        starts = [self._start(build, part.start, load) for part in dims]
+        numbers = (*extents, *strides, *starts)
+        shape = (*[1] * dropped, *(shape_of(load.type)[dim] for dim in order))
+        load_op = DescriptorLoadOp(block.base, numbers, shape, bulk=True, dropped=dropped)
+        copied = build.emit(load_op)
         turned = order != (0, 1)
         return copied, build.value(TransposeOp(copied.result, order)) if turned else copied.result
 
@@ -231,16 +256,20 @@ class _Promotion:
 
     def _start(self, build: Builder, form: Form, load: LoadOp) -> Value:
         """The first index of a block, as i32."""
-        for value in self._numbers.get(form, ()):
-            if dominates(value, load):
-                return value
+        if (number := self._scalar(form, load)) is not None:
+            return number if isinstance(number, Value) else build.value(ConstantOp(number, i32))
         last = build.value(ConstantOp(LAST_INDEX, i64))
         index = build.value(MinOp(form_value(build, form, load), last))
         return build.value(CastOp(index, i32))
 
-    def _number(self, build: Builder, form: Form | None, type_: DType) -> Value:
+    def _scalar(self, form: Form, load: LoadOp) -> Value | int | None:
+        """A constant, or a scalar of 32 bits before a load, that is a form."""
+        number = as_constant(form)
+        found = (value for value in self._numbers.get(form, ()) if dominates(value, load))
+        return next(found, None) if number is None else number
+
+    def _number(self, build: Builder, form: Form, type_: DType) -> Value:
         """An argument or a constant as a value of a type."""
-        assert form is not None
         number = self._parameter(form)
         assert number is not None
         if isinstance(number, int):

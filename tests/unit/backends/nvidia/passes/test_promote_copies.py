@@ -35,6 +35,8 @@ def indices(table, rows, M, A: tl.constexpr):
         at = tl.where(rows < M, rows, 0)
     elif A == "another remainder":
         at = (rows * 2) % M
+    elif A == "of 64 bits":
+        at = tl.program_id(0).to(tl.int64) * 32 + tl.arange(0, 64)
     elif A == "table":
         at = tl.load(table + rows)
     return at[:, None]
@@ -124,6 +126,8 @@ def reason(
         {"A": "remainder", "MASK": "", "STORE": "added"},
         {"m": 1003, "k": 1003},
         {"OTHER": None},
+        {"MASK": ""},
+        {"A": "of 64 bits"},
     ],
     ids=str,
 )
@@ -141,7 +145,7 @@ REFUSED = {
     ],
     "its indices do not wrap around at an extent": [{"A": "another remainder", "MASK": ""}],
     "its address depends on what is loaded or carried": [{"A": "table"}],
-    "neither a mask nor a constant ends its rows or columns": [{"MASK": ""}],
+    "an index without an end is not computed in 32 bits": [{"MASK": "", "A": "of 64 bits"}],
     "its mask says more than where rows and columns end": [{"MASK": "equal"}, {"MASK": "program"}],
     "its mask begins behind the first row or column": [{"MASK": "from 1"}],
     "its mask ends at no argument of int32": [{"LIMIT": 2}, {"m": 1 << 33}],
