@@ -242,3 +242,51 @@ def test_keys_and_values_of_attention(device: Device, length: int, head: int, ca
     exact = weights @ v.astype(np.float64) / weights.sum(-1, keepdims=True)
     np.testing.assert_allclose(promoted.astype(np.float64), exact, rtol=4e-3, atol=4e-3)
     assert promoted_loads(device, kernels) in (2, None)
+
+
+@jit
+def persistent_product(
+    a, b, c, M, N, K, stride_a, stride_b, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+    FIRST: tl.constexpr,
+):  # fmt: skip
+    """A loop over tiles around the one along K. FIRST: the first step is made before that."""
+    k = tl.arange(0, BK)
+    tiles_m = tl.cdiv(M, BM)
+    for tile in range(tl.program_id(0), tiles_m * tl.cdiv(N, BN), tl.num_programs(0)):
+        rows = tile % tiles_m * BM + tl.arange(0, BM)
+        columns = tile // tiles_m * BN + tl.arange(0, BN)
+        x = a + (rows % M)[:, None] * stride_a + k[None, :]
+        y = b + (columns % N)[None, :] * stride_b + k[:, None]
+        acc = tl.zeros((BM, BN), tl.float32)
+        if FIRST:
+            acc = tl.dot(tl.load(x, k[None, :] < K, 0.0), tl.load(y, k[:, None] < K, 0.0))
+        for step in range(FIRST, tl.cdiv(K, BK)):
+            left = tl.load(x + step * BK, k[None, :] < K - step * BK, 0.0)
+            right = tl.load(y + step * BK, k[:, None] < K - step * BK, 0.0)
+            acc = tl.dot(left, right, acc)
+        inside = (rows[:, None] < M) & (columns[None, :] < N)
+        tl.store(c + rows[:, None] * N + columns[None, :], acc, inside)
+
+
+@pytest.mark.parametrize("first", [0, 1], ids=["", "first step apart"])
+@pytest.mark.parametrize("aligned", ["both", "a", "b", "none"])
+def test_loops_over_tiles(device: Device, aligned: str, first: int) -> None:
+    """Operands that begin anywhere are loaded by the threads beside those of the copy engine."""
+    m, n, k = 136, 72, 200
+    a, b = (
+        device.array(random_of(np.float16, rows, k + 8))[:, start : start + k]
+        for rows, start in ((m, aligned not in ("both", "a")), (n, aligned not in ("both", "b")))
+    )
+    kernels: list[Any] = []
+
+    def run(bulk_loads: str, c: Array) -> None:
+        kernels.append(device.run(
+            persistent_product, (2,), a, b, c, m, n, k, *steps(a)[:1], *steps(b)[:1],
+            BM=64, BN=64, BK=64, FIRST=first, bulk_loads=bulk_loads, num_warps=4,
+        ))  # fmt: skip
+
+    plain, promoted = both(device, run, (m, n), np.float32)
+    np.testing.assert_array_equal(plain, promoted)
+    assert_product(promoted, a, b.T)
+    loads = {"both": 2, "none": 0}.get(aligned, 1)
+    assert promoted_loads(device, kernels) in (loads, None)

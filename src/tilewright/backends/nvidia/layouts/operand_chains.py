@@ -126,7 +126,7 @@ def _chain(products: tuple[Op, ...], index: int, dim: int) -> OperandChain | Non
     return OperandChain(operands, tuple(values), tuple(sources))
 
 
-def carried_tile(load: LoadOp) -> Value | None:
+def carried_tile(load: LoadOp | DescriptorLoadOp) -> Value | None:
     """What a loaded tile is in the next iteration of a loop, if it goes nowhere else."""
     block = load.parent
     if block is None or not isinstance(block.owner, ForOp):

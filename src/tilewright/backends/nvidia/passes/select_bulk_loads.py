@@ -17,18 +17,26 @@ from dataclasses import dataclass
 from tilewright.analysis import Alignment, analyze_alignment
 from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.buffer_ops import ShareOp, buffer_type, transposed_buffer
+from tilewright.backends.nvidia.layouts.operand_chains import carried_tile
 from tilewright.backends.nvidia.layouts.store_panels import PASS_BYTES, SLOTS
 from tilewright.backends.nvidia.passes.producer_slice import has_producer, is_nested
 from tilewright.backends.nvidia.passes.schedule_loop import (
     AheadLoad,
     Load,
     bulk_load_runs_ahead,
+    feeds_products,
     readers,
 )
 from tilewright.backends.nvidia.tensor_maps import launch_number, load_map
 from tilewright.ir import Function, Op, Pass, Value
 from tilewright.ir.types import BufferType, TileType, element_of
-from tilewright.ops import DescriptorAccess, DescriptorLoadOp, DescriptorStoreOp, ForOp, StoreOp
+from tilewright.ops import (
+    DescriptorAccess,
+    DescriptorLoadOp,
+    DescriptorStoreOp,
+    ForOp,
+    StoreOp,
+)
 from tilewright.transforms import Canonicalize
 
 MAP_ALIGNMENT = 16
@@ -92,6 +100,13 @@ def _owner(op: Op) -> object:
     return op.parent.owner if op.parent is not None else None
 
 
+def _has_copies_inside(loop: object) -> bool:
+    """Whether a loop inside of a loop may copy ahead: then the one around it does not."""
+    assert isinstance(loop, ForOp)
+    loads = (op for op in loop.walk() if isinstance(op, Load) and _owner(op) is not loop)
+    return any(feeds_products(carried_tile(op) or op.result) for op in loads)
+
+
 @dataclass(frozen=True)
 class CheckBulkLoads(Pass, name="nvidia-check-bulk-loads"):
     """Give up loads that the copy engine does not make after all.
@@ -116,12 +131,12 @@ class CheckBulkLoads(Pass, name="nvidia-check-bulk-loads"):
         found = {op: self._obstacle(op, function) for op in loads}
         made = [op for op in loads if not found[op]]
         nested = [op for op in made if is_nested(function, [op])]
-        if nested and not self._has_producer(function, made):
-            # Without a producer barriers are made right before a loop, once.
-            found |= dict.fromkeys(
-                nested, "in a loop in a loop, no warps can be spared to ask for it"
-            )
-        return found
+        if nested and self._has_producer(function, made):
+            return found
+        # Without a producer barriers are made right before a loop, once.
+        found |= dict.fromkeys(nested, "in a loop in a loop no warps can be spared to ask for it")
+        around = [op for op in made if op not in nested and _has_copies_inside(_owner(op))]
+        return found | dict.fromkeys(around, "a loop inside of its loop has copies of its own")
 
     def _has_producer(self, function: Function, loads: Sequence[DescriptorLoadOp]) -> bool:
         arch = row_for(self.capability)

@@ -8,6 +8,7 @@ import pytest
 
 import tilewright.language as tl
 from tests.kernels.tutorial_matmul import tutorial_matmul
+from tests.unit.backends.nvidia.test_code_dots import persistent
 from tilewright import jit
 from tilewright.backends.nvidia.passes.promote_copies import PromoteCopies
 from tilewright.backends.nvidia.passes.select_products import SelectProducts
@@ -187,3 +188,10 @@ def test_blocks_of_more_rows_than_a_box_has() -> None:
 def test_operands_that_do_not_fit_twice() -> None:
     too_much = "the operands of the loop do not fit twice"
     assert product_of_tutorials(1000, warps=8, BLOCK_K=256) == [too_much, too_much]
+
+
+def test_loops_around_loops_that_copy_on_their_own() -> None:
+    """What only the outer loop loads at constant indices could be promoted otherwise."""
+    inside = "a loop inside of its loop has copies of its own"
+    found = reasons(persistent, *ARRAYS[:3], 1003, 1003)
+    assert inside in found and "" not in found
