@@ -219,7 +219,7 @@ CLOCK_CYCLES = 8
 and the exclusive or between, which keeps LLVM from reordering the products, takes 1."""
 
 
-def _peaks() -> dict[str, tuple[str, float]]:
+def peak_loops() -> dict[str, tuple[str, float]]:
     """Name -> the text of its loop, and operations of one turn."""
     cpu = host_cpu()
     bits, made = cpu.vector_bits, {}
@@ -288,12 +288,12 @@ class _Loops:
         cpu = host_cpu()
         lanes = cpu.vector_bits // 32
         self.vector_bytes = 4 * lanes
-        self.peaks = _peaks()
+        self.peaks = peak_loops()
         texts = [_stream_loop(f, lanes, s) for f in FLOWS for s in (False, True)]
         texts += [text for text, _ in self.peaks.values()]
         source = "\n".join([*texts, _CLOCK_LOOP, f"attributes #0 = {{ {cpu.function_attributes} }}",
                             "!0 = !{i32 1}"])  # fmt: skip
-        declared = sorted({*_declarations(source)})
+        declared = declarations(source)
         names = [f"{f}_{s}" for f in FLOWS for s in ("ordinary", "streaming")]
         names += [_symbol(name) for name in self.peaks] + ["clock"]
         self.object: LoadedObject = load_object(
@@ -322,13 +322,14 @@ class _Loops:
         return max(end for _, end in spans) - min(start for start, _ in spans)
 
 
-def _declarations(source: str) -> list[str]:
+def declarations(source: str) -> list[str]:
     """Declarations of the intrinsics that a text calls, from the types of the calls."""
     calls = re.findall(r"call (.*) @(llvm\.[\w.]+)\((.*)\)", source)
-    return [
+    lines = {
         f"declare {result} @{name}({', '.join(map(_type_of, arguments.split(', ')))})"
         for result, name, arguments in calls
-    ]
+    }
+    return sorted(lines)
 
 
 def _type_of(argument: str) -> str:

@@ -74,7 +74,11 @@ def _llir(module: Module, context: StageContext) -> str:
         stream_above=last_level_cache_bytes() if cpu.is_x86 else 0,
     )
     context.metadata.update(
-        name=lowered.symbol, scratch_bytes=lowered.scratch_bytes, shared=0, global_scratch_size=0
+        name=lowered.symbol,
+        scratch_bytes=lowered.scratch_bytes,
+        alone=lowered.alone,
+        shared=0,
+        global_scratch_size=0,
     )
     return lowered.text
 
@@ -141,5 +145,5 @@ BACKEND = Backend(
     version=_version,
     properties=_properties,
     drop_lines=_drop_lines,
-    launch_metadata=("scratch_bytes",),
+    launch_metadata=("scratch_bytes", "alone"),
 )

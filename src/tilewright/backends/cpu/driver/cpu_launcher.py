@@ -41,7 +41,8 @@ class CpuLauncher:
         title = f"the kernel '{self._name}' ({metadata.get('location', 'no source')})"
         # The first character is the code of the type, the rest padding.
         kinds = [_code(parameter)[0] for parameter in parameters[: len(names)]]
-        self._record = kernel_record(self._code[self._name], title, names, kinds)
+        alone = cast("int", metadata.get("alone", 0))
+        self._record = kernel_record(self._code[self._name], title, names, kinds, alone)
         self._scratch = cast("int", metadata["scratch_bytes"])
         self._codes = [_code(p) for p in parameters]
         self._pack = struct.Struct("<" + "".join(self._codes) + "Q").pack

@@ -15,6 +15,7 @@ class KernelRecord(ctypes.Structure):
         ("count", ctypes.c_int64),  # of parameters
         ("names", ctypes.POINTER(ctypes.c_char_p)),
         ("kinds", ctypes.c_char_p),  # a byte for each: struct's codes; P or Q for a pointer
+        ("alone", ctypes.c_int64),  # programs of the largest grid that the caller runs alone
     )
 
 
@@ -30,9 +31,14 @@ class LaunchRecord(ctypes.Structure):
 
 
 def kernel_record(
-    code: int, title: str, names: Sequence[str] = (), kinds: Sequence[str] = ()
+    code: int,
+    title: str,
+    names: Sequence[str] = (),
+    kinds: Sequence[str] = (),
+    alone: int = 0,
 ) -> KernelRecord:
     """The record of a kernel at address `code`; ctypes keeps what it points to."""
     texts = (ctypes.c_char_p * len(names))(*(name.encode() for name in names))
     pointer = ctypes.cast(texts, ctypes.POINTER(ctypes.c_char_p))
-    return KernelRecord(code, title.encode(), len(names), pointer, "".join(kinds).encode())
+    text = "".join(kinds).encode()
+    return KernelRecord(code, title.encode(), len(names), pointer, text, alone)

@@ -34,7 +34,10 @@ run.one:
 watch:
   call void @begin_watch()
   %threads = load i32, ptr @pool.threads, align 4
-  %alone = icmp sle i32 %threads, 1
+  %single = icmp sle i32 %threads, 1
+  %most = call i64 @KernelRecord.alone(ptr %kernel)
+  %small = icmp sle i64 %total, %most
+  %alone = or i1 %single, %small
   br i1 %alone, label %run.alone, label %run.parallel
 run.alone:
   call void @run_alone(ptr %kernel, ptr %args, i64 %total)

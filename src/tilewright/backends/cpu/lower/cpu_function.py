@@ -15,6 +15,7 @@ from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering, lowering
 from tilewright.backends.cpu.lower.fused_loop_nest import emit_loop_nest
 from tilewright.backends.cpu.lower.fusion import FusionPlanner, LoopNest
 from tilewright.backends.cpu.lower.lane_values import Address, Lanes, uniform
+from tilewright.backends.cpu.lower.program_cost import programs_alone
 from tilewright.backends.cpu.lower.region_functions import define_region_functions
 from tilewright.backends.cpu.lower.split_blocks import split_long_block
 from tilewright.backends.cpu.lower.streaming_stores import bytes_of_program
@@ -41,11 +42,12 @@ HANDLER_MODULES = (index_functions, non_fusible, structured_control)
 
 @dataclass(frozen=True, slots=True)
 class LoweredKernel:
-    """LLVM text of a kernel and what its launch needs."""
+    """LLVM text of a kernel and what its launch needs; alone: see `programs_alone`."""
 
     text: str
     symbol: str
     scratch_bytes: int
+    alone: int
 
 
 def lower_function(
@@ -85,7 +87,8 @@ def lower_function(
     module.functions.append(_entry(state, function, attributes, stream_above))
     module.footer += lines.footer() if lines else ()
     # No triple and layout: `compile_ir` sets those of its target.
-    return LoweredKernel(module.text("", ""), function.name, scratch_bytes)
+    alone = programs_alone(function, unit.bits)
+    return LoweredKernel(module.text("", ""), function.name, scratch_bytes, alone)
 
 
 def _bind_program_ids(state: CpuLowering, function: Function) -> None:
