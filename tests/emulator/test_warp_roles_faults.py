@@ -10,8 +10,8 @@ from tests.emulator import launch, machine
 from tests.emulator.machine import Kernel
 from tests.emulator.memory import EmulationError
 from tests.kernels.devices import EmulatedNvidia
-from tests.kernels.looped_products import nested
-from tests.kernels.test_warp_roles import assert_right
+from tests.kernels.looped_products import batched, nested
+from tests.kernels.test_warp_roles import assert_right, assert_turns
 from tilewright import jit, settings
 from tilewright.backends.nvidia.passes import role_expansion
 
@@ -63,9 +63,23 @@ FAULTS: dict[str, Callable[[str], str]] = {
         "fence.mbarrier_init.release.cluster;", ""
     ),
     "the roles do not wait for the barriers": without(r"bar\.sync 0;"),
-    "a barrier of all threads in a role": replaced(r"bar\.sync 1, 128;", "bar.sync 0;"),
+    "a barrier of all threads in a role": replaced(
+        r'"bar\.sync \$0, 128;", "r', '"bar.sync $0, 256;", "r'
+    ),
     "registers are not given back": without(r"setmaxnreg\.dec\.sync\.aligned\.u32 \d+;"),
     "the producer's first parity": replaced(r"(%c\d+ = phi i32 \[) 1,", r"\1 0,"),
+}
+
+
+TURNS: dict[str, Callable[[str], str]] = {
+    "a group does not wait for its turn": without(WAIT, 1),
+    # the first one releases slots in the loop
+    "no group passes the turn on": without(
+        r"@\$1 mbarrier\.arrive\.shared::cta\.b64 _, \[\$0\];", 1
+    ),
+    "groups exchange in the same bytes": replaced(
+        r"(udiv i32 [^\n]*\n[^\n]*= mul i32 %v\d+), \d+", r"\1, 0"
+    ),
 }
 
 
@@ -74,8 +88,28 @@ def run(seed: int | None) -> None:
         assert_right(EmulatedNvidia(seed), jit(nested.fn), (200, 136, 328))
 
 
+def run_turns() -> None:
+    with settings().cache.scope(always_compile=True):
+        assert_turns(EmulatedNvidia(0), jit(batched.fn), (8, 648, 200))
+
+
 @pytest.mark.parametrize("fault", FAULTS)
 def test_every_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(FAULTS[fault], monkeypatch)
+    with pytest.raises(EmulationError):
+        run(None)
+
+
+@pytest.mark.parametrize("fault", TURNS)
+def test_every_fault_of_turns_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(TURNS[fault], monkeypatch)
+    # or wrong results: nothing forbids to write what others have read
+    with pytest.raises((EmulationError, AssertionError)):
+        run_turns()
+
+
+def plant(fault: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Launch kernels with a fault in their text."""
     texts = list[str]()
     parse, launched = machine.parse, launch.Emulated.launch
 
@@ -85,15 +119,13 @@ def test_every_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> No
 
     def launched_with_fault(self: Any, grid: Any, values: Any) -> None:
         right = self.kernel
-        text = FAULTS[fault](texts[0])
+        text = fault(texts[0])
         assert text != texts[0]
         self.kernel = Kernel(text, right.warps, right.shared_bytes)
         launched(self, grid, values)
 
     monkeypatch.setattr(machine, "parse", kept)
     monkeypatch.setattr(launch.Emulated, "launch", launched_with_fault)
-    with pytest.raises(EmulationError):
-        run(None)
 
 
 def test_counters_that_start_again_with_each_tile(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -123,3 +123,34 @@ def test_programs_that_the_copy_engine_stores(
     device.run(stored_by_descriptor, grid, *arrays, m, n, k, **BLOCKS, num_warps=4)
     expected = a.astype(np.float64) @ b.astype(np.float64)
     np.testing.assert_array_equal(c.astype(np.float64), expected)
+
+
+def assert_turns(device: Device, kernel: Any, sizes: tuple[int, int, int]) -> None:
+    """Tiles of which two programs fit on a multiprocessor."""
+    m, n, k = sizes
+    rng = np.random.default_rng(m + n + k)
+    a, b = (rng.integers(-2, 3, shape).astype(np.float16) for shape in ((m, k), (k, n)))
+    c = device.empty((m, n), np.float16 if kernel is stored_by_descriptor else np.float32)
+    arrays, grid = (device.array(a), device.array(b), c), (-(-n // 128), -(-m // 128))
+    blocks = {"BM": 128, "BN": 128, "BK": 32}
+    rows = () if kernel is stored_by_descriptor else (m,)
+    device.run(kernel, grid, *arrays, m, n, k, *rows, **blocks, num_warps=4)
+    expected = a.astype(np.float64) @ b.astype(np.float64)
+    if kernel is batched:
+        i, j = np.ogrid[:m, :n]
+        expected += i // 128 * grid[0] + j // 128
+    np.testing.assert_array_equal(c.astype(np.float64), expected)
+
+
+@pytest.mark.parametrize("kernel", [batched, stored_by_descriptor], ids=lambda k: k.fn.__name__)
+@pytest.mark.parametrize("sizes", [(136, 264, 136), (128, 136, 0), (8, 520, 32)])
+def test_groups_of_consumers_take_turns(
+    device: Device, kernel: Any, sizes: tuple[int, int, int]
+) -> None:
+    assert_turns(device, kernel, sizes)
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("kernel", [batched, stored_by_descriptor], ids=lambda k: k.fn.__name__)
+def test_turns_do_not_depend_on_the_order_of_warps(kernel: Any, seed: int) -> None:
+    assert_turns(EmulatedNvidia(seed), kernel, (8, 648, 200))

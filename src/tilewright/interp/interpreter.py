@@ -72,8 +72,9 @@ class Interpreter:
                 environment[result] = value
         raise AssertionError("a block without terminator")
 
-    def _run_region(self, block: Block) -> list[ConcreteValue]:
-        return self.run_block(block, ())
+    def _run_region(self, block: Block, *args: Array) -> list[ConcreteValue]:
+        values = zip(block.args, args, strict=True)
+        return self.run_block(block, [ConcreteValue(arg.type, value) for arg, value in values])
 
     def _value(self, value: Value) -> ConcreteValue:
         return value if isinstance(value, ConcreteValue) else self.environment[value]

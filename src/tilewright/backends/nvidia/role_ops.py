@@ -1,15 +1,16 @@
 """Warps of a program with roles of their own, and the programs that a block runs one by one.
 
-    nvidia.roles {registers = [168, 40, 232]} {    the warps of the program: products, stores
+    nvidia.roles {registers = [168, 40, 232]} (%group: u32) {    products, stores
       ...
       cf.yield
-    } {                                            one thread more: asks for copies
+    } {                                                          one thread more: asks for copies
       ...
       cf.yield
     }
 
 The roles start together, behind what comes before the op, and share nothing but buffers and
-mbarriers. A value of before is the same in both.
+mbarriers. A value of before is the same in both. There may be several groups of consumers, each
+with the warps of a program, which take turns.
 
     %block = nvidia.block %program : u32           a block runs all programs from its number on,
     %blocks = nvidia.blocks %programs : u32        as many apart as there are blocks
@@ -24,6 +25,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import numpy as np
+
 from tilewright.ir import (
     Block,
     Effect,
@@ -37,7 +40,7 @@ from tilewright.ir import (
     region_rule,
     scalar_integer,
 )
-from tilewright.ir.types import Type
+from tilewright.ir.types import Type, u32
 from tilewright.ops import wrong_args, wrong_end
 
 PRODUCER_WARPS = 4
@@ -45,22 +48,24 @@ PRODUCER_WARPS = 4
 
 
 class RolesOp(Op, opcode="nvidia.roles", effects=(Effect.SHARED,)):
-    """consumers() and producer(), at the same time; ends when both have ended
+    """consumers(0), consumers(1) ... and producer(), at the same time; ends when all have ended
 
-    registers: of each thread at the start of the kernel, then of the producer's warpgroup, and of
-    the consumers.
+    groups: of consumers; registers: of each thread at the start of the kernel, then of the
+    producer's warpgroup, and of the consumers.
     """
 
     consumers: Block = region()
     producer: Block = region()
     registers: tuple[int, ...] = attr()
+    groups: int = attr(default=1)
 
     def infer(self) -> None:
         return None
 
     def verify(self) -> str | None:
-        for what, block in (("`consumers`", self.consumers), ("`producer`", self.producer)):
-            message = wrong_args(what, block, ()) or wrong_end(what, block, "cf.yield", ())
+        roles = ("`consumers`", self.consumers, (u32,)), ("`producer`", self.producer, ())
+        for what, block, args in roles:
+            message = wrong_args(what, block, args) or wrong_end(what, block, "cf.yield", ())
             if message is not None:
                 return message
         return None
@@ -98,10 +103,12 @@ def blocks(op: BlocksOp, programs: Any) -> Any:
 
 
 @region_rule(RolesOp)
-def roles(op: RolesOp, run: Callable[[Block], object]) -> tuple[()]:
-    """The producer in a thread of its own: each waits for the other at barriers."""
+def roles(op: RolesOp, run: Callable[..., object]) -> tuple[()]:
+    """The producer in a thread of its own: each waits for the other at barriers. Groups come one
+    after the other: each block runs one program."""
     with ThreadPoolExecutor(1) as pool:
         produced = pool.submit(run, op.producer)
-        run(op.consumers)
+        for group in range(op.groups):
+            run(op.consumers, np.array(group, np.uint32))
         produced.result()
     return ()

@@ -5,7 +5,14 @@ from typing import Any
 
 import pytest
 
-from tests.kernels.looped_products import batched, chained, flat, nested, twice
+from tests.kernels.looped_products import (
+    batched,
+    chained,
+    flat,
+    nested,
+    stored_by_descriptor,
+    twice,
+)
 from tests.unit.backends.nvidia.compiled import compiled, loops_of_products
 from tests.unit.backends.nvidia.requires import needs_ptxas
 from tilewright.backends.nvidia.assemble.ptxas import assemble
@@ -83,3 +90,23 @@ def test_blocks_run_several_programs_if_these_take_equally_long() -> None:
     # the number of its tiles depends on the program
     assert "nvidia.blocks" not in product(nested).asm["ttgir"]
     assert "nvidia.blocks" not in product(flat).asm["ttgir"]
+
+
+@pytest.mark.parametrize(("rows", "columns", "slots"), [(128, 128, 5), (64, 256, 4)])
+def test_groups_of_four_warps_take_turns_where_two_programs_would_be_resident(
+    rows: int, columns: int, slots: int
+) -> None:
+    words = {"num_warps": 4, "BM": rows, "BN": columns, "BK": 64}
+    made = compiled(stored_by_descriptor, TYPES, **words)
+    ptx, ttgir = made.asm["ptx"], made.asm["ttgir"]
+    assert re.search(r"nvidia\.roles {registers = \[168, 40, 232\], groups = 2}", ttgir)
+    assert f"nvidia.alloc : buffer<{slots} * {rows}x64xf16" in ttgir
+    assert launch_shape(made.metadata._asdict()).threads == 384
+    assert not re.search(r"bar\.sync", min(loops_of_products(ptx), key=len))
+    report = assemble(ptx, "sm_90a", made.metadata.name).report
+    assert (report.spill_stores, report.warnings) == (0, ())
+
+
+def test_small_tiles_do_not_take_turns() -> None:
+    words = {"num_warps": 4, "BM": 64, "BN": 64, "BK": 64}
+    assert "groups" not in compiled(stored_by_descriptor, TYPES, **words).asm["ttgir"]

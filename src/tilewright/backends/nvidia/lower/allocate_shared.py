@@ -33,6 +33,7 @@ from tilewright.backends.nvidia.lower.shared_usage import (
     bulk_store_bytes,
     exchange_bytes,
 )
+from tilewright.backends.nvidia.role_ops import RolesOp
 from tilewright.ir import Block, Function, Op, Value
 from tilewright.ir.types import BufferType
 from tilewright.ops import ForOp, WhileOp
@@ -161,14 +162,34 @@ class _Program:
 
 
 def allocate_shared(function: Function, machine: Machine) -> tuple[dict[Op, int], int]:
-    """Offset of each op that needs shared memory, and the bytes of the whole."""
+    """Offset of each op that needs shared memory, and the bytes of the whole.
+
+    For an op of roles with several groups of consumers, the distance between the bytes of two.
+    """
     program = _Program(function, machine, ())
     requests = program.requests()
-    packing = pack(list(requests.values()))
-    offsets = dict(zip(requests, packing.offsets, strict=True))
+    roles = next((op for op in function.body if isinstance(op, RolesOp)), None)
+    groups = 1 if roles is None else roles.groups
+    # What groups of consumers exchange among themselves has bytes for each, behind the rings.
+    rings = {op: r for op, r in requests.items() if groups > 1 and op.parent is function.body}
+    offsets, start = _packed(rings, 0)
+    start += -start % _BUFFER_ALIGNMENT
+    own, end = _packed({op: r for op, r in requests.items() if op not in rings}, start)
+    offsets |= own
     for store in program.stores:
         offsets[store] = offsets[next(iter(program.stores))]
-    return offsets, packing.total
+    if roles is None or groups == 1:
+        return offsets, end
+    each = end - start
+    offsets[roles] = each + -each % _BUFFER_ALIGNMENT
+    return offsets, end + (groups - 1) * offsets[roles]
+
+
+def _packed(requests: Mapping[Op, Request], start: int) -> tuple[dict[Op, int], int]:
+    """Offsets from one on, and their end."""
+    packing = pack(list(requests.values()))
+    moved = (start + offset for offset in packing.offsets)
+    return dict(zip(requests, moved, strict=True)), start + packing.total
 
 
 class BufferRoom:
@@ -185,8 +206,12 @@ class BufferRoom:
         self._others = list(program.requests().values())
         self._live = program.always() if loop is None else program.during(loop)
 
-    def bytes_with(self, buffers: Collection[BufferType]) -> int:
-        """Shared memory of the function if the loop had these buffers."""
+    def bytes_with(self, buffers: Collection[BufferType], groups: int = 1) -> int:
+        """Shared memory of the function if the loop had these buffers; groups: see RolesOp."""
+        if groups > 1:
+            each = pack(self._others).total
+            rings = sum(type_.bytes + -type_.bytes % _BUFFER_ALIGNMENT for type_ in buffers)
+            return rings + groups * (each + -each % _BUFFER_ALIGNMENT)
         # Live during the loop alone: the copies before it start right at it.
         new = [Request(type_.bytes, self._live, _BUFFER_ALIGNMENT) for type_ in buffers]
         return pack([*new, *self._others]).total

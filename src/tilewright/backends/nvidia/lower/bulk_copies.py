@@ -44,7 +44,7 @@ def first_thread(state: GpuLowering) -> Val:
 
 @lowering(MbarriersOp)
 def _mbarriers(state: GpuLowering, op: MbarriersOp) -> None:
-    offset, first = state.offsets[op], first_thread(state)
+    offset, first = state.offsets[op], state.code.let_here("icmp eq i32 %thread, 0", "i1")
     for slot in range(buffer_type(op.result).slots):
         start = offset + slot * _BARRIER_BYTES
         address = state.code.let_here(f"add i32 {state.shared}, {start}", "i32")

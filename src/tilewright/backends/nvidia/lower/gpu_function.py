@@ -122,6 +122,7 @@ def lower_function(
     state = GpuLowering(module, code, arch, warps, facts, lower_block, function.args)
     state.num_ctas = num_ctas
     state.offsets = dict(offsets)
+    state.roles = next((op for op in function.body if isinstance(op, RolesOp)), None)
     state.is_persistent = any(isinstance(op, BlocksOp) for op in function.walk())
     parameters: list[str] = []
     for i, arg in enumerate(function.args):
@@ -135,8 +136,9 @@ def lower_function(
     head = f"define ptx_kernel void @{function.name}({', '.join(parameters)}) #0{place} {{"
     entry = [line for lines in state.entry.values() for line in lines]
     # In this order: what was moved to section 0 uses lane and warp.
-    threads, entry_registers = _roles_of(function, 32 * warps)
-    first = [*_thread(module, threads), *entry, *code.sections[0]]
+    threads, entry_registers = _roles_of(state.roles, 32 * warps)
+    groups = 1 if state.roles is None else state.roles.groups
+    first = [*_thread(module, threads, 32 * warps if groups > 1 else 0), *entry, *code.sections[0]]
     body = [head, "entry:", *first, *_start(module, num_ctas), "start:", *code.sections[1], "}"]
     module.functions.append("\n".join(body))
     attributes = _attributes(threads, maxnreg or entry_registers, num_ctas)
@@ -149,26 +151,31 @@ def lower_function(
     )
 
 
-def _roles_of(function: Function, threads: int) -> tuple[int, int | None]:
+def _roles_of(roles: RolesOp | None, threads: int) -> tuple[int, int | None]:
     """Threads of a block, and registers of each at its start, None where ptxas is free to choose;
     threads: of the program."""
-    roles = [op for op in function.body if isinstance(op, RolesOp)]
-    if not roles:
+    if roles is None:
         return threads, None
     # Without a known number ptxas ignores what moves registers between warps (C7508).
-    return threads + 32 * PRODUCER_WARPS, roles[0].registers[0]
+    return roles.groups * threads + 32 * PRODUCER_WARPS, roles.registers[0]
 
 
-def _thread(module: ModuleText, threads: int) -> list[str]:
-    """Lane, warp, and the base of shared memory."""
+def _thread(module: ModuleText, threads: int, group: int) -> list[str]:
+    """Thread, lane, and warp in the program, and the base of shared memory.
+
+    threads: of the block; group: of a group of consumers, 0 where there is one.
+    """
     name = "llvm.nvvm.read.ptx.sreg.tid.x"
     module.declare(name, f"declare i32 @{name}()")
     # External and without a size: dynamic shared memory, of the bytes that a launch gives.
     module.globals.append("@shared_memory = external addrspace(3) global [0 x i8], align 1024")
     pointer = "ptrtoint ptr addrspace(3) @shared_memory to i32"
+    # Extents of tiles are powers of two, and so are numbers of warps that share them.
+    own = f"and i32 %thread, {group - 1}" if group else "or i32 %thread, 0"
     return [
-        f"%tid = call range(i32 0, {threads}) i32 @{name}()",
-        "%lane = and i32 %tid, 31",
+        f"%thread = call range(i32 0, {threads}) i32 @{name}()",
+        f"%tid = {own}",
+        "%lane = and i32 %thread, 31",
         "%warp = lshr i32 %tid, 5",
         f"%shared = {pointer}",
     ]

@@ -13,6 +13,7 @@ from tilewright.analysis import Alignment
 from tilewright.backends.lowering_table import LoweringTable
 from tilewright.backends.nvidia.arch import Arch
 from tilewright.backends.nvidia.driver.gpu_messages import PrintedText
+from tilewright.backends.nvidia.role_ops import RolesOp
 from tilewright.backends.nvidia.tensor_maps import TensorMapSource
 from tilewright.ir import Block, Op, Value
 from tilewright.ir.types import DType, PointerType, TileType, element_of
@@ -39,8 +40,9 @@ class GpuLowering:
     """Of the kernel."""
     is_producer: bool = False
     """Whether the code is that of the producer (warp_roles.py), a thread alone."""
-    barrier_text: str = "bar.sync 0;"
-    """Of the threads that run the code."""
+    roles: RolesOp | None = None
+    group: Val | None = None
+    """Of the consumers that run the code; None: all threads do."""
     is_persistent: bool = False
     """Whether blocks run several programs: parameters tell their grid."""
     num_ctas: int = 1
@@ -96,7 +98,12 @@ class GpuLowering:
 
         Between the writes and the reads of an exchange; others are ops (insert_shared_barriers.py).
         """
-        self.asm(self.barrier_text, "~{memory}", "void")
+        if self.group is None:
+            self.asm("bar.sync 0;", "~{memory}", "void")
+            return
+        # Barrier 0 is that of all threads.
+        number = self.code.let_here(f"add i32 {self.group}, 1", "i32")
+        self.asm(f"bar.sync $0, {32 * self.warps};", "r,~{memory}", "void", number)
 
     # -- where a thread is ----------------------------------------------------------------------
 

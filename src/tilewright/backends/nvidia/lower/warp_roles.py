@@ -1,19 +1,23 @@
 """Roles of warps: the consumers are the program's warps, the producer is one thread more.
 
-bar.sync 0                      mbarriers are there
-warp < 8:  setmaxnreg.inc, consumers; their barriers count them alone
-else:      setmaxnreg.dec by the whole warpgroup; one thread: producer
+    bar.sync 0                      mbarriers are there
+    warp < 8:  setmaxnreg.inc, consumers; their barriers count them alone
+    else:      setmaxnreg.dec by the whole warpgroup; one thread: producer
+
+Of several groups of consumers each numbers its own warps from 0, and has a barrier and bytes of
+shared memory of its own: what it exchanges is at the same offsets from another base.
 """
 
 from __future__ import annotations
 
+from tilewright.backends.nvidia.buffer_ops import AllocOp
+from tilewright.backends.nvidia.bulk_ops import MbarriersOp
 from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, lowering
-from tilewright.backends.nvidia.lower.warpgroup_mma import warpgroup
 from tilewright.backends.nvidia.role_ops import BlockOp, BlocksOp, RolesOp
-from tilewright.llvm import Val
+from tilewright.ir import Op
+from tilewright.llvm import Val, integer_literal
 
-_CONSUMERS_BARRIER = 1
-"""Number of the barrier that the consumers have for themselves; 0 is that of all."""
+_GROUP_WARPS = 4
 
 
 @lowering(RolesOp)
@@ -21,12 +25,14 @@ def _roles(state: GpuLowering, op: RolesOp) -> None:
     code, (_, fewer, more) = state.code, op.registers
     consume, produce, copy, done = map(code.label, ("consume", "produce", "copy", "done"))
     state.barrier()
-    group = warpgroup(state)
-    consumes = code.let_here(f"icmp ult {group.typed}, {state.warps // 4}", "i1")
+    role = _warpgroup_of_block(state)
+    consumers = op.groups * state.warps // _GROUP_WARPS
+    consumes = code.let_here(f"icmp ult {role.typed}, {consumers}", "i1")
     code.line(f"br i1 {consumes}, label %{consume}, label %{produce}")
     code.line(f"{produce}:")
     _set_registers(state, "dec", fewer)
-    code.line(f"br i1 {_is_producer(state)}, label %{copy}, label %{done}")
+    chosen = _is_producer(state, op.groups * state.warps)
+    code.line(f"br i1 {chosen}, label %{copy}, label %{done}")
     code.line(f"{copy}:")
     state.is_producer = True
     state.lower_block(state, op.producer)
@@ -34,21 +40,53 @@ def _roles(state: GpuLowering, op: RolesOp) -> None:
     code.line(f"br label %{done}")
     code.line(f"{consume}:")
     _set_registers(state, "inc", more)
-    state.barrier_text = f"bar.sync {_CONSUMERS_BARRIER}, {32 * state.warps};"
-    state.lower_block(state, op.consumers)
+    _consume(state, op, role)
     code.line(f"br label %{done}")
     code.line(f"{done}:")
+
+
+def _consume(state: GpuLowering, op: RolesOp, role: Val) -> None:
+    """The consumers' code; role: the number of their warpgroup in the block."""
+    shared, state.group = state.shared, integer_literal(0)
+    if op.groups > 1:
+        code = state.code
+        state.group = code.let_here(f"udiv {role.typed}, {state.warps // _GROUP_WARPS}", "i32")
+        moved = code.let_here(f"mul i32 {state.group}, {state.offsets[op]}", "i32")
+        state.shared = code.let_here(f"add i32 {shared}, {moved}", "i32")
+        # The rings are those of all groups.
+        for ring in _before(op):
+            for result in ring.results:
+                place = f"sub i32 {state.scalar(result)}, {moved}"
+                state.set_registers(result, [code.let_here(place, "i32")])
+    state.set_registers(op.consumers.args[0], [Val(state.group.text, "i32", BODY)])
+    state.lower_block(state, op.consumers)
+    state.shared, state.group = shared, None
+
+
+def _before(op: RolesOp) -> list[Op]:
+    """What is made in front of the roles: rings and mbarriers."""
+    assert op.parent is not None
+    return [other for other in op.parent if isinstance(other, AllocOp | MbarriersOp)]
+
+
+def _warpgroup_of_block(state: GpuLowering) -> Val:
+    """The number of this thread's warpgroup among all of the block, uniform as ptxas sees it."""
+    name, code = "llvm.nvvm.shfl.sync.idx.i32", state.code
+    state.module.declare(name, f"declare i32 @{name}(i32, i32, i32, i32)")
+    own = code.let_here(f"lshr i32 %thread, {(32 * _GROUP_WARPS).bit_length() - 1}", "i32")
+    return code.let_here(f"call i32 @{name}(i32 -1, {own.typed}, i32 0, i32 31)", "i32")
 
 
 def _set_registers(state: GpuLowering, direction: str, count: int) -> None:
     state.asm(f"setmaxnreg.{direction}.sync.aligned.u32 {count};", "~{memory}", "void")
 
 
-def _is_producer(state: GpuLowering) -> Val:
+def _is_producer(state: GpuLowering, warps: int) -> Val:
     """Whether this is the chosen thread of the first warp behind the consumers."""
     name, code = "llvm.nvvm.elect.sync", state.code
     state.module.declare(name, f"declare {{ i32, i1 }} @{name}(i32)")
-    first = code.let_here(f"icmp eq i32 {state.warp}, {state.warps}", "i1")
+    warp = code.let_here("lshr i32 %thread, 5", "i32")
+    first = code.let_here(f"icmp eq i32 {warp}, {warps}", "i1")
     elected = code.let_here(f"call {{ i32, i1 }} @{name}(i32 -1)", "{ i32, i1 }")
     chosen = code.let_here(f"extractvalue {elected.typed}, 1", "i1")
     return Val(code.let_here(f"and i1 {first}, {chosen}", "i1").text, "i1", BODY)

@@ -36,6 +36,7 @@ from tilewright.backends.nvidia.buffer_ops import (
     ViewOp,
     WgmmaOp,
     WgmmaWaitOp,
+    buffer_type,
 )
 from tilewright.backends.nvidia.bulk_ops import (
     BulkCopyOp,
@@ -54,32 +55,44 @@ from tilewright.backends.nvidia.passes.producer_slice import enclosing
 from tilewright.backends.nvidia.passes.schedule_loop import AheadLoad, LoopSchedule, readers
 from tilewright.backends.nvidia.role_ops import RolesOp
 from tilewright.ir import Block, Builder, Function, Op, Rewriter, Value
-from tilewright.ir.types import BufferType, i1, i32, u64
+from tilewright.ir.types import BufferType, i1, i32, u32, u64
 from tilewright.layout import shared_row_major
 from tilewright.ops import (
     AddOp,
+    AndOp,
     CastOp,
     CompareOp,
     ConstantOp,
+    DivOp,
     ForOp,
     IfOp,
+    MulOp,
+    RemOp,
     ReturnOp,
     SelectOp,
     XorOp,
     YieldOp,
 )
-from tilewright.transforms import Dce, add_choice, add_slot, keep_slice, yield_more
+from tilewright.transforms import Dce, add_choice, add_slot, keep_slice, trip_count, yield_more
 
 
 def split_roles(
-    function: Function, schedules: Sequence[LoopSchedule], warps: int, registers: tuple[int, ...]
+    function: Function,
+    schedules: Sequence[LoopSchedule],
+    warps: int,
+    registers: tuple[int, ...],
+    groups: int = 1,
 ) -> None:
-    """Split a function whose bulk loads are those of the schedules; warps: of the consumers."""
+    """Split a function whose bulk loads are those of the schedules.
+
+    warps: of a group of consumers; groups: that take turns at the programs of a block's loop.
+    """
     producer, mapping = Block(), dict[Value, Value]()
     for op in function.body:
         producer.insert(YieldOp(()) if isinstance(op, ReturnOp) else op.clone(mapping))
     before = Builder(function.body, function.body.first)
     rings = [_Ring(before, group, warps) for group in ring_groups(schedules)]
+    turns = before.value(_barriers(groups, warps)) if groups > 1 else None
     # The ops of before the roles: rings alone.
     shared = list[Op]()
     op = function.body.first
@@ -93,13 +106,15 @@ def split_roles(
         ring.produce(producer, loads)
         ring.consume(function.body)
     Dce().run(function)
-    consumers = Block()
+    consumers = Block((u32,), ("group",))
     for op in list(function.body):
         if op not in shared and not isinstance(op, ReturnOp):
             function.body.detach(op)
             consumers.insert(op)
     consumers.insert(YieldOp(()))
-    roles = RolesOp(consumers, producer, registers=registers)
+    if turns is not None:
+        take_turns(consumers, schedules[0], turns)
+    roles = RolesOp(consumers, producer, registers=registers, groups=groups)
     Builder.at(function.body.terminator).emit(roles)
 
 
@@ -151,9 +166,8 @@ class _Ring:
         self.schedules, self.slots = schedules, schedules[0].slots
         tiles = _tiles(schedules[0])
         self.buffers = [before.value(AllocOp(tile)) for tile in tiles]
-        type_ = BufferType((1,), u64, shared_row_major((1,)), self.slots)
-        self.full = before.value(MbarriersOp(result_type=type_, arrivals=len(tiles)))
-        self.empty = before.value(MbarriersOp(result_type=type_, arrivals=warps))
+        self.full = before.value(_barriers(self.slots, len(tiles)))
+        self.empty = before.value(_barriers(self.slots, warps))
 
     # ---- the producer -------------------------------------------------------------------------
 
@@ -240,6 +254,59 @@ class _Ring:
         moved = builder.value(AddOp(slot, _constant(builder, 1)))
         following = builder.value(SelectOp(wraps, _constant(builder, 0), moved))
         return [following, builder.value(XorOp(parity, builder.value(CastOp(wraps, i32))))]
+
+
+def _barriers(count: int, arrivals: int) -> MbarriersOp:
+    type_ = BufferType((1,), u64, shared_row_major((1,)), count)
+    return MbarriersOp(result_type=type_, arrivals=arrivals)
+
+
+def take_turns(consumers: Block, schedule: LoopSchedule, turns: Value) -> None:
+    """Let each group run some programs of a block's loop: one multiplies while the other stores.
+
+    turns: an mbarrier for each group, whose phase ends when it may read the ring: when the group
+    before has. Otherwise it might take the phase before for the one that it waits for, as they are
+    told apart by their parity alone.
+    """
+    loop, group = schedule.loop, consumers.args[0]
+    programs, groups = enclosing(loop, consumers)[-1], buffer_type(turns).slots
+    assert isinstance(programs, ForOp)
+    before = Builder.at(programs)
+    first = before.value(AddOp(programs.lower, before.value(MulOp(programs.step, group))))
+    count = before.value(ConstantOp(groups, u32))
+    programs.set_operand(2, before.value(MulOp(programs.step, count)))
+    programs.set_operand(0, first)
+    _skip_others(loop, programs, group, schedule.slots, groups)
+    # The first group begins.
+    number = before.value(CastOp(group, i32))
+    parity = before.value(XorOp(number, _constant(before, 1)))
+    (turn,) = add_slot(programs, parity, "turn")
+    builder = Builder.at(loop)
+    builder.emit(MbarrierWaitOp(_slot(builder, turns, number), turn))
+    builder = Builder.after(loop)
+    following = builder.value(XorOp(number, _constant(builder, 1)))
+    always = builder.value(ConstantOp(1, i1))
+    builder.emit(MbarrierArriveOp(_slot(builder, turns, following), always))
+    yield_more(programs, builder.value(XorOp(turn, _constant(builder, 1))))
+
+
+def _skip_others(loop: ForOp, programs: ForOp, group: Value, slots: int, groups: int) -> None:
+    """Begin behind the slots of other groups' programs: all have as many iterations."""
+    builder = Builder.at(loop)
+    trips = builder.value(CastOp(trip_count(builder, loop), u32))
+    is_first = builder.value(CompareOp(programs.index, programs.lower, predicate="eq"))
+    others = builder.value(ConstantOp(groups - 1, u32))
+    skipped = builder.value(MulOp(trips, builder.value(SelectOp(is_first, group, others))))
+    size = builder.value(ConstantOp(slots, u32))
+    *_, slot, parity = loop.operands
+    # The trips fit into i32, and so do the slots: sums do not wrap.
+    moved = builder.value(AddOp(builder.value(CastOp(slot, u32)), skipped))
+    rounds = builder.value(DivOp(moved, size))
+    odd = builder.value(AndOp(rounds, builder.value(ConstantOp(1, u32))))
+    start = builder.value(CastOp(builder.value(RemOp(moved, size)), i32))
+    last = len(loop.operands) - 1
+    loop.set_operand(last - 1, start)
+    loop.set_operand(last, builder.value(XorOp(parity, builder.value(CastOp(odd, i32)))))
 
 
 def _constant(builder: Builder, value: int) -> Value:

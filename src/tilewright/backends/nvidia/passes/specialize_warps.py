@@ -15,7 +15,8 @@ whether, with how many slots and how many registers.
 The producer costs a warpgroup, since registers are moved to others by whole warpgroups
 (`setmaxnreg`), and buffers keep their bytes from the first to the last copy of the program: what
 the end of the program exchanges does not share them. So it pays where as many programs as before
-are resident with slots enough.
+are resident with slots enough. Of programs of one warpgroup that are two at most, one block takes
+their place, with two groups of consumers that take turns.
 """
 
 from __future__ import annotations
@@ -55,12 +56,24 @@ _MOST_REGISTERS = 240
 _RESIDENT_WARPS = 8
 """Of a multiprocessor's consumers."""
 
+_GROUPS = 2
+"""Of consumers, where these take turns."""
+
 _LEAST_ITERATIONS = 4
 """Of a loop, where their number is known: fewer hide nothing."""
 
 _BARRIER_BYTES = 2048
 """Room for all mbarriers of a program, with what buffers are aligned to, and for small exchanges,
 which keep their bytes in the loop over programs."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """slots: of all buffers; registers, groups: as in RolesOp."""
+
+    slots: int
+    registers: tuple[int, ...]
+    groups: int
 
 
 @dataclass(frozen=True)
@@ -90,11 +103,17 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
             raise self._no_room(function, schedules)
         if plan is None:
             return False
-        slots, registers = plan
-        if self.persistent and not nested and may_loop(function, loads):
+        if self._loops(function, schedules):
             loop_over_programs(function)
-        split_roles(function, _with_slots(schedules, slots), self.warps, registers)
+        schedules = _with_slots(schedules, plan.slots)
+        split_roles(function, schedules, self.warps, plan.registers, plan.groups)
         return True
+
+    def _loops(self, function: Function, schedules: Sequence[LoopSchedule]) -> bool:
+        """Whether a block runs several programs."""
+        copied = [ahead.load for schedule in schedules for ahead in schedule.copies]
+        loads = cast("list[DescriptorLoadOp]", copied)
+        return self.persistent and not is_nested(function, loads) and may_loop(function, loads)
 
     def _schedules(
         self, function: Function, loads: Sequence[DescriptorLoadOp]
@@ -141,21 +160,37 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
 
     def _plan(
         self, function: Function, schedules: Sequence[LoopSchedule], nested: bool
-    ) -> tuple[int, tuple[int, ...]] | None:
-        """Slots of all buffers, and registers as in RolesOp; None: it does not pay, or fit."""
+    ) -> _Plan | None:
+        """None: it does not pay, or fit."""
         arch = row_for(self.capability)
         needed = min(
             max(sums_of(schedule.loop) for schedule in schedules) + OTHER_REGISTERS,
             arch.registers_thread,
         )
         before = self._programs_before(function, schedules, needed)
-        # A warpgroup alone on a multiprocessor has no other to multiply while it stores.
-        programs = [n for n in range(before, 0, -1) if nested or n * self.warps >= _RESIDENT_WARPS]
-        plans = [(self._slots(function, schedules, n), self._registers(n)) for n in programs]
-        fitting = [p for p in plans if p[0] and (p[1][-1] >= needed or p is plans[-1] and nested)]
         asked = min(max(schedule.slots for schedule in schedules), HINT)
-        enough = [plan for plan in fitting if plan[0] >= asked]
+        if before <= _GROUPS and may_take_turns(function, schedules, self.warps):
+            turns = self._plan_of(function, schedules, 1, _GROUPS)
+            fits = turns.slots >= asked and turns.registers[-1] >= needed
+            if fits and self._loops(function, schedules):
+                return turns
+        # A warpgroup alone on a multiprocessor has no other to multiply while it stores.
+        least = 1 if nested else -(-_RESIDENT_WARPS // self.warps)
+        plans = [self._plan_of(function, schedules, n) for n in range(before, least - 1, -1)]
+        fitting = [
+            plan
+            for plan in plans
+            if plan.slots and (plan.registers[-1] >= needed or plan is plans[-1] and nested)
+        ]
+        enough = [plan for plan in fitting if plan.slots >= asked]
         return next(iter(enough or fitting), None)
+
+    def _plan_of(
+        self, function: Function, schedules: Sequence[LoopSchedule], blocks: int, groups: int = 1
+    ) -> _Plan:
+        """With so many blocks on a multiprocessor."""
+        slots = self._slots(function, schedules, blocks, groups)
+        return _Plan(slots, self._registers(blocks, groups), groups)
 
     def _programs_before(
         self, function: Function, schedules: Sequence[LoopSchedule], registers: int
@@ -168,17 +203,20 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
         by_memory = arch.shared_sm // (size + arch.shared_reserved)
         return max(1, min(by_memory, arch.registers_sm // (registers * self.warps * 32)))
 
-    def _registers(self, programs: int) -> tuple[int, ...]:
-        """As in RolesOp, of so many programs on a multiprocessor."""
-        arch, consumers, producer = row_for(self.capability), 32 * self.warps, 32 * PRODUCER_WARPS
+    def _registers(self, programs: int, groups: int) -> tuple[int, ...]:
+        """As in RolesOp, of so many blocks on a multiprocessor."""
+        arch, producer = row_for(self.capability), 32 * PRODUCER_WARPS
+        consumers = groups * 32 * self.warps
         given = producer * _PRODUCER_REGISTERS
         most = (given + consumers * _MOST_REGISTERS) // (consumers + producer)
         entry = min(arch.registers_sm // programs // (consumers + producer), most) & -8
         left = (entry * (consumers + producer) - given) // consumers & -8
         return entry, _PRODUCER_REGISTERS, min(left, _MOST_REGISTERS)
 
-    def _slots(self, function: Function, schedules: Sequence[LoopSchedule], programs: int) -> int:
-        """The most slots with which so many programs fit; 0: fewer than two."""
+    def _slots(
+        self, function: Function, schedules: Sequence[LoopSchedule], programs: int, groups: int
+    ) -> int:
+        """The most slots with which so many blocks fit; 0: fewer than two."""
         arch = row_for(self.capability)
         replaced = [op for schedule in schedules for op in replaced_exchanges(schedule)]
         room = BufferRoom(function, Machine.of(arch, self.warps), None, replaced)
@@ -186,7 +224,7 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
         asked = max(schedule.slots for schedule in schedules)
         for slots in range(MOST_SLOTS if asked >= HINT else asked, 1, -1):
             buffers = ring_buffers(_with_slots(schedules, slots))
-            if room.bytes_with(buffers) + _BARRIER_BYTES <= limit:
+            if room.bytes_with(buffers, groups) + _BARRIER_BYTES <= limit:
                 return slots
         return 0
 
@@ -199,6 +237,12 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
         room = BufferRoom(function, Machine.of(arch, self.warps), None, replaced)
         size = room.bytes_with(ring_buffers(_with_slots(schedules, 2)))
         return errors.OutOfResources(size + _BARRIER_BYTES, arch.shared_optin, "shared memory")
+
+
+def may_take_turns(function: Function, schedules: Sequence[LoopSchedule], warps: int) -> bool:
+    """Whether groups of consumers can take turns at programs: in each, one loop copies."""
+    loops = [schedule.loop for schedule in schedules]
+    return warps == PRODUCER_WARPS and len(loops) == 1 and loops[0].parent is function.body
 
 
 def _with_slots(schedules: Sequence[LoopSchedule], slots: int) -> list[LoopSchedule]:
