@@ -84,11 +84,12 @@ for kernel in (kernels.prefetched, kernels.prefetched_for_behind, kernels.prefet
 case(
     kernels.prefetched, f"{HALF} {HALF} {SINGLE} i32/16 i32/16", Body(waits=(0,)), STAGES=2
 )  # fmt: skip
-# The copies of the next tile are on their way while this one is stored, under two barriers.
+# The copies of the next tile are on their way while this one is stored: on Hopper warp by warp.
 for kernel in (kernels.flat, kernels.flat_select):
     case(
         kernel, f"{HALF} {HALF} {HALF} i32/16 i32/16 i32/16",
-        Body(barriers=3, waits=(1, 0), writes=8), ampere(Body(barriers=3, reads=16, writes=8)),
+        Body(barriers=2, reads=8, waits=(1, 0), writes=8),
+        ampere(Body(barriers=3, reads=16, writes=8)),
         PROGRAMS=132,
     )  # fmt: skip
 

@@ -29,7 +29,7 @@ def product(kernel: Any = nested, capability: int = 90, warps: int = 8, **words:
 
 
 @pytest.mark.parametrize("kernel", [nested, flat, twice], ids=lambda kernel: kernel.fn.__name__)
-@pytest.mark.parametrize(("columns", "slots"), [(128, 6), (256, 3)])
+@pytest.mark.parametrize(("columns", "slots"), [(128, 6), (256, 4)])
 def test_the_loop_of_products_has_no_barrier_and_no_copy(
     kernel: Any, columns: int, slots: int
 ) -> None:

@@ -44,9 +44,10 @@ from tilewright.backends.nvidia.layouts.layout_propagation import (
 )
 from tilewright.backends.nvidia.layouts.select_mma import is_product_layout, product_operand
 from tilewright.backends.nvidia.layouts.select_wgmma import wgmma_left, wgmma_result
+from tilewright.backends.nvidia.layouts.store_lines import line_layout
 from tilewright.backends.nvidia.ops import ConvertOp, FmaDotOp
 from tilewright.ir import Op, Trait, Value
-from tilewright.ir.types import TileType, shape_of
+from tilewright.ir.types import TileType, element_of, shape_of
 from tilewright.layout import LANE, REGISTER, WARP, LinearLayout, slice_of
 from tilewright.ops import (
     AsmOp,
@@ -202,7 +203,11 @@ class _BulkStore(LayoutRule[DescriptorStoreOp | DescriptorReduceOp]):
 @layout_rule(StoreOp)
 class _Store(LayoutRule[StoreOp]):
     def source(self, op: StoreOp, context: LayoutContext) -> LinearLayout | None:
-        return context.access_layout(op.pointer)
+        access = context.access_layout(op.pointer)
+        stored = context.layouts.get(op.stored)
+        if stored is None or stored not in context.product_layouts:
+            return access
+        return line_layout(access, stored, element_of(op.stored.type).bytes) or access
 
 
 @layout_rule(GatherOp)

@@ -33,6 +33,9 @@ _ROWS = 64  # of one instruction
 _MAX_COLUMNS = 256
 _MIN_COLUMNS = 8
 _STEP_BITS = 256  # along K, whatever the type
+_REGISTERS, _OTHER_REGISTERS = 65536, 40
+"""Of a program, and of a thread beside its sums, as few as ptxas takes."""
+
 _MAX_SUMS = 128
 """Registers of a thread for the sums of a product: half of them all. The rest holds addresses and,
 behind the loop, what is made of the sums."""
@@ -78,9 +81,14 @@ def wgmma_obstacle(op: DotOp, arch: Arch, warps: int, swapped: bool = False) -> 
     m, n = _extents(op, swapped)
     if _sharing(m, n, warps // WARPS, kinds[2].bits) is None:
         return f"{m} x {n} cannot be shared by {warps // WARPS} warpgroups: 64 rows each, " + (
-            f"{_MAX_SUMS} registers of sums at most"
+            f"{_most_sums(warps // WARPS)} registers of sums at most"
         )
     return ""
+
+
+def _most_sums(groups: int) -> int:
+    """Registers of a thread for sums: more than two warpgroups have fewer than all."""
+    return min(_MAX_SUMS, _REGISTERS // (32 * WARPS * groups) - _OTHER_REGISTERS)
 
 
 @lru_cache(maxsize=256)
@@ -92,7 +100,7 @@ def _sharing(m: int, n: int, groups: int, sum_bits: int) -> tuple[int, int] | No
     # Warpgroups beyond the columns would only compute copies: mma.sync has smaller parts.
     if columns < _MIN_COLUMNS:
         return None
-    if (m // rows) * columns * sum_bits > _MAX_SUMS * 32 * 32 * WARPS:
+    if (m // rows) * columns * sum_bits > _most_sums(groups) * 32 * 32 * WARPS:
         return None
     return min(columns, _MAX_COLUMNS), rows
 

@@ -28,6 +28,7 @@ from tilewright.backends.nvidia.buffer_ops import (
     buffer_type,
 )
 from tilewright.backends.nvidia.bulk_ops import MbarriersOp
+from tilewright.backends.nvidia.lower.layout_conversion import is_warp_local
 from tilewright.backends.nvidia.lower.shared_usage import (
     Machine,
     bulk_store_bytes,
@@ -53,11 +54,13 @@ _BARRIER_ALIGNMENT = 8
 
 @dataclass(frozen=True, slots=True)
 class _Exchange:
-    """bytes: that it needs; position: its number in the program."""
+    """bytes: that it needs; position: its number in the program; waits: between its writes and its
+    reads stands a barrier of all warps."""
 
     op: Op
     bytes: int
     position: int
+    waits: bool
 
 
 class _Program:
@@ -72,7 +75,8 @@ class _Program:
             self.position[op] = len(self.position)
             size = 0 if op in without else exchange_bytes(op, machine)
             if size:
-                self.exchanges.append(_Exchange(op, size, self.position[op]))
+                waits = not is_warp_local(op, machine.matrix_stores)
+                self.exchanges.append(_Exchange(op, size, self.position[op], waits))
             if isinstance(op, AllocOp | ShareOp | MbarriersOp) and op not in without:
                 self.buffers.append(op)
             stored = bulk_store_bytes(op, machine)
@@ -137,11 +141,13 @@ class _Program:
         own = self.exchanges[number]
         first, last = 2 * own.position, 2 * own.position + 1
         if own.bytes <= SMALL_BYTES:
-            if number:
+            before = [e.position for e in self.exchanges[:number] if e.waits]
+            after = [e.position for e in self.exchanges[number + 1 :] if e.waits]
+            if before:
                 # From the reads of the one before: its barrier has then been passed.
-                first = 2 * self.exchanges[number - 1].position + 1
-            if number + 1 < len(self.exchanges):
-                last = 2 * self.exchanges[number + 1].position
+                first = 2 * before[-1] + 1
+            if after:
+                last = 2 * after[0]
         return LiveRange(first, last)
 
     def _last_of_loops(self) -> Mapping[Op, Op]:

@@ -105,6 +105,10 @@ class GpuLowering:
         number = self.code.let_here(f"add i32 {self.group}, 1", "i32")
         self.asm(f"bar.sync $0, {32 * self.warps};", "r,~{memory}", "void", number)
 
+    def warp_barrier(self) -> None:
+        """The lanes of a warp wait for each other; orders memory among them."""
+        self.asm("bar.warp.sync -1;", "~{memory}", "void")
+
     # -- where a thread is ----------------------------------------------------------------------
 
     def program(self, axis: int) -> Val:

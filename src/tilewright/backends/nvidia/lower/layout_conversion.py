@@ -8,6 +8,7 @@ from tilewright.backends.nvidia.lower.global_memory import VectorShape, fields, 
 from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, layout_of, lowering
 from tilewright.backends.nvidia.lower.register_packing import Element, pack, unpack
 from tilewright.backends.nvidia.ops import ConvertOp
+from tilewright.ir import Op
 from tilewright.ir.types import element_of
 from tilewright.layout import (
     LANE,
@@ -23,11 +24,33 @@ from tilewright.layout import (
 )
 from tilewright.llvm import Val, integer_literal
 
+MOST_BYTES = 64 * 1024
+"""Of shared memory for a round of an exchange between warps: more would cost programs, or slots of
+a loop's buffers, and is more than the smallest GPUs have. Each round takes two barriers."""
+
+_MOST_BYTES_OF_WARPS = 32 * 1024
+"""For a round of an exchange inside of warps, which takes none: also beside buffers."""
+
 
 def conversion(op: ConvertOp, matrix_stores: bool) -> ConversionPlan:
     """The plan of one conversion."""
     source, target = layout_of(op.x), layout_of(op.result)
-    return plan(source, target, 8 * element_of(op.type).bytes, matrix_stores=matrix_stores)
+    bits = 8 * element_of(op.type).bytes
+    chosen = plan(source, target, bits, matrix_stores=matrix_stores)
+    if not isinstance(chosen, SharedMemory):
+        return chosen
+    most = _MOST_BYTES_OF_WARPS if chosen.warp_local else MOST_BYTES
+    if chosen.bytes <= most:
+        return chosen
+    return plan(source, target, bits, matrix_stores=matrix_stores, max_bytes=most)
+
+
+def is_warp_local(op: Op, matrix_stores: bool) -> bool:
+    """Whether an op exchanges elements between the lanes of each warp through shared memory."""
+    if not isinstance(op, ConvertOp):
+        return False
+    chosen = conversion(op, matrix_stores)
+    return isinstance(chosen, SharedMemory) and chosen.warp_local
 
 
 @lowering(ConvertOp)
@@ -59,12 +82,14 @@ def _through_shared(
     offset: int,
 ) -> list[Val]:
     results: dict[int, Val] = {}
+    wait = state.warp_barrier if chosen.warp_local else state.barrier
     for number, (stored, loaded) in enumerate(chosen.passes):
-        # What the round before wrote has to be read before its bytes are written again.
-        if number:
-            state.barrier()
+        # What the round before wrote has to be read before its bytes are written again; and where
+        # no barrier stands in front of the exchange, what it wrote the last time.
+        if number or chosen.warp_local:
+            wait()
         write_shared(state, chosen.store, source, element, offset, stored)
-        state.barrier()
+        wait()
         for register, value in read_shared(state, chosen.load, element, offset).items():
             results[register ^ loaded] = value
     return [results[register] for register in range(count)]
@@ -332,6 +357,7 @@ def _select_where(state: GpuLowering, entry: LaneMap, delta: int, value: Val, ol
 
 __all__ = [
     "conversion",
+    "is_warp_local",
     "load_vector",
     "read_group",
     "read_shared",

@@ -37,12 +37,14 @@ from tilewright.backends.nvidia.buffer_ops import (
 )
 from tilewright.backends.nvidia.bulk_ops import BulkCopyOp
 from tilewright.backends.nvidia.lower.allocate_shared import allocate_shared
+from tilewright.backends.nvidia.lower.layout_conversion import is_warp_local
 from tilewright.backends.nvidia.lower.shared_usage import (
     Machine,
     buffers_used,
     bulk_store_bytes,
     exchange_bytes,
 )
+from tilewright.backends.nvidia.ops import ConvertOp
 from tilewright.backends.nvidia.role_ops import RolesOp
 from tilewright.ir import Block, Builder, Function, Op, Pass
 from tilewright.ops import AssertOp, BarrierOp, ForOp, IfOp, WhileOp
@@ -66,7 +68,8 @@ _ASYNCHRONOUS = (Kind.IN_FLIGHT, Kind.BEING_READ)
 class Use:
     """Bytes [first, end) that some thread has used since the last barrier.
 
-    buffer: whose slots these are; earlier: in an earlier iteration of a loop.
+    buffer: whose slots these are, or the exchange inside of warps that uses them; earlier: in an
+    earlier iteration of a loop.
     """
 
     kind: Kind
@@ -83,6 +86,8 @@ class Use:
         """Whether a barrier must stand between this use and one that follows."""
         if not self.overlaps(following):
             return False
+        if isinstance(self.buffer, ConvertOp) and self.buffer is following.buffer:
+            return False  # each warp meets itself alone
         if following.kind in (Kind.READ, Kind.BEING_READ):
             return self.kind is Kind.WRITTEN
         if following.kind is Kind.WRITTEN and self.kind is Kind.BEING_READ:
@@ -182,6 +187,8 @@ class _Ordering:
             barriers, pending = frozenset((op,)), _after_barrier(pending)
         if exchange_bytes(op, self._machine):
             reads = (replace(use, kind=Kind.READ) for use in uses)  # after a barrier of its own
+            if is_warp_local(op, self._machine.matrix_stores):
+                return _Walked(barriers, pending.union(reads), needed)
             return _Walked(barriers, _after_barrier(pending).union(reads), needed)
         if bulk_store_bytes(op, self._machine):
             # The engine reads them; other stores alone write there, and wait for it.
@@ -193,7 +200,8 @@ class _Ordering:
         size = exchange_bytes(op, self._machine) or bulk_store_bytes(op, self._machine)
         if size:
             first = self._offsets[op]
-            return [Use(Kind.WRITTEN, first, first + size)]
+            alone = op if is_warp_local(op, self._machine.matrix_stores) else None
+            return [Use(Kind.WRITTEN, first, first + size, alone)]
         return [self._of_buffer(op, buffer, writes) for buffer, writes in buffers_used(op)]
 
     def _of_buffer(self, op: Op, buffer: Op, writes: bool) -> Use:

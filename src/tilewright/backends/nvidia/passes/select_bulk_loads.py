@@ -19,6 +19,7 @@ from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.buffer_ops import ShareOp, buffer_type, transposed_buffer
 from tilewright.backends.nvidia.layouts.operand_chains import carried_tile
 from tilewright.backends.nvidia.layouts.store_panels import PASS_BYTES, SLOTS
+from tilewright.backends.nvidia.lower.layout_conversion import MOST_BYTES
 from tilewright.backends.nvidia.passes.producer_slice import has_producer, is_nested
 from tilewright.backends.nvidia.passes.schedule_loop import (
     AheadLoad,
@@ -92,7 +93,7 @@ def _exchanged_bytes(op: Op) -> int:
     if not isinstance(op, StoreOp | DescriptorStoreOp) or not isinstance(op.stored.type, TileType):
         return 0
     size = op.stored.type.numel * element_of(op.stored.type).bytes
-    return min(size, SLOTS * PASS_BYTES) if op.attrs.get("bulk") else size
+    return min(size, SLOTS * PASS_BYTES if op.attrs.get("bulk") else MOST_BYTES)
 
 
 def _owner(op: Op) -> object:

@@ -1,0 +1,70 @@
+"""The layout of a store of what a product has made: whole lines, by the warps that have them.
+
+    16 x 64 x f16 of a warp, fragments      4 rows by 8 lanes of 16 bytes, 4 times
+    lane=(0,2..4)(1..4,0)             ->    lane=(0,8..32)(1..2,0)
+
+Coalesced without regard to the product, as loads are, its rows would lie in other warps: the
+exchange between would need barriers of all warps, and shared memory for the whole tile at once.
+So each warp exchanges among its own lanes, in as many rounds as it likes.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from tilewright.layout import LANE, REGISTER, WARP, LinearLayout, log2, tile_dims
+
+LINE_BYTES = 128
+"""Of a row that a warp stores side by side: a line of the L2 cache."""
+
+_LANE_BITS = 5
+_Basis = tuple[int, ...]
+
+
+@lru_cache(maxsize=1024)
+def line_layout(
+    access: LinearLayout, product: LinearLayout, element_bytes: int
+) -> LinearLayout | None:
+    """access: the coalesced layout of the store, whose vectors it keeps; product: that of the
+    elements. None if a warp has no whole lines of them."""
+    if len(access.shape) != 2 or not (access.is_injective and product.is_injective):
+        return None
+    row = _row_dim(access)
+    along, across = _bits(access.shape, row), _bits(access.shape, 1 - row)
+    line = min(LINE_BYTES // element_bytes, access.shape[row])
+    warps = product.bases(WARP)
+    if any(0 < basis[row] < line for basis in warps):
+        return None
+    vector = _vector(access, along)
+    rest = [basis for basis in along if basis not in vector and basis not in warps]
+    inside = [basis for basis in rest if basis[row] < line]
+    beyond = [basis for basis in rest if basis[row] >= line]
+    rows = [basis for basis in across if basis not in warps]
+    lanes = [*inside, *rows, *beyond][:_LANE_BITS]
+    if len(lanes) < _LANE_BITS:
+        return None
+    registers = [*vector, *(b for b in (*inside, *beyond, *rows) if b not in lanes)]
+    bases = {REGISTER: registers, LANE: lanes, WARP: warps}
+    return LinearLayout.from_bases(bases, tile_dims(access.shape))
+
+
+def _row_dim(access: LinearLayout) -> int:
+    """The dim along which neighbouring registers, or else lanes, lie."""
+    first = (*access.bases(REGISTER), *access.bases(LANE))[0]
+    return 0 if first[0] else 1
+
+
+def _bits(shape: tuple[int, ...], dim: int) -> list[_Basis]:
+    """The unit coordinates along a dim."""
+    units = [1 << bit for bit in range(log2(shape[dim]))]
+    return [(unit, 0) if dim == 0 else (0, unit) for unit in units]
+
+
+def _vector(access: LinearLayout, along: list[_Basis]) -> list[_Basis]:
+    """The first registers that are neighbours along the rows."""
+    found: list[_Basis] = []
+    for own, basis in zip(access.bases(REGISTER), along, strict=False):
+        if own != basis:
+            break
+        found.append(basis)
+    return found
