@@ -16,7 +16,7 @@ from functools import lru_cache
 
 from tilewright.layout import f2
 from tilewright.layout.element_sources import find_sources, normalized
-from tilewright.layout.linear_layout import REGISTER, LinearLayout
+from tilewright.layout.linear_layout import REGISTER, WARP, LinearLayout
 from tilewright.layout.scratch_tiling import cut
 from tilewright.layout.shared_access import SharedAccess
 from tilewright.layout.shared_conversion import plan_shared_conversion
@@ -87,6 +87,11 @@ class SharedMemory:
     def cost(self) -> int:
         """Issue slots and passes of one warp on both sides, and the synchronization."""
         return len(self.passes) * (self.store.cost + self.load.cost + SYNC_COST)
+
+    @property
+    def is_inside_warps(self) -> bool:
+        """Whether each warp alone writes and reads the bytes of what it has."""
+        return self.warp_local and not any(mask for name, mask in self.copies if name == WARP)
 
     @property
     def degree(self) -> int:

@@ -31,7 +31,7 @@ from tilewright.backends.nvidia.driver.event_timer import CudaEventTimer
 from tilewright.backends.nvidia.driver.gpu_launcher import LAUNCH_METADATA, NvidiaLauncher
 from tilewright.backends.nvidia.driver.stream_order import MEMORY
 from tilewright.backends.nvidia.explain.occupancy import resources_of
-from tilewright.backends.nvidia.lower.allocate_shared import allocate_shared
+from tilewright.backends.nvidia.lower.allocate_shared import allocate_shared, largest_uses
 from tilewright.backends.nvidia.lower.gpu_function import lower_function
 from tilewright.backends.nvidia.lower.shared_usage import Machine
 from tilewright.backends.nvidia.pipeline import front_pipeline, layout_pipeline, options_pipeline
@@ -79,9 +79,11 @@ def _ttgir(module: Module, context: StageContext) -> Module:
 def _llir(module: Module, context: StageContext) -> str:
     arch, options = _arch(context), context.options
     _check_cluster(arch, options.num_ctas)
-    offsets, size = allocate_shared(module.kernel, Machine.of(arch, options.num_warps))
+    machine = Machine.of(arch, options.num_warps)
+    offsets, size = allocate_shared(module.kernel, machine)
     if size > arch.shared_optin:
-        raise errors.OutOfResources(size, arch.shared_optin, "shared memory")
+        notes = largest_uses(module.kernel, machine)
+        raise errors.OutOfResources(size, arch.shared_optin, "shared memory", notes=notes)
     lowered = lower_function(
         module.kernel,
         arch,

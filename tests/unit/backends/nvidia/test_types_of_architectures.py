@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+import tilewright.language as tl
 from tests.unit.backends.nvidia.gpu_tiles import count_up, matmul
 from tests.unit.backends.nvidia.requires import needs_ptxas
-from tilewright import JITFunction
+from tilewright import JITFunction, jit
 from tilewright.backends import GPUTarget
 from tilewright.compiler import ASTSource, CompiledKernel, compile
 from tilewright.support import errors
@@ -52,9 +53,30 @@ def test_architectures_that_are_too_old(capability: int) -> None:
         compiled(count_up, ["*fp32"], capability, BLOCK=64)
 
 
-@pytest.mark.parametrize(("capability", "limit"), [(80, 166912), (86, 101376), (90, 232448)])
+@jit
+def turned(x, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out + i, tl.gather(tl.load(x + i), N - 1 - i, 0))
+
+
+LIMITS = [(80, 166912), (86, 101376), (90, 232448)]
+
+
+@pytest.mark.parametrize(("capability", "limit"), LIMITS)
 def test_shared_memory_of_an_architecture(capability: int, limit: int) -> None:
-    types = ["*fp16", "*fp16", "*fp32", "i32"]
+    """What takes how much of it is said, and where."""
     with pytest.raises(errors.OutOfResources) as caught:
-        compiled(matmul, types, capability, N=256, STEP=512)
-    assert caught.value.limit == limit < caught.value.required
+        compiled(turned, ["*fp32", "*fp32"], capability, N=65536)
+    assert caught.value.limit == limit < caught.value.required == 1 << 18
+    line = turned.fn.__code__.co_firstlineno + 3
+    assert caught.value.notes == (f"262144 bytes: 65536xf32 for tile.gather, line {line}",)
+    assert "note: 262144 bytes" in str(caught.value)
+
+
+@needs_ptxas
+@pytest.mark.parametrize(("capability", "limit"), LIMITS)
+def test_large_tiles_go_through_shared_memory_in_rounds(capability: int, limit: int) -> None:
+    """256 x 256 x f32 are 256 KB."""
+    types = ["*fp32", "*fp32", "*fp32", "i32"]
+    found = compiled(matmul, types, capability, N=256, STEP=32)
+    assert found.metadata.shared <= limit

@@ -83,7 +83,7 @@ class LayoutCost:
         # No barrier and no stores: the copy ahead does them, and hides most of the loads.
         if value not in self.made:
             return self.warps * chosen.load.cost * EXPOSED
-        waits = 0 if chosen.warp_local else BARRIER
+        waits = 0 if chosen.is_inside_warps else BARRIER
         return self.warps * (chosen.store.cost + chosen.load.cost) + waits
 
     def _of_reduction(self, op: ReduceOp | ScanOp) -> float:

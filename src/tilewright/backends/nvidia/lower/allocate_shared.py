@@ -28,7 +28,7 @@ from tilewright.backends.nvidia.buffer_ops import (
     buffer_type,
 )
 from tilewright.backends.nvidia.bulk_ops import MbarriersOp
-from tilewright.backends.nvidia.lower.layout_conversion import is_warp_local
+from tilewright.backends.nvidia.lower.layout_conversion import is_inside_warps
 from tilewright.backends.nvidia.lower.shared_usage import (
     Machine,
     bulk_store_bytes,
@@ -36,7 +36,7 @@ from tilewright.backends.nvidia.lower.shared_usage import (
 )
 from tilewright.backends.nvidia.role_ops import RolesOp
 from tilewright.ir import Block, Function, Op, Value
-from tilewright.ir.types import BufferType
+from tilewright.ir.types import BufferType, TileType
 from tilewright.ops import ForOp, WhileOp
 
 SMALL_BYTES = 512
@@ -75,7 +75,7 @@ class _Program:
             self.position[op] = len(self.position)
             size = 0 if op in without else exchange_bytes(op, machine)
             if size:
-                waits = not is_warp_local(op, machine.matrix_stores)
+                waits = not is_inside_warps(op, machine.matrix_stores)
                 self.exchanges.append(_Exchange(op, size, self.position[op], waits))
             if isinstance(op, AllocOp | ShareOp | MbarriersOp) and op not in without:
                 self.buffers.append(op)
@@ -196,6 +196,27 @@ def _packed(requests: Mapping[Op, Request], start: int) -> tuple[dict[Op, int], 
     packing = pack(list(requests.values()))
     moved = (start + offset for offset in packing.offsets)
     return dict(zip(requests, moved, strict=True)), start + packing.total
+
+
+_NOTED = 4
+"""Tiles that an error names."""
+
+
+def largest_uses(function: Function, machine: Machine) -> tuple[str, ...]:
+    """What takes the most shared memory, in words."""
+    requests = _Program(function, machine, ()).requests()
+    largest = sorted(requests.items(), key=lambda item: -item[1].bytes)[:_NOTED]
+    return tuple(f"{request.bytes} bytes: {_described(op)}" for op, request in largest)
+
+
+def _described(op: Op) -> str:
+    """The tile or buffer of an op, and its line."""
+    values = (*op.results, *op.operands)
+    type_ = next(v.type for v in values if isinstance(v.type, BufferType | TileType))
+    extents = "x".join(map(str, type_.shape))
+    slots = f"{type_.slots} slots of " if isinstance(type_, BufferType) and type_.slots > 1 else ""
+    line = "" if op.loc is None else f", line {list(op.loc.frames())[-1].line}"
+    return f"{slots}{extents}x{type_.element} for {op.opcode}{line}"
 
 
 class BufferRoom:

@@ -39,18 +39,18 @@ def conversion(op: ConvertOp, matrix_stores: bool) -> ConversionPlan:
     chosen = plan(source, target, bits, matrix_stores=matrix_stores)
     if not isinstance(chosen, SharedMemory):
         return chosen
-    most = _MOST_BYTES_OF_WARPS if chosen.warp_local else MOST_BYTES
+    most = _MOST_BYTES_OF_WARPS if chosen.is_inside_warps else MOST_BYTES
     if chosen.bytes <= most:
         return chosen
     return plan(source, target, bits, matrix_stores=matrix_stores, max_bytes=most)
 
 
-def is_warp_local(op: Op, matrix_stores: bool) -> bool:
+def is_inside_warps(op: Op, matrix_stores: bool) -> bool:
     """Whether an op exchanges elements between the lanes of each warp through shared memory."""
     if not isinstance(op, ConvertOp):
         return False
     chosen = conversion(op, matrix_stores)
-    return isinstance(chosen, SharedMemory) and chosen.warp_local
+    return isinstance(chosen, SharedMemory) and chosen.is_inside_warps
 
 
 @lowering(ConvertOp)
@@ -82,11 +82,11 @@ def _through_shared(
     offset: int,
 ) -> list[Val]:
     results: dict[int, Val] = {}
-    wait = state.warp_barrier if chosen.warp_local else state.barrier
+    wait = state.warp_barrier if chosen.is_inside_warps else state.barrier
     for number, (stored, loaded) in enumerate(chosen.passes):
         # What the round before wrote has to be read before its bytes are written again; and where
         # no barrier stands in front of the exchange, what it wrote the last time.
-        if number or chosen.warp_local:
+        if number or chosen.is_inside_warps:
             wait()
         write_shared(state, chosen.store, source, element, offset, stored)
         wait()
@@ -357,7 +357,7 @@ def _select_where(state: GpuLowering, entry: LaneMap, delta: int, value: Val, ol
 
 __all__ = [
     "conversion",
-    "is_warp_local",
+    "is_inside_warps",
     "load_vector",
     "read_group",
     "read_shared",

@@ -37,7 +37,7 @@ from tilewright.backends.nvidia.buffer_ops import (
 )
 from tilewright.backends.nvidia.bulk_ops import BulkCopyOp
 from tilewright.backends.nvidia.lower.allocate_shared import allocate_shared
-from tilewright.backends.nvidia.lower.layout_conversion import is_warp_local
+from tilewright.backends.nvidia.lower.layout_conversion import is_inside_warps
 from tilewright.backends.nvidia.lower.shared_usage import (
     Machine,
     buffers_used,
@@ -187,7 +187,7 @@ class _Ordering:
             barriers, pending = frozenset((op,)), _after_barrier(pending)
         if exchange_bytes(op, self._machine):
             reads = (replace(use, kind=Kind.READ) for use in uses)  # after a barrier of its own
-            if is_warp_local(op, self._machine.matrix_stores):
+            if is_inside_warps(op, self._machine.matrix_stores):
                 return _Walked(barriers, pending.union(reads), needed)
             return _Walked(barriers, _after_barrier(pending).union(reads), needed)
         if bulk_store_bytes(op, self._machine):
@@ -200,7 +200,7 @@ class _Ordering:
         size = exchange_bytes(op, self._machine) or bulk_store_bytes(op, self._machine)
         if size:
             first = self._offsets[op]
-            alone = op if is_warp_local(op, self._machine.matrix_stores) else None
+            alone = op if is_inside_warps(op, self._machine.matrix_stores) else None
             return [Use(Kind.WRITTEN, first, first + size, alone)]
         return [self._of_buffer(op, buffer, writes) for buffer, writes in buffers_used(op)]
 

@@ -35,7 +35,7 @@ from tilewright.analysis import Alignment, analyze_alignment
 from tilewright.backends.nvidia.arch import Arch, row_for
 from tilewright.backends.nvidia.buffer_ops import AsyncCopyOp, ShareOp, buffer_type
 from tilewright.backends.nvidia.bulk_ops import BulkCopyOp, MbarrierWaitOp
-from tilewright.backends.nvidia.lower.allocate_shared import BufferRoom
+from tilewright.backends.nvidia.lower.allocate_shared import BufferRoom, largest_uses
 from tilewright.backends.nvidia.lower.shared_usage import Machine
 from tilewright.backends.nvidia.passes.deferred_products import deferred_products
 from tilewright.backends.nvidia.passes.expand_loop import LoopExpansion
@@ -92,7 +92,8 @@ class SoftwarePipeline(Pass, name="nvidia-software-pipeline"):
         room = BufferRoom(function, Machine.of(arch, self.warps), loop, ())
         shared = [op for op in loop.walk() if isinstance(op, ShareOp)]
         size = room.bytes_with([buffer_type(op.result) for op in shared])
-        return errors.OutOfResources(size, arch.shared_optin, "shared memory")
+        notes = largest_uses(function, Machine.of(arch, self.warps))
+        return errors.OutOfResources(size, arch.shared_optin, "shared memory", notes=notes)
 
     def _fitting(
         self, function: Function, loop: ForOp, facts: dict[Value, Alignment], stages: int

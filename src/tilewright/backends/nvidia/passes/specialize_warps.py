@@ -27,7 +27,7 @@ from typing import cast
 
 from tilewright.analysis import Alignment, analyze_alignment
 from tilewright.backends.nvidia.arch import row_for
-from tilewright.backends.nvidia.lower.allocate_shared import BufferRoom
+from tilewright.backends.nvidia.lower.allocate_shared import BufferRoom, largest_uses
 from tilewright.backends.nvidia.lower.shared_usage import Machine
 from tilewright.backends.nvidia.passes.deferred_products import computed_operands, deferred_products
 from tilewright.backends.nvidia.passes.loop_buffers import buffers_of, replaced_exchanges
@@ -236,7 +236,10 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
         replaced = [op for schedule in schedules for op in replaced_exchanges(schedule)]
         room = BufferRoom(function, Machine.of(arch, self.warps), None, replaced)
         size = room.bytes_with(ring_buffers(_with_slots(schedules, 2)))
-        return errors.OutOfResources(size + _BARRIER_BYTES, arch.shared_optin, "shared memory")
+        notes = largest_uses(function, Machine.of(arch, self.warps))
+        return errors.OutOfResources(
+            size + _BARRIER_BYTES, arch.shared_optin, "shared memory", notes=notes
+        )
 
 
 def may_take_turns(function: Function, schedules: Sequence[LoopSchedule], warps: int) -> bool:
