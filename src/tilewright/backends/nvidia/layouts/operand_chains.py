@@ -107,7 +107,7 @@ def _chain(products: tuple[Op, ...], index: int, dim: int) -> OperandChain | Non
     # Grows as it is gone through.
     for value in (found := list(operands)):
         load, op = loaded_by(value), value.op
-        if load is not None:
+        if load is not None and isinstance(value.type, TileType):
             sources.append(Source(value, load, dims[value]))
         elif _has_layout(value):
             if op is None or op.parent is not block or not _follows(op):
