@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tilewright.support.errors import BackendError, KernelRunError, LaunchError
 
 __all__ = [
+    "ArrayRefused",
     "CudaAfterFork",
     "CudaCallFailed",
     "KernelFault",
@@ -53,6 +54,24 @@ class CudaAfterFork(BackendError, RuntimeError):
     code = "TW311"
     template = "CUDA cannot be used in this process: it was forked after its parent had used CUDA"
     hint_template = "start processes with multiprocessing.get_context('spawn'), or fork earlier"
+
+
+@dataclass(eq=False)
+class ArrayRefused(LaunchError, ValueError):
+    """An array that the driver makes no tensor map of; nothing ran."""
+
+    code = "TW214"
+    template = (
+        "the copy engine takes no array at {address:#x} with extents {extents}, strides {strides}"
+    )
+    hint_template = (
+        "addresses and strides are multiples of 16 bytes, strides above 0; "
+        "with bulk_loads='none' threads load the array"
+    )
+
+    address: int
+    extents: tuple[int, ...]
+    strides: tuple[int, ...]
 
 
 @dataclass(eq=False)

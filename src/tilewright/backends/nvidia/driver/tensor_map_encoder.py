@@ -6,11 +6,15 @@ import ctypes
 from collections.abc import Mapping, Sequence
 
 from tilewright.backends.nvidia.driver.cuda_driver import Driver
+from tilewright.backends.nvidia.driver.cuda_errors import ArrayRefused
 from tilewright.backends.nvidia.driver.launch_structures import MAP_BYTES
 from tilewright.backends.nvidia.tensor_maps import ELEMENT_KINDS, SWIZZLES, TensorMapSource
 from tilewright.support import ForkLock
 
 _ALIGNMENT = 64
+_ANY_STRIDE = 16
+_INVALID_VALUE = 1
+"""CUDA_ERROR_INVALID_VALUE"""
 
 _NOT_INTERLEAVED, _PROMOTED_TO_128_BYTES, _ZEROS = 0, 2, 0
 """CU_TENSOR_MAP_INTERLEAVE_NONE, _L2_PROMOTION_L2_128B, _FLOAT_OOB_FILL_NONE."""
@@ -37,7 +41,7 @@ class TensorMapEncoder:
 
     def encode(self, device: int, number: int, address: int) -> bytes:
         """The bytes of a map; address: of a word for each of the parameters that decide it, as
-        launches pass them. Raises CudaCallFailed for what the driver refuses."""
+        launches pass them. Raises ArrayRefused for what no map describes, else CudaCallFailed."""
         source, parameters = self._sources[number], self.parameters[number]
         words = (ctypes.c_int64 * len(parameters)).from_address(address)
         values = {p: self._value(p, w) for p, w in zip(parameters, words, strict=True)}
@@ -56,9 +60,16 @@ class TensorMapEncoder:
     def _encode(self, device: int, source: TensorMapSource, values: Mapping[int, int]) -> bytes:
         dims = [n.of(values) for n in reversed(source.dims)]
         strides = [n.of(values) * source.element_bytes for n in reversed(source.strides)]
+        # Along a dim of one index there is nothing to step over.
+        steps = zip(dims[1:], strides, strict=True)
+        strides = [_ANY_STRIDE if extent == 1 else stride for extent, stride in steps]
         base = values[source.base]
         if min(dims) <= 0:
-            base, dims, strides = self._empty(device, source), [1] * len(dims), [16] * len(strides)
+            base, dims, strides = (
+                self._empty(device, source),
+                [1] * len(dims),
+                [_ANY_STRIDE] * len(strides),
+            )
         memory = ctypes.create_string_buffer(MAP_BYTES + _ALIGNMENT)
         start = -ctypes.addressof(memory) % _ALIGNMENT
         rank, box = len(dims), list(reversed(source.box))
@@ -69,6 +80,8 @@ class TensorMapEncoder:
             (ctypes.c_uint32 * rank)(*box), (ctypes.c_uint32 * rank)(*[1] * rank),
             _NOT_INTERLEAVED, SWIZZLES[source.swizzle], _PROMOTED_TO_128_BYTES, _ZEROS,
         )  # fmt: skip
+        if status == _INVALID_VALUE:
+            raise ArrayRefused(base, tuple(dims[::-1]), tuple(strides[::-1]))
         self._driver.value("cuTensorMapEncodeTiled", (status, None))
         return memory.raw[start : start + MAP_BYTES]
 

@@ -10,6 +10,7 @@ import pytest
 
 from tilewright.backends.nvidia.driver import tensor_map_encoder
 from tilewright.backends.nvidia.driver.cuda_driver import Driver
+from tilewright.backends.nvidia.driver.cuda_errors import ArrayRefused
 from tilewright.backends.nvidia.driver.tensor_map_encoder import TensorMapEncoder
 from tilewright.backends.nvidia.tensor_maps import LaunchNumber, TensorMapSource
 
@@ -111,6 +112,17 @@ def test_stores_to_an_array_without_elements_go_elsewhere() -> None:
     assert len(driver.written) == 2
 
 
-def test_a_refusal_is_an_error() -> None:
+def test_strides_along_one_index_do_not_count() -> None:
+    driver = FakeDriver()
+    encode(driver, 4096, 1, 72, 0)
+    assert driver.encoded[0][4:6] == ([72, 1], [16])
+
+
+def test_an_array_that_no_map_describes() -> None:
+    with pytest.raises(ArrayRefused, match=r"at 0x1000 with extents \(100, 72\), strides \(0,\)"):
+        encode(FakeDriver(status=1), 4096, 100, 72, 0)
+
+
+def test_other_refusals_are_those_of_the_driver() -> None:
     with pytest.raises(ValueError, match="cuTensorMapEncodeTiled"):
-        encode(FakeDriver(status=1), 4096, 100, 72, 80)
+        encode(FakeDriver(status=3), 4096, 100, 72, 80)
