@@ -347,3 +347,18 @@ def test_other_gpus_keep_their_options(item: int):
 def test_offsets_are_wide_where_31_bits_do_not_suffice():
     assert not product.is_wide((100, 100, 100, 100, 1, 100, 1, 100, 1))
     assert product.is_wide((70_000, 100, 40_000, 40_000, 1, 100, 1, 100, 1))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "blocks"),
+    [((1024, 1000, 512), (128, 256, 64)), ((64, 64, 64), (64, 64, 64)), ((1, 17, 5), (16, 32, 16)),
+     ((130, 300, 40), (64, 64, 64))],
+)  # fmt: skip
+def test_blocks_on_cpus_fit_the_matrices(sizes: tuple[int, int, int], blocks: tuple[int, int, int]):
+    chosen = matmul_plan.cpu_blocks(*sizes)
+    assert (chosen["BLOCK_M"], chosen["BLOCK_N"], chosen["BLOCK_K"]) == blocks
+    random = np.random.default_rng(0)
+    m, n, k = sizes
+    a, b = random.integers(-3, 4, (m, k)), random.integers(-3, 4, (k, n))
+    a, b = a.astype(np.float32), b.astype(np.float32)
+    np.testing.assert_array_equal(kernels.matmul(a, b), a @ b)

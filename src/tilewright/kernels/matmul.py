@@ -6,7 +6,7 @@ from typing import Any
 
 import tilewright.language as tl
 from tilewright.kernels.arrays import Array, dtype_name, empty, is_on_cpu, strides
-from tilewright.kernels.matmul_plan import CPU_BLOCKS, HOPPER, Plan, current_gpu, plan_of
+from tilewright.kernels.matmul_plan import HOPPER, Plan, cpu_blocks, current_gpu, plan_of
 from tilewright.kernels.product import Product, is_aligned, packed, product_of, units_of
 from tilewright.runtime import Config, autotune, cdiv, jit
 
@@ -176,7 +176,8 @@ def matmul(
     if tune:
         tuned_matmul_kernel[product.grid](*product.arguments, **product.constants)
     elif is_on_cpu(a):
-        matmul_kernel[product.grid](*product.arguments, **CPU_BLOCKS, **product.constants)
+        blocks = cpu_blocks(*product.sizes)
+        matmul_kernel[product.grid](*product.arguments, **blocks, **product.constants)
     else:
         multiply_on_gpu(product)
     return result

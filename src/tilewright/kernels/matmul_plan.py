@@ -94,6 +94,22 @@ class Plan:
 CPU_BLOCKS = {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "GROUP_M": 1}
 """What keeps the operands of one step in the L2 of a core."""
 
+_STRIP = 24
+"""Rows or columns whose multiplication takes as long as what each block needs beside."""
+
+
+def cpu_blocks(m: int, n: int, k: int) -> dict[str, int]:
+    """CPU_BLOCKS, smaller where a matrix would fill little of them."""
+    sizes = {"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k}
+    return CPU_BLOCKS | {name: _cpu_block(size, CPU_BLOCKS[name]) for name, size in sizes.items()}
+
+
+def _cpu_block(size: int, largest: int) -> int:
+    """The power of two from 16 on whose blocks cover a size in the least time."""
+    candidates = [largest >> i for i in range(largest.bit_length() - 4)]
+    return min(candidates, key=lambda block: -(-size // block) * (block + _STRIP))
+
+
 GPU_BLOCKS = {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 32, "GROUP_M": 8}
 
 GPU_OPTIONS = {"num_warps": 4, "num_stages": 3}
