@@ -8,7 +8,7 @@ from typing import Any
 
 from tilewright.language.compile_time import constexpr, constexpr_function
 from tilewright.language.core import Operand
-from tilewright.language.dtypes import dtype
+from tilewright.language.dtypes import dtype, float32
 from tilewright.language.stub_dispatch import DeviceFunction, builtin, host_builtin
 from tilewright.language.tensors import member, tensor
 
@@ -248,14 +248,40 @@ def dot(
     max_num_imprecise_acc: int | constexpr | None = None,
     out_dtype: dtype | None = None,
 ) -> tensor:
-    """Matrix product (M, K) x (K, N), plus `acc`; with a leading batch extent also rank 3.
+    """Matrix product (M, K) x (K, N), plus `acc`, for each index of leading extents.
 
     Operands have one dtype out of int8, uint8, fp16, bf16, fp32, fp64, or are any two fp8 types.
-    Result: int8 gives int32; fp32 and bf16 fp32; fp64 fp64; fp16 and fp8 out_dtype (fp32 or fp16).
+    Result: int8 gives int32, or int8 that wraps; fp32 and bf16 fp32; fp64 fp64; fp16 and fp8
+    out_dtype (fp32 or fp16).
     input_precision: how fp32 operands may be rounded: "ieee", "tf32", "tf32x3", "bf16x3", "bf16x6";
     the default is the target's. allow_tf32 is the older spelling. max_num_imprecise_acc: longest
     run of fp8 products summed in less than fp32.
     Errors: ShapeMismatch, DTypeMismatch.
+    """
+    ...
+
+
+@builtin
+def dot_scaled(
+    lhs: tensor,
+    lhs_scale: tensor | None,
+    lhs_format: str | constexpr,
+    rhs: tensor,
+    rhs_scale: tensor | None,
+    rhs_format: str | constexpr,
+    acc: tensor | None = None,
+    fast_math: bool | constexpr = False,
+    lhs_k_pack: bool | constexpr = True,
+    rhs_k_pack: bool | constexpr = True,
+    out_dtype: dtype = float32,
+) -> tensor:
+    """Matrix product (M, K) x (K, N) of factors with scales along K, plus `acc`; fp32.
+
+    Formats: "e2m1", "e4m3", "e5m2" (as uint8, or fp8 tiles), "bf16", "fp16". e2m1 has two numbers a
+    byte, the first in the low bits, along K, or along M or N without k_pack. Scales: (M, K / 32)
+    and (N, K / 32) uint8, 2^(s - 127), 255 a NaN; or fp8e4nv for each 16; None for 1. The factors
+    are multiplied by them exactly in bf16, or in tf32 if one is fp16. fast_math changes nothing.
+    Errors: InvalidValue, ShapeMismatch.
     """
     ...
 

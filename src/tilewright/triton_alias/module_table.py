@@ -153,7 +153,7 @@ MODULES: dict[str, Row] = {
     "triton.backends.nvidia.driver": _row(_BACKENDS + "CudaDriver CudaUtils"),
     "triton.tools": _row(),
     "triton.tools.tensor_descriptor": _row("language: TensorDescriptor"),
-    "triton.tools.mxfp": _row(),
+    "triton.tools.mxfp": _row("tools.mxfp: MXFP4Tensor MXScaleTensor"),
 }  # fmt: skip
 
 _REFUSED = (
@@ -174,7 +174,6 @@ _REFUSED = (
     ("triton.runtime.build", "nothing is compiled by a C compiler at run time"),
     ("triton.backends.nvidia", "the back end for NVIDIA is another one"),
     ("triton.backends", "back ends and their classes are others: docs/howto/add-a-backend.md"),
-    ("triton.tools.mxfp", "the host's classes of packed e2m1 and scales are not there yet"),
     ("triton.tools", "AOT compilation, linking, disassembly and ragged TMA are in tier C"),
     ("triton.language.extra.cuda", "what only NVIDIA's GPUs have is not all there yet"),
     ("triton.language.extra", "Triton 3.6 has cuda and hip, of which hip is in tier C"),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from tilewright import language as tl
 from tilewright.frontend.semantics import constant_arguments
-from tilewright.frontend.semantics.dtype_casts import number_type
+from tilewright.frontend.semantics.dtype_casts import cast_value, number_type
 from tilewright.frontend.semantics.literal_constants import constant
 from tilewright.frontend.semantics.semantic_context import Context
 from tilewright.frontend.semantics.semantics_registry import implements
@@ -26,11 +28,11 @@ from tilewright.ir.types import (
     u8,
 )
 from tilewright.language import tensor, type_of
-from tilewright.ops import PRECISIONS, DotOp
+from tilewright.ops import PRECISIONS, DotOp, ReshapeOp
 from tilewright.support import errors
 
 ACCUMULATORS: dict[DType, tuple[DType, ...]] = {
-    i8: (i32,), u8: (i32,), f16: (f32, f16), bf16: (f32,), f32: (f32,), f64: (f64,),
+    i8: (i32, i8), u8: (i32, u8), f16: (f32, f16), bf16: (f32,), f32: (f32,), f64: (f64,),
     f8e4m3: (f32, f16), f8e5m2: (f32, f16),
 }  # fmt: skip
 """Operand dtypes and what their products may be summed in; the first is the default."""
@@ -56,6 +58,8 @@ def dot(
     result = TileType(shape, _result_dtype(ctx, left, acc, out_dtype))
     # Without acc the product is added to an explicit zero: DotOp always has three operands.
     start = constant(ctx, 0, result) if acc is None else _accumulator(ctx, acc, result)
+    # The low bits of a sum are those of the sum of the low bits.
+    start = cast_value(ctx, start, ACCUMULATORS[left][0]) if result.element.bits == 8 else start
     precision = _precision(ctx, left, input_precision, allow_tf32)
     # 0: no limit on runs of products that are summed in less than fp32; only fp8 has one.
     run = 0
@@ -65,7 +69,18 @@ def dot(
         if run > depth:
             expected = f"at most the contracted extent, {depth}"
             ctx.fail(errors.InvalidValue, "dot", "max_num_imprecise_acc", expected, run)
-    return ctx.tensor(DotOp(a, b, start, precision, run))
+    factors = [_batched(ctx, value, shape_of(value.type)[-2:]) for value in (a, b, start)]
+    product = ctx.value(DotOp(*factors, precision, run))
+    product = product if len(shape) <= 3 else ctx.value(ReshapeOp(product, shape))
+    return tensor(cast_value(ctx, product, result.element))
+
+
+def _batched(ctx: Context, value: Value, matrix: tuple[int, ...]) -> Value:
+    """All leading dimensions as one, which DotOp has at most."""
+    shape = shape_of(value.type)
+    if len(shape) <= 3:
+        return value
+    return ctx.value(ReshapeOp(value, (prod(shape[:-2]), *matrix)))
 
 
 def _factor(ctx: Context, name: str, value: object) -> Value:
@@ -80,8 +95,8 @@ def _factor(ctx: Context, name: str, value: object) -> Value:
             "it takes int8, uint8, fp8, fp16, bf16, fp32 and fp64",
             "convert it with .to(...)",
         )
-    if rank not in (2, 3):
-        ctx.fail(errors.InvalidValue, "dot", name, "a tile of rank 2 or 3", argument.type)
+    if rank < 2:
+        ctx.fail(errors.InvalidValue, "dot", name, "a tile of rank 2 or more", argument.type)
     return tile
 
 
@@ -93,11 +108,16 @@ def _product_shape(ctx: Context, a: Value, b: Value) -> tuple[int, ...]:
     elif left[-1] != right[-2]:
         reason = f"K is {left[-1]} and {right[-2]}"
     elif left[:-2] != right[:-2]:
-        reason = f"the batch is {left[0]} and {right[0]}"
+        batches = (_product_text(shape[:-2]) for shape in (left, right))
+        reason = f"the batch is {' and '.join(batches)}"
     if reason:
         notes = ("dot takes (..., M, K) x (..., K, N)",)
         ctx.fail(errors.ShapeMismatch, "dot", left, right, reason, notes=notes)
     return (*left[:-1], right[-1])
+
+
+def _product_text(extents: tuple[int, ...]) -> str:
+    return " x ".join(map(str, extents))
 
 
 def _result_dtype(ctx: Context, operand: DType, acc: object, out_dtype: object) -> DType:
