@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -77,6 +78,8 @@ class Registers:
             base, distance = token.split("+")
             value = self.get(base)
             return value + value.dtype.type(int(distance, 0))
+        if token in ("%globaltimer", "%smid"):
+            return np.full(self.m.count, time.monotonic_ns() if token[1] == "g" else 0, np.uint64)
         number = int(token[2:], 16) if token.startswith("0f") else int(token, 0)
         return np.full(self.m.count, number & 0xFFFFFFFF, np.uint32)
 

@@ -530,3 +530,19 @@ def test_products_that_trade_places(device: Device, rng: np.random.Generator):
         a, b = b, a  # three exchanges are one
         a, b = b + 1, a
     assert_same(out, np.stack([a, b]))
+
+
+@jit
+def hinted_while_kernel(out, n):
+    i = 0
+    total = 0
+    while tl.condition(i < n, disable_licm=True):
+        total += i
+        i += 1
+    tl.store(out, total)
+
+
+def test_a_while_loop_whose_condition_carries_a_hint(device: Device):
+    out = device.empty(1, np.int32)
+    device.run(hinted_while_kernel, (1,), out, 7)
+    assert out[0] == 21

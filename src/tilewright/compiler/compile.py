@@ -85,11 +85,16 @@ def _one(options: T) -> T:
     return options
 
 
-def frontend_options(backend: Backend, options: CommonOptions) -> FrontendOptions:
-    """What of the options changes the meaning of a kernel."""
+def frontend_options(
+    backend: Backend, options: CommonOptions, target: GPUTarget | None = None
+) -> FrontendOptions:
+    """What of the options, and of the target of a GPU, changes the meaning of a kernel."""
+    takes_ptx = any(stage.extension == "ptx" for stage in backend.stages)
+    arch = target.arch if target is not None and takes_ptx else 0
     front = FrontendOptions(
         backend=backend.name,
-        assembles_ptx=any(stage.extension == "ptx" for stage in backend.stages),
+        capability=arch if isinstance(arch, int) else 0,
+        warps=options.num_warps if takes_ptx else 0,
         f32_default_precision=settings().compilation.f32_default
         or options.default_dot_input_precision,
         debug=options.debug,
@@ -125,7 +130,7 @@ def compile_source(
     """As `compile`, with everything decided."""
     current = settings()
     digest = _kernel_hash(source, backend, target, options, current.cache_key())
-    front = frontend_options(backend, options)
+    front = frontend_options(backend, options, target)
     store = shared_store(current.cache)
     work = _Compilation(source, backend, target, options, front, digest, store, current.compilation)
     # Files that replace stages are no part of the key, so nothing may be kept or read.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from time import perf_counter_ns
 from typing import Any, NoReturn, TypeVar, cast
 
 import numpy as np
@@ -30,6 +31,7 @@ from tilewright.ops import (
     PrintOp,
     ProgramIdOp,
     StoreOp,
+    TimerOp,
 )
 from tilewright.support import errors
 
@@ -258,6 +260,11 @@ def device_assert(machine: Machine, op: AssertOp, inputs: Sequence[ConcreteValue
         where = f" at index {index}" if index else ""
         raise errors.DeviceAssertionFailure(f"{op.message}{where}", machine.program)
     return ()
+
+
+@machine_rule(TimerOp)
+def timer(machine: Machine, op: TimerOp, inputs: Sequence[ConcreteValue]) -> tuple[Array]:
+    return (np.array(perf_counter_ns(), np.int64),)
 
 
 @machine_rule(PrintOp)

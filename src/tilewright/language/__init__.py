@@ -2,7 +2,7 @@
 
 from typing import NoReturn
 
-from tilewright.language import core, extra, math, random, standard
+from tilewright.language import core, extra, math, random, standard, target_info
 from tilewright.language.aggregates import (
     aggregate,
     aggregate_replace,
@@ -18,6 +18,7 @@ from tilewright.language.compile_time import (
     unwrap_deep,
 )
 from tilewright.language.control_functions import (
+    condition,
     device_assert,
     device_print,
     range,
@@ -272,6 +273,7 @@ __all__ = [
     "check_address",
     "check_launch",
     "clamp",
+    "condition",
     "const",
     "constexpr",
     "constexpr_function",
@@ -382,6 +384,7 @@ __all__ = [
     "sum",
     "swizzle2d",
     "tanh",
+    "target_info",
     "tensor",
     "tensor_descriptor",
     "tensor_descriptor_base",

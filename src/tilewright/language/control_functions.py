@@ -50,6 +50,22 @@ class range(base_value):
         return dispatch_operator("range", self)
 
 
+class condition(base_value):
+    """`while tl.condition(c, disable_licm=True)`: the condition of a loop, with a hint for speed.
+
+    arg1: an int1 scalar; disable_licm: as in Triton, where it keeps what does not change in the
+    loop; here it changes nothing.
+    """
+
+    def __init__(self, arg1: Any, disable_licm: bool | constexpr = False) -> None:
+        self.condition: Any = arg1
+        self.disable_licm = bool(unwrap(disable_licm))
+
+    def __bool__(self) -> bool:
+        """While interpreting."""
+        return bool(self.condition)
+
+
 class static_range(base_value):
     """`for i in tl.static_range(...)`: unrolled while compiling; `i` is a constexpr."""
 

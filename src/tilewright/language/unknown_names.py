@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from tilewright.support import errors
 
 _NOT_YET = frozenset({
-    "atomic_load", "atomic_poll", "atomic_store", "condition",
+    "atomic_load", "atomic_poll", "atomic_store",
 })  # fmt: skip
 """Names of Triton's language, 3.6 to 3.9, that this one lacks so far."""
 

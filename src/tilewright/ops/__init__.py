@@ -39,6 +39,7 @@ from tilewright.ops.control import (
     PrintOp,
     ProgramIdOp,
     ReturnOp,
+    TimerOp,
     WhileOp,
     YieldOp,
 )
@@ -165,6 +166,7 @@ __all__ = [
     "SplitOp",
     "StoreOp",
     "SubOp",
+    "TimerOp",
     "TransposeOp",
     "VolatileAsmOp",
     "WhileOp",

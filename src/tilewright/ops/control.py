@@ -17,7 +17,7 @@ from tilewright.ir import (
     scalar_integer,
     variadic,
 )
-from tilewright.ir.types import Type, i1, i32, shape_of
+from tilewright.ir.types import Type, i1, i32, i64, shape_of
 from tilewright.ops.region_checks import not_in_a_region, types_of, wrong_args, wrong_end
 
 
@@ -161,6 +161,13 @@ class NumProgramsOp(Op, opcode="cf.num_programs", traits=(Trait.PURE,)):
 
     def infer(self) -> Type:
         return i32
+
+
+class TimerOp(Op, opcode="cf.timer", effects=(Effect.OBSERVE,)):
+    """result = a clock that runs on: in ns, or on CPUs in ticks of the time-stamp counter"""
+
+    def infer(self) -> Type:
+        return i64
 
 
 class AssumeOp(Op, opcode="cf.assume", effects=(Effect.OBSERVE,)):

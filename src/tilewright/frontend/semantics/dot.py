@@ -69,18 +69,18 @@ def dot(
         if run > depth:
             expected = f"at most the contracted extent, {depth}"
             ctx.fail(errors.InvalidValue, "dot", "max_num_imprecise_acc", expected, run)
-    factors = [_batched(ctx, value, shape_of(value.type)[-2:]) for value in (a, b, start)]
-    product = ctx.value(DotOp(*factors, precision, run))
+    left_matrix, right_matrix, total = (_batched(ctx, value) for value in (a, b, start))
+    product = ctx.value(DotOp(left_matrix, right_matrix, total, precision, run))
     product = product if len(shape) <= 3 else ctx.value(ReshapeOp(product, shape))
-    return tensor(cast_value(ctx, product, result.element))
+    return tensor(cast_value(ctx, product, dtype_of(result)))
 
 
-def _batched(ctx: Context, value: Value, matrix: tuple[int, ...]) -> Value:
+def _batched(ctx: Context, value: Value) -> Value:
     """All leading dimensions as one, which DotOp has at most."""
     shape = shape_of(value.type)
     if len(shape) <= 3:
         return value
-    return ctx.value(ReshapeOp(value, (prod(shape[:-2]), *matrix)))
+    return ctx.value(ReshapeOp(value, (prod(shape[:-2]), *shape[-2:])))
 
 
 def _factor(ctx: Context, name: str, value: object) -> Value:

@@ -103,7 +103,7 @@ def inline_asm_elementwise(
     elements = [element_type(ctx, function, item) for item in dtypes]
     types = tuple(with_shape(element, shape) for element in elements)
     is_only_computed = constant_arguments.flag(ctx, function, "is_pure", is_pure)
-    if ctx.options.assembles_ptx:
+    if ctx.options.capability:
         op = AsmOp if is_only_computed else VolatileAsmOp
         results = ctx.emitter.emit(op(tuple(inputs), text, registers, types, group)).results
     else:

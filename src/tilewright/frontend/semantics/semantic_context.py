@@ -19,14 +19,15 @@ from tilewright.support.errors import BeyondTriton, CompilationError, NestedTooD
 class FrontendOptions:
     """Options that change the tile IR of a kernel; part of the cache key.
 
-    assembles_ptx: whether the backend takes PTX; f32_default_precision: how `dot` may round fp32
-    operands unless the call says; max_tile_numel: most elements of one tile; strict_triton: refuse
-    what Triton's language lacks; int64_offsets: program ids, ranges and integer arguments are
-    int64.
+    capability: of the GPU, 10 * major + minor; 0 where PTX cannot be assembled; warps: of a
+    program, 0 where one thread runs it; f32_default_precision: how `dot` may round fp32 operands
+    unless the call says; max_tile_numel: most elements of one tile; strict_triton: refuse what
+    Triton's language lacks; int64_offsets: program ids, ranges and integer arguments are int64.
     """
 
     backend: str = "cpu"
-    assembles_ptx: bool = False
+    capability: int = 0
+    warps: int = 0
     f32_default_precision: str = "ieee"
     debug: bool = False
     sanitize_overflow: bool = True

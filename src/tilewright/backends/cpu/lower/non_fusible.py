@@ -40,6 +40,7 @@ from tilewright.ops import (
     MapOp,
     PrintOp,
     ScanOp,
+    TimerOp,
 )
 from tilewright.support import SourceLoc, import_late
 
@@ -219,6 +220,14 @@ def _transposed(code: Code, rows: list[Val]) -> list[Val]:
             rows[i + half] = code.shuffle(upper, second, lower)
         half //= 2
     return rows
+
+
+@lowering(TimerOp)
+def lower_timer(state: CpuLowering, op: TimerOp) -> None:
+    """The time-stamp counter, which runs at one rate on all processors of today."""
+    function = "llvm.readcyclecounter"
+    state.module.declare(function, f"declare i64 @{function}()")
+    state.env.scalars[op.result] = uniform(state.code.let_here(f"call i64 @{function}()", "i64"))
 
 
 @lowering(ItemOp)

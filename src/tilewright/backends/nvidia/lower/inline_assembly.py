@@ -17,7 +17,7 @@ from tilewright.backends.nvidia.lower.register_packing import Element, pack, unp
 from tilewright.ir import Value
 from tilewright.ir.types import TileType, element_of
 from tilewright.llvm import Code, Val
-from tilewright.ops import AsmOp, VolatileAsmOp
+from tilewright.ops import AsmOp, TimerOp, VolatileAsmOp
 from tilewright.support import errors
 
 _TYPES = {"r": "i32", "h": "i16", "l": "i64", "f": "float", "d": "double", "c": "i8", "b": "i1"}
@@ -37,6 +37,11 @@ def _assembly(state: GpuLowering, op: AsmOp | VolatileAsmOp) -> None:
                 result[r] = value
     for value, registers in zip(op.results, results, strict=True):
         state.set_registers(value, registers)
+
+
+@lowering(TimerOp)
+def _timer(state: GpuLowering, op: TimerOp) -> None:
+    state.set_registers(op.result, [state.asm("mov.u64 $0, %globaltimer;", "=l", "i64")])
 
 
 def _groups(op: AsmOp | VolatileAsmOp) -> list[list[int]]:

@@ -54,7 +54,7 @@ _OF_PAIRS = (tl.maximum, tl.minimum, tl.where)
 _OF_PROMOTED = (tl.abs, tl.cdiv)
 """Functions that compute with integers as an operator does."""
 
-NOT_IN_C = frozenset({"range", "static_range", "constexpr", "static_print"})
+NOT_IN_C = frozenset({"condition", "range", "static_range", "constexpr", "static_print"})
 """Names of the language for which C has syntax of its own."""
 
 # printf's conversions; flags, width and precision are read over, as the device ignores them.

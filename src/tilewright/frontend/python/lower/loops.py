@@ -267,6 +267,8 @@ def _condition(frame: FunctionFrame, node: ast.While) -> Value | bool:
         if isinstance(inner, ast.NamedExpr):
             frame.unsupported(inner, "':=' in the condition of a loop", "assign inside the loop")
     condition = frame.expression(node.test)
+    if isinstance(condition, language.condition):
+        condition = condition.condition
     if is_static(condition):
         return bool(static_value(condition))
     return semantics.truth(frame.at(node.test), condition)

@@ -1,0 +1,39 @@
+"""`tl.target_info`: what kernels ask at compile time about the machine that they are for."""
+
+from __future__ import annotations
+
+from tilewright.language.compile_time import constexpr
+from tilewright.language.stub_dispatch import builtin
+
+
+@builtin
+def is_cuda() -> constexpr:
+    """Whether it is an NVIDIA GPU."""
+    ...
+
+
+@builtin
+def cuda_capability_geq(major: int | constexpr, minor: int | constexpr = 0) -> constexpr:
+    """Whether it is an NVIDIA GPU of at least this compute capability."""
+    ...
+
+
+@builtin
+def is_hip() -> constexpr:
+    """Whether it is an AMD GPU: False."""
+    ...
+
+
+@builtin
+def is_hip_cdna3() -> constexpr:
+    """Whether it is an AMD GPU of CDNA 3: False."""
+    ...
+
+
+@builtin
+def is_hip_cdna4() -> constexpr:
+    """Whether it is an AMD GPU of CDNA 4: False."""
+    ...
+
+
+__all__ = ["cuda_capability_geq", "is_cuda", "is_hip", "is_hip_cdna3", "is_hip_cdna4"]
