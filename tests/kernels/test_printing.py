@@ -21,7 +21,7 @@ def print_kernel(x, BLOCK: tl.constexpr):
     tl.device_print("large", v > 2)
 
 
-SHOWN = ["False", "False", "True", "True"]
+SHOWN = ["0", "0", "1", "1"]
 
 
 def printed(text: str) -> list[str]:
@@ -38,7 +38,7 @@ def test_print(device: Device, capfd: pytest.CaptureFixture[str]):
         mine = [line.removeprefix(head) for line in found if line.startswith(head)]
         assert mine[:4] == ["(0) values: 1", "(1) values: -2", "(2) values: 3", "(3) values: 4"]
         assert mine[4:6] == [
-            f"() program (operand 0): {program}", "() program (operand 1): 3.0"
+            f"() program: (operand 0) {program}", "() program: (operand 1) 3.000000"
         ]  # fmt: skip
         assert mine[6:] == [f"({i}) large: {shown}" for i, shown in enumerate(SHOWN)]
 
@@ -53,9 +53,9 @@ def test_tiles_of_different_shapes_are_printed_together(
 ):
     device.run(print_shapes_kernel, (1,), device.array([7], np.int32))
     found = [line.removeprefix("pid (0, 0, 0) idx ") for line in printed(capfd.readouterr().out)]
-    first = [f"({i}) v (operand 0): {i}" for i in range(2)]
-    second = [f"({i}, 0) v (operand 1): {10 + i}" for i in range(4)]
-    assert sorted(found) == sorted([*first, *second, "() v (operand 2): 7"])
+    first = [f"({i}) v: (operand 0) {i}" for i in range(2)]
+    second = [f"({i}, 0) v: (operand 1) {10 + i}" for i in range(4)]
+    assert sorted(found) == sorted([*first, *second, "() v: (operand 2) 7"])
 
 
 @jit
@@ -82,11 +82,11 @@ def print_types_kernel(x, out, BLOCK: tl.constexpr):
 @pytest.mark.parametrize(
     ("dtype", "value", "text"),
     [
-        ("float32", 0.1, "0.1"), ("float32", 1e-7, "1e-07"), ("float32", 100, "100.0"),
-        ("float16", -0.25, "-0.25"), ("float64", 1 / 3, "0.3333333333333333"),
+        ("float32", 0.1, "0.100000"), ("float32", 1e-7, "0.000000"), ("float32", 100, "100.000000"),
+        ("float16", -0.25, "-0.250000"), ("float64", 1 / 3, "0.333333"),
         ("float32", float("inf"), "inf"), ("float64", float("nan"), "nan"),
         ("uint64", 2**64 - 1, "18446744073709551615"), ("int8", -128, "-128"),
-        ("int64", -(2**63), "-9223372036854775808"), ("uint8", 200, "200"), ("bool", True, "True"),
+        ("int64", -(2**63), "-9223372036854775808"), ("uint8", 200, "200"), ("bool", True, "1"),
     ],
 )  # fmt: skip
 def test_print_of_element_types(
@@ -146,3 +146,22 @@ def test_static_assert_and_print(device: Device, capfd: pytest.CaptureFixture[st
     with pytest.raises(errors.CompileTimeAssertionFailure, match="N is 2"):
         device.run(static_kernel, (1,), out, N=2)
     assert out[0] == 3
+
+
+@jit
+def lines_kernel(x, y, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.device_print("x", tl.load(x + i))
+    tl.device_print("in hex:", tl.load(y + i), hex=True)
+    tl.device_print("here")
+
+
+def test_lines_are_those_of_triton(device: Device, capfd: pytest.CaptureFixture[str]):
+    """Indices are padded to the digits of the extent; a prefix gets a space and a colon."""
+    x, y = np.arange(16, dtype=np.float32) / 4, np.arange(16, dtype=np.int16) - 8
+    device.run(lines_kernel, (1,), device.array(x), device.array(y), BLOCK=16)
+    found = set(capfd.readouterr().out.splitlines())
+    expected = {f"pid (0, 0, 0) idx ({i:2}) x: {value:f}" for i, value in enumerate(x)}
+    codes = enumerate(y.view(np.uint16))
+    expected |= {f"pid (0, 0, 0) idx ({i:2}) in hex: 0x{code:04x}" for i, code in codes}
+    assert found == expected | {"pid (0, 0, 0) here"}

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter_ns
-from typing import Any, NoReturn, TypeVar, cast
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from tilewright.ops import (
     ProgramIdOp,
     StoreOp,
     TimerOp,
+    operand_text,
+    printed_kind,
+    printed_line,
 )
 from tilewright.support import errors
 
@@ -269,25 +272,20 @@ def timer(machine: Machine, op: TimerOp, inputs: Sequence[ConcreteValue]) -> tup
 
 @machine_rule(PrintOp)
 def device_print(machine: Machine, op: PrintOp, inputs: Sequence[ConcreteValue]) -> tuple[()]:
-    """One line for each element: `pid (0, 0, 0) idx (3) prefix: 1.5`."""
-    pid = f"pid {machine.program}"
+    """One line for each element; see ops/print_lines.py."""
     if not inputs:
-        machine.write(f"{pid} {op.prefix}\n")
+        machine.write(printed_line(op.prefix, "text", op.hex, 0, (), machine.program))
     lines: list[str] = []
     for number, value in enumerate(inputs):
-        operand = f" (operand {number})" if len(inputs) > 1 else ""
+        text, kind = operand_text(op.prefix, op.args, number), printed_kind(value)
         for index in np.ndindex(shape_of(value.type)):
-            where = f"idx ({', '.join(map(str, index))})"
-            lines.append(
-                f"{pid} {where} {op.prefix}{operand}: {_shown(value.data[index], op.hex)}\n"
-            )
+            bits = _printed_bits(value.data[index], kind)
+            lines.append(printed_line(text, kind, op.hex, bits, index, machine.program))
     machine.write("".join(lines))
     return ()
 
 
-def _shown(element: object, in_hex: bool) -> str:
+def _printed_bits(element: object, kind: str) -> int:
+    """Integers as they are, floats as the bits of a double."""
     array = as_array(element)
-    if not in_hex:
-        return str(array)
-    digits = array.dtype.itemsize * 2
-    return f"0x{int(cast('int', bits_of(array)[()])):0{digits}x}"
+    return int(array.astype(np.float64).view(np.int64) if kind == "float" else array)

@@ -73,6 +73,14 @@ from tilewright.ops.memory import (
     pointee,
 )
 from tilewright.ops.order import HistogramOp, SortOp
+from tilewright.ops.print_lines import (
+    KINDS as PRINT_KINDS,
+)
+from tilewright.ops.print_lines import (
+    operand_text,
+    printed_kind,
+    printed_line,
+)
 from tilewright.ops.region_checks import op_with_effects, wrong_args, wrong_end
 from tilewright.ops.shape import (
     BroadcastOp,
@@ -100,6 +108,7 @@ __all__ = [
     "MEMORY_ORDERS",
     "PADDINGS",
     "PRECISIONS",
+    "PRINT_KINDS",
     "REDUCTIONS",
     "SCOPES",
     "STORE_MODIFIERS",
@@ -173,7 +182,10 @@ __all__ = [
     "XorOp",
     "YieldOp",
     "op_with_effects",
+    "operand_text",
     "pointee",
+    "printed_kind",
+    "printed_line",
     "sign_of",
     "wrong_args",
     "wrong_end",

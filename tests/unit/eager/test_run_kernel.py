@@ -244,7 +244,7 @@ def says(x):
 def test_device_print_and_assert():
     lines = []
     run_kernel(says, (1,), {"x": np.ones(1, np.float32)}, write=lines.append)
-    assert lines == ["pid (0, 0, 0) idx () x: 1.0\n"]
+    assert lines == ["pid (0, 0, 0) idx () x: 1.000000\n"]
     with pytest.raises(errors.DeviceAssertionFailure, match="x is small") as caught:
         run_kernel(says, (1,), {"x": np.ones(1, np.float32)}, FrontendOptions(debug=True))
     assert caught.value.loc is not None

@@ -209,7 +209,7 @@ def test_each_program_runs_once_the_first_axis_fastest():
     run_text(GRID, out, grid=(2, 3, 4), write=lines.append)
     assert (out == 1).all() and len(lines) == 24
     assert lines[1] == (
-        "pid (1, 0, 0) idx () at (operand 0): 1\npid (1, 0, 0) idx () at (operand 1): 0\n"
+        "pid (1, 0, 0) idx () at: (operand 0) 1\npid (1, 0, 0) idx () at: (operand 1) 0\n"
     )
     assert lines[2].startswith("pid (0, 1, 0)")
 

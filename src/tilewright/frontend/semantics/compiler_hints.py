@@ -86,9 +86,8 @@ def device_print(ctx: Context, prefix: object, *args: object, hex: object = Fals
         expected = "an ASCII string that is known at compile time"
         ctx.fail(errors.InvalidValue, "device_print", "prefix", expected, describe(prefix))
     values = tuple(materialize(ctx, arg).handle for arg in args)
-    ctx.emitter.emit(
-        PrintOp(values, prefix, constant_arguments.flag(ctx, "device_print", "hex", hex))
-    )
+    in_hex = constant_arguments.flag(ctx, "device_print", "hex", hex)
+    ctx.emitter.emit(PrintOp(values, prefix, in_hex))
 
 
 @implements(tl.device_assert)

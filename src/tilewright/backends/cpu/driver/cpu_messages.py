@@ -9,7 +9,8 @@ from __future__ import annotations
 import ctypes
 import sys
 
-from tilewright.backends.device_messages import index_text, printed_line, unpacked
+from tilewright.backends.device_messages import index_text, unpacked
+from tilewright.ops import PRINT_KINDS, printed_line
 from tilewright.support import ForkLock, errors
 
 _I32, _I64, _TEXT = ctypes.c_int32, ctypes.c_int64, ctypes.c_char_p
@@ -46,7 +47,8 @@ class Console:
     def _print(
         self, text: bytes, kind: int, bits: int, i: int, j: int, k: int, x: int, y: int, z: int
     ) -> None:
-        line = printed_line(text.decode(), kind % _HEX, kind >= _HEX, bits, (i, j, k), (x, y, z))
+        what = PRINT_KINDS[kind % _HEX]
+        line = printed_line(text.decode(), what, kind >= _HEX, bits, (i, j, k), (x, y, z))
         with self._lock:
             # Looked up for each line, since Python code may redirect it.
             sys.stdout.write(line)

@@ -22,11 +22,12 @@ from tilewright.backends.cpu.lower.vector_access import (
 )
 from tilewright.backends.cpu.microkernel import DotSpec
 from tilewright.backends.cpu.ops import Bf16DotOp, BlockTransposeOp
-from tilewright.backends.device_messages import PRINT_KINDS, packed
+from tilewright.backends.device_messages import packed
 from tilewright.ir import Op, Value
 from tilewright.ir.types import DType, TileType, dtype_of, element_of, shape_of
 from tilewright.llvm import Code, Val, integer_literal
 from tilewright.ops import (
+    PRINT_KINDS,
     AssertOp,
     AssumeOp,
     AtomicCasOp,
@@ -41,6 +42,8 @@ from tilewright.ops import (
     PrintOp,
     ScanOp,
     TimerOp,
+    operand_text,
+    printed_kind,
 )
 from tilewright.support import SourceLoc, import_late
 
@@ -386,28 +389,26 @@ def lower_print(state: CpuLowering, op: PrintOp) -> None:
             state, 1, [text, integer_literal(PRINT_KINDS.index("text")), zero_bits(), *blank]
         )
     for number, arg in enumerate(op.args):
-        operand = f" (operand {number})" if len(op.args) > 1 else ""
-        text = state.string(f"{op.prefix}{operand}: ")
+        text = state.string(operand_text(op.prefix, op.args, number))
+        # 8: `_HEX` of driver/cpu_messages.py.
+        code = PRINT_KINDS.index(printed_kind(arg)) + (8 if op.hex else 0)
         shape = shape_of(arg.type)
         with ExitStack() as stack:
             opened = (stack.enter_context(loop(state.code, n)) for n in shape)
             coords = tuple(uniform(o.index) for o in opened)
-            kind, bits = _as_bits(state, arg, coords)
-            # 8: `_HEX` of driver/cpu_messages.py.
-            code = PRINT_KINDS.index(kind) + (8 if op.hex else 0)
+            bits = _as_bits(state, arg, coords)
             _call_console(state, 1, [text, integer_literal(code), bits, *_indices(coords)])
 
 
-def _as_bits(state: CpuLowering, value: Value, coords: Coords) -> tuple[str, Val]:
+def _as_bits(state: CpuLowering, value: Value, coords: Coords) -> Val:
     """An element widened to 64 bits: integers extended, floats as the bits of a double."""
     ev, element = state.evaluator(), element_of(value.type)
     element_value = ev.lanes(value, coords).base
     if not isinstance(element, DType):
-        return "pointer", state.code.convert("ptrtoint", element_value, "i64")
+        return state.code.convert("ptrtoint", element_value, "i64")
     if element.is_float:
-        if element_value.type == "double":
-            return "double", state.code.convert("bitcast", element_value, "i64")
-        wide = state.code.convert("fpext", element_value, "double")
-        return "float", state.code.convert("bitcast", wide, "i64")
-    extend = "sext" if element.is_signed else "zext"
-    return element.kind, state.code.convert(extend, element_value, "i64")
+        wide = element_value
+        if wide.type != "double":
+            wide = state.code.convert("fpext", wide, "double")
+        return state.code.convert("bitcast", wide, "i64")
+    return state.code.convert("sext" if element.is_signed else "zext", element_value, "i64")

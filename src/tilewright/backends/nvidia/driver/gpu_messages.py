@@ -7,7 +7,8 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tilewright.backends.device_messages import index_text, printed_line, unpacked
+from tilewright.backends.device_messages import index_text, unpacked
+from tilewright.ops import PRINT_KINDS, printed_line
 from tilewright.support import errors
 
 __all__ = [
@@ -99,8 +100,7 @@ class Console:
             record = _RECORD.unpack_from(data, start)
             bits, number, order, x, y, z, i, j, k, _, _ = record
             shown = self._prints[int(number)]
-            line = printed_line(
-                shown.text, shown.kind, shown.hexadecimal, bits, (i, j, k), (x, y, z)
-            )
+            kind, index = PRINT_KINDS[shown.kind], (i, j, k)
+            line = printed_line(shown.text, kind, shown.hexadecimal, bits, index, (x, y, z))
             lines.append(((z, y, x, order, number, i, j, k), line))
         return [line for _, line in sorted(lines)]

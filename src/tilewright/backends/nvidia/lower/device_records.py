@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilewright.backends.device_messages import PRINT_KINDS, packed
+from tilewright.backends.device_messages import packed
 from tilewright.backends.nvidia.driver.gpu_messages import (
     FAILURE,
     FAILURE_BYTES,
@@ -24,7 +24,7 @@ from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, lay
 from tilewright.ir import Value
 from tilewright.ir.types import DType, TileType, element_of, shape_of
 from tilewright.llvm import Val, integer_literal
-from tilewright.ops import AssertOp, PrintOp
+from tilewright.ops import PRINT_KINDS, AssertOp, PrintOp, operand_text, printed_kind
 
 _NOWHERE = integer_literal(-1)
 
@@ -115,9 +115,8 @@ def _print(state: GpuLowering, op: PrintOp) -> None:
     order = _count(state)
     extents = list(op.extents)
     for number, arg in enumerate(op.args):
-        operand = f" (operand {number})" if len(op.args) > 1 else ""
-        kind = _kind(arg)
-        text = PrintedText(f"{op.prefix}{operand}: ", PRINT_KINDS.index(kind), op.hex)
+        kind = PRINT_KINDS.index(printed_kind(arg))
+        text = PrintedText(operand_text(op.prefix, op.args, number), kind, op.hex)
         owner = state.owner(layout_of(arg) if isinstance(arg.type, TileType) else None)
         rank = len(shape_of(arg.type)) if op.extents else 0
         within, extents = extents[:rank], extents[rank:]
@@ -152,15 +151,6 @@ def _count(state: GpuLowering) -> Val:
     after = state.code.let_here(f"add i32 {before}, 1", "i32")
     state.code.line(f"store i32 {after}, ptr %printed")
     return before
-
-
-def _kind(value: Value) -> str:
-    element = element_of(value.type)
-    if not isinstance(element, DType):
-        return "pointer"
-    if element.is_float:
-        return "double" if element.bits == 64 else "float"
-    return element.kind
 
 
 def _bits(state: GpuLowering, value: Val, source: Value) -> Val:

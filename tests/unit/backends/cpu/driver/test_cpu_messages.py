@@ -69,8 +69,8 @@ def test_scalars_and_several_operands(capsys: pytest.CaptureFixture[str]):
     expected: list[str] = []
     run_function(function_of(text), [7, -8], write=expected.append)
     assert [line.rstrip() for line in printed.splitlines()] == [
-        "pid (0, 0, 0) idx () both (operand 0): 7",
-        "pid (0, 0, 0) idx () both (operand 1): -8",
+        "pid (0, 0, 0) idx () both: (operand 0) 7",
+        "pid (0, 0, 0) idx () both: (operand 1) -8",
         "pid (0, 0, 0) alone",
     ]
     assert printed == "".join(expected)
