@@ -38,7 +38,7 @@ def middle(x, N: tl.constexpr):
 @jit
 def nested(out, n):
     tl.store(out, n)
-    a = middle(n, 3)
+    a = middle(n, 2097152)
     tl.store(out, a)
 
 
@@ -117,7 +117,7 @@ WORDS: dict[str, tuple[Any, str]] = {
         "at 2:8: Cannot make_shape_compatible: incompatible dimensions at index 0: 4 and 8",
     ),
     "large": (large, "at 2:8: numel (2097152) exceeds triton maximum tensor numel (1048576)"),
-    "nested": (nested, "at 3:8: the length of arange must be a power of 2"),
+    "nested": (nested, "at 3:8: numel (2097152) exceeds triton maximum tensor numel (1048576)"),
     "asserted": (asserted, "at 2:4:"),
     "at run time": (at_run_time, "at 2:8: 'end' of arange must be of type tl.constexpr"),
     "product": (product, "at 2:8: Both operands must be same dtype. Got fp16 and fp32"),
@@ -149,15 +149,15 @@ def test_a_call_has_the_error_inside_as_its_cause() -> None:
     outer = failure(nested)
     assert "at 3:8:" in str(outer)
     inner = outer.__cause__
-    assert isinstance(inner, errors.NonPowerOfTwo)
+    assert isinstance(inner, errors.BlockTooLarge)
     assert "at 3:11:" in str(inner)
     innermost = inner.__cause__
-    assert isinstance(innermost, errors.NonPowerOfTwo)
+    assert isinstance(innermost, errors.BlockTooLarge)
     assert "at 2:15:" in str(innermost)
     assert "called from" not in str(innermost)
     said = innermost.__cause__
     assert type(said) is ValueError
-    assert "must be a power of 2" in str(said)
+    assert str(said) == "numel (2097152) exceeds triton maximum tensor numel (1048576)"
     assert said.__cause__ is None
 
 
@@ -171,7 +171,7 @@ def test_without_the_alias_nothing_is_added() -> None:
     error = failure(nested)
     assert "Triton" not in str(error)
     assert error.__cause__ is None
-    assert error.triton_words == "the length of arange must be a power of 2"
+    assert "exceeds triton maximum tensor numel" in str(error.triton_words)
 
 
 def changed_global() -> Callable[[], object]:
@@ -190,6 +190,11 @@ def test_a_changed_global_has_triton_s_words(monkeypatch: pytest.MonkeyPatch) ->
     launch = changed_global()
     with pytest.raises(RuntimeError, match="Global variable SIZE has changed since we compiled"):
         launch()
+
+
+def test_strict_kernels_keep_triton_s_powers_of_two() -> None:
+    error = errors.NonPowerOfTwo("the length of arange", 3)
+    assert error.triton_words == "the length of arange must be a power of 2"
 
 
 def test_triton_s_constructor_makes_an_error() -> None:
