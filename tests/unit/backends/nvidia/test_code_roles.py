@@ -110,3 +110,12 @@ def test_groups_of_four_warps_take_turns_where_two_programs_would_be_resident(
 def test_small_tiles_do_not_take_turns() -> None:
     words = {"num_warps": 4, "BM": 64, "BN": 64, "BK": 64}
     assert "groups" not in compiled(stored_by_descriptor, TYPES, **words).asm["ttgir"]
+
+
+def test_explanations_know_the_producer() -> None:
+    explained = product().explain()
+    assert explained.resources.warps == 12
+    copied = {row.tile: row.through for row in explained.rows if row.op == "load"}
+    assert copied["128x64xf16"] == "global -> shared (6 slots), asked for by a producer"
+    without = product(warps=8, maxnreg=168, num_stages=2).explain()
+    assert without.resources.warps == 8

@@ -16,6 +16,7 @@ from tilewright.backends.nvidia.buffer_ops import (
     ShareOp,
     WgmmaOp,
     WriteOp,
+    alloc_of,
     buffer_type,
 )
 from tilewright.backends.nvidia.bulk_ops import BulkCopyOp
@@ -42,6 +43,7 @@ from tilewright.backends.nvidia.lower.tensor_cores import product_instruction
 from tilewright.backends.nvidia.lower.warpgroup_mma import block_of, shared_operands
 from tilewright.backends.nvidia.ops import ConvertOp, FmaDotOp
 from tilewright.backends.nvidia.passes.schedule_loop import copy_obstacle, feeds_products
+from tilewright.backends.nvidia.role_ops import RolesOp
 from tilewright.ir import Function, Op, Value
 from tilewright.ir.types import TileType, Type, element_of
 from tilewright.layout import WARP, SharedMemory, WarpShuffle, WgmmaOperand
@@ -91,6 +93,12 @@ def _short(instruction: str) -> str:
     """As people call an instruction: `ldmatrix.x4.trans`, `cp.async.cg`, `mma.sync.m16n8k16...`."""
     short = _COMMON.sub("", instruction)
     return short.replace("matrix.sync", "matrix")
+
+
+def _is_in_roles(op: Op) -> bool:
+    """Whether an op is in a role of its own."""
+    owner = op.parent.owner if op.parent is not None else None
+    return isinstance(owner, Op) and (isinstance(owner, RolesOp) or _is_in_roles(owner))
 
 
 def _tile(type_: Type) -> str:
@@ -158,7 +166,10 @@ class _Explainer:
         """A copy by the copy engine: one thread asks for all of it."""
         load, size = op.x.op, buffer_type(op.target).slot_bytes
         assert isinstance(load, DescriptorLoadOp)
-        how, through = "cp.async.bulk.tensor", "global -> shared"
+        slots = buffer_type(alloc_of(op.target).results[0]).slots
+        asks = "a producer" if _is_in_roles(op) else "a thread of the program"
+        how = "cp.async.bulk.tensor"
+        through = f"global -> shared ({slots} slots), asked for by {asks}"
         yield self._row(load, "load", load.type, how, size, through)
 
     def store(self, op: StoreOp) -> Iterator[OpRow]:
