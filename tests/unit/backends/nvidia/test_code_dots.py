@@ -110,6 +110,29 @@ def test_warpgroups_multiply_rows_and_columns_of_all_types(
     assert "cvt.rna" not in str(done.asm["ptx"])
 
 
+@jit
+def narrow_scores(a, b, c, N, REDUCED: tl.constexpr):
+    """Products of rows of A with keys of 8 bits: their maxima, or their sums over all blocks."""
+    i, k = tl.arange(0, 64), tl.arange(0, 64)
+    x = tl.load(a + i[:, None] * 64 + k[None, :])
+    best, total = tl.zeros((64,), tl.float32), tl.zeros((64, 64), tl.float32)
+    for start in range(0, N, 64):
+        y = tl.load(b + (start + i)[None, :] * 64 + k[:, None]).to(tl.float16)
+        if REDUCED:
+            best = tl.maximum(best, tl.max(tl.dot(x, y), axis=1))
+        else:
+            total = tl.dot(x, y, total)
+    tl.store(c + i[:, None] * 64 + k[None, :], total + best[:, None])
+
+
+@pytest.mark.parametrize("reduced", [False, True])
+def test_products_whose_rows_are_reduced_are_not_transposed(reduced: bool) -> None:
+    """Their rows would lie across warps, and each iteration exchange them."""
+    done = compiled(narrow_scores, "*fp16/16 *i8/16 *fp32/16 i32/16", 90, REDUCED=reduced)
+    assert ("swapped = true" in str(done.asm["ttgir"])) != reduced
+    assert count(done, "wgmma") > 0
+
+
 def test_exact_types_keep_the_products_of_warps() -> None:
     found = compiled(product_of_columns, "*fp64/16 *fp64/16 *fp64/16", ACC=tl.float64)
     assert count(found, "wgmma") == 0 and count(found, "mma.sync") > 0

@@ -93,8 +93,10 @@ def _plan(op: DotOp, facts: Facts, arch: Arch, warps: int) -> _Plan | str:
     right = _buffer(op.b, 0, facts)
     if not obstacle and right is None:
         obstacle = "wgmma reads B contiguous along N for 16-bit types only"
-    # Warpgroups beyond the rows would compute the same operand in their registers.
-    if swapped is not None and (obstacle or swapped.sharing[1] == warps // WARPS):
+    # Warpgroups beyond the rows would compute the same operand in their registers. What else a loop
+    # makes of a product, maxima of its rows above all, has these in few threads as it is.
+    is_better = _only_adds(op) and swapped is not None and swapped.sharing[1] == warps // WARPS
+    if swapped is not None and (obstacle or is_better):
         return swapped
     if obstacle:
         return obstacle
@@ -103,6 +105,17 @@ def _plan(op: DotOp, facts: Facts, arch: Arch, warps: int) -> _Plan | str:
     left = _buffer(op.a, 1, facts) if loaded_by(_transposed(op.a)[0]) else None
     interleaved = left is None and _is_interleaved(op, 0, facts)
     return _Plan((left, right), sharing, interleaved=interleaved)
+
+
+def _only_adds(op: DotOp) -> bool:
+    """Whether a product goes to the next iteration, or to a product that adds to it, and nowhere
+    else."""
+    assert op.parent is not None
+    end = op.parent.last
+    return all(
+        user is end or (isinstance(user, DotOp) and user.acc is op.result)
+        for user in op.result.uses
+    )
 
 
 def _swapped(op: DotOp, facts: Facts, arch: Arch, warps: int) -> _Plan | None:
