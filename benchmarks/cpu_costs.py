@@ -41,13 +41,17 @@ class Cost:
 
 
 _EMPTY = """
-import time, tilewright
+import time, tilewright, tilewright.language as tl
 @tilewright.jit
 def empty_kernel(a, b, c, i, j, k, l):
     pass
 @tilewright.jit
-def waking_kernel(a, b, c, i, j, k, l):
-    for _ in range(i - 5): pass  # of work that is not known, so the caller does not run it alone
+def working_kernel(a, steps):
+    at = a + tl.program_id(0) * 32
+    x = tl.load(at)
+    for _ in range(steps):  # each waits for the one before it
+        x = x * 0.5 + 1.0
+    tl.store(at, x)
 def best(call, calls, samples=20):
     taken = []
     for _ in range(samples):
@@ -76,11 +80,11 @@ _WAKE = (
     + _EMPTY
     + """
 import numpy as np
-x, y, out = (np.zeros(64, np.float32) for _ in range(3))
-one = lambda: waking_kernel[(1,)](x, y, out, 5, 6, 7, 9)
-two = lambda: waking_kernel[(2,)](x, y, out, 5, 6, 7, 9)
+x = np.zeros(64, np.float32)
+# programs of some 20 us: two on two threads take as long as one, and what it takes to wake one
+one, two = (lambda n=n: working_kernel[(n,)](x, 10000) for n in (1, 2))
 for _ in range(100): one(), two()
-print(best(two, 2000) - best(one, 2000))
+print(best(two, 200) - best(one, 200))
 """
 )
 
