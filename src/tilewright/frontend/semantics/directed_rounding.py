@@ -107,12 +107,17 @@ def mul(x: tensor, y: tensor) -> Rounded:
 def fma(x: tensor, y: tensor, z: tensor) -> Rounded:
     nearest = tl.fma(x, y, z)
     a, b, c = (value.to(tl.float64) for value in (x, y, z))
-    product = a * b
+    product = _unfused(a * b)
     rest = tl.fma(a, b, -product)
     first, first_low = _two_sum(c, rest)
     second, second_low = _two_sum(product, first)
     lack = ((second - nearest.to(tl.float64)) + second_low) + first_low
     return _of_overflow(nearest, lack, x, y, z)
+
+
+def _unfused(product: tensor) -> tensor:
+    """A product that backends do not fuse with sums of it: what is chosen is no product."""
+    return tl.where(product != product, float("nan"), product)
 
 
 def div(x: tensor, y: tensor) -> Rounded:

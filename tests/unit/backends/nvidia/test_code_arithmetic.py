@@ -162,3 +162,17 @@ def test_assembly_stands_in_the_code_as_it_was_written():
     kernel = compiled(reversed_bytes, "*i32/16 *i32/16", BLOCK=64, num_warps=1)
     assert count(kernel, "prmt.b32") == 2 and '// a "comment"' in str(kernel.asm["ptx"])
     assert count(compiled(pauses, "*i32/16 *i32/16", num_warps=1), "nanosleep") == 2
+
+
+@jit
+def fused_toward_zero(x, y, z, out):
+    i = tl.arange(0, 32)
+    found = libdevice.fma_rz(tl.load(x + i), tl.load(y + i), tl.load(z + i))
+    tl.store(out + i, found)
+
+
+@needs_ptxas
+def test_error_free_transformations_are_not_fused() -> None:
+    """The result and what its product lacks; a sum that took the product in would lack other."""
+    ptx = compiled(fused_toward_zero, "*fp64 *fp64 *fp64 *fp64").asm["ptx"]
+    assert ptx.count("fma.rn.f64") == 2

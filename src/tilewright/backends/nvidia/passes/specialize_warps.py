@@ -183,7 +183,8 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
             if plan.slots and (plan.registers[-1] >= needed or plan is plans[-1] and nested)
         ]
         enough = [plan for plan in fitting if plan.slots >= asked]
-        return next(iter(enough or fitting), None)
+        # Fewer slots than without a producer cost more than it gains.
+        return next(iter(enough or (fitting if nested else ())), None)
 
     def _plan_of(
         self, function: Function, schedules: Sequence[LoopSchedule], blocks: int, groups: int = 1
