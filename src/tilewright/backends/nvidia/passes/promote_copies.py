@@ -57,6 +57,7 @@ from tilewright.ops import (
     CastOp,
     ConstantOp,
     DescriptorLoadOp,
+    DivOp,
     ForOp,
     LoadOp,
     MinOp,
@@ -186,7 +187,7 @@ class _Promotion:
             if not is_computable(part.start, load):
                 raise NotABlock("its first index is not computed before it")
             # Sums of 64 bits may be more than a coordinate; past all extents that is no matter.
-            if part.extent is None:
+            if part.extent is None and not _is_small_count(part.start):
                 raise NotABlock("an index without an end is not computed in 32 bits")
 
     def _require_stride(self, stride: Form, size: int) -> None:
@@ -258,8 +259,9 @@ class _Promotion:
         """The first index of a block, as i32."""
         if (number := self._scalar(form, load)) is not None:
             return number if isinstance(number, Value) else build.value(ConstantOp(number, i32))
-        last = build.value(ConstantOp(LAST_INDEX, i64))
-        index = build.value(MinOp(form_value(build, form, load), last))
+        index = form_value(build, form, load)
+        if not _is_small_count(form):
+            index = build.value(MinOp(index, build.value(ConstantOp(LAST_INDEX, i64))))
         return build.value(CastOp(index, i32))
 
     def _scalar(self, form: Form, load: LoadOp) -> Value | int | None:
@@ -286,6 +288,25 @@ def _ended(block: StridedBlock, shape: Sequence[int]) -> StridedBlock:
         for part, size in zip(block.dims, shape, strict=True)
     ]
     return replace(block, dims=tuple(dims))
+
+
+def _is_small_count(form: Form) -> bool:
+    """Whether a form is c * n for the n-th of x // d iterations, c <= d: it is less than x."""
+    if len(form) != 1 or len(form[0][0]) != 1:
+        return False
+    ((symbol,), factor) = form[0]
+    loop = symbol.key
+    if symbol.kind is not Kind.ITERATION or not isinstance(loop, ForOp):
+        return False
+    count = loop.upper.op
+    counts_up = (_constant(loop.lower), _constant(loop.step)) == (0, 1)
+    if not counts_up or loop.upper.type is not i32 or not isinstance(count, DivOp):
+        return False
+    return 0 < factor <= (_constant(count.rhs) or 0)
+
+
+def _constant(value: Value) -> int | None:
+    return int(value.op.value) if isinstance(value.op, ConstantOp) else None
 
 
 def _scalars(function: Function) -> Iterator[Value]:

@@ -167,17 +167,18 @@ def test_what_the_copy_engine_would_read_otherwise(expected: str, words: dict[st
     assert reason(**words) == expected
 
 
-def product_of_tutorials(size: int, **words: Any) -> list[str]:
+def product_of_tutorials(size: int, even: bool = False, **words: Any) -> list[str]:
     blocks = {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "GROUP_M": 8}
     strides = (size, 1, 1, size, size, 1)
     arrays = [MockTensor("float16")] * 3
     return reasons(
-        tutorial_matmul, *arrays, size, size, size, *strides, EVEN_K=False, **{**blocks, **words}
+        tutorial_matmul, *arrays, size, size, size, *strides, EVEN_K=even, **{**blocks, **words}
     )
 
 
-def test_both_operands_of_the_tutorials_product() -> None:
-    assert product_of_tutorials(1000, warps=8) == ["", ""]
+@pytest.mark.parametrize("even", [False, True], ids=["", "without masks"])
+def test_both_operands_of_the_tutorials_product(even: bool) -> None:
+    assert product_of_tutorials(1000, even, warps=8) == ["", ""]
 
 
 def test_blocks_of_more_rows_than_a_box_has() -> None:
