@@ -12,7 +12,7 @@ import pytest
 
 import tilewright
 from tests.unit.backends.nvidia.gpu_kernels import needs_gpu
-from tests.unit.backends.nvidia.gpu_tiles import add, copy_2d, count_up, matmul
+from tests.unit.backends.nvidia.gpu_tiles import add, copy_2d, count_up, matmul, turned
 from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.driver.cuda_driver import driver
 from tilewright.support import errors
@@ -172,11 +172,10 @@ def test_empty_and_impossible_grids(torch: Any) -> None:
 
 def test_too_much_shared_memory(torch: Any) -> None:
     limit = row_for(driver().device(0).capability).shared_optin
-    x = torch.ones(512 * 512, device="cuda", dtype=torch.float16)
-    out = torch.zeros(512 * 512, device="cuda")
+    x, out = torch.ones(1 << 16, device="cuda"), torch.zeros(1 << 16, device="cuda")
     for _ in range(2):
         with pytest.raises(errors.OutOfResources) as caught:
-            matmul[(1,)](x, x, out, 512, N=512, STEP=512, num_warps=8)
+            turned[(1,)](x, out, N=1 << 16, num_warps=8)
         error = caught.value
         assert error.name == "shared memory" and error.limit == limit < error.required
         assert f"needs {error.required} of shared memory; the limit is {limit}" in str(error)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-import tilewright.language as tl
-from tests.unit.backends.nvidia.gpu_tiles import count_up, matmul
+from tests.unit.backends.nvidia.gpu_tiles import count_up, matmul, turned
 from tests.unit.backends.nvidia.requires import needs_ptxas
-from tilewright import JITFunction, jit
+from tilewright import JITFunction
 from tilewright.backends import GPUTarget
 from tilewright.compiler import ASTSource, CompiledKernel, compile
 from tilewright.support import errors
@@ -53,12 +52,6 @@ def test_architectures_that_are_too_old(capability: int) -> None:
         compiled(count_up, ["*fp32"], capability, BLOCK=64)
 
 
-@jit
-def turned(x, out, N: tl.constexpr):
-    i = tl.arange(0, N)
-    tl.store(out + i, tl.gather(tl.load(x + i), N - 1 - i, 0))
-
-
 LIMITS = [(80, 166912), (86, 101376), (90, 232448)]
 
 
@@ -68,7 +61,7 @@ def test_shared_memory_of_an_architecture(capability: int, limit: int) -> None:
     with pytest.raises(errors.OutOfResources) as caught:
         compiled(turned, ["*fp32", "*fp32"], capability, N=65536)
     assert caught.value.limit == limit < caught.value.required == 1 << 18
-    line = turned.fn.__code__.co_firstlineno + 3
+    line = turned.fn.__code__.co_firstlineno + 4
     assert caught.value.notes == (f"262144 bytes: 65536xf32 for tile.gather, line {line}",)
     assert "note: 262144 bytes" in str(caught.value)
 
