@@ -14,7 +14,7 @@ import pytest
 import tilewright.language as tl
 from tests.errors.python_mistakes import Mistakes
 from tests.unit.frontend.python.harness import lower
-from tilewright import jit
+from tilewright import jit, language
 from tilewright.language import device_function, member_names, unknown_names
 from tilewright.support import errors
 
@@ -358,6 +358,31 @@ def packs_that_do_not_divide(x, o):
     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
     """
     tl.map_elementwise(same, tl.arange(0, 16), pack=3)
+
+
+@language.must_use_result("it only computes")
+@jit
+def doubled(x):
+    return 2 * x
+
+
+@mistake(x="*f32", o="*f32")
+def result_of_a_function_that_is_dropped(x, o):
+    """the result of doubled is not used: it only computes [TW128]
+    doubled(x)
+    ^^^^^^^
+    """
+    doubled(x)
+
+
+@mistake(x="*f32", o="*f32")
+def window_that_is_dropped(x, o):
+    """the result of p.advance is not used: it has no side effects: assign the window that it returns to a variable [TW128]
+    p.advance((16,))
+    ^^^^^^^^^
+    """  # noqa: E501
+    p = tl.make_block_ptr(x, (64,), (1,), (0,), (16,), (0,))
+    p.advance((16,))
 
 
 @mistake(x="*f32", o="*f32")

@@ -29,7 +29,7 @@ from tilewright.frontend.python import (
 )
 from tilewright.frontend.semantics import Context, as_condition, getattr_, unary
 from tilewright.interp import ConcreteValue
-from tilewright.language import member_names, tensor, unwrap, unwrap_deep
+from tilewright.language import member_names, tensor, unused_result, unwrap, unwrap_deep
 from tilewright.support import SourceLoc, errors
 
 Other = tuple[str, Any]
@@ -106,6 +106,13 @@ class PythonConstructs:
         value = as_condition(self._context, condition)
         # A run-time value of a combine region has no elements; it is not checked.
         return not isinstance(value, ConcreteValue) or bool(value.data.all())
+
+    def unused_call(self, function: Any, shown: str) -> Any:
+        """The function of a call that is a statement. Errors: UnusedResult."""
+        reason = unused_result(function)
+        if reason is not None:
+            raise errors.UnusedResult(shown, reason)
+        return function
 
     # --- values -----------------------------------------------------------------------------------
 

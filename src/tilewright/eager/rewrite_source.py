@@ -309,6 +309,15 @@ class _Rewriter(ast.NodeTransformer):
                 side.insert(len(side) - jumps, joined)
         return node
 
+    def visit_Expr(self, node: ast.Expr) -> ast.Expr:
+        value = node.value
+        shown = ast.unparse(value.func) if isinstance(value, ast.Call) else ""
+        self.generic_visit(node)
+        if isinstance(node.value, ast.Call) and shown:
+            function = node.value.func
+            node.value.func = _call(function, "unused_call", function, ast.Constant(shown))
+        return node
+
     def visit_Assert(self, node: ast.Assert) -> ast.Assert:
         self.generic_visit(node)
         node.test = _call(node.test, "assertion_holds", node.test)

@@ -192,6 +192,8 @@ from tilewright.language.stub_dispatch import (
     dispatch_operator,
     host_builtin,
     is_builtin,
+    must_use_result,
+    unused_result,
 )
 from tilewright.language.tensor_descriptors import (
     load_tensor_descriptor,
@@ -343,6 +345,7 @@ __all__ = [
     "minimum",
     "mul",
     "multiple_of",
+    "must_use_result",
     "next_power_of_2",
     "no_extents",
     "num_programs",
@@ -403,6 +406,7 @@ __all__ = [
     "unknown_name",
     "umulhi",
     "unsqueeze",
+    "unused_result",
     "unwrap",
     "unwrap_deep",
     "view",

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from tilewright.language.compile_time import constexpr
 from tilewright.language.core import Operand, Shape
-from tilewright.language.stub_dispatch import builtin
+from tilewright.language.stub_dispatch import builtin, must_use_result
 from tilewright.language.tensors import block_pointer, member, tensor
 
 
@@ -71,6 +71,7 @@ def make_block_ptr(
     ...
 
 
+@must_use_result("it has no side effects: assign the window that it returns to a variable")
 @member
 @builtin
 def advance(base: block_pointer, offsets: Sequence[Operand]) -> block_pointer:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar
-from functools import update_wrapper, wraps
+from functools import partial, update_wrapper, wraps
 from types import CellType, CodeType, FunctionType
 from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
@@ -103,6 +103,22 @@ def host_builtin(host: Callable[..., Any] | None) -> Callable[[Callable[P, R]], 
         return cast("Callable[P, R]", stub)
 
     return declare
+
+
+def must_use_result(x: Any, s: object = True) -> Any:
+    """Mark a function whose call as a statement is an error. `@must_use_result("why")` says why."""
+    if isinstance(x, str):
+        return partial(must_use_result, s=x)
+    x._must_use_result = s
+    return x
+
+
+def unused_result(callee: Any) -> str | None:
+    """Why a result must be used; None if it need not."""
+    marked = getattr(callee, "_must_use_result", False)
+    if not marked:
+        return None
+    return marked if isinstance(marked, str) else "the function is called for its result"
 
 
 def is_builtin(value: object) -> bool:

@@ -90,6 +90,7 @@ from .kernel_errors import (
     UnknownAttribute,
     UnsupportedGlobal,
     UnsupportedLanguageConstruct,
+    UnusedResult,
 )
 from .user_error import (
     OverlapWarning,
@@ -170,6 +171,7 @@ __all__ = [
     "UndefinedName",
     "UnknownArgument",
     "UnknownAttribute",
+    "UnusedResult",
     "UnknownTarget",
     "UnsupportedArgument",
     "UnsupportedGlobal",

@@ -170,6 +170,18 @@ class UnsupportedGlobal(CompilationError):
 
 
 @dataclass(eq=False)
+class UnusedResult(CompilationError):
+    """A call as a statement of a function that only has a result."""
+
+    code = "TW128"
+    template = "the result of {function} is not used: {reason}"
+    triton_template = "The result of {function} is not being used. {reason}"
+
+    function: str
+    reason: str
+
+
+@dataclass(eq=False)
 class UnknownAttribute(CompilationError, AttributeError):
     """An attribute or method that the object does not have. `owner` names it: "a tile", "tl"."""
 

@@ -26,7 +26,7 @@ from tilewright.frontend.python.lower.language_values import (
     static_value,
 )
 from tilewright.frontend.python.lower.operators import apply_binary
-from tilewright.language import constexpr, tensor
+from tilewright.language import constexpr, tensor, unused_result
 from tilewright.ops import HintOp
 from tilewright.support import errors
 
@@ -75,9 +75,20 @@ def annotated_assignment(frame: FunctionFrame, node: ast.AnnAssign) -> Outcome:
 @statement(ast.Expr)
 def expression_statement(frame: FunctionFrame, node: ast.Expr) -> Outcome:
     """A call for its effects; a docstring."""
+    if isinstance(node.value, ast.Call):
+        _refuse_unused(frame, node.value.func)
     if not isinstance(node.value, ast.Constant):
         _keep_hint(frame, frame.expression(node.value))
     return None
+
+
+def _refuse_unused(frame: FunctionFrame, function: ast.expr) -> None:
+    """Errors: UnusedResult."""
+    # Other expressions may have effects, and are evaluated once.
+    if isinstance(function, ast.Name | ast.Attribute):
+        reason = unused_result(frame.expression(function))
+        if reason is not None:
+            frame.at(function).fail(errors.UnusedResult, ast.unparse(function), reason)
 
 
 def _keep_hint(frame: FunctionFrame, value: object) -> None:
