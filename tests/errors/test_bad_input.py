@@ -78,6 +78,12 @@ def missing_name(x, n, BLOCK: tl.constexpr):
 
 
 @jit
+def index_outside(x, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(x + i, (1, 2)[BLOCK])
+
+
+@jit
 def missing_function(x, n, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     tl.store(x + i, tl.laod(x + i))
@@ -223,7 +229,7 @@ ONLY_COMPILED = {
     # Python runs these, so that a debugging session may use them
     "handles_exceptions", "defines_a_class",
     # Python's own errors, with its own words
-    "missing_name", "missing_function", "missing_method", "yields", "writes_elements",
+    "yields", "writes_elements",
     # seen only by looking at the whole loop
     "changing_type", "tile_condition",
 }  # fmt: skip
@@ -411,11 +417,11 @@ def test_debugging_keeps_the_frames_of_the_compiler():
 
 
 def test_mistakes_of_python_in_an_interpreted_kernel_show_its_frames_alone():
-    kernel = mode(missing_name, True)
-    error = failure_of(lambda: kernel[(1,)](X, 7, BLOCK=16), NameError)
+    kernel = mode(index_outside, True)
+    error = failure_of(lambda: kernel[(1,)](X, 7, BLOCK=16), IndexError)
     assert frames_of_the_package(error) == []
     last = traceback.extract_tb(error.__traceback__)[-1]
-    assert last.name == "missing_name" and last.line == "tl.store(x + i, vlaue)"
+    assert last.name == "index_outside" and last.line == "tl.store(x + i, (1, 2)[BLOCK])"
 
 
 def test_an_access_out_of_bounds_is_found_by_the_interpreter():

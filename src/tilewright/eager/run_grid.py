@@ -9,6 +9,7 @@ from typing import Any
 from tilewright.eager.bind_arguments import is_constexpr
 from tilewright.eager.eager_dispatcher import EagerDispatcher
 from tilewright.eager.error_location import definition_of, location_in
+from tilewright.eager.misspelt_names import designed_error
 from tilewright.eager.host_values import annotations_of, language_value
 from tilewright.frontend.semantics import FrontendOptions
 from tilewright.interp import Machine, Memory, pad, program_ids, write_to_stdout
@@ -60,6 +61,13 @@ def _run_program(
             error.loc = error.loc.inlined_at(place)
         error.with_loc(place)
         raise
+    except (NameError, AttributeError) as error:
+        mistake = designed_error(error, dispatcher.codes)
+        if mistake is None:
+            raise
+        place = location_in(error.__traceback__, dispatcher.codes)
+        # The traceback too: debuggers stop in the kernel's own frame.
+        raise mistake.with_loc(place).with_traceback(error.__traceback__) from None
     finally:
         ACTIVE.reset(token)
     if result is not None:

@@ -25,6 +25,7 @@ from tilewright.tools import (
     demo_command,
     env_command,
     explain_command,
+    explain_error_command,
     opt_command,
     pipeline_command,
     run_command,
@@ -68,6 +69,7 @@ COMMANDS = tuple(
             "show how a kernel was lowered for a GPU, line by line, and why",
             explain_command,
         ),
+        ("explain-error", "say what an error code means, with an example", explain_error_command),
         ("opt", "put tile IR through passes", opt_command),
         ("run", "execute tile IR with NumPy, every access checked", run_command),
         (

@@ -33,14 +33,15 @@ setattr(n, "a", 1) ; n.dtype ; n.shape ; t.shape ; t.shape[1] ; (1, 2, 3)[n] ; (
 "{}".format(n) ; (1, 2) if n > 3 else (3, 4) ; "a" if n > 3 else "b" ; None if n > 3 else n
 (n, 1) if N > 3 else 0 ; 1 / 0 ; 1 // 0 ; 1 % 0 ; 1.0 / 0.0 ; 0.0 / 0.0 ; 5 @ 3 ; 1j ; tl.int32
 tl.int32(n) ; tl.float32(3) ; tl.constexpr(n) ; tl.assume(n > 3) ; tl.debug_barrier()
-tl.range(3) ; tl.static_range(3)[0] ; np.float32(2) ; math.foo ; undefined_name ; globals()
-locals() ; iter((1,)) ; slice(0, 2) ; N.foo ; (1).foo ; "a".foo ; None.foo ; n() ; N() ; t(3)
+tl.range(3) ; tl.static_range(3)[0] ; globals()
+locals() ; iter((1,)) ; slice(0, 2) ; n() ; N() ; t(3)
 3() ; "a"() ; p.dtype
 """
 OTHER_REASON = """
-int(t) ; any(t)
+int(t) ; any(t) ; np.float32(2)
 """
 SAME = """
+math.foo ; undefined_name ; N.foo ; (1).foo ; "a".foo ; None.foo
 min(n) ; abs(t) ; len(n) ; round(2.567, 1) ; round(n, 1) ; divmod(7, 2)[1] ; pow(n, 2)
 pow(2, 3, 5) ; sum(t) ; sum((1, 2), 3) ; list(range(n))[0] ; reversed(range(3))[0]
 isinstance(n, int) ; isinstance(t, tl.constexpr) ; isinstance(n, str)

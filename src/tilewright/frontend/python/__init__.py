@@ -8,6 +8,7 @@ from tilewright.frontend.kernel_signature import ArgSpec, KernelSignature, descr
 from tilewright.frontend.python.captured_names import Environment
 from tilewright.frontend.python.function_source import FunctionSource, source_of
 from tilewright.frontend.python.lower.control_flow_joins import as_joined, joinable
+from tilewright.frontend.python.lower.expressions import undefined_local, unknown_attribute
 from tilewright.frontend.python.lower.function_frame import Session
 from tilewright.frontend.python.lower.inlining import (
     call_signature,
@@ -73,5 +74,7 @@ __all__ = [
     "short_circuits",
     "source_of",
     "tuple_like",
+    "undefined_local",
+    "unknown_attribute",
     "warn_of_precedence",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from types import ModuleType
 from typing import NoReturn, cast
@@ -74,10 +74,7 @@ def _outside(frame: FunctionFrame, node: ast.Name) -> object:
     identifier = node.id
     # Python's rule: assignment anywhere makes a name local; a global of that name is not seen.
     if identifier in frame.local:
-        note = (
-            f"the function assigns '{identifier}', so it is a local variable, but not before here"
-        )
-        frame.fail(node, errors.UndefinedName(identifier, frame.scope, notes=(note,)))
+        frame.fail(node, undefined_local(identifier, frame.scope))
     value = frame.environment.find(identifier)
     if value is MISSING:
         visible = [*frame.scope, *frame.environment.names()]
@@ -88,6 +85,12 @@ def _outside(frame: FunctionFrame, node: ast.Name) -> object:
     if callable(value) or isinstance(value, ModuleType):
         return value
     frame.fail(node, errors.UnsupportedGlobal(identifier, type(value).__name__))
+
+
+def undefined_local(name: str, names: Iterable[str]) -> errors.UndefinedName:
+    """The error for a local variable that has no value yet. names: those that have one."""
+    note = f"the function assigns '{name}', so it is a local variable, but not before here"
+    return errors.UndefinedName(name, names, notes=(note,))
 
 
 @expression(ast.NamedExpr)
@@ -119,11 +122,12 @@ def attribute_of(frame: FunctionFrame, node: ast.expr, owner: object, attr: str)
             return wrap(semantics.getattr_(frame.at(node), owner, attr))
     value = on_host(f"read attribute '{attr}'", lambda: getattr(owner, attr, MISSING))
     if value is MISSING:
-        frame.fail(node, _unknown_attribute(owner, attr))
+        frame.fail(node, unknown_attribute(owner, attr))
     return wrap(value)
 
 
-def _unknown_attribute(owner: object, attr: str) -> errors.UnknownAttribute:
+def unknown_attribute(owner: object, attr: str) -> errors.UnknownAttribute:
+    """The error for an attribute that an object lacks."""
     if isinstance(owner, ModuleType):
         if owner is language:
             return unknown_name(owner.__name__, attr, language.__all__)

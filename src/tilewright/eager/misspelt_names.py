@@ -1,0 +1,43 @@
+"""Names and attributes that do not exist: what Python raises for them, as the compiler says it."""
+
+from __future__ import annotations
+
+import builtins
+import re
+from collections.abc import Mapping
+from types import CodeType, FrameType, TracebackType
+from typing import cast
+
+from tilewright.frontend.python import undefined_local, unknown_attribute
+from tilewright.support import errors
+
+
+def designed_error(
+    error: NameError | AttributeError, kernels: Mapping[CodeType, str]
+) -> errors.CompilationError | None:
+    """The compiler's error for what code of a kernel itself has raised; None for all else.
+
+    kernels: code of kernel functions -> its file
+    """
+    traceback = cast("TracebackType", error.__traceback__)
+    while traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    frame = traceback.tb_frame
+    # What functions of libraries raise is none of the kernel's names.
+    if frame.f_code not in kernels:
+        return None
+    if isinstance(error, AttributeError):
+        # Without a name: raised by the kernel's own code, not by an access.
+        return unknown_attribute(error.obj, error.name) if error.name else None
+    quoted = re.search(r"'(\w+)'", str(error))
+    if quoted is None:
+        return None
+    name = quoted[1]
+    if isinstance(error, UnboundLocalError):
+        return undefined_local(name, _visible(frame, frame.f_locals))
+    return errors.UndefinedName(name, _visible(frame, frame.f_locals | frame.f_globals))
+
+
+def _visible(frame: FrameType, names: Mapping[str, object]) -> list[str]:
+    """Names of the user: not the helpers of rewritten code."""
+    return [name for name in names if not name.startswith("__") and name not in vars(builtins)]

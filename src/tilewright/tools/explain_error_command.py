@@ -1,0 +1,55 @@
+"""`tilewright explain-error TW103`: what a mistake is, with an example, from `error_catalogue.md`."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from functools import cache
+from pathlib import Path
+
+from tilewright.support import TilewrightError, errors
+
+CATALOGUE = Path(__file__).with_name("error_catalogue.md")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the subcommand."""
+    parser.add_argument("code", nargs="?", help="such as TW103; without it, all codes are listed")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print a section, or the list of codes. Errors: UnknownName."""
+    classes = error_classes()
+    if arguments.code is None:
+        for code, error in classes.items():
+            print(f"{code}  {summary(error)}")
+        return 0
+    code = str(arguments.code).upper()
+    if code not in classes:
+        raise errors.UnknownName("error code", arguments.code, list(classes))
+    error = classes[code]
+    print(f"{code}: {summary(error)}\n")
+    # Base classes have no message of their own.
+    if error.template != "error":
+        print(f"    {error.template}\n")
+    print(sections()[code])
+    return 0
+
+
+def error_classes() -> dict[str, type[TilewrightError]]:
+    """The class of each code, in the order of the codes."""
+    found = [getattr(errors, name) for name in errors.__all__]
+    classes = [c for c in found if isinstance(c, type) and issubclass(c, TilewrightError)]
+    return {c.code: c for c in sorted(classes, key=lambda c: c.code)}
+
+
+def summary(error: type[TilewrightError]) -> str:
+    """The first line of a class's docstring."""
+    return (error.__doc__ or "").partition("\n")[0]
+
+
+@cache
+def sections() -> dict[str, str]:
+    """The section of each code: what to do instead, with an example."""
+    _, *parts = re.split(r"^## (TW\d+)\n", CATALOGUE.read_text("utf-8"), flags=re.MULTILINE)
+    return {code: text.strip() for code, text in zip(parts[::2], parts[1::2], strict=True)}
