@@ -9,8 +9,8 @@ from typing import Any
 from tilewright.eager.bind_arguments import is_constexpr
 from tilewright.eager.eager_dispatcher import EagerDispatcher
 from tilewright.eager.error_location import definition_of, location_in
-from tilewright.eager.misspelt_names import designed_error
 from tilewright.eager.host_values import annotations_of, language_value
+from tilewright.eager.misspelt_names import designed_error
 from tilewright.frontend.semantics import FrontendOptions
 from tilewright.interp import Machine, Memory, pad, program_ids, write_to_stdout
 from tilewright.language import ACTIVE, DeviceFunction

@@ -307,6 +307,13 @@ class Compilation(Group):
         in_key=True,
         factory=lambda: not environment_flag("TRITON_DISABLE_LINE_INFO"),
     )
+    log_recompiles = Setting(
+        False,
+        _flag,
+        "TILEWRIGHT_LOG_RECOMPILES",
+        expected=_FLAG,
+        doc="Say on standard error why a kernel is compiled again: which argument, which property.",
+    )
     fp_fusion = Setting(
         True,
         _flag,

@@ -1,4 +1,4 @@
-"""`tilewright explain-error TW103`: what a mistake is, with an example, from `error_catalogue.md`."""
+"""`tilewright explain-error TW103`: a mistake and an example, from `error_catalogue.md`."""
 
 from __future__ import annotations
 

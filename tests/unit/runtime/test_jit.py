@@ -138,6 +138,31 @@ def test_variants_and_why_they_are_made() -> None:
     ]
 
 
+def test_the_log_names_the_argument_and_the_property(capfd: pytest.CaptureFixture[str]) -> None:
+    value, out = new_value(), np.zeros(4, "f")
+    with settings().compilation.scope(log_recompiles=True):
+        for number in (3, 16, 8, -3, 1, 2**40, 2.5):
+            value[1](out, number)
+        value[1](np.zeros(4, "d"), 3)
+        value[1](out, 3, num_warps=8)
+    lines = capfd.readouterr().err.splitlines()
+    told = [line.partition(" is compiled again: ")[2] for line in lines if "again" in line]
+    assert told == [
+        "argument 'number' is divisible by 16, and was not",
+        "argument 'number' is divisible by 8, and was not",
+        "argument 'number' is negative, and was not",
+        "argument 'number' is 1, compiled as a constant, and was a run-time i32",
+        "argument 'number' is i64, and was i32; argument 'number' is divisible by 16, and was not",
+        "argument 'number' is fp32, and was i32; argument 'number' is not negative, and was",
+        "argument 'out' is *fp64, and was *fp32",
+        "option 'num_warps' is 8, and was not given",
+    ]
+    assert (
+        lines.count("  hint: @jit(do_not_specialize=['number']) makes one variant for all values")
+        == 4
+    )
+
+
 def test_unspecialized_parameters() -> None:
     @jit(do_not_specialize=["n"], do_not_specialize_on_alignment=[2])
     def kernel(out, n, m):

@@ -10,10 +10,7 @@ import numpy as np
 import pytest
 
 import tilewright
-import tilewright.c
-import tilewright.ir
 import tilewright.language as tl
-import tilewright.tools.tensor_descriptor
 from tilewright.support import TilewrightError
 from tilewright.tools import cli
 from tilewright.tools.explain_error_command import error_classes, sections

@@ -95,10 +95,10 @@ class BoundCall:
         return tuple(self.assigned.items())
 
     @property
-    def key_texts(self) -> dict[str, str]:
+    def named_keys(self) -> dict[str, object]:
         """The key for people: parameter or keyword -> how it is specialized."""
         params = zip((param.name for param in self.params), self.keys, strict=True)
-        return {name: repr(key) for name, key in (*params, *self.keywords.items())}
+        return {**dict(params), **self.keywords}
 
     @cached_property
     def device(self) -> str:

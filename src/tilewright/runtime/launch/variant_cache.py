@@ -23,6 +23,7 @@ from tilewright.runtime.launch.bound_call import BoundCall
 from tilewright.runtime.launch.compile_hooks import CompileSkipped, Variation
 from tilewright.runtime.launch.launch_options import IR_OVERRIDE
 from tilewright.runtime.launch.overlap_warning import OverlapWatch
+from tilewright.runtime.launch.recompile_log import difference, log_recompile
 from tilewright.runtime.launch.used_globals import UsedGlobals
 from tilewright.runtime.launch.variant import Variant
 from tilewright.support import (
@@ -110,7 +111,7 @@ class VariantCache:
         self._kernel = kernel
         self._dependencies: Dependencies | None = None
         self._own_globals: UsedGlobals | None = None
-        self._seen: deque[dict[str, str]] = deque(maxlen=_REMEMBERED)
+        self._seen: deque[dict[str, object]] = deque(maxlen=_REMEMBERED)
 
     @property
     def dependencies(self) -> Dependencies:
@@ -232,7 +233,8 @@ class VariantCache:
     def _announce(self, call: BoundCall) -> None:
         """Record the event of a new variant, and why it is one."""
         recorder = current_recorder()
-        now = call.key_texts
+        now = call.named_keys
+        log_recompile(call.kernel, now, self._seen, {param.name for param in call.params})
         if recorder is not None:
             recorder.record(VariantAdded(call.kernel, difference(now, self._seen)))
         self._seen.append(now)
@@ -252,19 +254,3 @@ def _check_writable(call: BoundCall, stored: Collection[int]) -> None:
     for position, (name, spec) in enumerate(call.run_time_specs):
         if spec.read_only and position in stored:
             raise errors.ReadOnlyArray(name, call.kernel)
-
-
-def difference(now: Mapping[str, str], before: Collection[Mapping[str, str]]) -> str:
-    """How a variant differs from the closest one before: "n: i32/16 -> i32/8"."""
-    if not before:
-        return "the first launch"
-
-    def changes(old: Mapping[str, str]) -> list[str]:
-        names = dict.fromkeys([*now, *old])
-        return [
-            f"{name}: {old.get(name, 'not given')} -> {now.get(name, 'not given')}"
-            for name in names
-            if old.get(name) != now.get(name)
-        ]
-
-    return ", ".join(min(map(changes, before), key=len)) or "settings have changed"
