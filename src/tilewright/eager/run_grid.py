@@ -12,7 +12,15 @@ from tilewright.eager.error_location import definition_of, location_in
 from tilewright.eager.host_values import annotations_of, language_value
 from tilewright.eager.misspelt_names import designed_error
 from tilewright.frontend.semantics import FrontendOptions
-from tilewright.interp import Machine, Memory, pad, program_ids, write_to_stdout
+from tilewright.interp import (
+    AccessChecks,
+    Machine,
+    Memory,
+    checks_of,
+    pad,
+    program_ids,
+    write_to_stdout,
+)
 from tilewright.language import ACTIVE, DeviceFunction
 from tilewright.support import TilewrightError, errors, settings
 
@@ -27,23 +35,30 @@ def run_kernel(
     *,
     pid: tuple[int, ...] | None = None,
     write: Callable[[str], object] = write_to_stdout,
+    check: object = "",
 ) -> None:
     """Run every program instance of a grid one after the other; arrays change in place.
 
     arguments: parameter name -> array, number, tuple, None, constexpr, or compile-time value; names
     that are no parameters go to the kernel's `**META`. Missing parameters take their defaults.
     pid: run only this instance (default: the setting `interpreter.program_id`). write: takes what
-    `tl.device_print` prints.
+    `tl.device_print` prints. check: kinds of `interp.access_checks` (default: the setting).
     Errors are located in the kernel's source. What the kernel raises itself passes unchanged.
     """
     only = settings().interpreter.program_id if pid is None else pid
     machine = Machine(Memory(fn.__name__), pad(grid, 1), write=write)
+    kinds = checks_of(check or settings().interpreter.check)
+    if kinds:
+        machine.checks = AccessChecks(kinds)
+        machine.memory.races = machine.checks.races
     # Arguments are converted once; all program instances share the arrays.
     dispatcher = EagerDispatcher(machine, options or FrontendOptions())
     values = _values(fn, machine.memory, arguments)
     call = _call(fn, {name: dispatcher.argument(value) for name, value in values.items()})
     for program in program_ids(machine.grid, None if only is None else pad(only, 0)):
         machine.program = program
+        if machine.memory.races is not None:
+            machine.memory.races.begin(program)
         _run_program(fn, dispatcher, *call)
 
 

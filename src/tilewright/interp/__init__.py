@@ -12,6 +12,7 @@ from tilewright.interp import (
     numpy_rules_shape,
     numpy_rules_sorting,
 )
+from tilewright.interp.access_checks import AccessChecks, checks_of
 from tilewright.interp.concrete_value import ConcreteValue
 from tilewright.interp.grid_execution import array_value, pad, run_function, scalar_value
 from tilewright.interp.interpreter import Interpreter, program_ids
@@ -31,7 +32,9 @@ __all__ = [
     "Array",
     "ConcreteValue",
     "Interpreter",
+    "AccessChecks",
     "Machine",
+    "checks_of",
     "Memory",
     "array_value",
     "convert",

@@ -22,10 +22,10 @@ class ConcreteValue(Value):
 
     data: array in the type's shape (0-d for a scalar) and NumPy dtype; in a combine region that
     runs on whole slices, of any shape. root: for pointers, the argument that they were made from;
-    None where that is not known. sign, part: see `tile_indices`.
+    None where that is not known. sign, part: see `tile_indices`; marks: see `access_checks`.
     """
 
-    __slots__ = ("data", "part", "root", "sign")
+    __slots__ = ("data", "marks", "part", "root", "sign")
 
     def __init__(self, type_: Type, data: Array, root: Span | None = None, name: str = "") -> None:
         super().__init__(type_, _NOWHERE, 0, name)
@@ -33,6 +33,7 @@ class ConcreteValue(Value):
         self.root = root
         self.sign = Sign.UNKNOWN
         self.part: object = None
+        self.marks: Array | None = None
 
     def __repr__(self) -> str:
         """The elements, the element type, and the shape of a tile."""

@@ -53,7 +53,11 @@ class Interpreter:
             if region_rule is not None:
                 return list(region_rule(op, self._run_region))
             structured = self._structured.get(type(op))
-            return structured(op, inputs) if structured else self._simple(op, inputs)
+            results = structured(op, inputs) if structured else self._simple(op, inputs)
+            # In a combine region, arrays have the shape of slices: the fold itself is followed.
+            if self.machine.checks is not None and not self._on_slices:
+                self.machine.checks.follow(op, inputs, results)
+            return results
         except errors.TilewrightError as error:
             # The designed error keeps its first location: with_loc adds one only where none is.
             raise error.with_loc(op.loc) from None

@@ -13,12 +13,12 @@ import ctypes
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple, cast
+from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 
 from tilewright.interp.foreign_memory import mapped_range
-from tilewright.interp.numpy_dtypes import NUMPY_DTYPES, Array, NumpyDType, as_array
+from tilewright.interp.numpy_dtypes import NUMPY_DTYPES, Array, NumpyDType, as_array, bits_of
 from tilewright.ir.types import DType
 from tilewright.support import errors
 
@@ -67,6 +67,26 @@ class Access(NamedTuple):
     root: Span | None
 
 
+class Races(Protocol):
+    """Who watches accesses for races: a `RaceWatch`."""
+
+    def begin(self, program: tuple[int, int, int]) -> None:
+        """A program begins."""
+        ...
+
+    def synchronize(self, addresses: Array) -> None:
+        """An atomic at addresses."""
+        ...
+
+    def read(self, span: Span, addresses: Array, size: int) -> None:
+        """A load of elements of `size` bytes."""
+        ...
+
+    def write(self, span: Span, addresses: Array, size: int) -> None:
+        """A store of elements of `size` bytes."""
+        ...
+
+
 class Memory:
     """Array arguments by name, with loads and stores of single elements by address.
 
@@ -79,6 +99,7 @@ class Memory:
         self.spans: list[Span] = []
         self._starts: list[int] = []
         self._foreign: list[Span] = []
+        self.races: Races | None = None
 
     def add(self, name: str, array: Array) -> Span:
         """Make an array accessible; returns its range, which is the root of pointers to it."""
@@ -94,6 +115,7 @@ class Memory:
         dtype = NUMPY_DTYPES[access.dtype]
         elements = np.empty(addresses.shape, _storage(dtype))
         for span, lanes in self._located(access, addresses):
+            self._watch(access, span, addresses[lanes])
             elements[lanes] = _gather(span, addresses[lanes], _storage(dtype))
         return as_array(elements != 0) if access.dtype.is_bool else elements
 
@@ -106,7 +128,27 @@ class Memory:
         for span, lanes in self._located(access, addresses):
             if not span.writable:
                 raise errors.ReadOnlyArray(span.name, self.kernel)
+            self._watch(access, span, addresses[lanes], stored[lanes])
             _scatter(span, addresses[lanes], stored[lanes])
+
+    def _watch(
+        self, access: Access, span: Span, addresses: Array, values: Array | None = None
+    ) -> None:
+        """Tell who watches for races of an access. values: that are stored."""
+        if self.races is None:
+            return
+        # Of what overlaps the whole range is watched, whatever name it is accessed by.
+        whole = self._find(span.start) or span
+        if not access.verb.startswith(("load", "store")):
+            self.races.synchronize(addresses)
+        elif values is None:
+            self.races.read(whole, addresses, access.dtype.bytes)
+        else:
+            # Storing what is there already disturbs nobody.
+            there = _gather(span, addresses, values.dtype)
+            # By bits: a NaN is no other NaN for `!=`.
+            changed = as_array(bits_of(there) != bits_of(values))
+            self.races.write(whole, addresses[changed], access.dtype.bytes)
 
     def _located(self, access: Access, addresses: Array) -> Iterable[tuple[Span, Lanes]]:
         """Which range serves which of the addresses."""

@@ -14,6 +14,7 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
+from tilewright.interp.access_checks import AccessChecks
 from tilewright.interp.concrete_value import ConcreteValue
 from tilewright.interp.element_arithmetic import compute, maximum, minimum
 from tilewright.interp.kernel_memory import Access, Memory, WrongAddress, poison
@@ -55,13 +56,14 @@ class Machine:
     """The state that program instances run in.
 
     memory: the arrays; grid: extents; program: the indices of the running instance; write: takes
-    the text that kernels print.
+    the text that kernels print; checks: what is looked at beyond bounds.
     """
 
     memory: Memory
     grid: Grid = (1, 1, 1)
     program: Grid = (0, 0, 0)
     write: Callable[[str], object] = field(default=write_to_stdout)
+    checks: AccessChecks | None = None
 
 
 def machine_rule(op_class: type[Op]) -> Callable[[R], R]:
@@ -102,6 +104,8 @@ def load(machine: Machine, op: LoadOp, inputs: Sequence[ConcreteValue]) -> tuple
     """Lanes that are masked off give `other`, or poison."""
     pointer = inputs[0]
     access, lanes = _access("load", pointer), _Lanes(machine, pointer, inputs[1:2])
+    if machine.checks is not None:
+        machine.checks.check_operands("load", pointer, inputs[1:2])
     loaded = lanes.read(access)
     if lanes.mask is None:
         return (loaded.reshape(pointer.data.shape),)
@@ -119,6 +123,8 @@ def store(machine: Machine, op: StoreOp, inputs: Sequence[ConcreteValue]) -> tup
     """Where several lanes have one address the last one, in row-major order, is kept."""
     lanes = _Lanes(machine, inputs[0], inputs[2:3])
     # Only active lanes are written: a masked-off address may be anything.
+    if machine.checks is not None:
+        machine.checks.check_operands("store", inputs[0], inputs[2:3], inputs[1])
     lanes.write(_access("store", inputs[0]), lanes.active(inputs[1].data))
     return ()
 
@@ -128,6 +134,8 @@ def atomic(machine: Machine, op: AtomicOp, inputs: Sequence[ConcreteValue]) -> t
     """Lanes of one address take turns in row-major order; masked-off lanes give poison."""
     lanes = _Lanes(machine, inputs[0], inputs[2:3])
     access = _access(f"atomic {op.kind}", inputs[0])
+    if machine.checks is not None:
+        machine.checks.check_operands(access.verb, inputs[0], inputs[2:3], inputs[1])
     combine = _ATOMICS[op.kind]
 
     def update(old: Array, operand: Array) -> Array:

@@ -73,6 +73,7 @@ class JITFunction(DeviceFunction, KernelInterface):
         interpret: bool | None = None,
         strict_triton: bool | None = None,
         int64_offsets: bool | None = None,
+        check: str | Sequence[str] | None = None,
         params: Sequence[KernelParam] | None = None,
         compilable: Compilable | None = None,
     ) -> None:
@@ -89,6 +90,7 @@ class JITFunction(DeviceFunction, KernelInterface):
             "interpret": interpret,
             "strict_triton": strict_triton,
             "int64_offsets": int64_offsets,
+            "check": check,
         }
         self.version = version
         self.debug = debug
@@ -97,7 +99,9 @@ class JITFunction(DeviceFunction, KernelInterface):
         self.do_not_specialize_on_alignment = do_not_specialize_on_alignment
         self.launch_metadata = launch_metadata
         current = settings()
-        self.interpreted = current.interpreter.enabled if interpret is None else interpret
+        self.check = current.interpreter.check if check is None else check
+        enabled = current.interpreter.enabled or bool(self.check)
+        self.interpreted = enabled if interpret is None else interpret
         self.params = tuple(
             params or parameters_of(fn, do_not_specialize, do_not_specialize_on_alignment)
         )
@@ -320,7 +324,8 @@ class JITFunction(DeviceFunction, KernelInterface):
             arguments.update(call.meta)
             # Loaded late: its reference rules need NumPy, which compiled kernels do not.
             eager = import_late("tilewright.eager")
-            eager.run_kernel(self, extents, arguments, frontend_options(backend, options))
+            front = frontend_options(backend, options)
+            eager.run_kernel(self, extents, arguments, front, check=self.check)
 
     def _describe(
         self, kernel: CompiledKernel, grid: tuple[int, int, int], call: BoundCall
@@ -426,6 +431,7 @@ def jit(
     interpret: bool | None = None,
     strict_triton: bool | None = None,
     int64_offsets: bool | None = None,
+    check: str | Sequence[str] | None = None,
 ) -> Callable[[Kernel], JITFunction]: ...
 
 
@@ -440,7 +446,9 @@ def jit(
     variant; do_not_specialize_on_alignment: whose divisibility by 16 or 8 must not; debug: keep
     `device_assert`; noinline: accepted, calls are always inlined; interpret: run as Python instead
     of compiling (default: the setting TILEWRIGHT_INTERPRET); strict_triton: refuse what Triton's
-    language lacks; int64_offsets: program ids, ranges and integer arguments are int64.
+    language lacks; int64_offsets: program ids, ranges and integer arguments are int64;
+    check: "bounds,race,overflow,uninit" or some of them: run in the interpreter, and report each
+    access that is wrong in this way (default: the setting TILEWRIGHT_CHECK).
 
     Launching a kernel raises the designed errors of `tilewright.support.errors`, without frames of
     the compiler.

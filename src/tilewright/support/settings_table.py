@@ -260,6 +260,14 @@ class Interpreter(Group):
         expected=_FLAG,
         doc="Interpret kernels instead of compiling them; read where a kernel is decorated.",
     )
+    check = Setting(
+        "",
+        str,
+        "TILEWRIGHT_CHECK",
+        expected="some of bounds, race, overflow, uninit, with commas",
+        doc="Run kernels on host arrays in the interpreter and check every access; read where a "
+        "kernel is decorated.",
+    )
     program_id = Setting[tuple[int, int, int] | None](
         None,
         _program_id,

@@ -1,4 +1,4 @@
-"""`tilewright explain-error TW103`: a mistake and an example, from `error_catalogue.md`."""
+"""`tilewright explain-error TW103`: a mistake and an example, from `error_catalogue.txt`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tilewright.support import TilewrightError, errors
 
-CATALOGUE = Path(__file__).with_name("error_catalogue.md")
+CATALOGUE = Path(__file__).with_name("error_catalogue.txt")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -369,6 +369,39 @@ class NegativeTileIndex(KernelRunError, ValueError):
 
 
 @dataclass(eq=False)
+class RaceCondition(KernelRunError):
+    """Two programs that use one address, of which one writes, without an atomic between them."""
+
+    code = "TW405"
+    template = "race condition: {detail}"
+    hint_template = "let each program store to elements of its own, or use atomics"
+
+    detail: str
+
+
+@dataclass(eq=False)
+class OffsetOverflow(KernelRunError, OverflowError):
+    """An address that is computed by an int32 sum or product which has wrapped around."""
+
+    code = "TW406"
+    template = "int32 overflow in the offset of a {access}"
+    hint_template = "compute offsets in int64: x.to(tl.int64), or int64_offsets=True"
+
+    access: str
+
+
+@dataclass(eq=False)
+class UndefinedElement(KernelRunError, ValueError):
+    """The use of an element that a masked load without `other` has left out."""
+
+    code = "TW407"
+    template = "{what} is computed from elements that a masked load has left out"
+    hint_template = "give the load an 'other', or mask the use as well"
+
+    what: str
+
+
+@dataclass(eq=False)
 class DeviceAssertionFailure(KernelRunError, AssertionError):
     """A `device_assert` whose condition was false in some program instance."""
 

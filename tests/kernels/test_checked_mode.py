@@ -1,0 +1,180 @@
+"""`check=`: wrong accesses are named, and right ones are no mistakes."""
+
+# pyright: reportArgumentType=false, reportOperatorIssue=false, reportAttributeAccessIssue=false
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilewright.language as tl
+from tilewright import jit
+from tilewright.support import errors, settings
+
+EVERYTHING = "bounds,race,overflow,uninit"
+WRONG: list[tuple[Callable[..., Any], type[Exception], str, str]] = []
+RIGHT: list[Callable[..., Any]] = []
+
+
+def wrong(
+    error: type[Exception], message: str, code: str
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorator: the error of a kernel that is launched with x and y of 16 floats, and n = 16."""
+
+    def register(kernel: Callable[..., Any]) -> Callable[..., Any]:
+        WRONG.append((kernel, error, message, code))
+        return kernel
+
+    return register
+
+
+def right(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    RIGHT.append(kernel)
+    return kernel
+
+
+@wrong(
+    errors.OutOfBounds,
+    "element 16 of argument 'x', which has 16 elements (program (2, 0, 0)",
+    "tl.load(x + i)",
+)
+def reads_past_the_end(x, y, n):
+    i = tl.program_id(0) * 6 + tl.arange(0, 8)
+    tl.store(y + i % n, tl.load(x + i))
+
+
+@wrong(
+    errors.RaceCondition,
+    "program (1, 0, 0) writes element 0 of argument 'y', which has 16 "
+    "elements; program (0, 0, 0) wrote it",
+    "tl.store(y, tl.program_id(0) + 1.0)",
+)
+def stores_to_one_element(x, y, n):
+    tl.store(y, tl.program_id(0) + 1.0)
+
+
+@wrong(
+    errors.RaceCondition,
+    "program (1, 0, 0) reads element 3 of argument 'y'",
+    "tl.load(y + tl.program_id(0) * 4 - 1, mask=tl.program_id(0) > 0)",
+)
+def reads_what_a_neighbour_writes(x, y, n):
+    i = tl.program_id(0) * 4 + tl.arange(0, 4)
+    tl.store(y + i, 5.0)
+    left = tl.load(y + tl.program_id(0) * 4 - 1, mask=tl.program_id(0) > 0)
+    tl.store(x + tl.program_id(0), left, mask=tl.program_id(0) > 0)
+
+
+@wrong(errors.RaceCondition, "other programs read it", "tl.store(x, 9.0, mask=last)")
+def writes_what_all_have_read(x, y, n):
+    first = tl.load(x)
+    last = tl.program_id(0) == 3
+    tl.store(y + tl.program_id(0), first)
+    tl.store(x, 9.0, mask=last)
+
+
+@wrong(
+    errors.OffsetOverflow,
+    "int32 overflow in the offset of a load of argument 'x', tile index (1,)",
+    "tl.load(x + far - far + i)",
+)
+def wraps(x, y, n):
+    i = tl.arange(0, 4)
+    far = (i + 1) * (n * 100000000)
+    tl.store(y + i, tl.load(x + far - far + i))
+
+
+@wrong(
+    errors.UndefinedElement,
+    "what is stored of argument 'y', tile index (7,) is computed from",
+    "tl.store(y + i, v * 2)",
+)
+def stores_what_is_not_loaded(x, y, n):
+    i = tl.arange(0, 8)
+    v = tl.load(x + i, mask=i < 7)
+    tl.store(y + i, v * 2)
+
+
+@wrong(errors.UndefinedElement, "what is stored of argument 'y'", "tl.store(y, tl.sum(v, 0))")
+def sums_what_is_not_loaded(x, y, n):
+    i = tl.arange(0, 8)
+    v = tl.load(x + i, mask=i < 7)
+    tl.store(y, tl.sum(v, 0))
+
+
+@wrong(errors.UndefinedElement, "the address of a load of argument 'x'", "tl.load(x + at)")
+def follows_what_is_not_loaded(x, y, n):
+    i = tl.arange(0, 8)
+    at = tl.load(x + i, mask=i < 7).to(tl.int32)
+    tl.store(y + i, tl.load(x + at), mask=i < 3)
+
+
+@right
+def masks_every_use(x, y, n):
+    i = tl.program_id(0) * 5 + tl.arange(0, 8)
+    inside = (i < n) & (tl.arange(0, 8) < 5)
+    v = tl.load(x + i, mask=inside)
+    w = tl.where(inside, v, 0.0)
+    tl.store(y + i, v * 2 + tl.sum(w), mask=inside)
+    tl.store(y + i, tl.trans(tl.reshape(v, (8, 1))).reshape(8), mask=inside & (v > 0))
+
+
+@right
+def counts_and_lets_the_last_one_sum(x, y, n):
+    pid = tl.program_id(0)
+    tl.store(y + pid, pid * 1.0)
+    count = tl.atomic_add(y + 15, 1.0)
+    if count == tl.num_programs(0) - 1:
+        tl.store(y + 14, tl.sum(tl.load(y + tl.arange(0, 4))))
+        tl.store(y + 3, 7.0)
+
+
+@right
+def hashes(x, y, n):
+    i = tl.program_id(0) * 4 + tl.arange(0, 4)
+    mixed = (i + 77) * 1103515245 + 12345
+    at = ((mixed >> 3) & 7) % n
+    tl.store(y + i, tl.load(x + at) + tl.rand(n, i))
+
+
+@right
+def stores_the_same_everywhere(x, y, n):
+    tl.store(y, tl.load(y))
+    tl.atomic_max(y + 1, tl.program_id(0) * 1.0)
+
+
+def launch(kernel: Callable[..., Any], **options: Any) -> list[np.ndarray[Any, Any]]:
+    x, y = np.arange(16, dtype=np.float32), np.zeros(16, np.float32)
+    made: Any = jit(kernel, **options)
+    made[(4,)](x, y, 16)
+    return [x, y]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "error", "message", "code"), WRONG, ids=[case[0].__name__ for case in WRONG]
+)
+def test_wrong_accesses_are_named(
+    kernel: Callable[..., Any], error: type[Exception], message: str, code: str
+):
+    with pytest.raises(error) as caught:
+        launch(kernel, check=EVERYTHING)
+    text = str(caught.value)
+    assert message in text and code in text and "test_checked_mode.py:" in text
+
+
+@pytest.mark.parametrize("kernel", RIGHT, ids=[kernel.__name__ for kernel in RIGHT])
+def test_right_accesses_are_no_mistakes(kernel: Callable[..., Any]):
+    checked, plain = launch(kernel, check=EVERYTHING), launch(kernel)
+    np.testing.assert_allclose(checked, plain, rtol=1e-6)
+
+
+def test_only_what_is_asked_for_is_checked():
+    launch(stores_what_is_not_loaded, check="race,overflow")
+    launch(stores_to_one_element, check=["uninit"])
+    with settings().interpreter.scope(check="race"):
+        made: Any = jit(stores_to_one_element)
+    with pytest.raises(errors.RaceCondition):
+        made[(4,)](np.zeros(16, np.float32), np.zeros(16, np.float32), 16)
+    with pytest.raises(errors.InvalidOption, match="some of bounds, race"):
+        launch(hashes, check="bound")
