@@ -66,7 +66,7 @@ COMMANDS = tuple(
         ("cc", "compile a kernel in Triton-C and print a stage of it", cc_command),
         (
             "explain",
-            "show how a kernel was lowered for a GPU, line by line, and why",
+            "show how a kernel was lowered for a GPU, and why",
             explain_command,
         ),
         ("explain-error", "say what an error code means, with an example", explain_error_command),
@@ -74,7 +74,7 @@ COMMANDS = tuple(
         ("run", "execute tile IR with NumPy, every access checked", run_command),
         (
             "run-script",
-            "run a Python script in which `import triton` imports Tilewright",
+            "run a script in which `import triton` imports Tilewright",
             run_script_command,
         ),
         ("pipeline", "list the passes of a backend, each with its reason", pipeline_command),
