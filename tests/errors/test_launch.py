@@ -56,11 +56,15 @@ def launch(*args: object, grid: object = 1, **words: object) -> Callable[..., ob
     return lambda kernel=add: kernel[grid](*args, **words)
 
 
+GIVE_IT = "give it by position or by name, or a default where the function is defined"
 MISTAKES: dict[str, tuple[Callable[..., object], type[Exception], str]] = {
     "missing": (
         launch(X, X, BLOCK=64),
         TypeError,
-        """add() misses a value for 'out', 'n' [TW117]""",
+        f"""
+        add() misses a value for 'out', 'n' [TW117]
+          hint: {GIVE_IT}
+        """,
     ),
     "too many": (
         launch(X, X, X, 64, 64, 7),
@@ -231,7 +235,10 @@ MISTAKES: dict[str, tuple[Callable[..., object], type[Exception], str]] = {
     "keyword-only by position": (
         lambda: only_keyword[1](X, 3),
         TypeError,
-        """only_keyword() misses a value for 'BLOCK' [TW117]""",
+        f"""
+        only_keyword() misses a value for 'BLOCK' [TW117]
+          hint: {GIVE_IT}
+        """,
     ),
 }
 

@@ -139,6 +139,7 @@ def too_few(out, n):
     """takes_constant() misses a value for 'SIZE' [TW117]
     tl.store(out, takes_constant(n))
                   ^^^^^^^^^^^^^^^^^
+    hint: give it by position or by name, or a default where the function is defined
     """
     tl.store(out, takes_constant(n))
 
@@ -158,6 +159,7 @@ def twice(out, n):
     """takes_constant() is given 'x' twice [TW119]
     tl.store(out, takes_constant(n, 4, x=n))
                   ^^^^^^^^^^^^^^^^^^^^^^^^^
+    hint: give it by position or by name, not both
     """
     tl.store(out, takes_constant(n, 4, x=n))
 
@@ -252,6 +254,7 @@ def asserts(out, BLOCK: tl.constexpr):
     """static assertion failed: BLOCK is 8 [TW102]
     assert BLOCK >= 16, f"BLOCK is {BLOCK}"
            ^^^^^^^^^^^
+    hint: constexpr parameters decide it: launch with other values
     """
     assert BLOCK >= 16, f"BLOCK is {BLOCK}"
 
@@ -261,6 +264,7 @@ def asserts_without_message(out, BLOCK: tl.constexpr):
     """static assertion failed: BLOCK >= 16 [TW102]
     assert BLOCK >= 16
            ^^^^^^^^^^^
+    hint: constexpr parameters decide it: launch with other values
     """
     assert BLOCK >= 16
 
@@ -298,6 +302,7 @@ def not_a_function(out):
 def lacks_argument(out, n):
     """lacks_argument() misses a value for 'n' [TW117]
     def lacks_argument(out, n):
+    hint: give it by position or by name, or a default where the function is defined
     """
     tl.store(out, n)
 

@@ -19,8 +19,7 @@ from tilewright.interp.concrete_value import ConcreteValue
 from tilewright.interp.numpy_dtypes import Array, as_array
 from tilewright.interp.numpy_rules import evaluate
 from tilewright.interp.race_watch import RaceWatch
-from tilewright.ir import Op, Trait
-from tilewright.ir.reference_rules import REFERENCE_RULES
+from tilewright.ir import REFERENCE_RULES, Op, Trait
 from tilewright.ir.types import element_of, i32
 from tilewright.ops import (
     AddOp,

@@ -11,7 +11,7 @@ import pytest
 
 import tilewright
 import tilewright.language as tl
-from tilewright.support import TilewrightError
+from tilewright.support import TilewrightError, settings
 from tilewright.tools import cli
 from tilewright.tools.explain_error_command import error_classes, sections
 
@@ -37,14 +37,37 @@ def test_sections_show_the_mistake_and_what_to_do_instead(code: str):
 
 @pytest.mark.parametrize("code", [code for code in sections() if example(code) is not None])
 def test_examples_make_the_mistake(code: str):
-    source = example(code) or ""
+    error = mistake_of(code, example(code) or "")
+    assert error.code == code, str(error)
+
+
+def mistake_of(code: str, source: str) -> TilewrightError:
+    """The error that an example ends with."""
     file = f"<example of {code}>"
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     names: dict[str, Any] = {"tilewright": tilewright, "jit": tilewright.jit, "tl": tl, "np": np}
     names |= {"x": np.arange(1, 17, dtype=np.float32), "__name__": f"example_{code}"}
     with pytest.raises(TilewrightError) as caught, contextlib.redirect_stdout(io.StringIO()):
         exec(compile(source, file, "exec"), names)
-    assert caught.value.code == code, str(caught.value)
+    return caught.value
+
+
+IN_PYTHON = [f"TW{number}" for number in range(101, 128)]
+WITHOUT_A_LINE = {"TW106", "TW116", "TW117", "TW118", "TW126"}
+"""Found where a kernel is launched, or in sources that are no Python."""
+ONLY_COMPILED = {"TW101", "TW106", "TW107", "TW109", "TW120"}
+"""Python runs these, or has them on some paths only."""
+
+
+@pytest.mark.parametrize("code", IN_PYTHON)
+def test_mistakes_in_kernels_point_at_them_in_both_executions(code: str):
+    source = example(code) or ""
+    texts: list[str] = []
+    for interpret in (False, True)[: 1 + (code not in ONLY_COMPILED)]:
+        with settings().interpreter.scope(enabled=interpret):
+            texts.append(str(mistake_of(code, source)))
+    assert len(set(texts)) == 1
+    assert code in WITHOUT_A_LINE or re.search(r"-->.*\n.*\|\n.*\|.*\n.*\| +\^", texts[0])
 
 
 def shown(*words: str, capsys: pytest.CaptureFixture[str]) -> str:

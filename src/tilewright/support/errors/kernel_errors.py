@@ -84,6 +84,7 @@ class CompileTimeAssertionFailure(CompilationError):
 
     code = "TW102"
     template = "static assertion failed: {detail}"
+    hint_template = "constexpr parameters decide it: launch with other values"
 
     detail: str
 
@@ -401,6 +402,7 @@ class MissingArgument(CompilationError, TypeError):
 
     code = "TW117"
     template = "{function}() misses a value for {names}"
+    hint_template = "give it by position or by name, or a default where the function is defined"
 
     function: str
     missing: tuple[str, ...]
@@ -436,6 +438,7 @@ class RepeatedArgument(CompilationError, TypeError):
 
     code = "TW119"
     template = "{function}() is given '{argument}' twice"
+    hint_template = "give it by position or by name, not both"
 
     function: str
     argument: str
