@@ -320,3 +320,19 @@ def test_grid_as_a_function_of_the_arguments(device: Device, block: int):
     out = device.empty(100, np.int32)
     device.run(grid_function_kernel, reference_of_the_grid, out, 100, BLOCK=block)
     assert_same(out, np.arange(100, dtype=np.int32))
+
+
+@jit
+def copied_loop_kernel(out, n):
+    i = tl.arange(0, 16)
+    if n > 0:
+        for k in tl.static_range(2):
+            tl.store(out + 16 + i, k + 1)
+    tl.store(out + i, 5)
+
+
+@pytest.mark.parametrize("n", [-3, 3])
+def test_what_follows_a_branch_with_a_copied_loop(device: Device, n: int):
+    out = device.array(np.zeros(32, np.int32))
+    device.run(copied_loop_kernel, (1,), out, n)
+    assert_same(out, np.repeat([5, 2 if n > 0 else 0], 16).astype(np.int32))

@@ -77,11 +77,15 @@ def for_statement(frame: FunctionFrame, node: ast.For) -> Outcome:
 
 def _unrolled(frame: FunctionFrame, node: ast.For, items: Iterable[object]) -> Outcome:
     """One copy of the body for each item."""
-    outer = {flag: frame.scope.get(flag, NO) for flag in (ITERATION_OVER, LOOP_LEFT)}
+    flags = (ITERATION_OVER, LOOP_LEFT)
+    outer = {flag: frame.scope[flag] for flag in flags if flag in frame.scope}
     try:
         outcome = _copies(frame, node, iter(items))
     except ContinuationUnknown:
         frame.unsupported(node, "a 'return' at run time inside a loop", "compute a flag instead")
+    # A flag that was not there must not be: an `if` around would join it with none.
+    for flag in flags:
+        frame.scope.pop(flag, None)
     frame.scope.update(outer)
     return outcome
 
