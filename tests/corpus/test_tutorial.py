@@ -14,7 +14,7 @@ from tilewright.compiler import ASTSource, KernelSource
 from tilewright.runtime import MockTensor
 
 WORDS = {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "GROUP_M": 8}
-OPTIONS = {"num_warps": 8, "num_stages": 3}
+OPTIONS = {"num_warps": 8, "num_stages": 3, "bulk_loads": "descriptors"}
 BY_ROWS, BY_COLUMNS = "i32/16 i32=1", "i32=1 i32/16"
 SIZES = {"multiples of 16": "i32/16 i32/16 i32/16", "any M and N": "i32 i32 i32/16"}
 
@@ -26,18 +26,19 @@ def ptx_of(capability: int, sizes: str, a: str, b: str, even: bool = False) -> s
     return compiled(capability, source_of(variant))
 
 
-def compiled(capability: int, source: KernelSource) -> str:
-    return str(compile_source(source, GPUTarget("cuda", capability, 32), OPTIONS).asm["ptx"])
+def compiled(capability: int, source: KernelSource, **options: str) -> str:
+    target = GPUTarget("cuda", capability, 32)
+    return str(compile_source(source, target, {**OPTIONS, **options}).asm["ptx"])
 
 
-def ptx_of_launch(capability: int, size: int, a: str, b: str) -> str:
+def ptx_of_launch(capability: int, size: int, a: str, b: str, **options: str) -> str:
     """What a launch with contiguous square matrices of fp16 compiles."""
     strides = [size if text.startswith("i32/") else 1 for text in f"{a} {b} {BY_ROWS}".split()]
     arrays = [MockTensor("float16")] * 3
     call = tutorial_matmul.launch_function.bind(
         *arrays, *[size] * 3, *strides, **WORDS, EVEN_K=False
     )
-    return compiled(capability, ASTSource.of(tutorial_matmul, call.signature))
+    return compiled(capability, ASTSource.of(tutorial_matmul, call.signature), **options)
 
 
 def accesses(ptx: str) -> Counter[str]:
@@ -66,6 +67,14 @@ def test_sizes_of_1000_are_copied_like_multiples_of_16(capability: int, a: str, 
     assert set(re.findall(r"st\.global[\w.:]*", ptx)) == {"st.global.v4.b32"}
     # copies of later iterations are under way when one begins
     assert re.search(r"cp\.async\.wait_group\s+[1-9]", ptx)
+
+
+@pytest.mark.parametrize("a", [BY_ROWS, BY_COLUMNS], ids=["A [M, K]", "A [K, M]"])
+@pytest.mark.parametrize("b", [BY_ROWS, BY_COLUMNS], ids=["B [K, N]", "B [N, K]"])
+def test_the_copy_engine_of_hopper_makes_these_copies(a: str, b: str):
+    ptx = ptx_of_launch(90, 1000, a, b, bulk_loads="all")
+    assert not accesses(ptx)
+    assert "cp.async.bulk.tensor.2d.shared::cluster.global" in ptx
 
 
 def test_sizes_of_1004_are_loaded_one_by_one():

@@ -332,7 +332,7 @@ class Compilation(Group):
         in_key=True,
     )
     bulk_loads = Setting(
-        BULK_LOADS[1],
+        BULK_LOADS[-1],
         _bulk_loads,
         "TILEWRIGHT_BULK_LOADS",
         expected="one of " + ", ".join(BULK_LOADS),

@@ -208,7 +208,7 @@ def test_warpgroups_multiply_while_the_next_iteration_starts() -> None:
     A wait, and a barrier, for the first copies stand before the loop; in it each product waits for
     the one before, and the copies that follow fill the slot which that one has read.
     """
-    kernel = loop(num_stages=3)
+    kernel = loop(num_stages=3, bulk_loads="descriptors")
     ptx, body = str(kernel.asm["ptx"]), bodies_of_loops(str(kernel.asm["ttgir"]))
     assert count(kernel, "cp.async.cg.shared.global") == 4 * 5
     assert kernel.metadata.shared == 5 * 2 * 64 * 32 * 2
@@ -227,7 +227,7 @@ def test_warpgroups_multiply_while_the_next_iteration_starts() -> None:
 
 
 def test_warpgroups_wait_for_their_products_where_two_slots_are_asked_for() -> None:
-    kernel = loop(num_stages=2)
+    kernel = loop(num_stages=2, bulk_loads="descriptors")
     assert count(kernel, "cp.async.cg.shared.global") == 4 * 2
     assert re.findall(r"wgmma.wait_group.sync.aligned (\d)", kernel.asm["ptx"]) == ["0"]
     assert kernel.metadata.shared == 2 * 2 * 64 * 32 * 2
@@ -237,7 +237,8 @@ def test_warpgroups_wait_for_their_products_where_two_slots_are_asked_for() -> N
 def test_stages_of_the_loop_come_before_those_of_the_launch(capability: int, slots: int) -> None:
     """slots: for four stages, of which warpgroups take more where there is room."""
     wide, narrow = (
-        loop("fp16", capability, num_stages=launch, STAGES=own) for launch, own in ((2, 4), (4, 1))
+        loop("fp16", capability, num_stages=launch, STAGES=own, bulk_loads="descriptors")
+        for launch, own in ((2, 4), (4, 1))
     )
     assert count(wide, "cp.async.cg") == 4 * slots
     assert count(narrow, "cp.async") == 0
@@ -325,7 +326,8 @@ def chained(q, k, v, out, n):
 def test_chained_products_need_no_memory_between_them(
     capability: int, reads: int, tiles: int
 ) -> None:
-    kernel = compiled(chained, "*fp16/16 *fp16/16 *fp16/16 *fp32/16 i32/16", capability)
+    types = "*fp16/16 *fp16/16 *fp16/16 *fp32/16 i32/16"
+    kernel = compiled(chained, types, capability, bulk_loads="descriptors")
     body = bodies_of_loops(kernel.asm["ttgir"])
     assert ops(body)["nvidia.read"] == reads
     assert ops(body)["nvidia.convert"] == ops(body)["nvidia.share"] == 0
@@ -442,7 +444,9 @@ def persistent_with_sum(a, b, c, items, K):
 def test_buffers_of_two_loops_share_memory() -> None:
     """By liveness: the second loop begins when the first has ended."""
     types = "*fp16/16 *fp16/16 *fp32/16 i32/16"
-    one, two = (compiled(repeated, types, TIMES=n).metadata.shared for n in (1, 2))
+    one, two = (
+        compiled(repeated, types, TIMES=n, bulk_loads="descriptors").metadata.shared for n in (1, 2)
+    )
     assert one == two
 
 
