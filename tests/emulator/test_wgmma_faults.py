@@ -85,14 +85,15 @@ LOOPS = [
     Loop(
         two_sums,
         10,
-        # nothing writes sums between the two products
-        (("wgmma.fence", 1),),
+        # nothing writes sums between the two products; warps exchange each result among themselves
+        (("wgmma.fence", 1), ("bar.sync", 3)),
         # each of the two behind the loop would wait for all products
         (("wgmma.wait_group", 1), ("wgmma.wait_group", 2)),
     ),
-    # the first fence of both is that of an operand which is written before the loop: another stands
-    # in it; sums that start at zero are no operands
-    Loop(chained, 5, (("fence.proxy", 0), ("wgmma.fence", 0))),
+    # the first fences are those of what is written before the loop, an operand and the zeros of the
+    # first slot: another stands in it, where the last copies are waited for, too; sums from
+    # zero on are no operands
+    Loop(chained, 5, (("fence.proxy", 0), ("fence.proxy", 1), ("wgmma.fence", 0), ("bar.sync", 2))),
     Loop(written, 5, (("fence.proxy", 0),)),
 ]
 
@@ -170,7 +171,7 @@ def name(loop: Loop) -> str:
 def test_every_statement_that_orders_is_missed(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
     missed, total = unnoticed(loop, without_each, monkeypatch)
     assert missed == loop.spare
-    assert total >= 9
+    assert total >= 8
 
 
 @pytest.mark.parametrize("loop", LOOPS, ids=name)

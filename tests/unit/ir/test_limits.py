@@ -96,7 +96,6 @@ def test_texts_are_judged_before_they_are_compiled(
 @pytest.mark.parametrize(
     ("line", "target", "message"),
     [
-        ("%t = tile.range {start = 0, end = 30} : tile<30xi32>", "cuda", "extents are powers of"),
         ("nvidia.wait", "cuda", "nvidia.wait is not legal"),
         ("nvidia.wait", "cpu", "nvidia.wait is not legal"),
     ],

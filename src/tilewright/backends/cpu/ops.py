@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from tilewright.ir import Op, Trait, Value, attr, operand, reference, tile
 from tilewright.ir.types import Type, shape_of, with_shape
 from tilewright.ops import PRECISIONS, DotOp
@@ -43,5 +41,5 @@ class Bf16DotOp(DotOp, opcode="cpu.dot_bf16", traits=(Trait.PURE,)):
 @reference(Bf16DotOp)
 def bf16_dot(op: Bf16DotOp, a: Any, b: Any, acc: Any) -> Any:
     """Summed in float64 and rounded once."""
-    wide = [(x.astype(np.uint32) << 16).view(np.float32).astype(np.float64) for x in (a, b)]
-    return (wide[0] @ wide[1] + acc).astype(np.float32)
+    wide = [(x.astype("uint32") << 16).view("float32").astype("float64") for x in (a, b)]
+    return (wide[0] @ wide[1] + acc).astype("float32")

@@ -46,9 +46,7 @@ def repeat_kernel(x_ptr, n):
 
 
 def test_a_small_grid_wakes_nobody():
-    threads = tw.settings().cpu.threads
-    tw.settings().cpu.threads = 3
-    try:
+    with tw.settings().cpu.scope(threads=3):
         x = np.ones(1 << 20, np.float32)
         double_kernel[(4,)](x, 256, BLOCK=64)
         pool = shared_pool(3)
@@ -58,8 +56,6 @@ def test_a_small_grid_wakes_nobody():
         assert pool.workers == 2
         assert (x[:256] == 4).all()
         assert (x[256:] == 2).all()
-    finally:
-        tw.settings().cpu.threads = threads
 
 
 @pytest.mark.parametrize("n", [0, 3])
