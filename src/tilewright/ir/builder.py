@@ -79,11 +79,16 @@ class Rewriter:
         assert old is not new
         # A copy, since `set_operand` changes the uses.
         for op in list(old.uses):
-            for index, value in enumerate(op.operands):
-                if value is old:
-                    op.set_operand(index, new)
+            Rewriter.replace_operand(op, old, new)
         if not new.name:
             new.name = old.name
+
+    @staticmethod
+    def replace_operand(op: Op, old: Value, new: Value) -> None:
+        """Let one op use `new` instead of `old`."""
+        for index, value in enumerate(op.operands):
+            if value is old:
+                op.set_operand(index, new)
 
     @classmethod
     def replace(cls, op: Op, values: Value | Sequence[Value]) -> None:

@@ -99,9 +99,7 @@ def _convert_in_place(load: LoadOp) -> None:
     users = list(load.result.uses)
     same = Builder.after(load).value(ConvertOp(load.result, load.type))
     for user in users:
-        for index, operand in enumerate(user.operands):
-            if operand is load.result:
-                user.set_operand(index, same)
+        Rewriter.replace_operand(user, load.result, same)
 
 
 def _move(op: ConvertOp, load: LoadOp, between: list[Op]) -> None:

@@ -28,7 +28,7 @@ from collections.abc import Sequence
 from tilewright.backends.nvidia.buffer_ops import ShareOp, WgmmaOp, WgmmaWaitOp
 from tilewright.backends.nvidia.passes.register_operands import product_parts
 from tilewright.backends.nvidia.passes.schedule_loop import LoopSchedule
-from tilewright.ir import Block, Builder, Op, Value
+from tilewright.ir import Block, Builder, Op, Rewriter, Value
 from tilewright.ops import ForOp, IfOp, TransposeOp
 from tilewright.transforms import add_choice
 
@@ -117,9 +117,7 @@ def _waited(sums: Value, value: Value, block: Block) -> Value:
         return value
     ended = Builder(block, block.first).value(WgmmaWaitOp(value))
     for user in readers:
-        for index, operand in enumerate(user.operands):
-            if operand is sums:
-                user.set_operand(index, ended)
+        Rewriter.replace_operand(user, sums, ended)
     return ended
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from tilewright.backends.nvidia.buffer_ops import WgmmaOp, WgmmaWaitOp
 from tilewright.backends.nvidia.bulk_ops import MbarrierArriveOp
-from tilewright.ir import Block, Builder, Effect, Function, Op, Pass, Value
+from tilewright.ir import Block, Builder, Effect, Function, Op, Pass, Rewriter, Value
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,4 @@ def _wait_at(place: Op, product: Op, pending: int) -> None:
     users = list(product.results[0].uses)
     ended = Builder.at(place).value(WgmmaWaitOp(product.results[0], pending=pending))
     for user in users:
-        for index, operand in enumerate(user.operands):
-            if operand is product.results[0]:
-                user.set_operand(index, ended)
+        Rewriter.replace_operand(user, product.results[0], ended)

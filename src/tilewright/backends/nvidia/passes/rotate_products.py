@@ -103,7 +103,7 @@ class _Rotation:
         moved.set_operand(0, self.loop.body.args[left + 1])
         moved.set_operand(1, operand)
         for user in [user for user in self.carried.uses if user is not moved]:
-            _replace_operand(user, self.carried, moved.result)
+            Rewriter.replace_operand(user, self.carried, moved.result)
         sums = product.acc
         moved.set_operand(2, self.carried)
         self.loop.body.terminator.set_operand(slot, moved.result if sums is self.carried else sums)
@@ -136,7 +136,7 @@ class _Rotation:
         for index, value in enumerate((results[left], operand, results[slot])):
             last.set_operand(index, value)
         for user in users:
-            _replace_operand(user, results[slot], last.result)
+            Rewriter.replace_operand(user, results[slot], last.result)
 
 
 def _candidates(loop: ForOp) -> list[_Rotation]:
@@ -217,12 +217,6 @@ def _move_to_end(op: Op | None, loop: ForOp) -> None:
     """Compute what only the next iteration uses last: while products run, no operand may change."""
     if op is not None and op.parent is loop.body and _sole_user(op.results[0]) is not None:
         Rewriter.move_before(op, loop.body.terminator)
-
-
-def _replace_operand(user: Op, old: Value, new: Value) -> None:
-    for index, value in enumerate(user.operands):
-        if value is old:
-            user.set_operand(index, new)
 
 
 def _bits(value: Value) -> int:
