@@ -24,9 +24,9 @@ test *arguments:
 test-gpu *arguments:
     {{python}} -m pytest -m gpu {{arguments}}
 
-# Random kernels on several devices: `just fuzz --count 20000 --processes 8 --devices cpu,emulated`.
+# Random kernels on several devices: `just fuzz --minutes 60 --processes 8 --devices cpu,emulated`.
 fuzz *arguments:
-    {{python}} scripts/fuzz_kernels.py {{arguments}}
+    {{python}} -m tilewright fuzz {{arguments}}
 
 # Changed texts of tile IR or Triton-C: `just fuzz-text c --count 50000 --compiled 0.05`.
 fuzz-text *arguments:

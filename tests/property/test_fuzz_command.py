@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import runpy
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "fuzz_kernels.py"
+from tilewright.testing.fuzz import Failure, program, save
+from tilewright.tools.cli import main
+
 PATIENCE = 120.0
 """Seconds for the first program, on a machine that is busy."""
 
@@ -26,9 +30,10 @@ def ignore_interrupts() -> None:
 def test_a_run_that_is_interrupted_prints_and_writes_its_summary(
     number: signal.Signals, tmp_path: Path
 ) -> None:
-    words = ["--count", "1000000", "--devices", "interpreter", "--out", str(tmp_path)]
+    words = ["fuzz", "--minutes", "10", "--devices", "interpreter", "--out", str(tmp_path)]
     process = subprocess.Popen(
-        [sys.executable, str(SCRIPT), *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        [sys.executable, "-m", "tilewright", *words],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         text=True, start_new_session=True, preexec_fn=ignore_interrupts,
     )  # fmt: skip
     summary = tmp_path / "summary.txt"
@@ -43,3 +48,20 @@ def test_a_run_that_is_interrupted_prints_and_writes_its_summary(
     assert process.returncode == 0, output
     assert "no failures" in output and "Traceback" not in output
     assert "no failures" in summary.read_text(encoding="utf-8")
+
+
+def test_a_program_that_fails_is_saved_as_a_test_that_runs(tmp_path: Path) -> None:
+    made = next(p for p in map(program, range(100)) if "memory" in p.features)
+    place = save(tmp_path, made, Failure(made.seed, "cpu", "differs", "as told"))
+    names: dict[str, Any] = runpy.run_path(str(place))
+    for device in ("interpreter", "cpu", "emulated"):
+        names["test_fuzzed"](device)
+    wrong = {name: ~array for name, array in names["EXPECTED"].items() if array.dtype.kind == "i"}
+    names["EXPECTED"].update(wrong)
+    with pytest.raises(AssertionError):
+        names["test_fuzzed"]("cpu")
+
+
+def test_devices_that_are_not_there_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fuzz", "--devices", "cpu,tpu"]) == 1
+    assert "there is no device 'tpu' here, only interpreter, cpu" in capsys.readouterr().err

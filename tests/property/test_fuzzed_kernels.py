@@ -4,7 +4,7 @@ The programs with loops of products, whose loads GPUs run ahead, run in the emul
 of them on the CPU; of the others three fifths run on the CPU and two fifths in the
 emulator. Every third program runs in the interpreter too. So 2,000 programs take about 90 s of one
 core: each run of the suite takes every fifth chunk of them, `pytest -m exhaustive` the others;
-`scripts/fuzz_kernels.py` runs any number of them on all devices.
+`tilewright fuzz` runs any number of them on all devices.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import re
 import pytest
 
 import tilewright
-from tests.fuzz import (
+from tilewright.testing.fuzz import (
     Failure,
     Program,
     Undefined,
@@ -24,9 +24,9 @@ from tests.fuzz import (
     reduced,
     written_test,
 )
-from tests.fuzz.execute import collecting_later
-from tests.fuzz.source import source
-from tests.fuzz.workers import NO_CACHE
+from tilewright.testing.fuzz.fuzz_workers import NO_CACHE
+from tilewright.testing.fuzz.program_source import source
+from tilewright.testing.fuzz.run_program import collecting_later
 
 PROGRAMS = 2000
 CHUNK = 50

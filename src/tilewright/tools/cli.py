@@ -26,6 +26,7 @@ from tilewright.tools import (
     env_command,
     explain_command,
     explain_error_command,
+    fuzz_command,
     opt_command,
     pipeline_command,
     run_command,
@@ -70,6 +71,7 @@ COMMANDS = tuple(
             explain_command,
         ),
         ("explain-error", "say what an error code means, with an example", explain_error_command),
+        ("fuzz", "run random kernels on every device and compare", fuzz_command),
         ("opt", "put tile IR through passes", opt_command),
         ("run", "execute tile IR with NumPy, every access checked", run_command),
         (

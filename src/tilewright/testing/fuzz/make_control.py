@@ -5,11 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tests.fuzz.dtypes import BOOL, INTEGERS, NUMBERS, Type, index_dtype, is_literal, literal_dtype
-from tests.fuzz.expressions import expression, operand, scalar, scalar_condition
-from tests.fuzz.maker import Maker
-from tests.fuzz.memory import address, array_of, moved, source_array
-from tests.fuzz.tree import Bounds, Expr, For, Function, If, Let, Return, Unpack, While, var
+from tilewright.testing.fuzz.make_expressions import expression, operand, scalar, scalar_condition
+from tilewright.testing.fuzz.make_memory import address, array_of, moved, source_array
+from tilewright.testing.fuzz.program_dtypes import (
+    BOOL,
+    INTEGERS,
+    NUMBERS,
+    Type,
+    index_dtype,
+    is_literal,
+    literal_dtype,
+)
+from tilewright.testing.fuzz.program_maker import Maker
+from tilewright.testing.fuzz.program_tree import (
+    Bounds,
+    Expr,
+    For,
+    Function,
+    If,
+    Let,
+    Return,
+    Unpack,
+    While,
+    var,
+)
 
 TOP = 2**31 - 1
 

@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-from tests.fuzz.control import TOP
-from tests.fuzz.dtypes import BOOL, FLOATS, NUMPY, Shape, Type
-from tests.fuzz.maker import Maker
-from tests.fuzz.memory import moved, own_part, plus, times
-from tests.fuzz.shapes import PRODUCTS, dot
-from tests.fuzz.tree import Barrier, Do, Expr, For, If, Let, Stmt, Store, var
+from tilewright.testing.fuzz.make_control import TOP
+from tilewright.testing.fuzz.make_memory import moved, own_part, plus, times
+from tilewright.testing.fuzz.make_shapes import PRODUCTS, dot
+from tilewright.testing.fuzz.program_dtypes import BOOL, FLOATS, NUMPY, Shape, Type
+from tilewright.testing.fuzz.program_maker import Maker
+from tilewright.testing.fuzz.program_tree import Barrier, Do, Expr, For, If, Let, Stmt, Store, var
 
 SMALL = (-3, 3)
 

@@ -1,4 +1,4 @@
-"""Writes a failing program as a test file that runs by itself from the project's root."""
+"""Writes a failing program as a test file that runs by itself."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from tests.fuzz.dtypes import FLOATS, Stops, Undefined, same_bits
-from tests.fuzz.execute import Failure, order_of
-from tests.fuzz.model import contents, expected
-from tests.fuzz.source import source
-from tests.fuzz.tree import ArrayArg, Program
+from tilewright.testing.fuzz.program_dtypes import FLOATS, Stops, Undefined, same_bits
+from tilewright.testing.fuzz.program_source import source
+from tilewright.testing.fuzz.program_tree import ArrayArg, Program
+from tilewright.testing.fuzz.reference_model import contents, expected
+from tilewright.testing.fuzz.run_program import Failure, order_of
 
 _FORM = '''"""{head}
 
@@ -22,6 +22,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tilewright.testing.fuzz import same_bits
+from tilewright.testing.guarded_devices import device_class
 {source}
 
 def numbers(text, dtype):
@@ -39,12 +41,8 @@ EXPECTED = {{
 
 @pytest.mark.parametrize("name", {devices})
 def test_fuzzed(name):
-    from tests.fuzz.dtypes import same_bits
-    from tests.kernels.devices import DEVICES
-
-    device = DEVICES[name]()
-    if name == "emulated":
-        device.seed = {order}  # of a random order of warps; None: all in step
+    device = device_class(name)()
+    device.seed = {order}  # of a random order of warps in the emulator; None: all in step
     arrays = {{key: device.array(value) for key, value in GIVEN.items()}}
 {aliases}    device.run(kernel, ({grid},), {args})
     for key, value in EXPECTED.items():

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from math import prod
 from random import Random
 from typing import Any, TypeVar
 
-from tests.fuzz.dtypes import (
+from tilewright.testing.fuzz.program_dtypes import (
     BOOL,
     FLOATS,
     INTEGERS,
@@ -22,7 +22,7 @@ from tests.fuzz.dtypes import (
     limits,
     literal_dtype,
 )
-from tests.fuzz.tree import (
+from tilewright.testing.fuzz.program_tree import (
     ArrayArg,
     Bounds,
     ConstantArg,
@@ -97,7 +97,7 @@ class Maker:
         self.emit(Let((target.data[0],), (value,)))
 
     @contextmanager
-    def inside(self, body: list[Stmt]) -> Iterator[None]:
+    def inside(self, body: list[Stmt]) -> Generator[None]:
         """Fill an inner block; its variables are unknown afterwards."""
         outer, count = self.block, len(self.known)
         self.block = body

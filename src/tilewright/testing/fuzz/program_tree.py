@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tests.fuzz.dtypes import Shape, Type
+from tilewright.testing.fuzz.program_dtypes import Shape, Type
 
 Bounds = tuple[int, int]
 

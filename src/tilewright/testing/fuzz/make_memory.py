@@ -8,10 +8,19 @@ from __future__ import annotations
 
 from math import prod
 
-from tests.fuzz.dtypes import BOOL, DTYPES, FLOATS, INTEGERS, NUMBERS, UNSIGNED, Shape, Type
-from tests.fuzz.expressions import condition, expression, operand
-from tests.fuzz.maker import Maker
-from tests.fuzz.tree import ArrayArg, Barrier, Do, Expr, Store, var
+from tilewright.testing.fuzz.make_expressions import condition, expression, operand
+from tilewright.testing.fuzz.program_dtypes import (
+    BOOL,
+    DTYPES,
+    FLOATS,
+    INTEGERS,
+    NUMBERS,
+    UNSIGNED,
+    Shape,
+    Type,
+)
+from tilewright.testing.fuzz.program_maker import Maker
+from tilewright.testing.fuzz.program_tree import ArrayArg, Barrier, Do, Expr, Store, var
 
 INT = "int32"
 
@@ -175,7 +184,7 @@ def address(m: Maker, pointer: Expr, shape: Shape, distinct: bool) -> Expr:
         offsets = shift_by_scalar(m, offsets, room)
     base = own_part(m, pointer)
     assert offsets.bounds is not None
-    low, high = offsets.bounds
+    _, high = offsets.bounds
     if m.chance(0.15) and high + 7 < array.size and not array.region:
         back = Expr("literal", (), Type("int"), (7,), (7, 7))
         return moved(moved(base, plus(offsets, 7)), back, "-")

@@ -7,11 +7,12 @@ lanes that a mask leaves out; results that differ then are not defined either.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from tests.fuzz.dtypes import (
+from tilewright.testing.fuzz.operation_table import OPERATIONS, as_dtype
+from tilewright.testing.fuzz.program_dtypes import (
     NUMPY,
     Array,
     Stops,
@@ -22,8 +23,7 @@ from tests.fuzz.dtypes import (
     literal,
     literal_dtype,
 )
-from tests.fuzz.operations import OPERATIONS, as_dtype
-from tests.fuzz.tree import (
+from tilewright.testing.fuzz.program_tree import (
     ArrayArg,
     Barrier,
     ConstantArg,
@@ -214,11 +214,12 @@ class Machine:
             return special(expr)
         compute = OPERATIONS[expr.op].compute
         assert compute is not None, expr.op
-        found = compute(expr, [self.value(arg) for arg in expr.args])
-        if not isinstance(found, tuple) and not is_literal(expr.dtype):
-            found = np.asarray(found)
-            assert found.dtype == NUMPY[expr.dtype], (expr.op, found.dtype, expr.type)
-            assert found.shape == expr.shape, (expr.op, found.shape, expr.type)
+        found: Any = compute(expr, [self.value(arg) for arg in expr.args])
+        if isinstance(found, tuple) or is_literal(expr.dtype):
+            return cast("object", found)
+        found = np.asarray(found)
+        assert found.dtype == NUMPY[expr.dtype], (expr.op, found.dtype, expr.type)
+        assert found.shape == expr.shape, (expr.op, found.shape, expr.type)
         return found
 
     def _value_var(self, expr: Expr) -> Any:
@@ -300,9 +301,9 @@ class Machine:
             other = as_dtype(rest[1], self.value(rest[1]), expr.dtype)
             found = np.array(np.broadcast_to(other, offsets.shape))
         else:
-            found = np.empty(offsets.shape, array.dtype)
-            raw = np.full(found.nbytes, self.poison & (1 if found.dtype == bool else 255), np.uint8)
-            found = raw.view(found.dtype).reshape(offsets.shape).copy()
+            byte = self.poison & (1 if array.dtype == bool else 255)
+            raw = np.full(offsets.size * array.dtype.itemsize, byte, np.uint8)
+            found = cast("Array", raw.view(array.dtype)).reshape(offsets.shape).copy()
         found[mask] = array[offsets[mask]]
         return found
 

@@ -11,9 +11,8 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from tests.fuzz.dtypes import BOOL, FLOATS, NUMBERS, Type
-from tests.fuzz.execute import Failure
-from tests.fuzz.tree import (
+from tilewright.testing.fuzz.program_dtypes import BOOL, FLOATS, NUMBERS, Type
+from tilewright.testing.fuzz.program_tree import (
     ArrayArg,
     ConstantArg,
     Expr,
@@ -29,6 +28,7 @@ from tests.fuzz.tree import (
     copied,
     walk,
 )
+from tilewright.testing.fuzz.run_program import Failure
 
 StillFails = Callable[[Program], bool]
 Steps = Callable[[Program], Iterator[Program]]

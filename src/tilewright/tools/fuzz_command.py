@@ -1,13 +1,19 @@
-"""The command of `scripts/fuzz_kernels.py`: arguments, a progress bar, a summary."""
+"""`tilewright fuzz`: random kernels on several devices, and what fails as test files.
+
+    tilewright fuzz --minutes 60 --devices interpreter,cpu,nvidia
+
+Program number n is the same everywhere. Each failure is made small and written to `--out` as a test
+that runs by itself; a process that crashes or hangs is a failure too. Ctrl-C and SIGTERM end early;
+the summary of what was done is printed, and written to `--out`, too.
+`tilewright.testing.fuzz` tells how it works.
+"""
 
 from __future__ import annotations
 
 import argparse
 import math
-import os
 import signal
 import sys
-import tempfile
 import time
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -15,19 +21,18 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import (
     BarColumn,
-    MofNCompleteColumn,
     Progress,
-    TaskID,
     TextColumn,
     TimeRemainingColumn,
 )
 from rich.table import Table
 
-from tests.fuzz.save import save
-from tests.fuzz.workers import Fleet, Plan, Result
+from tilewright.testing.fuzz import Fleet, Plan, Result, save
+from tilewright.testing.guarded_devices import available_devices
+from tilewright.tools.command_failure import CommandFailed
 
 SECONDS_BETWEEN_SUMMARIES = 20.0
-DEVICES = ("interpreter", "cpu", "emulated", "nvidia")
+FAILED = 1
 
 
 class Summary:
@@ -59,6 +64,12 @@ class Summary:
         for step, seconds in result.seconds.items():
             self.seconds[step] += seconds
             self.runs[step] += 1
+
+    def line(self, wall: float) -> str:
+        """What was done, in a few words."""
+        failing = sum(map(len, self.failures.values()))
+        rate = self.programs / max(wall, 1e-9)
+        return f"{self.programs} programs, {rate:.1f} a second, {failing or 'no'} failures"
 
     def print(self, console: Console, wall: float) -> None:
         table = Table("feature", "programs", title=f"{self.programs} programs in {wall:.0f} s, "
@@ -102,31 +113,35 @@ class Summary:
             console.print(str(place), markup=False)
 
 
-def arguments(words: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Fuzz whole kernels on several devices.")
-    parser.add_argument("--seed", type=int, default=0, help="number of the first program")
-    parser.add_argument("--count", type=int, default=1000, help="programs")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the command."""
+    parser.add_argument("--minutes", type=float, default=1.0, help="stop after so long (1)")
+    parser.add_argument("--seed", type=int, default=0, help="number of the first program (0)")
+    parser.add_argument("--count", type=int, default=sys.maxsize, help="programs (any number)")
     parser.add_argument(
-        "--devices", default="interpreter,cpu,emulated", help="of " + ",".join(DEVICES)
+        "--devices", help="some of interpreter, cpu, emulated, nvidia, with commas (all there are)"
     )
-    parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--out", type=Path, default=Path("fuzzed"), help="folder for failing tests")
-    parser.add_argument("--limit", type=float, default=60.0, help="seconds for a step of a program")
+    parser.add_argument("--processes", type=int, default=1, help="at one time (1)")
     parser.add_argument(
-        "--reduce", type=float, default=60.0, help="seconds to make a failure small"
+        "--out", type=Path, default=Path("fuzzed"), help="folder for failing tests (fuzzed)"
     )
-    parser.add_argument("--seconds", type=float, default=0.0, help="stop after so long; 0: never")
-    return parser.parse_args(words)
+    parser.add_argument(
+        "--limit", type=float, default=60.0, help="seconds for one device and program (60)"
+    )
+    parser.add_argument(
+        "--reduce", type=float, default=60.0, help="seconds to make a failure small (60)"
+    )
 
 
 class Stop:
-    """Whether to end early: after some seconds, or on SIGINT or SIGTERM. The second one kills.
+    """Whether to end: after some seconds, or on SIGINT or SIGTERM. The second one kills.
 
     The handlers are set although a shell may have told its background jobs to ignore SIGINT.
     """
 
     def __init__(self, seconds: float) -> None:
-        self.deadline = time.monotonic() + (seconds or math.inf)
+        self.seconds = seconds
+        self.deadline = time.monotonic() + seconds
         self.told = False
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._tell)
@@ -139,35 +154,31 @@ class Stop:
         return self.told or time.monotonic() > self.deadline
 
 
-def main(words: list[str]) -> int:
-    """The exit status is 1 if a program failed."""
-    given = arguments(words)
-    devices = tuple(given.devices.split(","))
-    unknown = set(devices) - set(DEVICES)
-    if unknown:
-        sys.exit(f"unknown devices {sorted(unknown)}; there are {', '.join(DEVICES)}")
-    plan = Plan(devices, given.limit, given.reduce, given.seed, given.count, given.processes)
+def run(chosen: argparse.Namespace) -> int:
+    """Run the command. The exit status is 1 if a program failed."""
+    # The emulator is part of this project's tests, which are found from its root.
+    sys.path.insert(0, "")
+    count = min(chosen.count, sys.maxsize - chosen.seed)
+    plan = Plan(_devices(chosen), chosen.limit, chosen.reduce, chosen.seed, count, chosen.processes)
     console, summary, start = Console(), Summary(), time.monotonic()
-    stop = Stop(given.seconds)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
-               TextColumn("{task.fields[rate]:.1f}/s"), TimeRemainingColumn())  # fmt: skip
-    with tempfile.TemporaryDirectory() as cache, Progress(*columns, console=console) as progress:
-        os.environ["TILEWRIGHT_CACHE_DIR"] = cache  # of the workers, which write what they compile
-        task = progress.add_task("no failures", total=plan.count, rate=0.0)
+    stop = Stop(60 * chosen.minutes)
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task("", total=stop.seconds)
         for result in Fleet(plan).results(stop):
-            summary.add(result, given.out)
-            _show(progress, task, summary, time.monotonic() - start)
-            summary.write_now_and_then(given.out, time.monotonic() - start)
+            summary.add(result, chosen.out)
+            seconds = time.monotonic() - start
+            progress.update(task, completed=seconds, description=summary.line(seconds))
+            summary.write_now_and_then(chosen.out, seconds)
     summary.print(console, time.monotonic() - start)
-    console.print(str(summary.write(given.out, time.monotonic() - start)), markup=False)
-    return 1 if summary.failures else 0
+    console.print(str(summary.write(chosen.out, time.monotonic() - start)), markup=False)
+    return FAILED if summary.failures else 0
 
 
-def _show(progress: Progress, task: TaskID, summary: Summary, seconds: float) -> None:
-    failing = sum(map(len, summary.failures.values()))
-    progress.update(
-        task,
-        completed=summary.programs,
-        rate=summary.programs / max(seconds, 1e-9),
-        description=f"{failing} failures" if failing else "no failures",
-    )
+def _devices(chosen: argparse.Namespace) -> tuple[str, ...]:
+    there = available_devices()
+    devices = tuple(chosen.devices.split(",")) if chosen.devices else there
+    for name in devices:
+        if name not in there:
+            raise CommandFailed(f"there is no device {name!r} here, only {', '.join(there)}")
+    return devices

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 import numpy as np
 
-from tests.fuzz.dtypes import (
+from tilewright.testing.fuzz.program_dtypes import (
     BOOL,
     FLOATS,
     NUMPY,
@@ -28,7 +29,7 @@ from tests.fuzz.dtypes import (
     promote,
     signed,
 )
-from tests.fuzz.tree import Expr
+from tilewright.testing.fuzz.program_tree import Expr
 
 Values = list[Any]
 Compute = Callable[[Expr, Values], Any]
@@ -51,8 +52,11 @@ def text(expr: Expr) -> str:
 
 def define(name: str, form: str | Text, compute: Compute | None = None) -> None:
     """form: of `str.format`; {0}, {1} ... are the operands, {d} the data."""
-    shown = form if callable(form) else lambda e, args: form.format(*args, d=e.data)
-    OPERATIONS[name] = Operation(shown, compute)
+    OPERATIONS[name] = Operation(form if callable(form) else partial(_formatted, form), compute)
+
+
+def _formatted(form: str, expr: Expr, args: list[str]) -> str:
+    return form.format(*args, d=expr.data)
 
 
 # ---- operands ------------------------------------------------------------------------------------
@@ -346,6 +350,14 @@ def _better(value: Any, index: Any, value2: Any, index2: Any) -> Any:
     return np.where(take, value, value2), np.where(take, index, index2)
 
 
+def _both_sums(a: Array, b: Array, c: Array, d: Array) -> tuple[Array, Array]:
+    return a + c, b ^ d
+
+
+def _affine(a: Array, b: Array, c: Array, d: Array) -> tuple[Array, Array]:
+    return a * c, b * c + d
+
+
 LIBRARY: dict[str, Library] = {
     "larger": Library(_library("larger", "a, b", "tl.maximum(a, b)"), np.maximum),
     "total": Library(_library("total", "a, b", "a + b"), np.add),
@@ -353,7 +365,7 @@ LIBRARY: dict[str, Library] = {
     "product": Library(_library("product", "a, b", "a * b"), np.multiply),
     "both_sums": Library(
         _library("both_sums", "a, b, c, d", "a + c, b ^ d"),
-        lambda a, b, c, d: (a + c, b ^ d),
+        _both_sums,
     ),
     "better": Library(
         "@tilewright.jit\ndef better(a, i, b, j):\n"
@@ -363,7 +375,7 @@ LIBRARY: dict[str, Library] = {
     ),
     "affine": Library(
         _library("affine", "a, b, c, d", "a * c, b * c + d"),
-        lambda a, b, c, d: (a * c, b * c + d),
+        _affine,
     ),
 }
 """`affine` is associative only: for scans."""
@@ -453,7 +465,7 @@ def _max_pair(expr: Expr, values: Values) -> Any:
 
 
 def _folded(expr: Expr, values: Values) -> Any:
-    function, axis, keep = expr.data
+    function, axis, _ = expr.data
     found = _accumulated(LIBRARY[function].combine, values, axis)
     last = [np.take(x, -1, axis=axis).reshape(expr.shape) for x in found]
     return tuple(last) if len(last) > 1 else last[0]
@@ -472,8 +484,8 @@ def _accumulated(combine: Callable[..., Any], values: Values, axis: int) -> list
     moved = [np.moveaxis(v, axis, 0) for v in values]
     rows = [[v[0] for v in moved]]
     for place in range(1, len(moved[0])):
-        new = combine(*rows[-1], *(v[place] for v in moved))
-        new = new if isinstance(new, tuple) else (new,)
+        combined: Any = combine(*rows[-1], *(v[place] for v in moved))
+        new = cast("tuple[Any, ...]", combined if isinstance(combined, tuple) else (combined,))
         rows.append([x.astype(v.dtype) for x, v in zip(new, moved, strict=True)])
     return [np.moveaxis(np.stack(column), 0, axis) for column in zip(*rows, strict=True)]
 

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from math import prod
 
-from tests.fuzz.dtypes import BOOL, FLOATS, INTEGERS, UNSIGNED, Shape, Type, largest_exact
-from tests.fuzz.expressions import common, operand
-from tests.fuzz.maker import MAX_ELEMENTS, Maker, fitting
-from tests.fuzz.tree import Expr, Unpack, var
+from tilewright.testing.fuzz.make_expressions import common, operand
+from tilewright.testing.fuzz.program_dtypes import (
+    BOOL,
+    FLOATS,
+    INTEGERS,
+    UNSIGNED,
+    Shape,
+    Type,
+    largest_exact,
+)
+from tilewright.testing.fuzz.program_maker import MAX_ELEMENTS, Maker, fitting
+from tilewright.testing.fuzz.program_tree import Expr, Unpack, var
 
 
 def movable(m: Maker) -> Expr:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.fuzz.operations import LIBRARY, text
-from tests.fuzz.tree import (
+from tilewright.testing.fuzz.operation_table import LIBRARY, text
+from tilewright.testing.fuzz.program_tree import (
     Barrier,
     ConstantArg,
     Do,

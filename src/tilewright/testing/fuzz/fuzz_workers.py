@@ -23,17 +23,16 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
-from tests.emulator.machine import Machine
-from tests.fuzz.dtypes import Undefined
-from tests.fuzz.execute import Failure, failure_of
-from tests.fuzz.program import program
-from tests.fuzz.reduce import fails_alike, reduced
-from tests.fuzz.tree import Program
+from tilewright.support import settings
+from tilewright.testing.fuzz.program_dtypes import Undefined
+from tilewright.testing.fuzz.program_tree import Program
+from tilewright.testing.fuzz.random_program import program
+from tilewright.testing.fuzz.reduce_program import fails_alike, reduced
+from tilewright.testing.fuzz.run_program import Failure, failure_of
+from tilewright.testing.guarded_devices import device_class
 
 LIVES = 400
 """Programs of one process; what compiled kernels leave behind goes with it."""
-BLOCKS = 30_000
-"""Of one program instance in the emulator, which is without end after so many."""
 NO_CACHE = Path(os.devnull) / "none"
 """A folder that cannot be made, so that compiled kernels are not kept."""
 COLLECT = 50
@@ -72,14 +71,13 @@ class Result:
 # ---- in a worker ---------------------------------------------------------------------------------
 
 
-def prepare() -> None:
+def prepare(devices: Sequence[str]) -> None:
     """Settings of a process that only fuzzes: one thread each, and kernels go nowhere."""
-    import tilewright
-
-    settings = tilewright.settings()
-    settings.cpu.threads = 1
-    settings.cache.dir = NO_CACHE
-    Machine.run.__defaults__ = (BLOCKS,)  # its own limit takes minutes
+    current = settings()
+    current.cpu.threads = 1
+    current.cache.dir = NO_CACHE
+    for name in devices:
+        device_class(name)().give_up_early()
     gc.freeze()  # what is loaded by now stays
     gc.disable()  # `_serve` collects
     warnings.simplefilter("ignore")
@@ -110,7 +108,7 @@ def examine(seed: int, devices: Sequence[str], about_to: Callable[[str], None]) 
 
 def _serve(pipe: Connection, plan: Plan) -> None:
     """The life of a worker: seeds in, steps and results out."""
-    prepare()
+    prepare(plan.devices)
     seen: Counter[tuple[str, str, str]] = Counter()
     while True:
         seed = pipe.recv()
@@ -173,7 +171,7 @@ def isolated(made: Program, devices: Sequence[str], limit: float) -> Failure | N
 
 
 def _answer(made: Program, devices: Sequence[str], write: int) -> None:
-    prepare()
+    prepare(devices)
     try:
         found: Any = failure_of(made, devices)
     except Exception as error:

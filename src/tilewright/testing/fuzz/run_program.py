@@ -1,4 +1,4 @@
-"""Runs programs on the devices of `tests/kernels/devices.py` and compares them with the model."""
+"""Runs programs on guarded devices and compares them with the model."""
 
 from __future__ import annotations
 
@@ -6,20 +6,19 @@ import gc
 import itertools
 import linecache
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-import tilewright
-from tests.fuzz.dtypes import Array, Stops, Undefined, same_bits
-from tests.fuzz.model import contents, expected
-from tests.fuzz.source import source
-from tests.fuzz.tree import ArrayArg, Program
-from tests.kernels.devices import DEVICES, Device, EmulatedNvidia
-from tilewright.support import errors
+from tilewright.support import errors, settings
+from tilewright.testing.fuzz.program_dtypes import Array, Stops, Undefined, same_bits
+from tilewright.testing.fuzz.program_source import source
+from tilewright.testing.fuzz.program_tree import ArrayArg, Program
+from tilewright.testing.fuzz.reference_model import contents, expected
+from tilewright.testing.guarded_devices import Device, device_class
 
 _numbers = itertools.count()
 _STOPPED = (errors.InvalidValue, errors.DeviceAssertionFailure)
@@ -27,7 +26,7 @@ _STOPPED = (errors.InvalidValue, errors.DeviceAssertionFailure)
 
 
 @contextmanager
-def collecting_later() -> Iterator[None]:
+def collecting_later() -> Generator[None]:
     """A block of many programs, whose garbage is collected at its end: that is a sixth faster."""
     gc.freeze()
     gc.disable()
@@ -56,7 +55,7 @@ class Failure:
 
 
 @contextmanager
-def kernel_of(program: Program) -> Iterator[Any]:
+def kernel_of(program: Program) -> Generator[Any]:
     """The kernel of a program, whose source is in no file."""
     text = source(program)
     file = f"<program {program.seed}, {next(_numbers)}>"
@@ -71,9 +70,8 @@ def kernel_of(program: Program) -> Iterator[Any]:
 
 def device_of(program: Program, name: str) -> Device:
     """A new device; in the emulator a quarter of the programs run their warps in random order."""
-    device = DEVICES[name]()
-    if isinstance(device, EmulatedNvidia):
-        device.seed = order_of(program)
+    device = device_class(name)()
+    device.seed = order_of(program)
     return device
 
 
@@ -90,7 +88,7 @@ def launched(program: Program, kernel: Any, device_name: str) -> dict[str, Array
         same_as = program.array(name).same_as
         arrays[name] = arrays[same_as] if same_as else device.array(value)
     args = [arrays[a.name] if isinstance(a, ArrayArg) else a.value for a in program.args]
-    verify = tilewright.settings().compilation.scope(verify=program.seed % 32 == 0)
+    verify = settings().compilation.scope(verify=program.seed % 32 == 0)
     with warnings.catch_warnings(), np.errstate(all="ignore"), verify:
         warnings.simplefilter("ignore")
         device.run(kernel, (program.grid,), *args, **program.words)
