@@ -16,7 +16,13 @@ from tilewright.kernels.dropout import dropout_kernel
 from tilewright.kernels.elementwise import add_kernel
 from tilewright.kernels.grouped_matmul import grouped_matmul_kernel
 from tilewright.kernels.matmul import CONFIGS, matmul_kernel, sum_parts_kernel
-from tilewright.kernels.matmul_plan import ROUNDED_TILES, TILES, WEIGHT_TILES, options_of
+from tilewright.kernels.matmul_plan import (
+    GROUP_TILES,
+    ROUNDED_TILES,
+    TILES,
+    WEIGHT_TILES,
+    options_of,
+)
 from tilewright.kernels.matmul_plan import gpu_launch_options as matmul_options
 from tilewright.kernels.norm import layer_norm_kernel
 from tilewright.kernels.product import PLAIN, pack_kernel
@@ -172,7 +178,7 @@ def _planned() -> Iterator[Variant]:
         types = f"*{dtype}/16 *{dtype}/16 *{out}/16 {sizes} {_ROWS} {b} {_ROWS} fp32"
         for tile in tiles:
             words = options_of(tile, BYTES.get(dtype, 1)) | wrapping
-            label = f"{dtype} planned {tile.m}x{tile.n}"
+            label = f"{dtype} planned {tile.m}x{tile.n}x{words['BLOCK_K']}"
             yield from _on(_rows(False), label, matmul_kernel, types, words)
     large = options_of(TILES[1], 2) | wrapping
     types = f"{_pointers(3, 'fp16')} {_MATMUL}"
@@ -190,10 +196,8 @@ def _planned() -> Iterator[Variant]:
     loose = types.replace("i32/16", "i32")
     words = options_of(TILES[5], 2) | wrapping | {"UNITS": (8, 8, 8, 8, 1, 8, 1, 8, 1)}
     yield from _on(_rows(False), "fp16 multiples of 8", matmul_kernel, loose, words)
-    for tile in TILES[-2:]:
-        words = options_of(tile, 2) | wrapping
-        label = f"fp16 unaligned {tile.m}x{tile.n}"
-        yield from _on(_rows(False), label, matmul_kernel, loose, words)
+    words = options_of(TILES[-1], 2) | wrapping
+    yield from _on(_rows(False), "fp16 unaligned 64x64", matmul_kernel, loose, words)
 
 
 def _grouped_matmul() -> Iterator[Variant]:
@@ -201,11 +205,11 @@ def _grouped_matmul() -> Iterator[Variant]:
     types = f"*i64/16 i32 {_pointers(3, 'fp16')} fp32"
     words = matmul_options(2) | {"num_warps": 8} | known
     yield from _on(_rows(True), "fp16", grouped_matmul_kernel, types, words)
-    for tile in TILES:
+    for tile in GROUP_TILES:
         words = options_of(tile, 2) | known
         label = f"fp16 planned {tile.m}x{tile.n}"
         yield from _on(_rows(False), label, grouped_matmul_kernel, types, words)
-    words = options_of(TILES[-2], 2) | known | {"UNIT": 1, "UNITS": (False,) * 6}
+    words = options_of(GROUP_TILES[-1], 2) | known | {"UNIT": 1, "UNITS": (False,) * 6}
     yield from _on(_rows(False), "fp16 unaligned", grouped_matmul_kernel, types, words)
 
 

@@ -317,8 +317,8 @@ def test_large_products_take_large_tiles():
         for size in (2048, 4096, 8192, 16384):
             plan = plan_of(size, size, size, item, H200)
             options = plan.options
-            assert (options["BLOCK_M"], options["BLOCK_N"]) == (128, 256)
-            assert (options["BLOCK_K"], options["num_warps"]) == (128 // item, 8)
+            assert (options["BLOCK_M"], options["BLOCK_N"]) == (128, 128)
+            assert (options["BLOCK_K"], options["num_warps"]) == (128 // item, 4)
             assert plan.parts == 1
 
 

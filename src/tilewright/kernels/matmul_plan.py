@@ -1,7 +1,7 @@
 """How a product is computed: tiles, warps, and parts of K.
 
 On Hopper the tile is chosen by a model of the time that each would take, with constants measured on
-an H200 (benchmarks/results/h200-2026-11-22-hopper-matmul-1.json); elsewhere it is the same for all
+an H200 (benchmarks/results/h200-2026-11-22-hopper-matmul-3.json); elsewhere it is the same for all
 sizes.
 """
 
@@ -20,7 +20,8 @@ class Tile:
     """A block of the result.
 
     speed: of one multiprocessor on such blocks, over that of cuBLAS on large products of fp16;
-    resident: how many programs share a multiprocessor; depth: bytes along K in one step
+    depth: bytes along K in one step; resident: how many programs share a multiprocessor, 0 where a
+    block runs program after program and loads for the next one while it stores
     """
 
     m: int
@@ -28,45 +29,55 @@ class Tile:
     warps: int
     stages: int
     speed: float
-    resident: int = 1
     depth: int = 128
+    resident: int = 0
 
 
 TILES = (
-    Tile(16, 64, 4, 5, 0.20, 2, 256),
-    Tile(128, 256, 8, 3, 1.00),
-    Tile(256, 128, 8, 3, 0.91),
-    Tile(128, 128, 4, 4, 0.90),
-    Tile(64, 256, 4, 4, 0.83),
-    Tile(64, 128, 4, 4, 0.80, 2),
-    Tile(128, 64, 4, 4, 0.68, 2),
-    Tile(64, 64, 4, 4, 0.60, 2),
-    Tile(64, 32, 4, 4, 0.32, 2),
+    Tile(16, 64, 4, 5, 0.20, 256, 2),
+    Tile(128, 128, 4, 4, 1.08),
+    Tile(256, 128, 8, 3, 1.07),
+    Tile(128, 256, 8, 3, 1.05),
+    Tile(64, 256, 4, 4, 1.03),
+    Tile(64, 128, 4, 3, 0.90, 256),
+    Tile(128, 64, 4, 3, 0.88, 256),
+    Tile(64, 64, 4, 3, 0.70, 512),
+    Tile(64, 64, 4, 4, 0.50),
 )
 """For operands of 8 and 16 bits, which warpgroups multiply from shared memory; the first one is for
 a few rows, by mma.sync, with many bytes under way."""
 
 ROUNDED_TILES = (
-    Tile(16, 64, 4, 5, 0.20, 2),
-    Tile(128, 256, 8, 4, 0.54),
-    Tile(128, 128, 8, 4, 0.39),
-    Tile(64, 64, 4, 4, 0.25, 2),
+    Tile(16, 64, 4, 5, 0.20, 128, 2),
+    Tile(256, 128, 8, 3, 1.14),
+    Tile(128, 256, 8, 4, 1.07),
+    Tile(128, 128, 8, 4, 0.91),
+    Tile(64, 64, 4, 4, 0.55),
 )
-"""For fp32 as tf32; speeds were measured while mma.sync multiplied it."""
+"""For fp32 as tf32."""
 
 WEIGHT_TILES = (
-    Tile(16, 64, 4, 4, 0.10, 2),
-    Tile(256, 128, 8, 3, 0.26),
-    Tile(128, 128, 4, 4, 0.22),
-    Tile(64, 128, 4, 4, 0.16, 2),
-    Tile(64, 64, 4, 4, 0.12, 2),
+    Tile(16, 64, 4, 4, 0.10, 128, 2),
+    Tile(128, 128, 4, 4, 0.92),
+    Tile(256, 128, 8, 3, 0.87),
+    Tile(64, 128, 4, 4, 0.60),
+    Tile(64, 64, 4, 4, 0.45),
 )
-"""For integer weights, which are converted in registers; speeds were measured while they were
-written to shared memory once more."""
+"""For integer weights, which are converted in registers."""
+
+GROUP_TILES = (
+    Tile(16, 64, 4, 5, 0.20, 256, 2),
+    Tile(128, 256, 8, 3, 1.00, resident=1),
+    Tile(128, 128, 4, 4, 0.90, resident=1),
+    Tile(64, 128, 4, 4, 0.80, resident=2),
+    Tile(64, 64, 4, 4, 0.60, resident=2),
+)
+"""For groups of products, whose threads copy: their arrays are found in memory."""
 
 FEW_ROWS = 16
-SMALL = 64 * 64
-"""Elements of a block that leaves registers for the addresses of elements."""
+SMALL = 64 * 64 * 128
+"""Elements of a block times the bytes of a step, which leave registers for the addresses of
+elements."""
 
 SPLITS = (1, 2, 3, 4, 6, 8, 12, 16)
 STEPS_OF_A_PART = 4
@@ -74,9 +85,12 @@ FLOPS_PER_US = 4.85e6
 """Of one multiprocessor at the speed of cuBLAS, in fp16; inversely as the size of an element."""
 
 BYTES_PER_US = 4.2e6
-START_US = 1.9
-"""Of a program: until the first operands are there, and to store the block. Programs that share a
-multiprocessor start while others compute."""
+START_US = 2.2
+"""Until the first operands are there. Programs that share a multiprocessor start while others
+compute."""
+
+STORE_US = 0.9 / 2**14
+"""Of an element of the last block."""
 
 SECOND_LAUNCH_US = 2.5
 ROWS_OF_A_GROUP = 1024
@@ -182,7 +196,8 @@ def options_of_group(
     """The launch options for products of several sizes (m, n, k) at once."""
     if gpu.capability != HOPPER or item_bytes > 4:
         return gpu_launch_options(item_bytes) | {"num_warps": 8}
-    tiles = _tiles(max(m for m, _, _ in sizes), item_bytes, aligned)
+    tiles = GROUP_TILES if item_bytes <= 2 else ROUNDED_TILES
+    tiles = _fitting(max(m for m, _, _ in sizes), tiles, aligned)
     tile = min(tiles, key=lambda tile: _us_of_group(sizes, item_bytes, gpu, tile))
     return options_of(tile, item_bytes)
 
@@ -211,7 +226,8 @@ def _fitting(m: int, tiles: tuple[Tile, ...], aligned: bool) -> list[Tile]:
     return [
         tile
         for tile in tiles
-        if (m <= FEW_ROWS or tile.m > FEW_ROWS) and (aligned or tile.m * tile.n <= SMALL)
+        if (m <= FEW_ROWS or tile.m > FEW_ROWS)
+        and (aligned or tile.m * tile.n * tile.depth <= SMALL)
     ]
 
 
@@ -222,8 +238,17 @@ def _us(m: int, n: int, k: int, item_bytes: int, gpu: Gpu, tile: Tile, parts: in
     compute = rounds * tile.m * tile.n * k / parts * item_bytes / (FLOPS_PER_US * tile.speed)
     busy = min(1.0, programs / gpu.multiprocessors)
     memory = (m * k + k * n + m * n) * item_bytes / (BYTES_PER_US * busy)
-    us = max(compute, memory) + cdiv(rounds, tile.resident) * START_US
+    us = max(compute, memory) + _starts(tile, rounds) * _start_us(tile)
     return us if parts == 1 else us + SECOND_LAUNCH_US + 8 * parts * m * n / BYTES_PER_US
+
+
+def _start_us(tile: Tile) -> float:
+    return START_US + STORE_US * tile.m * tile.n
+
+
+def _starts(tile: Tile, rounds: int) -> int:
+    """How many of the rounds wait for their operands."""
+    return cdiv(rounds, tile.resident) if tile.resident else 1
 
 
 def _us_of_group(
@@ -231,7 +256,7 @@ def _us_of_group(
 ) -> float:
     """About how many microseconds the products take, shared evenly, and the longest block alone."""
     each = FLOPS_PER_US * tile.speed / item_bytes
-    start = START_US / tile.resident
+    start = _start_us(tile) / max(1, tile.resident)
     blocks = [
         (cdiv(m, tile.m) * cdiv(n, tile.n), tile.m * tile.n * k / each + start) for m, n, k in sizes
     ]
