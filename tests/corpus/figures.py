@@ -9,6 +9,7 @@ import tilewright
 from tests.corpus.variants import Variant
 from tilewright.backends import GPUTarget
 from tilewright.compiler import ASTSource
+from tilewright.compiler.sources import NON_NEGATIVE
 
 _GLOBAL = re.compile(r"\b(ld|st|cp\.async)\.([\w.:]*global[\w.:]*) ([^;]*);")
 _COPIED = re.compile(r"\], (\d+)")
@@ -48,7 +49,7 @@ def figures_of(variant: Variant) -> Figures:
         store=widest(ptx, "st"),
         mma=count(ptx, r"(?:mma\.sync|wgmma\.mma_async)"),
         ldmatrix=count(ptx, r"ldmatrix\.sync"),
-        copies=count(ptx, r"cp\.async\.c[ag]"),
+        copies=count(ptx, r"cp\.async\.(?:c[ag]|bulk\.tensor)"),
         barriers=count(ptx, r"(?:bar|barrier)\.(?:cta\.)?sync"),
     )
 
@@ -58,15 +59,16 @@ def source_of(variant: Variant) -> ASTSource:
     names = list(inspect.signature(variant.kernel.fn).parameters)
     signature: dict[str, str] = {}
     constants = dict(variant.constants)
-    facts: dict[tuple[int], Any] = {}
+    facts: dict[tuple[int], list[Any]] = {}
     for position, (name, text) in enumerate(zip(names, variant.types.split(), strict=False)):
         text, _, value = text.partition("=")
         type_, _, multiple = text.partition("/")
         signature[name] = "constexpr" if value else type_
         if value:
             constants[name] = int(value)
-        if multiple:
-            facts[position,] = [["tt.divisibility", int(multiple)]]
+        facts[position,] = [["tt.divisibility", int(multiple)]] if multiple else []
+        if type_.startswith("i"):
+            facts[position,].append([NON_NEGATIVE, 1])
     signature |= dict.fromkeys(variant.constants, "constexpr")
     return ASTSource(variant.kernel, signature, constants, facts)
 

@@ -31,6 +31,10 @@ Place = int | str | tuple[int | str, ...]
 """A parameter by name or position, perhaps as the only item of a tuple."""
 
 
+NON_NEGATIVE = "tilewright.non_negative"
+"""The attribute of an integer argument that launches make known beside its divisibility."""
+
+
 class KernelSource(ABC):
     """A kernel in a source language, with the types and facts of its arguments.
 
@@ -77,7 +81,8 @@ class ASTSource(KernelSource):
     fn: the kernel; signature: parameter name -> "*fp32", "i32", "tensordesc<fp16[64, 64]>" ...,
     "constexpr"; constexprs: name or position -> value; attrs: {(position,): [["tt.divisibility",
     16]]}, Triton's way to say that a pointer is aligned to 16 bytes or that an integer is a
-    multiple of 16; of a tensor descriptor, that rows are multiples of 16 bytes.
+    multiple of 16; of a tensor descriptor, that rows are multiples of 16 bytes; and [NON_NEGATIVE,
+    1] of an integer, which launches see themselves.
     Errors: MissingArgument (a constexpr without a value), InvalidOption (an unknown type).
     """
 
@@ -269,6 +274,8 @@ def _spec(
     for attribute, amount in cast("Sequence[tuple[str, int]]", attributes):
         if attribute == "tt.divisibility":
             facts[fact] = amount
+        elif attribute == NON_NEGATIVE:
+            facts["non_negative"] = amount
     return ArgSpec(name, "value", type_, facts=facts)
 
 
