@@ -9,7 +9,10 @@ from types import CodeType, FrameType, TracebackType
 from typing import cast
 
 from tilewright.frontend.python import undefined_local, unknown_attribute
+from tilewright.language import constexpr
 from tilewright.support import errors
+
+_FORWARDS = constexpr.__getattr__.__code__
 
 
 def designed_error(
@@ -20,7 +23,8 @@ def designed_error(
     kernels: code of kernel functions -> its file
     """
     traceback = cast("TracebackType", error.__traceback__)
-    while traceback.tb_next is not None:
+    # a constexpr has asked its value, for the kernel
+    while traceback.tb_next is not None and traceback.tb_next.tb_frame.f_code is not _FORWARDS:
         traceback = traceback.tb_next
     frame = traceback.tb_frame
     # What functions of libraries raise is none of the kernel's names.

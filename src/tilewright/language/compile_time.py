@@ -68,9 +68,9 @@ class constexpr:
     """A compile-time Python value.
 
     Arithmetic, comparisons, indexing and calls act on the values and give a constexpr again; with a
-    tensor on the other side the operator is the tensor's. `bool`, `int`, `float`, `len`, `hash` and
-    iteration see the value. Annotate a kernel parameter with it to make the argument part of the
-    specialization.
+    tensor on the other side the operator is the tensor's. `bool`, `int`, `float`, `len`, `hash`,
+    iteration and attributes are those of the value. Annotate a kernel parameter with it to make
+    the argument part of the specialization.
     """
 
     __slots__ = ("value",)
@@ -122,6 +122,13 @@ class constexpr:
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
         return self.value(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        # not what protocols look for, which a constexpr does not follow; nor `value`, while it is
+        # not there yet
+        if name.startswith("__") or name == "value":
+            raise AttributeError(name=name, obj=self)
+        return getattr(self.value, name)
 
     def __neg__(self) -> constexpr:
         return constexpr(-self.value)

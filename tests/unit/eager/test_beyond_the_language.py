@@ -23,7 +23,7 @@ int(n) ; float(n) ; bool(n) ; f"{n}" == "5" ; len(f"{t}") ; ord("a")
 sum(i for i in (1, 2)) ; tuple(i for i in (1, 2))[0] ; list(map(abs, (1, -2)))[1]
 sorted([n, 2])[0] ; max((1, n), key=abs) ; any((n, 0)) ; all((n,)) ; type(n) == tl.tensor
 type(3) == int ; callable(n) ; t if n > 3 else (t, t)
-np.int32(3) + n ; math.sqrt(n) ; pair(**{'a': n})[1] ; int(p)
+np.int32(3) + n ; tl.constexpr(n) ; math.sqrt(n) ; pair(**{'a': n})[1] ; int(p)
 """
 RAISES_PYTHONS_ERROR = """
 str(n) ; repr(n) ; hex(N) ; {n} ; {1, 2} ; (i for i in (1, 2)) ; filter(None, (1, 0)) ; max()
@@ -32,7 +32,7 @@ setattr(n, "a", 1) ; n.dtype ; n.shape ; t.shape ; t.shape[1] ; (1, 2, 3)[n] ; (
 (1, 2, 3)[5] ; (1, n, 3)[0:2] ; "abc"[N] ; "abc"[n] ; "%d" % n ; "a".join(("b", "c"))
 "{}".format(n) ; (1, 2) if n > 3 else (3, 4) ; "a" if n > 3 else "b" ; None if n > 3 else n
 (n, 1) if N > 3 else 0 ; 1 / 0 ; 1 // 0 ; 1 % 0 ; 1.0 / 0.0 ; 0.0 / 0.0 ; 5 @ 3 ; 1j ; tl.int32
-tl.int32(n) ; tl.float32(3) ; tl.constexpr(n) ; tl.assume(n > 3) ; tl.debug_barrier()
+tl.int32(n) ; tl.float32(3) ; tl.assume(n > 3) ; tl.debug_barrier()
 tl.range(3) ; tl.static_range(3)[0] ; globals()
 locals() ; iter((1,)) ; slice(0, 2) ; n() ; N() ; t(3)
 3() ; "a"() ; p.dtype

@@ -33,6 +33,11 @@ def added(a, b: tl.constexpr):
 
 
 @device_function
+def bits_of(dtype: tl.constexpr):
+    return dtype.primitive_bitwidth
+
+
+@device_function
 def pair(a, b=2, *, c=3):
     return a, a + b * c
 
@@ -54,6 +59,7 @@ n if N > 3 else t ; b if n > 3 else 0 ; True if n > 3 else 2 ; w if n > 3 else 0
 -1 if n > 3 else 3000000000 ; y if n > 3 else z
 """
 CALLS = """
+bits_of(t.dtype) ; bits_of(tl.int8)
 added(n, n) ; added(n, N) ; added(t, 3) ; added(2, 3) ; pair(n)[1] ; pair(n, c=N)[1] ; pair(1)[1]
 min(n, 3) ; max(n, 3, N) ; min(t, n) ; min(2, 3) ; max([n, 3, N]) ; min((n,)) ; max(t)
 abs(n - 9) ; abs(-3) ; len((n, t)) ; len(t) ; len(range(3)) ; len("abc") ; sum((n, n, 1))
