@@ -12,6 +12,7 @@ import llvmlite
 from llvmlite import binding
 
 from tilewright.llvm.llvm_lock import LLVM_LOCK
+from tilewright.llvm.tile_permission import may_use_tiles
 
 __all__ = [
     "HostCpu",
@@ -84,6 +85,11 @@ class HostCpu:
         return tuple(kind for kind, name in features.items() if wide and name in self.enabled)
 
     @property
+    def tile_dots(self) -> tuple[str, ...]:
+        """Those of `dots` that AMX multiplies in tiles, too."""
+        return tuple(kind for kind in self.dots if f"amx-{kind}" in self.enabled)
+
+    @property
     def function_attributes(self) -> str:
         """Attributes that every emitted function needs, as LLVM text.
 
@@ -96,8 +102,13 @@ class HostCpu:
 
 @functools.cache
 def host_cpu() -> HostCpu:
-    """This machine's CPU. A feature set that LLVM cannot detect (older macOS) is empty."""
+    """This machine's CPU. A feature set that LLVM cannot detect (older macOS) is empty.
+
+    AMX is left out where the system does not let this process use it.
+    """
     features = binding.get_host_cpu_features()
+    if features.get("amx-tile") and not may_use_tiles():
+        features.update({name: False for name in features if name.startswith("amx-")})
     arch = binding.get_process_triple().split("-", 1)[0].lower()
     enabled = {name for name, on in features.items() if on}
     bits = _vector_bits(arch, enabled)

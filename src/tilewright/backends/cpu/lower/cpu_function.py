@@ -20,7 +20,7 @@ from tilewright.backends.cpu.lower.region_functions import define_region_functio
 from tilewright.backends.cpu.lower.split_blocks import split_long_block
 from tilewright.backends.cpu.lower.streaming_stores import bytes_of_program
 from tilewright.backends.cpu.lower.vector_access import Access, memory_type, store
-from tilewright.backends.cpu.microkernel import VectorUnit
+from tilewright.backends.cpu.microkernel import TILE_CONFIGURATION, VectorUnit
 from tilewright.ir import Block, Function, Op, Trait, Value
 from tilewright.ir.types import PointerType, element_of
 from tilewright.llvm import LINE_TABLES, Code, DebugLines, ModuleText, Val, llvm_type
@@ -168,10 +168,23 @@ def _entry(state: CpuLowering, function: Function, attributes: str, stream_above
         state.module.declare("llvm.x86.sse.sfence", "declare void @llvm.x86.sse.sfence()")
         fence = ["call void @llvm.x86.sse.sfence()"]
     lines += _streaming_lines(state, function, stream_above)
-    return "\n".join([*lines, *_program_loop(call, fence)])
+    configure, release = _tile_lines(state)
+    return "\n".join([*lines, *configure, *_program_loop(call, [*fence, *release])])
 
 
-def _program_loop(call: str, fence: list[str]) -> list[str]:
+def _tile_lines(state: CpuLowering) -> tuple[list[str], list[str]]:
+    """Before and after the programs, if products use tiles: released, or each switch to another
+    thread would save them."""
+    if not any(spec.by_tiles for spec in state.dots):
+        return [], []
+    state.module.declare("llvm.x86.ldtilecfg", "declare void @llvm.x86.ldtilecfg(ptr)")
+    state.module.declare("llvm.x86.tilerelease", "declare void @llvm.x86.tilerelease()")
+    data = ", ".join(f"i8 {byte}" for byte in TILE_CONFIGURATION)
+    state.module.globals.append(f"@tiles = private constant [64 x i8] [{data}], align 64")
+    return ["call void @llvm.x86.ldtilecfg(ptr @tiles)"], ["call void @llvm.x86.tilerelease()"]
+
+
+def _program_loop(call: str, at_end: list[str]) -> list[str]:
     """The loop over the programs, which ends after one if *poll is set; `call`: its arguments."""
     return [
         "%any = icmp slt i64 %begin, %end",
@@ -210,7 +223,7 @@ def _program_loop(call: str, fence: list[str]) -> list[str]:
         "br i1 %goes.on, label %head, label %done",
         "done:",
         "%reached = phi i64 [ %begin, %entry ], [ %next, %head ]",
-        *fence,
+        *at_end,
         "ret i64 %reached",
         "}",
     ]

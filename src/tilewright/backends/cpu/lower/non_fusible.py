@@ -116,7 +116,8 @@ def _microkernel_function(state: CpuLowering, spec: DotSpec, loc: SourceLoc | No
     if name is None:
         name = state.dots[spec] = f"dot{len(state.dots)}"
         # at the first product: most kernels have none
-        microkernel = import_late("tilewright.backends.cpu.microkernel.blocked_loops")
+        emitter = "tile_products" if spec.by_tiles else "blocked_loops"
+        microkernel = import_late(f"tilewright.backends.cpu.microkernel.{emitter}")
         for line in microkernel.dot_declarations(spec):
             state.module.declare(line.split("@", 1)[1].split("(", 1)[0], line)
         function, lines = microkernel.dot_function(name, spec), state.code.lines

@@ -45,11 +45,6 @@ def dot_function(name: str, spec: DotSpec) -> str:
     return (_PackedKernel if packs else _Kernel)(spec).text(name)
 
 
-def _attributes(bits: int) -> str:
-    """Without the widths LLVM splits 512-bit vectors on CPUs for which it prefers 256 bits."""
-    return f'noinline nounwind "prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}"'
-
-
 class _Panel(NamedTuple):
     """One block of accumulators."""
 
@@ -79,7 +74,7 @@ class _Kernel:
     def text(self, name: str) -> str:
         self.column_panels()
         pointers = "ptr noalias %c, ptr noalias readonly %a, ptr noalias readonly %b"
-        head = f"define internal void @{name}({pointers}) {_attributes(self.spec.unit.bits)} {{"
+        head = f"define internal void @{name}({pointers}) {self.spec.unit.function_attributes} {{"
         return "\n".join([head, *self.out.lines, "  ret void", "}", ""])
 
     # -- loops over panels and k ------------------------------------------------------------------
@@ -252,8 +247,7 @@ class _PackedKernel(_Kernel):
         super().row_panels(c, self.packing.columns, vectors, masked)
 
     def column_step(self, vectors: int) -> int:
-        columns = vectors * self.lanes * self.spec.operand.bytes
-        return columns * self.spec.strides.ldb if self.spec.b_columns else columns
+        return self.packing.panel_step(vectors)
 
     def first_sums(self, panel: _Panel) -> list[str]:
         return self.corrections * panel.rows if self.corrections else super().first_sums(panel)

@@ -58,7 +58,7 @@ class Packing:
         self.sums, self.intrinsic, self.operand = _instruction(spec)
         self.group, self.size = spec.operand.group, spec.operand.bytes
         self.lanes, self.width = spec.lanes, spec.unit.bits // 8
-        self.signed = spec.element == "i8"
+        self.signed = spec.element == "i8" and not spec.by_tiles
         self.columns, self.a_start = "%columns", "%with.bias" if self.signed else "%a"
         self.a_row = spec.k if self.signed else spec.strides.lda * self.size
 
@@ -96,6 +96,11 @@ class Packing:
             out.emit(f"store {vector} {biased}, ptr {out.offset(target, at)}, align 1")
         below = out.offset(source, self.spec.strides.lda)
         loop.close([below, out.offset(target, self.spec.k)])
+
+    def panel_step(self, vectors: int) -> int:
+        """Bytes from one panel of B to the next."""
+        columns = vectors * self.lanes * self.size
+        return columns * self.spec.strides.ldb if self.spec.b_columns else columns
 
     def pack_columns(self, b: str, vectors: int) -> list[str]:
         """Copy a panel of B; what its sums start from, a vector each, if not from 0."""

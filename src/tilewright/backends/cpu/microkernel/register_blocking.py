@@ -11,8 +11,11 @@ from tilewright.llvm import HostCpu, llvm_type
 CACHE_LINE = 64  # bytes; also the alignment of scratch buffers
 PANEL_VECTORS = 2  # vectors of columns in a full panel
 ENOUGH_SUMS = 16  # independent sums; a multiply-add takes 4 cycles in 2 (x86) or 4 (Arm) pipes
-
-
+TILE_ROWS, TILE_ROW_BYTES = 16, 64  # of a register of AMX, at most
+TILE_CONFIGURATION = bytes(
+    (1, *[0] * 15, *[TILE_ROW_BYTES, 0] * 8, *[0] * 16, *[TILE_ROWS] * 8, *[0] * 8)
+)
+"""Palette 1, with all 8 registers as large as they can be: the operand of ldtilecfg."""
 _MOST_PANEL_BYTES = 1 << 17  # of stack memory
 
 
@@ -23,6 +26,13 @@ class VectorUnit(NamedTuple):
     registers: int  # architectural vector registers
     fma: bool  # fused multiply-add of floats
     lane_broadcast: bool  # a multiply-add can take one lane of a register as a scalar operand
+    tiles: frozenset[str] = frozenset()  # elements (`DotSpec.element`) that AMX multiplies
+
+    @property
+    def function_attributes(self) -> str:
+        """Without the widths LLVM splits 512-bit vectors on CPUs for which it prefers 256 bits."""
+        widths = f'"prefer-vector-width"="{self.bits}" "min-legal-vector-width"="{self.bits}"'
+        return f"noinline nounwind {widths}"
 
 
 AVX512 = VectorUnit(512, 32, fma=True, lane_broadcast=False)
@@ -116,6 +126,12 @@ class DotSpec:
         return self.unit.fma and self.type.is_float
 
     @property
+    def by_tiles(self) -> bool:
+        """Whether AMX multiplies it, which takes whole tiles: of 16 rows of 64 bytes."""
+        whole = self.m % TILE_ROWS == 0 and self.k * self.operand.bytes % TILE_ROW_BYTES == 0
+        return whole and self.element in self.unit.tiles
+
+    @property
     def strides(self) -> Strides:
         """The given row strides, the preferred ones in place of zeros."""
         given = (self.lda, self.ldb, self.ldc)
@@ -134,7 +150,8 @@ def vector_unit(cpu: HostCpu) -> VectorUnit:
     if cpu.is_arm64:
         return NEON
     if cpu.vector_bits == AVX512.bits:
-        return AVX512
+        kinds = {"bf16": ("bfloat",), "int8": ("i8", "u8")}
+        return AVX512._replace(tiles=frozenset(e for kind in cpu.tile_dots for e in kinds[kind]))
     return AVX2 if cpu.vector_bits == AVX2.bits and cpu.has_fma else GENERIC
 
 

@@ -1,26 +1,21 @@
 """Products of bf16 and bytes by instructions that add up groups, and where the CPU lacks these, by
 functions in LLVM IR that compute what they do."""
 
-import ctypes
 import re
 
 import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.unit.backends.cpu.microkernel.grouped_products import KINDS, assert_product
 from tests.unit.backends.cpu.textual import assert_as_interpreted
 from tilewright.backends.cpu.microkernel import AVX512, DotSpec, packs_columns
 from tilewright.backends.cpu.microkernel.blocked_loops import dot_declarations, dot_function
 from tilewright.backends.cpu.passes.legalize import Legalize
 from tilewright.interp import run_function
 from tilewright.ir import parse_module
-from tilewright.llvm import compile_ir, host_cpu, host_target, load_object
+from tilewright.llvm import host_cpu
 
-KINDS = {
-    "bfloat": (ml_dtypes.bfloat16, ml_dtypes.bfloat16, np.float32),
-    "i8": (np.int8, np.int8, np.int32),
-    "u8": (np.uint8, np.int8, np.int32),
-}
 SHAPES = [(16, 16, 16), (128, 128, 64), (1, 16, 4), (17, 48, 20), (30, 80, 36), (5, 112, 128)]
 FEATURES = {"bfloat": "bf16", "i8": "int8", "u8": "int8"}
 
@@ -64,28 +59,6 @@ def module(spec: DotSpec, emulate: bool) -> str:
     return text
 
 
-def aligned(array: np.ndarray) -> np.ndarray:
-    memory = np.zeros(array.nbytes + 64, np.uint8)
-    start = -memory.ctypes.data % 64
-    placed = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
-    placed[:] = array
-    return placed
-
-
-def operand(rows: int, columns: int, stride: int, dtype: type, seed: int) -> np.ndarray:
-    """Random numbers, the extremes among them; behind them in each row what must not be read."""
-    random = np.random.default_rng(seed)
-    if dtype is ml_dtypes.bfloat16:
-        array = np.full((rows, stride), np.nan, dtype)
-        array[:, :columns] = random.standard_normal((rows, columns))
-        return aligned(array)
-    info = np.iinfo(dtype)
-    array = np.full((rows, stride), 77, dtype)
-    array[:, :columns] = random.integers(info.min, info.max + 1, (rows, columns))
-    array[0, 0] = info.min
-    return aligned(array)
-
-
 each_way = pytest.mark.parametrize("emulate", [True, False], ids=["emulated", "native"])
 
 
@@ -98,7 +71,8 @@ def test_products_at_every_shape(
 ):
     if not emulate and FEATURES[element] not in host_cpu().dots:
         pytest.skip("the CPU has no such instruction")
-    assert_product(DotSpec(*shape, element, AVX512, accumulate=accumulate), emulate)
+    spec = DotSpec(*shape, element, AVX512, accumulate=accumulate)
+    assert_product(spec, module(spec, emulate))
 
 
 @pytest.mark.parametrize("shape", [(16, 16, 64), (33, 48, 128), (1, 112, 64)], ids=str)
@@ -109,28 +83,7 @@ def test_column_major_right_operands(element: str, shape: tuple[int, int, int], 
         pytest.skip("the CPU has no such instruction")
     spec = DotSpec(*shape, element, AVX512, b_columns=True)
     assert packs_columns(spec)
-    assert_product(spec, emulate)
-
-
-def assert_product(spec: DotSpec, emulate: bool) -> None:
-    """C is right, and what pads the rows of A and B has not leaked into it."""
-    shape, element, accumulate = (spec.m, spec.n, spec.k), spec.element, spec.accumulate
-    left, right, summed = KINDS[element]
-    (m, n, k), (lda, ldb, ldc) = shape, spec.strides
-    a = operand(m, k, lda, left, m)
-    b = operand(n, k, ldb, right, n) if spec.b_columns else operand(k, n, ldb, right, n)
-    c = aligned(np.full((m, ldc), 3, summed))
-    loaded = load_object(compile_ir(module(spec, emulate), host_target()).obj, ["run"])
-    ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)(loaded["run"])(
-        *(x.ctypes.data for x in (c, a, b))
-    )
-    a, b = a[:, :k].astype(np.float64), (b[:, :k].T if spec.b_columns else b[:, :n])
-    wide = a @ b.astype(np.float64) + (3 if accumulate else 0)
-    if summed is np.int32:
-        np.testing.assert_array_equal(c[:, :n], wide)
-    else:
-        magnitude = np.abs(a) @ np.abs(b).astype(float) + 3
-        assert (np.abs(c[:, :n] - wide) <= (k + 2) * 2.0**-23 * magnitude).all()
+    assert_product(spec, module(spec, emulate))
 
 
 def product_kernel(left: str, right: str, summed: str, sizes: tuple[int, int, int]) -> str:
