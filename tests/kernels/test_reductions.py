@@ -327,6 +327,34 @@ def test_sums_of_rows_longer_than_a_tile(device: Device, rng: np.random.Generato
 
 
 @jit
+def tall_sum_kernel(x, sums, peaks, columns, rows, X: tl.constexpr, R: tl.constexpr):
+    across = (tl.program_id(0) * X + tl.arange(0, X))[:, None]
+    sum_ = tl.full([X, R], 0, tl.float32)
+    peak = tl.full([X, R], float("-inf"), tl.float32)
+    for start in range(0, rows, R):
+        down = start + tl.arange(0, R)[None, :]
+        mask = (down < rows) & (across < columns)
+        value = tl.load(x + (across + columns * down), mask=mask, other=0.0)
+        sum_ = tl.where(mask, sum_ + value, sum_)
+        peak = tl.where(mask & (value > peak), value, peak)
+    tl.store(sums + across, tl.sum(sum_, 1)[:, None], mask=across < columns)
+    tl.store(peaks + across, tl.max(peak, 1)[:, None], mask=across < columns)
+
+
+@pytest.mark.parametrize(("across", "down"), [(16, 4), (32, 32), (1, 64), (64, 1)])
+def test_sums_of_columns_whose_rows_are_the_second_dimension(
+    device: Device, rng: np.random.Generator, across: int, down: int
+):
+    """As torch's Inductor writes them: matrices are carried along, in the order of the array."""
+    x = rng.normal(size=(37, 45)).astype(np.float32)
+    sums, peaks = device.empty(45, np.float32), device.empty(45, np.float32)
+    grid = (cdiv(45, across),)
+    device.run(tall_sum_kernel, grid, device.array(x), sums, peaks, 45, 37, X=across, R=down)
+    assert_close_sums(sums, x.astype(np.float64).sum(0), x, 0)
+    assert_same(peaks, x.max(0))
+
+
+@jit
 def fused_rows_kernel(x, lows, highs, sums, n, BLOCK: tl.constexpr):
     row = tl.program_id(0)
     i = tl.arange(0, BLOCK)

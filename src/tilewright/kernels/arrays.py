@@ -56,7 +56,8 @@ def address(array: Array) -> int:
 
 def is_on_cpu(array: Array) -> bool:
     """Whether the array lives in the memory of the CPU."""
-    device = getattr(array, "device", None)
-    return getattr(device, "type", "cpu") == "cpu" and not hasattr(
-        array, "__cuda_array_interface__"
-    )
+    kind = getattr(getattr(array, "device", None), "type", None)
+    if kind is None:
+        return not hasattr(array, "__cuda_array_interface__")
+    # torch's, whose tensors take 1 us to say that they lack the attribute above
+    return kind == "cpu"

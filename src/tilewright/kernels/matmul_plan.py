@@ -7,6 +7,7 @@ sizes.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -112,7 +113,8 @@ _STRIP = 24
 """Rows or columns whose multiplication takes as long as what each block needs beside."""
 
 
-def cpu_blocks(m: int, n: int, k: int) -> dict[str, int]:
+@lru_cache(maxsize=256)
+def cpu_blocks(m: int, n: int, k: int) -> Mapping[str, int]:
     """CPU_BLOCKS, smaller where a matrix would fill little of them."""
     sizes = {"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k}
     return CPU_BLOCKS | {name: _cpu_block(size, CPU_BLOCKS[name]) for name, size in sizes.items()}

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tilewright.analysis import Alignment
+from tilewright.backends.cpu.lower.memory_order import reads_columns
 from tilewright.backends.cpu.microkernel import (
     DotSpec,
     VectorUnit,
@@ -13,10 +14,10 @@ from tilewright.backends.cpu.microkernel import (
     preferred_strides,
 )
 from tilewright.backends.cpu.ops import Bf16DotOp
-from tilewright.ir import Trait, Value
+from tilewright.ir import Value
 from tilewright.ir.types import dtype_of, shape_of
 from tilewright.llvm import llvm_type
-from tilewright.ops import DotOp, LoadOp
+from tilewright.ops import DotOp
 
 
 def dot_spec(unit: VectorUnit, op: DotOp) -> DotSpec:
@@ -32,25 +33,6 @@ def _column_major(spec: DotSpec, of_a: bool) -> DotSpec | None:
         direct = spec.operand.group == 1 and not spec.unit.lane_broadcast
         return replace(spec, a_columns=True) if direct else None
     return replace(spec, b_columns=True) if packs_columns(spec) else None
-
-
-def reads_columns(value: Value, alignments: Mapping[Value, Alignment]) -> bool:
-    """Whether a matrix is computed from loads, and memory holds their columns in order."""
-    reached, stack, loads = {value}, [value], 0
-    while stack:
-        op = stack.pop().op
-        if isinstance(op, LoadOp):
-            *_, down, across = alignments[op.pointer].contiguity
-            loads += 1
-            if down == 1 or across > 1:
-                return False
-        elif op is None or not {Trait.ELEMENTWISE, Trait.PURE} <= op.traits:
-            return False
-        else:
-            tiles = [v for v in op.operands if len(shape_of(v.type)) == 2]
-            stack += [v for v in tiles if v not in reached]
-            reached.update(tiles)
-    return loads > 0
 
 
 def element_of_product(op: DotOp) -> str:

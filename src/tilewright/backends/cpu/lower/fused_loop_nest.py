@@ -173,6 +173,10 @@ class _NestEmitter:
         for op in self.stores:
             address = Access(ev.at(op.pointer, coords), element_of(op.stored.type))
             store(ev.math, address, ev.lanes(op.stored, coords))
+        for value in self.nest.materialized:
+            buffer = self.state.assigned_buffers.get(value)
+            if buffer is not None:
+                write_buffer(ev.math, buffer, coords, ev.at(value, coords))
         cost = _instructions(code.sections[-1], width)
         if self.axis == dim:
             # A shuffle and an operation for each halving of the lanes, once for each result.

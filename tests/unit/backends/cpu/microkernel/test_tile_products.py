@@ -69,9 +69,7 @@ def test_column_major_right_operands(element: str, emulate: bool):
     [((8, 16, 64), "i8"), ((16, 16, 32), "i8"), ((24, 16, 64), "bfloat"), ((16, 16, 16), "bfloat"),
      ((16, 16, 64), "float")], ids=str,
 )  # fmt: skip
-def test_products_that_fill_no_tiles_are_left_to_vectors(
-    shape: tuple[int, int, int], element: str
-):
+def test_products_that_fill_no_tiles_are_left_to_vectors(shape: tuple[int, int, int], element: str):
     assert not DotSpec(*shape, element, AMX).by_tiles
 
 
