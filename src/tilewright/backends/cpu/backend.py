@@ -11,7 +11,7 @@ from tilewright.backends.cpu.driver.cpu_launcher import CpuLauncher
 from tilewright.backends.cpu.driver.host_cpu import last_level_cache_bytes
 from tilewright.backends.cpu.lower.cpu_function import lower_function
 from tilewright.backends.cpu.microkernel import vector_unit
-from tilewright.backends.cpu.pipeline import cpu_pipeline, run_pipeline
+from tilewright.backends.cpu.pipeline import pipeline_of, run_pipeline
 from tilewright.backends.manifest import (
     DEVICE_PROPERTIES,
     Backend,
@@ -61,7 +61,7 @@ def _ttir(module: Module, context: StageContext) -> Module:
 
 
 def _pipeline(target: GPUTarget) -> Pipeline:
-    return cpu_pipeline(host_cpu().has_fma, host_cpu().dots)
+    return pipeline_of(host_cpu())
 
 
 def _llir(module: Module, context: StageContext) -> str:

@@ -7,14 +7,16 @@ from tilewright.backends.cpu.passes.legalize import Legalize
 from tilewright.backends.cpu.passes.select_transposes import SelectTransposes
 from tilewright.backends.manifest import StageContext
 from tilewright.ir import Module, Pipeline, Step
-from tilewright.llvm import host_cpu
+from tilewright.llvm import HostCpu, host_cpu
 from tilewright.transforms import SHARED, Canonicalize, Cse, Dce
 
 
-def cpu_pipeline(fma: bool, dots: tuple[str, ...] = ()) -> Pipeline:
+def cpu_pipeline(fma: bool, dots: tuple[str, ...] = (), tiles: tuple[str, ...] = ()) -> Pipeline:
     """The pipeline of a CPU; see `Legalize`."""
     own = (
-        Step(Legalize(fma, dots), "LLVM lacks fp8, most functions and some casts", legalized()),
+        Step(
+            Legalize(fma, dots, tiles), "LLVM lacks fp8, most functions and some casts", legalized()
+        ),
         Step(Canonicalize(), "fold the constants of expansions and the casts around them"),
         Step(Cse(), "expansions of one function repeat their constants and steps"),
         Step(Dce(), "remove parts of expansions that are not used"),
@@ -23,7 +25,11 @@ def cpu_pipeline(fma: bool, dots: tuple[str, ...] = ()) -> Pipeline:
     return Pipeline("cpu", (*SHARED.steps, *own), front_end())
 
 
+def pipeline_of(cpu: HostCpu) -> Pipeline:
+    """With what this CPU has instructions for."""
+    return cpu_pipeline(cpu.has_fma, cpu.dots, cpu.tile_dots)
+
+
 def run_pipeline(module: Module, context: StageContext) -> None:
     """Run every pass on the kernel."""
-    cpu = host_cpu()
-    cpu_pipeline(cpu.has_fma, cpu.dots).run(module)
+    pipeline_of(host_cpu()).run(module)

@@ -128,7 +128,10 @@ class DotSpec:
     @property
     def by_tiles(self) -> bool:
         """Whether AMX multiplies it, which takes whole tiles: of 16 rows of 64 bytes."""
-        whole = self.m % TILE_ROWS == 0 and self.k * self.operand.bytes % TILE_ROW_BYTES == 0
+        whole = (
+            self.m % TILE_ROWS == self.n % TILE_ROWS == 0
+            and self.k * self.operand.bytes % TILE_ROW_BYTES == 0
+        )
         return whole and self.element in self.unit.tiles
 
     @property

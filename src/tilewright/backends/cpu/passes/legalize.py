@@ -20,6 +20,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from functools import partial
 
+from tilewright.backends.cpu.microkernel import TILE_ROW_BYTES, TILE_ROWS
 from tilewright.backends.cpu.ops import Bf16DotOp
 from tilewright.ir import Builder, Function, Op, Pass, Value
 from tilewright.ir.types import (
@@ -76,6 +77,9 @@ _GROUPS = {"bf16": 2, "int8": 4}
 _MOST_BYTES = 1 << 17
 """Of an operand that the micro-kernel may copy to the stack."""
 
+_MOST_ROW_BYTES = 1 << 11
+"""Of A. The micro-kernel for tiles copies 32 columns of B, of that length, to the stack."""
+
 
 def _grouped_kind(op: DotOp) -> str | None:
     """The kind of a product that an instruction for groups can do."""
@@ -91,11 +95,21 @@ def _fits_groups(op: DotOp, group: int) -> bool:
     return n % 16 == 0 and k % (2 * group) == 0 and max(m, 16) * k <= _MOST_BYTES
 
 
-def _expand_dot(op: Op, builder: Builder, kinds: Collection[str]) -> Value | None:
-    """A product of numbers that the CPU multiplies; kinds: of groups it has instructions for."""
+def _fits_tiles(op: DotOp) -> bool:
+    """Whether the sizes are those that the micro-kernel for tiles takes."""
+    (m, k), n = shape_of(op.a.type)[-2:], shape_of(op.b.type)[-1]
+    row = k * dtype_of(op.a.type).bytes
+    return m % TILE_ROWS == n % TILE_ROWS == row % TILE_ROW_BYTES == 0 and row <= _MOST_ROW_BYTES
+
+
+def _expand_dot(
+    op: Op, builder: Builder, dots: Collection[str], tiles: Collection[str]
+) -> Value | None:
+    """A product of numbers that the CPU multiplies; dots, tiles: kinds it has instructions for."""
     assert isinstance(op, DotOp)
     kind = _grouped_kind(op)
-    if kind is None or kind not in kinds or not _fits_groups(op, _GROUPS[kind]):
+    in_tiles = kind in tiles and _fits_tiles(op)
+    if kind is None or not (in_tiles or (kind in dots and _fits_groups(op, _GROUPS[kind]))):
         return widen_dot(op, builder)
     if kind == "int8":
         return None
@@ -137,16 +151,17 @@ def illegal_op(op: Op) -> str | None:
 class Legalize(Pass, name="cpu-legalize"):
     """Leave only what the lowering accepts.
 
-    fma: a * b + c is one instruction of the machine; dots: kinds of products of narrow numbers that
-    it has instructions for, of "bf16" and "int8"
+    fma: a * b + c is one instruction of the machine; dots, tiles: kinds of products of narrow
+    numbers that it has instructions for, on vectors and on tiles, of "bf16" and "int8"
     """
 
     fma: bool = True
     dots: tuple[str, ...] = ()
+    tiles: tuple[str, ...] = ()
 
     def run(self, function: Function) -> bool:
         # in this order: widening makes functions of f32 and casts, and functions make casts
-        dot = partial(_expand_dot, kinds=self.dots)
+        dot = partial(_expand_dot, dots=self.dots, tiles=self.tiles)
         widened = expand(function, _WIDEN | {DotOp: dot, SortOp: expand_sort})
         expanded = expand(function, {MathOp: partial(expand_math, fma=self.fma)})
         cast_by_hand = expand(function, {CastOp: expand_cast})

@@ -38,7 +38,7 @@ def operand(rows: int, columns: int, stride: int, dtype: type, seed: int) -> np.
 
 
 def assert_product(spec: DotSpec, text: str) -> None:
-    """The function `run` of a text: C is right, and what pads the rows of A and B has not leaked into it."""
+    """The text's `run` gives the product; what pads the rows of A and B has not leaked into it."""
     shape, element, accumulate = (spec.m, spec.n, spec.k), spec.element, spec.accumulate
     left, right, summed = KINDS[element]
     (m, n, k), (lda, ldb, ldc) = shape, spec.strides

@@ -18,6 +18,7 @@ from tilewright.backends.cpu.microkernel.tile_products import dot_declarations, 
 from tilewright.backends.cpu.passes.legalize import Legalize
 from tilewright.interp import run_function
 from tilewright.llvm import HostCpu, TargetSpec, compile_ir, emit_assembly, host_cpu, host_target
+from tilewright.ops import DotOp
 
 AMX = AVX512._replace(tiles=frozenset(KINDS))
 SHAPES = [(16, 16, 64), (48, 80, 192), (64, 32, 128)]
@@ -84,6 +85,17 @@ def test_a_cpu_multiplies_by_tiles_what_its_features_say():
     assert vector_unit(HostCpu("znver5", "x86_64", "+avx512bf16,+avx512vnni", 512)) == AVX512
 
 
+def test_bf16_is_widened_where_its_dots_are_slow():
+    features = "+avx512bf16,+avx512vnni,+amx-tile,+amx-bf16"
+    cpu = HostCpu("emeraldrapids", "x86_64", features, 512)
+    assert (cpu.dots, cpu.tile_dots) == (("int8",), ("bf16",))
+    assert HostCpu("znver5", "x86_64", features, 512).dots == ("bf16", "int8")
+    for rows, opcode in ((16, "cpu.dot_bf16"), (8, "tile.dot")):
+        function = function_of(product_kernel("bf16", "bf16", "f32", (rows, 16, 32)))
+        Legalize(True, cpu.dots, cpu.tile_dots).run(function)
+        assert [op.opcode for op in function.walk() if isinstance(op, DotOp)] == [opcode]
+
+
 def test_four_products_for_four_loads():
     """The inner loop on Sapphire Rapids: no configuration, no spills, no registers moved."""
     spec = DotSpec(64, 64, 256, "bfloat", AMX)
@@ -107,7 +119,7 @@ def test_whole_kernels_load_one_configuration(left: str, right: str, summed: str
     text = product_kernel(left, right, summed, (m, n, k))
     function = function_of(text)
     cpu = replace(host_cpu(), vector_bits=512)
-    Legalize(cpu.has_fma, ("bf16", "int8")).run(function)
+    Legalize(cpu.has_fma, (), ("bf16", "int8")).run(function)
     kernel = lower_function(function, AMX, cpu.function_attributes)
     assert kernel.text.count("call void @llvm.x86.ldtilecfg") == 1
     assert kernel.text.count("call void @llvm.x86.tilerelease") == 1
