@@ -25,6 +25,9 @@ _MODULES = frozenset(
     }
 )  # fmt: skip
 
+_ELSEWHERE = {"knobs": "triton_alias.knobs"}
+"""Modules that Triton has at its top."""
+
 _RUNTIME = "runtime"
 _COMPILER = "compiler"
 _ERRORS = "support.errors"
@@ -68,8 +71,8 @@ _ALIASES = {"TritonError": "TilewrightError"}
 def __getattr__(name: str) -> object:
     """Load what is asked for, and keep it."""
     wanted = _ALIASES.get(name, name)
-    if wanted in _MODULES:
-        return importlib.import_module(f"{__name__}.{wanted}")
+    if wanted in _MODULES or wanted in _ELSEWHERE:
+        return importlib.import_module(f"{__name__}.{_ELSEWHERE.get(wanted, wanted)}")
     if wanted in _PLACES:
         module = importlib.import_module(f"{__name__}.{_PLACES[wanted]}")
     else:
@@ -82,4 +85,4 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     language = importlib.import_module(f"{__name__}.language")
-    return sorted({*globals(), *_MODULES, *_PLACES, *_ALIASES, *language.__all__})
+    return sorted({*globals(), *_MODULES, *_ELSEWHERE, *_PLACES, *_ALIASES, *language.__all__})

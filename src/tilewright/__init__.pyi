@@ -36,6 +36,7 @@ from tilewright.support.errors import OverlapWarning as OverlapWarning
 from tilewright.support.errors import TilewrightError as TilewrightError
 from tilewright.support.errors import TilewrightWarning as TilewrightWarning
 from tilewright.triton_alias import as_triton as as_triton
+from tilewright.triton_alias import knobs as knobs
 
 TritonError = TilewrightError
 

@@ -97,3 +97,8 @@ def test_the_types_name_what_is_loaded() -> None:
     assert set(places) <= named
     for name in named | {"TritonError"}:
         assert hasattr(tilewright, name), name
+
+
+def test_knobs_are_a_module_of_the_package_too() -> None:
+    assert tilewright.knobs.runtime.interpret is False
+    assert "knobs" in dir(tilewright)
