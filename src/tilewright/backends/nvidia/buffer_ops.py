@@ -7,7 +7,7 @@
     nvidia.commit                                           ends a group of copies
     nvidia.wait {pending = 1}                               but the latest group has arrived
     %a = nvidia.read %s : tile<64x64xf16, ...>              shared memory -> registers
-    %h = nvidia.part %a {axis = 1, half = 0}                half of them
+    %h = nvidia.part %a {axis = 1, start = 0}               some of them
     %c = nvidia.wgmma %s, %t, %acc                          reads its operands while others go on
     %d = nvidia.wgmma_wait %c                               it has ended
 
@@ -37,7 +37,7 @@ from tilewright.ir import (
     tile,
     tile_or_buffer,
 )
-from tilewright.ir.types import BufferType, Type
+from tilewright.ir.types import BufferType, Type, shape_of
 from tilewright.layout import LinearLayout
 from tilewright.ops import DotOp
 
@@ -127,26 +127,28 @@ class WaitOp(Op, opcode="nvidia.wait", effects=(Effect.SHARED,)):
 
 
 class ReadOp(Op, opcode="nvidia.read", effects=(Effect.SHARED,)):
-    """result = the tile that a slot holds, or half of it, in the layout of the result type
+    """result = the tile that a slot holds, in the layout of the result type
 
-    axis: along which the halves lie, none for the whole tile; half: 0 or 1
+    Or a part of it: as many elements along an axis as the result has, from `start` on, which is a
+    multiple of them. axis: none for the whole tile.
     """
 
     buffer: Value = operand(buffer)
     result_type: Type = attr()
     axis: int | None = attr(default=None)
-    half: int = attr(default=0)
+    start: int = attr(default=0)
 
     def infer(self) -> Type:
         return self.result_type
 
 
 class PartOp(Op, opcode="nvidia.part", traits=(Trait.PURE,)):
-    """result = the first (half 0) or second (1) half of x along an axis, in the same threads"""
+    """result = as many elements of x along an axis as the result has, from `start` on, which is a
+    multiple of them, in the same threads"""
 
     x: Value = operand(tile)
     axis: int = attr()
-    half: int = attr()
+    start: int = attr()
     result_type: Type = attr()
 
     def infer(self) -> Type:
@@ -219,15 +221,6 @@ def alloc_of(value: Value) -> Op:
     return op
 
 
-def reads_late(read: ReadOp) -> bool:
-    """Whether a slot is read part by part at its uses, instead of as a whole.
-
-    Products read so: the reads stand between their instructions instead of all before them.
-    """
-    # In one block only: a part is read at its first use, which must dominate the others.
-    return all(isinstance(user, DotOp) and user.parent is read.parent for user in read.result.uses)
-
-
 # ---- NumPy rules --------------------------------------------------------------------------------
 
 
@@ -293,18 +286,17 @@ def write(op: WriteOp, x: Any, memory: Any) -> tuple[()]:
 def read(op: ReadOp, memory: Any) -> Any:
     """The tile: NumPy has no layouts."""
     tile = memory.item().read()
-    return tile if op.axis is None else _half(tile, op.axis, op.half)
+    return tile if op.axis is None else _part(tile, op.axis, op.start, op.result)
 
 
 @reference(PartOp)
 def part(op: PartOp, x: Any) -> Any:
     """A slice."""
-    return _half(x, op.axis, op.half)
+    return _part(x, op.axis, op.start, op.result)
 
 
-def _half(x: Any, axis: int, half: int) -> Any:
-    extent = x.shape[axis] // 2
-    return x.take(range(half * extent, (half + 1) * extent), axis)
+def _part(x: Any, axis: int, start: int, result: Value) -> Any:
+    return x.take(range(start, start + shape_of(result.type)[axis]), axis)
 
 
 @reference(WgmmaOp)

@@ -15,7 +15,6 @@ from tilewright.backends.nvidia.contracts import (
     selected_products,
 )
 from tilewright.backends.nvidia.passes.assign_layouts import AssignLayouts
-from tilewright.backends.nvidia.passes.convert_loads import ConvertLoads
 from tilewright.backends.nvidia.passes.delay_product_waits import DelayProductWaits
 from tilewright.backends.nvidia.passes.insert_global_barriers import InsertGlobalBarriers
 from tilewright.backends.nvidia.passes.insert_shared_barriers import InsertSharedBarriers
@@ -33,6 +32,7 @@ from tilewright.backends.nvidia.passes.select_products import SelectProducts
 from tilewright.backends.nvidia.passes.skip_full_masks import SkipFullMasks
 from tilewright.backends.nvidia.passes.software_pipeline import SoftwarePipeline
 from tilewright.backends.nvidia.passes.specialize_warps import SpecializeWarps
+from tilewright.backends.nvidia.passes.split_products import SplitProducts
 from tilewright.ir import Pipeline, Step
 from tilewright.transforms import SHARED, Canonicalize, Cse, Dce, ExpandDescriptors, Licm
 
@@ -87,7 +87,8 @@ def layout_pipeline(
     whether blocks with such warps may run several programs.
     """
     specialize = SpecializeWarps(stages, warps, arch.capability, persistent) if roles else None
-    layouts = AssignLayouts(warps=warps, access=arch.access_bytes)
+    copied = stages if arch.cp_async else 0
+    layouts = AssignLayouts(warps=warps, access=arch.access_bytes, stages=copied)
     shared_barriers = InsertSharedBarriers(warps=warps, capability=arch.capability)
     fragments = "coalesced accesses, tensor-core fragments, few conversions"
     products = SelectProducts(warps=warps, capability=arch.capability)
@@ -102,6 +103,7 @@ def layout_pipeline(
         Step(Dce(), "remove copies of values in layouts that nothing uses"),
         *(_async_copies(arch, warps, stages, specialize) if arch.cp_async else ()),
         *_delayed_waits(arch),
+        Step(SplitProducts(), "behind pipelining, which says what is read from shared memory"),
         Step(InsertGlobalBarriers(), "needs layouts: which thread accesses which address"),
         *((Step(OrderBulkStores(), _BULK_ORDER),) if arch.tma else ()),
         Step(shared_barriers, "last: later passes must not add or remove uses of shared memory"),
@@ -155,8 +157,6 @@ def _async_copies(
     pipelining = SoftwarePipeline(stages=stages, warps=warps, capability=arch.capability)
     latency = "hide the latency of global memory behind earlier products"
     return (
-        Step(ConvertLoads(stages=stages), "asynchronous copies need loads converted at once"),
-        Step(Dce(), "remove what conversions at the loads replaced"),
         *([Step(specialize, by_roles, copies)] if specialize and arch.setmaxnreg else ()),
         Step(pipelining, latency, copies),
         Step(Dce(), "remove address computations of loads that became copies"),

@@ -7,13 +7,11 @@ import pytest
 
 from tilewright.backends import backend_named
 from tilewright.backends.nvidia.buffer_ops import (
-    ReadOp,
     TransposeViewOp,
     ViewOp,
     WgmmaOp,
     alloc_of,
     buffer_type,
-    reads_late,
     transposed_buffer,
 )
 from tilewright.interp import run_function
@@ -201,16 +199,3 @@ def test_a_transposed_buffer_names_the_same_places() -> None:
     again = transposed_buffer(turned, (1, 0))
     assert again is BufferType((64, 32), f16, layout, 3)
     assert turned is not BufferType((32, 64), f16, shared_row_major((32, 64)), 3)
-
-
-def test_only_products_read_part_by_part() -> None:
-    made = function(f"""{FILLED}  %c = nvidia.read %s : tile<4x16xf16>
-  %d = nvidia.read %t : tile<4x16xf16>
-  %e = tile.transpose %d {{order = [1, 0]}} : tile<16x4xf16>
-  %g = nvidia.transpose_view %t {{order = [1, 0]}} : {TURNED}
-  %h = nvidia.read %g : tile<16x4xf16>
-  %acc = arith.constant {{value = 0.0}} : tile<4x4xf32>
-  %z = tile.dot %c, %h, %acc : tile<4x4xf32>
-""")
-    reads = [op for op in made.walk() if isinstance(op, ReadOp)]
-    assert [reads_late(op) for op in reads] == [True, False, True]

@@ -322,7 +322,7 @@ def chained(q, k, v, out, n):
     tl.store(out + i[:, None] * 64 + j[None, :], acc)
 
 
-@pytest.mark.parametrize(("capability", "reads", "tiles"), [(80, 2, 6), (90, 0, 5)])
+@pytest.mark.parametrize(("capability", "reads", "tiles"), [(80, 8, 6), (90, 0, 5)])
 def test_chained_products_need_no_memory_between_them(
     capability: int, reads: int, tiles: int
 ) -> None:
@@ -411,9 +411,9 @@ def persistent(a, b, c, items, K):
         tl.store(c + item * 4096 + tile, acc)
 
 
-@pytest.mark.parametrize(("capability", "reads"), [(80, 2), (90, 0)])
+@pytest.mark.parametrize(("capability", "reads"), [(80, 8), (90, 0)])
 def test_innermost_loops_are_pipelined(capability: int, reads: int) -> None:
-    """reads: warpgroups read the slots themselves."""
+    """reads: of both operands in four steps; warpgroups read the slots themselves."""
     text = compiled(persistent, "*fp16/16 *fp16/16 *fp32/16 i32 i32", capability).asm["ttgir"]
     inner = bodies_of_loops(bodies_of_loops(text))
     assert ops(inner)["nvidia.read"] == ops(text)["nvidia.read"] == reads
@@ -421,7 +421,7 @@ def test_innermost_loops_are_pipelined(capability: int, reads: int) -> None:
     assert ops(inner)["mem.load"] == 2, "of the copies"
 
 
-@pytest.mark.parametrize(("capability", "reads"), [(80, 2), (90, 0)])
+@pytest.mark.parametrize(("capability", "reads"), [(80, 8), (90, 0)])
 def test_a_loop_around_others_is_pipelined_if_they_are_not(capability: int, reads: int) -> None:
     types = "*fp16/16 *fp16/16 *fp32/16 i32 i32"
     text = compiled(persistent_with_sum, types, capability).asm["ttgir"]

@@ -12,6 +12,7 @@ from tilewright.backends.explanation import OpRow
 from tilewright.backends.nvidia.arch import Arch
 from tilewright.backends.nvidia.buffer_ops import (
     AsyncCopyOp,
+    PartOp,
     ReadOp,
     ShareOp,
     WgmmaOp,
@@ -209,8 +210,10 @@ class _Explainer:
 
     def _operand(self, name: str, value: Value) -> _Side:
         op = value.op
+        if isinstance(op, PartOp):
+            return self._operand(name, op.x)
         if isinstance(op, ReadOp):
-            access = read_access(op)
+            access = read_access(buffer_type(op.buffer), layout_of(op.result), op.axis)
             instruction = shared_instruction(access, element_of(op.type), store=False)
             text = f"{name}: shared -> registers by {_short(instruction)}"
             return _Side(text, access.bits // 8, access.degree)

@@ -74,7 +74,7 @@ class LayoutInference(LayoutContext):
 
     @cached_property
     def _chained(self) -> dict[Value, LinearLayout]:
-        return chained_layouts(self.function, self.warps)
+        return chained_layouts(self.function, self.warps, self.products, self.stages)
 
     # -- 1. layouts -----------------------------------------------------------------------------
 

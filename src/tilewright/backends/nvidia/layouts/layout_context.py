@@ -22,8 +22,9 @@ class LayoutContext:
     """The layouts of one function so far.
 
     facts: alignment of all values; warps: of a program instance; access_bytes: of the widest access
-    to global memory; products: layouts of all products; layouts: of each tile that is
-    computed in one layout and converted to others.
+    to global memory; products: layouts of all products; stages: slots of a loop's buffers, where
+    the loop does not say, 0 where no load is copied ahead; layouts: of each tile that is computed
+    in one layout and converted to others.
     """
 
     function: Function
@@ -31,6 +32,7 @@ class LayoutContext:
     warps: int
     access_bytes: int
     products: Mapping[Op, DotLayouts]
+    stages: int = 0
     layouts: dict[Value, LinearLayout] = field(
         default_factory=dict[Value, LinearLayout], init=False
     )

@@ -13,7 +13,16 @@ from functools import lru_cache
 from math import prod
 
 from tilewright.analysis import Alignment
-from tilewright.layout import LANE, REGISTER, WARP, LinearLayout, blocked, slice_of, tile_dims
+from tilewright.layout import (
+    LANE,
+    REGISTER,
+    WARP,
+    LinearLayout,
+    blocked,
+    log2,
+    slice_of,
+    tile_dims,
+)
 
 LANES = 32
 
@@ -236,21 +245,33 @@ def first_of_axis(layout: LinearLayout, axis: int, count: int) -> LinearLayout:
 
 
 @lru_cache(maxsize=4096)
-def half_along(layout: LinearLayout, axis: int) -> tuple[LinearLayout, int] | None:
-    """The layout of either half of a tile along an axis, and the bit of register numbers that names
-    the half; None if other bits do."""
-    extent = layout.shape[axis] // 2
-    top = tuple(extent if d == axis else 0 for d in range(len(layout.shape)))
-    registers = list(layout.bases(REGISTER))
-    if not extent or top not in registers:
+def part_along(
+    layout: LinearLayout, axis: int, extent: int
+) -> tuple[LinearLayout, tuple[int, ...]] | None:
+    """The layout of any part of a tile of `extent` elements along an axis, and the bits of register
+    numbers that name the part, the lowest first; None if other bits do."""
+    if not extent:
         return None
-    bit = registers.index(top)
-    del registers[bit]
-    bases = {name: layout.bases(name) for name in layout.in_names} | {REGISTER: registers}
+    registers, dims = layout.bases(REGISTER), range(len(layout.shape))
+    above = range(log2(extent), log2(layout.shape[axis]))
+    tops = [tuple(1 << bit if d == axis else 0 for d in dims) for bit in above]
+    if any(registers.count(top) != 1 for top in tops):
+        return None
+    bits = tuple(registers.index(top) for top in tops)
+    inside = [basis for bit, basis in enumerate(registers) if bit not in bits]
+    bases = {name: layout.bases(name) for name in layout.in_names} | {REGISTER: inside}
     if any(basis[axis] >= extent for vectors in bases.values() for basis in vectors):
         return None
     shape = (*layout.shape[:axis], extent, *layout.shape[axis + 1 :])
-    return LinearLayout.from_bases(bases, tile_dims(shape)), bit
+    return LinearLayout.from_bases(bases, tile_dims(shape)), bits
+
+
+def with_parts(layout: LinearLayout, axis: int, extent: int) -> LinearLayout:
+    """The layout of a tile of `extent` elements along an axis whose parts have a layout: the
+    highest register bits name the part."""
+    while layout.shape[axis] < extent:
+        layout = with_half(layout, axis)
+    return layout
 
 
 @lru_cache(maxsize=4096)

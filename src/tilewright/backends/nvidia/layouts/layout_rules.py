@@ -29,9 +29,9 @@ from tilewright.backends.nvidia.layouts.layout_propagation import (
     default_layout,
     expand_dims_source,
     first_of_axis,
-    half_along,
     is_permutation,
     is_scannable,
+    part_along,
     reshape_source,
     scan_layout,
     spread,
@@ -428,9 +428,9 @@ class _AnyOperand(LayoutRule[Op]):
 class _Part(LayoutRule[PartOp]):
     def problem(self, op: PartOp) -> str | None:
         whole = cast("LinearLayout", _layout(op.x))
-        half = half_along(whole, op.axis)
-        is_half = half is not None and half[0] == _layout(op.result)
-        return None if is_half else f"{_layout(op.result)} is no half of {whole}"
+        found = part_along(whole, op.axis, shape_of(op.type)[op.axis])
+        is_part = found is not None and found[0] == _layout(op.result)
+        return None if is_part else f"{_layout(op.result)} is no part of {whole}"
 
 
 @layout_rule(ForOp, IfOp, WhileOp, ConvertOp, ViewOp, TransposeViewOp, ReadOp)

@@ -49,13 +49,14 @@ Facts = Mapping[Value, Alignment]
 
 
 def share_products(
-    function: Function, facts: Facts, warps: int, access_bytes: int
+    function: Function, facts: Facts, warps: int, access_bytes: int, stages: int = 0
 ) -> LayoutInference:
     """The layouts of a function under the best shares that were tried.
 
-    facts: alignment of all values; access_bytes: of the widest access to global memory.
+    facts: alignment of all values; access_bytes: of the widest access to global memory; stages: see
+    LayoutContext.
     """
-    return _Search(function, facts, warps, access_bytes).run()
+    return _Search(function, facts, warps, access_bytes, stages).run()
 
 
 class _Search:
@@ -64,9 +65,11 @@ class _Search:
     kinds: these products; made: values that depend on a product.
     """
 
-    def __init__(self, function: Function, facts: Facts, warps: int, access_bytes: int) -> None:
+    def __init__(
+        self, function: Function, facts: Facts, warps: int, access_bytes: int, stages: int
+    ) -> None:
         self.function, self.facts, self.warps = function, facts, warps
-        self.access_bytes = access_bytes
+        self.access_bytes, self.stages = access_bytes, stages
         self.kinds: dict[tuple[object, ...], list[DotOp]] = defaultdict(list)
         for op in function.walk():
             if isinstance(op, DotOp):
@@ -100,7 +103,7 @@ class _Search:
             for op in ops
         }
         inference = LayoutInference(
-            self.function, self.facts, self.warps, self.access_bytes, products
+            self.function, self.facts, self.warps, self.access_bytes, products, self.stages
         )
         inference.run()
         return inference

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from tilewright.analysis import LiveRange, Request, pack
 from tilewright.backends.nvidia.buffer_ops import (
     AllocOp,
-    ReadOp,
     ShareOp,
     TransposeViewOp,
     ViewOp,
@@ -258,8 +257,6 @@ def _users(buffer: Value) -> Iterator[Op]:
             if isinstance(user, WgmmaOp):
                 # It may read until it is waited for.
                 yield from (w for w in user.result.uses if isinstance(w, WgmmaWaitOp))
-            # Registers may be read later, where products use them.
-            yield from user.results[0].uses if isinstance(user, ReadOp) else ()
 
 
 def _ancestor_in(op: Op, block: Block) -> Op:

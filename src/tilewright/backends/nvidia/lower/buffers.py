@@ -5,9 +5,8 @@ The value of a buffer is one register: its offset in shared memory, in bytes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import cast, overload
+from typing import cast
 
 from tilewright.backends.nvidia.arch import Arch
 from tilewright.backends.nvidia.buffer_ops import (
@@ -22,18 +21,16 @@ from tilewright.backends.nvidia.buffer_ops import (
     WaitOp,
     WriteOp,
     buffer_type,
-    reads_late,
 )
-from tilewright.backends.nvidia.layouts.layout_propagation import half_along, with_half
+from tilewright.backends.nvidia.layouts.layout_propagation import part_along, with_parts
 from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, layout_of, lowering
 from tilewright.backends.nvidia.lower.layout_conversion import (
     instruction_address,
     read_group,
     write_shared,
 )
-from tilewright.backends.nvidia.lower.register_packing import Element
 from tilewright.ir import Value
-from tilewright.ir.types import BufferType
+from tilewright.ir.types import BufferType, shape_of
 from tilewright.layout import REGISTER, LinearLayout, SharedAccess, plan_shared_access
 from tilewright.llvm import Val
 from tilewright.ops import LoadOp
@@ -150,13 +147,11 @@ def write_access(x: Value, type_: BufferType, arch: Arch) -> SharedAccess:
     return _write_access(shared, layout_of(x), _bits(type_), arch.stmatrix)
 
 
-def read_access(op: ReadOp) -> SharedAccess:
-    """How a slot is read into registers; of a half, too, that of the whole."""
-    type_, target = buffer_type(op.buffer), layout_of(op.result)
-    if op.axis is not None:
-        # Then the highest register bit names the half.
-        target = with_half(target, op.axis)
-    return _read_access(cast("LinearLayout", type_.layout), target, _bits(type_))
+def read_access(type_: BufferType, target: LinearLayout, axis: int | None) -> SharedAccess:
+    """How a slot is read into registers; of a part along an axis, too, that of the whole: the
+    highest bits of register numbers name the part."""
+    whole = target if axis is None else with_parts(target, axis, type_.shape[axis])
+    return _read_access(cast("LinearLayout", type_.layout), whole, _bits(type_))
 
 
 @lowering(WriteOp)
@@ -181,58 +176,27 @@ def _share(state: GpuLowering, op: ShareOp) -> None:
     state.set_registers(op.result, [Val(str(offset), "i32", BODY)])
 
 
-class LazyRegisters(Sequence[Val]):
-    """Registers that are read from shared memory at their first use.
-
-    A product uses them in the order of its inner dimension, so reads stand between its instructions
-    instead of all before them.
-    """
-
-    def __init__(
-        self, state: GpuLowering, access: SharedAccess, element: Element, start: Val, count: int
-    ) -> None:
-        self._state, self._access, self._element, self._start = state, access, element, start
-        self._group_of = {r: i for i, group in enumerate(access.groups) for r in group}
-        self._known: dict[int, Val] = {}
-        self._count = count
-
-    def __len__(self) -> int:
-        return self._count
-
-    def __iter__(self) -> Iterator[Val]:
-        return (self[i] for i in range(self._count))
-
-    @overload
-    def __getitem__(self, index: int) -> Val: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Val]: ...
-    def __getitem__(self, index: int | slice) -> Val | Sequence[Val]:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(self._count))]
-        if index not in self._known:
-            # One instruction reads the whole group: the others of it are kept.
-            number = self._group_of[index]
-            values = read_group(self._state, self._access, self._element, self._start, number)
-            self._known.update(zip(self._access.groups[number], values, strict=True))
-        return self._known[index]
-
-
 @lowering(ReadOp)
 def _read(state: GpuLowering, op: ReadOp) -> None:
-    type_, count = buffer_type(op.buffer), layout_of(op.result).in_size(REGISTER)
-    access = read_access(op)
-    start = state.scalar(op.buffer)
-    first = 0 if op.axis is None else op.half * count
-    lazy = LazyRegisters(state, access, type_.element, start, first + count)
-    # Not `set_registers`: its copy of the sequence would read all of them here.
-    late = reads_late(op)
-    state.registers[op.result] = lazy if late else [lazy[i] for i in range(first, first + count)]
+    type_, layout = buffer_type(op.buffer), layout_of(op.result)
+    access, count = read_access(type_, layout, op.axis), layout.in_size(REGISTER)
+    first = 0 if op.axis is None else op.start // layout.shape[op.axis] * count
+    needed, values = range(first, first + count), dict[int, Val]()
+    for number, group in enumerate(access.groups):
+        if any(register in needed for register in group):
+            read = read_group(state, access, type_.element, state.scalar(op.buffer), number)
+            values.update(zip(group, read, strict=True))
+    state.set_registers(op.result, [values[register] for register in needed])
 
 
 @lowering(PartOp)
 def _part(state: GpuLowering, op: PartOp) -> None:
-    """No instruction: half of the registers."""
-    half = half_along(layout_of(op.x), op.axis)
-    assert half is not None, op
-    chosen = [v for r, v in enumerate(state.registers_of(op.x)) if r >> half[1] & 1 == op.half]
-    state.set_registers(op.result, chosen)
+    """No instruction: some of the registers."""
+    extent = shape_of(op.type)[op.axis]
+    found = part_along(layout_of(op.x), op.axis, extent)
+    assert found is not None, op
+    registers = list(enumerate(state.registers_of(op.x)))
+    for position, bit in enumerate(found[1]):
+        wanted = op.start // extent >> position & 1
+        registers = [(number, v) for number, v in registers if number >> bit & 1 == wanted]
+    state.set_registers(op.result, [value for _, value in registers])

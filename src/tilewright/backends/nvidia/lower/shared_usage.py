@@ -22,7 +22,6 @@ from tilewright.backends.nvidia.buffer_ops import (
     WgmmaOp,
     WriteOp,
     alloc_of,
-    reads_late,
 )
 from tilewright.backends.nvidia.bulk_ops import BulkCopyOp, MbarriersOp, MbarrierWaitOp
 from tilewright.backends.nvidia.lower.bulk_stores import panels_of
@@ -105,8 +104,7 @@ def buffers_used(op: Op) -> list[tuple[Op, bool]]:
     if isinstance(op, MbarrierWaitOp):
         return [(alloc_of(op.barrier), False)]
     if isinstance(op, ReadOp):
-        return [] if reads_late(op) else [(alloc_of(op.buffer), False)]
+        return [(alloc_of(op.buffer), False)]
     if isinstance(op, WgmmaOp):
         return [(alloc_of(v), False) for v in (op.a, op.b) if isinstance(v.type, BufferType)]
-    late = (v.op for v in op.operands if isinstance(v.op, ReadOp))
-    return [(alloc_of(read.buffer), False) for read in late if reads_late(read)]
+    return []

@@ -36,11 +36,6 @@ def _dot(state: GpuLowering, op: DotOp) -> None:
     steps = _steps(state.arch, op, fragment)
     depth = layout_of(a).shape[-1]
     for k in range(0, depth, fragment.k):
-        # Reads the operands of the next step, too: this step's products hide their latency.
-        for ahead in (k, k + fragment.k):
-            for (*batch, row, column), _ in tiles.parts if ahead < depth else ():
-                a_words.at(*batch, row, ahead)
-                b_words.at(*batch, ahead, column)
         for (*batch, row, column), registers in tiles.parts:
             left, right = a_words.at(*batch, row, k), b_words.at(*batch, k, column)
             sums = [results[r] for r in registers]
@@ -126,8 +121,7 @@ class _Tiles:
 class _Operand:
     """Packed registers of one operand by fragment, made at their first use.
 
-    A fragment is named by the coordinates of its origin in thread 0. Operands in shared memory are
-    read then, one step of the inner dimension ahead of the instructions that use them.
+    A fragment is named by the coordinates of its origin in thread 0.
     """
 
     def __init__(self, state: GpuLowering, value: Value, single: LinearLayout) -> None:

@@ -33,15 +33,18 @@ from tilewright.support.fresh_stack import nested
 class AssignLayouts(Pass, name="nvidia-assign-layouts"):
     """Give every tile a layout.
 
-    warps: of a program instance; access: bytes of the widest access to global memory.
+    warps: of a program instance; access: bytes of the widest access to global memory; stages: slots
+    of the buffers of loops that do not say, 0 where no load is copied ahead.
     """
 
     warps: int = 4
     access: int = 16
+    stages: int = 0
 
     def run(self, function: Function) -> bool:
         facts = analyze_alignment(function)
-        LayoutMaterialization(share_products(function, facts, self.warps, self.access)).run()
+        inference = share_products(function, facts, self.warps, self.access, self.stages)
+        LayoutMaterialization(inference).run()
         return True
 
 

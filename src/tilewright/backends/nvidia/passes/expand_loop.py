@@ -486,8 +486,8 @@ class _MainOps:
         if half is None:
             return self._reading(op)
         view, type_ = self._view_of(op), half_type(op.results[0].type, half[0])
-        read = ReadOp(view, result_type=type_, axis=half[0], half=half[1])
-        return self.builder.value(read)
+        axis, start = half[0], half[1] * type_.shape[half[0]]
+        return self.builder.value(ReadOp(view, result_type=type_, axis=axis, start=start))
 
     def copy(self, ops: Sequence[Op]) -> None:
         """Copy ops of the body."""

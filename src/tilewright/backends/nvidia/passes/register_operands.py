@@ -3,7 +3,7 @@
     cf.for ... (%k, %acc) {                   %h = (the first half of the first operand)
       %x = nvidia.convert %w                  cf.for ... (%k, %acc, %h) {
       %b = arith.cast %x                        %c = nvidia.wgmma %a, %h, %acc {pending = 1}
-      %c = nvidia.wgmma %a, %b, %acc    ->      %x = nvidia.read %w {axis = 0, half = 1}
+      %c = nvidia.wgmma %a, %b, %acc    ->      %x = nvidia.read %w {axis = 0, start = 32}
       cf.yield %c                               %b = arith.cast %x
     }                                           %d = nvidia.wgmma %a, %b, %c {k_start = 32, ...}
                                                 %y = nvidia.read (the next slot) {axis = 0}
@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from math import prod
 
 from tilewright.backends.nvidia.buffer_ops import PartOp, WgmmaOp
-from tilewright.backends.nvidia.layouts.layout_propagation import half_along
+from tilewright.backends.nvidia.layouts.layout_propagation import part_along
 from tilewright.backends.nvidia.layouts.operand_chains import register_operand
 from tilewright.backends.nvidia.ops import ConvertOp
 from tilewright.backends.nvidia.passes.schedule_loop import LoopSchedule, readers
@@ -172,7 +172,7 @@ def _can_be_halved(operand: RegisterOperand) -> bool:
     stack = [(operand.value, operand.k_axis)]
     while stack:
         value, axis = stack.pop()
-        if half_along(_layout(value), axis) is None:
+        if _half(_layout(value), axis) is None:
             return False
         if value.op in operand.made:
             assert value.op is not None
@@ -199,9 +199,15 @@ def _source_axis(op: Op, axis: int) -> int | None:
 def half_type(type_: object, axis: int) -> TileType:
     """The type of a half of a tile."""
     assert isinstance(type_, TileType)
-    half = half_along(_layout_of(type_), axis)
+    half = _half(_layout_of(type_), axis)
     assert half is not None, type_
-    return TileType(half[0].shape, type_.element, half[0])
+    return TileType(half.shape, type_.element, half)
+
+
+def _half(layout: LinearLayout, axis: int) -> LinearLayout | None:
+    """The layout of both halves, if each has registers of its own."""
+    found = part_along(layout, axis, layout.shape[axis] // 2)
+    return None if found is None else found[0]
 
 
 def _layout(value: Value) -> LinearLayout:
@@ -259,7 +265,8 @@ class OperandCode:
         if op is None or op not in self._operand.made:
             type_ = half_type(value.type, axis)
             whole = self._value(value)
-            return self._builder.value(PartOp(whole, axis=axis, half=half, result_type=type_))
+            start = half * type_.shape[axis]
+            return self._builder.value(PartOp(whole, axis=axis, start=start, result_type=type_))
         its = _source_axis(op, axis)
         assert its is not None, op
         mapping = {

@@ -27,7 +27,7 @@ from math import copysign
 from typing import cast
 
 from tilewright.analysis import Alignment, is_fence, memory_dependences, roots
-from tilewright.backends.nvidia.buffer_ops import ShareOp, WgmmaOp
+from tilewright.backends.nvidia.buffer_ops import PartOp, ShareOp, WgmmaOp
 from tilewright.backends.nvidia.layouts.access_vectors import vector_length
 from tilewright.backends.nvidia.layouts.operand_chains import carried_tile
 from tilewright.backends.nvidia.ops import ConvertOp
@@ -393,7 +393,7 @@ def feeds_products(tile: Value) -> bool:
 
 
 def _is_between(op: Op) -> bool:
-    between = isinstance(op, ConvertOp | ShareOp | TransposeOp | JoinOp | ReshapeOp)
+    between = isinstance(op, ConvertOp | ShareOp | TransposeOp | JoinOp | ReshapeOp | PartOp)
     return between or Trait.ELEMENTWISE in op.traits
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tilewright.backends.nvidia.layouts.layout_propagation import half_along, with_half
+from tilewright.backends.nvidia.layouts.layout_propagation import part_along, with_parts
 from tilewright.backends.nvidia.layouts.operand_chains import OperandChain, operand_chain
 from tilewright.ir import Op, parse_function
 from tilewright.layout import LinearLayout, operand_layout, wgmma_fragment
@@ -78,19 +78,32 @@ def test_products_that_share_an_operand_share_its_chain() -> None:
     assert found is not None and len(found.operands) == 1
 
 
-def test_halves_lie_in_registers_of_their_own() -> None:
-    found = half_along(LEFT, 1)
+@pytest.mark.parametrize("extent", [8, 16])
+def test_parts_lie_in_registers_of_their_own(extent: int) -> None:
+    found = part_along(LEFT, 1, extent)
     assert found is not None
-    half, bit = found
-    assert half.shape == (64, 16)
-    whole = with_half(half, 1)
-    numbers = range(LEFT.in_size("register"))
-    of_half = [[r for r in numbers if r >> bit & 1 == number] for number in range(2)]
-    for number, registers in enumerate(of_half):
-        for new, old in enumerate(registers):
-            assert half.apply(register=new) == tuple(
-                c - 16 * number * (axis == 1) for axis, c in enumerate(LEFT.apply(register=old))
-            )
+    part, bits = found
+    assert part.shape == (64, extent)
+    count = LEFT.in_size("register")
+    for number in range(32 // extent):
+        named = [
+            r
+            for r in range(count)
+            if all(r >> bit & 1 == number >> i & 1 for i, bit in enumerate(bits))
+        ]
+        assert len(named) == part.in_size("register")
+        for new, old in enumerate(named):
+            row, column = LEFT.apply(register=old)
+            assert part.apply(register=new) == (row, column - extent * number)
+    whole = with_parts(part, 1, 32)
     assert whole.shape == LEFT.shape
-    # The rows are shared by warps: none of them has both halves.
-    assert half_along(LEFT, 0) is None
+    # The highest register bits name the part.
+    for register in range(count):
+        row, column = part.apply(register=register % part.in_size("register"))
+        number = register // part.in_size("register")
+        assert whole.apply(register=register) == (row, column + extent * number)
+
+
+def test_what_warps_share_has_no_parts() -> None:
+    assert part_along(LEFT, 0, 32) is None
+    assert part_along(LEFT, 1, 0) is None

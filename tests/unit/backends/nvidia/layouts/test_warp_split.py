@@ -24,9 +24,15 @@ TYPES = "*fp16/16 *fp16/16 *fp32/16 i32"
 def shares(text: str) -> list[tuple[int, int]]:
     """Of each product in textual tile IR: warps along the rows and the columns of its result."""
     found: list[tuple[int, int]] = []
-    for match in re.finditer(r"= tile\.dot .*: tile<[\dx]+xf32, (.*)>", text):
-        bases = LinearLayout.parse(match[1]).bases(WARP)
-        found.append((2 ** sum(b[0] > 0 for b in bases), 2 ** sum(b[1] > 0 for b in bases)))
+    before = None
+    for match in re.finditer(
+        r"(%\w+) = tile\.dot .*?, .*?, (%\w+).* : tile<[\dx]+xf32, (.*)>", text
+    ):
+        bases = LinearLayout.parse(match[3]).bases(WARP)
+        # Steps of one product along K follow each other.
+        if match[2] != before:
+            found.append((2 ** sum(b[0] > 0 for b in bases), 2 ** sum(b[1] > 0 for b in bases)))
+        before = match[1]
     return found
 
 

@@ -1,0 +1,123 @@
+"""Splits products along K, so that operands in shared memory are read step by step.
+
+    %a = nvidia.read %s                       %a0 = nvidia.read %s {axis = 1, start = 0}
+    %b = nvidia.read %t                       %b0 = nvidia.read %t {axis = 0, start = 0}
+    %d = tile.dot %a, %b, %c           ->     %a1 = nvidia.read %s {axis = 1, start = 16}
+                                              %b1 = nvidia.read %t {axis = 0, start = 16}
+                                              %c0 = tile.dot %a0, %b0, %c
+                                              %d = tile.dot %a1, %b1, %c0
+
+A step is one instruction along K, or more where one read has the operands of several. Each step is
+read while the one before is multiplied, which hides the latency, and no operand is held as a whole.
+Products of one operand share what is read of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from tilewright.backends.nvidia.buffer_ops import PartOp, ReadOp, TransposeViewOp, buffer_type
+from tilewright.backends.nvidia.layouts.layout_propagation import part_along
+from tilewright.backends.nvidia.layouts.select_mma import fragment_for
+from tilewright.backends.nvidia.lower.buffers import read_access
+from tilewright.ir import Builder, Function, Op, Pass, Rewriter, Value
+from tilewright.ir.types import TileType
+from tilewright.layout import REGISTER, LinearLayout
+from tilewright.ops import DotOp, TransposeOp
+
+
+@dataclass(frozen=True)
+class SplitProducts(Pass, name="nvidia-split-products"):
+    """Read operands of products in shared memory where these need them."""
+
+    def run(self, function: Function) -> bool:
+        for op in [op for op in function.walk() if isinstance(op, TransposeOp)]:
+            _read_transposed(op)
+        reads = [op for op in function.walk() if isinstance(op, ReadOp) and _feeds_products(op)]
+        split = _Split(reads)
+        products = [op for op in function.walk() if isinstance(op, DotOp)]
+        for product in products:
+            if any(value.op in split.reads for value in (product.a, product.b)):
+                split.product(product)
+        for read in reads:
+            Rewriter.erase(read)
+        return bool(reads)
+
+
+def _read_transposed(op: TransposeOp) -> None:
+    """Transpose what is read by other names for the dims of the buffer."""
+    read = op.x.op
+    if not isinstance(read, ReadOp) or list(read.result.uses) != [op] or read.axis is not None:
+        return
+    if not isinstance(read.buffer.op, TransposeViewOp):
+        builder = Builder.at(read)
+        view = builder.value(TransposeViewOp(read.buffer, order=op.order))
+        Rewriter.replace(op, builder.value(ReadOp(view, result_type=op.type)))
+        Rewriter.erase(read)
+
+
+def _feeds_products(read: ReadOp) -> bool:
+    """Whether products of its block alone use a tile that is read as a whole."""
+    users = list(read.result.uses)
+    same = all(isinstance(user, DotOp) and user.parent is read.parent for user in users)
+    return same and bool(users) and read.axis is None
+
+
+class _Split:
+    """parts: of an operand, by the elements along K of each and the first of those."""
+
+    def __init__(self, reads: list[ReadOp]) -> None:
+        self.reads: set[Op] = set(reads)
+        self.parts: dict[tuple[Value, int, int], Value] = {}
+
+    def product(self, product: DotOp) -> None:
+        """Replace one product."""
+        axis = len(_layout(product.a).shape) - 1
+        sides = ((product.a, axis), (product.b, axis - 1))
+        depth, step = _layout(product.a).shape[axis], fragment_for(product).k
+        while step < depth and not all(self._has_parts(*side, step) for side in sides):
+            step *= 2
+        builder, total = Builder.at(product), product.acc
+        for start in range(0, depth, step):
+            # The operands of the next step, too.
+            for first in range(start, min(start + 2 * step, depth), step):
+                for side in sides:
+                    self._part(builder, *side, step, first)
+            operands = (self.parts[value, step, start] for value, _ in sides)
+            new = product.clone({})
+            for index, value in enumerate((*operands, total)):
+                new.set_operand(index, value)
+            total = builder.emit(new).results[0]
+        Rewriter.replace(product, total)
+
+    def _has_parts(self, value: Value, axis: int, step: int) -> bool:
+        """Whether parts of so many elements are in registers, and in reads, of their own."""
+        part = part_along(_layout(value), axis, step)
+        if part is None or value.op not in self.reads:
+            return part is not None
+        size = part[0].in_size(REGISTER)
+        access = read_access(buffer_type(cast("ReadOp", value.op).buffer), part[0], axis)
+        return all(len({register // size for register in group}) == 1 for group in access.groups)
+
+    def _part(self, builder: Builder, value: Value, axis: int, step: int, start: int) -> None:
+        """Make a part of an operand, unless it is made."""
+        if (value, step, start) not in self.parts:
+            made = self._new_part(value, axis, step, start)
+            self.parts[value, step, start] = value if made is None else builder.value(made)
+
+    def _new_part(self, value: Value, axis: int, step: int, start: int) -> Op | None:
+        """What makes a part of an operand; None if the operand itself is the only one."""
+        is_whole, read = _layout(value).shape[axis] == step, value.op
+        if is_whole:
+            return read.clone({}) if read is not None and read in self.reads else None
+        found = part_along(_layout(value), axis, step)
+        assert found is not None, value
+        type_ = TileType(found[0].shape, cast("TileType", value.type).element, found[0])
+        if isinstance(read, ReadOp) and read in self.reads:
+            return ReadOp(read.buffer, result_type=type_, axis=axis, start=start)
+        return PartOp(value, axis=axis, start=start, result_type=type_)
+
+
+def _layout(value: Value) -> LinearLayout:
+    return cast("LinearLayout", cast("TileType", value.type).layout)
