@@ -19,6 +19,7 @@ from tilewright.backends.nvidia import backend
 from tilewright.backends.nvidia.arch import ARCHITECTURES
 from tilewright.backends.nvidia.assemble import ptxas
 from tilewright.backends.nvidia.assemble.ptxas import version
+from tilewright.support import PassEnded, PassStarted, recording
 
 FOLDER = Path(__file__).parents[1] / "golden" / "corpus"
 
@@ -63,6 +64,33 @@ def test_nothing_spills(name: str) -> None:
         (name, v.capability, v.label) for v, f in figures_of_kernel(name).items() if f.spills
     }
     assert spilled == {known for known in MAY_SPILL if known[0] == name}
+
+
+class ToldChanges:
+    """A recorder that prints a function around each pass. untold: those that change it and say no;
+    what they leave would not be verified."""
+
+    def __init__(self) -> None:
+        self._before = ""
+        self.passes = 0
+        self.untold: list[str] = []
+
+    def record(self, event: object) -> None:
+        """Compare the texts before and after a pass."""
+        if isinstance(event, PassStarted):
+            self._before = event.text()
+        if isinstance(event, PassEnded):
+            self.passes += 1
+            if not event.changed and event.text() != self._before:
+                self.untold.append(event.pass_name)
+
+
+@pytest.mark.parametrize("name", CORPUS)
+def test_passes_say_when_they_change_a_kernel(name: str) -> None:
+    told = ToldChanges()
+    with recording(told):
+        figures_of(CORPUS[name][-1])
+    assert told.passes > 20 and told.untold == []
 
 
 # --- the corpus is whole --------------------------------------------------------------------------

@@ -11,8 +11,8 @@
 
 A pass is a frozen dataclass; its fields are its options, and the text of both is `unroll{limit=4}`.
 A pipeline is data: passes with one reason each. Running it verifies the IR before the first pass
-and after each one (setting `compilation.verify`), and with it the contract of the latest step that
-has one, and reports every pass to the recorder of support/event_stream.py. Its text `a,b{x=1}`
+and after each that changes it (setting `compilation.verify`), and with it the contract of the
+latest step that has one, and reports every pass to the recorder of support/event_stream.py. Its text `a,b{x=1}`
 parses back, so that a failure names the passes that repeat it.
 """
 
@@ -111,16 +111,17 @@ class Pipeline:
         recorder = current_recorder()
         changed = False
         for function in functions:
-            contract = self.given
+            met = self.given
             if checked:
-                _require_valid(function, contract, "before the first pass", str(self))
+                _require_valid(function, met, None, self)
             for index, step in enumerate(self.steps):
-                changed |= self._run_step(step, function, recorder, index)
-                # before the check: the IR must meet the contract of the step that has just run
-                contract = step.contract or contract
-                if checked:
-                    after = f"after the pass {step.work}"
-                    _require_valid(function, contract, after, self._from(index))
+                changes = self._run_step(step, function, recorder, index)
+                changed |= changes
+                contract = step.contract or met
+                # IR that was valid, and has not changed, is valid for the same contract
+                if checked and (changes or contract is not met):
+                    _require_valid(function, contract, step.work, self._from(index))
+                met = contract
         return changed
 
     def _run_step(
@@ -145,14 +146,17 @@ class Pipeline:
             recorder.record(PassEnded(str(work), function.name, seconds, changed, text))
         return changed
 
-    def _from(self, index: int) -> str:
-        return str(Pipeline(self.name, self.steps[index:]))
+    def _from(self, index: int) -> Pipeline:
+        return Pipeline(self.name, self.steps[index:])
 
 
-def _require_valid(function: Function, contract: Contract | None, when: str, passes: str) -> None:
+def _require_valid(
+    function: Function, contract: Contract | None, after: Pass | None, passes: Pipeline
+) -> None:
     problems = report(function, contract)
     if problems is not None:
         notes = (f"passes: {passes}",)
+        when = "before the first pass" if after is None else f"after the pass {after}"
         raise InternalCompilerError(f"invalid tile IR {when}:\n{problems}", notes=notes)
 
 

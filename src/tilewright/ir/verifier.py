@@ -21,7 +21,7 @@ Types
 Contract of a stage, where one is given
   * only the legal ops occur, and every value's type and every op is as the contract wants it
 
-What depends only on an op's class and types is remembered, so a valid op costs 2-3 us.
+What depends only on an op's class, types and attributes is remembered: a valid op costs 1-2 us.
 """
 
 from __future__ import annotations
@@ -49,6 +49,23 @@ _MAX_REMEMBERED = 1 << 16
 """Kinds of ops per contract: a process may compile kernels without end, with new constants each."""
 
 
+_OpShape = tuple[object, ...]
+
+
+def _shape_of(op: Op) -> _OpShape:
+    """What the checks of an op without blocks look at, beside its class: types and attributes."""
+    values = op.attrs.values()
+    # None separates operands from results: both may vary in number. Types, since 1 == True == 1.0.
+    return (
+        *[v.type for v in op.operands],
+        None,
+        *[v.type for v in op.results],
+        *op.attrs,
+        *values,
+        *map(type, values),
+    )
+
+
 @dataclass(frozen=True)
 class Contract:
     """What is legal after a pass of a pipeline, until a later one has a contract of its own.
@@ -66,18 +83,17 @@ class Contract:
         default_factory=set[tuple[object, ...]], init=False, repr=False, compare=False
     )
 
-    def problem(self, op: Op, signature: tuple[Type | None, ...]) -> str | None:
-        """What of an op breaks the contract. signature: the types of its operands and results."""
+    def problem(self, op: Op, shape: _OpShape) -> str | None:
+        """What of a well-formed op breaks the contract. shape: see `_shape_of`."""
+        if (type(op), shape) in self._legal:
+            return None
         if self.ops is not None and type(op) not in self.ops:
             return f"{op.opcode} is not legal after {self.name}"
-        key = (type(op), signature, *op.attrs.values())
-        if self.op_problem is None or key in self._legal:
-            return None
-        problem = self.op_problem(op)
+        problem = self.op_problem(op) if self.op_problem is not None else None
         if problem is not None:
             return f"{problem} (after {self.name})"
         if len(self._legal) < _MAX_REMEMBERED:
-            self._legal.add(key)
+            self._legal.add((type(op), shape))
         return None
 
 
@@ -149,17 +165,21 @@ _KINDS: dict[str, Callable[[object], bool]] = {
 
 
 class _Plan:
-    """What is checked for one op class, and the type signatures verified before."""
+    """What is checked for one op class, and what was right before: type signatures, and whole ops
+    without blocks around them that their checks look at."""
 
-    __slots__ = ("attrs", "choices", "kinds", "verified", "regions", "terminator")
+    __slots__ = ("attrs", "choices", "is_local", "kinds", "regions", "right", "terminator",
+                 "verified")  # fmt: skip
 
     def __init__(self, cls: type[Op]) -> None:
         self.attrs = dict.fromkeys(f.name for f in cls.attr_fields).keys()
         self.kinds = tuple((f.name, f.annotation) for f in cls.attr_fields)
         self.choices = tuple((f.name, f.choices) for f in cls.attr_fields if f.choices)
         self.verified: set[tuple[Type | None, ...]] = set()
+        self.right: set[_OpShape] = set()
         self.regions = len(cls.region_fields)
         self.terminator = Trait.TERMINATOR in cls.traits
+        self.is_local = not self.regions and not self.terminator
 
 
 _plans: dict[type[Op], _Plan] = {}
@@ -266,14 +286,30 @@ class _Verifier:
         if plan.terminator is not (op.next is None):
             wrong = "must be the last op" if plan.terminator else "cannot be the last op"
             self._fail(op, f"{op.opcode} {wrong} of a block")
-        if self._well_formed(op, plan):
-            # None separates operands from results: both may vary in number
-            signature = (*[v.type for v in operands], None, *[v.type for v in results])
-            if signature in plan.verified or self._right_types(op, plan, signature):
-                self._op_itself(op, signature)
+        self._alone(op, plan)
         for block in op.regions:
             self._block(block, op)
         self._define(results, op, op)
+
+    def _alone(self, op: Op, plan: _Plan) -> None:
+        """All that is checked of an op but its place among others."""
+        shape = _shape_of(op)
+        try:
+            known = shape in plan.right
+        except TypeError:  # an attribute that cannot be hashed is none of the declared types
+            self._well_formed(op, plan)
+            return
+        if not known:
+            before = len(self.collected)
+            if not self._well_formed(op, plan) or not self._right_types(op, plan):
+                return
+            self._op_itself(op)
+            if len(self.collected) > before:
+                return
+            if plan.is_local and len(plan.right) < _MAX_REMEMBERED:
+                plan.right.add(shape)
+        if self.contract is not None:
+            self._fail_if(op, lambda contract=self.contract: contract.problem(op, shape))
 
     def _well_formed(self, op: Op, plan: _Plan) -> bool:
         """Attributes and regions are there, so that the op's own methods can be called."""
@@ -294,13 +330,13 @@ class _Verifier:
                 return False
         return True
 
-    def _op_itself(self, op: Op, signature: tuple[Type | None, ...]) -> None:
-        """What the op's class says, its `verify` and the result types that it infers; then what
-        the contract says."""
+    def _op_itself(self, op: Op) -> None:
+        """What the op's class says, its `verify` and the result types that it infers."""
+        self._fail_if(op, lambda: op.verify() or self._wrong_result(op))
+
+    def _fail_if(self, op: Op, check: Callable[[], str | None]) -> None:
         try:
-            message = op.verify() or self._wrong_result(op)
-            if message is None and self.contract is not None:
-                message = self.contract.problem(op, signature)
+            message = check()
         except Exception as error:  # malformed ops may raise anything; that is a finding as well
             message = f"cannot be checked: {type(error).__name__}: {error}"
         if message is not None:
@@ -317,8 +353,11 @@ class _Verifier:
             return None
         return f"expected result types ({_listed(expected)}), found ({_listed(actual)})"
 
-    def _right_types(self, op: Op, plan: _Plan, signature: tuple[Type | None, ...]) -> bool:
+    def _right_types(self, op: Op, plan: _Plan) -> bool:
         """Check a combination of types that was not met before; remember it if it is right."""
+        signature = (*[v.type for v in op.operands], None, *[v.type for v in op.results])
+        if signature in plan.verified:
+            return True
         before = len(self.collected)
         self._check_operands(op)
         for type_ in signature:

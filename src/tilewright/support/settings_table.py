@@ -294,7 +294,7 @@ class Compilation(Group):
         _flag,
         "TILEWRIGHT_VERIFY",
         expected=_FLAG,
-        doc="Verify the IR after every pass.",
+        doc="Verify the IR after every pass that changes it.",
     )
     f32_default = Setting[str | None](
         None,

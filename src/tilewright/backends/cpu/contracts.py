@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from tilewright.backends.cpu.ops import Bf16DotOp, BlockTransposeOp
 from tilewright.backends.cpu.passes.legalize import illegal_op
 from tilewright.backends.manifest import legal_ops
@@ -17,11 +19,13 @@ def _type_problem(type_: Type) -> str | None:
     return layout_problem(type_)
 
 
+@cache
 def front_end() -> Contract:
     """Before the first pass; also for texts of the first stage, which hold what its passes make."""
     return Contract("the front end", legal_ops(BlockTransposeOp, Bf16DotOp), layout_problem)
 
 
+@cache
 def legalized() -> Contract:
     """After cpu-legalize: what the lowering has code for."""
     return Contract(

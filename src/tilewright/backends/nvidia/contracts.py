@@ -1,5 +1,7 @@
 """What is legal in tile IR on its way through the passes for NVIDIA GPUs.
 
+A contract is one object for all steps that keep it, and for all kernels: it remembers what is legal.
+
 the front end               shared ops; no layouts
 nvidia-pad-tiles            extents are powers of two
 nvidia-legalize-dots        products that tensor cores compute, or nvidia.dot_fma
@@ -13,7 +15,7 @@ nvidia-software-pipeline    and buffers that are copied ahead
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cache, partial
 
 from tilewright.backends.manifest import legal_ops
 from tilewright.backends.nvidia.arch import Arch
@@ -61,22 +63,26 @@ def _extent_problem(type_: Type) -> str | None:
     return layout_problem(type_)
 
 
+@cache
 def front_end() -> Contract:
     """Before the first pass; also for texts of the first stage, which hold what its passes make."""
     return Contract("the front end", legal_ops(FmaDotOp), layout_problem)
 
 
+@cache
 def padded_tiles() -> Contract:
     """After nvidia-pad-tiles."""
     return Contract("nvidia-pad-tiles", legal_ops(FmaDotOp), _extent_problem)
 
 
+@cache
 def legal_products(arch: Arch) -> Contract:
     """After nvidia-legalize-dots."""
     checks: _Checks = {DotOp: partial(illegal_product, arch=arch)}
     return Contract("nvidia-legalize-dots", legal_ops(FmaDotOp), _extent_problem, _by_class(checks))
 
 
+@cache
 def legal_arithmetic(arch: Arch) -> Contract:
     """After nvidia-legalize-arithmetic."""
     checks: _Checks = {DotOp: partial(illegal_product, arch=arch)}
@@ -85,24 +91,28 @@ def legal_arithmetic(arch: Arch) -> Contract:
     return Contract("nvidia-legalize-arithmetic", ops, _extent_problem, problem)
 
 
+@cache
 def legal_instructions(arch: Arch) -> Contract:
     """After nvidia-legalize-casts."""
     ops = legal_ops(FmaDotOp)
     return Contract("nvidia-legalize-casts", ops, _extent_problem, _is_no_instruction(arch))
 
 
+@cache
 def selected_products(arch: Arch) -> Contract:
     """After nvidia-select-products."""
     ops = legal_ops(FmaDotOp, ShareOp, WgmmaOp)
     return Contract("nvidia-select-products", ops, _extent_problem, _is_no_instruction(arch))
 
 
+@cache
 def legal_layouts(arch: Arch, warps: int) -> Contract:
     """After nvidia-assign-layouts; warps: of a program instance."""
     ops = legal_ops(FmaDotOp, ConvertOp, ShareOp, WgmmaOp)
     return Contract("nvidia-assign-layouts", ops, _missing_layout, _unlowerable(arch, warps))
 
 
+@cache
 def legal_copies(arch: Arch, warps: int) -> Contract:
     """After nvidia-software-pipeline; warps: of a program instance."""
     buffers = (AllocOp, ViewOp, TransposeViewOp, WriteOp, ReadOp, PartOp)

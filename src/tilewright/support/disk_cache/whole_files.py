@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all: written under another name, synchronized, renamed.
+"""Files that are there whole or not at all: written under another name, then renamed.
 
 A reader goes through an open folder and follows no links, so that a name cannot lead out of it, and
 what is read is what was looked at.
@@ -117,7 +117,7 @@ def write_file(place: Path, content: bytes) -> None:
     """Put a file in place of what is there. OSError where that fails; nothing is left behind."""
     temporary = temporary_beside(place)
     try:
-        _write_all({temporary: content})
+        _write_all({temporary: content}, wait=True)
         fail_point("file: synchronized")
         os.replace(temporary, place)
     except BaseException:
@@ -129,7 +129,8 @@ def write_file(place: Path, content: bytes) -> None:
 
 
 def replace_folder(place: Path, files: Mapping[str, bytes]) -> None:
-    """Make a folder with these files; what another process has put there first is kept.
+    """Make a folder with these files; what another process has put there first is kept. It does not
+    wait for the disk: after a crash of the machine, their reader finds out by checksums.
 
     Errors: OSError; nothing is left behind.
     """
@@ -137,17 +138,13 @@ def replace_folder(place: Path, files: Mapping[str, bytes]) -> None:
     try:
         temporary.mkdir(mode=OWNER_ONLY)
         fail_point("folder: made")
-        _write_all({temporary / name: content for name, content in files.items()})
-        fail_point("folder: files synchronized")
-        synchronized_folder(temporary)
-        fail_point("folder: synchronized")
+        _write_all({temporary / name: content for name, content in files.items()}, wait=False)
+        fail_point("folder: files written")
         _move(temporary, place)
     except BaseException:
         remove(temporary)
         raise
     fail_point("folder: renamed")
-    synchronized_folder(place.parent)
-    fail_point("folder: done")
 
 
 def _move(temporary: Path, place: Path) -> None:
@@ -161,8 +158,8 @@ def _move(temporary: Path, place: Path) -> None:
             remove(temporary)
 
 
-def _write_all(files: Mapping[Path, bytes]) -> None:
-    """Write new files, then make sure that they are on the disk: the first waits for all."""
+def _write_all(files: Mapping[Path, bytes], wait: bool) -> None:
+    """Write new files; wait: until they are on the disk, the first for all."""
     handles: list[int] = []
     try:
         for path, content in files.items():
@@ -174,7 +171,7 @@ def _write_all(files: Mapping[Path, bytes]) -> None:
             fail_point("file: half written")
             _write(handles[-1], content[half:])
             fail_point("file: written")
-        for handle in handles:
+        for handle in handles if wait else ():
             os.fsync(handle)
     finally:
         for handle in handles:
