@@ -118,6 +118,7 @@ class Text:
     variables: dict[str, int]
 
 
+_NAMED_TYPE = re.compile(r"^(%[\w.]+) = type (\{.*\})$", re.MULTILINE)
 _LINE = re.compile(r"(?:(%[\w.]+) = )?(?:tail )?(\w+)\s*(.*)")
 _CONSTANT = re.compile(r'(@[\w.]+) = .*constant \[\d+ x i8\] c"((?:[^"\\]|\\..)*)"')
 _VARIABLE = re.compile(r"(@[\w.]+) = (?!external).*global \[(\d+) x i(\d+)\]")
@@ -125,6 +126,8 @@ _VARIABLE = re.compile(r"(@[\w.]+) = (?!external).*global \[(\d+) x i(\d+)\]")
 
 def parse(text: str) -> Text:
     """Take the module apart; it has one function with a body."""
+    for name, struct in _NAMED_TYPE.findall(text):
+        text = text.replace(f" {name} ", f" {struct} ")
     start = text.index("define ")
     head, _, rest = text[start:].partition("{\n")
     body = rest[: rest.index("\n}")]

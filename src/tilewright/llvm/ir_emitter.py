@@ -121,10 +121,15 @@ def splat_constant(scalar: Val, width: int) -> Val:
     return Val(f"splat ({scalar.typed})", vector_of(scalar.type, width))
 
 
+_SHORT_STRUCT = 8
+"""Members of a type that is written out."""
+
+
 @dataclass(slots=True)
 class ModuleText:
     """Collects declarations, globals and functions of one LLVM module."""
 
+    types: dict[str, str] = field(default_factory=dict[str, str])
     declarations: dict[str, str] = field(default_factory=dict[str, str])
     globals: list[str] = field(default_factory=list[str])
     functions: list[str] = field(default_factory=list[str])
@@ -134,8 +139,19 @@ class ModuleText:
         """Declare `name` once; `signature` is the whole line."""
         self.declarations[name] = signature
 
+    def registers(self, type_: str, count: int) -> str:
+        """The type of `count` results of one instruction, by a name where it is long: each line
+        that takes one of 128 would hold it, and be the most of a module's text."""
+        struct = f"{{ {', '.join([type_] * count)} }}"
+        if count <= _SHORT_STRUCT:
+            return struct
+        name = f"%{type_}.x{count}"
+        self.types[name] = f"{name} = type {struct}"
+        return name
+
     def text(self, triple: str, data_layout: str) -> str:
         head = [f'target triple = "{triple}"', f'target datalayout = "{data_layout}"']
+        head += self.types.values()
         return "\n".join(
             [*head, *self.globals, *self.declarations.values(), *self.functions, *self.footer, ""]
         )

@@ -224,8 +224,8 @@ INTRINSICS = GENERIC | _by_name(
 )
 """By name."""
 
-_DEBUG_NODE = re.compile(r"^!\d+ = (?:distinct )?!DI.*$", re.MULTILINE)
-"""Names of files and functions are no code, whatever they look like."""
+_NO_CODE = re.compile(r"\n(?:!\d+ = (?:distinct )?!DI|target datalayout = ).*")
+"""Names of files and functions are no code, whatever they look like; every layout names i128."""
 _IGNORED = re.compile(r"llvm\.(?:dbg|lifetime|experimental\.noalias|donothing)\b")
 _CALLED = re.compile(r"@(llvm\.[\w.]+)")
 _VECTOR = re.compile(r"\.v\d+(?=[a-z])")
@@ -242,7 +242,7 @@ _WIDE_FINE = re.compile(
 
 def unlisted(text: str, arch: Arch) -> list[str]:
     """What in the module `text` has not been shown to compile for `arch`; empty if all has."""
-    text = _DEBUG_NODE.sub("", text)
+    text = _NO_CODE.sub("", text)
     risks = [name for name in dict.fromkeys(_CALLED.findall(text)) if not _is_listed(name, arch)]
     risks += [asm for asm in dict.fromkeys(_ASM.findall(text)) if not _is_readable(*asm)] and [
         "inline assembly"

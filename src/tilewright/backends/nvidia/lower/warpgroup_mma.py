@@ -291,7 +291,7 @@ def _run(
 ) -> list[Val]:
     type_ = _sum_register(sum_type)[0]
     # Any product has two sums for each thread at least: results are a struct.
-    struct = f"{{ {', '.join([type_] * count)} }}"
+    struct = state.module.registers(type_, count)
     got = state.asm(asm.text, asm.constraints, struct, *operands)
     new = [state.code.let_here(f"extractvalue {struct} {got}, {i}", type_) for i in range(count)]
     return unpack(state, new, 2 * count, sum_type) if sum_type is f16 else new
