@@ -126,8 +126,8 @@ _VARIABLE = re.compile(r"(@[\w.]+) = (?!external).*global \[(\d+) x i(\d+)\]")
 
 def parse(text: str) -> Text:
     """Take the module apart; it has one function with a body."""
-    for name, struct in _NAMED_TYPE.findall(text):
-        text = text.replace(f" {name} ", f" {struct} ")
+    for name, members in _NAMED_TYPE.findall(text):
+        text = text.replace(f" {name} ", f" {members} ")
     start = text.index("define ")
     head, _, rest = text[start:].partition("{\n")
     body = rest[: rest.index("\n}")]

@@ -12,8 +12,8 @@
 A pass is a frozen dataclass; its fields are its options, and the text of both is `unroll{limit=4}`.
 A pipeline is data: passes with one reason each. Running it verifies the IR before the first pass
 and after each that changes it (setting `compilation.verify`), and with it the contract of the
-latest step that has one, and reports every pass to the recorder of support/event_stream.py. Its text `a,b{x=1}`
-parses back, so that a failure names the passes that repeat it.
+latest step that has one, and reports every pass to the recorder of support/event_stream.py. Its
+text `a,b{x=1}` parses back, so that a failure names the passes that repeat it.
 """
 
 from __future__ import annotations

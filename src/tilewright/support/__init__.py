@@ -37,6 +37,7 @@ from .settings_table import (
     Settings,
     environment_flag,
     environment_text,
+    environment_with,
     set_environment,
     settings,
 )
@@ -83,6 +84,7 @@ __all__ = [
     "current_recorder",
     "environment_flag",
     "environment_text",
+    "environment_with",
     "fork_waits",
     "grid_for",
     "hold_across_forks",

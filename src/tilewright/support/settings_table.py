@@ -146,6 +146,11 @@ def environment_flag(variable: str, default: bool | None = False) -> bool | None
         raise BadSetting(variable, _FLAG, text or "") from None
 
 
+def environment_with(**defaults: str) -> dict[str, str]:
+    """The environment for a process to start, with variables for those that are not set."""
+    return {**defaults, **os.environ}
+
+
 def set_environment(variable: str, text: str | None) -> None:
     """Set an environment variable for this process and those that it starts; None unsets it."""
     if text is None:

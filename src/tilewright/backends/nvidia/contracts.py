@@ -1,6 +1,6 @@
 """What is legal in tile IR on its way through the passes for NVIDIA GPUs.
 
-A contract is one object for all steps that keep it, and for all kernels: it remembers what is legal.
+A contract is one object for all steps and kernels that keep it: it remembers what is legal.
 
 the front end               shared ops; no layouts
 nvidia-pad-tiles            extents are powers of two

@@ -69,13 +69,16 @@ class SoftwarePipeline(Pass, name="nvidia-software-pipeline"):
     capability: int = 90
 
     def run(self, function: Function) -> bool:
+        loops = [op for op in function.walk() if isinstance(op, ForOp)]
+        if all(map(_is_pipelined, loops)):
+            return False
         facts = analyze_alignment(function)
         changed = False
         # an inner loop stands behind the one around it: so the innermost come first
-        for loop in reversed([op for op in function.walk() if isinstance(op, ForOp)]):
+        for loop in reversed(loops):
             stages = self.stages if loop.stages is None else loop.stages
             # Waits count groups of copies: those of an inner loop belong to it.
-            if stages < 2 or any(isinstance(op, _PIPELINED) for op in loop.walk()):
+            if stages < 2 or _is_pipelined(loop):
                 continue
             schedule = self._fitting(function, loop, facts, stages)
             if schedule is not None:
@@ -128,6 +131,10 @@ class SoftwarePipeline(Pass, name="nvidia-software-pipeline"):
         by_memory = arch.shared_sm // (size + arch.shared_reserved)
         programs = max(1, min(by_memory, arch.registers_sm // registers))
         return min(arch.shared_sm // programs - arch.shared_reserved, arch.shared_optin)
+
+
+def _is_pipelined(loop: ForOp) -> bool:
+    return any(isinstance(op, _PIPELINED) for op in loop.walk())
 
 
 def _bytes_of(function: Function, schedule: LoopSchedule, machine: Machine) -> int:
