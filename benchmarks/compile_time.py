@@ -1,10 +1,14 @@
 """Compile-only time for an NVIDIA GPU beside Triton's: the same kernels, target and assembler.
 
     python benchmarks/compile_time.py --triton PYTHON [--processes N] [--json FILE]
+    python benchmarks/compile_time.py --unrolled
 
-PYTHON is the interpreter of an environment that has Triton; no GPU is needed. Each side compiles in
-fresh processes, in turn, with an empty cache. A process imports its compiler and compiles one other
-kernel first; then it compiles every kernel once, in shuffled order, from Python source to cubin.
+Times are of the processor, of the process and of the assembler that it starts: what other programs
+take away does not count. With --unrolled: front end and passes by the number of ops of a kernel,
+which is unrolled more and more. PYTHON is the interpreter of an environment that has Triton; no GPU
+is needed. Each side compiles in fresh processes, in turn, with an empty cache. A process imports
+its compiler and compiles one other kernel first; then it compiles every kernel once, in shuffled
+order, from Python source to cubin.
 """
 
 from __future__ import annotations
@@ -13,11 +17,11 @@ import argparse
 import json
 import os
 import random
+import resource
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +29,8 @@ from typing import Any
 
 HERE = Path(__file__).resolve()
 CAPABILITY = 90
-GOAL = 1.0
+GOAL = 0.5
+UNROLLED_STEPS = (8, 16, 32, 64, 128)
 
 Stages = dict[str, float]
 
@@ -75,6 +80,18 @@ KERNELS = {
         ),
         {"num_warps": 4, "num_stages": 3},
     ),
+    "tutorial 128x128": Kernel(
+        "user_matmuls.matmul_kernel",
+        "*fp16/16 *fp16/16 *fp16/16 i32/16 i32/16 i32/16 i32/16 i32=1 i32/16 i32=1 i32/16 i32=1",
+        _constants(BLOCK_M=128, BLOCK_N=128, BLOCK_K=64, GROUP_M=8, INTEGER=False),
+        {"num_warps": 4, "num_stages": 4},
+    ),
+    "tutorial 128x256": Kernel(
+        "user_matmuls.matmul_kernel",
+        "*fp16/16 *fp16/16 *fp16/16 i32/16 i32/16 i32/16 i32/16 i32=1 i32/16 i32=1 i32/16 i32=1",
+        _constants(BLOCK_M=128, BLOCK_N=256, BLOCK_K=64, GROUP_M=8, INTEGER=False),
+        {"num_warps": 8, "num_stages": 3},
+    ),
     "attention": Kernel(
         "attention.attention_kernel",
         "*fp16/16 *fp16/16 *fp16/16 *fp16/16 i32/16 i32/16 i32/16 fp32",
@@ -104,6 +121,33 @@ def arguments(kernel: Kernel, names: list[str]) -> tuple[dict[str, str], dict[st
     return signature | dict.fromkeys(kernel.constants, "constexpr"), constants, attributes
 
 
+def processor_ms() -> float:
+    """Milliseconds of this process and of those that it has started and waited for."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return 1e3 * sum(u.ru_utime + u.ru_stime for u in used)
+
+
+def as_launched(signature: Any) -> Any:
+    """The arguments with what a launch finds out beyond Triton's facts: no size is negative."""
+    from dataclasses import replace
+
+    specs = [
+        replace(spec, facts={**spec.facts, "non_negative": 1}) if str(spec.type) == "i32" else spec
+        for spec in signature.args
+    ]
+    return replace(signature, args=tuple(specs))
+
+
+def module_of(kernel: Kernel) -> tuple[Path, str, str]:
+    """The folder, the full name and the function of a kernel: here, or of `tilewright.kernels`."""
+    module, _, function = kernel.source.partition(".")
+    if (HERE.parent / f"{module}.py").exists():
+        return HERE.parent, module, function
+    from triton_twins import KERNELS as shipped
+
+    return shipped, f"tilewright.kernels.{module}", function
+
+
 # --- one process ----------------------------------------------------------------------------------
 
 
@@ -119,9 +163,9 @@ def tilewright_compiler() -> Callable[[Kernel], Stages]:
 
     def clocked(name: str, run: Callable[..., Any]) -> Callable[..., Any]:
         def timed(*values: object) -> Any:
-            start = time.perf_counter()
+            start = processor_ms()
             result = run(*values)
-            stages[name] = 1e3 * (time.perf_counter() - start)
+            stages[name] = processor_ms() - start
             return result
 
         return timed
@@ -134,9 +178,10 @@ def tilewright_compiler() -> Callable[[Kernel], Stages]:
 
     def compile_one(kernel: Kernel) -> Stages:
         stages.clear()
-        module, _, name = kernel.source.partition(".")
-        function = getattr(importlib.import_module(f"tilewright.kernels.{module}"), name)
+        _, module, name = module_of(kernel)
+        function = getattr(importlib.import_module(module), name)
         source = ASTSource(function, *arguments(kernel, _names(function.fn)))
+        source.signature = as_launched(source.signature)
         lower = source.lower
         source.lower = clocked("frontend", lower)  # pyright: ignore[reportAttributeAccessIssue]
         made = compile_source(source, backend, target, options_of(backend, kernel.options))
@@ -160,7 +205,8 @@ def triton_compiler() -> Callable[[Kernel], Stages]:
         stages.update((name, 1e-3 * duration) for name, duration in times.lowering_stages)
 
     triton.knobs.compilation.listener = listener
-    twins = {k.source: twin(k.source) for k in (WARM_UP, *KERNELS.values())}
+    twins = {k.source: twin(k.source, sources=module_of(k)[0])
+             for k in (WARM_UP, *KERNELS.values())}  # fmt: skip
 
     def compile_one(kernel: Kernel) -> Stages:
         stages.clear()
@@ -189,10 +235,49 @@ def measure_here(side: str, seed: int) -> dict[str, Stages]:
     compile_one(WARM_UP)
     found: dict[str, Stages] = {}
     for name in random.Random(seed).sample(list(KERNELS), len(KERNELS)):
-        start = time.perf_counter()
+        start = processor_ms()
         stages = compile_one(KERNELS[name])
-        found[name] = stages | {"total": 1e3 * (time.perf_counter() - start)}
+        found[name] = stages | {"total": processor_ms() - start}
     return found
+
+
+def measure_unrolled() -> dict[int, Stages]:
+    """Milliseconds of stages, and "ops" of the front end, by the steps of an unrolled kernel."""
+    from unrolled_kernel import unrolled_kernel
+
+    from tilewright.backends import GPUTarget, StageContext, backend_named
+    from tilewright.compiler import ASTSource, frontend_options, options_of
+    from tilewright.support import collection_paused
+
+    backend, target = backend_named("cuda"), GPUTarget("cuda", CAPABILITY, 32)
+    options = options_of(backend, {})
+    context = StageContext(target, options, {"name": ""})
+    found: dict[int, Stages] = {}
+    for steps in (UNROLLED_STEPS[0], *UNROLLED_STEPS):  # the first one again, after the imports
+        kernel = Kernel("", "*fp32/16 *fp32/16 i32/16", _constants(STEPS=steps, BLOCK=1024), {})
+        source = ASTSource(unrolled_kernel, *arguments(kernel, ["x_ptr", "y_ptr", "n"]))
+        times: Stages = {}
+        with collection_paused():
+            start = processor_ms()
+            made: Any = source.lower(frontend_options(backend, options, target))
+            times["frontend"] = processor_ms() - start
+            times["ops"] = sum(1 for _ in made.kernel.walk())
+            for stage in backend.stages[:-1]:
+                start = processor_ms()
+                made = stage.run(made, context)
+                times[stage.extension] = processor_ms() - start
+        found[steps] = times
+    return found
+
+
+def show_unrolled(found: dict[int, Stages]) -> None:
+    """Front end and passes, and all stages to PTX, by the number of ops."""
+    print("ops    front end and passes, ms    us/op    ptx, ms    us/op")
+    for times in found.values():
+        ops, ptx = times["ops"], times["ptx"]
+        passes = sum(times[name] for name in ("frontend", "ttir", "ttgir"))
+        print(f"{ops:4.0f} {passes:26.1f} {1e3 * passes / ops:8.1f} {ptx:10.1f}"
+              f" {1e3 * ptx / ops:8.1f}")  # fmt: skip
 
 
 # --- all processes --------------------------------------------------------------------------------
@@ -279,6 +364,7 @@ def write(path: Path, summary: dict[str, Any], processes: int, ptxas: str, trito
         "machine": describe_machine(),
         "versions": versions() | {"triton": version, "ptxas": release.stdout.split()[-1]},
         "kernels": summary,
+        "unrolled": measure_unrolled(),
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(record, indent=2) + "\n")
@@ -290,11 +376,15 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=7, help="of each side")
     parser.add_argument("--ptxas", default=shutil.which("ptxas"), help="assembler of both sides")
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--unrolled", action="store_true", help="by the number of ops, ours alone")
     parser.add_argument("--side", choices=list(COMPILERS), help="measure one side, print JSON")
     parser.add_argument("--seed", type=int, default=0)
     chosen = parser.parse_args()
     if chosen.side:
         print(json.dumps(measure_here(chosen.side, chosen.seed)))
+        return
+    if chosen.unrolled:
+        show_unrolled(measure_unrolled())
         return
     if not chosen.triton or not chosen.ptxas:
         parser.error("--triton is needed, and ptxas on PATH or --ptxas")
