@@ -7,6 +7,7 @@
                                          %u = nvidia.wgmma_wait %o {pending = 0}
                                          %a = arith.mul %u, %r
 
+What a product reads is released when it has ended: `nvidia.mbarrier_arrive` behind it moves along.
 The tensor cores have the second product when the first one ends, and threads compute meanwhile.
 Within one block only: no product is left running in front of a loop or a branch, nor at the end.
 """
@@ -45,6 +46,11 @@ def _delay(block: Block) -> bool:
             delayed[i] = end
     for i, end in delayed.items():
         _wait_at(ops[end], ops[i], sum(i < other < end for other in products))
+        # What a slot's products have read is released once they have ended, in turn.
+        following = next((other for other in products if other > i), end)
+        for release in ops[i : min(following, end)]:
+            if isinstance(release, MbarrierArriveOp):
+                Rewriter.move_before(release, ops[end])
     return bool(delayed)
 
 
@@ -56,9 +62,8 @@ def _first_use(ops: list[Op], number: int) -> int:
 
 
 def _needs(op: Op, result: Value) -> bool:
-    """Whether a product must have ended: an op uses it, or shared memory in regions, or releases
-    what it reads."""
-    return isinstance(op, MbarrierArriveOp) or any(
+    """Whether a product must have ended: an op uses it, or shared memory in regions."""
+    return any(
         result in inner.operands or (op.regions and Effect.SHARED in inner.effects)
         for inner in op.walk()
     )

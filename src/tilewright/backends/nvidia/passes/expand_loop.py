@@ -64,6 +64,7 @@ from tilewright.backends.nvidia.passes.loop_buffers import (
     buffer_of,
     deferred_in,
     doubled_buffer,
+    share_behind,
 )
 from tilewright.backends.nvidia.passes.register_operands import (
     Half,
@@ -199,11 +200,13 @@ class LoopExpansion:
         for ahead, buffer in self.buffers.items():
             if ahead.carried is None:
                 continue
-            init = self.loop.inits[ahead.carried.index - 1]
-            view = before.value(ViewOp(buffer, before.value(ConstantOp(0, i32))))
+            init, slot = self.loop.inits[ahead.carried.index - 1], before.value(ConstantOp(0, i32))
+            view = before.value(ViewOp(buffer, slot))
             vector = self.schedule.initial.get(ahead.load, 0)
             # It is loaded there, so also in loops without iterations: no address is new.
-            if vector:
+            if ahead.is_bulk:
+                self.barriers.fill_with_zeros(before, ahead, view, slot)
+            elif vector:
                 before.emit(AsyncCopyOp(init, view, vector=vector))
             else:
                 before.emit(WriteOp(init, view))
@@ -372,8 +375,11 @@ class LoopExpansion:
             tile = self.loop.results[arg.index - 1]
             if not tile.uses:
                 continue
-            view = before.value(ViewOp(self.buffers[ahead], new.results[len(kept)]))
-            _share_behind(before, tile, view)
+            slot, *others = new.results[len(kept) :]
+            if ahead.is_bulk:
+                self.barriers.wait_for(before, ahead, slot, others[bool(self.computed) :])
+            view = before.value(ViewOp(self.buffers[ahead], slot))
+            share_behind(before, tile, view)
             if tile.uses:
                 results[tile.index] = before.value(ReadOp(view, result_type=tile.type))
         for product in self.summing:
@@ -402,19 +408,6 @@ def _is_shared(tile: Value) -> bool:
         isinstance(user, ShareOp) or (isinstance(user, TransposeOp) and _is_shared(user.result))
         for user in tile.uses
     )
-
-
-def _share_behind(builder: Builder, tile: Value, view: Value) -> None:
-    """Let products behind a loop read what it loaded last from the slot that holds it."""
-    for user in list(tile.uses):
-        if isinstance(user, ShareOp) and user.result.type is view.type:
-            Rewriter.replace(user, view)
-        elif isinstance(user, TransposeOp):
-            _share_behind(
-                builder, user.result, builder.value(TransposeViewOp(view, order=user.order))
-            )
-            if not user.result.uses:
-                Rewriter.erase(user)
 
 
 class _MainOps:

@@ -11,6 +11,7 @@ from typing import cast
 
 from tilewright.backends.nvidia.buffer_ops import (
     ShareOp,
+    TransposeViewOp,
     WgmmaOp,
     buffer_type,
     transposed_buffer,
@@ -20,9 +21,10 @@ from tilewright.backends.nvidia.passes.deferred_products import (
     deferred_products,
 )
 from tilewright.backends.nvidia.passes.schedule_loop import AheadLoad, LoopSchedule, readers
-from tilewright.ir import Op
+from tilewright.ir import Builder, Op, Rewriter, Value
 from tilewright.ir.types import BufferType, DType, TileType
 from tilewright.layout import LinearLayout, plan_shared_conversion
+from tilewright.ops import TransposeOp
 
 
 def buffer_of(ahead: AheadLoad, slots: int) -> BufferType:
@@ -79,6 +81,19 @@ def doubled_buffer(op: ShareOp) -> BufferType:
 
 def replace_slots(type_: BufferType, slots: int) -> BufferType:
     return BufferType(type_.shape, type_.element, type_.layout, slots)
+
+
+def share_behind(builder: Builder, tile: Value, view: Value) -> None:
+    """Let products behind a loop read what it loaded last from the slot that holds it."""
+    for user in list(tile.uses):
+        if isinstance(user, ShareOp) and user.result.type is view.type:
+            Rewriter.replace(user, view)
+        elif isinstance(user, TransposeOp):
+            share_behind(
+                builder, user.result, builder.value(TransposeViewOp(view, order=user.order))
+            )
+            if not user.result.uses:
+                Rewriter.erase(user)
 
 
 def _inverse(order: Sequence[int]) -> list[int]:

@@ -29,6 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from tilewright.backends.nvidia.buffer_ops import (
     AllocOp,
@@ -44,13 +45,14 @@ from tilewright.backends.nvidia.bulk_ops import (
     MbarriersOp,
     MbarrierWaitOp,
 )
+from tilewright.backends.nvidia.passes.bulk_barriers import load_of_zeros
 from tilewright.backends.nvidia.passes.deferred_products import (
     carried_sum,
     deferred_products,
     summed_up,
     wait_in_branches,
 )
-from tilewright.backends.nvidia.passes.loop_buffers import buffer_of
+from tilewright.backends.nvidia.passes.loop_buffers import buffer_of, share_behind
 from tilewright.backends.nvidia.passes.producer_slice import enclosing
 from tilewright.backends.nvidia.passes.schedule_loop import AheadLoad, LoopSchedule, readers
 from tilewright.backends.nvidia.role_ops import RolesOp
@@ -63,6 +65,7 @@ from tilewright.ops import (
     CastOp,
     CompareOp,
     ConstantOp,
+    DescriptorLoadOp,
     DivOp,
     ForOp,
     IfOp,
@@ -70,6 +73,7 @@ from tilewright.ops import (
     RemOp,
     ReturnOp,
     SelectOp,
+    TransposeOp,
     XorOp,
     YieldOp,
 )
@@ -134,11 +138,16 @@ def ring_groups(schedules: Sequence[LoopSchedule]) -> list[list[LoopSchedule]]:
 
 def ring_buffers(schedules: Sequence[LoopSchedule]) -> list[BufferType]:
     """The buffers of all rings."""
-    return [tile for group in ring_groups(schedules) for tile in _tiles(group[0])]
+    return [tile for group in ring_groups(schedules) for _, tile in _tiles(group[0])]
 
 
-def _tiles(schedule: LoopSchedule) -> list[BufferType]:
-    return [buffer_of(ahead, schedule.slots) for ahead in schedule.copies]
+def _tiles(schedule: LoopSchedule) -> list[tuple[bool, BufferType]]:
+    """The buffers of all parts of a ring, and whether what they hold is for the next iteration."""
+    return [
+        (part[0].carried is not None, buffer_of(ahead, schedule.slots))
+        for part in ring_parts(schedule)
+        for ahead in part
+    ]
 
 
 def _meets(schedule: LoopSchedule, group: Sequence[LoopSchedule]) -> bool:
@@ -159,33 +168,120 @@ def _copy_of(ahead: AheadLoad, mapping: dict[Value, Value]) -> Op:
     return load
 
 
+def ring_parts(schedule: LoopSchedule) -> list[list[AheadLoad]]:
+    """The copies of a loop that are waited for and released together.
+
+    Products that end in the iteration have each their own: those that the same ones read.
+    """
+    copies = schedule.copies
+    products = [_products_of(ahead, schedule.loop) for ahead in copies]
+    if deferred_products(schedule) or not all(products):
+        assert all(ahead.carried is None for ahead in copies)
+        return [copies]
+    parts: dict[tuple[bool, tuple[Op, ...]], list[AheadLoad]] = {}
+    for ahead, found in zip(copies, products, strict=True):
+        parts.setdefault((ahead.carried is not None, found), []).append(ahead)
+    return list(parts.values())
+
+
+def _products_of(ahead: AheadLoad, loop: ForOp) -> tuple[Op, ...]:
+    """The products that read a copy, in order; none if not only products of the loop's body do."""
+    users = {user for reader in readers(ahead) for user in reader.op.results[0].uses}
+    if not all(isinstance(user, WgmmaOp) and user.parent is loop.body for user in users):
+        return ()
+    return tuple(op for op in loop.body if op in users)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The slots of copies that are waited for and released together, with their mbarriers.
+
+    is_carried: what is copied is for the next iteration; the first one gets zeros.
+    """
+
+    is_carried: bool
+    buffers: tuple[Value, ...]
+    full: Value
+    empty: Value
+
+    def wait(self, builder: Builder, at: Sequence[Value]) -> None:
+        """Wait for the copies to a slot. at: slot and parity."""
+        slot, parity = at
+        builder.emit(MbarrierWaitOp(_slot(builder, self.full, slot), parity))
+
+    def release(self, builder: Builder, slot: Value, runs: Value | None = None) -> None:
+        """Tell the producer that a slot is empty. runs: if it is; None: it is."""
+        runs = builder.value(ConstantOp(1, i1)) if runs is None else runs
+        builder.emit(MbarrierArriveOp(_slot(builder, self.empty, slot), runs))
+
+    def await_release(self, builder: Builder, at: Sequence[Value]) -> None:
+        """Wait until a slot is empty."""
+        slot, parity = at
+        builder.emit(MbarrierWaitOp(_slot(builder, self.empty, slot), parity))
+
+    def copy(self, load: Op, buffer: Value, slot: Value, builder: Builder) -> None:
+        """Ask for one copy."""
+        target, full = _slot(builder, buffer, slot), _slot(builder, self.full, slot)
+        always = builder.value(ConstantOp(1, i1))
+        builder.emit(BulkCopyOp(load.results[0], target, full, always))
+
+
 class _Ring:
-    """The slots of the copies of some loops, and their mbarriers."""
+    """The slots of the copies of some loops, and their mbarriers.
+
+    What is for the next iteration has a slot more for each loop: the zeros of the first one.
+    """
 
     def __init__(self, before: Builder, schedules: Sequence[LoopSchedule], warps: int) -> None:
         self.schedules, self.slots = schedules, schedules[0].slots
-        tiles = _tiles(schedules[0])
-        self.buffers = [before.value(AllocOp(tile)) for tile in tiles]
-        self.full = before.value(_barriers(self.slots, len(tiles)))
-        self.empty = before.value(_barriers(self.slots, warps))
+        self.parts = [
+            self._part(before, [buffer_of(ahead, self.slots) for ahead in part], part, warps)
+            for part in ring_parts(schedules[0])
+        ]
+
+    def _part(
+        self,
+        before: Builder,
+        tiles: Sequence[BufferType],
+        copies: Sequence[AheadLoad],
+        warps: int,
+    ) -> _Part:
+        buffers = tuple(before.value(AllocOp(tile)) for tile in tiles)
+        full = before.value(_barriers(self.slots, len(tiles)))
+        empty = before.value(_barriers(self.slots, warps))
+        return _Part(copies[0].carried is not None, buffers, full, empty)
 
     # ---- the producer -------------------------------------------------------------------------
 
     def produce(self, producer: Block, copies: Mapping[AheadLoad, Op]) -> None:
         """Ask for the copies as soon as their slot is empty."""
-        loads = [[copies[ahead] for ahead in schedule.copies] for schedule in self.schedules]
-        counters = self._count([enclosing(found[0], producer)[-1] for found in loads], producer, 1)
-        for counter, found in zip(counters, loads, strict=True):
-            self._copy(found, *counter.inside)
+        loads = [[copies[a] for a in schedule.copies] for schedule in self.schedules]
+        loops = [enclosing(found[0], producer)[-1] for found in loads]
+        counters = self._count(loops, producer, 1)
+        for schedule, found in zip(self.schedules, counters, strict=True):
+            for copied, part in zip(ring_parts(schedule), self.parts, strict=True):
+                loads_of = [copies[ahead] for ahead in copied]
+                if part.is_carried:
+                    self._copy_for_next(part, loads_of, found[part.is_carried])
+                else:
+                    self._copy(part, loads_of, found[part.is_carried].inside)
 
-    def _copy(self, loads: Sequence[Op], slot: Value, parity: Value) -> None:
-        builder = Builder.at(loads[0])
-        builder.emit(MbarrierWaitOp(_slot(builder, self.empty, slot), parity))
-        always = builder.value(ConstantOp(1, i1))
-        for buffer, load in zip(self.buffers, loads, strict=True):
-            builder = Builder.after(load)
-            target, full = _slot(builder, buffer, slot), _slot(builder, self.full, slot)
-            builder.emit(BulkCopyOp(load.results[0], target, full, always))
+    def _copy(self, part: _Part, loads: Sequence[Op], at: Sequence[Value]) -> None:
+        part.await_release(Builder.at(loads[0]), at)
+        for buffer, load in zip(part.buffers, loads, strict=True):
+            part.copy(load, buffer, at[0], Builder.after(load))
+
+    def _copy_for_next(self, part: _Part, loads: Sequence[Op], counter: LoopValues) -> None:
+        """Zeros for the first iteration, and in each one what the next one needs."""
+        loop = loads[0].parent.owner if loads[0].parent is not None else None
+        assert isinstance(loop, ForOp)
+        before, behind = Builder.at(loop), Builder.at(loop.body.terminator)
+        part.await_release(before, counter.entering)
+        part.await_release(behind, counter.left)
+        for buffer, load in zip(part.buffers, loads, strict=True):
+            zeros = load_of_zeros(before, cast("DescriptorLoadOp", load))
+            part.copy(zeros, buffer, counter.entering[0], before)
+            part.copy(load, buffer, counter.left[0], behind)
 
     # ---- the consumers ------------------------------------------------------------------------
 
@@ -195,26 +291,38 @@ class _Ring:
         for schedule, products in zip(self.schedules, deferred, strict=True):
             for product in summed_up(products):
                 wait_in_branches(product, schedule.loop)
+        loads = [ring_parts(schedule) for schedule in self.schedules]
         counters = self._count([schedule.loop for schedule in self.schedules], consumers, 0)
-        for schedule, products, counter in zip(self.schedules, deferred, counters, strict=True):
-            self._consume(schedule, products, counter)
+        for number, schedule in enumerate(self.schedules):
+            for part, copied in zip(self.parts, loads[number], strict=True):
+                counter = counters[number][part.is_carried]
+                self._consume(schedule, part, copied, deferred[number], counter)
 
     def _consume(
-        self, schedule: LoopSchedule, deferred: Sequence[WgmmaOp], counter: LoopValues
+        self,
+        schedule: LoopSchedule,
+        part: _Part,
+        copied: Sequence[AheadLoad],
+        deferred: Sequence[WgmmaOp],
+        counter: LoopValues,
     ) -> None:
-        loop, (slot, parity) = schedule.loop, counter.inside
-        builder = Builder(loop.body, loop.body.first, loop.loc)
-        builder.emit(MbarrierWaitOp(_slot(builder, self.full, slot), parity))
-        for ahead, buffer in zip(schedule.copies, self.buffers, strict=True):
-            _read(ahead, buffer, slot)
+        loop = schedule.loop
+        products = () if deferred else _products_of(copied[0], loop)
+        first = products[0] if products else loop.body.first
+        part.wait(Builder(loop.body, first, loop.loc), counter.inside)
+        for ahead, buffer in zip(copied, part.buffers, strict=True):
+            _read(ahead, buffer, counter.inside[0])
         if deferred:
-            self._release_later(loop, deferred, slot, counter.behind[0])
+            self._release_later(part, loop, deferred, counter)
+        elif products:
+            part.release(Builder.after(products[-1]), counter.inside[0])
         else:
-            builder = Builder.at(loop.body.terminator)
-            self._release(builder, slot, builder.value(ConstantOp(1, i1)))
+            part.release(Builder.at(loop.body.terminator), counter.inside[0])
+        if part.is_carried:
+            _read_behind(part, copied, counter.behind)
 
     def _release_later(
-        self, loop: ForOp, deferred: Sequence[WgmmaOp], slot: Value, end: Value
+        self, part: _Part, loop: ForOp, deferred: Sequence[WgmmaOp], counter: LoopValues
     ) -> None:
         """The slot before, once the products of this iteration are on their way."""
         last = deferred[-1]
@@ -222,15 +330,12 @@ class _Ring:
             product.attrs["pending"] = len(deferred) if product is last else None
         builder = Builder.after(last)
         runs = builder.value(CompareOp(loop.index, loop.lower, predicate="ne"))
-        self._release(builder, self._before(builder, slot), runs)
+        part.release(builder, self._before(builder, counter.inside[0]), runs)
         builder = Builder.after(loop)
         for product in summed_up(deferred):
             _wait_behind(builder, loop.results[carried_sum(product).index - 1])
         runs = builder.value(CompareOp(loop.lower, loop.upper, predicate="lt"))
-        self._release(builder, self._before(builder, end), runs)
-
-    def _release(self, builder: Builder, slot: Value, runs: Value) -> None:
-        builder.emit(MbarrierArriveOp(_slot(builder, self.empty, slot), runs))
+        part.release(builder, self._before(builder, counter.behind[0]), runs)
 
     def _before(self, builder: Builder, slot: Value) -> Value:
         """The slot before another one."""
@@ -238,13 +343,19 @@ class _Ring:
         before = builder.value(AddOp(slot, _constant(builder, -1)))
         return builder.value(SelectOp(is_first, _constant(builder, self.slots - 1), before))
 
-    def _count(self, loops: Sequence[Op], around: Block, parity: int) -> list[LoopValues]:
-        """Slot and parity in each loop's body, and behind the loop."""
-        start = Builder(around, around.first)
-        inits = [_constant(start, 0), _constant(start, parity)]
-        found: dict[Op, LoopValues] = {}
-        carry_through(loops, around, inits, self._following, found)
-        return [found[loop] for loop in loops]
+    def _count(
+        self, loops: Sequence[Op], around: Block, parity: int
+    ) -> list[dict[bool, LoopValues]]:
+        """Slot and parity of each loop, by whether they are those of carried copies."""
+        counters: list[dict[bool, LoopValues]] = [{} for _ in loops]
+        for is_carried in dict.fromkeys(part.is_carried for part in self.parts):
+            start = Builder(around, around.first)
+            inits = [_constant(start, 0), _constant(start, parity)]
+            found: dict[Op, LoopValues] = {}
+            carry_through(loops, around, inits, self._following, found, behind=is_carried)
+            for counter, loop in zip(counters, loops, strict=True):
+                counter[is_carried] = found[loop]
+        return counters
 
     def _following(self, builder: Builder, values: Sequence[Value]) -> list[Value]:
         """Slot and parity of the next iteration."""
@@ -337,11 +448,44 @@ def _read(ahead: AheadLoad, buffer: Value, slot: Value) -> None:
         Rewriter.replace(reader.op, view)
 
 
+def _read_behind(part: _Part, copied: Sequence[AheadLoad], at: Sequence[Value]) -> None:
+    """Products behind a loop read what its last iteration has loaded."""
+    tiles = [_left_behind(ahead) for ahead in copied]
+    products = [op for tile in tiles for op in _products_behind(tile)]
+    last = products[-1]
+    builder = Builder.after(last)
+    part.release(builder, at[0])
+    builder = Builder.at(products[0])
+    part.wait(builder, at)
+    for tile, buffer in zip(tiles, part.buffers, strict=True):
+        share_behind(builder, tile, _slot(builder, buffer, at[0]))
+
+
+def _left_behind(ahead: AheadLoad) -> Value:
+    """The tile for the next iteration, as the last one leaves it."""
+    assert ahead.carried is not None and isinstance(ahead.carried.owner, Block)
+    loop = ahead.carried.owner.owner
+    assert isinstance(loop, ForOp)
+    return loop.results[ahead.carried.index - 1]
+
+
+def _products_behind(tile: Value) -> list[Op]:
+    """The products that read a tile, transposed or not."""
+    found: list[Op] = []
+    for user in tile.uses:
+        result = user.results[0]
+        found += _products_behind(result) if isinstance(user, TransposeOp) else list(result.uses)
+    assert all(isinstance(op, WgmmaOp) for op in found), tile
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class LoopValues:
-    """Carried values as the body of a loop has them, and behind the loop."""
+    """Carried values where a loop begins, as its body has and yields them, and behind it."""
 
+    entering: Sequence[Value]
     inside: Sequence[Value]
+    left: Sequence[Value]
     behind: Sequence[Value]
 
 
@@ -351,27 +495,31 @@ def carry_through(
     values: Sequence[Value],
     following: Callable[[Builder, Sequence[Value]], Sequence[Value]],
     found: dict[Op, LoopValues],
+    behind: bool = False,
 ) -> Sequence[Value]:
     """Carry values through some loops of a block one after the other, and all that is around them;
     returns them at the end of the block.
 
-    following: what an iteration of these makes of them, at its end; found: as the loops have them
+    following: what an iteration of these makes of them, at its end; found: as the loops have them;
+    behind: whether what follows each of these loops counts as an iteration more
     """
     for op in list(block):
         if not any(inner in loops for inner in op.walk()):
             continue
         if isinstance(op, ForOp):
-            inside = [add_slot(op, value, "")[0] for value in values]
+            entering, inside = values, [add_slot(op, value, "")[0] for value in values]
             if op in loops:
                 left = following(Builder.at(op.body.terminator), inside)
             else:
-                left = carry_through(loops, op.body, inside, following, found)
+                left = carry_through(loops, op.body, inside, following, found, behind)
             for value in left:
                 yield_more(op, value)
             values = op.results[-len(left) :]
-            found[op] = LoopValues(inside, values)
+            found[op] = LoopValues(entering, inside, left, values)
+            if behind and op in loops:
+                values = following(Builder.after(op), values)
         else:
             assert isinstance(op, IfOp), op
-            ends = [carry_through(loops, b, values, following, found) for b in op.regions]
+            ends = [carry_through(loops, b, values, following, found, behind) for b in op.regions]
             values = [add_choice(op, pair) for pair in zip(*ends, strict=True)]
     return values

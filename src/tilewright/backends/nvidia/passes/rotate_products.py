@@ -29,10 +29,15 @@ from dataclasses import dataclass
 from tilewright.analysis import Alignment, analyze_alignment
 from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.buffer_ops import ShareOp, WgmmaOp
-from tilewright.backends.nvidia.passes.schedule_loop import MIN_COPY_BYTES, form_obstacle, inputs
+from tilewright.backends.nvidia.passes.schedule_loop import (
+    MIN_COPY_BYTES,
+    Load,
+    form_obstacle,
+    inputs,
+)
 from tilewright.ir import Builder, Function, Op, Pass, Rewriter, Trait, Value
 from tilewright.ir.types import TileType, dtype_of
-from tilewright.ops import ConstantOp, ForOp, LoadOp, TransposeOp
+from tilewright.ops import ConstantOp, DescriptorLoadOp, ForOp, TransposeOp
 from tilewright.transforms import add_slot, yield_more
 
 _OTHER_REGISTERS = 72
@@ -90,7 +95,7 @@ class _Rotation:
     first: WgmmaOp
     product: WgmmaOp
     share: ShareOp
-    load: LoadOp
+    load: Load
     carried: Value
 
     def apply(self) -> None:
@@ -167,7 +172,7 @@ def _first_product(value: Value, loop: ForOp) -> WgmmaOp | None:
     return next((op for op in loop.body if op in needed and isinstance(op, WgmmaOp)), None)
 
 
-def _sole_load(product: WgmmaOp, loop: ForOp) -> tuple[ShareOp, LoadOp] | None:
+def _sole_load(product: WgmmaOp, loop: ForOp) -> tuple[ShareOp, Load] | None:
     """What brings operand B to shared memory, if the product alone uses it."""
     share = product.b.op
     if not isinstance(share, ShareOp) or list(share.result.uses) != [product]:
@@ -176,7 +181,7 @@ def _sole_load(product: WgmmaOp, loop: ForOp) -> tuple[ShareOp, LoadOp] | None:
     if isinstance(tile.op, TransposeOp) and list(tile.uses) == [share]:
         tile, user = tile.op.x, tile.op
     load = tile.op
-    if not isinstance(load, LoadOp) or load.parent is not loop.body or list(tile.uses) != [user]:
+    if not isinstance(load, Load) or load.parent is not loop.body or list(tile.uses) != [user]:
         return None
     return share, load
 
@@ -202,8 +207,10 @@ def _sole_user(value: Value) -> Op | None:
     return next(iter(value.uses)) if list(value.uses.values()) == [1] else None
 
 
-def _is_copied(load: LoadOp, facts: dict[Value, Alignment]) -> bool:
+def _is_copied(load: Load, facts: dict[Value, Alignment]) -> bool:
     """Whether a load, which has no layout yet, will be an asynchronous copy."""
+    if isinstance(load, DescriptorLoadOp):
+        return load.bulk
     if form_obstacle(load):
         return False
     pointer, size = facts[load.pointer], dtype_of(load.type).bytes

@@ -207,6 +207,9 @@ class _Scheduler:
                 self.vectors[load] = vector
                 if tile is not None:
                     self.carried[load] = tile
+        for load in self.bulk:
+            if (tile := carried_zeros(load)) is not None:
+                self.carried[load] = tile
         inits = {load: loop.inits[tile.index - 1].op for load, tile in self.carried.items()}
         self.initial: dict[Load, int] = {
             load: _vector(init, facts)
@@ -273,6 +276,18 @@ class _Scheduler:
             distances.update(dict.fromkeys(late, distances[load] + 1))
             stack += late
         return distances
+
+
+def carried_zeros(load: DescriptorLoadOp) -> Value | None:
+    """What a block that the copy engine loads is in the next iteration, if that uses it.
+
+    It begins as zeros, since nvidia-rotate-products alone makes such loads.
+    """
+    tile = carried_tile(load)
+    if tile is not None:
+        loop = load.parent.owner if load.parent is not None else None
+        assert isinstance(loop, ForOp) and is_zero(loop.inits[tile.index - 1])
+    return tile
 
 
 def bulk_load_runs_ahead(loop: ForOp, load: DescriptorLoadOp) -> bool:

@@ -41,6 +41,7 @@ from tilewright.backends.nvidia.passes.schedule_loop import (
     AheadLoad,
     Load,
     LoopSchedule,
+    carried_zeros,
     schedule_loop,
     sums_of,
 )
@@ -128,7 +129,7 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
 
     def _schedule(self, loop: ForOp, loads: Sequence[DescriptorLoadOp]) -> LoopSchedule:
         slots = self._stages(loop)
-        ahead = tuple(AheadLoad(load, slots - 1) for load in loads)
+        ahead = tuple(AheadLoad(a, slots - 1, carried=carried_zeros(a)) for a in loads)
         return LoopSchedule(loop, ahead, slots, {}, doubles=False)
 
     def _stages(self, loop: ForOp) -> int:
