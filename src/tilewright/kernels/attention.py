@@ -8,17 +8,33 @@ from tilewright.runtime import cdiv, jit
 
 
 @jit
+def block_and_head(GROUP: tl.constexpr):
+    """Which block of which head a program computes: of GROUP heads, one block after the other."""
+    blocks, heads = tl.num_programs(0), tl.num_programs(1)
+    number = tl.program_id(1) * blocks + tl.program_id(0)
+    first = number // (blocks * GROUP) * GROUP
+    size = min(heads - first, GROUP)
+    number = number % (blocks * GROUP)
+    return number // size, first + number % size
+
+
+@jit
 def attention_kernel(
     q_ptr, k_ptr, v_ptr, out_ptr, stride_h, stride_l, length, scale,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, HEAD: tl.constexpr, CAUSAL: tl.constexpr,
+    GROUP: tl.constexpr = 1,
 ):  # fmt: skip
     """One block of queries of one head; q, k, v and out have the same strides.
 
-    Running maximum and sum per row, as in Milakov and Gimelshein, "Online normalizer calculation
+    The grid is blocks x heads. Of each GROUP of heads, first all first blocks are computed; if
+    causal, the last, which take longest. scale is positive. Running maximum and sum per row, as in Milakov and Gimelshein, "Online normalizer calculation
     for softmax" (2018), and Dao et al., "FlashAttention" (2022).
     """
-    start = tl.program_id(0) * BLOCK_M
-    head = tl.program_id(1) * stride_h
+    block, head = block_and_head(GROUP)
+    if CAUSAL:
+        block = tl.num_programs(0) - 1 - block
+    start = block * BLOCK_M
+    head = head * stride_h
     rows = start + tl.arange(0, BLOCK_M)
     inner = tl.arange(0, HEAD)
     q = tl.load(
@@ -35,14 +51,14 @@ def attention_kernel(
         there = columns[:, None] < length
         offsets = head + columns[:, None] * stride_l + inner[None, :]
         k = tl.load(k_ptr + offsets, mask=there, other=0.0)
-        scores = tl.dot(q, tl.trans(k)) * factor
+        scores = tl.dot(q, tl.trans(k))
         visible = columns[None, :] < length
         if CAUSAL:
             visible = visible & (columns[None, :] <= rows[:, None])
         scores = tl.where(visible, scores, -float("inf"))
         higher = tl.maximum(top, tl.max(scores, axis=1))
-        shrink = tl.exp2(top - higher)
-        weights = tl.exp2(scores - higher[:, None])
+        shrink = tl.exp2((top - higher) * factor)
+        weights = tl.exp2(scores * factor - (higher * factor)[:, None])
         total = total * shrink + tl.sum(weights, axis=1)
         v = tl.load(v_ptr + offsets, mask=there, other=0.0)
         acc = tl.dot(weights.to(v.dtype), v, acc * shrink[:, None])

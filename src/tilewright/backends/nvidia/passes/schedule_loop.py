@@ -378,9 +378,11 @@ def registers_of(value: Value) -> int:
 
 
 def sums_of(loop: ForOp) -> int:
-    """Registers of a thread for the sums of all products of warpgroups in a loop."""
-    products = (op for op in loop.walk() if isinstance(op, WgmmaOp))
-    return sum(registers_of(op.result) for op in products)
+    """Registers of a thread for the sums of all products of warpgroups in a loop, and for those
+    operands that are computed for the next iteration."""
+    products = [op for op in loop.walk() if isinstance(op, WgmmaOp)]
+    carried = {a for op in products for a in op.operands[:2] if a in loop.carried}
+    return sum(registers_of(value) for value in [*(op.result for op in products), *carried])
 
 
 def _is_movable(load: LoadOp, loop: ForOp) -> bool:

@@ -170,13 +170,17 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
         )
         before = self._programs_before(function, schedules, needed)
         asked = min(max(schedule.slots for schedule in schedules), HINT)
-        if before <= _GROUPS and may_take_turns(function, schedules, self.warps):
+        # Else threads compute between products: in turns, while no other group multiplies.
+        are_deferred = all(deferred_products(schedule) for schedule in schedules)
+        may_turn = are_deferred and may_take_turns(function, schedules, self.warps)
+        if before <= _GROUPS and may_turn:
             turns = self._plan_of(function, schedules, 1, _GROUPS)
             fits = turns.slots >= asked and turns.registers[-1] >= needed
             if fits and self._loops(function, schedules):
                 return turns
         # A warpgroup alone on a multiprocessor has no other to multiply while it stores.
-        least = 1 if nested else -(-_RESIDENT_WARPS // self.warps)
+        least = -(-_RESIDENT_WARPS // self.warps) if are_deferred else before
+        least = 1 if nested else least
         plans = [self._plan_of(function, schedules, n) for n in range(before, least - 1, -1)]
         fitting = [
             plan
