@@ -19,6 +19,7 @@ from harness import Case, Work, interleave, print_table, write_results
 import tilewright
 from tilewright.backends.nvidia.layouts import warp_split
 from tilewright.kernels.attention import attention_kernel, gpu_launch_options
+from tilewright.kernels.matmul_plan import current_gpu
 
 CASES = (("float16", 64), ("float16", 128), ("float16", 256), ("float32", 64), ("float32", 128))
 HEADS = 16
@@ -38,7 +39,7 @@ def square_shares() -> Iterator[None]:
 
 def launcher(kernel: Any, q: Any, k: Any, v: Any, out: Any, causal: bool) -> Callable[[], object]:
     heads, length, size = q.shape
-    words = gpu_launch_options(size, q.element_size())
+    words = gpu_launch_options(size, q.element_size(), current_gpu().capability)
     grid = (tilewright.cdiv(length, words["BLOCK_M"]), heads)
     arguments = (q, k, v, out, *q.stride()[:2], length, size**-0.5)
     return lambda: kernel[grid](*arguments, **words, HEAD=size, CAUSAL=causal)

@@ -248,11 +248,21 @@ def _attention() -> Iterator[Variant]:
     for dtype, heads in {"fp16": (32, 64, 128, 256), "bf16": (64,), "fp32": (32, 64, 128)}.items():
         types = f"{_pointers(4, dtype)} i32/16 i32/16 i32/16 fp32"
         for head in heads:
-            words = {**attention_options(head, BYTES[dtype]), "HEAD": head, "CAUSAL": True}
-            rows = _rows(head == 64 and dtype != "bf16")
-            yield from _on(rows, f"{dtype} {head} causal", attention_kernel, types, words)
-        words = {**attention_options(64, BYTES[dtype]), "HEAD": 64, "CAUSAL": False}
-        yield from _on(_rows(dtype == "fp16"), f"{dtype} 64", attention_kernel, types, words)
+            label, rows = f"{dtype} {head} causal", _rows(head == 64 and dtype != "bf16")
+            yield from _attention_on(rows, label, types, head, BYTES[dtype], True)
+        rows = _rows(dtype == "fp16")
+        yield from _attention_on(rows, f"{dtype} 64", types, 64, BYTES[dtype], False)
+    types = f"{_pointers(4, 'fp16')} i32/16 i32/16 i32/16 fp32"
+    yield from _attention_on((HERE,), "fp16 128", types, 128, 2, False)
+
+
+def _attention_on(
+    rows: tuple[int, ...], label: str, types: str, head: int, item_bytes: int, causal: bool
+) -> Iterator[Variant]:
+    for capability in rows:
+        words = attention_options(head, item_bytes, capability)
+        words |= {"HEAD": head, "CAUSAL": causal}
+        yield from _on((capability,), label, attention_kernel, types, words)
 
 
 CORPUS = {

@@ -7,11 +7,16 @@ from tilewright import jit
 
 
 @jit
-def gated_layers(x_ptr, w_ptr, v_ptr, out_ptr, hidden, BN: tl.constexpr, STAGES: tl.constexpr):
-    """relu(x @ w.T) @ v, blocks of the hidden layer in turn; x: 64 x 32, w, v: hidden x 32."""
-    rows, inner, columns = tl.arange(0, 64), tl.arange(0, 32), tl.arange(0, BN)
+def gated_layers(
+    x_ptr, w_ptr, v_ptr, out_ptr, hidden, BN: tl.constexpr, STAGES: tl.constexpr,
+    BM: tl.constexpr = 64,
+):  # fmt: skip
+    """relu(x @ w.T) @ v, blocks of the hidden layer in turn; x: BM x 32 for each program, w, v:
+    hidden x 32."""
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    inner, columns = tl.arange(0, 32), tl.arange(0, BN)
     x = tl.load(x_ptr + rows[:, None] * 32 + inner[None, :])
-    acc = tl.zeros((64, 32), dtype=tl.float32)
+    acc = tl.zeros((BM, 32), dtype=tl.float32)
     for start in tl.range(0, hidden, BN, num_stages=STAGES):
         offsets = (start + columns[:, None]) * 32 + inner[None, :]
         there = (start + columns[:, None]) < hidden

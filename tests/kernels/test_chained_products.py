@@ -1,10 +1,13 @@
 """Products of what was computed of another product, against float64."""
 
+import re
+from typing import Any
+
 import numpy as np
 import pytest
 
 from tests.kernels import chained_products
-from tests.kernels.devices import Array, Device
+from tests.kernels.devices import Array, Device, EmulatedNvidia
 
 LENGTHS = [1, 32, 33, 64, 150]
 """In blocks of 32: fewer than are made ahead, as many, and more; the last one whole or not."""
@@ -30,6 +33,35 @@ def test_gated_layers(device: Device, rng: np.random.Generator, length: int, sta
     w, v = (array[:length].astype(np.float64) for array in (w, v))
     gate = np.maximum(x.astype(np.float64) @ w.T, 0).astype(np.float16).astype(np.float64)
     np.testing.assert_allclose(out, gate @ v, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("persistent", [False, True], ids=["once", "persistent"])
+@pytest.mark.parametrize("length, stages", [(16, 2), (70, 2), (150, 3), (0, 2)])
+def test_a_producer_loads_for_the_next_iteration(
+    length: int, stages: int, persistent: bool, seed: int
+) -> None:
+    """Programs of two warpgroups, of which a block runs several or not; in any order of warps."""
+    device, programs = EmulatedNvidia(seed), 3
+    rng = np.random.default_rng(length + seed)
+    x, w, v = points(rng, 128 * programs), points(rng, length, True), points(rng, length, True)
+    out = device.empty((128 * programs, 32), np.float32)
+    arrays = device.array(x), device.array(w), device.array(v), out
+    kernel = device.run(
+        chained_products.gated_layers, (programs,), *arrays, length, BN=16, STAGES=stages, BM=128,
+        num_warps=8, launch_cooperative_grid=not persistent,
+    )  # fmt: skip
+    assert_rotated(kernel.asm["ttgir"])
+    w, v = (array[:length].astype(np.float64) for array in (w, v))
+    gate = np.maximum(x[: len(out)].astype(np.float64) @ w.T, 0).astype(np.float16)
+    np.testing.assert_allclose(out, gate.astype(np.float64) @ v, rtol=1e-3, atol=1e-3)
+
+
+def assert_rotated(code: Any) -> None:
+    """There is a producer, and the product that comes an iteration later has a last one behind."""
+    text = code if isinstance(code, str) else code.decode()
+    products = re.findall(r"nvidia\.wgmma .*pending = none", text)
+    assert "nvidia.roles" in text and len(products) == 2 and text.count("nvidia.wgmma ") == 3
 
 
 @pytest.mark.parametrize("stages", [2, 3])

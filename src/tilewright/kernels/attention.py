@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tilewright.language as tl
 from tilewright.kernels.arrays import Array, empty, is_on_cpu, strides
+from tilewright.kernels.matmul_plan import HOPPER, current_gpu
 from tilewright.runtime import cdiv, jit
 
 
@@ -27,8 +28,9 @@ def attention_kernel(
     """One block of queries of one head; q, k, v and out have the same strides.
 
     The grid is blocks x heads. Of each GROUP of heads, first all first blocks are computed; if
-    causal, the last, which take longest. scale is positive. Running maximum and sum per row, as in Milakov and Gimelshein, "Online normalizer calculation
-    for softmax" (2018), and Dao et al., "FlashAttention" (2022).
+    causal, the last, which take longest. scale is positive. Running maximum and sum per row, as in
+    Milakov and Gimelshein, "Online normalizer calculation for softmax" (2018), and Dao et al.,
+    "FlashAttention" (2022).
     """
     block, head = block_and_head(GROUP)
     if CAUSAL:
@@ -71,13 +73,23 @@ def attention_kernel(
 
 CPU_BLOCKS = {"BLOCK_M": 64, "BLOCK_N": 64}
 
+_HOPPER_TILES = {64: (128, 64, 4, 3), 128: (128, 128, 8, 2), 256: (128, 64, 8, 2)}
+"""Blocks of queries and keys, warps and stages for elements of 16 bits, by the size of a head:
+products of 64 rows of a warpgroup, beside which the exponentials of other scores are computed."""
 
-def gpu_launch_options(head: int, item_bytes: int) -> dict[str, int]:
+_CACHED_BYTES = 32 << 20
+"""Of keys and values, which stay in the second-level cache of Hopper."""
+
+
+def gpu_launch_options(head: int, item_bytes: int, capability: int = 0) -> dict[str, int]:
     """Blocks and launch options: the fastest on an H200, at a length of 4096, that do not spill.
 
-    Up to heads of 128 they fit the 99 KB of shared memory that the smallest architectures have;
-    fp32 with heads of 256 needs 139 KB, and spills.
+    Elsewhere, up to heads of 128, they fit the 99 KB of shared memory that the smallest
+    architectures have; fp32 with heads of 256 needs 139 KB, and spills.
     """
+    if capability == HOPPER and item_bytes == 2 and head in _HOPPER_TILES:
+        names = "BLOCK_M", "BLOCK_N", "num_warps", "num_stages"
+        return dict(zip(names, _HOPPER_TILES[head], strict=True))
     wide = item_bytes > 2
     return {
         "BLOCK_M": 128 if head <= (32 if wide else 128) else 64,
@@ -87,14 +99,25 @@ def gpu_launch_options(head: int, item_bytes: int) -> dict[str, int]:
     }
 
 
+def _group(heads: int, length: int, row_bytes: int) -> int:
+    """Heads whose keys and values are read again from the cache, a power of two."""
+    fitting = min(_CACHED_BYTES // max(2 * length * row_bytes, 1), heads)
+    return 1 << max(fitting, 1).bit_length() - 1
+
+
 def attention(q: Array, k: Array, v: Array, causal: bool = False, scale: float = 0.0) -> Array:
     """softmax(q @ k^T * scale) @ v for contiguous arrays (heads, length, head size).
 
     scale: 1 / sqrt(head size) unless given; the head size is a power of two.
     """
     heads, length, size = (int(n) for n in q.shape)
-    result = empty(q, (heads, length, size))
-    options = CPU_BLOCKS if is_on_cpu(q) else gpu_launch_options(size, int(q.itemsize))
+    result, item = empty(q, (heads, length, size)), int(q.itemsize)
+    if scale < 0:
+        q, scale = -q, -scale
+    options = CPU_BLOCKS
+    if not is_on_cpu(q):
+        options = gpu_launch_options(size, item, current_gpu().capability)
+        options["GROUP"] = _group(heads, length, size * item) if causal else 1
     attention_kernel[(cdiv(length, options["BLOCK_M"]), heads)](
         q, k, v, result, *strides(q)[:2], length, scale or size**-0.5,
         **options, HEAD=size, CAUSAL=causal,

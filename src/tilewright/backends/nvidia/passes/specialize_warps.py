@@ -27,6 +27,7 @@ from typing import cast
 
 from tilewright.analysis import Alignment, analyze_alignment
 from tilewright.backends.nvidia.arch import row_for
+from tilewright.backends.nvidia.buffer_ops import WgmmaOp
 from tilewright.backends.nvidia.lower.allocate_shared import BufferRoom, largest_uses
 from tilewright.backends.nvidia.lower.shared_usage import Machine
 from tilewright.backends.nvidia.passes.deferred_products import computed_operands, deferred_products
@@ -59,6 +60,12 @@ _RESIDENT_WARPS = 8
 
 _GROUPS = 2
 """Of consumers, where these take turns."""
+
+_CONSUMER_REGISTERS = 52
+"""Of a thread, beside the sums of products: fewer than of one that copies, too."""
+
+_INSTRUCTION_REGISTERS = 26
+"""Of a thread, beside the sums of one instruction, that ptxas wants even where roles begin."""
 
 _LEAST_ITERATIONS = 4
 """Of a loop, where their number is known: fewer hide nothing."""
@@ -164,28 +171,28 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
     ) -> _Plan | None:
         """None: it does not pay, or fit."""
         arch = row_for(self.capability)
-        needed = min(
-            max(sums_of(schedule.loop) for schedule in schedules) + OTHER_REGISTERS,
-            arch.registers_thread,
-        )
-        before = self._programs_before(function, schedules, needed)
+        sums = max(sums_of(schedule.loop) for schedule in schedules)
+        without = min(sums + OTHER_REGISTERS, arch.registers_thread)
+        before = self._programs_before(function, schedules, without)
         asked = min(max(schedule.slots for schedule in schedules), HINT)
+        needed = min(sums + _CONSUMER_REGISTERS, arch.registers_thread)
         # Else threads compute between products: in turns, while no other group multiplies.
         are_deferred = all(deferred_products(schedule) for schedule in schedules)
-        may_turn = are_deferred and may_take_turns(function, schedules, self.warps)
-        if before <= _GROUPS and may_turn:
+        if before <= _GROUPS and are_deferred and may_take_turns(function, schedules, self.warps):
             turns = self._plan_of(function, schedules, 1, _GROUPS)
             fits = turns.slots >= asked and turns.registers[-1] >= needed
             if fits and self._loops(function, schedules):
                 return turns
         # A warpgroup alone on a multiprocessor has no other to multiply while it stores.
         least = -(-_RESIDENT_WARPS // self.warps) if are_deferred else before
-        least = 1 if nested else least
-        plans = [self._plan_of(function, schedules, n) for n in range(before, least - 1, -1)]
+        numbers = range(before, 0 if nested else least - 1, -1)
+        plans = [self._plan_of(function, schedules, number) for number in numbers]
         fitting = [
             plan
             for plan in plans
-            if plan.slots and (plan.registers[-1] >= needed or plan is plans[-1] and nested)
+            if plan.slots
+            and (plan.registers[-1] >= needed or plan is plans[-1] and nested)
+            and plan.registers[0] >= _widest(schedules) // 2 + _INSTRUCTION_REGISTERS
         ]
         enough = [plan for plan in fitting if plan.slots >= asked]
         # Fewer slots than without a producer cost more than it gains.
@@ -252,6 +259,14 @@ def may_take_turns(function: Function, schedules: Sequence[LoopSchedule], warps:
     """Whether groups of consumers can take turns at programs: in each, one loop copies."""
     loops = [schedule.loop for schedule in schedules]
     return warps == PRODUCER_WARPS and len(loops) == 1 and loops[0].parent is function.body
+
+
+def _widest(schedules: Sequence[LoopSchedule]) -> int:
+    """The most columns of one instruction."""
+    loops = (schedule.loop for schedule in schedules)
+    return max(
+        (op.columns for loop in loops for op in loop.walk() if isinstance(op, WgmmaOp)), default=0
+    )
 
 
 def _with_slots(schedules: Sequence[LoopSchedule], slots: int) -> list[LoopSchedule]:
