@@ -62,7 +62,7 @@ _GROUPS = 2
 """Of consumers, where these take turns."""
 
 _CONSUMER_REGISTERS = 52
-"""Of a thread, beside the sums of products: fewer than of one that copies, too."""
+"""Of a thread, beside the sums of products that end in their iteration: fewer than with copies."""
 
 _INSTRUCTION_REGISTERS = 26
 """Of a thread, beside the sums of one instruction, that ptxas wants even where roles begin."""
@@ -175,9 +175,10 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
         without = min(sums + OTHER_REGISTERS, arch.registers_thread)
         before = self._programs_before(function, schedules, without)
         asked = min(max(schedule.slots for schedule in schedules), HINT)
-        needed = min(sums + _CONSUMER_REGISTERS, arch.registers_thread)
         # Else threads compute between products: in turns, while no other group multiplies.
         are_deferred = all(deferred_products(schedule) for schedule in schedules)
+        others = OTHER_REGISTERS if are_deferred else _CONSUMER_REGISTERS
+        needed = min(sums + others, arch.registers_thread)
         if before <= _GROUPS and are_deferred and may_take_turns(function, schedules, self.warps):
             turns = self._plan_of(function, schedules, 1, _GROUPS)
             fits = turns.slots >= asked and turns.registers[-1] >= needed
