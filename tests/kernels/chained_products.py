@@ -9,7 +9,7 @@ from tilewright import jit
 @jit
 def gated_layers(
     x_ptr, w_ptr, v_ptr, out_ptr, hidden, BN: tl.constexpr, STAGES: tl.constexpr,
-    BM: tl.constexpr = 64,
+    BM: tl.constexpr = tl.constexpr(64),  # noqa: B008
 ):  # fmt: skip
     """relu(x @ w.T) @ v, blocks of the hidden layer in turn; x: BM x 32 for each program, w, v:
     hidden x 32."""

@@ -23,7 +23,7 @@ def block_and_head(GROUP: tl.constexpr):
 def attention_kernel(
     q_ptr, k_ptr, v_ptr, out_ptr, stride_h, stride_l, length, scale,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, HEAD: tl.constexpr, CAUSAL: tl.constexpr,
-    GROUP: tl.constexpr = 1,
+    GROUP: tl.constexpr = tl.constexpr(1),  # noqa: B008
 ):  # fmt: skip
     """One block of queries of one head; q, k, v and out have the same strides.
 
