@@ -7,9 +7,15 @@ from math import gcd
 from typing import NamedTuple
 
 from tilewright.backends.cpu.microkernel import panel_packing
-from tilewright.backends.cpu.microkernel.function_text import Loop, Writer
+from tilewright.backends.cpu.microkernel.function_text import Loop, Size, Writer
+from tilewright.backends.cpu.microkernel.panel_packing import (
+    MemoryBlocks,
+    function,
+    memory_declarations,
+)
 from tilewright.backends.cpu.microkernel.register_blocking import (
     CACHE_LINE,
+    UNROLL,
     DotSpec,
     Run,
     column_runs,
@@ -17,16 +23,14 @@ from tilewright.backends.cpu.microkernel.register_blocking import (
 )
 from tilewright.llvm import llvm_type
 
-UNROLL = 2  # steps of k in one turn, where A is broadcast from memory
-
 
 def dot_declarations(spec: DotSpec) -> tuple[str, ...]:
     """The `declare` lines that the text of `dot_function` relies on; merge them by equality."""
     if spec.operand.group > 1:
-        return (panel_packing.declaration(spec),)
+        return (*memory_declarations(spec), panel_packing.declaration(spec))
     suffix = f"v{spec.lanes}{spec.type.name}"
     vector, mask = f"<{spec.lanes} x {spec.element}>", f"<{spec.lanes} x i1>"
-    lines: list[str] = []
+    lines = list(memory_declarations(spec))
     if spec.fused:
         lines.append(f"declare {vector} @llvm.fma.{suffix}({vector}, {vector}, {vector})")
     if spec.n % spec.lanes:
@@ -36,13 +40,15 @@ def dot_declarations(spec: DotSpec) -> tuple[str, ...]:
 
 
 def dot_function(name: str, spec: DotSpec) -> str:
-    """LLVM IR text of `define internal void @name(ptr %c, ptr %a, ptr %b)` for `spec`
+    """LLVM IR text of `define internal void @name(ptr %c, ptr %a, ptr %b)` for `spec`; from memory
+    with `i64 %a.row, i64 %b.row, i64 %depth` behind.
 
     The buffers must not overlap. Nothing outside the m x n, m x k and k x n elements is read or
     written, the padding of rows included.
     """
     packs = spec.operand.group > 1 or spec.b_columns
-    return (_PackedKernel if packs else _Kernel)(spec).text(name)
+    kernel = _MemoryKernel if spec.from_memory else _PackedKernel if packs else _Kernel
+    return kernel(spec).text(name)
 
 
 class _Panel(NamedTuple):
@@ -62,8 +68,8 @@ class _Kernel:
         self.suffix = f"v{self.lanes}{spec.type.name}"
         self.size, self.width = spec.type.bytes, self.lanes * spec.type.bytes
         self.llvm_type = llvm_type(spec.type)
-        self.a_start = "%a"
-        self.depth = spec.k  # steps of the innermost loop
+        self.a_start, self.b_start = "%a", "%b"
+        self.depth: Size = spec.k  # steps of the innermost loop
         self.a_row, self.b_row, self.c_row = (stride * self.size for stride in spec.strides)
         self.a_step = self.size  # from one k to the next
         if spec.a_columns:
@@ -73,14 +79,12 @@ class _Kernel:
 
     def text(self, name: str) -> str:
         self.column_panels()
-        pointers = "ptr noalias %c, ptr noalias readonly %a, ptr noalias readonly %b"
-        head = f"define internal void @{name}({pointers}) {self.spec.unit.function_attributes} {{"
-        return "\n".join([head, *self.out.lines, "  ret void", "}", ""])
+        return function(name, self.spec, self.out)
 
     # -- loops over panels and k ------------------------------------------------------------------
 
     def column_panels(self) -> None:
-        c, b = "%c", "%b"
+        c, b = "%c", self.b_start
         for run in column_runs(self.spec):
             c, b = self.column_run(run, c, b)
         # The rest of N, less than a vector, under a mask.
@@ -94,7 +98,7 @@ class _Kernel:
         below = self.out.offset(b, self.column_step(run.size))
         return loop.close([self.out.offset(c, run.size * self.width), below])
 
-    def column_step(self, vectors: int) -> int:
+    def column_step(self, vectors: int) -> Size:
         """Bytes from one column panel of B to the next."""
         return vectors * self.width
 
@@ -112,7 +116,9 @@ class _Kernel:
         """The accumulators of a panel, row by row, after the loop over k."""
         # With lane broadcast, one vector of A holds the scalars of `lanes` steps.
         unroll = self.lanes if self.spec.unit.lane_broadcast else UNROLL
-        turns, rest = divmod(self.depth, unroll)
+        turns, rest = self.out.part(self.depth, unroll), 0
+        if isinstance(self.depth, int):
+            rest = self.depth % unroll
         sums: Sequence[str] = self.first_sums(panel)
         if turns:
             carried = [("ptr", a), ("ptr", b), *((self.vector, total) for total in sums)]
@@ -246,7 +252,7 @@ class _PackedKernel(_Kernel):
         self.corrections = self.packing.pack_columns(b, vectors)
         super().row_panels(c, self.packing.columns, vectors, masked)
 
-    def column_step(self, vectors: int) -> int:
+    def column_step(self, vectors: int) -> Size:
         return self.packing.panel_step(vectors)
 
     def first_sums(self, panel: _Panel) -> list[str]:
@@ -261,3 +267,25 @@ class _PackedKernel(_Kernel):
     def multiply_add(self, x: str, y: str, z: str) -> str:
         grouped = self.spec.operand.group > 1
         return (self.packing if grouped else super()).multiply_add(x, y, z)
+
+
+class _MemoryKernel(_PackedKernel):
+    """A kernel that reads A and B where they are, in blocks of `spec.k` along K."""
+
+    def __init__(self, spec: DotSpec) -> None:
+        super().__init__(spec)
+        self.a_rows: list[Size] = []
+
+    def column_panels(self) -> None:
+        out, most = self.out, max(run.size for run in row_runs(self.spec, 1))
+        self.a_rows = [out.times(i, "%a.row") for i in range(most + 1)]
+        self.packing.b_row = "%b.row"
+        self.packing.reserve()
+        blocks = MemoryBlocks(self.packing)
+        self.a_start, self.b_start, groups = blocks.values
+        self.depth = self.packing.groups = groups
+        _Kernel.column_panels(self)
+        blocks.close()
+
+    def a_at(self, a: str, i: int, k: int) -> str:
+        return self.out.offset(self.out.offset(a, self.a_rows[i]), k * self.a_step)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+Size = int | str
+"""A number, or the name of an i64 that holds it."""
+
 
 class Writer:
     """The lines so far; `block` is the label of the block that the next line goes to."""
@@ -37,7 +40,19 @@ class Writer:
         self.lines.append(f"{label}:")
         self.block = label
 
-    def offset(self, pointer: str, distance: int) -> str:
+    def times(self, count: int, size: Size) -> Size:
+        """Their product."""
+        if isinstance(size, int):
+            return count * size
+        return size if count == 1 else self.value(f"mul i64 {size}, {count}") if count else 0
+
+    def part(self, size: Size, divisor: int) -> Size:
+        """A quotient without remainder."""
+        if isinstance(size, int):
+            return size // divisor
+        return size if divisor == 1 else self.value(f"udiv i64 {size}, {divisor}")
+
+    def offset(self, pointer: str, distance: Size) -> str:
         """`pointer` moved by `distance` bytes."""
         if not distance:
             return pointer
@@ -45,15 +60,16 @@ class Writer:
 
 
 class Loop:
-    """A loop of `turns` turns that stays open until `close`; a single turn becomes straight code
+    """A loop of `turns` turns that stays open until `close`; a single turn becomes straight code;
+    if their number is a name, it is 1 at least
 
     carried: (type, start value) of each loop-carried value. `values` are their names in the body.
     """
 
-    def __init__(self, out: Writer, turns: int, carried: Sequence[tuple[str, str]]) -> None:
+    def __init__(self, out: Writer, turns: Size, carried: Sequence[tuple[str, str]]) -> None:
         self._out, self._turns = out, turns
         self.values = [start for _, start in carried]
-        if turns > 1:
+        if turns != 1:
             self._carried = [("i64", "0"), *carried]
             self._entry, self._label = out.block, out.label()
             out.emit(f"br label %{self._label}")
@@ -63,7 +79,7 @@ class Loop:
 
     def close(self, results: Sequence[str]) -> Sequence[str]:
         """End the body with the values for the next turn; the same names hold them afterwards."""
-        if self._turns > 1:
+        if self._turns != 1:
             out, leave = self._out, self._out.label()
             following = out.value(f"add nuw nsw i64 {self._index}, 1")
             done = out.value(f"icmp eq i64 {following}, {self._turns}")

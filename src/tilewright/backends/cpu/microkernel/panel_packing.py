@@ -23,7 +23,7 @@ time of a product of fp32, twice that of one of bf16.)
 
 from __future__ import annotations
 
-from tilewright.backends.cpu.microkernel.function_text import Loop, Writer
+from tilewright.backends.cpu.microkernel.function_text import Loop, Size, Writer
 from tilewright.backends.cpu.microkernel.register_blocking import PANEL_VECTORS, DotSpec
 from tilewright.llvm import llvm_type
 
@@ -51,6 +51,7 @@ class Packing:
     """Appends the copies of one product to `out`.
 
     columns: address of the packed panel of B; a_start, a_row: where the elements of A are then
+    b_row: bytes from one row (or column) of B to the next; groups: of neighbours along K
     """
 
     def __init__(self, spec: DotSpec, out: Writer) -> None:
@@ -61,6 +62,8 @@ class Packing:
         self.signed = spec.element == "i8" and not spec.by_tiles
         self.columns, self.a_start = "%columns", "%with.bias" if self.signed else "%a"
         self.a_row = spec.k if self.signed else spec.strides.lda * self.size
+        self.b_row: Size = spec.strides.ldb * self.size
+        self.groups: Size = spec.k // self.group
 
     def as_operand(self, vector: str) -> str:
         """A vector of sums as one of groups."""
@@ -97,18 +100,18 @@ class Packing:
         below = out.offset(source, self.spec.strides.lda)
         loop.close([below, out.offset(target, self.spec.k)])
 
-    def panel_step(self, vectors: int) -> int:
+    def panel_step(self, vectors: int) -> Size:
         """Bytes from one panel of B to the next."""
-        columns = vectors * self.lanes * self.size
-        return columns * self.spec.strides.ldb if self.spec.b_columns else columns
+        columns = vectors * self.lanes
+        return self.out.times(columns, self.b_row) if self.spec.b_columns else columns * self.size
 
     def pack_columns(self, b: str, vectors: int) -> list[str]:
         """Copy a panel of B; what its sums start from, a vector each, if not from 0."""
         out, starts = self.out, ["zeroinitializer"] * (vectors if self.signed else 0)
         carried = [("ptr", b), ("ptr", self.columns), *((self.sums, x) for x in starts)]
-        columns, row = self.spec.b_columns, self.spec.strides.ldb * self.size
+        columns = self.spec.b_columns
         steps = self.lanes if columns else 1
-        loop = Loop(out, self.spec.k // self.group // steps, carried)
+        loop = Loop(out, out.part(self.groups, steps), carried)
         source, target, *starts = loop.values
         rows = (
             self._transposed_rows(source, vectors)
@@ -121,19 +124,20 @@ class Packing:
                 out.emit(f"store {self.operand} {vector}, ptr {place}, align {self.width}")
             pairs = zip(starts, packed, strict=False)  # nothing to start from: no pairs
             starts = [self.multiply_add("splat (i8 -128)", x, start) for start, x in pairs]
-        following = out.offset(source, self.width if columns else self.group * row)
+        down = self.width if columns else out.times(self.group, self.b_row)
+        following = out.offset(source, down)
         beyond = out.offset(target, steps * vectors * self.width)
         _, _, *starts = loop.close([following, beyond, *starts])
         return [out.value(f"sub {self.sums} zeroinitializer, {start}") for start in starts]
 
     def _transposed_rows(self, source: str, vectors: int) -> list[list[str]]:
         """Of a column-major panel: a row of vectors for each of the next groups along K."""
-        row = self.spec.strides.ldb * self.size
+        out, row = self.out, self.b_row
         blocks = [
             self._transposed([
-                self.out.value(
-                    f"load {self.sums}, ptr {self.out.offset(source, (v * self.lanes + i) * row)}, "
-                    f"align {self.size}"
+                out.value(
+                    f"load {self.sums}, ptr "
+                    f"{out.offset(source, out.times(v * self.lanes + i, row))}, align {self.size}"
                 )
                 for i in range(self.lanes)
             ])
@@ -162,10 +166,16 @@ class Packing:
     def _interleaved(self, source: str, vectors: int) -> list[str]:
         """The next group of rows: vectors of groups, in the order of the columns."""
         out, bits = self.out, 8 * self.size
+        if self.group == 1:
+            places = [out.offset(source, v * self.width) for v in range(vectors)]
+            return [out.value(f"load {self.sums}, ptr {p}, align {self.size}") for p in places]
         columns = vectors * 16
-        kind, row = f"<{columns} x i{bits}>", self.spec.strides.ldb * self.size
+        kind = f"<{columns} x i{bits}>"
         rows = [
-            out.value(f"load {kind}, ptr {out.offset(source, i * row)}, align {self.size}")
+            out.value(
+                f"load {kind}, ptr {out.offset(source, out.times(i, self.b_row))}, "
+                f"align {self.size}"
+            )
             for i in range(self.group)
         ]
         zipped = [i for n in range(columns) for i in (n, columns + n)]
@@ -189,3 +199,42 @@ class Packing:
         operands = f"<{columns} x i32> {words}, <{columns} x i32> poison"
         part = self.out.value(f"shufflevector {operands}, <16 x i32> <{lanes}>")
         return self.out.value(f"bitcast <16 x i32> {part} to {self.operand}")
+
+
+class MemoryBlocks:
+    """The loop over blocks of K of a product from memory, open until `close`.
+
+    values: addresses of A and B in the block, and groups along K in it
+    """
+
+    def __init__(self, packing: Packing) -> None:
+        self.packing, out = packing, packing.out
+        most = packing.spec.k
+        above = out.value(f"add i64 %depth, {most - 1}")
+        turns = out.value(f"udiv i64 {above}, {most}")
+        self._loop = Loop(out, turns, [("ptr", "%a"), ("ptr", "%b"), ("i64", "%depth")])
+        self._a, self._b, self._left = self._loop.values
+        self._length = out.value(f"call i64 @llvm.umin.i64(i64 {self._left}, i64 {most})")
+        self.values = self._a, self._b, str(out.part(self._length, packing.group))
+
+    def close(self) -> None:
+        out, packing = self.packing.out, self.packing
+        along = out.value(f"mul i64 {self._length}, {packing.size}")
+        down = along
+        if not packing.spec.b_columns:
+            down = out.value(f"mul i64 {self._length}, {packing.b_row}")
+        left = out.value(f"sub i64 {self._left}, {self._length}")
+        self._loop.close([out.offset(self._a, along), out.offset(self._b, down), left])
+
+
+def memory_declarations(spec: DotSpec) -> tuple[str, ...]:
+    """Those of `MemoryBlocks`."""
+    return ("declare i64 @llvm.umin.i64(i64, i64)",) if spec.from_memory else ()
+
+
+def function(name: str, spec: DotSpec, body: Writer) -> str:
+    """The function of a product."""
+    more = ", i64 %a.row, i64 %b.row, i64 %depth" if spec.from_memory else ""
+    pointers = "ptr noalias %c, ptr noalias readonly %a, ptr noalias readonly %b"
+    head = f"define internal void @{name}({pointers}{more}) {spec.unit.function_attributes} {{"
+    return "\n".join([head, *body.lines, "  ret void", "}", ""])

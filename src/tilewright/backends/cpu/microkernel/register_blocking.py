@@ -16,7 +16,9 @@ TILE_CONFIGURATION = bytes(
     (1, *[0] * 15, *[TILE_ROW_BYTES, 0] * 8, *[0] * 16, *[TILE_ROWS] * 8, *[0] * 8)
 )
 """Palette 1, with all 8 registers as large as they can be: the operand of ldtilecfg."""
+UNROLL = 2  # steps of k in one turn, where A is broadcast from memory
 _MOST_PANEL_BYTES = 1 << 17  # of stack memory
+_BYTES_OF_A_ROW = 1 << 10  # in a block of a product from memory
 
 
 class VectorUnit(NamedTuple):
@@ -76,6 +78,9 @@ class DotSpec:
 
     element: "float", "double", "i32" (which wraps modulo 2**32); for units with 512 bits, n a
         multiple of 16 and k of 4: "bfloat", summed in float, and "i8" or "u8", summed in i32.
+    from_memory: A and B are matrices in memory, A row-major: the function takes the bytes from one
+        row (or column) of A and of B to the next and the length along K, a multiple of
+        `memory_step`, too; k is how much of it is copied at once. C is added to.
     a_columns, b_columns: A or B is column-major: A only without groups, B only if n is a multiple
         of the lanes and k of as many groups.
     lda, ldb, ldc: elements from one row (or column) to the next; 0: as `preferred_strides` says.
@@ -95,6 +100,7 @@ class DotSpec:
     accumulate: bool = True
     a_columns: bool = False
     b_columns: bool = False
+    from_memory: bool = False
 
     def __post_init__(self) -> None:
         assert min(self.m, self.n, self.k) > 0, f"empty product {self.m}x{self.n}x{self.k}"
@@ -146,6 +152,22 @@ def packs_columns(spec: DotSpec) -> bool:
     steps = spec.k // spec.operand.group
     panel = steps * PANEL_VECTORS * spec.unit.bits // 8
     return spec.n % spec.lanes == 0 and steps % spec.lanes == 0 and panel <= _MOST_PANEL_BYTES
+
+
+def memory_depth(spec: DotSpec) -> int:
+    """K of the blocks in which a product from memory is done: a panel of B then takes 32 KB."""
+    return _BYTES_OF_A_ROW // spec.operand.bytes
+
+
+def memory_step(spec: DotSpec) -> int:
+    """What K of a product from memory has to be a multiple of; 0 if no micro-kernel does it."""
+    operand = spec.operand
+    if spec.by_tiles:
+        return TILE_ROW_BYTES // operand.bytes
+    # bytes with a sign would have to be copied; a vector of A holds steps of K with lane broadcast
+    if spec.n % spec.lanes or spec.a_columns or spec.element == "i8" or spec.unit.lane_broadcast:
+        return 0
+    return operand.group * (spec.lanes if spec.b_columns else UNROLL)
 
 
 def vector_unit(cpu: HostCpu) -> VectorUnit:

@@ -22,8 +22,13 @@ kernels use one, `TILE_CONFIGURATION`, which their entry loads.
 
 from __future__ import annotations
 
-from tilewright.backends.cpu.microkernel.function_text import Loop, Writer
-from tilewright.backends.cpu.microkernel.panel_packing import Packing
+from tilewright.backends.cpu.microkernel.function_text import Loop, Size, Writer
+from tilewright.backends.cpu.microkernel.panel_packing import (
+    MemoryBlocks,
+    Packing,
+    function,
+    memory_declarations,
+)
 from tilewright.backends.cpu.microkernel.register_blocking import (
     TILE_ROW_BYTES,
     TILE_ROWS,
@@ -43,6 +48,7 @@ def dot_declarations(spec: DotSpec) -> tuple[str, ...]:
     """See `blocked_loops.dot_declarations`."""
     number = "i8 immarg"
     return (
+        *memory_declarations(spec),
         f"declare void @llvm.x86.{_MULTIPLY[spec.element]}({number}, {number}, {number})",
         f"declare void @llvm.x86.tileloadd64({number}, ptr, i64)",
         f"declare void @llvm.x86.tilestored64({number}, ptr, i64)",
@@ -53,10 +59,8 @@ def dot_declarations(spec: DotSpec) -> tuple[str, ...]:
 def dot_function(name: str, spec: DotSpec) -> str:
     """See `blocked_loops.dot_function`; the caller has loaded TILE_CONFIGURATION."""
     kernel = _TileKernel(spec)
-    kernel.column_panels()
-    pointers = "ptr noalias %c, ptr noalias readonly %a, ptr noalias readonly %b"
-    head = f"define internal void @{name}({pointers}) {spec.unit.function_attributes} {{"
-    return "\n".join([head, *kernel.out.lines, "  ret void", "}", ""])
+    kernel.blocks()
+    return function(name, spec, kernel.out)
 
 
 class _TileKernel:
@@ -66,32 +70,43 @@ class _TileKernel:
         self.spec, self.out = spec, Writer()
         self.packing = Packing(spec, self.out)
         size = spec.operand.bytes
-        self.a_row, self.c_row = spec.strides.lda * size, spec.strides.ldc * spec.type.bytes
+        self.a_row: Size = spec.strides.lda * size
+        self.c_row = spec.strides.ldc * spec.type.bytes
         self.multiply = _MULTIPLY[spec.element]
 
-    def column_panels(self) -> None:
+    def blocks(self) -> None:
+        """All of it: from memory one block of K after the other."""
         self.packing.reserve()
-        c, b = "%c", "%b"
+        if not self.spec.from_memory:
+            self.column_panels("%a", "%b")
+            return
+        self.a_row, self.packing.b_row = "%a.row", "%b.row"
+        blocks = MemoryBlocks(self.packing)
+        a, b, self.packing.groups = blocks.values
+        self.column_panels(a, b)
+        blocks.close()
+
+    def column_panels(self, a: str, b: str) -> None:
+        c = "%c"
         for run in column_runs(self.spec):
             loop = Loop(self.out, run.times, [("ptr", c), ("ptr", b)])
             c, b = loop.values
             self.packing.pack_columns(b, run.size)
-            self.row_panels(c, run.size)
+            self.row_panels(c, a, run.size)
             after = self.out.offset(c, run.size * TILE_ROW_BYTES)
             c, b = loop.close([after, self.out.offset(b, self.packing.panel_step(run.size))])
 
-    def row_panels(self, c: str, across: int) -> None:
+    def row_panels(self, c: str, a: str, across: int) -> None:
         """All rows of `across` tiles of columns."""
-        a, (full, rest) = "%a", divmod(self.spec.m // TILE_ROWS, _PAIR)
+        full, rest = divmod(self.spec.m // TILE_ROWS, _PAIR)
         for run in (Run(full, _PAIR), Run(1, rest)):
             if run.times * run.size:
                 loop = Loop(self.out, run.times, [("ptr", c), ("ptr", a)])
                 c, a = loop.values
                 self.panel(c, a, run.size, across)
                 rows = run.size * TILE_ROWS
-                c, a = loop.close(
-                    [self.out.offset(c, rows * self.c_row), self.out.offset(a, rows * self.a_row)]
-                )
+                below = self.out.offset(a, self.out.times(rows, self.a_row))
+                c, a = loop.close([self.out.offset(c, rows * self.c_row), below])
 
     def panel(self, c: str, a: str, down: int, across: int) -> None:
         """The sums of down x across tiles."""
@@ -112,11 +127,12 @@ class _TileKernel:
     def steps(self, a: str, down: int, across: int) -> None:
         """The loop over K."""
         out, b_row = self.out, across * TILE_ROW_BYTES
-        steps = self.spec.k * self.spec.operand.bytes // TILE_ROW_BYTES
+        steps = out.part(self.packing.groups, TILE_ROWS)
         loop = Loop(out, steps, [("ptr", a), ("ptr", self.packing.columns)])
         a, b = loop.values
         for i in range(down):
-            self.load(_FIRST_OF_A + i, out.offset(a, i * TILE_ROWS * self.a_row), self.a_row)
+            down_to = out.times(i * TILE_ROWS, self.a_row)
+            self.load(_FIRST_OF_A + i, out.offset(a, down_to), self.a_row)
         for j in range(across):
             self.load(_FIRST_OF_B + j, out.offset(b, j * TILE_ROW_BYTES), b_row)
         for i, j in ((i, j) for i in range(down) for j in range(across)):
@@ -124,7 +140,7 @@ class _TileKernel:
             self.call(self.multiply, ", ".join(f"i8 {tile}" for tile in tiles))
         loop.close([out.offset(a, TILE_ROW_BYTES), out.offset(b, TILE_ROWS * b_row)])
 
-    def load(self, tile: int, place: str, row: int) -> None:
+    def load(self, tile: int, place: str, row: Size) -> None:
         self.call("tileloadd64", f"i8 {tile}, ptr {place}, i64 {row}")
 
     def call(self, name: str, operands: str) -> None:

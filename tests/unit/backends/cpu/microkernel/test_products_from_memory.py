@@ -1,0 +1,106 @@
+"""Products of matrices where they lie in memory, with any distance between their rows."""
+
+import ctypes
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.unit.backends.cpu.amx_functions import without_amx
+from tests.unit.backends.cpu.microkernel.grouped_products import KINDS
+from tests.unit.backends.cpu.microkernel.test_grouped_products import emulated
+from tilewright.backends.cpu.microkernel import (
+    AVX2,
+    AVX512,
+    GENERIC,
+    NEON,
+    TILE_CONFIGURATION,
+    DotSpec,
+    VectorUnit,
+    blocked_loops,
+    memory_depth,
+    memory_step,
+    tile_products,
+    vector_unit,
+)
+from tilewright.llvm import compile_ir, host_cpu, host_target, load_object
+
+AMX = AVX512._replace(tiles=frozenset(KINDS))
+TYPES: dict[str, Any] = {
+    "float": np.float32, "double": np.float64, **{name: kind[0] for name, kind in KINDS.items()}
+}  # fmt: skip
+
+
+def module(spec: DotSpec) -> str:
+    emitter = tile_products if spec.by_tiles else blocked_loops
+    text = "\n".join([*emitter.dot_declarations(spec), emitter.dot_function("dot", spec)])
+    if not spec.by_tiles and spec.operand.group > 1:
+        declared = next(x for x in emitter.dot_declarations(spec) if "avx512" in x)
+        name = declared.split("@")[1].split("(")[0]
+        text = text.replace(declared, emulated(spec.element)).replace(f"@{name}", "@emulated")
+    data = ", ".join(f"i8 {byte}" for byte in TILE_CONFIGURATION)
+    configure = ["call void @llvm.x86.ldtilecfg(ptr @tiles)"] if spec.by_tiles else []
+    text = "\n".join([
+        f"@tiles = private constant [64 x i8] [{data}]", "declare void @llvm.x86.ldtilecfg(ptr)",
+        text, "define void @run(ptr %c, ptr %a, ptr %b, i64 %x, i64 %y, i64 %k) {", *configure,
+        "call void @dot(ptr %c, ptr %a, ptr %b, i64 %x, i64 %y, i64 %k)", "ret void", "}", "",
+    ])  # fmt: skip
+    return without_amx(text) if spec.by_tiles else text
+
+
+def assert_product(spec: DotSpec, depth: int) -> None:
+    rng = np.random.default_rng(depth)
+    dtype, summed = TYPES[spec.element], KINDS.get(spec.element, (0, 0, TYPES[spec.element]))[2]
+    random = [rng.integers(-9, 10, shape) for shape in ((spec.m, depth), (depth, spec.n))]
+    if spec.element == "u8":
+        random[0] = np.abs(random[0])
+    right = np.int8 if spec.element == "u8" else dtype
+    # rows with something between them
+    a = np.full((spec.m, depth + 7), 99, dtype)
+    b = np.full((depth, spec.n + 3), 99, right)
+    a[:, :depth], b[:, : spec.n] = random
+    if spec.b_columns:
+        b = np.asfortranarray(b)
+    memory = np.zeros(spec.m * spec.n * summed().itemsize + 64, np.uint8)
+    start = -memory.ctypes.data % 64
+    c = memory[start : start + spec.m * spec.n * summed().itemsize].view(summed)
+    c[:] = 3
+    loaded = load_object(compile_ir(module(spec), host_target()).obj, ["run"])
+    run = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3)(loaded["run"])
+    row_of_b = b.strides[1] if spec.b_columns else b.strides[0]
+    run(c.ctypes.data, a.ctypes.data, b.ctypes.data, a.strides[0], row_of_b, depth)
+    np.testing.assert_array_equal(c.reshape(spec.m, spec.n), 3 + random[0] @ random[1])
+
+
+def spec_of(element: str, unit: VectorUnit, b_columns: bool, m: int, n: int) -> DotSpec:
+    first = DotSpec(m, n, 64, element, unit, ldc=n, b_columns=b_columns, from_memory=True)
+    return DotSpec(m, n, memory_depth(first), element, unit, ldc=n, b_columns=b_columns,
+                   from_memory=True)  # fmt: skip
+
+
+@pytest.mark.parametrize("b_columns", [False, True])
+@pytest.mark.parametrize(("m", "n"), [(16, 16), (48, 80), (37, 32)])
+@pytest.mark.parametrize(
+    ("element", "unit"),
+    [("float", vector_unit(host_cpu())), ("double", vector_unit(host_cpu())), ("float", GENERIC),
+     ("bfloat", AVX512), ("u8", AVX512), ("bfloat", AMX), ("i8", AMX)],
+)  # fmt: skip
+def test_products_of_one_block_and_of_several(
+    element: str, unit: VectorUnit, m: int, n: int, b_columns: bool
+):
+    spec = spec_of(element, unit._replace(tiles=unit.tiles if m % 16 == 0 else frozenset()),
+                   b_columns, m, n)  # fmt: skip
+    if element == "i8" and not spec.by_tiles:
+        assert memory_step(spec) == 0
+        return
+    step = memory_step(spec)
+    assert spec.k % step == 0
+    for depth in (step, spec.k, 2 * spec.k + 3 * step):
+        assert_product(spec, depth)
+
+
+def test_products_that_are_not_done_from_memory():
+    assert memory_step(DotSpec(16, 24, 64, "float", AVX512, from_memory=True)) == 0
+    assert memory_step(DotSpec(16, 16, 64, "float", NEON, from_memory=True)) == 0
+    assert memory_step(DotSpec(16, 16, 64, "float", AVX2, a_columns=True, from_memory=True)) == 0
+    assert memory_step(DotSpec(16, 16, 64, "i8", AVX512, from_memory=True)) == 0
