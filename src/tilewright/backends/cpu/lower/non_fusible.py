@@ -96,7 +96,7 @@ def lower_dot(state: CpuLowering, op: DotOp) -> None:
         lda=max(a.strides[-2:]), ldb=max(b.strides[-2:]), ldc=c.strides[-2], accumulate=not fresh,
         a_columns=a.strides[-1] > 1, b_columns=b.strides[-1] > 1,
     )  # fmt: skip
-    name = _microkernel_function(state, spec, op.loc)
+    name = microkernel_function(state, spec, op.loc)
     if len(a.shape) == 2:
         state.code.line(f"call void @{name}(ptr {c.pointer}, ptr {a.pointer}, ptr {b.pointer})")
     else:
@@ -111,7 +111,8 @@ def _is_zero(value: Value) -> bool:
     return isinstance(op, ConstantOp) and op.value == 0
 
 
-def _microkernel_function(state: CpuLowering, spec: DotSpec, loc: SourceLoc | None) -> str:
+def microkernel_function(state: CpuLowering, spec: DotSpec, loc: SourceLoc | None) -> str:
+    """The name of a micro-kernel, which is emitted when it is asked for first."""
     name = state.dots.get(spec)
     if name is None:
         name = state.dots[spec] = f"dot{len(state.dots)}"

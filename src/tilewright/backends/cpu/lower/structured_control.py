@@ -14,7 +14,11 @@ from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering, lowering
 from tilewright.backends.cpu.lower.evaluate_lanes import Evaluated
 from tilewright.backends.cpu.lower.lane_values import Address, uniform
 from tilewright.backends.cpu.lower.memory_order import reads_columns
-from tilewright.backends.cpu.lower.non_fusible import copy_into
+from tilewright.backends.cpu.lower.non_fusible import copy_into, microkernel_function
+from tilewright.backends.cpu.lower.products_from_memory import (
+    MemoryProductEmitter,
+    memory_product,
+)
 from tilewright.backends.cpu.lower.split_blocks import split_loop_rows
 from tilewright.backends.cpu.lower.vector_access import Buffer
 from tilewright.ir import Block, Value
@@ -235,6 +239,7 @@ def lower_for(state: CpuLowering, op: ForOp) -> None:
         )
         for n, (init, arg, value) in enumerate(zip(op.inits, op.carried, yielded, strict=True))
     ]
+    lower = _multiply_whole_iterations(state, op, carried, lower, upper)
     _part(state, carried)
     before, head, body, latch, done = (code.label(n) for n in
                                        ("before", "head", "body", "latch", "done"))  # fmt: skip
@@ -262,6 +267,25 @@ def lower_for(state: CpuLowering, op: ForOp) -> None:
     code.line(f"{done}:")
     _head(state, position, _phis([*count.carried, index, *carried], before, latch))
     _finish(state, carried, op.results)
+
+
+def _multiply_whole_iterations(
+    state: CpuLowering, op: ForOp, carried: Sequence[_Carried], lower: Val, upper: Val
+) -> Val:
+    """See products_from_memory.py: where the loop starts after that."""
+    found = memory_product(state, op)
+    if found is None:
+        return lower
+    sums = next(slot.buffer for slot in carried if slot.buffer is not None)
+    starts = [lower, *(slot.init for slot in carried)]
+    name = microkernel_function(state, found.spec, op.loc)
+    rest = MemoryProductEmitter(state, found, starts, upper).emit(name, sums.pointer)
+    if rest is None:
+        return lower
+    for slot, start in zip(carried, rest[1:], strict=True):
+        if slot.buffer is None:
+            slot.init = start
+    return rest[0]
 
 
 @lowering(WhileOp)

@@ -287,5 +287,11 @@ class _MemoryKernel(_PackedKernel):
         _Kernel.column_panels(self)
         blocks.close()
 
+    def splat(self, pointer: str) -> str:
+        group = super().splat(pointer)
+        if not self.packing.signed:
+            return group
+        return self.out.value(f"xor {self.packing.operand} {group}, splat (i8 -128)")
+
     def a_at(self, a: str, i: int, k: int) -> str:
         return self.out.offset(self.out.offset(a, self.a_rows[i]), k * self.a_step)

@@ -12,7 +12,8 @@ so each panel of B is copied to the stack first, its rows interleaved; all row p
     B[k + 1] b10 b11 b12 ...
 
 A group of A is one broadcast of 32 bits. VNNI multiplies bytes without sign by bytes with one. So A
-with signs is copied too, 128 added to each element, and each sum starts from what that adds:
+with signs is copied too, 128 added to each element (of products from memory after the broadcast),
+and each sum starts from what that adds:
 
     sum_k a b = sum_k (a + 128) b - 128 sum_k b
 
@@ -60,8 +61,9 @@ class Packing:
         self.group, self.size = spec.operand.group, spec.operand.bytes
         self.lanes, self.width = spec.lanes, spec.unit.bits // 8
         self.signed = spec.element == "i8" and not spec.by_tiles
-        self.columns, self.a_start = "%columns", "%with.bias" if self.signed else "%a"
-        self.a_row = spec.k if self.signed else spec.strides.lda * self.size
+        self.copies_rows = self.signed and not spec.from_memory
+        self.columns, self.a_start = "%columns", "%with.bias" if self.copies_rows else "%a"
+        self.a_row = spec.k if self.copies_rows else spec.strides.lda * self.size
         self.b_row: Size = spec.strides.ldb * self.size
         self.groups: Size = spec.k // self.group
 
@@ -82,7 +84,7 @@ class Packing:
         """At the entry: stack memory, and the copy of A."""
         panel = self.spec.k // self.group * PANEL_VECTORS * self.width
         self.out.emit(f"{self.columns} = alloca [{panel} x i8], align {self.width}")
-        if self.signed:
+        if self.copies_rows:
             whole = self.spec.m * self.spec.k
             self.out.emit(f"{self.a_start} = alloca [{whole} x i8], align {self.width}")
             self._copy_rows()

@@ -164,8 +164,8 @@ def memory_step(spec: DotSpec) -> int:
     operand = spec.operand
     if spec.by_tiles:
         return TILE_ROW_BYTES // operand.bytes
-    # bytes with a sign would have to be copied; a vector of A holds steps of K with lane broadcast
-    if spec.n % spec.lanes or spec.a_columns or spec.element == "i8" or spec.unit.lane_broadcast:
+    # with lane broadcast a vector of A holds steps of K
+    if spec.n % spec.lanes or spec.a_columns or spec.unit.lane_broadcast:
         return 0
     return operand.group * (spec.lanes if spec.b_columns else UNROLL)
 
