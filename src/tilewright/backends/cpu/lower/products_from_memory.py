@@ -17,7 +17,7 @@ taken not to wrap.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from math import gcd
 
@@ -199,10 +199,12 @@ def _step(linearity: _Linearity, loop: ForOp, number: int) -> Value | None | str
 
 def _spec(state: CpuLowering, dot: DotOp, a: LoadOp, b: LoadOp) -> DotSpec:
     m, n = shape_of(dot.result.type)
-    columns = [reads_columns(load.result, state.alignments) for load in (a, b)]
-    given = {"a_columns": columns[0], "b_columns": columns[1], "from_memory": True, "ldc": n}
+    a_columns, b_columns = (reads_columns(load.result, state.alignments) for load in (a, b))
     sizes = DotSpec(m, n, shape_of(dot.a.type)[1], element_of_product(dot), state.unit)
-    return DotSpec(m, n, memory_depth(sizes), sizes.element, state.unit, **given)
+    return replace(
+        sizes, k=memory_depth(sizes), ldc=n, a_columns=a_columns, b_columns=b_columns,
+        from_memory=True,
+    )  # fmt: skip
 
 
 def _conjuncts(mask: Value) -> Iterator[Op]:
@@ -241,13 +243,8 @@ class MemoryProductEmitter:
         self.linear: list[Val] = []
         self.trips = self._trips(upper)
 
-    def emit(self, name: str, sums: Val) -> list[Val] | None:
-        """The call of the micro-kernel, where it may be; the starts of the rest of the loop.
-
-        None where a remainder of indices is not known to be without a wrap.
-        """
-        if not self._unwrap():
-            return None
+    def emit(self, name: str, sums: Val) -> list[Val]:
+        """The call of the micro-kernel, where it may be; the starts of the rest of the loop."""
         code, one = self.code, integer_literal(1, "i64")
         last = code.binary("sub", self.trips, one)
         whole = self._masks_hold(last)
@@ -286,8 +283,9 @@ class MemoryProductEmitter:
         assert isinstance(op, ConstantOp)
         return int(op.value)
 
-    def _unwrap(self) -> bool:
-        """Shifts in place of all remainders, which hold if `inside` does."""
+    def unwrap(self) -> bool:
+        """Put shifts in place of all remainders, which hold if `inside` does; False if one is not
+        known well enough."""
         found = self.found
         tiles = run_remainders(self.state, [found.a.pointer, found.b.pointer])
         wrapping = {op.result for op in found.linearity.remainders if _is_tile(op)}

@@ -276,12 +276,12 @@ def _multiply_whole_iterations(
     found = memory_product(state, op)
     if found is None:
         return lower
-    sums = next(slot.buffer for slot in carried if slot.buffer is not None)
     starts = [lower, *(slot.init for slot in carried)]
-    name = microkernel_function(state, found.spec, op.loc)
-    rest = MemoryProductEmitter(state, found, starts, upper).emit(name, sums.pointer)
-    if rest is None:
+    emitter = MemoryProductEmitter(state, found, starts, upper)
+    if not emitter.unwrap():
         return lower
+    sums = next(slot.buffer for slot in carried if slot.buffer is not None)
+    rest = emitter.emit(microkernel_function(state, found.spec, op.loc), sums.pointer)
     for slot, start in zip(carried, rest[1:], strict=True):
         if slot.buffer is None:
             slot.init = start

@@ -1,0 +1,154 @@
+"""Loops of products that are done as one product of matrices in memory, and those that are not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+import tilewright.language as tl
+from tilewright.llvm import host_cpu
+
+
+@tw.jit
+def product_kernel(
+    a_ptr, b_ptr, c_ptr, M, N, K, am, ak, bk, bn,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, FORM: tl.constexpr,
+):  # fmt: skip
+    """FORM: how indices stay inside, and what a loop does beside."""
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    columns = tl.program_id(1) * BN + tl.arange(0, BN)
+    depth = tl.arange(0, BK)
+    row, column = rows, columns
+    if FORM == "wraps":
+        row, column = rows % M, columns % N
+    a_ptrs = a_ptr + row[:, None] * am + depth[None, :] * ak
+    b_ptrs = b_ptr + depth[:, None] * bk + column[None, :] * bn
+    acc = tl.zeros((BM, BN), tl.int32 if a_ptr.dtype.element_ty.is_int() else tl.float32)
+    for k in range(0, K, BK):
+        inside = depth < K - k
+        if FORM == "wraps":
+            a = tl.load(a_ptrs, mask=inside[None, :], other=0)
+            b = tl.load(b_ptrs, mask=inside[:, None], other=0)
+        elif FORM == "squares":
+            a = tl.load(a_ptr + row[:, None] * am + ((k + depth) ^ 1)[None, :] * ak,
+                        mask=(rows < M)[:, None] & inside[None, :], other=0)  # fmt: skip
+            b = tl.load(b_ptrs, mask=inside[:, None] & (columns < N)[None, :], other=0)
+        elif FORM == "indices":
+            at = k + depth
+            a = tl.load(a_ptr + row[:, None] * am + at[None, :] * ak,
+                        mask=(rows < M)[:, None] & (at < K)[None, :], other=0)  # fmt: skip
+            b = tl.load(b_ptr + at[:, None] * bk + column[None, :] * bn,
+                        mask=(K > at)[:, None] & (columns < N)[None, :], other=0)  # fmt: skip
+        else:
+            a = tl.load(a_ptrs, mask=(rows < M)[:, None] & inside[None, :], other=0)
+            b = tl.load(b_ptrs, mask=inside[:, None] & (columns < N)[None, :], other=0)
+        if FORM == "scaled":
+            a = a * 2
+        acc = tl.dot(a, b, acc)
+        a_ptrs += BK * ak
+        b_ptrs += BK * bk
+    if FORM == "scaled":
+        acc = acc // 2 if acc.dtype.is_int() else acc * 0.5
+    here = (rows < M)[:, None] & (columns < N)[None, :]
+    tl.store(c_ptr + rows[:, None] * N + columns[None, :], acc, mask=here)
+
+
+def multiplied(
+    a: Any, b: Any, form: str, blocks: tuple[int, int, int] = (32, 32, 16)
+) -> tuple[Any, str]:
+    """The product, and the LLVM IR of its kernel."""
+    (m, k), n = a.shape, b.shape[1]
+    out = np.full((m, n), -1, np.int32 if a.dtype == np.int8 else np.float32)
+    bm, bn, bk = blocks
+    steps = [s // x.itemsize for x in (a, b) for s in x.strides]
+    kernel = product_kernel[-(-m // bm), -(-n // bn)](
+        a, b, out, m, n, k, *steps, BM=bm, BN=bn, BK=bk, FORM=form
+    )
+    return out, kernel.asm["llir"]
+
+
+def operands(m: int, n: int, k: int, dtype: str, column_major: bool = False) -> tuple[Any, Any]:
+    random = np.random.default_rng(m + n + k)
+    a, b = (random.integers(-9, 10, shape).astype(dtype) for shape in ((m, k), (k, n)))
+    return a, np.asfortranarray(b) if column_major else b
+
+
+@pytest.mark.parametrize("column_major", [False, True])
+@pytest.mark.parametrize("sizes", [(64, 32, 64), (33, 65, 40), (5, 3, 7), (64, 96, 700)])
+@pytest.mark.parametrize("form", ["masks", "wraps", "indices"])
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+def test_products_of_every_extent(
+    dtype: str, form: str, sizes: tuple[int, int, int], column_major: bool
+):
+    a, b = operands(*sizes, dtype, column_major)
+    out, text = multiplied(a, b, form, (32, 32, 64 if dtype == "int8" else 16))
+    np.testing.assert_array_equal(out, a.astype(np.float64) @ b)
+    native = dtype == "float32" or "int8" in (*host_cpu().dots, *host_cpu().tile_dots)
+    assert ("i64 %depth" in text) == (native and not host_cpu().is_arm64)
+
+
+@pytest.mark.parametrize("form", ["scaled", "squares"])
+def test_loops_that_compute_or_permute_are_left_alone(form: str):
+    a, b = operands(64, 64, 64, "float32")
+    out, text = multiplied(a, b, form)
+    expected = a[:, np.arange(64) ^ 1] if form == "squares" else a
+    np.testing.assert_array_equal(out, expected.astype(np.float64) @ b)
+    assert "i64 %depth" not in text
+
+
+@pytest.mark.parametrize("k", [0, 1, 15, 16, 17, 31, 32, 33])
+def test_loops_of_no_iteration_of_one_and_of_two(k: int):
+    a, b = operands(32, 32, k, "float32")
+    out, _ = multiplied(a, b, "masks")
+    np.testing.assert_array_equal(out, a.astype(np.float64) @ b)
+
+
+def test_matrices_with_strides_of_their_own():
+    """Rows that lie backwards, elements that do not lie side by side, one row for all."""
+    a, b = operands(64, 64, 64, "float32")
+    wide = np.zeros((64, 128), np.float32)
+    wide[:, ::2] = a
+    for left in (a[::-1], wide[:, ::2], np.broadcast_to(a[3], (64, 64))):
+        out, _ = multiplied(left, b, "masks")
+        np.testing.assert_array_equal(out, left.astype(np.float64) @ b)
+
+
+def test_column_major_left_operands_are_left_to_the_loop():
+    a, b = operands(64, 64, 64, "float32")
+    out, text = multiplied(np.asfortranarray(a), b, "masks")
+    np.testing.assert_array_equal(out, a.astype(np.float64) @ b)
+    assert "i64 %depth" not in text
+
+
+@tw.jit
+def sum_kernel(a_ptr, b_ptr, c_ptr, start, end, STEP: tl.constexpr, SIZE: tl.constexpr):
+    at = tl.arange(0, SIZE)
+    acc = tl.load(c_ptr + at[:, None] * SIZE + at[None, :])
+    used = 0
+    for k in range(start, end, STEP):
+        a = tl.load(a_ptr + at[:, None] * 256 + (k + at)[None, :])
+        b = tl.load(b_ptr + (k + at)[:, None] * SIZE + at[None, :])
+        acc = tl.dot(a, b, acc)
+        used += 3
+    tl.store(c_ptr + at[:, None] * SIZE + at[None, :], acc + used)
+
+
+@pytest.mark.parametrize(("start", "end"), [(0, 256), (16, 80), (40, 57), (64, 0)])
+@pytest.mark.parametrize("step", [16, 8, 32])
+def test_steps_that_leave_out_or_repeat_parts_of_k(start: int, end: int, step: int):
+    """Only a step of the tile's length goes on where the last one ended; a count is carried on."""
+    a, b = operands(16, 16, 256 + 32, "float32")
+    a = np.ascontiguousarray(a[:, :256])
+    out = np.ones((16, 16), np.float32)
+    starts = [k for k in range(start, end, step) if k + 16 <= 256]
+    expected = 1 + 3 * len(range(start, end, step)) + sum(
+        (a[:, k : k + 16].astype(np.float64) @ b[k : k + 16] for k in starts), np.zeros((16, 16))
+    )  # fmt: skip
+    if len(starts) == len(range(start, end, step)):
+        sum_kernel[(1,)](a, b, out, start, end, STEP=step, SIZE=16)
+        np.testing.assert_array_equal(out, expected)
+    else:
+        assert step == 32 or end == 256
