@@ -33,7 +33,7 @@ from harness import (
 )
 from rich.console import Console
 
-from tilewright.support import usable_cpus
+from tilewright.support import thread_count
 
 GROUPS = ("elementwise", "rows", "math", "matmul")
 SETTLE_MS = {"turns": 30.0, "mixed": 0.0}
@@ -173,7 +173,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--plot", type=Path)
     chosen = parser.parse_args()
-    threads = chosen.threads or sorted({1, len(usable_cpus())})
+    threads = chosen.threads or sorted({1, thread_count()})
     if len(threads) > 1:  # pools have one size in a process
         rest = sys.argv[1:]
         if "--threads" in rest:

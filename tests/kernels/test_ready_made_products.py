@@ -350,12 +350,15 @@ def test_offsets_are_wide_where_31_bits_do_not_suffice():
 
 
 @pytest.mark.parametrize(
-    ("sizes", "blocks"),
-    [((1024, 1000, 512), (128, 256, 64)), ((64, 64, 64), (64, 64, 64)), ((1, 17, 5), (16, 32, 16)),
-     ((130, 300, 40), (64, 64, 64))],
+    ("sizes", "threads", "blocks"),
+    [((1024, 1000, 512), 1, (128, 256, 64)), ((64, 64, 64), 1, (64, 64, 64)),
+     ((1, 17, 5), 1, (16, 32, 16)), ((130, 300, 40), 1, (32, 64, 16)),
+     ((512, 512, 512), 14, (64, 64, 64)), ((1024, 1024, 64), 14, (128, 128, 64))],
 )  # fmt: skip
-def test_blocks_on_cpus_fit_the_matrices(sizes: tuple[int, int, int], blocks: tuple[int, int, int]):
-    chosen = matmul_plan.cpu_blocks(*sizes)
+def test_blocks_on_cpus_fit_the_matrices_and_the_threads(
+    sizes: tuple[int, int, int], threads: int, blocks: tuple[int, int, int]
+):
+    chosen = matmul_plan.blocks_for_threads(*sizes, threads=threads)
     assert (chosen["BLOCK_M"], chosen["BLOCK_N"], chosen["BLOCK_K"]) == blocks
     random = np.random.default_rng(0)
     m, n, k = sizes

@@ -30,7 +30,7 @@ from tilewright.runtime.tuning.tuning_arguments import (
     names_of,
 )
 from tilewright.runtime.tuning.tuning_config import Config, Pruning
-from tilewright.support import ForkLock, Settings, errors, settings, usable_cpus, user_boundary
+from tilewright.support import ForkLock, Settings, errors, settings, thread_count, user_boundary
 
 _BY_VALUE = (int, float, bool, type(None))
 """Keys that machine code compares by value."""
@@ -313,7 +313,7 @@ class Autotuner(KernelWrapper):
         """The timings on disk, of which there are others for another device or way to measure."""
         target = backend.target()
         # on a CPU, the best configuration depends on the number of threads
-        threads = "" if backend.memory else str(current.cpu.threads or len(usable_cpus()))
+        threads = "" if backend.memory else str(current.cpu.threads or thread_count())
         measured = (
             threads,
             repr(self._budgets()),

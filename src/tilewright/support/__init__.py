@@ -44,7 +44,7 @@ from .settings_table import (
 from .settings_table import Cache as CacheSettings
 from .settings_table import Compilation as CompilationSettings
 from .source_text import SourceFile, SourceText, text_of
-from .usable_cpus import usable_cpus
+from .usable_cpus import thread_count, usable_cpus
 from .user_callbacks import ask
 
 __all__ = [
@@ -99,6 +99,7 @@ __all__ = [
     "settings",
     "text_of",
     "timed",
+    "thread_count",
     "usable_cpus",
     "user_boundary",
 ]

@@ -1,6 +1,11 @@
-"""The CPUs that this process may run on."""
+"""The CPUs that this process may run on, and how many threads they keep busy."""
 
+from __future__ import annotations
+
+import math
 import os
+from functools import cache
+from pathlib import Path, PurePosixPath
 
 
 def usable_cpus() -> tuple[int, ...]:
@@ -8,3 +13,51 @@ def usable_cpus() -> tuple[int, ...]:
     if hasattr(os, "sched_getaffinity"):
         return tuple(sorted(os.sched_getaffinity(0)))
     return tuple(range(os.cpu_count() or 1))
+
+
+def thread_count() -> int:
+    """How many threads a grid gets: no more than a container's share of the CPUs' time serves.
+
+    With a share of 2 of 64 CPUs, 64 threads would use up the share of each 100 ms in 3, and all
+    wait for the next.
+    """
+    return max(1, math.ceil(min(len(usable_cpus()), _cpu_share())))
+
+
+@cache
+def _cpu_share() -> float:
+    return cpu_share(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup"))
+
+
+def cpu_share(groups: Path, root: Path) -> float:
+    """CPUs that Linux's control groups grant, as their time in each period; inf without a limit.
+
+    groups: this process's groups, a line each, as /proc/self/cgroup; root: where they are mounted
+    """
+    try:
+        lines = [line.split(":", 2) for line in groups.read_text().splitlines()]
+    except OSError:
+        return math.inf
+    shares = [_least_share(root, line[2]) for line in lines if len(line) == 3 and not line[1]]
+    shares += [_least_share(root / "cpu", line[2])
+               for line in lines if len(line) == 3 and "cpu" in line[1].split(",")]  # fmt: skip
+    return min(shares, default=math.inf)
+
+
+def _least_share(mounted: Path, group: str) -> float:
+    """Of a group and those around it; a container sees its own group at the top."""
+    path = PurePosixPath(group.lstrip("/"))
+    folders = [mounted, *(mounted / part for part in (path, *path.parents))]
+    return min(map(_share, folders))
+
+
+def _share(folder: Path) -> float:
+    """As version 2 of control groups says it in one file, and version 1 in two."""
+    for names in (("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us")):
+        try:
+            quota, period = " ".join((folder / name).read_text() for name in names).split()
+            share = float(quota) / float(period)
+        except (OSError, ValueError, ZeroDivisionError):
+            continue  # `max` is no number either
+        return share if share > 0 else math.inf
+    return math.inf

@@ -24,7 +24,7 @@ from tilewright.backends.manifest import (
 )
 from tilewright.ir import Module, Pipeline, parse_valid_module
 from tilewright.llvm import compile_ir, emit_assembly, host_cpu, host_target, llvm_version
-from tilewright.support import import_late, settings, usable_cpus
+from tilewright.support import import_late, settings, thread_count
 
 _UNLIMITED_BYTES = 2**31 - 1
 """Reported as shared memory: a program uses ordinary memory instead."""
@@ -113,7 +113,7 @@ def _properties(_device: int) -> dict[str, int]:
     """A thread of the pool counts as a multiprocessor; it runs one program, in ordinary memory."""
     measured = {
         "max_shared_mem": _UNLIMITED_BYTES,
-        "multiprocessor_count": settings().cpu.threads or len(usable_cpus()),
+        "multiprocessor_count": settings().cpu.threads or thread_count(),
         "max_threads_per_sm": 1,
         "warpSize": 1,
     }

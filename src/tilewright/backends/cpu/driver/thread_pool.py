@@ -37,7 +37,7 @@ from tilewright.backends.cpu.driver.thread_pool_program import (
 )
 from tilewright.llvm import LoadedObject, host_cpu, load_object
 from tilewright.native import NativeProgram
-from tilewright.support import ForkLock, usable_cpus
+from tilewright.support import ForkLock, thread_count
 
 __all__ = ["Grid", "NativePool", "Pool", "PythonPool", "pool_object", "shared_pool"]
 
@@ -250,11 +250,11 @@ class _Shared:
 
 
 def shared_pool(threads: int = 0) -> Pool:
-    """The pool of `threads` threads that all launches share; 0: all CPUs of this process.
+    """The pool of `threads` threads that all launches share; 0: `thread_count()`.
 
     Creating it loads its code, which `compile_early` made or which is compiled now.
     """
-    count = threads or len(usable_cpus())
+    count = threads or thread_count()
     with _Shared.lock:
         if count not in _Shared.pools:
             _Shared.pools[count] = PythonPool(count) if os.name == "nt" else NativePool(count)

@@ -28,7 +28,7 @@ from tilewright.backends.cpu.driver.thread_pool import (
 )
 from tilewright.backends.cpu.driver.thread_pool_program import pool_program
 from tilewright.llvm import LoadedObject, compile_ir, host_cpu, host_target, load_object
-from tilewright.support import usable_cpus
+from tilewright.support import thread_count, usable_cpus
 
 # args: counters (i32 per program), what to write at scratch[0] and check at the end (i64),
 # iterations to burn per program (i64), address of grid copy (3 x i32), address of an error count
@@ -267,8 +267,8 @@ def test_the_gil_is_released() -> None:
 
 def test_shared_pool_is_one() -> None:
     assert shared_pool() is shared_pool()
-    assert shared_pool() is shared_pool(len(usable_cpus()))
-    assert shared_pool().threads == len(usable_cpus())
+    assert shared_pool() is shared_pool(thread_count())
+    assert shared_pool().threads == thread_count()
     assert_runs_once(shared_pool(), (100, 1, 1))
 
 
