@@ -16,6 +16,7 @@ import pytest
 
 import tilewright
 from tests.kernels.devices import OnGpu, exact_products
+from tests.unit.triton_alias.alias_fixture import triton_alias
 from tilewright.runtime.jit import JITFunction
 from tilewright.tools.tensor_descriptor import TensorDescriptor
 
@@ -24,8 +25,11 @@ EXECUTIONS = ["interpreter", "cpu", "emulated", pytest.param("cuda", marks=pytes
 
 
 @pytest.fixture(autouse=True)
-def _repeatable() -> None:  # pyright: ignore[reportUnusedFunction]
+def _as_its_users_run() -> Generator[None]:  # pyright: ignore[reportUnusedFunction]
+    """With triton importable, as where the kernels' modules were imported; repeatable."""
     importlib.import_module("torch").manual_seed(0)
+    with triton_alias():
+        yield
 
 
 @pytest.fixture(params=EXECUTIONS)
