@@ -21,6 +21,28 @@ def clock_kernel(out, steps):
     tl.store(out + 2, total.to(tl.int64))
 
 
+@jit
+def special_registers_kernel(out):
+    time = tl.inline_asm_elementwise("mov.u64 $0, %globaltimer;", "=l", [], tl.int64, False, 1)
+    place = tl.inline_asm_elementwise("mov.u32 $0, %smid;", "=r", [], tl.int32, False, 1)
+    block = tl.inline_asm_elementwise(
+        "{ .reg .u32 count; mov.u32 count, %nctaid.x; mul.lo.u32 count, count, 10;"
+        " mov.u32 $0, %ctaid.x; add.u32 $0, $0, count; }",
+        "=r", [], tl.int32, True, 1,
+    )  # fmt: skip
+    row = out + tl.program_id(0) * 3
+    tl.store(row, time)
+    tl.store(row + 1, place)
+    tl.store(row + 2, block)
+
+
+def test_assembly_without_arguments_reads_special_registers(device: Device):
+    out = device.empty((2, 3), np.int64)
+    device.run(special_registers_kernel, (2,), out)
+    assert (out[:, 0] > 0).all() and (0 <= out[:, 1]).all() and (out[:, 1] < 1024).all()
+    assert out[:, 2].tolist() == [20, 21]
+
+
 def test_the_clock_runs_on(device: Device):
     out = device.empty(3, np.int64)
     device.run(clock_kernel, (1,), out, 20)

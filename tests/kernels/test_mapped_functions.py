@@ -221,6 +221,11 @@ def integer_kernel(x, out, ASM: tl.constexpr, SIZE: tl.constexpr):
     tl.store(out + i, tl.inline_asm_elementwise(ASM, "=r,r", [tl.load(x + i)], tl.int32, True, 1))
 
 
+def bits_of(x: np.ndarray) -> np.ndarray:
+    """32 for each number, from the highest."""
+    return x.view(np.uint32)[:, None] >> np.arange(32, dtype=np.uint32)[::-1] & 1
+
+
 BITS = {
     "a predicate": (
         "{ .reg .pred p; setp.gt.s32 p, $1, 5; mov.u32 $0, 7; @p mov.u32 $0, $1; }",
@@ -238,6 +243,12 @@ BITS = {
     "a funnel": (
         "shf.l.wrap.b32 $0, $1, $1, 8;",
         lambda x: (x << 8) | (x.view(np.uint32) >> 24).view(np.int32),
+    ),
+    "a count": ("popc.b32 $0, $1;", lambda x: bits_of(x).sum(1)),
+    "zeros in front": ("clz.b32 $0, $1;", lambda x: (bits_of(x).cumsum(1) == 0).sum(1)),
+    "bits in reverse": (
+        "brev.b32 $0, $1;",
+        lambda x: (bits_of(x).astype(np.int64) << np.arange(32)).sum(1).astype(np.uint32),
     ),
     "a selection": (
         "{ .reg .pred p; setp.lt.s32 p, $1, 0; selp.b32 $0, 1, 2, p; }",

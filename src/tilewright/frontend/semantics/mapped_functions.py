@@ -116,14 +116,11 @@ def inline_asm_elementwise(
 
 def _translated(ctx: Context, inputs: Sequence[Value], assembly: Assembly) -> Sequence[Value]:
     """Assembly for GPUs as a map in the language."""
-    if not inputs:
-        reason = "it has no arguments"
-        ctx.fail(errors.InvalidOperation, f"run the assembly '{assembly.text}' here", reason)
 
     def body(scalars: list[tensor]) -> list[tensor]:
         return evaluate(ctx, lambda: Translation(ctx, assembly).run(scalars))
 
-    if not shape_of(inputs[0].type):
+    if not (inputs and shape_of(inputs[0].type)):
         return [x.handle for x in body([tensor(value) for value in inputs])]
     types = [element_of(value.type) for value in inputs for _ in range(assembly.pack)]
     why = "the assembly", "it is computed for each element, in any order"

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from tilewright import language as tl
-from tilewright.frontend.semantics.libdevice_integers import byte_perm, mulhi
+from tilewright.frontend.semantics.libdevice_integers import brev, byte_perm, clz, mulhi, popc
 from tilewright.language import dtype, tensor
 
 TYPES: dict[str, dtype] = {
@@ -21,8 +22,25 @@ TYPES: dict[str, dtype] = {
     "f64": tl.float64, "pred": tl.int1,
 }  # fmt: skip
 
+
+def _zero() -> tensor:
+    return tl.full((), 0, tl.uint32)
+
+
 Compute = Callable[[re.Match[str], Sequence[tensor]], tensor]
 """Of the match of an instruction's name, and the operands."""
+
+
+SPECIAL: dict[str, Callable[[], tensor]] = {
+    **dict.fromkeys(
+        ("%globaltimer", "%globaltimer_lo", "%clock", "%clock64"), tl.extra.cuda.globaltimer
+    ),
+    "%smid": tl.extra.cuda.smid,
+    **{f"%ctaid.{axis}": partial(tl.program_id, i) for i, axis in enumerate("xyz")},
+    **{f"%nctaid.{axis}": partial(tl.num_programs, i) for i, axis in enumerate("xyz")},
+    **dict.fromkeys(("%laneid", "%warpid", "%tid.x", "%tid.y", "%tid.z"), _zero),
+}
+"""Registers that are there from the start, where one thread runs a program; clocks in ns."""
 
 
 def bits_of(x: tensor) -> int:
@@ -161,6 +179,14 @@ def _field(match: re.Match[str], x: Sequence[tensor]) -> tensor:
     # To the top and back, so that the sign is that of the field.
     field = (typed(x[0], kind).to(wide) << (64 - start - length)) >> tl.minimum(64 - length, 63)
     return tl.where(length == 0, 0, field).to(kind)
+
+
+_COUNTS = {"popc": popc, "clz": clz, "brev": brev}
+
+
+@_instruction(rf"(?P<name>{'|'.join(_COUNTS)})\.{_INTEGER}")
+def _count(match: re.Match[str], x: Sequence[tensor]) -> tensor:
+    return _COUNTS[match["name"]](x[0])
 
 
 @_instruction(r"lop3\.b32", "")

@@ -14,6 +14,7 @@ from typing import NamedTuple, NoReturn
 from tilewright import language as tl
 from tilewright.frontend.semantics.literal_constants import constant
 from tilewright.frontend.semantics.ptx_instructions import (
+    SPECIAL,
     TABLE,
     TYPES,
     joined,
@@ -155,6 +156,8 @@ class Translation:
         value = self.registers.get(token)
         if value is not None:
             return value
+        if token in SPECIAL:
+            return SPECIAL[token]()
         number = _literal(token)
         if number is None:
             self._fail(token, "it is a register that nothing has set")
