@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 import tilewright
-from tests.kernels.devices import OnGpu, exact_products
 from tests.unit.triton_alias.alias_fixture import triton_alias
 from tilewright.runtime.jit import JITFunction
+from tilewright.testing.guarded_devices import OnGpu, exact_products
 from tilewright.tools.tensor_descriptor import TensorDescriptor
 
 RUN = JITFunction.run

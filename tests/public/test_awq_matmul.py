@@ -2,8 +2,8 @@
 
 After vllm-project/vllm, `vllm/model_executor/layers/quantization/awq_triton.py`: words spread by
 three `interleave`s, shifts computed from small `arange`s by reshape and broadcast, tiles of one
-row, `ptr.type.element_ty`, `dot` with an accumulator and `out_dtype`, and partial sums along K that
-the host adds up.
+row, `ptr.type.element_ty`, loads without `other`, `dot` with an accumulator and `out_dtype`, and
+partial sums along K that the host adds up.
 """
 
 # pyright: reportMissingImports=false, reportIndexIssue=false, reportPossiblyUnboundVariable=false
@@ -86,15 +86,15 @@ def product_kernel(
     a_ptrs = a_ptr + (K * row[:, None] + k[None, :])
     word_ptrs = words_ptr + ((N // 8) * k[:, None] + word[None, :])
     for step in range(0, tl.cdiv(K, BLOCK_K * SPLITS)):
-        a = tl.load(a_ptrs, mask=(row < M)[:, None] & (k < K)[None, :], other=0.0)
+        a = tl.load(a_ptrs, mask=(row < M)[:, None] & (k < K)[None, :])
         inside = (k < K)[:, None] & (word < N // 8)[None, :]
-        b = spread(tl.load(word_ptrs, mask=inside, other=0))
+        b = spread(tl.load(word_ptrs, mask=inside))
         line = (BLOCK_K * SPLITS * step + split * BLOCK_K) // group + tl.arange(0, 1)
         there = (line < K // group)[:, None] & (word < N // 8)[None, :]
         zeros = tl.load(zeros_ptr + (N // 8) * line[:, None] + word[None, :], mask=there)
         zeros = tl.broadcast_to(spread(zeros), (BLOCK_K, BLOCK_N))
         there = (line < K // group)[:, None] & (column < N)[None, :]
-        scales = tl.load(scales_ptr + N * line[:, None] + column[None, :], mask=there, other=0.0)
+        scales = tl.load(scales_ptr + N * line[:, None] + column[None, :], mask=there)
         scales = tl.broadcast_to(scales, (BLOCK_K, BLOCK_N))
         b = (((b >> shifts) & 0xF) - ((zeros >> shifts) & 0xF)) * scales
         total = tl.dot(a, b.to(element), total, out_dtype=element)

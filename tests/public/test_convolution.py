@@ -2,7 +2,7 @@
 
 After BobMcDear/attorch, `attorch/conv_kernels.py`: tuned configurations by a helper, a key of
 fifteen arguments, loops over constexpr extents, pointers that become tiles by `+=`, quotients and
-remainders of tile indices, masks of six conditions.
+remainders of tile indices, masks of six conditions without `other`.
 """
 
 # pyright: reportMissingImports=false, reportIndexIssue=false, reportPossiblyUnboundVariable=false
@@ -79,8 +79,8 @@ def convolution_kernel(
                     & (column < width)[:, None]
                 )
                 used = (in_feature < inputs)[:, None] & (feature < outputs)[None, :]
-                x = tl.load(x_ptrs, mask=seen, other=0.0)
-                weight = tl.load(w_ptrs, mask=used, other=0.0)
+                x = tl.load(x_ptrs, mask=seen)
+                weight = tl.load(w_ptrs, mask=used)
                 if fp16:
                     x = x.to(tl.float16)
                     weight = weight.to(tl.float16)

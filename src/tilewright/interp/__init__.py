@@ -16,7 +16,7 @@ from tilewright.interp.access_checks import AccessChecks, checks_of
 from tilewright.interp.concrete_value import ConcreteValue
 from tilewright.interp.grid_execution import array_value, pad, run_function, scalar_value
 from tilewright.interp.interpreter import Interpreter, program_ids
-from tilewright.interp.kernel_memory import Memory, poison
+from tilewright.interp.kernel_memory import Memory
 from tilewright.interp.numpy_dtypes import NUMPY_DTYPES, Array, dtype_of_array, numpy_dtype
 from tilewright.interp.numpy_rules import evaluate
 from tilewright.interp.program_state import (
@@ -47,7 +47,6 @@ __all__ = [
     "numpy_rules_shape",
     "numpy_rules_sorting",
     "pad",
-    "poison",
     "program_ids",
     "round_float",
     "run_function",

@@ -22,8 +22,6 @@ from tilewright.interp.numpy_dtypes import NUMPY_DTYPES, Array, NumpyDType, as_a
 from tilewright.ir.types import DType
 from tilewright.support import errors
 
-_POISON_BYTE = 0xAB
-
 Lanes = slice | list[int]
 """Which elements of an access."""
 
@@ -216,17 +214,12 @@ class WrongAddress(errors.OutOfBounds):
         self.address = address
 
 
-def poison(dtype: DType, shape: tuple[int, ...]) -> Array:
-    """What a load gives where the mask is false and there is no `other`: meant to be noticed.
+def left_out(dtype: DType, shape: tuple[int, ...]) -> Array:
+    """What a load gives where the mask is false and there is no `other`: 0, as compiled code does.
 
-    NaN for floats, true for i1, bytes of 0xAB for integers.
+    Kernels rely on it, though no language promises it; `check="uninit"` says where.
     """
-    numpy = NUMPY_DTYPES[dtype]
-    if dtype.is_float:
-        return np.full(shape, np.nan, np.float32).astype(numpy)
-    if dtype.is_bool:
-        return np.ones(shape, numpy)
-    return np.full((*shape, numpy.itemsize), _POISON_BYTE, np.uint8).view(numpy).reshape(shape)
+    return np.zeros(shape, NUMPY_DTYPES[dtype])
 
 
 def _storage(dtype: NumpyDType) -> NumpyDType:

@@ -17,7 +17,7 @@ import numpy as np
 from tilewright.interp.access_checks import AccessChecks
 from tilewright.interp.concrete_value import ConcreteValue
 from tilewright.interp.element_arithmetic import compute, maximum, minimum
-from tilewright.interp.kernel_memory import Access, Memory, WrongAddress, poison
+from tilewright.interp.kernel_memory import Access, Memory, WrongAddress, left_out
 from tilewright.interp.numpy_dtypes import Array, as_array, bits_of
 from tilewright.ir import Op
 from tilewright.ir.types import DType, PointerType, element_of, shape_of
@@ -101,7 +101,7 @@ def barrier(machine: Machine, op: BarrierOp, inputs: Sequence[ConcreteValue]) ->
 
 @machine_rule(LoadOp)
 def load(machine: Machine, op: LoadOp, inputs: Sequence[ConcreteValue]) -> tuple[Array]:
-    """Lanes that are masked off give `other`, or poison."""
+    """Lanes that are masked off give `other`, or 0."""
     pointer = inputs[0]
     access, lanes = _access("load", pointer), _Lanes(machine, pointer, inputs[1:2])
     if machine.checks is not None:
@@ -110,8 +110,7 @@ def load(machine: Machine, op: LoadOp, inputs: Sequence[ConcreteValue]) -> tuple
     if lanes.mask is None:
         return (loaded.reshape(pointer.data.shape),)
     shape = pointer.data.shape
-    # The compiler may give anything here; a fixed odd value shows a kernel that relies on it.
-    other = inputs[2].data if len(inputs) > 2 else poison(access.dtype, shape)
+    other = inputs[2].data if len(inputs) > 2 else left_out(access.dtype, shape)
     # A copy: broadcast_to gives a read-only view.
     result = np.broadcast_to(other, shape).copy()
     result[lanes.mask] = loaded
@@ -131,7 +130,7 @@ def store(machine: Machine, op: StoreOp, inputs: Sequence[ConcreteValue]) -> tup
 
 @machine_rule(AtomicOp)
 def atomic(machine: Machine, op: AtomicOp, inputs: Sequence[ConcreteValue]) -> tuple[Array]:
-    """Lanes of one address take turns in row-major order; masked-off lanes give poison."""
+    """Lanes of one address take turns in row-major order; masked-off lanes give 0."""
     lanes = _Lanes(machine, inputs[0], inputs[2:3])
     access = _access(f"atomic {op.kind}", inputs[0])
     if machine.checks is not None:
@@ -215,7 +214,7 @@ def _take_turns(
 ) -> Array:
     """Read, update and write each lane; rounds of lanes whose addresses all differ."""
     # The dtype that memory holds, whatever the operands' is.
-    old = np.empty(lanes.addresses.shape, poison(access.dtype, ()).dtype)
+    old = np.empty(lanes.addresses.shape, left_out(access.dtype, ()).dtype)
     for turn in _turns(lanes.addresses):
         addresses = lanes.addresses[turn]
         old[turn] = lanes.read(access, addresses)
@@ -224,8 +223,7 @@ def _take_turns(
         lanes.write(access, new, addresses)
     if lanes.mask is None:
         return old.reshape(lanes.shape)
-    # Masked-off lanes get poison, as loads without `other`.
-    result = poison(access.dtype, lanes.shape).copy()
+    result = left_out(access.dtype, lanes.shape)
     result[lanes.mask] = old
     return result
 
