@@ -1,7 +1,7 @@
 """Linear attention with decay in chunks: states, then results; gradients of the initial states.
 
-After fla-org/flash-linear-attention, `fla/ops/common/chunk_h.py`, `chunk_o.py`: heuristics around an
-autotuner, `do_not_specialize`, block pointers with both orders and `boundary_check` without
+After fla-org/flash-linear-attention, `fla/ops/common/chunk_h.py`, `chunk_o.py`: heuristics around
+an autotuner, `do_not_specialize`, block pointers of both orders and `boundary_check` without
 padding, arguments that are assigned anew, a loop that counts down, Python's `min` with run-time
 numbers, launches with all arguments by keyword, and a grid that is a nested function.
 """
