@@ -16,6 +16,7 @@ import numpy as np
 
 from tilewright import language
 from tilewright.interp import (
+    NUMPY_DTYPES,
     Array,
     ConcreteValue,
     Memory,
@@ -103,6 +104,9 @@ def as_numpy(name: str, value: object) -> Array:
         return np.asarray(value)
     if hasattr(value, "__dlpack__"):
         return cast("Array", np.from_dlpack(cast("Any", value)))
+    element = getattr(value, "element", None)
+    if isinstance(element, DType):  # what `reinterpret` makes
+        return as_numpy(name, cast("Any", value).base).view(NUMPY_DTYPES[element])
     raise errors.UnsupportedArgument(name, type(value).__name__)
 
 

@@ -11,6 +11,7 @@ from tilewright.eager import run_kernel
 from tilewright.interp import NUMPY_DTYPES
 from tilewright.ir.types import all_dtypes
 from tilewright.language import device_function
+from tilewright.runtime import reinterpret
 from tilewright.support import errors
 
 
@@ -62,6 +63,13 @@ def test_arrays_of_every_dtype(dtype):
     array = np.zeros(2, NUMPY_DTYPES[dtype])
     pointer = seen_as(array)
     assert pointer.handle.type.element is dtype
+    assert int(pointer.handle.data) == array.__array_interface__["data"][0]
+
+
+def test_arrays_seen_as_another_dtype():
+    array = np.zeros(2, np.uint8)
+    pointer = seen_as(reinterpret(array, tl.float8e4nv))
+    assert pointer.handle.type.element is tl.float8e4nv.ir
     assert int(pointer.handle.data) == array.__array_interface__["data"][0]
 
 

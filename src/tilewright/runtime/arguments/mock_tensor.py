@@ -52,11 +52,12 @@ class MockTensor:
 
 
 class TensorWrapper:
-    """An array whose elements are seen as another dtype of the same width."""
+    """An array `base` whose elements are seen as another dtype, `element`, of the same width."""
 
     def __init__(self, base: Any, dtype: Any) -> None:
         self.base = base
         self.dtype = dtype
+        self.element = dtype_of(dtype)
         self.shape = base.shape
 
     def data_ptr(self) -> int:
@@ -70,7 +71,7 @@ class TensorWrapper:
 
     def element_size(self) -> int:
         """Bytes of one element."""
-        return dtype_of(self.dtype).bytes
+        return self.element.bytes
 
     def __repr__(self) -> str:
         return f"TensorWrapper[{self.dtype}]({self.base!r})"
