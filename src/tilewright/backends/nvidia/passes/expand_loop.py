@@ -68,8 +68,8 @@ from tilewright.backends.nvidia.passes.loop_buffers import (
 )
 from tilewright.backends.nvidia.passes.register_operands import (
     Half,
-    OperandCode,
     ProductPart,
+    emit_part,
     half_type,
     product_parts,
     replaced_ops,
@@ -82,7 +82,7 @@ from tilewright.backends.nvidia.passes.schedule_loop import (
     readers,
 )
 from tilewright.ir import Block, Builder, Op, Rewriter, Value
-from tilewright.ir.types import TileType, i1, i32, shape_of
+from tilewright.ir.types import TileType, i1, i32
 from tilewright.ops import (
     AddOp,
     AndOp,
@@ -276,8 +276,7 @@ class LoopExpansion:
         carried = [value for stage in self.stages for value in stage.values]
         loaded = [value for values in self.loaded.values() for value in values]
         zero = before.value(ConstantOp(0, i32))
-        operand = self._first_operand(before, {self.loop.index: self.loop.lower}, zero, 0)
-        extra = [zero, *([zero] if self.computed else []), *phase, *carried, *loaded, *operand]
+        extra = [zero, *([zero] if self.computed else []), *phase, *carried, *loaded]
         body = Block()
         args = [arg for arg in old.body.args if arg not in self.in_slots]
         inits = [old.inits[arg.index - 1] for arg in args[1:]]
@@ -301,7 +300,7 @@ class LoopExpansion:
         if self.deferred:
             self.barriers.wait(builder, slot, phase)
         if self.parts:
-            copier.start(self.parts[0], next(added, None))
+            copier.start(self.parts[0])
         copier.copy(body_ops[:first])
         self._copy_ahead(builder, slot, index, ends, steps)
         if not self.deferred:
@@ -312,10 +311,8 @@ class LoopExpansion:
         moved = [value for stage in self.stages for value in stage.values]
         newest = [value for values in self.loaded.values() for value in values[1:]]
         slots = [self._next_slot(builder, slot, 1), *self._next_parity(builder, parity)]
-        following = builder.value(AddOp(index, old.step)) if self.parts else index
-        operand = self._first_operand(builder, {old.index: following}, slots[0], 1)
         slots += self.barriers.following(builder, slot, phase)
-        builder.emit(YieldOp((*yielded, *slots, *moved, *newest, *operand)))
+        builder.emit(YieldOp((*yielded, *slots, *moved, *newest)))
         self._finish(before, args[1:], new)
 
     def _copy_ahead(
@@ -341,20 +338,6 @@ class LoopExpansion:
         if self.has_groups:
             # Also where iterations do not run: waits count groups.
             builder.emit(CommitOp())
-
-    def _first_operand(
-        self, builder: Builder, mapping: dict[Value, Value], slot: Value, ahead: int
-    ) -> list[Value]:
-        """What the first part of the products has in registers, if that is computed of a slot.
-
-        mapping: the index of the iteration; ahead: of the oldest that is loaded into registers
-        """
-        operand = self.parts[0].operand if self.parts else None
-        if operand is None:
-            return []
-        mapping |= {load.result: values[ahead] for load, values in self.loaded.items()}
-        read = _MainOps(self, builder, mapping, slot, slot).read
-        return [OperandCode(operand, builder, mapping, read).emit(self.parts[0].half)]
 
     def _next_parity(self, builder: Builder, parity: Value) -> list[Value]:
         """The slot of the next iteration's computed operands, which have two."""
@@ -446,33 +429,13 @@ class _MainOps:
             read = ReadOp(self._view(ahead), result_type=ahead.tile.type)
             self.mapping[ahead.tile] = self.builder.value(read)
 
-    def start(self, part: ProductPart, operand: Value | None) -> None:
-        """Emit the first part of the products, with its operand of the iteration before."""
+    def start(self, part: ProductPart) -> None:
+        """Emit the first part of the products."""
         del self.parts[part.product][0]
         for value in (part.product.a, part.product.b):
             if value.op in self.read_by and value.op not in self.left_out:
                 self.mapping[value] = self._reading(value.op)
-        self._emit_part(part, operand)
-
-    def _emit_part(self, part: ProductPart, operand: Value | None) -> None:
-        product, mapping = part.product, dict(self.mapping)
-        if part.operand is not None:
-            if operand is None:
-                code = OperandCode(part.operand, self.builder, self.mapping, self.read)
-                operand = code.emit(part.half)
-            mapping[part.operand.value] = operand
-        # The second half adds to the first, wherever that started.
-        if product.result in mapping:
-            mapping[product.acc] = mapping[product.result]
-        new = product.clone(mapping)
-        # While it goes on, the operand of the part before may be computed anew.
-        new.attrs["pending"] = 1
-        if part.half is not None:
-            axis, half = part.half
-            new.attrs["k_start"] = half * shape_of(new.operands[1 - axis].type)[axis]
-        if product.result in self.mapping and product.keep is not None:
-            new.operands.pop()
-        self.mapping[product.result] = self.builder.emit(new).results[0]
+        emit_part(part, self.builder, self.mapping, self.read)
 
     def read(self, op: Op, half: Half | None) -> Value:
         """What reads a tile from its slot in place of a conversion, or half of it."""
@@ -487,7 +450,7 @@ class _MainOps:
         for op in ops:
             if op in self.parts:
                 for part in self.parts[op]:
-                    self._emit_part(part, None)
+                    emit_part(part, self.builder, self.mapping, self.read)
             elif isinstance(op, LoadOp | DescriptorLoadOp) and op in self.copies:
                 if self.copies[op].carried is None:
                     self._read(self.copies[op])

@@ -223,6 +223,27 @@ def _layout_of(type_: TileType) -> LinearLayout:
 # ---- code ----------------------------------------------------------------------------------------
 
 
+def emit_part(part: ProductPart, builder: Builder, mapping: dict[Value, Value], read: Read) -> None:
+    """Emit a part of a product; mapping: what values of the loop are there, results are added."""
+    product, own = part.product, dict(mapping)
+    if part.operand is not None:
+        code = OperandCode(part.operand, builder, mapping, read)
+        own[part.operand.value] = code.emit(part.half)
+    # The second half adds to the first, wherever that started.
+    is_second = product.result in mapping
+    if is_second:
+        own[product.acc] = mapping[product.result]
+    new = product.clone(own)
+    # While it goes on, the operand of the part before may be computed anew.
+    new.attrs["pending"] = 1
+    if part.half is not None:
+        axis, half = part.half
+        new.attrs["k_start"] = half * shape_of(new.operands[1 - axis].type)[axis]
+    if is_second and product.keep is not None:
+        new.operands.pop()
+    mapping[product.result] = builder.emit(new).results[0]
+
+
 class OperandCode:
     """Emits an operand, or a half of it, for the iteration that a mapping and reads belong to."""
 
