@@ -7,11 +7,11 @@ cuTensorMapEncodeTiled.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tilewright.ir import Value
-from tilewright.ir.types import BufferType, DType
+from tilewright.ir.types import BufferType, DType, TileType
 from tilewright.layout import SWIZZLE_BYTES, shared_swizzled
 from tilewright.ops import CastOp, ConstantOp, DescriptorAccess, DescriptorLoadOp
 
@@ -100,6 +100,16 @@ def swizzle_of(buffer: BufferType) -> int | None:
             if shared_swizzled(buffer.shape, bits, width) == buffer.layout:
                 return width
     return None
+
+
+def panelled_buffers(type_: TileType) -> Iterator[BufferType]:
+    """The buffers of one slot that boxes fill with a tile of rank 2, the widest swizzle first."""
+    element = type_.element
+    assert isinstance(element, DType) and isinstance(type_.shape[-1], int)
+    for width in SWIZZLE_BYTES[::-1]:
+        if type_.shape[-1] * element.bytes >= width:
+            layout = shared_swizzled(type_.shape, 8 * element.bytes, width)
+            yield BufferType(type_.shape, element, layout)
 
 
 def load_map(

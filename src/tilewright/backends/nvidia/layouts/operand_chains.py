@@ -170,6 +170,26 @@ def register_operand(product: WgmmaOp) -> int | None:
     return next(found, None)
 
 
+def makes_register_operands(load: LoadOp | DescriptorLoadOp) -> bool:
+    """Whether a tile goes to operands in registers of products of warpgroups, and nowhere else, by
+    code that follows their layout."""
+    products: dict[WgmmaOp, int] = {}
+    # Grows as it is gone through.
+    for value in (found := [load.result]):
+        for user in value.uses:
+            index = register_operand(user) if isinstance(user, WgmmaOp) else None
+            if user.parent is not load.parent:
+                return False
+            if isinstance(user, WgmmaOp) and index is not None and _indices(user, value) == [index]:
+                products[user] = index
+            elif _follows(user):
+                found.append(user.results[0])
+            else:
+                return False
+    chains = (operand_chain(product, index) for product, index in products.items())
+    return bool(products) and all(c and load in [s.load for s in c.sources] for c in chains)
+
+
 def chained_layouts(
     function: Function, warps: int, products: Mapping[Op, DotLayouts], stages: int
 ) -> dict[Value, LinearLayout]:

@@ -21,6 +21,7 @@ from tilewright.backends.nvidia.passes.deferred_products import (
     deferred_products,
 )
 from tilewright.backends.nvidia.passes.schedule_loop import AheadLoad, LoopSchedule, readers
+from tilewright.backends.nvidia.tensor_maps import panelled_buffers
 from tilewright.ir import Builder, Op, Rewriter, Value
 from tilewright.ir.types import BufferType, DType, TileType
 from tilewright.layout import LinearLayout, plan_shared_conversion
@@ -38,6 +39,8 @@ def buffer_of(ahead: AheadLoad, slots: int) -> BufferType:
             if reader.order is not None:
                 shared = transposed_buffer(shared, _inverse(reader.order))
             return replace_slots(shared, slots)
+    if ahead.is_bulk:
+        return replace_slots(next(panelled_buffers(type_)), slots)
     source = target = cast("LinearLayout", type_.layout)
     if found:
         target = cast("LinearLayout", cast("TileType", found[0].op.type).layout)

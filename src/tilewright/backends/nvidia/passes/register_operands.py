@@ -123,8 +123,7 @@ def register_operand_of(product: WgmmaOp, schedule: LoopSchedule) -> RegisterOpe
     index = register_operand(product)
     assert index is not None
     loop = schedule.loop
-    copied = [ahead for ahead in schedule.copies if ahead.vector]
-    found_readers = (reader.op for ahead in copied for reader in readers(ahead))
+    found_readers = (reader.op for ahead in schedule.copies for reader in readers(ahead))
     conversions = set[Op](op for op in found_readers if isinstance(op, ConvertOp))
     loaded = set[Op](ahead.load for ahead in schedule.loads if not ahead.is_copied)
     needed: set[Op] = set()
@@ -223,7 +222,7 @@ def _layout_of(type_: TileType) -> LinearLayout:
 # ---- code ----------------------------------------------------------------------------------------
 
 
-def emit_part(part: ProductPart, builder: Builder, mapping: dict[Value, Value], read: Read) -> None:
+def emit_part(part: ProductPart, builder: Builder, mapping: dict[Value, Value], read: Read) -> Op:
     """Emit a part of a product; mapping: what values of the loop are there, results are added."""
     product, own = part.product, dict(mapping)
     if part.operand is not None:
@@ -242,6 +241,7 @@ def emit_part(part: ProductPart, builder: Builder, mapping: dict[Value, Value], 
     if is_second and product.keep is not None:
         new.operands.pop()
     mapping[product.result] = builder.emit(new).results[0]
+    return new
 
 
 class OperandCode:

@@ -33,6 +33,7 @@ from typing import cast
 
 from tilewright.backends.nvidia.buffer_ops import (
     AllocOp,
+    ReadOp,
     TransposeViewOp,
     ViewOp,
     WgmmaOp,
@@ -45,6 +46,7 @@ from tilewright.backends.nvidia.bulk_ops import (
     MbarriersOp,
     MbarrierWaitOp,
 )
+from tilewright.backends.nvidia.ops import ConvertOp
 from tilewright.backends.nvidia.passes.bulk_barriers import load_of_zeros
 from tilewright.backends.nvidia.passes.deferred_products import (
     carried_sum,
@@ -54,7 +56,20 @@ from tilewright.backends.nvidia.passes.deferred_products import (
 )
 from tilewright.backends.nvidia.passes.loop_buffers import buffer_of, share_behind
 from tilewright.backends.nvidia.passes.producer_slice import enclosing
-from tilewright.backends.nvidia.passes.schedule_loop import AheadLoad, LoopSchedule, readers
+from tilewright.backends.nvidia.passes.register_operands import (
+    Half,
+    ProductPart,
+    emit_part,
+    half_type,
+    product_parts,
+    replaced_ops,
+)
+from tilewright.backends.nvidia.passes.schedule_loop import (
+    AheadLoad,
+    LoopSchedule,
+    Reader,
+    readers,
+)
 from tilewright.backends.nvidia.role_ops import RolesOp
 from tilewright.ir import Block, Builder, Function, Op, Rewriter, Value
 from tilewright.ir.types import BufferType, i1, i32, u32, u64
@@ -186,8 +201,9 @@ def ring_parts(schedule: LoopSchedule) -> list[list[AheadLoad]]:
 
 def _products_of(ahead: AheadLoad, loop: ForOp) -> tuple[Op, ...]:
     """The products that read a copy, in order; none if not only products of the loop's body do."""
-    users = {user for reader in readers(ahead) for user in reader.op.results[0].uses}
-    if not all(isinstance(user, WgmmaOp) and user.parent is loop.body for user in users):
+    found = readers(ahead)
+    users = {user for reader in found for user in reader.op.results[0].uses}
+    if any(isinstance(reader.op, ConvertOp) for reader in found) or not all(isinstance(user, WgmmaOp) and user.parent is loop.body for user in users):
         return ()
     return tuple(op for op in loop.body if op in users)
 
@@ -306,34 +322,39 @@ class _Ring:
         deferred: Sequence[WgmmaOp],
         counter: LoopValues,
     ) -> None:
-        loop = schedule.loop
+        loop, slot = schedule.loop, counter.inside[0]
         products = () if deferred else _products_of(copied[0], loop)
         first = products[0] if products else loop.body.first
         part.wait(Builder(loop.body, first, loop.loc), counter.inside)
-        for ahead, buffer in zip(copied, part.buffers, strict=True):
-            _read(ahead, buffer, counter.inside[0])
-        if deferred:
-            self._release_later(part, loop, deferred, counter)
+        sums = [carried_sum(product).index - 1 for product in summed_up(deferred)]
+        buffers = dict(zip(copied, part.buffers, strict=True))
+        parts = product_parts(schedule, deferred) if deferred else None
+        last = _emit_parts(parts, buffers, slot) if parts else _run_on(deferred)
+        for ahead, buffer in buffers.items():
+            _read(ahead, buffer, slot)
+        if last is not None:
+            self._release_later(part, loop, last, counter)
+            self._release_behind(part, loop, sums, counter)
         elif products:
-            part.release(Builder.after(products[-1]), counter.inside[0])
+            part.release(Builder.after(products[-1]), slot)
         else:
             part.release(Builder.at(loop.body.terminator), counter.inside[0])
         if part.is_carried:
             _read_behind(part, copied, counter.behind)
 
-    def _release_later(
-        self, part: _Part, loop: ForOp, deferred: Sequence[WgmmaOp], counter: LoopValues
-    ) -> None:
-        """The slot before, once the products of this iteration are on their way."""
-        last = deferred[-1]
-        for product in deferred:
-            product.attrs["pending"] = len(deferred) if product is last else None
-        builder = Builder.after(last)
+    def _release_later(self, part: _Part, loop: ForOp, product: Op, counter: LoopValues) -> None:
+        """The slot before, behind a product that waits for those of the last iteration."""
+        builder = Builder.after(product)
         runs = builder.value(CompareOp(loop.index, loop.lower, predicate="ne"))
         part.release(builder, self._before(builder, counter.inside[0]), runs)
+
+    def _release_behind(
+        self, part: _Part, loop: ForOp, sums: Sequence[int], counter: LoopValues
+    ) -> None:
+        """The last slot of a loop, behind it, once its sums are there."""
         builder = Builder.after(loop)
-        for product in summed_up(deferred):
-            _wait_behind(builder, loop.results[carried_sum(product).index - 1])
+        for number in sums:
+            _wait_behind(builder, loop.results[number])
         runs = builder.value(CompareOp(loop.lower, loop.upper, predicate="lt"))
         part.release(builder, self._before(builder, counter.behind[0]), runs)
 
@@ -438,13 +459,53 @@ def _wait_behind(builder: Builder, sums: Value) -> None:
                 user.set_operand(number, ended)
 
 
+def _run_on(products: Sequence[WgmmaOp]) -> Op | None:
+    """Let products go on while the next iteration starts; the one that waits for those before."""
+    for product in products:
+        product.attrs["pending"] = len(products) if product is products[-1] else None
+    return products[-1] if products else None
+
+
+def _emit_parts(
+    parts: Sequence[ProductPart], buffers: Mapping[AheadLoad, Value], slot: Value
+) -> Op | None:
+    """Put the parts of products in their place; the first one, which waits for those before."""
+    found = {reader.op: (b, reader) for ahead, b in buffers.items() for reader in readers(ahead)}
+    mapping: dict[Value, Value] = {}
+    builder = Builder.at(parts[0].product)
+
+    def read(op: Op, half: Half | None) -> Value:
+        view = _view(builder, *found[op], slot)
+        axis, number = half or (None, 0)
+        type_ = op.results[0].type if half is None else half_type(op.results[0].type, half[0])
+        return builder.value(ReadOp(view, result_type=type_, axis=axis, half=number))
+
+    emitted = list[Op]()
+    for part in parts:
+        builder.before = part.product
+        emitted.append(emit_part(part, builder, mapping, read))
+    for product in dict.fromkeys(part.product for part in parts):
+        Rewriter.replace(product, mapping[product.result])
+    left_out = replaced_ops(parts)
+    for op in reversed(list(op for op in emitted[0].parent if op in left_out)):
+        Rewriter.erase(op)
+    return emitted[0]
+
+
+def _view(builder: Builder, buffer: Value, reader: Reader, slot: Value) -> Value:
+    """A slot, as an op that takes a load to products has its dims."""
+    view = _slot(builder, buffer, slot)
+    order = reader.order
+    return view if order is None else builder.value(TransposeViewOp(view, order=order))
+
+
 def _read(ahead: AheadLoad, buffer: Value, slot: Value) -> None:
-    """Products read a slot."""
+    """Products or threads read a slot."""
     for reader in readers(ahead):
         builder = Builder.at(reader.op)
-        view = _slot(builder, buffer, slot)
-        if reader.order is not None:
-            view = builder.value(TransposeViewOp(view, order=reader.order))
+        view = _view(builder, buffer, reader, slot)
+        if isinstance(reader.op, ConvertOp):
+            view = builder.value(ReadOp(view, result_type=reader.op.result.type))
         Rewriter.replace(reader.op, view)
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from tilewright.analysis import Alignment, analyze_alignment
 from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.buffer_ops import ShareOp, buffer_type, transposed_buffer
-from tilewright.backends.nvidia.layouts.operand_chains import carried_tile
+from tilewright.backends.nvidia.layouts.operand_chains import carried_tile, makes_register_operands
 from tilewright.backends.nvidia.layouts.store_panels import PASS_BYTES, SLOTS
 from tilewright.backends.nvidia.lower.layout_conversion import MOST_BYTES
 from tilewright.backends.nvidia.passes.producer_slice import has_producer, is_nested
@@ -28,7 +28,7 @@ from tilewright.backends.nvidia.passes.schedule_loop import (
     feeds_products,
     readers,
 )
-from tilewright.backends.nvidia.tensor_maps import launch_number, load_map
+from tilewright.backends.nvidia.tensor_maps import launch_number, load_map, panelled_buffers
 from tilewright.ir import Function, Op, Pass, Value
 from tilewright.ir.types import BufferType, TileType, element_of
 from tilewright.ops import (
@@ -175,7 +175,11 @@ class CheckBulkLoads(Pass, name="nvidia-check-bulk-loads"):
 
 
 def bulk_buffer(op: Load) -> BufferType | None:
-    """The buffer that products read a load from; None if others use it, too."""
+    """The buffer that products read a load from, or threads for operands in registers; None if
+    others use it, too."""
+    if isinstance(op.type, TileType) and makes_register_operands(op):
+        is_matrix = len(op.type.shape) == 2
+        return next(panelled_buffers(op.type), None) if is_matrix else None
     found = readers(AheadLoad(op, 0))
     users = set[Op](reader.op for reader in found)
     through = [u for u in op.result.uses if u not in users]
