@@ -91,6 +91,62 @@ def test_types_of_elements(device: Device, m: int, n: int, k: int, dtype: Any) -
     assert multiply(device, a, b, out) in (2, None)
 
 
+@jit
+def widened_product(
+    a, b, c, M, N, K, am, ak, bk, bn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+    TYPE: tl.constexpr,
+):  # fmt: skip
+    """a @ b of what both are as a wider type; rows and columns wrap around."""
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    columns = tl.program_id(1) * BN + tl.arange(0, BN)
+    k = tl.arange(0, BK)
+    x = a + (rows % M)[:, None] * am + k[None, :] * ak
+    y = b + k[:, None] * bk + (columns % N)[None, :] * bn
+    acc = tl.zeros((BM, BN), tl.float32)
+    for start in range(0, K, BK):
+        left = tl.load(x, k[None, :] < K - start, 0).to(TYPE)
+        right = tl.load(y, k[:, None] < K - start, 0).to(TYPE)
+        acc = tl.dot(left, right, acc, input_precision="tf32")
+        x += BK * ak
+        y += BK * bk
+    inside = (rows[:, None] < M) & (columns[None, :] < N)
+    tl.store(c + rows[:, None] * N + columns[None, :], acc, inside)
+
+
+WIDENED = [
+    (np.float32, np.float32, tl.float32), (np.float16, np.int8, tl.float16),
+    (np.uint8, np.float16, tl.float16), (np.float32, np.int8, tl.float32),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("block, warps", [((64, 64), 4), ((128, 128), 8), ((64, 128), 4)])
+@pytest.mark.parametrize("m, n, k", [(64, 64, 64), (80, 144, 208)])
+@pytest.mark.parametrize("types", WIDENED, ids=lambda t: f"{t[0].__name__} x {t[1].__name__}")
+def test_operands_in_registers(
+    device: Device, types: Any, m: int, n: int, k: int, block: tuple[int, int], warps: int
+) -> None:
+    """Threads read what the copy engine has loaded, while warpgroups multiply what they read."""
+    left, right = (
+        np.abs(random_of(dtype, *shape))
+        if np.dtype(dtype).kind == "u"
+        else random_of(dtype, *shape)
+        for dtype, shape in zip(types, ((m, k), (k, n)), strict=False)
+    )
+    a, b, kernels = device.array(left), device.array(right), list[Any]()
+
+    def run(bulk_loads: str, c: Array) -> None:
+        kernels.append(device.run(
+            widened_product, (cdiv(m, block[0]), cdiv(n, block[1])), a, b, c, m, n, k, *steps(a),
+            *steps(b), BM=block[0], BN=block[1], BK=64, TYPE=types[2], bulk_loads=bulk_loads,
+            num_warps=warps,
+        ))  # fmt: skip
+
+    plain, promoted = both(device, run, (m, n), np.float32)
+    np.testing.assert_array_equal(plain, promoted)
+    np.testing.assert_allclose(promoted, a.astype(np.float64) @ b.astype(np.float64), 5e-3, 0.1)
+    assert promoted_loads(device, kernels) in (2, None)
+
+
 VIEWS: dict[str, Callable[[Array], Array]] = {
     "a part": lambda x: x[8:80, 16:144],
     "a part of rows that are no multiples of 16": lambda x: x[8:80, 16:105],

@@ -165,7 +165,8 @@ class WgmmaOp(Op, opcode="nvidia.wgmma", effects=(Effect.SHARED,)):
     columns: N of one instruction; rows: warpgroups along M. One operand may be in registers, which
     instructions take as their A: swapped: B is, and they compute b^T @ a^T, with their M along the
     columns of the result; interleaved: neighbouring rows of that operand (columns of B) are in one
-    thread, as far as it has several; k_start: the first of those that it has along K, where the
+    thread, as far as it has several; lanes_last: the bits of lanes that name such rows behind those
+    of warps, the others name rows in front of them; k_start: the first of those that it has along K, where the
     operand in a buffer has more.
     """
 
@@ -176,6 +177,7 @@ class WgmmaOp(Op, opcode="nvidia.wgmma", effects=(Effect.SHARED,)):
     rows: int = attr()
     swapped: bool = attr(default=False)
     interleaved: bool = attr(default=False)
+    lanes_last: int = attr(default=0)
     k_start: int = attr(default=0)
     pending: int | None = attr(default=0)
     keep: Value | None = optional_operand(boolean, default=None)

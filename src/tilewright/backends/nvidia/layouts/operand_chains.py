@@ -29,7 +29,7 @@ from tilewright.backends.nvidia.layouts.select_mma import DotLayouts
 from tilewright.backends.nvidia.layouts.select_wgmma import wgmma_left
 from tilewright.ir import Block, Function, Op, Trait, Value
 from tilewright.ir.types import TileType, element_of, shape_of
-from tilewright.layout import LinearLayout
+from tilewright.layout import SWIZZLE_BYTES, LinearLayout, plan_shared_access, shared_swizzled
 from tilewright.ops import (
     BroadcastOp,
     ConstantOp,
@@ -43,6 +43,9 @@ from tilewright.ops import (
     SplatOp,
     TransposeOp,
 )
+
+_ROW_LANES = 3
+"""Bits of a lane's number that name rows of a fragment."""
 
 _MADE_ANYWHERE = (ConstantOp, SplatOp, RangeOp, ExpandDimsOp, BroadcastOp)
 """Tiles that are made again in each layout."""
@@ -69,6 +72,11 @@ class OperandChain:
 
     def layouts(self, layout: LinearLayout) -> dict[Value, LinearLayout]:
         """Those of the values between if the operands have one; none if a value needs two."""
+        needed = self.needed(layout)
+        return {value: needed[value] for value in self.values} if needed else {}
+
+    def needed(self, layout: LinearLayout) -> dict[Value, LinearLayout]:
+        """The same with those of the operands and of what is loaded."""
         needed = dict.fromkeys(self.operands, layout)
         for value in self.values:
             assert value.op is not None
@@ -79,7 +87,7 @@ class OperandChain:
                 its = rule_of(value.op).operand(value.op, index, needed[value])
                 if its is None or needed.setdefault(x, its) != its:
                     return {}
-        return {value: needed[value] for value in self.values}
+        return needed
 
 
 def operand_chain(product: Op, index: int, dim: int = 0) -> OperandChain | None:
@@ -102,8 +110,9 @@ def _alike(product: Op, index: int) -> Iterator[Op]:
 def _layout_of_operand(product: Op, index: int) -> object:
     """What the layout of an operand depends on, beside its type."""
     if isinstance(product, WgmmaOp):
-        sharing = product.columns, product.rows, product.swapped, product.interleaved
-        return sharing, register_operand(product) == index
+        sharing = product.columns, product.rows, product.swapped
+        numbering = product.interleaved, product.lanes_last
+        return sharing, numbering, register_operand(product) == index
     return product.operands[2].type
 
 
@@ -168,6 +177,33 @@ def register_operand(product: WgmmaOp) -> int | None:
     """The index of the operand of a product that is in registers; None if both are in buffers."""
     found = (i for i in (0, 1) if isinstance(product.operands[i].type, TileType))
     return next(found, None)
+
+
+def best_lanes_last(product: WgmmaOp, warps: int) -> int:
+    """With how many bits of lanes behind those of warps (see `WgmmaOp`) threads read an operand in
+    the fewest passes from shared memory, where the copy engine puts what it is made of."""
+    index = register_operand(product)
+    chain = None if index is None else operand_chain(product, index, dim=index)
+    if chain is None or not product.interleaved:
+        return 0
+    costs = [_read_cost(chain, wgmma_left(product, warps, last)) for last in range(_ROW_LANES + 1)]
+    return costs.index(min(costs))
+
+
+def _read_cost(chain: OperandChain, layout: LinearLayout) -> int:
+    """Issue slots and passes of a warp that reads what operands in a layout are made of."""
+    needed, cost = chain.needed(layout), 0
+    for source in chain.sources:
+        shape, size = shape_of(source.tile.type), element_of(source.tile.type).bytes
+        if source.tile not in needed or source.dim is None or len(shape) != len("mk"):
+            return 0
+        order = (source.dim, 1 - source.dim)
+        width = next((w for w in SWIZZLE_BYTES[::-1] if shape[source.dim] * size >= w), None)
+        if width is None:
+            return 0
+        shared = shared_swizzled(shape, 8 * size, width, order)
+        cost += plan_shared_access(shared, needed[source.tile], 8 * size, matrix=True).cost
+    return cost
 
 
 def makes_register_operands(load: LoadOp | DescriptorLoadOp) -> bool:

@@ -19,6 +19,7 @@ from tilewright.layout import (
     REGISTER,
     WARP,
     LinearLayout,
+    log2,
     operand_layout,
     result_layout,
     tile_dims,
@@ -108,7 +109,7 @@ def _sharing(m: int, n: int, groups: int, sum_bits: int) -> tuple[int, int] | No
 def wgmma_result(op: WgmmaOp, warps: int) -> LinearLayout:
     """The layout of the result of a product."""
     made = instruction_result(op, warps)
-    return _named(made, made, op.interleaved, op.swapped)
+    return _named(made, made, _lanes_last(op), op.swapped)
 
 
 def instruction_result(op: WgmmaOp, warps: int) -> LinearLayout:
@@ -118,22 +119,33 @@ def instruction_result(op: WgmmaOp, warps: int) -> LinearLayout:
     return wgmma_result_layout((op.columns, op.rows), dtype_of(op.b.type).bits, shape, warps)
 
 
-def wgmma_left(op: WgmmaOp, warps: int) -> LinearLayout:
-    """The layout of the operand of a product that is in registers."""
+def wgmma_left(op: WgmmaOp, warps: int, lanes_last: int | None = None) -> LinearLayout:
+    """The layout of the operand of a product that is in registers; lanes_last: in place of its."""
     result = instruction_result(op, warps)
     fragment = wgmma_fragment(op.columns, dtype_of(op.b.type).bits)
     k = shape_of(op.b.type)[0] if op.swapped else shape_of(op.a.type)[1]
     left = operand_layout(fragment, result, "a", k)
-    return _named(left, result, op.interleaved, op.swapped)
+    last = _lanes_last(op) if lanes_last is None else lanes_last
+    return _named(left, result, last, op.swapped)
+
+
+def _lanes_last(op: WgmmaOp) -> int | None:
+    """See `WgmmaOp`; None if rows are as instructions number them."""
+    return op.lanes_last if op.interleaved else None
 
 
 @lru_cache(maxsize=256)
 def _named(
-    layout: LinearLayout, result: LinearLayout, interleaved: bool, swapped: bool
+    layout: LinearLayout, result: LinearLayout, lanes_last: int | None, swapped: bool
 ) -> LinearLayout:
     """A layout by the rows of a tile instead of those of the instructions; result: these have."""
-    if interleaved:
-        rows = [b[0] for name in (REGISTER, LANE, WARP) for b in result.bases(name) if b[0]]
+    if lanes_last is not None:
+        registers, lanes, warps = (
+            [basis[0] for basis in result.bases(name) if basis[0]]
+            for name in (REGISTER, LANE, WARP)
+        )
+        first, group = len(lanes) - lanes_last, log2(WARPS)
+        rows = [*registers, *lanes[:first], *warps[:group], *lanes[first:], *warps[group:]]
         place = {0: 0} | {row: 1 << i for i, row in enumerate(rows)}
         bases = {
             name: [(place[row], column) for row, column in layout.bases(name)]

@@ -24,7 +24,12 @@ from dataclasses import dataclass
 from tilewright.analysis import Alignment, analyze_alignment
 from tilewright.backends.nvidia.arch import Arch, row_for
 from tilewright.backends.nvidia.buffer_ops import ShareOp, WgmmaOp
-from tilewright.backends.nvidia.layouts.operand_chains import Source, loaded_by, operand_chain
+from tilewright.backends.nvidia.layouts.operand_chains import (
+    Source,
+    best_lanes_last,
+    loaded_by,
+    operand_chain,
+)
 from tilewright.backends.nvidia.layouts.select_wgmma import WARPS, wgmma_obstacle, wgmma_sharing
 from tilewright.ir import Block, Builder, Function, Pass, Rewriter, Trait, Value
 from tilewright.ir.types import BufferType, dtype_of, element_of, shape_of
@@ -54,7 +59,7 @@ class SelectProducts(Pass, name="nvidia-select-products"):
         # Before any is replaced: what one reads may be another's result.
         plans = [(op, _plan(op, facts, arch, self.warps)) for op in products]
         shared: dict[tuple[Value, BufferType], Value] = {}
-        changed = False
+        chosen: list[WgmmaOp] = []
         for op, plan in plans:
             if isinstance(plan, _Plan):
                 a, b = (
@@ -63,8 +68,12 @@ class SelectProducts(Pass, name="nvidia-select-products"):
                 )
                 product = WgmmaOp(a, b, op.acc, *plan.sharing, plan.swapped, plan.interleaved)
                 Rewriter.replace(op, Builder.at(op).value(product))
-                changed = True
-        return changed
+                chosen.append(product)
+        # Behind all: products may share an operand, which has one layout.
+        lanes = [best_lanes_last(product, self.warps) for product in chosen]
+        for product, last in zip(chosen, lanes, strict=True):
+            product.attrs["lanes_last"] = last
+        return bool(chosen)
 
 
 def product_obstacles(function: Function, arch: Arch, warps: int) -> dict[SourceLoc | None, str]:
