@@ -119,13 +119,16 @@ WIDENED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("block, warps", [((64, 64), 4), ((128, 128), 8), ((64, 128), 4)])
-@pytest.mark.parametrize("m, n, k", [(64, 64, 64), (80, 144, 208)])
+@pytest.mark.parametrize(
+    "sizes, block, warps",
+    [((80, 80, 208), (64, 64), 4), ((80, 144, 48), (128, 128), 8), ((64, 144, 96), (64, 128), 4)],
+)
 @pytest.mark.parametrize("types", WIDENED, ids=lambda t: f"{t[0].__name__} x {t[1].__name__}")
 def test_operands_in_registers(
-    device: Device, types: Any, m: int, n: int, k: int, block: tuple[int, int], warps: int
+    device: Device, types: Any, sizes: tuple[int, int, int], block: tuple[int, int], warps: int
 ) -> None:
     """Threads read what the copy engine has loaded, while warpgroups multiply what they read."""
+    m, n, k = sizes
     left, right = (
         np.abs(random_of(dtype, *shape))
         if np.dtype(dtype).kind == "u"
@@ -137,7 +140,7 @@ def test_operands_in_registers(
     def run(bulk_loads: str, c: Array) -> None:
         kernels.append(device.run(
             widened_product, (cdiv(m, block[0]), cdiv(n, block[1])), a, b, c, m, n, k, *steps(a),
-            *steps(b), BM=block[0], BN=block[1], BK=64, TYPE=types[2], bulk_loads=bulk_loads,
+            *steps(b), BM=block[0], BN=block[1], BK=32, TYPE=types[2], bulk_loads=bulk_loads,
             num_warps=warps,
         ))  # fmt: skip
 

@@ -165,8 +165,8 @@ class WgmmaOp(Op, opcode="nvidia.wgmma", effects=(Effect.SHARED,)):
     columns: N of one instruction; rows: warpgroups along M. One operand may be in registers, which
     instructions take as their A: swapped: B is, and they compute b^T @ a^T, with their M along the
     columns of the result; interleaved: neighbouring rows of that operand (columns of B) are in one
-    thread, as far as it has several; lanes_last: the bits of lanes that name such rows behind those
-    of warps, the others name rows in front of them; k_start: the first of those that it has along K, where the
+    thread, as far as it has several; lanes_last: bits of lanes that name such rows behind those of
+    warps, the others in front of them; k_start: the first of those that it has along K, where the
     operand in a buffer has more.
     """
 

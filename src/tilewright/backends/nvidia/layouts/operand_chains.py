@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from tilewright.backends.nvidia.buffer_ops import WgmmaOp
 from tilewright.backends.nvidia.layouts.layout_rules import rule_of
 from tilewright.backends.nvidia.layouts.select_mma import DotLayouts
-from tilewright.backends.nvidia.layouts.select_wgmma import wgmma_left
+from tilewright.backends.nvidia.layouts.select_wgmma import WARPS, wgmma_left
 from tilewright.ir import Block, Function, Op, Trait, Value
 from tilewright.ir.types import TileType, element_of, shape_of
 from tilewright.layout import SWIZZLE_BYTES, LinearLayout, plan_shared_access, shared_swizzled
@@ -222,8 +222,16 @@ def makes_register_operands(load: LoadOp | DescriptorLoadOp) -> bool:
                 found.append(user.results[0])
             else:
                 return False
-    chains = (operand_chain(product, index) for product, index in products.items())
-    return bool(products) and all(c and load in [s.load for s in c.sources] for c in chains)
+    return bool(products) and all(_is_source(load, *found) for found in products.items())
+
+
+def _is_source(load: LoadOp | DescriptorLoadOp, product: WgmmaOp, index: int) -> bool:
+    """Whether an operand in registers is computed from a load in the layout that it needs."""
+    chain = operand_chain(product, index)
+    if chain is None or load not in [source.load for source in chain.sources]:
+        return False
+    # As by as few warps as there can be: whether layouts contradict does not depend on them.
+    return bool(chain.needed(wgmma_left(product, WARPS * product.rows)))
 
 
 def chained_layouts(

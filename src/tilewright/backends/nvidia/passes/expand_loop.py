@@ -70,7 +70,7 @@ from tilewright.backends.nvidia.passes.register_operands import (
     Half,
     ProductPart,
     emit_part,
-    half_type,
+    part_read,
     product_parts,
     replaced_ops,
 )
@@ -439,11 +439,7 @@ class _MainOps:
 
     def read(self, op: Op, half: Half | None) -> Value:
         """What reads a tile from its slot in place of a conversion, or half of it."""
-        if half is None:
-            return self._reading(op)
-        view, type_ = self._view_of(op), half_type(op.results[0].type, half[0])
-        axis, start = half[0], half[1] * type_.shape[half[0]]
-        return self.builder.value(ReadOp(view, result_type=type_, axis=axis, start=start))
+        return self.builder.value(part_read(self._view_of(op), op, half))
 
     def copy(self, ops: Sequence[Op]) -> None:
         """Copy ops of the body."""

@@ -1,20 +1,19 @@
 """Operands in registers of products that go on: computed part by part while tensor cores work.
 
-    cf.for ... (%k, %acc) {                   %h = (the first half of the first operand)
-      %x = nvidia.convert %w                  cf.for ... (%k, %acc, %h) {
-      %b = arith.cast %x                        %c = nvidia.wgmma %a, %h, %acc {pending = 1}
-      %c = nvidia.wgmma %a, %b, %acc    ->      %x = nvidia.read %w {axis = 0, start = 32}
-      cf.yield %c                               %b = arith.cast %x
-    }                                           %d = nvidia.wgmma %a, %b, %c {k_start = 32, ...}
-                                                %y = nvidia.read (the next slot) {axis = 0}
-                                                %g = arith.cast %y
-                                                cf.yield %d, %g
+    cf.for ... (%k, %acc) {                   cf.for ... (%k, %acc) {
+      %x = nvidia.convert %w                    %y = nvidia.read %w {axis = 0, start = 0}
+      %b = arith.cast %x                        %g = arith.cast %y
+      %c = nvidia.wgmma %a, %b, %acc    ->      %c = nvidia.wgmma %a, %g, %acc {pending = 1}
+      cf.yield %c                               %x = nvidia.read %w {axis = 0, start = 32}
+    }                                           %b = arith.cast %x
+                                                %d = nvidia.wgmma %a, %b, %c {k_start = 32, ...}
+                                                cf.yield %d
                                               }
 
 What a product reads must not change before it ends (PTX ISA, wgmma.fence). So the operand has two
 parts: halves along K, or the operands of two products. While one is multiplied, and no longer the
-other, that is computed: the first part for the next iteration. It takes no more registers than the
-whole operand, and all that moves between iterations is where loops carry it anyway.
+other, that is computed: the first part while the second one of the last iteration is multiplied. It
+takes no more registers than the whole operand, and no loop carries it.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from tilewright.backends.nvidia.buffer_ops import PartOp, WgmmaOp
+from tilewright.backends.nvidia.buffer_ops import PartOp, ReadOp, WgmmaOp
 from tilewright.backends.nvidia.layouts.layout_propagation import part_along
 from tilewright.backends.nvidia.layouts.operand_chains import register_operand
 from tilewright.backends.nvidia.ops import ConvertOp
@@ -195,7 +194,16 @@ def _source_axis(op: Op, axis: int) -> int | None:
     return next((d for d in range(len(there)) if prod(there[d:]) // 2 == distance), None)
 
 
-def half_type(type_: object, axis: int) -> TileType:
+def part_read(view: Value, op: Op, half: Half | None) -> ReadOp:
+    """What reads the tile that an op converts, or half of it, from a slot."""
+    type_ = op.results[0].type
+    if half is None:
+        return ReadOp(view, result_type=type_)
+    part, (axis, number) = _half_type(type_, half[0]), half
+    return ReadOp(view, result_type=part, axis=axis, start=number * part.shape[axis])
+
+
+def _half_type(type_: object, axis: int) -> TileType:
     """The type of a half of a tile."""
     assert isinstance(type_, TileType)
     half = _half(_layout_of(type_), axis)
@@ -284,7 +292,7 @@ class OperandCode:
             assert isinstance(op, ConvertOp)
             return self._read(op, (axis, half))
         if op is None or op not in self._operand.made:
-            type_ = half_type(value.type, axis)
+            type_ = _half_type(value.type, axis)
             whole = self._value(value)
             start = half * type_.shape[axis]
             return self._builder.value(PartOp(whole, axis=axis, start=start, result_type=type_))
@@ -295,7 +303,7 @@ class OperandCode:
             for x in op.operands
         }
         copy = op.clone(mapping)
-        type_ = copy.results[0].type = half_type(value.type, axis)
+        type_ = copy.results[0].type = _half_type(value.type, axis)
         if "result_type" in copy.attrs:
             copy.attrs["result_type"] = type_
         if isinstance(copy, ReshapeOp):

@@ -60,7 +60,7 @@ from tilewright.backends.nvidia.passes.register_operands import (
     Half,
     ProductPart,
     emit_part,
-    half_type,
+    part_read,
     product_parts,
     replaced_ops,
 )
@@ -476,9 +476,7 @@ def _emit_parts(
 
     def read(op: Op, half: Half | None) -> Value:
         view = _view(builder, *found[op], slot)
-        axis, number = half or (None, 0)
-        type_ = op.results[0].type if half is None else half_type(op.results[0].type, half[0])
-        return builder.value(ReadOp(view, result_type=type_, axis=axis, half=number))
+        return builder.value(part_read(view, op, half))
 
     emitted = list[Op]()
     for part in parts:

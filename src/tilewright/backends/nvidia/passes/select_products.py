@@ -117,14 +117,20 @@ def _plan(op: DotOp, facts: Facts, arch: Arch, warps: int) -> _Plan | str:
 
 
 def _only_adds(op: DotOp) -> bool:
-    """Whether a product goes to the next iteration, or to a product that adds to it, and nowhere
-    else."""
+    """Whether a product goes to the next iteration, to a product that adds to it, or to code that
+    computes such sums element by element, and nowhere else."""
     assert op.parent is not None
-    end = op.parent.last
-    return all(
-        user is end or (isinstance(user, DotOp) and user.acc is op.result)
-        for user in op.result.uses
-    )
+    end, seen = op.parent.last, {op.result}
+    stack = [op.result]
+    while stack:
+        value = stack.pop()
+        for user in value.uses:
+            if user.parent is op.parent and Trait.ELEMENTWISE in user.traits:
+                stack += set(user.results) - seen
+                seen |= set(user.results)
+            elif user is not end and not (isinstance(user, DotOp) and user.acc is value):
+                return False
+    return True
 
 
 def _swapped(op: DotOp, facts: Facts, arch: Arch, warps: int) -> _Plan | None:
