@@ -34,6 +34,7 @@ from typing import cast
 from tilewright.backends.nvidia.buffer_ops import (
     AllocOp,
     ReadOp,
+    ShareOp,
     TransposeViewOp,
     ViewOp,
     WgmmaOp,
@@ -203,7 +204,8 @@ def _products_of(ahead: AheadLoad, loop: ForOp) -> tuple[Op, ...]:
     """The products that read a copy, in order; none if not only products of the loop's body do."""
     found = readers(ahead)
     users = {user for reader in found for user in reader.op.results[0].uses}
-    if any(isinstance(reader.op, ConvertOp) for reader in found) or not all(isinstance(user, WgmmaOp) and user.parent is loop.body for user in users):
+    shared = all(isinstance(reader.op, ShareOp) for reader in found)
+    if not shared or not all(isinstance(u, WgmmaOp) and u.parent is loop.body for u in users):
         return ()
     return tuple(op for op in loop.body if op in users)
 
@@ -468,9 +470,11 @@ def _run_on(products: Sequence[WgmmaOp]) -> Op | None:
 
 def _emit_parts(
     parts: Sequence[ProductPart], buffers: Mapping[AheadLoad, Value], slot: Value
-) -> Op | None:
+) -> Op:
     """Put the parts of products in their place; the first one, which waits for those before."""
-    found = {reader.op: (b, reader) for ahead, b in buffers.items() for reader in readers(ahead)}
+    found: dict[Op, tuple[Value, Reader]] = {
+        reader.op: (b, reader) for ahead, b in buffers.items() for reader in readers(ahead)
+    }
     mapping: dict[Value, Value] = {}
     builder = Builder.at(parts[0].product)
 
@@ -485,7 +489,7 @@ def _emit_parts(
     for product in dict.fromkeys(part.product for part in parts):
         Rewriter.replace(product, mapping[product.result])
     left_out = replaced_ops(parts)
-    for op in reversed(list(op for op in emitted[0].parent if op in left_out)):
+    for op in [op for op in reversed(builder.block) if op in left_out]:
         Rewriter.erase(op)
     return emitted[0]
 

@@ -30,6 +30,7 @@ from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.buffer_ops import WgmmaOp
 from tilewright.backends.nvidia.lower.allocate_shared import BufferRoom, largest_uses
 from tilewright.backends.nvidia.lower.shared_usage import Machine
+from tilewright.backends.nvidia.ops import ConvertOp
 from tilewright.backends.nvidia.passes.deferred_products import computed_operands, deferred_products
 from tilewright.backends.nvidia.passes.loop_buffers import buffers_of, replaced_exchanges
 from tilewright.backends.nvidia.passes.producer_slice import has_producer, is_nested
@@ -43,6 +44,7 @@ from tilewright.backends.nvidia.passes.schedule_loop import (
     Load,
     LoopSchedule,
     carried_zeros,
+    readers,
     schedule_loop,
     sums_of,
 )
@@ -179,7 +181,11 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
         are_deferred = all(deferred_products(schedule) for schedule in schedules)
         others = OTHER_REGISTERS if are_deferred else _CONSUMER_REGISTERS
         needed = min(sums + others, arch.registers_thread)
-        if before <= _GROUPS and are_deferred and may_take_turns(function, schedules, self.warps):
+        copied = (ahead for schedule in schedules for ahead in schedule.copies)
+        # A warpgroup alone is late with operands that it reads into registers.
+        is_late = any(isinstance(r.op, ConvertOp) for ahead in copied for r in readers(ahead))
+        may_turn = are_deferred and may_take_turns(function, schedules, self.warps)
+        if before <= (1 if is_late else _GROUPS) and may_turn:
             turns = self._plan_of(function, schedules, 1, _GROUPS)
             fits = turns.slots >= asked and turns.registers[-1] >= needed
             if fits and self._loops(function, schedules):
