@@ -36,7 +36,9 @@ class CommonOptions:
     What has no meaning on a backend is accepted there and changes nothing. Not Triton's are
     bulk_loads: which loads a copy engine may make: all, those by tensor descriptors, or none;
     strict_triton: refuse what its language lacks; int64_offsets: program ids, ranges and integer
-    arguments are int64, so that offsets computed from them do not wrap.
+    arguments are int64, so that offsets computed from them do not wrap; check: some of
+    `support.CHECK_KINDS`, with `+` between: accesses are checked by the kernel itself. It is set by
+    `jit` alone, for backends whose launches know the arrays.
     """
 
     num_warps: int = 4
@@ -53,6 +55,7 @@ class CommonOptions:
     bulk_loads: str = BULK_LOADS[1]
     strict_triton: bool = False
     int64_offsets: bool = False
+    check: str = ""
 
     def __post_init__(self) -> None:
         for name in ("num_warps", "num_stages", "num_ctas"):
@@ -71,7 +74,7 @@ class CommonOptions:
     @classmethod
     def names(cls) -> frozenset[str]:
         """The names of the options, which are keywords of a launch."""
-        return frozenset(f.name for f in fields(cls))
+        return frozenset(f.name for f in fields(cls)) - {"check"}
 
 
 Metadata = dict[str, Any]

@@ -5,6 +5,7 @@ which by itself is the interpreter of tile IR for `tilewright run` and goldens.
 """
 
 from tilewright.eager.eager_builder import EagerBuilder
+from tilewright.eager.host_values import as_numpy
 from tilewright.eager.run_grid import run_kernel
 
-__all__ = ["EagerBuilder", "run_kernel"]
+__all__ = ["EagerBuilder", "as_numpy", "run_kernel"]

@@ -16,13 +16,12 @@ from tilewright.interp import (
     AccessChecks,
     Machine,
     Memory,
-    checks_of,
     pad,
     program_ids,
     write_to_stdout,
 )
 from tilewright.language import ACTIVE, DeviceFunction
-from tilewright.support import TilewrightError, errors, settings
+from tilewright.support import TilewrightError, checks_of, errors, settings
 
 _REST = inspect.Parameter.VAR_POSITIONAL
 

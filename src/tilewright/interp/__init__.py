@@ -6,14 +6,16 @@ kernel in Triton-C is no Python, so its `interpret=True` does run its tile IR he
 """
 
 from tilewright.interp import (
+    access_errors,
     descriptor_rules,
     numpy_rules_dot,
     numpy_rules_math,
     numpy_rules_shape,
     numpy_rules_sorting,
 )
-from tilewright.interp.access_checks import AccessChecks, checks_of
+from tilewright.interp.access_checks import AccessChecks
 from tilewright.interp.concrete_value import ConcreteValue
+from tilewright.interp.foreign_memory import mapped_ranges
 from tilewright.interp.grid_execution import array_value, pad, run_function, scalar_value
 from tilewright.interp.interpreter import Interpreter, program_ids
 from tilewright.interp.kernel_memory import Memory
@@ -33,8 +35,9 @@ __all__ = [
     "ConcreteValue",
     "Interpreter",
     "AccessChecks",
+    "access_errors",
+    "mapped_ranges",
     "Machine",
-    "checks_of",
     "Memory",
     "array_value",
     "convert",

@@ -11,10 +11,10 @@ purpose, as hashes do, is not reported: bits, remainders and comparisons drop th
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, cast
 
 import numpy as np
 
+from tilewright.interp import access_errors
 from tilewright.interp.concrete_value import ConcreteValue
 from tilewright.interp.numpy_dtypes import Array, as_array
 from tilewright.interp.numpy_rules import evaluate
@@ -47,11 +47,8 @@ from tilewright.ops import (
     SubOp,
     TransposeOp,
 )
-from tilewright.support import errors
 
 UNDEFINED, WRAPPED = 1, 2
-KINDS = ("bounds", "race", "overflow", "uninit")
-"""What can be checked. Bounds are checked always where kernels are interpreted."""
 
 _EXACT: dict[type[Op], Callable[[Array, Array], Array]] = {
     AddOp: np.add, SubOp: np.subtract, MulOp: np.multiply,
@@ -64,7 +61,7 @@ _SHAPES = (
 
 
 class AccessChecks:
-    """The checks of one launch. kinds: of KINDS."""
+    """The checks of one launch. kinds: of `support.CHECK_KINDS`."""
 
     def __init__(self, kinds: Collection[str]) -> None:
         self.races = RaceWatch() if "race" in kinds else None
@@ -116,18 +113,17 @@ class AccessChecks:
         """
         active = np.broadcast_to(mask[0].data if mask else True, pointer.data.shape)
         if mask and _index_of(mask[0].marks, UNDEFINED, active) is not None:
-            raise errors.UndefinedElement(f"the mask of a {verb}")
-        root = f" of argument '{pointer.root.name}'" if pointer.root is not None else ""
+            raise access_errors.undefined_mask(verb)
         index = _index_of(pointer.marks, UNDEFINED, active)
         if index is not None:
-            raise errors.UndefinedElement(f"the address of a {verb}{root}, tile index {index}")
+            raise access_errors.undefined_address(verb, pointer.root, index)
         index = _index_of(pointer.marks, WRAPPED, active)
         if index is not None:
-            raise errors.OffsetOverflow(f"{verb}{root}, tile index {index}")
+            raise access_errors.wrapped_offset(verb, pointer.root, index)
         for value in values:
             index = _index_of(value.marks, UNDEFINED, active)
             if index is not None:
-                raise errors.UndefinedElement(f"what is stored{root}, tile index {index}")
+                raise access_errors.undefined_value(pointer.root, index)
 
 
 def _index_of(marks: Array | None, mark: int, active: Array) -> tuple[int, ...] | None:
@@ -185,15 +181,3 @@ def _elementwise(op: Op, inputs: Sequence[ConcreteValue], full: Sequence[Array])
             decided = (value.data == decides) & (own & UNDEFINED == 0)
             marks = as_array(np.where(decided, np.uint8(0), marks))
     return marks if isinstance(op, _KEEPS_WRAPPED) else as_array(marks & UNDEFINED)
-
-
-def checks_of(words: object) -> frozenset[str]:
-    """The kinds in an option or setting: "bounds,race", or a sequence. Errors: InvalidOption."""
-    if not words:
-        return frozenset()
-    names = words.split(",") if isinstance(words, str) else list(cast("Sequence[Any]", words))
-    kinds = frozenset(str(name).strip() for name in names) - {""}
-    for kind in kinds:
-        if kind not in KINDS:
-            raise errors.InvalidOption("check", f"some of {', '.join(KINDS)}", kind)
-    return kinds

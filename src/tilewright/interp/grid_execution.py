@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from tilewright.interp.concrete_value import ConcreteValue
 from tilewright.interp.interpreter import Interpreter, program_ids
 from tilewright.interp.kernel_memory import Memory, address_of
 from tilewright.interp.numpy_dtypes import NUMPY_DTYPES, Array, numpy_dtype
-from tilewright.interp.program_state import Grid, Machine, write_to_stdout
+from tilewright.interp.program_state import Grid, Machine, ProgramStopped, write_to_stdout
 from tilewright.ir import Function, Value
 from tilewright.ir.types import DType, PointerType
 from tilewright.ops import Sign
@@ -41,7 +42,8 @@ def run_function(
     values = [_argument(machine.memory, parameter, arg) for parameter, arg in pairs]
     for program in program_ids(machine.grid, None if pid is None else pad(pid, 0)):
         machine.program = program
-        Interpreter(machine).run_block(function.body, values)
+        with suppress(ProgramStopped):
+            Interpreter(machine).run_block(function.body, values)
 
 
 def pad(extents: tuple[int, ...], fill: int) -> Grid:

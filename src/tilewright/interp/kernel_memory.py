@@ -51,6 +51,12 @@ class Span:
             self._views[dtype] = view
         return view
 
+    def place(self, address: int) -> str:
+        """An element of the array, for messages."""
+        count = (self.stop - self.start) // self.itemsize
+        element = (address - self.start) // self.itemsize
+        return f"element {element} of argument '{self.name}', which has {count} elements"
+
     def covers(self, first: int, last: int) -> bool:
         """Whether the bytes from `first` up to but not including `last` are all inside."""
         return self.start <= first and last <= self.stop
@@ -191,19 +197,23 @@ class Memory:
         return span
 
     def _outside(self, access: Access, addresses: Array) -> errors.OutOfBounds:
-        size = access.dtype.bytes
-        if access.root is None:
-            where = f"address {int(addresses[0]):#x}, which is in no array argument"
-            return WrongAddress(f"{access.verb} of {access.dtype} at {where}", int(addresses[0]))
-        root = access.root
+        size, root = access.dtype.bytes, access.root
+        if root is None:
+            address = int(addresses[0])
+            return WrongAddress(outside(access.verb, access.dtype, None, address), address)
         # Signed: a pointer moved to before its argument may have wrapped below 0.
         signed = addresses.astype(np.int64)
         wrong = (signed < root.start) | (signed + size > root.stop)
         address = int(signed[wrong][0])
-        count = (root.stop - root.start) // root.itemsize
-        where = f"element {(address - root.start) // root.itemsize} of argument '{root.name}'"
-        detail = f"{access.verb} at {where}, which has {count} elements"
+        detail = outside(access.verb, access.dtype, root, address)
         return WrongAddress(detail, int(addresses[wrong][0]))
+
+
+def outside(verb: str, element: object, root: Span | None, address: int) -> str:
+    """What is wrong with an access outside of the array that its pointer is made from."""
+    if root is None:
+        return f"{verb} of {element} at address {address:#x}, which is in no array argument"
+    return f"{verb} at {root.place(address)}"
 
 
 class WrongAddress(errors.OutOfBounds):

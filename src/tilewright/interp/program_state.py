@@ -14,6 +14,7 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
+from tilewright.interp import access_errors
 from tilewright.interp.access_checks import AccessChecks
 from tilewright.interp.concrete_value import ConcreteValue
 from tilewright.interp.element_arithmetic import compute, maximum, minimum
@@ -31,6 +32,7 @@ from tilewright.ops import (
     NumProgramsOp,
     PrintOp,
     ProgramIdOp,
+    StopOp,
     StoreOp,
     TimerOp,
     operand_text,
@@ -200,13 +202,11 @@ class _Lanes:
 
     def _explain(self, error: WrongAddress) -> NoReturn:
         """Raise the error with the program and the position in the tile."""
-        where = f" (program {self.machine.program}"
-        if self.shape:
-            # The first lane with the wrong address; several may have it.
-            wrong = self.pointers == np.uint64(error.address)
-            wrong = wrong if self.mask is None else wrong & self.mask
-            where += f", tile index {tuple(map(int, np.argwhere(wrong)[0]))}"
-        raise errors.OutOfBounds(f"{error.detail}{where})") from None
+        # The first lane with the wrong address; several may have it.
+        wrong = self.pointers == np.uint64(error.address)
+        wrong = wrong if self.mask is None else wrong & self.mask
+        index = tuple(map(int, np.argwhere(wrong)[0]))
+        raise access_errors.out_of_bounds(error.detail, self.machine.program, index) from None
 
 
 def _take_turns(
@@ -257,6 +257,20 @@ def assume(machine: Machine, op: AssumeOp, inputs: Sequence[ConcreteValue]) -> t
     if not inputs[0].data.all():
         raise errors.InterpreterError(f"assumption does not hold in program {machine.program}")
     return ()
+
+
+class ProgramStopped(Exception):
+    """Ends a program instance at a `cf.stop`."""
+
+
+@machine_rule(StopOp)
+def stop(machine: Machine, op: StopOp, inputs: Sequence[ConcreteValue]) -> tuple[()]:
+    record, *words = inputs
+    for index, word in enumerate(words):
+        address = record.data + np.uint64(index * word.data.itemsize)
+        access = _access("store", record)
+        machine.memory.write(access, address.reshape(1), word.data.reshape(1))
+    raise ProgramStopped
 
 
 @machine_rule(AssertOp)

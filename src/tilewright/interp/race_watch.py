@@ -14,9 +14,9 @@ from typing import cast
 
 import numpy as np
 
+from tilewright.interp import access_errors
 from tilewright.interp.kernel_memory import Span
 from tilewright.interp.numpy_dtypes import Array
-from tilewright.support import errors
 
 _NOBODY, _MANY = 0, -1
 """Instead of the number of a program, from 1 on."""
@@ -81,8 +81,6 @@ class RaceWatch:
             return
         lane, byte = (int(i) for i in np.argwhere(wrong)[0])
         other = int(others[lane, byte])
-        who = "other programs" if other == _MANY else f"program {self._programs[other - 1]}"
-        element = (int(addresses[lane]) - span.start) // span.itemsize
-        count = (span.stop - span.start) // span.itemsize
-        place = f"element {element} of argument '{span.name}', which has {count} elements"
-        raise errors.RaceCondition(f"program {self._programs[-1]} {now} {place}; {who} {before} it")
+        who = None if other == _MANY else self._programs[other - 1]
+        address = int(addresses[lane])
+        raise access_errors.race(self._programs[-1], span, address, now, before, who)

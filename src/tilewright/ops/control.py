@@ -13,11 +13,12 @@ from tilewright.ir import (
     boolean,
     operand,
     optional_operand,
+    pointer,
     region,
     scalar_integer,
     variadic,
 )
-from tilewright.ir.types import Type, i1, i32, i64, shape_of
+from tilewright.ir.types import PointerType, Type, element_of, i1, i32, i64, shape_of
 from tilewright.ops.region_checks import not_in_a_region, types_of, wrong_args, wrong_end
 
 
@@ -143,6 +144,22 @@ class ReturnOp(Op, opcode="cf.return", traits=(Trait.TERMINATOR,)):
         if parent is not None and isinstance(parent.owner, Op):
             return "cf.return cannot end a region"
         return None
+
+
+class StopOp(Op, opcode="cf.stop", effects=(Effect.OBSERVE,)):
+    """Ends the program instance, from inside of regions too: record[i] = words[i] is the last."""
+
+    record: Value = operand(pointer)
+    words: tuple[Value, ...] = variadic(scalar_integer)
+
+    def infer(self) -> None:
+        return None
+
+    def verify(self) -> str | None:
+        pointed = element_of(self.record.type)
+        assert isinstance(pointed, PointerType)
+        same = all(word.type is pointed.element for word in self.words)
+        return None if same else "the words must be what the record points to"
 
 
 class ProgramIdOp(Op, opcode="cf.program_id", traits=(Trait.PURE,)):

@@ -43,6 +43,7 @@ from tilewright.support import (
     TilewrightWarning,
     ask,
     cached_property,
+    checks_of,
     errors,
     grid_for,
     import_late,
@@ -99,9 +100,8 @@ class JITFunction(DeviceFunction, KernelInterface):
         self.do_not_specialize_on_alignment = do_not_specialize_on_alignment
         self.launch_metadata = launch_metadata
         current = settings()
-        self.check = current.interpreter.check if check is None else check
-        enabled = current.interpreter.enabled or bool(self.check)
-        self.interpreted = enabled if interpret is None else interpret
+        self.check = checks_of(current.interpreter.check if check is None else check)
+        self.interpreted = current.interpreter.enabled if interpret is None else interpret
         self.params = tuple(
             params or parameters_of(fn, do_not_specialize, do_not_specialize_on_alignment)
         )
@@ -111,13 +111,17 @@ class JITFunction(DeviceFunction, KernelInterface):
         named = ("debug", "strict_triton", "int64_offsets")
         self._options = {name: self._given[name] for name in named if self._given[name] is not None}
         source = compilable or PythonKernel(self, repr)
+        if self.check:
+            self._options["check"] = "+".join(self.check)
         self.variants = VariantCache(self.__name__, source, self._options, current.cache, self)
         self._repr = repr
         # the dictionary itself, not a copy: launches see what is assigned later
         self._assigned = vars(current.compilation)
-        self.dispatchable = not self.interpreted and machine_readable(self.params)
+        self.dispatchable = not (self.interpreted or self.check) and machine_readable(self.params)
         # The first launch replaces this by what makes the second, and that by what makes the rest.
-        self._launch: Kernel = self._interpret if self.interpreted else self._first_launch
+        self._launch: Kernel = self._first_launch
+        if self.interpreted or self.check:
+            self._launch = self._interpret if self.interpreted else self._launch_checked
 
     def __getitem__(self, grid: object) -> Callable[..., CompiledKernel]:
         """`kernel[grid]`, to be called with the arguments.
@@ -313,12 +317,20 @@ class JITFunction(DeviceFunction, KernelInterface):
         self.pre_run_hooks(*args, **keywords)
         return self._launch(grid, *args, **keywords)
 
+    def _launch_checked(
+        self, grid: object, /, *args: object, **keywords: object
+    ) -> CompiledKernel | None:
+        """A launch of a kernel that checks its accesses: on GPUs they are not."""
+        with user_boundary:
+            return self.launch_function.launch_slowly(grid, *args, **keywords)
+
     def _interpret(self, grid: object, /, *args: object, **keywords: object) -> None:
         """A launch in the interpreter, where nothing is compiled."""
         with kernel_boundary:
             call = self.launch_function.bind(*args, **keywords)
             backend = backend_named("cpu")
-            options = options_of(backend, {**self._options, **call.options})
+            own = {name: value for name, value in self._options.items() if name != "check"}
+            options = options_of(backend, {**own, **call.options})
             extents = grid_for(grid, call.named)
             arguments = {p.name: a for p, a in zip(call.params, call.args, strict=True)}
             arguments.update(call.meta)
@@ -447,8 +459,8 @@ def jit(
     `device_assert`; noinline: accepted, calls are always inlined; interpret: run as Python instead
     of compiling (default: the setting TILEWRIGHT_INTERPRET); strict_triton: refuse what Triton's
     language lacks; int64_offsets: program ids, ranges and integer arguments are int64;
-    check: "bounds,race,overflow,uninit" or some of them: run in the interpreter, and report each
-    access that is wrong in this way (default: the setting TILEWRIGHT_CHECK).
+    check: "bounds,race,overflow,uninit" or some of them: report the first access that is wrong in
+    this way, on arrays of the host (default: the setting TILEWRIGHT_CHECK).
 
     Launching a kernel raises the designed errors of `tilewright.support.errors`, without frames of
     the compiler.

@@ -3,6 +3,7 @@
 Errors are raised by `from tilewright.support import errors` and `raise errors.ShapeMismatch(...)`.
 """
 
+from .check_kinds import CHECK_KINDS, checks_of
 from .diagnostics import Diagnostic, Severity, SourceLines, SourceLoc, render
 from .error_boundary import (
     KernelBoundary,
@@ -48,6 +49,8 @@ from .usable_cpus import thread_count, usable_cpus
 from .user_callbacks import ask
 
 __all__ = [
+    "CHECK_KINDS",
+    "checks_of",
     "CacheSettings",
     "CompilationSettings",
     "Diagnostic",

@@ -1,6 +1,13 @@
 """Target-independent rewrites and passes over tile IR."""
 
 from tilewright.transforms.canonicalize import Canonicalize
+from tilewright.transforms.checks import (
+    CheckSite,
+    CheckTable,
+    InstrumentAccesses,
+    Violation,
+    check_table,
+)
 from tilewright.transforms.count_trips import trip_count
 from tilewright.transforms.cse import Cse
 from tilewright.transforms.dce import Dce, backward_slice, keep_slice
@@ -19,6 +26,11 @@ from tilewright.transforms.uniform_induction import UniformInduction
 from tilewright.transforms.unroll import Unroll
 
 __all__ = [
+    "CheckSite",
+    "CheckTable",
+    "InstrumentAccesses",
+    "Violation",
+    "check_table",
     "SHARED",
     "Canonicalize",
     "Licm",

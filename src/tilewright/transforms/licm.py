@@ -6,15 +6,15 @@
 
 Pure ops move whose operands are defined outside; inner loops first, so that code may leave several
 of them. What might trap if the loop does not run at all stays: integer division by what may be
-zero, and loads, unless the loop surely runs and nothing in it writes. Code inside a branch stays
-there. `tl.range(disable_licm=True)` forbids it for a loop.
+zero, and loads, unless the loop surely runs to its end and nothing in it writes. Code inside a
+branch stays there. `tl.range(disable_licm=True)` forbids it for a loop.
 """
 
 from __future__ import annotations
 
 from tilewright.ir import Block, Effect, Function, Op, Pass, Rewriter, Trait, effects_of, is_pure
 from tilewright.ir.types import dtype_of
-from tilewright.ops import ConstantOp, DivOp, ForOp, LoadOp, RemOp, WhileOp
+from tilewright.ops import ConstantOp, DivOp, ForOp, LoadOp, RemOp, StopOp, WhileOp
 from tilewright.transforms.region_slots import Loop, defining_block
 
 _CHANGES_MEMORY = frozenset((Effect.WRITE, Effect.BARRIER))
@@ -48,9 +48,14 @@ def _may_move(op: Op, loop: Loop, runs: bool) -> bool:
     """Whether an invariant op may run before the loop; `runs`: its block does so at least once."""
     if isinstance(op, LoadOp):
         # A `while` may wait for another program's write: its loads are repeated.
-        steady = isinstance(loop, ForOp) and not op.volatile
+        steady = isinstance(loop, ForOp) and not op.volatile and not _may_stop(loop)
         return runs and steady and not effects_of(loop) & _CHANGES_MEMORY
     return is_pure(op) and (runs or not _may_trap(op))
+
+
+def _may_stop(loop: Loop) -> bool:
+    """Whether a program may end before the loads behind it, whose addresses may be wrong then."""
+    return any(isinstance(op, StopOp) for op in loop.walk())
 
 
 def _is_invariant(op: Op, block: Block) -> bool:

@@ -88,7 +88,9 @@ def _obj(text: str, context: StageContext) -> bytes:
 
 
 def _load(binary: bytes, metadata: Metadata, parameters: Sequence[str]) -> Launcher:
-    return CpuLauncher(binary, metadata, parameters, settings().cpu.threads)
+    # Checked programs run in order: they note which of them have used what.
+    threads = 1 if "checks" in metadata else settings().cpu.threads
+    return CpuLauncher(binary, metadata, parameters, threads)
 
 
 def _drop_lines(spans: Sequence[tuple[int, int]]) -> bool:
@@ -145,5 +147,5 @@ BACKEND = Backend(
     version=_version,
     properties=_properties,
     drop_lines=_drop_lines,
-    launch_metadata=("scratch_bytes", "alone"),
+    launch_metadata=("scratch_bytes", "alone", "checks"),
 )

@@ -8,11 +8,24 @@ from tilewright.backends.cpu.passes.select_transposes import SelectTransposes
 from tilewright.backends.manifest import StageContext
 from tilewright.ir import Module, Pipeline, Step
 from tilewright.llvm import HostCpu, host_cpu
-from tilewright.transforms import SHARED, Canonicalize, Cse, Dce
+from tilewright.transforms import (
+    SHARED,
+    Canonicalize,
+    Cse,
+    Dce,
+    ExpandDescriptors,
+    InstrumentAccesses,
+)
 
 
-def cpu_pipeline(fma: bool, dots: tuple[str, ...] = (), tiles: tuple[str, ...] = ()) -> Pipeline:
-    """The pipeline of a CPU; see `Legalize`."""
+def cpu_pipeline(
+    fma: bool, dots: tuple[str, ...] = (), tiles: tuple[str, ...] = (), check: str = ""
+) -> Pipeline:
+    """The pipeline of a CPU; see `Legalize`. check: kinds of `InstrumentAccesses`, if any."""
+    checks = (
+        Step(ExpandDescriptors(), "accesses by descriptors are checked like others"),
+        Step(InstrumentAccesses(check), "first: what is checked is what the kernel says"),
+    )
     own = (
         Step(
             Legalize(fma, dots, tiles), "LLVM lacks fp8, most functions and some casts", legalized()
@@ -22,14 +35,19 @@ def cpu_pipeline(fma: bool, dots: tuple[str, ...] = (), tiles: tuple[str, ...] =
         Step(Dce(), "remove parts of expansions that are not used"),
         Step(SelectTransposes(), "last: it looks at the final computation of addresses"),
     )
-    return Pipeline("cpu", (*SHARED.steps, *own), front_end())
+    return Pipeline("cpu", (*(checks if check else ()), *SHARED.steps, *own), front_end())
 
 
-def pipeline_of(cpu: HostCpu) -> Pipeline:
+def pipeline_of(cpu: HostCpu, check: str = "") -> Pipeline:
     """With what this CPU has instructions for."""
-    return cpu_pipeline(cpu.has_fma, cpu.dots, cpu.tile_dots)
+    return cpu_pipeline(cpu.has_fma, cpu.dots, cpu.tile_dots, check)
 
 
 def run_pipeline(module: Module, context: StageContext) -> None:
     """Run every pass on the kernel."""
-    pipeline_of(host_cpu()).run(module)
+    pipeline_of(host_cpu(), context.options.check).run(module)
+    checks = module.kernel.attrs.get("checks")
+    if checks is not None:
+        table = module.kernel.args[-1]
+        parameters = [*context.metadata["parameters"], str(table.type)]
+        context.metadata.update(checks=checks, parameters=parameters)

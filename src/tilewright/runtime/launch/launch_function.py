@@ -14,7 +14,9 @@ from tilewright.runtime.launch.launch_code import launch_functions
 from tilewright.runtime.launch.variant import Variant
 from tilewright.runtime.launch.variant_cache import VariantCache
 from tilewright.runtime.launch_hooks import LaunchMetadata, launch_enter, launch_exit
-from tilewright.support import grid_for, normal_grid, user_boundary
+from tilewright.support import attribute_late, grid_for, normal_grid, user_boundary
+
+_CHECKED = "tilewright.runtime.launch.checked_launch:launch_checked"
 
 Describe = Callable[[CompiledKernel, tuple[int, int, int], BoundCall], dict[str, Any]]
 
@@ -62,6 +64,12 @@ class LaunchFunction:
         given, rest, others = self._order(None, *args, **keywords)
         return bind(self._name, self._params, given, rest, others, self._assigned)
 
+    def launch_slowly(
+        self, grid: object, /, *args: object, **keywords: object
+    ) -> CompiledKernel | None:
+        """As `launch`, and without its generated code: for kernels that check their accesses."""
+        return self._bind_and_launch(grid, *self._order(None, *args, **keywords))
+
     def _bind_and_launch(
         self,
         grid: object,
@@ -81,7 +89,13 @@ class LaunchFunction:
         launch_enter(metadata)
         if variant.pairs:
             self._check_overlaps(variant, call.args, call.values)
-        variant.launch(extents, variant.pick(call.values))
+        values = variant.pick(call.values)
+        if hasattr(variant.kernel.metadata, "checks"):
+            # Loaded late: the errors are those of the interpreter, which needs NumPy.
+            launch_checked: Any = attribute_late(_CHECKED)
+            launch_checked(variant.kernel, extents, call, values)
+        else:
+            variant.launch(extents, values)
         # not in a `finally`: hooks at the exit see only launches that were made
         launch_exit(metadata)
         return variant.kernel

@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 from weakref import WeakSet
@@ -156,8 +157,10 @@ class VariantCache:
         self._globals().check(call.kernel)
         backend, target = call.backend, call.backend.target()
         named = {**self._defaults, **call.options}
-        override = named.pop(IR_OVERRIDE, None)
+        override, check = named.pop(IR_OVERRIDE, None), named.pop("check", "")
         options = options_of(backend, named)
+        if check and not is_warmup:
+            options = replace(options, check=check)
         described = self._function.source(call.signature, self.dependencies.hash)
         source = described if override is None else IRSource(Path(override))
         # One device of several holds its own loaded copy; mocks and numbers have the first one's.

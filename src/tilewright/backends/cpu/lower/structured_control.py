@@ -24,7 +24,7 @@ from tilewright.backends.cpu.lower.vector_access import Buffer
 from tilewright.ir import Block, Value
 from tilewright.ir.types import DType, TileType, dtype_of, element_of, shape_of
 from tilewright.llvm import Val, llvm_type
-from tilewright.ops import ConstantOp, DotOp, ForOp, IfOp, WhileOp
+from tilewright.ops import ConstantOp, DotOp, ForOp, IfOp, StopOp, WhileOp
 
 
 @dataclass(slots=True)
@@ -363,6 +363,19 @@ def lower_if(state: CpuLowering, op: IfOp) -> None:
         code.line(f"br label %{labels[2]}")
     code.line(f"{labels[2]}:")
     _join(state, op.results, buffers, ends)
+
+
+@lowering(StopOp)
+def lower_stop(state: CpuLowering, op: StopOp) -> None:
+    """What follows in the block is not reached; it needs a label all the same."""
+    code, record = state.code, _scalar(state, op.record)
+    # The first word last: others look at it.
+    for index, word in reversed(list(enumerate(op.words))):
+        value = _scalar(state, word)
+        place = code.let_here(f"getelementptr {value.type}, {record.typed}, i64 {index}", "ptr")
+        code.line(f"store {value.typed}, ptr {place}")
+    code.line("ret void")
+    code.line(f"{code.label('stopped')}:")
 
 
 def _branch_result(state: CpuLowering, value: Value, buffer: Buffer | None) -> Val | None:

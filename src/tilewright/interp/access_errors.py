@@ -1,0 +1,61 @@
+"""What is said of an access that a check has refused, interpreted or compiled.
+
+index: of the lane in the tile, () for a scalar; root: the argument that the pointer is made from,
+None where that is not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tilewright.interp.kernel_memory import Span, outside
+from tilewright.support import errors
+
+__all__ = [
+    "out_of_bounds", "outside", "race", "undefined_address", "undefined_mask", "undefined_value",
+    "wrapped_offset",
+]  # fmt: skip
+
+Index = Sequence[int]
+Program = tuple[int, int, int]
+
+
+def out_of_bounds(detail: str, program: Program, index: Index) -> errors.OutOfBounds:
+    """detail: of `kernel_memory.outside`."""
+    where = f" (program {program}"
+    if index:
+        where += f", tile index {tuple(index)}"
+    return errors.OutOfBounds(f"{detail}{where})")
+
+
+def undefined_mask(verb: str) -> errors.UndefinedElement:
+    return errors.UndefinedElement(f"the mask of a {verb}")
+
+
+def undefined_address(verb: str, root: Span | None, index: Index) -> errors.UndefinedElement:
+    return errors.UndefinedElement(f"the address of a {verb}{_of(root)}, {_at(index)}")
+
+
+def undefined_value(root: Span | None, index: Index) -> errors.UndefinedElement:
+    return errors.UndefinedElement(f"what is stored{_of(root)}, {_at(index)}")
+
+
+def wrapped_offset(verb: str, root: Span | None, index: Index) -> errors.OffsetOverflow:
+    return errors.OffsetOverflow(f"{verb}{_of(root)}, {_at(index)}")
+
+
+def race(
+    program: Program, span: Span, address: int, now: str, before: str, other: Program | None
+) -> errors.RaceCondition:
+    """now, before: "reads", "writes", and "read", "wrote"; other: None for several programs."""
+    who = "other programs" if other is None else f"program {other}"
+    place = span.place(address)
+    return errors.RaceCondition(f"program {program} {now} {place}; {who} {before} it")
+
+
+def _of(root: Span | None) -> str:
+    return "" if root is None else f" of argument '{root.name}'"
+
+
+def _at(index: Index) -> str:
+    return f"tile index {tuple(index)}"

@@ -1,0 +1,144 @@
+"""The table through which a checked kernel and its host talk: words of 64 bits.
+
+    word 0          0, or what was wrong first: 1 + 8 * number of the site + kind of violation
+    words 1 ... 4   its lane, its address, the other program, the program
+    words 5, 6      programs of earlier launches; the last program that this one comes after
+    word 7          where the ranges of mapped memory are: begin and end of each, in order, and
+                    then as many empty ones as make 2 ** RANGE_BITS
+    then            for each pointer parameter: begin and end of its array; where the last writer,
+                    reader and atomic of its first element are noted; whether the kernel may store
+                    to that memory, and whether it may load from it
+
+Programs are numbered over all launches, from 1 on, so that notes of earlier launches need not be
+erased: they are numbers up to word 5. A note is an int32; that of readers is negative where several
+programs have read.
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from tilewright.ir import Builder, Value
+from tilewright.ir.types import PointerType, i64
+from tilewright.ops import CastOp, ConstantOp, LoadOp, NumProgramsOp, OffsetOp, ProgramIdOp
+from tilewright.transforms.checks.lane_notation import Lanes
+
+RECORD_WORDS = 5
+BASE, ACQUIRED, RANGES = 5, 6, 7
+RANGE_BITS = 9
+"""Ranges of memory that are told of, as a power of two: a search takes so many steps."""
+_HEAD = 8
+BEGIN, END, WRITERS, READERS, TOUCHERS, STORED, LOADED = range(7)
+_PER_POINTER = 7
+_KINDS = 8
+
+
+class Violation(enum.IntEnum):
+    """What is wrong with an access, in the order in which it is looked at."""
+
+    MASK_UNDEFINED = 0
+    ADDRESS_UNDEFINED = 1
+    ADDRESS_WRAPPED = 2
+    VALUE_UNDEFINED = 3
+    OUTSIDE = 4
+    WRITTEN = 5
+    READ = 6
+
+
+@dataclass(frozen=True, slots=True)
+class CheckSite:
+    """An access of the kernel.
+
+    verb: "load", "store", "atomic add" ...; element: type of what is accessed; bytes: of one;
+    shape: of the tile; root: number of the pointer parameter that it starts from, -1 for any; loc:
+    frames of its place in the source.
+    """
+
+    verb: str
+    element: str
+    bytes: int
+    shape: tuple[int, ...]
+    root: int
+    loc: list[list[Any]] = field(default_factory=list[list[Any]])
+
+    def code(self, number: int, kind: Violation) -> int:
+        """The word for a violation at this site, which has a number."""
+        return 1 + _KINDS * number + kind
+
+
+def site_of(word: int) -> tuple[int, Violation]:
+    """The number of the site, and what was wrong."""
+    number, kind = divmod(word - 1, _KINDS)
+    return number, Violation(kind)
+
+
+def words_for(pointers: int) -> int:
+    """How long the table of a kernel is."""
+    return _HEAD + _PER_POINTER * pointers
+
+
+def pointer_word(pointer: int, word: int) -> int:
+    """Where one of BEGIN ... LOADED of a pointer parameter is."""
+    return _HEAD + _PER_POINTER * pointer + word
+
+
+@dataclass(slots=True)
+class CheckTable:
+    """The table of one kernel, as the pass makes it.
+
+    kinds: that are checked; pointers: positions of the pointer parameters; granule: bytes that
+    are watched together for races; sites: accesses by number
+    """
+
+    kinds: tuple[str, ...]
+    pointers: tuple[int, ...] = ()
+    granule: int = 1
+    sites: list[CheckSite] = field(default_factory=list[CheckSite])
+
+    def as_text(self) -> str:
+        """As JSON, for the metadata of the kernel."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def of_text(cls, text: str) -> CheckTable:
+        """What `as_text` gave."""
+        given = json.loads(text)
+        sites = [replace(CheckSite(**s), shape=tuple(s["shape"])) for s in given["sites"]]
+        return cls(tuple(given["kinds"]), tuple(given["pointers"]), given["granule"], sites)
+
+
+def word_at(build: Builder, table: Value, word: int) -> Value:
+    """Where a word of the table is."""
+    return build.value(OffsetOp(table, build.value(ConstantOp(word, i64))))
+
+
+def load_word(build: Builder, table: Value, word: int) -> Value:
+    """A word of the table, as i64."""
+    return build.value(LoadOp(word_at(build, table, word)))
+
+
+def load_pointer(build: Builder, table: Value, word: int, type_: PointerType) -> Value:
+    """A word of the table, as a pointer."""
+    return build.value(CastOp(load_word(build, table, word), type_))
+
+
+def within(lanes: Lanes, table: Value, pointer: int, address: Value, size: int) -> Value:
+    """Whether elements of some bytes at addresses lie in the array of a parameter."""
+    begin, end = (
+        load_word(lanes.build, table, pointer_word(pointer, word)) for word in (BEGIN, END)
+    )
+    last = Lanes(lanes.build, ()).add(end, -size)
+    return lanes.masked(lanes.compare(address, "ge", begin), lanes.compare(address, "le", last))
+
+
+def program_number(build: Builder, table: Value) -> Value:
+    """The number of the running program, as i64."""
+    scalar = Lanes(build, ())
+    ids = [scalar.cast(build.value(ProgramIdOp(axis)), i64) for axis in range(3)]
+    extents = [scalar.cast(build.value(NumProgramsOp(axis)), i64) for axis in range(2)]
+    row = scalar.add(ids[1], scalar.multiply(extents[1], ids[2]))
+    place = scalar.add(ids[0], scalar.multiply(extents[0], row))
+    return scalar.add(scalar.add(place, 1), load_word(build, table, BASE))

@@ -1,0 +1,404 @@
+"""Each access is looked at before it is made, and ends its program if it is wrong.
+
+Before:
+    %v = mem.load %p, %m                 %p: tile<8xptr<f32>>, from the parameter %x
+After, with a parameter %checks more, in which the host finds what was wrong:
+    %outside = %m & (%p < begin of %x or %p > end of %x - 4)
+    %lane = the first lane of %outside, 8 if there is none
+    cf.if %lane < 8 { cf.stop %checks, 1 + kind, %lane, address, 0, program }
+    %v = mem.load %p, %m
+
+What is looked at for each kind of check: `lane_marks` and `race_shadow`. Accesses through pointers
+that may start from several parameters, or from memory, may go to all arrays, and to whatever
+memory the process has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any
+
+from tilewright.analysis import roots
+from tilewright.ir import Block, Builder, Function, Op, Pass, Value
+from tilewright.ir.types import (
+    DType,
+    PointerType,
+    Type,
+    element_of,
+    i1,
+    i64,
+    shape_of,
+    with_element,
+)
+from tilewright.ops import (
+    AtomicCasOp,
+    AtomicOp,
+    CastOp,
+    ConditionOp,
+    ForOp,
+    IfOp,
+    LoadOp,
+    OffsetOp,
+    StopOp,
+    StoreOp,
+    WhileOp,
+    YieldOp,
+    pointee,
+)
+from tilewright.support.fresh_stack import nested
+from tilewright.transforms.checks.check_table import (
+    LOADED,
+    RANGE_BITS,
+    RANGES,
+    STORED,
+    CheckSite,
+    CheckTable,
+    Violation,
+    load_pointer,
+    load_word,
+    program_number,
+    within,
+)
+from tilewright.transforms.checks.lane_marks import Mark, Marked, follow, markable, none
+from tilewright.transforms.checks.lane_notation import Lanes, when
+from tilewright.transforms.checks.race_shadow import Found, RaceShadow, WatchedAccess
+
+TABLE = "checks"
+"""The name of the parameter that is added."""
+
+Access = LoadOp | StoreOp | AtomicOp | AtomicCasOp
+
+
+@dataclass(frozen=True)
+class InstrumentAccesses(Pass, name="instrument-accesses"):
+    """Check every access. kinds: some of `support.CHECK_KINDS`, with `+` between; always bounds.
+
+    What the host must know becomes the attribute `checks` of the function: `CheckTable.as_text`.
+    """
+
+    kinds: str = "bounds"
+
+    def run(self, function: Function) -> bool:
+        layout = CheckTable(tuple(self.kinds.split("+")))
+        body = _Instrumenter(function, layout).run()
+        function.body = body
+        body.owner = function
+        function.attrs["checks"] = layout.as_text()
+        return True
+
+
+class _Instrumenter:
+    """Copies a function with checks. `values`, `marks`: of values of the original."""
+
+    def __init__(self, function: Function, layout: CheckTable) -> None:
+        self.function = function
+        self.layout = layout
+        self.marked = [m for m in Mark if m.value in layout.kinds]
+        self.markable = markable(function, self.marked)
+        self.values: dict[Value, Value] = {}
+        self.marks: dict[Marked, Value] = {}
+        self.roots: dict[Value, frozenset[Value]] = {}
+        pointers = [arg for arg in function.args if isinstance(arg.type, PointerType)]
+        self.numbers = {arg: number for number, arg in enumerate(pointers)}
+        # An address that was an integer on the way may belong to any array.
+        self.has_casts = any(
+            isinstance(op, CastOp) and isinstance(element_of(op.type), PointerType)
+            for op in function.walk()
+        )
+        accesses = [op for op in function.walk() if isinstance(op, Access)]
+        self.has_atomics = any(isinstance(op, AtomicOp | AtomicCasOp) for op in accesses)
+        layout.pointers = tuple(arg.index for arg in pointers)
+        layout.granule = min((_bytes(op) for op in accesses), default=1)
+        self.shadow: RaceShadow | None = None
+
+    def run(self) -> Block:
+        """The body with checks."""
+        block = Block()
+        for arg in self.function.args:
+            self._copy_arg(arg, block)
+        self.table = block.add_arg(PointerType(i64), TABLE)
+        build = Builder(block, loc=self.function.loc)
+        # Of a launch that has gone wrong no further program runs.
+        wrong = Lanes(build, ()).compare(load_word(build, self.table, 0), "ne", 0)
+        when(build, wrong).emit(StopOp(self.table, ()))
+        if "race" in self.layout.kinds:
+            pointers = [self.values[arg] for arg in self.numbers]
+            self.shadow = RaceShadow(build, self.table, self.layout, pointers, self.has_atomics)
+        self._copy_ops(self.function.body, build)
+        build.emit(self.function.body.terminator.clone(self.values))
+        return block
+
+    def _copy_arg(self, arg: Value, block: Block) -> Value:
+        copy = block.add_arg(arg.type, arg.name)
+        copy.facts = dict(arg.facts) if arg.facts else None
+        self.values[arg] = copy
+        return copy
+
+    @nested
+    def _copy_ops(self, block: Block, build: Builder) -> None:
+        """All but the terminator."""
+        for op in block:
+            build.loc = op.loc
+            if op is block.last:
+                return
+            if isinstance(op, ForOp | WhileOp | IfOp):
+                self._copy_structured(op, build)
+                continue
+            if isinstance(op, Access):
+                self._check(op, build)
+            copy = build.emit(op.clone(self.values))
+            self._follow(op, copy, build)
+
+    def _follow(self, op: Op, copy: Op, build: Builder) -> None:
+        for mark in self.marked:
+            if not any((mark, result) in self.markable for result in op.results):
+                continue
+            given = [self.marks.get((mark, value)) for value in op.operands]
+            found = follow(build, copy, mark, given)
+            for result, marks in zip(op.results, found, strict=True):
+                if marks is not None:
+                    self.marks[mark, result] = marks
+
+    # --- control flow -----------------------------------------------------------------------------
+
+    def _copy_structured(self, op: ForOp | WhileOp | IfOp, build: Builder) -> None:
+        slots = [
+            (mark, i)
+            for mark in self.marked
+            for i, result in enumerate(op.results)
+            if not self.markable.isdisjoint((mark, view) for view in (result, *_views(op, i)))
+        ]
+        blocks = [self._copy_region(op, block, slots) for block in op.regions]
+        if isinstance(op, IfOp):
+            types = tuple(v.type for v in blocks[0].terminator.operands)
+            copy: Op = IfOp(self.values[op.condition], blocks[0], blocks[1], types)
+        else:
+            first = len(op.operands) - len(op.results)
+            inits = tuple(self._with_marks(op.operands, first, slots, build))
+            make: Any = type(op)
+            bounds = [self.values[v] for v in op.operands[:first]]
+            copy = make(*bounds, inits, *blocks, **op.attrs)
+        build.loc = op.loc
+        build.emit(copy)
+        for old, new in zip(op.results, copy.results, strict=False):
+            new.name = old.name
+            self.values[old] = new
+        for (mark, i), new in zip(slots, copy.results[len(op.results) :], strict=True):
+            self.marks[mark, op.results[i]] = new
+
+    def _copy_region(
+        self, op: ForOp | WhileOp | IfOp, block: Block, slots: Sequence[tuple[Mark, int]]
+    ) -> Block:
+        copy = Block()
+        for arg in block.args:
+            self._copy_arg(arg, copy)
+        if not isinstance(op, IfOp):
+            first = len(block.args) - len(op.results)
+            for mark, i in slots:
+                arg = block.args[first + i]
+                self.marks[mark, arg] = copy.add_arg(with_element(arg.type, i1))
+        build = Builder(copy, loc=op.loc)
+        self._copy_ops(block, build)
+        end = block.terminator
+        first = len(end.operands) - len(op.results)
+        passed = tuple(self._with_marks(end.operands, first, slots, build))
+        if isinstance(end, ConditionOp):
+            build.emit(ConditionOp(self.values[end.go], passed))
+        else:
+            build.emit(YieldOp(passed))
+        return copy
+
+    def _with_marks(
+        self, values: Sequence[Value], first: int, slots: Sequence[tuple[Mark, int]], build: Builder
+    ) -> list[Value]:
+        """What is passed on, followed by its marks."""
+        passed = list(values)[first:]
+        found = [self.values[v] for v in passed]
+        for mark, i in slots:
+            found.append(self.marks.get((mark, passed[i])) or none(build, passed[i]))
+        return found
+
+    # --- accesses ---------------------------------------------------------------------------------
+
+    def _check(self, op: Access, build: Builder) -> None:
+        watched = self._watched(op)
+        number = len(self.layout.sites)
+        self.layout.sites.append(_site(op, watched.root))
+        report = _Report(self.table, self.layout.sites[-1], number, watched.pointer)
+        inside = self._inside(watched, build)
+        outside = self._outside(watched, inside, build)
+        tests = [*self._forbidden(op, watched, build), (Violation.OUTSIDE, _known(outside))]
+        if self.shadow is None:
+            report.emit(build, tests)
+        elif isinstance(op, StoreOp):
+            self._watch_store(op, watched, inside, tests, report, build)
+        else:
+            report.emit(build, tests)
+            self._watch(op, watched, report, build)
+
+    def _watched(self, op: Access) -> WatchedAccess:
+        mask = None if isinstance(op, AtomicCasOp) else op.mask
+        found = roots(op.pointer, self.roots)
+        root = self.numbers.get(next(iter(found)), -1) if len(found) == 1 else -1
+        return WatchedAccess(
+            self.values[op.pointer],
+            None if mask is None else self.values[mask],
+            -1 if self.has_casts else root,
+            _bytes(op),
+        )
+
+    def _forbidden(self, op: Access, access: WatchedAccess, build: Builder) -> list[Test]:
+        """Lanes whose mask, address or value is marked."""
+        if isinstance(op, AtomicCasOp):
+            return []
+        stored = None if isinstance(op, LoadOp) else op.operands[1]
+        lanes = Lanes(build, shape_of(access.pointer.type))
+        uses = (
+            (Violation.MASK_UNDEFINED, Mark.UNDEFINED, op.mask),
+            (Violation.ADDRESS_UNDEFINED, Mark.UNDEFINED, op.pointer),
+            (Violation.ADDRESS_WRAPPED, Mark.WRAPPED, op.pointer),
+            (Violation.VALUE_UNDEFINED, Mark.UNDEFINED, stored),
+        )
+        found: list[Test] = []
+        for kind, mark, value in uses:
+            marks = None if value is None else self.marks.get((mark, value))
+            if marks is not None:
+                found.append((kind, _known(lanes.masked(marks, access.mask))))
+        return found
+
+    def _inside(self, access: WatchedAccess, build: Builder) -> Value:
+        """Lanes whose element is in an array that the access may go to."""
+        lanes = Lanes(build, shape_of(access.pointer.type))
+        address = lanes.cast(access.pointer, i64)
+        known = access.root >= 0
+        inside: Value | None = None
+        for root in (access.root,) if known else range(len(self.numbers)):
+            here = within(lanes, self.table, root, address, access.bytes)
+            inside = here if inside is None else lanes.either(inside, here)
+        if not known:
+            mapped = self._mapped(lanes, address, access.bytes)
+            inside = mapped if inside is None else lanes.either(inside, mapped)
+        assert inside is not None
+        return inside
+
+    def _outside(self, access: WatchedAccess, inside: Value, build: Builder) -> Value:
+        """Active lanes that are not inside."""
+        lanes = Lanes(build, shape_of(access.pointer.type))
+        return lanes.masked(lanes.select(inside, False, True), access.mask)
+
+    def _mapped(self, lanes: Lanes, address: Value, size: int) -> Value:
+        """Whether addresses are memory of the process: a search in its sorted ranges."""
+        build = lanes.build
+        ranges = load_pointer(build, self.table, RANGES, PointerType(i64))
+        found, start = lanes.spread(0, i64), lanes.spread(ranges)
+        for step in reversed(range(RANGE_BITS)):
+            place = lanes.add(found, 2 << step)
+            begin = build.value(LoadOp(build.value(OffsetOp(start, place))))
+            found = lanes.select(lanes.compare(begin, "le", address), place, found)
+        begin = build.value(LoadOp(build.value(OffsetOp(start, found))))
+        end = build.value(LoadOp(build.value(OffsetOp(start, lanes.add(found, 1)))))
+        last = lanes.add(address, size)
+        return lanes.masked(lanes.compare(begin, "le", address), lanes.compare(last, "le", end))
+
+    def _watch(self, op: Access, access: WatchedAccess, report: _Report, build: Builder) -> None:
+        """Look for races of a load or an atomic, and note it."""
+        shadow = self.shadow
+        assert shadow is not None
+        if not isinstance(op, LoadOp):
+            shadow.note_atomic(build, access)
+            return
+        watched = shadow.matters(build, access, STORED)
+
+        def written(at: Builder, again: bool) -> Found:
+            return shadow.others(at, access, Violation.WRITTEN, again)
+
+        report.emit(watched, [(Violation.WRITTEN, written)])
+        shadow.note_read(watched, access)
+
+    def _watch_store(
+        self, op: StoreOp, access: WatchedAccess, inside: Value, tests: list[Test],
+        report: _Report, build: Builder,
+    ) -> None:  # fmt: skip
+        """Look for races of a store, together with what else may be wrong, and note it."""
+        shadow = self.shadow
+        assert shadow is not None
+        lanes = Lanes(build, shape_of(access.pointer.type))
+        allowed = replace(access, mask=lanes.both(inside, access.mask))
+        changed = shadow.changed(build, allowed, self.values[op.stored])
+
+        def written(at: Builder, again: bool) -> Found:
+            return shadow.others(at, changed, Violation.WRITTEN, again)
+
+        def read(at: Builder, again: bool) -> Found:
+            return shadow.others(at, changed, Violation.READ, again)
+
+        report.emit(build, [*tests, (Violation.WRITTEN, written)])
+        report.emit(shadow.matters(build, access, LOADED), [(Violation.READ, read)])
+        shadow.note_write(build, changed)
+
+
+Test = tuple[Violation, Callable[[Builder, bool], Found]]
+"""What may be wrong, and how that is found out: for the first time, or again to say where."""
+
+
+def _known(wrong: Value) -> Callable[[Builder, bool], Found]:
+    """A test whose result is there."""
+    return lambda _build, _again: Found(wrong)
+
+
+@dataclass(frozen=True, slots=True)
+class _Report:
+    """Tells the host what is wrong at one site."""
+
+    table: Value
+    site: CheckSite
+    number: int
+    pointer: Value
+
+    def emit(self, build: Builder, tests: Sequence[Test]) -> None:
+        """Stop if something is wrong in some lane; told is the first such lane of the first test
+        that finds one."""
+        lanes, count = Lanes(build, self.site.shape), prod(self.site.shape)
+        whole: Value | None = None
+        for _, look in tests:
+            wrong = look(build, False).wrong
+            whole = wrong if whole is None else lanes.either(whole, wrong)
+        assert whole is not None
+        rare = when(build, Lanes(build, ()).compare(lanes.first(whole), "lt", count))
+        for kind, look in tests:
+            wrong, other = look(rare, True)
+            lane = Lanes(rare, self.site.shape).first(wrong)
+            self._stop(when(rare, Lanes(rare, ()).compare(lane, "lt", count)), kind, lane, other)
+
+    def _stop(self, build: Builder, kind: Violation, lane: Value, other: Value | None) -> None:
+        lanes, scalar = Lanes(build, self.site.shape), Lanes(build, ())
+        words = (
+            scalar.spread(self.site.code(self.number, kind), i64),
+            scalar.cast(lane, i64),
+            lanes.at(lane, self.pointer),
+            scalar.spread(0, i64) if other is None else lanes.at(lane, other),
+            program_number(build, self.table),
+        )
+        build.emit(StopOp(self.table, words))
+
+
+def _views(op: ForOp | WhileOp | IfOp, slot: int) -> list[Value]:
+    """A carried value as the blocks of a loop see it."""
+    return [block.args[slot - len(op.results)] for block in op.regions if block.args]
+
+
+def _bytes(op: Access) -> int:
+    """Bytes of an element."""
+    element = element_of(pointee(op.pointer.type))
+    return element.bytes if isinstance(element, DType) else 8
+
+
+def _site(op: Access, root: int) -> CheckSite:
+    verb = "atomic cas" if isinstance(op, AtomicCasOp) else op.opcode.removeprefix("mem.")
+    verb = f"atomic {op.kind}" if isinstance(op, AtomicOp) else verb
+    frames = [] if op.loc is None else [list(frame[:-1]) for frame in op.loc.frames()]
+    type_: Type = op.pointer.type
+    element = element_of(pointee(type_))
+    return CheckSite(verb, str(element), _bytes(op), shape_of(type_), root, frames)

@@ -1,0 +1,238 @@
+"""Marks on elements that no access may use, as values of i1 beside those of the kernel.
+
+    %v = mem.load %p, %m             undefined: not %m
+    %w = arith.mul %v, %f            undefined where %v or %f is
+    %o = arith.mul %n, %k : i32      wrapped where the exact product is none of i32
+
+The rules are those of the interpreter (`interp/access_checks.py`): what is not defined spreads to
+all that is computed from it; what has wrapped as long as it may be an offset. Most values are never
+marked; `markable` finds those that may be, so that the others cost nothing.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Collection, Sequence
+from itertools import product
+
+from tilewright.ir import Block, Builder, Function, Op, Trait, Value
+from tilewright.ir.types import element_of, i1, i32, i64, shape_of
+from tilewright.ops import (
+    AddOp,
+    AndOp,
+    BroadcastOp,
+    CastOp,
+    CatOp,
+    DotOp,
+    ExpandDimsOp,
+    ForOp,
+    GatherOp,
+    HintOp,
+    IfOp,
+    ItemOp,
+    JoinOp,
+    LoadOp,
+    MulOp,
+    NegOp,
+    OffsetOp,
+    OrOp,
+    ReduceOp,
+    ReshapeOp,
+    ScanOp,
+    SelectOp,
+    SplatOp,
+    SplitOp,
+    SubOp,
+    TransposeOp,
+    WhileOp,
+    YieldOp,
+)
+from tilewright.transforms.checks.lane_notation import Lanes, emit_like, fold_axis
+
+
+class Mark(enum.Enum):
+    """Why no access may use an element."""
+
+    UNDEFINED = "uninit"
+    WRAPPED = "overflow"
+
+
+Marked = tuple[Mark, Value]
+Marks = Sequence[Value | None]
+_Flow = tuple[Value | None, Sequence[Value]]
+"""From a value, None for what an op marks itself, to values."""
+
+_MAY_WRAP = (AddOp, SubOp, MulOp)
+_KEEPS_WRAPPED = (AddOp, SubOp, MulOp, NegOp, CastOp, SelectOp, OffsetOp)
+_SHAPES = (
+    BroadcastOp, CatOp, ExpandDimsOp, ItemOp, JoinOp, ReshapeOp, SplatOp, SplitOp, TransposeOp,
+)  # fmt: skip
+_FOLDS = (ReduceOp, ScanOp, DotOp)
+
+
+def begins(op: Op, mark: Mark) -> bool:
+    """Whether an op marks results itself."""
+    if mark is Mark.UNDEFINED:
+        return isinstance(op, LoadOp) and op.mask is not None and op.other is None
+    return isinstance(op, _MAY_WRAP) and element_of(op.type) is i32
+
+
+def sources(op: Op, mark: Mark) -> Sequence[Value]:
+    """The operands whose marks the results inherit."""
+    if isinstance(op, _SHAPES) or isinstance(op, HintOp):
+        return op.operands
+    if isinstance(op, GatherOp):
+        return (op.x,)
+    if mark is Mark.WRAPPED:
+        kept = op.operands[1:] if isinstance(op, SelectOp) else op.operands
+        return kept if isinstance(op, _KEEPS_WRAPPED) else ()
+    if isinstance(op, LoadOp):
+        return () if op.other is None else (op.other,)
+    return op.operands if isinstance(op, _FOLDS) or Trait.ELEMENTWISE in op.traits else ()
+
+
+def markable(function: Function, marks: Collection[Mark]) -> set[Marked]:
+    """The values that may be marked in some run."""
+    found: set[Marked] = set()
+    before = -1
+    while before != len(found):  # again while loops carry marks on
+        before = len(found)
+        for op, mark in product(function.walk(), marks):
+            flows = (
+                flow for flow in _flows(op, mark) if flow[0] is None or (mark, flow[0]) in found
+            )
+            found.update((mark, target) for _, targets in flows for target in targets)
+    return found
+
+
+def _flows(op: Op, mark: Mark) -> list[_Flow]:
+    """Where marks go."""
+    if isinstance(op, ForOp):
+        return [*_passed(op.inits, (op.carried, op.results)), *_ended(op.body, op)]
+    if isinstance(op, WhileOp):
+        after = (op.body.args, op.results)
+        ends = [*_passed(op.before.terminator.operands[1:], after), *_ended(op.body, op)]
+        return [*_passed(op.inits, (op.before.args,)), *ends]
+    if isinstance(op, IfOp):
+        return [flow for block in op.regions for flow in _ended(block, op)]
+    flows: list[_Flow] = [(source, op.results) for source in sources(op, mark)]
+    return [*flows, (None, op.results)] if begins(op, mark) else flows
+
+
+def _passed(values: Sequence[Value], targets: Sequence[Sequence[Value]]) -> list[_Flow]:
+    return [(v, [target[i] for target in targets]) for i, v in enumerate(values)]
+
+
+def _ended(block: Block, op: Op) -> list[_Flow]:
+    """From what a region yields."""
+    targets: list[Sequence[Value]] = [op.results]
+    if isinstance(op, ForOp):
+        targets.append(op.carried)
+    elif isinstance(op, WhileOp):
+        targets = [op.before.args]
+    return _passed(block.terminator.operands, targets)
+
+
+def none(build: Builder, value: Value) -> Value:
+    """Marks of a value that has none."""
+    return Lanes(build, shape_of(value.type)).spread(False)
+
+
+def follow(build: Builder, op: Op, mark: Mark, marks: Marks) -> list[Value | None]:
+    """Emit the marks of an op's results. marks: those of its operands, None for none."""
+    if isinstance(op, LoadOp):
+        return [_loaded(build, op, marks) if mark is Mark.UNDEFINED else None]
+    inherited = _inherited(build, op, mark, marks)
+    if not begins(op, mark):
+        return inherited
+    own = _wrapped(build, op)
+    (found,) = inherited
+    return [own if found is None else Lanes(build, shape_of(op.type)).either(own, found)]
+
+
+def _loaded(build: Builder, op: LoadOp, marks: Marks) -> Value | None:
+    if op.mask is None or (op.other is not None and marks[2] is None):
+        return None
+    lanes = Lanes(build, shape_of(op.type))
+    return lanes.select(op.mask, False, True if op.other is None else marks[2] or False)
+
+
+def _wrapped(build: Builder, op: Op) -> Value:
+    """Where the exact result is none of i32."""
+    lanes = Lanes(build, shape_of(op.type))
+    exact = build.value(type(op)(*(lanes.cast(x, i64) for x in op.operands)))
+    return lanes.compare(exact, "ne", lanes.cast(op.result, i64))
+
+
+def _inherited(build: Builder, op: Op, mark: Mark, marks: Marks) -> list[Value | None]:
+    given = {id(v): m for v, m in zip(op.operands, marks, strict=True) if m is not None}
+    found = [given[id(v)] for v in sources(op, mark) if id(v) in given]
+    if not found:
+        return [None] * len(op.results)
+    if isinstance(op, HintOp):
+        return [found[0]]
+    if isinstance(op, GatherOp):
+        return [build.value(GatherOp(found[0], op.index, op.axis))]
+    if isinstance(op, _SHAPES):
+        whole = [m or none(build, v) for v, m in zip(op.operands, marks, strict=True)]
+        return list(emit_like(build, op, whole).results)
+    if isinstance(op, DotOp):
+        return [_of_product(build, op, marks)]
+    if isinstance(op, ReduceOp | ScanOp):
+        return [_folded(build, op, found)] * len(op.results)
+    if isinstance(op, SelectOp):
+        return [_selected(build, op, mark, marks)]
+    return [_elementwise(build, op, found, marks)]
+
+
+def _elementwise(build: Builder, op: Op, found: Sequence[Value], marks: Marks) -> Value:
+    lanes = Lanes(build, shape_of(op.results[0].type))
+    marked = found[0]
+    for more in found[1:]:
+        marked = lanes.either(marked, more)
+    if isinstance(op, AndOp | OrOp) and element_of(op.type) is i1:
+        # False and anything is False, True or anything is True: the other side does not matter.
+        for value, own in zip(op.operands, marks, strict=True):
+            open_ = value if isinstance(op, AndOp) else lanes.select(value, False, True)
+            marked = lanes.masked(marked, open_ if own is None else lanes.either(open_, own))
+    return marked
+
+
+def _selected(build: Builder, op: SelectOp, mark: Mark, marks: Marks) -> Value:
+    lanes = Lanes(build, shape_of(op.type))
+    x, y = (False if m is None else m for m in marks[1:])
+    condition = marks[0] if mark is Mark.UNDEFINED else None
+    if x is False and y is False:
+        assert condition is not None
+        return condition
+    chosen = build.value(SelectOp(op.condition, lanes.spread(x), lanes.spread(y)))
+    return chosen if condition is None else lanes.either(chosen, condition)
+
+
+def _folded(build: Builder, op: ReduceOp | ScanOp, found: Sequence[Value]) -> Value:
+    lanes = Lanes(build, shape_of(found[0].type))
+    marked = found[0]
+    for more in found[1:]:
+        marked = lanes.either(marked, more)
+    if isinstance(op, ReduceOp):
+        return fold_axis(build, marked, op.axis, OrOp)
+    block = Block((i1, i1))
+    inner = Builder(block, loc=build.loc)
+    inner.emit(YieldOp((inner.value(OrOp(*block.args)),)))
+    return build.value(ScanOp((marked,), block, op.axis, op.reverse))
+
+
+def _of_product(build: Builder, op: DotOp, marks: Marks) -> Value:
+    """Rows and columns with a mark, and the sum's own."""
+    shape = shape_of(op.type)
+    lanes = Lanes(build, shape)
+    rank = len(shape)
+    marked = marks[2]
+    for given, axis in ((marks[0], rank - 1), (marks[1], rank - 2)):
+        if given is None:
+            continue
+        line = build.value(ExpandDimsOp(fold_axis(build, given, axis, OrOp), axis))
+        wide = build.value(BroadcastOp(line, shape))
+        marked = wide if marked is None else lanes.either(marked, wide)
+    assert marked is not None
+    return marked

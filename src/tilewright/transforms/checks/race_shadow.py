@@ -1,0 +1,252 @@
+"""Which programs have used each element, noted by the kernel itself.
+
+Before a load of program %me (a store looks at %reader as well, an atomic at neither):
+
+    %writer = mem.load %writers + place    %wrong = %writer > %ordered and %writer != %me
+    %reader = mem.load %readers + place    mem.store %readers + place, %me or -%me
+
+A checked kernel runs its programs one after the other, so notes need no atomics. %ordered is the
+last program that this one surely comes after: of an earlier launch, or the last one that has used
+an atomic on an address before this one did. All before that count as ordered, too: so chains of
+counters and locks are followed without a set for each program, and nobody is accused who waited.
+Storing what is there already disturbs nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from tilewright.ir import Builder, Value
+from tilewright.ir.types import (
+    PointerType,
+    element_of,
+    i32,
+    i64,
+    shape_of,
+    u8,
+    u16,
+    u32,
+    u64,
+    with_element,
+)
+from tilewright.ops import (
+    BitcastOp,
+    BroadcastOp,
+    ExpandDimsOp,
+    LoadOp,
+    MaxOp,
+    OffsetOp,
+    ReshapeOp,
+    SelectOp,
+    ShrOp,
+    SplatOp,
+    StoreOp,
+    TransposeOp,
+)
+from tilewright.transforms.checks.check_table import (
+    ACQUIRED,
+    BASE,
+    READERS,
+    TOUCHERS,
+    WRITERS,
+    CheckTable,
+    Violation,
+    load_pointer,
+    load_word,
+    pointer_word,
+    program_number,
+    within,
+    word_at,
+)
+from tilewright.transforms.checks.lane_notation import Lanes, emit_like, when
+
+_NOTE = PointerType(i32)
+_UNSIGNED = {8: u8, 16: u16, 32: u32, 64: u64}
+_SHAPES = (SplatOp, BroadcastOp, ExpandDimsOp, ReshapeOp, TransposeOp)
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedAccess:
+    """An access that is watched.
+
+    mask: None for all lanes; root: number of the pointer parameter, -1 for any; bytes: of an
+    element
+    """
+
+    pointer: Value
+    mask: Value | None
+    root: int
+    bytes: int
+
+
+class Found(NamedTuple):
+    """Lanes in which something is wrong; other: the program in the way, negative for several."""
+
+    wrong: Value
+    other: Value | None = None
+
+
+class RaceShadow:
+    """Emits the notes of one function.
+
+    table: the parameter of the kernel; pointers: the pointer parameters; has_atomics: whether a
+    program may come to know in the middle that it is after others
+    """
+
+    def __init__(
+        self, build: Builder, table: Value, layout: CheckTable, pointers: Sequence[Value],
+        has_atomics: bool,
+    ) -> None:  # fmt: skip
+        self._table = table
+        self._granule = layout.granule
+        self._pointers = pointers
+        scalar = Lanes(build, ())
+        base = load_word(build, table, BASE)
+        self._base = scalar.cast(base, i32)
+        self._before = scalar.multiply(self._base, -1)
+        self._me = scalar.cast(program_number(build, table), i32)
+        self._many = scalar.multiply(self._me, -1)
+        self._has_atomics = has_atomics
+        if has_atomics:
+            build.emit(StoreOp(word_at(build, table, ACQUIRED), base))
+
+    def matters(self, build: Builder, access: WatchedAccess, word: int) -> Builder:
+        """A builder of what is done where the kernel may store to the memory of an access (STORED),
+        or load from it (LOADED)."""
+        if access.root < 0:
+            return build
+        flag = load_word(build, self._table, pointer_word(access.root, word))
+        return when(build, Lanes(build, ()).compare(flag, "ne", 0))
+
+    def others(self, build: Builder, access: WatchedAccess, kind: Violation, again: bool) -> Found:
+        """Who has written, or read, what is accessed now. again: of what was looked at before,
+        which need not be kept until then."""
+        lanes = Lanes(build, shape_of(access.pointer.type))
+        acquired = self._acquired(build)
+        word = WRITERS if kind is Violation.WRITTEN else READERS
+        wrong: Value | None = None
+        other: Value | None = None
+        places, mask = self._places(build, access, word)
+        for place in places:
+            note = build.value(LoadOp(place, mask, volatile=again))
+            bad = lanes.masked(self._in_the_way(lanes, note, acquired, kind), mask)
+            other = note if other is None else lanes.select(bad, note, other)
+            wrong = bad if wrong is None else lanes.either(wrong, bad)
+        assert wrong is not None
+        return Found(wrong, other)
+
+    def _in_the_way(self, lanes: Lanes, note: Value, acquired: Value, kind: Violation) -> Value:
+        """Whether nothing orders a program before this one; of several, whether nothing does."""
+        late = lanes.compare(note, "gt", acquired)
+        alone = lanes.masked(late, lanes.compare(note, "ne", self._me))
+        if kind is Violation.WRITTEN:
+            return alone
+        several = lanes.compare(note, "lt", self._before)
+        unordered = Lanes(lanes.build, ()).compare(acquired, "eq", self._base)
+        return lanes.either(alone, lanes.masked(several, unordered))
+
+    def note_read(self, build: Builder, access: WatchedAccess) -> None:
+        """Note that this program reads."""
+        lanes = Lanes(build, shape_of(access.pointer.type))
+        places, mask = self._places(build, access, READERS)
+        for place in places:
+            before = build.value(LoadOp(place, mask))
+            old = lanes.masked(
+                lanes.compare(before, "le", self._base), lanes.compare(before, "ge", self._before)
+            )
+            mine = lanes.either(old, lanes.compare(before, "eq", self._me))
+            now = build.value(SelectOp(mine, lanes.spread(self._me), lanes.spread(self._many)))
+            build.emit(StoreOp(place, now, mask))
+
+    def note_write(self, build: Builder, access: WatchedAccess) -> None:
+        """Note that this program writes."""
+        lanes = Lanes(build, shape_of(access.pointer.type))
+        places, mask = self._places(build, access, WRITERS)
+        for place in places:
+            build.emit(StoreOp(place, lanes.spread(self._me), mask))
+
+    def note_atomic(self, build: Builder, access: WatchedAccess) -> None:
+        """Note that this program uses an atomic, and after whom it does."""
+        lanes = Lanes(build, shape_of(access.pointer.type))
+        (place, *_), mask = self._places(build, access, TOUCHERS)
+        before = build.value(LoadOp(place, mask))
+        others = lanes.masked(lanes.compare(before, "ne", self._me), mask)
+        last = lanes.fold(lanes.select(others, before, 0), MaxOp)
+        latest = build.value(MaxOp(last, self._acquired(build)))
+        word = word_at(build, self._table, ACQUIRED)
+        build.emit(StoreOp(word, Lanes(build, ()).cast(latest, i64)))
+        build.emit(StoreOp(place, lanes.spread(self._me), mask))
+
+    def changed(self, build: Builder, access: WatchedAccess, stored: Value) -> WatchedAccess:
+        """The lanes of a store that change what is there."""
+        lanes = Lanes(build, shape_of(access.pointer.type))
+        there = build.value(LoadOp(access.pointer, access.mask))
+        differ = lanes.compare(_bits(build, there), "ne", _bits(build, stored))
+        return replace(access, mask=lanes.masked(differ, access.mask))
+
+    def _acquired(self, build: Builder) -> Value:
+        """The last program that this one is known to come after."""
+        if not self._has_atomics:
+            return self._base
+        return Lanes(build, ()).cast(load_word(build, self._table, ACQUIRED), i32)
+
+    def _places(
+        self, build: Builder, access: WatchedAccess, word: int
+    ) -> tuple[list[Value], Value | None]:
+        """Where the notes are of each granule of the elements, and in which lanes."""
+        if access.root >= 0 and access.bytes == self._granule:
+            start = load_pointer(build, self._table, pointer_word(access.root, word), _NOTE)
+            moved = _moved(build, access.pointer, self._pointers[access.root], start)
+            if moved is not None:
+                return [moved], access.mask
+        lanes = Lanes(build, shape_of(access.pointer.type))
+        known = access.root >= 0
+        roots = (access.root,) if known else range(len(self._pointers))
+        address, inside = lanes.cast(access.pointer, i64), None if known else lanes.spread(False)
+        found: Value | None = None
+        for root in roots:
+            place = self._place(lanes, address, root, word)
+            if inside is not None:
+                here = within(lanes, self._table, root, address, access.bytes)
+                inside = lanes.either(inside, here)
+                place = place if found is None else lanes.select(here, place, found)
+            found = place
+        assert found is not None
+        parts = [lanes.add(found, 4 * i) for i in range(max(1, access.bytes // self._granule))]
+        places = [lanes.cast(part, _NOTE) for part in parts]
+        return places, lanes.both(inside, access.mask)
+
+    def _place(self, lanes: Lanes, address: Value, root: int, word: int) -> Value:
+        """The address of the note for an address in the array of a parameter."""
+        scalar = Lanes(lanes.build, ())
+        notes = load_word(lanes.build, self._table, pointer_word(root, word))
+        origin = scalar.multiply(scalar.cast(self._pointers[root], i64), -1)
+        shift = lanes.spread(self._granule.bit_length() - 1, i64)
+        number = lanes.build.value(ShrOp(lanes.add(address, origin), shift))
+        return lanes.add(lanes.multiply(number, 4), notes)
+
+
+def _moved(build: Builder, pointer: Value, root: Value, start: Value) -> Value | None:
+    """The address computed from another start; None where it is not simply computed.
+
+    Offsets from notes are then as consecutive as those of the access itself.
+    """
+    if pointer is root:
+        return start
+    op = pointer.op
+    if op is None or not isinstance(op, (OffsetOp, *_SHAPES)):
+        return None
+    inner = _moved(build, op.operands[0], root, start)
+    if inner is None:
+        return None
+    return emit_like(build, op, [inner, *op.operands[1:]]).result
+
+
+def _bits(build: Builder, value: Value) -> Value:
+    """A float as an integer of its width, so that NaNs can be compared."""
+    element = element_of(value.type)
+    if isinstance(element, PointerType) or not element.is_float:
+        return value
+    return build.value(BitcastOp(value, with_element(value.type, _UNSIGNED[element.bits])))
