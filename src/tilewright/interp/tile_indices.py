@@ -35,6 +35,9 @@ class Multiple(NamedTuple):
 def follow_sign(op: Op, result: ConcreteValue, inputs: Sequence[ConcreteValue]) -> None:
     """Set the sign of a result from those of the operands."""
     result.sign = sign_of(op, result.type, [value.sign for value in inputs])
+    if isinstance(op, DivOp) and result.sign is Sign.ASSUMED and np.ptp(inputs[1].data):
+        # Quotients by different numbers count up by chance alone: the compiler concludes nothing.
+        result.sign = Sign.UNKNOWN
     # tiles of such quotients are no tile indices
     if isinstance(op, (DivOp, MulOp, SubOp)) and not result.data.shape:
         _follow_remainder(op, result, *inputs)

@@ -75,3 +75,15 @@ def one_by_one(x, out, by, n, B: tl.constexpr):
 
 def test_tiles_that_do_not_count_up_are_fine():
     np.testing.assert_array_equal(run(one_by_one, by=-2, n=64), np.full(16, 62.0))
+
+
+@device_function
+def by_many(x, out, by, n, B: tl.constexpr):
+    quotient = 100 // (by - tl.arange(0, B))
+    tl.store(out + tl.arange(0, B), tl.load(x + (quotient % n + n)))
+
+
+def test_quotients_by_different_numbers_that_count_up_by_chance_are_fine():
+    """Seed 31003913 of the fuzzer: of -100, -50, -33 ... some are one apart."""
+    quotients = np.trunc(100 / (-1 - np.arange(16))).astype(int)
+    np.testing.assert_array_equal(run(by_many, by=-1, n=64), X[64 + np.fmod(quotients, 64)])
