@@ -144,6 +144,116 @@ def stores_the_same_everywhere(x, y, n):
     tl.atomic_max(y + 1, tl.program_id(0) * 1.0)
 
 
+@wrong(
+    errors.OutOfBounds,
+    "store at element -1 of argument 'y', which has 16 elements (program (0, 0, 0), "
+    "tile index (0, 2))",
+    "tl.store(y + at, 1.0, mask=at < 14)",
+)
+def stores_before_the_start(x, y, n):
+    rows, columns = tl.arange(0, 2), tl.arange(0, 4)
+    at = rows[:, None] * 4 + tl.where(columns == 2, -1, columns)[None, :]
+    tl.store(y + at, 1.0, mask=at < 14)
+
+
+@wrong(errors.OutOfBounds, "atomic add at element 16 of argument 'y'", "tl.atomic_add(y + i, 1.0)")
+def adds_past_the_end(x, y, n):
+    i = tl.program_id(0) * 8 + tl.arange(0, 8)
+    tl.atomic_add(y + i, 1.0)
+
+
+@wrong(errors.OutOfBounds, "load at element 20 of argument 'x'", "total += tl.load(x + k)")
+def reads_on_in_a_loop(x, y, n):
+    total = 0.0
+    for k in range(0, n + 5, 10):
+        total += tl.load(x + k)
+    tl.store(y + tl.program_id(0), total)
+
+
+@wrong(
+    errors.OutOfBounds,
+    "load of f32 at address 0x3f80000000000000, which is in no array argument",
+    "tl.load((tl.load(table) + i * 0).to(tl.pointer_type(tl.float32)))",
+)
+def follows_a_wild_address(x, y, n):
+    i = tl.arange(0, 4).to(tl.int64)
+    table = x.to(tl.pointer_type(tl.int64))
+    v = tl.load((tl.load(table) + i * 0).to(tl.pointer_type(tl.float32)))
+    tl.store(y + i, v)
+
+
+@wrong(errors.UndefinedElement, "the mask of a store", "tl.store(y + i, 1.0, mask=v != 5)")
+def masks_by_what_is_not_loaded(x, y, n):
+    i = tl.arange(0, 8)
+    v = tl.load(x + i, mask=i < 7)
+    tl.store(y + i, 1.0, mask=v != 5)
+
+
+@wrong(
+    errors.UndefinedElement,
+    "what is stored of argument 'y', tile index (0, 0)",
+    "tl.store(y + i[:, None] * 0, carried, mask=i[:, None] < 1)",
+)
+def carries_what_is_not_loaded(x, y, n):
+    i = tl.arange(0, 16)
+    carried = tl.zeros((16, 1), tl.float32)
+    for k in range(0, 2):
+        part = tl.load(x + i[:, None] * 0 + i[None, :], mask=i[None, :] < n - k)
+        carried += tl.sum(tl.dot(part, part), 1, keep_dims=True)
+    tl.store(y + i[:, None] * 0, carried, mask=i[:, None] < 1)
+
+
+@wrong(
+    errors.RaceCondition,
+    "program (1, 0, 0) writes element 2 of argument 'y'",
+    "tl.store(p + i, tl.program_id(0) + 1.0)",
+)
+def stores_through_a_chosen_pointer(x, y, n):
+    i = tl.arange(0, 2)
+    p = y + 2
+    if tl.program_id(0) > 1:
+        p = x
+    tl.store(p + i, tl.program_id(0) + 1.0)
+
+
+@wrong(
+    errors.RaceCondition,
+    "program (1, 0, 0) writes element 1 of argument 'y'",
+    "tl.store(bytes + 4 + i, tl.program_id(0))",
+)
+def stores_bytes_of_what_another_has_stored(x, y, n):
+    i = tl.arange(0, 4)
+    bytes = y.to(tl.pointer_type(tl.int8))
+    first = tl.program_id(0) == 0
+    tl.store(y + i, 1.0, mask=first)
+    tl.store(bytes + 4 + i, tl.program_id(0))
+
+
+@right
+def waits_for_its_turn(x, y, n):
+    pid = tl.program_id(0)
+    while tl.atomic_add(y + 15, 0.0) < pid:
+        pass
+    tl.store(x, tl.load(x) + 1.0)
+    tl.atomic_add(y + 15, 1.0)
+
+
+@right
+def follows_addresses(x, y, n):
+    there = (x.to(tl.int64) + 8).to(tl.pointer_type(tl.float32))
+    i = tl.arange(0, 4)
+    chosen = tl.where(i < 2, there + i, y + i)
+    tl.store(y + 4 + tl.program_id(0), tl.sum(tl.load(chosen)))
+
+
+@right
+def leaves_a_loop_by_what_is_loaded(x, y, n):
+    k = tl.program_id(0)
+    while (k < n) & (tl.load(x + k, mask=k < n, other=0.0) < 7.0):
+        k += 2
+    tl.store(y + tl.program_id(0), k)
+
+
 def launch(kernel: Callable[..., Any], **options: Any) -> list[np.ndarray[Any, Any]]:
     x, y = np.arange(16, dtype=np.float32), np.zeros(16, np.float32)
     made: Any = jit(kernel, **options)
@@ -154,18 +264,23 @@ def launch(kernel: Callable[..., Any], **options: Any) -> list[np.ndarray[Any, A
 @pytest.mark.parametrize(
     ("kernel", "error", "message", "code"), WRONG, ids=[case[0].__name__ for case in WRONG]
 )
-def test_wrong_accesses_are_named(
+def test_wrong_accesses_are_named_alike_in_compiled_and_interpreted_kernels(
     kernel: Callable[..., Any], error: type[Exception], message: str, code: str
 ):
-    with pytest.raises(error) as caught:
-        launch(kernel, check=EVERYTHING)
-    text = str(caught.value)
-    assert message in text and code in text and "test_checked_mode.py:" in text
+    texts: list[str] = []
+    for interpret in (False, True):
+        with pytest.raises(error) as caught:
+            launch(kernel, check=EVERYTHING, interpret=interpret)
+        texts.append(str(caught.value))
+    compiled, interpreted = texts
+    assert compiled == interpreted
+    assert message in compiled and code in compiled and "test_checked_mode.py:" in compiled
 
 
+@pytest.mark.parametrize("interpret", [False, True], ids=["compiled", "interpreted"])
 @pytest.mark.parametrize("kernel", RIGHT, ids=[kernel.__name__ for kernel in RIGHT])
-def test_right_accesses_are_no_mistakes(kernel: Callable[..., Any]):
-    checked, plain = launch(kernel, check=EVERYTHING), launch(kernel)
+def test_right_accesses_are_no_mistakes(kernel: Callable[..., Any], interpret: bool):
+    checked, plain = launch(kernel, check=EVERYTHING, interpret=interpret), launch(kernel)
     np.testing.assert_allclose(checked, plain, rtol=1e-6)
 
 

@@ -111,17 +111,15 @@ class JITFunction(DeviceFunction, KernelInterface):
         named = ("debug", "strict_triton", "int64_offsets")
         self._options = {name: self._given[name] for name in named if self._given[name] is not None}
         source = compilable or PythonKernel(self, repr)
-        if self.check:
-            self._options["check"] = "+".join(self.check)
+        self._options["check"] = "+".join(self.check)
         self.variants = VariantCache(self.__name__, source, self._options, current.cache, self)
         self._repr = repr
         # the dictionary itself, not a copy: launches see what is assigned later
         self._assigned = vars(current.compilation)
         self.dispatchable = not (self.interpreted or self.check) and machine_readable(self.params)
         # The first launch replaces this by what makes the second, and that by what makes the rest.
-        self._launch: Kernel = self._first_launch
-        if self.interpreted or self.check:
-            self._launch = self._interpret if self.interpreted else self._launch_checked
+        compiled = self._launch_checked if self.check else self._first_launch
+        self._launch: Kernel = self._interpret if self.interpreted else compiled
 
     def __getitem__(self, grid: object) -> Callable[..., CompiledKernel]:
         """`kernel[grid]`, to be called with the arguments.

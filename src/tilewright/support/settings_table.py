@@ -270,7 +270,7 @@ class Interpreter(Group):
         str,
         "TILEWRIGHT_CHECK",
         expected="some of bounds, race, overflow, uninit, with commas",
-        doc="Run kernels on host arrays in the interpreter and check every access; read where a "
+        doc="Check every access of kernels on host arrays, compiled or interpreted; read where a "
         "kernel is decorated.",
     )
     program_id = Setting[tuple[int, int, int] | None](
