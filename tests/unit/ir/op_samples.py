@@ -158,6 +158,7 @@ BY_HAND: dict[type[Op], Maker] = {
     ops.AsmOp: lambda s: _assembly(s, ops.AsmOp),
     ops.VolatileAsmOp: lambda s: _assembly(s, ops.VolatileAsmOp),
     ops.StoreOp: _store,
+    ops.StopOp: lambda s: ops.StopOp(s.arg(PointerType(i64)), (s.arg(i64),)),
     ops.LoadOp: _load,
     ops.DescriptorLoadOp: _descriptor_load,
     ops.DescriptorStoreOp: _descriptor_store,
