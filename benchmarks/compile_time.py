@@ -93,7 +93,7 @@ KERNELS = {
         {"num_warps": 8, "num_stages": 3},
     ),
     "attention": Kernel(
-        "attention.attention_kernel",
+        "user_attention.attention_kernel",
         "*fp16/16 *fp16/16 *fp16/16 *fp16/16 i32/16 i32/16 i32/16 fp32",
         _constants(BLOCK_M=128, BLOCK_N=64, HEAD=64, CAUSAL=True),
         {"num_warps": 4, "num_stages": 3},

@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from harness import Case, Work, interleave, print_table, write_results
+from user_attention import attention_kernel
 
 import tilewright
 from tilewright.backends.nvidia.layouts import warp_split
-from tilewright.kernels.attention import attention_kernel, gpu_launch_options
+from tilewright.kernels.attention_plan import gpu_launch_options
 from tilewright.kernels.matmul_plan import current_gpu
 
 CASES = (("float16", 64), ("float16", 128), ("float16", 256), ("float32", 64), ("float32", 128))

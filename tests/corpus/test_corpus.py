@@ -52,8 +52,6 @@ MAY_SPILL = {
     ("layer_norm", HERE, "fp32 16384"),
     # a row of 128 KB is half of all registers; weight and bias come beside it
     ("layer_norm", HERE, "fp32 32768"),
-    # two instructions for each product of Ampere's, or FMA: the tiles are those for Ampere
-    ("attention", 75, "fp32 64 causal"),
 }
 """May only shrink."""
 

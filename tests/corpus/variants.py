@@ -11,7 +11,7 @@ from typing import Any
 from tests.kernels.tutorial_matmul import tutorial_matmul
 from tilewright.backends.nvidia.arch import ARCHITECTURES
 from tilewright.kernels.attention import attention_kernel
-from tilewright.kernels.attention import gpu_launch_options as attention_options
+from tilewright.kernels.attention_plan import gpu_launch_options as attention_options
 from tilewright.kernels.dropout import dropout_kernel
 from tilewright.kernels.elementwise import add_kernel
 from tilewright.kernels.grouped_matmul import grouped_matmul_kernel
@@ -244,15 +244,18 @@ def _tutorial() -> Iterator[Variant]:
         yield from _on(_rows(True), label, tutorial_matmul, types, words)
 
 
+_ATTENTION = " ".join([*["*fp32"] * 3, *["i32/16"] * 14, "i32", *["i32/16"] * 2, "fp32 i32 i32"])
+
+
 def _attention() -> Iterator[Variant]:
     for dtype, heads in {"fp16": (32, 64, 128, 256), "bf16": (64,), "fp32": (32, 64, 128)}.items():
-        types = f"{_pointers(4, dtype)} i32/16 i32/16 i32/16 fp32"
+        types = f"{_pointers(4, dtype)} {_ATTENTION}"
         for head in heads:
             label, rows = f"{dtype} {head} causal", _rows(head == 64 and dtype != "bf16")
             yield from _attention_on(rows, label, types, head, BYTES[dtype], True)
         rows = _rows(dtype == "fp16")
         yield from _attention_on(rows, f"{dtype} 64", types, 64, BYTES[dtype], False)
-    types = f"{_pointers(4, 'fp16')} i32/16 i32/16 i32/16 fp32"
+    types = f"{_pointers(4, 'fp16')} {_ATTENTION}"
     yield from _attention_on((HERE,), "fp16 128", types, 128, 2, False)
 
 
@@ -261,7 +264,9 @@ def _attention_on(
 ) -> Iterator[Variant]:
     for capability in rows:
         words = attention_options(head, item_bytes, capability)
-        words |= {"HEAD": head, "CAUSAL": causal}
+        words |= dict.fromkeys(("lse_ptr", "q_starts", "k_starts", "SCORE"))
+        words |= {"HEAD": head, "VALUE": head, "SHARED": 1, "LEFT": -1, "AT_END": False,
+                  "RIGHT": 0 if causal else -1, "DROPOUT": 0.0, "score_args": ()}  # fmt: skip
         yield from _on((capability,), label, attention_kernel, types, words)
 
 

@@ -1,6 +1,7 @@
 """Ready-made kernels, one family a file: the kernel, a function over arrays, its configurations."""
 
 from tilewright.kernels.attention import attention
+from tilewright.kernels.attention_backward import attention_backward
 from tilewright.kernels.dropout import dropout
 from tilewright.kernels.elementwise import add
 from tilewright.kernels.grouped_matmul import grouped_matmul
@@ -13,6 +14,7 @@ from tilewright.kernels.transpose import transpose
 __all__ = [
     "add",
     "attention",
+    "attention_backward",
     "dropout",
     "grouped_matmul",
     "layer_norm",

@@ -1,125 +1,139 @@
 """Attention forward with an online softmax: keys and values stream past one block of queries."""
 
+# ruff: noqa: B008, N803 -- constants of kernels
+
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import tilewright.language as tl
-from tilewright.kernels.arrays import Array, empty, is_on_cpu, strides
-from tilewright.kernels.matmul_plan import HOPPER, current_gpu
+from tilewright.kernels.arrays import Array, empty, is_on_cpu
+from tilewright.kernels.attention_arrays import Variant, row_strides, sizes_of, sum_strides
+from tilewright.kernels.attention_blocks import (
+    LOG2_E,
+    as_they_are,
+    block_and_head,
+    is_kept,
+    is_visible,
+    keys_seen,
+    load_rows,
+    sequence,
+    store_rows,
+)
+from tilewright.kernels.attention_plan import launch_options
 from tilewright.runtime import cdiv, jit
 
 
 @jit
-def block_and_head(GROUP: tl.constexpr):
-    """Which block of which head a program computes: of GROUP heads, one block after the other."""
-    blocks, heads = tl.num_programs(0), tl.num_programs(1)
-    number = tl.program_id(1) * blocks + tl.program_id(0)
-    first = number // (blocks * GROUP) * GROUP
-    size = min(heads - first, GROUP)
-    number = number % (blocks * GROUP)
-    return number // size, first + number % size
-
-
-@jit
 def attention_kernel(
-    q_ptr, k_ptr, v_ptr, out_ptr, stride_h, stride_l, length, scale,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, HEAD: tl.constexpr, CAUSAL: tl.constexpr,
-    GROUP: tl.constexpr = tl.constexpr(1),  # noqa: B008
+    q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, q_starts, k_starts,
+    q_batch, q_head, q_row, k_batch, k_head, k_row, v_batch, v_head, v_row,
+    out_batch, out_head, out_row, lse_batch, lse_head,
+    heads, q_length, k_length, scale, seed, score_args,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, HEAD: tl.constexpr, VALUE: tl.constexpr,
+    SHARED: tl.constexpr, LEFT: tl.constexpr, RIGHT: tl.constexpr, AT_END: tl.constexpr,
+    SCORE: tl.constexpr, DROPOUT: tl.constexpr, GROUP: tl.constexpr = tl.constexpr(1),
 ):  # fmt: skip
-    """One block of queries of one head; q, k, v and out have the same strides.
+    """One block of queries of one head, beside all keys that it sees.
 
-    The grid is blocks x heads. Of each GROUP of heads, first all first blocks are computed; if
-    causal, the last, which take longest. scale is positive. Running maximum and sum per row, as in
-    Milakov and Gimelshein, "Online normalizer calculation for softmax" (2018), and Dao et al.,
-    "FlashAttention" (2022).
+    The grid is blocks x pairs of batch and head. Of each GROUP of pairs, first all first blocks are
+    computed; if later keys are hidden, the last, which take longest. scale is positive. Running
+    maximum and sum per row, as in Milakov and Gimelshein, "Online normalizer calculation for
+    softmax" (2018), and Dao et al., "FlashAttention" (2022).
     """
-    block, head = block_and_head(GROUP)
-    if CAUSAL:
-        block = tl.num_programs(0) - 1 - block
-    start = block * BLOCK_M
-    head = head * stride_h
-    rows = start + tl.arange(0, BLOCK_M)
-    inner = tl.arange(0, HEAD)
-    q = tl.load(
-        q_ptr + head + rows[:, None] * stride_l + inner[None, :],
-        mask=rows[:, None] < length, other=0.0,
-    )  # fmt: skip
-    factor = scale * 1.4426950408889634
-    top = tl.full((BLOCK_M,), -float("inf"), dtype=tl.float32)
-    total = tl.zeros((BLOCK_M,), dtype=tl.float32)
-    acc = tl.zeros((BLOCK_M, HEAD), dtype=tl.float32)
-    end = min(start + BLOCK_M, length) if CAUSAL else length
-    for j in range(0, end, BLOCK_N):
+    block, pair = block_and_head(GROUP)
+    batch, head = pair // heads, pair % heads
+    block = tl.num_programs(0) - 1 - block if RIGHT >= 0 else block
+    q_first, q_length = sequence(q_starts, batch, q_length)
+    k_first, k_length = sequence(k_starts, batch, k_length)
+    if q_starts is not None:
+        if block * BLOCK_M >= q_length:
+            return
+    shift = k_length - q_length if AT_END else 0
+    rows = block * BLOCK_M + tl.arange(0, BLOCK_M)
+    places = rows + shift if AT_END else rows
+    q_base = q_ptr + batch * q_batch + head * q_head + q_first * q_row
+    k_base = k_ptr + batch * k_batch + head // SHARED * k_head + k_first * k_row
+    v_base = v_ptr + batch * v_batch + head // SHARED * v_head + k_first * v_row
+    out_base = out_ptr + batch * out_batch + head * out_head + q_first * out_row
+    q = load_rows(q_base, rows, q_row, q_length, HEAD)
+    factor = (scale if SCORE is None else 1.0) * LOG2_E
+    top, total = tl.full((BLOCK_M,), -float("inf"), tl.float32), tl.zeros((BLOCK_M,), tl.float32)
+    acc = tl.zeros((BLOCK_M, VALUE), tl.float32)
+    begin, end = keys_seen(block * BLOCK_M + shift, BLOCK_M, k_length, BLOCK_N, LEFT, RIGHT)
+    for j in range(begin, end, BLOCK_N):
         columns = j + tl.arange(0, BLOCK_N)
-        there = columns[:, None] < length
-        offsets = head + columns[:, None] * stride_l + inner[None, :]
-        k = tl.load(k_ptr + offsets, mask=there, other=0.0)
+        k = load_rows(k_base, columns, k_row, k_length, HEAD)
         scores = tl.dot(q, tl.trans(k))
-        visible = columns[None, :] < length
-        if CAUSAL:
-            visible = visible & (columns[None, :] <= rows[:, None])
-        scores = tl.where(visible, scores, -float("inf"))
+        if SCORE is not None:
+            scores = SCORE(scores * scale, places[:, None], columns[None, :], head, score_args)
+        seen = is_visible(places[:, None], columns[None, :], k_length, LEFT, RIGHT)
+        scores = tl.where(seen, scores, -float("inf"))
         higher = tl.maximum(top, tl.max(scores, axis=1))
-        shrink = tl.exp2((top - higher) * factor)
-        weights = tl.exp2(scores * factor - (higher * factor)[:, None])
+        base = tl.where(higher == -float("inf"), 0.0, higher * factor)
+        shrink, weights = tl.exp2(top * factor - base), tl.exp2(scores * factor - base[:, None])
         total = total * shrink + tl.sum(weights, axis=1)
-        v = tl.load(v_ptr + offsets, mask=there, other=0.0)
+        if DROPOUT > 0:
+            kept = is_kept(seed, pair, rows[:, None], columns[None, :], DROPOUT)
+            weights = tl.where(kept, weights / (1 - DROPOUT), 0.0)
+        v = load_rows(v_base, columns, v_row, k_length, VALUE)
         acc = tl.dot(weights.to(v.dtype), v, acc * shrink[:, None])
         top = higher
-    tl.store(
-        out_ptr + head + rows[:, None] * stride_l + inner[None, :],
-        (acc / total[:, None]).to(out_ptr.dtype.element_ty), mask=rows[:, None] < length,
-    )  # fmt: skip
+    acc /= tl.where(total == 0, 1.0, total)[:, None]
+    store_rows(out_base, rows, out_row, q_length, acc)
+    if lse_ptr is not None:
+        lse = tl.where(total == 0, -float("inf"), (top * factor + tl.log2(total)) / LOG2_E)
+        lse_ptr += batch * lse_batch + head * lse_head + q_first
+        tl.store(lse_ptr + rows, lse, mask=rows < q_length)
 
 
-CPU_BLOCKS = {"BLOCK_M": 64, "BLOCK_N": 64}
+def attention(
+    q: Array,
+    k: Array,
+    v: Array,
+    causal: bool = False,
+    scale: float = 0.0,
+    *,
+    lse: Array | None = None,
+    **variant: Any,
+) -> Array:
+    """softmax(q @ k^T * scale) @ v, as an array like q with rows of v's size.
 
-_HOPPER_TILES = {64: (128, 64, 4, 3), 128: (128, 128, 8, 2), 256: (128, 64, 8, 2)}
-"""Blocks of queries and keys, warps and stages for elements of 16 bits, by the size of a head:
-products of 64 rows of a warpgroup, beside which the exponentials of other scores are computed."""
+    q, k, v: arrays ([batch,] heads, length, head size), with any strides but 1 along rows; several
+    heads of queries in a row may share one of keys. scale: 1 / sqrt(head size) unless given.
 
-_CACHED_BYTES = 32 << 20
-"""Of keys and values, which stay in the second-level cache of Hopper."""
+    lse: an fp32 array ([batch,] heads, length), or (heads, rows), for the logarithms of the sums of
+    the exponentials, which `attention_backward` needs; its rows follow each other.
 
+    causal: a window whose right is 0.
+    window: (left, right): a query does not see keys further than `left` before or `right` behind
+    its place; -1 is without limit.
+    at_end: the last query has the place of the last key; else the first that of the first.
+    score: a @jit function (scores, places of queries, places of keys, head, score_args) -> scores,
+    as `soft_cap` and `linear_bias` of attention_blocks; slope: its derivative.
+    starts: (first rows of the sequences of queries, and the end of the last; the same of keys; most
+    rows of a sequence of queries; of keys), of sequences that follow each other in arrays (rows,
+    heads, head size).
+    dropout: the share of weights that is left out, by Philox with `seed`.
 
-def gpu_launch_options(head: int, item_bytes: int, capability: int = 0) -> dict[str, int]:
-    """Blocks and launch options: the fastest on an H200, at a length of 4096, that do not spill.
-
-    Elsewhere, up to heads of 128, they fit the 99 KB of shared memory that the smallest
-    architectures have; fp32 with heads of 256 needs 139 KB, and spills.
+    A query that sees no key gets zeros, and -inf. Raises ValueError: arrays that do not fit
+    together, a window below -1, a dropout outside [0, 1).
     """
-    if capability == HOPPER and item_bytes == 2 and head in _HOPPER_TILES:
-        names = "BLOCK_M", "BLOCK_N", "num_warps", "num_stages"
-        return dict(zip(names, _HOPPER_TILES[head], strict=True))
-    wide = item_bytes > 2
-    return {
-        "BLOCK_M": 128 if head <= (32 if wide else 128) else 64,
-        "BLOCK_N": 32 if wide or head > 128 else 64,
-        "num_warps": 8 if not wide and head > 64 else 4,
-        "num_stages": 3 if head <= 64 else 2,
-    }
-
-
-def _group(heads: int, length: int, row_bytes: int) -> int:
-    """Heads whose keys and values are read again from the cache, a power of two."""
-    fitting = min(_CACHED_BYTES // max(2 * length * row_bytes, 1), heads)
-    return 1 << max(fitting, 1).bit_length() - 1
-
-
-def attention(q: Array, k: Array, v: Array, causal: bool = False, scale: float = 0.0) -> Array:
-    """softmax(q @ k^T * scale) @ v for contiguous arrays (heads, length, head size).
-
-    scale: 1 / sqrt(head size) unless given; the head size is a power of two.
-    """
-    heads, length, size = (int(n) for n in q.shape)
-    result, item = empty(q, (heads, length, size)), int(q.itemsize)
-    if scale < 0:
-        q, scale = -q, -scale
-    options = CPU_BLOCKS
-    if not is_on_cpu(q):
-        options = gpu_launch_options(size, item, current_gpu().capability)
-        options["GROUP"] = _group(heads, length, size * item) if causal else 1
-    attention_kernel[(cdiv(length, options["BLOCK_M"]), heads)](
-        q, k, v, result, *strides(q)[:2], length, scale or size**-0.5,
-        **options, HEAD=size, CAUSAL=causal,
-    )  # fmt: skip
+    asked = Variant(causal, scale, **variant)
+    sizes, packed = sizes_of(q, k, v, asked), asked.starts is not None
+    result = empty(q, (*q.shape[:-1], sizes.value))
+    options = launch_options(sizes, int(q.itemsize), is_on_cpu(q), asked.right >= 0)
+    grid = cdiv(sizes.q_length, options["BLOCK_M"]), sizes.batch * sizes.heads
+    steps = [step for x in (q, k, v, result) for step in row_strides(x, packed)]
+    scale = scale or sizes.head**-0.5
+    if scale < 0 and asked.score is None:
+        # the maximum is that of scores before they are scaled
+        asked = replace(asked, score=as_they_are)
+    if all(grid):
+        attention_kernel[grid](
+            q, k, v, result, lse, *asked.first_rows, *steps, *sum_strides(lse), sizes.heads,
+            sizes.q_length, sizes.k_length, scale, asked.seed, tuple(asked.score_args),
+            **options, **asked.constants(sizes),
+        )  # fmt: skip
     return result

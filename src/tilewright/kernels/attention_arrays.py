@@ -1,0 +1,111 @@
+"""Queries, keys and values of attention: their sizes, where their rows are, and what is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tilewright.kernels.arrays import Array, dtype_name, strides
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """What an attention computes; `attention` describes the fields."""
+
+    causal: bool = False
+    scale: float = 0.0
+    window: tuple[int, int] = (-1, -1)
+    at_end: bool = False
+    score: Callable[..., Any] | None = None
+    slope: Callable[..., Any] | None = None
+    score_args: Sequence[Any] = ()
+    starts: tuple[Array, Array, int, int] | None = None
+    dropout: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if min(self.window) < -1:
+            raise ValueError(f"a window cannot be negative: {self.window}; -1 is without limit")
+        if not 0 <= self.dropout < 1:
+            raise ValueError(f"the share that dropout leaves out is in [0, 1), not {self.dropout}")
+
+    @property
+    def right(self) -> int:
+        """How far behind their place queries see; -1: without limit."""
+        return 0 if self.causal else self.window[1]
+
+    @property
+    def first_rows(self) -> tuple[Array | None, Array | None]:
+        """Of sequences of queries and of keys."""
+        return self.starts[:2] if self.starts else (None, None)
+
+    def constants(self, sizes: Sizes) -> dict[str, Any]:
+        """Of the kernels."""
+        return {
+            "HEAD": sizes.head, "VALUE": sizes.value, "SHARED": sizes.shared,
+            "LEFT": self.window[0], "RIGHT": self.right, "AT_END": self.at_end,
+            "SCORE": self.score, "DROPOUT": self.dropout,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Of an attention. shared: queries' heads of each head of keys; lengths: of the longest
+    sequences; value: size of a row of v."""
+
+    batch: int
+    heads: int
+    shared: int
+    q_length: int
+    k_length: int
+    head: int
+    value: int
+
+
+def sizes_of(q: Array, k: Array, v: Array, variant: Variant) -> Sizes:
+    """The sizes of arrays ([batch,] heads, length, head size), or, of several sequences that follow
+    each other, (rows, heads, head size). Raises ValueError: they do not fit together."""
+    shapes = [tuple(int(n) for n in x.shape) for x in (q, k, v)]
+    if len({len(shape) for shape in shapes}) > 1 or len(shapes[0]) not in (3, 4):
+        raise ValueError(f"attention of arrays of the shapes {_listed(shapes)}: 3 or 4 dims each")
+    kinds = [dtype_name(x) for x in (q, k, v)]
+    if len({*kinds}) > 1:
+        raise ValueError(f"attention of arrays of several types: {_listed(kinds)}")
+    if variant.starts:
+        # rows are in front
+        (q_batch, *of_q), (k_batch, *of_k), (v_batch, *of_v) = (
+            (len(variant.starts[0]) - 1, shape[1], shape[0], shape[2]) for shape in shapes
+        )
+    else:
+        (q_batch, *of_q), (k_batch, *of_k), (v_batch, *of_v) = (
+            (1, *shape)[-4:] for shape in shapes
+        )
+    heads, q_length, head = of_q
+    if not q_batch == k_batch == v_batch or of_k[:2] != of_v[:2] or head != of_k[2]:
+        raise ValueError(f"queries, keys and values do not fit together: {_listed(shapes)}")
+    if of_k[0] == 0 or heads % of_k[0]:
+        raise ValueError(f"{heads} heads of queries are no multiple of {of_k[0]} heads of keys")
+    lengths = variant.starts[2:] if variant.starts else (q_length, of_k[1])
+    return Sizes(q_batch, heads, heads // of_k[0], *lengths, head, of_v[2])
+
+
+def _listed(things: Sequence[Any]) -> str:
+    return ", ".join(map(str, things))
+
+
+def row_strides(array: Array, packed: bool = False) -> tuple[int, int, int]:
+    """Elements from batch to batch, from head to head, and from row to row. packed: the array is
+    (rows, heads, head size). Raises ValueError: the elements of a row do not follow each other."""
+    *outer, head, row, last = strides(array)
+    if last != 1 and int(array.shape[-1]) > 1:
+        raise ValueError("the elements of a row of queries, keys and values must follow each other")
+    return (0, row, head) if packed else (outer[0] if outer else 0, head, row)
+
+
+def sum_strides(sums: Array | None) -> tuple[int, int]:
+    """Elements from batch to batch and from head to head of what there is one of for each row."""
+    if sums is None:
+        return 0, 0
+    *outer, head, _ = strides(sums)
+    return outer[0] if outer else 0, head

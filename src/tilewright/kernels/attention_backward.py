@@ -1,0 +1,210 @@
+"""Attention backward: the weights are computed anew from the logarithms of their sums.
+
+One kernel holds a block of keys and values and sums over queries, the other a block of queries and
+sums over keys: nothing is added atomically, so that gradients are the same in each run. As in Dao,
+"FlashAttention-2" (2023), section 3.1.
+"""
+
+# ruff: noqa: B008, N803 -- constants of kernels
+
+from __future__ import annotations
+
+from typing import Any
+
+import tilewright.language as tl
+from tilewright.kernels.arrays import Array, empty, is_on_cpu
+from tilewright.kernels.attention_arrays import Variant, row_strides, sizes_of, sum_strides
+from tilewright.kernels.attention_blocks import (
+    LOG2_E,
+    is_kept,
+    is_visible,
+    keys_seen,
+    load_rows,
+    queries_seeing,
+    sequence,
+    store_rows,
+)
+from tilewright.kernels.attention_plan import backward_options
+from tilewright.runtime import cdiv, jit
+
+
+@jit
+def row_products_kernel(
+    out_ptr, grad_ptr, result_ptr, out_batch, out_head, out_row, grad_batch, grad_head, grad_row,
+    result_batch, result_head, heads, length, BLOCK: tl.constexpr, VALUE: tl.constexpr,
+):  # fmt: skip
+    """The sum of out * grad of each row, which the gradient of softmax subtracts."""
+    rows = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    batch, head = tl.program_id(1) // heads, tl.program_id(1) % heads
+    out_base = out_ptr + batch * out_batch + head * out_head
+    grad_base = grad_ptr + batch * grad_batch + head * grad_head
+    out = load_rows(out_base, rows, out_row, length, VALUE).to(tl.float32)
+    grad = load_rows(grad_base, rows, grad_row, length, VALUE).to(tl.float32)
+    result_base = result_ptr + batch * result_batch + head * result_head
+    tl.store(result_base + rows, tl.sum(out * grad, axis=1), mask=rows < length)
+
+
+@jit
+def keys_gradient_kernel(
+    q_ptr, k_ptr, v_ptr, grad_ptr, lse_ptr, products_ptr, dk_ptr, dv_ptr, q_starts, k_starts,
+    q_batch, q_head, q_row, k_batch, k_head, k_row, v_batch, v_head, v_row,
+    grad_batch, grad_head, grad_row, dk_batch, dk_head, dk_row, dv_batch, dv_head, dv_row,
+    lse_batch, lse_head, heads, q_length, k_length, scale, seed, score_args,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, HEAD: tl.constexpr, VALUE: tl.constexpr,
+    SHARED: tl.constexpr, LEFT: tl.constexpr, RIGHT: tl.constexpr, AT_END: tl.constexpr,
+    SCORE: tl.constexpr, SLOPE: tl.constexpr, DROPOUT: tl.constexpr,
+):  # fmt: skip
+    """The gradients of one block of keys and values of one head, over all queries that see them."""
+    start, of_k = tl.program_id(0) * BLOCK_N, heads // SHARED
+    batch, group = tl.program_id(1) // of_k, tl.program_id(1) % of_k
+    q_first, q_length = sequence(q_starts, batch, q_length)
+    k_first, k_length = sequence(k_starts, batch, k_length)
+    if q_starts is not None:
+        if start >= k_length:
+            return
+    shift = k_length - q_length if AT_END else 0
+    columns = start + tl.arange(0, BLOCK_N)
+    k = load_rows(k_ptr + batch * k_batch + group * k_head + k_first * k_row,
+                  columns, k_row, k_length, HEAD)  # fmt: skip
+    v = load_rows(v_ptr + batch * v_batch + group * v_head + k_first * v_row,
+                  columns, v_row, k_length, VALUE)  # fmt: skip
+    dk = tl.zeros((BLOCK_N, HEAD), dtype=tl.float32)
+    dv = tl.zeros((BLOCK_N, VALUE), dtype=tl.float32)
+    factor = (scale if SCORE is None else 1.0) * LOG2_E
+    begin, end = queries_seeing(start - shift, BLOCK_N, q_length, BLOCK_M, LEFT, RIGHT)
+    for head in range(group * SHARED, group * SHARED + SHARED):
+        q_base = q_ptr + batch * q_batch + head * q_head + q_first * q_row
+        grad_base = grad_ptr + batch * grad_batch + head * grad_head + q_first * grad_row
+        of_rows = batch * lse_batch + head * lse_head + q_first
+        for i in range(begin, end, BLOCK_M):
+            rows = i + tl.arange(0, BLOCK_M)
+            places = (rows + shift if AT_END else rows)[None, :]
+            q = load_rows(q_base, rows, q_row, q_length, HEAD)
+            scores = raw = tl.dot(k, tl.trans(q))
+            if SCORE is not None:
+                raw *= scale
+                scores = SCORE(raw, places, columns[:, None], head, score_args)
+            lse = tl.load(lse_ptr + of_rows + rows, mask=rows < q_length, other=0.0) * LOG2_E
+            weights = tl.exp2(scores * factor - lse[None, :])
+            seen = is_visible(places, columns[:, None], k_length, LEFT, RIGHT)
+            used = weights = tl.where(seen, weights, 0.0)
+            grad = load_rows(grad_base, rows, grad_row, q_length, VALUE)
+            change = tl.dot(v, tl.trans(grad))
+            if DROPOUT > 0:
+                pair = batch * heads + head
+                kept = is_kept(seed, pair, rows[None, :], columns[:, None], DROPOUT)
+                used = tl.where(kept, weights / (1 - DROPOUT), 0.0)
+                change = tl.where(kept, change / (1 - DROPOUT), 0.0)
+            dv = tl.dot(used.to(grad.dtype), grad, dv)
+            products = tl.load(products_ptr + of_rows + rows, mask=rows < q_length, other=0.0)
+            change = weights * (change - products[None, :])
+            if SLOPE is not None:
+                change *= SLOPE(raw, places, columns[:, None], head, score_args)
+            dk = tl.dot(change.to(q.dtype), q, dk)
+    dk_base = dk_ptr + batch * dk_batch + group * dk_head + k_first * dk_row
+    store_rows(dk_base, columns, dk_row, k_length, dk * scale)
+    dv_base = dv_ptr + batch * dv_batch + group * dv_head + k_first * dv_row
+    store_rows(dv_base, columns, dv_row, k_length, dv)
+
+
+@jit
+def queries_gradient_kernel(
+    q_ptr, k_ptr, v_ptr, grad_ptr, lse_ptr, products_ptr, dq_ptr, q_starts, k_starts,
+    q_batch, q_head, q_row, k_batch, k_head, k_row, v_batch, v_head, v_row,
+    grad_batch, grad_head, grad_row, dq_batch, dq_head, dq_row,
+    lse_batch, lse_head, heads, q_length, k_length, scale, seed, score_args,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, HEAD: tl.constexpr, VALUE: tl.constexpr,
+    SHARED: tl.constexpr, LEFT: tl.constexpr, RIGHT: tl.constexpr, AT_END: tl.constexpr,
+    SCORE: tl.constexpr, SLOPE: tl.constexpr, DROPOUT: tl.constexpr,
+):  # fmt: skip
+    """The gradient of one block of queries of one head, over all keys that they see."""
+    start, pair = (tl.num_programs(0) - 1 - tl.program_id(0)) * BLOCK_M, tl.program_id(1)
+    batch, head = pair // heads, pair % heads
+    q_first, q_length = sequence(q_starts, batch, q_length)
+    k_first, k_length = sequence(k_starts, batch, k_length)
+    if q_starts is not None:
+        if start >= q_length:
+            return
+    shift = k_length - q_length if AT_END else 0
+    rows = start + tl.arange(0, BLOCK_M)
+    places = (rows + shift if AT_END else rows)[:, None]
+    k_base = k_ptr + batch * k_batch + head // SHARED * k_head + k_first * k_row
+    v_base = v_ptr + batch * v_batch + head // SHARED * v_head + k_first * v_row
+    q = load_rows(q_ptr + batch * q_batch + head * q_head + q_first * q_row,
+                  rows, q_row, q_length, HEAD)  # fmt: skip
+    grad = load_rows(grad_ptr + batch * grad_batch + head * grad_head + q_first * grad_row,
+                     rows, grad_row, q_length, VALUE)  # fmt: skip
+    of_rows = batch * lse_batch + head * lse_head + q_first + rows
+    lse = tl.load(lse_ptr + of_rows, mask=rows < q_length, other=0.0) * LOG2_E
+    products = tl.load(products_ptr + of_rows, mask=rows < q_length, other=0.0)
+    factor = (scale if SCORE is None else 1.0) * LOG2_E
+    dq = tl.zeros((BLOCK_M, HEAD), dtype=tl.float32)
+    begin, end = keys_seen(start + shift, BLOCK_M, k_length, BLOCK_N, LEFT, RIGHT)
+    for j in range(begin, end, BLOCK_N):
+        columns = j + tl.arange(0, BLOCK_N)
+        k = load_rows(k_base, columns, k_row, k_length, HEAD)
+        scores = raw = tl.dot(q, tl.trans(k))
+        if SCORE is not None:
+            raw *= scale
+            scores = SCORE(raw, places, columns[None, :], head, score_args)
+        weights = tl.exp2(scores * factor - lse[:, None])
+        seen = is_visible(places, columns[None, :], k_length, LEFT, RIGHT)
+        weights = tl.where(seen, weights, 0.0)
+        v = load_rows(v_base, columns, v_row, k_length, VALUE)
+        change = tl.dot(grad, tl.trans(v))
+        if DROPOUT > 0:
+            kept = is_kept(seed, pair, rows[:, None], columns[None, :], DROPOUT)
+            change = tl.where(kept, change / (1 - DROPOUT), 0.0)
+        change = weights * (change - products[:, None])
+        if SLOPE is not None:
+            change *= SLOPE(raw, places, columns[None, :], head, score_args)
+        dq = tl.dot(change.to(k.dtype), k, dq)
+    dq_base = dq_ptr + batch * dq_batch + head * dq_head + q_first * dq_row
+    store_rows(dq_base, rows, dq_row, q_length, dq * scale)
+
+
+def attention_backward(
+    grad: Array,
+    q: Array,
+    k: Array,
+    v: Array,
+    out: Array,
+    lse: Array,
+    causal: bool = False,
+    scale: float = 0.0,
+    **variant: Any,
+) -> tuple[Array, Array, Array]:
+    """The gradients of q, k and v, for that of `attention`'s result.
+
+    grad: of out; out, lse: what `attention` computed of the same arguments. The gradients of keys
+    are the same in each run, as those of queries. Raises ValueError as `attention` does.
+    """
+    asked = Variant(causal, scale, **variant)
+    sizes, packed = sizes_of(q, k, v, asked), asked.starts is not None
+    scale = scale or sizes.head**-0.5
+    dq, dk, dv = (empty(x, tuple(x.shape)) for x in (q, k, v))
+    products = empty(lse, tuple(lse.shape))
+    of_q, of_k, of_v, of_grad, of_out = (row_strides(x, packed) for x in (q, k, v, grad, out))
+    constants = asked.constants(sizes) | {"SLOPE": asked.slope}
+    of_keys, of_queries = backward_options(sizes, int(q.itemsize), is_on_cpu(q))
+    pairs = sizes.batch * sizes.heads
+    rows = int(lse.shape[-1])
+    row_products_kernel[(cdiv(rows, 64), pairs if not packed else sizes.heads)](
+        out, grad, products, *of_out, *of_grad, *sum_strides(products), sizes.heads, rows,
+        BLOCK=64, VALUE=sizes.value,
+    )  # fmt: skip
+    shared = q, k, v, grad, lse, products
+    steps = *of_q, *of_k, *of_v, *of_grad
+    last = (
+        *sum_strides(lse), sizes.heads, sizes.q_length, sizes.k_length, scale, asked.seed,
+        tuple(asked.score_args),
+    )  # fmt: skip
+    keys_gradient_kernel[(cdiv(sizes.k_length, of_keys["BLOCK_N"]), pairs // sizes.shared)](
+        *shared, dk, dv, *asked.first_rows, *steps, *row_strides(dk, packed),
+        *row_strides(dv, packed), *last, **of_keys, **constants,
+    )  # fmt: skip
+    queries_gradient_kernel[(cdiv(sizes.q_length, of_queries["BLOCK_M"]), pairs)](
+        *shared, dq, *asked.first_rows, *steps, *row_strides(dq, packed), *last,
+        **of_queries, **constants,
+    )  # fmt: skip
+    return dq, dk, dv

@@ -1,0 +1,116 @@
+"""What the programs of attention kernels share: which block is whose, which scores count."""
+
+# ruff: noqa: N803 -- constants of kernels
+
+from __future__ import annotations
+
+import tilewright.language as tl
+from tilewright.runtime import jit
+
+LOG2_E = tl.constexpr(1.4426950408889634)
+
+
+@jit
+def block_and_head(GROUP: tl.constexpr):
+    """Which block of which head a program computes: of GROUP heads, one block after the other."""
+    blocks, heads = tl.num_programs(0), tl.num_programs(1)
+    number = tl.program_id(1) * blocks + tl.program_id(0)
+    first = number // (blocks * GROUP) * GROUP
+    size = min(heads - first, GROUP)
+    number = number % (blocks * GROUP)
+    return number // size, first + number % size
+
+
+@jit
+def sequence(starts, batch, length):
+    """The first row of a sequence, and how many it has: `length` from 0 on, or, where `starts` has
+    the first rows of all sequences and the end of the last, what it says."""
+    if starts is None:
+        return 0, length
+    first = tl.load(starts + batch)
+    return first, tl.load(starts + batch + 1) - first
+
+
+@jit
+def load_rows(base, rows, step, length, SIZE: tl.constexpr):
+    """A tile of rows of SIZE elements, zeros from `length` on; step: from row to row."""
+    inner = tl.arange(0, SIZE)
+    where = base + rows[:, None] * step + inner[None, :]
+    return tl.load(where, mask=rows[:, None] < length, other=0.0)
+
+
+@jit
+def store_rows(base, rows, step, length, tile):
+    """What `load_rows` would load."""
+    inner = tl.arange(0, tile.shape[1])
+    where = base + rows[:, None] * step + inner[None, :]
+    tl.store(where, tile.to(base.dtype.element_ty), mask=rows[:, None] < length)
+
+
+@jit
+def keys_seen(place, count, length, BLOCK: tl.constexpr, LEFT: tl.constexpr, RIGHT: tl.constexpr):
+    """The range of blocks of keys of which `count` queries from a place on see some."""
+    begin, end = 0, length
+    if RIGHT >= 0:
+        end = min(end, place + count + RIGHT)
+    if LEFT >= 0:
+        begin = max(0, place - LEFT) // BLOCK * BLOCK
+    return begin, end
+
+
+@jit
+def queries_seeing(place, count, length, BLOCK: tl.constexpr, LEFT: tl.constexpr,
+                   RIGHT: tl.constexpr):  # fmt: skip
+    """The range of blocks of queries that see some of `count` keys from a place on."""
+    begin, end = 0, length
+    if RIGHT >= 0:
+        begin = max(0, place - RIGHT) // BLOCK * BLOCK
+    if LEFT >= 0:
+        end = min(end, place + count + LEFT)
+    return begin, end
+
+
+@jit
+def is_visible(places, columns, length, LEFT: tl.constexpr, RIGHT: tl.constexpr):
+    """Which scores count: of columns before `length`, at most LEFT before and RIGHT behind the
+    place of their row; -1 is without limit."""
+    seen = columns < length
+    if RIGHT >= 0:
+        seen = seen & (columns <= places + RIGHT)
+    if LEFT >= 0:
+        seen = seen & (columns >= places - LEFT)
+    return seen
+
+
+@jit
+def is_kept(seed, pair, rows, columns, DROPOUT: tl.constexpr):
+    """Which weights dropout keeps: by Philox, the same in all passes. pair: of batch and head."""
+    zeros = tl.zeros_like(rows + columns)
+    words, _, _, _ = tl.philox(seed, zeros + columns, zeros + rows, zeros + pair, zeros)
+    return tl.uint_to_uniform_float(words) >= DROPOUT
+
+
+@jit
+def as_they_are(scores, places, columns, head, args):
+    """The score function that changes nothing."""
+    return scores
+
+
+@jit
+def soft_cap(scores, places, columns, head, args):
+    """A score function that bends scores into (-cap, cap); args: (cap,)."""
+    return args[0] * tl.tanh(scores / args[0])
+
+
+@jit
+def soft_cap_slope(scores, places, columns, head, args):
+    """The derivative of `soft_cap`."""
+    bent = tl.tanh(scores / args[0])
+    return 1 - bent * bent
+
+
+@jit
+def linear_bias(scores, places, columns, head, args):
+    """The score function of Press et al., "Train short, test long" (ALiBi, 2022): a bias
+    proportional to the distance; args: (slopes by head,)."""
+    return scores - tl.load(args[0] + head) * tl.abs(places - columns).to(tl.float32)

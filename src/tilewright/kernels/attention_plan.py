@@ -1,0 +1,75 @@
+"""Blocks and launch options of attention."""
+
+from __future__ import annotations
+
+from tilewright.kernels.attention_arrays import Sizes
+from tilewright.kernels.matmul_plan import HOPPER, current_gpu
+
+CPU_BLOCKS = {"BLOCK_M": 64, "BLOCK_N": 64}
+
+_HOPPER_TILES = {64: (128, 64, 4, 3), 128: (128, 128, 8, 2), 256: (128, 64, 8, 2)}
+"""Blocks of queries and keys, warps and stages for elements of 16 bits, by the size of a head:
+products of 64 rows of a warpgroup, beside which the exponentials of other scores are computed."""
+
+_BACKWARD_TILES = {
+    64: ((64, 64, 4, 2), (64, 128, 4, 2)),
+    128: ((64, 128, 8, 2), (128, 64, 8, 2)),
+}
+"""The same for the gradients of keys and of queries: the fastest of seven on an H200."""
+
+TURING = 75
+"""Products take more registers there than behind it."""
+
+_CACHED_BYTES = 32 << 20
+"""Of keys and values, which stay in the second-level cache of Hopper."""
+
+
+def gpu_launch_options(head: int, item_bytes: int, capability: int = 0) -> dict[str, int]:
+    """Blocks and launch options: the fastest on an H200, at a length of 4096, that do not spill.
+
+    Elsewhere, up to heads of 128, they fit the 99 KB of shared memory that the smallest
+    architectures have; fp32 with heads of 256 needs 139 KB, and spills.
+    """
+    if capability == HOPPER and item_bytes == 2 and head in _HOPPER_TILES:
+        return _named(_HOPPER_TILES[head])
+    wide = item_bytes > 2
+    return {
+        "BLOCK_M": 128 if head <= (32 if wide else 128) else 64,
+        "BLOCK_N": 32 if wide or head > 128 else 64,
+        "num_warps": 8 if capability == TURING or not wide and head > 64 else 4,
+        "num_stages": 3 if head <= 64 else 2,
+    }
+
+
+def _group(heads: int, length: int, row_bytes: int) -> int:
+    """Heads whose keys and values are read again from the cache, a power of two."""
+    fitting = min(_CACHED_BYTES // max(2 * length * row_bytes, 1), heads)
+    return 1 << max(fitting, 1).bit_length() - 1
+
+
+def launch_options(sizes: Sizes, item_bytes: int, on_cpu: bool, causal: bool) -> dict[str, int]:
+    """Blocks and launch options of attention forward."""
+    if on_cpu:
+        return dict(CPU_BLOCKS)
+    options = gpu_launch_options(sizes.head, item_bytes, current_gpu().capability)
+    heads = sizes.batch * sizes.heads
+    group = _group(heads, sizes.k_length, sizes.head * item_bytes) if causal else 1
+    return options | {"GROUP": group}
+
+
+def backward_options(
+    sizes: Sizes, item_bytes: int, on_cpu: bool
+) -> tuple[dict[str, int], dict[str, int]]:
+    """Blocks and launch options of the kernels for the gradients of keys and of queries."""
+    if on_cpu:
+        return dict(CPU_BLOCKS), dict(CPU_BLOCKS)
+    if current_gpu().capability == HOPPER and item_bytes == 2 and sizes.head in _BACKWARD_TILES:
+        keys, queries = _BACKWARD_TILES[sizes.head]
+    else:
+        block = 32 if item_bytes > 2 or sizes.head > 128 else 64
+        keys = queries = (block, block, 4, 2)
+    return _named(keys), _named(queries)
+
+
+def _named(tile: tuple[int, int, int, int]) -> dict[str, int]:
+    return dict(zip(("BLOCK_M", "BLOCK_N", "num_warps", "num_stages"), tile, strict=True))

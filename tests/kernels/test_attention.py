@@ -1,0 +1,268 @@
+"""Attention forward and backward in all variants, beside float64."""
+
+import importlib
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.kernels.devices import Device
+from tilewright.kernels import attention_blocks as blocks
+
+forward = importlib.import_module("tilewright.kernels.attention")
+backward = importlib.import_module("tilewright.kernels.attention_backward")
+"""The modules; the package has functions of these names."""
+
+Array = Any
+
+
+@dataclass(frozen=True)
+class Case:
+    """heads: of queries and of keys; lengths, sizes: of queries' and keys' rows, and of values'."""
+
+    heads: tuple[int, int] = (2, 2)
+    lengths: tuple[int, int] = (37, 37)
+    sizes: tuple[int, int] = (16, 16)
+    batch: int = 2
+    words: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+CAP, SLOPES = 1.5, np.array([0.25, 0.5], np.float32)
+
+CASES = {
+    "full": Case(),
+    "one row": Case(lengths=(1, 1)),
+    "causal": Case(words={"causal": True}),
+    "shared keys": Case(heads=(4, 2), lengths=(20, 33), words={"causal": True}),
+    "causal from the end": Case(lengths=(18, 40), words={"causal": True, "at_end": True}),
+    "rows without keys": Case(lengths=(40, 18), words={"causal": True, "at_end": True}),
+    "window": Case(lengths=(50, 50), words={"window": (7, 3)}),
+    "window of the past": Case(lengths=(40, 50), words={"window": (9, -1), "causal": True}),
+    "other values": Case(sizes=(32, 16)),
+    "size 48": Case(lengths=(20, 20), sizes=(48, 48)),
+    "soft cap": Case(words={"score": blocks.soft_cap, "slope": blocks.soft_cap_slope,
+                            "score_args": (CAP,)}),
+    "linear bias": Case(words={"score": blocks.linear_bias}),
+    "other scale": Case(words={"scale": 0.5}),
+    "negative scale": Case(words={"scale": -0.5}),
+}  # fmt: skip
+
+
+@dataclass
+class Exact:
+    """Attention and its gradients in float64. shape of weights: (batch, heads, queries, keys)."""
+
+    case: Case
+    kept: Array = None
+
+    def weights(self, q: Array, k: Array) -> tuple[Array, Array, Array]:
+        """Weights before dropout, logarithms of their sums, and how raw scores change scores."""
+        words = self.case.words
+        scale = words.get("scale") or q.shape[-1] ** -0.5
+        raw = scores = q @ k.swapaxes(-1, -2) * scale
+        queries, keys = scores.shape[-2:]
+        places = np.arange(queries)[:, None] + (keys - queries if words.get("at_end") else 0)
+        slope = np.float64(scale)
+        if words.get("score") is blocks.soft_cap:
+            scores, slope = CAP * np.tanh(raw / CAP), scale * (1 - np.tanh(raw / CAP) ** 2)
+        if words.get("score") is blocks.linear_bias:
+            scores = raw - SLOPES[:, None, None] * np.abs(places - np.arange(keys))
+        left, right = words.get("window", (-1, -1))
+        right = 0 if words.get("causal") else right
+        ahead = np.arange(keys) - places
+        hidden = (ahead > right) & (right >= 0) | (-ahead > left) & (left >= 0)
+        scores = np.where(hidden, -np.inf, scores)
+        top = scores.max(-1, keepdims=True, initial=-1e30)
+        exps = np.exp(scores - top)
+        total = exps.sum(-1, keepdims=True)
+        with np.errstate(divide="ignore"):
+            lse = np.log(total) + top
+        return exps / np.where(total == 0, 1, total), lse[..., 0], slope
+
+    def shared(self, x: Array) -> Array:
+        """Keys or values for each head of queries."""
+        heads, of_keys = self.case.heads
+        return np.repeat(x.astype(np.float64), heads // of_keys, 1)
+
+    def forward(self, q: Array, k: Array, v: Array) -> tuple[Array, Array]:
+        weights, lse, _ = self.weights(q.astype(np.float64), self.shared(k))
+        used = weights if self.kept is None else weights * self.kept
+        return used @ self.shared(v), lse
+
+    def backward(self, grad: Array, q: Array, k: Array, v: Array) -> tuple[Array, Array, Array]:
+        wide, k, v = q.astype(np.float64), self.shared(k), self.shared(v)
+        weights, _, slope = self.weights(wide, k)
+        kept = 1 if self.kept is None else self.kept
+        change = grad @ v.swapaxes(-1, -2) * kept
+        change = weights * (change - (weights * change).sum(-1, keepdims=True)) * slope
+        dv = (weights * kept).swapaxes(-1, -2) @ grad
+        return change @ k, self._summed(change.swapaxes(-1, -2) @ wide), self._summed(dv)
+
+    def _summed(self, x: Array) -> Array:
+        heads, of_keys = self.case.heads
+        return x.reshape(x.shape[0], of_keys, heads // of_keys, *x.shape[2:]).sum(2)
+
+
+@pytest.fixture
+def on(device: Device, monkeypatch: pytest.MonkeyPatch) -> Device:
+    """The device, on which the functions of the modules run."""
+
+    class Launched:
+        def __init__(self, kernel: Any) -> None:
+            self.kernel = kernel
+
+        def __getitem__(self, grid: Any) -> Any:
+            def launch(*args: Any, **words: Any) -> Any:
+                small = {name: 16 for name in words if name.startswith("BLOCK")}
+                return device.run(self.kernel, _of_16(grid, words), *args, **(words | small))
+
+            return launch
+
+    for module in (forward, backward):
+        for name in [name for name in vars(module) if name.endswith("_kernel")]:
+            monkeypatch.setattr(module, name, Launched(getattr(module, name)))
+        monkeypatch.setattr(module, "empty", lambda like, shape: device.empty(shape, like.dtype))
+    return device
+
+
+def _of_16(grid: Any, words: dict[str, Any]) -> Any:
+    """The grid for blocks of 16 instead of 64."""
+    return 4 * grid[0], *grid[1:]
+
+
+def operands(case: Case, rng: np.random.Generator, dtype: str) -> list[Array]:
+    """Queries, keys, values, and a gradient of the result."""
+    (heads, of_keys), (queries, keys), (size, value) = case.heads, case.lengths, case.sizes
+    shapes = (heads, queries, size), (of_keys, keys, size), (of_keys, keys, value)
+    return [
+        rng.normal(size=(case.batch, *shape)).astype(dtype)
+        for shape in (*shapes, (heads, queries, value))
+    ]
+
+
+def words_of(case: Case, device: Device) -> dict[str, Any]:
+    if case.words.get("score") is blocks.linear_bias:
+        return case.words | {"score_args": (device.array(SLOPES),)}
+    return case.words
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_attention_and_its_gradients(on: Device, rng: np.random.Generator, name: str):
+    case = CASES[name]
+    if on.is_slow:
+        case = replace(case, batch=1)
+    exact, words = Exact(case), words_of(case, on)
+    q, k, v, grad = operands(case, rng, "float32")
+    expected, logs = exact.forward(q, k, v)
+    q, k, v, grad = map(on.array, (q, k, v, grad))
+    lse = on.empty(q.shape[:-1], np.float32)
+    out = forward.attention(q, k, v, lse=lse, **words)
+    assert_close(on, out, expected)
+    assert_close(on, lse, logs)
+    found = backward.attention_backward(grad, q, k, v, out, lse, **words)
+    for one, gradient in zip(found, exact.backward(grad, q, k, v), strict=True):
+        assert_close(on, one, gradient)
+
+
+def assert_close(device: Device, found: Array, expected: Array, dtype: str = "float32") -> None:
+    tolerance = 2e-2 if dtype != "float32" else 2e-3 if device.is_approximate else 2e-5
+    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_half_precision(on: Device, rng: np.random.Generator, causal: bool):
+    case = Case(batch=1, sizes=(32, 32), words={"causal": causal})
+    exact = Exact(case)
+    q, k, v, grad = operands(case, rng, "float16")
+    expected, _ = exact.forward(q, k, v)
+    gradients = exact.backward(grad.astype(np.float64), q, k, v)
+    q, k, v, grad = map(on.array, (q, k, v, grad))
+    lse = on.empty(q.shape[:-1], np.float32)
+    out = forward.attention(q, k, v, lse=lse, causal=causal)
+    assert_close(on, out, expected, "float16")
+    found = backward.attention_backward(grad, q, k, v, out, lse, causal=causal)
+    for one, gradient in zip(found, gradients, strict=True):
+        assert_close(on, one, gradient, "float16")
+
+
+def test_dropout_is_the_same_backward(on: Device, rng: np.random.Generator):
+    share, case = 0.3, Case(batch=1, lengths=(24, 40))
+    words = {"dropout": share, "seed": 7}
+    q, k, v, grad = operands(case, rng, "float32")
+    kept = kept_weights(on, case, share)
+    assert abs(kept.mean() - (1 - share)) < 0.05
+    exact = Exact(case, kept / (1 - share))
+    expected, _ = exact.forward(q, k, v)
+    gradients = exact.backward(grad, q, k, v)
+    q, k, v, grad = map(on.array, (q, k, v, grad))
+    lse = on.empty(q.shape[:-1], np.float32)
+    out = forward.attention(q, k, v, lse=lse, **words)
+    assert_close(on, out, expected)
+    found = backward.attention_backward(grad, q, k, v, out, lse, **words)
+    for one, gradient in zip(found, gradients, strict=True):
+        assert_close(on, one, gradient)
+
+
+def kept_weights(on: Device, case: Case, share: float) -> Array:
+    """Which are kept, seen in what each key alone adds: values are rows of the identity."""
+    (heads, _), (queries, keys), size = case.heads, case.lengths, 16
+    q = np.zeros((heads, queries, size), np.float32)
+    k, v = np.zeros((heads, keys, size), np.float32), np.zeros((heads, keys, 64), np.float32)
+    v[:, np.arange(keys), np.arange(keys)] = 1
+    out = forward.attention(*map(on.array, (q, k, v)), dropout=share, seed=7)
+    return out[None, :, :, :keys] > 0
+
+
+def test_sequences_of_several_lengths(on: Device, rng: np.random.Generator):
+    lengths = [(5, 9), (0, 4), (33, 20), (1, 0), (12, 12)]
+    starts = [np.cumsum([0, *column]).astype(np.int32) for column in zip(*lengths, strict=True)]
+    q, grad = rng.normal(size=(2, starts[0][-1], 2, 16)).astype(np.float32)
+    k, v = rng.normal(size=(2, starts[1][-1], 1, 16)).astype(np.float32)
+    case = Case(heads=(2, 1), words={"causal": True, "at_end": True})
+    words = case.words | {"starts": (*map(on.array, starts), 33, 20)}
+    gq, gk, gv, ggrad = map(on.array, (q, k, v, grad))
+    lse = on.empty((2, len(q)), np.float32)
+    out = forward.attention(gq, gk, gv, lse=lse, **words)
+    found = backward.attention_backward(ggrad, gq, gk, gv, out, lse, **words)
+    for (q0, q1), (k0, k1) in zip(*(zip(s, s[1:], strict=False) for s in starts), strict=True):
+        one = [x.swapaxes(0, 1)[None] for x in (q[q0:q1], k[k0:k1], v[k0:k1], grad[q0:q1])]
+        expected, _ = Exact(case).forward(*one[:3])
+        assert_close(on, out[q0:q1].swapaxes(0, 1)[None], expected)
+        gradients = Exact(case).backward(one[3], *one[:3])
+        for gradient, x, (a, b) in zip(gradients, found, ((q0, q1), *[(k0, k1)] * 2), strict=True):
+            assert_close(on, x[a:b].swapaxes(0, 1)[None], gradient)
+
+
+def test_strided_operands(on: Device, rng: np.random.Generator):
+    """Heads within rows, as projections give them."""
+    case = Case(words={"causal": True})
+    rows = rng.normal(size=(2, 37, 3, 2, 16)).astype(np.float32)
+    q, k, v = on.array(rows).transpose(2, 0, 3, 1, 4)
+    expected, _ = Exact(case).forward(*rows.transpose(2, 0, 3, 1, 4))
+    assert_close(on, forward.attention(q, k, v, **case.words), expected)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "words", "message"),
+    [
+        (((2, 8, 16), (2, 8, 32), (2, 8, 16)), {}, "do not fit together"),
+        (((2, 8, 16), (2, 8, 16), (2, 9, 16)), {}, "do not fit together"),
+        (((3, 8, 16), (2, 8, 16), (2, 8, 16)), {}, "3 heads of queries are no multiple of 2"),
+        (((8, 16), (8, 16), (8, 16)), {}, "3 or 4 dims"),
+        (((2, 8, 16),) * 3, {"window": (-2, 0)}, "cannot be negative"),
+        (((2, 8, 16),) * 3, {"dropout": 1.0}, r"in \[0, 1\)"),
+    ],
+)
+def test_operands_that_do_not_fit(shapes: Any, words: dict[str, Any], message: str):
+    operands = [np.zeros(shape, np.float32) for shape in shapes]
+    with pytest.raises(ValueError, match=message):
+        forward.attention(*operands, **words)
+
+
+def test_operands_of_several_types():
+    x = np.zeros((2, 8, 16), np.float32)
+    with pytest.raises(ValueError, match="float16"):
+        forward.attention(x, x.astype(np.float16), x)
+    with pytest.raises(ValueError, match="must follow each other"):
+        forward.attention(*[x.swapaxes(-1, -2)] * 3)
