@@ -55,6 +55,50 @@ def astype(x, o):
 
 
 @mistake(x="*f32", o="*f32")
+def relu(x, o):
+    """a tensor has no attribute 'relu' [TW108]
+    tl.store(o, tl.load(x).relu())
+                ^^^^^^^^^^^^^^^
+    hint: write tl.maximum(x, 0)
+    """
+    tl.store(o, tl.load(x).relu())
+
+
+@mistake(x="*f32", o="*f16")
+def dtype_of_another_library(x, o):
+    """cast: 'dtype' must be a dtype such as tl.float16, found float16 [TW112]
+    tl.store(o, tl.load(x).to(np.float16))
+                ^^^^^^^^^^^^^^^^^^^^^^^^^
+    """
+    tl.store(o, tl.load(x).to(np.float16))
+
+
+@device_function
+def sum_and_first(a, b):
+    return a + b, a
+
+
+@mistake(x="*f32", o="*f32")
+def results_of_a_scan(x, o):
+    """associative_scan: the result of combine_fn() takes 1 argument, found 2 [TW116]
+    tl.store(o + i, tl.associative_scan(tl.load(x + i), 0, sum_and_first))
+                    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+    """
+    i = tl.arange(0, 16)
+    tl.store(o + i, tl.associative_scan(tl.load(x + i), 0, sum_and_first))
+
+
+@mistake(x="*f32", o="*f32")
+def range_of_four(x, o):
+    """range() takes 1 to 3 arguments, found 4 [TW116]
+    for _ in range(0, 10, 1, 2):
+             ^^^^^^^^^^^^^^^^^^
+    """
+    for _ in range(0, 10, 1, 2):
+        tl.store(o, 1.0)
+
+
+@mistake(x="*f32", o="*f32")
 def mean(x, o):
     """a tensor has no attribute 'mean' [TW108]
     tl.store(o, v.mean())

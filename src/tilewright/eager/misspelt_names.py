@@ -9,10 +9,7 @@ from types import CodeType, FrameType, TracebackType
 from typing import cast
 
 from tilewright.frontend.python import undefined_local, unknown_attribute
-from tilewright.language import constexpr
 from tilewright.support import errors
-
-_FORWARDS = constexpr.__getattr__.__code__
 
 
 def designed_error(
@@ -23,8 +20,8 @@ def designed_error(
     kernels: code of kernel functions -> its file
     """
     traceback = cast("TracebackType", error.__traceback__)
-    # a constexpr has asked its value, for the kernel
-    while traceback.tb_next is not None and traceback.tb_next.tb_frame.f_code is not _FORWARDS:
+    # A constexpr asks its value, for the kernel; and a module may find its names when asked.
+    while traceback.tb_next is not None and not _is_lookup(traceback.tb_next.tb_frame.f_code):
         traceback = traceback.tb_next
     frame = traceback.tb_frame
     # What functions of libraries raise is none of the kernel's names.
@@ -40,6 +37,10 @@ def designed_error(
     if isinstance(error, UnboundLocalError):
         return undefined_local(name, _visible(frame, frame.f_locals))
     return errors.UndefinedName(name, _visible(frame, frame.f_locals | frame.f_globals))
+
+
+def _is_lookup(code: CodeType) -> bool:
+    return code.co_name == "__getattr__"
 
 
 def _visible(frame: FrameType, names: Mapping[str, object]) -> list[str]:

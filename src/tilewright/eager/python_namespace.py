@@ -21,6 +21,8 @@ Globals = dict[str, Any]
 
 def _range(*bounds: Any) -> language.range:
     """A loop over scalars, as the compiler sees it, and not over Python's integers."""
+    if not 1 <= len(bounds) <= 3:
+        raise errors.ArgumentCount("range", "1 to 3", len(bounds))
     return language.range(*bounds)
 
 

@@ -43,7 +43,8 @@ class AliasModule(ModuleType):
             # not kept: `triton.runtime.driver.active` is another one after `set_active`
             return getattr(attribute_late(row.instance), name)
         if found is _MISSING:
-            raise AttributeError(f"module '{self.__name__}' has no attribute '{name}'")
+            reason = f"module '{self.__name__}' has no attribute '{name}'"
+            raise AttributeError(reason, name=name, obj=self)
         setattr(self, name, found)
         return found
 

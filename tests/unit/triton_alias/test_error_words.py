@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import pickle
 from collections.abc import Callable, Generator
 from typing import Any
@@ -16,6 +17,14 @@ from tilewright.runtime import jit
 from tilewright.support import errors
 
 SIZE = 3
+
+with triton_alias():
+    triton_language = importlib.import_module("triton.language")
+
+
+@jit
+def misspelt(out, n):
+    triton_language.stroe(out, n)
 
 
 @pytest.fixture(autouse=True)
@@ -143,6 +152,11 @@ def test_triton_s_words_stand_below_ours(name: str, interpret: bool) -> None:
     assert str(error).splitlines()[0] == f"{error.message} [{error.code}]"
     words = expected.partition(": ")[2]
     assert error.error_message == "\n".join(filter(None, (error.message, words)))
+
+
+def test_a_misspelt_name_of_triton_s_module_is_corrected_in_the_interpreter_too() -> None:
+    found = [failure(misspelt, interpret) for interpret in (False, True)]
+    assert [error.hint for error in found] == 2 * ["did you mean 'store'?"]
 
 
 def test_a_call_has_the_error_inside_as_its_cause() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tilewright import language
 from tilewright.frontend.dtype_promotion import fits
 from tilewright.frontend.semantics.literal_constants import constant, describe, materialize
 from tilewright.frontend.semantics.semantic_context import Context
@@ -35,11 +36,26 @@ def element_type(ctx: Context, what: str, requested: object) -> ir.Scalar:
     """The IR type of a dtype argument; a block type stands for its element."""
     requested = unwrap(requested)
     if not isinstance(requested, dtype):
+        meant = _named_like(requested) or "float32"
         ctx.fail(
-            errors.InvalidValue, what, "dtype", "a dtype such as tl.float32", describe(requested)
+            errors.InvalidValue, what, "dtype", f"a dtype such as tl.{meant}", _shown(requested)
         )
     element = ir.element_of(requested.ir)
     return element
+
+
+def _shown(requested: object) -> str:
+    """As `describe`; a class, and a dtype of another library, by its name."""
+    if isinstance(requested, type):
+        return requested.__name__
+    is_dtype = _named_like(requested) is not None and not isinstance(requested, str)
+    return str(requested) if is_dtype else describe(requested)
+
+
+def _named_like(requested: object) -> str | None:
+    """The name in the language of a dtype of another library, such as torch.float16."""
+    name = str(getattr(requested, "__name__", requested)).rpartition(".")[2]
+    return name if isinstance(getattr(language, name, None), dtype) else None
 
 
 def number_type(ctx: Context, what: str, requested: object) -> ir.DType:

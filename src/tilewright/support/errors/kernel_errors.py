@@ -388,12 +388,17 @@ class ArgumentCount(CompilationError, TypeError):
     """Too many positional arguments, in a launch or in a call inside a kernel."""
 
     code = "TW116"
-    template = "{function}() takes {expected} arguments, found {found}"
+    template = "{function}() takes {expected} {arguments}, found {found}"
 
     function: str
     expected: object
     """A number, or words such as "2 to 4"."""
     found: int
+
+    @property
+    def arguments(self) -> str:
+        """The word behind the number."""
+        return "argument" if str(self.expected) == "1" else "arguments"
 
 
 @dataclass(eq=False)
