@@ -20,7 +20,7 @@ from tilewright.compiler import (
     frontend_options,
     options_of,
 )
-from tilewright.frontend.python import source_of
+from tilewright.frontend.python import function_of_text, source_of
 from tilewright.language import DeviceFunction
 from tilewright.runtime.arguments.kernel_parameters import (
     KernelParam,
@@ -208,6 +208,12 @@ class JITFunction(DeviceFunction, KernelInterface):
     def src(self) -> str:
         """The source text, from `def` on."""
         return source_of(self.fn).text
+
+    def _unsafe_update_src(self, new_src: str) -> None:
+        """Become the function that a text defines, from `def` on and under the same name: what
+        programs call, in spite of its name, that write kernels and make a `JITFunction` of them."""
+        given: dict[str, Any] = self._given
+        type(self).__init__(self, function_of_text(new_src, self.fn), **given)
 
     @cached_property
     def signature(self) -> inspect.Signature:

@@ -6,7 +6,11 @@
 
 from tilewright.frontend.kernel_signature import ArgSpec, KernelSignature, descriptor_spec
 from tilewright.frontend.python.captured_names import Environment
-from tilewright.frontend.python.function_source import FunctionSource, source_of
+from tilewright.frontend.python.function_source import (
+    FunctionSource,
+    function_of_text,
+    source_of,
+)
 from tilewright.frontend.python.lower.control_flow_joins import as_joined, joinable
 from tilewright.frontend.python.lower.expressions import undefined_local, unknown_attribute
 from tilewright.frontend.python.lower.function_frame import Session
@@ -72,6 +76,7 @@ __all__ = [
     "misread_chain",
     "refuse_extensions",
     "short_circuits",
+    "function_of_text",
     "source_of",
     "tuple_like",
     "undefined_local",
