@@ -171,6 +171,20 @@ def test_jit_makes_an_interpreted_function_in_the_interpreter() -> None:
     assert stored(InterpretedFunction(product), 2, STEP=3) == 6
 
 
+@pytest.mark.parametrize("interpret", [False, True])
+def test_a_kernel_becomes_what_a_text_defines(interpret: bool) -> None:
+    @jit(interpret=interpret)
+    def kernel(out):
+        tl.store(out, 1)
+
+    kernel._unsafe_update_src("def kernel(out, n):\n    tl.store(out, n)\n")  # pyright: ignore[reportPrivateUsage]
+    out = np.zeros(1, np.int32)
+    kernel[(1,)](out, 7)
+    assert out[0] == 7
+    assert kernel.arg_names == ["out", "n"]
+    assert kernel.src.startswith("def kernel(out, n)")
+
+
 def test_a_kernel_has_triton_s_attributes() -> None:
     kernel = jit(product)
     assert kernel.module == __name__
