@@ -13,26 +13,29 @@ Array = np.ndarray[Any, Any]
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 FP8 = (np.dtype(ml_dtypes.float8_e4m3fn), np.dtype(ml_dtypes.float8_e5m2))
+FNUZ = (np.dtype(ml_dtypes.float8_e4m3fnuz), np.dtype(ml_dtypes.float8_e5m2fnuz))
 SIGNED = tuple(np.dtype(f"int{n}") for n in (8, 16, 32, 64))
 UNSIGNED = tuple(np.dtype(f"uint{n}") for n in (8, 16, 32, 64))
 INTEGERS = SIGNED + UNSIGNED
 FLOATS = (np.dtype("float16"), BFLOAT16, np.dtype("float32"), np.dtype("float64"))
 BOOL = np.dtype("bool")
 NUMBERS = INTEGERS + FLOATS
-ALL = (BOOL, *NUMBERS, *FP8)
+ALL = (BOOL, *NUMBERS, *FP8, *FNUZ)
 
 LANGUAGE = {
     **{dtype: getattr(tl, str(dtype)) for dtype in (*INTEGERS, *FLOATS)},
     BOOL: tl.int1,
     FP8[0]: tl.float8e4nv,
     FP8[1]: tl.float8e5,
+    FNUZ[0]: tl.float8e4b8,
+    FNUZ[1]: tl.float8e5b16,
 }
 """NumPy dtype -> dtype of the language."""
 
 
 def is_float(dtype: Any) -> bool:
     """Whether a dtype is a floating type; those of ml_dtypes have no kind of their own."""
-    return np.dtype(dtype) in (*FLOATS, *FP8)
+    return np.dtype(dtype) in (*FLOATS, *FP8, *FNUZ)
 
 
 def finfo(dtype: Any) -> Any:

@@ -11,6 +11,7 @@ from tests.kernels.data import (
     ALL,
     BOOL,
     FLOATS,
+    FNUZ,
     FP8,
     INTEGERS,
     LANGUAGE,
@@ -22,7 +23,7 @@ from tests.kernels.data import (
     is_float,
 )
 from tests.kernels.devices import Device
-from tilewright import cdiv, jit
+from tilewright import cdiv, jit, reinterpret
 
 BLOCK = 64
 
@@ -78,7 +79,7 @@ def inputs(rng: np.random.Generator, source: Any, target: Any) -> Array:
         top = float(finfo(target).max)
         wide = x.astype(np.float64)
         within = (np.abs(wide) <= top) | np.isnan(wide)
-        if target not in FP8:
+        if target not in (*FP8, *FNUZ):
             within |= np.isinf(wide)
         return np.where(within, x, np.ones_like(x))
     if is_float(source) and target != BOOL:
@@ -119,10 +120,11 @@ def test_ties_and_their_neighbours(
 
 
 @pytest.mark.parametrize("source", ["float32", "float64"])
-@pytest.mark.parametrize("target", FLOATS[:2], ids=str)
+@pytest.mark.parametrize("target", (*FLOATS[:2], *FP8, *FNUZ), ids=str)
 def test_truncating_casts(device: Device, rng: np.random.Generator, source: str, target: Any):
     x = inputs(rng, np.dtype(source), target)
     x = np.where(np.isinf(x), np.ones_like(x), x)
+    x[:2] = -1e-9, 1e-9  # to zero, and to the zero that the format has
     out = device.empty(x.size, target)
     grid = (cdiv(x.size, BLOCK),)
     device.run(
@@ -133,7 +135,7 @@ def test_truncating_casts(device: Device, rng: np.random.Generator, source: str,
 
 BITS = [
     (source, target)
-    for source, target in product((*INTEGERS, *FLOATS, *FP8), repeat=2)
+    for source, target in product((*INTEGERS, *FLOATS, *FP8, *FNUZ), repeat=2)
     if source.itemsize == target.itemsize and source != target
 ]
 
@@ -187,7 +189,7 @@ def test_stores_cast_to_the_type_in_memory(
 
 def test_every_fp8_number_survives_a_round_trip(device: Device):
     """But infinity: casts to fp8 saturate."""
-    for dtype in FP8:
+    for dtype in (*FP8, *FNUZ):
         x = np.arange(256, dtype=np.uint8).view(dtype)
         wide, back = device.empty(256, np.float32), device.empty(256, dtype)
         device.run(cast_kernel, (4,), device.array(x), wide, 256, TYPE=tl.float32, BLOCK=BLOCK)
@@ -195,6 +197,109 @@ def test_every_fp8_number_survives_a_round_trip(device: Device):
         assert_same(wide, x.astype(np.float32))
         top = np.array(finfo(dtype).max).astype(dtype)
         assert_same(back, np.where(np.isinf(x), np.copysign(top, x), x))
+
+
+E4B15 = (np.arange(128) << 7).astype(np.uint16).view(np.float16).astype(np.float64)
+"""The numbers of the positive codes of fp8e4b15: those of fp16 with the same fields."""
+
+
+def codes_of_e4b15(x: Array) -> Array:
+    """Nearest codes, ties away from zero; too large numbers and NaN are 1.75, as in Triton."""
+    size = np.where(np.isnan(x), 1.75, np.minimum(np.abs(x), 1.75))
+    distance = np.abs(size[:, None] - E4B15[None, :127])
+    nearest = 126 - np.argmin(distance[:, ::-1], axis=1)
+    return (nearest + 128 * np.signbit(x)).astype(np.uint8)
+
+
+@pytest.mark.parametrize("source", ["float16", "float32", "float64", "int32"])
+def test_casts_to_the_fp8_that_only_triton_has(
+    device: Device, rng: np.random.Generator, source: str
+):
+    middles = (E4B15[1:127] + E4B15[:126]) / 2
+    x = np.concatenate([middles, -middles, edges(np.float32), rng.normal(size=80)])
+    x[3::5] *= 1 + 2.0**-9
+    with np.errstate(all="ignore"):
+        x = np.nan_to_num(x).astype(source) if source == "int32" else x.astype(source)
+    out = device.array(np.zeros(x.size, np.uint8))
+    seen = reinterpret(out, tl.float8e4b15)
+    grid = (cdiv(x.size, BLOCK),)
+    device.run(cast_kernel, grid, device.array(x), seen, x.size, TYPE=tl.float8e4b15, BLOCK=BLOCK)
+    np.testing.assert_array_equal(out, codes_of_e4b15(x.astype(np.float64)))
+
+
+@pytest.mark.parametrize("target", [*FLOATS, np.dtype("int8"), BOOL, *FP8, *FNUZ], ids=str)
+def test_casts_from_the_fp8_that_only_triton_has(device: Device, target: Any):
+    codes = np.arange(256, dtype=np.uint8)
+    x, out = reinterpret(device.array(codes), tl.float8e4b15), device.empty(256, target)
+    device.run(cast_kernel, (4,), x, out, 256, TYPE=LANGUAGE[target], BLOCK=BLOCK)
+    numbers = np.concatenate([E4B15, -E4B15])
+    assert_same(out, converted(numbers, target))
+
+
+def test_truncation_to_the_fp8_that_only_triton_has(device: Device, rng: np.random.Generator):
+    x = rng.normal(size=100).astype(np.float32)
+    out = device.array(np.zeros(100, np.uint8))
+    seen = reinterpret(out, tl.float8e4b15)
+    device.run(
+        truncating_kernel, (2,), device.array(x), seen, 100, TYPE=tl.float8e4b15, BLOCK=BLOCK
+    )
+    below = np.searchsorted(E4B15[:127], np.abs(x), side="right") - 1
+    np.testing.assert_array_equal(out, below + 128 * np.signbit(x))
+
+
+@jit
+def fp8_arithmetic_kernel(codes, out, TYPE: tl.constexpr):
+    i = tl.arange(0, 256)
+    x = tl.load(codes + i).to(TYPE, bitcast=True)
+    tl.store(out + i, (x + x).to(tl.float32))
+    tl.store(out + 256 + i, (-x).to(tl.float32))
+    tl.store(out + 512 + i, tl.abs(x).to(tl.float32))
+    constant = tl.full((256,), 1.5, tl.float32).to(TYPE)
+    tl.store(out + 768 + i, tl.where(i < 16, x, constant).to(tl.float32))
+
+
+@pytest.mark.parametrize("dtype", [*FP8, *FNUZ, "e4b15"], ids=str)
+def test_every_fp8_kind_computes(device: Device, dtype: Any):
+    codes = np.arange(256, dtype=np.uint8)
+    out = device.empty(1024, np.float32)
+    if dtype == "e4b15":
+        numbers, type_, top = np.concatenate([E4B15, -E4B15]), tl.float8e4b15, 1.75
+    else:
+        numbers, type_ = codes.view(dtype).astype(np.float64), LANGUAGE[dtype]
+        top = float(finfo(dtype).max)
+    device.run(fp8_arithmetic_kernel, (1,), device.array(codes), out, TYPE=type_)
+    twice, negated, magnitude, chosen = out.reshape(4, 256)
+    # all are numbers of the format, or too large
+    np.testing.assert_array_equal(twice, np.clip(2 * numbers, -top, top))
+    np.testing.assert_array_equal(negated, np.clip(-numbers, -top, top))
+    np.testing.assert_array_equal(magnitude, np.clip(np.abs(numbers), 0, top))
+    np.testing.assert_array_equal(chosen, np.where(codes < 16, numbers, 1.5))
+
+
+@jit
+def fp8_products_kernel(a, b, out, A: tl.constexpr, B: tl.constexpr):
+    row, column = tl.arange(0, 32)[:, None], tl.arange(0, 32)[None, :]
+    x = tl.load(a + row * 32 + column).to(A)
+    y = tl.load(b + row * 32 + column).to(B)
+    tl.store(out + row * 32 + column, tl.dot(x, y))
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (tl.float8e4b8, tl.float8e4b8),
+        (tl.float8e5b16, tl.float8e4nv),
+        (tl.float8e4b15, tl.float8e5),
+    ],
+    ids=str,
+)
+def test_products_of_every_fp8_kind(
+    device: Device, rng: np.random.Generator, left: Any, right: Any
+):
+    a, b = (rng.integers(-3, 4, (32, 32)).astype(np.float32) / 2 for _ in range(2))
+    out = device.empty((32, 32), np.float32)
+    device.run(fp8_products_kernel, (1,), device.array(a), device.array(b), out, A=left, B=right)
+    np.testing.assert_array_equal(out, a @ b)
 
 
 @pytest.mark.parametrize("source", ["int8", "uint8"])

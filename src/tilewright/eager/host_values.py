@@ -33,6 +33,8 @@ _TORCH_ONLY: dict[str, tuple[str, type]] = {
     "torch.bfloat16": ("int16", ml_dtypes.bfloat16),
     "torch.float8_e4m3fn": ("uint8", ml_dtypes.float8_e4m3fn),
     "torch.float8_e5m2": ("uint8", ml_dtypes.float8_e5m2),
+    "torch.float8_e4m3fnuz": ("uint8", ml_dtypes.float8_e4m3fnuz),
+    "torch.float8_e5m2fnuz": ("uint8", ml_dtypes.float8_e5m2fnuz),
 }
 """torch dtypes that NumPy lacks: the torch dtype to view them as, and the one of ml_dtypes."""
 
@@ -65,7 +67,8 @@ def language_value(memory: Memory, name: str, value: object, annotation: object 
 
 def _pointer(memory: Memory, name: str, value: object, annotation: object) -> tensor:
     array = as_numpy(name, value)
-    dtype = dtype_of_array(array.dtype)
+    element = getattr(value, "element", None)  # of what `reinterpret` makes
+    dtype = element if isinstance(element, DType) else dtype_of_array(array.dtype)
     if dtype is None:
         actual = f"{array.dtype} array"
         raise errors.UnsupportedArgument(name, actual, "convert it to a dtype of the language")

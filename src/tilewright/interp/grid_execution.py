@@ -12,6 +12,7 @@ from tilewright.interp.interpreter import Interpreter, program_ids
 from tilewright.interp.kernel_memory import Memory, address_of
 from tilewright.interp.numpy_dtypes import NUMPY_DTYPES, Array, numpy_dtype
 from tilewright.interp.program_state import Grid, Machine, ProgramStopped, write_to_stdout
+from tilewright.interp.rounding import round_float
 from tilewright.ir import Function, Value
 from tilewright.ir.types import DType, PointerType
 from tilewright.ops import Sign
@@ -64,7 +65,9 @@ def array_value(memory: Memory, name: str, array: Array, type_: PointerType) -> 
 def scalar_value(name: str, value: float, type_: DType) -> ConcreteValue:
     """A number as a scalar of some type; floats past its largest are infinite."""
     with np.errstate(over="ignore"):
-        scalar = ConcreteValue(type_, np.array(value, NUMPY_DTYPES[type_]), None, name)
+        data = np.array(value)
+        data = round_float(data, type_) if type_.is_fp8 else data.astype(NUMPY_DTYPES[type_])
+    scalar = ConcreteValue(type_, data, None, name)
     # As compiled code, which exists once for each sign of its arguments.
     scalar.sign = Sign.NON_NEGATIVE if value >= 0 else Sign.UNKNOWN
     return scalar

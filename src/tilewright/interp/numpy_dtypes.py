@@ -2,6 +2,9 @@
 
 An i1 is a `bool_`, a pointer the `uint64` of its byte address. NumPy's own dtypes compute in
 themselves; bf16, f16 and fp8 compute in float32 and are rounded back by `rounding`.
+
+No library has Triton's f8e4b15. Its arrays are bytes without a type, so that NumPy refuses to
+compute with them: `wide` and `rounding` decode and encode them.
 """
 
 from __future__ import annotations
@@ -12,15 +15,26 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.ir.types import ARRAY_NAMES, DType, PointerType, Type, element_of
+from tilewright.ir.types import ARRAY_NAMES, DType, PointerType, Type, element_of, f8e4b15
 
 Array = npt.NDArray[Any]
 """Elements of a tile, or the 0-d array of a scalar."""
 
 NumpyDType = np.dtype[Any]
 
+E4B15: NumpyDType = np.dtype("V1")
+"""Codes of f8e4b15."""
+
+E4B15_MAGNITUDES: Array = np.arange(128).astype(np.uint8).view(ml_dtypes.float8_e4m3b11fnuz).astype(
+    np.float32
+) / np.float32(16)
+"""The numbers that the positive codes of f8e4b15 stand for: its bias is 15, and not 11."""
+
+_E4B15_NUMBERS = np.concatenate([E4B15_MAGNITUDES, -E4B15_MAGNITUDES])
+
 NUMPY_DTYPES: dict[DType, NumpyDType] = {
-    dtype: np.dtype(getattr(ml_dtypes, name, name)) for dtype, name in ARRAY_NAMES.items()
+    dtype: E4B15 if dtype is f8e4b15 else np.dtype(getattr(ml_dtypes, name, name))
+    for dtype, name in ARRAY_NAMES.items()
 }
 
 ADDRESS: NumpyDType = np.dtype(np.uint64)
@@ -33,7 +47,9 @@ _UNSIGNED_BITS: dict[int, NumpyDType] = {
     64: np.dtype(np.uint64),
 }
 
-_FROM_NUMPY: dict[NumpyDType, DType] = {numpy: dtype for dtype, numpy in NUMPY_DTYPES.items()}
+_FROM_NUMPY: dict[NumpyDType, DType] = {
+    numpy: dtype for dtype, numpy in NUMPY_DTYPES.items() if numpy != E4B15
+}
 
 
 def numpy_dtype(type_: Type) -> NumpyDType:
@@ -44,7 +60,7 @@ def numpy_dtype(type_: Type) -> NumpyDType:
 
 def dtype_of_array(dtype: NumpyDType) -> DType | None:
     """The tile IR type that a NumPy dtype holds in native byte order; None if there is none."""
-    # Arrays in foreign byte order would be read as other numbers.
+    # Arrays in foreign byte order would be read as other numbers; bytes without a type may be all.
     return _FROM_NUMPY.get(dtype) if dtype.isnative else None
 
 
@@ -60,6 +76,8 @@ def bits_of(x: Array) -> Array:
 
 def wide(x: Array) -> Array:
     """A float array in the dtype in which it is computed with: float32 or float64."""
+    if x.dtype == E4B15:
+        return as_array(_E4B15_NUMBERS[x.view(np.uint8)])
     return x if x.dtype.itemsize >= 4 else x.astype(np.float32)
 
 

@@ -9,16 +9,15 @@ Rules give no warnings when run by `evaluate`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import isfinite
 from typing import cast
 
 import numpy as np
 
 from tilewright.interp import element_arithmetic
-from tilewright.interp.numpy_dtypes import Array, as_array, bits_dtype, numpy_dtype
+from tilewright.interp.numpy_dtypes import Array, as_array, bits_dtype, numpy_dtype, wide
 from tilewright.interp.rounding import convert, round_float
 from tilewright.ir import Op, reference
-from tilewright.ir.types import DType, PointerType, dtype_of, element_of, shape_of
+from tilewright.ir.types import DType, PointerType, dtype_of, element_of, f8e4b15, shape_of
 from tilewright.ops import (
     AbsOp,
     AddOp,
@@ -64,15 +63,13 @@ def evaluate(op: Op, rule: Callable[..., object], *arrays: Array) -> tuple[Array
 
 @reference(ConstantOp)
 def constant(op: ConstantOp) -> Array:
-    """One value everywhere; finite fp8 values saturate as in a cast."""
+    """One value everywhere; fp8 values saturate as in a cast."""
     type_ = op.result_type
     element = element_of(type_)
     dtype = numpy_dtype(type_)
     if not (isinstance(element, DType) and element.is_float):
         return np.full(shape_of(type_), op.value, dtype)
-    value = np.array(float(op.value))
-    # An infinite constant must not saturate, though fp8 values beyond the largest do.
-    rounded = round_float(value, element) if isfinite(op.value) else value.astype(dtype)
+    rounded = round_float(np.array(float(op.value)), element)
     return np.full(shape_of(type_), rounded, dtype)
 
 
@@ -159,6 +156,8 @@ def absolute(op: AbsOp, x: Array) -> Array:
 @reference(CompareOp)
 def compare(op: CompareOp, x: Array, y: Array) -> Array:
     """Comparisons of ml_dtypes numbers and of addresses are those of their arrays."""
+    if element_of(op.lhs.type) is f8e4b15:
+        x, y = wide(x), wide(y)
     return as_array(_COMPARISONS[op.predicate](x, y))
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tilewright.interp.element_arithmetic import fused_multiply_add
-from tilewright.interp.numpy_dtypes import Array, as_array, numpy_dtype
+from tilewright.interp.numpy_dtypes import Array, as_array, numpy_dtype, wide
 from tilewright.interp.rounding import convert, round_float
 from tilewright.ir import reference
 from tilewright.ir.types import DType, dtype_of, f64
@@ -153,7 +153,7 @@ PREDICATES: dict[str, Function] = {
 @reference(MathOp)
 def math_function(op: MathOp, x: Array) -> Array:
     """float64, rounded once."""
-    exact = as_array(FUNCTIONS[op.function](x.astype(np.float64)))
+    exact = as_array(FUNCTIONS[op.function](wide(x).astype(np.float64)))
     return round_float(exact, dtype_of(op.type))
 
 

@@ -13,11 +13,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from tilewright.interp.numpy_dtypes import NUMPY_DTYPES, Array, as_array, bits_of
-from tilewright.ir.types import DType, f8e4m3, f8e5m2, f16, f32, f64
-
-FP8_MAX = {f8e4m3: 448.0, f8e5m2: 57344.0}
-"""Largest finite values, to which casts saturate."""
+from tilewright.interp.numpy_dtypes import (
+    E4B15,
+    E4B15_MAGNITUDES,
+    NUMPY_DTYPES,
+    Array,
+    as_array,
+    bits_of,
+    wide,
+)
+from tilewright.ir.types import DType, f8e4b15, f16, f32, f64
 
 _DROPPED_BITS = 11
 """Bits of a 64-bit integer that float64, with its 53, cannot hold."""
@@ -27,6 +32,8 @@ def convert(x: Array, source: DType, target: DType, rounding: str = "rtne") -> A
     """`x` of type `source` as type `target`; the rule of `arith.cast` between numbers."""
     if target is source:
         return x
+    if source is f8e4b15:
+        x = wide(x)
     if target.is_bool:
         return as_array(x != 0)
     if not target.is_float:
@@ -47,9 +54,11 @@ def round_float(x: Array, target: DType, rounding: str = "rtne") -> Array:
     if target is f16:
         return x.astype(np.float16)  # NumPy rounds float64 to float16 once
     narrow = to_float32_odd(x) if x.dtype == np.float64 else x.astype(np.float32)
-    if target in FP8_MAX:
+    if target is f8e4b15:
+        return _to_e4b15(narrow)
+    if target.is_fp8:
         # NaN passes through clip, as it does through the cast on GPUs.
-        narrow = np.clip(narrow, -FP8_MAX[target], FP8_MAX[target])
+        narrow = np.clip(narrow, -target.largest, target.largest)
     return narrow.astype(NUMPY_DTYPES[target])
 
 
@@ -70,12 +79,22 @@ def to_float32_odd(x: Array) -> Array:
 _FLOAT32_MAX = np.finfo(np.float32).max  # all fraction bits are 1, so it is odd
 
 
+def _to_e4b15(x: Array) -> Array:
+    """float32 as codes of f8e4b15, ties away from zero; NaN is its largest number."""
+    numbers = E4B15_MAGNITUDES[: f8e4b15.largest_bits + 1]
+    code = np.searchsorted((numbers[:-1] + numbers[1:]) / 2, np.abs(x), side="right")
+    return as_array(np.where(np.signbit(x), code | 0x80, code).astype(np.uint8)).view(E4B15)
+
+
 def _round_toward_zero(x: Array, target: DType) -> Array:
     near = round_float(x, target)
     bits = bits_of(near)
     # Sign and magnitude: subtracting 1 from the bits is one step towards zero for either sign.
-    too_far = np.abs(near.astype(np.float64)) > np.abs(x.astype(np.float64))
-    return as_array(np.where(too_far, bits - bits.dtype.type(1), bits)).view(near.dtype)
+    too_far = np.abs(wide(near).astype(np.float64)) > np.abs(x.astype(np.float64))
+    nearer = bits - bits.dtype.type(1)
+    if not target.has_negative_zero:
+        nearer = np.where(nearer == 0x80, np.uint8(0), nearer)
+    return as_array(np.where(too_far, nearer, bits)).view(near.dtype)
 
 
 def _float_to_int(x: Array, target: DType) -> Array:

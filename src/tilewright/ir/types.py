@@ -8,10 +8,14 @@ and with a layout `tile<128x64xf32, blocked(...)>`. A buffer is memory, not a va
 
 from __future__ import annotations
 
-from math import prod
+from math import ldexp, prod
 from typing import Literal, Self
 
 Kind = Literal["bool", "int", "uint", "float"]
+Specials = Literal["ieee", "fn", "fnuz", "none"]
+"""Codes of a float format that are no numbers. ieee: infinities and NaNs have the highest exponent;
+fn: the NaN is all ones, no infinity; fnuz: the NaN is where -0 would be, no infinity; none: all
+codes are numbers (Triton's fp8e4b15)."""
 
 
 class DType:
@@ -19,15 +23,22 @@ class DType:
 
     bits: width of the value; bool is 1 bit and is stored as one byte.
     mantissa: explicit fraction bits of a float; bias: exponent bias of a float.
-    Only those that `_stored` makes are types of IR; others describe a format.
     """
 
-    __slots__ = ("bias", "bits", "kind", "mantissa", "name")
+    __slots__ = ("bias", "bits", "kind", "mantissa", "name", "specials")
     _interned: dict[str, DType] = {}
 
-    def __init__(self, name: str, kind: Kind, bits: int, mantissa: int = 0, bias: int = 0) -> None:
+    def __init__(
+        self,
+        name: str,
+        kind: Kind,
+        bits: int,
+        mantissa: int = 0,
+        bias: int = 0,
+        specials: Specials = "ieee",
+    ) -> None:
         self.name, self.kind, self.bits = name, kind, bits
-        self.mantissa, self.bias = mantissa, bias
+        self.mantissa, self.bias, self.specials = mantissa, bias, specials
 
     @property
     def bytes(self) -> int:
@@ -61,6 +72,33 @@ class DType:
         return (2 * self.bias + 1) << self.mantissa
 
     @property
+    def largest_bits(self) -> int:
+        """The bits of the largest number that a cast to a float format gives."""
+        if self.specials == "ieee":
+            return self.infinity_bits - 1
+        # Triton's casts to fp8e4b15 stop one short of its last code, as those to an fn format must
+        return (1 << (self.bits - 1)) - (1 if self.specials == "fnuz" else 2)
+
+    @property
+    def largest(self) -> float:
+        """The largest number that a cast to a float format gives."""
+        exponent, fraction = divmod(self.largest_bits, 1 << self.mantissa)
+        return ldexp((1 << self.mantissa) + fraction, exponent - self.bias - self.mantissa)
+
+    @property
+    def nan_bits(self) -> int:
+        """The bits that a cast of a NaN to a float format gives."""
+        if self.specials == "ieee":
+            return self.infinity_bits | 1 << (self.mantissa - 1)
+        all_ones = (1 << (self.bits - 1)) - 1
+        return {"fn": all_ones, "fnuz": all_ones + 1, "none": self.largest_bits}[self.specials]
+
+    @property
+    def has_negative_zero(self) -> bool:
+        """Whether a float format has -0."""
+        return self.specials != "fnuz"
+
+    @property
     def min_int(self) -> int:
         """Smallest value of an integer or bool type."""
         return -(1 << (self.bits - 1)) if self.kind == "int" else 0
@@ -79,9 +117,7 @@ class DType:
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
         # by name, since equality is identity: a copy in another process must be the type there
-        if DType._interned.get(self.name) is self:
-            return dtype_named, (self.name,)
-        return DType, (self.name, self.kind, self.bits, self.mantissa, self.bias)
+        return dtype_named, (self.name,)
 
     def __copy__(self) -> Self:
         return self
@@ -100,9 +136,11 @@ def all_dtypes() -> tuple[DType, ...]:
     return tuple(DType._interned.values())  # pyright: ignore[reportPrivateUsage]
 
 
-def _stored(name: str, kind: Kind, bits: int, mantissa: int = 0, bias: int = 0) -> DType:
-    """Make the IR type of a name; float formats are those of IEEE 754 and OCP OFP8."""
-    dtype = DType(name, kind, bits, mantissa, bias)
+def _stored(
+    name: str, kind: Kind, bits: int, mantissa: int = 0, bias: int = 0, specials: Specials = "ieee"
+) -> DType:
+    """Make the IR type of a name; float formats are those of IEEE 754, OCP OFP8, AMD and Triton."""
+    dtype = DType(name, kind, bits, mantissa, bias, specials)
     DType._interned[name] = dtype  # pyright: ignore[reportPrivateUsage]
     return dtype
 
@@ -116,8 +154,11 @@ u8 = _stored("u8", "uint", 8)
 u16 = _stored("u16", "uint", 16)
 u32 = _stored("u32", "uint", 32)
 u64 = _stored("u64", "uint", 64)
-f8e4m3 = _stored("f8e4m3", "float", 8, 3, 7)
+f8e4m3 = _stored("f8e4m3", "float", 8, 3, 7, "fn")
 f8e5m2 = _stored("f8e5m2", "float", 8, 2, 15)
+f8e4b8 = _stored("f8e4b8", "float", 8, 3, 8, "fnuz")
+f8e5b16 = _stored("f8e5b16", "float", 8, 2, 16, "fnuz")
+f8e4b15 = _stored("f8e4b15", "float", 8, 3, 15, "none")
 f16 = _stored("f16", "float", 16, 10, 15)
 bf16 = _stored("bf16", "float", 16, 7, 127)
 f32 = _stored("f32", "float", 32, 23, 127)
@@ -126,10 +167,11 @@ f64 = _stored("f64", "float", 64, 52, 1023)
 ARRAY_NAMES: dict[DType, str] = {
     i1: "bool", i8: "int8", i16: "int16", i32: "int32", i64: "int64",
     u8: "uint8", u16: "uint16", u32: "uint32", u64: "uint64",
-    f8e4m3: "float8_e4m3fn", f8e5m2: "float8_e5m2",
+    f8e4m3: "float8_e4m3fn", f8e5m2: "float8_e5m2", f8e4b8: "float8_e4m3fnuz",
+    f8e5b16: "float8_e5m2fnuz", f8e4b15: "float8e4b15",
     f16: "float16", bf16: "bfloat16", f32: "float32", f64: "float64",
 }  # fmt: skip
-"""The name that NumPy, ml_dtypes, CuPy and torch share."""
+"""The name that NumPy, ml_dtypes, CuPy and torch share; f8e4b15 is known to Triton alone."""
 
 
 class PointerType:

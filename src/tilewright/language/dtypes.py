@@ -30,21 +30,14 @@ class KIND(Enum):
     FLOATING = 2
 
 
-_STORED: dict[str, ir.DType] = {
+_FORMATS: dict[str, ir.DType] = {
     "int1": ir.i1,
     **{f"{sign}int{bits}": ir.dtype_named(f"{sign or 'i'}{bits}")
        for sign in ("", "u") for bits in (8, 16, 32, 64)},
     "fp8e4nv": ir.f8e4m3, "fp8e5": ir.f8e5m2,
+    "fp8e4b8": ir.f8e4b8, "fp8e5b16": ir.f8e5b16, "fp8e4b15": ir.f8e4b15,
     "fp16": ir.f16, "bf16": ir.bf16, "fp32": ir.f32, "fp64": ir.f64,
 }  # fmt: skip
-_UNSTORED = {
-    "fp8e4b8": ir.DType("f8e4b8", "float", 8, 3, 8),
-    "fp8e5b16": ir.DType("f8e5b16", "float", 8, 2, 16),
-    "fp8e4b15": ir.DType("f8e4b15", "float", 8, 3, 15),
-}
-"""Formats that have a name, so that programs may mention them, and that nothing stores yet."""
-
-_FORMATS = {**_STORED, **_UNSTORED}
 _KINDS = {
     "bool": KIND.BOOLEAN, "int": KIND.INTEGRAL, "uint": KIND.INTEGRAL, "float": KIND.FLOATING,
 }  # fmt: skip
@@ -70,13 +63,7 @@ class dtype:
 
     @property
     def ir(self) -> ir.Type:
-        """The IR type; an error for formats that nothing stores yet."""
-        if self.name in _UNSTORED:
-            raise errors.InvalidOperation(
-                f"use {self.name}",
-                "no backend has this format yet",
-                "use float8e4nv or float8e5",
-            )
+        """The IR type."""
         return self._format
 
     @property
@@ -144,6 +131,15 @@ class dtype:
 
     def is_fp8e5(self) -> bool:
         return self.name == "fp8e5"
+
+    def is_fp8e4b8(self) -> bool:
+        return self.name == "fp8e4b8"
+
+    def is_fp8e5b16(self) -> bool:
+        return self.name == "fp8e5b16"
+
+    def is_fp8e4b15(self) -> bool:
+        return self.name == "fp8e4b15"
 
     def is_fp16(self) -> bool:
         return self.name == "fp16"
@@ -334,7 +330,7 @@ float32 = dtype("fp32")
 float64 = dtype("fp64")
 pi32_t = pointer_type(int32)
 
-_VIEWS: dict[ir.Type, dtype] = {format_: dtype(name) for name, format_ in _STORED.items()}
+_VIEWS: dict[ir.Type, dtype] = {format_: dtype(name) for name, format_ in _FORMATS.items()}
 
 
 def type_of(type_: ir.Type) -> dtype:

@@ -20,7 +20,7 @@ import numpy as np
 
 from tilewright.backends import backend_named
 from tilewright.language import TensorDescriptor
-from tilewright.runtime import jit
+from tilewright.runtime import TensorWrapper, jit
 from tilewright.support import settings
 
 GUARD_BYTES = 256
@@ -138,6 +138,7 @@ class OnGpu:
     is_cpu = False
     dtype: Any = None
     device = ""
+    shape = ()
 
     def __init__(self, address: int, dtype: Any, device: str = "cuda:0") -> None:
         self.dtype = dtype
@@ -190,6 +191,8 @@ def moved(args: Any, move: Callable[[Array], Any]) -> list[Any]:
             return kind(*items) if hasattr(kind, "_fields") else tuple(items)
         if isinstance(arg, TensorDescriptor):
             return replace(arg, base=move(arg.base))
+        if isinstance(arg, TensorWrapper):
+            return TensorWrapper(move(arg.base), arg.dtype)
         return move(cast("Array", arg)) if isinstance(arg, np.ndarray) else arg
 
     return [one(arg) for arg in args]

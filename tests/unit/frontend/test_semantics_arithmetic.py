@@ -221,12 +221,6 @@ def test_rounding_modes_belong_to_narrowing_floats() -> None:
         bench.call(tl.cast, bench.tile(ir.f32), tl.float16, fp_downcast_rounding="up")
 
 
-def test_a_format_without_storage_says_so() -> None:
-    bench = BuildBench()
-    with pytest.raises(errors.InvalidOperation, match="fp8e4b15"):
-        cast_to(bench.ctx, bench.tile(ir.f32), tl.float8e4b15)
-
-
 # --- selection ------------------------------------------------------------------------------------
 
 

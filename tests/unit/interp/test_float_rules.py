@@ -95,6 +95,6 @@ def test_constants_are_rounded_and_fp8_ones_saturate():
     assert run(ops.ConstantOp(0.1, bf16)) == ml_dtypes.bfloat16(0.1)
     assert float(run(ops.ConstantOp(1e9, f8e4m3))) == 448.0
     assert float(run(ops.ConstantOp(-1e9, f8e5m2))) == -57344.0
-    assert float(run(ops.ConstantOp(float("inf"), f8e5m2))) == np.inf
+    assert float(run(ops.ConstantOp(float("inf"), f8e5m2))) == 57344.0
     assert np.isnan(float(run(ops.ConstantOp(float("nan"), f8e4m3))))
     assert float(run(ops.ConstantOp(1e39, f32))) == np.inf

@@ -79,10 +79,13 @@ def test_dtype_names_are_tritons() -> None:
         tl.dtype("float")
 
 
-def test_formats_without_storage_can_be_named() -> None:
-    assert tl.float8e4b15.primitive_bitwidth == 8 and tl.float8e4b8.is_fp8()
-    with pytest.raises(errors.InvalidOperation, match="no backend has this format"):
-        _ = tl.float8e5b16.ir
+def test_every_fp8_format_says_what_it_holds() -> None:
+    kinds = [tl.float8e4nv, tl.float8e5, tl.float8e4b8, tl.float8e5b16, tl.float8e4b15]
+    assert all(kind.is_fp8() and kind.primitive_bitwidth == 8 for kind in kinds)
+    formats = [ir.dtype_of(kind.ir) for kind in kinds]
+    assert [format_.largest for format_ in formats] == [448, 57344, 240, 57344, 1.75]
+    assert [format_.nan_bits for format_ in formats] == [0x7F, 0x7E, 0x80, 0x80, 0x7E]
+    assert tl.float8e4b15.is_fp8e4b15() and tl.float8e4b8.is_fp8e4b8()
 
 
 def test_pointer_and_block_types() -> None:

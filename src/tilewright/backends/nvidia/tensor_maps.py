@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tilewright.ir import Value
-from tilewright.ir.types import BufferType, DType, TileType
+from tilewright.ir.types import BufferType, DType, TileType, all_dtypes
 from tilewright.layout import SWIZZLE_BYTES, shared_swizzled
 from tilewright.ops import CastOp, ConstantOp, DescriptorAccess, DescriptorLoadOp
 
@@ -22,8 +22,9 @@ SWIZZLES = {0: 0, 32: 1, 64: 2, 128: 3}
 """CU_TENSOR_MAP_SWIZZLE_NONE, _32B, ... by the bytes of a row."""
 
 ELEMENT_KINDS = {
-    "u8": 0, "i8": 0, "f8e4m3": 0, "f8e5m2": 0, "u16": 1, "i16": 1, "u32": 2, "i32": 3, "u64": 4,
-    "i64": 5, "f16": 6, "f32": 7, "f64": 8, "bf16": 9,
+    **{dtype.name: 0 for dtype in all_dtypes() if dtype.bits == 8},
+    "u16": 1, "i16": 1, "u32": 2, "i32": 3, "u64": 4, "i64": 5,
+    "f16": 6, "f32": 7, "f64": 8, "bf16": 9,
 }  # fmt: skip
 """CUtensorMapDataType by element type; those of 8 bits are bytes."""
 

@@ -10,7 +10,10 @@ from tilewright.ir.types import (
     PointerType,
     Scalar,
     bf16,
+    f8e4b8,
+    f8e4b15,
     f8e4m3,
+    f8e5b16,
     f8e5m2,
     f16,
     f32,
@@ -36,6 +39,7 @@ _OTHERS: dict[str, DType] = {
     "bool": i1, "half": f16, "bfloat16": bf16, "float": f32, "double": f64,
     "float8e4nv": f8e4m3, "fp8e4nv": f8e4m3, "fp8e4m3": f8e4m3,
     "float8e5": f8e5m2, "fp8e5": f8e5m2, "fp8e5m2": f8e5m2,
+    "fp8e4b8": f8e4b8, "fp8e5b16": f8e5b16, "fp8e4b15": f8e4b15,
 }  # fmt: skip
 
 _ORDER = ("char", "short", "long", "int")
@@ -48,6 +52,7 @@ NAMES: dict[DType, str] = {
     **{unsigned: f"unsigned {name}" for name, (_, unsigned) in _INTEGERS.items()},
     i1: "bool", f16: "half", bf16: "bfloat16", f32: "float", f64: "double",
     f8e4m3: "fp8e4m3", f8e5m2: "fp8e5m2",
+    f8e4b8: "fp8e4b8", f8e5b16: "fp8e5b16", f8e4b15: "fp8e4b15",
 }  # fmt: skip
 
 

@@ -25,6 +25,7 @@ TYPES = frozenset(
     {
         "void", "bool", "char", "short", "int", "long", "signed", "unsigned", "half", "bfloat16",
         "float", "double", "float8e4nv", "float8e5", "fp8e4nv", "fp8e5", "fp8e4m3", "fp8e5m2",
+        "fp8e4b8", "fp8e5b16", "fp8e4b15",
     }
 )  # fmt: skip
 QUALIFIERS = frozenset(

@@ -14,6 +14,7 @@ from tilewright.ir import Value
 from tilewright.ir.types import (
     DType,
     TileType,
+    all_dtypes,
     bf16,
     dtype_of,
     element_of,
@@ -33,7 +34,7 @@ from tilewright.support import errors
 
 ACCUMULATORS: dict[DType, tuple[DType, ...]] = {
     i8: (i32, i8), u8: (i32, u8), f16: (f32, f16), bf16: (f32,), f32: (f32,), f64: (f64,),
-    f8e4m3: (f32, f16), f8e5m2: (f32, f16),
+    **{dtype: (f32, f16) for dtype in all_dtypes() if dtype.is_fp8},
 }  # fmt: skip
 """Operand dtypes and what their products may be summed in; the first is the default."""
 
@@ -51,9 +52,12 @@ def dot(
 ) -> tensor:
     a, b = _factor(ctx, "input", input), _factor(ctx, "other", other)
     left, right = dtype_of(a.type), dtype_of(b.type)
-    # Tensor cores multiply the two fp8 formats with each other.
+    # Tensor cores multiply the two fp8 formats that they have with each other.
     if left is not right and not (left.is_fp8 and right.is_fp8):
         ctx.fail(errors.DTypeMismatch, "dot", type_of(left), type_of(right))
+    if left.is_fp8 and not {left, right} <= {f8e4m3, f8e5m2}:
+        # f16 has all the numbers of every fp8 format
+        a, b, left = cast_value(ctx, a, f16), cast_value(ctx, b, f16), f16
     shape = _product_shape(ctx, a, b)
     result = TileType(shape, _result_dtype(ctx, left, acc, out_dtype))
     # Without acc the product is added to an explicit zero: DotOp always has three operands.

@@ -33,6 +33,7 @@ _VERSION = (1, 0)
 
 _CODES = {
     (6, 8): "bool", (4, 16): "bfloat16", (10, 8): "float8_e4m3fn", (12, 8): "float8_e5m2",
+    (11, 8): "float8_e4m3fnuz", (13, 8): "float8_e5m2fnuz",
     **{(0, bits): f"int{bits}" for bits in (8, 16, 32, 64)},
     **{(1, bits): f"uint{bits}" for bits in (8, 16, 32, 64)},
     **{(2, bits): f"float{bits}" for bits in (16, 32, 64)},

@@ -7,6 +7,9 @@ fp8 travels in registers as its 8 bits. From f32 to a format with bias B and t f
 * subnormal result: |x| + 2^(24 - B - t), whose last place is the smallest subnormal: the sum's low
                     bits are the answer, rounded by the hardware
 
+f8e4b15 rounds ties away from zero, as Triton's conversion does: twice the number of last places,
+cut off, plus 1, halved.
+
 bf16 has the exponents of f32, so the first line does for all numbers. LLVM calls a function for
 each lane unless the CPU has AVX512-BF16, whose instruction rounds subnormal numbers to zero; so it
 is done here everywhere, with the same results on all machines.
@@ -24,7 +27,8 @@ from tilewright.ir.types import (
     bf16,
     dtype_of,
     element_of,
-    f8e4m3,
+    f8e4b15,
+    f8e5b16,
     f8e5m2,
     f16,
     f32,
@@ -39,10 +43,6 @@ from tilewright.ir.types import (
 from tilewright.ops import CastOp
 from tilewright.transforms.expand.op_notation import SINGLE, Arithmetic, Number
 
-_BY_HAND = (bf16, f8e4m3, f8e5m2)
-_LARGEST = {f8e4m3: 448.0, f8e5m2: 57344.0}
-_NAN = {f8e4m3: 0x7F, f8e5m2: 0x7E}
-
 
 def expand_cast(op: Op, builder: Builder, native: frozenset[DType] = frozenset()) -> Value | None:
     """The value of a cast; None if LLVM does it well.
@@ -56,7 +56,7 @@ def expand_cast(op: Op, builder: Builder, native: frozenset[DType] = frozenset()
     source, target = dtype_of(op.x.type), dtype_of(op.type)
     truncates = _truncates(op)
     a = Arithmetic(builder, with_element(op.x.type, f32), native=native)
-    if source in _BY_HAND or source is f16:
+    if source.is_float and source.bits < 32:
         wide = to_f32(a, op.x)
         return _narrowed(a, wide, target, truncates) if target.is_float else a.cast(wide, target)
     if source is not f64 and source is not f32:
@@ -82,7 +82,11 @@ def _lacking(source: DType, target: DType, native: frozenset[DType]) -> bool:
     if f32 in (source, target) and (source in native or target in native):
         return False
     narrow = source is f64 and target.is_float and target.bits < 32 and target not in native
-    return narrow or source in _BY_HAND or target in _BY_HAND
+    return narrow or _is_by_hand(source) or _is_by_hand(target)
+
+
+def _is_by_hand(dtype: DType) -> bool:
+    return dtype is bf16 or dtype.is_fp8
 
 
 def _from_integer(a: Arithmetic, x: Value, source: DType) -> Value:
@@ -123,13 +127,35 @@ def to_f32(a: Arithmetic, x: Value) -> Value:
         # the upper byte of an f16
         half = a.bitcast(a.shl(a.cast(a.bitcast(x, u8), u16), 8), f16)
         return a.cast(half, f32)
-    # the same exponent and fraction in f16 have the bias 15 and not 7; the sign is copied twice
+    if source is f8e5b16:
+        return _e5b16_to_f32(a, x)
+    # the same exponent and fraction in f16 have the bias 15; the sign is copied twice
     moved = a.shl(a.cast(a.bitcast(x, i8), i16), 7)
     # -0x4080 is 0xBF80 in 16 bits: all but bit 14, the second copy of the sign
     half = a.bitcast(a.bit_and(moved, -0x4080), f16)
-    # 256 = 2^(15 - 7) mends the bias; 480 is what the bits of the NaN, 0x7F, read as
-    scaled = a.mul(a.cast(half, f32), 256.0)
-    return a.select(a.compare("eq", a.abs(scaled), 480.0), float("nan"), scaled)
+    scaled = a.mul(a.cast(half, f32), 2.0 ** (f16.bias - source.bias))
+    if source.specials == "none":
+        return scaled
+    if source.specials == "fn":
+        # 480 is what the bits of the NaN, 0x7F, read as
+        return a.select(a.compare("eq", a.abs(scaled), 480.0), float("nan"), scaled)
+    return _nan_for_negative_zero(a, x, scaled)
+
+
+def _e5b16_to_f32(a: Arithmetic, x: Value) -> Value:
+    """f16 has its exponents but the highest, so the bits move to where f32 has them."""
+    code = a.cast(a.bitcast(x, u8), i32)
+    size = a.bit_and(code, 0x7F)
+    rebias = (SINGLE.bias - f8e5b16.bias) << SINGLE.mantissa
+    normal = a.floats(a.add(a.shl(size, SINGLE.mantissa - f8e5b16.mantissa), rebias))
+    small = a.mul(a.cast(size, f32), 2.0 ** (1 - f8e5b16.bias - f8e5b16.mantissa))
+    magnitude = a.select(a.compare("lt", size, 1 << f8e5b16.mantissa), small, normal)
+    sign = a.shl(a.bit_and(code, 0x80), 24)
+    return _nan_for_negative_zero(a, x, a.floats(a.bit_or(a.bits(magnitude), sign)))
+
+
+def _nan_for_negative_zero(a: Arithmetic, x: Value, number: Value) -> Value:
+    return a.select(a.compare("eq", a.bitcast(x, u8), 0x80), float("nan"), number)
 
 
 def _narrowed(a: Arithmetic, x: Value, target: DType, truncates: bool) -> Value:
@@ -171,7 +197,11 @@ def _truncated(a: Arithmetic, x: Value, target: DType) -> Value:
     near = _rounded(a, x, target)
     too_far = a.compare("gt", a.abs(to_f32(a, near)), a.abs(x))
     integer = u8 if target.is_fp8 else u16
-    return a.bitcast(_one_less_if(a, a.bitcast(near, integer), too_far), target)
+    bits = _one_less_if(a, a.bitcast(near, integer), too_far)
+    if not target.has_negative_zero:
+        # one less than the smallest negative number is not -0, which would be the NaN
+        bits = a.select(a.either(a.compare("ne", bits, 0x80), a.compare("ne", x, x)), bits, 0)
+    return a.bitcast(bits, target)
 
 
 def to_bf16(a: Arithmetic, x: Value) -> Value:
@@ -197,29 +227,37 @@ def _one_less_if(a: Arithmetic, bits: Value, condition: Value) -> Value:
 
 
 def to_fp8(a: Arithmetic, x: Value, target: DType) -> Value:
-    """f32 as fp8, to nearest, ties to even, saturating; a NaN stays one."""
-    mantissa, bias = target.mantissa, target.bias
+    """f32 as fp8, to nearest, saturating; a NaN stays one where the format has one."""
     # before the rounding: this saturates, and no carry can leave the format
-    size = a.at_most(a.abs(x), _LARGEST[target])
-    small = _subnormal_code(a, size, 24 - bias - mantissa)
-    large = _normal_code(a, size, 23 - mantissa, (SINGLE.bias - bias) << mantissa)
-    code = a.select(a.compare("lt", size, 2.0 ** (1 - bias)), small, large)
-    code = a.select(a.compare("ne", x, x), _NAN[target], code)
+    size = a.at_most(a.abs(x), target.largest)
+    small = _subnormal_code(a, size, target)
+    large = _normal_code(a, size, target)
+    code = a.select(a.compare("lt", size, 2.0 ** (1 - target.bias)), small, large)
+    code = a.select(a.compare("ne", x, x), target.nan_bits, code)
     sign = a.bit_and(a.shr(a.bits(x), 24), 0x80)
+    if not target.has_negative_zero:
+        sign = a.select(a.compare("eq", code, 0), 0, sign)
     return a.bitcast(a.cast(a.bit_or(code, sign), u8), target)
 
 
-def _subnormal_code(a: Arithmetic, size: Value, exponent: int) -> Value:
-    magic = 2.0**exponent
+def _subnormal_code(a: Arithmetic, size: Value, target: DType) -> Value:
+    if target is f8e4b15:
+        twice = a.cast(a.mul(size, 2.0 ** (target.bias + target.mantissa)), i32)
+        return a.shr(a.add(twice, 1), 1)
+    exponent = SINGLE.mantissa + 1 - target.bias - target.mantissa
     bits_of_magic: Number = (exponent + SINGLE.bias) << SINGLE.mantissa
-    return a.sub(a.bits(a.add(size, magic)), bits_of_magic)
+    return a.sub(a.bits(a.add(size, 2.0**exponent)), bits_of_magic)
 
 
-def _normal_code(a: Arithmetic, size: Value, shift: int, rebias: int) -> Value:
-    bits = a.bits(size)
-    odd = a.bit_and(a.shr(bits, shift), 1)
-    rounded = a.add(a.add(bits, (1 << (shift - 1)) - 1), odd)
-    return a.sub(a.shr(rounded, shift), rebias)
+def _normal_code(a: Arithmetic, size: Value, target: DType) -> Value:
+    bits, shift = a.bits(size), SINGLE.mantissa - target.mantissa
+    half = 1 << (shift - 1)
+    if target is f8e4b15:
+        rounded = a.add(bits, half)
+    else:
+        odd = a.bit_and(a.shr(bits, shift), 1)
+        rounded = a.add(a.add(bits, half - 1), odd)
+    return a.sub(a.shr(rounded, shift), (SINGLE.bias - target.bias) << target.mantissa)
 
 
 def _narrows(source: DType, target: DType) -> bool:

@@ -8,7 +8,7 @@ well.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from math import copysign, frexp, inf, isnan, ldexp
+from math import copysign, floor, frexp, inf, isnan, ldexp
 from typing import cast
 
 from tilewright.ir import Function, Op, Value
@@ -17,21 +17,18 @@ from tilewright.ir.types import (
     PointerType,
     TileType,
     Type,
+    all_dtypes,
     bf16,
     element_of,
-    f8e4m3,
-    f8e5m2,
+    f8e4b15,
     u8,
     u16,
 )
 from tilewright.ops import AtomicOp, ConstantOp, IfOp
 
-_INTEGERS: dict[DType, DType] = {bf16: u16, f8e4m3: u8, f8e5m2: u8}
-
-_LARGEST = {bf16: 0x7F80, f8e4m3: 0x7E, f8e5m2: 0x7B}
-"""Bits of what too large numbers become: infinity, or the largest finite number of fp8."""
-
-_NAN = {bf16: 0x7FC0, f8e4m3: 0x7F, f8e5m2: 0x7E}
+_INTEGERS: dict[DType, DType] = {
+    bf16: u16, **{dtype: u8 for dtype in all_dtypes() if dtype.is_fp8},
+}  # fmt: skip
 
 
 def store_as_bits(function: Function) -> bool:
@@ -52,20 +49,23 @@ def store_as_bits(function: Function) -> bool:
 
 
 def float_bits(value: float, dtype: DType) -> int:
-    """The bits of the nearest number of bf16 or fp8, ties to even."""
+    """The bits of the nearest number of bf16 or fp8; ties to even, in f8e4b15 away from zero."""
     if isnan(value):
-        return _NAN[dtype]
+        return dtype.nan_bits
     sign = (1 << (dtype.bits - 1)) if copysign(1.0, value) < 0 else 0
     magnitude = abs(value)
+    too_large = dtype.largest_bits if dtype.is_fp8 else dtype.infinity_bits
     if magnitude == inf:
-        return sign | _LARGEST[dtype]
+        return sign | too_large
     smallest = 1 - dtype.bias
     exponent = max(frexp(magnitude)[1] - 1, smallest) if magnitude else smallest
-    fraction = round(ldexp(magnitude, dtype.mantissa - exponent))
+    scaled = ldexp(magnitude, dtype.mantissa - exponent)
+    fraction = floor(scaled + 0.5) if dtype is f8e4b15 else round(scaled)
     # a normal fraction has its leading one in it, which adds the 1 that the exponent lacks; and a
     # carry of the rounding runs into the exponent
     code = ((exponent + dtype.bias - 1) << dtype.mantissa) + fraction
-    return sign | min(code, _LARGEST[dtype])
+    code = min(code, too_large)
+    return code if code == 0 and not dtype.has_negative_zero else sign | code
 
 
 def _values(function: Function, ops: list[Op]) -> Iterator[Value]:

@@ -278,6 +278,8 @@ def cast_of_cast(op: CastOp, ctx: RuleContext) -> Value | None:
     target = element_of(op.result_type)
     if not (isinstance(source, DType) and isinstance(middle, DType) and isinstance(target, DType)):
         return None
+    if source is target and source.is_fp8 and source.specials in ("ieee", "none"):
+        return None  # the cast saturates what the source has beyond its largest number
     low_bits = not source.is_float and middle.is_integer and target.is_integer
     if not is_lossless(source, middle) and not (low_bits and target.bits <= middle.bits):
         return None

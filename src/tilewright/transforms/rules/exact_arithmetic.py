@@ -11,16 +11,14 @@ import operator
 import struct
 from collections.abc import Callable
 from fractions import Fraction
-from math import ceil, floor, frexp, isfinite, isinf, isnan, trunc
+from math import ceil, copysign, floor, frexp, isfinite, isinf, isnan, trunc
 from typing import Any
 
 from tilewright.ir import Value
-from tilewright.ir.types import DType, element_of, f8e4m3
+from tilewright.ir.types import DType, element_of
 from tilewright.ops import ConstantOp
 
 Number = int | float
-_LARGEST_E4M3 = 448.0
-"""f8e4m3 uses the exponent of infinity for numbers; only its last mantissa is NaN."""
 
 
 def constant_of(value: Value) -> Number | None:
@@ -66,22 +64,15 @@ def wrap(value: int, dtype: DType) -> int:
 def is_exact(value: float, dtype: DType) -> bool:
     """Whether a float type holds this number without rounding; NaN does not count."""
     if value == 0.0:
-        return True
+        return dtype.has_negative_zero or copysign(1.0, value) > 0
     if not isfinite(value):
-        return isinf(value) and dtype is not f8e4m3
-    if abs(value) > largest(dtype):
+        return isinf(value) and not dtype.is_fp8  # fp8 saturates
+    if abs(value) > dtype.largest:
         return False
     _, exponent = frexp(value)
     # The lowest bit: of a normal number it follows the highest, of a subnormal it is fixed.
     lowest = max(exponent - 1, 1 - dtype.bias) - dtype.mantissa
     return (Fraction(value) / Fraction(2) ** lowest).denominator == 1
-
-
-def largest(dtype: DType) -> float:
-    """The largest finite number of a float type."""
-    if dtype is f8e4m3:
-        return _LARGEST_E4M3
-    return float((2 - Fraction(1, 1 << dtype.mantissa)) * Fraction(2) ** dtype.bias)
 
 
 def fold_binary(opcode: str, a: Number, b: Number, dtype: DType) -> Number | None:
@@ -200,7 +191,7 @@ def fold_cast(x: Number, source: DType, target: DType) -> Number | None:
     if target.is_float:
         if source.is_float and not isfinite(x):
             return x if isinf(x) and not target.is_fp8 else None  # fp8 saturates
-        number = float(x) if abs(x) <= largest(target) else None
+        number = float(x) if abs(x) <= target.largest else None
         return number if number is not None and number == x and is_exact(number, target) else None
     if not source.is_float:
         return wrap(int(x), target)
@@ -213,11 +204,11 @@ def is_lossless(source: DType, target: DType) -> bool:
     """Whether every number of one type is a number of the other."""
     if source.is_float:
         wide_enough = source.mantissa <= target.mantissa and source.bias <= target.bias
-        return target.is_float and wide_enough and target is not f8e4m3
+        return target.is_float and wide_enough and not target.is_fp8
     if target.is_float:
         magnitude = max(source.max_int, -source.min_int)
         fits = source.bits - source.is_signed <= target.mantissa + 1
-        return fits and magnitude <= largest(target)
+        return fits and magnitude <= target.largest
     if target.is_bool:
         return source.is_bool
     return target.min_int <= source.min_int and source.max_int <= target.max_int
