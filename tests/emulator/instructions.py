@@ -185,6 +185,27 @@ def _atomic(match: re.Match[str], args: list[str]) -> Made:
     return run
 
 
+def _ordered_access(match: re.Match[str], args: list[str]) -> Made:
+    """A load or store that, as an atomic, meets those of other threads without a barrier."""
+    is_load, size = match["word"] == "ld", int(match["bits"]) // 8
+    address, register = (args[1], args[0]) if is_load else (args[0], args[1])
+    place = address.strip("[]")
+
+    def run(r: Registers) -> None:
+        memory, active = r.m.memory, np.flatnonzero(r.predicate)
+        places = r.get(place)[active]
+        found = np.zeros(r.m.count, f"u{size}")
+        if is_load:
+            data = memory.load(places, size)
+            found[active] = data.copy().view(f"u{size}").ravel()
+            r.put(register, found)
+        else:
+            data = r.get(register).astype(f"u{size}")[active].view(np.uint8).reshape(-1, size)
+        memory.store(places, data, r.m.threads[active], "an atomic")
+
+    return run
+
+
 def _plain(kind: str) -> str:
     return {"max": "umax", "min": "umin"}.get(kind, kind)
 
@@ -447,6 +468,10 @@ _ORDER = r"(?:\.(?:relaxed|acquire|release|acq_rel|cta|gpu|sys))*"
 _VECTOR = r"(?:\.v(?P<count>\d))?\.[bufs](?P<bits>\d+)"
 
 INSTRUCTIONS: list[tuple[str, Callable[[re.Match[str], list[str]], Made]]] = [
+    (
+        r"(?P<word>ld|st)\.(?:relaxed|acquire|release)\.(?:cta|gpu|sys)\.global\.b(?P<bits>\d+)",
+        _ordered_access,
+    ),
     (rf"ld{_HINTS}\.(?P<space>global|shared){_HINTS}{_VECTOR}", _load),
     (rf"st{_HINTS}\.(?P<space>global|shared){_HINTS}{_VECTOR}", _store),
     (r"red\.shared\.add\.u32", _shared_add),

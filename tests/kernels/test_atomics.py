@@ -158,3 +158,91 @@ def test_float_extrema_of_all_programs(device: Device, rng: np.random.Generator)
         best = device.array(np.array([np.inf, -np.inf], np.float32))
         device.run(argmin_kernel, (4,), device.array(values), best, 200, BLOCK=64)
         assert best.tolist() == [values.min(), values.max()]
+
+
+# ---- every word for the order and the extent -----------------------------------------------------
+
+SEMS = ["acquire", "release", "acq_rel", "relaxed"]
+SCOPES = ["gpu", "cta", "sys"]
+
+
+@jit
+def ordered_kernel(numbers, seen, SEM: tl.constexpr, SCOPE: tl.constexpr):
+    i = tl.arange(0, 16)
+    one = i == tl.program_id(0)
+    tl.atomic_add(numbers + i, 5, one, sem=SEM, scope=SCOPE)
+    tl.atomic_max(numbers + i, 3, one, sem=SEM, scope=SCOPE)
+    tl.atomic_min(numbers + i, 9, one, sem=SEM, scope=SCOPE)
+    tl.atomic_or(numbers + i, 16, one, sem=SEM, scope=SCOPE)
+    tl.atomic_and(numbers + i, 29, one, sem=SEM, scope=SCOPE)
+    tl.atomic_xor(numbers + i, 7, one, sem=SEM, scope=SCOPE)
+    old = tl.atomic_xchg(numbers + i, 100 + i, one, sem=SEM, scope=SCOPE)
+    tl.store(seen + i, old, one)
+    tl.atomic_cas(numbers + tl.program_id(0), 103, 0, sem=SEM, scope=SCOPE)
+
+
+@pytest.mark.parametrize("sem", SEMS)
+@pytest.mark.parametrize("scope", SCOPES)
+def test_every_order_and_scope(device: Device, sem: str, scope: str):
+    numbers = device.array(np.arange(16, dtype=np.int32))
+    seen = device.empty(16, np.int32)
+    device.run(ordered_kernel, (16,), numbers, seen, SEM=sem, SCOPE=scope)
+    start = np.arange(16) + 5
+    np.testing.assert_array_equal(seen, ((np.clip(start, 3, 9) | 16) & 29) ^ 7)
+    ends = 100 + np.arange(16)
+    np.testing.assert_array_equal(numbers, np.where(ends == 103, 0, ends))
+
+
+@jit
+def accesses_kernel(x, out, n, SEM: tl.constexpr, OUT: tl.constexpr, SCOPE: tl.constexpr):
+    i = tl.arange(0, 64)
+    loaded = tl.atomic_load(x + i, i < n, sem=SEM, scope=SCOPE)
+    tl.atomic_store(out + i, loaded, mask=i < n, sem=OUT, scope=SCOPE)
+    tl.atomic_store(out + n, tl.atomic_load(x) + 1)
+
+
+@pytest.mark.parametrize("dtype", ["int16", "uint32", "int64", "float16", "float32", "float64"])
+@pytest.mark.parametrize(
+    "words", [("acquire", "release", "gpu"), ("relaxed", "relaxed", "sys"), (None, None, "cta")]
+)
+def test_atomic_loads_and_stores(
+    device: Device, rng: np.random.Generator, dtype: str, words: tuple[str, str, str]
+):
+    before, after, scope = words
+    x, out = device.array(normals(rng, 51, dtype)), device.empty(51, dtype)
+    device.run(accesses_kernel, (1,), x, out, 50, SEM=before, OUT=after, SCOPE=scope)
+    assert_same(out, np.append(x[:50], x[0] + np.dtype(dtype).type(1)).astype(dtype))
+
+
+@jit
+def polling_kernel(x, out, TIMEOUT: tl.constexpr):
+    i = tl.arange(0, 16)
+    tl.store(out + i, tl.atomic_poll(x + i, 3, timeout_ns=TIMEOUT))
+    tl.store(out + 16, tl.atomic_poll(x, 3, sem="relaxed", scope="sys"))
+
+
+@pytest.mark.parametrize("timeout", [0, 1000, None])
+def test_polls_say_where_the_number_came(device: Device, timeout: int | None):
+    x = np.full(16, 3, np.int32)
+    if timeout is not None:
+        x[5:9] = 4
+    out = device.array(np.zeros(17, np.int8))
+    device.run(polling_kernel, (1,), device.array(x), out, TIMEOUT=timeout)
+    np.testing.assert_array_equal(out, np.append(x == 3, True))
+
+
+@jit
+def handed_over_kernel(data, flag, out):
+    if tl.program_id(0) == 0:
+        tl.store(data + tl.arange(0, 32), tl.arange(0, 32) * 3)
+        tl.atomic_store(flag, 1)
+    else:
+        tl.atomic_poll(flag, 1)
+        tl.store(out + tl.arange(0, 32), tl.load(data + tl.arange(0, 32)) + 1)
+
+
+def test_a_store_that_releases_hands_data_to_a_poll_that_acquires(device: Device):
+    data, flag = device.array(np.zeros(32, np.int32)), device.array(np.zeros(1, np.int32))
+    out = device.empty(32, np.int32)
+    device.run(handed_over_kernel, (2,), data, flag, out)
+    np.testing.assert_array_equal(out, np.arange(32) * 3 + 1)

@@ -164,6 +164,8 @@ _ATOMICS: dict[str, Callable[[DType, Array, Array], Array]] = {
     "and": lambda dtype, x, y: as_array(x & y),
     "or": lambda dtype, x, y: as_array(x | y),
     "xor": lambda dtype, x, y: as_array(x ^ y),
+    "load": lambda dtype, x, y: x,
+    "store": lambda dtype, x, y: y,
     "xchg": lambda dtype, x, y: y,
 }
 

@@ -21,6 +21,7 @@ from tilewright.language.control_functions import (
     condition,
     device_assert,
     device_print,
+    expect_zero,
     range,
     static_assert,
     static_print,
@@ -87,7 +88,11 @@ from tilewright.language.dtypes import (
     uint32,
     uint64,
 )
-from tilewright.language.element_functions import inline_asm_elementwise, map_elementwise
+from tilewright.language.element_functions import (
+    extern_elementwise,
+    inline_asm_elementwise,
+    map_elementwise,
+)
 from tilewright.language.host_descriptors import (
     Description,
     TensorDescriptor,
@@ -129,9 +134,11 @@ from tilewright.language.memory_functions import (
     atomic_add,
     atomic_and,
     atomic_cas,
+    atomic_load,
     atomic_max,
     atomic_min,
     atomic_or,
+    atomic_store,
     atomic_xchg,
     atomic_xor,
     debug_barrier,
@@ -140,6 +147,7 @@ from tilewright.language.memory_functions import (
     store,
 )
 from tilewright.language.pickle_by_name import PickledByName
+from tilewright.language.polling import atomic_poll
 from tilewright.language.random import (
     N_ROUNDS_DEFAULT,
     pair_uniform_to_normal,
@@ -254,9 +262,12 @@ __all__ = [
     "atomic_add",
     "atomic_and",
     "atomic_cas",
+    "atomic_load",
     "atomic_max",
     "atomic_min",
     "atomic_or",
+    "atomic_poll",
+    "atomic_store",
     "atomic_xchg",
     "atomic_xor",
     "base_value",
@@ -297,6 +308,8 @@ __all__ = [
     "exp",
     "exp2",
     "expand_dims",
+    "expect_zero",
+    "extern_elementwise",
     "extra",
     "fdiv",
     "flip",

@@ -116,6 +116,12 @@ def device_print(prefix: str | constexpr, *args: Operand, hex: bool | constexpr 
 
 
 @builtin
+def expect_zero(x: Operand, mask: Operand) -> tensor:
+    """`x`, which is 0 wherever `mask` holds: asserted in debug mode."""
+    ...
+
+
+@builtin
 def device_assert(cond: Operand, msg: str | constexpr = "", mask: Operand | None = None) -> None:
     """In debug mode: stop the launch with `msg` unless `cond` holds wherever `mask` does."""
     ...

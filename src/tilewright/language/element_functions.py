@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tilewright.language.compile_time import constexpr
 from tilewright.language.core import Operand
 from tilewright.language.dtypes import dtype
 from tilewright.language.stub_dispatch import DeviceFunction, builtin
+from tilewright.language.tensors import tensor
 
 
 @builtin
@@ -19,6 +20,23 @@ def map_elementwise(scalar_fn: DeviceFunction, *args: Operand, pack: int | const
     is that of `map_elementwise` of tiles. pack: elements for one call, neighbours along the last
     dimension: it takes `pack` scalars of the first argument, then those of the second, and so on,
     and returns `pack` of each result. It has no effects on memory.
+    """
+    ...
+
+
+@builtin
+def extern_elementwise(
+    lib_name: str | constexpr,
+    lib_path: str | constexpr,
+    args: Sequence[Operand],
+    arg_type_symbol_dict: Mapping[Any, Any],
+    is_pure: bool | constexpr,
+) -> tensor:
+    """A function of NVIDIA's libdevice applied to each element of `args`, which broadcast.
+
+    arg_type_symbol_dict: the symbol and the dtype of its result, by the tuple of the dtypes of the
+    arguments: {(tl.float32,): ("__nv_sinf", tl.float32)}. Computed as by `tl.extra.libdevice` on
+    every device; lib_name and lib_path are not looked at.
     """
     ...
 

@@ -193,6 +193,39 @@ def atomic_xchg(
 
 @member
 @builtin
+def atomic_load(
+    pointer: tensor,
+    mask: Operand | None = None,
+    sem: str | constexpr | None = None,
+    scope: str | constexpr | None = None,
+) -> tensor:
+    """What is in memory, read atomically where `mask`. Numbers of 16, 32 and 64 bits.
+
+    sem: "acquire" (default) or "relaxed"; scope: as for `atomic_add`. Errors: InvalidOperation for
+    other types, ShapeMismatch, InvalidValue.
+    """
+    ...
+
+
+@member
+@builtin
+def atomic_store(
+    pointer: tensor,
+    val: Operand,
+    mask: Operand | None = None,
+    sem: str | constexpr | None = None,
+    scope: str | constexpr | None = None,
+) -> None:
+    """Put `val` into memory atomically where `mask`. Numbers of 16, 32 and 64 bits.
+
+    sem: "release" (default) or "relaxed"; scope: as for `atomic_add`. Errors: as `atomic_load`, and
+    StoreToConst.
+    """
+    ...
+
+
+@member
+@builtin
 def atomic_cas(
     pointer: tensor,
     cmp: Operand,

@@ -6,11 +6,6 @@ from collections.abc import Iterable
 
 from tilewright.support import errors
 
-_NOT_YET = frozenset({
-    "atomic_load", "atomic_poll", "atomic_store",
-})  # fmt: skip
-"""Names of Triton's language, 3.6 to 3.9, that this one lacks so far."""
-
 _CONVERSIONS = {
     "float": "float32", "double": "float64", "half": "float16", "bfloat16": "bfloat16",
     "int": "int32", "long": "int64", "short": "int16", "bool": "int1", "byte": "uint8",
@@ -72,7 +67,7 @@ _OF_POINTERS = "it is an address: pass sizes and strides as arguments of the ker
 
 def unknown_name(module: str, name: str, names: Iterable[str]) -> errors.UnknownAttribute:
     """The error for a name that a module of the language lacks."""
-    return _unknown(f"'{module}'", name, names, _OF_MODULE, f"tl.{name}")
+    return _unknown(f"'{module}'", name, names, _OF_MODULE)
 
 
 def unknown_member(owner: str, name: str, names: Iterable[str]) -> errors.UnknownAttribute:
@@ -82,15 +77,13 @@ def unknown_member(owner: str, name: str, names: Iterable[str]) -> errors.Unknow
         # A pointer lacks what tensors have: advice for arrays would mislead.
         error.advice = error.hint or _OF_POINTERS
         return error
-    return _unknown(owner, name, names, _OF_TENSORS, f"x.{name}")
+    return _unknown(owner, name, names, _OF_TENSORS)
 
 
 def _unknown(
-    owner: str, name: str, names: Iterable[str], instead: dict[str, str], shown: str
+    owner: str, name: str, names: Iterable[str], instead: dict[str, str]
 ) -> errors.UnknownAttribute:
     error = errors.UnknownAttribute(owner, name, names)
-    if name in _NOT_YET:
-        error.advice = f"{shown} is not in Tilewright yet"
-    elif name in instead:
+    if name in instead:
         error.advice = instead[name]
     return error

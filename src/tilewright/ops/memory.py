@@ -46,7 +46,7 @@ ATOMIC_TYPES: dict[str, tuple[DType, ...]] = {
     "or": _INTEGERS,
     "xor": _INTEGERS,
     "xchg": (*_INTEGERS, f32, f64),
-    "cas": (*_INTEGERS, i16, u16, f16, bf16, f32, f64),
+    **dict.fromkeys(("load", "store", "cas"), (*_INTEGERS, i16, u16, f16, bf16, f32, f64)),
 }
 """Element types that each atomic operation works on."""
 
@@ -138,7 +138,10 @@ class StoreOp(Op, opcode="mem.store", effects=(Effect.WRITE,)):
 
 
 class AtomicOp(Op, opcode="mem.atomic", effects=(Effect.READ, Effect.WRITE)):
-    """result[i] = *pointer[i]; *pointer[i] = kind(result[i], operand[i]); atomic, where mask[i]"""
+    """result[i] = *pointer[i]; *pointer[i] = kind(result[i], operand[i]); atomic, where mask[i]
+
+    A load has no use for its operand; the result of a store is undefined.
+    """
 
     pointer: Value = operand(pointer)
     operand: Value = operand(any_type)
@@ -155,7 +158,7 @@ class AtomicOp(Op, opcode="mem.atomic", effects=(Effect.READ, Effect.WRITE)):
             _wrong_value(self.pointer, self.operand, "combines")
             or _wrong_atomic(self.kind, self.pointer)
             or _wrong_mask(self.pointer, self.mask)
-            or _const(self.pointer)
+            or (None if self.kind == "load" else _const(self.pointer))
         )
 
 

@@ -18,10 +18,14 @@ from tilewright.language import tensor, type_of
 from tilewright.ops import ATOMIC_TYPES, MEMORY_ORDERS, SCOPES, AtomicCasOp, AtomicOp, BarrierOp
 from tilewright.support import errors
 
+_ACCESS_ORDERS = {"load": ("acquire", "relaxed"), "store": ("release", "relaxed")}
+"""What loads and stores may be ordered by; the first is the default."""
+
 
 def _target(ctx: Context, kind: str, pointer: object) -> Value:
     address = pointer_argument(ctx, f"atomic_{kind}", pointer)
-    check_writable(ctx, address)
+    if kind != "load":
+        check_writable(ctx, address)
     element = pointee_type(address)
     if element not in ATOMIC_TYPES[kind]:
         names = ", ".join(str(type_of(dtype)) for dtype in ATOMIC_TYPES[kind])
@@ -35,7 +39,9 @@ def _target(ctx: Context, kind: str, pointer: object) -> Value:
 
 def _ordering(ctx: Context, kind: str, sem: object, scope: object) -> tuple[str, str]:
     function = f"atomic_{kind}"
-    order = constant_arguments.choice(ctx, function, "sem", sem, MEMORY_ORDERS, "acq_rel")
+    orders = _ACCESS_ORDERS.get(kind, MEMORY_ORDERS)
+    default = orders[0] if kind in _ACCESS_ORDERS else "acq_rel"
+    order = constant_arguments.choice(ctx, function, "sem", sem, orders, default)
     return order, constant_arguments.choice(ctx, function, "scope", scope, SCOPES, "gpu")
 
 
@@ -66,6 +72,26 @@ def _register(kind: str) -> None:
 
 for _kind in ("add", "max", "min", "and", "or", "xor", "xchg"):
     _register(_kind)
+
+
+@implements(tl.atomic_load)
+def atomic_load(
+    ctx: Context, pointer: object, mask: object = None, sem: object = None, scope: object = None
+) -> tensor:
+    # a number that the op has no use for: all kinds have one form
+    return atomic(ctx, "load", pointer, 0, mask, sem, scope)
+
+
+@implements(tl.atomic_store)
+def atomic_store(
+    ctx: Context,
+    pointer: object,
+    val: object,
+    mask: object = None,
+    sem: object = None,
+    scope: object = None,
+) -> None:
+    atomic(ctx, "store", pointer, val, mask, sem, scope)
 
 
 @implements(tl.atomic_cas)

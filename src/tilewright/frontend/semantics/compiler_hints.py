@@ -7,6 +7,7 @@ from typing import Any, TextIO, cast
 from tilewright import language as tl
 from tilewright.frontend.semantics import constant_arguments
 from tilewright.frontend.semantics.broadcasting import broadcast_value
+from tilewright.frontend.semantics.composed_functions import evaluate
 from tilewright.frontend.semantics.literal_constants import describe, materialize
 from tilewright.frontend.semantics.numeric_operators import as_condition
 from tilewright.frontend.semantics.semantic_context import Context
@@ -31,6 +32,14 @@ def _hint(ctx: Context, function: str, input: object, values: object, attribute:
     if min(numbers) < 1:
         ctx.fail(errors.InvalidValue, function, "values", "positive", numbers)
     return ctx.tensor(HintOp(input.handle, **{attribute: numbers}))
+
+
+@implements(tl.expect_zero)
+def expect_zero(ctx: Context, x: object, mask: object) -> tensor:
+    value = tensor(materialize(ctx, x).handle)
+    if ctx.options.debug:
+        evaluate(ctx, lambda: tl.device_assert(value == 0, "a number is not 0", mask))
+    return value
 
 
 @implements(tl.multiple_of)

@@ -1,15 +1,16 @@
-"""Functions applied to each element: map_elementwise and inline_asm_elementwise."""
+"""Functions applied to each element: of the language, assembly, those of libdevice by symbol."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from tilewright import language as tl
 from tilewright.frontend.semantics import constant_arguments
 from tilewright.frontend.semantics.broadcasting import broadcast_value
 from tilewright.frontend.semantics.composed_functions import evaluate
-from tilewright.frontend.semantics.dtype_casts import element_type
+from tilewright.frontend.semantics.dtype_casts import cast_to, element_type
 from tilewright.frontend.semantics.literal_constants import describe, materialize
 from tilewright.frontend.semantics.ptx_translation import Assembly, Translation
 from tilewright.frontend.semantics.reductions import function_region
@@ -78,6 +79,53 @@ def _groups(ctx: Context, results: list[tensor], pack: int) -> list[tensor]:
         if result.handle.type is not first.handle.type:
             ctx.fail(errors.DTypeMismatch, "map_elementwise", first.type, result.type)
     return results
+
+
+@implements(tl.extern_elementwise)
+def extern_elementwise(
+    ctx: Context,
+    lib_name: object,
+    lib_path: object,
+    args: object,
+    arg_type_symbol_dict: object,
+    is_pure: object,
+) -> tensor:
+    function = "extern_elementwise"
+    items = constant_arguments.sequence(ctx, function, "args", args)
+    inputs = [tensor(value) for value in _broadcast(ctx, function, items)]
+    symbols = cast("dict[Any, Any]", unwrap(arg_type_symbol_dict))
+    by_dtypes = {tuple(map(unwrap, key)): value for key, value in symbols.items()}
+    dtypes = tuple(value.dtype for value in inputs)
+    if dtypes not in by_dtypes:
+        expected = " or ".join(", ".join(map(str, key)) for key in by_dtypes)
+        found = ", ".join(map(str, dtypes))
+        ctx.fail(errors.InvalidValue, function, "args", f"of types {expected}", found)
+    symbol, result = map(unwrap, by_dtypes[dtypes])
+    found = _libdevice_function(str(symbol))
+    if found is None:
+        ctx.fail(
+            errors.InvalidOperation,
+            f"call '{symbol}'",
+            "external functions are those of NVIDIA's libdevice: '__nv_sinf'",
+            "write it in the language, or as tl.inline_asm_elementwise",
+        )
+    return cast_to(ctx, evaluate(ctx, lambda: found(*inputs)), result)
+
+
+def _libdevice_function(symbol: str) -> Callable[..., Any] | None:
+    """The function that NVIDIA's libdevice has as `symbol`: `__nv_sinf` and `__nv_sin` are sin."""
+    name = re.match(r"__nv_(?P<stem>\w+?)(?P<rounding>_r[nzdu])?$", symbol)
+    if name is None:
+        return None
+    stem, rounding = name["stem"], name["rounding"] or ""
+    # f, d: the type of float, before or behind; ll: long integers
+    stems = (stem, re.sub("[fd]$", "", stem), re.sub("^([fd]|ll)", "", stem))
+    both = re.sub("^f|f$", "", stem)
+    for found in (*stems, both):
+        function = getattr(tl.extra.libdevice, found + rounding, None)
+        if callable(function):
+            return function
+    return None
 
 
 @implements(tl.inline_asm_elementwise)

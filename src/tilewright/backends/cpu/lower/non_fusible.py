@@ -330,6 +330,12 @@ def _emit_atomic(
     if isinstance(op, AtomicOp):
         name = _atomic_name(op.kind, element)
         value = to_memory(code, values[0], element)
+        if op.kind == "load":
+            text = f"load atomic {kind}, {pointer.typed} {order}, align {element.bytes}"
+            return code.let_here(text, kind)
+        if op.kind == "store":
+            code.line(f"store atomic {value.typed}, {pointer.typed} {order}, align {element.bytes}")
+            return value
         # `let_here`: an atomic must not be hoisted, even with operands known outside the loop.
         return code.let_here(f"atomicrmw {name} {pointer.typed}, {value.typed} {order}", kind)
     bits = f"i{8 * element.bytes}"

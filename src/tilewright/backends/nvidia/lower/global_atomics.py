@@ -26,6 +26,8 @@ from tilewright.llvm import Val, integer_literal
 from tilewright.ops import AtomicCasOp, AtomicOp
 
 Atomic = Callable[[Val, Val, Val | None], Val]
+_CONSTRAINTS = {"i64": "l", "i32": "r"}
+"""Of registers for inline assembly, but for those of 16 bits, which are "h"."""
 """(pointer, operand, mask) -> what was there."""
 
 
@@ -71,6 +73,8 @@ def _operation(state: GpuLowering, op: AtomicOp) -> Atomic:
         # of 16 bits there is no integer extremum either
         extremum = _float_extremum if element.bits > 16 else _by_swapping
         return extremum(state, op, element)
+    if op.kind in ("load", "store"):
+        return _access(state, op, element)
     if element.name == "bf16" and not state.arch.bf16_atomic_add:
         return _by_swapping(state, op, element)
     text = f"{_prefix(op)}.{_name(op.kind, element)}"
@@ -90,6 +94,27 @@ def _name(kind: str, element: DType) -> str:
         # PTX has no add of s64; sums of u64 have the same bits.
         return f"add.{'s32' if element.name == 'i32' else f'u{bits}'}"
     return f"{kind}.{'s' if element.is_signed else 'u'}{bits}"
+
+
+def _access(state: GpuLowering, op: AtomicOp, element: DType) -> Atomic:
+    """A load or store of one number, ordered as an atomic is."""
+    word = {"load": "ld", "store": "st"}[op.kind]
+    text = f"{word}.{op.order}.{op.scope}.global.b{memory_bits(element)}"
+
+    def run(pointer: Val, x: Val, mask: Val | None) -> Val:
+        (packed,) = pack(state, [x], element)
+        constraint = _CONSTRAINTS.get(packed.type, "h")
+        guarded, guards = ("", []) if mask is None else ("@$2 ", [mask])
+        predicate = ",b" if guards else ""
+        if op.kind == "store":
+            constraints = f"l,{constraint}{predicate},~{{memory}}"
+            state.asm(f"{guarded}{text} [$0], $1;", constraints, "void", pointer, packed, *guards)
+            return x
+        constraints = f"={constraint},l{predicate},~{{memory}}"
+        loaded = state.asm(f"{guarded}{text} $0, [$1];", constraints, packed.type, pointer, *guards)
+        return unpack(state, [loaded], 1, element)[0]
+
+    return run
 
 
 def _float_extremum(state: GpuLowering, op: AtomicOp, element: DType) -> Atomic:
@@ -177,7 +202,7 @@ def _packed_atomic(
     state: GpuLowering, text: str, pointer: Val, operand: Val, mask: Val | None, *more: Val
 ) -> Val:
     packed = [operand, *more]
-    constraint = {"i64": "l", "i32": "r"}.get(operand.type, "h")
+    constraint = _CONSTRAINTS.get(operand.type, "h")
     names = ", ".join(f"${i + 2}" for i in range(len(packed)))
     instruction = f"{text} $0, [$1], {names};"
     constraints = ",".join([f"={constraint}", "l", *[constraint] * len(packed)])
