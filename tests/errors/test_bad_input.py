@@ -295,6 +295,10 @@ AT_LAUNCH: dict[str, tuple[Launch, type[Exception], str]] = {
         lambda k: k[(1,)](X, 7, BLOCK=16, num_warps=3), errors.InvalidOption, "num_warps"),
     "reserved word": (
         lambda k: k[(1,)](X, 7, BLOCK=16, stream=0), errors.RefusedKeyword, "stream"),
+    "word of the decorator": (
+        lambda k: k[(1,)](X, 7, BLOCK=16, check="race"), errors.RefusedKeyword, "@jit(check="),
+    "word of the decorator, and an argument missing": (
+        lambda k: k[(1,)](X, BLOCK=16, interpret=True), errors.RefusedKeyword, "@jit(interpret="),
 }  # fmt: skip
 
 

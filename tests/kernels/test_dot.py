@@ -97,13 +97,48 @@ def test_what_fills_up_small_products_adds_nothing(device: Device, size: tuple[i
     np.testing.assert_array_equal(one_tile(device, a, b), expected)
 
 
-@pytest.mark.parametrize("precision", ["tf32", "tf32x3", "ieee"])
+ERRORS = {"tf32": -9, "tf32x3": -18, "ieee": -20, "bf16x3": -14, "bf16x6": -18}
+"""Exponents of the error of a product relative to its factors."""
+
+
+@pytest.mark.parametrize("precision", ERRORS)
 def test_precisions_of_fp32(device: Device, rng: np.random.Generator, precision: str):
     a, b = normals(rng, (32, 32), "float32"), normals(rng, (32, 32), "float32")
     found = one_tile(device, a, b, PRECISION=precision)
     exact = a.astype(np.float64) @ b.astype(np.float64)
-    bound = np.abs(a) @ np.abs(b) * (2.0**-9 if precision == "tf32" else 2.0**-18)
+    bound = np.abs(a) @ np.abs(b) * 2.0 ** ERRORS[precision]
     assert (np.abs(found - exact) <= bound).all()
+
+
+@jit
+def imprecise_kernel(a, b, c, LONGEST: tl.constexpr, RESULT: tl.constexpr):
+    i, k = tl.arange(0, 32), tl.arange(0, 64)
+    left = tl.load(a + i[:, None] * 64 + k[None, :])
+    right = tl.load(b + k[:, None] * 32 + i[None, :])
+    product = tl.dot(left, right, max_num_imprecise_acc=LONGEST, out_dtype=RESULT)
+    tl.store(c + i[:, None] * 32 + i[None, :], product)
+
+
+@pytest.mark.parametrize("longest", [None, 0, 32, 64])
+@pytest.mark.parametrize("dtype", [*FP8, "float16"], ids=str)
+def test_runs_of_imprecise_sums(
+    device: Device, rng: np.random.Generator, longest: int | None, dtype: Any
+):
+    """Only fp8 has them, and small integers are exact in any."""
+    a, b = (rng.integers(-3, 4, shape).astype(dtype) for shape in ((32, 64), (64, 32)))
+    c = device.empty((32, 32), np.float32)
+    words = {"LONGEST": longest, "RESULT": tl.float32}
+    device.run(imprecise_kernel, (1,), device.array(a), device.array(b), c, **words)
+    np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_products_of_bytes_as_bytes(device: Device, rng: np.random.Generator, dtype: str):
+    a, b = (rng.integers(0, 100, shape).astype(dtype) for shape in ((32, 64), (64, 32)))
+    c = device.empty((32, 32), dtype)
+    words = {"LONGEST": None, "RESULT": getattr(tl, dtype)}
+    device.run(imprecise_kernel, (1,), device.array(a), device.array(b), c, **words)
+    np.testing.assert_array_equal(c, (a.astype(np.int64) @ b.astype(np.int64)).astype(dtype))
 
 
 @jit

@@ -11,6 +11,7 @@ import importlib
 import sys
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -532,6 +533,11 @@ def multiprocessors(ops: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_operator_is_as_torch_computes_it(ops: Any, name: str, device: str) -> None:
     case = CASES[name]
+    if device == "cuda" and name == "linear scaled cross entropy":
+        if torch.cuda.get_device_capability() == (9, 0) and not find_spec("cutlass"):
+            pytest.skip(
+                "Liger chooses its CuTe implementation on sm_90, which needs NVIDIA's cutlass"
+            )
     assert case.tolerance < 1e-3
     assert_like_torch(ops, case, device)
 

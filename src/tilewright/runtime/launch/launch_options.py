@@ -28,7 +28,14 @@ _REFUSED = {
     "stream": "kernels run on the current stream of their device",
     "grid": "write kernel[grid](...), or kernel.run(..., grid=grid)",
     "warmup": "to compile without running, call kernel.warmup(..., grid=grid)",
-}
+    **{
+        name: f"it belongs to the decorator: @jit({name}=...)"
+        for name in (
+            "check", "do_not_specialize", "do_not_specialize_on_alignment", "int64_offsets",
+            "interpret", "launch_metadata", "noinline", "repr", "strict_triton",
+        )
+    },
+}  # fmt: skip
 
 IR_OVERRIDE = "ir_override"
 """A path: compile on from the stage of a kernel that is in this file."""
@@ -61,15 +68,9 @@ def split_keywords(
 
 
 def refuse_unknown(kernel: str, params: Sequence[KernelParam], keywords: Keywords) -> None:
-    """Raise UnknownArgument for a keyword that neither the kernel nor any backend takes."""
-    if any(param.is_keywords for param in params):
-        return
-    options = CommonOptions.names()
-    accepted = {*options, *IGNORED, *_REFUSED, IR_OVERRIDE}
-    for name in keywords:
-        if name not in accepted:
-            names = [param.name for param in params]
-            raise errors.UnknownArgument(kernel, name, [*names, *sorted(options)])
+    """Raise RefusedKeyword or UnknownArgument for a keyword that neither the kernel nor any backend
+    takes."""
+    split_keywords(kernel, params, keywords, CommonOptions.names())
 
 
 def _frozen(value: object) -> object:
