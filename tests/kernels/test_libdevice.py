@@ -311,3 +311,34 @@ def test_every_name_of_triton_is_there():
     assert len(libdevice.__all__) >= 199
     for name in libdevice.__all__:
         assert getattr(libdevice, name).__doc__
+
+
+FP32 = tl.dtype("fp32")
+
+
+@tl.extern
+def sine(x, _semantic=None):
+    symbols = {(FP32,): ("__nv_sinf", FP32), (tl.float64,): ("__nv_sin", tl.float64)}
+    return tl.extern_elementwise("", "", [x], symbols, is_pure=True, _semantic=_semantic)
+
+
+@tl.extern
+def length(x, y, _semantic=None):
+    symbols = {(FP32, FP32): ("__nv_hypotf", FP32)}
+    return tl.extern_elementwise("libdevice", "", [x, y], symbols, True, _semantic=_semantic)
+
+
+@jit
+def by_symbol(x, y, out, n):
+    i = tl.arange(0, 64)
+    a, b = tl.load(x + i, i < n, 0.5), tl.load(y + i, i < n, 0.5)
+    tl.store(out + i, sine(a), i < n)
+    tl.store(out + n + i, length(a, b), i < n)
+
+
+def test_functions_by_the_symbols_of_libdevice(device: Device, rng: np.random.Generator):
+    x, y = (device.array(rng.normal(size=50).astype(np.float32)) for _ in range(2))
+    out = device.empty(100, np.float32)
+    device.run(by_symbol, (1,), x, y, out, 50)
+    np.testing.assert_allclose(out[:50], np.sin(x.astype(np.float64)), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(out[50:], np.hypot(x.astype(np.float64), y), rtol=1e-6)

@@ -54,6 +54,8 @@ def machine_kernel(out, WARPS: tl.constexpr):
     threads: tl.constexpr = tl.extra.cuda.num_threads()
     warps: tl.constexpr = tl.extra.cuda.num_warps()
     tl.extra.cuda.gdc_wait()
+    kind = tl.target_info.current_target().backend
+    tl.static_assert(kind == ("cuda" if tl.target_info.is_cuda() else "cpu"))
     if tl.target_info.is_cuda():
         tl.static_assert(warps == WARPS)
         tl.static_assert(threads == 32 * WARPS)

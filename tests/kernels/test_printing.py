@@ -165,3 +165,22 @@ def test_lines_are_those_of_triton(device: Device, capfd: pytest.CaptureFixture[
     codes = enumerate(y.view(np.uint16))
     expected |= {f"pid (0, 0, 0) idx ({i:2}) in hex: 0x{code:04x}" for i, code in codes}
     assert found == expected | {"pid (0, 0, 0) here"}
+
+
+@jit
+def underflowed(x, out, n):
+    i = tl.arange(0, 16)
+    tl.store(out + i, tl.expect_zero(tl.load(x + i), i < n))
+
+
+def test_what_is_expected_to_be_zero_is_left_as_it_is(device: Device):
+    x = np.where(np.arange(16) < 5, 0, np.arange(16)).astype(np.float32)
+    out = device.empty(16, np.float32)
+    for debug in (False, True):
+        device.run(underflowed, (1,), device.array(x), out, 5, debug=debug)
+        np.testing.assert_array_equal(out, x)
+    device.run(underflowed, (1,), device.array(x), out, 7)
+    np.testing.assert_array_equal(out, x)
+    if device.name in ("cpu", "interpreter"):
+        with pytest.raises(errors.DeviceAssertionFailure, match="a number is not 0"):
+            device.run(underflowed, (1,), device.array(x), out, 7, debug=True)

@@ -139,9 +139,12 @@ def compile_source(
     kept = None if current.cache.always_compile else work.kept()
     kernel = kept or work.made()
     if kernel_hooks.listener is not None:
-        metadata, hit = kernel.metadata.as_dict(), kept is not None
         kernel_hooks.listener(
-            src=source, metadata=metadata, metadata_group={}, times=work.times, cache_hit=hit
+            src=source,
+            metadata=kernel.metadata.as_dict(),
+            metadata_group=store.files(digest, kernel.name),
+            times=work.times,
+            cache_hit=kept is not None,
         )
     return kernel
 

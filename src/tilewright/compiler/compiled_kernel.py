@@ -22,6 +22,7 @@ from tilewright.backends import (
     StageContext,
     Streamed,
 )
+from tilewright.compiler.kernel_store import shared_store
 from tilewright.ir import Module, print_module
 from tilewright.support import (
     LaunchMetadata,
@@ -29,6 +30,7 @@ from tilewright.support import (
     errors,
     kernel_hooks,
     normal_grid,
+    settings,
     user_boundary,
 )
 
@@ -294,10 +296,12 @@ class CompiledKernel:
     def _loaded(self) -> Launcher:
         # Where the source is now: an entry of the disk cache may come from another file.
         metadata = {**self.metadata.as_dict(), "location": self.src.location}
-        kernel_hooks.load_start(None, None, self.name, {}, self.hash)
+        is_watched = kernel_hooks.load_start or kernel_hooks.load_end
+        files = shared_store(settings().cache).files(self.hash, self.name) if is_watched else {}
+        kernel_hooks.load_start(None, None, self.name, files, self.hash)
         launcher = self.backend.load(self.kernel, metadata, self.parameters)
         module, function = (getattr(launcher, n, launcher) for n in ("module", "function"))
-        kernel_hooks.load_end(module, function, self.name, {}, self.hash)
+        kernel_hooks.load_end(module, function, self.name, files, self.hash)
         # The device holds the code now, and the disk cache the texts.
         self.asm.forget()
         return launcher

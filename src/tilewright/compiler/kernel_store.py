@@ -102,6 +102,11 @@ class Store:
         wrote(self.root, self.max_bytes)
         return True
 
+    def files(self, key: str, name: str) -> dict[str, str]:
+        """Where the files of an entry are: "add.ttir" for `kernel.ttir` of the kernel `add`."""
+        found = (self.folder / key).glob("kernel.*")
+        return {f"{name}{file.suffix}": str(file) for file in sorted(found)}
+
     def discard(self, key: str, problem: object) -> None:
         """Remove an entry that is of no use, with a warning."""
         warnings.warn(

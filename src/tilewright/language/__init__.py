@@ -89,6 +89,7 @@ from tilewright.language.dtypes import (
     uint64,
 )
 from tilewright.language.element_functions import (
+    extern,
     extern_elementwise,
     inline_asm_elementwise,
     map_elementwise,
@@ -138,6 +139,7 @@ from tilewright.language.memory_functions import (
     atomic_max,
     atomic_min,
     atomic_or,
+    atomic_poll,
     atomic_store,
     atomic_xchg,
     atomic_xor,
@@ -147,7 +149,7 @@ from tilewright.language.memory_functions import (
     store,
 )
 from tilewright.language.pickle_by_name import PickledByName
-from tilewright.language.polling import atomic_poll
+from tilewright.language.polling import poll
 from tilewright.language.random import (
     N_ROUNDS_DEFAULT,
     pair_uniform_to_normal,
@@ -309,6 +311,7 @@ __all__ = [
     "exp2",
     "expand_dims",
     "expect_zero",
+    "extern",
     "extern_elementwise",
     "extra",
     "fdiv",
@@ -428,4 +431,5 @@ __all__ = [
     "zeros",
     "zeros_like",
     "PickledByName",
+    "poll",
 ]

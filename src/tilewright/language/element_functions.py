@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from tilewright.language.compile_time import constexpr
 from tilewright.language.core import Operand
@@ -31,14 +31,23 @@ def extern_elementwise(
     args: Sequence[Operand],
     arg_type_symbol_dict: Mapping[Any, Any],
     is_pure: bool | constexpr,
+    _semantic: object = None,
 ) -> tensor:
     """A function of NVIDIA's libdevice applied to each element of `args`, which broadcast.
 
     arg_type_symbol_dict: the symbol and the dtype of its result, by the tuple of the dtypes of the
     arguments: {(tl.float32,): ("__nv_sinf", tl.float32)}. Computed as by `tl.extra.libdevice` on
-    every device; lib_name and lib_path are not looked at.
+    every device; lib_name, lib_path and _semantic are not looked at.
     """
     ...
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def extern(fn: F) -> F:
+    """Mark a Python function around `extern_elementwise`: kernels call it at compile time."""
+    return fn
 
 
 @builtin

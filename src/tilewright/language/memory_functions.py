@@ -226,6 +226,23 @@ def atomic_store(
 
 @member
 @builtin
+def atomic_poll(
+    pointer: tensor,
+    expected_value: Operand,
+    sem: str | constexpr | None = None,
+    scope: str | constexpr | None = None,
+    timeout_ns: Operand | None = None,
+) -> tensor:
+    """Wait until memory holds `expected_value`; int1: where it did in time. Integers.
+
+    sem: "acquire" (default) or "relaxed"; scope: as for `atomic_add`. timeout_ns: for all elements
+    together, by `tl.extra.cuda.globaltimer`; None waits for ever. Errors: as `atomic_load`.
+    """
+    ...
+
+
+@member
+@builtin
 def atomic_cas(
     pointer: tensor,
     cmp: Operand,

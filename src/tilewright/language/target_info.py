@@ -2,8 +2,27 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from tilewright.language.compile_time import constexpr
 from tilewright.language.stub_dispatch import builtin
+
+
+class Target(NamedTuple):
+    """A kind of machine. backend: "cuda" or "cpu"; arch: compute capability, 90 for Hopper."""
+
+    backend: str
+    arch: int
+    warp_size: int
+
+
+CPU = Target("cpu", 0, 1)
+
+
+@builtin
+def current_target() -> Target:
+    """The Target that the kernel is compiled for."""
+    ...
 
 
 @builtin
@@ -36,4 +55,13 @@ def is_hip_cdna4() -> constexpr:
     ...
 
 
-__all__ = ["cuda_capability_geq", "is_cuda", "is_hip", "is_hip_cdna3", "is_hip_cdna4"]
+__all__ = [
+    "CPU",
+    "Target",
+    "cuda_capability_geq",
+    "current_target",
+    "is_cuda",
+    "is_hip",
+    "is_hip_cdna3",
+    "is_hip_cdna4",
+]

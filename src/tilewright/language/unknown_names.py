@@ -49,16 +49,23 @@ _OF_MODULE = {
     "clip": "write tl.clamp(x, low, high)",
     "concatenate": "write tl.cat(a, b)",
     "empty": "write tl.zeros(shape, dtype)",
+    "convert_custom_float8_sm70": "write x.to(tl.float8e4b15)",
+    "convert_custom_float8_sm80": "write x.to(tl.float8e4b15)",
     "float8": "write tl.float8e4nv or tl.float8e5",
     "log10": "write tl.log2(x) * 0.30103",
     "log1p": "write tl.extra.libdevice.log1p(x)",
     "matmul": "write tl.dot(x, y)",
     "mean": "divide tl.sum(x, axis) by the number of elements",
+    "memrealtime": "write tl.extra.cuda.globaltimer()",
     "ones": "write tl.full(shape, 1, dtype)",
     "pow": "write tl.extra.libdevice.pow(x, y)",
     "prod": "write tl.reduce(x, axis, f) with a function f under @jit that multiplies",
+    "slice": "write a:b:c in the brackets behind a tuple or a tile",
     "stack": "write tl.join(a, b)",
     "transpose": "write tl.trans(x), or tl.permute(x, dims)",
+    "_experimental_descriptor_load": "write tl.load_tensor_descriptor(desc, offsets)",
+    "_experimental_descriptor_store": "write tl.store_tensor_descriptor(desc, offsets, value)",
+    "_experimental_make_tensor_descriptor": "write tl.make_tensor_descriptor(...)",
 }
 """As above, for functions of modules."""
 

@@ -58,6 +58,7 @@ from tilewright.ops.descriptor_access import (
 from tilewright.ops.index_sign import Sign, sign_of
 from tilewright.ops.mapped import AsmOp, MapOp, VolatileAsmOp
 from tilewright.ops.memory import (
+    ACCESS_ORDERS,
     ATOMIC_KINDS,
     ATOMIC_TYPES,
     EVICTION_POLICIES,
@@ -106,6 +107,7 @@ __all__ = [
     "MATH_FUNCTIONS",
     "LOAD_MODIFIERS",
     "MAX_DESCRIPTOR_RANK",
+    "ACCESS_ORDERS",
     "MEMORY_ORDERS",
     "PADDINGS",
     "PRECISIONS",

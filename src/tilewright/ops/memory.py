@@ -52,6 +52,8 @@ ATOMIC_TYPES: dict[str, tuple[DType, ...]] = {
 
 ATOMIC_KINDS = tuple(kind for kind in ATOMIC_TYPES if kind != "cas")
 MEMORY_ORDERS = ("relaxed", "acquire", "release", "acq_rel")
+ACCESS_ORDERS = {"load": ("acquire", "relaxed"), "store": ("release", "relaxed")}
+"""Of MEMORY_ORDERS, those that atomic loads and stores may have."""
 SCOPES = ("cta", "gpu", "sys")
 
 
@@ -80,6 +82,11 @@ def _wrong_atomic(kind: str, pointer: Value) -> str | None:
     if element in ATOMIC_TYPES[kind]:
         return None
     return f"{kind} works on {', '.join(map(str, ATOMIC_TYPES[kind]))}, not on {element}"
+
+
+def _wrong_order(kind: str, order: str) -> str | None:
+    orders = ACCESS_ORDERS.get(kind, MEMORY_ORDERS)
+    return None if order in orders else f"a {kind} is {' or '.join(orders)}, not {order}"
 
 
 def _const(pointer: Value) -> str | None:
@@ -158,6 +165,7 @@ class AtomicOp(Op, opcode="mem.atomic", effects=(Effect.READ, Effect.WRITE)):
             _wrong_value(self.pointer, self.operand, "combines")
             or _wrong_atomic(self.kind, self.pointer)
             or _wrong_mask(self.pointer, self.mask)
+            or _wrong_order(self.kind, self.order)
             or (None if self.kind == "load" else _const(self.pointer))
         )
 

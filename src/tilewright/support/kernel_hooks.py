@@ -65,7 +65,8 @@ class KernelHooks:
     """Those around compiling and loading, with Triton's arguments.
 
     load_start, load_end(module, function, name, metadata_group, hash): around loading a binary;
-    module and function are None before. listener(src=, metadata=, metadata_group=, times=,
+    module and function are None before, metadata_group has the files of the disk cache, as
+    {"add.ttir": path}. listener(src=, metadata=, metadata_group=, times=,
     cache_hit=): after each compilation, and each kernel from the disk cache.
     jit_cache(key=, repr=, fn=, compile=, is_manual_warmup=, already_compiled=): before a variant is
     compiled, which is left undone if it returns true; jit_post_compile: the same, afterwards.

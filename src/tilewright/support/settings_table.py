@@ -333,7 +333,9 @@ class Compilation(Group):
         "TILEWRIGHT_DEFAULT_FP_FUSION",
         "TRITON_DEFAULT_FP_FUSION",
         expected=_FLAG,
-        doc="Fuse multiply and add where a launch does not say (enable_fp_fusion).",
+        doc="Fuse multiply and add where a launch does not say (enable_fp_fusion). "
+        "TRITON_FORCE_DISABLE_FP_FUSION=1 turns it off too.",
+        factory=lambda: not environment_flag("TRITON_FORCE_DISABLE_FP_FUSION"),
         in_key=True,
     )
     bulk_loads = Setting(

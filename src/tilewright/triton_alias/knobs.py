@@ -39,6 +39,12 @@ class env_base:
         self.key = key
         self.default = default
         self.name = ""
+        self.no_effect_since = ""
+
+    def without_effect(self, since: str) -> Self:
+        """The knob is there for programs that set it; `since` says why it does nothing."""
+        self.no_effect_since = since
+        return self
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -197,13 +203,32 @@ class base_knobs:
         return {knob.key: environment_text(knob.key) for knob in self.knob_descriptors.values()}
 
 
+_NO_C = "nothing is compiled by a C compiler"
+_FILES = "kernels are kept in files, which any number of processes and machines may share"
+_OWN_IR = "there is no MLIR; `tilewright compile --print-after` shows what each pass does"
+_OWN_CHECKS = 'checks are made by @jit(check="bounds,race,overflow,uninit")'
+_NO_AMD = "there is no back end for AMD"
+_NO_PROTON = "nothing is profiled"
+_OF_ASM = "the texts of all stages are in kernel.asm, and in TRITON_DUMP_DIR"
+
+
 class build_knobs(base_knobs):
     """How a C compiler would be called, which never happens."""
 
-    cc = env_str("CC")
-    cudacrt_path = env_str("TRITON_CUDACRT_PATH")
-    cudart_path = env_str("TRITON_CUDART_PATH")
+    cc = env_str("CC").without_effect(_NO_C)
+    cudacrt_path = env_str("TRITON_CUDACRT_PATH").without_effect(_NO_C)
+    cudart_path = env_str("TRITON_CUDART_PATH").without_effect(_NO_C)
     impl: Callable[..., str] | None = None
+
+
+class redis_knobs(base_knobs):
+    """A cache on a server, of which there is none."""
+
+    key_format = env_str("TRITON_REDIS_KEY_FORMAT", "triton:{key}:{filename}").without_effect(
+        _FILES
+    )
+    host = env_str("TRITON_REDIS_HOST", "localhost").without_effect(_FILES)
+    port = env_int("TRITON_REDIS_PORT", 6379).without_effect(_FILES)
 
 
 class cache_knobs(base_knobs):
@@ -213,6 +238,8 @@ class cache_knobs(base_knobs):
     dir = _Shared("TRITON_CACHE_DIR", "cache.dir", str, Path)
     dump_dir = _Shared("TRITON_DUMP_DIR", "compilation.dump_dir", _same, Path)
     override_dir = _Shared("TRITON_OVERRIDE_DIR", "compilation.override_dir", _same, Path)
+    manager_class = env_str("TRITON_CACHE_MANAGER").without_effect(_FILES)
+    remote_manager_class = env_str("TRITON_REMOTE_CACHE_BACKEND").without_effect(_FILES)
 
     def get_triton_dir(self, dirname: str) -> str:
         """A folder of Triton's below the home folder."""
@@ -228,8 +255,22 @@ class compilation_knobs(base_knobs):
     disable_line_info = _Shared(
         "TRITON_DISABLE_LINE_INFO", "compilation.line_info", lambda on: not on, lambda off: not off
     )
-    front_end_debugging = env_bool("TRITON_FRONT_END_DEBUGGING")
-    instrumentation_mode = env_str("TRITON_INSTRUMENTATION_MODE", "")
+    front_end_debugging = env_bool("TRITON_FRONT_END_DEBUGGING").without_effect(
+        "tracebacks end at the line of the kernel; a mistake of the compiler shows its own frames"
+    )
+    instrumentation_mode = env_str("TRITON_INSTRUMENTATION_MODE", "").without_effect(_OWN_CHECKS)
+    enable_asan = env_bool("TRITON_ENABLE_ASAN").without_effect(_OWN_CHECKS)
+    fpsan_homomorphic_casts = env_bool("TRITON_FPSAN_HOMOMORPHIC_CASTS").without_effect(_OWN_CHECKS)
+    use_ir_loc = env_str("USE_IR_LOC").without_effect(_OWN_IR)
+    dump_ir_extract_di_local_variables = env_bool("LLVM_EXTRACT_DI_LOCAL_VARIABLES").without_effect(
+        "the names of values are those of the kernel's variables anyway"
+    )
+    store_binary_only = env_bool("TRITON_STORE_BINARY_ONLY").without_effect(
+        "the disk cache keeps every stage below a size, TILEWRIGHT_CACHE_MB"
+    )
+    allow_non_constexpr_globals = env_bool("TRITON_ALLOW_NON_CONSTEXPR_GLOBALS").without_effect(
+        "numbers, strings, lists and dictionaries as globals are allowed but by strict_triton"
+    )
     listener = _Hook(kernel_hooks, "listener")
 
 
@@ -238,6 +279,7 @@ class autotuning_knobs(base_knobs):
 
     cache = _Shared("TRITON_CACHE_AUTOTUNING", "autotuning.cache")
     print = _Shared("TRITON_PRINT_AUTOTUNING", "autotuning.print")
+    listener: Callable[..., Any] | None = None
 
 
 class runtime_knobs(base_knobs):
@@ -252,6 +294,8 @@ class runtime_knobs(base_knobs):
     kernel_load_end_hook = _Chain(kernel_hooks.load_end)
     jit_cache_hook = _Hook(kernel_hooks, "jit_cache")
     jit_post_compile_hook = _Hook(kernel_hooks, "jit_post_compile")
+    kernel_unload_hook: HookChain[...] = HookChain[...]()
+    add_stages_inspection_hook: Callable[..., Any] | None = None
 
 
 class language_knobs(base_knobs):
@@ -259,6 +303,12 @@ class language_knobs(base_knobs):
 
     fp32_default = _Shared("TRITON_F32_DEFAULT", "compilation.f32_default")
     default_fp_fusion = _Shared("TRITON_DEFAULT_FP_FUSION", "compilation.fp_fusion")
+    force_disable_fp_fusion = _Shared(
+        "TRITON_FORCE_DISABLE_FP_FUSION",
+        "compilation.fp_fusion",
+        lambda on: not on,
+        lambda off: not off,
+    )
 
 
 @dataclass(frozen=True)
@@ -284,29 +334,46 @@ class nvidia_knobs(base_knobs):
     """The back end for NVIDIA."""
 
     ptxas = _Ptxas("TRITON_PTXAS_PATH", "cuda.ptxas_path", _same, Path)
-    libdevice_path = env_str("TRITON_LIBDEVICE_PATH")
-    libcuda_path = env_str("TRITON_LIBCUDA_PATH")
+    ptxas_blackwell = _Ptxas("TRITON_PTXAS_PATH", "cuda.ptxas_path", _same, Path)
+    dump_nvptx = env_bool("NVPTX_ENABLE_DUMP").without_effect(_OF_ASM)
+    dump_ptxas_log = env_bool("TRITON_DUMP_PTXAS_LOG").without_effect(
+        "kernel.n_regs and n_spills are what the log says"
+    )
+    disable_ptxas_opt = env_bool("DISABLE_PTXAS_OPT").without_effect("there is no switch for it")
+    ptxas_options = env_str("PTXAS_OPTIONS").without_effect("there is no switch for it")
+    mock_ptx_version = env_str("TRITON_MOCK_PTX_VERSION").without_effect(
+        "the version of PTX is that of the assembler"
+    )
+    libdevice_path = env_str("TRITON_LIBDEVICE_PATH").without_effect(
+        "the functions of libdevice are this package's own"
+    )
+    libcuda_path = env_str("TRITON_LIBCUDA_PATH").without_effect(
+        "the driver is found by the system's linker: LD_LIBRARY_PATH"
+    )
 
 
 class amd_knobs(base_knobs):
     """The back end for AMD, of which there is none: the knobs hold what is assigned."""
 
-    use_buffer_ops = env_bool("AMDGCN_USE_BUFFER_OPS", True)
-    use_buffer_atomics = env_bool("AMDGCN_USE_BUFFER_ATOMICS", True)
-    libhip_path = env_str("TRITON_LIBHIP_PATH")
-    use_block_pingpong = env_bool("TRITON_HIP_USE_BLOCK_PINGPONG", None)
-    use_in_thread_transpose = env_bool("TRITON_HIP_USE_IN_THREAD_TRANSPOSE", None)
-    use_async_copy = env_bool("TRITON_HIP_USE_ASYNC_COPY")
+    use_buffer_ops = env_bool("AMDGCN_USE_BUFFER_OPS", True).without_effect(_NO_AMD)
+    use_buffer_atomics = env_bool("AMDGCN_USE_BUFFER_ATOMICS", True).without_effect(_NO_AMD)
+    libhip_path = env_str("TRITON_LIBHIP_PATH").without_effect(_NO_AMD)
+    use_block_pingpong = env_bool("TRITON_HIP_USE_BLOCK_PINGPONG", None).without_effect(_NO_AMD)
+    use_in_thread_transpose = env_bool("TRITON_HIP_USE_IN_THREAD_TRANSPOSE", None).without_effect(
+        _NO_AMD
+    )
+    use_async_copy = env_bool("TRITON_HIP_USE_ASYNC_COPY").without_effect(_NO_AMD)
 
 
 class proton_knobs(base_knobs):
     """The profiler, of which there are only names."""
 
-    disable = env_bool("TRITON_PROTON_DISABLE")
-    cupti_lib_dir = env_str("TRITON_CUPTI_LIB_PATH", "")
+    disable = env_bool("TRITON_PROTON_DISABLE").without_effect(_NO_PROTON)
+    cupti_lib_dir = env_str("TRITON_CUPTI_LIB_PATH", "").without_effect(_NO_PROTON)
 
 
 build = build_knobs()
+redis = redis_knobs()
 cache = cache_knobs()
 compilation = compilation_knobs()
 autotuning = autotuning_knobs()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -123,8 +124,12 @@ def test_loading_is_surrounded_by_hooks() -> None:
     kernel_hooks.load_end.add(lambda *given: calls.append(("end", *given)))
     compiled = launch(new_kernel())
     start, end = calls
-    assert start == ("start", None, None, "add", {}, compiled.hash)
-    assert end == ("end", compiled.module, compiled.function, "add", {}, compiled.hash)
+    files = start[4]
+    assert start == ("start", None, None, "add", files, compiled.hash)
+    assert end == ("end", compiled.module, compiled.function, "add", files, compiled.hash)
+    assert Path(files["add.ttir"]).read_text() == compiled.asm["ttir"]
+    stages = {stage.extension for stage in compiled.backend.stages}
+    assert {Path(name).suffix[1:] for name in files} == {"json", *stages}
 
 
 def test_a_listener_hears_of_each_compilation_and_its_times() -> None:
@@ -135,6 +140,7 @@ def test_a_listener_hears_of_each_compilation_and_its_times() -> None:
     assert heard[0]["src"] is compiled.src
     assert heard[0]["metadata"]["name"] == "add"
     assert heard[0]["cache_hit"] is False
+    assert Path(heard[0]["metadata_group"]["add.llir"]).read_text() == compiled.asm["llir"]
     times = heard[0]["times"]
     assert [stage for stage, _ in times.lowering_stages] == [
         s.extension for s in compiled.backend.stages

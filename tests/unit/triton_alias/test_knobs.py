@@ -105,10 +105,31 @@ def test_hooks_around_launches_are_the_runtime_s() -> None:
 
 
 def test_every_group_lists_its_knobs() -> None:
-    groups = "build cache compilation autotuning runtime language nvidia amd proton".split()
+    groups = "build cache compilation autotuning runtime language nvidia amd proton redis".split()
     listed = {name: sorted(getattr(knobs, name).knob_descriptors) for name in groups}
     assert all(listed.values())
-    assert listed["language"] == ["default_fp_fusion", "fp32_default"]
+    assert listed["language"] == ["default_fp_fusion", "force_disable_fp_fusion", "fp32_default"]
+
+
+NOT_SETTINGS = {"home_dir", "dump_ir", "override"}
+"""Knobs that settings look at in the environment."""
+
+
+def test_a_knob_works_or_says_why_not() -> None:
+    groups = "build cache compilation autotuning runtime language nvidia amd proton redis".split()
+    silent = {
+        name
+        for group in groups
+        for name, knob in getattr(knobs, group).knob_descriptors.items()
+        if not isinstance(knob, knobs._Shared) and not knob.no_effect_since
+    }
+    assert silent == NOT_SETTINGS
+    with knobs.amd.scope():
+        knobs.amd.use_async_copy = True  # it is kept, and does nothing
+        assert knobs.amd.use_async_copy is True
+    with knobs.language.scope():
+        knobs.language.force_disable_fp_fusion = True
+        assert settings().compilation.fp_fusion is False
 
 
 def test_triton_s_home_holds_cache_dumps_and_overrides(monkeypatch: pytest.MonkeyPatch) -> None:

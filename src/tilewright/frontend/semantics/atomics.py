@@ -12,14 +12,19 @@ from tilewright.frontend.semantics.memory_access import (
     pointer_argument,
 )
 from tilewright.frontend.semantics.semantic_context import Context
-from tilewright.frontend.semantics.semantics_registry import implements
+from tilewright.frontend.semantics.semantics_registry import call, implements
 from tilewright.ir import Value
 from tilewright.language import tensor, type_of
-from tilewright.ops import ATOMIC_TYPES, MEMORY_ORDERS, SCOPES, AtomicCasOp, AtomicOp, BarrierOp
+from tilewright.ops import (
+    ACCESS_ORDERS,
+    ATOMIC_TYPES,
+    MEMORY_ORDERS,
+    SCOPES,
+    AtomicCasOp,
+    AtomicOp,
+    BarrierOp,
+)
 from tilewright.support import errors
-
-_ACCESS_ORDERS = {"load": ("acquire", "relaxed"), "store": ("release", "relaxed")}
-"""What loads and stores may be ordered by; the first is the default."""
 
 
 def _target(ctx: Context, kind: str, pointer: object) -> Value:
@@ -39,8 +44,8 @@ def _target(ctx: Context, kind: str, pointer: object) -> Value:
 
 def _ordering(ctx: Context, kind: str, sem: object, scope: object) -> tuple[str, str]:
     function = f"atomic_{kind}"
-    orders = _ACCESS_ORDERS.get(kind, MEMORY_ORDERS)
-    default = orders[0] if kind in _ACCESS_ORDERS else "acq_rel"
+    orders = ACCESS_ORDERS.get(kind, MEMORY_ORDERS)
+    default = orders[0] if kind in ACCESS_ORDERS else "acq_rel"
     order = constant_arguments.choice(ctx, function, "sem", sem, orders, default)
     return order, constant_arguments.choice(ctx, function, "scope", scope, SCOPES, "gpu")
 
@@ -92,6 +97,23 @@ def atomic_store(
     scope: object = None,
 ) -> None:
     atomic(ctx, "store", pointer, val, mask, sem, scope)
+
+
+@implements(tl.atomic_poll)
+def atomic_poll(
+    ctx: Context,
+    pointer: object,
+    expected_value: object,
+    sem: object = None,
+    scope: object = None,
+    timeout_ns: object = None,
+) -> tensor:
+    address = pointer_argument(ctx, "atomic_poll", pointer)
+    element = pointee_type(address)
+    if element.is_float:
+        reason = "it works on int16, uint16, int32, uint32, int64, uint64"
+        ctx.fail(errors.InvalidOperation, f"atomic_poll on {type_of(element)}", reason)
+    return call(ctx, tl.poll, (pointer, expected_value, sem, scope, timeout_ns), {})
 
 
 @implements(tl.atomic_cas)

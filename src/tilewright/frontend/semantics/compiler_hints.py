@@ -35,7 +35,7 @@ def _hint(ctx: Context, function: str, input: object, values: object, attribute:
 
 
 @implements(tl.expect_zero)
-def expect_zero(ctx: Context, x: object, mask: object) -> tensor:
+def expect_zero(ctx: Context, x: object, mask: Any) -> tensor:
     value = tensor(materialize(ctx, x).handle)
     if ctx.options.debug:
         evaluate(ctx, lambda: tl.device_assert(value == 0, "a number is not 0", mask))

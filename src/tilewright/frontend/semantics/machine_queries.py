@@ -56,6 +56,12 @@ def _dependent_launch(ctx: Context, instruction: str) -> None:
         ctx.emitter.emit(VolatileAsmOp((), text, "=r", (i32,)))
 
 
+@implements(target.current_target)
+def current_target(ctx: Context) -> tl.target_info.Target:
+    capability = ctx.options.capability
+    return target.Target("cuda", capability, 32) if capability else target.CPU
+
+
 @implements(target.is_cuda)
 def is_cuda(ctx: Context) -> constexpr:
     return constexpr(ctx.options.capability > 0)

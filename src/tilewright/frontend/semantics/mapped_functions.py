@@ -89,6 +89,7 @@ def extern_elementwise(
     args: object,
     arg_type_symbol_dict: object,
     is_pure: object,
+    _semantic: object = None,
 ) -> tensor:
     function = "extern_elementwise"
     items = constant_arguments.sequence(ctx, function, "args", args)

@@ -34,6 +34,20 @@ def test_order_and_scope_of_atomics(sem: str, scope: str) -> None:
 
 
 @jit
+def accessed(x, out, SEM: tl.constexpr, OUT: tl.constexpr, SCOPE: tl.constexpr):
+    i = tl.arange(0, 128)
+    tl.atomic_store(out + i, tl.atomic_load(x + i, sem=SEM, scope=SCOPE), sem=OUT, scope=SCOPE)
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+@pytest.mark.parametrize("sem, out", [("acquire", "release"), ("relaxed", "relaxed")])
+def test_order_and_scope_of_atomic_loads_and_stores(sem: str, out: str, scope: str) -> None:
+    kernel = compiled(accessed, "*fp32/16 *fp32/16", SEM=sem, OUT=out, SCOPE=scope)
+    assert count(kernel, f"ld.{sem}.{scope}.global.b32") == 1
+    assert count(kernel, f"st.{out}.{scope}.global.b32") == 1
+
+
+@jit
 def atomic(out, value, KIND: tl.constexpr):
     if KIND == "add":
         tl.atomic_add(out, value)
