@@ -22,6 +22,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +30,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve()
 CAPABILITY = 90
-GOAL = 0.5
+GOAL = 1.0
 UNROLLED_STEPS = (8, 16, 32, 64, 128)
 
 Stages = dict[str, float]
@@ -125,6 +126,11 @@ def processor_ms() -> float:
     """Milliseconds of this process and of those that it has started and waited for."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return 1e3 * sum(u.ru_utime + u.ru_stime for u in used)
+
+
+def wall_ms() -> float:
+    """Milliseconds that have passed."""
+    return 1e3 * time.perf_counter()
 
 
 def as_launched(signature: Any) -> Any:
@@ -253,7 +259,7 @@ def measure_unrolled() -> dict[int, Stages]:
     options = options_of(backend, {})
     context = StageContext(target, options, {"name": ""})
     found: dict[int, Stages] = {}
-    for steps in (UNROLLED_STEPS[0], *UNROLLED_STEPS):  # the first one again, after the imports
+    for steps in (UNROLLED_STEPS[-1], *UNROLLED_STEPS):  # again, after imports and such
         kernel = Kernel("", "*fp32/16 *fp32/16 i32/16", _constants(STEPS=steps, BLOCK=1024), {})
         source = ASTSource(unrolled_kernel, *arguments(kernel, ["x_ptr", "y_ptr", "n"]))
         times: Stages = {}
@@ -263,9 +269,12 @@ def measure_unrolled() -> dict[int, Stages]:
             times["frontend"] = processor_ms() - start
             times["ops"] = sum(1 for _ in made.kernel.walk())
             for stage in backend.stages[:-1]:
-                start = processor_ms()
+                # long functions are compiled by another process, which nobody has waited for yet
+                clock = wall_ms if stage.extension == "ptx" else processor_ms
+                start = clock()
                 made = stage.run(made, context)
-                times[stage.extension] = processor_ms() - start
+                times[stage.extension] = clock() - start
+        found.pop(steps, None)
         found[steps] = times
     return found
 

@@ -1,6 +1,12 @@
 """The boundary to LLVM: the only package that imports llvmlite."""
 
-from .code_generation import LlvmError, compile_ir, emit_assembly
+from .code_generation import (
+    LlvmError,
+    compile_ir,
+    emit_assembly,
+    is_long,
+    leave_out_passes,
+)
 from .code_targets import (
     HostCpu,
     TargetSpec,
@@ -49,6 +55,8 @@ __all__ = [
     "host_cpu",
     "host_target",
     "integer_literal",
+    "is_long",
+    "leave_out_passes",
     "llvm_type",
     "llvm_version",
     "load_object",

@@ -29,7 +29,14 @@ from tilewright.llvm.code_targets import TargetSpec, data_layout, target_machine
 from tilewright.llvm.llvm_lock import LLVM_LOCK
 from tilewright.support import cached_property
 
-__all__ = ["CompiledObject", "LlvmError", "compile_ir", "emit_assembly"]
+__all__ = [
+    "CompiledObject",
+    "LlvmError",
+    "compile_ir",
+    "emit_assembly",
+    "is_long",
+    "leave_out_passes",
+]
 
 _DEFAULT_LEVEL = 1
 
@@ -111,7 +118,7 @@ def _optimised(
     module.data_layout = data_layout(target)
     if inline:
         _inline_passes().run(module, _builder(target, speed=1))
-    quick = _run_quick_on_long_functions if _is_long(text) or _has_many_joins(text) else _run_quick
+    quick = _run_quick_on_long_functions if is_long(text) or _has_many_joins(text) else _run_quick
     run = quick if level == 1 else _PIPELINES[level]
     run(module, target)
     return module
@@ -119,13 +126,22 @@ def _optimised(
 
 def _affordable(text: str, target: TargetSpec) -> TargetSpec:
     """The target, with less effort of the code generator where a function is long."""
-    return replace(target, effort=1) if target.effort > 1 and _is_long(text) else target
+    return replace(target, effort=1) if target.effort > 1 and is_long(text) else target
 
 
-def _is_long(text: str) -> bool:
+def is_long(text: str) -> bool:
     """Whether a function of a module has so much code that not every pass can be afforded."""
     # By function, as passes run.
     return any(part.count("\n") > LONG_FUNCTION for part in text.split("\ndefine "))
+
+
+def leave_out_passes(*names: str) -> None:
+    """Run passes of LLVM's code generators no more in this process, by their names in LLVM.
+
+    There is no way back, so code would depend on what was compiled before: for processes that
+    compile nothing else.
+    """
+    binding.set_option("tilewright", f"--opt-disable={','.join(names)}")
 
 
 def _has_many_joins(text: str) -> bool:

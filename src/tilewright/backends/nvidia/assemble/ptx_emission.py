@@ -3,6 +3,9 @@
 LLVM ends the process on what it cannot generate code for. Text that has only constructs which are
 tested for the architecture (nvptx_legality.py) is compiled here; any other in a child process,
 whose end becomes an exception. The child is started at the first need (0.15 s) and kept.
+
+The child also compiles long functions. It leaves out a pass of the code generator that takes the
+square of their length (18,000 lines: 0.88 s of 1.15), which LLVM can do for a whole process only.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from typing import IO, cast
 
 from tilewright.backends.nvidia.arch import Arch
 from tilewright.backends.nvidia.assemble.nvptx_legality import unlisted
-from tilewright.llvm import LlvmError, TargetSpec, emit_assembly
+from tilewright.llvm import LlvmError, TargetSpec, emit_assembly, is_long, leave_out_passes
 from tilewright.support import ForkLock, errors
 
 __all__ = ["emit_ptx", "emit_ptx_isolated", "serve"]
@@ -31,6 +34,7 @@ __all__ = ["emit_ptx", "emit_ptx_isolated", "serve"]
 TIMEOUT_SECONDS = 120.0  # of one text; then the child is killed
 _END_SECONDS = 2.0  # for the child to end after its input has ended
 _LENGTH = struct.Struct("<Q")  # of a message, in front of it
+_OF_SQUARE_TIME = "slsr"  # straight-line strength reduction
 _MESSAGE_CHARACTERS = 400  # of LLVM's message that an error shows
 # the program may have changed sys.path since it was started
 _BOOT = "import sys; sys.path[:] = {path!r}; import {module} as m; m.serve()"
@@ -42,7 +46,7 @@ def emit_ptx(text: str, arch: Arch, kernel: str) -> str:
     Raises LlvmError for text that is not valid, InternalCompilerError for what LLVM dies of.
     """
     risks = unlisted(text, arch)
-    if not risks:
+    if not risks and not is_long(text):
         return emit_assembly(text, arch.target)
     return emit_ptx_isolated(text, arch.target, kernel, risks)
 
@@ -191,6 +195,7 @@ def _stop() -> None:
 def serve() -> None:
     """Compile what comes on standard input until it ends. Runs in the child."""
     requests = sys.stdin.buffer
+    leave_out_passes(_OF_SQUARE_TIME)
     with os.fdopen(os.dup(1), "wb") as answers:
         os.dup2(2, 1)  # whatever LLVM prints is no answer
         while True:

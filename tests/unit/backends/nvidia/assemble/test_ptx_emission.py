@@ -23,6 +23,7 @@ from tilewright.backends.nvidia.assemble.nvptx_legality import (
 from tilewright.backends.nvidia.assemble.ptx_emission import emit_ptx, emit_ptx_isolated
 from tilewright.backends.nvidia.assemble.ptxas import assemble
 from tilewright.llvm import LlvmError
+from tilewright.llvm.code_generation import LONG_FUNCTION
 from tilewright.support import errors
 
 ROWS = list(ARCHITECTURES.values())
@@ -111,6 +112,30 @@ def test_untested_text_goes_to_the_child(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(ptx_emission, "emit_ptx_isolated", isolated)
     assert emit_ptx(DEADLY["constraint"], H100, "k") == "from the child"
     assert emit_ptx(FINE, H100, "k") != "from the child"
+
+
+def strided_stores(count: int) -> str:
+    """Stores to addresses of one form each, which strength reduction compares with one another."""
+    return kernel(
+        "\n".join(
+            f"%i{n} = mul i32 %r, {n + 3}\n%o{n} = sext i32 %i{n} to i64\n"
+            f"%a{n} = getelementptr float, ptr addrspace(1) %p, i64 %o{n}\n"
+            f"store float %f, ptr addrspace(1) %a{n}"
+            for n in range(count)
+        )
+    )
+
+
+def test_long_functions_go_to_the_child(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    long = strided_stores(LONG_FUNCTION // 4 + 1)
+    assert emit_ptx(long, H100, "k").count("st.global") == LONG_FUNCTION // 4 + 1
+    asked: list[str] = []
+    monkeypatch.setattr(ptx_emission, "emit_ptx_isolated", lambda text, *_: asked.append(text))
+    for text in (long, strided_stores(LONG_FUNCTION // 8)):
+        emit_ptx(text, H100, "k")
+    assert asked == [long]
 
 
 def test_child_that_takes_too_long_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
