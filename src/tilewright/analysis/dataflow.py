@@ -45,17 +45,17 @@ class Forward(Generic[F]):
     @nested
     def _block(self, block: Block) -> None:
         for op in block:
-            if isinstance(op, ForOp):
+            if not op.regions:
+                results = self._transfer(op, [self.facts[v] for v in op.operands])
+                self.facts.update(zip(op.results, results, strict=True))
+            elif isinstance(op, ForOp):
                 self._for(op)
             elif isinstance(op, WhileOp):
                 self._while(op)
             elif isinstance(op, IfOp):
                 self._if(op)
-            elif op.regions:
-                self._opaque(op)
             else:
-                results = self._transfer(op, [self.facts[v] for v in op.operands])
-                self.facts.update(zip(op.results, results, strict=True))
+                self._opaque(op)
 
     def _opaque(self, op: Op) -> None:
         for region in op.regions:

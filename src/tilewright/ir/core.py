@@ -271,12 +271,15 @@ class Block:
             op = pending.pop()
             if isinstance(op, Block):
                 op = op.first
-            if op is not None:
+            while op is not None:
                 # Noted before the yield, since the caller may remove the op; its regions after it,
                 # since the caller may change them.
-                pending.append(op.next)
+                following = op.next
                 yield op
-                pending += reversed(op.regions)
+                if op.regions:
+                    pending += (following, *reversed(op.regions))
+                    break
+                op = following
 
 
 class Function:

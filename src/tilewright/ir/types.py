@@ -293,10 +293,13 @@ class BufferType:
 Scalar = DType | PointerType
 Type = DType | PointerType | TileType | BufferType
 
+# made once: `A | B` inside a function is made at each call
+_WITH_ELEMENTS = (TileType, BufferType)
+
 
 def element_of(type_: Type) -> DType | PointerType:
     """The element type of a tile or a buffer, or the scalar type itself."""
-    return type_.element if isinstance(type_, TileType | BufferType) else type_
+    return type_.element if isinstance(type_, _WITH_ELEMENTS) else type_
 
 
 def dtype_of(type_: Type) -> DType:
@@ -308,7 +311,7 @@ def dtype_of(type_: Type) -> DType:
 
 def shape_of(type_: Type) -> tuple[int, ...]:
     """Shape of a tile or of a slot of a buffer, () of a scalar."""
-    return type_.shape if isinstance(type_, TileType | BufferType) else ()
+    return type_.shape if isinstance(type_, _WITH_ELEMENTS) else ()
 
 
 def with_element(type_: Type, element: DType | PointerType) -> Type:

@@ -17,11 +17,12 @@ from tilewright.ops import ForOp, IfOp, WhileOp
 T = TypeVar("T")
 Loop = ForOp | WhileOp
 Structured = ForOp | WhileOp | IfOp
+_STRUCTURED = (ForOp, WhileOp, IfOp)
 
 
 def is_structured(op: object) -> TypeGuard[Structured]:
     """Whether an op has slots."""
-    return isinstance(op, ForOp | WhileOp | IfOp)
+    return isinstance(op, _STRUCTURED)
 
 
 def first_init(op: Structured) -> int:

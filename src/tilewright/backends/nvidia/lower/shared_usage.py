@@ -12,7 +12,9 @@ Three kinds of op use it:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from tilewright.backends.nvidia.arch import Arch
 from tilewright.backends.nvidia.buffer_ops import (
@@ -64,26 +66,30 @@ class Machine:
         return cls(warps, arch.stmatrix)
 
 
+def _conversion_bytes(op: Op, machine: Machine) -> int:
+    assert isinstance(op, ConvertOp)
+    chosen = conversion(op, machine.matrix_stores)
+    return chosen.bytes if isinstance(chosen, SharedMemory) else 0
+
+
+_EXCHANGES: dict[type[Op], Callable[[Any, Machine], int]] = {
+    ConvertOp: _conversion_bytes,
+    ReduceOp: lambda op, machine: reduce_bytes(op, machine.warps),
+    ScanOp: lambda op, machine: scan_bytes(op, machine.warps),
+    SortOp: lambda op, machine: sort_bytes(op, machine.warps),
+    HistogramOp: lambda op, _: histogram_bytes(op),
+    FmaDotOp: lambda op, _: fma_dot_bytes(op),
+    GatherOp: lambda op, _: gather_bytes(op),
+    AtomicOp: lambda op, machine: publish_bytes(op, machine.warps),
+    AtomicCasOp: lambda op, machine: publish_bytes(op, machine.warps),
+}
+"""The bytes of each kind of exchange."""
+
+
 def exchange_bytes(op: Op, machine: Machine) -> int:
     """Bytes of shared memory of an exchange; 0 for an op that is none."""
-    if isinstance(op, ConvertOp):
-        chosen = conversion(op, machine.matrix_stores)
-        return chosen.bytes if isinstance(chosen, SharedMemory) else 0
-    if isinstance(op, ReduceOp):
-        return reduce_bytes(op, machine.warps)
-    if isinstance(op, ScanOp):
-        return scan_bytes(op, machine.warps)
-    if isinstance(op, SortOp):
-        return sort_bytes(op, machine.warps)
-    if isinstance(op, HistogramOp):
-        return histogram_bytes(op)
-    if isinstance(op, FmaDotOp):
-        return fma_dot_bytes(op)
-    if isinstance(op, GatherOp):
-        return gather_bytes(op)
-    if isinstance(op, AtomicOp | AtomicCasOp):
-        return publish_bytes(op, machine.warps)
-    return 0
+    size = _EXCHANGES.get(type(op))
+    return 0 if size is None else size(op, machine)
 
 
 def bulk_store_bytes(op: Op, machine: Machine) -> int:
