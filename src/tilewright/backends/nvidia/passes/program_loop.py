@@ -7,6 +7,9 @@ one is stored.
                                                  ...
                                                }
 
+What a program loads for its products before its own loops is then copied ahead, like the operands
+of any other loop (software_pipeline.py).
+
 The grid is that of the launch, which starts no more blocks than are resident at a time. Programs
 come in the order in which the device would start them, the first axis fastest.
 """
@@ -36,6 +39,9 @@ from tilewright.ops import (
 from tilewright.transforms import backward_slice
 
 _AXES = range(3)
+
+_STAGES = 2
+"""Of what a program loads before its loops: one ahead."""
 
 
 def may_loop(function: Function, loads: Sequence[DescriptorLoadOp]) -> bool:
@@ -69,7 +75,9 @@ def loop_over_programs(function: Function) -> None:
         body.insert(op)
     body.insert(YieldOp(()))
     _number_programs(body, grid)
-    Builder.at(function.body.terminator).emit(ForOp(block, programs, blocks, (), body))
+    Builder.at(function.body.terminator).emit(
+        ForOp(block, programs, blocks, (), body, stages=_STAGES)
+    )
 
 
 def _unsigned(builder: Builder, op: Op) -> Value:

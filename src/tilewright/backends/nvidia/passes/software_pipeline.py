@@ -34,7 +34,7 @@ from dataclasses import dataclass, replace
 from tilewright.analysis import Alignment, analyze_alignment
 from tilewright.backends.nvidia.arch import Arch, row_for
 from tilewright.backends.nvidia.buffer_ops import AsyncCopyOp, ShareOp, buffer_type
-from tilewright.backends.nvidia.bulk_ops import BulkCopyOp, MbarrierWaitOp
+from tilewright.backends.nvidia.bulk_ops import BulkCopyOp
 from tilewright.backends.nvidia.lower.allocate_shared import BufferRoom, largest_uses
 from tilewright.backends.nvidia.lower.shared_usage import Machine
 from tilewright.backends.nvidia.passes.deferred_products import deferred_products
@@ -44,6 +44,7 @@ from tilewright.backends.nvidia.passes.schedule_loop import (
     HINT,
     MOST_SLOTS,
     OTHER_REGISTERS,
+    Load,
     LoopSchedule,
     schedule_loop,
     sums_of,
@@ -51,9 +52,6 @@ from tilewright.backends.nvidia.passes.schedule_loop import (
 from tilewright.ir import Function, Pass, Value
 from tilewright.ops import DescriptorLoadOp, ForOp
 from tilewright.support import errors
-
-_PIPELINED = AsyncCopyOp | BulkCopyOp | MbarrierWaitOp
-"""What loops hold that are pipelined already."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +75,6 @@ class SoftwarePipeline(Pass, name="nvidia-software-pipeline"):
         # an inner loop stands behind the one around it: so the innermost come first
         for loop in reversed(loops):
             stages = self.stages if loop.stages is None else loop.stages
-            # Waits count groups of copies: those of an inner loop belong to it.
             if stages < 2 or _is_pipelined(loop):
                 continue
             schedule = self._fitting(function, loop, facts, stages)
@@ -134,7 +131,13 @@ class SoftwarePipeline(Pass, name="nvidia-software-pipeline"):
 
 
 def _is_pipelined(loop: ForOp) -> bool:
-    return any(isinstance(op, _PIPELINED) for op in loop.walk())
+    """Whether nothing is left to be copied ahead in a loop.
+
+    Waits count groups of copies: those of an inner loop belong to it. Around one that waits for a
+    producer there may be others.
+    """
+    has_loads = any(isinstance(op, Load) for op in loop.body)
+    return not has_loads or any(isinstance(op, AsyncCopyOp | BulkCopyOp) for op in loop.walk())
 
 
 def _bytes_of(function: Function, schedule: LoopSchedule, machine: Machine) -> int:
