@@ -157,7 +157,7 @@ class PartOp(Op, opcode="nvidia.part", traits=(Trait.PURE,)):
 
 class WgmmaOp(Op, opcode="nvidia.wgmma", effects=(Effect.SHARED,)):
     """result = (acc if keep else 0) + a @ b by products of whole warpgroups, which read shared
-    memory themselves
+    memory themselves; acc, if it does not run
 
     The product is one group of instructions. It ends before the op does, but `pending` groups, the
     latest, may go on: none may change what these read, and nothing but a further product may use
@@ -181,6 +181,7 @@ class WgmmaOp(Op, opcode="nvidia.wgmma", effects=(Effect.SHARED,)):
     k_start: int = attr(default=0)
     pending: int | None = attr(default=0)
     keep: Value | None = optional_operand(boolean, default=None)
+    runs: Value | None = optional_operand(boolean, default=None)
 
     def infer(self) -> Type:
         return self.acc.type
@@ -302,9 +303,11 @@ def _part(x: Any, axis: int, start: int, result: Value) -> Any:
 
 
 @reference(WgmmaOp)
-def wgmma(op: WgmmaOp, a: Any, b: Any, acc: Any, *keep: Any) -> Any:
+def wgmma(op: WgmmaOp, a: Any, b: Any, acc: Any, keep: Any = None, runs: Any = None) -> Any:
     """As a product of tiles."""
-    if keep and not keep[0].item():
+    if runs is not None and not runs.item():
+        return acc
+    if keep is not None and not keep.item():
         acc = acc * 0
     sides = zip((op.a, op.b), (a, b), strict=True)
     left, right = (x.item().read() if isinstance(v.type, BufferType) else x for v, x in sides)

@@ -169,13 +169,17 @@ class AsmText:
     constraints: str
 
 
-def wgmma_block_text(block: WgmmaBlock, accumulate: bool | None, wait: int | None) -> AsmText:
+def wgmma_block_text(
+    block: WgmmaBlock, accumulate: bool | None, wait: int | None, may_skip: bool = False
+) -> AsmText:
     """The statement for one k-block.
 
     accumulate: whether sums are added to, None: a predicate tells; wait: groups that may go on
-    behind it, None: all. Operands: the sums unless they are new, A (a low word, or for each block
-    and step four registers), the low word of B, the predicate.
+    behind it, None: all; may_skip: a predicate tells whether it runs. Operands: the sums unless
+    they are new, A (a low word, or for each block and step four registers), the low word of B, the
+    predicates.
     """
+    assert not (may_skip and accumulate is False), "what does not run has sums before"
     tied = 0 if accumulate is False else block.registers
     first = block.registers + tied
     second = first + (block.a_registers or 1)
@@ -183,16 +187,29 @@ def wgmma_block_text(block: WgmmaBlock, accumulate: bool | None, wait: int | Non
     lines = [".reg .b64 da, db;", ".reg .b32 ta, tb, ha, hb;"]
     if block.a is not None:
         lines.append(f"mov.b32 ha, {block.a.high};")
-    lines += [f"mov.b32 hb, {block.b.high};", "wgmma.fence.sync.aligned;"]
-    lines += _products(block, first, second, predicate)
-    lines.append("wgmma.commit_group.sync.aligned;")
+    predicates = (accumulate is None) + may_skip
+    lines.append(f"mov.b32 hb, {block.b.high};")
+    group = ["wgmma.fence.sync.aligned;", *_products(block, first, second, predicate), _COMMIT]
+    lines += _skipped(group, f"${second + predicates}") if may_skip else group
     if wait is not None:
         lines.append(f"wgmma.wait_group.sync.aligned {wait};")
-    inputs = ["r"] * (second - first + 1) + ["b"] * (accumulate is None)
+    inputs = ["r"] * (second - first + 1) + ["b"] * predicates
     # New sums are written before the last input is read: they must not share its register.
     outputs = [f"={'' if tied else '&'}{block.kind}"] * block.registers
     ties = map(str, range(tied))
     return AsmText(_braced(lines), ",".join([*outputs, *ties, *inputs, "~{memory}"]))
+
+
+_COMMIT = "wgmma.commit_group.sync.aligned;"
+
+
+def _skipped(group: Sequence[str], predicate: str) -> list[str]:
+    """A group of instructions, or an empty one.
+
+    Each way ends a group of its own: behind one end for both, ptxas counts two for what runs.
+    """
+    skip = ["SKIP:", "wgmma.fence.sync.aligned;", _COMMIT, "DONE:"]
+    return [f"@!{predicate} bra SKIP;", *group, "bra DONE;", *skip]
 
 
 def _products(block: WgmmaBlock, first: int, second: int, predicate: str) -> Iterator[str]:
@@ -253,18 +270,20 @@ def emit_wgmma(
     b: Val,
     accumulate: bool | Val = True,
     wait: int | None = 0,
+    runs: Val | None = None,
 ) -> list[Val]:
     """One k-block; the new sums, one for each element of a thread, as in `sums`.
 
     a: the low word of its descriptor, or its registers (`a_in_registers`); b: the low word of its
-    descriptor; accumulate: i1, or known; wait: as in `wgmma_block_text`
+    descriptor; accumulate: i1, or known; wait: as in `wgmma_block_text`; runs: i1, if it may not
     """
     known = accumulate if isinstance(accumulate, bool) else None
-    text = wgmma_block_text(block, known, wait)
+    text = wgmma_block_text(block, known, wait, runs is not None)
     assert len(a) == (block.a_registers or 1), (len(a), block)
     old = [] if known is False else _packed(state, sums, block.sum_type)
-    predicate = [accumulate] if isinstance(accumulate, Val) else []
-    return _run(state, text, block.registers, [*old, *a, b, *predicate], block.sum_type)
+    predicates = [accumulate] if isinstance(accumulate, Val) else []
+    predicates += [runs] if runs is not None else []
+    return _run(state, text, block.registers, [*old, *a, b, *predicates], block.sum_type)
 
 
 def emit_wgmma_wait(
@@ -426,9 +445,11 @@ def _wgmma(state: GpuLowering, op: WgmmaOp) -> None:
     start = _start(state, right, b, result, 1)
     sums = state.registers_of(op.acc)
     keeps: bool | Val = not _is_zero(op.acc)
-    if keeps and op.keep is not None:
+    if keeps and op.keep is not None and not _is_true(op.keep):
         keeps = state.scalar(op.keep)
-    new = emit_wgmma(state, block, sums, words, start, keeps, op.pending)
+    runs = None if op.runs is None else state.scalar(op.runs)
+    # What does not run leaves sums, and if they are zeros.
+    new = emit_wgmma(state, block, sums, words, start, keeps or runs is not None, op.pending, runs)
     state.set_registers(op.result, new)
 
 
@@ -452,6 +473,10 @@ def _start(
 
 def _is_zero(value: Value) -> bool:
     return isinstance(value.op, ConstantOp) and value.op.value == 0
+
+
+def _is_true(value: Value) -> bool:
+    return isinstance(value.op, ConstantOp) and value.op.value == 1
 
 
 @lowering(WgmmaWaitOp)

@@ -1,22 +1,22 @@
 """Moves products of what an iteration computes into the next one, beside its first product.
 
-    cf.for %j = ... (%acc) {                   cf.for %j = ... (%acc, %p = zeros, %y = zeros) {
+    cf.for %j = 0, %n (%acc) {                 cf.for %j = 0, %n (%acc, %p = zeros, %y = zeros) {
       %x = nvidia.share (a load)                 %x = nvidia.share (a load)
       %s = nvidia.wgmma %q, %x, 0                %s = nvidia.wgmma %q, %x, 0
       %w, %r = ... %s                            %b = nvidia.share %y
-      %y = mem.load                              %o = nvidia.wgmma %p, %b, %acc
+      %y = mem.load                              %o = nvidia.wgmma %p, %b, %acc, true, %j != 0
       %b = nvidia.share %y            ->         %w, %r = ... %s
       %a = arith.mul %acc, %r                    %z = mem.load
       %o = nvidia.wgmma %w, %b, %a               %a = arith.mul %o, %r
       cf.yield %o                                cf.yield %a, %w, %z
     }                                          }
                                                %b = nvidia.share %z
-                                               %o = nvidia.wgmma %w, %b, %a
+                                               %o = nvidia.wgmma %w, %b, %a, true, 0 < %n
 
 A product that needs what is computed of another one waits for both, and the tensor cores for it.
 One iteration later it needs nothing that is not there: it is issued together with that iteration's
 first product, and computed while threads compute what follows from that (as in Shah et al.,
-"FlashAttention-3", 2024, section 3.2). The product of zeros in the first iteration adds nothing.
+"FlashAttention-3", 2024, section 3.2). In the first iteration it does not run.
 
 Operands that are computed stay in registers until then, so a loop is left alone where these, the
 sums and the rest are more than a thread has.
@@ -36,9 +36,9 @@ from tilewright.backends.nvidia.passes.schedule_loop import (
     inputs,
 )
 from tilewright.ir import Builder, Function, Op, Pass, Rewriter, Trait, Value
-from tilewright.ir.types import TileType, dtype_of
-from tilewright.ops import ConstantOp, DescriptorLoadOp, ForOp, TransposeOp
-from tilewright.transforms import add_slot, yield_more
+from tilewright.ir.types import TileType, dtype_of, i1
+from tilewright.ops import CompareOp, ConstantOp, DescriptorLoadOp, ForOp, TransposeOp
+from tilewright.transforms import add_slot, set_operands, yield_more
 
 _OTHER_REGISTERS = 72
 """Of a thread, beside sums and operands: addresses, running maxima and what exponentials need."""
@@ -104,13 +104,11 @@ class _Rotation:
         right = self._carry(self.load.result, "right")
         body = Builder.after(self.first)
         operand = self._shared(body, self.loop.body.args[right + 1])
-        moved = body.emit(product.clone({}))
-        moved.set_operand(0, self.loop.body.args[left + 1])
-        moved.set_operand(1, operand)
+        runs = CompareOp(self.loop.index, self.loop.lower, predicate="ne")
+        moved = self._product(body, self.loop.body.args[left + 1], operand, self.carried, runs)
         for user in [user for user in self.carried.uses if user is not moved]:
             Rewriter.replace_operand(user, self.carried, moved.result)
         sums = product.acc
-        moved.set_operand(2, self.carried)
         self.loop.body.terminator.set_operand(slot, moved.result if sums is self.carried else sums)
         self._finish(slot, left, right)
         Rewriter.erase(product)
@@ -131,15 +129,24 @@ class _Rotation:
             loaded = builder.value(TransposeOp(loaded, order=source.order))
         return builder.value(ShareOp(loaded, result_type=self.share.result.type))
 
+    def _product(
+        self, builder: Builder, left: Value, right: Value, sums: Value, runs: CompareOp
+    ) -> Op:
+        """The product of an iteration before, if there is one."""
+        moved = builder.emit(self.product.clone({}))
+        before = Builder.at(moved)
+        keep = before.value(ConstantOp(True, i1))
+        set_operands(moved, (left, right, sums, keep, before.value(runs)))
+        return moved
+
     def _finish(self, slot: int, left: int, right: int) -> None:
         """The product of the last iteration, behind the loop."""
         results = self.loop.results
         behind = Builder.after(self.loop)
         operand = self._shared(behind, results[right])
         users = list(results[slot].uses)
-        last = behind.emit(self.product.clone({}))
-        for index, value in enumerate((results[left], operand, results[slot])):
-            last.set_operand(index, value)
+        runs = CompareOp(self.loop.lower, self.loop.upper, predicate="lt")
+        last = self._product(behind, results[left], operand, results[slot], runs)
         for user in users:
             Rewriter.replace_operand(user, results[slot], last.result)
 
