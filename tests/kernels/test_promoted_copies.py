@@ -150,6 +150,58 @@ def test_operands_in_registers(
     assert promoted_loads(device, kernels) in (2, None)
 
 
+@jit
+def scaled_product(
+    a, b, scales, c, M, N, K, STORE: tl.constexpr, B: tl.constexpr, BK: tl.constexpr
+):  # fmt: skip
+    """Sums of products of BK columns times scales of their own; STORE: twice the scales, too, which
+    the next iteration loads."""
+    rows = tl.program_id(0) * B + tl.arange(0, B)
+    columns = tl.program_id(1) * B + tl.arange(0, B)
+    k = tl.arange(0, BK)
+    acc = tl.zeros((B, B), tl.float32)
+    for start in range(0, tl.cdiv(K, BK)):
+        inside = start * BK + k < K
+        x = tl.load(a + (rows % M)[:, None] * K + (start * BK + k)[None, :], inside[None, :], 0)
+        y = tl.load(b + (start * BK + k)[:, None] * N + (columns % N)[None, :], inside[:, None], 0)
+        scale = tl.load(scales + start * N + columns, columns < N, 0)
+        acc += tl.dot(x, y.to(x.dtype)) * scale[None, :]
+        if STORE:
+            tl.store(scales + (start + 1) * N + columns, 2 * scale, columns < N)
+    inside = (rows[:, None] < M) & (columns[None, :] < N)
+    tl.store(c + rows[:, None] * N + columns[None, :], acc, inside)
+
+
+@pytest.mark.parametrize("store", [False, True], ids=["", "stored"])
+@pytest.mark.parametrize("dtype", [np.float16, np.int8], ids=["fp16", "int8"])
+@pytest.mark.parametrize("m, n, k", [(64, 64, 96), (48, 144, 208)])
+def test_sums_of_scaled_products(
+    device: Device, m: int, n: int, k: int, dtype: Any, store: bool
+) -> None:
+    """Threads load scales an iteration ahead, a producer the rest; but not what is stored."""
+    steps_of_k, kernels = cdiv(k, 32), list[Any]()
+    left, right = random_of(np.int8, m, k), random_of(np.int8, k, n)
+    a, b = device.array(left.astype(np.float16)), device.array(right.astype(dtype))
+    first = 2.0 ** np.random.default_rng(k).integers(-2, 3, (steps_of_k, n))
+    powers = first[0] * 2.0 ** np.arange(steps_of_k)[:, None] if store else first
+
+    def run(bulk_loads: str, c: Array) -> None:
+        scales = device.array(np.pad(first, ((0, 1), (0, 0))).astype(np.float32))
+        kernels.append(device.run(
+            scaled_product, (1, cdiv(n, 64)), a, b, scales,
+            c, m, n, k, STORE=store, B=64, BK=32, bulk_loads=bulk_loads, num_warps=4,
+        ))  # fmt: skip
+
+    plain, promoted = both(device, run, (m, n), np.float32)
+    np.testing.assert_array_equal(plain, promoted)
+    sums = (
+        left[:, at : at + 32].astype(float) @ right[at : at + 32] * powers[at // 32]
+        for at in range(0, k, 32)
+    )
+    np.testing.assert_array_equal(promoted, sum(sums))
+    assert promoted_loads(device, kernels) in (2, None)
+
+
 VIEWS: dict[str, Callable[[Array], Array]] = {
     "a part": lambda x: x[8:80, 16:144],
     "a part of rows that are no multiples of 16": lambda x: x[8:80, 16:105],

@@ -350,7 +350,8 @@ class LoopExpansion:
         # Copies of iterations that do not run write zeros: they must end before other ops use the
         # bytes of the buffers (see allocate_shared.py).
         last = [self.loop.results[arg.index - 1] for arg in self.in_slots]
-        before.emit(WaitOp(pending=0, proxy=any(map(_is_shared, last))))
+        if self.schedule.copies:
+            before.emit(WaitOp(pending=0, proxy=any(map(_is_shared, last))))
         results = list(self.loop.inits)
         for arg, result in zip(kept, new.results, strict=False):
             results[arg.index - 1] = result

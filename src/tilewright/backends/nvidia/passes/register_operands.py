@@ -130,11 +130,12 @@ def register_operand_of(product: WgmmaOp, schedule: LoopSchedule) -> RegisterOpe
     # Grows as it is gone through.
     for value in (found := [product.operands[index]]):
         op = value.op
-        if not _is_in(value, loop) or value is loop.index or op in loaded or op in needed:
+        # What the loop carries is there.
+        if not _is_in(value, loop) or op is None or op in loaded or op in needed:
             continue
         if op in conversions:
             reads.add(op)
-        elif op is None or op.regions or not is_pure(op) or isinstance(op, LoadOp):
+        elif op.regions or not is_pure(op) or isinstance(op, LoadOp):
             return None
         else:
             needed.add(op)

@@ -216,7 +216,7 @@ class _Scheduler:
             for load, init in inits.items()
             if isinstance(init, LoadOp) and _is_movable(init, loop)
         }
-        if self.vectors:
+        if self.vectors or (self.bulk and loads):
             self._respect_memory()
         for load in self.bulk:
             self.limits[load] = _HORIZON if bulk_load_runs_ahead(loop, load) else -1

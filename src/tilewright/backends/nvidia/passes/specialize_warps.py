@@ -32,6 +32,7 @@ from tilewright.backends.nvidia.lower.allocate_shared import BufferRoom, largest
 from tilewright.backends.nvidia.lower.shared_usage import Machine
 from tilewright.backends.nvidia.ops import ConvertOp
 from tilewright.backends.nvidia.passes.deferred_products import computed_operands, deferred_products
+from tilewright.backends.nvidia.passes.expand_loop import LoopExpansion
 from tilewright.backends.nvidia.passes.loop_buffers import buffers_of, replaced_exchanges
 from tilewright.backends.nvidia.passes.producer_slice import has_producer, is_nested
 from tilewright.backends.nvidia.passes.program_loop import loop_over_programs, may_loop
@@ -113,6 +114,9 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
             raise self._no_room(function, schedules)
         if plan is None:
             return False
+        if self._load_ahead(function, schedules):
+            loads = [op for op in function.walk() if isinstance(op, DescriptorLoadOp) and op.bulk]
+            schedules = self._schedules(function, loads)
         if self._loops(function, schedules):
             loop_over_programs(function)
         schedules = _with_slots(schedules, plan.slots)
@@ -159,14 +163,31 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
     def _is_left_alone(
         self, loop: ForOp, bulk: Sequence[Load], facts: dict[Value, Alignment]
     ) -> bool:
-        """Whether no loads of a loop run ahead but these."""
+        """Whether no loads of a loop are copied ahead but these."""
         if self._stages(loop) < 2:
             return True
         schedules = schedule_loop(loop, facts, 2)
-        found = [ahead.load for schedule in schedules for ahead in schedule.loads]
+        copied = [ahead.load for schedule in schedules for ahead in schedule.copies]
         # Operands that are computed have slots of their own where products go on: not here.
         doubled = [op for s in schedules for op in computed_operands(deferred_products(s), s)]
-        return set(found) == set(bulk) and not doubled
+        return set(copied) == set(bulk) and not doubled
+
+    def _load_ahead(self, function: Function, schedules: Sequence[LoopSchedule]) -> bool:
+        """Let threads load small tiles an iteration ahead, such as scales; whether there are any.
+
+        Then their loops are others.
+        """
+        facts = analyze_alignment(function)
+        loops = [schedule.loop for schedule in schedules if self._stages(schedule.loop) > 1]
+        inner = [
+            loop for loop in loops if not any(isinstance(op, ForOp) for op in loop.body.walk())
+        ]
+        found = [schedule for loop in inner for schedule in schedule_loop(loop, facts, 2)]
+        small = [(s.loop, [a for a in s.loads if not a.is_copied]) for s in found]
+        for loop, loads in small:
+            if loads:
+                LoopExpansion(LoopSchedule(loop, tuple(loads), 2, {}, doubles=False)).run()
+        return any(loads for _, loads in small)
 
     def _plan(
         self, function: Function, schedules: Sequence[LoopSchedule], nested: bool
@@ -293,3 +314,7 @@ def _is_short(loop: ForOp) -> bool:
     bounds = [value.op for value in (loop.lower, loop.upper, loop.step)]
     numbers = [int(op.value) for op in bounds if isinstance(op, ConstantOp)]
     return len(numbers) == len(bounds) and len(range(*numbers)) < _LEAST_ITERATIONS
+
+
+def _has_loops(loop: ForOp) -> bool:
+    return any(isinstance(op, ForOp) for op in loop.body.walk())
