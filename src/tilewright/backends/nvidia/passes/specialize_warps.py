@@ -1,4 +1,4 @@
-"""Gives copies by the copy engine to a producer of their own, where all loads ahead are such.
+"""Gives copies by the copy engine to a producer of their own, where all copies ahead are such.
 
     cf.for ... {                                  nvidia.roles {
       %a = mem.descriptor_load ... {bulk}           cf.for ... { wait, nvidia.wgmma, arrive }
