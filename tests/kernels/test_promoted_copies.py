@@ -174,12 +174,12 @@ def scaled_product(
 
 @pytest.mark.parametrize("store", [False, True], ids=["", "stored"])
 @pytest.mark.parametrize("dtype", [np.float16, np.int8], ids=["fp16", "int8"])
-@pytest.mark.parametrize("m, n, k", [(64, 64, 96), (48, 144, 208)])
+@pytest.mark.parametrize("m, n, k, block", [(48, 144, 208, 64), (80, 128, 400, 128)])
 def test_sums_of_scaled_products(
-    device: Device, m: int, n: int, k: int, dtype: Any, store: bool
+    device: Device, m: int, n: int, k: int, block: int, dtype: Any, store: bool
 ) -> None:
     """Threads load scales an iteration ahead, a producer the rest; but not what is stored."""
-    steps_of_k, kernels = cdiv(k, 32), list[Any]()
+    steps_of_k, kernels = cdiv(k, block), list[Any]()
     left, right = random_of(np.int8, m, k), random_of(np.int8, k, n)
     a, b = device.array(left.astype(np.float16)), device.array(right.astype(dtype))
     first = 2.0 ** np.random.default_rng(k).integers(-2, 3, (steps_of_k, n))
@@ -188,15 +188,16 @@ def test_sums_of_scaled_products(
     def run(bulk_loads: str, c: Array) -> None:
         scales = device.array(np.pad(first, ((0, 1), (0, 0))).astype(np.float32))
         kernels.append(device.run(
-            scaled_product, (1, cdiv(n, 64)), a, b, scales,
-            c, m, n, k, STORE=store, B=64, BK=32, bulk_loads=bulk_loads, num_warps=4,
+            scaled_product, (cdiv(m, block), cdiv(n, block)), a, b, scales,
+            c, m, n, k, STORE=store, B=block, BK=block, bulk_loads=bulk_loads,
+            num_warps=block // 16,
         ))  # fmt: skip
 
     plain, promoted = both(device, run, (m, n), np.float32)
     np.testing.assert_array_equal(plain, promoted)
     sums = (
-        left[:, at : at + 32].astype(float) @ right[at : at + 32] * powers[at // 32]
-        for at in range(0, k, 32)
+        left[:, at : at + block].astype(float) @ right[at : at + block] * powers[at // block]
+        for at in range(0, k, block)
     )
     np.testing.assert_array_equal(promoted, sum(sums))
     assert promoted_loads(device, kernels) in (2, None)

@@ -200,6 +200,12 @@ def ring_parts(schedule: LoopSchedule) -> list[list[AheadLoad]]:
     return list(parts.values())
 
 
+def _read_by(copies: Sequence[AheadLoad], loop: ForOp) -> tuple[Op, ...]:
+    """The products that read some copies, in order; none if others read one of them."""
+    found = {_products_of(ahead, loop) for ahead in copies}
+    return found.pop() if len(found) == 1 else ()
+
+
 def _products_of(ahead: AheadLoad, loop: ForOp) -> tuple[Op, ...]:
     """The products that read a copy, in order; none if not only products of the loop's body do."""
     found = readers(ahead)
@@ -325,7 +331,7 @@ class _Ring:
         counter: LoopValues,
     ) -> None:
         loop, slot = schedule.loop, counter.inside[0]
-        products = () if deferred else _products_of(copied[0], loop)
+        products = () if deferred else _read_by(copied, loop)
         first = products[0] if products else loop.body.first
         part.wait(Builder(loop.body, first, loop.loc), counter.inside)
         sums = [carried_sum(product).index - 1 for product in summed_up(deferred)]

@@ -179,9 +179,7 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
         """
         facts = analyze_alignment(function)
         loops = [schedule.loop for schedule in schedules if self._stages(schedule.loop) > 1]
-        inner = [
-            loop for loop in loops if not any(isinstance(op, ForOp) for op in loop.body.walk())
-        ]
+        inner = [loop for loop in loops if not _has_loops(loop)]
         found = [schedule for loop in inner for schedule in schedule_loop(loop, facts, 2)]
         small = [(s.loop, [a for a in s.loads if not a.is_copied]) for s in found]
         for loop, loads in small:
