@@ -546,3 +546,21 @@ def test_a_while_loop_whose_condition_carries_a_hint(device: Device):
     out = device.empty(1, np.int32)
     device.run(hinted_while_kernel, (1,), out, 7)
     assert out[0] == 21
+
+
+@jit
+def turned_pointers(x, y, n, B: tl.constexpr):
+    """Pointers that a loop carries are used in two layouts."""
+    i, j = tl.arange(0, B)[:, None], tl.arange(0, B)[None, :]
+    p, q = x + i * B + j, y + i * B + j
+    for _ in range(n):
+        tl.store(tl.trans(q), tl.load(p))
+        p += B * B
+        q += B * B
+
+
+def test_carried_pointers_are_used_in_other_threads(device: Device) -> None:
+    source = np.random.default_rng(0).normal(size=(3, 32, 32)).astype(np.float32)
+    out = device.empty((3, 32, 32), np.float32)
+    device.run(turned_pointers, (1,), device.array(source), out, 3, 32)
+    np.testing.assert_array_equal(out, source.transpose(0, 2, 1))

@@ -32,7 +32,7 @@ from tilewright.support.errors import TileIRSyntaxError, did_you_mean
 from tilewright.support.fresh_stack import nested
 
 _POINTER = re.compile(r"ptr<\s*(\w+)\s*(,\s*const\s*)?>")
-_BUFFER = re.compile(r"buffer<\s*(?:(\d+)\s*\*\s*)?(\d+(?:x\d+)*)x(\w+),\s*(.*?)\s*>")
+_BUFFER = re.compile(r"buffer<\s*(?:(\d+)\s*\*\s*)?(\d+(?:x\d+)*)x(\w+|ptr<[^<>]*>),\s*(.*?)\s*>")
 _TILE = re.compile(r"tile<\s*(\d+(?:x\d+)*)x(\w+|ptr<[^<>]*>)\s*(?:,\s*(.*?)\s*)?>")
 _NAMED_LITERALS: dict[str, object] = {
     "true": True,
@@ -83,8 +83,8 @@ def _build_type(text: str) -> Type:
     buffer = _BUFFER.fullmatch(text)
     if buffer is not None:
         shape = tuple(int(extent) for extent in buffer[2].split("x"))
-        element, slots = _types.get(buffer[3]), int(buffer[1] or 1)
-        if not isinstance(element, DType) or not slots:
+        element, slots = parse_type(buffer[3]), int(buffer[1] or 1)
+        if not isinstance(element, DType | PointerType) or not slots:
             raise ValueError(text)
         return BufferType(shape, element, _parse_layout(buffer[4]), slots)
     pointer = _POINTER.fullmatch(text)

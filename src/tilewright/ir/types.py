@@ -255,12 +255,12 @@ class BufferType:
     __slots__ = ("element", "layout", "shape", "slots")
     _interned: dict[tuple[object, ...], BufferType] = {}
     shape: tuple[int, ...]
-    element: DType
+    element: DType | PointerType
     layout: object
     slots: int
 
     def __new__(
-        cls, shape: tuple[int, ...], element: DType, layout: object, slots: int = 1
+        cls, shape: tuple[int, ...], element: DType | PointerType, layout: object, slots: int = 1
     ) -> BufferType:
         key = (shape, element, layout, slots)
         type_ = cls._interned.get(key)

@@ -17,7 +17,6 @@ from functools import lru_cache
 from tilewright.layout import f2
 from tilewright.layout.element_sources import find_sources, normalized
 from tilewright.layout.linear_layout import REGISTER, WARP, LinearLayout
-from tilewright.layout.scratch_tiling import cut
 from tilewright.layout.shared_access import SharedAccess
 from tilewright.layout.shared_conversion import plan_shared_conversion
 from tilewright.layout.warp_shuffles import Shuffles, plan_shuffles
@@ -64,11 +63,8 @@ class WarpShuffle:
 
 @dataclass(frozen=True, slots=True)
 class SharedMemory:
-    """Values travel through a buffer of ``bytes`` bytes in shared memory, in one or more passes.
-
-    Pass ``(s, d)`` stores the register groups of ``store``, each register XOR ``s``, and after a
-    barrier loads those of ``load``, each XOR ``d``; a further barrier parts it from the next pass.
-    ``shared`` maps the buffer's element offsets to the tile elements of the first pass.
+    """Values travel through a buffer of ``bytes`` bytes in shared memory: ``store``, and after a
+    barrier ``load``. ``shared`` maps the buffer's element offsets to the tile elements.
 
     With ``warp_local`` every warp reads only what it wrote itself, provided that warps which hold
     copies store them too: then warp barriers suffice. Otherwise a thread whose lane or warp
@@ -79,14 +75,13 @@ class SharedMemory:
     store: SharedAccess
     load: SharedAccess
     bytes: int
-    passes: tuple[tuple[int, int], ...]
     warp_local: bool
     copies: tuple[tuple[str, int], ...]
 
     @property
     def cost(self) -> int:
         """Issue slots and passes of one warp on both sides, and the synchronization."""
-        return len(self.passes) * (self.store.cost + self.load.cost + SYNC_COST)
+        return self.store.cost + self.load.cost + SYNC_COST
 
     @property
     def is_inside_warps(self) -> bool:
@@ -104,12 +99,11 @@ ConversionPlan = Identity | RegisterPermute | WarpShuffle | SharedMemory
 
 @dataclass(frozen=True, slots=True)
 class _Limits:
-    """What a plan may use: element width, instructions, bytes of shared memory."""
+    """What a plan may use: element width, instructions."""
 
     element_bits: int
     matrix_loads: bool
     matrix_stores: bool
-    max_bytes: int | None
 
 
 @lru_cache(maxsize=4096)
@@ -120,15 +114,13 @@ def plan(
     *,
     matrix_loads: bool = True,
     matrix_stores: bool = False,
-    max_bytes: int | None = None,
 ) -> ConversionPlan:
     """The cheapest way from layout ``src`` to layout ``dst`` of one tile.
 
     ``element_bits`` is 8, 16, 32, 64 or 128; smaller elements are moved as bytes.
     ``matrix_loads`` and ``matrix_stores`` allow ldmatrix (sm_75 and up) and stmatrix (sm_90 and
     up). Both layouts map register, lane, warp (and block, which must agree) to the same tile.
-    With ``max_bytes`` the buffer is kept within that size as far as the layouts allow, by several
-    passes. ValueError for other widths or for tiles that differ.
+    ValueError for other widths or for tiles that differ.
     """
     if element_bits not in (8, 16, 32, 64, 128):
         raise ValueError(f"elements of {element_bits} bits cannot be moved; use 8 to 128")
@@ -144,7 +136,7 @@ def plan(
     if origin.register_only:
         return _register_plan(src, origin.register_from_register)
     exchange = plan_shuffles(origin, element_bits)
-    limits = _Limits(element_bits, matrix_loads, matrix_stores, max_bytes)
+    limits = _Limits(element_bits, matrix_loads, matrix_stores)
     through_memory = _shared_plan(src, dst, limits, origin.warp_local)
     if exchange is None:
         return through_memory
@@ -164,25 +156,12 @@ def _shared_plan(
 ) -> SharedMemory:
     whole = (1 << src.out_bits) * limits.element_bits // 8
     copies = tuple(item for item in src.free_masks().items() if item[0] != REGISTER)
-    # each halving is a further pass; at most until registers cannot be divided, see `cut`
-    halvings = 0
-    # A limit below 0 counts as 0, which the halved size reaches.
-    while limits.max_bytes is not None and whole >> halvings > max(limits.max_bytes, 0):
-        halvings += 1
-    parts = cut(src, dst, halvings) if halvings else None
     conversion = plan_shared_conversion(
-        parts.src.layout if parts else src,
-        parts.dst.layout if parts else dst,
+        src,
+        dst,
         limits.element_bits,
         matrix_loads=limits.matrix_loads,
         matrix_stores=limits.matrix_stores,
     )
     shared, store, load = conversion.shared, conversion.store, conversion.load
-    passes: tuple[tuple[int, int], ...] = ((0, 0),)
-    if parts:
-        passes = parts.passes
-        store = store.with_registers(parts.src.registers)
-        load = load.with_registers(parts.dst.registers)
-        # Back from the coordinates of a part to those of the tile.
-        shared = LinearLayout(shared.ins, src.outs, f2.compose(parts.basis, shared.columns))
-    return SharedMemory(shared, store, load, whole // len(passes), passes, warp_local, copies)
+    return SharedMemory(shared, store, load, whole, warp_local, copies)

@@ -44,11 +44,6 @@ class SharedAccess:
         """Issue slots and wavefronts of one warp."""
         return len(self.groups) + self.wavefronts + self.repacks
 
-    def with_registers(self, registers: f2.Matrix) -> "SharedAccess":
-        """The same access with each register bit ``i`` standing for ``registers[i]``."""
-        groups = tuple(tuple(f2.apply(registers, r) for r in group) for group in self.groups)
-        return replace(self, groups=groups)
-
     @property
     def in_order(self) -> bool:
         """Whether every instruction moves consecutive registers, as a copy without registers

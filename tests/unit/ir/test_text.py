@@ -87,7 +87,7 @@ def test_types_are_interned_through_text(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     ["", "i33", "ptr<ptr<f32>>", "tile<f32>", "tile<4xi32", "ptr<>", "buffer<8xf32>",
-     "buffer<8xf32, ->", "buffer<8xf32, offset=(1..4) -> dim0:8", "buffer<8xptr<f32>, offset= ->>",
+     "buffer<8xf32, ->", "buffer<8xf32, offset=(1..4) -> dim0:8", "buffer<8xptr<a>, offset= ->>",
      "buffer<0 * 8xf32, offset=(1..4) -> dim0:8>", "buffer<-2 * 8xf32, offset=(1..4) -> dim0:8>",
      "buffer<xf32, offset=(1..4) -> dim0:8>", "tile<8xbuffer<8xf32, offset=(1..4) -> dim0:8>>"],
 )  # fmt: skip

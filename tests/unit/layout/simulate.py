@@ -76,19 +76,7 @@ def _run_shared(
     plan: SharedMemory, before: File, src: LinearLayout, dst: LinearLayout, bits: int
 ) -> File:
     after: File = {}
-    for round_ in plan.passes:
-        _run_round(plan, round_, (before, after), (src, dst), bits)
-    return after
-
-
-def _run_round(
-    plan: SharedMemory,
-    round_: tuple[int, int],
-    files: tuple[File, File],
-    sides: tuple[LinearLayout, LinearLayout],
-    bits: int,
-) -> None:
-    (before, after), copies = files, dict(plan.copies)
+    copies = dict(plan.copies)
     memories: dict[int, dict[int, tuple[int, ...]]] = {}
 
     def memory(warp: int) -> dict[int, tuple[int, ...]]:
@@ -96,7 +84,7 @@ def _run_round(
         return memories.setdefault(warp if plan.warp_local else 0, {})
 
     def store(offset: int, place: Place) -> None:
-        register, lane, warp = place[0] ^ round_[0], place[1], place[2]
+        register, lane, warp = place
         if not plan.warp_local and (lane & copies[LANE] or warp & copies[WARP]):
             return
         value = before[register, lane, warp]
@@ -104,16 +92,16 @@ def _run_round(
         memory(warp)[offset] = value
 
     def load(offset: int, place: Place) -> None:
-        place = (place[0] ^ round_[1], place[1], place[2])
         assert place not in after, "a register is loaded twice"
         after[place] = memory(place[2])[offset]
 
-    each_element(plan.store, sides[0], bits, store)
-    each_element(plan.load, sides[1], bits, load)
+    each_element(plan.store, src, bits, store)
+    each_element(plan.load, dst, bits, load)
     for cells in memories.values():
         assert all(0 <= offset < plan.bytes * 8 // bits for offset in cells)
-    if plan.passes[0] == round_ and not plan.warp_local:
+    if not plan.warp_local:
         assert memories[0] == {o: plan.shared.apply(offset=o) for o in memories[0]}
+    return after
 
 
 def each_element(

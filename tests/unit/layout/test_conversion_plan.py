@@ -180,18 +180,6 @@ def test_epilogue(bits: int):
             assert with_matrices.store.bits == with_matrices.load.bits == 128
 
 
-def test_a_small_buffer_takes_rounds():
-    src = result_layout(B16, (128, 128), (2, 2))
-    dst = blocked((128, 128), (1, 4), (1, 32), (4, 1), (1, 0))
-    whole = shared(src, dst, 32)
-    assert whole.bytes == 65536 and whole.passes == ((0, 0),)
-    parts = shared(src, dst, 32, max_bytes=20000)
-    assert parts.bytes == 16384 and len(parts.passes) == 4
-    assert parts.degree == 1 and widths(parts) == widths(whole)
-    tight = shared(src, dst, 32, max_bytes=0)
-    assert tight.bytes == 65536 >> 4  # the registers that both sides share allow no more
-
-
 def test_registers_of_operand_change_inside_the_warp():
     """The result of an 8-bit product as the next 8-bit operand: the fp8 attention conversion."""
     fragment = FRAGMENTS["m16n8k32.b8"]

@@ -17,7 +17,7 @@ others wrote behind a barrier (insert_shared_barriers.py), warpgroup products be
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -43,9 +43,13 @@ from tilewright.ops import DotOp
 
 
 class AllocOp(Op, opcode="nvidia.alloc", effects=(Effect.SHARED,)):
-    """result = a new buffer, its contents undefined"""
+    """result = a new buffer, its contents undefined
+
+    in_warps: each warp reads only what it wrote itself.
+    """
 
     result_type: Type = attr()
+    in_warps: bool = attr(default=False)
 
     def infer(self) -> Type:
         return self.result_type
@@ -222,6 +226,25 @@ def alloc_of(value: Value) -> Op:
         op = op.buffer.op
     assert op is not None, f"{value} is no buffer"
     return op
+
+
+def users_of(buffer: Value) -> Iterator[Op]:
+    """The ops that use a buffer or a view of it."""
+    for user in buffer.uses:
+        if isinstance(user, ViewOp | TransposeViewOp):
+            yield from users_of(user.result)
+        else:
+            yield user
+
+
+def is_scratch(alloc: Op) -> bool:
+    """Whether a buffer is that of a conversion: registers are written to it and read again."""
+    if not isinstance(alloc, AllocOp):
+        return False
+    return all(
+        isinstance(user, WriteOp | ReadOp) and user.parent is alloc.parent
+        for user in alloc.result.uses
+    )
 
 
 # ---- NumPy rules --------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ nvidia-legalize-casts       and casts that are instructions
 nvidia-select-products      and products of warpgroups, with their operands in buffers
 nvidia-assign-layouts       and every tile has a layout, such as lowering the op relies on
 nvidia-software-pipeline    and buffers that are copied ahead
+nvidia-expand-conversions   and those through which conversions go, also without pipelines
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from tilewright.backends.nvidia.bulk_ops import (
     ProxyFenceOp,
 )
 from tilewright.backends.nvidia.layouts.layout_rules import broken_rule
-from tilewright.backends.nvidia.ops import ConvertOp, FmaDotOp
+from tilewright.backends.nvidia.ops import ConvertOp, FmaDotOp, WarpBarrierOp
 from tilewright.backends.nvidia.passes.legalize_arithmetic import illegal_arithmetic
 from tilewright.backends.nvidia.passes.legalize_casts import illegal_cast
 from tilewright.backends.nvidia.passes.legalize_dots import illegal_product
@@ -114,11 +115,10 @@ def legal_layouts(arch: Arch, warps: int) -> Contract:
 
 @cache
 def legal_copies(arch: Arch, warps: int) -> Contract:
-    """After nvidia-software-pipeline; warps: of a program instance."""
+    """After nvidia-software-pipeline, and nvidia-expand-conversions; warps: of an instance."""
     buffers = (AllocOp, ViewOp, TransposeViewOp, WriteOp, ReadOp, PartOp)
     copies = (AsyncCopyOp, CommitOp, WaitOp, BulkCopyOp, BulkStoreWaitOp, ProxyFenceOp)
-    barriers = (MbarriersOp, MbarrierWaitOp, MbarrierArriveOp, RolesOp)
-    barriers = (MbarriersOp, MbarrierWaitOp, MbarrierArriveOp)
+    barriers = (WarpBarrierOp, MbarriersOp, MbarrierWaitOp, MbarrierArriveOp)
     roles = (RolesOp, BlockOp, BlocksOp)
     products = (FmaDotOp, ConvertOp, ShareOp, WgmmaOp, WgmmaWaitOp)
     ops = legal_ops(*products, *buffers, *copies, *barriers, *roles)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilewright.ir import Op, Trait, Value, attr, operand, reference, tile
+from tilewright.ir import Effect, Op, Trait, Value, attr, operand, reference, tile
 from tilewright.ir.types import Type
 
 
@@ -22,6 +22,19 @@ class ConvertOp(Op, opcode="nvidia.convert", traits=(Trait.PURE,)):
 def convert(op: ConvertOp, x: Any) -> Any:
     """The same elements: NumPy has no layouts."""
     return x
+
+
+class WarpBarrierOp(Op, opcode="nvidia.warp_barrier", effects=(Effect.SHARED,)):
+    """The lanes of each warp wait for each other; they see what others of it wrote."""
+
+    def infer(self) -> None:
+        return None
+
+
+@reference(WarpBarrierOp)
+def warp_barrier(op: WarpBarrierOp) -> tuple[()]:
+    """NumPy has no lanes."""
+    return ()
 
 
 class FmaDotOp(Op, opcode="nvidia.dot_fma", traits=(Trait.PURE,)):

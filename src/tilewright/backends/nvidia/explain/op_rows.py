@@ -19,6 +19,7 @@ from tilewright.backends.nvidia.buffer_ops import (
     WriteOp,
     alloc_of,
     buffer_type,
+    is_scratch,
 )
 from tilewright.backends.nvidia.bulk_ops import BulkCopyOp
 from tilewright.backends.nvidia.explain.vector_notes import vector_notes
@@ -47,7 +48,7 @@ from tilewright.backends.nvidia.passes.schedule_loop import copy_obstacle, feeds
 from tilewright.backends.nvidia.role_ops import RolesOp
 from tilewright.ir import Function, Op, Value
 from tilewright.ir.types import TileType, Type, element_of
-from tilewright.layout import WARP, SharedMemory, WarpShuffle, WgmmaOperand
+from tilewright.layout import WARP, WarpShuffle, WgmmaOperand
 from tilewright.ops import (
     DescriptorLoadOp,
     DescriptorReduceOp,
@@ -215,12 +216,9 @@ class _Explainer:
         if isinstance(op, ReadOp):
             access = read_access(buffer_type(op.buffer), layout_of(op.result), op.axis)
             instruction = shared_instruction(access, element_of(op.type), store=False)
-            text = f"{name}: shared -> registers by {_short(instruction)}"
+            start = "registers -> " if is_scratch(alloc_of(op.buffer)) else ""
+            text = f"{name}: {start}shared -> registers by {_short(instruction)}"
             return _Side(text, access.bits // 8, access.degree)
-        if isinstance(op, ConvertOp):
-            chosen = conversion(op, self.arch.stmatrix)
-            if isinstance(chosen, SharedMemory):
-                return _Side(f"{name}: registers -> shared -> registers", 0, None)
         return _Side(f"{name}: registers", 0, None)
 
     def wgmma(self, op: WgmmaOp) -> Iterator[OpRow]:
@@ -242,31 +240,28 @@ class _Explainer:
     # ---- shared memory ---------------------------------------------------------------------------
 
     def convert(self, op: ConvertOp) -> Iterator[OpRow]:
-        """A conversion that moves elements between threads."""
-        chosen, element = conversion(op, self.arch.stmatrix), element_of(op.type)
+        """A conversion by shuffles; those through memory are told by what they write."""
+        chosen = conversion(op, self.arch.stmatrix)
         if isinstance(chosen, WarpShuffle):
-            count = chosen.exchange.shuffles
-            how = f"{count} shfl.sync.idx"
+            how = f"{chosen.exchange.shuffles} shfl.sync.idx"
             yield self._row(op, "convert", op.type, how, 4, "registers of other lanes")
-        if isinstance(chosen, SharedMemory):
-            names = [
-                shared_instruction(access, element, store)
-                for access, store in ((chosen.store, True), (chosen.load, False))
-            ]
-            narrow = min(chosen.store.bits, chosen.load.bits) // 8
-            through = f"registers -> shared ({chosen.bytes} bytes) -> registers"
-            yield self._row(
-                op, "convert", op.type, ", ".join(names), narrow, through, chosen.degree
-            )
 
     def write(self, op: ShareOp | WriteOp) -> Iterator[OpRow]:
-        """Registers that are written to a buffer for products."""
-        type_ = buffer_type(op.result if isinstance(op, ShareOp) else op.buffer)
-        access = write_access(op.x, type_, self.arch)
-        instruction = shared_instruction(access, type_.element, store=True)
-        size = access.bits // 8
-        through = "registers -> shared"
-        yield self._row(op, "convert", op.x.type, instruction, size, through, access.degree)
+        """Registers that are written to a buffer: for products, or to be read in other threads."""
+        buffer = op.result if isinstance(op, ShareOp) else op.buffer
+        type_, through = buffer_type(buffer), "registers -> shared"
+        accesses = [write_access(op.x, type_, self.arch)]
+        if is_scratch(alloc_of(buffer)):
+            read = next(user for user in buffer.uses if isinstance(user, ReadOp))
+            accesses.append(read_access(type_, layout_of(read.result), read.axis))
+            through = f"{through} ({type_.bytes} bytes) -> registers"
+        names = [
+            shared_instruction(access, type_.element, store=number == 0)
+            for number, access in enumerate(accesses)
+        ]
+        narrow = min(access.bits for access in accesses) // 8
+        degree = max(access.degree for access in accesses)
+        yield self._row(op, "convert", op.x.type, ", ".join(names), narrow, through, degree)
 
     @staticmethod
     def _row(

@@ -3,7 +3,7 @@
 An exchange needs its bytes while it runs, a buffer until its last use has ended, also of products
 and copies that are waited for later; what is needed at different times shares bytes
 (`analysis.pack`). Time is counted in half steps: an exchange at position p of the program writes at
-2 p and reads at 2 p + 1, its barrier between.
+2 p and reads at 2 p + 1, its barrier between; that of a conversion is the ops on its buffer.
 
 Small exchanges, as between the warps of a reduction, keep to themselves from the one before to the
 one after, whose barrier shows that all have read: so none has to wait before it writes. The last
@@ -18,20 +18,21 @@ from dataclasses import dataclass
 from tilewright.analysis import LiveRange, Request, pack
 from tilewright.backends.nvidia.buffer_ops import (
     AllocOp,
+    ReadOp,
     ShareOp,
-    TransposeViewOp,
-    ViewOp,
     WaitOp,
     WgmmaOp,
     WgmmaWaitOp,
     buffer_type,
+    is_scratch,
+    users_of,
 )
 from tilewright.backends.nvidia.bulk_ops import MbarriersOp
-from tilewright.backends.nvidia.lower.layout_conversion import is_inside_warps
 from tilewright.backends.nvidia.lower.shared_usage import (
     Machine,
     bulk_store_bytes,
     exchange_bytes,
+    is_converted_inside_warps,
 )
 from tilewright.backends.nvidia.role_ops import RolesOp
 from tilewright.ir import Block, Function, Op, Value
@@ -53,12 +54,14 @@ _BARRIER_ALIGNMENT = 8
 
 @dataclass(frozen=True, slots=True)
 class _Exchange:
-    """bytes: that it needs; position: its number in the program; waits: between its writes and its
-    reads stands a barrier of all warps."""
+    """bytes: that it needs from `first` to `last`; read: when it first reads, behind its barrier;
+    waits: which is one of all warps."""
 
     op: Op
     bytes: int
-    position: int
+    first: int
+    read: int
+    last: int
     waits: bool
 
 
@@ -74,13 +77,24 @@ class _Program:
             self.position[op] = len(self.position)
             size = 0 if op in without else exchange_bytes(op, machine)
             if size:
-                waits = not is_inside_warps(op, machine.matrix_stores)
-                self.exchanges.append(_Exchange(op, size, self.position[op], waits))
+                time = 2 * self.position[op]
+                waits = not is_converted_inside_warps(op, machine)
+                self.exchanges.append(_Exchange(op, size, time, time + 1, time + 1, waits))
             if isinstance(op, AllocOp | ShareOp | MbarriersOp) and op not in without:
                 self.buffers.append(op)
             stored = bulk_store_bytes(op, machine)
             if stored:
                 self.stores[op] = stored
+        scratch = [op for op in self.buffers if isinstance(op, AllocOp) and is_scratch(op)]
+        self.buffers = [op for op in self.buffers if op not in scratch]
+        self.exchanges += map(self._through, scratch)
+        self.exchanges.sort(key=lambda exchange: exchange.first)
+
+    def _through(self, buffer: AllocOp) -> _Exchange:
+        """The exchange of a conversion."""
+        reads = [2 * self.position[op] for op in buffer.result.uses if isinstance(op, ReadOp)]
+        first, size = 2 * self.position[buffer], buffer_type(buffer.result).bytes
+        return _Exchange(buffer, size, first, min(reads), max(reads) + 1, not buffer.in_warps)
 
     def during(self, loop: Op) -> LiveRange:
         """From before a loop to after it."""
@@ -138,15 +152,16 @@ class _Program:
 
     def _of_exchange(self, number: int) -> LiveRange:
         own = self.exchanges[number]
-        first, last = 2 * own.position, 2 * own.position + 1
+        first, last = own.first, own.last
         if own.bytes <= SMALL_BYTES:
-            before = [e.position for e in self.exchanges[:number] if e.waits]
-            after = [e.position for e in self.exchanges[number + 1 :] if e.waits]
+            before = [e.read for e in self.exchanges[:number] if e.waits]
+            after = [e.read for e in self.exchanges[number + 1 :] if e.waits]
             if before:
                 # From the reads of the one before: its barrier has then been passed.
-                first = 2 * before[-1] + 1
+                first = min(first, before[-1])
             if after:
-                last = 2 * after[0]
+                # Until the one after reads.
+                last = max(last, after[0] - 1)
         return LiveRange(first, last)
 
     def _last_of_loops(self) -> Mapping[Op, Op]:
@@ -248,15 +263,12 @@ def _joined(one: LiveRange, other: LiveRange) -> LiveRange:
 
 
 def _users(buffer: Value) -> Iterator[Op]:
-    """The ops that use a buffer or a view of it."""
-    for user in buffer.uses:
-        if isinstance(user, ViewOp | TransposeViewOp):
-            yield from _users(user.result)
-        else:
-            yield user
-            if isinstance(user, WgmmaOp):
-                # It may read until it is waited for.
-                yield from (w for w in user.result.uses if isinstance(w, WgmmaWaitOp))
+    """The ops that use a buffer or a view of it, and the waits for them."""
+    for user in users_of(buffer):
+        yield user
+        if isinstance(user, WgmmaOp):
+            # It may read until it is waited for.
+            yield from (w for w in user.result.uses if isinstance(w, WgmmaWaitOp))
 
 
 def _ancestor_in(op: Op, block: Block) -> Op:

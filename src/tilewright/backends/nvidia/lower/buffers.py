@@ -19,8 +19,11 @@ from tilewright.backends.nvidia.buffer_ops import (
     TransposeViewOp,
     ViewOp,
     WaitOp,
+    WgmmaOp,
     WriteOp,
+    alloc_of,
     buffer_type,
+    users_of,
 )
 from tilewright.backends.nvidia.layouts.layout_propagation import part_along, with_parts
 from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, layout_of, lowering
@@ -156,23 +159,24 @@ def read_access(type_: BufferType, target: LinearLayout, axis: int | None) -> Sh
 
 @lowering(WriteOp)
 def _write(state: GpuLowering, op: WriteOp) -> None:
-    _write_tile(state, op.x, buffer_type(op.buffer), 0, state.scalar(op.buffer))
+    _write_tile(state, op.x, alloc_of(op.buffer).results[0], 0, state.scalar(op.buffer))
 
 
 def _write_tile(
-    state: GpuLowering, x: Value, type_: BufferType, offset: int, start: Val | None = None
+    state: GpuLowering, x: Value, buffer: Value, offset: int, start: Val | None = None
 ) -> None:
-    """Write a tile where warpgroup products may read it, too."""
+    """Write a tile to a buffer or a slot of it, where warpgroup products may read it, too."""
+    type_ = buffer_type(buffer)
     access = write_access(x, type_, state.arch)
-    write_shared(state, access, state.registers_of(x), type_.element, offset, start=start)
-    if state.arch.wgmma:
+    write_shared(state, access, state.registers_of(x), type_.element, offset, start)
+    if any(isinstance(user, WgmmaOp) for user in users_of(buffer)):
         state.asm(FENCE, "~{memory}", "void")
 
 
 @lowering(ShareOp)
 def _share(state: GpuLowering, op: ShareOp) -> None:
     offset = state.offsets[op]
-    _write_tile(state, op.x, buffer_type(op.result), offset)
+    _write_tile(state, op.x, op.result, offset)
     state.set_registers(op.result, [Val(str(offset), "i32", BODY)])
 
 

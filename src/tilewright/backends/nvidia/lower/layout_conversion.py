@@ -1,14 +1,18 @@
-"""Layout conversion as `layout.plan` planned it: renaming, shuffles, or shared memory."""
+"""Layout conversion as `layout.plan` planned it: renaming or shuffles.
+
+Those through shared memory are ops of their own by now (expand_conversions.py); how tiles in
+registers are written there and read.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tilewright.backends.nvidia.layouts.layout_propagation import part_along
 from tilewright.backends.nvidia.lower.global_memory import VectorShape, fields, vector_shape
 from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, layout_of, lowering
 from tilewright.backends.nvidia.lower.register_packing import Element, pack, unpack
-from tilewright.backends.nvidia.ops import ConvertOp
-from tilewright.ir import Op
+from tilewright.backends.nvidia.ops import ConvertOp, WarpBarrierOp
 from tilewright.ir.types import element_of
 from tilewright.layout import (
     LANE,
@@ -16,13 +20,14 @@ from tilewright.layout import (
     ConversionPlan,
     Identity,
     LaneMap,
+    LinearLayout,
     RegisterPermute,
     SharedAccess,
     SharedMemory,
     Shuffles,
     plan,
 )
-from tilewright.llvm import Val, integer_literal
+from tilewright.llvm import Val
 
 MOST_BYTES = 64 * 1024
 """Of shared memory for a round of an exchange between warps: more would cost programs, or slots of
@@ -34,23 +39,32 @@ _MOST_BYTES_OF_WARPS = 32 * 1024
 
 def conversion(op: ConvertOp, matrix_stores: bool) -> ConversionPlan:
     """The plan of one conversion."""
-    source, target = layout_of(op.x), layout_of(op.result)
     bits = 8 * element_of(op.type).bytes
-    chosen = plan(source, target, bits, matrix_stores=matrix_stores)
-    if not isinstance(chosen, SharedMemory):
-        return chosen
+    return plan(layout_of(op.x), layout_of(op.result), bits, matrix_stores=matrix_stores)
+
+
+def halved_axes(source: LinearLayout, target: LinearLayout, chosen: SharedMemory) -> list[int]:
+    """The axes along which a tile is halved, in turn, so that its parts go through shared memory
+    in rounds of limited size: as far as both layouts have halves in registers of their own."""
     most = _MOST_BYTES_OF_WARPS if chosen.is_inside_warps else MOST_BYTES
-    if chosen.bytes <= most:
-        return chosen
-    return plan(source, target, bits, matrix_stores=matrix_stores, max_bytes=most)
+    axes: list[int] = []
+    while chosen.bytes >> len(axes) > most:
+        halves = [h for axis in range(len(target.shape)) if (h := _halves(source, target, axis))]
+        if not halves:
+            break
+        # That of the highest registers, so that vectors stay whole.
+        _, axis, source, target = max(halves, key=lambda half: half[0])
+        axes.append(axis)
+    return axes
 
 
-def is_inside_warps(op: Op, matrix_stores: bool) -> bool:
-    """Whether an op exchanges elements between the lanes of each warp through shared memory."""
-    if not isinstance(op, ConvertOp):
-        return False
-    chosen = conversion(op, matrix_stores)
-    return isinstance(chosen, SharedMemory) and chosen.is_inside_warps
+def _halves(
+    source: LinearLayout, target: LinearLayout, axis: int
+) -> tuple[int, int, LinearLayout, LinearLayout] | None:
+    """The target's register bit that names the half, the axis, and both layouts of the half."""
+    extent = target.shape[axis] // 2
+    there, here = part_along(source, axis, extent), part_along(target, axis, extent)
+    return None if there is None or here is None else (here[1][0], axis, there[0], here[0])
 
 
 @lowering(ConvertOp)
@@ -62,37 +76,17 @@ def _convert(state: GpuLowering, op: ConvertOp) -> None:
         state.set_registers(op.result, source)
     elif isinstance(chosen, RegisterPermute):
         state.set_registers(op.result, [source[i] for i in chosen.sources])
-    elif isinstance(chosen, SharedMemory):
-        count = layout_of(op.result).in_size("register")
-        through = _through_shared(state, chosen, source, element, count, state.offsets[op])
-        state.set_registers(op.result, through)
     else:
+        assert not isinstance(chosen, SharedMemory), f"{op} is to be expanded"
         state.set_registers(op.result, _shuffle(state, chosen.exchange, op, element))
 
 
 # ---- shared memory ------------------------------------------------------------------------------
 
 
-def _through_shared(
-    state: GpuLowering,
-    chosen: SharedMemory,
-    source: Sequence[Val],
-    element: Element,
-    count: int,
-    offset: int,
-) -> list[Val]:
-    results: dict[int, Val] = {}
-    wait = state.warp_barrier if chosen.is_inside_warps else state.barrier
-    for number, (stored, loaded) in enumerate(chosen.passes):
-        # What the round before wrote has to be read before its bytes are written again; and where
-        # no barrier stands in front of the exchange, what it wrote the last time.
-        if number or chosen.is_inside_warps:
-            wait()
-        write_shared(state, chosen.store, source, element, offset, stored)
-        wait()
-        for register, value in read_shared(state, chosen.load, element, offset).items():
-            results[register ^ loaded] = value
-    return [results[register] for register in range(count)]
+@lowering(WarpBarrierOp)
+def _warp_barrier(state: GpuLowering, op: WarpBarrierOp) -> None:
+    state.warp_barrier()
 
 
 def thread_address(state: GpuLowering, access: SharedAccess, element: Element, offset: int) -> Val:
@@ -149,15 +143,14 @@ def write_shared(
     source: Sequence[Val],
     element: Element,
     offset: int,
-    step: int = 0,
     start: Val | None = None,
 ) -> None:
-    """Store the registers of one side, each register number XOR `step`.
+    """Store the registers of one side.
 
     start: of the buffer, if only known at run time, beside `offset`
     """
     for index, group in enumerate(access.groups):
-        values = [source[register ^ step] for register in group]
+        values = [source[register] for register in group]
         address = instruction_address(state, access, element, offset, index)
         if start is not None:
             address = state.code.let_here(f"add i32 {address}, {start}", "i32")
@@ -185,17 +178,6 @@ def _store_matrix(state: GpuLowering, instruction: str, address: Val, packed: li
     text = f"{instruction} [$0], {{{names}}};"
     constraints = ",".join(["r", *["r"] * len(packed), "~{memory}"])
     state.asm(text, constraints, "void", address, *packed)
-
-
-def read_shared(
-    state: GpuLowering, access: SharedAccess, element: Element, offset: int
-) -> dict[int, Val]:
-    """Load all registers of one side: values by register number."""
-    loaded: dict[int, Val] = {}
-    for index, group in enumerate(access.groups):
-        values = read_group(state, access, element, integer_literal(offset), index)
-        loaded.update(zip(group, values, strict=True))
-    return loaded
 
 
 def read_group(
@@ -357,10 +339,9 @@ def _select_where(state: GpuLowering, entry: LaneMap, delta: int, value: Val, ol
 
 __all__ = [
     "conversion",
-    "is_inside_warps",
+    "halved_axes",
     "load_vector",
     "read_group",
-    "read_shared",
     "shuffle_packed",
     "write_shared",
 ]

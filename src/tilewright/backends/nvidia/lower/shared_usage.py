@@ -3,7 +3,8 @@
 Three kinds of op use it:
 
 * An *exchange* between threads: all write, a barrier, all read. It needs its bytes only while it
-  runs, but a thread may still read when others go on.
+  runs, but a thread may still read when others go on. That of a conversion is two ops on a buffer
+  (expand_conversions.py), a barrier between; those of reductions and their like are one op.
 * A *buffer* lives longer. Asynchronous copies may write it from `nvidia.async_copy` until the
   `nvidia.wait` that their group is waited for, warpgroup products read it until they have ended.
 * A *store by the copy engine* has a barrier of its own, too, but the engine reads its bytes until
@@ -30,7 +31,8 @@ from tilewright.backends.nvidia.lower.bulk_stores import panels_of
 from tilewright.backends.nvidia.lower.fma_dot import fma_dot_bytes
 from tilewright.backends.nvidia.lower.gather import gather_bytes
 from tilewright.backends.nvidia.lower.global_atomics import publish_bytes
-from tilewright.backends.nvidia.lower.layout_conversion import conversion
+from tilewright.backends.nvidia.lower.gpu_lowering import layout_of
+from tilewright.backends.nvidia.lower.layout_conversion import conversion, halved_axes
 from tilewright.backends.nvidia.lower.shared_histogram import histogram_bytes
 from tilewright.backends.nvidia.lower.warp_reductions import reduce_bytes
 from tilewright.backends.nvidia.lower.warp_scans import scan_bytes
@@ -68,8 +70,11 @@ class Machine:
 
 def _conversion_bytes(op: Op, machine: Machine) -> int:
     assert isinstance(op, ConvertOp)
+    # Until it is expanded.
     chosen = conversion(op, machine.matrix_stores)
-    return chosen.bytes if isinstance(chosen, SharedMemory) else 0
+    if not isinstance(chosen, SharedMemory):
+        return 0
+    return chosen.bytes >> len(halved_axes(layout_of(op.x), layout_of(op.result), chosen))
 
 
 _EXCHANGES: dict[type[Op], Callable[[Any, Machine], int]] = {
@@ -90,6 +95,14 @@ def exchange_bytes(op: Op, machine: Machine) -> int:
     """Bytes of shared memory of an exchange; 0 for an op that is none."""
     size = _EXCHANGES.get(type(op))
     return 0 if size is None else size(op, machine)
+
+
+def is_converted_inside_warps(op: Op, machine: Machine) -> bool:
+    """Whether an op is a conversion, not yet expanded, in which lanes of each warp exchange."""
+    if not isinstance(op, ConvertOp):
+        return False
+    chosen = conversion(op, machine.matrix_stores)
+    return isinstance(chosen, SharedMemory) and chosen.is_inside_warps
 
 
 def bulk_store_bytes(op: Op, machine: Machine) -> int:

@@ -1,12 +1,16 @@
 """Barriers where threads may meet in shared memory.
 
-    %x = nvidia.convert %a           %x = nvidia.convert %a      writes, barrier, reads bytes 0-8191
-                              ->     mem.barrier
-    %y = nvidia.convert %b           %y = nvidia.convert %b      writes, barrier, reads bytes 0-8191
+    nvidia.write %a, %s            nvidia.write %a, %s        bytes 0-8191
+                                   mem.barrier
+    %x = nvidia.read %s      ->    %x = nvidia.read %s
+                                   mem.barrier
+    nvidia.write %b, %t            nvidia.write %b, %t        the same bytes
 
 Walks the program with the bytes that threads have read or written since the last barrier, and puts
-one before an op that would write what others may still read, or read what they have written. An
-exchange has its own barrier between its writes and its reads, see shared_usage.py.
+one before an op that would write what others may still read, or read what they have written. Ops
+that exchange what they compute, as reductions, have a barrier of their own, see shared_usage.py.
+
+Where each warp reads only what it wrote itself, barriers of warps suffice.
 
 A copy into a buffer is in flight from `nvidia.async_copy` on. `nvidia.wait` makes those that may
 have arrived writes of the thread that waits, which others see after a barrier. In one iteration
@@ -29,6 +33,7 @@ from enum import Enum
 
 from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.buffer_ops import (
+    AllocOp,
     AsyncCopyOp,
     WaitOp,
     WgmmaOp,
@@ -37,14 +42,13 @@ from tilewright.backends.nvidia.buffer_ops import (
 )
 from tilewright.backends.nvidia.bulk_ops import BulkCopyOp
 from tilewright.backends.nvidia.lower.allocate_shared import allocate_shared
-from tilewright.backends.nvidia.lower.layout_conversion import is_inside_warps
 from tilewright.backends.nvidia.lower.shared_usage import (
     Machine,
     buffers_used,
     bulk_store_bytes,
     exchange_bytes,
 )
-from tilewright.backends.nvidia.ops import ConvertOp
+from tilewright.backends.nvidia.ops import WarpBarrierOp
 from tilewright.backends.nvidia.role_ops import RolesOp
 from tilewright.ir import Block, Builder, Function, Op, Pass
 from tilewright.ops import AssertOp, BarrierOp, ForOp, IfOp, WhileOp
@@ -68,8 +72,8 @@ _ASYNCHRONOUS = (Kind.IN_FLIGHT, Kind.BEING_READ)
 class Use:
     """Bytes [first, end) that some thread has used since the last barrier.
 
-    buffer: whose slots these are, or the exchange inside of warps that uses them; earlier: in an
-    earlier iteration of a loop.
+    buffer: whose slots these are; earlier: in an earlier iteration of a loop; in_lanes: by lanes
+    that have not waited for others of their warp since, which alone have these bytes.
     """
 
     kind: Kind
@@ -77,6 +81,7 @@ class Use:
     end: int
     buffer: Op | None = None
     earlier: bool = False
+    in_lanes: bool = False
 
     def overlaps(self, other: Use) -> bool:
         """Whether both have a byte in common."""
@@ -86,7 +91,7 @@ class Use:
         """Whether a barrier must stand between this use and one that follows."""
         if not self.overlaps(following):
             return False
-        if isinstance(self.buffer, ConvertOp) and self.buffer is following.buffer:
+        if self.buffer is following.buffer and _in_warps(self.buffer):
             return False  # each warp meets itself alone
         if following.kind in (Kind.READ, Kind.BEING_READ):
             return self.kind is Kind.WRITTEN
@@ -100,6 +105,10 @@ class Use:
             return self.earlier and self.kind is not Kind.IN_FLIGHT
         assert self.kind not in _ASYNCHRONOUS, "bytes are written that are still in use"
         return True
+
+    def forbids_lanes(self, following: Use) -> bool:
+        """Whether a barrier of warps must stand between."""
+        return self.in_lanes and self.buffer is following.buffer and self.kind != following.kind
 
 
 Pending = frozenset[Use]
@@ -118,10 +127,13 @@ class InsertSharedBarriers(Pass, name="nvidia-insert-shared-barriers"):
     def run(self, function: Function) -> bool:
         machine = Machine.of(row_for(self.capability), self.warps)
         offsets, _ = allocate_shared(function, machine)
-        barriers = _Ordering(machine, offsets).block(function.body, frozenset()).barriers
+        ordering = _Ordering(machine, offsets)
+        barriers = ordering.block(function.body, frozenset()).barriers
         for op in barriers:
             Builder.at(op).emit(BarrierOp())
-        return bool(barriers)
+        for op in ordering.of_warps - barriers:
+            Builder.at(op).emit(WarpBarrierOp())
+        return bool(barriers or ordering.of_warps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +148,10 @@ class _Walked:
 
 
 class _Ordering:
-    """The walk through a function whose ops have offsets in shared memory."""
+    """The walk through a function whose ops have offsets in shared memory.
+
+    of_warps: before which lanes wait for others of their warp.
+    """
 
     def __init__(self, machine: Machine, offsets: Mapping[Op, int]) -> None:
         self._machine, self._offsets = machine, offsets
@@ -144,6 +159,7 @@ class _Ordering:
         self._walked: dict[tuple[Op, Pending, frozenset[Op]], _Walked] = {}
         # Ops before which a barrier stands anyway.
         self._placed = frozenset[Op]()
+        self.of_warps = set[Op]()
 
     @nested
     def block(self, block: Block, pending: Pending) -> _Walked:
@@ -185,10 +201,11 @@ class _Ordering:
             needed = frozenset((op,))
         if needed or op in self._placed:
             barriers, pending = frozenset((op,)), _after_barrier(pending)
+        if any(earlier.forbids_lanes(use) for earlier in pending for use in uses):
+            self.of_warps.add(op)
+            pending = frozenset(replace(use, in_lanes=False) for use in pending)
         if exchange_bytes(op, self._machine):
             reads = (replace(use, kind=Kind.READ) for use in uses)  # after a barrier of its own
-            if is_inside_warps(op, self._machine.matrix_stores):
-                return _Walked(barriers, pending.union(reads), needed)
             return _Walked(barriers, _after_barrier(pending).union(reads), needed)
         if bulk_store_bytes(op, self._machine):
             # The engine reads them; other stores alone write there, and wait for it.
@@ -200,8 +217,7 @@ class _Ordering:
         size = exchange_bytes(op, self._machine) or bulk_store_bytes(op, self._machine)
         if size:
             first = self._offsets[op]
-            alone = op if is_inside_warps(op, self._machine.matrix_stores) else None
-            return [Use(Kind.WRITTEN, first, first + size, alone)]
+            return [Use(Kind.WRITTEN, first, first + size)]
         return [self._of_buffer(op, buffer, writes) for buffer, writes in buffers_used(op)]
 
     def _of_buffer(self, op: Op, buffer: Op, writes: bool) -> Use:
@@ -211,7 +227,8 @@ class _Ordering:
             kind = Kind.IN_FLIGHT
         elif isinstance(op, WgmmaOp):
             kind = Kind.BEING_READ
-        return Use(kind, first, first + buffer_type(buffer.results[0]).bytes, buffer)
+        end = first + buffer_type(buffer.results[0]).bytes
+        return Use(kind, first, end, buffer, in_lanes=_in_warps(buffer))
 
     # -- loops ----------------------------------------------------------------------------------
 
@@ -292,6 +309,11 @@ class _Ordering:
             return True
         size = exchange_bytes(op, self._machine) or bulk_store_bytes(op, self._machine)
         return size > 0 or bool(buffers_used(op))
+
+
+def _in_warps(buffer: Op | None) -> bool:
+    """Whether each warp reads only what it wrote itself."""
+    return isinstance(buffer, AllocOp) and buffer.in_warps
 
 
 def _after_barrier(pending: Pending) -> Pending:

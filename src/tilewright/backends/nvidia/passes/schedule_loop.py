@@ -21,13 +21,20 @@ products come one iteration later: the load runs ahead by one less.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import copysign
 from typing import cast
 
 from tilewright.analysis import Alignment, is_fence, memory_dependences, roots
-from tilewright.backends.nvidia.buffer_ops import PartOp, ShareOp, WgmmaOp
+from tilewright.backends.nvidia.buffer_ops import (
+    PartOp,
+    ReadOp,
+    ShareOp,
+    WgmmaOp,
+    WriteOp,
+    users_of,
+)
 from tilewright.backends.nvidia.layouts.access_vectors import vector_length
 from tilewright.backends.nvidia.layouts.operand_chains import carried_tile
 from tilewright.backends.nvidia.ops import ConvertOp
@@ -404,14 +411,17 @@ def _is_movable(load: LoadOp, loop: ForOp) -> bool:
 def feeds_products(tile: Value) -> bool:
     """Whether products use a tile behind conversions and what computes their operands."""
     return any(
-        isinstance(user, _PRODUCTS) or (_is_between(user) and feeds_products(user.results[0]))
+        isinstance(user, _PRODUCTS) or any(map(feeds_products, _passed_on(user)))
         for user in tile.uses
     )
 
 
-def _is_between(op: Op) -> bool:
+def _passed_on(op: Op) -> Sequence[Value]:
+    """What operands of products are computed as from a tile that an op takes."""
+    if isinstance(op, WriteOp):
+        return [user.result for user in users_of(op.buffer) if isinstance(user, ReadOp)]
     between = isinstance(op, ConvertOp | ShareOp | TransposeOp | JoinOp | ReshapeOp | PartOp)
-    return between or Trait.ELEMENTWISE in op.traits
+    return op.results[:1] if between or Trait.ELEMENTWISE in op.traits else ()
 
 
 def _vector(load: LoadOp, facts: dict[Value, Alignment]) -> int:

@@ -117,7 +117,7 @@ def chained(x, y, out, n, M: tl.constexpr, N: tl.constexpr):
 def test_a_product_that_is_a_factor_of_the_next_stays_with_its_warp() -> None:
     text = str(compiled(chained, TYPES, 80, M=64, N=64).asm["ttgir"])
     assert shares(text) == [(4, 1), (4, 1)]
-    assert ops(bodies_of_loops(text))["nvidia.convert"] == 0
+    assert ops(bodies_of_loops(text))["nvidia.write"] == 0
 
 
 def attention(label: str, stage: str = "ptx", capability: int = 80) -> str:
@@ -151,7 +151,7 @@ def test_attention_shares_queries_among_warpgroups(label: str, groups: int) -> N
     # The last product with values stands behind the loop.
     assert [int(row) for row in rows] == [groups] * 3
     assert in_the_loop(ptx, "ld.shared") == in_the_loop(ptx, "ldmatrix") == 0
-    assert ops(bodies_of_loops(text))["nvidia.convert"] == 0
+    assert ops(bodies_of_loops(text))["nvidia.write"] == 0
 
 
 KEPT = [

@@ -1,0 +1,100 @@
+"""Conversions through shared memory as ops on buffers: what is written, and what is read.
+
+    %y = nvidia.convert %x : tile<64x64xf32, B>        %s = nvidia.alloc : buffer<64x64xf32, ...>
+                                                ->     nvidia.write %x, %s
+                                                       %y = nvidia.read %s : tile<64x64xf32, B>
+
+insert_shared_barriers.py puts barriers between. A tile that is too large for the memory goes
+through it by halves, as often as layouts allow, which are joined again:
+
+    %p = nvidia.part %x {axis = 0, start = 0}          %u = nvidia.read %s
+    nvidia.write %p, %s                                %t = nvidia.read %s
+    ...                                                %y = tile.cat %t, %u
+
+Conversions that rename registers, or shuffle them between lanes, stay.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from tilewright.backends.nvidia.arch import row_for
+from tilewright.backends.nvidia.buffer_ops import AllocOp, PartOp, ReadOp, WriteOp
+from tilewright.backends.nvidia.layouts.layout_propagation import part_along, with_half
+from tilewright.backends.nvidia.lower.gpu_lowering import layout_of
+from tilewright.backends.nvidia.lower.layout_conversion import conversion, halved_axes
+from tilewright.backends.nvidia.ops import ConvertOp
+from tilewright.ir import Builder, Function, Pass, Rewriter, Value
+from tilewright.ir.types import BufferType, TileType, shape_of
+from tilewright.layout import SharedMemory
+from tilewright.ops import CatOp
+
+
+@dataclass(frozen=True)
+class ExpandConversions(Pass, name="nvidia-expand-conversions"):
+    """Write and read buffers in place of conversions through shared memory.
+
+    capability: of the architecture.
+    """
+
+    capability: int = 90
+
+    def run(self, function: Function) -> bool:
+        changed = False
+        for op in [op for op in function.walk() if isinstance(op, ConvertOp)]:
+            chosen = conversion(op, row_for(self.capability).stmatrix)
+            if isinstance(chosen, SharedMemory):
+                axes = halved_axes(layout_of(op.x), layout_of(op.result), chosen)
+                result = _Rounds(Builder.at(op), self.capability).convert(op, axes)
+                Rewriter.replace(op, result)
+                changed = True
+        return changed
+
+
+class _Rounds:
+    """The rounds of one conversion. buffers: through which they go, one after the other."""
+
+    def __init__(self, builder: Builder, capability: int) -> None:
+        self.builder, self.matrix_stores = builder, row_for(capability).stmatrix
+        self.buffers: dict[BufferType, Value] = {}
+
+    def convert(self, op: ConvertOp, axes: list[int]) -> Value:
+        """The result, of halves along axes."""
+        target = cast("TileType", op.type)
+        if not axes:
+            return self._round(op)
+        axis, parts = axes[0], list[Value]()
+        for half in range(2):
+            type_ = _half(op.x, axis)
+            start = half * type_.shape[axis]
+            part = PartOp(op.x, axis=axis, start=start, result_type=type_)
+            convert = ConvertOp(self.builder.value(part), _half(op.result, axis))
+            parts.append(self.convert(convert, axes[1:]))
+        joined = CatOp(*parts, axis=axis)
+        layout = with_half(layout_of(parts[0]), axis)
+        joined.results[0].type = TileType(target.shape, target.element, layout)
+        return self._renamed(self.builder.value(joined), target)
+
+    def _round(self, op: ConvertOp) -> Value:
+        chosen, type_ = conversion(op, self.matrix_stores), cast("TileType", op.type)
+        if not isinstance(chosen, SharedMemory):
+            return self.builder.value(op)
+        shared = BufferType(type_.shape, type_.element, chosen.shared)
+        buffer = self.buffers.get(shared)
+        if buffer is None:
+            alloc = AllocOp(shared, in_warps=chosen.is_inside_warps)
+            buffer = self.buffers[shared] = self.builder.value(alloc)
+        self.builder.emit(WriteOp(op.x, buffer))
+        return self.builder.value(ReadOp(buffer, result_type=type_))
+
+    def _renamed(self, value: Value, type_: TileType) -> Value:
+        """The same registers in the order of a layout."""
+        return value if value.type is type_ else self.builder.value(ConvertOp(value, type_))
+
+
+def _half(value: Value, axis: int) -> TileType:
+    """The type of half of a tile."""
+    found = part_along(layout_of(value), axis, shape_of(value.type)[axis] // 2)
+    assert found is not None, value
+    return TileType(found[0].shape, cast("TileType", value.type).element, found[0])
