@@ -186,7 +186,9 @@ def test_an_attribute_of_a_wrong_kind_is_reported() -> None:
 
 
 def test_an_op_that_raises_while_it_is_checked_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    function = _with_tile("%y = tile.expand_dims %x {axis = 0} : tile<1x4xi32>")
+    # Of a shape that nothing else has: what was found right once is not checked again.
+    line = "%y = tile.expand_dims %x {axis = 2} : tile<3x11x1xi32>"
+    function = parse_function(f"func @f(%x: tile<3x11xi32>) {{\n  {line}\n  cf.return\n}}")
     monkeypatch.setattr(OPS["tile.expand_dims"], "verify", lambda self: self.missing)
     (message,) = _messages(function)
     assert message.startswith("cannot be checked: AttributeError")
