@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import tilewright.language as tl
+from tests.kernels.devices import EmulatedNvidia
 from tilewright import jit
-from tilewright.support import errors, settings
+from tilewright.support import TilewrightWarning, errors, settings
 
 EVERYTHING = "bounds,race,overflow,uninit"
 WRONG: list[tuple[Callable[..., Any], type[Exception], str, str]] = []
@@ -182,6 +183,17 @@ def follows_a_wild_address(x, y, n):
     tl.store(y + i, v)
 
 
+@wrong(
+    errors.OutOfBounds,
+    "load at element 16 of argument 'x', which has 16 elements (program (0, 0, 0), "
+    "tile index (4,))",
+    "described.load([12])",
+)
+def describes_more_than_there_is(x, y, n):
+    described = tl.make_tensor_descriptor(x, [n * 2], [1], [8])
+    tl.store(y + tl.arange(0, 8), described.load([12]))
+
+
 @wrong(errors.UndefinedElement, "the mask of a store", "tl.store(y + i, 1.0, mask=v != 5)")
 def masks_by_what_is_not_loaded(x, y, n):
     i = tl.arange(0, 8)
@@ -282,6 +294,15 @@ def test_wrong_accesses_are_named_alike_in_compiled_and_interpreted_kernels(
 def test_right_accesses_are_no_mistakes(kernel: Callable[..., Any], interpret: bool):
     checked, plain = launch(kernel, check=EVERYTHING, interpret=interpret), launch(kernel)
     np.testing.assert_allclose(checked, plain, rtol=1e-6)
+
+
+def test_a_gpu_says_that_it_does_not_check():
+    device = EmulatedNvidia()
+    x, y = device.array(np.arange(16, dtype=np.float32)), device.empty(16, np.float32)
+    made: Any = jit(hashes, check="race,bounds")
+    with pytest.warns(TilewrightWarning, match="hashes runs unchecked for bounds, race"):
+        device.run(made, (4,), x, y, 16)
+    np.testing.assert_allclose(y, launch(hashes)[1], rtol=1e-6)
 
 
 def test_only_what_is_asked_for_is_checked():

@@ -215,6 +215,7 @@ class Backend:
     drop_lines(memory as (address, bytes)) -> whether it has been dropped from all caches;
     explain(front end's module, context, launch) -> how a kernel is compiled; the module is changed;
     the metadata of the context are those of the compiled kernel;
+    checks: whether kernels can check their accesses, see `CommonOptions`;
     launch_metadata: names of a kernel's metadata that decide, beside its binary, how it is
     launched; None: all of it
     """
@@ -232,6 +233,7 @@ class Backend:
     properties: Callable[[int], dict[str, int]] = _no_properties
     drop_lines: Callable[[Sequence[tuple[int, int]]], bool] | None = None
     launch_metadata: tuple[str, ...] | None = None
+    checks: bool = False
     explain: Callable[[Module, StageContext, LaunchSizes | None], Explanation] | None = None
 
     def __post_init__(self) -> None:

@@ -148,4 +148,5 @@ BACKEND = Backend(
     properties=_properties,
     drop_lines=_drop_lines,
     launch_metadata=("scratch_bytes", "alone", "checks"),
+    checks=True,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from array import array
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 from weakref import WeakSet
 
+from tilewright.backends import Backend, CommonOptions
 from tilewright.compiler import (
     Compilable,
     CompiledKernel,
@@ -30,7 +32,9 @@ from tilewright.runtime.launch.variant import Variant
 from tilewright.support import (
     CacheSettings,
     ForkLock,
+    TilewrightWarning,
     VariantAdded,
+    caller_outside,
     current_recorder,
     errors,
     kernel_hooks,
@@ -160,7 +164,7 @@ class VariantCache:
         override, check = named.pop(IR_OVERRIDE, None), named.pop("check", "")
         options = options_of(backend, named)
         if check and not is_warmup:
-            options = replace(options, check=check)
+            options = _checking(call.kernel, backend, options, check)
         described = self._function.source(call.signature, self.dependencies.hash)
         source = described if override is None else IRSource(Path(override))
         # One device of several holds its own loaded copy; mocks and numbers have the first one's.
@@ -241,6 +245,18 @@ class VariantCache:
         if recorder is not None:
             recorder.record(VariantAdded(call.kernel, difference(now, self._seen)))
         self._seen.append(now)
+
+
+def _checking(kernel: str, backend: Backend, options: CommonOptions, check: str) -> CommonOptions:
+    """The options with what is to be checked, or a warning where nothing can be."""
+    if backend.checks:
+        return replace(options, check=check)
+    kinds = check.replace("+", ", ")
+    text = (
+        f"{kernel} runs unchecked for {kinds} on arrays of {backend.name}: use arrays of the host"
+    )
+    warnings.warn_explicit(text, TilewrightWarning, *caller_outside())
+    return options
 
 
 def _check_runnable(call: BoundCall) -> None:
