@@ -119,6 +119,7 @@ def _widens(op: CastOp) -> bool:
 class MemoryProduct:
     """A loop of products that may be done as one.
 
+    depth: of an iteration along K; together: iterations that the micro-kernel does at once
     steps: of the carried scalars, what an iteration adds to each (None: nothing)
     """
 
@@ -127,6 +128,7 @@ class MemoryProduct:
     a: LoadOp
     b: LoadOp
     depth: int
+    together: int
     steps: tuple[Value | None, ...]
     conditions: tuple[Value, ...]
     linearity: _Linearity
@@ -146,12 +148,13 @@ def memory_product(state: CpuLowering, loop: ForOp) -> MemoryProduct | None:
     conditions = [c for load in (a, b) if load.mask is not None for c in _conjuncts(load.mask)]
     step = memory_step(spec)
     linear = [*(v for c in conditions for v in c.operands), a.pointer, b.pointer]
-    fits = step and gcd(depth, spec.k) % step == 0 and all(map(_is_order, conditions))
+    together = max(step // depth, 1) if step else 1
+    fits = step and gcd(depth * together, spec.k) % step == 0 and all(map(_is_order, conditions))
     if not fits or any(linearity.degree(v) is None for v in linear):
         return None
     known = tuple(s for s in steps if not isinstance(s, str))
     found = tuple(c.result for c in conditions)
-    return MemoryProduct(loop, spec, a, b, depth, known, found, linearity)
+    return MemoryProduct(loop, spec, a, b, depth, together, known, found, linearity)
 
 
 def _only_product(loop: ForOp) -> DotOp | None:
@@ -249,6 +252,8 @@ class MemoryProductEmitter:
         last = code.binary("sub", self.trips, one)
         whole = self._masks_hold(last)
         count = code.select(whole, self.trips, last)
+        if self.found.together > 1:
+            count = code.binary("and", count, integer_literal(-self.found.together, "i64"))
         before = self._masks_hold(code.binary("sub", last, one))
         fits = code.binary("and", code.binary("or", whole, before), self.inside)
         first = integer_literal(0, "i64")

@@ -108,9 +108,13 @@ class _Kernel:
             loop = Loop(self.out, run.times, [("ptr", c), ("ptr", a)])
             c, a = loop.values
             panel = _Panel(run.size, vectors, masked)
+            self.before_panel(panel, c)
             self.write_back(panel, c, self.sums(panel, a, b))
             below = self.out.offset(c, run.size * self.c_row)
             c, a = loop.close([below, self.a_at(a, run.size, 0)])
+
+    def before_panel(self, panel: _Panel, c: str) -> None:
+        """What is done before a panel is multiplied."""
 
     def sums(self, panel: _Panel, a: str, b: str) -> Sequence[str]:
         """The accumulators of a panel, row by row, after the loop over k."""
@@ -275,17 +279,34 @@ class _MemoryKernel(_PackedKernel):
     def __init__(self, spec: DotSpec) -> None:
         super().__init__(spec)
         self.a_rows: list[Size] = []
+        self.top, self.next_panel = "", ""
 
     def column_panels(self) -> None:
         out, most = self.out, max(run.size for run in row_runs(self.spec, 1))
         self.a_rows = [out.times(i, "%a.row") for i in range(most + 1)]
         self.packing.b_row = "%b.row"
         self.packing.reserve()
-        blocks = MemoryBlocks(self.packing)
-        self.a_start, self.b_start, groups = blocks.values
+        self.blocks = MemoryBlocks(self.packing)
+        self.a_start, self.b_start, groups = self.blocks.values
         self.depth = self.packing.groups = groups
         _Kernel.column_panels(self)
-        blocks.close()
+        self.blocks.close()
+
+    def row_panels(self, c: str, b: str, vectors: int, masked: bool) -> None:
+        if not self.spec.b_columns:
+            self.top, self.next_panel = c, self.blocks.next_panel(b, vectors)
+        super().row_panels(c, b, vectors, masked)
+
+    def before_panel(self, panel: _Panel, c: str) -> None:
+        """Fetch as many rows of the next panel of B as this panel is part of M."""
+        if self.spec.b_columns:
+            return
+        out, each = self.out, -(-self.spec.k // self.spec.m)
+        ends = [out.value(f"ptrtoint ptr {p} to i64") for p in (c, self.top)]
+        row = out.value(f"udiv i64 {out.value(f'sub i64 {ends[0]}, {ends[1]}')}, {self.c_row}")
+        above = out.value(f"mul i64 {out.times(each, row)}, {self.packing.b_row}")
+        first = out.offset(self.next_panel, above)
+        self.blocks.fetch(first, each * panel.rows, panel.vectors)
 
     def splat(self, pointer: str) -> str:
         group = super().splat(pointer)

@@ -25,7 +25,7 @@ time of a product of fp32, twice that of one of bf16.)
 from __future__ import annotations
 
 from tilewright.backends.cpu.microkernel.function_text import Loop, Size, Writer
-from tilewright.backends.cpu.microkernel.register_blocking import PANEL_VECTORS, DotSpec
+from tilewright.backends.cpu.microkernel.register_blocking import CACHE_LINE, PANEL_VECTORS, DotSpec
 from tilewright.llvm import llvm_type
 
 _PAIRS = (
@@ -207,6 +207,9 @@ class MemoryBlocks:
     """The loop over blocks of K of a product from memory, open until `close`.
 
     values: addresses of A and B in the block, and groups along K in it
+
+    Rows of B lie far apart, so that the CPU does not fetch ahead: while a panel is multiplied, the
+    next one, perhaps of the next block, is fetched to the L2 cache, some rows with each row of C.
     """
 
     def __init__(self, packing: Packing) -> None:
@@ -218,6 +221,29 @@ class MemoryBlocks:
         self._a, self._b, self._left = self._loop.values
         self._length = out.value(f"call i64 @llvm.umin.i64(i64 {self._left}, i64 {most})")
         self.values = self._a, self._b, str(out.part(self._length, packing.group))
+        self._following = self._b
+        if not packing.spec.b_columns:
+            block = out.value(f"mul i64 {packing.b_row}, {most}")
+            self._following = out.offset(self._b, block)
+
+    def next_panel(self, b: str, vectors: int) -> str:
+        """Where the panel of B behind the one at `b` is."""
+        out, packing = self.packing.out, self.packing
+        width = packing.panel_step(vectors)
+        last = out.offset(self._b, packing.spec.n * packing.size - int(width))
+        ends = out.value(f"icmp eq ptr {b}, {last}")
+        return out.value(f"select i1 {ends}, ptr {self._following}, ptr {out.offset(b, width)}")
+
+    def fetch(self, rows: str, count: int, vectors: int) -> str:
+        """Fetch rows of a panel that begin at `rows`; where the next one is."""
+        out, packing = self.packing.out, self.packing
+        loop = Loop(out, count, [("ptr", rows)])
+        (place,) = loop.values
+        for byte in range(0, int(packing.panel_step(vectors)), CACHE_LINE):
+            line = out.offset(place, byte)
+            out.emit(f"call void @llvm.prefetch.p0(ptr {line}, i32 0, i32 2, i32 1)")
+        (place,) = loop.close([out.offset(place, packing.b_row)])
+        return place
 
     def close(self) -> None:
         out, packing = self.packing.out, self.packing
@@ -231,7 +257,10 @@ class MemoryBlocks:
 
 def memory_declarations(spec: DotSpec) -> tuple[str, ...]:
     """Those of `MemoryBlocks`."""
-    return ("declare i64 @llvm.umin.i64(i64, i64)",) if spec.from_memory else ()
+    if not spec.from_memory:
+        return ()
+    prefetch = "declare void @llvm.prefetch.p0(ptr, i32 immarg, i32 immarg, i32 immarg)"
+    return ("declare i64 @llvm.umin.i64(i64, i64)", prefetch)
 
 
 def function(name: str, spec: DotSpec, body: Writer) -> str:

@@ -73,6 +73,8 @@ class _TileKernel:
         self.a_row: Size = spec.strides.lda * size
         self.c_row = spec.strides.ldc * spec.type.bytes
         self.multiply = _MULTIPLY[spec.element]
+        self.memory: MemoryBlocks | None = None
+        self.following: str = "%b"
 
     def blocks(self) -> None:
         """All of it: from memory one block of K after the other."""
@@ -81,10 +83,10 @@ class _TileKernel:
             self.column_panels("%a", "%b")
             return
         self.a_row, self.packing.b_row = "%a.row", "%b.row"
-        blocks = MemoryBlocks(self.packing)
-        a, b, self.packing.groups = blocks.values
+        self.memory = MemoryBlocks(self.packing)
+        a, b, self.packing.groups = self.memory.values
         self.column_panels(a, b)
-        blocks.close()
+        self.memory.close()
 
     def column_panels(self, a: str, b: str) -> None:
         c = "%c"
@@ -92,6 +94,9 @@ class _TileKernel:
             loop = Loop(self.out, run.times, [("ptr", c), ("ptr", b)])
             c, b = loop.values
             self.packing.pack_columns(b, run.size)
+            if self.fetches:
+                assert self.memory is not None
+                self.following = self.memory.next_panel(b, run.size)
             self.row_panels(c, a, run.size)
             after = self.out.offset(c, run.size * TILE_ROW_BYTES)
             c, b = loop.close([after, self.out.offset(b, self.packing.panel_step(run.size))])
@@ -101,12 +106,15 @@ class _TileKernel:
         full, rest = divmod(self.spec.m // TILE_ROWS, _PAIR)
         for run in (Run(full, _PAIR), Run(1, rest)):
             if run.times * run.size:
-                loop = Loop(self.out, run.times, [("ptr", c), ("ptr", a)])
-                c, a = loop.values
+                carried = [("ptr", c), ("ptr", a), ("ptr", self.following)]
+                loop = Loop(self.out, run.times, carried)
+                c, a, self.following = loop.values
                 self.panel(c, a, run.size, across)
                 rows = run.size * TILE_ROWS
                 below = self.out.offset(a, self.out.times(rows, self.a_row))
-                c, a = loop.close([self.out.offset(c, rows * self.c_row), below])
+                c, a, self.following = loop.close(
+                    [self.out.offset(c, rows * self.c_row), below, self.following]
+                )
 
     def panel(self, c: str, a: str, down: int, across: int) -> None:
         """The sums of down x across tiles."""
@@ -128,8 +136,9 @@ class _TileKernel:
         """The loop over K."""
         out, b_row = self.out, across * TILE_ROW_BYTES
         steps = out.part(self.packing.groups, TILE_ROWS)
-        loop = Loop(out, steps, [("ptr", a), ("ptr", self.packing.columns)])
-        a, b = loop.values
+        carried = [("ptr", a), ("ptr", self.packing.columns), ("ptr", self.following)]
+        loop = Loop(out, steps, carried)
+        a, b, self.following = loop.values
         for i in range(down):
             down_to = out.times(i * TILE_ROWS, self.a_row)
             self.load(_FIRST_OF_A + i, out.offset(a, down_to), self.a_row)
@@ -138,7 +147,18 @@ class _TileKernel:
         for i, j in ((i, j) for i in range(down) for j in range(across)):
             tiles = (_PAIR * i + j, _FIRST_OF_A + i, _FIRST_OF_B + j)
             self.call(self.multiply, ", ".join(f"i8 {tile}" for tile in tiles))
-        loop.close([out.offset(a, TILE_ROW_BYTES), out.offset(b, TILE_ROWS * b_row)])
+        if self.fetches:
+            assert self.memory is not None
+            length = TILE_ROW_BYTES // self.spec.operand.bytes
+            rows = -(-length * down * TILE_ROWS // self.spec.m)
+            self.following = self.memory.fetch(self.following, rows, across)
+        a, b = out.offset(a, TILE_ROW_BYTES), out.offset(b, TILE_ROWS * b_row)
+        _, _, self.following = loop.close([a, b, self.following])
+
+    @property
+    def fetches(self) -> bool:
+        """Whether the next panel of B is fetched, some rows with each step."""
+        return self.spec.from_memory and not self.spec.b_columns
 
     def load(self, tile: int, place: str, row: Size) -> None:
         self.call("tileloadd64", f"i8 {tile}, ptr {place}, i64 {row}")
