@@ -3,12 +3,13 @@
     python benchmarks/cpu.py                        everything
     python benchmarks/cpu.py limits                 bandwidths and peaks alone
     python benchmarks/cpu.py elementwise matmul     some groups of kernels
-        [--threads 1 2] [--rounds N] [--quick] [--json FILE] [--plot FILE]
+        [--threads 1 2] [--rounds N] [--quick] [--json FILE] [--plot FILE] [--predict FILE]
 
 Limits come first; every other figure is printed as a fraction of its limit and as a ratio to torch.
 Kernels are compared twice: `turns`, where each waits until the other's threads sleep, and `mixed`,
 one right behind the other, as a program that uses both has them. FILE gets this run behind those
-that it holds: all runs are kept, with the machine's state before and after each.
+that it holds: all runs are kept, with the machine's state before and after each. `--predict` says
+what the machine of another file would do: the same fraction of its limits.
 """
 
 from __future__ import annotations
@@ -19,8 +20,11 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from harness import (
     Case,
@@ -51,6 +55,8 @@ class Figure:
     limit: float
     bytes: int
     operations: float
+    limit_of: Callable[[Any, int], float]
+    """What it is on a machine, by its limits and threads."""
 
     def fraction(self, contestant: str) -> float:
         """Of the limit that a contestant's best sample reaches."""
@@ -75,12 +81,7 @@ def measure_group(group: str, limits, threads: int, rounds: int, quick: bool) ->
     figures: list[Figure] = []
     for comparison in cpu_cases.GROUPS[group](quick):
         comparison.check()
-        names = [n for n in cpu_cases.peak_names(comparison) if (n, threads) in limits.peaks]
-        limit = (
-            limits.peak(names[0], threads)
-            if names
-            else limits.bandwidth(comparison.limit, threads, comparison.bytes)
-        )
+        limit_of = partial(_limit_of, comparison)
         for mode, settle in SETTLE_MS.items():
             if threads == 1 and mode == "mixed":
                 continue  # with one thread nothing spins
@@ -90,10 +91,48 @@ def measure_group(group: str, limits, threads: int, rounds: int, quick: bool) ->
                 settle_ms=settle if threads > 1 else 0.0,
             )  # fmt: skip
             figures.append(
-                Figure(case, group, mode, threads, limit, comparison.bytes, comparison.operations)
-            )
+                Figure(case, group, mode, threads, limit_of(limits, threads), comparison.bytes,
+                       comparison.operations, limit_of)
+            )  # fmt: skip
             show(figures[-1])
     return figures
+
+
+def _limit_of(comparison, limits, threads: int) -> float:
+    """Of the multiply-adds that the machine has for it, or of the memory that its data lives in."""
+    import cpu_cases
+
+    names = cpu_cases.peak_names(comparison)
+    found = [limits.peak(n, threads) for n in names if (n, threads) in limits.peaks]
+    return found[0] if found else limits.bandwidth(comparison.limit, threads, comparison.bytes)
+
+
+def predict(figures: list[Figure], run: dict[str, Any]) -> list[dict[str, Any]]:
+    """Rates on the machine of another run, beside those that were measured there."""
+    from machine_limits import Limits
+
+    limits = Limits.of_json(run["limits"])
+    predictions: list[dict[str, Any]] = []
+    for figure in figures:
+        threads = min(limits.threads, key=lambda t, f=figure: abs(t - f.threads))
+        rate = figure.fraction("tilewright") * figure.limit_of(limits, threads)
+        key = figure.case.name, figure.mode, threads
+        same = [f for f in run["figures"] if (f["name"], f["mode"], f["threads"]) == key]
+        measured = [f["work"]["amount"] / f["contestants"]["tilewright"]["ms"]["best"] * 1e3
+                    for f in same]  # fmt: skip
+        predictions.append({"name": figure.case.name, "mode": figure.mode, "threads": threads,
+                            "predicted": rate, "measured": measured})  # fmt: skip
+    return predictions
+
+
+def show_predictions(predictions: list[dict[str, Any]], run: dict[str, Any]) -> None:
+    """A line for each, with what was measured over what is predicted."""
+    out = Console(highlight=False, soft_wrap=True)
+    out.print(f"Predicted for {run['machine']['cpu']}:")
+    for p in predictions:
+        ratios = " ".join(f"{m:.1f} measured, {m / p['predicted']:.2f} x" for m in p["measured"])
+        out.print(f"{p['name']:38} {p['mode']:6} {p['threads']:3} threads "
+                  f"{p['predicted']:9.1f}/s  {ratios}")  # fmt: skip
 
 
 def show(figure: Figure) -> None:
@@ -172,6 +211,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer sizes")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--plot", type=Path)
+    parser.add_argument("--predict", type=Path, help="results of another machine")
     chosen = parser.parse_args()
     threads = chosen.threads or sorted({1, thread_count()})
     if len(threads) > 1:  # pools have one size in a process
@@ -203,6 +243,10 @@ def run_once(chosen: argparse.Namespace, threads: int) -> None:
             figures += measure_group(group, limits, threads, chosen.rounds, chosen.quick)
     if chosen.plot is not None:
         plot(figures, limits, threads, chosen.plot)
+    other = None if chosen.predict is None else json.loads(chosen.predict.read_text())["runs"][-1]
+    predictions = predict(figures, other) if other is not None else []
+    if other is not None:
+        show_predictions(predictions, other)
     if chosen.json is not None:
         run = {
             "date": datetime.now(UTC).isoformat(timespec="seconds"), "commit": _commit(),
@@ -210,6 +254,7 @@ def run_once(chosen: argparse.Namespace, threads: int) -> None:
             "versions": versions(), "state": {"before": before, "after": machine_state()},
             "limits": limits.as_json(), "costs": [c.as_json() for c in costs],
             "figures": [f.as_json() for f in figures],
+            "predictions": {"of": other and other["machine"]["cpu"], "figures": predictions},
         }  # fmt: skip
         append_run(chosen.json, run)
 

@@ -16,13 +16,13 @@ import ctypes
 import math
 import os
 import re
-import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -91,15 +91,28 @@ class Limits:
 
     def bandwidth(self, flow: str, threads: int, bytes: int) -> float:
         """GB/s of data of this size, between the measured sizes by the logarithm."""
-        at = min(max(math.log2(max(bytes, 1)), math.log2(SIZES[0])), math.log2(SIZES[-1]))
-        low = min(int(at - math.log2(SIZES[0])), len(SIZES) - 2)
-        ends = [self.bandwidths[flow, threads, SIZES[low + i]].best for i in (0, 1)]
-        part = at - math.log2(SIZES[low])
+        sizes = sorted(size for f, t, size in self.bandwidths if (f, t) == (flow, threads))
+        at = min(max(bytes, sizes[0]), sizes[-1])
+        low = max(i for i, size in enumerate(sizes[:-1]) if size <= at)
+        ends = [self.bandwidths[flow, threads, sizes[low + i]].best for i in (0, 1)]
+        part = math.log(at / sizes[low]) / math.log(sizes[low + 1] / sizes[low])
         return ends[0] + (ends[1] - ends[0]) * part
 
     def peak(self, name: str, threads: int) -> float:
         """Billions of operations a second, an addition and a multiplication counting as two."""
         return self.peaks[name, threads].best
+
+    @classmethod
+    def of_json(cls, data: Mapping[str, Any]) -> Limits:
+        """What `as_json` gave, of another machine perhaps."""
+        limits = cls(sorted({entry["threads"] for entry in data["peak"]}))
+        for entry in data["bandwidth"]:
+            key = entry["flow"], entry["threads"], entry["bytes"]
+            limits.bandwidths[key] = Sample(entry["GB/s"], tuple(entry["samples"]))
+        for entry in data["peak"]:
+            sample = Sample(entry["G/s"], tuple(entry["samples"]))
+            limits.peaks[entry["type"], entry["threads"]] = sample
+        return limits
 
     def as_json(self) -> dict[str, object]:
         return {
@@ -301,25 +314,26 @@ class _Loops:
         )
         self.functions = {name: _FUNCTION(self.object[name]) for name in names}
 
-    def seconds(self, name: str, arguments: Sequence[tuple[int, int, int, int, int]]) -> float:
-        """Of one call on each thread, from the common start to the last end."""
+    def seconds(
+        self, name: str, arguments: Sequence[tuple[int, int, int, int, int]]
+    ) -> list[float]:
+        """Of one call on each thread. They begin one after the other, as each wakes up: the rate of
+        all is the sum of their own rates."""
         function = self.functions[name]
         if len(arguments) == 1:
             start = time.perf_counter()
             function(*arguments[0])
-            return time.perf_counter() - start
+            return [time.perf_counter() - start]
         barrier = threading.Barrier(len(arguments))
 
-        def run(given: tuple[int, ...]) -> tuple[float, float]:
+        def run(given: tuple[int, ...]) -> float:
             barrier.wait()
             start = time.perf_counter()
             function(*given)
-            return start, time.perf_counter()
+            return time.perf_counter() - start
 
         with ThreadPoolExecutor(len(arguments)) as pool:
-            spans = list(pool.map(run, arguments))
-        # overlapping spans: what all threads did, in the time from the first start to the last end
-        return max(end for _, end in spans) - min(start for start, _ in spans)
+            return list(pool.map(run, arguments))
 
 
 def declarations(source: str) -> list[str]:
@@ -340,12 +354,14 @@ def _type_of(argument: str) -> str:
     return f"{kind} immarg" if kind == "i8" else kind
 
 
-def _best(amount: float, run: Callable[[int], float]) -> Sample:
-    """Rates of `amount` for one repeat; run(repeats) -> seconds."""
+def _best(amount: float, run: Callable[[int], list[float]]) -> Sample:
+    """Rates of `amount` on each thread for one repeat; run(repeats) -> seconds of each."""
     repeats = 1
-    while (spent := run(repeats)) < SAMPLE_SECONDS / 2 and repeats < 1 << 40:
+    while (spent := min(run(repeats))) < SAMPLE_SECONDS / 2 and repeats < 1 << 40:
         repeats *= max(2, min(16, int(SAMPLE_SECONDS / max(spent, 1e-7))))
-    rates = tuple(amount * repeats / run(repeats) * 1e-9 for _ in range(SAMPLES))
+    rates = tuple(
+        sum(amount * repeats / seconds for seconds in run(repeats)) * 1e-9 for _ in range(SAMPLES)
+    )
     return Sample(max(rates), rates)
 
 
@@ -354,8 +370,6 @@ def measure_limits(
 ) -> Limits:
     """All limits for these numbers of threads."""
     loops, limits = _Loops(), Limits(threads)
-    if any(name.endswith("tiles") for name in loops.peaks):
-        _permit_tiles()
     limits.clock_ghz.append(_clock(loops))
     # written, since pages that were only read are all one page of zeros
     memory = np.ones((SIZES[-1] + (1 << 20)) // 8)
@@ -366,8 +380,7 @@ def measure_limits(
             for size in SIZES:
                 limits.bandwidths[flow, count, size] = _bandwidth(loops, flow, count, size, base)
         for name, (_, operations) in loops.peaks.items():
-            if not (name.endswith("tiles") and not _permit_tiles()):
-                limits.peaks[name, count] = _peak(loops, name, operations, count)
+            limits.peaks[name, count] = _peak(loops, name, operations, count)
     limits.clock_ghz.append(_clock(loops))
     return limits
 
@@ -380,10 +393,10 @@ def _bandwidth(loops: _Loops, flow: str, threads: int, size: int, base: int) -> 
     # 128 bytes more, so that the arrays do not lie a power of two apart
     places = [base + (length + 2 * step) * n for n in range(arrays * threads)]
     groups = [places[n * arrays : (n + 1) * arrays] for n in range(threads)]
-    amount = arrays * length * threads
+    amount = arrays * length
 
-    def run(kind: str) -> Callable[[int], float]:
-        def repeated(repeats: int) -> float:
+    def run(kind: str) -> Callable[[int], list[float]]:
+        def repeated(repeats: int) -> list[float]:
             calls = [
                 (g[0], g[-1] if arrays < 3 else g[1], g[-1], length // loops.vector_bytes, repeats)
                 for g in groups
@@ -403,10 +416,10 @@ def _bandwidth(loops: _Loops, flow: str, threads: int, size: int, base: int) -> 
 def _peak(loops: _Loops, name: str, operations: float, threads: int) -> Sample:
     data = [np.zeros(64) for _ in range(threads)]
 
-    def run(turns: int) -> float:
+    def run(turns: int) -> list[float]:
         return loops.seconds(_symbol(name), [(d.ctypes.data, 0, 0, turns, 0) for d in data])
 
-    return _best(operations * threads, run)
+    return _best(operations, run)
 
 
 def _clock(loops: _Loops) -> float:
@@ -415,14 +428,6 @@ def _clock(loops: _Loops) -> float:
     return _best(
         CLOCK_CYCLES, lambda n: loops.seconds("clock", [(data.ctypes.data, 0, 0, n, 0)])
     ).best
-
-
-def _permit_tiles() -> bool:
-    """Ask Linux for the state of AMX tiles: arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA)."""
-    if sys.platform != "linux":
-        return False
-    libc = ctypes.CDLL(None, use_errno=True)
-    return libc.syscall(158, 0x1023, 18) == 0
 
 
 # --- the machine ----------------------------------------------------------------------------------

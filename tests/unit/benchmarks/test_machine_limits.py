@@ -49,3 +49,5 @@ def test_limits_are_plain_data_with_all_samples(measured: Limits):
     data = json.loads(json.dumps(measured.as_json()))
     assert len(data["clock_ghz"]) == 2
     assert all(row["samples"] for row in (*data["bandwidth"], *data["peak"]))
+    again = Limits.of_json(data)
+    assert (again.bandwidths, again.peaks) == (measured.bandwidths, measured.peaks)
