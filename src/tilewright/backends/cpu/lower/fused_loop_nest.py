@@ -260,17 +260,42 @@ class _NestEmitter:
     def _steps(self, dim: int, coords: dict[int, Lanes], step: int, first: int) -> None:
         """The innermost loop itself, from `first` on."""
         extent, active = self.nest.shape[dim], self._active_extent(dim, coords, step)
-        count = None if active is None else active.elements
-        with loop(self.code, extent, step, first, count) as opened:
+        count, start = None if active is None else active.elements, first
+        if active is not None and dim == self.vector_dim and not self.nest.materialized:
+            start = self._whole_steps_of_reductions(dim, coords, active, first)
+        opened, kept = self._reducing_steps(
+            dim, coords, loop(self.code, extent, step, start, count)
+        )
+        if count is not None and self.nest.materialized and not opened.runs_once:
+            self._fill(dim, coords, step, opened, kept)
+
+    def _reducing_steps(
+        self, dim: int, coords: dict[int, Lanes], steps: AbstractContextManager[Loop],
+        condition: IndexedValue | None = None,
+    ) -> tuple[Loop, list[Evaluated]]:  # fmt: skip
+        """A loop that carries the accumulators, and what buffers got in its last step."""
+        with steps as opened:
             for accumulator in self.accumulators:
                 accumulator.enter(opened)
-            inputs, kept = self._step(dim, coords, self._coord(dim, opened.index))
+            coord = self._coord(dim, opened.index)
+            with self._where_it_holds(condition, {**coords, dim: coord}):
+                inputs, kept = self._step(dim, coords, coord)
             for accumulator, values in zip(self.accumulators, inputs, strict=True):
                 accumulator.fold(opened, values)
         for accumulator in self.accumulators:
             accumulator.leave(opened)
-        if count is not None and self.nest.materialized and not opened.runs_once:
-            self._fill(dim, coords, step, opened, kept)
+        return opened, kept
+
+    def _whole_steps_of_reductions(
+        self, dim: int, coords: dict[int, Lanes], active: ActiveExtent, first: int
+    ) -> Val:
+        """The steps before the one that a mask cuts, which have none; where the next one begins."""
+        whole = self.code.binary("and", active.elements, integer_literal(-self.width))
+        steps = loop(self.code, whole, self.width, first)
+        self._reducing_steps(dim, coords, steps, active.condition)
+        if not first:
+            return whole
+        return self.code.intrinsic("umax", "i32", whole, integer_literal(first))
 
     def _active_extent(
         self, dim: int, coords: dict[int, Lanes], step: int, steps: int = MIN_STEPS_TO_CLIP

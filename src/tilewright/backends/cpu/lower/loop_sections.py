@@ -60,22 +60,25 @@ class Loop:
 @contextmanager
 def loop(
     code: Code,
-    extent: int,
+    extent: int | Val,
     step: int = 1,
-    start: int = 0,
+    start: int | Val = 0,
     active: Val | None = None,
 ) -> Generator[Loop]:
-    """Open a counted loop; `extent - start` is positive and a multiple of `step`.
+    """Open a counted loop; `extent - start` is positive and a multiple of `step`, or where one of
+    them is a value, perhaps not positive: then the loop runs no iteration.
 
     active: an i32, from which on iterations do the same as each other: one of them is done, and
     then as many as it takes until what the loop carries stays as it is
     """
-    if start + step >= extent:
+    known = isinstance(start, int) and isinstance(extent, int)
+    if isinstance(start, int) and isinstance(extent, int) and start + step >= extent:
         yield Loop(code, integer_literal(start), runs_once=True)
         return
     head, latch, check, done, before = (
         code.label(h) for h in ("head", "latch", "check", "done", "before")
     )
+    first, end = (integer_literal(n) if isinstance(n, int) else n for n in (start, extent))
     # What does not depend on the loop goes to the sections below, and so in front of its head.
     code.sections.append([])
     opened = Loop(code, Val(code.name("i"), "i32", code.level))
@@ -83,11 +86,11 @@ def loop(
     code.line(f"br label %{latch}")
     code.line(f"{latch}:")
     following = code.let_here(f"add nuw nsw i32 {opened.index}, {step}", "i32")
-    more = code.let_here(f"icmp ult i32 {following}, {extent}", "i1")
+    more = code.let_here(f"icmp ult i32 {following}, {end}", "i1")
     if active is None:
         code.line(f"br i1 {more}, label %{head}, label %{done}")
     else:
-        go = code.compare("icmp ult", following, _end(code, active, extent, step))
+        go = code.compare("icmp ult", following, _end(code, active, end, step))
         code.line(f"br i1 {go}, label %{head}, label %{check}")
         code.line(f"{check}:")
         again = code.binary("and", more, _changed(opened))
@@ -98,9 +101,13 @@ def loop(
     # A block of its own: the phis need the label of the one block that enters the loop.
     code.line(f"br label %{before}")
     code.line(f"{before}:")
-    code.line(f"br label %{head}")
+    if known:
+        code.line(f"br label %{head}")
+    else:
+        some = code.let_here(f"icmp ult i32 {first}, {end}", "i1")
+        code.line(f"br i1 {some}, label %{head}, label %{done}")
     code.line(f"{head}:")
-    carried = [(opened.index, integer_literal(start), following)]
+    carried = [(opened.index, first, following)]
     carried += zip(opened.phis, opened.inits, opened.nexts, strict=True)
     for phi, init, value in carried:
         sources = "".join(f", [ {value}, %{end} ]" for end in ends)
@@ -108,9 +115,14 @@ def loop(
     code.sections[-1].extend(body)
     code.line(f"{done}:")
     opened.following = Val(following.text, following.type, code.level)
+    if not known:
+        opened.nexts = [
+            code.let_here(f"phi {v.type} [ {init}, %{before} ], [ {v}, %{ends[-1]} ]", v.type)
+            for init, v in zip(opened.inits, opened.nexts, strict=True)
+        ]
 
 
-def _end(code: Code, active: Val, extent: int, step: int) -> Val:
+def _end(code: Code, active: Val, extent: Val, step: int) -> Val:
     """The end, a multiple of the step, of the iterations that run without a check."""
     end = active
     if step > 1:
@@ -118,7 +130,7 @@ def _end(code: Code, active: Val, extent: int, step: int) -> Val:
         end = code.binary("and", end, integer_literal(-step))
     # One step more: the first of those that are alike, whose effect the check compares.
     end = code.binary("add", end, integer_literal(step))
-    return code.intrinsic("smin", "i32", end, integer_literal(extent))
+    return code.intrinsic("smin", "i32", end, extent)
 
 
 def _changed(opened: Loop) -> Val:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import tilewright as tw
+import tilewright.language as tl
 from tests.unit.backends.cpu.textual import assert_as_interpreted, lowered, run
+from tilewright.llvm import host_cpu
 
 EXTENT = 256
 COUNTS = [-3, 0, 1, 31, 32, 33, 128, 255, 256, 1000]
@@ -215,3 +218,28 @@ def test_tables(condition: str, axis: int, rows: int, columns: int):
 @pytest.mark.parametrize("condition", ["%row", "%both"])
 def test_rows_past_the_bound_are_left_out(condition: str):
     assert clips(table_kernel(condition, 0)) > 0
+
+
+@tw.jit
+def masked_rows_kernel(x, sums, peaks, n, OTHER: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    row = tl.program_id(0)
+    value = tl.load(x + row * n + i, mask=i < n, other=OTHER)
+    tl.store(sums + row, tl.sum(value))
+    tl.store(peaks + row, tl.max(value))
+
+
+@pytest.mark.parametrize("n", [1, 31, 32, 33, 64, 95, 96, 97, 127, 128])
+@pytest.mark.parametrize("other", [0.0, 5.0])
+def test_whole_steps_and_the_rest_of_reductions(n: int, other: float):
+    """What a mask leaves out is taken in as often as the tile has it, and only then."""
+    x = -np.arange(1, 3 * n + 1, dtype=np.float32).reshape(3, n)
+    sums, peaks = np.zeros(3, np.float32), np.zeros(3, np.float32)
+    kernel = masked_rows_kernel[(3,)](x, sums, peaks, n, OTHER=other, BLOCK=128)
+    tile = np.full((3, 128), other, np.float32)
+    tile[:, :n] = x
+    np.testing.assert_array_equal(sums, tile.sum(1))
+    np.testing.assert_array_equal(peaks, tile.max(1))
+    if host_cpu().vector_bits == 512 and n % 16 and n != 1:
+        program = kernel.asm["llir"].split("@program")[1]
+        assert " = load <32 x float>" in program
