@@ -350,15 +350,15 @@ def test_offsets_are_wide_where_31_bits_do_not_suffice():
 
 
 @pytest.mark.parametrize(
-    ("sizes", "threads", "blocks"),
-    [((1024, 1000, 512), 1, (128, 256, 64)), ((64, 64, 64), 1, (64, 64, 64)),
-     ((1, 17, 5), 1, (16, 32, 16)), ((130, 300, 40), 1, (32, 64, 16)),
-     ((512, 512, 512), 14, (64, 64, 64)), ((1024, 1024, 64), 14, (128, 128, 64))],
+    ("sizes", "narrow", "threads", "blocks"),
+    [((1024, 1000, 512), False, 1, (256, 128, 64)), ((64, 64, 64), False, 1, (64, 64, 64)),
+     ((1, 17, 5), False, 1, (16, 32, 16)), ((1024, 1000, 512), True, 1, (256, 256, 64)),
+     ((512, 512, 512), False, 14, (128, 32, 64)), ((512, 256, 64), True, 14, (256, 64, 64))],
 )  # fmt: skip
 def test_blocks_on_cpus_fit_the_matrices_and_the_threads(
-    sizes: tuple[int, int, int], threads: int, blocks: tuple[int, int, int]
+    sizes: tuple[int, int, int], narrow: bool, threads: int, blocks: tuple[int, int, int]
 ):
-    chosen = matmul_plan.blocks_for_threads(*sizes, threads=threads)
+    chosen = matmul_plan.blocks_for_threads(*sizes, narrow=narrow, threads=threads)
     assert (chosen["BLOCK_M"], chosen["BLOCK_N"], chosen["BLOCK_K"]) == blocks
     random = np.random.default_rng(0)
     m, n, k = sizes

@@ -176,7 +176,7 @@ def matmul(
     if tune:
         tuned_matmul_kernel[product.grid](*product.arguments, **product.constants)
     elif is_on_cpu(a):
-        blocks = cpu_blocks(*product.sizes)
+        blocks = cpu_blocks(*product.sizes, int(a.itemsize))
         matmul_kernel[product.grid](*product.arguments, **blocks, **product.constants)
     else:
         multiply_on_gpu(product)

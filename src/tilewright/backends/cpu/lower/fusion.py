@@ -473,8 +473,11 @@ def _is_function(op: Op) -> bool:
 _COSTS: dict[type[Op], int] = {DivOp: 4, RemOp: 8, MathOp: 8}
 
 
-def recompute_cost(value: Value) -> int:
-    """Float ops to recompute a value from memory, buffers, scalars; counts up to EXPENSIVE."""
+def recompute_cost(value: Value, load: int = EXPENSIVE) -> int:
+    """Float ops to recompute a value from memory, buffers, scalars; counts up to EXPENSIVE.
+
+    load: what a load under the value counts as
+    """
     total = 0
     seen: set[Value] = set()
     stack = [value]
@@ -489,7 +492,7 @@ def recompute_cost(value: Value) -> int:
             total += _COSTS.get(type(op), 1)
         # Repeating a load under the value is never cheaper than reading the value back.
         if isinstance(op, LoadOp) or len(seen) > _MAX_OPS:
-            total += EXPENSIVE
+            total += load if isinstance(op, LoadOp) else EXPENSIVE
             continue
         stack += op.operands
     return total

@@ -23,13 +23,17 @@ from tilewright.llvm import LLVM_FLOATS, Code, Val, integer_literal
 
 @dataclass(slots=True)
 class Loop:
-    """One counted loop under construction."""
+    """One counted loop under construction.
+
+    outlets: values of its last iteration that are used after it; poison if it may have run none
+    """
 
     code: Code
     index: Val
     phis: list[Val] = field(default_factory=list[Val])
     inits: list[Val] = field(default_factory=list[Val])
     nexts: list[Val] = field(default_factory=list[Val])
+    outlets: list[Val] = field(default_factory=list[Val])
     runs_once: bool = False
     following: Val | None = None
 
@@ -115,11 +119,16 @@ def loop(
     code.sections[-1].extend(body)
     code.line(f"{done}:")
     opened.following = Val(following.text, following.type, code.level)
-    if not known:
-        opened.nexts = [
-            code.let_here(f"phi {v.type} [ {init}, %{before} ], [ {v}, %{ends[-1]} ]", v.type)
-            for init, v in zip(opened.inits, opened.nexts, strict=True)
-        ]
+    if known:
+        return
+
+    def after(value: Val, otherwise: str) -> Val:
+        sources = f"[ {otherwise}, %{before} ], [ {value}, %{ends[-1]} ]"
+        return code.let_here(f"phi {value.type} {sources}", value.type)
+
+    opened.nexts = [after(v, str(i)) for i, v in zip(opened.inits, opened.nexts, strict=True)]
+    opened.outlets = [after(v, "poison") for v in opened.outlets]
+    opened.following = after(following, str(first))
 
 
 def _end(code: Code, active: Val, extent: Val, step: int) -> Val:

@@ -293,13 +293,13 @@ class _MemoryKernel(_PackedKernel):
         self.blocks.close()
 
     def row_panels(self, c: str, b: str, vectors: int, masked: bool) -> None:
-        if not self.spec.b_columns:
+        if self.blocks.fetches:
             self.top, self.next_panel = c, self.blocks.next_panel(b, vectors)
         super().row_panels(c, b, vectors, masked)
 
     def before_panel(self, panel: _Panel, c: str) -> None:
         """Fetch as many rows of the next panel of B as this panel is part of M."""
-        if self.spec.b_columns:
+        if not self.blocks.fetches:
             return
         out, each = self.out, -(-self.spec.k // self.spec.m)
         ends = [out.value(f"ptrtoint ptr {p} to i64") for p in (c, self.top)]

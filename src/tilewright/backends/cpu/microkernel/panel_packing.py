@@ -209,7 +209,8 @@ class MemoryBlocks:
     values: addresses of A and B in the block, and groups along K in it
 
     Rows of B lie far apart, so that the CPU does not fetch ahead: while a panel is multiplied, the
-    next one, perhaps of the next block, is fetched to the L2 cache, some rows with each row of C.
+    next one, perhaps of the next block, is fetched to the L2 cache, some rows with each row of C,
+    if `fetches`.
     """
 
     def __init__(self, packing: Packing) -> None:
@@ -222,7 +223,8 @@ class MemoryBlocks:
         self._length = out.value(f"call i64 @llvm.umin.i64(i64 {self._left}, i64 {most})")
         self.values = self._a, self._b, str(out.part(self._length, packing.group))
         self._following = self._b
-        if not packing.spec.b_columns:
+        self.fetches = packing.spec.unit.fetches and not packing.spec.b_columns
+        if self.fetches:
             block = out.value(f"mul i64 {packing.b_row}, {most}")
             self._following = out.offset(self._b, block)
 

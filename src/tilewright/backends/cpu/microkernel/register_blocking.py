@@ -29,6 +29,7 @@ class VectorUnit(NamedTuple):
     fma: bool  # fused multiply-add of floats
     lane_broadcast: bool  # a multiply-add can take one lane of a register as a scalar operand
     tiles: frozenset[str] = frozenset()  # elements (`DotSpec.element`) that AMX multiplies
+    fetches: bool = False  # rows that lie far apart are better fetched ahead by the program
 
     @property
     def function_attributes(self) -> str:
@@ -171,7 +172,15 @@ def memory_step(spec: DotSpec) -> int:
 
 
 def vector_unit(cpu: HostCpu) -> VectorUnit:
-    """The widest unit of `cpu` that has a row here."""
+    """The widest unit of `cpu` that has a row here.
+
+    Products of 2048^3 from memory, panels of B fetched ahead: 1.1 to 1.2 times as fast on Zen 5,
+    0.9 to 0.96 times on Emerald Rapids.
+    """
+    return _widest_unit(cpu)._replace(fetches=cpu.name.startswith("znver"))
+
+
+def _widest_unit(cpu: HostCpu) -> VectorUnit:
     if cpu.is_arm64:
         return NEON
     if cpu.vector_bits == AVX512.bits:

@@ -94,8 +94,7 @@ class _TileKernel:
             loop = Loop(self.out, run.times, [("ptr", c), ("ptr", b)])
             c, b = loop.values
             self.packing.pack_columns(b, run.size)
-            if self.fetches:
-                assert self.memory is not None
+            if self.memory is not None and self.memory.fetches:
                 self.following = self.memory.next_panel(b, run.size)
             self.row_panels(c, a, run.size)
             after = self.out.offset(c, run.size * TILE_ROW_BYTES)
@@ -147,18 +146,12 @@ class _TileKernel:
         for i, j in ((i, j) for i in range(down) for j in range(across)):
             tiles = (_PAIR * i + j, _FIRST_OF_A + i, _FIRST_OF_B + j)
             self.call(self.multiply, ", ".join(f"i8 {tile}" for tile in tiles))
-        if self.fetches:
-            assert self.memory is not None
+        if self.memory is not None and self.memory.fetches:
             length = TILE_ROW_BYTES // self.spec.operand.bytes
             rows = -(-length * down * TILE_ROWS // self.spec.m)
             self.following = self.memory.fetch(self.following, rows, across)
         a, b = out.offset(a, TILE_ROW_BYTES), out.offset(b, TILE_ROWS * b_row)
         _, _, self.following = loop.close([a, b, self.following])
-
-    @property
-    def fetches(self) -> bool:
-        """Whether the next panel of B is fetched, some rows with each step."""
-        return self.spec.from_memory and not self.spec.b_columns
 
     def load(self, tile: int, place: str, row: Size) -> None:
         self.call("tileloadd64", f"i8 {tile}, ptr {place}, i64 {row}")

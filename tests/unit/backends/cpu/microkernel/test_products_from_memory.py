@@ -26,6 +26,7 @@ from tilewright.backends.cpu.microkernel import (
 from tilewright.llvm import compile_ir, host_cpu, host_target, load_object
 
 AMX = AVX512._replace(tiles=frozenset(KINDS))
+FETCHING = AVX512._replace(fetches=True)
 TYPES: dict[str, Any] = {
     "float": np.float32, "double": np.float64, **{name: kind[0] for name, kind in KINDS.items()}
 }  # fmt: skip
@@ -83,7 +84,8 @@ def spec_of(element: str, unit: VectorUnit, b_columns: bool, m: int, n: int) -> 
 @pytest.mark.parametrize(
     ("element", "unit"),
     [("float", vector_unit(host_cpu())), ("double", vector_unit(host_cpu())), ("float", GENERIC),
-     ("bfloat", AVX512), ("u8", AVX512), ("i8", AVX512), ("bfloat", AMX), ("i8", AMX)],
+     ("bfloat", AVX512), ("u8", FETCHING), ("i8", AVX512), ("bfloat", AMX), ("i8", AMX),
+     ("bfloat", AMX._replace(fetches=True)), ("float", FETCHING)],
 )  # fmt: skip
 def test_products_of_one_block_and_of_several(
     element: str, unit: VectorUnit, m: int, n: int, b_columns: bool
