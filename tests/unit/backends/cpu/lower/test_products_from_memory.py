@@ -152,3 +152,25 @@ def test_steps_that_leave_out_or_repeat_parts_of_k(start: int, end: int, step: i
         np.testing.assert_array_equal(out, expected)
     else:
         assert step == 32 or end == 256
+
+
+@tw.jit
+def moving_bases_kernel(a_ptr, b_ptr, c_ptr, K, SIZE: tl.constexpr, BK: tl.constexpr):
+    at, depth = tl.arange(0, SIZE), tl.arange(0, BK)
+    acc = tl.zeros((SIZE, SIZE), tl.float32)
+    for _ in range(0, K // BK):
+        a = tl.load(a_ptr + at[:, None] * K + depth[None, :])
+        b = tl.load(b_ptr + depth[:, None] * SIZE + at[None, :])
+        acc = tl.dot(a, b, acc)
+        a_ptr += BK
+        b_ptr += BK * SIZE
+    tl.store(c_ptr + at[:, None] * SIZE + at[None, :], acc)
+
+
+@pytest.mark.parametrize("k", [16, 64, 608])
+def test_pointers_that_a_loop_moves(k: int):
+    a, b = operands(32, 32, k, "float32")
+    out = np.zeros((32, 32), np.float32)
+    kernel = moving_bases_kernel[(1,)](a, b, out, k, SIZE=32, BK=16)
+    np.testing.assert_array_equal(out, a.astype(np.float64) @ b)
+    assert "i64 %depth" in kernel.asm["llir"] or host_cpu().is_arm64
