@@ -119,16 +119,21 @@ def loop(
     code.sections[-1].extend(body)
     code.line(f"{done}:")
     opened.following = Val(following.text, following.type, code.level)
-    if known:
-        return
+    if not known:
+        _merge(opened, first, before, ends[-1])
+
+
+def _merge(opened: Loop, start: Val, before: str, last: str) -> None:
+    """Phis behind a loop that may have run no iteration, of all that is used after it."""
 
     def after(value: Val, otherwise: str) -> Val:
-        sources = f"[ {otherwise}, %{before} ], [ {value}, %{ends[-1]} ]"
-        return code.let_here(f"phi {value.type} {sources}", value.type)
+        sources = f"[ {otherwise}, %{before} ], [ {value}, %{last} ]"
+        return opened.code.let_here(f"phi {value.type} {sources}", value.type)
 
     opened.nexts = [after(v, str(i)) for i, v in zip(opened.inits, opened.nexts, strict=True)]
     opened.outlets = [after(v, "poison") for v in opened.outlets]
-    opened.following = after(following, str(first))
+    assert opened.following is not None
+    opened.following = after(opened.following, str(start))
 
 
 def _end(code: Code, active: Val, extent: Val, step: int) -> Val:
