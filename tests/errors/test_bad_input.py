@@ -276,7 +276,7 @@ AT_LAUNCH: dict[str, tuple[Launch, type[Exception], str]] = {
     "fractional grid": (
         lambda k: k[(1.5,)](X, 7, BLOCK=16), errors.BadGrid, "no integer"),
     "no grid": (
-        lambda k: k(X, 7, BLOCK=16), errors.InvalidOperation, "kernel[grid](...)"),
+        lambda k: k(X, 7, BLOCK=16), errors.InvalidOperation, "good[grid](...)"),
     "list": (
         lambda k: k[(1,)]([1, 2], 7, BLOCK=16), errors.UnsupportedArgument, "pass a tuple"),
     "dictionary": (

@@ -82,7 +82,7 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     "jit of a method": (lambda: jit(Callables().method), TypeError, "found a method"),
     "jit of a class": (lambda: jit(Callables), TypeError, "found the class Callables"),
     "jit of a builtin": (lambda: jit(len), TypeError, "found a builtin_function_or_method"),
-    "jit of a number": (lambda: jit(3), TypeError, "found a int"),
+    "jit of a number": (lambda: jit(3), TypeError, "found an int"),
     "jit outside of autotune": (
         lambda: jit(autotune([CONFIG], key=[])(kernel)),
         TypeError,

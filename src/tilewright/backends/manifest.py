@@ -61,7 +61,7 @@ class CommonOptions:
         for name in ("num_warps", "num_stages", "num_ctas"):
             value = getattr(self, name)
             if not isinstance(value, int) or value < (0 if name == "num_stages" else 1):
-                raise errors.InvalidOption(name, "a positive integer", value)
+                raise errors.InvalidOption(name, "a positive integer", repr(value))
         if self.num_warps & (self.num_warps - 1):
             raise errors.InvalidOption("num_warps", "a power of two", self.num_warps)
         if self.bulk_loads not in BULK_LOADS:

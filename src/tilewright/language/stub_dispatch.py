@@ -61,14 +61,18 @@ STUBS: dict[Callable[..., Any], str] = {}
 """Every stub, with the name that messages call it by."""
 
 
-def active_dispatcher(what: str) -> Dispatcher:
-    """The active dispatcher; `what` names the operation in the error if there is none."""
+IN_A_KERNEL = "call it from a function under @jit, and launch that with kernel[grid](...)"
+
+
+def active_dispatcher(what: str, instead: str = IN_A_KERNEL) -> Dispatcher:
+    """The active dispatcher. what, instead: name the operation, and what to do, in the error if
+    there is none."""
     dispatcher = ACTIVE.get()
     if dispatcher is None:
         raise errors.InvalidOperation(
             f"use {what} outside of a kernel",
             "it means something only while a kernel is compiled or interpreted",
-            "call it from a function under @jit, and launch that with kernel[grid](...)",
+            instead,
         )
     return dispatcher
 
@@ -140,12 +144,17 @@ class DeviceFunction(PickledByName):
         text_of(fn)  # as it is now, at the import: the file may change before it is compiled
         update_wrapper(self, fn)
 
+    @property
+    def outside(self) -> str:
+        """What to do instead of calling it outside of a kernel."""
+        return IN_A_KERNEL
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run as a part of the kernel that is being interpreted."""
         dispatcher = ACTIVE.get()
         if dispatcher is None:
             with user_boundary:
-                dispatcher = active_dispatcher(f"'{self.__name__}'")
+                dispatcher = active_dispatcher(f"'{self.__name__}'", self.outside)
         return dispatcher.call_function(self, args, kwargs)
 
     def __repr__(self) -> str:

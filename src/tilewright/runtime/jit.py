@@ -209,6 +209,11 @@ class JITFunction(DeviceFunction, KernelInterface):
         """The source text, from `def` on."""
         return source_of(self.fn).text
 
+    @property
+    def outside(self) -> str:
+        """As in functions that are no kernels, but it can be launched."""
+        return f"launch it with {self.__name__}[grid](...), or call it from a kernel"
+
     def _unsafe_update_src(self, new_src: str) -> None:
         """Become the function that a text defines, from `def` on and under the same name: what
         programs call, in spite of its name, that write kernels and make a `JITFunction` of them."""
@@ -403,7 +408,7 @@ def _plain_function(fn: object) -> FunctionType:
     fn = cast("object", fn.__func__) if isinstance(fn, staticmethod) else fn
     if isinstance(fn, FunctionType):
         return _unwrapped(fn)
-    found, instead = f"a {type(fn).__name__}", "decorate a function"
+    found, instead = errors.with_article(type(fn).__name__), "decorate a function"
     if isinstance(fn, type):
         found = f"the class {fn.__name__}"
     elif isinstance(fn, partial):

@@ -348,7 +348,7 @@ def test_restore_value() -> None:
 
 def test_only_arrays_can_be_reset() -> None:
     kernel, clock = accumulating(reset_to_zero=["maybe"])
-    with pytest.raises(errors.UnsupportedArgument, match="'maybe' is a int"):
+    with pytest.raises(errors.UnsupportedArgument, match="'maybe' is an int"):
         kernel[1](clock.out, np.zeros(1, "f"), 3)
 
 

@@ -452,8 +452,9 @@ def test_attributes() -> None:
 
 
 def test_a_kernel_called_like_a_function() -> None:
-    with pytest.raises(errors.InvalidOperation, match="outside of a kernel"):
+    with pytest.raises(errors.InvalidOperation, match="outside of a kernel") as caught:
         add(1, 2)
+    assert caught.value.hint == "launch it with add[grid](...), or call it from a kernel"
 
 
 def test_parameters_named_like_the_runtime() -> None:

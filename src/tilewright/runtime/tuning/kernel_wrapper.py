@@ -54,4 +54,6 @@ def check_kernel(decorator: str, fn: object) -> None:
     """Raise NotAKernel for what is under a decorator and cannot be launched."""
     if not isinstance(fn, KernelInterface):
         instead = "put @jit below it, right above the function"
-        raise errors.NotAKernel(decorator, "a kernel", f"a {type(fn).__name__}", instead)
+        raise errors.NotAKernel(
+            decorator, "a kernel", errors.with_article(type(fn).__name__), instead
+        )

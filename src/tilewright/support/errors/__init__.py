@@ -102,6 +102,7 @@ from .user_error import (
     did_you_mean,
     listed,
     triton_words,
+    with_article,
 )
 
 __all__ = [
@@ -184,5 +185,6 @@ __all__ = [
     "UnsupportedLanguageConstruct",
     "did_you_mean",
     "listed",
+    "with_article",
     "triton_words",
 ]

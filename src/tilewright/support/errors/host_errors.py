@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tilewright.support.errors.user_error import TilewrightError, did_you_mean, listed
+from tilewright.support.errors.user_error import TilewrightError, did_you_mean, listed, with_article
 
 # --- TW2xx: in a launch ---------------------------------------------------------------------------
 
@@ -20,12 +20,17 @@ class UnsupportedArgument(LaunchError, TypeError):
     """A kernel argument of a type that cannot be passed."""
 
     code = "TW201"
-    template = "argument '{argument}' is a {found}, which a kernel cannot take"
+    template = "argument '{argument}' is {what}, which a kernel cannot take"
     hint_template = "{instead}"
 
     argument: str
     found: str
     instead: str = "pass an array, a number, a tuple of these, or a constexpr"
+
+    @property
+    def what(self) -> str:
+        """`found` with its article."""
+        return with_article(self.found)
 
 
 @dataclass(eq=False)

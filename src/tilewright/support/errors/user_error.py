@@ -184,6 +184,11 @@ def did_you_mean(name: str, names: Iterable[str]) -> str | None:
     return "did you mean " + " or ".join(f"'{candidate}'" for candidate in close) + "?"
 
 
+def with_article(noun: str) -> str:
+    """A noun, perhaps with adjectives, behind "a" or "an"."""
+    return f"{'an' if noun[:1].lower() in tuple('aeio') else 'a'} {noun}"
+
+
 def listed(words: Iterable[object]) -> str:
     """`'a', 'b', 'c'` for messages; `nothing` for no words."""
     return ", ".join(f"'{word}'" for word in words) or "nothing"
