@@ -6,6 +6,7 @@ import inspect
 import json
 import warnings
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from types import FunctionType, MethodType
 from typing import Any, cast, overload
@@ -256,10 +257,11 @@ class JITFunction(DeviceFunction, KernelInterface):
         data = json.loads(specialization_data)
         attrs = {tuple(position): facts for position, facts in data["attrs"]}
         source = ASTSource(self, data["signature"], data["constexprs"], attrs)
-        target = backend_named(data["backend"]).target()
+        backend = backend_named(data["backend"])
         # as dictionaries of options have them, whose lists came from tuples
-        options = {name: _as_tuples(value) for name, value in data["options"].items()}
-        return compile(source, target, options)
+        named = {name: _as_tuples(value) for name, value in data["options"].items()}
+        check = str(named.pop("check", ""))
+        return compile(source, backend.target(), replace(options_of(backend, named), check=check))
 
     # --- launching --------------------------------------------------------------------------------
 
