@@ -45,7 +45,7 @@ from tilewright.ir.types import (
 from tilewright.support import Diagnostic, Severity
 from tilewright.support.fresh_stack import nested
 
-_MAX_REMEMBERED = 1 << 16
+_MAX_REMEMBERED = 1 << 14
 """Kinds of ops per contract: a process may compile kernels without end, with new constants each."""
 
 
