@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tilewright.language as tl
-from tests.kernels.data import FLOATS, FP8, INTEGERS, Array, anything, assert_same, is_float
+from tests.kernels.data import FLOATS, FNUZ, FP8, INTEGERS, Array, anything, assert_same, is_float
 from tests.kernels.devices import Device
 from tilewright import jit
 
@@ -55,7 +55,7 @@ def columns_descending(x):
     return x.sort(0, True)
 
 
-@pytest.mark.parametrize("dtype", (*INTEGERS, *FLOATS, *FP8), ids=str)
+@pytest.mark.parametrize("dtype", (*INTEGERS, *FLOATS, *FP8, *FNUZ), ids=str)
 def test_sorts_of_every_type(device: Device, rng: np.random.Generator, dtype: Any):
     x = anything(rng, 64, dtype)
     assert_same(rearranged(device, ascending, x), in_order(x))
@@ -71,7 +71,27 @@ def test_sorts_of_every_shape(device: Device, rng: np.random.Generator, shape: A
     assert_same(found, np.flip(np.sort(x), -1))
 
 
-@pytest.mark.parametrize("shape", [(64, 4), (4, 16)], ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "int64", "uint8"])
+@pytest.mark.parametrize("shape", [(3,), (100,), (5, 7), (3, 2, 9)], ids=str)
+def test_sorts_of_any_length(device: Device, rng: np.random.Generator, shape: Any, dtype: str):
+    x = anything(rng, int(np.prod(shape)), dtype).reshape(shape)
+    assert_same(rearranged(device, ascending, x), in_order(x))
+    assert_same(rearranged(device, descending, x), np.flip(in_order(x), -1))
+
+
+@jit
+def largest_four_of_columns(x):
+    return tl.topk(x, 5, 0)  # Triton takes the power of two below
+
+
+@pytest.mark.parametrize("shape", [(5,), (100,), (6, 3)], ids=str)
+def test_the_largest_of_any_length(device: Device, rng: np.random.Generator, shape: Any):
+    x = rng.integers(-99, 99, shape)
+    found = rearranged(device, largest_four_of_columns, x, (4, *shape[1:]))
+    assert_same(found, np.flip(np.sort(x, 0), 0)[:4])
+
+
+@pytest.mark.parametrize("shape", [(64, 4), (4, 16), (6, 5)], ids=str)
 def test_sorts_along_another_dimension(device: Device, rng: np.random.Generator, shape: Any):
     x = rng.integers(-99, 99, shape)
     assert_same(rearranged(device, columns_descending, x), np.flip(np.sort(x, 0), 0))

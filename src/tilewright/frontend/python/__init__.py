@@ -41,9 +41,15 @@ from tilewright.frontend.python.lower.truth_values import (
     logical_not,
     short_circuits,
 )
-from tilewright.frontend.python.source_dependencies import Dependencies, UsedGlobal, dependencies
+from tilewright.frontend.python.source_dependencies import (
+    CONTAINERS,
+    Dependencies,
+    UsedGlobal,
+    dependencies,
+)
 
 __all__ = [
+    "CONTAINERS",
     "COMPARISON_NAMES",
     "ArgSpec",
     "Dependencies",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+from copy import deepcopy
 from dataclasses import dataclass
 from enum import Enum
 from types import FunctionType, ModuleType
@@ -28,7 +29,11 @@ from tilewright.language import (
 from tilewright.support import errors, settings
 from tilewright.support.fresh_stack import nested
 
-_CONSTANTS = (bool, int, float, str, bytes, type(None), tuple, constexpr, dtype, Enum)
+CONTAINERS = (list, dict)
+"""Types of globals that may change in place."""
+_CONSTANTS = (
+    bool, int, float, str, bytes, type(None), tuple, *CONTAINERS, constexpr, dtype, Enum,
+)  # fmt: skip
 # Functions too: rebinding a helper's name changes the kernel as a constant does.
 _RECORDED = (*_CONSTANTS, DeviceFunction, constexpr_function)
 _PLAIN = (
@@ -49,7 +54,8 @@ _PLAIN = (
 
 @dataclass(frozen=True, slots=True)
 class UsedGlobal:
-    """A constant or function from outside the kernel, and its value when it was looked at."""
+    """A constant or function from outside the kernel, and its value when it was looked at: of a
+    list or dictionary, a copy."""
 
     name: str
     binding: Binding
@@ -139,12 +145,11 @@ class _Collector:
             self._aggregate(value)
         elif isinstance(value, FunctionType) and not of_language and not is_builtin(value):
             self._python_function(value)
-        # The language does not change while it runs; mutable objects are no constants of a kernel.
+        # The language does not change while it runs; other objects are no constants of a kernel.
         if of_language or not isinstance(value, _RECORDED):
             return
-        self.used[id(binding.holder), binding.key] = UsedGlobal(
-            name, binding, cast("object", value)
-        )
+        kept = deepcopy(value) if isinstance(value, CONTAINERS) else value
+        self.used[id(binding.holder), binding.key] = UsedGlobal(name, binding, cast("object", kept))
 
     def _aggregate(self, cls: type[user_aggregate]) -> None:
         """The fields and methods of a class, and of those that it is derived from."""
@@ -204,6 +209,11 @@ def _fingerprint(value: object) -> str:
         return f"constexpr {_fingerprint(cast('object', value.value))}"
     if isinstance(value, _PLAIN):
         return f"{type(value).__name__} {value!r}"
+    if isinstance(value, dict):
+        items = cast("dict[object, object]", value).items()
+        return f"{{{', '.join(f'{_fingerprint(k)}: {_fingerprint(v)}' for k, v in items)}}}"
+    if isinstance(value, list):
+        return f"list {_fingerprint(tuple(cast('list[object]', value)))}"
     if isinstance(value, tuple):
         return f"({', '.join(_fingerprint(item) for item in cast('tuple[object, ...]', value))})"
     if isinstance(value, DeviceFunction | constexpr_function):

@@ -55,7 +55,10 @@ def _from_key(ctx: Context, key: tensor, element: DType) -> tensor:
     def number() -> tensor:
         # The key of a NaN has only ones, those of a NaN, in its low bits.
         turned = key ^ ((key >> sign) & most)
-        return tl.cast(turned.to(integer), dtype, bitcast=True)
+        found = tl.cast(turned.to(integer), dtype, bitcast=True)
+        # The NaN of fnuz formats is no number of ones.
+        nan = element.specials == "fnuz"
+        return tl.where(key == key.dtype.get_int_max_value(), float("nan"), found) if nan else found
 
     return evaluate(ctx, number)
 
@@ -73,17 +76,44 @@ def _sorted(
     shape = shape_of(tile.handle.type)
     axis = constant_arguments.axis(ctx, function, -1 if dim is None else dim, len(shape), "dim")
     extent = shape[axis]
-    if extent & (extent - 1):
+    size = 1 << (extent - 1).bit_length()
+    if bitonic and size > extent:
         expected = "a tile whose extent there is a power of two"
         ctx.fail(errors.InvalidValue, function, "x", expected, tile.type)
     kept = extent if count is None else count
     if not 0 < kept <= extent:
         ctx.fail(errors.InvalidValue, function, "k", f"in [1, {extent}]", kept)
     # Triton takes the power of two below k.
-    kept = 1 << (kept.bit_length() - 1)
-    key = _sorted_key(ctx, tile, element).handle
-    op = SortOp(key, axis, kept, descending, bitonic)
-    return _from_key(ctx, ctx.tensor(op), element)
+    kept = size if count is None else 1 << (kept.bit_length() - 1)
+    key = _sorted_key(ctx, tile, element)
+    if size > extent:
+        key = _padded(ctx, key, axis, size, descending)
+    ordered = ctx.tensor(SortOp(key.handle, axis, kept, descending, bitonic))
+    if kept > extent:
+        ordered = evaluate(ctx, lambda: tl.gather(ordered, _places(shape, axis, extent), axis))
+    return _from_key(ctx, ordered, element)
+
+
+def _places(shape: tuple[int, ...], axis: int, size: int) -> tensor:
+    """The place along `axis`, in a tile of `shape` but for `size` elements there."""
+    flat = [1] * len(shape)
+    flat[axis] = size
+    return tl.broadcast_to(
+        tl.arange(0, size).reshape(flat), [*shape[:axis], size, *shape[axis + 1 :]]
+    )
+
+
+def _padded(ctx: Context, key: tensor, axis: int, size: int, descending: bool) -> tensor:
+    """Keys with others behind them, up to `size`, that come last in the order."""
+    shape = shape_of(key.handle.type)
+    last = key.dtype.get_int_min_value() if descending else key.dtype.get_int_max_value()
+
+    def keys() -> tensor:
+        place = _places(shape, axis, size)
+        found = tl.gather(key, tl.minimum(place, shape[axis] - 1), axis)
+        return tl.where(place < shape[axis], found, last)
+
+    return evaluate(ctx, keys)
 
 
 @implements(tl.sort)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tilewright.frontend.python import Dependencies, UsedGlobal
+from tilewright.frontend.python import CONTAINERS, Dependencies, UsedGlobal
 from tilewright.support import errors
 
 GlobalCheck = tuple[Callable[[Any], object], object, object]
@@ -32,6 +32,9 @@ class UsedGlobals:
 
 def _check(used: UsedGlobal) -> GlobalCheck:
     binding = used.binding
+    value: object = used.value
+    if isinstance(used.value, CONTAINERS):  # another object than the global, with what it held
+        return lambda _name: None if used.changed() else value, binding.key, value
     if isinstance(binding.holder, dict):
         return binding.holder.get, binding.key, used.value
     # a closure's cell has no bound method that reads it by name, as a dictionary's `get` does

@@ -164,7 +164,10 @@ class UnsupportedGlobal(CompilationError):
     code = "TW107"
     template = "global '{variable}' is a {found}, which a kernel cannot use"
     triton_template = "Cannot access global variable {variable} from within @jit'ed function"
-    hint_template = "kernels see functions, modules, dtypes, numbers, strings and constexpr globals"
+    hint_template = (
+        "kernels see functions, modules, dtypes, numbers, strings, tuples, lists, dictionaries and "
+        "constexpr globals"
+    )
 
     variable: str
     found: str

@@ -37,8 +37,10 @@ from tilewright.language import (
 from tilewright.language import tuple as language_tuple
 from tilewright.support import errors
 
-# Immutable values only: their change would be noticed by `source_dependencies`.
-_GLOBAL_CONSTANTS = (bool, int, float, str, bytes, type(None), tuple, constexpr, dtype, Enum)
+# Those whose change is noticed by `source_dependencies`.
+_GLOBAL_CONSTANTS = (
+    bool, int, float, str, bytes, type(None), tuple, list, dict, constexpr, dtype, Enum,
+)  # fmt: skip
 
 
 @expression(ast.Constant)
