@@ -166,7 +166,7 @@ def uses_lock(out):
     """global 'lock' is a lock, which a kernel cannot use [TW107]
     tl.store(out, lock)
                   ^^^^
-    hint: kernels see functions, modules, dtypes, numbers, strings and constexpr globals
+    hint: kernels see functions, modules, dtypes, numbers, strings, tuples, lists, dictionaries and constexpr globals
     """
     tl.store(out, lock)
 

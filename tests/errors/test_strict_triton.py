@@ -13,6 +13,8 @@ from tilewright import jit
 from tilewright.support import errors
 
 PLAIN = 3
+LIST = [1, 2]
+TABLE = {"two": 2}
 CONSTANT = tl.constexpr(3)
 KERNELS: list[tuple[Callable[..., Any], str, str]] = []
 
@@ -80,6 +82,22 @@ def computes_in_half(out, n):
 @beyond("the global 'PLAIN', which is no tl.constexpr, is not in", "PLAIN")
 def reads_a_global(out, n):
     tl.store(out, CONSTANT + PLAIN)
+
+
+@beyond("the global 'LIST', which is no tl.constexpr, is not in", "LIST")
+def reads_a_list(out, n):
+    tl.store(out, LIST[1])
+
+
+@beyond("the global 'TABLE', which is no tl.constexpr, is not in", "TABLE")
+def reads_a_dictionary(out, n):
+    tl.store(out, TABLE["two"])
+
+
+@beyond("extent 0 of a tile of shape (6,) must be a power of two", "tl.make_tensor_descriptor")
+def describes_blocks_of_six(out, n):
+    desc = tl.make_tensor_descriptor(out, [1], [1], [6])
+    tl.store(out, tl.sum(desc.load([0])))
 
 
 @beyond("'break' is not in Triton's language", "break")

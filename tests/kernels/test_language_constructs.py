@@ -332,3 +332,45 @@ def test_mistakes_with_aggregates(kernel: Callable[..., Any], message: str, inte
         made: Any = jit(kernel, interpret=interpret)
         made[(1,)](np.zeros(1, np.int32))
     assert caught.value.loc is not None and "tl.store(out" in str(caught.value)
+
+
+SIZES = [4, [2, 3]]
+TABLE = {"scale": 3.0, "kinds": {"a": 1, "b": 2}, 7: tl.float32}
+
+
+@jit
+def containers_kernel(out, KIND: tl.constexpr):
+    i = tl.arange(0, 16)
+    n = len(SIZES)
+    for size in SIZES[1]:
+        n += size
+    if "scale" in TABLE:
+        n += TABLE["kinds"][KIND]
+    tl.store(out + i, (i * TABLE["scale"] + n + SIZES[0]).to(TABLE[7]))
+
+
+def test_lists_and_dictionaries_from_outside(device: Device):
+    out = device.empty(16, np.float32)
+    device.run(containers_kernel, (1,), out, KIND="b")
+    np.testing.assert_array_equal(out, np.arange(16) * 3 + 13)
+
+
+def test_a_change_inside_a_list_or_dictionary_is_noticed():
+    numbers, table = [1, [2]], {"a": {"b": 3}}
+
+    @jit
+    def reads(out):
+        tl.store(out, numbers[1][0] + table["a"]["b"])
+
+    out = np.zeros(1, np.int32)
+    for _ in range(3):
+        reads[(1,)](out)
+    assert out[0] == 5
+    numbers[1] = [7]
+    with pytest.raises(errors.ChangedGlobal, match=r"'numbers' was \[1, \[2\]\] when"):
+        reads[(1,)](out)
+    numbers[1] = [2]
+    reads[(1,)](out)
+    table["a"]["b"] = 4
+    with pytest.raises(errors.ChangedGlobal, match="'table' was"):
+        reads[(1,)](out)

@@ -53,6 +53,29 @@ def test_loads_pad_at_every_edge(
 
 
 @jit
+def odd_kernel(source, target, x, out, row, column, N: tl.constexpr):
+    target.store((row, column), source.load((row, column)))
+    made = tl.make_tensor_descriptor(x, [13, 24], [24, 1], [N, 12])
+    block = made.load([row + 1, column - 1])
+    place = tl.arange(0, N)[:, None] * 12 + tl.arange(0, 12)[None, :]
+    tl.store(out + place, block)
+    made.atomic_add([row, column], tl.full((N, 12), 1.0, tl.float32))
+
+
+@pytest.mark.parametrize("at", [(0, 0), (5, 9), (-3, -5), (10, 21)], ids=str)
+def test_blocks_of_any_extents(device: Device, rng: np.random.Generator, at: tuple[int, int]):
+    x = rng.normal(size=(13, 24)).astype(np.float32)
+    source = TensorDescriptor.from_tensor(device.array(x), [5, 12])
+    copied, added = device.array(np.zeros_like(x)), device.array(x)
+    target = TensorDescriptor.from_tensor(copied, [5, 12])
+    out = device.empty((3, 12), np.float32)
+    device.run(odd_kernel, (1,), source, target, added, out, *at, N=3)
+    assert_same(copied, with_block(np.zeros_like(x), at, block_of(x, at, (5, 12))))
+    assert_same(out, block_of(x, (at[0] + 1, at[1] - 1), (3, 12)))
+    assert_same(added, with_block(x, at, block_of(x, at, (3, 12)) + 1))
+
+
+@jit
 def load_kernel(source, out, row, column):
     i, j = tl.arange(0, 8)[:, None], tl.arange(0, 16)[None, :]
     tl.store(out + i * 16 + j, source.load([row, column]))

@@ -82,8 +82,8 @@ def _check_description(
     if strides[-1] != 1:
         expected = "1 in the last dimension, along which elements are adjacent"
         raise errors.InvalidDescriptor("strides", expected, strides)
-    if not all(_is_power_of_two(extent) for extent in block_shape):
-        raise errors.InvalidDescriptor("block_shape", "powers of two", block_shape)
+    if not all(extent > 0 for extent in block_shape):
+        raise errors.InvalidDescriptor("block_shape", "positive extents", block_shape)
     if prod(block_shape) > TRITON_MAX_TENSOR_NUMEL:
         expected = f"at most {TRITON_MAX_TENSOR_NUMEL} elements"
         raise errors.InvalidDescriptor("block_shape", expected, block_shape)
@@ -133,10 +133,6 @@ def address_of(array: Any) -> int | None:
         if interface is not None:
             return int(interface["data"][0] or 0)
     return None
-
-
-def _is_power_of_two(extent: int) -> bool:
-    return extent > 0 and not extent & (extent - 1)
 
 
 def _item_size(array: Any) -> int | None:

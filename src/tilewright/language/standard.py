@@ -188,7 +188,7 @@ def cumprod(
 @member
 @builtin
 def sort(x: tensor, dim: Axis | None = None, descending: bool | constexpr = False) -> tensor:
-    """The numbers of `x` in order along `dim` (default: the last), whose extent is a power of two.
+    """The numbers of `x` in order along `dim` (default: the last).
 
     -0.0 comes before 0.0, a NaN after all numbers. Equal numbers are not told apart.
     """

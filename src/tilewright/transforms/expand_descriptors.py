@@ -47,18 +47,30 @@ from tilewright.ops import (
 
 @dataclass(frozen=True)
 class ExpandDescriptors(Pass, name="expand-descriptors"):
-    """Expand every access by a descriptor but what a back end has copied as a whole."""
+    """Expand every access by a descriptor but what a back end has copied as a whole.
+
+    odd_blocks: only those of blocks with an extent that is no power of two.
+    """
+
+    odd_blocks: bool = False
 
     def run(self, function: Function) -> bool:
         accesses = [
             op
             for op in function.walk()
-            if isinstance(op, DescriptorAccess) and not op.attrs.get("bulk")
+            if isinstance(op, DescriptorAccess)
+            and not op.attrs.get("bulk")
+            and (_has_odd_extent(op) or not self.odd_blocks)
         ]
         for op in accesses:
             result = _EXPANSIONS[type(op)](op, Builder.at(op))
             Rewriter.replace(op, () if result is None else result)
         return bool(accesses)
+
+
+def _has_odd_extent(op: Op) -> bool:
+    types = (value.type for value in (*op.operands, *op.results))
+    return any(n & (n - 1) for type_ in types for n in shape_of(type_))
 
 
 class _Block(NamedTuple):

@@ -59,8 +59,9 @@ def front_pipeline(capability: int, bulk_loads: str = "all") -> Pipeline:
     loads = Step(SelectBulkLoads(capability=capability), before)
     stores = Step(SelectBulkStores(capability=capability), before)
     kept = (stores,) if bulk_loads == "none" else (loads, stores)
-    pad = Step(PadTiles(), "first: all that follows knows powers of two only", padded_tiles())
-    return Pipeline("nvidia-front", (pad, *kept, *SHARED.steps, *own), front_end())
+    odd = Step(ExpandDescriptors(odd_blocks=True), "padding knows pointers, not descriptors")
+    pad = Step(PadTiles(), "then: all that follows knows powers of two only", padded_tiles())
+    return Pipeline("nvidia-front", (odd, pad, *kept, *SHARED.steps, *own), front_end())
 
 
 def options_pipeline(context: StageContext) -> Pipeline:

@@ -148,8 +148,10 @@ class _Collector:
         # The language does not change while it runs; other objects are no constants of a kernel.
         if of_language or not isinstance(value, _RECORDED):
             return
-        kept = deepcopy(value) if isinstance(value, CONTAINERS) else value
-        self.used[id(binding.holder), binding.key] = UsedGlobal(name, binding, cast("object", kept))
+        is_mutable = isinstance(value, CONTAINERS)
+        kept = cast("object", value)
+        kept = deepcopy(kept) if is_mutable else kept
+        self.used[id(binding.holder), binding.key] = UsedGlobal(name, binding, kept)
 
     def _aggregate(self, cls: type[user_aggregate]) -> None:
         """The fields and methods of a class, and of those that it is derived from."""

@@ -15,9 +15,9 @@ Mismatch = type[errors.ShapeMismatch]
 """The error class that reports two shapes that do not fit."""
 
 
-def check_tile(ctx: Context, shape: Shape, powers_of_two: bool = False) -> Shape:
+def check_tile(ctx: Context, shape: Shape) -> Shape:
     """`shape`, if a tile may have it. Errors: NonPowerOfTwo, BlockTooLarge."""
-    powers_of_two = powers_of_two or ctx.options.strict_triton
+    powers_of_two = ctx.options.strict_triton
     for dim, extent in enumerate(shape):
         if extent < 1 or (powers_of_two and extent & (extent - 1)):
             ctx.fail(errors.NonPowerOfTwo, f"extent {dim} of a tile of shape {shape}", extent)

@@ -112,7 +112,7 @@ def _check_blocks(
     if not 1 <= len(block) <= MAX_DESCRIPTOR_RANK:
         expected = f"1 to {MAX_DESCRIPTOR_RANK} extents"
         ctx.fail(errors.InvalidValue, function, "block_shape", expected, len(block))
-    check_tile(ctx, block, powers_of_two=True)
+    check_tile(ctx, block)
     row = block[-1] * element.bytes
     if row < MIN_ROW_BYTES:
         expected = f"at least {MIN_ROW_BYTES} bytes in its last dimension"
