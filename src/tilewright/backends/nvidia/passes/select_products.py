@@ -14,6 +14,8 @@ registers: A as it is, B by the transposed product, whose A it is:
     %w = mem.load ... : tile<64x128xi8>      ->     %m = nvidia.share %a
     %b = arith.cast %w                              %c = nvidia.wgmma %m, %b, %acc {swapped = true}
     %c = tile.dot %a, %b, %acc
+
+Where both operands are of fp32 and lie so, the other one is turned by its copy (turned_loads.py).
 """
 
 from __future__ import annotations
@@ -31,10 +33,11 @@ from tilewright.backends.nvidia.layouts.operand_chains import (
     operand_chain,
 )
 from tilewright.backends.nvidia.layouts.select_wgmma import WARPS, wgmma_obstacle, wgmma_sharing
+from tilewright.backends.nvidia.layouts.turned_loads import TURNED_BYTES
 from tilewright.ir import Block, Builder, Function, Pass, Rewriter, Trait, Value
 from tilewright.ir.types import BufferType, dtype_of, element_of, shape_of
 from tilewright.layout import wgmma_shared_layout
-from tilewright.ops import DescriptorLoadOp, DotOp, TransposeOp
+from tilewright.ops import DescriptorLoadOp, DotOp, ForOp, LoadOp, TransposeOp
 from tilewright.support import SourceLoc
 
 Facts = dict[Value, Alignment]
@@ -107,6 +110,9 @@ def _plan(op: DotOp, facts: Facts, arch: Arch, warps: int) -> _Plan | str:
     is_better = _only_adds(op) and swapped is not None and swapped.sharing[1] == warps // WARPS
     if swapped is not None and (obstacle or is_better):
         return swapped
+    turned = _turned(op, facts, arch, warps) if obstacle else None
+    if turned is not None:
+        return turned
     if obstacle:
         return obstacle
     sharing = wgmma_sharing(op, arch, warps)
@@ -146,6 +152,31 @@ def _swapped(op: DotOp, facts: Facts, arch: Arch, warps: int) -> _Plan | None:
     if is_loaded and _buffer(op.b, 0, facts) is not None:
         return None
     return _Plan((left, None), sharing, swapped=True, interleaved=_is_interleaved(op, 1, facts))
+
+
+def _turned(op: DotOp, facts: Facts, arch: Arch, warps: int) -> _Plan | None:
+    """The product of fp32 if neither operand is contiguous along K: one is in registers, the other,
+    which is the smaller one if it can be, is turned by copies of single elements."""
+    m, n = shape_of(op.type)[-2:]
+    for swapped in (n > m, n <= m):
+        value, index = (op.a, 1) if swapped else (op.b, 0)
+        sharing = wgmma_sharing(op, arch, warps, swapped)
+        if sharing is None or not _can_be_turned(value, op.parent) or not operand_chain(op, index):
+            continue
+        type_ = _buffer(value, 0, facts, transposed=swapped, along_k=True)
+        buffers = (type_, None) if swapped else (None, type_)
+        if type_ is not None:
+            interleaved = _is_interleaved(op, index, facts)
+            return _Plan(buffers, sharing, swapped, interleaved=interleaved)
+    return None
+
+
+def _can_be_turned(value: Value, block: Block | None) -> bool:
+    """Whether a loop loads a tile in its body, in elements that can be copied one by one."""
+    load = value.op
+    if not isinstance(load, LoadOp) or load.parent is not block or block is None:
+        return False
+    return isinstance(block.owner, ForOp) and dtype_of(value.type).bytes == TURNED_BYTES
 
 
 def _is_interleaved(op: DotOp, index: int, facts: Facts) -> bool:
@@ -193,16 +224,19 @@ def _transposed(value: Value) -> tuple[Value, list[int]]:
     return value, order
 
 
-def _buffer(value: Value, k_dim: int, facts: Facts, transposed: bool = False) -> BufferType | None:
+def _buffer(
+    value: Value, k_dim: int, facts: Facts, transposed: bool = False, along_k: bool = False
+) -> BufferType | None:
     """The buffer of an operand; None if the instruction cannot read it.
 
-    transposed: A of a product (k_dim 0) is what the instruction has as its B.
+    transposed: A of a product (k_dim 0) is what the instruction has as its B; along_k: it is
+    contiguous along K in any case.
     """
     element, shape = dtype_of(value.type), shape_of(value.type)
     if transposed:
         shape = (shape[1], shape[0])
     own = 1 - k_dim if transposed else k_dim
-    contiguous = _contiguous_dim(value, own, facts)
+    contiguous = own if along_k else _contiguous_dim(value, own, facts)
     if transposed:
         contiguous = 1 - contiguous
     layout = wgmma_shared_layout(shape, 8 * element.bytes, k_dim, contiguous)

@@ -1,0 +1,44 @@
+"""Loads that asynchronous copies turn: rows in memory become columns of a buffer.
+
+    32 x 128 x f32, rows in memory           4 rows by 8 columns of a warp, 8 columns further on
+    buffer<32x128xf32>, columns side by side    lane=(0,1..4)(1..2,0), register=(0,8..)
+
+The shortest copy moves 4 bytes. So elements of 4 bytes can be moved one by one, each to where the
+transposed tile has it, and nothing passes through registers. 8 elements side by side are a sector
+of memory; with those of 4 rows they fill all banks of a buffer whose swizzle is 128 bytes.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from tilewright.backends.nvidia.buffer_ops import ShareOp, buffer_type
+from tilewright.backends.nvidia.layouts.layout_context import LayoutContext
+from tilewright.ir.types import element_of, shape_of
+from tilewright.layout import LinearLayout, blocked
+from tilewright.ops import LoadOp
+
+TURNED_BYTES = 4
+"""Of an element that can be copied alone (PTX ISA, cp.async)."""
+
+_SECTOR = 32 // TURNED_BYTES
+_ROWS = 32 // _SECTOR
+
+
+def turned_layout(load: LoadOp, context: LayoutContext) -> LinearLayout | None:
+    """The layout of a load whose copy turns it; None for another one."""
+    buffers = [op.result for op in load.result.uses if isinstance(op, ShareOp)]
+    shape = shape_of(load.type)
+    if not buffers or len(shape) != 2 or element_of(load.type).bytes != TURNED_BYTES:
+        return None
+    contiguity = context.facts[load.pointer].contiguity
+    along = 0 if contiguity[0] > contiguity[1] else 1
+    is_turned = not cast("LinearLayout", buffer_type(buffers[0]).layout).apply(offset=1)[along]
+    if not is_turned or contiguity[along] < _SECTOR or shape[1 - along] < _ROWS:
+        return None
+    lanes, warps = [_ROWS, _ROWS], [1, 1]
+    lanes[along] = _SECTOR
+    # Further registers are as far along the sector's row: their addresses differ by constants.
+    warps[1 - along] = min(context.warps, shape[1 - along] // _ROWS)
+    warps[along] = context.warps // warps[1 - along]
+    return blocked(shape, (1, 1), lanes, warps, (along, 1 - along))
