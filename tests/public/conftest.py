@@ -69,7 +69,7 @@ def replace_launches(monkeypatch: pytest.MonkeyPatch, launch: Any) -> None:
 def interpreted(kernel: Any) -> Any:
     """The kernel as the interpreter runs it, with the checks that none of these kernels should
     fail; that for elements which masks leave out is not among them, since some rely on these."""
-    return tilewright.jit(kernel.fn, check="bounds,race,overflow")
+    return tilewright.jit(kernel.fn, interpret=True, check="bounds,race,overflow")
 
 
 def interpret(kernel: Any, grid: Any, args: Any, keywords: Any) -> Any:
