@@ -263,10 +263,11 @@ def _attention_on(
     rows: tuple[int, ...], label: str, types: str, head: int, item_bytes: int, causal: bool
 ) -> Iterator[Variant]:
     for capability in rows:
-        words = attention_options(head, item_bytes, capability)
+        words = attention_options(head, item_bytes, capability, causal)
         words |= dict.fromkeys(("lse_ptr", "q_starts", "k_starts", "SCORE"))
         words |= {"HEAD": head, "VALUE": head, "SHARED": 1, "LEFT": -1, "AT_END": False,
-                  "RIGHT": 0 if causal else -1, "DROPOUT": 0.0, "score_args": ()}  # fmt: skip
+                  "RIGHT": 0 if causal else -1, "DROPOUT": 0.0, "score_args": (),
+                  "GROUP": 8 if causal else 1}  # fmt: skip
         yield from _on((capability,), label, attention_kernel, types, words)
 
 

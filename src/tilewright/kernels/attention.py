@@ -37,14 +37,13 @@ def attention_kernel(
 ):  # fmt: skip
     """One block of queries of one head, beside all keys that it sees.
 
-    The grid is blocks x pairs of batch and head. Of each GROUP of pairs, first all first blocks are
-    computed; if later keys are hidden, the last, which take longest. scale is positive. Running
-    maximum and sum per row, as in Milakov and Gimelshein, "Online normalizer calculation for
-    softmax" (2018), and Dao et al., "FlashAttention" (2022).
+    The grid is blocks x pairs of batch and head, or of GROUP pairs x blocks x groups: their first
+    blocks come first or, if later keys are hidden, the last, which take longest. scale is positive.
+    Running maximum and sum per row, as in Milakov and Gimelshein, "Online normalizer calculation
+    for softmax" (2018), and Dao et al., "FlashAttention" (2022).
     """
-    block, pair = block_and_head(GROUP)
+    block, pair = block_and_head(GROUP, RIGHT >= 0)
     batch, head = pair // heads, pair % heads
-    block = tl.num_programs(0) - 1 - block if RIGHT >= 0 else block
     q_first, q_length = sequence(q_starts, batch, q_length)
     k_first, k_length = sequence(k_starts, batch, k_length)
     if q_starts is not None:
@@ -72,7 +71,8 @@ def attention_kernel(
         scores = tl.where(seen, scores, -float("inf"))
         higher = tl.maximum(top, tl.max(scores, axis=1))
         base = tl.where(higher == -float("inf"), 0.0, higher * factor)
-        shrink, weights = tl.exp2(top * factor - base), tl.exp2(scores * factor - base[:, None])
+        weights = tl.exp2(scores * factor - base[:, None])
+        shrink = tl.exp2(top * factor - base)
         total = total * shrink + tl.sum(weights, axis=1)
         if DROPOUT > 0:
             kept = is_kept(seed, pair, rows[:, None], columns[None, :], DROPOUT)
@@ -124,7 +124,9 @@ def attention(
     sizes, packed = sizes_of(q, k, v, asked), asked.starts is not None
     result = empty(q, (*q.shape[:-1], sizes.value))
     options = launch_options(sizes, int(q.itemsize), is_on_cpu(q), asked.right >= 0)
-    grid = cdiv(sizes.q_length, options["BLOCK_M"]), sizes.batch * sizes.heads
+    blocks, group = cdiv(sizes.q_length, options["BLOCK_M"]), options.get("GROUP", 1)
+    pairs = sizes.batch * sizes.heads
+    grid = (blocks, pairs) if group == 1 else (group, blocks, pairs // group)
     steps = [step for x in (q, k, v, result) for step in row_strides(x, packed)]
     scale = scale or sizes.head**-0.5
     if scale < 0 and asked.score is None:

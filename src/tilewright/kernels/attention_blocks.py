@@ -11,14 +11,14 @@ LOG2_E = tl.constexpr(1.4426950408889634)
 
 
 @jit
-def block_and_head(GROUP: tl.constexpr):
-    """Which block of which head a program computes: of GROUP heads, one block after the other."""
-    blocks, heads = tl.num_programs(0), tl.num_programs(1)
-    number = tl.program_id(1) * blocks + tl.program_id(0)
-    first = number // (blocks * GROUP) * GROUP
-    size = min(heads - first, GROUP)
-    number = number % (blocks * GROUP)
-    return number // size, first + number % size
+def block_and_head(GROUP: tl.constexpr, LAST_FIRST: tl.constexpr):
+    """Which block of which pair of batch and head a program computes, in a grid of blocks x pairs,
+    or of GROUP pairs x blocks x groups. LAST_FIRST: the last blocks come first."""
+    axis: tl.constexpr = 0 if GROUP == 1 else 1
+    block, pair = tl.program_id(axis), tl.program_id(axis + 1)
+    if GROUP > 1:
+        pair = pair * GROUP + tl.program_id(0)
+    return tl.num_programs(axis) - 1 - block if LAST_FIRST else block, pair
 
 
 @jit

@@ -7,9 +7,12 @@ from tilewright.kernels.matmul_plan import HOPPER, current_gpu
 
 CPU_BLOCKS = {"BLOCK_M": 64, "BLOCK_N": 64}
 
-_HOPPER_TILES = {64: (128, 64, 4, 3), 128: (128, 128, 8, 2), 256: (128, 64, 8, 2)}
+_HOPPER_TILES = {64: (128, 128, 8, 2), 128: (128, 128, 8, 2), 256: (128, 64, 8, 2)}
 """Blocks of queries and keys, warps and stages for elements of 16 bits, by the size of a head:
 products of 64 rows of a warpgroup, beside which the exponentials of other scores are computed."""
+
+_HOPPER_CAUSAL_TILES = _HOPPER_TILES | {64: (64, 128, 4, 2)}
+"""The same where later keys are hidden: smaller programs, of which two share a multiprocessor."""
 
 _BACKWARD_TILES = {
     64: ((64, 64, 4, 2), (64, 128, 4, 2)),
@@ -24,14 +27,17 @@ _CACHED_BYTES = 32 << 20
 """Of keys and values, which stay in the second-level cache of Hopper."""
 
 
-def gpu_launch_options(head: int, item_bytes: int, capability: int = 0) -> dict[str, int]:
-    """Blocks and launch options: the fastest on an H200, at a length of 4096, that do not spill.
+def gpu_launch_options(
+    head: int, item_bytes: int, capability: int = 0, causal: bool = False
+) -> dict[str, int]:
+    """Blocks and launch options: the fastest on an H200, at a length of 4096.
 
     Elsewhere, up to heads of 128, they fit the 99 KB of shared memory that the smallest
     architectures have; fp32 with heads of 256 needs 139 KB, and spills.
     """
-    if capability == HOPPER and item_bytes == 2 and head in _HOPPER_TILES:
-        return _named(_HOPPER_TILES[head])
+    tiles = _HOPPER_CAUSAL_TILES if causal else _HOPPER_TILES
+    if capability == HOPPER and item_bytes == 2 and head in tiles:
+        return _named(tiles[head])
     wide = item_bytes > 2
     return {
         "BLOCK_M": 128 if head <= (32 if wide else 128) else 64,
@@ -41,19 +47,20 @@ def gpu_launch_options(head: int, item_bytes: int, capability: int = 0) -> dict[
     }
 
 
-def _group(heads: int, length: int, row_bytes: int) -> int:
-    """Heads whose keys and values are read again from the cache, a power of two."""
-    fitting = min(_CACHED_BYTES // max(2 * length * row_bytes, 1), heads)
-    return 1 << max(fitting, 1).bit_length() - 1
+def _group(pairs: int, length: int, row_bytes: int) -> int:
+    """Pairs of batch and head whose keys and values are read again from the cache: a power of two
+    that divides their number."""
+    fitting = max(_CACHED_BYTES // max(2 * length * row_bytes, 1), 1)
+    return min(1 << fitting.bit_length() - 1, pairs & -pairs or 1)
 
 
 def launch_options(sizes: Sizes, item_bytes: int, on_cpu: bool, causal: bool) -> dict[str, int]:
     """Blocks and launch options of attention forward."""
     if on_cpu:
         return dict(CPU_BLOCKS)
-    options = gpu_launch_options(sizes.head, item_bytes, current_gpu().capability)
-    heads = sizes.batch * sizes.heads
-    group = _group(heads, sizes.k_length, sizes.head * item_bytes) if causal else 1
+    options = gpu_launch_options(sizes.head, item_bytes, current_gpu().capability, causal)
+    pairs = sizes.batch * sizes.heads
+    group = _group(pairs, sizes.k_length, sizes.head * item_bytes) if causal else 1
     return options | {"GROUP": group}
 
 

@@ -27,7 +27,7 @@ slots are empty.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -39,7 +39,6 @@ from tilewright.backends.nvidia.buffer_ops import (
     ViewOp,
     WgmmaOp,
     WgmmaWaitOp,
-    buffer_type,
 )
 from tilewright.backends.nvidia.bulk_ops import (
     BulkCopyOp,
@@ -49,6 +48,7 @@ from tilewright.backends.nvidia.bulk_ops import (
 )
 from tilewright.backends.nvidia.ops import ConvertOp
 from tilewright.backends.nvidia.passes.bulk_barriers import load_of_zeros
+from tilewright.backends.nvidia.passes.consumer_turns import take_turns
 from tilewright.backends.nvidia.passes.deferred_products import (
     carried_sum,
     deferred_products,
@@ -56,6 +56,7 @@ from tilewright.backends.nvidia.passes.deferred_products import (
     wait_in_branches,
 )
 from tilewright.backends.nvidia.passes.loop_buffers import buffer_of, share_behind
+from tilewright.backends.nvidia.passes.loop_counters import LoopValues, carry_through
 from tilewright.backends.nvidia.passes.producer_slice import enclosing
 from tilewright.backends.nvidia.passes.register_operands import (
     Half,
@@ -77,23 +78,18 @@ from tilewright.ir.types import BufferType, i1, i32, u32, u64
 from tilewright.layout import shared_row_major
 from tilewright.ops import (
     AddOp,
-    AndOp,
     CastOp,
     CompareOp,
     ConstantOp,
     DescriptorLoadOp,
-    DivOp,
     ForOp,
-    IfOp,
-    MulOp,
-    RemOp,
     ReturnOp,
     SelectOp,
     TransposeOp,
     XorOp,
     YieldOp,
 )
-from tilewright.transforms import Dce, add_choice, add_slot, keep_slice, trip_count, yield_more
+from tilewright.transforms import Dce, keep_slice
 
 
 def split_roles(
@@ -401,54 +397,6 @@ def _barriers(count: int, arrivals: int) -> MbarriersOp:
     return MbarriersOp(result_type=type_, arrivals=arrivals)
 
 
-def take_turns(consumers: Block, schedule: LoopSchedule, turns: Value) -> None:
-    """Let each group run some programs of a block's loop: one multiplies while the other stores.
-
-    turns: an mbarrier for each group, whose phase ends when it may read the ring: when the group
-    before has. Otherwise it might take the phase before for the one that it waits for, as they are
-    told apart by their parity alone.
-    """
-    loop, group = schedule.loop, consumers.args[0]
-    programs, groups = enclosing(loop, consumers)[-1], buffer_type(turns).slots
-    assert isinstance(programs, ForOp)
-    before = Builder.at(programs)
-    first = before.value(AddOp(programs.lower, before.value(MulOp(programs.step, group))))
-    count = before.value(ConstantOp(groups, u32))
-    programs.set_operand(2, before.value(MulOp(programs.step, count)))
-    programs.set_operand(0, first)
-    _skip_others(loop, programs, group, schedule.slots, groups)
-    # The first group begins.
-    number = before.value(CastOp(group, i32))
-    parity = before.value(XorOp(number, _constant(before, 1)))
-    (turn,) = add_slot(programs, parity, "turn")
-    builder = Builder.at(loop)
-    builder.emit(MbarrierWaitOp(_slot(builder, turns, number), turn))
-    builder = Builder.after(loop)
-    following = builder.value(XorOp(number, _constant(builder, 1)))
-    always = builder.value(ConstantOp(1, i1))
-    builder.emit(MbarrierArriveOp(_slot(builder, turns, following), always))
-    yield_more(programs, builder.value(XorOp(turn, _constant(builder, 1))))
-
-
-def _skip_others(loop: ForOp, programs: ForOp, group: Value, slots: int, groups: int) -> None:
-    """Begin behind the slots of other groups' programs: all have as many iterations."""
-    builder = Builder.at(loop)
-    trips = builder.value(CastOp(trip_count(builder, loop), u32))
-    is_first = builder.value(CompareOp(programs.index, programs.lower, predicate="eq"))
-    others = builder.value(ConstantOp(groups - 1, u32))
-    skipped = builder.value(MulOp(trips, builder.value(SelectOp(is_first, group, others))))
-    size = builder.value(ConstantOp(slots, u32))
-    *_, slot, parity = loop.operands
-    # The trips fit into i32, and so do the slots: sums do not wrap.
-    moved = builder.value(AddOp(builder.value(CastOp(slot, u32)), skipped))
-    rounds = builder.value(DivOp(moved, size))
-    odd = builder.value(AndOp(rounds, builder.value(ConstantOp(1, u32))))
-    start = builder.value(CastOp(builder.value(RemOp(moved, size)), i32))
-    last = len(loop.operands) - 1
-    loop.set_operand(last - 1, start)
-    loop.set_operand(last, builder.value(XorOp(parity, builder.value(CastOp(odd, i32)))))
-
-
 def _constant(builder: Builder, value: int) -> Value:
     return builder.value(ConstantOp(value, i32))
 
@@ -546,49 +494,3 @@ def _products_behind(tile: Value) -> list[Op]:
         found += _products_behind(result) if isinstance(user, TransposeOp) else list(result.uses)
     assert all(isinstance(op, WgmmaOp) for op in found), tile
     return found
-
-
-@dataclass(frozen=True, slots=True)
-class LoopValues:
-    """Carried values where a loop begins, as its body has and yields them, and behind it."""
-
-    entering: Sequence[Value]
-    inside: Sequence[Value]
-    left: Sequence[Value]
-    behind: Sequence[Value]
-
-
-def carry_through(
-    loops: Collection[Op],
-    block: Block,
-    values: Sequence[Value],
-    following: Callable[[Builder, Sequence[Value]], Sequence[Value]],
-    found: dict[Op, LoopValues],
-    behind: bool = False,
-) -> Sequence[Value]:
-    """Carry values through some loops of a block one after the other, and all that is around them;
-    returns them at the end of the block.
-
-    following: what an iteration of these makes of them, at its end; found: as the loops have them;
-    behind: whether what follows each of these loops counts as an iteration more
-    """
-    for op in list(block):
-        if not any(inner in loops for inner in op.walk()):
-            continue
-        if isinstance(op, ForOp):
-            entering, inside = values, [add_slot(op, value, "")[0] for value in values]
-            if op in loops:
-                left = following(Builder.at(op.body.terminator), inside)
-            else:
-                left = carry_through(loops, op.body, inside, following, found, behind)
-            for value in left:
-                yield_more(op, value)
-            values = op.results[-len(left) :]
-            found[op] = LoopValues(entering, inside, left, values)
-            if behind and op in loops:
-                values = following(Builder.after(op), values)
-        else:
-            assert isinstance(op, IfOp), op
-            ends = [carry_through(loops, b, values, following, found, behind) for b in op.regions]
-            values = [add_choice(op, pair) for pair in zip(*ends, strict=True)]
-    return values

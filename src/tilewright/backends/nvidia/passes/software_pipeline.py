@@ -49,6 +49,7 @@ from tilewright.backends.nvidia.passes.schedule_loop import (
     schedule_loop,
     sums_of,
 )
+from tilewright.backends.nvidia.role_ops import PRODUCER_WARPS, RolesOp
 from tilewright.ir import Function, Pass, Value
 from tilewright.ops import DescriptorLoadOp, ForOp
 from tilewright.support import errors
@@ -102,7 +103,7 @@ class SoftwarePipeline(Pass, name="nvidia-software-pipeline"):
         arch = row_for(self.capability)
         machine = Machine.of(arch, self.warps)
         most = stages if stages < HINT else MOST_SLOTS
-        limit: int | None = None
+        limit, resident = None, self._bytes_of_resident(function, arch)
         for schedule in schedule_loop(loop, facts, most):
             plain = replace(schedule, doubles=False)
             size = _bytes_of(function, plain, machine)
@@ -115,9 +116,20 @@ class SoftwarePipeline(Pass, name="nvidia-software-pipeline"):
                 is_more = schedule.slots > stages or full > size
                 if full <= (limit if is_more else arch.shared_optin):
                     return schedule
-            if schedule.slots <= stages and size <= arch.shared_optin:
+            if schedule.slots <= stages and size <= resident:
                 return plain
         return None
+
+    def _bytes_of_resident(self, function: Function, arch: Arch) -> int:
+        """What a program with roles may have without one less of it on a multiprocessor."""
+        roles = next((op for op in function.walk() if isinstance(op, RolesOp)), None)
+        if roles is None:
+            return arch.shared_optin
+        size = BufferRoom(function, Machine.of(arch, self.warps), None, ()).bytes_with([])
+        threads = 32 * (roles.groups * self.warps + PRODUCER_WARPS)
+        by_registers = arch.registers_sm // (roles.registers[0] * threads)
+        programs = max(1, min(arch.shared_sm // (size + arch.shared_reserved), by_registers))
+        return min(arch.shared_sm // programs - arch.shared_reserved, arch.shared_optin)
 
     def _bytes_of_program(self, loop: ForOp, size: int, arch: Arch) -> int:
         """What a program may have of the shared memory of a multiprocessor.
