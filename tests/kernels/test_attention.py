@@ -165,6 +165,20 @@ def test_attention_and_its_gradients(on: Device, rng: np.random.Generator, name:
         assert_close(on, one, gradient)
 
 
+def test_one_group_of_heads_after_the_other(
+    on: Device, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+):
+    """Six pairs of batch and head, two in a group."""
+    case = Case(heads=(3, 3), lengths=(40, 40), words={"causal": True})
+    q, k, v = operands(case, rng, "float32")[:3]
+    expected, _ = Exact(case).forward(q, k, v)
+    q, k, v = map(on.array, (q, k, v))
+    options = {"BLOCK_M": 16, "BLOCK_N": 16, "GROUP": 2}
+    monkeypatch.setattr(forward, "launch_options", lambda *_: options)
+    monkeypatch.setattr(importlib.import_module(__name__), "_of_16", lambda grid, _: grid)
+    assert_close(on, forward.attention(q, k, v, causal=True), expected)
+
+
 def assert_close(device: Device, found: Array, expected: Array, dtype: str = "float32") -> None:
     tolerance = 2e-2 if dtype != "float32" else 2e-3 if device.is_approximate else 2e-5
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
