@@ -14,11 +14,12 @@ LOG2_E = tl.constexpr(1.4426950408889634)
 def block_and_head(GROUP: tl.constexpr, LAST_FIRST: tl.constexpr):
     """Which block of which pair of batch and head a program computes, in a grid of blocks x pairs,
     or of GROUP pairs x blocks x groups. LAST_FIRST: the last blocks come first."""
-    axis: tl.constexpr = 0 if GROUP == 1 else 1
-    block, pair = tl.program_id(axis), tl.program_id(axis + 1)
-    if GROUP > 1:
-        pair = pair * GROUP + tl.program_id(0)
-    return tl.num_programs(axis) - 1 - block if LAST_FIRST else block, pair
+    if GROUP == 1:
+        block, blocks, pair = tl.program_id(0), tl.num_programs(0), tl.program_id(1)
+    else:
+        block, blocks = tl.program_id(1), tl.num_programs(1)
+        pair = tl.program_id(2) * GROUP + tl.program_id(0)
+    return blocks - 1 - block if LAST_FIRST else block, pair
 
 
 @jit
