@@ -21,7 +21,7 @@ from tilewright.backends.manifest import (
 from tilewright.backends.nvidia.arch import Arch, row_for
 from tilewright.backends.nvidia.assemble.call_chains import add_call_chains
 from tilewright.backends.nvidia.assemble.ptx_emission import emit_ptx
-from tilewright.backends.nvidia.assemble.ptxas import assemble, find_ptxas, sass
+from tilewright.backends.nvidia.assemble.ptxas import Assembled, Report, assemble, find_ptxas, sass
 from tilewright.backends.nvidia.assemble.ptxas import version as ptxas_version
 from tilewright.backends.nvidia.assemble.ptxas_workarounds import work_around_ptxas
 from tilewright.backends.nvidia.contracts import front_end
@@ -124,17 +124,38 @@ def _ptx(text: str, context: StageContext) -> str:
 
 
 def _cubin(ptx: str, context: StageContext) -> bytes:
-    """By the driver's compiler if the device here is the target and it can, else by ptxas."""
-    name, limit = cast("str", context.metadata["name"]), context.options.maxnreg
-    if _by_driver(context.target) and not _needs_ptxas(ptx):
-        made = driver().compile_ptx(ptx, name, driver().current_device(), maxnreg=limit)
-    else:
-        made = assemble(ptx, _arch(context).cpu, name, maxnreg=limit)
+    """With all registers of a thread where ptxas spills some and takes fewer: what does not fit
+    anyway it may give up on, and take 32. Told their number, it does not."""
+    made = _assembled(ptx, context)
+    most = _most_registers(context)
+    if _spilled(made.report) and made.report.registers < most and ".maxnreg" not in ptx:
+        limited = re.sub(r"(\.reqntid [^\n]+\n)", rf"\1.maxnreg {most}\n", ptx, count=1)
+        made = min(made, _assembled(limited, context), key=lambda one: _spilled(one.report))
     report = made.report
     context.metadata.update(
         registers=report.registers, spills=(report.spill_stores + report.spill_loads) // 4
     )
     return made.cubin
+
+
+def _most_registers(context: StageContext) -> int:
+    """Registers that each thread of a program can have, in eights as they are given."""
+    arch = _arch(context)
+    threads = int(context.metadata.get("threads") or arch.warp_size * context.options.num_warps)
+    return min(arch.registers_thread, arch.registers_sm // threads // 8 * 8)
+
+
+def _spilled(report: Report) -> int:
+    """Bytes of a thread that go to local memory and back; as the driver counts, that lie there."""
+    return report.spill_stores + report.spill_loads or report.stack
+
+
+def _assembled(ptx: str, context: StageContext) -> Assembled:
+    """By the driver's compiler if the device here is the target and it can, else by ptxas."""
+    name, limit = cast("str", context.metadata["name"]), context.options.maxnreg
+    if _by_driver(context.target) and not _needs_ptxas(ptx):
+        return driver().compile_ptx(ptx, name, driver().current_device(), maxnreg=limit)
+    return assemble(ptx, _arch(context).cpu, name, maxnreg=limit)
 
 
 def _needs_ptxas(ptx: str) -> bool:

@@ -462,3 +462,24 @@ def repeated(a, b, c, K, TIMES: tl.constexpr):
             y = tl.load(b + (k[:, None] + start) * 64 + i[None, :])
             acc = tl.dot(x, y, acc)
     tl.store(c + i[:, None] * 64 + i[None, :], acc)
+
+
+@jit
+def whole_register_file(a, b, c, K):
+    """Sums that take all registers of a multiprocessor."""
+    i, k = tl.arange(0, 256), tl.arange(0, 32)
+    acc = tl.zeros((256, 256), tl.float32)
+    for start in range(0, K, 32):
+        x = tl.load(a + i[:, None] * K + start + k[None, :])
+        y = tl.load(b + i[None, :] * K + start + k[:, None])
+        acc = tl.dot(x, y, acc)
+    tl.store(c + i[:, None] * 256 + i[None, :], acc)
+
+
+@pytest.mark.parametrize(("warps", "registers"), [(8, 255), (16, 128)])
+def test_what_spills_takes_all_registers(warps: int, registers: int) -> None:
+    """Triton spills 1026 words with 8 warps, and cannot be assembled with 16."""
+    types = "*fp32/16 *fp32/16 *fp32/16 i32/16"
+    kernel = compiled(whole_register_file, types, num_warps=warps, num_stages=2)
+    assert kernel.metadata.registers == registers
+    assert 0 < kernel.metadata.spills < 1026
