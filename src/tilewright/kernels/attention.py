@@ -66,7 +66,9 @@ def attention_kernel(
         k = load_rows(k_base, columns, k_row, k_length, HEAD)
         scores = tl.dot(q, tl.trans(k))
         if SCORE is not None:
-            scores = SCORE(scores * scale, places[:, None], columns[None, :], head, score_args)
+            scores = SCORE(
+                scores * scale, batch, head, places[:, None], columns[None, :], score_args
+            )
         seen = is_visible(places[:, None], columns[None, :], k_length, LEFT, RIGHT)
         scores = tl.where(seen, scores, -float("inf"))
         higher = tl.maximum(top, tl.max(scores, axis=1))
@@ -110,12 +112,13 @@ def attention(
     window: (left, right): a query does not see keys further than `left` before or `right` behind
     its place; -1 is without limit.
     at_end: the last query has the place of the last key; else the first that of the first.
-    score: a @jit function (scores, places of queries, places of keys, head, score_args) -> scores,
-    as `soft_cap` and `linear_bias` of attention_blocks; slope: its derivative.
+    score: a @jit function (scores, batch, head, places of queries, places of keys, score_args) ->
+    scores, as `soft_cap` and `linear_bias` of attention_blocks; slope: its derivative.
     starts: (first rows of the sequences of queries, and the end of the last; the same of keys; most
     rows of a sequence of queries; of keys), of sequences that follow each other in arrays (rows,
     heads, head size).
-    dropout: the share of weights that is left out, by Philox with `seed`.
+    dropout: the share of weights that is left out, by Philox with `seed`, an int, or an
+    array that holds one.
 
     A query that sees no key gets zeros, and -inf. Raises ValueError: arrays that do not fit
     together, a window below -1, a dropout outside [0, 1).

@@ -22,7 +22,7 @@ class Variant:
     score_args: Sequence[Any] = ()
     starts: tuple[Array, Array, int, int] | None = None
     dropout: float = 0.0
-    seed: int = 0
+    seed: int | Array = 0
 
     def __post_init__(self) -> None:
         if min(self.window) < -1:

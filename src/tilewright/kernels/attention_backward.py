@@ -16,6 +16,7 @@ from tilewright.kernels.arrays import Array, empty, is_on_cpu
 from tilewright.kernels.attention_arrays import Variant, row_strides, sizes_of, sum_strides
 from tilewright.kernels.attention_blocks import (
     LOG2_E,
+    exponent_of,
     is_kept,
     is_visible,
     keys_seen,
@@ -83,9 +84,9 @@ def keys_gradient_kernel(
             scores = raw = tl.dot(k, tl.trans(q))
             if SCORE is not None:
                 raw *= scale
-                scores = SCORE(raw, places, columns[:, None], head, score_args)
-            lse = tl.load(lse_ptr + of_rows + rows, mask=rows < q_length, other=0.0) * LOG2_E
-            weights = tl.exp2(scores * factor - lse[None, :])
+                scores = SCORE(raw, batch, head, places, columns[:, None], score_args)
+            lse = tl.load(lse_ptr + of_rows + rows, mask=rows < q_length, other=0.0)
+            weights = tl.exp2(scores * factor - exponent_of(lse)[None, :])
             seen = is_visible(places, columns[:, None], k_length, LEFT, RIGHT)
             used = weights = tl.where(seen, weights, 0.0)
             grad = load_rows(grad_base, rows, grad_row, q_length, VALUE)
@@ -99,7 +100,7 @@ def keys_gradient_kernel(
             products = tl.load(products_ptr + of_rows + rows, mask=rows < q_length, other=0.0)
             change = weights * (change - products[None, :])
             if SLOPE is not None:
-                change *= SLOPE(raw, places, columns[:, None], head, score_args)
+                change *= SLOPE(raw, batch, head, places, columns[:, None], score_args)
             dk = tl.dot(change.to(q.dtype), q, dk)
     dk_base = dk_ptr + batch * dk_batch + group * dk_head + k_first * dk_row
     store_rows(dk_base, columns, dk_row, k_length, dk * scale)
@@ -135,7 +136,7 @@ def queries_gradient_kernel(
     grad = load_rows(grad_ptr + batch * grad_batch + head * grad_head + q_first * grad_row,
                      rows, grad_row, q_length, VALUE)  # fmt: skip
     of_rows = batch * lse_batch + head * lse_head + q_first + rows
-    lse = tl.load(lse_ptr + of_rows, mask=rows < q_length, other=0.0) * LOG2_E
+    lse = exponent_of(tl.load(lse_ptr + of_rows, mask=rows < q_length, other=0.0))
     products = tl.load(products_ptr + of_rows, mask=rows < q_length, other=0.0)
     factor = (scale if SCORE is None else 1.0) * LOG2_E
     dq = tl.zeros((BLOCK_M, HEAD), dtype=tl.float32)
@@ -146,7 +147,7 @@ def queries_gradient_kernel(
         scores = raw = tl.dot(q, tl.trans(k))
         if SCORE is not None:
             raw *= scale
-            scores = SCORE(raw, places, columns[None, :], head, score_args)
+            scores = SCORE(raw, batch, head, places, columns[None, :], score_args)
         weights = tl.exp2(scores * factor - lse[:, None])
         seen = is_visible(places, columns[None, :], k_length, LEFT, RIGHT)
         weights = tl.where(seen, weights, 0.0)
@@ -157,7 +158,7 @@ def queries_gradient_kernel(
             change = tl.where(kept, change / (1 - DROPOUT), 0.0)
         change = weights * (change - products[:, None])
         if SLOPE is not None:
-            change *= SLOPE(raw, places, columns[None, :], head, score_args)
+            change *= SLOPE(raw, batch, head, places, columns[None, :], score_args)
         dq = tl.dot(change.to(k.dtype), k, dq)
     dq_base = dq_ptr + batch * dq_batch + head * dq_head + q_first * dq_row
     store_rows(dq_base, rows, dq_row, q_length, dq * scale)

@@ -84,34 +84,55 @@ def is_visible(places, columns, length, LEFT: tl.constexpr, RIGHT: tl.constexpr)
 
 
 @jit
+def exponent_of(lse):
+    """Of two, for the sums of rows; 0 where a row sees nothing, so that its weights are zeros."""
+    return tl.where(lse == -float("inf"), 0.0, lse * LOG2_E)
+
+
+@jit
 def is_kept(seed, pair, rows, columns, DROPOUT: tl.constexpr):
-    """Which weights dropout keeps: by Philox, the same in all passes. pair: of batch and head."""
+    """Which weights dropout keeps: by Philox, the same in all passes. seed: an int, or a pointer to
+    one; pair: of batch and head."""
+    if tl.to_tensor(seed).dtype.is_ptr():
+        seed = tl.load(seed)
     zeros = tl.zeros_like(rows + columns)
     words, _, _, _ = tl.philox(seed, zeros + columns, zeros + rows, zeros + pair, zeros)
     return tl.uint_to_uniform_float(words) >= DROPOUT
 
 
 @jit
-def as_they_are(scores, places, columns, head, args):
+def as_they_are(scores, batch, head, places, columns, args):
     """The score function that changes nothing."""
     return scores
 
 
 @jit
-def soft_cap(scores, places, columns, head, args):
+def soft_cap(scores, batch, head, places, columns, args):
     """A score function that bends scores into (-cap, cap); args: (cap,)."""
     return args[0] * tl.tanh(scores / args[0])
 
 
 @jit
-def soft_cap_slope(scores, places, columns, head, args):
+def soft_cap_slope(scores, batch, head, places, columns, args):
     """The derivative of `soft_cap`."""
     bent = tl.tanh(scores / args[0])
     return 1 - bent * bent
 
 
 @jit
-def linear_bias(scores, places, columns, head, args):
+def linear_bias(scores, batch, head, places, columns, args):
     """The score function of Press et al., "Train short, test long" (ALiBi, 2022): a bias
     proportional to the distance; args: (slopes by head,)."""
     return scores - tl.load(args[0] + head) * tl.abs(places - columns).to(tl.float32)
+
+
+@jit
+def add_mask(scores, batch, head, places, columns, args):
+    """The score function of a mask: what it adds, or, of bits, which scores count. args: (mask,
+    elements from batch to batch, head to head, query to query, key to key, queries, keys)."""
+    mask, of_batch, of_head, of_query, of_key, queries, keys = args
+    where = mask + batch * of_batch + head * of_head + places * of_query + columns * of_key
+    inside = (places < queries) & (columns < keys)
+    if mask.dtype.element_ty == tl.int1:
+        return tl.where(tl.load(where, mask=inside, other=False), scores, -float("inf"))
+    return scores + tl.load(where, mask=inside, other=0.0)
