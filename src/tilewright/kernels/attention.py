@@ -51,7 +51,7 @@ def attention_kernel(
             return
     shift = k_length - q_length if AT_END else 0
     rows = block * BLOCK_M + tl.arange(0, BLOCK_M)
-    places = rows + shift if AT_END else rows
+    places = (rows + shift if AT_END else rows)[:, None]
     q_base = q_ptr + batch * q_batch + head * q_head + q_first * q_row
     k_base = k_ptr + batch * k_batch + head // SHARED * k_head + k_first * k_row
     v_base = v_ptr + batch * v_batch + head // SHARED * v_head + k_first * v_row
@@ -66,10 +66,8 @@ def attention_kernel(
         k = load_rows(k_base, columns, k_row, k_length, HEAD)
         scores = tl.dot(q, tl.trans(k))
         if SCORE is not None:
-            scores = SCORE(
-                scores * scale, batch, head, places[:, None], columns[None, :], score_args
-            )
-        seen = is_visible(places[:, None], columns[None, :], k_length, LEFT, RIGHT)
+            scores = SCORE(scores * scale, batch, head, places, columns[None, :], score_args)
+        seen = is_visible(places, columns[None, :], k_length, LEFT, RIGHT)
         scores = tl.where(seen, scores, -float("inf"))
         higher = tl.maximum(top, tl.max(scores, axis=1))
         base = tl.where(higher == -float("inf"), 0.0, higher * factor)
