@@ -11,7 +11,7 @@ from tests.kernels.devices import Device
 module = importlib.import_module("tilewright.kernels.attention_decode")
 
 LENGTHS = [200, 0, 77, 64]
-HEADS, SIZE, PAGE = 6, 32, 16
+HEADS, SIZE = 6, 32
 
 
 @pytest.fixture
@@ -48,21 +48,22 @@ def exact(q: Any, k: Any, v: Any) -> Any:
 
 @pytest.mark.parametrize("splits", [1, 3])
 @pytest.mark.parametrize("shared", [1, 3])
-@pytest.mark.parametrize("paged", [False, True], ids=["rows", "pages"])
+@pytest.mark.parametrize("page", [0, 16, 128], ids=["rows", "small pages", "large pages"])
 def test_decoding(
-    on: Device, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, paged: bool, shared: int,
+    on: Device, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, page: int, shared: int,
     splits: int,
 ):  # fmt: skip
     monkeypatch.setattr(module, "_splits", lambda *args: splits)
     lengths, of_keys = LENGTHS[: on.pick(3, 4)], HEADS // shared
-    batch, count = len(lengths), 13
+    batch, of_page = len(lengths), page or 16
+    count = -(-max(lengths) // of_page)
     q = rng.normal(size=(batch, HEADS, SIZE)).astype(np.float16)
     pages = rng.permutation(count * batch).reshape(batch, count).astype(np.int32)
-    rows = rng.normal(size=(2, count * batch, PAGE, of_keys, SIZE)).astype(np.float16)
-    k, v = rows[:, pages].reshape(2, batch, count * PAGE, of_keys, SIZE)
-    given = [on.array(x) for x in (rows if paged else (k.swapaxes(1, 2), v.swapaxes(1, 2)))]
-    table = on.array(pages) if paged else None
-    out = module.attention_decode(on.array(q), *given, on.array(np.int32(lengths)), table)
+    rows = rng.normal(size=(2, count * batch, of_page, of_keys, SIZE)).astype(np.float16)
+    k, v = rows[:, pages].reshape(2, batch, count * of_page, of_keys, SIZE)
+    given = [on.array(x) for x in (rows if page else (k.swapaxes(1, 2), v.swapaxes(1, 2)))]
+    table = on.array(pages) if page else None
+    out = module.attention_decode(on.array(q), *given, on.array(np.array(lengths, np.int32)), table)
     for i, length in enumerate(lengths):
         expected = exact(q[i], k[i, :length], v[i, :length])
         np.testing.assert_allclose(out[i], expected, rtol=1e-2, atol=1e-2)
@@ -71,4 +72,4 @@ def test_decoding(
 def test_heads_that_do_not_fit():
     q, k = np.zeros((1, 3, 16), np.float32), np.zeros((1, 2, 8, 16), np.float32)
     with pytest.raises(ValueError, match="do not fit"):
-        module.attention_decode(q, k, k, np.int32([8]))
+        module.attention_decode(q, k, k, np.array([8], np.int32))

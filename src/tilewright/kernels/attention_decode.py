@@ -17,11 +17,15 @@ from tilewright.runtime import cdiv, jit, next_power_of_2
 
 
 @jit
-def rows_of_keys(base, pages, first, columns, length, of_page, row, PAGE: tl.constexpr,
-                 SIZE: tl.constexpr):  # fmt: skip
-    """A tile of keys or values of a sequence; pages: None, or the first page number of it."""
+def rows_of_keys(base, pages, sequence, start, length, of_page, row, BLOCK: tl.constexpr,
+                 PAGE: tl.constexpr, SIZE: tl.constexpr):  # fmt: skip
+    """A block of keys or values of a sequence; pages: None, or where its pages' numbers are."""
+    columns = start + tl.arange(0, BLOCK)
     if pages is None:
-        return load_rows(base + first * of_page, columns, row, length, SIZE)
+        return load_rows(base + sequence * of_page, columns, row, length, SIZE)
+    if PAGE % BLOCK == 0:
+        first = tl.load(pages + start // PAGE).to(tl.int64) * of_page - start // PAGE * PAGE * row
+        return load_rows(base + first, columns, row, length, SIZE)
     there = columns < length
     page = tl.load(pages + columns // PAGE, mask=there, other=0)
     where = page.to(tl.int64) * of_page + columns % PAGE * row
@@ -53,7 +57,7 @@ def decode_kernel(
     acc = tl.zeros((ROWS, VALUE), tl.float32)
     for j in range(split * keys, min(length, split * keys + keys), BLOCK_N):
         columns = j + tl.arange(0, BLOCK_N)
-        k = rows_of_keys(k_base, pages, batch, columns, length, k_page, k_row, PAGE, HEAD)
+        k = rows_of_keys(k_base, pages, batch, j, length, k_page, k_row, BLOCK_N, PAGE, HEAD)
         scores = tl.where((columns < length)[None, :], tl.dot(q, tl.trans(k)), -float("inf"))
         higher = tl.maximum(top, tl.max(scores, axis=1))
         shrink, weights = (
@@ -61,7 +65,7 @@ def decode_kernel(
             tl.exp2((scores - higher[:, None]) * factor),
         )
         total = total * shrink + tl.sum(weights, axis=1)
-        v = rows_of_keys(v_base, pages, batch, columns, length, v_page, v_row, PAGE, VALUE)
+        v = rows_of_keys(v_base, pages, batch, j, length, v_page, v_row, BLOCK_N, PAGE, VALUE)
         acc = tl.dot(weights.to(v.dtype), v, acc * shrink[:, None])
         top = higher
     head = batch * heads + of_k * SHARED + member
