@@ -11,6 +11,8 @@ from typing import Any
 from tests.kernels.tutorial_matmul import tutorial_matmul
 from tilewright.backends.nvidia.arch import ARCHITECTURES
 from tilewright.kernels.attention import attention_kernel
+from tilewright.kernels.attention_backward import keys_gradient_kernel, queries_gradient_kernel
+from tilewright.kernels.attention_plan import gpu_backward_options as backward_options
 from tilewright.kernels.attention_plan import gpu_launch_options as attention_options
 from tilewright.kernels.dropout import dropout_kernel
 from tilewright.kernels.elementwise import add_kernel
@@ -271,9 +273,32 @@ def _attention_on(
         yield from _on((capability,), label, attention_kernel, types, words)
 
 
+def _attention_backward() -> Iterator[Variant]:
+    """The kernels for the gradients of keys and of queries."""
+    rest = "i32/16 i32/16 i32 i32/16 i32/16 fp32 i32 i32"
+    words = dict.fromkeys(("q_starts", "k_starts", "SCORE", "SLOPE"))
+    words |= {"SHARED": 1, "LEFT": -1, "AT_END": False, "RIGHT": 0, "DROPOUT": 0.0,
+              "score_args": ()}  # fmt: skip
+    for dtype, head, rows in (
+        ("fp16", 64, _rows(True)), ("fp16", 128, _rows(True)), ("fp32", 64, _rows(False))
+    ):  # fmt: skip
+        words |= {"HEAD": head, "VALUE": head}
+        pointers = f"{_pointers(4, dtype)} *fp32/16 *fp32/16"
+        keys = f"{pointers} {_pointers(2, dtype)} *i32 *i32 {'i32/16 ' * 18} {rest}"
+        queries = f"{pointers} {_pointers(1, dtype)} *i32 *i32 {'i32/16 ' * 15} {rest}"
+        for row in rows:
+            of_keys, of_queries = backward_options(head, BYTES[dtype], row)
+            label = f"{dtype} {head}"
+            yield from _on((row,), f"{label} keys", keys_gradient_kernel, keys, words | of_keys)
+            yield from _on(
+                (row,), f"{label} queries", queries_gradient_kernel, queries, words | of_queries
+            )
+
+
 CORPUS = {
     "add": tuple(_add()),
     "attention": tuple(_attention()),
+    "attention_backward": tuple(_attention_backward()),
     "dropout": tuple(_dropout()),
     "grouped_matmul": tuple(_grouped_matmul()),
     "layer_norm": tuple(_layer_norm()),

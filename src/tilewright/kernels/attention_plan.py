@@ -70,11 +70,18 @@ def backward_options(
     """Blocks and launch options of the kernels for the gradients of keys and of queries."""
     if on_cpu:
         return dict(CPU_BLOCKS), dict(CPU_BLOCKS)
-    if current_gpu().capability == HOPPER and item_bytes == 2 and sizes.head in _BACKWARD_TILES:
-        keys, queries = _BACKWARD_TILES[sizes.head]
+    return gpu_backward_options(sizes.head, item_bytes, current_gpu().capability)
+
+
+def gpu_backward_options(
+    head: int, item_bytes: int, capability: int
+) -> tuple[dict[str, int], dict[str, int]]:
+    """The same for a GPU."""
+    if capability == HOPPER and item_bytes == 2 and head in _BACKWARD_TILES:
+        keys, queries = _BACKWARD_TILES[head]
     else:
-        block = 32 if item_bytes > 2 or sizes.head > 128 else 64
-        keys = queries = (block, block, 4, 2)
+        block = 32 if item_bytes > 2 or head > 64 else 64
+        keys = queries = (block, block, 8 if head > 64 or capability == TURING else 4, 2)
     return _named(keys), _named(queries)
 
 

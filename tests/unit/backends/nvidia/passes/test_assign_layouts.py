@@ -25,7 +25,7 @@ CONVERSIONS = {
     "dropout": (0, 0),
     "transpose": (1, 0),
     # the result, after its cast to fp16; products read the operands where copies put them
-    "matmul": (1, 0),
+    "matmul": (1, 1),
     # the result; the queries are put into shared memory before the loop
     "attention": (1, 0),
 }
