@@ -7,8 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from triton_twins import twin
-
 TWINS = (
     "elementwise.add_kernel",
     "softmax.softmax_kernel",
@@ -27,6 +25,8 @@ def _ours(name: str) -> Any:
 
 
 def _theirs(name: str) -> Any:
+    from triton_twins import twin
+
     return twin(name, sources=HERE) if _is_users(name) else twin(name)
 
 

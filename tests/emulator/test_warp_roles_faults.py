@@ -131,9 +131,11 @@ def plant(fault: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
 def test_counters_that_start_again_with_each_tile(monkeypatch: pytest.MonkeyPatch) -> None:
     carry = role_expansion.carry_through
 
-    def restarted(loops: Any, block: Any, values: Any, following: Any, found: Any) -> Any:
+    def restarted(
+        loops: Any, block: Any, values: Any, following: Any, found: Any, behind: bool = False
+    ) -> Any:
         (loop,) = loops
-        return carry(loops, loop.parent, values, following, found)
+        return carry(loops, loop.parent, values, following, found, behind)
 
     monkeypatch.setattr(role_expansion, "carry_through", restarted)
     with pytest.raises(EmulationError, match="copy may be writing|all warps wait"):

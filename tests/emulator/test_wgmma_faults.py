@@ -92,8 +92,21 @@ LOOPS = [
     ),
     # the first fences are those of what is written before the loop, an operand and the zeros of the
     # first slot: another stands in it, where the last copies are waited for, too; sums from
-    # zero on are no operands
-    Loop(chained, 5, (("fence.proxy", 0), ("fence.proxy", 1), ("wgmma.fence", 0), ("bar.sync", 2))),
+    # zero on are no operands; a product of the iteration before the first one, which does not run,
+    # has a fence all the same, and behind the loop a group that nothing counts
+    Loop(
+        chained,
+        5,
+        (
+            ("fence.proxy", 0),
+            ("fence.proxy", 1),
+            ("wgmma.fence", 0),
+            ("wgmma.fence", 2),
+            ("wgmma.fence", 4),
+            ("wgmma.commit_group", 4),
+            ("bar.sync", 2),
+        ),
+    ),  # fmt: skip
     Loop(written, 5, (("fence.proxy", 0),)),
 ]
 

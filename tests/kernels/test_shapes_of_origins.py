@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tilewright.language as tl
-from tests.kernels.data import ALL, BOOL, FP8, LANGUAGE, Array, assert_same
+from tests.kernels.data import ALL, BOOL, FNUZ, FP8, LANGUAGE, Array, assert_same
 from tests.kernels.devices import Device
 from tilewright import jit
 
@@ -268,7 +268,7 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c[0].__name__}-{c[1].__name__}")
 def test_elements_move_to_where_they_belong(device: Device, case: Any):
     origin, op, shape, dtype, warps = case
-    if op in ADDING and (dtype == BOOL or dtype in FP8):
+    if op in ADDING and (dtype == BOOL or dtype in (*FP8, *FNUZ)):
         dtype = np.dtype("int32")
     assert_moved(device, origin, op, shape, dtype, warps)
 

@@ -52,10 +52,12 @@ def test_results_and_gradients_are_torchs(name: str, device: str):
     if words.get("attn_mask") is not None and words["attn_mask"].is_floating_point():
         words["attn_mask"] = words["attn_mask"].double()
     expected = theirs(*wide, **words).nan_to_num(0)
-    torch.testing.assert_close(found.double(), expected, atol=1e-4, rtol=1e-4)
+    # GPUs multiply fp32 as tf32
+    tolerance = {"atol": 1e-2, "rtol": 1e-2} if device == "cuda" else {"atol": 1e-4, "rtol": 1e-4}
+    torch.testing.assert_close(found.double(), expected, **tolerance)
     exact = torch.autograd.grad((expected * weights.double()).sum(), wide)
     for one, gradient in zip(gradients, exact, strict=True):
-        torch.testing.assert_close(one.double(), gradient.nan_to_num(0), atol=1e-4, rtol=1e-4)
+        torch.testing.assert_close(one.double(), gradient.nan_to_num(0), **tolerance)
 
 
 @pytest.mark.parametrize("device", DEVICES)

@@ -171,7 +171,8 @@ def test_conditions_on_a_launch(kernel: Any, right: dict[str, int], wrong: dict[
 LIBRARY = {
     "add": [], "dropout": [], "softmax": ["out_ptr x_ptr if"], "transpose": ["x_ptr out_ptr if"],
     "layer_norm": ["x_ptr out_ptr if", "weight_ptr out_ptr", "bias_ptr out_ptr"],
-    "matmul": ["a_ptr c_ptr", "b_ptr c_ptr"], "attention": ["k_ptr out_ptr", "v_ptr out_ptr"],
+    "matmul": ["a_ptr c_ptr", "b_ptr c_ptr"],
+    "attention": ["q_ptr out_ptr if", "k_ptr out_ptr", "v_ptr out_ptr"],
 }  # fmt: skip
 """Arguments that must not be one array; "if": unless a launch makes it so."""
 

@@ -50,9 +50,11 @@ from tilewright.ir.types import (
     with_element,
 )
 from tilewright.ops import (
+    ACCESS_ORDERS,
     ATOMIC_KINDS,
     ATOMIC_TYPES,
     COMPARISONS,
+    MEMORY_ORDERS,
     AbsOp,
     AddOp,
     AndOp,
@@ -482,10 +484,13 @@ class TilePrograms(ProgramBase):
         pointer, index = self._address(array, shape, unique=True)
         value = self._of_type(with_element(pointer.type, array.element)).value
         kinds = [kind for kind in ATOMIC_KINDS if array.element in ATOMIC_TYPES[kind]]
-        op = AtomicOp(pointer, value, kind=self.random.choice(kinds))
+        kind = self.random.choice(kinds)
+        order = ACCESS_ORDERS.get(kind, MEMORY_ORDERS)[0]
+        op = AtomicOp(pointer, value, kind=kind, order=order)
         mask = self._mask(index)
         if mask is not None:
-            op = AtomicOp(pointer, value, mask, kind=op.kind)
+            op = AtomicOp(pointer, value, mask, kind=kind, order=order)
+        if mask is not None or kind == "store":
             self._emit(op)
             return
         self._keep(Known(self._value(op), self._bound_of(array.element)))

@@ -16,10 +16,11 @@ _OPCODE = re.compile(r"(?:^|= )([a-z]+\.\w+)", re.MULTILINE)
 
 def compiled(kernel: Any, types: str, capability: int = 90, **words: Any) -> CompiledKernel:
     """types: of the run-time parameters, as in the corpus: "*fp32/16 i32"; words: constants and
-    launch options"""
+    launch options. Threads make loads through pointers, unless `bulk_loads` says so."""
     source = source_of(Variant(capability, "", kernel, types, tuple(words.items())))
     options = {k: v for k, v in words.items() if k in OPTIONS}
-    return tilewright.compile(source, GPUTarget("cuda", capability, 32), options)
+    by_threads = {"bulk_loads": "descriptors"} if capability >= 90 else {}
+    return tilewright.compile(source, GPUTarget("cuda", capability, 32), by_threads | options)
 
 
 def instructions(kernel: CompiledKernel) -> Counter[str]:

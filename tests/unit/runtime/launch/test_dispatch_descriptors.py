@@ -98,7 +98,7 @@ def test_what_chooses_another_variant(name: str, value: Any) -> None:
         ("shape", (-1, 32)),
         ("shape", (1 << 31, 32)),
         ("shape", (32, 32, 1)),
-        ("block_shape", (4, 6)),
+        ("block_shape", (4, 0)),
         ("padding", "one"),
         ("base", array(32, 33).reshape(-1)[1:]),
         ("base", None),

@@ -201,7 +201,8 @@ CASES = [v for variants in CORPUS.values() for v in variants if v.capability in 
 @pytest.mark.parametrize("variant", CASES, ids=lambda v: f"{v.kernel.__name__}-{v.label}")
 def test_widths_are_those_of_the_code(variant: Variant) -> None:
     target = GPUTarget("cuda", variant.capability, 32)
-    kernel = tilewright.compile(source_of(variant), target, variant.options)
+    options = variant.options | {"bulk_loads": "descriptors"}
+    kernel = tilewright.compile(source_of(variant), target, options)
     explained, ptx = kernel.explain(), str(kernel.asm["ptx"])
     loads, stores = ([row.bytes for row in rows(explained, op)] for op in ("load", "store"))
     assert max(loads, default=0) == widest(ptx, "ld", "cp.async")

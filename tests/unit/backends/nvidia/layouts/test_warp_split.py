@@ -4,6 +4,7 @@ Those of mma.sync, as on sm_80; warpgroups share rows first.
 """
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -14,6 +15,7 @@ from tests.unit.backends.nvidia.compiled import bodies_of_loops, compiled, ops
 from tests.unit.backends.nvidia.requires import needs_ptxas
 from tilewright import compile, jit
 from tilewright.backends import GPUTarget
+from tilewright.kernels.attention_plan import gpu_launch_options
 from tilewright.layout import WARP, LinearLayout
 
 pytestmark = needs_ptxas
@@ -122,6 +124,9 @@ def test_a_product_that_is_a_factor_of_the_next_stays_with_its_warp() -> None:
 
 def attention(label: str, stage: str = "ptx", capability: int = 80) -> str:
     variant = next(v for v in CORPUS["attention"] if v.capability == HERE and v.label == label)
+    if capability != HERE:
+        tiles = gpu_launch_options(variant.constants["HEAD"], 4 if "fp32" in label else 2)
+        variant = replace(variant, words=tuple((dict(variant.words) | tiles).items()))
     options = {**variant.options, "bulk_loads": "descriptors"}
     made = compile(source_of(variant), GPUTarget("cuda", capability, 32), options)
     return str(made.asm[stage])
