@@ -280,3 +280,9 @@ def test_operands_of_several_types():
         forward.attention(x, x.astype(np.float16), x)
     with pytest.raises(ValueError, match="must follow each other"):
         forward.attention(*[x.swapaxes(-1, -2)] * 3)
+
+
+def test_a_misspelt_word_is_told():
+    x = np.zeros((2, 8, 16), np.float32)
+    with pytest.raises(TypeError, match=r"attention\(\) has no argument 'windw'; .*'window'"):
+        forward.attention(x, x, x, windw=(1, 1))

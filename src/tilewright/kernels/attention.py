@@ -9,7 +9,7 @@ from typing import Any
 
 import tilewright.language as tl
 from tilewright.kernels.arrays import Array, empty, is_on_cpu
-from tilewright.kernels.attention_arrays import Variant, row_strides, sizes_of, sum_strides
+from tilewright.kernels.attention_arrays import row_strides, sizes_of, sum_strides, variant_of
 from tilewright.kernels.attention_blocks import (
     LOG2_E,
     as_they_are,
@@ -121,7 +121,7 @@ def attention(
     A query that sees no key gets zeros, and -inf. Raises ValueError: arrays that do not fit
     together, a window below -1, a dropout outside [0, 1).
     """
-    asked = Variant(causal, scale, **variant)
+    asked = variant_of("attention", causal, scale, variant)
     sizes, packed = sizes_of(q, k, v, asked), asked.starts is not None
     result = empty(q, (*q.shape[:-1], sizes.value))
     options = launch_options(sizes, int(q.itemsize), is_on_cpu(q), asked.right >= 0)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from tilewright.kernels.arrays import Array, dtype_name, strides
+from tilewright.support.errors import did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,15 @@ class Variant:
             "LEFT": self.window[0], "RIGHT": self.right, "AT_END": self.at_end,
             "SCORE": self.score, "DROPOUT": self.dropout,
         }  # fmt: skip
+
+
+def variant_of(function: str, causal: bool, scale: float, words: dict[str, Any]) -> Variant:
+    """What a call asks for. Raises TypeError: a word that the function does not have."""
+    names = [field.name for field in fields(Variant)]
+    for word in words.keys() - {*names}:
+        hint = did_you_mean(word, names)
+        raise TypeError(f"{function}() has no argument '{word}'{f'; {hint}' if hint else ''}")
+    return Variant(causal, scale, **words)
 
 
 @dataclass(frozen=True, slots=True)

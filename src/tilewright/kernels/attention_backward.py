@@ -13,7 +13,7 @@ from typing import Any
 
 import tilewright.language as tl
 from tilewright.kernels.arrays import Array, empty, is_on_cpu
-from tilewright.kernels.attention_arrays import Variant, row_strides, sizes_of, sum_strides
+from tilewright.kernels.attention_arrays import row_strides, sizes_of, sum_strides, variant_of
 from tilewright.kernels.attention_blocks import (
     LOG2_E,
     exponent_of,
@@ -180,7 +180,7 @@ def attention_backward(
     grad: of out; out, lse: what `attention` computed of the same arguments. The gradients of keys
     are the same in each run, as those of queries. Raises ValueError as `attention` does.
     """
-    asked = Variant(causal, scale, **variant)
+    asked = variant_of("attention_backward", causal, scale, variant)
     sizes, packed = sizes_of(q, k, v, asked), asked.starts is not None
     scale = scale or sizes.head**-0.5
     dq, dk, dv = (empty(x, tuple(x.shape)) for x in (q, k, v))
