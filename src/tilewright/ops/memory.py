@@ -106,7 +106,7 @@ class OffsetOp(Op, opcode="mem.offset", traits=(Trait.PURE, Trait.ELEMENTWISE)):
 
 
 class LoadOp(Op, opcode="mem.load", effects=(Effect.READ,)):
-    """result[i] = *pointer[i] where mask[i], else other[i] (undefined without `other`)"""
+    """result[i] = *pointer[i] where mask[i], else other[i], or 0 without `other`"""
 
     pointer: Value = operand(pointer)
     mask: Value | None = optional_operand(boolean, default=None)

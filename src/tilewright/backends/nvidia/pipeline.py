@@ -34,6 +34,7 @@ from tilewright.backends.nvidia.passes.skip_full_masks import SkipFullMasks
 from tilewright.backends.nvidia.passes.software_pipeline import SoftwarePipeline
 from tilewright.backends.nvidia.passes.specialize_warps import SpecializeWarps
 from tilewright.backends.nvidia.passes.split_products import SplitProducts
+from tilewright.backends.nvidia.passes.split_reductions import SplitReductions
 from tilewright.ir import Pipeline, Step
 from tilewright.transforms import SHARED, Canonicalize, Cse, Dce, ExpandDescriptors, Licm
 
@@ -101,6 +102,7 @@ def layout_pipeline(
         Step(RestartSums(), "before layouts: the zeros need none", selected_products(arch)),
         *_rotated_products(arch, warps, stages),
         Step(layouts, fragments, legal_layouts(arch, warps)),
+        Step(SplitReductions(), "layouts say which warps hold parts of what is reduced"),
         Step(Cse(), "two uses of a value may have got equal conversions"),
         Step(Licm(), "move conversions of loop invariants out of loops"),
         Step(Dce(), "remove copies of values in layouts that nothing uses"),

@@ -56,6 +56,7 @@ from tilewright.ops import (
     DotOp,
     ForOp,
     LoadOp,
+    ReduceOp,
     StoreOp,
 )
 from tilewright.support import SourceLoc
@@ -247,7 +248,8 @@ class _Explainer:
             yield self._row(op, "convert", op.type, how, 4, "registers of other lanes")
 
     def write(self, op: ShareOp | WriteOp) -> Iterator[OpRow]:
-        """Registers that are written to a buffer: for products, or to be read in other threads."""
+        """Registers that are written to a buffer: for products, or to be read in other threads, as
+        what warps leave of a reduction."""
         buffer = op.result if isinstance(op, ShareOp) else op.buffer
         type_, through = buffer_type(buffer), "registers -> shared"
         accesses = [write_access(op.x, type_, self.arch)]
@@ -261,7 +263,8 @@ class _Explainer:
         ]
         narrow = min(access.bits for access in accesses) // 8
         degree = max(access.degree for access in accesses)
-        yield self._row(op, "convert", op.x.type, ", ".join(names), narrow, through, degree)
+        kind = "reduce" if isinstance(op.x.op, ReduceOp) else "convert"
+        yield self._row(op, kind, op.x.type, ", ".join(names), narrow, through, degree)
 
     @staticmethod
     def _row(

@@ -28,6 +28,7 @@ from tilewright.backends.nvidia.buffer_ops import (
     users_of,
 )
 from tilewright.backends.nvidia.bulk_ops import MbarriersOp
+from tilewright.backends.nvidia.layouts.access_vectors import MAX_VECTOR_BYTES
 from tilewright.backends.nvidia.lower.shared_usage import (
     Machine,
     bulk_store_bytes,
@@ -43,7 +44,7 @@ SMALL_BYTES = 512
 """Of an exchange that keeps to itself: two results of each of 32 warps in 8 bytes."""
 
 _ALIGNMENT = 128
-"""Bytes: all banks, on which the swizzles of exchanges count."""
+"""Bytes: all banks, on which the swizzles of exchanges count; smaller exchanges have fewer."""
 
 _BUFFER_ALIGNMENT = 1024
 """Bytes: eight rows of the widest swizzle, which is a function of the address itself (PTX ISA,
@@ -112,11 +113,12 @@ class _Program:
         """What each exchange and buffer needs, and when."""
         requests: dict[Op, Request] = {buffer: self._of_buffer(buffer) for buffer in self.buffers}
         last_of = self._last_of_loops()
-        for number, exchange in enumerate(self.exchanges):
-            live = self._of_exchange(number)
+        for exchange in self.exchanges:
+            live = self._of_exchange(exchange)
             if exchange.op in last_of:
                 live = _joined(live, self.during(last_of[exchange.op]))
-            requests[exchange.op] = Request(exchange.bytes, live, _ALIGNMENT)
+            alignment = min(_ALIGNMENT, max(MAX_VECTOR_BYTES, exchange.bytes))
+            requests[exchange.op] = Request(exchange.bytes, live, alignment)
         if self.stores:
             requests[next(iter(self.stores))] = self._of_stores()
         return requests
@@ -150,34 +152,37 @@ class _Program:
             last = max(last, self.during(outer).last // 2)
         return last
 
-    def _of_exchange(self, number: int) -> LiveRange:
-        own = self.exchanges[number]
+    def _of_exchange(self, own: _Exchange) -> LiveRange:
         first, last = own.first, own.last
         if own.bytes <= SMALL_BYTES:
-            before = [e.read for e in self.exchanges[:number] if e.waits]
-            after = [e.read for e in self.exchanges[number + 1 :] if e.waits]
+            before = [e.read for e in self.exchanges if e.waits and e.last < own.first]
+            after = [e.read for e in self.exchanges if e.waits and e.first > own.last]
             if before:
                 # From the reads of the one before: its barrier has then been passed.
-                first = min(first, before[-1])
+                first = min(first, max(before))
             if after:
                 # Until the one after reads.
-                last = max(last, after[0] - 1)
+                last = max(last, min(after) - 1)
         return LiveRange(first, last)
 
     def _last_of_loops(self) -> Mapping[Op, Op]:
-        """The outermost loop that each small exchange is the last but not only one of."""
+        """The outermost loop that each small exchange is the last but not only one of, or one of
+        several that are the last together."""
         inside: dict[Op, list[_Exchange]] = {}
         for exchange in self.exchanges:
             for loop in _loops_around(exchange.op):
                 inside.setdefault(loop, []).append(exchange)
         last: dict[Op, Op] = {}
         for loop, exchanges in inside.items():
+            together = [e for e in exchanges if e.last >= exchanges[-1].first]
             # A sole exchange meets itself in the next iteration, whatever else shares its bytes.
-            if len(exchanges) > 1 and exchanges[-1].bytes <= SMALL_BYTES:
-                outer = last.get(exchanges[-1].op)
+            if len(together) == len(exchanges):
+                continue
+            for exchange in (e for e in together if e.bytes <= SMALL_BYTES):
+                outer = last.get(exchange.op)
                 # Of nested loops the outermost: it has the smallest position.
                 if outer is None or self.position[loop] < self.position[outer]:
-                    last[exchanges[-1].op] = loop
+                    last[exchange.op] = loop
         return last
 
 

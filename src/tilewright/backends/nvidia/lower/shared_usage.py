@@ -4,7 +4,7 @@ Three kinds of op use it:
 
 * An *exchange* between threads: all write, a barrier, all read. It needs its bytes only while it
   runs, but a thread may still read when others go on. That of a conversion is two ops on a buffer
-  (expand_conversions.py), a barrier between; those of reductions and their like are one op.
+  (expand_conversions.py), a barrier between; those of scans and their like are one op.
 * A *buffer* lives longer. Asynchronous copies may write it from `nvidia.async_copy` until the
   `nvidia.wait` that their group is waited for, warpgroup products read it until they have ended.
 * A *store by the copy engine* has a barrier of its own, too, but the engine reads its bytes until
@@ -34,7 +34,6 @@ from tilewright.backends.nvidia.lower.global_atomics import publish_bytes
 from tilewright.backends.nvidia.lower.gpu_lowering import layout_of
 from tilewright.backends.nvidia.lower.layout_conversion import conversion, halved_axes
 from tilewright.backends.nvidia.lower.shared_histogram import histogram_bytes
-from tilewright.backends.nvidia.lower.warp_reductions import reduce_bytes
 from tilewright.backends.nvidia.lower.warp_scans import scan_bytes
 from tilewright.backends.nvidia.lower.warp_sort import sort_bytes
 from tilewright.backends.nvidia.ops import ConvertOp, FmaDotOp
@@ -48,7 +47,6 @@ from tilewright.ops import (
     DescriptorStoreOp,
     GatherOp,
     HistogramOp,
-    ReduceOp,
     ScanOp,
     SortOp,
 )
@@ -79,7 +77,6 @@ def _conversion_bytes(op: Op, machine: Machine) -> int:
 
 _EXCHANGES: dict[type[Op], Callable[[Any, Machine], int]] = {
     ConvertOp: _conversion_bytes,
-    ReduceOp: lambda op, machine: reduce_bytes(op, machine.warps),
     ScanOp: lambda op, machine: scan_bytes(op, machine.warps),
     SortOp: lambda op, machine: sort_bytes(op, machine.warps),
     HistogramOp: lambda op, _: histogram_bytes(op),

@@ -11,11 +11,13 @@ through it by halves, as often as layouts allow, which are joined again:
     nvidia.write %p, %s                                %t = nvidia.read %s
     ...                                                %y = tile.cat %t, %u
 
-Conversions that rename registers, or shuffle them between lanes, stay.
+Small ones side by side, as of a reduction of several tiles, are all written before one is read: one
+barrier serves them all. Conversions that rename registers, or shuffle them between lanes, stay.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -25,10 +27,13 @@ from tilewright.backends.nvidia.layouts.layout_propagation import part_along, wi
 from tilewright.backends.nvidia.lower.gpu_lowering import layout_of
 from tilewright.backends.nvidia.lower.layout_conversion import conversion, halved_axes
 from tilewright.backends.nvidia.ops import ConvertOp
-from tilewright.ir import Builder, Function, Pass, Rewriter, Value
+from tilewright.ir import Builder, Function, Op, Pass, Rewriter, Value
 from tilewright.ir.types import BufferType, TileType, shape_of
 from tilewright.layout import SharedMemory
 from tilewright.ops import CatOp
+
+_TOGETHER_BYTES = 4096
+"""Of conversions that share a barrier: more would cost programs of a multiprocessor."""
 
 
 @dataclass(frozen=True)
@@ -43,13 +48,43 @@ class ExpandConversions(Pass, name="nvidia-expand-conversions"):
     def run(self, function: Function) -> bool:
         changed = False
         for op in [op for op in function.walk() if isinstance(op, ConvertOp)]:
-            chosen = conversion(op, row_for(self.capability).stmatrix)
-            if isinstance(chosen, SharedMemory):
-                axes = halved_axes(layout_of(op.x), layout_of(op.result), chosen)
-                result = _Rounds(Builder.at(op), self.capability).convert(op, axes)
-                Rewriter.replace(op, result)
+            chosen = self._through_memory(op)
+            if op.parent is not None and chosen is not None:
+                together = list(self._side_by_side(op))
+                if len(together) > 1:
+                    self._exchange_together(together)
+                else:
+                    axes = halved_axes(layout_of(op.x), layout_of(op.result), chosen)
+                    result = _Rounds(Builder.at(op), self.capability).convert(op, axes)
+                    Rewriter.replace(op, result)
                 changed = True
         return changed
+
+    def _through_memory(self, op: Op | None) -> SharedMemory | None:
+        """The plan of a conversion through shared memory."""
+        if not isinstance(op, ConvertOp):
+            return None
+        chosen = conversion(op, row_for(self.capability).stmatrix)
+        return chosen if isinstance(chosen, SharedMemory) else None
+
+    def _side_by_side(self, first: ConvertOp) -> Iterator[ConvertOp]:
+        """Small conversions from one on that stand together, none of the result of another."""
+        op, left, made = first, _TOGETHER_BYTES, set[Value]()
+        while isinstance(op, ConvertOp) and op.x not in made:
+            chosen = self._through_memory(op)
+            left -= _TOGETHER_BYTES + 1 if chosen is None else chosen.bytes
+            if left < 0:
+                return
+            yield op
+            made.add(op.result)
+            op = op.next
+
+    def _exchange_together(self, ops: Sequence[ConvertOp]) -> None:
+        """All are written before any is read, so that one barrier will do."""
+        written = [_Rounds(Builder.at(ops[0]), self.capability).write(op) for op in ops]
+        for op, buffer in zip(ops, written, strict=True):
+            read = ReadOp(buffer, result_type=op.type)
+            Rewriter.replace(op, Builder.at(op).value(read))
 
 
 class _Rounds:
@@ -77,16 +112,21 @@ class _Rounds:
         return self._renamed(self.builder.value(joined), target)
 
     def _round(self, op: ConvertOp) -> Value:
-        chosen, type_ = conversion(op, self.matrix_stores), cast("TileType", op.type)
-        if not isinstance(chosen, SharedMemory):
+        if not isinstance(conversion(op, self.matrix_stores), SharedMemory):
             return self.builder.value(op)
+        return self.builder.value(ReadOp(self.write(op), result_type=op.type))
+
+    def write(self, op: ConvertOp) -> Value:
+        """The buffer through which a conversion goes, written."""
+        chosen, type_ = conversion(op, self.matrix_stores), cast("TileType", op.type)
+        assert isinstance(chosen, SharedMemory), op
         shared = BufferType(type_.shape, type_.element, chosen.shared)
         buffer = self.buffers.get(shared)
         if buffer is None:
             alloc = AllocOp(shared, in_warps=chosen.is_inside_warps)
             buffer = self.buffers[shared] = self.builder.value(alloc)
         self.builder.emit(WriteOp(op.x, buffer))
-        return self.builder.value(ReadOp(buffer, result_type=type_))
+        return buffer
 
     def _renamed(self, value: Value, type_: TileType) -> Value:
         """The same registers in the order of a layout."""

@@ -8,7 +8,7 @@
 
 Walks the program with the bytes that threads have read or written since the last barrier, and puts
 one before an op that would write what others may still read, or read what they have written. Ops
-that exchange what they compute, as reductions, have a barrier of their own, see shared_usage.py.
+that exchange what they compute, as scans, have a barrier of their own, see shared_usage.py.
 
 Where each warp reads only what it wrote itself, barriers of warps suffice.
 

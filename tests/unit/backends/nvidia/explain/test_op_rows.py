@@ -99,10 +99,13 @@ def test_a_scalar_is_loaded_by_all_threads_and_modifiers_are_shown() -> None:
 
 
 def test_softmax_reads_and_writes_lines_once() -> None:
+    """What warps leave of its two reductions goes through shared memory."""
     types = "*fp32/16 *fp32/16 i32/16 i32/16 i32/16"
     explained = compiled(softmax_kernel, types, BLOCK=1024, num_warps=2).explain()
     assert [(row.op, row.bytes, row.notes) for row in explained.rows] == [
         ("load", 16, ()),
+        ("reduce", 4, ()),
+        ("reduce", 4, ()),
         ("store", 16, ()),
     ]
 

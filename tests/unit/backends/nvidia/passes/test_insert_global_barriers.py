@@ -249,7 +249,7 @@ BARRIERS: list[tuple[JITFunction, int]] = [
     (a_small_tile_from_one_to_the_other, 1),
     (a_number_from_one_to_the_other, 1),
     (a_small_tile_to_another_place, 0),
-    (a_second_pass, 0),
+    (a_second_pass, 1),  # of the reduction, between its warps
 ]
 
 

@@ -1,0 +1,99 @@
+"""Reductions over warps as two: within warps, and of what each warp leaves.
+
+    %s = tile.reduce %x {axis = 0}        %p = tile.reshape %x : tile<4x256xf32>    of 4 warps
+                                    ->    %w = tile.reduce %p {axis = 1} : tile<4xf32>
+                                          %a = nvidia.convert %w                    all in a thread
+                                          %s = tile.reduce %a {axis = 0}
+
+The conversion goes through shared memory, as any other (expand_conversions.py). Where warps do not
+lie along the axis in one run, its elements are put in another order first, each in its thread.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import groupby
+from math import prod
+
+from tilewright.backends.nvidia.lower.gpu_lowering import layout_of
+from tilewright.backends.nvidia.ops import ConvertOp
+from tilewright.ir import Builder, Function, Op, Pass, Rewriter, Value
+from tilewright.ir.types import TileType, element_of
+from tilewright.layout import REGISTER, WARP, LinearLayout, log2, slice_of, tile_dims
+from tilewright.ops import ReduceOp, ReshapeOp, TransposeOp
+
+
+@dataclass(frozen=True)
+class SplitReductions(Pass, name="nvidia-split-reductions"):
+    """Reduce within warps first; then what they leave, which every thread reads."""
+
+    def run(self, function: Function) -> bool:
+        split = [op for op in function.walk() if isinstance(op, ReduceOp) and warps_along(op)]
+        for op in split:
+            _split(op)
+        return bool(split)
+
+
+def warps_along(op: ReduceOp) -> list[int]:
+    """The bits of coordinates along the reduced axis that warps decide."""
+    bases = [basis[op.axis] for basis in layout_of(op.inputs[0]).bases(WARP)]
+    return [log2(along) for along in bases if along]
+
+
+def _split(op: ReduceOp) -> None:
+    build = Builder.at(op)
+    apart = [_apart(build, x, op.axis, warps_along(op)) for x in op.inputs]
+    inner = apart[0][1]
+    within = ReduceOp(tuple(x for x, _ in apart), op.combine.clone({}), inner)
+    parts = _emitted(build, within, slice_of(layout_of(apart[0][0]), inner))
+    together = [_collected(build, part, op.axis) for part in parts]
+    last = ReduceOp(tuple(together), op.combine.clone({}), op.axis)
+    Rewriter.replace(op, _emitted(build, last, slice_of(layout_of(together[0]), op.axis)))
+
+
+def _apart(build: Builder, x: Value, axis: int, warps: list[int]) -> tuple[Value, int]:
+    """The same elements, the axis as two, of warps and within them; and which the latter is."""
+    shape = layout_of(x).shape
+    before, after = shape[:axis], shape[axis + 1 :]
+    runs = [
+        (of_warps, 1 << len(list(bits)))
+        for of_warps, bits in groupby(reversed(range(log2(shape[axis]))), warps.__contains__)
+    ]
+    x = _reshaped(build, x, (*before, *(extent for _, extent in runs), *after))
+    if [of_warps for of_warps, _ in runs] == [True, False]:
+        return x, axis + 1
+    inner, outer = ([i for i, run in enumerate(runs) if run[0] is side] for side in (False, True))
+    behind = range(axis + len(runs), len(layout_of(x).shape))
+    order = (*range(axis), *(axis + i for i in (*inner, *outer)), *behind)
+    x = _emitted(build, TransposeOp(x, order), layout_of(x).transpose(order))[0]
+    extents = (prod(runs[i][1] for i in dims) for dims in (inner, outer))
+    return _reshaped(build, x, (*before, *extents, *after)), axis
+
+
+def _reshaped(build: Builder, x: Value, shape: tuple[int, ...]) -> Value:
+    if shape == layout_of(x).shape:
+        return x
+    return _emitted(build, ReshapeOp(x, shape), layout_of(x).reshape(shape))[0]
+
+
+def _collected(build: Builder, part: Value, axis: int) -> Value:
+    """What all warps along an axis hold, in the registers of each of their threads."""
+    layout = layout_of(part)
+    along = [basis for basis in layout.bases(WARP) if basis[axis]]
+    none = (0,) * len(layout.shape)
+    bases = {
+        **{name: layout.bases(name) for name in layout.in_names},
+        REGISTER: [*sorted(along), *layout.bases(REGISTER)],
+        WARP: [none if basis[axis] else basis for basis in layout.bases(WARP)],
+    }
+    target = LinearLayout.from_bases(bases, tile_dims(layout.shape))
+    return build.value(ConvertOp(part, TileType(layout.shape, element_of(part.type), target)))
+
+
+def _emitted(build: Builder, op: Op, layout: LinearLayout) -> tuple[Value, ...]:
+    """The results of an op whose tiles have a layout."""
+    build.emit(op)
+    for result in op.results:
+        if isinstance(result.type, TileType):
+            result.type = TileType(result.type.shape, result.type.element, layout)
+    return op.results
