@@ -1,6 +1,6 @@
-"""`torch.compile` makes Triton kernels for CPUs, which Tilewright compiles: by `as_triton()` alone.
+"""`torch.compile` makes Triton kernels, which Tilewright compiles: with torch unmodified.
 
-In another process: torch decides at the first question, and for good, whether there is a Triton.
+In other processes: torch decides at the first question, and for good, whether there is a Triton.
 """
 
 from __future__ import annotations
@@ -9,71 +9,79 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
-from functools import cache
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tilewright.triton_alias import install
+
 pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
-PROGRAM = """
-import json
-import tilewright
-tilewright.as_triton()
-import torch
-import torch._inductor.config as config
-from torch._inductor.utils import run_and_get_code
-
-config.cpu_backend, config.compile_threads = "triton", 1
-torch.manual_seed(0)
-F = torch.nn.functional
-x, y, w = torch.randn(37, 100), torch.randn(37, 100), torch.randn(100)
-labels = torch.randint(0, 100, (37,))
-CASES = {
-    "softmax": (lambda x, y: torch.softmax(torch.sin(x) * y + 1, -1), x, y),
-    "layer norm": (lambda x, w: F.layer_norm(x, (100,), w), x, w),
-    "cross entropy": (lambda x, labels: F.cross_entropy(x, labels), x, labels),
-    "scan": (lambda x: x.cumsum(-1), x),
-    "sort": (lambda x: x.sort(-1).values, x),
-}
+KINDS = (
+    "pointwise", "special functions", "rounding", "number formats", "reductions", "softmax",
+    "wide softmax", "layer norm", "batch norm", "group and rms norm", "scans", "maxima so far",
+    "long scan", "sort", "gather", "scatter", "index put", "embedding", "images", "losses",
+    "bucketize", "shapes", "foreach", "convolution", "block of a transformer",
+)  # fmt: skip
+BY_WORKERS = ("pointwise", "sort", "layer norm")
+Outcomes = dict[str, dict[str, Any]]
 
 
-def outcome(function, *inputs):
-    torch._dynamo.reset()
-    mine, theirs = ([i.clone().requires_grad_(i.is_floating_point()) for i in inputs] for _ in "ab")
-    found, sources = run_and_get_code(torch.compile(function), *mine)
-    expected = function(*theirs)
-    found.sum().backward()
-    expected.sum().backward()
-    pairs = [(a.grad, b.grad) for a, b in zip(mine, theirs) if a.requires_grad]
-    pairs.append((found, expected))
-    errors = [((a - b).abs().max() / b.abs().max().clamp(min=1)).item() for a, b in pairs]
-    return {
-        "error": max(errors),
-        "kernels": sum(text.count("@triton.jit") for text in sources),
-        "in C++": sum(text.count("cpp_fused") for text in sources),
-    }
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Outcomes]:
+    """Runs cases where `import triton` is the installed package; caches: of Inductor and ours."""
+    packages = tmp_path_factory.mktemp("packages")
+    install(packages)
+    script = Path(__file__).with_name("torch_compile_cases.py")
 
-
-print(json.dumps({name: outcome(*case) for name, case in CASES.items()}))
-"""
-
-
-@cache
-def outcomes() -> dict[str, dict[str, Any]]:
-    command = [sys.executable, "-W", "ignore", "-c", PROGRAM]
-    with tempfile.TemporaryDirectory() as folder:  # nothing that an earlier run has compiled
-        environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": folder}
+    def run(caches: Path, *arguments: str) -> Outcomes:
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(packages), *sys.path]),
+            "TORCHINDUCTOR_CACHE_DIR": str(caches / "inductor"),
+            "TILEWRIGHT_CACHE_DIR": str(caches / "tilewright"),
+        }
+        command = [sys.executable, "-W", "ignore", str(script), *arguments]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+        assert done.returncode == 0, done.stderr
+        lines = map(json.loads, done.stdout.splitlines())
+        return {line["name"]: line for line in lines}
+
+    return run
 
 
-@pytest.mark.parametrize("name", ["softmax", "layer norm", "cross entropy", "scan", "sort"])
-def test_compiled_function_is_like_torch_s_and_made_of_triton_kernels(name: str) -> None:
-    outcome = outcomes()[name]
+@pytest.fixture(scope="module")
+def in_process(
+    program: Callable[..., Outcomes], tmp_path_factory: pytest.TempPathFactory
+) -> Outcomes:
+    return program(tmp_path_factory.mktemp("in-process"), *KINDS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_results_and_gradients_are_eager_s(kind: str, in_process: Outcomes) -> None:
+    outcome = in_process[kind]
     assert outcome["error"] < 1e-5
+    ours, eager_s = outcome["exact"]
+    assert ours < max(10 * eager_s, 1e-6)
     assert outcome["kernels"] > 0
     assert outcome["in C++"] == 0
+
+
+@pytest.fixture(scope="module")
+def by_workers(
+    program: Callable[..., Outcomes], tmp_path_factory: pytest.TempPathFactory
+) -> Sequence[Outcomes]:
+    """With caches that are empty, then in another process with what the first one has kept."""
+    caches = tmp_path_factory.mktemp("by-workers")
+    return [program(caches, "--workers", *BY_WORKERS) for _ in range(2)]
+
+
+@pytest.mark.parametrize("kind", BY_WORKERS)
+def test_worker_processes_compile_the_same(kind: str, by_workers: Sequence[Outcomes]) -> None:
+    cold, warm = (outcomes[kind] for outcomes in by_workers)
+    assert max(cold["error"], warm["error"]) < 1e-5
+    assert cold["kernels"] > 0
+    assert cold["cache hits"] == 0 < warm["cache hits"]

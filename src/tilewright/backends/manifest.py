@@ -242,6 +242,9 @@ class Backend:
         assert len(set(names)) == len(names), f"{self.name}: two stages of one name"
         assert issubclass(self.options, CommonOptions), f"{self.name}: options lack common ones"
 
+    def __reduce__(self) -> tuple[Callable[[str], Backend], tuple[str]]:
+        return backend_named, (self.name,)  # there is one, with functions of its own
+
 
 _PACKAGE = __name__.rpartition(".")[0] + "."
 

@@ -1,5 +1,6 @@
 """From a source to a compiled kernel: the stages of a backend, run in order; the disk cache."""
 
+from tilewright.compiler.artifacts import Artifacts
 from tilewright.compiler.compile import (
     CompileTimes,
     compile,
@@ -8,7 +9,8 @@ from tilewright.compiler.compile import (
     frontend_options,
     options_of,
 )
-from tilewright.compiler.compiled_kernel import Artifacts, CompiledKernel, KernelMetadata
+from tilewright.compiler.compiled_kernel import CompiledKernel
+from tilewright.compiler.kernel_metadata import KernelMetadata
 from tilewright.compiler.kernel_store import Entry, Store, package_version, shared_store
 from tilewright.compiler.sources import (
     ASTSource,

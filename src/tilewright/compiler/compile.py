@@ -19,16 +19,12 @@ from tilewright.backends import (
     backend_named,
     default_backend,
 )
-from tilewright.compiler.compiled_kernel import (
-    Artifact,
-    Artifacts,
-    CompiledKernel,
-    KernelMetadata,
-    Rebuild,
-)
+from tilewright.compiler.artifacts import SOURCE, Artifact, Artifacts
+from tilewright.compiler.compiled_kernel import CompiledKernel, Rebuild
+from tilewright.compiler.kernel_metadata import KernelMetadata
 from tilewright.compiler.kernel_store import Entry, Store, package_version, shared_store
 from tilewright.compiler.run_stages import Run, dump, dump_metadata
-from tilewright.compiler.sources import SOURCE, IRSource, KernelSource
+from tilewright.compiler.sources import IRSource, KernelSource
 from tilewright.frontend.semantics import FrontendOptions
 from tilewright.ir import Module, parse_valid_module
 from tilewright.support import (

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import hashlib
-import sys
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import asdict
-from functools import lru_cache, partial
-from typing import Any, Protocol, cast
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
+from typing import Any, Protocol
 
 from tilewright.analysis import ArgumentPair
 from tilewright.backends import (
     Backend,
-    CommonOptions,
     DeviceMemory,
     Explanation,
     GPUTarget,
     Launcher,
     LaunchSizes,
-    Metadata,
     StageContext,
-    Streamed,
 )
+from tilewright.compiler.artifacts import Artifacts
+from tilewright.compiler.kernel_metadata import KernelMetadata
 from tilewright.compiler.kernel_store import shared_store
-from tilewright.ir import Module, print_module
+from tilewright.compiler.launch_protocol import Run, general_run_function, run_function
+from tilewright.compiler.passed_values import Number, is_read_only, passed_value
 from tilewright.support import (
     LaunchMetadata,
     TilewrightError,
@@ -33,13 +31,6 @@ from tilewright.support import (
     settings,
     user_boundary,
 )
-
-Artifact = Module | str | bytes
-
-SOURCE = "source"
-"""Extension of the front end's tile IR, before any pass of a backend."""
-
-Number = int | float
 
 Rebuild = Callable[[Exception], "CompiledKernel"]
 """Compiles a kernel anew; its argument says why the one that was kept cannot be used."""
@@ -64,6 +55,11 @@ class Source(Protocol):
         """Those of a launch's arguments that are passed at run time, tuples flattened."""
         ...
 
+    def run_time_places(self) -> tuple[tuple[int, ...], int] | None:
+        """Positions of these among all arguments of the kernel, and how many there are; None if
+        some are in others, as in a tuple."""
+        ...
+
 
 class ArgumentWatch(Protocol):
     """Looks at the arguments of each launch."""
@@ -80,158 +76,26 @@ class ArgumentWatch(Protocol):
         ...
 
 
-class Artifacts(Mapping[str, Any]):
-    """Artifacts by extension, text or bytes; what is not there yet is made at its first use.
+class _OfThisProcess:
+    """What of a kernel means nothing in another process: a copy there begins without it.
 
-    made: those of the stages; source: makes the front end's module; again: gets those of the stages
-    once more, from the disk cache or by compiling.
+    rebuild, watch: see `CompiledKernel`; launcher: the loaded kernel; latest: grid and values of
+    the latest launch that `watch` has seen; run: what `CompiledKernel.run` is.
     """
 
-    __slots__ = ("_again", "_backend", "_made", "_names", "_source", "_target")
+    def __init__(self, rebuild: Rebuild | None = None) -> None:
+        self.rebuild = rebuild
+        self.watch: ArgumentWatch | None = None
+        self.launcher: Launcher | None = None
+        self.latest: object = None
+        self.run: Run | None = None
 
-    def __init__(
-        self,
-        made: dict[str, Artifact],
-        backend: Backend,
-        target: GPUTarget,
-        source: Callable[[], Module] | None = None,
-        again: Callable[[], dict[str, Artifact]] | None = None,
-    ) -> None:
-        self._made = made
-        self._names: tuple[str, ...] = shared(tuple(made))
-        self._backend = backend
-        self._target = target
-        self._source = source
-        self._again = again
-
-    def module(self) -> Module:
-        """The front end's module, made anew: with places in the source, which texts lack. Errors:
-        InvalidOption for a kernel from a later stage."""
-        if self._source is None:
-            raise errors.InvalidOption("source", "a kernel or a file of tile IR", "a module")
-        return self._source()
-
-    def forget(self) -> None:
-        """Keep nothing in memory that can be had again."""
-        if self._again is not None:
-            self._made = {}
-
-    def __getitem__(self, extension: str) -> Any:
-        artifact = self._made.get(extension)
-        if artifact is None and extension in self._names and self._again is not None:
-            # in this order, so that an artifact that was handed out stays the same object
-            self._made = {**self._again(), **self._made}
-            artifact = self._made[extension]
-        if isinstance(artifact, Module):
-            artifact = self._made[extension] = print_module(artifact)
-        if artifact is None:
-            artifact = self._made[extension] = self._further(extension)
-        return artifact
-
-    def _further(self, extension: str) -> str:
-        """What is no stage's."""
-        if extension == SOURCE and self._source is not None:
-            return print_module(self._source())
-        return self._backend.artifacts[extension](self, self._target)
-
-    def __iter__(self) -> Iterator[str]:
-        yield from dict.fromkeys((*self._names, *self._made, *self._further_names()))
-
-    def _further_names(self) -> Iterator[str]:
-        yield from self._backend.artifacts
-        if self._source is not None:
-            yield SOURCE
-
-    def __len__(self) -> int:
-        return len(list(iter(self)))
-
-    def __contains__(self, extension: object) -> bool:
-        # not as `Mapping` does it, which would make the artifact to find out
-        return extension in list(iter(self))
-
-
-class KernelMetadata:
-    """The properties of a compiled kernel, as attributes: name, hash, target, num_warps, shared ...
-
-    own: what the stages have recorded; options: of the launch, which many kernels share.
-    """
-
-    __slots__ = ("_options", "_own", "_target")
-
-    def __init__(self, own: Metadata, options: CommonOptions, target: GPUTarget) -> None:
-        names = options.names()
-        self._own = {
-            sys.intern(name): shared(value) for name, value in own.items() if name not in names
-        }
-        self._options = options
-        self._target = target
-
-    def __getattr__(self, name: str) -> Any:
-        if name in KernelMetadata.__slots__:  # `copy` looks up attributes before it sets any
-            raise AttributeError(name)
-        if name == "target":
-            return self._target
-        if name in self._own:
-            return self._own[name]
-        if name in self._options.names():
-            return getattr(self._options, name)
-        raise AttributeError(f"kernel metadata has no '{name}'")
-
-    @property
-    def options(self) -> CommonOptions:
-        """The options of the compilation."""
-        return self._options
-
-    @property
-    def _fields(self) -> tuple[str, ...]:
-        return tuple(self.as_dict())
-
-    def _asdict(self) -> Metadata:
-        """A copy as a dictionary, as of a named tuple."""
-        return self.as_dict()
-
-    def as_dict(self) -> Metadata:
-        """A copy as a dictionary."""
-        return {**self._own, **asdict(self._options), "target": self._target}
-
-    def __dir__(self) -> list[str]:
-        return [*self.as_dict()]
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, KernelMetadata) and self.as_dict() == other.as_dict()
-
-    __hash__ = None  # pyright: ignore[reportAssignmentType]
-
-    def __repr__(self) -> str:
-        return f"KernelMetadata({', '.join(f'{k}={v!r}' for k, v in self.as_dict().items())})"
-
-
-def shared(value: Any) -> Any:
-    """A value of metadata such that equal ones are one object; lists become tuples."""
-    if isinstance(value, list | tuple):
-        items = tuple(map(shared, cast("Sequence[Any]", value)))
-        return _one(items) if _is_plain(items) else items
-    return sys.intern(value) if type(value) is str and len(value) < _LONG else value
-
-
-def _is_plain(value: object) -> bool:
-    """Whether what equals it is the same: not so for True and 1.0, which equal 1."""
-    if type(value) is tuple:
-        return all(map(_is_plain, cast("tuple[object, ...]", value)))
-    return type(value) in (str, int)
-
-
-_LONG = 64
-"""Characters of a hash: no two kernels have the same."""
-
-
-@lru_cache(maxsize=1024)
-def _one(value: tuple[Any, ...]) -> tuple[Any, ...]:
-    return value
+    def __reduce__(self) -> tuple[type[_OfThisProcess], tuple[()]]:
+        return _OfThisProcess, ()
 
 
 class CompiledKernel:
-    """One variant of a kernel.
+    """One variant of a kernel, which can be pickled.
 
     src: what it was compiled from; asm: artifacts by extension, as in Triton; metadata: what the
     backend recorded, and all options; parameters: types of the run-time arguments, as text;
@@ -254,10 +118,7 @@ class CompiledKernel:
         self.src = src
         self.backend = backend
         self.target = target
-        self._rebuild = rebuild
-        self._launcher: Launcher | None = None
-        self.watch: ArgumentWatch | None = None
-        self._latest: object = None
+        self._here = _OfThisProcess(rebuild)
         self._describe(asm, metadata)
 
     def _describe(self, asm: Artifacts, metadata: KernelMetadata) -> None:
@@ -276,20 +137,30 @@ class CompiledKernel:
     @property
     def launcher(self) -> Launcher:
         """The loaded kernel; loads it at the first use."""
-        if self._launcher is None:
-            self._launcher = self._load()
-        return self._launcher
+        launcher = self._here.launcher
+        if launcher is None:
+            launcher = self._here.launcher = self._load()
+        return launcher
+
+    @property
+    def watch(self) -> ArgumentWatch | None:
+        """What sees the arguments of each `launch`."""
+        return self._here.watch
+
+    @watch.setter
+    def watch(self, watch: ArgumentWatch | None) -> None:
+        self._here.watch, self._here.run = watch, None
 
     def _load(self) -> Launcher:
         try:
             return self._loaded()
         except Exception as problem:
             # A device without memory would refuse a fresh binary too.
-            if self._rebuild is None or not _blames_binary(problem):
+            if self._here.rebuild is None or not _blames_binary(problem):
                 raise
-            fresh = self._rebuild(problem)
+            fresh = self._here.rebuild(problem)
         # once: if the fresh kernel cannot be loaded either, its error is the user's to see
-        self._rebuild = None
+        self._here.rebuild = None
         self._describe(fresh.asm, fresh.metadata)
         return self._loaded()
 
@@ -389,32 +260,31 @@ class CompiledKernel:
             told.update(extra(grid, self.metadata, arguments))
         return told
 
-    def run(
-        self,
-        x: int,
-        y: int,
-        z: int,
-        stream: int | None,
-        function: object,
-        packed_metadata: object,
-        launch_metadata: object,
-        launch_enter_hook: Callable[..., object] | None,
-        launch_exit_hook: Callable[..., object] | None,
-        *args: object,
-    ) -> None:
-        """A launch as Triton's launchers make it, from all arguments of the kernel.
-
-        stream: must be the current one; function, packed_metadata: of this kernel, and not looked
-        at; the hooks are called with launch_metadata. Errors: as of `launch`, InvalidOption.
+    @property
+    def run(self) -> Run:
+        """A launch as Triton's launchers make it: `run(x, y, z, stream, function, packed_metadata,
+        launch_metadata, launch_enter_hook, launch_exit_hook, *arguments)`; see `launch_protocol`.
         """
+        run = self._here.run
+        if run is None:
+            run = self._here.run = self._run_function()
+        return run
+
+    def _run_function(self) -> Run:
+        direct = getattr(self.launcher, "launch_on_stream", None)
+        places = self.src.run_time_places()
+        # arguments that are watched go the general way
+        if direct is None or places is None or self.watch is not None:
+            return general_run_function(self._launch_on_stream)
+        return run_function(direct, self._launch_on_stream, *places)
+
+    def _launch_on_stream(
+        self, x: int, y: int, z: int, stream: int | None, args: Sequence[object]
+    ) -> None:
         memory = self.backend.memory
         if memory is not None and stream is not None and stream != memory.current()[1]:
             raise errors.InvalidOption("stream", "the current stream", stream)
-        if launch_enter_hook is not None:
-            launch_enter_hook(launch_metadata)
         self.launch(x, y, z, *args)
-        if launch_exit_hook is not None:
-            launch_exit_hook(launch_metadata)
 
     def launch(self, x: int, y: int, z: int, *args: object) -> None:
         """Run over a grid of x * y * z program instances; arguments as for `kernel[grid]`.
@@ -432,9 +302,10 @@ class CompiledKernel:
         values = [self._passed(i, arg, memory) for i, arg in enumerate(given)]
         launcher = self.launcher  # before the pairs, which loading may replace
         # a launch like the latest one touches the same memory
-        if self.watch is not None and self._latest != (extents, values):
-            self.watch.check(self.pairs, self.metadata.names, given, values)
-            self._latest = (extents, values)
+        here = self._here
+        if here.watch is not None and here.latest != (extents, values):
+            here.watch.check(self.pairs, self.metadata.names, given, values)
+            here.latest = (extents, values)
         launcher.launch(extents, values)
 
     @staticmethod
@@ -466,35 +337,3 @@ class CompiledKernel:
 def _blames_binary(problem: Exception) -> bool:
     """Whether a kernel could not be loaded because of what it is, not of what the device lacks."""
     return getattr(problem, "blames_binary", not isinstance(problem, TilewrightError | MemoryError))
-
-
-def is_read_only(value: Any) -> bool:
-    """Whether an array says that it must not be stored to."""
-    for name in ("__array_interface__", "__cuda_array_interface__"):
-        interface = getattr(value, name, None)
-        if interface is not None:
-            return bool(interface["data"][1])
-    return False
-
-
-def passed_value(value: Any, memory: DeviceMemory | None = None) -> Number:
-    """A run-time argument as it is passed: a number, or the address of an array; memory: of the
-    device, to order the launch after the stream that the array may name."""
-    if isinstance(value, int | float):
-        return value
-    if hasattr(value, "data_ptr"):
-        return value.data_ptr()
-    interface = getattr(value, "__cuda_array_interface__", None)
-    if interface is not None:
-        return _on_device(interface, memory)
-    if hasattr(value, "__array_interface__"):
-        return value.__array_interface__["data"][0]
-    raise errors.UnsupportedArgument("", type(value).__name__)
-
-
-def _on_device(interface: Mapping[str, Any], memory: DeviceMemory | None) -> int:
-    address, stream = int(interface["data"][0] or 0), interface.get("stream")
-    if stream is None or memory is None:
-        return address
-    device, _ = memory.current()
-    return Streamed(address, device, 0 if stream == 1 else int(stream))

@@ -19,8 +19,8 @@ from typing import TypeVar, cast
 
 from tilewright.analysis import argument_pairs
 from tilewright.backends import Backend, Stage, StageContext
-from tilewright.compiler.compiled_kernel import Artifact
-from tilewright.compiler.sources import SOURCE, IRSource, KernelSource
+from tilewright.compiler.artifacts import SOURCE, Artifact
+from tilewright.compiler.sources import IRSource, KernelSource
 from tilewright.compiler.written_arguments import stored_arguments
 from tilewright.frontend.semantics import FrontendOptions
 from tilewright.ir import Module, print_module, valid_kernel

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, cast
 
-from tilewright.compiler.compiled_kernel import SOURCE
+from tilewright.compiler.artifacts import SOURCE
 from tilewright.compiler.type_names import find_descriptor_type, name_of_type, type_named
 from tilewright.frontend.python import (
     ArgSpec,
@@ -73,6 +73,14 @@ class KernelSource(ABC):
             if len(args) != len(specs):
                 raise errors.ArgumentCount(self.name, len(self.signature.args), len(args))
         return _run_time(specs, args)
+
+    def run_time_places(self) -> tuple[tuple[int, ...], int] | None:
+        """Positions of these among all arguments of the kernel, and how many there are; None if
+        some are in others, as in a tuple."""
+        kinds = [spec.kind for spec in self.signature.args]
+        if not {*kinds} <= {"value", "constexpr"}:
+            return None
+        return tuple(i for i, kind in enumerate(kinds) if kind == "value"), len(kinds)
 
 
 class ASTSource(KernelSource):
@@ -239,6 +247,9 @@ class IRSource:
     def run_time_arguments(self, args: Sequence[object]) -> list[object]:
         """All arguments: a kernel from text has no compile-time ones."""
         return list(args)
+
+    def run_time_places(self) -> None:
+        """Unknown: the text may be of a later stage than tile IR."""
 
 
 def _path(text: str | Path) -> Path | None:

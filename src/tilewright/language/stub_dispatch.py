@@ -19,7 +19,7 @@ from types import CellType, CodeType, FunctionType
 from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
 from tilewright.language.pickle_by_name import PickledByName
-from tilewright.support import errors, text_of, user_boundary
+from tilewright.support import cached_property, errors, text_of, user_boundary
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -166,7 +166,7 @@ class DeviceFunction(PickledByName):
 
     # --- what functions have ----------------------------------------------------------------------
 
-    @property
+    @cached_property  # not a property: programs assign to it
     def __globals__(self) -> dict[str, Any]:
         return self.fn.__globals__
 

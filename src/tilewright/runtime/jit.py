@@ -181,7 +181,7 @@ class JITFunction(DeviceFunction, KernelInterface):
     @property
     def module(self) -> str:
         """The name of the module in which it is written."""
-        return self.fn.__module__
+        return self.__module__
 
     @property
     def raw_src(self) -> list[str]:
@@ -197,7 +197,7 @@ class JITFunction(DeviceFunction, KernelInterface):
         """The name of the kernel for a specialization: its full name, unless `jit(repr=)` was
         given."""
         if self._repr is None:
-            return f"{self.module}.{self.fn.__qualname__}"
+            return f"{self.__module__}.{self.__qualname__}"
         return ask("repr", "the specialization", self._repr, specialization)
 
     @staticmethod
@@ -219,7 +219,9 @@ class JITFunction(DeviceFunction, KernelInterface):
         """Become the function that a text defines, from `def` on and under the same name: what
         programs call, in spite of its name, that write kernels and make a `JITFunction` of them."""
         given: dict[str, Any] = self._given
-        type(self).__init__(self, function_of_text(new_src, self.fn), **given)
+        fn = function_of_text(new_src, self.fn)
+        vars(self).clear()  # also of what was computed from the old text
+        type(self).__init__(self, fn, **given)
 
     @cached_property
     def signature(self) -> inspect.Signature:
@@ -236,7 +238,7 @@ class JITFunction(DeviceFunction, KernelInterface):
         """A hash of the source, of what it calls, and of the globals that it uses."""
         return self.variants.dependencies.hash
 
-    @property
+    @cached_property
     def used_global_vals(self) -> dict[tuple[str, int], tuple[object, object]]:
         """(name, id of the holder) -> (value, holder) of each global that the kernel uses."""
         used = self.variants.dependencies.used
@@ -246,6 +248,14 @@ class JITFunction(DeviceFunction, KernelInterface):
     def device_caches(self) -> dict[int, tuple[dict[tuple[object, ...], CompiledKernel]]]:
         """Device -> (compiled kernels by what decides them,)."""
         return {0: (self.variants.kernels.made,)}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As of functions. One whose `fn` has been set to None, as `torch.compile` does in its
+        workers, is pickled without a function: its parameters, and what else was assigned."""
+        if cast("object", self.fn) is not None:
+            return super().__reduce__()
+        described = {name: value for name, value in vars(self).items() if name in _DESCRIPTION}
+        return object.__new__, (type(self),), described
 
     def reduce_by_value(self) -> tuple[Any, ...]:
         """By the function itself, which some picklers can do without its name, and the options."""
@@ -371,6 +381,16 @@ class JITFunction(DeviceFunction, KernelInterface):
                 raise errors.InvalidOption("launch_metadata", expected, extra)
             metadata.update(extra)
         return metadata
+
+
+_DESCRIPTION = frozenset(
+    {
+        "__doc__", "__globals__", "__module__", "__name__", "__qualname__", "_hash_lock",
+        "arg_names", "debug", "do_not_specialize", "do_not_specialize_on_alignment", "fn",
+        "launch_metadata", "noinline", "params", "repr", "used_global_vals", "version",
+    }
+)  # fmt: skip
+"""What a kernel without a function still has: Triton's names, some of which programs assign."""
 
 
 def _as_tuples(value: object) -> object:

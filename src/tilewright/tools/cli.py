@@ -19,6 +19,7 @@ from typing import Any
 from tilewright.support import TilewrightError, settings
 from tilewright.support.version import __version__
 from tilewright.tools import (
+    as_triton_command,
     cache_command,
     cc_command,
     compile_command,
@@ -78,6 +79,11 @@ COMMANDS = tuple(
             "run-script",
             "run a script in which `import triton` imports Tilewright",
             run_script_command,
+        ),
+        (
+            "as-triton",
+            "install Tilewright by the name of Triton",
+            as_triton_command,
         ),
         ("pipeline", "list the passes of a backend, each with its reason", pipeline_command),
         ("cache", "show or clear the compiled kernels on disk", cache_command),

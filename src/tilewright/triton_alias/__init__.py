@@ -5,10 +5,12 @@
     import triton                    # Tilewright, with Triton's module tree
     import somebody_s_kernels        # unmodified
 
-`tilewright run-script FILE` does it before the first line of a script. No module is copied:
-`module_table` says for each of Triton's modules which of our names it has.
+`tilewright run-script FILE` does it before the first line of a script, and the package that
+`install` writes for every process. No module is copied: `module_table` says for each of Triton's
+modules which of our names it has.
 """
 
 from tilewright.triton_alias.alias_finder import as_triton
+from tilewright.triton_alias.installation import FoundTriton, install, installed, uninstall
 
-__all__ = ["as_triton"]
+__all__ = ["FoundTriton", "as_triton", "install", "installed", "uninstall"]

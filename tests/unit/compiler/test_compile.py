@@ -15,7 +15,7 @@ import pytest
 from tests.unit.compiler.kernels import ADD, add, pair
 from tilewright.backends import GPUTarget, backend_named
 from tilewright.compiler import ASTSource, CompiledKernel, IRSource, compile
-from tilewright.compiler.compiled_kernel import shared
+from tilewright.compiler.kernel_metadata import shared
 from tilewright.frontend.python import ArgSpec, KernelSignature
 from tilewright.ir.types import PointerType, f32
 from tilewright.support import ListRecorder, StageText, Timing, errors, recording, settings

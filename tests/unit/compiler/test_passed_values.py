@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tilewright.backends import DeviceMemory, Streamed
-from tilewright.compiler.compiled_kernel import passed_value
+from tilewright.compiler.passed_values import passed_value
 from tilewright.support import errors
 
 MEMORY = DeviceMemory(lambda _: "cuda:2", lambda _: True, lambda: (2, 0x57), lambda _: 0x57)

@@ -96,6 +96,19 @@ def test_local_kernels_pickle_as_local_functions_do() -> None:
     assert stored(rebuild(*args)) == 6
 
 
+def test_a_kernel_without_its_function_keeps_what_describes_it() -> None:
+    """`torch.compile` takes the function away before a worker sends a kernel back."""
+    kernel: Any = tilewright.jit(plain.fn)
+    kernel.fn = kernel.__globals__ = kernel.used_global_vals = kernel._hash_lock = None
+    kernel.repr = str
+    again: Any = pickle.loads(pickle.dumps(kernel))
+    assert again.fn is again.__globals__ is again.used_global_vals is again._hash_lock is None
+    assert (type(again), again.repr) == (tilewright.JITFunction, str)
+    assert (again.__name__, again.arg_names) == (kernel.__name__, kernel.arg_names)
+    assert again.constexprs == kernel.constexprs
+    assert kernel.module == again.module == __name__
+
+
 def test_kernels_in_c_pickle_by_their_source() -> None:
     source = "__global__ void shifted(double *out, int n) { *out = n + STEP; }"
     kernel = tilewright.c.kernel(source, {"STEP": [4]})

@@ -206,6 +206,22 @@ class TritonIsImported(LaunchError, ImportError):
 
 
 @dataclass(eq=False)
+class TritonIsInstalled(LaunchError):
+    """A package `triton` that is to be installed where there is another one."""
+
+    code = "TW222"
+    template = "triton {version} is installed in {place}"
+    hint_template = (
+        "remove it (pip uninstall triton), or leave it and install into a folder of its own, "
+        "which PYTHONPATH names where Tilewright is wanted: `tilewright as-triton install "
+        "--target FOLDER`"
+    )
+
+    version: str
+    place: str
+
+
+@dataclass(eq=False)
 class MissingInTriton(LaunchError, ModuleNotFoundError):
     """A module or name of Triton that programs ask for under `as_triton()` and that is not here.
 

@@ -460,7 +460,7 @@ def direct() -> tuple[JITFunction, DirectLauncher]:
     scale, launcher = new_scale(), DirectLauncher()
     x, out = np.arange(8, dtype="f"), np.zeros(8, "f")
     kernel = scale[(2,)](out, x, 8)
-    kernel._launcher = launcher
+    kernel._here.launcher = launcher
     next(iter(scale.variants.by_key.values())).launch = launcher.launch
     for _ in range(3):
         scale[(2,)](out, x, 8)

@@ -251,7 +251,7 @@ def test_texts_of_a_loaded_kernel_are_had_again_from_disk_or_by_compiling(
         refuse_to_compile(patch)
         assert kernel.kernel == binary
     kernel.asm.forget()
-    kernel._launcher = None
+    kernel._here.launcher = None
     for entry in tmp_path.rglob(kernel.hash):
         entry.rename(entry.with_suffix(".gone"))
     assert "define" in kernel.asm["llir"]

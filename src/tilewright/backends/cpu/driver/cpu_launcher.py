@@ -5,14 +5,16 @@ from __future__ import annotations
 import ctypes
 import math
 import struct
-from collections.abc import Sequence
-from typing import cast
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 from tilewright.backends.cpu.driver.cpu_messages import console
 from tilewright.backends.cpu.driver.kernel_record import LaunchRecord, kernel_record
 from tilewright.backends.cpu.driver.thread_pool import NativePool, shared_pool
 from tilewright.backends.manifest import Metadata, WordLaunch
 from tilewright.llvm import load_object
+from tilewright.support import cached_property, thread_count
 
 _CODES = {
     "i1": "?7x", "i8": "b7x", "i16": "h6x", "i32": "i4x", "i64": "q",
@@ -23,6 +25,37 @@ _CODES = {
 
 _SLOTS = {"f16": "f16", "f32": "f32", "f64": "f64", "i1": "i1"}
 """What the words of parameters hold that are not integers or addresses."""
+
+
+_LAUNCH_ON_STREAM = """
+def launch_on_stream(x, y, z, stream, {}):
+    try:
+        slots = pack({})
+    except Exception:
+        return False
+    if x > 0 and y > 0 and z > 0:
+        count = threads()
+        status = pools[count](record, slots, x, y, z, scratch)
+        if status or failures:
+            check(count, status)
+    return True
+"""
+
+
+class _PoolFunctions(dict[int, Callable[..., int]]):
+    """Number of threads -> `start` of the pool that has so many."""
+
+    def __missing__(self, threads: int) -> Callable[..., int]:
+        start = self[threads] = shared_pool(threads).start
+        return start
+
+
+def _threads_of_torch(threads: int) -> Callable[[], int]:
+    """What says how many threads PyTorch uses now; where that is set for kernels, or without
+    PyTorch, their own number."""
+    torch = sys.modules.get("torch")
+    count = threads or thread_count()
+    return (lambda: count) if threads or torch is None else torch.get_num_threads
 
 
 class CpuLauncher:
@@ -47,6 +80,7 @@ class CpuLauncher:
         self._codes = [_code(p) for p in parameters]
         self._pack = struct.Struct("<" + "".join(self._codes) + "Q").pack
         self._console = console()
+        self._threads = threads
         self._pool = shared_pool(threads)
         self._parameters = parameters
         record = ctypes.addressof(self._record)
@@ -69,6 +103,37 @@ class CpuLauncher:
     def _check(self, status: int) -> None:
         cast("NativePool", self._pool).check(status, self._scratch)
         self._console.check()
+
+    def _check_on(self, threads: int, status: int) -> None:
+        shared_pool(threads).check(status, self._scratch)
+        self._console.check()
+
+    @cached_property
+    def launch_on_stream(self) -> Callable[..., bool]:
+        """`launch(x, y, z, stream, *arguments)` as `torch.compile` makes it: on arrays of PyTorch
+        and numbers, and as many threads as PyTorch uses. False for arguments of other kinds, which
+        are not launched. stream is not looked at; an empty grid launches nothing.
+
+        Written as text, for each kernel: a launch should do little.
+        """
+        names = [f"a{i}" for i in range(len(self._parameters))]
+        passed = [
+            f"{name}.data_ptr()" if parameter.startswith("ptr") else name
+            for name, parameter in zip(names, self._parameters, strict=True)
+        ]
+        text = _LAUNCH_ON_STREAM.format(", ".join(names), ", ".join([*passed, "console"]))
+        known: dict[str, Any] = {
+            "pack": self._pack,
+            "console": self._console.address,
+            "record": ctypes.addressof(self._record),
+            "scratch": self._scratch,
+            "pools": _PoolFunctions(),
+            "threads": _threads_of_torch(self._threads),
+            "failures": self._console.failures,
+            "check": self._check_on,
+        }
+        exec(text, known)  # noqa: S102 -- the names above, and numbered ones
+        return known["launch_on_stream"]
 
     def launch(self, grid: tuple[int, int, int], values: Sequence[int | float]) -> None:
         """Run the kernel; raises DeviceAssertionFailure if an assertion in it failed, and what

@@ -82,6 +82,16 @@ class Pool(Protocol):
         """Threads that share a grid, the caller's included."""
         ...
 
+    @property
+    def start(self) -> Callable[..., int]:
+        """`start(address of a KernelRecord, args, x, y, z, scratch_bytes)` launches as `launch`
+        does; what it returns is for `check`, unless it is 0."""
+        ...
+
+    def check(self, status: int, scratch_bytes: int) -> None:
+        """Raise what `start` has returned."""
+        ...
+
     def launch(
         self, kernel: KernelRecord, args: int | bytes, grid: Grid, scratch_bytes: int
     ) -> None:
@@ -98,7 +108,8 @@ class NativePool:
     """Native threads that wait for work; each instance has its own. Its code is never unloaded,
     since a thread could be in it until the process ends.
 
-    launch_words: address of the launch for native dispatch, int(LaunchRecord *, x, y, z, words)
+    launch_words: address of the launch for native dispatch, int(LaunchRecord *, x, y, z, words);
+    start: see `Pool`
     """
 
     _code: ClassVar[list[LoadedObject]] = []
@@ -106,7 +117,7 @@ class NativePool:
     def __init__(self, threads: int, spin_us: float = SPIN_MICROSECONDS) -> None:
         code = load_object(pool_object(), _program().exports)
         self._code.append(code)
-        self._launch = _LAUNCH(code["tw_launch"])
+        self.start = _LAUNCH(code["tw_launch"])
         self.launch_words = code["tw_launch_words"]
         self._configure = _CONFIGURE(code["tw_configure"])
         self._stop = _ACTION(code["tw_stop"])
@@ -128,9 +139,7 @@ class NativePool:
         self, kernel: KernelRecord, args: int | bytes, grid: Grid, scratch_bytes: int
     ) -> None:
         """See `Pool.launch`."""
-        self.check(
-            self._launch(ctypes.addressof(kernel), args, *grid, scratch_bytes), scratch_bytes
-        )
+        self.check(self.start(ctypes.addressof(kernel), args, *grid, scratch_bytes), scratch_bytes)
 
     def check(self, status: int, scratch_bytes: int) -> None:
         """Raise what a launch has returned."""
@@ -166,6 +175,16 @@ class PythonPool:
     def __init__(self, threads: int) -> None:
         self.threads = max(1, threads)
         self._executor = ThreadPoolExecutor(self.threads, thread_name_prefix="tilewright")
+
+    def start(
+        self, record: int, args: int | bytes, x: int, y: int, z: int, scratch_bytes: int
+    ) -> int:
+        """See `Pool`."""
+        self.launch(KernelRecord.from_address(record), args, (x, y, z), scratch_bytes)
+        return 0
+
+    def check(self, status: int, scratch_bytes: int) -> None:
+        """Nothing: `start` itself raises."""
 
     def launch(
         self, kernel: KernelRecord, args: int | bytes, grid: Grid, scratch_bytes: int

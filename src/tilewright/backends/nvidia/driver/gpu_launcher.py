@@ -182,6 +182,14 @@ class NvidiaLauncher:
             pass
         self._launch_ordered(grid, values, device, stream)
 
+    def launch_on_stream(self, x: int, y: int, z: int, stream: int | None, *values: object) -> bool:
+        """The same in a given stream of the current device, whatever streams the arrays name; in
+        the current one where None is given. Returns True: takes arguments of all kinds."""
+        device, current = device_and_stream()
+        entry = self._entries.get(device) or self.entry(device)
+        entry(x, y, z, current if stream is None else stream, *values)
+        return True
+
     def _launch_ordered(
         self, grid: tuple[int, int, int], values: Sequence[object], device: int, stream: int
     ) -> None:

@@ -1,0 +1,91 @@
+"""What the stages of a compilation have made, by extension."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from tilewright.backends import Backend, GPUTarget
+from tilewright.compiler.kernel_metadata import shared
+from tilewright.ir import Module, print_module
+from tilewright.support import errors
+
+Artifact = Module | str | bytes
+
+SOURCE = "source"
+"""Extension of the front end's tile IR, before any pass of a backend."""
+
+
+class Artifacts(Mapping[str, Any]):
+    """Artifacts by extension, text or bytes; what is not there yet is made at its first use.
+
+    made: those of the stages; source: makes the front end's module; again: gets those of the stages
+    once more, from the disk cache or by compiling.
+    """
+
+    __slots__ = ("_again", "_backend", "_made", "_names", "_source", "_target")
+
+    def __init__(
+        self,
+        made: dict[str, Artifact],
+        backend: Backend,
+        target: GPUTarget,
+        source: Callable[[], Module] | None = None,
+        again: Callable[[], dict[str, Artifact]] | None = None,
+    ) -> None:
+        self._made = made
+        self._names: tuple[str, ...] = shared(tuple(made))
+        self._backend = backend
+        self._target = target
+        self._source = source
+        self._again = again
+
+    def module(self) -> Module:
+        """The front end's module, made anew: with places in the source, which texts lack. Errors:
+        InvalidOption for a kernel from a later stage."""
+        if self._source is None:
+            raise errors.InvalidOption("source", "a kernel or a file of tile IR", "a module")
+        return self._source()
+
+    def __reduce__(self) -> tuple[type[Artifacts], tuple[object, ...]]:
+        """With the artifacts of all stages, since another process may have another disk cache."""
+        made = {extension: self[extension] for extension in self._names}
+        return Artifacts, (made, self._backend, self._target)
+
+    def forget(self) -> None:
+        """Keep nothing in memory that can be had again."""
+        if self._again is not None:
+            self._made = {}
+
+    def __getitem__(self, extension: str) -> Any:
+        artifact = self._made.get(extension)
+        if artifact is None and extension in self._names and self._again is not None:
+            # in this order, so that an artifact that was handed out stays the same object
+            self._made = {**self._again(), **self._made}
+            artifact = self._made[extension]
+        if isinstance(artifact, Module):
+            artifact = self._made[extension] = print_module(artifact)
+        if artifact is None:
+            artifact = self._made[extension] = self._further(extension)
+        return artifact
+
+    def _further(self, extension: str) -> str:
+        """What is no stage's."""
+        if extension == SOURCE and self._source is not None:
+            return print_module(self._source())
+        return self._backend.artifacts[extension](self, self._target)
+
+    def __iter__(self) -> Iterator[str]:
+        yield from dict.fromkeys((*self._names, *self._made, *self._further_names()))
+
+    def _further_names(self) -> Iterator[str]:
+        yield from self._backend.artifacts
+        if self._source is not None:
+            yield SOURCE
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    def __contains__(self, extension: object) -> bool:
+        # not as `Mapping` does it, which would make the artifact to find out
+        return extension in list(iter(self))
