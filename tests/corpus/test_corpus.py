@@ -52,8 +52,6 @@ MAY_SPILL = {
     ("layer_norm", HERE, "fp32 16384"),
     # a row of 128 KB is half of all registers; weight and bias come beside it
     ("layer_norm", HERE, "fp32 32768"),
-    # 12 words of 232 registers: 17 % faster than the next tile, which does not spill (H200)
-    ("attention_backward", HERE, "fp16 128 keys"),
 }
 """May only shrink."""
 

@@ -1,4 +1,4 @@
-"""Small loads in loops that are made in the layout of their use, instead of coalesced.
+"""Small loads in loops that are made where they are used, instead of coalesced over the block.
 
     %s = mem.load %q : tile<128xf16>        each thread loads the eight columns that it has of %w,
     %t = tile.expand_dims %s {axis = 0}     as its neighbours along the rows do
@@ -6,7 +6,12 @@
     %x = arith.mul %w, %u                   in the layout of %w, which is loaded
 
 Coalesced, each element is loaded once, and goes to the threads that need it through shared memory,
-between two barriers in each iteration. Caches serve those that load the same.
+between two barriers in each iteration, at which warps that multiply at their own pace wait for all
+others. Caches serve those that load the same. What are too many loads of a thread in the layout of
+the use, each warp loads for itself, coalesced, and exchanges it between its own lanes:
+
+    %s  register=(1..2) lane=(4..64) warp=(0)(0)          one vector of four
+    %t  register=(1)(8..64) lane=(2..4)(0..) warp=(0)(0)  32 elements of a thread, from its warp
 """
 
 from __future__ import annotations
@@ -17,7 +22,7 @@ from tilewright.backends.nvidia.layouts.layout_context import LayoutContext
 from tilewright.backends.nvidia.layouts.layout_rules import rule_of
 from tilewright.ir import Block, Op, Trait, Value
 from tilewright.ir.types import element_of, shape_of
-from tilewright.layout import REGISTER, LinearLayout
+from tilewright.layout import LANE, REGISTER, WARP, LinearLayout, log2
 from tilewright.ops import BroadcastOp, ExpandDimsOp, ForOp, LoadOp, WhileOp
 
 MOST_BYTES = 32
@@ -28,17 +33,47 @@ MOST_LOADS = 4
 
 
 def direct_layout(load: LoadOp, context: LayoutContext) -> LinearLayout | None:
-    """The layout of all uses of a small load in a loop; None if it should be coalesced."""
+    """The layout of all uses of a small load in a loop, or one in which each warp has what its
+    lanes use; None if it should be coalesced over the block.
+    """
     # Each element is loaded several times: what others write meanwhile must not tell.
     if len(shape_of(load.type)) != 1 or not _is_in_loop(load) or is_fence(load):
         return None
     layout = _layout_of_uses(load.result, context)
-    if layout is None:
-        return None
+    if layout is None or _is_cheap(load, layout, context):
+        return layout
+    within = _of_warps(layout, load, context)
+    return within if _is_cheap(load, within, context) else None
+
+
+def _is_cheap(load: LoadOp, layout: LinearLayout, context: LayoutContext) -> bool:
+    """Whether threads may make a load in a layout."""
     size, count = element_of(load.type).bytes, layout.in_size(REGISTER)
+    vector = min(_run(load, layout, context), MAX_VECTOR_BYTES // size)
+    return count * size <= MOST_BYTES and count <= MOST_LOADS * vector
+
+
+def _run(load: LoadOp, layout: LinearLayout, context: LayoutContext) -> int:
     (run,) = vector_runs(context.facts, load.pointer, load.mask, layout)
-    vector = min(run.length, MAX_VECTOR_BYTES // size)
-    return layout if count * size <= MOST_BYTES and count <= MOST_LOADS * vector else None
+    return run.length
+
+
+def _of_warps(layout: LinearLayout, load: LoadOp, context: LayoutContext) -> LinearLayout:
+    """The elements that each warp has in a layout, coalesced over its lanes."""
+    held = sorted({basis for name in (REGISTER, LANE) for (basis,) in layout.bases(name)} - {0})
+    lanes, warps = log2(layout.in_size(LANE)), layout.bases(WARP)
+    sizes = {name: layout.out_size(name) for name in layout.out_names}
+
+    def with_vectors(bits: int) -> LinearLayout:
+        across = held[bits : bits + lanes]
+        across += [0] * (lanes - len(across))
+        registers = held[:bits] + held[bits + lanes :]
+        bases = {REGISTER: [(b,) for b in registers], LANE: [(b,) for b in across], WARP: warps}
+        return LinearLayout.from_bases(bases, sizes)
+
+    most = max(0, len(held) - lanes)
+    vector = min(_run(load, with_vectors(most), context), 1 << most)
+    return with_vectors(log2(vector))
 
 
 def _is_in_loop(op: Op) -> bool:

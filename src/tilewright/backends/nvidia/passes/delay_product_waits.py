@@ -1,4 +1,5 @@
-"""Lets products of warpgroups run on until something uses them, where others are issued meanwhile.
+"""Lets products of warpgroups run on until something uses them, where there is work meanwhile:
+other products are issued, or what no product needs is exchanged and computed.
 
     %s = nvidia.wgmma %q, %x, 0          %s = nvidia.wgmma %q, %x, 0 {pending = none}
     %o = nvidia.wgmma %p, %y, %acc       %o = nvidia.wgmma %p, %y, %acc {pending = none}
@@ -9,6 +10,12 @@
 
 What a product reads is released when it has ended: `nvidia.mbarrier_arrive` behind it moves along.
 The tensor cores have the second product when the first one ends, and threads compute meanwhile.
+
+    %t = nvidia.convert %s               %o = nvidia.wgmma %x, %y, 0 {pending = none}
+    %o = nvidia.wgmma %x, %y, 0   ->     %t = nvidia.convert %s
+    %b = tile.broadcast %t               %u = nvidia.wgmma_wait %o {pending = 0}
+    %a = arith.mul %o, %b                %b = tile.broadcast %t
+
 Within one block only: no product is left running in front of a loop or a branch, nor at the end.
 """
 
@@ -18,7 +25,11 @@ from dataclasses import dataclass
 
 from tilewright.backends.nvidia.buffer_ops import WgmmaOp, WgmmaWaitOp
 from tilewright.backends.nvidia.bulk_ops import MbarrierArriveOp
-from tilewright.ir import Block, Builder, Effect, Function, Op, Pass, Rewriter, Value
+from tilewright.backends.nvidia.lower.layout_conversion import conversion
+from tilewright.backends.nvidia.ops import ConvertOp
+from tilewright.ir import Block, Builder, Effect, Function, Op, Pass, Rewriter, Trait, Value
+from tilewright.ir.types import TileType
+from tilewright.layout import SharedMemory, WarpShuffle
 
 
 @dataclass(frozen=True)
@@ -33,6 +44,7 @@ class DelayProductWaits(Pass, name="nvidia-delay-product-waits"):
 
 def _delay(block: Block) -> bool:
     """Delay the waits of one block; whether there were any to delay."""
+    _move_work_behind(block)
     ops = list(block)
     products = [i for i, op in enumerate(ops) if isinstance(op, WgmmaOp)]
     # Those of a loop that already go on into its next iteration are waited for there.
@@ -42,7 +54,8 @@ def _delay(block: Block) -> bool:
     for i in products:
         end = _first_use(ops, i)
         is_followed = any(i < other < end for other in products)
-        if is_followed or any(end_of > i for end_of in delayed.values()):
+        is_beside = any(end_of > i for end_of in delayed.values())
+        if is_followed or is_beside or any(_is_exchange(op) for op in ops[i:end]):
             delayed[i] = end
     for i, end in delayed.items():
         _wait_at(ops[end], ops[i], sum(i < other < end for other in products))
@@ -52,6 +65,50 @@ def _delay(block: Block) -> bool:
             if isinstance(release, MbarrierArriveOp):
                 Rewriter.move_before(release, ops[end])
     return bool(delayed)
+
+
+def _move_work_behind(block: Block) -> None:
+    """Move what only the ops behind a block's one product need there, if lanes exchange some of it.
+
+    Left where it is otherwise: operands would live longer for the sake of a few instructions.
+    """
+    products = [op for op in block if isinstance(op, WgmmaOp)]
+    if len(products) != 1:
+        return
+    ops = list(block)
+    number = ops.index(products[0])
+    behind, moved = set(ops[number + 1 :]), list[Op]()
+    for op in reversed(ops[:number]):
+        if _is_computed(op) and all(_in_block(user, op) in behind for user in op.results[0].uses):
+            behind.add(op)
+            moved.append(op)
+    if any(_is_exchange(op) for op in moved):
+        for op in reversed(moved):
+            Rewriter.move_before(op, ops[number + 1])
+
+
+def _is_computed(op: Op) -> bool:
+    """Whether an op computes a tile in registers, without a barrier of all warps."""
+    if Trait.PURE not in op.traits or op.regions or not isinstance(op.results[0].type, TileType):
+        return False
+    if not isinstance(op, ConvertOp):
+        return True
+    chosen = conversion(op, matrix_stores=True)
+    return not isinstance(chosen, SharedMemory) or chosen.is_inside_warps
+
+
+def _is_exchange(op: Op) -> bool:
+    return isinstance(op, ConvertOp) and isinstance(
+        conversion(op, matrix_stores=True), SharedMemory | WarpShuffle
+    )
+
+
+def _in_block(user: Op, op: Op) -> Op:
+    """The op of another one's block in which a user of it stands."""
+    while user.parent is not op.parent:
+        assert user.parent is not None and isinstance(user.parent.owner, Op)
+        user = user.parent.owner
+    return user
 
 
 def _first_use(ops: list[Op], number: int) -> int:
