@@ -139,6 +139,15 @@ def clipping_bounds(nest: LoopNest, dim: int) -> Iterator[ClippingBound]:
     )
 
 
+def store_bounds(mask: Value, dim: int) -> Iterator[ClippingBound]:
+    """The comparisons that end what a mask lets through along a dimension."""
+    everywhere: Axes = tuple(range(len(shape_of(mask.type))))
+    search = _BoundSearch(dim, [], [IndexedValue(mask, everywhere)])
+    yield from (
+        ClippingBound(c) for c in islice(search.candidates(), MAX_CANDIDATES) if search.clips(c)
+    )
+
+
 class ClippingBound:
     """A comparison `low < high` (or <=) that ends a nest."""
 

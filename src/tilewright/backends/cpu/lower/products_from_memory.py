@@ -1,40 +1,33 @@
-"""Does the whole iterations of a loop of products as one product of matrices in memory.
+"""Finds loops of products that can be done as one product of matrices in memory.
 
     for k in 0..K step 64 { acc = dot (load a + k), (load b + 64 k), acc }
 
 Each iteration would copy both tiles to scratch memory, and read and write acc once. Where addresses
 are linear in rows, columns and iterations, and masks hold, the loop is instead
 
-    n = iterations in which every mask holds           all, or all but the last
-    product(acc, a, b, strides, 64 n)                  panels of b are copied, a is read where it is
-    for k in 64 n..K step 64 { ... }                   what is left
+    product(acc, a, b, strides, K, rows, columns)      panels of b are copied, a is read where it is
+    for k in K..K step 64 { ... }                      what is left, if anything
 
-What is linear is decided here, of the values; the strides, and whether tiles wrap around or reach
-past an edge, by the program. As elsewhere in this back end, index arithmetic on signed integers is
-taken not to wrap.
+What is linear is decided here, of the values; the strides, where masks end, and whether tiles wrap
+around, by the program (`emit_memory_product.py`). As elsewhere in this back end, index arithmetic
+on signed integers is taken not to wrap.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from itertools import product
 from math import gcd
 
 from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering
 from tilewright.backends.cpu.lower.dot_operands import element_of_product
-from tilewright.backends.cpu.lower.evaluate_lanes import Environment, Evaluator
-from tilewright.backends.cpu.lower.lane_values import Address, Lanes, literal, uniform
+from tilewright.backends.cpu.lower.loop_clipping import IndexedValue
 from tilewright.backends.cpu.lower.memory_order import reads_columns
-from tilewright.backends.cpu.lower.vector_access import memory_type
-from tilewright.backends.cpu.lower.wrapped_tiles import run_remainders, shift_without_wrap
 from tilewright.backends.cpu.microkernel import DotSpec, memory_depth, memory_step
 from tilewright.ir import Op, Trait, Value
 from tilewright.ir.types import DType, TileType, dtype_of, element_of, shape_of
-from tilewright.llvm import Val, integer_literal
 from tilewright.ops import (
     AddOp,
-    AndOp,
     BitcastOp,
     BroadcastOp,
     CastOp,
@@ -52,7 +45,6 @@ from tilewright.ops import (
     SplatOp,
     SubOp,
     TransposeOp,
-    pointee,
 )
 
 _MOST_OPS = 128
@@ -116,22 +108,50 @@ def _widens(op: CastOp) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class Operand:
+    """A load of A or B.
+
+    along: its dimension of K; conditions: that all hold where its mask does
+    """
+
+    load: LoadOp
+    along: int
+    in_columns: bool
+    conditions: tuple[IndexedValue, ...]
+
+    @property
+    def masks_zeros(self) -> bool:
+        """Whether elements where the mask does not hold are zero; without `other`, they may be."""
+        other = self.load.other
+        if other is None:
+            return True
+        while isinstance(other.op, SplatOp):
+            other = other.op.operands[0]
+        return isinstance(other.op, ConstantOp) and other.op.value == 0
+
+
+@dataclass(frozen=True, slots=True)
 class MemoryProduct:
     """A loop of products that may be done as one.
 
     depth: of an iteration along K; together: iterations that the micro-kernel does at once
     steps: of the carried scalars, what an iteration adds to each (None: nothing)
+    remainders: that have to be without a wrap
     """
 
     loop: ForOp
     spec: DotSpec
-    a: LoadOp
-    b: LoadOp
+    a: Operand
+    b: Operand
     depth: int
     together: int
     steps: tuple[Value | None, ...]
-    conditions: tuple[Value, ...]
-    linearity: _Linearity
+    remainders: tuple[RemOp, ...]
+
+    @property
+    def result(self) -> Value:
+        """The sums after the loop."""
+        return next(v for v in self.loop.results if isinstance(v.type, TileType))
 
 
 def memory_product(state: CpuLowering, loop: ForOp) -> MemoryProduct | None:
@@ -145,16 +165,23 @@ def memory_product(state: CpuLowering, loop: ForOp) -> MemoryProduct | None:
     if a is None or b is None or "none" in steps:
         return None
     spec, depth = _spec(state, dot, a, b), shape_of(dot.a.type)[1]
-    conditions = [c for load in (a, b) if load.mask is not None for c in _conjuncts(load.mask)]
+    left = Operand(a, 1, spec.a_columns, _conditions(a))
+    right = Operand(b, 0, spec.b_columns, _conditions(b))
+    conditions = [*left.conditions, *right.conditions]
     step = memory_step(spec)
-    linear = [*(v for c in conditions for v in c.operands), a.pointer, b.pointer]
+    linear = [a.pointer, b.pointer]
+    linear += [v for c in conditions if c.value.op for v in c.value.op.operands]
     together = max(step // depth, 1) if step else 1
     fits = step and gcd(depth * together, spec.k) % step == 0 and all(map(_is_order, conditions))
     if not fits or any(linearity.degree(v) is None for v in linear):
         return None
     known = tuple(s for s in steps if not isinstance(s, str))
-    found = tuple(c.result for c in conditions)
-    return MemoryProduct(loop, spec, a, b, depth, together, known, found, linearity)
+    remainders = tuple(linearity.remainders)
+    return MemoryProduct(loop, spec, left, right, depth, together, known, remainders)
+
+
+def _conditions(load: LoadOp) -> tuple[IndexedValue, ...]:
+    return () if load.mask is None else tuple(_conjuncts(IndexedValue(load.mask, (0, 1))))
 
 
 def _only_product(loop: ForOp) -> DotOp | None:
@@ -210,166 +237,20 @@ def _spec(state: CpuLowering, dot: DotOp, a: LoadOp, b: LoadOp) -> DotSpec:
     )  # fmt: skip
 
 
-def _conjuncts(mask: Value) -> Iterator[Op]:
-    """The ops whose results all hold where a mask does."""
-    op = mask.op
-    if isinstance(op, AndOp):
-        for operand in op.operands:
-            yield from _conjuncts(operand)
-    elif isinstance(op, _MOVES):
-        yield from _conjuncts(op.operands[0])
-    elif op is not None and not (isinstance(op, ConstantOp) and op.value):
-        yield op
+def _conjuncts(mask: IndexedValue) -> Iterator[IndexedValue]:
+    """The conditions that all hold where a mask does."""
+    op, parts = mask.value.op, mask.conjuncts()
+    if isinstance(op, SplatOp):
+        parts = (IndexedValue(op.operands[0], ()),)
+    for part in parts:
+        yield from _conjuncts(part)
+    if not parts and not (isinstance(op, ConstantOp) and op.value):
+        yield mask
 
 
-def _is_order(op: Op) -> bool:
+def _is_order(condition: IndexedValue) -> bool:
     """A comparison that, of linear values, holds between places where it does."""
+    op = condition.value.op
     kind = element_of(op.operands[0].type) if isinstance(op, CompareOp) else None
     signed = isinstance(kind, DType) and kind.is_integer and kind.is_signed
     return signed and isinstance(op, CompareOp) and op.predicate in ("lt", "le", "gt", "ge")
-
-
-# --- emission -------------------------------------------------------------------------------------
-
-
-class MemoryProductEmitter:
-    """Emits a product in front of its loop, from the values of the loop's scalars there.
-
-    starts: lower bound, then initial values; of tiles anything
-    """
-
-    def __init__(
-        self, state: CpuLowering, found: MemoryProduct, starts: Sequence[Val], upper: Val
-    ) -> None:
-        self.state, self.code, self.found, self.starts = state, state.code, found, starts
-        self.inside, self.shifts = integer_literal(1, "i1"), dict[Value, Lanes]()
-        self.linear: list[Val] = []
-        self.trips = self._trips(upper)
-
-    def emit(self, name: str, sums: Val) -> list[Val]:
-        """The call of the micro-kernel, where it may be; the starts of the rest of the loop."""
-        code, one = self.code, integer_literal(1, "i64")
-        last = code.binary("sub", self.trips, one)
-        whole = self._masks_hold(last)
-        count = code.select(whole, self.trips, last)
-        if self.found.together > 1:
-            count = code.binary("and", count, integer_literal(-self.found.together, "i64"))
-        before = self._masks_hold(code.binary("sub", last, one))
-        fits = code.binary("and", code.binary("or", whole, before), self.inside)
-        first = integer_literal(0, "i64")
-        fits = code.binary("and", fits, self._masks_hold(first))
-        fits = code.binary("and", fits, code.compare("icmp sgt", count, first))
-        a, a_row = self._operand(self.found.a, in_columns=False, along=1)
-        b, b_row = self._operand(self.found.b, in_columns=self.found.spec.b_columns, along=0)
-        fits = code.binary("and", fits, code.binary("and", self.linear[0], self.linear[1]))
-        depth = code.binary("mul", count, integer_literal(self.found.depth, "i64"))
-        then, done = code.label("whole"), code.label("rest")
-        code.line(f"br i1 {fits}, label %{then}, label %{done}")
-        code.line(f"{then}:")
-        numbers = ", ".join(v.typed for v in (a_row, b_row, depth))
-        code.line(f"call void @{name}({sums.typed}, {a.typed}, {b.typed}, {numbers})")
-        code.line(f"br label %{done}")
-        code.line(f"{done}:")
-        done_trips = code.select(fits, count, first)
-        return [self._after(n, done_trips) for n in range(len(self.starts))]
-
-    def _trips(self, upper: Val) -> Val:
-        """Iterations of the loop, as an i64."""
-        code, step = self.code, self._constant_step()
-        low, high = (code.convert("sext", v, "i64") for v in (self.starts[0], upper))
-        distance = code.binary("sub", high, low)
-        above = code.binary("add", distance, integer_literal(step - 1, "i64"))
-        trips = code.binary("sdiv", above, integer_literal(step, "i64"))
-        some = code.compare("icmp sgt", distance, integer_literal(0, "i64"))
-        return code.select(some, trips, integer_literal(0, "i64"))
-
-    def _constant_step(self) -> int:
-        op = self.found.loop.step.op
-        assert isinstance(op, ConstantOp)
-        return int(op.value)
-
-    def unwrap(self) -> bool:
-        """Put shifts in place of all remainders, which hold if `inside` does; False if one is not
-        known well enough."""
-        found = self.found
-        tiles = run_remainders(self.state, [found.a.pointer, found.b.pointer])
-        wrapping = {op.result for op in found.linearity.remainders if _is_tile(op)}
-        if wrapping - {tile.op.result for tile in tiles}:
-            return False
-        for tile in (t for t in tiles if t.op.result in wrapping):
-            inside, self.shifts[tile.op.result] = shift_without_wrap(self.state, tile)
-            self.inside = self.code.binary("and", self.inside, inside)
-        return True
-
-    def _after(self, number: int, trips: Val) -> Val:
-        """A scalar of the loop after so many iterations: the index, then the others."""
-        code, start = self.code, self.starts[number]
-        if number == 0:
-            step: Val | None = integer_literal(self._constant_step(), start.type)
-        else:
-            value = self.found.steps[number - 1]
-            step = None if value is None else self.state.evaluator().lanes(value, ()).base
-        if step is None:
-            return start
-        if start.type == "ptr":
-            wide = code.convert("sext", step, "i64")
-            element = element_of(pointee(self.found.loop.inits[number - 1].type))
-            distance = code.binary("mul", wide, trips)
-            return code.element_address(start, distance, memory_type(element))
-        count = trips if start.type == "i64" else code.convert("trunc", trips, start.type)
-        return code.binary("add", start, code.binary("mul", step, count))
-
-    def _evaluator(self, trips: Val) -> Evaluator:
-        """Of values in the iteration that comes after so many."""
-        env, outside = Environment(), self.state.env
-        env.functions, env.buffers = outside.functions, outside.buffers
-        env.scalars = dict(outside.scalars)
-        for number, arg in enumerate(self.found.loop.body.args):
-            if not isinstance(arg.type, TileType):
-                value = self._after(number, trips)
-                env.scalars[arg] = Address(value) if value.type == "ptr" else uniform(value)
-        return Evaluator(self.code, env, 1, self.shifts)
-
-    def _masks_hold(self, trips: Val) -> Val:
-        """Whether the masks hold everywhere in one iteration: they do if they do in the corners."""
-        holds, ev = integer_literal(1, "i1"), self._evaluator(trips)
-        for condition in self.found.conditions:
-            ends = [sorted({0, n - 1}) for n in shape_of(condition.type)]
-            for corner in product(*ends):
-                at = ev.lanes(condition, tuple(map(literal, corner)))
-                holds = self.code.binary("and", holds, at.base)
-        return holds
-
-    def _operand(self, load: LoadOp, in_columns: bool, along: int) -> tuple[Val, Val]:
-        """Where the first element is, and the bytes from a row (or column) to the next; `linear`
-        says whether the other dimension is dense, and an iteration goes on where one ends.
-
-        along: the dimension of K
-        """
-        code, now = self.code, self._evaluator(integer_literal(0, "i64"))
-        soon = self._evaluator(integer_literal(1, "i64"))
-        start = self._address(now, load, (0, 0))
-        down, across = (self._distance(start, now, load, at) for at in ((1, 0), (0, 1)))
-        dense, row = (down, across) if in_columns else (across, down)
-        size = dtype_of(load.result.type).bytes
-        step = across if along else down
-        expected = code.binary("mul", step, integer_literal(self.found.depth, "i64"))
-        goes_on = code.compare("icmp eq", self._distance(start, soon, load, (0, 0)), expected)
-        packed = code.compare("icmp eq", dense, integer_literal(size, "i64"))
-        self.linear.append(code.binary("and", goes_on, packed))
-        return start, row
-
-    def _distance(self, start: Val, ev: Evaluator, load: LoadOp, at: tuple[int, int]) -> Val:
-        """Bytes from an address to that of an element."""
-        code = self.code
-        ends = [code.convert("ptrtoint", v, "i64") for v in (self._address(ev, load, at), start)]
-        return code.binary("sub", *ends)
-
-    def _address(self, ev: Evaluator, load: LoadOp, at: tuple[int, int]) -> Val:
-        address = ev.at(load.pointer, tuple(map(literal, at)))
-        assert isinstance(address, Address)
-        return ev.math.first(address, memory_type(element_of(load.result.type)))
-
-
-def _is_tile(op: Op) -> bool:
-    return isinstance(op.results[0].type, TileType)

@@ -11,14 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering, lowering
+from tilewright.backends.cpu.lower.emit_memory_product import MemoryProductEmitter
 from tilewright.backends.cpu.lower.evaluate_lanes import Evaluated
 from tilewright.backends.cpu.lower.lane_values import Address, uniform
 from tilewright.backends.cpu.lower.memory_order import reads_columns
 from tilewright.backends.cpu.lower.non_fusible import copy_into, microkernel_function
-from tilewright.backends.cpu.lower.products_from_memory import (
-    MemoryProductEmitter,
-    memory_product,
-)
+from tilewright.backends.cpu.lower.products_from_memory import memory_product
 from tilewright.backends.cpu.lower.split_blocks import split_loop_rows
 from tilewright.backends.cpu.lower.vector_access import Buffer
 from tilewright.ir import Block, Value

@@ -21,7 +21,8 @@ from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering
 from tilewright.backends.cpu.lower.evaluate_lanes import Environment, Evaluator
 from tilewright.backends.cpu.lower.fusion import is_inlinable
 from tilewright.backends.cpu.lower.lane_values import Lanes, literal, uniform
-from tilewright.ir import Value
+from tilewright.backends.cpu.lower.loop_clipping import IndexedValue
+from tilewright.ir import Trait, Value
 from tilewright.ir.types import DType, dtype_of, element_of, shape_of
 from tilewright.llvm import Code, ModuleText, Val, integer_literal, lower_elementwise
 from tilewright.ops import RemOp
@@ -85,17 +86,44 @@ def _greatest(op: RemOp) -> int:
     return dtype_of(op.result.type).max_int
 
 
-def shift_without_wrap(state: CpuLowering, tile: RunRemainder) -> tuple[Val, Lanes]:
-    """Emit whether a tile does not wrap, as an i1, and what it takes off its dividend then."""
-    code, op, last = state.code, tile.op, tile.last
+def axes_of_remainders(value: Value) -> dict[Value, set[int]]:
+    """Along which dimensions of a tile the remainders run that it is computed from."""
+    reached, found = set[IndexedValue](), dict[Value, set[int]]()
+    stack = [IndexedValue(value, tuple(range(len(shape_of(value.type)))))]
+    while stack:
+        item = stack.pop()
+        op, inner = item.value.op, item.inner()
+        if item in reached or op is None or not is_inlinable(op) or not item.axes:
+            continue
+        reached.add(item)
+        if isinstance(op, RemOp):
+            found.setdefault(item.value, set()).update(a for a in item.axes if a is not None)
+        if inner is not None:
+            stack.append(inner)
+        elif Trait.ELEMENTWISE in op.traits:
+            stack += [IndexedValue(v, item.axes) for v in op.operands]
+    return found
+
+
+def shift_without_wrap(
+    state: CpuLowering, tile: RunRemainder, last: Val | None = None
+) -> tuple[Val, Lanes]:
+    """Emit whether a tile does not wrap, as an i1, and what it takes off its dividend then.
+
+    last: the last element that counts (i32), if it is not the tile's
+    """
+    code, op = state.code, tile.op
     x, n = (lanes.base for lanes in tile.operands(code, state.env))
     first, kind = lower_elementwise(code, op, [x, n]), x.type
     less = "icmp slt" if dtype_of(op.result.type).is_signed else "icmp ult"
-    # x >= 0, and x + last is a number of the type: unsigned, a number below zero is a large one
-    within = code.compare("icmp ule", x, _literal(_greatest(op) - last, kind))
-    # n > last and first + last < n, of which neither side can wrap if n > last
-    long = code.compare(less, _literal(last, kind), n)
-    below = code.compare(less, first, code.binary("sub", n, _literal(last, kind)))
+    end = _literal(tile.last, kind)
+    if last is not None:
+        end = last if kind == "i32" else code.convert("sext", last, kind)
+    # x >= 0, and x + end is a number of the type: unsigned, a number below zero is a large one
+    within = code.compare("icmp ule", x, _literal(_greatest(op) - tile.last, kind))
+    # n > end and first + end < n, of which neither side can wrap if n > end
+    long = code.compare(less, end, n)
+    below = code.compare(less, first, code.binary("sub", n, end))
     inside = code.binary("and", within, code.binary("and", long, below))
     return inside, uniform(code.binary("sub", x, first))
 

@@ -7,7 +7,7 @@ from math import gcd
 from typing import NamedTuple
 
 from tilewright.backends.cpu.microkernel import panel_packing
-from tilewright.backends.cpu.microkernel.function_text import Loop, Size, Writer
+from tilewright.backends.cpu.microkernel.function_text import Loop, Run, Size, Writer, panels
 from tilewright.backends.cpu.microkernel.panel_packing import (
     MemoryBlocks,
     function,
@@ -17,7 +17,6 @@ from tilewright.backends.cpu.microkernel.register_blocking import (
     CACHE_LINE,
     UNROLL,
     DotSpec,
-    Run,
     column_runs,
     row_runs,
 )
@@ -41,7 +40,7 @@ def dot_declarations(spec: DotSpec) -> tuple[str, ...]:
 
 def dot_function(name: str, spec: DotSpec) -> str:
     """LLVM IR text of `define internal void @name(ptr %c, ptr %a, ptr %b)` for `spec`; from memory
-    with `i64 %a.row, i64 %b.row, i64 %depth` behind.
+    with `i64 %a.row, i64 %b.row, i64 %depth, i64 %rows, i64 %columns` behind.
 
     The buffers must not overlap. Nothing outside the m x n, m x k and k x n elements is read or
     written, the padding of rows included.
@@ -108,13 +107,9 @@ class _Kernel:
             loop = Loop(self.out, run.times, [("ptr", c), ("ptr", a)])
             c, a = loop.values
             panel = _Panel(run.size, vectors, masked)
-            self.before_panel(panel, c)
             self.write_back(panel, c, self.sums(panel, a, b))
             below = self.out.offset(c, run.size * self.c_row)
             c, a = loop.close([below, self.a_at(a, run.size, 0)])
-
-    def before_panel(self, panel: _Panel, c: str) -> None:
-        """What is done before a panel is multiplied."""
 
     def sums(self, panel: _Panel, a: str, b: str) -> Sequence[str]:
         """The accumulators of a panel, row by row, after the loop over k."""
@@ -129,11 +124,15 @@ class _Kernel:
             loop = Loop(self.out, turns, carried)
             a, b, *sums = loop.values
             sums = self.turn(panel, sums, a, b, unroll)
-            a, b = self.a_at(a, 0, unroll), self.out.offset(b, unroll * self.b_row)
+            a, b = self.further(a, unroll), self.out.offset(b, unroll * self.b_row)
             a, b, *sums = loop.close([a, b, *sums])
         for k in range(rest):
             sums = self.step(panel, sums, self.scalars(panel, a, k), b, k)
         return sums
+
+    def further(self, a: str, k: int) -> str:
+        """A place in A, so many steps further along K."""
+        return self.out.offset(a, k * self.a_step)
 
     def first_sums(self, panel: _Panel) -> list[str]:
         """From 0, not from C: the head of the package says why."""
@@ -253,7 +252,7 @@ class _PackedKernel(_Kernel):
     def row_panels(self, c: str, b: str, vectors: int, masked: bool) -> None:
         assert not masked, f"columns are whole vectors: {self.spec}"
         self.b_row = vectors * self.width
-        self.corrections = self.packing.pack_columns(b, vectors)
+        self.corrections = self.packing.pack_columns(b, vectors, self.spec.n)
         super().row_panels(c, self.packing.columns, vectors, masked)
 
     def column_step(self, vectors: int) -> Size:
@@ -274,39 +273,49 @@ class _PackedKernel(_Kernel):
 
 
 class _MemoryKernel(_PackedKernel):
-    """A kernel that reads A and B where they are, in blocks of `spec.k` along K."""
+    """A kernel that reads A and B where they are, in blocks of `spec.k` along K.
+
+    Panels are whole: beyond the last row of A they read that row again, beyond the last column of B
+    zeros or that column, and of C they write what its buffer has there.
+    """
 
     def __init__(self, spec: DotSpec) -> None:
         super().__init__(spec)
-        self.a_rows: list[Size] = []
-        self.top, self.next_panel = "", ""
+        self.places: list[Size] = []  # bytes from the first row of A to those of the panel
 
     def column_panels(self) -> None:
-        out, most = self.out, max(run.size for run in row_runs(self.spec, 1))
-        self.a_rows = [out.times(i, "%a.row") for i in range(most + 1)]
-        self.packing.b_row = "%b.row"
-        self.packing.reserve()
-        self.blocks = MemoryBlocks(self.packing)
-        self.a_start, self.b_start, groups = self.blocks.values
-        self.depth = self.packing.groups = groups
-        _Kernel.column_panels(self)
-        self.blocks.close()
+        out, packing = self.out, self.packing
+        packing.b_row = "%b.row"
+        packing.reserve()
+        last = out.value("sub i64 %rows, 1")
+        self.blocks = blocks = MemoryBlocks(packing)
+        self.a_start, self.b_start, groups = blocks.values
+        self.depth = packing.groups = groups
+        for run, column in panels(out, column_runs(self.spec), self.lanes, "%columns"):
+            width = packing.b_row if self.spec.b_columns else packing.size
+            b = out.offset(self.b_start, out.distance(column, width))
+            left = out.value(f"sub i64 %columns, {column}")
+            self.b_row = run.size * self.width
+            self.corrections = packing.pack_columns(b, run.size, left)
+            following = blocks.next_panel(b, run.size, left) if blocks.fetches else ""
+            c = out.offset("%c", out.times(self.spec.type.bytes, column))
+            self.memory_rows(run.size, c, last, following)
+        blocks.close()
 
-    def row_panels(self, c: str, b: str, vectors: int, masked: bool) -> None:
-        if self.blocks.fetches:
-            self.top, self.next_panel = c, self.blocks.next_panel(b, vectors)
-        super().row_panels(c, b, vectors, masked)
-
-    def before_panel(self, panel: _Panel, c: str) -> None:
-        """Fetch as many rows of the next panel of B as this panel is part of M."""
-        if not self.blocks.fetches:
-            return
-        out, each = self.out, -(-self.spec.k // self.spec.m)
-        ends = [out.value(f"ptrtoint ptr {p} to i64") for p in (c, self.top)]
-        row = out.value(f"udiv i64 {out.value(f'sub i64 {ends[0]}, {ends[1]}')}, {self.c_row}")
-        above = out.value(f"mul i64 {out.times(each, row)}, {self.packing.b_row}")
-        first = out.offset(self.next_panel, above)
-        self.blocks.fetch(first, each * panel.rows, panel.vectors)
+    def memory_rows(self, vectors: int, c: str, last: str, following: str) -> None:
+        """All rows of a panel of columns; following: the panel of B to be fetched meanwhile."""
+        out, spec = self.out, self.spec
+        between = spec.operand.bytes if spec.a_columns else "%a.row"
+        for run, row in panels(out, row_runs(spec, vectors), 1, "%rows"):
+            panel = _Panel(run.size, vectors, masked=False)
+            rows = [out.value(f"add i64 {row}, {i}") for i in range(run.size)]
+            self.places = [out.distance(out.smaller(i, last), between) for i in rows]
+            if following:
+                each = -(-spec.k // spec.m)
+                above = out.distance(out.times(each, row), "%b.row")
+                self.blocks.fetch(out.offset(following, above), each * run.size, vectors)
+            sums = self.sums(panel, self.a_start, self.packing.columns)
+            self.write_back(panel, out.offset(c, out.times(self.c_row, row)), sums)
 
     def splat(self, pointer: str) -> str:
         group = super().splat(pointer)
@@ -314,5 +323,10 @@ class _MemoryKernel(_PackedKernel):
             return group
         return self.out.value(f"xor {self.packing.operand} {group}, splat (i8 -128)")
 
+    def further(self, a: str, k: int) -> str:
+        if self.spec.a_columns:
+            return self.out.offset(a, self.out.times(k, "%a.row"))
+        return super().further(a, k)
+
     def a_at(self, a: str, i: int, k: int) -> str:
-        return self.out.offset(self.out.offset(a, self.a_rows[i]), k * self.a_step)
+        return self.further(self.out.offset(a, self.places[i]), k)

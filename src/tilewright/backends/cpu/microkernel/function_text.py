@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 Size = int | str
 """A number, or the name of an i64 that holds it."""
@@ -46,11 +47,25 @@ class Writer:
             return count * size
         return size if count == 1 else self.value(f"mul i64 {size}, {count}") if count else 0
 
+    def distance(self, place: Size, size: Size) -> Size:
+        """The product of two sizes."""
+        if isinstance(place, int):
+            return self.times(place, size)
+        if isinstance(size, int):
+            return self.times(size, place)
+        return self.value(f"mul i64 {place}, {size}")
+
     def part(self, size: Size, divisor: int) -> Size:
         """A quotient without remainder."""
         if isinstance(size, int):
             return size // divisor
         return size if divisor == 1 else self.value(f"udiv i64 {size}, {divisor}")
+
+    def smaller(self, x: Size, y: Size) -> Size:
+        """The minimum of two sizes."""
+        if isinstance(x, int) and isinstance(y, int):
+            return min(x, y)
+        return self.value(f"call i64 @llvm.umin.i64(i64 {x}, i64 {y})")
 
     def offset(self, pointer: str, distance: Size) -> str:
         """`pointer` moved by `distance` bytes."""
@@ -96,3 +111,38 @@ class Loop:
             f"  {name} = phi {kind} [ {start}, %{self._entry} ], [ {result}, %{latch} ]"
             for name, (kind, start), result in zip(names, self._carried, results, strict=True)
         ]
+
+
+class Run(NamedTuple):
+    """`times` panels, one after the other, of `size` rows (or vectors of columns) each."""
+
+    times: int
+    size: int
+
+
+def panels(out: Writer, runs: Sequence[Run], unit: int, extent: Size) -> Iterator[tuple[Run, Size]]:
+    """Loops over the panels that begin before an extent, 1 at least, with the place where each
+    begins; the body is emitted for each run between two steps of the iterator.
+
+    unit: rows (or columns) of a panel of size 1; extent: a number is that of all runs
+    """
+    first = 0
+    for index, run in enumerate(runs):
+        step, after = run.size * unit, ""
+        turns: Size = run.times
+        if first and isinstance(extent, str):
+            after, inside = out.label(), out.label()
+            begins = out.value(f"icmp ugt i64 {extent}, {first}")
+            out.emit(f"br i1 {begins}, label %{inside}, label %{after}")
+            out.start_block(inside)
+        if run.times > 1 and isinstance(extent, str):
+            turns = out.part(out.value(f"add i64 {extent}, {step - 1 - first}"), step)
+            turns = turns if index == len(runs) - 1 else out.smaller(turns, run.times)
+        loop = Loop(out, turns, [("i64", str(first))])
+        place: Size = loop.values[0] if run.times > 1 else first
+        yield run, place
+        loop.close([out.value(f"add i64 {place}, {step}")] if run.times > 1 else [""])
+        if after:
+            out.emit(f"br label %{after}")
+            out.start_block(after)
+        first += run.times * step

@@ -62,7 +62,7 @@ class Packing:
         self.lanes, self.width = spec.lanes, spec.unit.bits // 8
         self.signed = spec.element == "i8" and not spec.by_tiles
         self.copies_rows = self.signed and not spec.from_memory
-        self.columns, self.a_start = "%columns", "%with.bias" if self.copies_rows else "%a"
+        self.columns, self.a_start = "%panel", "%with.bias" if self.copies_rows else "%a"
         self.a_row = spec.k if self.copies_rows else spec.strides.lda * self.size
         self.b_row: Size = spec.strides.ldb * self.size
         self.groups: Size = spec.k // self.group
@@ -107,18 +107,22 @@ class Packing:
         columns = vectors * self.lanes
         return self.out.times(columns, self.b_row) if self.spec.b_columns else columns * self.size
 
-    def pack_columns(self, b: str, vectors: int) -> list[str]:
-        """Copy a panel of B; what its sums start from, a vector each, if not from 0."""
+    def pack_columns(self, b: str, vectors: int, left: Size) -> list[str]:
+        """Copy a panel of B, zeros (or columns again) beyond those that are left; what its sums
+        start from, a vector each, if not from 0."""
         out, starts = self.out, ["zeroinitializer"] * (vectors if self.signed else 0)
-        carried = [("ptr", b), ("ptr", self.columns), *((self.sums, x) for x in starts)]
         columns = self.spec.b_columns
         steps = self.lanes if columns else 1
-        loop = Loop(out, out.part(self.groups, steps), carried)
-        source, target, *starts = loop.values
+        places = self._columns_of(vectors, left) if columns else []
+        mask = "" if columns else lanes_below(out, vectors * self.lanes, left)
+        carried = [("ptr", b), ("ptr", self.columns), ("i64", str(self.groups))]
+        carried += [(self.sums, x) for x in starts]
+        loop = Loop(out, self._turns(steps), carried)
+        source, target, groups, *starts = loop.values
         rows = (
-            self._transposed_rows(source, vectors)
+            self._transposed_rows(source, places, groups)
             if columns
-            else [self._interleaved(source, vectors)]
+            else [self._interleaved(source, vectors, mask)]
         )
         for n, packed in enumerate(rows):
             for v, vector in enumerate(packed):
@@ -129,22 +133,35 @@ class Packing:
         down = self.width if columns else out.times(self.group, self.b_row)
         following = out.offset(source, down)
         beyond = out.offset(target, steps * vectors * self.width)
-        _, _, *starts = loop.close([following, beyond, *starts])
+        rest = out.value(f"sub i64 {groups}, {steps}") if columns else groups
+        _, _, _, *starts = loop.close([following, beyond, rest, *starts])
         return [out.value(f"sub {self.sums} zeroinitializer, {start}") for start in starts]
 
-    def _transposed_rows(self, source: str, vectors: int) -> list[list[str]]:
+    def _turns(self, steps: int) -> Size:
+        """How often so many groups are copied."""
+        if isinstance(self.groups, int) or steps == 1:
+            return self.out.part(self.groups, steps)
+        return self.out.part(self.out.value(f"add i64 {self.groups}, {steps - 1}"), steps)
+
+    def _columns_of(self, vectors: int, left: Size) -> list[Size]:
+        """Bytes from the first column of a panel to each: beyond the last one that is left, to that
+        one."""
+        out, count = self.out, vectors * self.lanes
+        if isinstance(left, int):
+            return [out.times(i, self.b_row) for i in range(count)]
+        last = out.value(f"sub i64 {left}, 1")
+        return [out.distance(out.smaller(i, last), self.b_row) for i in range(count)]
+
+    def _transposed_rows(self, source: str, columns: list[Size], groups: str) -> list[list[str]]:
         """Of a column-major panel: a row of vectors for each of the next groups along K."""
-        out, row = self.out, self.b_row
+        out, left = self.out, groups if isinstance(self.groups, str) else self.lanes
+        mask = lanes_below(out, self.lanes, left)
+        loaded = [
+            masked_load(out, self.sums, out.offset(source, c), mask, self.size) for c in columns
+        ]
         blocks = [
-            self._transposed([
-                out.value(
-                    f"load {self.sums}, ptr "
-                    f"{out.offset(source, out.times(v * self.lanes + i, row))}, align {self.size}"
-                )
-                for i in range(self.lanes)
-            ])
-            for v in range(vectors)
-        ]  # fmt: skip
+            self._transposed(loaded[v : v + self.lanes]) for v in range(0, len(columns), self.lanes)
+        ]
         return [[self.as_operand(block[n]) for block in blocks] for n in range(self.lanes)]
 
     def _transposed(self, rows: list[str]) -> list[str]:
@@ -165,109 +182,160 @@ class Packing:
         mask = f"<{len(lanes)} x i32> <{', '.join(f'i32 {n}' for n in lanes)}>"
         return self.out.value(f"shufflevector {self.sums} {x}, {self.sums} {y}, {mask}")
 
-    def _interleaved(self, source: str, vectors: int) -> list[str]:
+    def kind_of_rows(self, vectors: int) -> str:
+        """The type of what is loaded at once to copy a panel."""
+        if self.spec.b_columns:
+            return self.sums
+        element = llvm_type(self.spec.type) if self.group == 1 else f"i{8 * self.size}"
+        return f"<{vectors * self.lanes} x {element}>"
+
+    def _interleaved(self, source: str, vectors: int, mask: str) -> list[str]:
         """The next group of rows: vectors of groups, in the order of the columns."""
-        out, bits = self.out, 8 * self.size
-        if self.group == 1:
-            places = [out.offset(source, v * self.width) for v in range(vectors)]
-            return [out.value(f"load {self.sums}, ptr {p}, align {self.size}") for p in places]
-        columns = vectors * 16
-        kind = f"<{columns} x i{bits}>"
-        rows = [
-            out.value(
-                f"load {kind}, ptr {out.offset(source, out.times(i, self.b_row))}, "
-                f"align {self.size}"
-            )
-            for i in range(self.group)
-        ]
+        out, bits, columns = self.out, 8 * self.size, vectors * self.lanes
+        rows = [out.offset(source, out.times(i, self.b_row)) for i in range(self.group)]
+        kind = self.kind_of_rows(vectors)
+        words = [masked_load(out, kind, row, mask, self.size) for row in rows]
         zipped = [i for n in range(columns) for i in (n, columns + n)]
-        mask = f"<{2 * columns} x i32> <{', '.join(f'i32 {i}' for i in zipped)}>"
-        while len(rows) > 1:
+        order = f"<{2 * columns} x i32> <{', '.join(f'i32 {i}' for i in zipped)}>"
+        while len(words) > 1:
             pairs = [
-                out.value(f"shufflevector {kind} {x}, {kind} {y}, {mask}")
-                for x, y in zip(rows[::2], rows[1::2], strict=True)
+                out.value(f"shufflevector {kind} {x}, {kind} {y}, {order}")
+                for x, y in zip(words[::2], words[1::2], strict=True)
             ]
             bits *= 2
             wide = f"<{columns} x i{bits}>"
-            rows = [
+            words = [
                 out.value(f"bitcast <{2 * columns} x i{bits // 2}> {p} to {wide}") for p in pairs
             ]
             kind = wide
-        return [self._part(rows[0], columns, v) for v in range(vectors)]
+        parts = self._vectors(words[0], kind, vectors)
+        if self.group == 1:
+            return parts
+        return [out.value(f"bitcast <16 x i32> {part} to {self.operand}") for part in parts]
 
-    def _part(self, words: str, columns: int, v: int) -> str:
-        """Vector `v` of the interleaved words of all columns."""
-        lanes = ", ".join(f"i32 {n}" for n in range(16 * v, 16 * v + 16))
-        operands = f"<{columns} x i32> {words}, <{columns} x i32> poison"
-        part = self.out.value(f"shufflevector {operands}, <16 x i32> <{lanes}>")
-        return self.out.value(f"bitcast <16 x i32> {part} to {self.operand}")
+    def _vectors(self, row: str, kind: str, count: int) -> list[str]:
+        """The vectors of a row of all columns."""
+        lanes = [range(v * self.lanes, (v + 1) * self.lanes) for v in range(count)]
+        masks = [", ".join(f"i32 {n}" for n in part) for part in lanes]
+        operands = f"{kind} {row}, {kind} poison"
+        return [
+            self.out.value(f"shufflevector {operands}, <{self.lanes} x i32> <{mask}>")
+            for mask in masks
+        ]
 
 
 class MemoryBlocks:
     """The loop over blocks of K of a product from memory, open until `close`.
 
     values: addresses of A and B in the block, and groups along K in it
+    whole: what the length of a block is a multiple of, unless it is less; a power of two
 
     Rows of B lie far apart, so that the CPU does not fetch ahead: while a panel is multiplied, the
     next one, perhaps of the next block, is fetched to the L2 cache, some rows with each row of C,
     if `fetches`.
     """
 
-    def __init__(self, packing: Packing) -> None:
+    def __init__(self, packing: Packing, whole: int = 1) -> None:
         self.packing, out = packing, packing.out
         most = packing.spec.k
-        above = out.value(f"add i64 %depth, {most - 1}")
-        turns = out.value(f"udiv i64 {above}, {most}")
+        # beyond the last whole length a turn of its own
+        wholes = out.value(f"and i64 %depth, {-whole}")
+        some = out.value(f"icmp ne i64 {wholes}, %depth")
+        turns = out.part(out.value(f"add i64 {wholes}, {most - 1}"), most)
+        turns = out.value(f"add i64 {turns}, {out.value(f'zext i1 {some} to i64')}")
         self._loop = Loop(out, turns, [("ptr", "%a"), ("ptr", "%b"), ("i64", "%depth")])
         self._a, self._b, self._left = self._loop.values
-        self._length = out.value(f"call i64 @llvm.umin.i64(i64 {self._left}, i64 {most})")
-        self.values = self._a, self._b, str(out.part(self._length, packing.group))
+        self.length = str(out.smaller(self._left, most))
+        if whole > 1:
+            short = out.value(f"icmp ult i64 {self._left}, {whole}")
+            rounded = out.value(f"and i64 {self.length}, {-whole}")
+            self.length = out.value(f"select i1 {short}, i64 {self._left}, i64 {rounded}")
+        self.values = self._a, self._b, str(out.part(self.length, packing.group))
         self._following = self._b
         self.fetches = packing.spec.unit.fetches and not packing.spec.b_columns
         if self.fetches:
             block = out.value(f"mul i64 {packing.b_row}, {most}")
             self._following = out.offset(self._b, block)
 
-    def next_panel(self, b: str, vectors: int) -> str:
-        """Where the panel of B behind the one at `b` is."""
+    def next_panel(self, b: str, vectors: int, left: Size) -> str:
+        """Where the panel of B behind the one at `b` is; left: columns from this one on."""
         out, packing = self.packing.out, self.packing
-        width = packing.panel_step(vectors)
-        last = out.offset(self._b, packing.spec.n * packing.size - int(width))
-        ends = out.value(f"icmp eq ptr {b}, {last}")
-        return out.value(f"select i1 {ends}, ptr {self._following}, ptr {out.offset(b, width)}")
+        ends = out.value(f"icmp ule i64 {left}, {vectors * packing.lanes}")
+        behind = out.offset(b, packing.panel_step(vectors))
+        return out.value(f"select i1 {ends}, ptr {self._following}, ptr {behind}")
 
-    def fetch(self, rows: str, count: int, vectors: int) -> str:
-        """Fetch rows of a panel that begin at `rows`; where the next one is."""
+    def fetch(self, rows: str, count: int, vectors: int) -> None:
+        """Fetch rows of a panel that begin at `rows`."""
         out, packing = self.packing.out, self.packing
         loop = Loop(out, count, [("ptr", rows)])
         (place,) = loop.values
         for byte in range(0, int(packing.panel_step(vectors)), CACHE_LINE):
             line = out.offset(place, byte)
             out.emit(f"call void @llvm.prefetch.p0(ptr {line}, i32 0, i32 2, i32 1)")
-        (place,) = loop.close([out.offset(place, packing.b_row)])
-        return place
+        loop.close([out.offset(place, packing.b_row)])
 
     def close(self) -> None:
         out, packing = self.packing.out, self.packing
-        along = out.value(f"mul i64 {self._length}, {packing.size}")
-        down = along
-        if not packing.spec.b_columns:
-            down = out.value(f"mul i64 {self._length}, {packing.b_row}")
-        left = out.value(f"sub i64 {self._left}, {self._length}")
+        spec, size = packing.spec, packing.size
+        along = out.distance(self.length, "%a.row" if spec.a_columns else size)
+        down = out.distance(self.length, size if spec.b_columns else packing.b_row)
+        left = out.value(f"sub i64 {self._left}, {self.length}")
         self._loop.close([out.offset(self._a, along), out.offset(self._b, down), left])
 
 
+def lanes_below(out: Writer, lanes: int, left: Size) -> str:
+    """The lanes of a vector that are among so many; a number is of all: no mask is needed."""
+    if isinstance(left, int):
+        return ""
+    kind = f"<{lanes} x i32>"
+    narrow = out.value(f"trunc i64 {out.smaller(left, lanes)} to i32")
+    first = out.value(f"insertelement {kind} poison, i32 {narrow}, i64 0")
+    limit = out.value(f"shufflevector {kind} {first}, {kind} poison, {kind} zeroinitializer")
+    numbers = ", ".join(f"i32 {i}" for i in range(lanes))
+    return out.value(f"icmp ult {kind} <{numbers}>, {limit}")
+
+
+def masked_load(out: Writer, kind: str, place: str, mask: str, align: int) -> str:
+    """A vector from memory, zeros where a mask does not hold."""
+    if not mask:
+        return out.value(f"load {kind}, ptr {place}, align {align}")
+    where = f"ptr align {align} {place}, <{_lanes(kind)} x i1> {mask}"
+    call = f"call {kind} @llvm.masked.load.{_suffix(kind)}.p0"
+    return out.value(f"{call}({where}, {kind} zeroinitializer)")
+
+
+def _lanes(kind: str) -> int:
+    return int(kind[1:].split()[0])
+
+
+def _suffix(kind: str) -> str:
+    """Of an intrinsic's name, for a vector type."""
+    element = kind[1:-1].split()[2]
+    return f"v{_lanes(kind)}{ {'float': 'f32', 'double': 'f64'}.get(element, element) }"
+
+
 def memory_declarations(spec: DotSpec) -> tuple[str, ...]:
-    """Those of `MemoryBlocks`."""
+    """Those of products from memory."""
     if not spec.from_memory:
         return ()
-    prefetch = "declare void @llvm.prefetch.p0(ptr, i32 immarg, i32 immarg, i32 immarg)"
-    return ("declare i64 @llvm.umin.i64(i64, i64)", prefetch)
+    packing = Packing(spec, Writer())
+    kinds = [packing.kind_of_rows(vectors) for vectors in (1, PANEL_VECTORS)]
+    kinds += ["<64 x i8>"] if spec.by_tiles else []
+    return (
+        "declare i64 @llvm.umin.i64(i64, i64)",
+        "declare void @llvm.prefetch.p0(ptr, i32 immarg, i32 immarg, i32 immarg)",
+        *(
+            f"declare {kind} @llvm.masked.load.{_suffix(kind)}.p0"
+            f"(ptr, <{_lanes(kind)} x i1>, {kind})"
+            for kind in dict.fromkeys(kinds)
+        ),
+    )
 
 
 def function(name: str, spec: DotSpec, body: Writer) -> str:
     """The function of a product."""
-    more = ", i64 %a.row, i64 %b.row, i64 %depth" if spec.from_memory else ""
+    sizes = ("%a.row", "%b.row", "%depth", "%rows", "%columns") if spec.from_memory else ()
+    more = "".join(f", i64 {size}" for size in sizes)
     pointers = "ptr noalias %c, ptr noalias readonly %a, ptr noalias readonly %b"
     head = f"define internal void @{name}({pointers}{more}) {spec.unit.function_attributes} {{"
     return "\n".join([head, *body.lines, "  ret void", "}", ""])

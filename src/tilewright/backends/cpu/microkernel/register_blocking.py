@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from tilewright.backends.cpu.microkernel.function_text import Run
 from tilewright.ir.types import DType, f32, f64, i32
 from tilewright.llvm import HostCpu, llvm_type
 
@@ -79,9 +80,10 @@ class DotSpec:
 
     element: "float", "double", "i32" (which wraps modulo 2**32); for units with 512 bits, n a
         multiple of 16 and k of 4: "bfloat", summed in float, and "i8" or "u8", summed in i32.
-    from_memory: A and B are matrices in memory, A row-major: the function takes the bytes from one
-        row (or column) of A and of B to the next and the length along K, a multiple of
-        `memory_step`, too; k is how much of it is copied at once. C is added to.
+    from_memory: A and B are matrices in memory: the function takes the bytes from one row (or
+        column) of A and of B to the next, the length along K, a multiple of `memory_step`, and how
+        many rows of A and columns of B there are, 1 at least, too; what C holds beyond these is
+        undefined. k is how much is copied at once. C is added to.
     a_columns, b_columns: A or B is column-major: A only without groups, B only if n is a multiple
         of the lanes and k of as many groups.
     lda, ldb, ldc: elements from one row (or column) to the next; 0: as `preferred_strides` says.
@@ -162,13 +164,11 @@ def memory_depth(spec: DotSpec) -> int:
 
 def memory_step(spec: DotSpec) -> int:
     """What K of a product from memory has to be a multiple of; 0 if no micro-kernel does it."""
-    operand = spec.operand
-    if spec.by_tiles:
-        return TILE_ROW_BYTES // operand.bytes
+    group = spec.operand.group
     # with lane broadcast a vector of A holds steps of K
-    if spec.n % spec.lanes or spec.a_columns or spec.unit.lane_broadcast:
+    if spec.n % spec.lanes or (spec.a_columns and group > 1) or spec.unit.lane_broadcast:
         return 0
-    return operand.group * (spec.lanes if spec.b_columns else UNROLL)
+    return group if spec.by_tiles else group * UNROLL
 
 
 def vector_unit(cpu: HostCpu) -> VectorUnit:
@@ -207,13 +207,6 @@ def preferred_strides(spec: DotSpec) -> Strides:
     if ldb > PANEL_VECTORS * lanes or spec.b_columns:
         ldb = (-(-ldb // line) | 1) * line
     return Strides(lda, ldb, ldc)
-
-
-class Run(NamedTuple):
-    """`times` panels, one after the other, of `size` rows (or vectors of columns) each."""
-
-    times: int
-    size: int
 
 
 def panel_rows(spec: DotSpec, vectors: int) -> int:

@@ -22,18 +22,19 @@ kernels use one, `TILE_CONFIGURATION`, which their entry loads.
 
 from __future__ import annotations
 
-from tilewright.backends.cpu.microkernel.function_text import Loop, Size, Writer
+from tilewright.backends.cpu.microkernel.function_text import Loop, Run, Size, Writer, panels
 from tilewright.backends.cpu.microkernel.panel_packing import (
     MemoryBlocks,
     Packing,
     function,
+    lanes_below,
+    masked_load,
     memory_declarations,
 )
 from tilewright.backends.cpu.microkernel.register_blocking import (
     TILE_ROW_BYTES,
     TILE_ROWS,
     DotSpec,
-    Run,
     column_runs,
 )
 
@@ -69,12 +70,12 @@ class _TileKernel:
     def __init__(self, spec: DotSpec) -> None:
         self.spec, self.out = spec, Writer()
         self.packing = Packing(spec, self.out)
-        size = spec.operand.bytes
-        self.a_row: Size = spec.strides.lda * size
+        self.a_row: Size = spec.strides.lda * spec.operand.bytes
         self.c_row = spec.strides.ldc * spec.type.bytes
         self.multiply = _MULTIPLY[spec.element]
-        self.memory: MemoryBlocks | None = None
-        self.following: str = "%b"
+        self.copies: _CopiesOfA | None = None
+        self.rows: Size = spec.m
+        self.columns: Size = spec.n
 
     def blocks(self) -> None:
         """All of it: from memory one block of K after the other."""
@@ -83,39 +84,57 @@ class _TileKernel:
             self.column_panels("%a", "%b")
             return
         self.a_row, self.packing.b_row = "%a.row", "%b.row"
-        self.memory = MemoryBlocks(self.packing)
-        a, b, self.packing.groups = self.memory.values
+        self.rows, self.columns = "%rows", "%columns"
+        copies = _CopiesOfA(self.spec, self.out)
+        memory = MemoryBlocks(self.packing, whole=TILE_ROW_BYTES // self.spec.operand.bytes)
+        a, b, self.packing.groups = memory.values
+        copies.fill(a, memory.length)
+        self.copies = copies
         self.column_panels(a, b)
-        self.memory.close()
+        memory.close()
 
     def column_panels(self, a: str, b: str) -> None:
-        c = "%c"
-        for run in column_runs(self.spec):
-            loop = Loop(self.out, run.times, [("ptr", c), ("ptr", b)])
-            c, b = loop.values
-            self.packing.pack_columns(b, run.size)
-            if self.memory is not None and self.memory.fetches:
-                self.following = self.memory.next_panel(b, run.size)
-            self.row_panels(c, a, run.size)
-            after = self.out.offset(c, run.size * TILE_ROW_BYTES)
-            c, b = loop.close([after, self.out.offset(b, self.packing.panel_step(run.size))])
+        out, packing = self.out, self.packing
+        for run, column in panels(out, column_runs(self.spec), TILE_ROWS, self.columns):
+            width = packing.b_row if self.spec.b_columns else packing.size
+            left: Size = self.columns
+            if isinstance(left, str):
+                left = out.value(f"sub i64 {left}, {column}")
+            packing.pack_columns(out.offset(b, out.distance(column, width)), run.size, left)
+            if self.copies is not None:
+                self.pad_groups(run.size)
+            self.row_panels(out.offset("%c", out.times(4, column)), a, run.size)
+
+    def pad_groups(self, across: int) -> None:
+        """Zeros behind a packed panel, up to a whole number of tiles."""
+        out, row = self.out, across * TILE_ROW_BYTES
+        groups = self.packing.groups
+        rest = out.value(f"and i64 {groups}, {TILE_ROWS - 1}")
+        label, after = out.label(), out.label()
+        some = out.value(f"icmp ne i64 {rest}, 0")
+        out.emit(f"br i1 {some}, label %{label}, label %{after}")
+        out.start_block(label)
+        end = out.offset(self.packing.columns, out.distance(groups, row))
+        turns = out.value(f"sub i64 {TILE_ROWS}, {rest}")
+        loop = Loop(out, turns, [("ptr", end)])
+        (place,) = loop.values
+        out.emit(f"store <{row} x i8> zeroinitializer, ptr {place}, align {TILE_ROW_BYTES}")
+        loop.close([out.offset(place, row)])
+        out.emit(f"br label %{after}")
+        out.start_block(after)
 
     def row_panels(self, c: str, a: str, across: int) -> None:
         """All rows of `across` tiles of columns."""
+        out = self.out
         full, rest = divmod(self.spec.m // TILE_ROWS, _PAIR)
-        for run in (Run(full, _PAIR), Run(1, rest)):
-            if run.times * run.size:
-                carried = [("ptr", c), ("ptr", a), ("ptr", self.following)]
-                loop = Loop(self.out, run.times, carried)
-                c, a, self.following = loop.values
-                self.panel(c, a, run.size, across)
-                rows = run.size * TILE_ROWS
-                below = self.out.offset(a, self.out.times(rows, self.a_row))
-                c, a, self.following = loop.close(
-                    [self.out.offset(c, rows * self.c_row), below, self.following]
-                )
+        runs = [run for run in (Run(full, _PAIR), Run(1, rest)) if run.times * run.size]
+        for run, row in panels(out, runs, TILE_ROWS, self.rows):
+            place, a_row = out.offset(a, out.distance(row, self.a_row)), self.a_row
+            if self.copies is not None:
+                place, a_row = self.copies.rows_from(row, place)
+            self.panel(out.offset(c, out.times(self.c_row, row)), place, a_row, run.size, across)
 
-    def panel(self, c: str, a: str, down: int, across: int) -> None:
+    def panel(self, c: str, a: str, a_row: Size, down: int, across: int) -> None:
         """The sums of down x across tiles."""
         places = [(i, j) for i in range(down) for j in range(across)]
         tiles = {
@@ -127,34 +146,86 @@ class _TileKernel:
                 self.load(tile, place, self.c_row)
             else:
                 self.call("tilezero", f"i8 {tile}")
-        self.steps(a, down, across)
+        self.steps(a, a_row, down, across)
         for tile, place in tiles.items():
             self.call("tilestored64", f"i8 {tile}, ptr {place}, i64 {self.c_row}")
 
-    def steps(self, a: str, down: int, across: int) -> None:
+    def steps(self, a: str, a_row: Size, down: int, across: int) -> None:
         """The loop over K."""
         out, b_row = self.out, across * TILE_ROW_BYTES
-        steps = out.part(self.packing.groups, TILE_ROWS)
-        carried = [("ptr", a), ("ptr", self.packing.columns), ("ptr", self.following)]
-        loop = Loop(out, steps, carried)
-        a, b, self.following = loop.values
+        groups = self.packing.groups
+        if isinstance(groups, str):
+            groups = out.value(f"add i64 {groups}, {TILE_ROWS - 1}")
+        loop = Loop(out, out.part(groups, TILE_ROWS), [("ptr", a), ("ptr", self.packing.columns)])
+        a, b = loop.values
         for i in range(down):
-            down_to = out.times(i * TILE_ROWS, self.a_row)
-            self.load(_FIRST_OF_A + i, out.offset(a, down_to), self.a_row)
+            self.load(_FIRST_OF_A + i, out.offset(a, out.times(i * TILE_ROWS, a_row)), a_row)
         for j in range(across):
             self.load(_FIRST_OF_B + j, out.offset(b, j * TILE_ROW_BYTES), b_row)
         for i, j in ((i, j) for i in range(down) for j in range(across)):
             tiles = (_PAIR * i + j, _FIRST_OF_A + i, _FIRST_OF_B + j)
             self.call(self.multiply, ", ".join(f"i8 {tile}" for tile in tiles))
-        if self.memory is not None and self.memory.fetches:
-            length = TILE_ROW_BYTES // self.spec.operand.bytes
-            rows = -(-length * down * TILE_ROWS // self.spec.m)
-            self.following = self.memory.fetch(self.following, rows, across)
-        a, b = out.offset(a, TILE_ROW_BYTES), out.offset(b, TILE_ROWS * b_row)
-        _, _, self.following = loop.close([a, b, self.following])
+        loop.close([out.offset(a, TILE_ROW_BYTES), out.offset(b, TILE_ROWS * b_row)])
 
     def load(self, tile: int, place: str, row: Size) -> None:
         self.call("tileloadd64", f"i8 {tile}, ptr {place}, i64 {row}")
 
     def call(self, name: str, operands: str) -> None:
         self.out.emit(f"call void @llvm.x86.{name}({operands})")
+
+
+class _CopiesOfA:
+    """Rows of A where a tile would reach beyond the last one, or beyond the end of K.
+
+    Of a block of whole tiles along K these are the rows of the last panel, if it is not whole; of
+    what is left of K, which is a block of its own, all rows, with zeros behind.
+    """
+
+    def __init__(self, spec: DotSpec, out: Writer) -> None:
+        self.spec, self.out = spec, out
+        panel, row = _PAIR * TILE_ROWS, spec.k * spec.operand.bytes
+        rows = -(-spec.m // panel) * panel
+        self.pitch, self.copy = row, "%copy.of.a"
+        out.emit(f"{self.copy} = alloca [{max(panel * row, rows * TILE_ROW_BYTES)} x i8], align 64")
+        self.last = out.value("sub i64 %rows, 1")
+        self.first = out.value(f"and i64 {self.last}, {-panel}")
+        past = out.value(f"and i64 %rows, {panel - 1}")
+        self.partial = out.value(f"icmp ne i64 {past}, 0")
+        self.is_rest = ""
+
+    def fill(self, a: str, length: str) -> None:
+        """Copy what is needed of a block."""
+        out, size, panel = self.out, self.spec.operand.bytes, _PAIR * TILE_ROWS
+        step = TILE_ROW_BYTES // size
+        self.is_rest = rest = out.value(f"icmp ult i64 {length}, {step}")
+        some = out.value(f"or i1 {rest}, {self.partial}")
+        first = out.value(f"select i1 {rest}, i64 0, i64 {self.first}")
+        all_rows = out.value(f"add i64 {self.first}, {panel}")
+        turns = out.value(f"select i1 {rest}, i64 {all_rows}, i64 {panel}")
+        self.row = out.value(f"select i1 {rest}, i64 {TILE_ROW_BYTES}, i64 {self.pitch}")
+        self.moved = out.value(f"select i1 {rest}, i64 0, i64 {self.first}")
+        label, after = out.label(), out.label()
+        out.emit(f"br i1 {some}, label %{label}, label %{after}")
+        out.start_block(label)
+        mask = lanes_below(out, TILE_ROW_BYTES, out.times(size, length))
+        loop = Loop(out, turns, [("i64", first), ("ptr", self.copy)])
+        row, target = loop.values
+        source = out.offset(a, out.distance(out.smaller(row, self.last), "%a.row"))
+        steps = out.part(out.value(f"add i64 {length}, {step - 1}"), step)
+        along = Loop(out, steps, [("ptr", source), ("ptr", target)])
+        line = masked_load(out, f"<{TILE_ROW_BYTES} x i8>", along.values[0], mask, size)
+        out.emit(f"store <{TILE_ROW_BYTES} x i8> {line}, ptr {along.values[1]}, align 64")
+        along.close([out.offset(place, TILE_ROW_BYTES) for place in along.values])
+        loop.close([out.value(f"add i64 {row}, 1"), out.offset(target, self.row)])
+        out.emit(f"br label %{after}")
+        out.start_block(after)
+
+    def rows_from(self, row: Size, place: str) -> tuple[str, Size]:
+        """Where the rows of a panel are, and the bytes from one to the next."""
+        out = self.out
+        last = out.value(f"icmp eq i64 {row}, {self.first}")
+        copied = out.value(f"or i1 {self.is_rest}, {out.value(f'and i1 {last}, {self.partial}')}")
+        number = out.value(f"sub i64 {row}, {self.moved}")
+        copy = out.offset(self.copy, out.distance(number, self.row))
+        pitch = out.value(f"select i1 {copied}, i64 {self.row}, i64 %a.row")
+        return out.value(f"select i1 {copied}, ptr {copy}, ptr {place}"), pitch

@@ -116,11 +116,71 @@ def test_matrices_with_strides_of_their_own():
         np.testing.assert_array_equal(out, left.astype(np.float64) @ b)
 
 
-def test_column_major_left_operands_are_left_to_the_loop():
-    a, b = operands(64, 64, 64, "float32")
-    out, text = multiplied(np.asfortranarray(a), b, "masks")
-    np.testing.assert_array_equal(out, a.astype(np.float64) @ b)
-    assert "i64 %depth" not in text
+@pytest.mark.parametrize(("dtype", "from_memory"), [("float32", True), ("int8", False)])
+def test_column_major_left_operands(dtype: str, from_memory: bool):
+    """Bytes would have to be put side by side."""
+    for sizes in ((64, 64, 64), (37, 50, 43)):
+        a, b = operands(*sizes, dtype)
+        out, text = multiplied(np.asfortranarray(a), b, "masks")
+        np.testing.assert_array_equal(out, a.astype(np.float64) @ b)
+        assert ("i64 %depth" in text) == (from_memory and not host_cpu().is_arm64)
+
+
+@tw.jit
+def edge_kernel(
+    a_ptr, b_ptr, c_ptr, M, N, K, L, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+    USE: tl.constexpr,
+):  # fmt: skip
+    """One tile; USE: what becomes of it. Of A columns below K are loaded, of B rows below L."""
+    rows, columns, depth = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, tl.cdiv(max(K, L), BK)):
+        at = k * BK + depth
+        a = tl.load(a_ptr + (rows % M)[:, None] * K + at[None, :], mask=at[None, :] < K, other=0)
+        b = tl.load(b_ptr + at[:, None] * N + columns[None, :],
+                    mask=(at[:, None] < L) & (columns[None, :] < N), other=0)  # fmt: skip
+        acc = tl.dot(a, b, acc)
+    mask = (rows < M)[:, None] & (columns < N)[None, :]
+    to = c_ptr + rows[:, None] * N + columns[None, :]
+    if USE == "stored twice":
+        tl.store(to, acc, mask=mask & (rows < 3)[:, None])
+        tl.store(to + M * N, acc * 2, mask=mask)
+    elif USE == "summed":
+        tl.store(c_ptr + columns, tl.sum(acc, 0), mask=columns < N)
+    elif USE == "in a branch":
+        if M > 1:
+            last = M // (M - 1) + M - 2
+            tl.store(to, acc, mask=mask & (rows <= last)[:, None])
+
+
+@pytest.mark.parametrize("use", ["stored twice", "summed", "in a branch"])
+@pytest.mark.parametrize("sizes", [(33, 29, 40), (1, 64, 64), (64, 3, 100), (5, 33, 17)])
+def test_tiles_at_edges_that_are_used_as_a_whole_or_in_parts(use: str, sizes: tuple[int, int, int]):
+    """As interpreted: a sum over rows has all of them, those that wrap around included."""
+    m, n, k = sizes
+    a, b = operands(m, n, k, "float32")
+    outs = [np.full((2, m, n), -1, np.float32) for _ in range(2)]
+    for out, kernel in zip(
+        outs, (edge_kernel, tw.jit(edge_kernel.fn, interpret=True)), strict=True
+    ):
+        kernel[(1,)](a, b, out, m, n, k, k, BM=64, BN=64, BK=16, USE=use)
+    np.testing.assert_array_equal(outs[0], outs[1])
+    assert (outs[0] != -1).any() or m == 1
+
+
+def test_infinities_beyond_the_end_of_the_other_side():
+    """A zero that one mask gives is multiplied by what the other lets through."""
+    m, n, k = 20, 24, 32
+    a, b = operands(m, n, k, "float32")
+    whole = np.zeros((k + 16, n), np.float32)
+    whole[:k], whole[k:] = b, np.inf
+    out = np.zeros((2, m, n), np.float32)
+    for length in (k, k + 16, k - 3):
+        edge_kernel[(1,)](a, whole, out, m, n, k, length, BM=32, BN=32, BK=16, USE="stored twice")
+        if length > k:
+            assert np.isnan(out[1]).all()
+        else:
+            np.testing.assert_array_equal(out[1], 2 * (a[:, :length] @ b[:length]))
 
 
 @tw.jit

@@ -1,6 +1,8 @@
 """Products of matrices where they lie in memory, with any distance between their rows."""
 
 import ctypes
+import mmap
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,6 @@ from tests.unit.backends.cpu.amx_functions import without_amx
 from tests.unit.backends.cpu.microkernel.grouped_products import KINDS
 from tests.unit.backends.cpu.microkernel.test_grouped_products import emulated
 from tilewright.backends.cpu.microkernel import (
-    AVX2,
     AVX512,
     GENERIC,
     NEON,
@@ -31,6 +32,8 @@ TYPES: dict[str, Any] = {
     "float": np.float32, "double": np.float64, **{name: kind[0] for name, kind in KINDS.items()}
 }  # fmt: skip
 
+ARGUMENTS = "ptr %c, ptr %a, ptr %b, i64 %x, i64 %y, i64 %k, i64 %m, i64 %n"
+
 
 def module(spec: DotSpec) -> str:
     emitter = tile_products if spec.by_tiles else blocked_loops
@@ -43,34 +46,51 @@ def module(spec: DotSpec) -> str:
     configure = ["call void @llvm.x86.ldtilecfg(ptr @tiles)"] if spec.by_tiles else []
     text = "\n".join([
         f"@tiles = private constant [64 x i8] [{data}]", "declare void @llvm.x86.ldtilecfg(ptr)",
-        text, "define void @run(ptr %c, ptr %a, ptr %b, i64 %x, i64 %y, i64 %k) {", *configure,
-        "call void @dot(ptr %c, ptr %a, ptr %b, i64 %x, i64 %y, i64 %k)", "ret void", "}", "",
+        text, f"define void @run({ARGUMENTS}) {{", *configure, f"call void @dot({ARGUMENTS})",
+        "ret void", "}", "",
     ])  # fmt: skip
     return without_amx(text) if spec.by_tiles else text
 
 
-def assert_product(spec: DotSpec, depth: int) -> None:
+def assert_product(spec: DotSpec, depth: int, rows: int = 0, columns: int = 0) -> None:
+    """Of so many rows and columns, all if 0; behind each matrix is a page that nobody may read."""
     rng = np.random.default_rng(depth)
+    rows, columns = rows or spec.m, columns or spec.n
     dtype, summed = TYPES[spec.element], KINDS.get(spec.element, (0, 0, TYPES[spec.element]))[2]
-    random = [rng.integers(-9, 10, shape) for shape in ((spec.m, depth), (depth, spec.n))]
+    random = [rng.integers(-9, 10, shape) for shape in ((rows, depth), (depth, columns))]
     if spec.element == "u8":
         random[0] = np.abs(random[0])
     right = np.int8 if spec.element == "u8" else dtype
-    # rows with something between them
-    a = np.full((spec.m, depth + 7), 99, dtype)
-    b = np.full((depth, spec.n + 3), 99, right)
-    a[:, :depth], b[:, : spec.n] = random
-    if spec.b_columns:
-        b = np.asfortranarray(b)
+    a = guarded(random[0], dtype, spec.a_columns)
+    b = guarded(random[1], right, spec.b_columns)
     memory = np.zeros(spec.m * spec.n * summed().itemsize + 64, np.uint8)
     start = -memory.ctypes.data % 64
     c = memory[start : start + spec.m * spec.n * summed().itemsize].view(summed)
     c[:] = 3
     loaded = load_object(compile_ir(module(spec), host_target()).obj, ["run"])
-    run = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3)(loaded["run"])
-    row_of_b = b.strides[1] if spec.b_columns else b.strides[0]
-    run(c.ctypes.data, a.ctypes.data, b.ctypes.data, a.strides[0], row_of_b, depth)
-    np.testing.assert_array_equal(c.reshape(spec.m, spec.n), 3 + random[0] @ random[1])
+    run = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 5)(loaded["run"])
+    pitches = (x.strides[1] if f else x.strides[0]
+               for x, f in ((a, spec.a_columns), (b, spec.b_columns)))  # fmt: skip
+    run(c.ctypes.data, a.ctypes.data, b.ctypes.data, *pitches, depth, rows, columns)
+    result = c.reshape(spec.m, spec.n)[:rows, :columns]
+    np.testing.assert_array_equal(result, 3 + random[0] @ random[1])
+
+
+def guarded(values: Any, dtype: Any, in_columns: bool) -> Any:
+    """A matrix whose rows (or columns) have something between them, at the end of its pages."""
+    lines = values.T if in_columns else values
+    pitch = lines.shape[1] + 5
+    size = ((lines.shape[0] - 1) * pitch + lines.shape[1]) * np.dtype(dtype).itemsize
+    pages = -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
+    memory = mmap.mmap(-1, pages + mmap.PAGESIZE)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(address + pages), mmap.PAGESIZE, 0) == 0
+    flat = np.frombuffer(memory, np.uint8, size, pages - size).view(dtype)
+    flat[:] = 99
+    item = flat.itemsize
+    matrix = np.lib.stride_tricks.as_strided(flat, lines.shape, (pitch * item, item))
+    matrix[:] = lines
+    return matrix.T if in_columns else matrix
 
 
 def spec_of(element: str, unit: VectorUnit, b_columns: bool, m: int, n: int) -> DotSpec:
@@ -96,9 +116,21 @@ def test_products_of_one_block_and_of_several(
     assert spec.k % step == 0
     for depth in (step, spec.k, 2 * spec.k + 3 * step):
         assert_product(spec, depth)
+    for rows, columns in ((1, 1), (m - 1, n - 1), (m, 5), (13, n)):
+        assert_product(spec, spec.k + 5 * step, rows, columns)
+
+
+@pytest.mark.parametrize("element", ["float", "double"])
+def test_left_operands_in_columns(element: str):
+    for b_columns in (False, True):
+        spec = replace(
+            spec_of(element, vector_unit(host_cpu()), b_columns, 24, 48), a_columns=True, lda=0
+        )
+        for rows, columns in ((24, 48), (13, 29)):
+            assert_product(spec, spec.k + 6, rows, columns)
 
 
 def test_products_that_are_not_done_from_memory():
     assert memory_step(DotSpec(16, 24, 64, "float", AVX512, from_memory=True)) == 0
     assert memory_step(DotSpec(16, 16, 64, "float", NEON, from_memory=True)) == 0
-    assert memory_step(DotSpec(16, 16, 64, "float", AVX2, a_columns=True, from_memory=True)) == 0
+    assert memory_step(DotSpec(16, 16, 64, "i8", AVX512, a_columns=True, from_memory=True)) == 0

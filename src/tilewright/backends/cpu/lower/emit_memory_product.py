@@ -1,0 +1,266 @@
+"""Emits the product of matrices in memory that stands for a loop of products.
+
+    rows, columns = as many of the result as are stored        (kept_extents.py)
+    K = as many as the masks along K leave, of all iterations
+    if every other mask holds in the corners, tiles do not wrap, rows are dense, ...
+        product(acc, a, b, strides, K, rows, columns)
+        trips = 0                                              or those that are left
+    the loop
+
+A number of things are better for it than where tiles end at those of the result, as most do not: of
+1000 x 1000 elements a third of all blocks of 256 x 256 are at edges.
+
+Elements beyond K are zeros on both sides if both masks end there; where one side had other numbers,
+not to be multiplied by zero if they are infinite, only whole iterations are done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from itertools import product
+
+from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering
+from tilewright.backends.cpu.lower.evaluate_lanes import Environment, Evaluator
+from tilewright.backends.cpu.lower.kept_extents import kept_extents
+from tilewright.backends.cpu.lower.lane_values import Address, Lanes, literal, uniform
+from tilewright.backends.cpu.lower.loop_clipping import ClippingBound, IndexedValue
+from tilewright.backends.cpu.lower.products_from_memory import MemoryProduct, Operand
+from tilewright.backends.cpu.lower.vector_access import memory_type
+from tilewright.backends.cpu.lower.wrapped_tiles import (
+    axes_of_remainders,
+    run_remainders,
+    shift_without_wrap,
+)
+from tilewright.backends.cpu.microkernel import memory_step
+from tilewright.ir import Op, Value
+from tilewright.ir.types import TileType, dtype_of, element_of
+from tilewright.llvm import Val, integer_literal
+from tilewright.ops import CompareOp, ConstantOp, LoadOp, pointee
+
+_EVERYWHERE = 1 << 62
+"""A length that no product has."""
+
+
+def _i64(value: int) -> Val:
+    return integer_literal(value, "i64")
+
+
+class MemoryProductEmitter:
+    """Emits a product in front of its loop, from the values of the loop's scalars there.
+
+    starts: lower bound, then initial values; of tiles anything
+    fits: what has to hold for it
+    """
+
+    def __init__(
+        self, state: CpuLowering, found: MemoryProduct, starts: Sequence[Val], upper: Val
+    ) -> None:
+        self.state, self.code, self.found, self.starts = state, state.code, found, starts
+        self.shifts = dict[Value, Lanes]()
+        self.fits: list[Val] = []
+        self.trips = self._trips(upper)
+        self.kept = kept_extents(state, found.loop, found.result)
+        last = [self.code.binary("sub", n, integer_literal(1)) for n in self.kept]
+        self.last_of_a: list[Val | None] = [last[0], None]
+        self.last_of_b: list[Val | None] = [None, last[1]]
+
+    def emit(self, name: str, sums: Val) -> list[Val]:
+        """The call of the micro-kernel, where it may be; the starts of the rest of the loop."""
+        code = self.code
+        a, a_row = self._operand(self.found.a)
+        b, b_row = self._operand(self.found.b)
+        for side, last in ((self.found.a, self.last_of_a), (self.found.b, self.last_of_b)):
+            self._side_masks_hold(side, last)
+        depth, count = self._length()
+        self.fits += [code.compare("icmp sgt", depth, _i64(0))]
+        self.fits += [code.compare("icmp sgt", n, integer_literal(0)) for n in self.kept]
+        fits = self._all(self.fits)
+        then, done = code.label("whole"), code.label("rest")
+        code.line(f"br i1 {fits}, label %{then}, label %{done}")
+        code.line(f"{then}:")
+        rows, columns = (code.convert("sext", n, "i64") for n in self.kept)
+        numbers = ", ".join(v.typed for v in (a_row, b_row, depth, rows, columns))
+        code.line(f"call void @{name}({sums.typed}, {a.typed}, {b.typed}, {numbers})")
+        code.line(f"br label %{done}")
+        code.line(f"{done}:")
+        done_trips = code.select(fits, count, _i64(0))
+        return [self._after(n, done_trips) for n in range(len(self.starts))]
+
+    def _all(self, conditions: Sequence[Val]) -> Val:
+        return reduce(lambda x, y: self.code.binary("and", x, y), conditions)
+
+    def _trips(self, upper: Val) -> Val:
+        """Iterations of the loop, as an i64."""
+        code, step = self.code, self._constant_step()
+        low, high = (code.convert("sext", v, "i64") for v in (self.starts[0], upper))
+        distance = code.binary("sub", high, low)
+        above = code.binary("add", distance, _i64(step - 1))
+        trips = code.binary("sdiv", above, _i64(step))
+        some = code.compare("icmp sgt", distance, _i64(0))
+        return code.select(some, trips, _i64(0))
+
+    def _constant_step(self) -> int:
+        op = self.found.loop.step.op
+        assert isinstance(op, ConstantOp)
+        return int(op.value)
+
+    def unwrap(self) -> bool:
+        """Put shifts in place of all remainders, which hold if `fits` does; False if one is not
+        known well enough."""
+        sides = ((self.found.a, self.last_of_a), (self.found.b, self.last_of_b))
+        pointers = [side.load.pointer for side, _ in sides]
+        tiles = run_remainders(self.state, pointers)
+        wrapping = {op.result for op in self.found.remainders if _is_tile(op)}
+        if wrapping - {tile.op.result for tile in tiles}:
+            return False
+        axes = [axes_of_remainders(pointer) for pointer in pointers]
+        for tile in (t for t in tiles if t.op.result in wrapping):
+            value = tile.op.result
+            lasts = {
+                last[axis] for (_, last), known in zip(sides, axes, strict=True)
+                for axis in known.get(value, ())
+            }  # fmt: skip
+            last = lasts.pop() if len(lasts) == 1 else None
+            inside, self.shifts[value] = shift_without_wrap(self.state, tile, last)
+            self.fits.append(inside)
+        return True
+
+    def _after(self, number: int, trips: Val) -> Val:
+        """A scalar of the loop after so many iterations: the index, then the others."""
+        code, start = self.code, self.starts[number]
+        if number == 0:
+            step: Val | None = integer_literal(self._constant_step(), start.type)
+        else:
+            value = self.found.steps[number - 1]
+            step = None if value is None else self.state.evaluator().lanes(value, ()).base
+        if step is None:
+            return start
+        if start.type == "ptr":
+            wide = code.convert("sext", step, "i64")
+            element = element_of(pointee(self.found.loop.inits[number - 1].type))
+            distance = code.binary("mul", wide, trips)
+            return code.element_address(start, distance, memory_type(element))
+        count = trips if start.type == "i64" else code.convert("trunc", trips, start.type)
+        return code.binary("add", start, code.binary("mul", step, count))
+
+    def _evaluator(self, trips: Val) -> Evaluator:
+        """Of values in the iteration that comes after so many."""
+        env, outside = Environment(), self.state.env
+        env.functions, env.buffers = outside.functions, outside.buffers
+        env.scalars = dict(outside.scalars)
+        for number, arg in enumerate(self.found.loop.body.args):
+            if not isinstance(arg.type, TileType):
+                value = self._after(number, trips)
+                env.scalars[arg] = Address(value) if value.type == "ptr" else uniform(value)
+        return Evaluator(self.code, env, 1, self.shifts)
+
+    # -- masks ------------------------------------------------------------------------------------
+
+    def _side_masks_hold(self, side: Operand, last: Sequence[Val | None]) -> None:
+        """Conditions that are not of K alone hold everywhere if they do in the corners."""
+        depth = integer_literal(self.found.depth - 1)
+        ends = [
+            [literal(0), uniform(depth if n is None else n)] for n in last
+        ]  # fmt: skip
+        for trips in (_i64(0), self.code.binary("sub", self.trips, _i64(1))):
+            ev = self._evaluator(trips)
+            for condition in (c for c in side.conditions if not _is_length(side, c)):
+                for corner in product(*ends):
+                    at = condition.coords(dict(enumerate(corner)))
+                    self.fits.append(ev.lanes(condition.value, at).base)
+
+    def _length(self) -> tuple[Val, Val]:
+        """K of the product, and how many iterations it stands for."""
+        code, found = self.code, self.found
+        total = code.binary("mul", self.trips, _i64(found.depth))
+        ends = [self._end(side) for side in (found.a, found.b)]
+        length = code.intrinsic("smin", "i64", total, code.intrinsic("smin", "i64", *ends))
+        at_end = code.compare("icmp eq", length, total)
+        if found.a.masks_zeros and found.b.masks_zeros:
+            at_end = code.binary("or", at_end, code.compare("icmp eq", *ends))
+        past = code.binary("and", length, _i64(memory_step(found.spec) - 1))
+        whole_steps = code.compare("icmp eq", past, _i64(0))
+        to_end = code.binary("and", at_end, whole_steps)
+        count = code.binary("sdiv", length, _i64(found.depth))
+        if found.together > 1:
+            count = code.binary("and", count, _i64(-found.together))
+        whole = code.binary("mul", count, _i64(found.depth))
+        return code.select(to_end, length, whole), code.select(to_end, self.trips, count)
+
+    def _end(self, side: Operand) -> Val:
+        """Where the masks along K end, from the first iteration on."""
+        end = _i64(_EVERYWHERE)
+        for condition in side.conditions:
+            if _is_length(side, condition):
+                end = self.code.intrinsic("smin", "i64", end, self._end_of(side, condition))
+        return end
+
+    def _end_of(self, side: Operand, condition: IndexedValue) -> Val:
+        """Where a condition ends that goes on along K from iteration to iteration.
+
+        `x < n` holds as often as n - x, at first, if x counts up; it always holds if x counts down.
+        """
+        code = self.code
+        first = self._slack(side, condition, 0, 0)
+        along = code.binary("sub", self._slack(side, condition, 0, 1), first)
+        from_turn = code.binary("sub", self._slack(side, condition, 1, 0), first)
+        falls = code.binary(
+            "and", code.compare("icmp eq", along, _i64(-1)),
+            code.compare("icmp eq", from_turn, _i64(-self.found.depth)),
+        )  # fmt: skip
+        rises = self._all([
+            code.compare("icmp sge", along, _i64(0)), code.compare("icmp sge", from_turn, _i64(0)),
+            code.compare("icmp sgt", first, _i64(0)),
+        ])  # fmt: skip
+        self.fits.append(code.binary("or", falls, rises))
+        return code.select(falls, first, _i64(_EVERYWHERE))
+
+    def _slack(self, side: Operand, condition: IndexedValue, turn: int, at: int) -> Val:
+        """What is above zero where a condition holds, in an iteration at a place along K."""
+        code, op = self.code, condition.value.op
+        assert isinstance(op, CompareOp)
+        ev, coords = self._evaluator(_i64(turn)), condition.coords({side.along: literal(at)})
+        low, high = (
+            code.convert("sext", ev.lanes(v, coords).base, "i64") for v in ClippingBound.sides(op)
+        )
+        slack = code.binary("sub", high, low)
+        return code.binary("add", slack, _i64(1)) if op.predicate in ("le", "ge") else slack
+
+    # -- addresses --------------------------------------------------------------------------------
+
+    def _operand(self, side: Operand) -> tuple[Val, Val]:
+        """Where the first element is, and the bytes from a row (or column) to the next; the other
+        dimension has to be dense, and an iteration to go on where one ends."""
+        code, load, now = self.code, side.load, self._evaluator(_i64(0))
+        soon = self._evaluator(_i64(1))
+        start = self._address(now, load, (0, 0))
+        down, across = (self._distance(start, now, load, at) for at in ((1, 0), (0, 1)))
+        dense, row = (down, across) if side.in_columns else (across, down)
+        step = across if side.along else down
+        expected = code.binary("mul", step, _i64(self.found.depth))
+        moved = self._distance(start, soon, load, (0, 0))
+        self.fits.append(code.compare("icmp eq", moved, expected))
+        size = dtype_of(load.result.type).bytes
+        self.fits.append(code.compare("icmp eq", dense, _i64(size)))
+        return start, row
+
+    def _distance(self, start: Val, ev: Evaluator, load: LoadOp, at: tuple[int, int]) -> Val:
+        """Bytes from an address to that of an element."""
+        code = self.code
+        ends = [code.convert("ptrtoint", v, "i64") for v in (self._address(ev, load, at), start)]
+        return code.binary("sub", *ends)
+
+    def _address(self, ev: Evaluator, load: LoadOp, at: tuple[int, int]) -> Val:
+        address = ev.at(load.pointer, tuple(map(literal, at)))
+        assert isinstance(address, Address)
+        return ev.math.first(address, memory_type(element_of(load.result.type)))
+
+
+def _is_length(side: Operand, condition: IndexedValue) -> bool:
+    """Whether a condition is of K alone."""
+    return set(condition.axes) - {None} == {side.along}
+
+
+def _is_tile(op: Op) -> bool:
+    return isinstance(op.results[0].type, TileType)

@@ -1,0 +1,107 @@
+"""How much of a matrix reaches memory.
+
+    for ... { acc = dot a, b, acc }
+    m = (rows < M) & (columns < N)
+    store p, cast acc, m                 rows of acc from M - rows[0] on are nobody's concern
+
+The masks may be made after the matrix: what they are made of is evaluated early, if it can be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering
+from tilewright.backends.cpu.lower.evaluate_lanes import INDEX_FUNCTIONS
+from tilewright.backends.cpu.lower.loop_clipping import store_bounds
+from tilewright.ir import Block, Op, Trait, Value
+from tilewright.ir.types import shape_of
+from tilewright.llvm import Val, integer_literal
+from tilewright.ops import HintOp, LoadOp, StoreOp
+
+_MOST_OPS = 64
+"""That are looked at between a matrix and its stores, and that a mask is made of."""
+
+
+def kept_extents(state: CpuLowering, before: Op, matrix: Value) -> list[Val]:
+    """Rows and columns beyond which no element of a matrix is stored or otherwise used, as i32.
+
+    before: the op in front of which they are evaluated
+    """
+    shape = shape_of(matrix.type)
+    stores = _stores_of(matrix)
+    extents: list[Val] = []
+    for dim, extent in enumerate(shape):
+        all_of_it = integer_literal(extent)
+        kept = [_stored(state, before, store, dim, extent) for store in stores or ()]
+        known = [n for n in kept if n is not None]
+        if not kept or len(known) < len(kept):
+            extents.append(all_of_it)
+            continue
+        most = known[0]
+        for other in known[1:]:
+            most = state.code.intrinsic("smax", "i32", most, other)
+        extents.append(most)
+    return extents
+
+
+def _stores_of(matrix: Value) -> list[StoreOp] | None:
+    """The stores that all elements go to, each to its own place; None if they have other uses."""
+    reached, stack, stores = {matrix}, [matrix], list[StoreOp]()
+    while stack:
+        value = stack.pop()
+        for user in value.uses:
+            if isinstance(user, StoreOp) and user.stored is value and user.mask is not value:
+                stores.append(user)
+                continue
+            by_element = {Trait.ELEMENTWISE, Trait.PURE} <= user.traits or isinstance(user, HintOp)
+            if not by_element or len(reached) > _MOST_OPS:
+                return None
+            stack += [v for v in user.results if v not in reached]
+            reached.update(user.results)
+    return stores
+
+
+def _stored(state: CpuLowering, before: Op, store: StoreOp, dim: int, extent: int) -> Val | None:
+    """How many elements along a dimension a store may store; None: all."""
+    least: Val | None = None
+    if store.mask is None:
+        return None
+    for bound in islice(store_bounds(store.mask, dim), _MOST_OPS):
+        op = bound.condition.value.op
+        assert op is not None
+        if not bound.is_inside(dim, {}) or not _is_known(state, before, op.operands):
+            continue
+        count = bound.count(state, dim, extent, {})
+        if count is not None:
+            least = count if least is None else state.code.intrinsic("smin", "i32", least, count)
+    return least
+
+
+def _is_known(state: CpuLowering, before: Op, values: list[Value]) -> bool:
+    """Whether values can be evaluated in front of an op: from what exists, by what has no effect
+    and would be done anyway."""
+    blocks, reached, stack = set(_blocks_around(before)), set[Value](), list(values)
+    while stack:
+        value = stack.pop()
+        if value in reached or value in state.env.scalars or value in state.env.buffers:
+            continue
+        reached.add(value)
+        op = value.op
+        if op is None or op.parent not in blocks or len(reached) > _MOST_OPS:
+            return False
+        function = type(op) in INDEX_FUNCTIONS or Trait.ELEMENTWISE in op.traits
+        if not function or Trait.PURE not in op.traits or isinstance(op, LoadOp):
+            return False
+        stack += op.operands
+    return True
+
+
+def _blocks_around(op: Op) -> Iterator[Block]:
+    """The block of an op, and those around it."""
+    block = op.parent
+    while block is not None:
+        yield block
+        owner = block.owner
+        block = owner.parent if isinstance(owner, Op) else None
