@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import tilewright.language as tl
-from tilewright.kernels.arrays import Array, dtype_name, empty, is_on_cpu, strides
-from tilewright.kernels.matmul_plan import HOPPER, Plan, cpu_blocks, current_gpu, plan_of
+from tilewright.kernels.arrays import Array, dtype_name, empty, is_on_cpu, layout, strides
+from tilewright.kernels.matmul_plan import (
+    HOPPER,
+    Plan,
+    blocks_for_threads,
+    current_gpu,
+    plan_of,
+    threads_for,
+)
 from tilewright.kernels.product import Product, is_aligned, packed, product_of, units_of
 from tilewright.runtime import Config, autotune, cdiv, jit
+from tilewright.support import settings
 
 
 @jit
@@ -169,6 +179,12 @@ def matmul(
     Raises ValueError for shapes that do not fit, an unknown activation, and one other than relu
     of an integer result. Sums of the same shapes are added in the same order in every run.
     """
+    if out is not None and not tune and is_on_cpu(a):
+        kind = activation if slope is None else "leaky_relu"
+        prepared = _prepared.get(_key(a, b, out, bias, kind, slope))
+        if prepared is not None:
+            prepared.run(a, b, out, bias)
+            return out
     product = product_of(a, b, out, bias, activation, slope)
     result = product.c
     if 0 in result.shape:
@@ -176,11 +192,50 @@ def matmul(
     if tune:
         tuned_matmul_kernel[product.grid](*product.arguments, **product.constants)
     elif is_on_cpu(a):
-        blocks = cpu_blocks(*product.sizes, int(a.itemsize))
-        matmul_kernel[product.grid](*product.arguments, **blocks, **product.constants)
+        multiply_on_cpu(product, slope)
     else:
         multiply_on_gpu(product)
     return result
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedProduct:
+    """A launch for arrays of known layouts: half of the time of 64^3 was to find out what it is."""
+
+    grid: tuple[int, int]
+    numbers: tuple[float, ...]
+    words: Mapping[str, Any]
+
+    def run(self, a: Array, b: Array, c: Array, bias: Array | None) -> None:
+        matmul_kernel[self.grid](a, b, c, *self.numbers, bias, **self.words)
+
+
+_prepared: dict[Hashable, PreparedProduct] = {}
+_MOST_PREPARED = 1024
+
+
+def _key(
+    a: Array, b: Array, c: Array, bias: Array | None, activation: str, slope: float | None
+) -> Hashable:
+    """What a prepared launch depends on."""
+    threads = settings().cpu.threads
+    of_bias = None if bias is None else layout(bias)
+    return layout(a), layout(b), layout(c), of_bias, activation, slope, threads
+
+
+def multiply_on_cpu(product: Product, slope: float | None) -> None:
+    """Launch in blocks for the cores; the next time arrays lie so, the launch is known."""
+    sizes = product.sizes
+    blocks = blocks_for_threads(*sizes, int(product.a.itemsize) <= 2, threads_for(*sizes))
+    words = {**product.constants, **blocks}
+    bias = words.pop("bias_ptr")
+    numbers = *product.numbers, product.slope
+    prepared = PreparedProduct(product.grid(blocks), numbers, words)
+    if len(_prepared) >= _MOST_PREPARED:
+        _prepared.clear()
+    arrays = product.a, product.b, product.c, bias
+    _prepared[_key(*arrays, product.activation, slope)] = prepared
+    prepared.run(*arrays)
 
 
 def multiply_on_gpu(product: Product) -> None:

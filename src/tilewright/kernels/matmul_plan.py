@@ -113,19 +113,21 @@ CPU_BLOCKS = {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "GROUP_M": 1}
 _DEPTH_STRIP = 24
 """Of K, as long as what each step needs beside its multiplication."""
 
+_PANEL = (8, 32)
+"""Rows and columns that are multiplied at once."""
+
 _WORTH_THREADS = 1 << 20
 """Multiply-adds: one core does 50 to 130 in a nanosecond, and two threads are awake after 3 us."""
 
 
-def cpu_blocks(m: int, n: int, k: int, item_bytes: int) -> Mapping[str, int]:
-    """Blocks for elements of so many bytes."""
-    threads = settings().cpu.threads or thread_count() if m * n * k >= _WORTH_THREADS else 1
-    return blocks_for_threads(m, n, k, item_bytes <= 2, threads)
+def threads_for(m: int, n: int, k: int) -> int:
+    """How many threads a product is shared out to."""
+    return settings().cpu.threads or thread_count() if m * n * k >= _WORTH_THREADS else 1
 
 
 @lru_cache(maxsize=256)
 def blocks_for_threads(m: int, n: int, k: int, narrow: bool, threads: int) -> Mapping[str, int]:
-    """The blocks that cover a product in the least time, the largest of those.
+    """The blocks that cover a product in the least time, the smallest of those.
 
     Beside the multiplication a block takes as long as one with more rows, to copy panels of B, and
     more columns would, to read A: many more of 8 or 16 bits, of which AMX does 13 times as many
@@ -135,14 +137,14 @@ def blocks_for_threads(m: int, n: int, k: int, narrow: bool, threads: int) -> Ma
     most = 1 << 16 if narrow else 1 << 15
     blocks = [(x, y) for x in _powers(256) for y in _powers(256)[:-1] if x * y <= most]
 
-    def time(block: tuple[int, int]) -> int:
-        whole = (m // block[0]) * (n // block[1])
-        at_edges = cdiv(m, block[0]) * cdiv(n, block[1]) - whole
-        # half as long again, since its tiles are copied to scratch memory
-        rounds = cdiv(2 * whole + 3 * at_edges, 2 * threads)
-        return rounds * (block[0] + more_rows) * (block[1] + more_columns)
+    def time(block: tuple[int, int]) -> float:
+        down, across = cdiv(m, block[0]), cdiv(n, block[1])
+        # blocks at edges are as much shorter as they are smaller
+        rows = cdiv(m, _PANEL[0]) * _PANEL[0] + down * more_rows
+        columns = cdiv(n, _PANEL[1]) * _PANEL[1] + across * more_columns
+        return cdiv(down * across, threads) * rows * columns / (down * across)
 
-    rows, columns = min(blocks, key=time)
+    rows, columns = min(blocks, key=lambda block: (time(block), block[0] * block[1]))
     depth = min(_powers(64), key=lambda block: cdiv(k, block) * (block + _DEPTH_STRIP))
     return CPU_BLOCKS | {"BLOCK_M": rows, "BLOCK_N": columns, "BLOCK_K": depth}
 
