@@ -17,7 +17,7 @@ from tilewright.backends.cpu.ops import Bf16DotOp
 from tilewright.ir import Value
 from tilewright.ir.types import dtype_of, shape_of
 from tilewright.llvm import llvm_type
-from tilewright.ops import DotOp
+from tilewright.ops import ConstantOp, DotOp
 
 
 def dot_spec(unit: VectorUnit, op: DotOp) -> DotSpec:
@@ -41,6 +41,12 @@ def element_of_product(op: DotOp) -> str:
     if isinstance(op, Bf16DotOp):
         return "bfloat"
     return kind.name if kind.bits == 8 else llvm_type(kind)
+
+
+def is_zero(sums: Value) -> bool:
+    """Whether sums start from zero: then a micro-kernel writes them without a look at them."""
+    op = sums.op
+    return isinstance(op, ConstantOp) and op.value == 0
 
 
 def operand_strides(

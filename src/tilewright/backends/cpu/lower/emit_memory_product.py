@@ -3,8 +3,10 @@
     rows, columns = as many of the result as are stored        (kept_extents.py)
     K = as many as the masks along K leave, of all iterations
     if every other mask holds in the corners, tiles do not wrap, rows are dense, ...
-        product(acc, a, b, strides, K, rows, columns)
+        acc = product(a, b, strides, K, rows, columns)
         trips = 0                                              or those that are left
+    else
+        acc = 0
     the loop
 
 A number of things are better for it than where tiles end at those of the result, as most do not: of
@@ -16,7 +18,7 @@ not to be multiplied by zero if they are infinite, only whole iterations are don
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from itertools import product
 
@@ -27,13 +29,9 @@ from tilewright.backends.cpu.lower.lane_values import Address, Lanes, literal, u
 from tilewright.backends.cpu.lower.loop_clipping import ClippingBound, IndexedValue
 from tilewright.backends.cpu.lower.products_from_memory import MemoryProduct, Operand
 from tilewright.backends.cpu.lower.vector_access import memory_type
-from tilewright.backends.cpu.lower.wrapped_tiles import (
-    axes_of_remainders,
-    run_remainders,
-    shift_without_wrap,
-)
+from tilewright.backends.cpu.lower.wrapped_tiles import axes_of_remainders, shift_without_wrap
 from tilewright.backends.cpu.microkernel import memory_step
-from tilewright.ir import Op, Value
+from tilewright.ir import Value
 from tilewright.ir.types import TileType, dtype_of, element_of
 from tilewright.llvm import Val, integer_literal
 from tilewright.ops import CompareOp, ConstantOp, LoadOp, pointee
@@ -65,9 +63,11 @@ class MemoryProductEmitter:
         self.last_of_a: list[Val | None] = [last[0], None]
         self.last_of_b: list[Val | None] = [None, last[1]]
 
-    def emit(self, name: str, sums: Val) -> list[Val]:
-        """The call of the micro-kernel, where it may be; the starts of the rest of the loop."""
+    def emit(self, name: str, sums: Val, fill: Callable[[], None]) -> list[Val]:
+        """The call of the micro-kernel, where it may be, elsewhere what fills the sums; the starts
+        of the rest of the loop."""
         code = self.code
+        self._unwrap()
         a, a_row = self._operand(self.found.a)
         b, b_row = self._operand(self.found.b)
         for side, last in ((self.found.a, self.last_of_a), (self.found.b, self.last_of_b)):
@@ -77,7 +77,11 @@ class MemoryProductEmitter:
         self.fits += [code.compare("icmp sgt", n, integer_literal(0)) for n in self.kept]
         fits = self._all(self.fits)
         then, done = code.label("whole"), code.label("rest")
-        code.line(f"br i1 {fits}, label %{then}, label %{done}")
+        other = code.label("filled")
+        code.line(f"br i1 {fits}, label %{then}, label %{other}")
+        code.line(f"{other}:")
+        fill()
+        code.line(f"br label %{done}")
         code.line(f"{then}:")
         rows, columns = (code.convert("sext", n, "i64") for n in self.kept)
         numbers = ", ".join(v.typed for v in (a_row, b_row, depth, rows, columns))
@@ -105,17 +109,11 @@ class MemoryProductEmitter:
         assert isinstance(op, ConstantOp)
         return int(op.value)
 
-    def unwrap(self) -> bool:
-        """Put shifts in place of all remainders, which hold if `fits` does; False if one is not
-        known well enough."""
+    def _unwrap(self) -> None:
+        """Put shifts in place of all remainders, which hold if `fits` does."""
         sides = ((self.found.a, self.last_of_a), (self.found.b, self.last_of_b))
-        pointers = [side.load.pointer for side, _ in sides]
-        tiles = run_remainders(self.state, pointers)
-        wrapping = {op.result for op in self.found.remainders if _is_tile(op)}
-        if wrapping - {tile.op.result for tile in tiles}:
-            return False
-        axes = [axes_of_remainders(pointer) for pointer in pointers]
-        for tile in (t for t in tiles if t.op.result in wrapping):
+        axes = [axes_of_remainders(side.load.pointer) for side, _ in sides]
+        for tile in self.found.remainders:
             value = tile.op.result
             lasts = {
                 last[axis] for (_, last), known in zip(sides, axes, strict=True)
@@ -124,7 +122,6 @@ class MemoryProductEmitter:
             last = lasts.pop() if len(lasts) == 1 else None
             inside, self.shifts[value] = shift_without_wrap(self.state, tile, last)
             self.fits.append(inside)
-        return True
 
     def _after(self, number: int, trips: Val) -> Val:
         """A scalar of the loop after so many iterations: the index, then the others."""
@@ -260,7 +257,3 @@ class MemoryProductEmitter:
 def _is_length(side: Operand, condition: IndexedValue) -> bool:
     """Whether a condition is of K alone."""
     return set(condition.axes) - {None} == {side.along}
-
-
-def _is_tile(op: Op) -> bool:
-    return isinstance(op.results[0].type, TileType)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering, lowering
-from tilewright.backends.cpu.lower.dot_operands import element_of_product
+from tilewright.backends.cpu.lower.dot_operands import element_of_product, is_zero
 from tilewright.backends.cpu.lower.evaluate_lanes import Coords
 from tilewright.backends.cpu.lower.fused_loop_nest import emit_loop_nest
 from tilewright.backends.cpu.lower.fusion import LoopNest
@@ -33,7 +33,6 @@ from tilewright.ops import (
     AtomicCasOp,
     AtomicOp,
     BarrierOp,
-    ConstantOp,
     DotOp,
     HistogramOp,
     ItemOp,
@@ -87,7 +86,7 @@ def lower_dot(state: CpuLowering, op: DotOp) -> None:
     a, b = state.env.buffers[op.a], state.env.buffers[op.b]
     c = state.buffer_for(op.result)
     # A sum that starts from zero is not read: the micro-kernel overwrites the result.
-    fresh = _is_zero(op.acc)
+    fresh = is_zero(op.acc)
     if not fresh:
         copy_into(state, op.acc, c)
     (m, k), n = a.shape[-2:], b.shape[-1]
@@ -104,11 +103,6 @@ def lower_dot(state: CpuLowering, op: DotOp) -> None:
             at = [_matrix(state, buffer, opened.index) for buffer in (c, a, b)]
             state.code.line(f"call void @{name}({', '.join(v.typed for v in at)})")
     state.env.buffers[op.result] = c
-
-
-def _is_zero(value: Value) -> bool:
-    op = value.op
-    return isinstance(op, ConstantOp) and op.value == 0
 
 
 def microkernel_function(state: CpuLowering, spec: DotSpec, loc: SourceLoc | None) -> str:

@@ -20,9 +20,10 @@ from dataclasses import dataclass, field, replace
 from math import gcd
 
 from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering
-from tilewright.backends.cpu.lower.dot_operands import element_of_product
+from tilewright.backends.cpu.lower.dot_operands import element_of_product, is_zero
 from tilewright.backends.cpu.lower.loop_clipping import IndexedValue
 from tilewright.backends.cpu.lower.memory_order import reads_columns
+from tilewright.backends.cpu.lower.wrapped_tiles import RunRemainder, run_remainders
 from tilewright.backends.cpu.microkernel import DotSpec, memory_depth, memory_step
 from tilewright.ir import Op, Trait, Value
 from tilewright.ir.types import DType, TileType, dtype_of, element_of, shape_of
@@ -136,7 +137,7 @@ class MemoryProduct:
 
     depth: of an iteration along K; together: iterations that the micro-kernel does at once
     steps: of the carried scalars, what an iteration adds to each (None: nothing)
-    remainders: that have to be without a wrap
+    remainders: tiles that have to be without a wrap
     """
 
     loop: ForOp
@@ -146,7 +147,7 @@ class MemoryProduct:
     depth: int
     together: int
     steps: tuple[Value | None, ...]
-    remainders: tuple[RemOp, ...]
+    remainders: tuple[RunRemainder, ...]
 
     @property
     def result(self) -> Value:
@@ -164,7 +165,7 @@ def memory_product(state: CpuLowering, loop: ForOp) -> MemoryProduct | None:
     steps = [_step(linearity, loop, n) for n in range(len(loop.inits))]
     if a is None or b is None or "none" in steps:
         return None
-    spec, depth = _spec(state, dot, a, b), shape_of(dot.a.type)[1]
+    spec, depth = _spec(state, loop, dot, a, b), shape_of(dot.a.type)[1]
     left = Operand(a, 1, spec.a_columns, _conditions(a))
     right = Operand(b, 0, spec.b_columns, _conditions(b))
     conditions = [*left.conditions, *right.conditions]
@@ -176,7 +177,11 @@ def memory_product(state: CpuLowering, loop: ForOp) -> MemoryProduct | None:
     if not fits or any(linearity.degree(v) is None for v in linear):
         return None
     known = tuple(s for s in steps if not isinstance(s, str))
-    remainders = tuple(linearity.remainders)
+    remainders = run_remainders(state, [a.pointer, b.pointer])
+    wraps = {op.result for op in linearity.remainders if isinstance(op.result.type, TileType)}
+    if wraps - {tile.op.result for tile in remainders}:
+        return None
+    remainders = tuple(tile for tile in remainders if tile.op.result in wraps)
     return MemoryProduct(loop, spec, left, right, depth, together, known, remainders)
 
 
@@ -227,13 +232,18 @@ def _step(linearity: _Linearity, loop: ForOp, number: int) -> Value | None | str
     return step if integer and step is not arg and linearity.degree(step) == 0 else "none"
 
 
-def _spec(state: CpuLowering, dot: DotOp, a: LoadOp, b: LoadOp) -> DotSpec:
+def _initial(loop: ForOp) -> Value:
+    """What the sums start from."""
+    return next(v for v in loop.inits if isinstance(v.type, TileType))
+
+
+def _spec(state: CpuLowering, loop: ForOp, dot: DotOp, a: LoadOp, b: LoadOp) -> DotSpec:
     m, n = shape_of(dot.result.type)
     a_columns, b_columns = (reads_columns(load.result, state.alignments) for load in (a, b))
     sizes = DotSpec(m, n, shape_of(dot.a.type)[1], element_of_product(dot), state.unit)
     return replace(
         sizes, k=memory_depth(sizes), ldc=n, a_columns=a_columns, b_columns=b_columns,
-        from_memory=True,
+        from_memory=True, accumulate=not is_zero(_initial(loop)),
     )  # fmt: skip
 
 

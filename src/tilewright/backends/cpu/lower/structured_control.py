@@ -16,7 +16,7 @@ from tilewright.backends.cpu.lower.evaluate_lanes import Evaluated
 from tilewright.backends.cpu.lower.lane_values import Address, uniform
 from tilewright.backends.cpu.lower.memory_order import reads_columns
 from tilewright.backends.cpu.lower.non_fusible import copy_into, microkernel_function
-from tilewright.backends.cpu.lower.products_from_memory import memory_product
+from tilewright.backends.cpu.lower.products_from_memory import MemoryProduct, memory_product
 from tilewright.backends.cpu.lower.split_blocks import split_loop_rows
 from tilewright.backends.cpu.lower.vector_access import Buffer
 from tilewright.ir import Block, Value
@@ -70,8 +70,10 @@ def _carry(
     init: Value,
     in_place: bool = False,
     strides: tuple[int, ...] | None = None,
+    filled: bool = True,
 ) -> _Carried:
-    """Set up the carrying of one value before a loop; strides: of a tile's buffers."""
+    """Set up the carrying of one value before a loop; strides: of a tile's buffers; filled: that
+    its buffer holds the initial value."""
     code = state.code
     if not isinstance(init.type, TileType):
         phi = Val(code.name("c"), llvm_type(element_of(init.type)))
@@ -80,7 +82,8 @@ def _carry(
     assert isinstance(init.type, TileType)
     # A copy even where the tile has a buffer: the loop overwrites this one.
     current = state.allocate(shape, element, strides)
-    copy_into(state, init, current)
+    if filled:
+        copy_into(state, init, current)
     if in_place:
         return _Carried(current.pointer, current.pointer, buffer=current)
     # The copy is done: the spare may take the place of blocks that only the copy needed.
@@ -228,16 +231,19 @@ def lower_for(state: CpuLowering, op: ForOp) -> None:
     code = state.code
     yielded = _yielded(op.body)
     lower, upper, step = (_scalar(state, v) for v in (op.lower, op.upper, op.step))
+    product = memory_product(state, op)
     carried = [
         _carry(
             state,
             init,
             isinstance(init.type, TileType) and _only_summed(arg, value),
             _strides_of_carried(state, op, n),
+            filled=product is None or product.spec.accumulate,
         )
         for n, (init, arg, value) in enumerate(zip(op.inits, op.carried, yielded, strict=True))
     ]
-    lower = _multiply_whole_iterations(state, op, carried, lower, upper)
+    if product is not None:
+        lower = _multiply_whole_iterations(state, product, carried, lower, upper)
     _part(state, carried)
     before, head, body, latch, done = (code.label(n) for n in
                                        ("before", "head", "body", "latch", "done"))  # fmt: skip
@@ -268,18 +274,19 @@ def lower_for(state: CpuLowering, op: ForOp) -> None:
 
 
 def _multiply_whole_iterations(
-    state: CpuLowering, op: ForOp, carried: Sequence[_Carried], lower: Val, upper: Val
+    state: CpuLowering, found: MemoryProduct, carried: Sequence[_Carried], lower: Val, upper: Val
 ) -> Val:
-    """See products_from_memory.py: where the loop starts after that."""
-    found = memory_product(state, op)
-    if found is None:
-        return lower
+    """See emit_memory_product.py: where the loop starts after that."""
     starts = [lower, *(slot.init for slot in carried)]
     emitter = MemoryProductEmitter(state, found, starts, upper)
-    if not emitter.unwrap():
-        return lower
-    sums = next(slot.buffer for slot in carried if slot.buffer is not None)
-    rest = emitter.emit(microkernel_function(state, found.spec, op.loc), sums.pointer)
+    name = microkernel_function(state, found.spec, found.loop.loc)
+    number, sums = next((n, s.buffer) for n, s in enumerate(carried) if s.buffer is not None)
+
+    def fill() -> None:
+        if not found.spec.accumulate:
+            copy_into(state, found.loop.inits[number], sums)
+
+    rest = emitter.emit(name, sums.pointer, fill)
     for slot, start in zip(carried, rest[1:], strict=True):
         if slot.buffer is None:
             slot.init = start

@@ -182,6 +182,14 @@ class Packing:
         mask = f"<{len(lanes)} x i32> <{', '.join(f'i32 {n}' for n in lanes)}>"
         return self.out.value(f"shufflevector {self.sums} {x}, {self.sums} {y}, {mask}")
 
+    def copy_groups(self, source: str, target: str, vectors: int, mask: str) -> list[str]:
+        """The vectors of a group of rows of B, which are stored, too."""
+        packed = self._interleaved(source, vectors, mask)
+        for v, vector in enumerate(packed):
+            place = self.out.offset(target, v * self.width)
+            self.out.emit(f"store {self.operand} {vector}, ptr {place}, align {self.width}")
+        return packed
+
     def kind_of_rows(self, vectors: int) -> str:
         """The type of what is loaded at once to copy a panel."""
         if self.spec.b_columns:
@@ -228,6 +236,7 @@ class MemoryBlocks:
     """The loop over blocks of K of a product from memory, open until `close`.
 
     values: addresses of A and B in the block, and groups along K in it
+    first: whether it is the first block, which C is not read for (i1; "": it is read for all)
     whole: what the length of a block is a multiple of, unless it is less; a power of two
 
     Rows of B lie far apart, so that the CPU does not fetch ahead: while a panel is multiplied, the
@@ -245,6 +254,10 @@ class MemoryBlocks:
         turns = out.value(f"add i64 {turns}, {out.value(f'zext i1 {some} to i64')}")
         self._loop = Loop(out, turns, [("ptr", "%a"), ("ptr", "%b"), ("i64", "%depth")])
         self._a, self._b, self._left = self._loop.values
+        # the sums of the first block are written, those of others added, unless all are added
+        self.first = (
+            "" if packing.spec.accumulate else out.value(f"icmp eq i64 {self._left}, %depth")
+        )
         self.length = str(out.smaller(self._left, most))
         if whole > 1:
             short = out.value(f"icmp ult i64 {self._left}, {whole}")

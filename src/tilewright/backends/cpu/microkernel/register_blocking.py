@@ -83,7 +83,7 @@ class DotSpec:
     from_memory: A and B are matrices in memory: the function takes the bytes from one row (or
         column) of A and of B to the next, the length along K, a multiple of `memory_step`, and how
         many rows of A and columns of B there are, 1 at least, too; what C holds beyond these is
-        undefined. k is how much is copied at once. C is added to.
+        undefined. k is how much is copied at once.
     a_columns, b_columns: A or B is column-major: A only without groups, B only if n is a multiple
         of the lanes and k of as many groups.
     lda, ldb, ldc: elements from one row (or column) to the next; 0: as `preferred_strides` says.

@@ -22,6 +22,8 @@ kernels use one, `TILE_CONFIGURATION`, which their entry loads.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tilewright.backends.cpu.microkernel.function_text import Loop, Run, Size, Writer, panels
 from tilewright.backends.cpu.microkernel.panel_packing import (
     MemoryBlocks,
@@ -74,6 +76,7 @@ class _TileKernel:
         self.c_row = spec.strides.ldc * spec.type.bytes
         self.multiply = _MULTIPLY[spec.element]
         self.copies: _CopiesOfA | None = None
+        self.memory: MemoryBlocks | None = None
         self.rows: Size = spec.m
         self.columns: Size = spec.n
 
@@ -86,7 +89,9 @@ class _TileKernel:
         self.a_row, self.packing.b_row = "%a.row", "%b.row"
         self.rows, self.columns = "%rows", "%columns"
         copies = _CopiesOfA(self.spec, self.out)
-        memory = MemoryBlocks(self.packing, whole=TILE_ROW_BYTES // self.spec.operand.bytes)
+        self.memory = memory = MemoryBlocks(
+            self.packing, whole=TILE_ROW_BYTES // self.spec.operand.bytes
+        )
         a, b, self.packing.groups = memory.values
         copies.fill(a, memory.length)
         self.copies = copies
@@ -141,14 +146,27 @@ class _TileKernel:
             _PAIR * i + j: self.out.offset(c, i * TILE_ROWS * self.c_row + j * TILE_ROW_BYTES)
             for i, j in places
         }
-        for tile, place in tiles.items():
-            if self.spec.accumulate:
-                self.load(tile, place, self.c_row)
-            else:
-                self.call("tilezero", f"i8 {tile}")
+        self.start_sums(tiles)
         self.steps(a, a_row, down, across)
         for tile, place in tiles.items():
             self.call("tilestored64", f"i8 {tile}, ptr {place}, i64 {self.c_row}")
+
+    def start_sums(self, tiles: Mapping[int, str]) -> None:
+        """Zeros, or what the sums are so far."""
+        out, after = self.out, ""
+        if not self.spec.accumulate:
+            for tile in tiles:
+                self.call("tilezero", f"i8 {tile}")
+            if self.memory is None:
+                return
+            further, after = out.label(), out.label()
+            out.emit(f"br i1 {self.memory.first}, label %{after}, label %{further}")
+            out.start_block(further)
+        for tile, place in tiles.items():
+            self.load(tile, place, self.c_row)
+        if after:
+            out.emit(f"br label %{after}")
+            out.start_block(after)
 
     def steps(self, a: str, a_row: Size, down: int, across: int) -> None:
         """The loop over K."""

@@ -160,9 +160,9 @@ def test_tiles_at_edges_that_are_used_as_a_whole_or_in_parts(use: str, sizes: tu
     m, n, k = sizes
     a, b = operands(m, n, k, "float32")
     outs = [np.full((2, m, n), -1, np.float32) for _ in range(2)]
-    for out, kernel in zip(
-        outs, (edge_kernel, tw.jit(edge_kernel.fn, interpret=True)), strict=True
-    ):
+    compiled: Any = edge_kernel
+    kernels: list[Any] = [compiled, tw.jit(compiled.fn, interpret=True)]
+    for out, kernel in zip(outs, kernels, strict=True):
         kernel[(1,)](a, b, out, m, n, k, k, BM=64, BN=64, BK=16, USE=use)
     np.testing.assert_array_equal(outs[0], outs[1])
     assert (outs[0] != -1).any() or m == 1

@@ -73,7 +73,8 @@ def assert_product(spec: DotSpec, depth: int, rows: int = 0, columns: int = 0) -
                for x, f in ((a, spec.a_columns), (b, spec.b_columns)))  # fmt: skip
     run(c.ctypes.data, a.ctypes.data, b.ctypes.data, *pitches, depth, rows, columns)
     result = c.reshape(spec.m, spec.n)[:rows, :columns]
-    np.testing.assert_array_equal(result, 3 + random[0] @ random[1])
+    before = 3 if spec.accumulate else 0
+    np.testing.assert_array_equal(result, before + random[0] @ random[1])
 
 
 def guarded(values: Any, dtype: Any, in_columns: bool) -> Any:
@@ -118,6 +119,8 @@ def test_products_of_one_block_and_of_several(
         assert_product(spec, depth)
     for rows, columns in ((1, 1), (m - 1, n - 1), (m, 5), (13, n)):
         assert_product(spec, spec.k + 5 * step, rows, columns)
+    for depth in (step, spec.k + step):
+        assert_product(replace(spec, accumulate=False), depth)
 
 
 @pytest.mark.parametrize("element", ["float", "double"])
