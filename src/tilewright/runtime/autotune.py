@@ -162,6 +162,8 @@ class Autotuner(KernelWrapper):
 
     def _second_launch(self, grid: object, /, *args: object, **keywords: Any) -> Any:
         """The second launch: from here on, machine code makes those that are like others."""
+        if self._launch != self._second_launch:  # through a `kernel[grid]` that was kept
+            return self._launch(grid, *args, **keywords)
         fn = cast("JITFunction", self.fn)
         launch = fn.native_dispatch(self._run, self._recorded_by_keys, self.keys)
         if self.has_one_choice(self.named_arguments(args, keywords)):

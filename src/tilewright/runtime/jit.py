@@ -284,6 +284,8 @@ class JITFunction(DeviceFunction, KernelInterface):
 
     def _first_launch(self, grid: object, /, *args: object, **keywords: object) -> CompiledKernel:
         """The first launch, from Python: it compiles."""
+        if self._launch != self._first_launch:  # through a `kernel[grid]` that was kept
+            return self._launch(grid, *args, **keywords)
         with user_boundary:
             kernel = self.launch_function.launch(grid, *args, **keywords)
         if self._launch == self._first_launch:  # no other thread was faster
@@ -293,6 +295,8 @@ class JITFunction(DeviceFunction, KernelInterface):
 
     def _second_launch(self, grid: object, /, *args: object, **keywords: object) -> CompiledKernel:
         """A kernel that is launched more than once is worth a native dispatch table."""
+        if self._launch != self._second_launch:
+            return self._launch(grid, *args, **keywords)
         self._launch = self.native_dispatch(self.launch_function.launch, self.recorded_launch)
         with user_boundary:
             return self._launch(grid, *args, **keywords)

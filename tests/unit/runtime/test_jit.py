@@ -525,6 +525,21 @@ def test_a_known_variant_takes_the_fast_way(monkeypatch: pytest.MonkeyPatch) -> 
         assert kernel[1](*args, **words) is expected
 
 
+def test_a_launcher_that_is_kept_goes_the_way_of_later_ones() -> None:
+    """It had built a dispatch table at each launch, if it was made before the second one."""
+    kernel = new_empty()
+    x, y, z = np.zeros(10, "f"), np.zeros(10, "f"), np.zeros(10, "f")
+    args = x, y, z, 10, 2, 3, 4
+    before_first = kernel[(1,)]
+    compiled = before_first(*args)
+    before_second = kernel[(1,)]
+    ways: set[int] = set()
+    for launcher in (before_second, before_first) * 2:
+        assert launcher(*args) is compiled
+        ways.add(id(kernel._launch))  # pyright: ignore[reportPrivateUsage]
+    assert len(ways) == 1
+
+
 @pytest.mark.skipif("PYTEST_XDIST_WORKER" in os.environ, reason="timing")
 def test_a_launch_is_cheap() -> None:
     kernel = new_empty()
