@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import struct
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -224,6 +224,90 @@ def error_function_fits() -> list[Fit]:
     return fits
 
 
+@dataclass(frozen=True)
+class Pieces:
+    """A function by a polynomial for each piece of its arguments: curve(x) = a + u p(u), u = x - c.
+
+    Rows of the table: c, a, then the coefficients of p, a number for each piece; in the first piece
+    c is 0 and curve(x) = x + x p(x). c is the number near the middle where the rounding of a and
+    p(0) loses least (S. Gal, "An accurate elementary mathematical library", 1991).
+    """
+
+    name: str
+    meaning: str
+    degree: int
+    ends: list[tuple[Real, Real] | None]
+    curve: Curve
+
+    def fits(self) -> Iterator[tuple[Real, Real, Fit | None]]:
+        """c and a of each piece, and its polynomial; none for those without arguments."""
+        for ends in self.ends:
+            if ends is None:
+                yield mp.mpf(0), mp.mpf(0), None
+                continue
+            low, high = ends
+            c, curve = self.center(low, high), self.curve
+
+            def moved(u: Real, c: Real = c, curve: Curve = curve) -> Real:
+                return curve(c + u)
+
+            ratio = divided(moved, 1)
+            fitted = ratio if c else lambda u, ratio=ratio: ratio(u) - 1
+            fit = Fit(self.name, self.meaning, 32, self.degree, low - c, high - c, fitted,
+                      lambda u, c=c, curve=curve: u / curve(c + u) if c + u else mp.mpf(1))  # fmt: skip
+            yield c, rounded(curve(c), 32) if c else mp.mpf(0), fit
+
+    def center(self, low: Real, high: Real) -> Real:
+        if low == 0:
+            return mp.mpf(0)
+        middle, step = (low + high) / 2, (high - low) / 2**13
+        candidates = [rounded(middle + k * step, 32) for k in range(-400, 401)]
+
+        def lost(c: Real) -> Real:
+            """By rounding the value and the slope."""
+            value, slope = self.curve(c), mp.diff(self.curve, c)
+            return abs(rounded(value, 32) - value) + (high - c) * abs(rounded(slope, 32) - slope)
+
+        return min(candidates, key=lost)
+
+
+def piecewise_fits() -> list[Pieces]:
+    """The ends are where `error_function.py` and `exponential.py` choose another piece."""
+    step, quarters = mp.mpf(8) / 31, range(-16, 16)
+    erf_ends = [(max(mp.mpf(0), (i - mp.mpf(1) / 2) * step), (i + mp.mpf(1) / 2) * step)
+                for i in range(16)]  # fmt: skip
+    lows = [mp.mpf(2) ** (q // 4) * (1 + mp.mpf(q % 4) / 4) for q in (*quarters, 16)]
+    found = [(low if i else mp.mpf(0), high) if low < 10 else None
+             for i, (low, high) in enumerate(zip(lows, lows[1:], strict=False))]  # fmt: skip
+    # by the bits from the lowest of an exponent's on, modulo 32: 1/16 is number 12
+    tanh_ends = [*found[20:], *found[:20]]
+    return [
+        Pieces("ERF_PIECES", "erf, 0 <= x <= 4", 5, [*erf_ends], mp.erf),
+        Pieces("TANH_PIECES", "tanh, 0 <= x <= 10", 4, tanh_ends, mp.tanh),
+    ]
+
+
+def table_of_pieces(pieces: Pieces) -> str:
+    """The rows of all pieces, and the largest error of them."""
+    columns: list[list[float]] = []
+    worst = 0.0
+    for c, a, fit in pieces.fits():
+        if fit is None:
+            columns.append([0.0] * (pieces.degree + 3))
+            continue
+        coefficients, error = solve(fit)
+        worst = max(worst, error + float(abs(a - pieces.curve(c)) / pieces.curve(c)) if c else error)
+        columns.append([float(c), float(a), *coefficients])
+    print(f"{pieces.name:16} degree {pieces.degree:2} error 2^{mp.nstr(mp.log(worst, 2), 5)}")
+    lines = [f"{pieces.name} = ("]
+    for row in zip(*columns, strict=True):
+        texts = [text(number, 32) for number in row]
+        lines += ["    (", *(f"        {', '.join(texts[i : i + 6])}," for i in range(0, len(texts), 6))]
+        lines.append("    ),")
+    lines += [")  # fmt: skip", f'"""{pieces.meaning}; error 2^{float(mp.log(worst, 2)):.1f}."""']
+    return "\n".join(lines) + "\n"
+
+
 HEAD = """\
 \"\"\"Coefficients of the elementary functions, lowest power first.
 
@@ -261,10 +345,13 @@ def main() -> int:
     fits = [
         *exponential_fits(), *logarithm_fits(), *trigonometric_fits(), *error_function_fits()
     ]  # fmt: skip
+    pieces = piecewise_fits()
     if names:
         committed = TARGET.read_text()
-        return int(not all(table(fit) in committed for fit in fits if fit.name in names))
-    module = "\n".join([HEAD, *map(table, fits)])
+        tables = [table(f) for f in fits if f.name in names]
+        tables += [table_of_pieces(p) for p in pieces if p.name in names]
+        return int(not all(t in committed for t in tables))
+    module = "\n".join([HEAD, *map(table, fits), *map(table_of_pieces, pieces)])
     if names is not None:
         return int(TARGET.read_text() != module)
     TARGET.write_text(module)

@@ -158,6 +158,7 @@ _KINDS: dict[str, Callable[[object], bool]] = {
     "int | None": lambda value: value is None or type(value) is int,
     "int | float | bool": lambda value: type(value) in (int, float, bool),
     "tuple[int, ...]": _is_tuple_of(_is_int),
+    "tuple[float, ...]": _is_tuple_of(lambda value: type(value) is float),
     "Type": _is_type,
     "tuple[Type, ...]": _is_tuple_of(_is_type),
 }

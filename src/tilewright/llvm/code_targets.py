@@ -82,6 +82,11 @@ class HostCpu:
         return self.is_arm64 or "fma" in self.enabled
 
     @property
+    def has_avx512(self) -> bool:
+        """Registers of 512 bits with the instructions that every server CPU with them has."""
+        return self.is_x86 and self.vector_bits == 512
+
+    @property
     def dots(self) -> tuple[str, ...]:
         """Narrow numbers whose products it adds up in 32 bits: "bf16", "int8"; by registers of 512
         bits, the only ones that there is code for, and not where it does so slower than in fp32."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from tilewright.backends import backend_named, backend_names
 from tilewright.ir import Module, parse_module, report
 from tilewright.tools.command_failure import CommandFailed
+from tilewright.transforms.expand import load_expansion_ops
 
 STDIN = "-"
 
@@ -16,6 +17,7 @@ def load_backends() -> None:
     """Make the ops and passes of every backend known to the parser."""
     for name in backend_names():
         backend_named(name)
+    load_expansion_ops()
 
 
 def read_text(file: str) -> str:

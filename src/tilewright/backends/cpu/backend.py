@@ -25,6 +25,7 @@ from tilewright.backends.manifest import (
 from tilewright.ir import Module, Pipeline, parse_valid_module
 from tilewright.llvm import compile_ir, emit_assembly, host_cpu, host_target, llvm_version
 from tilewright.support import import_late, settings, thread_count
+from tilewright.transforms.expand import load_expansion_ops
 
 _UNLIMITED_BYTES = 2**31 - 1
 """Reported as shared memory: a program uses ordinary memory instead."""
@@ -129,6 +130,7 @@ def _version(target: GPUTarget) -> str:
 
 
 def _parsed(text: str, _: StageContext) -> Module:
+    load_expansion_ops()
     return parse_valid_module(text, front_end())
 
 

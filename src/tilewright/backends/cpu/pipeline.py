@@ -19,7 +19,11 @@ from tilewright.transforms import (
 
 
 def cpu_pipeline(
-    fma: bool, dots: tuple[str, ...] = (), tiles: tuple[str, ...] = (), check: str = ""
+    fma: bool,
+    dots: tuple[str, ...] = (),
+    tiles: tuple[str, ...] = (),
+    check: str = "",
+    avx512: bool = False,
 ) -> Pipeline:
     """The pipeline of a CPU; see `Legalize`. check: kinds of `InstrumentAccesses`, if any."""
     checks = (
@@ -28,7 +32,9 @@ def cpu_pipeline(
     )
     own = (
         Step(
-            Legalize(fma, dots, tiles), "LLVM lacks fp8, most functions and some casts", legalized()
+            Legalize(fma, dots, tiles, avx512),
+            "LLVM lacks fp8, most functions and some casts",
+            legalized(),
         ),
         Step(Canonicalize(), "fold the constants of expansions and the casts around them"),
         Step(Cse(), "expansions of one function repeat their constants and steps"),
@@ -40,7 +46,7 @@ def cpu_pipeline(
 
 def pipeline_of(cpu: HostCpu, check: str = "") -> Pipeline:
     """With what this CPU has instructions for."""
-    return cpu_pipeline(cpu.has_fma, cpu.dots, cpu.tile_dots, check)
+    return cpu_pipeline(cpu.has_fma, cpu.dots, cpu.tile_dots, check, cpu.has_avx512)
 
 
 def run_pipeline(module: Module, context: StageContext) -> None:

@@ -6,7 +6,11 @@ small floats, storage of types as their bits. `arithmetic` is the notation they 
 
 from tilewright.transforms.expand.apply_expansions import Expansion, expand
 from tilewright.transforms.expand.cast_expansions import expand_cast, is_native_cast
-from tilewright.transforms.expand.elementary_functions import EXPANSIONS, expand_math
+from tilewright.transforms.expand.elementary_functions import (
+    EXPANSIONS,
+    expand_math,
+    load_expansion_ops,
+)
 from tilewright.transforms.expand.op_notation import Arithmetic
 from tilewright.transforms.expand.sort_network import expand_sort
 from tilewright.transforms.expand.storage_types import float_bits, store_as_bits
@@ -32,6 +36,7 @@ __all__ = [
     "float_bits",
     "is_native_cast",
     "is_small_float",
+    "load_expansion_ops",
     "store_as_bits",
     "widen_dot",
     "widen_elementwise",

@@ -7,7 +7,7 @@ from functools import cache
 
 from tilewright.ir import Builder, Op, Value
 from tilewright.ops import MathOp
-from tilewright.support import attribute_late
+from tilewright.support import attribute_late, import_late
 from tilewright.transforms.expand.op_notation import Arithmetic
 
 Formula = Callable[[Arithmetic, Value], Value]
@@ -27,15 +27,25 @@ EXPANSIONS = {
 CPU or of LLVM."""
 
 
+def load_expansion_ops() -> None:
+    """Make the ops that only formulas emit known to the parser."""
+    for module in ("avx512_ops", "rare_branch"):
+        import_late(f"tilewright.transforms.expand.{module}")
+
+
 @cache
 def _formula(function: str) -> Formula:
     # at the first use: most kernels have no elementary function, and the formulas take 2 ms
     return attribute_late(f"tilewright.transforms.expand.{EXPANSIONS[function]}")
 
 
-def expand_math(op: Op, builder: Builder, fma: bool) -> Value | None:
-    """The value of an elementary function of f32 or f64; None if it is native."""
+def expand_math(op: Op, builder: Builder, fma: bool, avx512: bool = False) -> Value | None:
+    """The value of an elementary function of f32 or f64; None if it is native.
+
+    fma, avx512: what the machine has, see `Arithmetic`
+    """
     assert isinstance(op, MathOp)
     if op.function not in EXPANSIONS:
         return None
-    return _formula(op.function)(Arithmetic(builder, op.x.type, fma), op.x)
+    arithmetic = Arithmetic(builder, op.x.type, fma, avx512=avx512)
+    return _formula(op.function)(arithmetic, op.x)

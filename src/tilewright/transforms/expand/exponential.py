@@ -14,9 +14,16 @@ from math import log
 
 from tilewright.ir import Value
 from tilewright.transforms.expand import polynomials
+from tilewright.transforms.expand.avx512_ops import ScaleOp
+from tilewright.ops import MaxOp
 from tilewright.transforms.expand.op_notation import SINGLE, Arithmetic, Format
+from tilewright.transforms.expand.piecewise import piecewise
 
 LOG2_E = 1 / log(2)
+_BITS_OF_SIXTEENTH = 0x3D800000
+_HALF_LN2 = 0.34665
+"""Rounded up. What is left of arguments whose results are 0, infinite or NaN is beyond it, or NaN:
+any number between serves them, since they are n as well, which scales it to the right result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +61,12 @@ def constants_of(form: Format) -> Constants:
 
 
 def exp(a: Arithmetic, x: Value) -> Value:
-    """e^x: 18 instructions of f32, two of them the clamps."""
+    """e^x: 18 instructions of f32, two of them the clamps; 13 with `arith.scale`."""
     k = constants_of(a.format)
+    if a.avx512:
+        n = a.sub(a.fma(x, LOG2_E, a.format.shifter), a.format.shifter)
+        r = a.within(_less_ln2(a, x, n), _HALF_LN2)
+        return a.emit(ScaleOp(one_plus(a, r, k.exp), n))
     x = a.clamp(x, k.low, k.high)
     whole = a.fma(x, LOG2_E, _biased_shifter(a))
     r = reduced(a, x, whole)
@@ -66,6 +77,10 @@ def exp(a: Arithmetic, x: Value) -> Value:
 def exp2(a: Arithmetic, x: Value) -> Value:
     """2^x; the reduction is exact."""
     k = constants_of(a.format)
+    if a.avx512:
+        n = a.sub(a.add(x, a.format.shifter), a.format.shifter)
+        r = a.within(a.sub(x, n), 0.5)
+        return a.emit(ScaleOp(a.fma(a.polynomial(k.exp2, r), r, 1.0), n))
     x = a.clamp(x, k.low2, k.high2)
     whole = a.add(x, _biased_shifter(a))
     r = a.sub(x, a.sub(whole, _biased_shifter(a)))
@@ -76,10 +91,15 @@ def exp2(a: Arithmetic, x: Value) -> Value:
 def tanh(a: Arithmetic, x: Value) -> Value:
     """Near 0 an odd polynomial, beyond 0.625 sign(x) (1 - 2 / (e^(2|x|) + 1)).
 
-    Both forms are computed. e^(2|x|) / (e^(2|x|) + 1) alone would cost less, and be 2.5 ulp off.
+    Both forms are computed; with tables in registers f32 has a polynomial for each quarter of a
+    power of two instead, from 1/16 to 10 (`piecewise.py`). e^(2|x|) / (e^(2|x|) + 1) alone would cost less, and be 2.5 ulp off.
     """
     k = constants_of(a.format)
     y = a.at_most(a.abs(x), k.wide)
+    if a.single and a.avx512:
+        number = a.shr(a.emit(MaxOp(a.bits(y), a.like(_BITS_OF_SIXTEENTH, a.bits(y)))), 21)
+        result = piecewise(a, polynomials.TANH_PIECES, y, number, a.compare("lt", y, 0.078125))
+        return a.with_sign(result, a.sign_of(x))
     square = a.mul(y, y)
     small = a.fma(a.mul(square, a.polynomial(k.tanh, square)), y, y)
     mantissa, scale = exp_in_range(a, a.add(y, y))
@@ -101,8 +121,12 @@ def one_plus(a: Arithmetic, r: Value, coefficients: tuple[float, ...]) -> Value:
 
 def reduced(a: Arithmetic, x: Value, whole: Value) -> Value:
     """x - n ln(2), for n in the low bits of `whole`."""
+    return _less_ln2(a, x, a.sub(whole, _biased_shifter(a)))
+
+
+def _less_ln2(a: Arithmetic, x: Value, n: Value) -> Value:
+    """x - n ln(2)"""
     k = constants_of(a.format)
-    n = a.sub(whole, _biased_shifter(a))
     return a.fma(n, -k.ln2_low, a.fma(n, -k.ln2_high, x))
 
 

@@ -10,11 +10,16 @@ from __future__ import annotations
 
 from math import log
 
-from tilewright.ir import Value
+from tilewright.ir import Builder, Value
+from tilewright.ir.types import u32
 from tilewright.transforms.expand import polynomials
+from tilewright.transforms.expand.avx512_ops import ExponentOp, SignificandOp
 from tilewright.transforms.expand.exponential import LOG2_E, constants_of
 from tilewright.transforms.expand.op_notation import Arithmetic
+from tilewright.transforms.expand.rare_branch import rarely
 
+_SMALLEST_NORMAL, _INFINITY = 0x00800000, 0x7F800000
+_RSQRT_ESTIMATE = 0x5F375A86
 _SQRT_HALF = {32: 0x3F3504F3, 64: 0x3FE6A09E667F3BCD}
 """Bits of sqrt(1/2)."""
 
@@ -46,12 +51,38 @@ def log_2(a: Arithmetic, x: Value) -> Value:
 
 
 def rsqrt(a: Arithmetic, x: Value) -> Value:
-    """1 / sqrt(x), both correctly rounded."""
+    """1 / sqrt(x): of f32 by iteration, else a root and a quotient, both rounded."""
+    if a.single and a.has_fma:
+        inner = a.sub(a.bits(x), _SMALLEST_NORMAL)
+        # as unsigned integers: all but positive normal numbers
+        other = a.compare("ge", a.bitcast(inner, u32), _INFINITY - _SMALLEST_NORMAL)
+        return rarely(a.builder, other, _rsqrt_of_normal(a, x), x, _rsqrt_by_division)
     return a.div(1.0, a.math("sqrt", x))
+
+
+def _rsqrt_by_division(builder: Builder, x: Value) -> Value:
+    a = Arithmetic(builder, x.type)
+    return a.div(1.0, a.math("sqrt", x))
+
+
+def _rsqrt_of_normal(a: Arithmetic, x: Value) -> Value:
+    """Two iterations: half the time of vsqrtps and vdivps in registers of 512 bits.
+
+    The first estimate halves the exponent as an integer (C. Lomont, "Fast inverse square root",
+    2003), 3.5 % off at most. With e = 1 - x y^2, 1/sqrt(x) is y (1 + e/2 + 3 e^2/8 + ...): to the
+    third power first, then to the first, which only adds to y, so that it is rounded once.
+    """
+    y = a.floats(a.sub(_RSQRT_ESTIMATE, a.shr(a.bits(x), 1)))
+    e = a.fma(a.neg(a.mul(x, y)), y, 1.0)
+    y = a.fma(a.mul(y, e), a.polynomial((0.5, 0.375, 0.3125), e), y)
+    e = a.fma(a.neg(a.mul(x, y)), y, 1.0)
+    return a.fma(a.mul(y, 0.5), e, y)
 
 
 def _split(a: Arithmetic, x: Value) -> tuple[Value, Value]:
     """k as a float, and m - 1; subnormal numbers are scaled first."""
+    if a.avx512:
+        return _split_by_instructions(a, x)
     form = a.format
     # enough to make the smallest subnormal number a normal one
     shift = form.mantissa + 1
@@ -62,6 +93,14 @@ def _split(a: Arithmetic, x: Value) -> tuple[Value, Value]:
     m = a.floats(a.sub(bits, a.shl(k, form.mantissa)))
     k = a.add(k, a.select(tiny, -shift, a.constant(0, k.type)))
     return a.cast(k, form.dtype), a.sub(m, 1.0)
+
+
+def _split_by_instructions(a: Arithmetic, x: Value) -> tuple[Value, Value]:
+    """The same; of zeros and infinities k is the logarithm, and of negative numbers f is NaN."""
+    m, k = a.emit(SignificandOp(x)), a.emit(ExponentOp(x))
+    high = a.compare("gt", m, 2**0.5)
+    m = a.select(high, a.mul(m, 0.5), m)
+    return a.select(high, a.add(k, 1.0), k), a.sub(m, 1.0)
 
 
 def _log_double(a: Arithmetic, f: Value) -> tuple[Value, Value]:
@@ -75,6 +114,8 @@ def _log_double(a: Arithmetic, f: Value) -> tuple[Value, Value]:
 
 def _special(a: Arithmetic, x: Value, result: Value) -> Value:
     """-inf for zero, NaN for negative numbers, x itself for +inf and NaN."""
+    if a.avx512:
+        return result
     result = a.select(a.compare("lt", x, float("inf")), result, x)
     rest = a.select(a.compare("eq", x, 0.0), a.constant(float("-inf")), float("nan"))
     return a.select(a.compare("gt", x, 0.0), result, rest)

@@ -82,10 +82,11 @@ FORMATS = {f32: SINGLE, f64: DOUBLE}
 class Arithmetic:
     """Emits ops on values of one shape; `type` is the float type computed in.
 
-    native: floats of less than 32 bits that the machine converts from and to f32
+    native: floats of less than 32 bits that the machine converts from and to f32; avx512: it has
+    the ops of `avx512_ops`
     """
 
-    __slots__ = ("_constants", "builder", "format", "has_fma", "native", "type")
+    __slots__ = ("_constants", "avx512", "builder", "format", "has_fma", "native", "type")
 
     def __init__(
         self,
@@ -93,7 +94,9 @@ class Arithmetic:
         type_: Type,
         fma: bool = True,
         native: frozenset[DType] = frozenset(),
+        avx512: bool = False,
     ) -> None:
+        self.avx512 = avx512
         self.builder = builder
         self.type = type_
         self.has_fma = fma
@@ -178,6 +181,11 @@ class Arithmetic:
     def at_most(self, x: Value, high: float) -> Value:
         """min(x, high); a NaN stays."""
         return self.emit(MinOp(x, self.like(high, x), True))
+
+    def within(self, x: Value, bound: float) -> Value:
+        """x between -bound and bound; one of them for a NaN."""
+        above = self.emit(MaxOp(x, self.like(-bound, x)))
+        return self.emit(MinOp(above, self.like(bound, x)))
 
     def abs(self, x: Value) -> Value:
         return self.emit(AbsOp(x))

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from tests.unit.backends.cpu.elementwise import Array, compiled, math_kernel
+from tilewright.llvm import host_cpu
 
 COUNT = 1 << 20
 
@@ -84,9 +85,11 @@ def ulps(found: Array, exact: Array) -> Array:
     return np.where(same & ~np.isfinite(near), 0.0, distance).astype(np.float64)
 
 
-def _worst(function: str, dtype: str, fma: bool, count: int) -> tuple[float, float]:
+def _worst(
+    function: str, dtype: str, fma: bool, count: int, avx512: bool = False
+) -> tuple[float, float]:
     x = _arguments(function, dtype, count)
-    found = compiled(math_kernel(function, dtype), dtype, fma)(x)
+    found = compiled(math_kernel(function, dtype), dtype, fma, avx512=avx512)(x)
     wide = np.float64 if dtype == "f32" or function == "erf" else np.longdouble
     with np.errstate(all="ignore"):
         errors = ulps(found, REFERENCES[function](x.astype(wide)))
@@ -100,6 +103,14 @@ def _worst(function: str, dtype: str, fma: bool, count: int) -> tuple[float, flo
 def test_f32_is_within_its_bound(function: str) -> None:
     error, at = _worst(function, "f32", True, COUNT)
     assert error <= BOUNDS["f32", True][function], f"{error} ulp at {at!r}"
+
+
+@pytest.mark.skipif(not host_cpu().has_avx512, reason="another CPU")
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+@pytest.mark.parametrize("function", REFERENCES)
+def test_avx512_is_within_the_bound(function: str, dtype: str) -> None:
+    error, at = _worst(function, dtype, True, COUNT if dtype == "f32" else COUNT // 8, True)
+    assert error <= BOUNDS[dtype, True][function], f"{error} ulp at {at!r}"
 
 
 @pytest.mark.parametrize("function", REFERENCES)

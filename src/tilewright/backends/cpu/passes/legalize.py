@@ -152,18 +152,21 @@ class Legalize(Pass, name="cpu-legalize"):
     """Leave only what the lowering accepts.
 
     fma: a * b + c is one instruction of the machine; dots, tiles: kinds of products of narrow
-    numbers that it has instructions for, on vectors and on tiles, of "bf16" and "int8"
+    numbers that it has instructions for, on vectors and on tiles, of "bf16" and "int8"; avx512: it
+    has instructions for the parts of floats
     """
 
     fma: bool = True
     dots: tuple[str, ...] = ()
     tiles: tuple[str, ...] = ()
+    avx512: bool = False
 
     def run(self, function: Function) -> bool:
         # in this order: widening makes functions of f32 and casts, and functions make casts
         dot = partial(_expand_dot, dots=self.dots, tiles=self.tiles)
         widened = expand(function, _WIDEN | {DotOp: dot, SortOp: expand_sort})
-        expanded = expand(function, {MathOp: partial(expand_math, fma=self.fma)})
+        functions = partial(expand_math, fma=self.fma, avx512=self.avx512)
+        expanded = expand(function, {MathOp: functions})
         cast_by_hand = expand(function, {CastOp: expand_cast})
         # First in the `or`, which would skip the pass after anything true.
         return store_as_bits(function) or widened or expanded or cast_by_hand

@@ -59,14 +59,16 @@ def _functions(function: Function) -> set[str]:
     return {op.function for op in function.walk() if isinstance(op, MathOp)}
 
 
-@pytest.mark.parametrize("fma", [True, False])
+@pytest.mark.parametrize("machine", [(True, True), (True, False), (False, False)])
 @pytest.mark.parametrize("dtype", ["f32", "f64", "f16", "bf16"])
 @pytest.mark.parametrize("function", EXPANDED)
-def test_the_expansion_equals_the_function(function: str, dtype: str, fma: bool) -> None:
+def test_the_expansion_equals_the_function(
+    function: str, dtype: str, machine: tuple[bool, bool]
+) -> None:
     """By the NumPy rules, on special values."""
     text = math_kernel(function, dtype, 64)
     x = _special(dtype, 64)
-    expanded = prepared(text, fma)
+    expanded = prepared(text, *machine)
     assert _functions(expanded) <= NATIVE
     assert report(expanded) is None
     found = interpreted(expanded, dtype, x, block=64)
