@@ -1,7 +1,8 @@
 """The CPU backend beside torch and beside what this machine can do, in one run.
 
     python benchmarks/cpu.py                        everything
-    python benchmarks/cpu.py limits                 bandwidths and peaks alone
+    python benchmarks/cpu.py limits                 bandwidths, peaks, and what launches cost
+    python benchmarks/cpu.py scaling                speedups by threads, modelled up to 64
     python benchmarks/cpu.py elementwise matmul     some groups of kernels
         [--threads 1 2] [--rounds N] [--quick] [--json FILE] [--plot FILE] [--predict FILE]
 
@@ -40,6 +41,7 @@ from rich.console import Console
 from tilewright.support import thread_count
 
 GROUPS = ("elementwise", "rows", "math", "matmul")
+_ALL = ("limits", "costs", *GROUPS)
 SETTLE_MS = {"turns": 30.0, "mixed": 0.0}
 MIN_SAMPLE_MS = 4.0
 
@@ -154,6 +156,9 @@ def show(figure: Figure) -> None:
 
 def show_limits(limits, threads: list[int]) -> None:
     """Clock, peaks, and bandwidth by size."""
+    from machine_limits import cache_levels, level_of
+
+    levels = cache_levels()
     out = Console(highlight=False, width=140)
     out.print("clock", ", ".join(f"{g:.2f} GHz" for g in limits.clock_ghz))
     for (name, count), sample in limits.peaks.items():
@@ -163,20 +168,27 @@ def show_limits(limits, threads: list[int]) -> None:
         out.print(f"GB/s of {count} threads: {', '.join(flows)}")
         for size in sorted({b for _, _, b in limits.bandwidths}):
             rates = [limits.bandwidths[flow, count, size].best for flow in flows]
-            out.print(f"{size >> 10:10} KiB " + " ".join(f"{rate:8.1f}" for rate in rates))
+            place = level_of(size, count, levels)
+            columns = " ".join(f"{rate:8.1f}" for rate in rates)
+            out.print(f"{size >> 10:10} KiB {place:5}{columns}")
 
 
 def plot(figures: list[Figure], limits, threads: int, path: Path) -> None:
     """Operations a second by operations a byte, under the roofs of memory and of multiply-adds."""
+    from machine_limits import SIZES, cache_levels
     from matplotlib import pyplot
 
     picture, axes = pyplot.subplots(figsize=(9, 6))
     intensities = [2.0 ** (p / 4) for p in range(-20, 44)]
     peak = limits.peak("fp32", threads)
-    levels = {"in L1": 1 << 14, "in L2": 1 << 18, "in memory": 1 << 28}
+    held = cache_levels()
+    shared = {name: size * (1 if name == max(held) else threads) for name, size in held.items()}
+    levels = {**{name: size // 2 for name, size in shared.items()}, "DRAM": SIZES[-1]}
     for label, size in levels.items():
         roof = limits.bandwidth("triad", threads, size)
-        axes.loglog(intensities, [min(peak, roof * x) for x in intensities], label=label)
+        rates = [min(peak, roof * x) for x in intensities]
+        axes.loglog(intensities, rates, label=f"{label}, {roof:.0f} GB/s")
+    axes.axhline(peak, linestyle=":", label=f"fp32, {peak:.0f} G/s")
     for group in dict.fromkeys(f.group for f in figures):
         chosen = [f for f in figures if f.group == group and f.operations and f.mode == "turns"]
         places = [f.operations / f.bytes for f in chosen]
@@ -196,6 +208,11 @@ def append_run(path: Path, run: dict[str, object]) -> None:
     partial.replace(path)
 
 
+def _last_run_with_limits(path: Path) -> dict[str, Any]:
+    runs = json.loads(path.read_text())["runs"]
+    return next(run for run in reversed(runs) if "limits" in run)
+
+
 def _commit() -> str:
     command = ["git", "describe", "--always", "--dirty"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parent)
@@ -204,7 +221,7 @@ def _commit() -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("groups", nargs="*", choices=["limits", "costs", *GROUPS, []])
+    parser.add_argument("groups", nargs="*", choices=["limits", "costs", "scaling", *GROUPS, []])
     parser.add_argument("--threads", type=int, nargs="+")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--repeats", type=int, default=7, help="fresh processes for each cost")
@@ -213,16 +230,40 @@ def main() -> None:
     parser.add_argument("--plot", type=Path)
     parser.add_argument("--predict", type=Path, help="results of another machine")
     chosen = parser.parse_args()
+    if "scaling" in chosen.groups or not chosen.groups:
+        run_scaling(chosen)
+        chosen.groups = [group for group in chosen.groups or _ALL if group != "scaling"]
+    if not chosen.groups:
+        return
     threads = chosen.threads or sorted({1, thread_count()})
     if len(threads) > 1:  # pools have one size in a process
-        rest = sys.argv[1:]
+        rest = [a for a in sys.argv[1:] if a not in ("scaling", *_ALL)]
         if "--threads" in rest:
             at = rest.index("--threads")
             del rest[at : at + 1 + len(chosen.threads)]
+        rest = [*chosen.groups, *rest]
         for count in threads:
             subprocess.run([sys.executable, __file__, *rest, "--threads", str(count)], check=True)
         return
     run_once(chosen, threads[0])
+
+
+def run_scaling(chosen: argparse.Namespace) -> None:
+    """Speedups by numbers of threads, each measured in a process of its own."""
+    from cpu_scaling import counts_to_measure, measure_scaling, show_scaling
+    from machine_limits import machine_state
+
+    before = machine_state()
+    scalings = measure_scaling(chosen.threads or counts_to_measure())
+    show_scaling(scalings)
+    if chosen.json is not None:
+        run = {
+            "date": datetime.now(UTC).isoformat(timespec="seconds"), "commit": _commit(),
+            "machine": describe_machine(), "versions": versions(),
+            "state": {"before": before, "after": machine_state()},
+            "scaling": [s.as_json() for s in scalings],
+        }  # fmt: skip
+        append_run(chosen.json, run)
 
 
 def run_once(chosen: argparse.Namespace, threads: int) -> None:
@@ -231,11 +272,13 @@ def run_once(chosen: argparse.Namespace, threads: int) -> None:
     import cpu_costs
     from machine_limits import cache_levels, machine_state, measure_limits
 
-    groups = chosen.groups or ["limits", "costs", *GROUPS]
+    groups = chosen.groups
     before, limits = machine_state(), measure_limits((threads,))
     show_limits(limits, [threads])
-    costs = cpu_costs.measure_costs(chosen.repeats) if "costs" in groups else []
-    if costs:
+    wanted = cpu_costs.COSTS if "costs" in groups else cpu_costs.OF_LAUNCHES
+    costs = []
+    if "costs" in groups or "limits" in groups:
+        costs = cpu_costs.measure_costs(wanted, chosen.repeats)
         cpu_costs.show_costs(costs)
     figures: list[Figure] = []
     for group in GROUPS:
@@ -243,7 +286,7 @@ def run_once(chosen: argparse.Namespace, threads: int) -> None:
             figures += measure_group(group, limits, threads, chosen.rounds, chosen.quick)
     if chosen.plot is not None:
         plot(figures, limits, threads, chosen.plot)
-    other = None if chosen.predict is None else json.loads(chosen.predict.read_text())["runs"][-1]
+    other = None if chosen.predict is None else _last_run_with_limits(chosen.predict)
     predictions = predict(figures, other) if other is not None else []
     if other is not None:
         show_predictions(predictions, other)

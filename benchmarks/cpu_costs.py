@@ -11,6 +11,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -123,11 +124,14 @@ COSTS = (
 )
 
 
-def measure_costs(repeats: int) -> list[Cost]:
+OF_LAUNCHES = COSTS[:2]
+
+
+def measure_costs(wanted: Sequence[tuple[str, str, float, str]], repeats: int) -> list[Cost]:
     """Each cost in fresh processes; the kernels are in files, so that their source is found."""
     costs: list[Cost] = []
     with tempfile.TemporaryDirectory() as folder:
-        for name, script, limit, unit in COSTS:
+        for name, script, limit, unit in wanted:
             path = Path(folder) / "cost.py"
             path.write_text(script)
             _fresh_process(path, Path(folder), -1)  # writes the bytecode of what is imported

@@ -41,8 +41,10 @@ _FLOATS = {"fp32": f32, "fp64": f64, "fp16": f16}
 
 SAMPLES = 5
 SAMPLE_SECONDS = 2e-3
-SIZES = tuple(1 << p for p in range(13, 29))
-"""Bytes that all threads work on together."""
+SIZES = tuple(
+    1 << p for p in range(13, max(28, (2 * last_level_cache_bytes()).bit_length()) + 1)
+)
+"""Bytes that all threads work on together, to more than twice what the last cache holds."""
 UNROLL = 4
 SUMS = 12
 """Independent sums: 4 cycles in 2 pipes need 8, and 12 fit into 16 registers."""
@@ -442,6 +444,15 @@ def cache_levels(cpu: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> dict
             level = (index / "level").read_text().strip()
             levels[f"L{level}"] = int((index / "size").read_text().strip().rstrip("K")) << 10
     return levels or {"L3": last_level_cache_bytes()}
+
+
+def level_of(size: int, threads: int, levels: Mapping[str, int]) -> str:
+    """Where so many bytes live that threads share among them: the last level is one for all."""
+    last = max(levels)
+    for name, held in sorted(levels.items()):
+        if size <= held * (1 if name == last else threads):
+            return name
+    return "DRAM"
 
 
 def machine_state() -> dict[str, object]:

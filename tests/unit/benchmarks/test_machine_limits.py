@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from benchmarks import machine_limits
+from benchmarks import cpu_scaling, machine_limits
 from benchmarks.machine_limits import SIZES, Limits, Sample
 from tilewright.llvm import emit_assembly, host_cpu, host_target
 
@@ -51,3 +51,18 @@ def test_limits_are_plain_data_with_all_samples(measured: Limits):
     assert all(row["samples"] for row in (*data["bandwidth"], *data["peak"]))
     again = Limits.of_json(data)
     assert (again.bandwidths, again.peaks) == (measured.bandwidths, measured.peaks)
+
+
+def test_the_last_cache_is_shared_and_the_others_are_each_cores():
+    levels = {"L1": 48 << 10, "L2": 1 << 20, "L3": 32 << 20}
+    sizes = {40 << 10: "L1", 80 << 10: "L1", 100 << 10: "L2", 2 << 20: "L2", 40 << 20: "DRAM"}
+    assert [machine_limits.level_of(size, 2, levels) for size in sizes] == [*sizes.values()]
+    assert machine_limits.level_of(80 << 10, 1, levels) == "L2"
+
+
+def test_the_scalability_law_is_found_again():
+    law = cpu_scaling.Scaling("x", {}, contention=0.1, coherence=10**-2.5)
+    times = {t: 100.0 / law.speedup(t) for t in (1, 2, 4, 8)}
+    found = cpu_scaling.fitted("x", times)
+    assert found.speedup(64) == pytest.approx(law.speedup(64), rel=0.02)
+    assert cpu_scaling.fitted("y", {1: 10.0, 2: 5.0}).speedup(64) == pytest.approx(64.0)
