@@ -41,9 +41,7 @@ _FLOATS = {"fp32": f32, "fp64": f64, "fp16": f16}
 
 SAMPLES = 5
 SAMPLE_SECONDS = 2e-3
-SIZES = tuple(
-    1 << p for p in range(13, max(28, (2 * last_level_cache_bytes()).bit_length()) + 1)
-)
+SIZES = tuple(1 << p for p in range(13, max(28, (2 * last_level_cache_bytes()).bit_length()) + 1))
 """Bytes that all threads work on together, to more than twice what the last cache holds."""
 UNROLL = 4
 SUMS = 12

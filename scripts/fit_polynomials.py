@@ -253,8 +253,13 @@ class Pieces:
 
             ratio = divided(moved, 1)
             fitted = ratio if c else lambda u, ratio=ratio: ratio(u) - 1
-            fit = Fit(self.name, self.meaning, 32, self.degree, low - c, high - c, fitted,
-                      lambda u, c=c, curve=curve: u / curve(c + u) if c + u else mp.mpf(1))  # fmt: skip
+
+            def weight(u: Real, moved: Curve = moved) -> Real:
+                value = moved(u)
+                return u / value if value else mp.mpf(1)
+
+            ends = low - c, high - c
+            fit = Fit(self.name, self.meaning, 32, self.degree, *ends, fitted, weight)
             yield c, rounded(curve(c), 32) if c else mp.mpf(0), fit
 
     def center(self, low: Real, high: Real) -> Real:
@@ -296,14 +301,15 @@ def table_of_pieces(pieces: Pieces) -> str:
             columns.append([0.0] * (pieces.degree + 3))
             continue
         coefficients, error = solve(fit)
-        worst = max(worst, error + float(abs(a - pieces.curve(c)) / pieces.curve(c)) if c else error)
+        exact = pieces.curve(c)
+        worst = max(worst, error + (float(abs(a - exact) / exact) if c else 0.0))
         columns.append([float(c), float(a), *coefficients])
     print(f"{pieces.name:16} degree {pieces.degree:2} error 2^{mp.nstr(mp.log(worst, 2), 5)}")
     lines = [f"{pieces.name} = ("]
     for row in zip(*columns, strict=True):
         texts = [text(number, 32) for number in row]
-        lines += ["    (", *(f"        {', '.join(texts[i : i + 6])}," for i in range(0, len(texts), 6))]
-        lines.append("    ),")
+        rows = [", ".join(texts[i : i + 6]) for i in range(0, len(texts), 6)]
+        lines += ["    (", *(f"        {row}," for row in rows), "    ),"]
     lines += [")  # fmt: skip", f'"""{pieces.meaning}; error 2^{float(mp.log(worst, 2)):.1f}."""']
     return "\n".join(lines) + "\n"
 

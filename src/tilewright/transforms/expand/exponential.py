@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from math import log
 
 from tilewright.ir import Value
+from tilewright.ops import MaxOp
 from tilewright.transforms.expand import polynomials
 from tilewright.transforms.expand.avx512_ops import ScaleOp
-from tilewright.ops import MaxOp
 from tilewright.transforms.expand.op_notation import SINGLE, Arithmetic, Format
 from tilewright.transforms.expand.piecewise import piecewise
 
@@ -92,7 +92,8 @@ def tanh(a: Arithmetic, x: Value) -> Value:
     """Near 0 an odd polynomial, beyond 0.625 sign(x) (1 - 2 / (e^(2|x|) + 1)).
 
     Both forms are computed; with tables in registers f32 has a polynomial for each quarter of a
-    power of two instead, from 1/16 to 10 (`piecewise.py`). e^(2|x|) / (e^(2|x|) + 1) alone would cost less, and be 2.5 ulp off.
+    power of two instead, from 1/16 to 10 (`piecewise.py`). e^(2|x|) / (e^(2|x|) + 1) alone would
+    cost less, and be 2.5 ulp off.
     """
     k = constants_of(a.format)
     y = a.at_most(a.abs(x), k.wide)
