@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from functools import cache
 from pathlib import Path, PurePosixPath
+from typing import ClassVar
 
 
 def usable_cpus() -> tuple[int, ...]:
@@ -19,9 +21,34 @@ def thread_count() -> int:
     """How many threads a grid gets: no more than a container's share of the CPUs' time serves.
 
     With a share of 2 of 64 CPUs, 64 threads would use up the share of each 100 ms in 3, and all
-    wait for the next.
+    wait for the next. A worker process gets one: others like it have the other CPUs.
     """
+    if _Process.is_worker():
+        return 1
     return max(1, math.ceil(min(len(usable_cpus()), _cpu_share())))
+
+
+class _Process:
+    """What this process is."""
+
+    forked: ClassVar[bool] = False
+
+    @classmethod
+    def is_worker(cls) -> bool:
+        """Whether it was forked, or is a daemon of `multiprocessing`: a worker of its pools and of
+        torch's data loaders, however it was started."""
+        # not imported for this: where nobody has, this process is none of its
+        multiprocessing = sys.modules.get("multiprocessing.process")
+        daemon = multiprocessing is not None and multiprocessing.current_process().daemon
+        return cls.forked or daemon
+
+    @classmethod
+    def note_fork(cls) -> None:
+        cls.forked = True
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_Process.note_fork)
 
 
 @cache

@@ -1,8 +1,11 @@
 """How many threads serve the share of the CPUs that a container has."""
 
 import math
+import multiprocessing
+import os
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -11,6 +14,7 @@ from tilewright.support.usable_cpus import cpu_share
 
 
 def shares(folder: Path, groups: str, files: dict[str, str]) -> float:
+    folder.mkdir(exist_ok=True)
     (folder / "groups").write_text(groups)
     for name, text in files.items():
         path = folder / "mounted" / name
@@ -41,6 +45,23 @@ def test_the_least_share_of_all_groups_counts(
 
 def test_systems_without_control_groups_limit_nothing(tmp_path: Path):
     assert cpu_share(tmp_path / "none", tmp_path) == math.inf
+
+
+def test_a_thread_for_each_cpu_up_to_64(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    module = import_module("tilewright.support.usable_cpus")
+    for cpus in (1, 2, 3, 16, 64):
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _, n=cpus: set(range(n)), raising=False)
+        monkeypatch.setattr(module, "_cpu_share", lambda: math.inf)
+        assert thread_count() == cpus
+        share = shares(tmp_path / str(cpus), "0::/job\n", {"job/cpu.max": "250000 100000\n"})
+        monkeypatch.setattr(module, "_cpu_share", lambda s=share: s)
+        assert thread_count() == min(cpus, 3)
+
+
+def test_a_daemon_of_multiprocessing_has_one_thread(monkeypatch: pytest.MonkeyPatch):
+    daemon = SimpleNamespace(daemon=True)
+    monkeypatch.setattr(multiprocessing.process, "current_process", lambda: daemon)
+    assert thread_count() == 1
 
 
 def test_there_is_a_thread_and_no_more_than_cpus(monkeypatch: pytest.MonkeyPatch):

@@ -10,7 +10,8 @@ and scalars each in a slot of their own; `scratch` to a 64-byte aligned area tha
 uses meanwhile.
 
 The threads are native ones that never touch Python (`thread_pool_program`); they start at the
-first launch that has more than one program, and again after a fork. Nothing has to be shut down at
+first launch that has more than one program, and again after a fork, whose child has one thread if
+settings do not say how many. Nothing has to be shut down at
 exit. Launches from several Python threads run one after another. On Windows, which has no pthreads,
 Python threads call the kernel instead (`PythonPool`): some 50 us more for each launch.
 
@@ -37,7 +38,7 @@ from tilewright.backends.cpu.driver.thread_pool_program import (
 )
 from tilewright.llvm import LoadedObject, host_cpu, load_object
 from tilewright.native import NativeProgram
-from tilewright.support import ForkLock, thread_count
+from tilewright.support import ForkLock, settings, thread_count
 
 __all__ = ["Grid", "NativePool", "Pool", "PythonPool", "pool_object", "shared_pool"]
 
@@ -165,8 +166,10 @@ class NativePool:
         self._stop()
 
     def forget_workers(self) -> None:
-        """In a forked child: the parent's workers and locks do not exist here."""
+        """In a forked child: the parent's workers and locks do not exist here, and other children
+        may have the other CPUs."""
         self._reset()
+        self._set_threads(min(self.threads, settings().cpu.threads or thread_count()))
 
 
 class PythonPool:

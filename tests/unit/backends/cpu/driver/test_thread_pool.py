@@ -1,6 +1,7 @@
 """The thread pool: every program runs exactly once, whatever the threads do meanwhile."""
 
 import functools
+import mmap
 import multiprocessing
 import os
 import subprocess
@@ -18,6 +19,7 @@ from tests.forking import needs_fork
 from tilewright.backends.cpu.driver.host_cpu import last_level_cache_bytes
 from tilewright.backends.cpu.driver.kernel_record import kernel_record
 from tilewright.backends.cpu.driver.thread_pool import (
+    CHUNKS_PER_THREAD,
     NativePool,
     Pool,
     PythonPool,
@@ -28,7 +30,7 @@ from tilewright.backends.cpu.driver.thread_pool import (
 )
 from tilewright.backends.cpu.driver.thread_pool_program import pool_program
 from tilewright.llvm import LoadedObject, compile_ir, host_cpu, host_target, load_object
-from tilewright.support import thread_count, usable_cpus
+from tilewright.support import settings, thread_count, usable_cpus
 
 # args: counters (i32 per program), what to write at scratch[0] and check at the end (i64),
 # iterations to burn per program (i64), address of grid copy (3 x i32), address of an error count
@@ -172,6 +174,76 @@ def test_uneven_work(pool: NativePool) -> None:
     launch.assert_each_ran(times=1)
 
 
+HELD_UP = """
+define i64 @held_up(ptr %args, i64 %begin, i64 %end, ptr %grid, ptr %scratch, ptr %poll) nounwind {
+entry:
+  %areas = load ptr, ptr %args
+  %done.slot = getelementptr i64, ptr %args, i64 1
+  %done = load ptr, ptr %done.slot
+  %others.slot = getelementptr i64, ptr %args, i64 2
+  %others = load i64, ptr %others.slot
+  %address = ptrtoint ptr %scratch to i64
+  br label %program
+program:
+  %id = phi i64 [ %begin, %entry ], [ %id.next, %after ]
+  %more = icmp slt i64 %id, %end
+  br i1 %more, label %note, label %exit
+note:
+  %area = getelementptr i64, ptr %areas, i64 %id
+  store i64 %address, ptr %area
+  %held = icmp eq i64 %id, 0
+  br i1 %held, label %wait, label %after
+wait: ; for all other programs, some ten seconds at most
+  %n = phi i64 [ 0, %note ], [ %n.next, %wait ]
+  %n.next = add i64 %n, 1
+  %now = load atomic i64, ptr %done monotonic, align 8
+  %all = icmp eq i64 %now, %others
+  %late = icmp eq i64 %n, 20000000000
+  %ends = or i1 %all, %late
+  br i1 %ends, label %after, label %wait
+after:
+  %before = phi i64 [ 0, %note ], [ %now, %wait ]
+  atomicrmw add ptr %done, i64 1 seq_cst
+  %seen.slot = getelementptr i64, ptr %args, i64 3
+  %seen = load ptr, ptr %seen.slot
+  %seen.here = getelementptr i64, ptr %seen, i64 %id
+  store i64 %before, ptr %seen.here
+  %id.next = add i64 %id, 1
+  br label %program
+exit:
+  ret i64 %end
+}
+"""
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_a_thread_that_is_held_up_leaves_its_programs_to_the_others(threads: int) -> None:
+    """Its own range holds the next programs, which it cannot run; each has scratch on own pages."""
+    code = load_object(compile_ir(HELD_UP, host_target()).obj, ["held_up"])
+    pool, total = NativePool(threads), CHUNKS_PER_THREAD * threads
+    areas, done, seen = (np.zeros(size, np.int64) for size in (total, 1, total))
+    args = np.array([areas.ctypes.data, done.ctypes.data, total - 1, seen.ctypes.data])
+    pool.launch(kernel_record(code["held_up"], "held up"), args.ctypes.data, (total, 1, 1), 100)
+    pool.stop()
+    assert done[0] == total
+    assert seen[0] == total - 1
+    owned = np.unique(areas)
+    assert 2 <= owned.size <= threads
+    assert np.count_nonzero(areas == areas[0]) == 1
+    assert (owned % mmap.PAGESIZE == 0).all() and (np.diff(owned) >= mmap.PAGESIZE).all()
+
+
+def test_a_pool_of_python_threads_adds_no_threads_to_those_of_the_pool() -> None:
+    pool = NativePool(4)
+    launches = [Launch(23, burn=20, mark=1000 * number) for number in range(40)]
+    with ThreadPoolExecutor(8) as executor:
+        list(executor.map(lambda launch: launch.run(pool, (23, 1, 1)), launches))
+        assert pool.workers == 3
+    for launch in launches:
+        launch.assert_each_ran(times=1)
+    pool.stop()
+
+
 def test_empty_grid_runs_nothing(pool: NativePool) -> None:
     launch = Launch(1)
     launch.run(pool, (0, 1, 1))
@@ -287,6 +359,34 @@ def test_host_facts() -> None:
 # ------------------------------------------------------------------------- processes
 
 
+def launch_as_worker(pool: NativePool, threads: int) -> None:
+    """In a child that leaves the other CPUs to its siblings, or has `threads` by its settings."""
+    assert (pool.threads, thread_count()) == (threads, 1)
+    launch_in_child(pool)
+    assert pool.workers == threads - 1
+
+
+@needs_fork
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+@pytest.mark.parametrize("setting", [0, 3])
+def test_workers_of_multiprocessing_have_a_thread_each(
+    monkeypatch: pytest.MonkeyPatch, setting: int
+) -> None:
+    monkeypatch.setattr(settings().cpu, "threads", setting)
+    pool = NativePool(3)
+    assert_runs_once(pool, (100, 1, 1))
+    context = multiprocessing.get_context("fork")
+    children = [
+        context.Process(target=launch_as_worker, args=(pool, setting or 1)) for _ in range(3)
+    ]
+    for child in children:
+        child.start()
+    for child in children:
+        child.join(60)
+    assert [child.exitcode for child in children] == [0, 0, 0]
+    pool.stop()
+
+
 def launch_in_child(pool: Pool) -> None:
     for _ in range(50):
         assert_runs_once(pool, (100, 1, 1), burn=100)
@@ -294,7 +394,8 @@ def launch_in_child(pool: Pool) -> None:
 
 @needs_fork
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
-def test_pool_works_after_fork(pool: NativePool) -> None:
+def test_pool_works_after_fork(pool: NativePool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings().cpu, "threads", pool.threads)  # else a child has one
     assert_runs_once(pool, (100, 1, 1))
     context = multiprocessing.get_context("fork")
     for _ in range(3):
