@@ -252,14 +252,16 @@ class Pieces:
                 return curve(c + u)
 
             ratio = divided(moved, 1)
-            fitted = ratio if c else lambda u, ratio=ratio: ratio(u) - 1
+
+            def less_slope(u: Real, ratio: Curve = ratio) -> Real:
+                return ratio(u) - 1
 
             def weight(u: Real, moved: Curve = moved) -> Real:
                 value = moved(u)
                 return u / value if value else mp.mpf(1)
 
             ends = low - c, high - c
-            fit = Fit(self.name, self.meaning, 32, self.degree, *ends, fitted, weight)
+            fit = Fit(self.name, self.meaning, 32, self.degree, *ends, ratio if c else less_slope, weight)
             yield c, rounded(curve(c), 32) if c else mp.mpf(0), fit
 
     def center(self, low: Real, high: Real) -> Real:

@@ -1,9 +1,9 @@
 """How many threads serve the share of the CPUs that a container has."""
 
 import math
-import multiprocessing
 import os
 from importlib import import_module
+from multiprocessing import process
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -60,7 +60,7 @@ def test_a_thread_for_each_cpu_up_to_64(monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 def test_a_daemon_of_multiprocessing_has_one_thread(monkeypatch: pytest.MonkeyPatch):
     daemon = SimpleNamespace(daemon=True)
-    monkeypatch.setattr(multiprocessing.process, "current_process", lambda: daemon)
+    monkeypatch.setattr(process, "current_process", lambda: daemon)
     assert thread_count() == 1
 
 
