@@ -261,7 +261,9 @@ class Pieces:
                 return u / value if value else mp.mpf(1)
 
             ends = low - c, high - c
-            fit = Fit(self.name, self.meaning, 32, self.degree, *ends, ratio if c else less_slope, weight)
+            fit = Fit(
+                self.name, self.meaning, 32, self.degree, *ends, ratio if c else less_slope, weight
+            )
             yield c, rounded(curve(c), 32) if c else mp.mpf(0), fit
 
     def center(self, low: Real, high: Real) -> Real:

@@ -162,6 +162,14 @@ def _of_tensor(tensor: Any) -> Handled:
     return _devices[tensor.device][tensor.dtype][0 if address & LOW_BITS else 1], address
 
 
+def has_device_tensors() -> bool:
+    """Whether torch may have tensors that are not in the memory of the host: a build for CPUs alone
+    has none, whatever the machine. Asks nothing of a driver."""
+    torch: Any = sys.modules.get("torch")
+    accelerator = getattr(torch, "accelerator", None)
+    return accelerator is None or accelerator.current_accelerator() is not None
+
+
 def is_tensor_type(kind: type[Any]) -> bool:
     """Whether `data_ptr()`, `dtype`, `get_device()` and `is_neg()` tell all about arrays of a type:
     those of torch. `get_device()` is -1 for memory of the host."""

@@ -28,7 +28,11 @@ from tilewright.language import DeviceFunction, TensorDescriptor, dtype
 from tilewright.llvm import LoadedObject
 from tilewright.native import METH_FASTCALL, METH_KEYWORDS, builtin_function
 from tilewright.runtime.arguments.descriptor_arguments import DescriptorKey
-from tilewright.runtime.arguments.host_arrays import is_tensor_type, reads_numpy_header
+from tilewright.runtime.arguments.host_arrays import (
+    has_device_tensors,
+    is_tensor_type,
+    reads_numpy_header,
+)
 from tilewright.runtime.arguments.kernel_parameters import Declared, KernelParam
 from tilewright.runtime.arguments.specialization import Spec, TupleKey
 from tilewright.runtime.launch.bound_call import BoundCall
@@ -164,6 +168,8 @@ class _KnownTypes:
         elif is_tensor_type(kind) and len(self._tensors) < TENSOR_TYPES - 1:
             self._known.tensors[len(self._tensors)] = self._memory.object(kind)
             self._tensors.append(kind)
+            if not has_device_tensors():
+                self._known.get_device = None
 
 
 @functools.cache

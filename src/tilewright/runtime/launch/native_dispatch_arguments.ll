@@ -297,12 +297,18 @@ sign:
   br i1 %as_stored, label %stored, label %no
 stored:
   %get_device = call ptr @KnownObjects.get_device(ptr %known)
+  %only_host = icmp eq ptr %get_device, null
+  br i1 %only_host, label %type, label %ask
+ask:
   %device_object = call ptr @call_method(ptr %get_device, ptr %object)
   %has_device = icmp ne ptr %device_object, null
   br i1 %has_device, label %device, label %no
 device:
-  %ordinal = call i64 @PyLong_AsLongLong(ptr %device_object)   ; -1 on CPUs
+  %asked = call i64 @PyLong_AsLongLong(ptr %device_object)   ; -1 on CPUs
   call void @Py_DecRef(ptr %device_object)
+  br label %type
+type:
+  %ordinal = phi i64 [ -1, %stored ], [ %asked, %device ]
   %dtype_name = call ptr @KnownObjects.dtype(ptr %known)
   %dtype = call ptr @PyObject_GetAttr(ptr %object, ptr %dtype_name)
   %has_dtype = icmp ne ptr %dtype, null

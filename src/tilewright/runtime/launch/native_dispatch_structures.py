@@ -154,7 +154,7 @@ class KnownObjects(ctypes.Structure):
         ("one", _Object),  # the int 1
         ("data_ptr", _Object),  # names
         ("dtype", _Object),
-        ("get_device", _Object),
+        ("get_device", _Object),  # 0 where all tensors are in the memory of the host
         ("is_neg", _Object),
         ("numel", _Object),
         ("base", _Object),  # fields of a tensor descriptor

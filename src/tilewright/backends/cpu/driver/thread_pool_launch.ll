@@ -14,6 +14,14 @@ refuse:
   ret i32 3
 lock:
   call i32 @pthread_mutex_lock(ptr @pool.launching)
+  %status = call i32 @launch_and_unlock(ptr %kernel, ptr %args, i32 %x, i32 %y, i32 %z, i64 %bytes)
+  ret i32 %status
+}
+
+; The same of a launch that owns the pool, which it gives back.
+define internal i32 @launch_and_unlock(ptr %kernel, ptr %args, i32 %x, i32 %y, i32 %z, i64 %bytes)
+    nounwind {
+entry:
   %total = call i64 @program_count(i32 %x, i32 %y, i32 %z)
   %empty = icmp sle i64 %total, 0
   br i1 %empty, label %exit, label %fit
@@ -49,21 +57,36 @@ end:
   %interrupted = call i32 @end_watch()
   br label %exit
 exit:
-  %status = phi i32 [ 0, %lock ], [ 1, %fit ], [ 0, %run.one ], [ %interrupted, %end ]
+  %status = phi i32 [ 0, %entry ], [ 1, %fit ], [ 0, %run.one ], [ %interrupted, %end ]
   call i32 @pthread_mutex_unlock(ptr @pool.launching)
   ret i32 %status
 }
 
-; The same for native dispatch, which holds the GIL.
+; The same for native dispatch, which holds the GIL. A grid that the caller runs alone is done before
+; others would have taken the GIL; but it may not wait for the pool with the GIL in its hands, since
+; the pool's owner may wait for that.
 ;   %record  LaunchRecord
 ;   %words   of the arguments, with room for one more
 define i32 @tw_launch_words(ptr %record, i32 %x, i32 %y, i32 %z, ptr %words) nounwind {
+entry:
   %kernel = call ptr @LaunchRecord.kernel(ptr %record)
   %bytes = call i64 @LaunchRecord.scratch(ptr %record)
   %console = call i64 @LaunchRecord.console(ptr %record)
   %count = call i64 @LaunchRecord.count(ptr %record)
   %last = getelementptr i64, ptr %words, i64 %count
   store i64 %console, ptr %last
+  %total = call i64 @program_count(i32 %x, i32 %y, i32 %z)
+  %most = call i64 @KernelRecord.alone(ptr %kernel)
+  %small = icmp sle i64 %total, %most
+  br i1 %small, label %try, label %release
+try: ; in vain, too, if this thread owns it
+  %busy = call i32 @pthread_mutex_trylock(ptr @pool.launching)
+  %owned = icmp eq i32 %busy, 0
+  br i1 %owned, label %keep, label %release
+keep:
+  %quick = call i32 @launch_and_unlock(ptr %kernel, ptr %words, i32 %x, i32 %y, i32 %z, i64 %bytes)
+  ret i32 %quick
+release:
   %state = call ptr @PyEval_SaveThread()
   %status = call i32 @tw_launch(ptr %kernel, ptr %words, i32 %x, i32 %y, i32 %z, i64 %bytes)
   call void @PyEval_RestoreThread(ptr %state)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -61,3 +63,32 @@ def test_the_pool_gets_the_words_of_a_launch_that_has_an_entry(monkeypatch: pyte
     x += 1
     affine_kernel[(1,)](x, out, 2.0, 1, 64, False, BLOCK=BLOCK)
     np.testing.assert_array_equal(out, 2 * x + 1)
+
+
+@tw.jit
+def slow_kernel(out_ptr, steps):
+    total = 1.0
+    for _ in range(steps):  # each waits for the one before it
+        total = total * 0.5 + 1.0
+    tl.store(out_ptr + tl.program_id(0), total)
+
+
+def test_small_grids_do_not_wait_for_the_pool_with_the_gil():
+    """The owner of the pool takes the GIL each 50 ms, to look for signals."""
+    x, out, slow = np.ones(64, np.float32), np.zeros(64, np.float32), np.zeros(64, np.float32)
+
+    def small() -> None:
+        affine_kernel[(1,)](x, out, 2.0, 1, 64, False, BLOCK=BLOCK)
+
+    for _ in range(3):
+        small()
+        slow_kernel[(64,)](slow, 10)
+    owner = threading.Thread(target=lambda: slow_kernel[(64,)](slow, 2_000_000))
+    owner.start()
+    launches = 0
+    while owner.is_alive() or not launches:
+        out[:] = 0
+        small()
+        launches += 1
+        assert (out == 3).all()
+    assert (slow == 2).all()
