@@ -39,7 +39,7 @@ from tilewright.backends.nvidia.layouts.access_vectors import vector_length
 from tilewright.backends.nvidia.layouts.operand_chains import carried_tile
 from tilewright.backends.nvidia.ops import ConvertOp
 from tilewright.ir import Block, Op, Trait, Value, is_pure
-from tilewright.ir.types import TileType, element_of
+from tilewright.ir.types import DType, TileType, element_of
 from tilewright.layout import REGISTER, LinearLayout
 from tilewright.ops import (
     ConstantOp,
@@ -385,11 +385,23 @@ def registers_of(value: Value) -> int:
 
 
 def sums_of(loop: ForOp) -> int:
-    """Registers of a thread for the sums of all products of warpgroups in a loop, and for those
-    operands that are computed for the next iteration."""
+    """Registers of a thread for the sums of all products of warpgroups in a loop, and for what it
+    carries beside these: operands that are computed for the next iteration, and sums to which
+    threads add."""
     products = [op for op in loop.walk() if isinstance(op, WgmmaOp)]
-    carried = {a for op in products for a in op.operands[:2] if a in loop.carried}
-    return sum(registers_of(value) for value in [*(op.result for op in products), *carried])
+    sums = {value for op in products for value in (op.result, op.acc)}
+    yielded = zip(loop.carried, loop.body.terminator.operands, strict=True)
+    beside = [v for v, y in yielded if not sums & {v, y} and _is_held(v)]
+    return sum(registers_of(value) for value in [*(op.result for op in products), *beside])
+
+
+def _is_held(value: Value) -> bool:
+    """Whether threads hold a tile of floating-point numbers: no addresses, which may go, and no
+    operand that products read from shared memory."""
+    element = element_of(value.type)
+    if not isinstance(value.type, TileType) or all(isinstance(u, ShareOp) for u in value.uses):
+        return False
+    return isinstance(element, DType) and element.is_float
 
 
 def _is_movable(load: LoadOp, loop: ForOp) -> bool:
