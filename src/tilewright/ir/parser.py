@@ -32,7 +32,9 @@ from tilewright.support.errors import TileIRSyntaxError, did_you_mean
 from tilewright.support.fresh_stack import nested
 
 _POINTER = re.compile(r"ptr<\s*(\w+)\s*(,\s*const\s*)?>")
-_BUFFER = re.compile(r"buffer<\s*(?:(\d+)\s*\*\s*)?(\d+(?:x\d+)*)x(\w+|ptr<[^<>]*>),\s*(.*?)\s*>")
+_BUFFER = re.compile(
+    r"buffer<\s*(?:(\d+)\s*\*\s*)?(\d+(?:x\d+)*)x(\w+|ptr<[^<>]*>)(?:,\s*(.*?))?\s*>"
+)
 _TILE = re.compile(r"tile<\s*(\d+(?:x\d+)*)x(\w+|ptr<[^<>]*>)\s*(?:,\s*(.*?)\s*)?>")
 _NAMED_LITERALS: dict[str, object] = {
     "true": True,
@@ -86,7 +88,8 @@ def _build_type(text: str) -> Type:
         element, slots = parse_type(buffer[3]), int(buffer[1] or 1)
         if not isinstance(element, DType | PointerType) or not slots:
             raise ValueError(text)
-        return BufferType(shape, element, _parse_layout(buffer[4]), slots)
+        layout = _parse_layout(buffer[4]) if buffer[4] else None
+        return BufferType(shape, element, layout, slots)
     pointer = _POINTER.fullmatch(text)
     element = _types.get(pointer[1]) if pointer else None
     if pointer is None or not isinstance(element, DType):

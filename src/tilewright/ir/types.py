@@ -249,7 +249,8 @@ class TileType:
 class BufferType:
     """Memory on the chip for one tile in each of its slots; ops read it and write it in place.
 
-    layout: from the offset in a slot, in elements, to the tile's coordinates.
+    layout: from the offset in a slot, in elements, to the tile's coordinates; None: rows of any
+    length one behind the other, of which the first elements are the tile's.
     """
 
     __slots__ = ("element", "layout", "shape", "slots")
@@ -284,7 +285,8 @@ class BufferType:
     def __repr__(self) -> str:
         extents = "x".join(map(str, self.shape))
         slots = f"{self.slots} * " if self.slots > 1 else ""
-        return f"buffer<{slots}{extents}x{self.element}, {self.layout}>"
+        layout = "" if self.layout is None else f", {self.layout}"
+        return f"buffer<{slots}{extents}x{self.element}{layout}>"
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
         return BufferType, (self.shape, self.element, self.layout, self.slots)

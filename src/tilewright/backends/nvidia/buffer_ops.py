@@ -101,10 +101,14 @@ class AsyncCopyOp(Op, opcode="nvidia.async_copy", effects=(Effect.SHARED,)):
 
 
 class WriteOp(Op, opcode="nvidia.write", effects=(Effect.SHARED,)):
-    """buffer = x"""
+    """buffer = x
+
+    owners: of the threads that have an element one writes it; what others hold is undefined.
+    """
 
     x: Value = operand(tile)
     buffer: Value = operand(buffer)
+    owners: bool = attr(default=False)
 
     def infer(self) -> None:
         return None
@@ -235,16 +239,6 @@ def users_of(buffer: Value) -> Iterator[Op]:
             yield from users_of(user.result)
         else:
             yield user
-
-
-def is_scratch(alloc: Op) -> bool:
-    """Whether a buffer is that of a conversion: registers are written to it and read again."""
-    if not isinstance(alloc, AllocOp):
-        return False
-    return all(
-        isinstance(user, WriteOp | ReadOp) and user.parent is alloc.parent
-        for user in alloc.result.uses
-    )
 
 
 # ---- NumPy rules --------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from tilewright.backends.nvidia.contracts import (
 from tilewright.backends.nvidia.passes.assign_layouts import AssignLayouts
 from tilewright.backends.nvidia.passes.delay_product_waits import DelayProductWaits
 from tilewright.backends.nvidia.passes.expand_conversions import ExpandConversions
+from tilewright.backends.nvidia.passes.expand_exchanges import ExpandExchanges
 from tilewright.backends.nvidia.passes.insert_global_barriers import InsertGlobalBarriers
 from tilewright.backends.nvidia.passes.insert_shared_barriers import InsertSharedBarriers
 from tilewright.backends.nvidia.passes.legalize_arithmetic import LegalizeArithmetic
@@ -93,6 +94,7 @@ def layout_pipeline(
     copied = stages if arch.cp_async else 0
     layouts = AssignLayouts(warps=warps, access=arch.access_bytes, stages=copied)
     expand = ExpandConversions(capability=arch.capability)
+    exchanges = ExpandExchanges(warps=warps)
     shared_barriers = InsertSharedBarriers(warps=warps, capability=arch.capability)
     fragments = "coalesced accesses, tensor-core fragments, few conversions"
     products = SelectProducts(warps=warps, capability=arch.capability)
@@ -111,7 +113,8 @@ def layout_pipeline(
         Step(SplitProducts(), "behind pipelining, which says what is read from shared memory"),
         Step(InsertGlobalBarriers(), "needs layouts: which thread accesses which address"),
         *((Step(OrderBulkStores(), _BULK_ORDER),) if arch.tma else ()),
-        Step(expand, _EXCHANGES, legal_copies(arch, warps)),
+        Step(exchanges, _EXCHANGES, legal_copies(arch, warps)),
+        Step(expand, "conversions are exchanges, too", legal_copies(arch, warps)),
         Step(shared_barriers, "last: later passes must not add or remove uses of shared memory"),
     )
     return Pipeline("nvidia-layouts", steps, legal_instructions(arch))
@@ -135,7 +138,7 @@ def _delayed_waits(arch: Arch) -> tuple[Step, ...]:
     return (Step(DelayProductWaits(), why),) if arch.wgmma else ()
 
 
-_EXCHANGES = "conversions are two ops on buffers, between which barriers can stand"
+_EXCHANGES = "exchanges are ops on buffers, between which barriers can stand"
 _BULK_ORDER = "before barriers in shared memory: waits for the copy engine bring some"
 
 

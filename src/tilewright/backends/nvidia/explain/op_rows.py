@@ -19,9 +19,9 @@ from tilewright.backends.nvidia.buffer_ops import (
     WriteOp,
     alloc_of,
     buffer_type,
-    is_scratch,
 )
 from tilewright.backends.nvidia.bulk_ops import BulkCopyOp
+from tilewright.backends.nvidia.exchange_ops import CountOp, SharedFmaDotOp, is_scratch
 from tilewright.backends.nvidia.explain.vector_notes import vector_notes
 from tilewright.backends.nvidia.layouts.access_vectors import MAX_VECTOR_BYTES, vector_length
 from tilewright.backends.nvidia.layouts.operand_chains import carried_tile
@@ -43,7 +43,7 @@ from tilewright.backends.nvidia.lower.gpu_lowering import layout_of
 from tilewright.backends.nvidia.lower.layout_conversion import conversion, shared_instruction
 from tilewright.backends.nvidia.lower.tensor_cores import product_instruction
 from tilewright.backends.nvidia.lower.warpgroup_mma import block_of, shared_operands
-from tilewright.backends.nvidia.ops import ConvertOp, FmaDotOp
+from tilewright.backends.nvidia.ops import ConvertOp
 from tilewright.backends.nvidia.passes.schedule_loop import copy_obstacle, feeds_products
 from tilewright.backends.nvidia.role_ops import RolesOp
 from tilewright.ir import Function, Op, Value
@@ -232,7 +232,7 @@ class _Explainer:
         through = ", ".join(side[0] for side in sides)
         yield self._row(op, "dot", op.type, instruction, 0, through, notes=notes)
 
-    def fma(self, op: FmaDotOp) -> Iterator[OpRow]:
+    def fma(self, op: SharedFmaDotOp) -> Iterator[OpRow]:
         """A product without tensor cores."""
         why = self.obstacles.get(op.loc, "")
         through = "A, B: registers -> shared -> registers"
@@ -252,9 +252,12 @@ class _Explainer:
         what warps leave of a reduction."""
         buffer = op.result if isinstance(op, ShareOp) else op.buffer
         type_, through = buffer_type(buffer), "registers -> shared"
-        accesses = [write_access(op.x, type_, self.arch)]
-        if is_scratch(alloc_of(buffer)):
-            read = next(user for user in buffer.uses if isinstance(user, ReadOp))
+        read = next((user for user in buffer.uses if isinstance(user, ReadOp)), None)
+        scratch = is_scratch(alloc_of(buffer))
+        if scratch and (read is None or any(isinstance(u, CountOp) for u in buffer.uses)):
+            return  # that of a gather, a histogram, a product
+        accesses = [write_access(op.x, type_, self.arch.stmatrix)]
+        if scratch and read is not None:
             accesses.append(read_access(type_, layout_of(read.result), read.axis))
             through = f"{through} ({type_.bytes} bytes) -> registers"
         names = [
@@ -316,7 +319,7 @@ _KINDS: dict[type[Op], Callable[[_Explainer, Any], Iterator[OpRow]]] = {
     DescriptorReduceOp: _Explainer.bulk_store,
     DotOp: _Explainer.dot,
     WgmmaOp: _Explainer.wgmma,
-    FmaDotOp: _Explainer.fma,
+    SharedFmaDotOp: _Explainer.fma,
     ConvertOp: _Explainer.convert,
     ShareOp: _Explainer.write,
     WriteOp: _Explainer.write,

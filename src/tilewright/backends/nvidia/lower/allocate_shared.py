@@ -18,16 +18,16 @@ from dataclasses import dataclass
 from tilewright.analysis import LiveRange, Request, pack
 from tilewright.backends.nvidia.buffer_ops import (
     AllocOp,
-    ReadOp,
     ShareOp,
     WaitOp,
     WgmmaOp,
     WgmmaWaitOp,
+    WriteOp,
     buffer_type,
-    is_scratch,
     users_of,
 )
 from tilewright.backends.nvidia.bulk_ops import MbarriersOp
+from tilewright.backends.nvidia.exchange_ops import is_scratch
 from tilewright.backends.nvidia.layouts.access_vectors import MAX_VECTOR_BYTES
 from tilewright.backends.nvidia.lower.shared_usage import (
     Machine,
@@ -92,8 +92,9 @@ class _Program:
         self.exchanges.sort(key=lambda exchange: exchange.first)
 
     def _through(self, buffer: AllocOp) -> _Exchange:
-        """The exchange of a conversion."""
-        reads = [2 * self.position[op] for op in buffer.result.uses if isinstance(op, ReadOp)]
+        """The exchange through a buffer."""
+        users = [op for op in buffer.result.uses if not isinstance(op, WriteOp)]
+        reads = [2 * self.position[op] for op in users]
         first, size = 2 * self.position[buffer], buffer_type(buffer.result).bytes
         return _Exchange(buffer, size, first, min(reads), max(reads) + 1, not buffer.in_warps)
 

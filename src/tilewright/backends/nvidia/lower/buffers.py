@@ -8,7 +8,6 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import cast
 
-from tilewright.backends.nvidia.arch import Arch
 from tilewright.backends.nvidia.buffer_ops import (
     AllocOp,
     AsyncCopyOp,
@@ -26,12 +25,14 @@ from tilewright.backends.nvidia.buffer_ops import (
     users_of,
 )
 from tilewright.backends.nvidia.layouts.layout_propagation import part_along, with_parts
+from tilewright.backends.nvidia.lower.global_memory import shared_store
 from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, layout_of, lowering
 from tilewright.backends.nvidia.lower.layout_conversion import (
     instruction_address,
     read_group,
     write_shared,
 )
+from tilewright.backends.nvidia.lower.register_packing import pack
 from tilewright.ir import Value
 from tilewright.ir.types import BufferType, shape_of
 from tilewright.layout import REGISTER, LinearLayout, SharedAccess, plan_shared_access
@@ -144,10 +145,10 @@ def _read_access(shared: LinearLayout, target: LinearLayout, bits: int) -> Share
     return plan_shared_access(shared, target, bits, matrix=True)
 
 
-def write_access(x: Value, type_: BufferType, arch: Arch) -> SharedAccess:
+def write_access(x: Value, type_: BufferType, matrix_stores: bool) -> SharedAccess:
     """How a tile in registers is written to a buffer."""
     shared = cast("LinearLayout", type_.layout)
-    return _write_access(shared, layout_of(x), _bits(type_), arch.stmatrix)
+    return _write_access(shared, layout_of(x), _bits(type_), matrix_stores)
 
 
 def read_access(type_: BufferType, target: LinearLayout, axis: int | None) -> SharedAccess:
@@ -159,7 +160,31 @@ def read_access(type_: BufferType, target: LinearLayout, axis: int | None) -> Sh
 
 @lowering(WriteOp)
 def _write(state: GpuLowering, op: WriteOp) -> None:
-    _write_tile(state, op.x, alloc_of(op.buffer).results[0], 0, state.scalar(op.buffer))
+    type_ = buffer_type(op.buffer)
+    if type_.layout is None:
+        _write_elements(state, op, type_)
+    elif op.owners:
+        access = write_access(op.x, type_, matrix_stores=False)
+        owner, start = state.owner(layout_of(op.x)), state.scalar(op.buffer)
+        registers = state.registers_of(op.x)
+        write_shared(state, access, registers, type_.element, 0, start, owner)
+    else:
+        _write_tile(state, op.x, alloc_of(op.buffer).results[0], 0, state.scalar(op.buffer))
+
+
+def _write_elements(state: GpuLowering, op: WriteOp, type_: BufferType) -> None:
+    """To rows of any length, one by one."""
+    layout, element = layout_of(op.x), type_.element
+    for r, register in enumerate(state.registers_of(op.x)):
+        address, step = state.scalar(op.buffer), element.bytes
+        for dim in reversed(range(len(type_.shape))):
+            coordinate = state.coordinate(layout, dim, r)
+            scaled = state.code.let_here(f"mul i32 {coordinate}, {step}", "i32")
+            address = state.code.let_here(f"add i32 {address}, {scaled}", "i32")
+            step *= type_.shape[dim]
+        (packed,) = pack(state, [register], element)
+        address = state.code.let_here(f"add i32 {state.shared}, {address}", "i32")
+        shared_store(state, address, packed, None)
 
 
 def _write_tile(
@@ -167,7 +192,7 @@ def _write_tile(
 ) -> None:
     """Write a tile to a buffer or a slot of it, where warpgroup products may read it, too."""
     type_ = buffer_type(buffer)
-    access = write_access(x, type_, state.arch)
+    access = write_access(x, type_, state.arch.stmatrix)
     write_shared(state, access, state.registers_of(x), type_.element, offset, start)
     if any(isinstance(user, WgmmaOp) for user in users_of(buffer)):
         state.asm(FENCE, "~{memory}", "void")

@@ -10,16 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 
+from tilewright.backends.nvidia.buffer_ops import buffer_type
+from tilewright.backends.nvidia.exchange_ops import SharedFmaDotOp
 from tilewright.backends.nvidia.layouts.access_vectors import MAX_VECTOR_BYTES
-from tilewright.backends.nvidia.lower.global_memory import shared_store
 from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, layout_of, lowering
 from tilewright.backends.nvidia.lower.layout_conversion import load_vector
-from tilewright.backends.nvidia.lower.register_packing import pack, unpack
-from tilewright.backends.nvidia.ops import FmaDotOp
+from tilewright.backends.nvidia.lower.register_packing import Element, unpack
 from tilewright.ir import Value
-from tilewright.ir.types import DType, dtype_of, shape_of
+from tilewright.ir.types import dtype_of
 from tilewright.layout import REGISTER
 from tilewright.llvm import Val, integer_literal, mangle
 
@@ -31,56 +30,25 @@ _UNROLLED = 2048
 class _Buffer:
     """One operand in shared memory: element (batch, k, i) is at base + bytes of its number."""
 
-    base: int
+    base: Val
     depth: int
-    width: int
-    element: DType
+    pitch: int
+    element: Element
 
-    @property
-    def pitch(self) -> int:
-        """Elements from one k to the next: padded, so that lanes along k use other banks."""
-        # By one vector, so that runs stay aligned to their length.
-        return self.width + max(1, MAX_VECTOR_BYTES // self.element.bytes)
+    @classmethod
+    def of(cls, state: GpuLowering, buffer: Value) -> _Buffer:
+        type_ = buffer_type(buffer)
+        depth, pitch = type_.shape[-2:]
+        return cls(state.scalar(buffer), depth, pitch, type_.element)
 
     @property
     def matrix(self) -> int:
         return self.depth * self.pitch
 
 
-def _buffers(op: FmaDotOp, base: int) -> tuple[_Buffer, _Buffer, int]:
-    """The buffers of a and b, and their bytes together."""
-    *batch, m, k = shape_of(op.a.type)
-    n, element, count = shape_of(op.type)[-1], dtype_of(op.type), prod(batch)
-    a = _Buffer(base, k, m, element)
-    size = a.matrix * count * element.bytes
-    b = _Buffer(base + size, k, n, element)
-    return a, b, size + b.matrix * count * element.bytes
-
-
-def fma_dot_bytes(op: FmaDotOp) -> int:
-    """Shared memory for the operands."""
-    return _buffers(op, 0)[2]
-
-
-@lowering(FmaDotOp)
-def _fma_dot(state: GpuLowering, op: FmaDotOp) -> None:
-    a, b, _ = _buffers(op, state.offsets[op])
-    _fill(state, op.a, a, along=-2)
-    _fill(state, op.b, b, along=-1)
-    state.barrier()
-    _Block(state, op, a, b).run()
-
-
-def _fill(state: GpuLowering, value: Value, buffer: _Buffer, along: int) -> None:
-    """Write an operand; `along`: its dim that is not summed."""
-    layout, rank = layout_of(value), len(shape_of(value.type))
-    for r, register in enumerate(state.registers_of(value)):
-        coords = [state.coordinate(layout, dim, r) for dim in range(rank)]
-        k = coords[-1 if along == -2 else -2]
-        number = _number(state, buffer, coords[:-2], k, coords[along])
-        # Element by element: an operand may be in any layout.
-        (packed_register,) = pack(state, [register], buffer.element)
-        shared_store(state, _address(state, buffer, number), packed_register, None)
+@lowering(SharedFmaDotOp)
+def _fma_dot(state: GpuLowering, op: SharedFmaDotOp) -> None:
+    _Block(state, op, _Buffer.of(state, op.a), _Buffer.of(state, op.b)).run()
 
 
 def _number(state: GpuLowering, buffer: _Buffer, batch: Sequence[Val], k: Val, i: Val) -> Val:
@@ -97,13 +65,13 @@ def _address(state: GpuLowering, buffer: _Buffer, number: Val) -> Val:
     code = state.code
     offset = code.let_here(f"mul i32 {number}, {buffer.element.bytes}", "i32")
     start = code.let_here(f"add i32 {state.shared}, {offset}", "i32")
-    return code.let_here(f"add i32 {start}, {buffer.base}", "i32") if buffer.base else start
+    return code.let_here(f"add i32 {start}, {buffer.base}", "i32")
 
 
 class _Block:
     """What one thread computes: its registers, and the rows and columns that they need."""
 
-    def __init__(self, state: GpuLowering, op: FmaDotOp, a: _Buffer, b: _Buffer) -> None:
+    def __init__(self, state: GpuLowering, op: SharedFmaDotOp, a: _Buffer, b: _Buffer) -> None:
         self.state, self.op, self.code = state, op, state.code
         self.buffers = a, b
         self.layout = layout_of(op.result)
@@ -225,6 +193,3 @@ def _aligned(run: list[tuple[int, ...]]) -> list[list[tuple[int, ...]]]:
         parts.append(run[:size])
         run = run[size:]
     return parts
-
-
-__all__ = ["fma_dot_bytes"]

@@ -9,19 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tilewright.backends.nvidia.lower.global_memory import both, shared_load, shared_store
+from tilewright.backends.nvidia.lower.global_memory import both
 from tilewright.backends.nvidia.lower.gpu_lowering import (
     BODY,
     GpuLowering,
     layout_of,
     lowering,
     memory_bits,
-    register_count,
 )
-from tilewright.backends.nvidia.lower.register_packing import pack, packed_type, unpack
-from tilewright.ir import Op, Value
-from tilewright.ir.types import DType, TileType, dtype_of, element_of
-from tilewright.layout import LANE, WARP, LinearLayout
+from tilewright.backends.nvidia.lower.register_packing import pack, unpack
+from tilewright.ir import Value
+from tilewright.ir.types import DType, TileType, dtype_of
 from tilewright.llvm import Val, integer_literal
 from tilewright.ops import AtomicCasOp, AtomicOp
 
@@ -40,7 +38,7 @@ def _atomic(state: GpuLowering, op: AtomicOp) -> None:
     for i, pointer in enumerate(state.registers_of(op.pointer)):
         mask = owner if masks is None else both(state, owner, masks[i])
         results.append(run(pointer, state.registers_of(op.operand)[i], mask))
-    _publish(state, op, results, owner)
+    state.set_registers(op.result, results)  # of threads that hold copies, only the owner's
 
 
 @lowering(AtomicCasOp)
@@ -53,7 +51,7 @@ def _compare_and_swap(state: GpuLowering, op: AtomicCasOp) -> None:
         _instruction(state, text, pointer, [old, new], owner, element)
         for pointer, old, new in zip(*columns, strict=True)
     ]
-    _publish(state, op, results, owner)
+    state.set_registers(op.result, results)
 
 
 def _owner(state: GpuLowering, pointer: Value) -> Val | None:
@@ -211,63 +209,3 @@ def _packed_atomic(
         instruction = f"@${len(packed) + 2} {instruction}"
         constraints, operands = f"{constraints},b", [*operands, mask]
     return state.asm(instruction, f"{constraints},~{{memory}}", operand.type, *operands)
-
-
-# ---- results ------------------------------------------------------------------------------------
-
-
-def _publish(state: GpuLowering, op: Op, results: list[Val], owner: Val | None) -> None:
-    """Give threads that hold copies what the owner's atomic returned, through shared memory."""
-    result = op.results[0]
-    # Each thread made its own atomic operation, or nobody reads the result.
-    if owner is None or not result.uses:
-        state.set_registers(result, results)
-        return
-    element = element_of(result.type)
-    number = _owner_number(state, op)
-    slots: list[Val] = []
-    for i, value in enumerate(results):
-        (register,) = pack(state, [value], element)
-        address = _slot(state, op, number, i, len(results), element.bytes)
-        slots.append(address)
-        shared_store(state, address, register, owner)
-    state.barrier()
-    loaded = [shared_load(state, a, packed_type(element, 1)) for a in slots]
-    state.set_registers(result, [unpack(state, [w], 1, element)[0] for w in loaded])
-
-
-def publish_bytes(op: AtomicOp | AtomicCasOp, warps: int) -> int:
-    """Shared memory for what owners give to the threads that hold copies."""
-    type_ = op.pointer.type
-    copies = not isinstance(type_, TileType) or _has_copies(layout_of(op.pointer))
-    if not copies or not op.result.uses:
-        return 0
-    return 32 * warps * register_count(op.pointer) * element_of(op.type).bytes
-
-
-def _has_copies(layout: LinearLayout) -> bool:
-    masks = layout.free_masks()
-    return any(masks.get(name, 0) for name in (LANE, WARP))
-
-
-def _owner_number(state: GpuLowering, op: Op) -> Val:
-    """A number that a thread shares with the owner of its elements, below the thread count."""
-    value = op.operands[0]
-    if not isinstance(value.type, TileType):
-        return integer_literal(0)
-    masks = layout_of(value).free_masks()
-    lane = state.code.let_here(f"and i32 {state.lane}, {31 & ~masks.get('lane', 0)}", "i32")
-    warp = state.code.let_here(
-        f"and i32 {state.warp}, {(state.warps - 1) & ~masks.get('warp', 0)}", "i32"
-    )
-    shifted = state.code.let_here(f"shl i32 {warp}, 5", "i32")
-    return state.code.let_here(f"or i32 {shifted}, {lane}", "i32")
-
-
-def _slot(state: GpuLowering, op: Op, number: Val, index: int, count: int, size: int) -> Val:
-    offset = state.code.let_here(f"mul i32 {number}, {count * size}", "i32")
-    start = state.code.let_here(f"add i32 {state.shared}, {offset}", "i32")
-    return state.code.let_here(f"add i32 {start}, {state.offsets[op] + index * size}", "i32")
-
-
-__all__ = ["publish_bytes"]

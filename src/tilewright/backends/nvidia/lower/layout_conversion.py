@@ -144,10 +144,12 @@ def write_shared(
     element: Element,
     offset: int,
     start: Val | None = None,
+    mask: Val | None = None,
 ) -> None:
     """Store the registers of one side.
 
-    start: of the buffer, if only known at run time, beside `offset`
+    start: of the buffer, if only known at run time, beside `offset`; mask: of the threads that
+    store, which do so by vectors; None: all do
     """
     for index, group in enumerate(access.groups):
         values = [source[register] for register in group]
@@ -157,20 +159,29 @@ def write_shared(
         packed = pack(state, values, element)
         instruction = shared_instruction(access, element, store=True)
         if access.kind == "vector":
-            _store_vector(state, instruction, address, packed, vector_shape(element, len(values)))
+            shape = vector_shape(element, len(values))
+            _store_vector(state, instruction, address, packed, shape, mask)
         else:
             _store_matrix(state, instruction, address, packed)
 
 
 def _store_vector(
-    state: GpuLowering, instruction: str, address: Val, packed: list[Val], shape: VectorShape
+    state: GpuLowering,
+    instruction: str,
+    address: Val,
+    packed: list[Val],
+    shape: VectorShape,
+    mask: Val | None,
 ) -> None:
     if shape.type == "i8":
         packed = [state.code.let_here(f"zext i8 {w} to i16", "i16") for w in packed]
     names = [f"${i + 1}" for i in range(shape.registers)]
     source = f"{{{', '.join(names)}}}" if shape.registers > 1 else names[0]
-    constraints = ",".join(["r", *[shape.constraint] * shape.registers, "~{memory}"])
-    state.asm(f"{instruction} [$0], {source};", constraints, "void", address, *packed)
+    constraints = ["r", *[shape.constraint] * shape.registers]
+    guard, guards = ("", []) if mask is None else (f"@${shape.registers + 1} ", [mask])
+    constraints = ",".join([*constraints, *["b"] * len(guards), "~{memory}"])
+    text = f"{guard}{instruction} [$0], {source};"
+    state.asm(text, constraints, "void", address, *packed, *guards)
 
 
 def _store_matrix(state: GpuLowering, instruction: str, address: Val, packed: list[Val]) -> None:

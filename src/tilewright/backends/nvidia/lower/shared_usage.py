@@ -13,7 +13,7 @@ Three kinds of op use it:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,19 +27,24 @@ from tilewright.backends.nvidia.buffer_ops import (
     alloc_of,
 )
 from tilewright.backends.nvidia.bulk_ops import BulkCopyOp, MbarriersOp, MbarrierWaitOp
+from tilewright.backends.nvidia.exchange_ops import CountOp, ReadAtOp, SharedFmaDotOp
+from tilewright.backends.nvidia.layouts.access_vectors import MAX_VECTOR_BYTES
 from tilewright.backends.nvidia.lower.bulk_stores import panels_of
-from tilewright.backends.nvidia.lower.fma_dot import fma_dot_bytes
-from tilewright.backends.nvidia.lower.gather import gather_bytes
-from tilewright.backends.nvidia.lower.global_atomics import publish_bytes
 from tilewright.backends.nvidia.lower.gpu_lowering import layout_of
 from tilewright.backends.nvidia.lower.layout_conversion import conversion, halved_axes
-from tilewright.backends.nvidia.lower.shared_histogram import histogram_bytes
 from tilewright.backends.nvidia.lower.warp_scans import scan_bytes
 from tilewright.backends.nvidia.lower.warp_sort import sort_bytes
 from tilewright.backends.nvidia.ops import ConvertOp, FmaDotOp
 from tilewright.ir import Op
-from tilewright.ir.types import BufferType
-from tilewright.layout import SharedMemory
+from tilewright.ir.types import (
+    BufferType,
+    DType,
+    PointerType,
+    TileType,
+    element_of,
+    shape_of,
+)
+from tilewright.layout import LANE, WARP, SharedMemory, shared_row_major
 from tilewright.ops import (
     AtomicCasOp,
     AtomicOp,
@@ -79,11 +84,6 @@ _EXCHANGES: dict[type[Op], Callable[[Any, Machine], int]] = {
     ConvertOp: _conversion_bytes,
     ScanOp: lambda op, machine: scan_bytes(op, machine.warps),
     SortOp: lambda op, machine: sort_bytes(op, machine.warps),
-    HistogramOp: lambda op, _: histogram_bytes(op),
-    FmaDotOp: lambda op, _: fma_dot_bytes(op),
-    GatherOp: lambda op, _: gather_bytes(op),
-    AtomicOp: lambda op, machine: publish_bytes(op, machine.warps),
-    AtomicCasOp: lambda op, machine: publish_bytes(op, machine.warps),
 }
 """The bytes of each kind of exchange."""
 
@@ -91,7 +91,49 @@ _EXCHANGES: dict[type[Op], Callable[[Any, Machine], int]] = {
 def exchange_bytes(op: Op, machine: Machine) -> int:
     """Bytes of shared memory of an exchange; 0 for an op that is none."""
     size = _EXCHANGES.get(type(op))
-    return 0 if size is None else size(op, machine)
+    if size is None:
+        return sum(type_.bytes for type_ in exchange_buffers(op))
+    return size(op, machine)
+
+
+# ---- buffers of exchanges -----------------------------------------------------------------------
+
+
+def exchange_buffers(op: Op) -> tuple[BufferType, ...]:
+    """The buffers through which threads exchange what an op computes (expand_exchanges.py)."""
+    found = _BUFFERS.get(type(op))
+    return () if found is None else found(op)
+
+
+def _in_rows(shape: Sequence[int], element: DType | PointerType) -> tuple[BufferType, ...]:
+    return (BufferType(tuple(shape), element, shared_row_major(shape)),)
+
+
+def _of_fma_dot(op: FmaDotOp) -> tuple[BufferType, ...]:
+    *batch, m, k = shape_of(op.a.type)
+    element = element_of(op.type)
+    # Padded by one vector: lanes along k use other banks, and runs stay aligned to their length.
+    padding = max(1, MAX_VECTOR_BYTES // element.bytes)
+    widths = (m, shape_of(op.type)[-1])
+    return tuple(BufferType((*batch, k, width + padding), element, None) for width in widths)
+
+
+def _of_atomic(op: AtomicOp | AtomicCasOp) -> tuple[BufferType, ...]:
+    """For what owners of elements tell the threads that hold copies."""
+    is_tile = isinstance(op.type, TileType)
+    masks = layout_of(op.pointer).free_masks() if is_tile else {LANE: 31}
+    if not op.result.uses or not (masks.get(LANE, 0) or masks.get(WARP, 0)):
+        return ()
+    return _in_rows(shape_of(op.type) if is_tile else (1,), element_of(op.type))
+
+
+_BUFFERS: dict[type[Op], Callable[[Any], tuple[BufferType, ...]]] = {
+    GatherOp: lambda op: _in_rows(shape_of(op.x.type), element_of(op.x.type)),
+    HistogramOp: lambda op: _in_rows((op.bins,), element_of(op.type)),
+    FmaDotOp: _of_fma_dot,
+    AtomicOp: _of_atomic,
+    AtomicCasOp: _of_atomic,
+}
 
 
 def is_converted_inside_warps(op: Op, machine: Machine) -> bool:
@@ -111,7 +153,7 @@ def bulk_store_bytes(op: Op, machine: Machine) -> int:
 
 def buffers_used(op: Op) -> list[tuple[Op, bool]]:
     """The buffers that an op reads or writes while it runs, and whether it writes."""
-    if isinstance(op, AsyncCopyOp | WriteOp):
+    if isinstance(op, AsyncCopyOp | WriteOp | CountOp):
         return [(alloc_of(op.buffer), True)]
     if isinstance(op, ShareOp | MbarriersOp):
         return [(op, True)]
@@ -119,7 +161,9 @@ def buffers_used(op: Op) -> list[tuple[Op, bool]]:
         return [(alloc_of(op.target), True), (alloc_of(op.barrier), False)]
     if isinstance(op, MbarrierWaitOp):
         return [(alloc_of(op.barrier), False)]
-    if isinstance(op, ReadOp):
+    if isinstance(op, SharedFmaDotOp):
+        return [(alloc_of(op.a), False), (alloc_of(op.b), False)]
+    if isinstance(op, ReadOp | ReadAtOp):
         return [(alloc_of(op.buffer), False)]
     if isinstance(op, WgmmaOp):
         return [(alloc_of(v), False) for v in (op.a, op.b) if isinstance(v.type, BufferType)]

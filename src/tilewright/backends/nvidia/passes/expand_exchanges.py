@@ -1,0 +1,120 @@
+"""What threads exchange to compute one op, as ops on buffers.
+
+    %y = tile.gather %x, %i {axis = 0}         %s = nvidia.alloc : buffer<256xf32, ...>
+                                          ->   nvidia.write %x, %s
+                                               %y = nvidia.read_at %s, %i {axis = 0}
+
+    %h = tile.histogram %x {bins = 64}         nvidia.write %zeros, %s
+                                          ->   nvidia.count %s, %x
+                                               %h = nvidia.read %s
+
+    %r = mem.atomic %p, %v                     %o = mem.atomic %p, %v         of one thread each
+                                          ->   nvidia.write %o, %s {owners = true}
+                                               %r = nvidia.read %s
+
+    %c = nvidia.dot_fma %a, %b, %acc           nvidia.write %a_by_k, %s       and %b
+                                          ->   %c = nvidia.dot_fma_shared %s, %t, %acc
+
+insert_shared_barriers.py puts barriers between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tilewright.backends.nvidia.buffer_ops import AllocOp, ReadOp, WriteOp
+from tilewright.backends.nvidia.exchange_ops import CountOp, ReadAtOp, SharedFmaDotOp
+from tilewright.backends.nvidia.lower.gpu_lowering import layout_of
+from tilewright.backends.nvidia.lower.shared_usage import exchange_buffers
+from tilewright.backends.nvidia.ops import FmaDotOp
+from tilewright.ir import Builder, Function, Op, Pass, Rewriter, Value
+from tilewright.ir.types import TileType, element_of
+from tilewright.layout import LANE, REGISTER, WARP, LinearLayout, tile_dims
+from tilewright.ops import (
+    AtomicCasOp,
+    AtomicOp,
+    ConstantOp,
+    GatherOp,
+    HistogramOp,
+    ItemOp,
+    SplatOp,
+    TransposeOp,
+)
+
+
+@dataclass(frozen=True)
+class ExpandExchanges(Pass, name="nvidia-expand-exchanges"):
+    """Write and read buffers in place of ops that exchange what they compute.
+
+    warps: of a program instance.
+    """
+
+    warps: int = 4
+
+    def run(self, function: Function) -> bool:
+        exchanges = [op for op in function.walk() if exchange_buffers(op)]
+        for op in exchanges:
+            build = Builder.at(op)
+            buffers = [build.value(AllocOp(type_)) for type_ in exchange_buffers(op)]
+            _EXPANSIONS[type(op)](op, build, buffers, self.warps)
+        return bool(exchanges)
+
+
+def _gather(op: GatherOp, build: Builder, buffers: Sequence[Value], _warps: int) -> None:
+    build.emit(WriteOp(op.x, buffers[0]))
+    Rewriter.replace(op, build.value(ReadAtOp(buffers[0], op.index, axis=op.axis)))
+
+
+def _histogram(op: HistogramOp, build: Builder, buffers: Sequence[Value], _warps: int) -> None:
+    zeros = build.value(ConstantOp(0, op.type))
+    build.emit(WriteOp(zeros, buffers[0]))
+    build.emit(CountOp(buffers[0], op.x, op.mask))
+    Rewriter.replace(op, build.value(ReadOp(buffers[0], result_type=op.type)))
+
+
+def _fma_dot(op: FmaDotOp, build: Builder, buffers: Sequence[Value], _warps: int) -> None:
+    rank = len(layout_of(op.a).shape)
+    order = (*range(rank - 2), rank - 1, rank - 2)
+    by_k = build.value(TransposeOp(op.a, order))
+    layout = layout_of(op.a).transpose(order)
+    by_k.type = TileType(layout.shape, element_of(op.a.type), layout)
+    a, b = buffers
+    build.emit(WriteOp(by_k, a))
+    build.emit(WriteOp(op.b, b))
+    product = build.value(SharedFmaDotOp(a, b, op.acc))
+    product.type = op.type
+    Rewriter.replace(op, product)
+
+
+def _atomic(
+    op: AtomicOp | AtomicCasOp, build: Builder, buffers: Sequence[Value], warps: int
+) -> None:
+    """What the owner of an element has got, for the threads that hold copies."""
+    users = list(op.result.uses)
+    behind, (buffer,) = Builder.after(op), buffers
+    own, is_tile = op.result, isinstance(op.type, TileType)
+    if not is_tile:
+        own = behind.value(SplatOp(own, (1,)))
+        own.type = TileType((1,), element_of(op.type), _of_one(warps))
+    behind.emit(WriteOp(own, buffer, owners=True))
+    told = behind.value(ReadOp(buffer, result_type=own.type))
+    told = told if is_tile else behind.value(ItemOp(told))
+    for user in users:
+        Rewriter.replace_operand(user, op.result, told)
+
+
+def _of_one(warps: int) -> LinearLayout:
+    """The layout of one element that all threads have."""
+    none = {REGISTER: [], LANE: [(0,)] * 5, WARP: [(0,)] * (warps.bit_length() - 1)}
+    return LinearLayout.from_bases(none, tile_dims((1,)))
+
+
+_EXPANSIONS: dict[type[Op], Callable[[Any, Builder, Sequence[Value], int], None]] = {
+    GatherOp: _gather,
+    HistogramOp: _histogram,
+    FmaDotOp: _fma_dot,
+    AtomicOp: _atomic,
+    AtomicCasOp: _atomic,
+}
