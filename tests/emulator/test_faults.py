@@ -79,7 +79,29 @@ def exact(a, b, c, d, n):
     tl.store(c + tile, x)
 
 
-KERNELS = [two_products, exchanges, gathered, shifted, exact]
+@jit
+def ranked(a, b, c, d, n):
+    i = tl.arange(0, 256)
+    x = tl.load(a + i).to(tl.int32)
+    for s in range(n):
+        x = tl.sort(x ^ s)
+        x = tl.gather(x, x & 255, 0) + tl.atomic_add(d, 1.0).to(tl.int32)
+        x += tl.sum(tl.histogram(x & 63, 64) * tl.arange(0, 64))
+    tl.store(c + i, x)
+
+
+@jit
+def where_largest(a, b, c, d, n):
+    """Two tiles are reduced together, in one exchange."""
+    i = tl.arange(0, 512)
+    x = tl.load(a + i).to(tl.float32)
+    for s in range(n):
+        place = tl.argmax(x, 0)
+        x = tl.where(i == place, x - s, x) + tl.sum(x, 0)
+    tl.store(c + i, x)
+
+
+KERNELS = [two_products, exchanges, gathered, shifted, exact, ranked, where_largest]
 
 
 def run(kernel: Any, seed: int | None = None) -> Array:

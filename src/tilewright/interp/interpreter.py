@@ -51,7 +51,9 @@ class Interpreter:
         try:
             region_rule = REGION_RULES.get(type(op))
             if region_rule is not None:
-                return list(region_rule(op, self._run_region))
+                arrays = region_rule(op, self._run_region, *[value.data for value in inputs])
+                found = zip(op.results, arrays, strict=True)
+                return [ConcreteValue(result.type, as_array(array)) for result, array in found]
             structured = self._structured.get(type(op))
             results = structured(op, inputs) if structured else self._simple(op, inputs)
             # In a combine region, arrays have the shape of slices: the fold itself is followed.

@@ -33,8 +33,8 @@ def reference(op_class: type[Op]) -> Callable[[R], R]:
 
 
 REGION_RULES: dict[type[Op], ReferenceRule] = {}
-"""Semantics of ops of backends that have regions: rule(op, run), where run(block, *arrays) runs one
-with these arguments."""
+"""Semantics of ops of backends that have regions: rule(op, run, *operand arrays) -> arrays, where
+run(block, *arrays) runs a region with these arguments."""
 
 
 def region_rule(op_class: type[Op]) -> Callable[[R], R]:

@@ -42,7 +42,17 @@ from tilewright.backends.nvidia.bulk_ops import (
     MbarrierWaitOp,
     ProxyFenceOp,
 )
-from tilewright.backends.nvidia.exchange_ops import CountOp, ReadAtOp, SharedFmaDotOp
+from tilewright.backends.nvidia.exchange_ops import (
+    CountOp,
+    KeepBetterOp,
+    MergeRunsOp,
+    OrderPairsOp,
+    ReadAtOp,
+    ReadPartnerOp,
+    ScanJoinOp,
+    SharedFmaDotOp,
+    WriteLastOp,
+)
 from tilewright.backends.nvidia.layouts.layout_rules import broken_rule
 from tilewright.backends.nvidia.ops import ConvertOp, FmaDotOp, WarpBarrierOp
 from tilewright.backends.nvidia.passes.legalize_arithmetic import illegal_arithmetic
@@ -118,12 +128,13 @@ def legal_layouts(arch: Arch, warps: int) -> Contract:
 def legal_copies(arch: Arch, warps: int) -> Contract:
     """After nvidia-software-pipeline, and nvidia-expand-conversions; warps: of an instance."""
     buffers = (AllocOp, ViewOp, TransposeViewOp, WriteOp, ReadOp, PartOp)
-    exchanges = (ReadAtOp, CountOp, SharedFmaDotOp)
+    exchanges = (ReadAtOp, CountOp, SharedFmaDotOp, WriteLastOp, ScanJoinOp)
+    steps_of_sorts = (ReadPartnerOp, OrderPairsOp, MergeRunsOp, KeepBetterOp)
     copies = (AsyncCopyOp, CommitOp, WaitOp, BulkCopyOp, BulkStoreWaitOp, ProxyFenceOp)
     barriers = (WarpBarrierOp, MbarriersOp, MbarrierWaitOp, MbarrierArriveOp)
     roles = (RolesOp, BlockOp, BlocksOp)
     products = (FmaDotOp, ConvertOp, ShareOp, WgmmaOp, WgmmaWaitOp)
-    ops = legal_ops(*products, *buffers, *exchanges, *copies, *barriers, *roles)
+    ops = legal_ops(*products, *buffers, *exchanges, *steps_of_sorts, *copies, *barriers, *roles)
     return Contract("nvidia-software-pipeline", ops, _missing_layout, _unlowerable(arch, warps))
 
 

@@ -5,12 +5,17 @@
     %z = nvidia.read_at %s, %index         shared memory -> registers, where an index says
     nvidia.count %s, %x                    adds 1 where numbers say
     %c = nvidia.dot_fma_shared %s, %t, %acc
+    nvidia.write_last %x, %s {axis = 1}    what scans in each warp end with
+    %z = nvidia.scan_join %x, %sums        with what the warps before have
+    %p = nvidia.read_partner %s {axis = 0, bit = 7}
+    %y = nvidia.order_pairs %x, %p         a step of a sort between warps
 
 Barriers between them are ops, too (insert_shared_barriers.py).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
@@ -19,8 +24,10 @@ from tilewright.backends.nvidia.buffer_ops import AllocOp, ReadOp, WriteOp, buff
 from tilewright.backends.nvidia.ops import FmaDotOp
 from tilewright.ir import (
     REFERENCE_RULES,
+    Block,
     Effect,
     Op,
+    Trait,
     Value,
     attr,
     boolean,
@@ -29,7 +36,10 @@ from tilewright.ir import (
     operand,
     optional_operand,
     reference,
+    region,
+    region_rule,
     tile,
+    variadic,
 )
 from tilewright.ir.types import TileType, Type
 
@@ -73,10 +83,115 @@ def is_scratch(alloc: Op) -> bool:
     """Whether a buffer is that of an exchange: written by threads, and read again, side by side."""
     if not isinstance(alloc, AllocOp):
         return False
-    return all(isinstance(u, _EXCHANGES) and u.parent is alloc.parent for u in alloc.result.uses)
+    exchanges = (WriteOp, WriteLastOp, ReadOp, ReadAtOp, ReadPartnerOp, CountOp, SharedFmaDotOp)
+    return all(isinstance(u, exchanges) and u.parent is alloc.parent for u in alloc.result.uses)
 
 
-_EXCHANGES = (WriteOp, ReadOp, ReadAtOp, CountOp, SharedFmaDotOp)
+# ---- scans --------------------------------------------------------------------------------------
+
+
+class WriteLastOp(Op, opcode="nvidia.write_last", effects=(Effect.SHARED,)):
+    """buffer = x[..., -1] for the last axis, and so on; or x[..., 0], if `first`"""
+
+    x: Value = operand(tile)
+    buffer: Value = operand(buffer)
+    axis: int = attr()
+    first: bool = attr(default=False)
+
+    def infer(self) -> None:
+        return None
+
+
+class ScanJoinOp(Op, opcode="nvidia.scan_join", traits=(Trait.PURE,)):
+    """result[g, i] = combine(sums[g - 1], scanned[g, i]) for axis 0; scanned[0, i] for the first g
+
+    inputs: the scanned tiles, then the sums, which each thread has for all g; reverse: sums[g + 1],
+    and the last g is the first.
+    """
+
+    inputs: tuple[Value, ...] = variadic(tile)
+    combine: Block = region()
+    axis: int = attr()
+    reverse: bool = attr(default=False)
+
+    @property
+    def scanned(self) -> tuple[Value, ...]:
+        """The first half."""
+        return tuple(self.inputs[: len(self.inputs) // 2])
+
+    @property
+    def sums(self) -> tuple[Value, ...]:
+        """The second half."""
+        return tuple(self.inputs[len(self.inputs) // 2 :])
+
+    def infer(self) -> tuple[Type, ...]:
+        return tuple(x.type for x in self.scanned)
+
+
+# ---- sorts --------------------------------------------------------------------------------------
+
+
+class ReadPartnerOp(Op, opcode="nvidia.read_partner", effects=(Effect.SHARED,)):
+    """result[i] = buffer[i xor 2^bit], along an axis; the partner is in another warp"""
+
+    buffer: Value = operand(buffer)
+    result_type: Type = attr()
+    axis: int = attr()
+    bit: int = attr()
+
+    def infer(self) -> Type:
+        return self.result_type
+
+
+class OrderPairsOp(Op, opcode="nvidia.order_pairs", traits=(Trait.PURE,)):
+    """result[i] = min(x[i], partner[i]) where bit `bit` of i is 0, else max(x[i], partner[i])
+
+    Along an axis; turned around where bit `falls` of i is set, or everywhere if `descending`.
+    """
+
+    x: Value = operand(integer)
+    partner: Value = operand(integer)
+    axis: int = attr()
+    bit: int = attr()
+    falls: int | None = attr(default=None)
+    descending: bool = attr(default=False)
+
+    def infer(self) -> Type:
+        return self.x.type
+
+
+class MergeRunsOp(Op, opcode="nvidia.merge_runs", traits=(Trait.PURE,)):
+    """result = x, each run of 2^bits elements along an axis in order; it rises and then falls, or
+    falls and then rises, and is in one warp
+
+    Descending where bit `falls` of the position is set, or everywhere if `descending`.
+    """
+
+    x: Value = operand(integer)
+    axis: int = attr()
+    bits: int = attr()
+    falls: int | None = attr(default=None)
+    descending: bool = attr(default=False)
+
+    def infer(self) -> Type:
+        return self.x.type
+
+
+class KeepBetterOp(Op, opcode="nvidia.keep_better", traits=(Trait.PURE,)):
+    """result[i, j] = min(x[i, 0, j], x[i, 1, j]), the axis as three, of which j has 2^bit elements
+
+    max, if `descending`; partner: x[i, 1 - k, j], if it is in another warp.
+    """
+
+    x: Value = operand(integer)
+    result_type: Type = attr()
+    axis: int = attr()
+    bit: int = attr()
+    descending: bool = attr(default=False)
+    partner: Value | None = optional_operand(integer, default=None)
+
+    def infer(self) -> Type:
+        return self.result_type
 
 
 # ---- NumPy rules --------------------------------------------------------------------------------
@@ -104,3 +219,71 @@ def shared_fma_dot(op: SharedFmaDotOp, a: Any, b: Any, acc: Any) -> Any:
     """As of tiles."""
     left, right = (memory.item().read() for memory in (a, b))
     return REFERENCE_RULES[FmaDotOp](op, left.swapaxes(-1, -2), right, acc)
+
+
+@reference(WriteLastOp)
+def write_last(op: WriteLastOp, x: Any, memory: Any) -> tuple[()]:
+    """A slice."""
+    memory.item().write(x.take(0 if op.first else -1, op.axis))
+    return ()
+
+
+@region_rule(ScanJoinOp)
+def scan_join(op: ScanJoinOp, run: Callable[..., Any], *arrays: Any) -> list[Any]:
+    """Element by element: the region is of scalars."""
+    count = len(arrays) // 2
+    results, sums = [x.copy() for x in arrays[:count]], arrays[count:]
+    groups = results[0].shape[op.axis]
+    for place in np.ndindex(results[0].shape):
+        before = place[op.axis] + (1 if op.reverse else -1)
+        if 0 <= before < groups:
+            there = (*place[: op.axis], before, *place[op.axis + 2 :])
+            left = [np.asarray(x[there]) for x in sums]
+            found = run(op.combine, *left, *[np.asarray(x[place]) for x in results])
+            for x, value in zip(results, found, strict=True):
+                x[place] = value.data
+    return results
+
+
+@reference(ReadPartnerOp)
+def read_partner(op: ReadPartnerOp, memory: Any) -> Any:
+    """The tile in another order."""
+    tile = memory.item().read()
+    partners = [i ^ 1 << op.bit for i in range(tile.shape[op.axis])]
+    found: Any = np.take(tile, partners, op.axis)
+    return found
+
+
+@reference(OrderPairsOp)
+def order_pairs(op: OrderPairsOp, x: Any, partner: Any) -> Any:
+    """By a mask along the axis."""
+    takes_higher = _bit(x, op.axis, op.bit) ^ _falls(op, x)
+    return np.where(takes_higher, np.maximum(x, partner), np.minimum(x, partner))
+
+
+@reference(MergeRunsOp)
+def merge_runs(op: MergeRunsOp, x: Any) -> Any:
+    """By sorting."""
+    length, after = 1 << op.bits, x.shape[op.axis + 1 :]
+    runs = np.sort(x.reshape(*x.shape[: op.axis], -1, length, *after), op.axis + 1)
+    falling, rising = (r.reshape(x.shape) for r in (np.flip(runs, op.axis + 1), runs))
+    return np.where(_falls(op, x), falling, rising)
+
+
+@reference(KeepBetterOp)
+def keep_better(op: KeepBetterOp, x: Any, partner: Any = None) -> Any:
+    """Of both halves of each run."""
+    before, after = x.shape[: op.axis], x.shape[op.axis + 1 :]
+    pairs = x.reshape(*before, -1, 2, 1 << op.bit, *after)
+    better = pairs.max(op.axis + 1) if op.descending else pairs.min(op.axis + 1)
+    return better.reshape(*before, -1, *after)
+
+
+def _bit(x: Any, axis: int, bit: int) -> Any:
+    """Whether a bit of positions along an axis is set, to be broadcast with x."""
+    positions = [number >> bit & 1 == 1 for number in range(x.shape[axis])]
+    return np.array(positions).reshape(-1, *(1,) * (x.ndim - 1 - axis))
+
+
+def _falls(op: OrderPairsOp | MergeRunsOp, x: Any) -> Any:
+    return np.bool_(op.descending) if op.falls is None else _bit(x, op.axis, op.falls)

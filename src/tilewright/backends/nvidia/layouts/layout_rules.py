@@ -22,6 +22,7 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar, cast
 
 from tilewright.backends.nvidia.buffer_ops import PartOp, ReadOp, TransposeViewOp, ViewOp, WgmmaOp
+from tilewright.backends.nvidia.exchange_ops import KeepBetterOp, ScanJoinOp
 from tilewright.backends.nvidia.layouts.layout_context import LayoutContext
 from tilewright.backends.nvidia.layouts.layout_propagation import (
     block_layout,
@@ -433,7 +434,9 @@ class _Part(LayoutRule[PartOp]):
         return None if is_part else f"{_layout(op.result)} is no part of {whole}"
 
 
-@layout_rule(ForOp, IfOp, WhileOp, ConvertOp, ViewOp, TransposeViewOp, ReadOp)
+@layout_rule(
+    ForOp, IfOp, WhileOp, ConvertOp, ViewOp, TransposeViewOp, ReadOp, ScanJoinOp, KeepBetterOp
+)
 class _Unrelated(LayoutRule[Op]):
     """The result types state the layouts; the verifier checks those of control flow."""
 

@@ -27,7 +27,7 @@ from tilewright.backends.nvidia.buffer_ops import (
     users_of,
 )
 from tilewright.backends.nvidia.bulk_ops import MbarriersOp
-from tilewright.backends.nvidia.exchange_ops import is_scratch
+from tilewright.backends.nvidia.exchange_ops import WriteLastOp, is_scratch
 from tilewright.backends.nvidia.layouts.access_vectors import MAX_VECTOR_BYTES
 from tilewright.backends.nvidia.lower.shared_usage import (
     Machine,
@@ -93,7 +93,7 @@ class _Program:
 
     def _through(self, buffer: AllocOp) -> _Exchange:
         """The exchange through a buffer."""
-        users = [op for op in buffer.result.uses if not isinstance(op, WriteOp)]
+        users = [op for op in buffer.result.uses if not isinstance(op, WriteOp | WriteLastOp)]
         reads = [2 * self.position[op] for op in users]
         first, size = 2 * self.position[buffer], buffer_type(buffer.result).bytes
         return _Exchange(buffer, size, first, min(reads), max(reads) + 1, not buffer.in_warps)

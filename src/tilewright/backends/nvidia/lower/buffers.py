@@ -5,6 +5,7 @@ The value of a buffer is one register: its offset in shared memory, in bytes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import cast
 
@@ -176,15 +177,22 @@ def _write_elements(state: GpuLowering, op: WriteOp, type_: BufferType) -> None:
     """To rows of any length, one by one."""
     layout, element = layout_of(op.x), type_.element
     for r, register in enumerate(state.registers_of(op.x)):
-        address, step = state.scalar(op.buffer), element.bytes
-        for dim in reversed(range(len(type_.shape))):
-            coordinate = state.coordinate(layout, dim, r)
-            scaled = state.code.let_here(f"mul i32 {coordinate}, {step}", "i32")
-            address = state.code.let_here(f"add i32 {address}, {scaled}", "i32")
-            step *= type_.shape[dim]
+        coords = [state.coordinate(layout, dim, r) for dim in range(len(type_.shape))]
         (packed,) = pack(state, [register], element)
-        address = state.code.let_here(f"add i32 {state.shared}, {address}", "i32")
+        address = element_address(state, state.scalar(op.buffer), coords, type_)
         shared_store(state, address, packed, None)
+
+
+def element_address(
+    state: GpuLowering, start: Val, coords: Sequence[Val], type_: BufferType
+) -> Val:
+    """Of one element of a buffer at offset `start` whose rows lie one behind the other."""
+    total, step = start, type_.element.bytes
+    for coordinate, extent in zip(reversed(coords), reversed(type_.shape), strict=True):
+        scaled = state.code.let_here(f"mul i32 {coordinate}, {step}", "i32")
+        total = state.code.let_here(f"add i32 {total}, {scaled}", "i32")
+        step *= extent
+    return state.code.let_here(f"add i32 {state.shared}, {total}", "i32")
 
 
 def _write_tile(

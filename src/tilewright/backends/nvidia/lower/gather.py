@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from tilewright.backends.nvidia.buffer_ops import buffer_type
 from tilewright.backends.nvidia.exchange_ops import ReadAtOp
+from tilewright.backends.nvidia.lower.buffers import element_address
 from tilewright.backends.nvidia.lower.global_memory import shared_load
 from tilewright.backends.nvidia.lower.gpu_lowering import GpuLowering, layout_of, lowering
 from tilewright.backends.nvidia.lower.register_packing import packed_type, unpack
@@ -16,21 +17,14 @@ from tilewright.llvm import Val
 def _read_at(state: GpuLowering, op: ReadAtOp) -> None:
     type_ = buffer_type(op.buffer)
     element, shape = type_.element, type_.shape
-    strides, layout = _strides(shape), layout_of(op.index)
+    layout = layout_of(op.index)
     results: list[Val] = []
     for r, index in enumerate(state.registers_of(op.index)):
         coords = [state.coordinate(layout, d, r) for d in range(len(shape))]
         coords[op.axis] = _inside(state, index, shape[op.axis])
-        address = _address(state, state.scalar(op.buffer), coords, strides, element.bytes)
+        address = element_address(state, state.scalar(op.buffer), coords, type_)
         results += unpack(state, [shared_load(state, address, packed_type(element, 1))], 1, element)
     state.set_registers(op.result, results)
-
-
-def _strides(shape: tuple[int, ...]) -> list[int]:
-    strides = [1] * len(shape)
-    for dim in reversed(range(len(shape) - 1)):
-        strides[dim] = strides[dim + 1] * shape[dim + 1]
-    return strides
 
 
 def _inside(state: GpuLowering, index: Val, extent: int) -> Val:
@@ -41,13 +35,3 @@ def _inside(state: GpuLowering, index: Val, extent: int) -> Val:
         narrow = state.code.let_here(f"zext {index.typed} to i32", "i32")
     # Extents are powers of two: the mask is the remainder.
     return state.code.let_here(f"and i32 {narrow}, {extent - 1}", "i32")
-
-
-def _address(
-    state: GpuLowering, start: Val, coords: list[Val], strides: list[int], size: int
-) -> Val:
-    total = start
-    for coord, stride in zip(coords, strides, strict=True):
-        scaled = state.code.let_here(f"mul i32 {coord}, {stride * size}", "i32")
-        total = state.code.let_here(f"add i32 {total}, {scaled}", "i32")
-    return state.code.let_here(f"add i32 {state.shared}, {total}", "i32")

@@ -107,10 +107,18 @@ def thread_address(state: GpuLowering, access: SharedAccess, element: Element, o
 
 
 def instruction_address(
-    state: GpuLowering, access: SharedAccess, element: Element, offset: int, index: int
+    state: GpuLowering,
+    access: SharedAccess,
+    element: Element,
+    offset: int,
+    index: int,
+    flipped: int = 0,
 ) -> Val:
-    """Byte address of one instruction of an access."""
+    """Byte address of one instruction of an access; flipped: bits in which another thread's part,
+    which is meant, differs from this one's."""
     own = thread_address(state, access, element, offset)
+    if flipped:
+        own = state.code.let_here(f"xor i32 {own}, {flipped}", "i32")
     step = access.address.apply(**{access.address.in_names[0]: index})[0] * element.bytes
     moved = own
     if step:
@@ -192,10 +200,16 @@ def _store_matrix(state: GpuLowering, instruction: str, address: Val, packed: li
 
 
 def read_group(
-    state: GpuLowering, access: SharedAccess, element: Element, start: Val, index: int
+    state: GpuLowering,
+    access: SharedAccess,
+    element: Element,
+    start: Val,
+    index: int,
+    flipped: int = 0,
 ) -> list[Val]:
-    """The registers of one instruction of an access to a buffer at offset `start`."""
-    address = instruction_address(state, access, element, 0, index)
+    """The registers of one instruction of an access to a buffer at offset `start`; flipped: see
+    `instruction_address`."""
+    address = instruction_address(state, access, element, 0, index, flipped)
     if start.text != "0":
         address = state.code.let_here(f"add i32 {address}, {start}", "i32")
     count = len(access.groups[index])

@@ -3,11 +3,11 @@
 Three kinds of op use it:
 
 * An *exchange* between threads: all write, a barrier, all read. It needs its bytes only while it
-  runs, but a thread may still read when others go on. That of a conversion is two ops on a buffer
-  (expand_conversions.py), a barrier between; those of scans and their like are one op.
+  runs, but a thread may still read when others go on. Until it is expanded to ops on buffers
+  (expand_conversions.py, expand_exchanges.py), it is one op, of which the bytes are known here.
 * A *buffer* lives longer. Asynchronous copies may write it from `nvidia.async_copy` until the
   `nvidia.wait` that their group is waited for, warpgroup products read it until they have ended.
-* A *store by the copy engine* has a barrier of its own, too, but the engine reads its bytes until
+* A *store by the copy engine* has a barrier of its own, but the engine reads its bytes until
   `nvidia.bulk_store_wait`. All stores share theirs, and nothing else has them from the first on.
 """
 
@@ -27,13 +27,17 @@ from tilewright.backends.nvidia.buffer_ops import (
     alloc_of,
 )
 from tilewright.backends.nvidia.bulk_ops import BulkCopyOp, MbarriersOp, MbarrierWaitOp
-from tilewright.backends.nvidia.exchange_ops import CountOp, ReadAtOp, SharedFmaDotOp
+from tilewright.backends.nvidia.exchange_ops import (
+    CountOp,
+    ReadAtOp,
+    ReadPartnerOp,
+    SharedFmaDotOp,
+    WriteLastOp,
+)
 from tilewright.backends.nvidia.layouts.access_vectors import MAX_VECTOR_BYTES
 from tilewright.backends.nvidia.lower.bulk_stores import panels_of
 from tilewright.backends.nvidia.lower.gpu_lowering import layout_of
 from tilewright.backends.nvidia.lower.layout_conversion import conversion, halved_axes
-from tilewright.backends.nvidia.lower.warp_scans import scan_bytes
-from tilewright.backends.nvidia.lower.warp_sort import sort_bytes
 from tilewright.backends.nvidia.ops import ConvertOp, FmaDotOp
 from tilewright.ir import Op
 from tilewright.ir.types import (
@@ -44,7 +48,17 @@ from tilewright.ir.types import (
     element_of,
     shape_of,
 )
-from tilewright.layout import LANE, WARP, SharedMemory, shared_row_major
+from tilewright.layout import (
+    LANE,
+    OFFSET,
+    REGISTER,
+    WARP,
+    LinearLayout,
+    SharedMemory,
+    log2,
+    shared_row_major,
+    tile_dims,
+)
 from tilewright.ops import (
     AtomicCasOp,
     AtomicOp,
@@ -71,29 +85,18 @@ class Machine:
         return cls(warps, arch.stmatrix)
 
 
-def _conversion_bytes(op: Op, machine: Machine) -> int:
-    assert isinstance(op, ConvertOp)
-    # Until it is expanded.
+def _conversion_bytes(op: ConvertOp, machine: Machine) -> int:
     chosen = conversion(op, machine.matrix_stores)
     if not isinstance(chosen, SharedMemory):
         return 0
     return chosen.bytes >> len(halved_axes(layout_of(op.x), layout_of(op.result), chosen))
 
 
-_EXCHANGES: dict[type[Op], Callable[[Any, Machine], int]] = {
-    ConvertOp: _conversion_bytes,
-    ScanOp: lambda op, machine: scan_bytes(op, machine.warps),
-    SortOp: lambda op, machine: sort_bytes(op, machine.warps),
-}
-"""The bytes of each kind of exchange."""
-
-
 def exchange_bytes(op: Op, machine: Machine) -> int:
-    """Bytes of shared memory of an exchange; 0 for an op that is none."""
-    size = _EXCHANGES.get(type(op))
-    if size is None:
-        return sum(type_.bytes for type_ in exchange_buffers(op))
-    return size(op, machine)
+    """Bytes of shared memory of an op that will exchange through buffers; 0 for others."""
+    if isinstance(op, ConvertOp):
+        return _conversion_bytes(op, machine)
+    return sum(type_.bytes for type_ in exchange_buffers(op))
 
 
 # ---- buffers of exchanges -----------------------------------------------------------------------
@@ -127,7 +130,49 @@ def _of_atomic(op: AtomicOp | AtomicCasOp) -> tuple[BufferType, ...]:
     return _in_rows(shape_of(op.type) if is_tile else (1,), element_of(op.type))
 
 
+def groups_of_scan(layout: LinearLayout, axis: int) -> int:
+    """How many runs along the axis of a scannable layout have each a warp; 1: warps share none."""
+    along = [basis[axis] for basis in layout.bases(WARP) if basis[axis]]
+    return layout.shape[axis] // min(along) if along else 1
+
+
+def _of_scan(op: ScanOp) -> tuple[BufferType, ...]:
+    """For what each run ends with."""
+    layout = layout_of(op.inputs[0])
+    groups = groups_of_scan(layout, op.axis)
+    shape = (*layout.shape[: op.axis], groups, *layout.shape[op.axis + 1 :])
+    each = (_in_rows(shape, element_of(x.type))[0] for x in op.inputs)
+    return tuple(each) if groups > 1 else ()
+
+
+_TWO_BUFFERS = 1 << 14
+"""Bytes of an exchange of a sort up to which there are two, used in turn: then a barrier each will
+do."""
+
+
+def _of_sort(op: SortOp) -> tuple[BufferType, ...]:
+    """For all elements, of which each thread has its own side by side."""
+    layout, element = layout_of(op.x), element_of(op.x.type)
+    if not any(basis[op.axis] for basis in layout.bases(WARP)):
+        return ()
+    type_ = by_threads(layout, element)
+    return (type_,) * (2 if type_.bytes <= _TWO_BUFFERS else 1)
+
+
+def by_threads(layout: LinearLayout, element: DType | PointerType) -> BufferType:
+    """A buffer in which each thread has vectors of its registers: lanes meet in no bank."""
+    vector = log2(max(1, MAX_VECTOR_BYTES // element.bytes))
+    registers = layout.bases(REGISTER)
+    threads = [b for name in (LANE, WARP) for b in layout.bases(name) if any(b)]
+    offsets = {OFFSET: [*registers[:vector], *threads, *registers[vector:]]}
+    return BufferType(
+        layout.shape, element, LinearLayout.from_bases(offsets, tile_dims(layout.shape))
+    )
+
+
 _BUFFERS: dict[type[Op], Callable[[Any], tuple[BufferType, ...]]] = {
+    ScanOp: _of_scan,
+    SortOp: _of_sort,
     GatherOp: lambda op: _in_rows(shape_of(op.x.type), element_of(op.x.type)),
     HistogramOp: lambda op: _in_rows((op.bins,), element_of(op.type)),
     FmaDotOp: _of_fma_dot,
@@ -153,7 +198,7 @@ def bulk_store_bytes(op: Op, machine: Machine) -> int:
 
 def buffers_used(op: Op) -> list[tuple[Op, bool]]:
     """The buffers that an op reads or writes while it runs, and whether it writes."""
-    if isinstance(op, AsyncCopyOp | WriteOp | CountOp):
+    if isinstance(op, AsyncCopyOp | WriteOp | WriteLastOp | CountOp):
         return [(alloc_of(op.buffer), True)]
     if isinstance(op, ShareOp | MbarriersOp):
         return [(op, True)]
@@ -163,7 +208,7 @@ def buffers_used(op: Op) -> list[tuple[Op, bool]]:
         return [(alloc_of(op.barrier), False)]
     if isinstance(op, SharedFmaDotOp):
         return [(alloc_of(op.a), False), (alloc_of(op.b), False)]
-    if isinstance(op, ReadOp | ReadAtOp):
+    if isinstance(op, ReadOp | ReadAtOp | ReadPartnerOp):
         return [(alloc_of(op.buffer), False)]
     if isinstance(op, WgmmaOp):
         return [(alloc_of(v), False) for v in (op.a, op.b) if isinstance(v.type, BufferType)]

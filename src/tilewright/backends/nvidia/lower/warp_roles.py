@@ -24,7 +24,6 @@ _GROUP_WARPS = 4
 def _roles(state: GpuLowering, op: RolesOp) -> None:
     code, (_, fewer, more) = state.code, op.registers
     consume, produce, copy, done = map(code.label, ("consume", "produce", "copy", "done"))
-    state.barrier()
     role = _warpgroup_of_block(state)
     consumers = op.groups * state.warps // _GROUP_WARPS
     consumes = code.let_here(f"icmp ult {role.typed}, {consumers}", "i1")

@@ -1,4 +1,4 @@
-"""Scans: within a thread, then over lanes by butterfly shuffles, then over warps in shared memory.
+"""Scans within a warp: within a thread, then over lanes by butterfly shuffles; and their joining.
 
 A scannable layout (layout_propagation.py) numbers the elements along the axis by register bits,
 then lanes, then warps, then register bits again: each thread holds a *run* of neighbours in each of
@@ -12,22 +12,25 @@ need be associative only. A reverse scan is the same with every order turned aro
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 
+from tilewright.backends.nvidia.buffer_ops import buffer_type
+from tilewright.backends.nvidia.exchange_ops import ScanJoinOp, WriteLastOp
 from tilewright.backends.nvidia.layouts.layout_propagation import axis_order
+from tilewright.backends.nvidia.lower.buffers import element_address
 from tilewright.backends.nvidia.lower.combine_regions import apply_region
-from tilewright.backends.nvidia.lower.global_memory import shared_load, shared_store
+from tilewright.backends.nvidia.lower.global_memory import shared_store
 from tilewright.backends.nvidia.lower.gpu_lowering import (
     GpuLowering,
-    gathered_bits,
     layout_of,
     lowering,
 )
 from tilewright.backends.nvidia.lower.layout_conversion import shuffle_packed
-from tilewright.backends.nvidia.lower.register_packing import pack, packed_type, unpack
+from tilewright.backends.nvidia.lower.register_packing import pack, unpack
+from tilewright.ir import Block
 from tilewright.ir.types import element_of
-from tilewright.layout import REGISTER, LinearLayout
+from tilewright.layout import LANE, REGISTER, WARP
 from tilewright.llvm import Val, integer_literal
 from tilewright.ops import ScanOp
 
@@ -54,10 +57,8 @@ class _Scan:
 
     def run(self) -> None:
         lines = [self._line(chunks) for chunks in self._lines()]
-        if self.order.warps:
-            before = self._over_warps([[c.total for c in line] for line in lines])
-        else:
-            before = [self._over_chunks([c.total for c in line]) for line in lines]
+        assert not self.order.warps, f"{self.op} is to be expanded"
+        before = [self._over_chunks([c.total for c in line]) for line in lines]
         results: dict[tuple[int, ...], Element] = {}
         for line, prefixes in zip(lines, before, strict=True):
             for chunk, prefix in zip(line, prefixes, strict=True):
@@ -108,8 +109,8 @@ class _Scan:
         for bit in self.order.lanes:
             other = [self._shuffled(v, k, bit) for k, v in enumerate(total)]
             later = self._has_bit(self.state.lane, bit)
-            first = [self._select(later, o, t) for o, t in zip(other, total, strict=True)]
-            second = [self._select(later, t, o) for o, t in zip(other, total, strict=True)]
+            first = [select(self.state, later, o, t) for o, t in zip(other, total, strict=True)]
+            second = [select(self.state, later, t, o) for o, t in zip(other, total, strict=True)]
             total = self.combine(first, second)
             if before is None:
                 before = Prefix(other, later)
@@ -141,7 +142,7 @@ class _Scan:
         first = mask if self.op.reverse else 0
         return self.code.let_here(f"icmp ne i32 {masked}, {first}", "i1")
 
-    # -- chunks and warps -----------------------------------------------------------------------
+    # -- chunks ---------------------------------------------------------------------------------
 
     def _over_chunks(self, totals: list[Element]) -> list[Prefix | None]:
         prefixes: list[Prefix | None] = [None]
@@ -151,44 +152,7 @@ class _Scan:
             running = self.combine(running, total)
         return prefixes
 
-    def _over_warps(self, lines: list[list[Element]]) -> list[list[Prefix | None]]:
-        """Each warp leaves its totals in shared memory; all fold them in order."""
-        space = _Slots(self, len(lines), len(lines[0]))
-        for number, line in enumerate(lines):
-            for chunk, total in enumerate(line):
-                space.leave(number, chunk, total)
-        self.state.barrier()
-        return [self._before_warp(space, number, len(line)) for number, line in enumerate(lines)]
-
-    def _before_warp(self, space: _Slots, line: int, chunks: int) -> list[Prefix | None]:
-        prefixes: list[Prefix | None] = []
-        running: Element | None = None
-        parts = range(1 << len(self.order.warps))
-        for chunk in range(chunks):
-            own: Element | None = None
-            for part in parts if not self.op.reverse else reversed(parts):
-                mine = self.code.let_here(f"icmp eq i32 {space.part}, {part}", "i1")
-                # Nothing precedes part 0 of chunk 0: its threads do not use `own` (`exists`).
-                if running is not None:
-                    own = running if own is None else self._choose(mine, running, own)
-                total = space.read(line, chunk, part)
-                running = total if running is None else self.combine(running, total)
-            assert own is not None
-            prefixes.append(Prefix(own, None if chunk else self._not_first_part(space)))
-        return prefixes
-
-    def _not_first_part(self, space: _Slots) -> Val:
-        first = (1 << len(self.order.warps)) - 1 if self.op.reverse else 0
-        return self.code.let_here(f"icmp ne i32 {space.part}, {first}", "i1")
-
     # -- values that may be missing -------------------------------------------------------------
-
-    def _select(self, condition: Val, x: Val, y: Val) -> Val:
-        text = f"select i1 {condition}, {x.typed}, {y.typed}"
-        return self.code.let_here(text, x.type)
-
-    def _choose(self, condition: Val, x: Element, y: Element) -> Element:
-        return [self._select(condition, a, b) for a, b in zip(x, y, strict=True)]
 
     def _join(self, first: Prefix | None, second: Prefix | None) -> Prefix | None:
         if first is None or second is None:
@@ -203,11 +167,10 @@ class _Scan:
         return Prefix(value, exists)
 
     def _after(self, prefix: Prefix | None, value: Element) -> Element:
-        if prefix is None:
-            return value
-        # A select where there is no prefix: the function need not have a neutral element.
-        both = self.combine(prefix.value, value)
-        return both if prefix.exists is None else self._choose(prefix.exists, both, value)
+        return joined(self.state, self.op.combine, prefix, value)
+
+    def _choose(self, condition: Val, x: Element, y: Element) -> Element:
+        return choose(self.state, condition, x, y)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,70 +184,109 @@ class _Chunk:
     before: Prefix | None
 
 
-class _Slots:
-    """The totals of warps in shared memory: one for each line, chunk, part, and place across."""
-
-    def __init__(self, scan: _Scan, lines: int, chunks: int) -> None:
-        self.scan, self.state = scan, scan.state
-        warps = scan.order.warps
-        self.part = self.state.linear(gathered_bits(warps), self.state.warp)
-        others = [b for b in range(self.state.warps.bit_length() - 1) if b not in warps]
-        other = self.state.linear(gathered_bits(others), self.state.warp)
-        # Every lane has a slot in each part: it stores and reads without a mask.
-        shifted = self.state.code.let_here(f"shl i32 {other}, 5", "i32")
-        self.slot = self.state.code.let_here(f"or i32 {shifted}, {self.state.lane}", "i32")
-        self.across = 32 * (self.state.warps >> len(warps))
-        self.chunks, self.parts = chunks, 1 << len(warps)
-        self.size = lines * chunks * self.parts * self.across
-
-    def _start(self, line: int, chunk: int, part: int) -> int:
-        return ((line * self.chunks + chunk) * self.parts + part) * self.across
-
-    def leave(self, line: int, chunk: int, total: Element) -> None:
-        code = self.state.code
-        mine = code.let_here(f"mul i32 {self.part}, {self.across}", "i32")
-        number = code.let_here(f"add i32 {mine}, {self.slot}", "i32")
-        for k, value in enumerate(total):
-            element = element_of(self.scan.op.inputs[k].type)
-            (packed_register,) = pack(self.state, [value], element)
-            address = self._address(k, number, self._start(line, chunk, 0))
-            shared_store(self.state, address, packed_register, None)
-
-    def read(self, line: int, chunk: int, part: int) -> Element:
-        elements: Element = []
-        for k, source in enumerate(self.scan.op.inputs):
-            element = element_of(source.type)
-            address = self._address(k, self.slot, self._start(line, chunk, part))
-            packed_register = shared_load(self.state, address, packed_type(element, 1))
-            elements += unpack(self.state, [packed_register], 1, element)
-        return elements
-
-    def _address(self, k: int, number: Val, start: int) -> Val:
-        sizes = [element_of(v.type).bytes for v in self.scan.op.inputs]
-        base = self.state.offsets[self.scan.op] + sum(sizes[:k]) * self.size + start * sizes[k]
-        scaled = self.state.code.let_here(f"mul i32 {number}, {sizes[k]}", "i32")
-        address = self.state.code.let_here(f"add i32 {self.state.shared}, {scaled}", "i32")
-        return self.state.code.let_here(f"add i32 {address}, {base}", "i32")
-
-
 @lowering(ScanOp)
 def _scan(state: GpuLowering, op: ScanOp) -> None:
     _Scan(state, op).run()
 
 
-def scan_bytes(op: ScanOp, warps: int) -> int:
-    """Shared memory for the totals of warps."""
-    layout = layout_of(op.inputs[0])
-    order = axis_order(layout, op.axis)
-    if not order.warps:
-        return 0
-    lines = _distinct(layout, lambda p: p[: op.axis] + p[op.axis + 1 :])
-    chunks = _distinct(layout, lambda p: (p[op.axis] // order.chunk,))
-    return sum(32 * warps * lines * chunks * element_of(v.type).bytes for v in op.inputs)
+# ---- over warps ---------------------------------------------------------------------------------
 
 
-def _distinct(layout: LinearLayout, key: Callable[[tuple[int, ...]], tuple[int, ...]]) -> int:
-    return len({key(layout.apply(register=r)) for r in range(layout.in_size(REGISTER))})
+@lowering(WriteLastOp)
+def _write_last(state: GpuLowering, op: WriteLastOp) -> None:
+    """By the lanes that are last along the axis, of their registers that are."""
+    layout, type_ = layout_of(op.x), buffer_type(op.buffer)
+    along = [(basis[op.axis], 1 << bit) for bit, basis in enumerate(layout.bases(LANE))]
+    lanes = sum(bit for coordinate, bit in along if coordinate)
+    own = state.code.let_here(f"and i32 {state.lane}, {lanes}", "i32")
+    is_last = state.code.let_here(f"icmp eq i32 {own}, {0 if op.first else lanes}", "i1")
+    in_registers = sum({basis[op.axis] for basis in layout.bases(REGISTER)})
+    dims = [dim for dim in range(len(layout.shape)) if dim != op.axis]
+    for r, register in enumerate(state.registers_of(op.x)):
+        if layout.apply(register=r)[op.axis] != (0 if op.first else in_registers):
+            continue
+        coords = [state.coordinate(layout, dim, r) for dim in dims]
+        address = element_address(state, state.scalar(op.buffer), coords, type_)
+        (packed,) = pack(state, [register], type_.element)
+        shared_store(state, address, packed, is_last if lanes else None)
 
 
-__all__ = ["scan_bytes"]
+class _Join:
+    """The lowering of one op that joins what warps have scanned."""
+
+    def __init__(self, state: GpuLowering, op: ScanJoinOp) -> None:
+        self.state, self.op = state, op
+        sums, columns = layout_of(op.sums[0]), [state.registers_of(v) for v in op.sums]
+        self.sums = {
+            sums.apply(register=r): [column[r] for column in columns]
+            for r in range(sums.in_size(REGISTER))
+        }
+        layout = layout_of(op.scanned[0])
+        steps = [basis[op.axis] for basis in layout.bases(WARP)]
+        self.groups = layout.shape[op.axis]
+        # What the warp adds to the number of a group: of each warp, and of this one.
+        self.parts = [sum(c) for c in product(*((0, step) for step in steps if step))]
+        self.part = state.linear(steps, state.warp)
+        self.before: dict[tuple[int, ...], Prefix | None] = {}
+
+    def run(self) -> None:
+        op, layout = self.op, layout_of(self.op.scanned[0])
+        columns = [self.state.registers_of(v) for v in op.scanned]
+        results: list[Element] = []
+        for r in range(layout.in_size(REGISTER)):
+            coords = layout.apply(register=r)
+            group = coords[: op.axis + 1] + coords[op.axis + 2 :]
+            if group not in self.before:
+                self.before[group] = self._before(group)
+            own = [column[r] for column in columns]
+            results.append(joined(self.state, op.combine, self.before[group], own))
+        for k, result in enumerate(op.results):
+            self.state.set_registers(result, [element[k] for element in results])
+
+    def _before(self, group: tuple[int, ...]) -> Prefix | None:
+        """The sum of what precedes a group of this warp; group: as the first warp has it."""
+        axis, step, missing = self.op.axis, 1 if self.op.reverse else -1, None
+        value: Element | None = None
+        for part in self.parts:
+            previous = group[axis] + part + step
+            if not 0 <= previous < self.groups:
+                missing = part
+                continue
+            found = self.sums[*group[:axis], previous, *group[axis + 1 :]]
+            value = found if value is None else choose(self.state, self._is(part), found, value)
+        if value is None:
+            return None
+        if missing is None:
+            return Prefix(value, None)
+        exists = self.state.code.let_here(f"icmp ne i32 {self.part}, {missing}", "i1")
+        return Prefix(value, exists)
+
+    def _is(self, part: int) -> Val:
+        return self.state.code.let_here(f"icmp eq i32 {self.part}, {part}", "i1")
+
+
+@lowering(ScanJoinOp)
+def _scan_join(state: GpuLowering, op: ScanJoinOp) -> None:
+    _Join(state, op).run()
+
+
+# ---- values that may be missing -----------------------------------------------------------------
+
+
+def select(state: GpuLowering, condition: Val, x: Val, y: Val) -> Val:
+    """x where the condition holds, else y."""
+    return state.code.let_here(f"select i1 {condition}, {x.typed}, {y.typed}", x.type)
+
+
+def choose(state: GpuLowering, condition: Val, x: Element, y: Element) -> Element:
+    """As `select`, for a value of each tile."""
+    return [select(state, condition, a, b) for a, b in zip(x, y, strict=True)]
+
+
+def joined(state: GpuLowering, combine: Block, prefix: Prefix | None, value: Element) -> Element:
+    """A value behind what comes before it."""
+    if prefix is None:
+        return value
+    # A select where there is no prefix: the function need not have a neutral element.
+    both = apply_region(state, combine, [*prefix.value, *value])
+    return both if prefix.exists is None else choose(state, prefix.exists, both, value)

@@ -15,7 +15,15 @@
     %c = nvidia.dot_fma %a, %b, %acc           nvidia.write %a_by_k, %s       and %b
                                           ->   %c = nvidia.dot_fma_shared %s, %t, %acc
 
-insert_shared_barriers.py puts barriers between.
+    %y = tile.scan %x {axis = 0}               %g = tile.reshape %x : tile<4x256xf32>    of 4 warps
+                                          ->   %w = tile.scan %g {axis = 1}
+                                               nvidia.write_last %w, %s {axis = 1}
+                                               %l = nvidia.read %s          all in each thread
+                                               %t = tile.scan %l {axis = 0}
+                                               %j = nvidia.scan_join %w, %t
+                                               %y = tile.reshape %j
+
+Sorts: expand_sorts.py. insert_shared_barriers.py puts barriers between.
 """
 
 from __future__ import annotations
@@ -25,13 +33,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilewright.backends.nvidia.buffer_ops import AllocOp, ReadOp, WriteOp
-from tilewright.backends.nvidia.exchange_ops import CountOp, ReadAtOp, SharedFmaDotOp
+from tilewright.backends.nvidia.exchange_ops import (
+    CountOp,
+    ReadAtOp,
+    ScanJoinOp,
+    SharedFmaDotOp,
+    WriteLastOp,
+)
 from tilewright.backends.nvidia.lower.gpu_lowering import layout_of
-from tilewright.backends.nvidia.lower.shared_usage import exchange_buffers
+from tilewright.backends.nvidia.lower.shared_usage import exchange_buffers, groups_of_scan
 from tilewright.backends.nvidia.ops import FmaDotOp
+from tilewright.backends.nvidia.passes.expand_sorts import SortSteps
+from tilewright.backends.nvidia.passes.split_reductions import emitted, in_each_thread, reshaped
 from tilewright.ir import Builder, Function, Op, Pass, Rewriter, Value
 from tilewright.ir.types import TileType, element_of
-from tilewright.layout import LANE, REGISTER, WARP, LinearLayout, tile_dims
+from tilewright.layout import LANE, REGISTER, WARP, LinearLayout, slice_of, tile_dims
 from tilewright.ops import (
     AtomicCasOp,
     AtomicOp,
@@ -39,6 +55,8 @@ from tilewright.ops import (
     GatherOp,
     HistogramOp,
     ItemOp,
+    ScanOp,
+    SortOp,
     SplatOp,
     TransposeOp,
 )
@@ -54,12 +72,38 @@ class ExpandExchanges(Pass, name="nvidia-expand-exchanges"):
     warps: int = 4
 
     def run(self, function: Function) -> bool:
-        exchanges = [op for op in function.walk() if exchange_buffers(op)]
-        for op in exchanges:
+        sorts = [op for op in function.walk() if isinstance(op, SortOp)]
+        for op in sorts:
+            steps = SortSteps(Builder.at(op), op, len(exchange_buffers(op)))
+            Rewriter.replace(op, steps.run())
+        others = [op for op in function.walk() if exchange_buffers(op)]
+        for op in others:
             build = Builder.at(op)
             buffers = [build.value(AllocOp(type_)) for type_ in exchange_buffers(op)]
             _EXPANSIONS[type(op)](op, build, buffers, self.warps)
-        return bool(exchanges)
+        return bool(sorts or others)
+
+
+def _scan(op: ScanOp, build: Builder, buffers: Sequence[Value], _warps: int) -> None:
+    axis, shape = op.axis, layout_of(op.inputs[0]).shape
+    groups = groups_of_scan(layout_of(op.inputs[0]), axis)
+    apart = (*shape[:axis], groups, shape[axis] // groups, *shape[axis + 1 :])
+    inputs = tuple(reshaped(build, x, apart) for x in op.inputs)
+    layout = layout_of(inputs[0])
+    in_warps = ScanOp(inputs, op.combine.clone({}), axis + 1, op.reverse)
+    scanned = emitted(build, in_warps, layout)
+    for x, buffer in zip(scanned, buffers, strict=True):
+        build.emit(WriteLastOp(x, buffer, axis=axis + 1, first=op.reverse))
+    sums = in_each_thread(slice_of(layout, axis + 1), axis)
+    types = [TileType(sums.shape, element_of(x.type), sums) for x in inputs]
+    read = [
+        build.value(ReadOp(buffer, result_type=type_))
+        for buffer, type_ in zip(buffers, types, strict=True)
+    ]
+    over_warps = emitted(build, ScanOp(tuple(read), op.combine.clone({}), axis, op.reverse), sums)
+    join = ScanJoinOp((*scanned, *over_warps), op.combine.clone({}), axis, op.reverse)
+    joined = emitted(build, join, layout)
+    Rewriter.replace(op, [reshaped(build, x, shape) for x in joined])
 
 
 def _gather(op: GatherOp, build: Builder, buffers: Sequence[Value], _warps: int) -> None:
@@ -112,6 +156,7 @@ def _of_one(warps: int) -> LinearLayout:
 
 
 _EXPANSIONS: dict[type[Op], Callable[[Any, Builder, Sequence[Value], int], None]] = {
+    ScanOp: _scan,
     GatherOp: _gather,
     HistogramOp: _histogram,
     FmaDotOp: _fma_dot,

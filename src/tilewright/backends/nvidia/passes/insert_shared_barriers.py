@@ -7,8 +7,9 @@
     nvidia.write %b, %t            nvidia.write %b, %t        the same bytes
 
 Walks the program with the bytes that threads have read or written since the last barrier, and puts
-one before an op that would write what others may still read, or read what they have written. Ops
-that exchange what they compute, as scans, have a barrier of their own, see shared_usage.py.
+one before an op that would write what others may still read, or read what they have written. What
+threads exchange to compute one op is ops on buffers by now (expand_exchanges.py), but for stores by
+the copy engine, which have barriers of their own.
 
 Where each warp reads only what it wrote itself, barriers of warps suffice.
 
@@ -46,7 +47,6 @@ from tilewright.backends.nvidia.lower.shared_usage import (
     Machine,
     buffers_used,
     bulk_store_bytes,
-    exchange_bytes,
 )
 from tilewright.backends.nvidia.ops import WarpBarrierOp
 from tilewright.backends.nvidia.role_ops import RolesOp
@@ -176,7 +176,8 @@ class _Ordering:
             return self._loop(op, pending)
         if isinstance(op, RolesOp):
             # All wait for each other first; then mbarriers order the producer's copies.
-            return self.block(op.consumers, _after_barrier(pending))
+            walked, before = self.block(op.consumers, _after_barrier(pending)), frozenset((op,))
+            return replace(walked, barriers=walked.barriers | before, needed=walked.needed | before)
         if isinstance(op, IfOp):
             one, other = (self.block(inner, pending) for inner in op.regions)
             return _Walked(
@@ -204,17 +205,14 @@ class _Ordering:
         if any(earlier.forbids_lanes(use) for earlier in pending for use in uses):
             self.of_warps.add(op)
             pending = frozenset(replace(use, in_lanes=False) for use in pending)
-        if exchange_bytes(op, self._machine):
-            reads = (replace(use, kind=Kind.READ) for use in uses)  # after a barrier of its own
-            return _Walked(barriers, _after_barrier(pending).union(reads), needed)
         if bulk_store_bytes(op, self._machine):
             # The engine reads them; other stores alone write there, and wait for it.
             return _Walked(barriers, _after_barrier(pending), needed)
         return _Walked(barriers, pending.union(uses), needed)
 
     def _uses(self, op: Op) -> list[Use]:
-        """What an op does first: an exchange writes."""
-        size = exchange_bytes(op, self._machine) or bulk_store_bytes(op, self._machine)
+        """What an op does first: a store by the copy engine writes."""
+        size = bulk_store_bytes(op, self._machine)
         if size:
             first = self._offsets[op]
             return [Use(Kind.WRITTEN, first, first + size)]
@@ -307,8 +305,7 @@ class _Ordering:
             return any([self._ops(region) for region in op.regions])
         if isinstance(op, BarrierOp | AssertOp | WaitOp | WgmmaWaitOp):
             return True
-        size = exchange_bytes(op, self._machine) or bulk_store_bytes(op, self._machine)
-        return size > 0 or bool(buffers_used(op))
+        return bulk_store_bytes(op, self._machine) > 0 or bool(buffers_used(op))
 
 
 def _in_warps(buffer: Op | None) -> bool:

@@ -45,10 +45,10 @@ def _split(op: ReduceOp) -> None:
     apart = [_apart(build, x, op.axis, warps_along(op)) for x in op.inputs]
     inner = apart[0][1]
     within = ReduceOp(tuple(x for x, _ in apart), op.combine.clone({}), inner)
-    parts = _emitted(build, within, slice_of(layout_of(apart[0][0]), inner))
+    parts = emitted(build, within, slice_of(layout_of(apart[0][0]), inner))
     together = [_collected(build, part, op.axis) for part in parts]
     last = ReduceOp(tuple(together), op.combine.clone({}), op.axis)
-    Rewriter.replace(op, _emitted(build, last, slice_of(layout_of(together[0]), op.axis)))
+    Rewriter.replace(op, emitted(build, last, slice_of(layout_of(together[0]), op.axis)))
 
 
 def _apart(build: Builder, x: Value, axis: int, warps: list[int]) -> tuple[Value, int]:
@@ -59,38 +59,42 @@ def _apart(build: Builder, x: Value, axis: int, warps: list[int]) -> tuple[Value
         (of_warps, 1 << len(list(bits)))
         for of_warps, bits in groupby(reversed(range(log2(shape[axis]))), warps.__contains__)
     ]
-    x = _reshaped(build, x, (*before, *(extent for _, extent in runs), *after))
+    x = reshaped(build, x, (*before, *(extent for _, extent in runs), *after))
     if [of_warps for of_warps, _ in runs] == [True, False]:
         return x, axis + 1
     inner, outer = ([i for i, run in enumerate(runs) if run[0] is side] for side in (False, True))
     behind = range(axis + len(runs), len(layout_of(x).shape))
     order = (*range(axis), *(axis + i for i in (*inner, *outer)), *behind)
-    x = _emitted(build, TransposeOp(x, order), layout_of(x).transpose(order))[0]
+    x = emitted(build, TransposeOp(x, order), layout_of(x).transpose(order))[0]
     extents = (prod(runs[i][1] for i in dims) for dims in (inner, outer))
-    return _reshaped(build, x, (*before, *extents, *after)), axis
+    return reshaped(build, x, (*before, *extents, *after)), axis
 
 
-def _reshaped(build: Builder, x: Value, shape: tuple[int, ...]) -> Value:
+def reshaped(build: Builder, x: Value, shape: tuple[int, ...]) -> Value:
+    """The same elements in the same threads."""
     if shape == layout_of(x).shape:
         return x
-    return _emitted(build, ReshapeOp(x, shape), layout_of(x).reshape(shape))[0]
+    return emitted(build, ReshapeOp(x, shape), layout_of(x).reshape(shape))[0]
 
 
 def _collected(build: Builder, part: Value, axis: int) -> Value:
     """What all warps along an axis hold, in the registers of each of their threads."""
-    layout = layout_of(part)
-    along = [basis for basis in layout.bases(WARP) if basis[axis]]
-    none = (0,) * len(layout.shape)
+    target = in_each_thread(layout_of(part), axis)
+    return build.value(ConvertOp(part, TileType(target.shape, element_of(part.type), target)))
+
+
+def in_each_thread(layout: LinearLayout, axis: int) -> LinearLayout:
+    """A layout without warps along an axis: what they hold is in registers of all, the lowest."""
+    none, warps = (0,) * len(layout.shape), layout.bases(WARP)
     bases = {
         **{name: layout.bases(name) for name in layout.in_names},
-        REGISTER: [*sorted(along), *layout.bases(REGISTER)],
-        WARP: [none if basis[axis] else basis for basis in layout.bases(WARP)],
+        REGISTER: [*sorted(b for b in warps if b[axis]), *layout.bases(REGISTER)],
+        WARP: [none if basis[axis] else basis for basis in warps],
     }
-    target = LinearLayout.from_bases(bases, tile_dims(layout.shape))
-    return build.value(ConvertOp(part, TileType(layout.shape, element_of(part.type), target)))
+    return LinearLayout.from_bases(bases, tile_dims(layout.shape))
 
 
-def _emitted(build: Builder, op: Op, layout: LinearLayout) -> tuple[Value, ...]:
+def emitted(build: Builder, op: Op, layout: LinearLayout) -> tuple[Value, ...]:
     """The results of an op whose tiles have a layout."""
     build.emit(op)
     for result in op.results:
