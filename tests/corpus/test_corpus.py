@@ -4,17 +4,20 @@ The tables are `tests/golden/corpus/*.txt`; a change of them is a change of gene
 judged and then accepted by `pytest --bless tests/corpus`.
 """
 
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+import tilewright
 from tests.corpus import table
 from tests.corpus.assembler import PACKAGE, VERSION, pinned_ptxas
-from tests.corpus.figures import Figures, count, figures_of, widest
+from tests.corpus.figures import Figures, count, figures_of, source_of, widest
 from tests.corpus.variants import CORPUS, HERE, Variant
 from tilewright import kernels, settings
+from tilewright.backends import GPUTarget
 from tilewright.backends.nvidia import backend
 from tilewright.backends.nvidia.arch import ARCHITECTURES
 from tilewright.backends.nvidia.assemble import ptxas
@@ -89,6 +92,15 @@ def test_passes_say_when_they_change_a_kernel(name: str) -> None:
     with settings().cache.scope(always_compile=True), recording(told):
         figures_of(CORPUS[name][-1])
     assert told.passes > 20 and told.untold == []
+
+
+@pytest.mark.parametrize("name", CORPUS)
+def test_every_barrier_of_the_code_is_an_op(name: str) -> None:
+    variant = next(v for v in CORPUS[name] if v.capability == HERE)
+    target = GPUTarget("cuda", HERE, 32)
+    made = tilewright.compile(source_of(variant), target, variant.options)
+    ops, code = str(made.asm["ttgir"]), str(made.asm["llir"])
+    assert code.count("bar.sync") == len(re.findall(r"^ *mem\.barrier$", ops, re.MULTILINE))
 
 
 # --- the corpus is whole --------------------------------------------------------------------------

@@ -156,6 +156,14 @@ def test_every_barrier_is_missed(kernel: Any, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.fn.__name__)
+def test_every_barrier_of_the_code_is_an_op(kernel: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts: list[str] = []
+    parse = machine.parse
+    monkeypatch.setattr(machine, "parse", lambda text: texts.append(text) or parse(text))
+    assert number_of_barriers(kernel, monkeypatch) == texts[0].count("bar.sync") >= 2
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.fn.__name__)
 def test_results_do_not_depend_on_the_order_of_warps(kernel: Any) -> None:
     expected = run(kernel)
     for seed in range(3):

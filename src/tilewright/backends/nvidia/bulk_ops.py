@@ -6,7 +6,10 @@
     nvidia.mbarrier_wait %barrier, %parity                       it is there, for all threads
     nvidia.mbarrier_arrive %barrier, %runs                       each warp is done with the slot
 
-    mem.descriptor_store %p, %x, ... {bulk = true}               one thread asks for it, and goes on
+    nvidia.write_panel %x {number = 0}                           part of a tile is in shared memory
+    nvidia.store_panel %p, %x, ... {number = 0}                  one thread asks for it to be stored
+    nvidia.write_panel %x {number = 1}
+    mem.descriptor_store %p, %x, ... {bulk = true}               the last part: of the whole tile
     nvidia.bulk_store_wait                                       its shared memory has been read
     nvidia.bulk_store_wait {complete = true}                     and global memory written
 
@@ -28,11 +31,14 @@ from tilewright.ir import (
     boolean,
     buffer,
     operand,
+    pointer,
     reference,
     scalar_integer,
     tile,
+    variadic,
 )
 from tilewright.ir.types import Type
+from tilewright.ops import DescriptorAccess
 
 
 class MbarriersOp(Op, opcode="nvidia.mbarriers", effects=(Effect.SHARED,)):
@@ -76,6 +82,39 @@ class MbarrierArriveOp(Op, opcode="nvidia.mbarrier_arrive", effects=(Effect.SHAR
 
     barrier: Value = operand(buffer)
     runs: Value = operand(boolean)
+
+    def infer(self) -> None:
+        return None
+
+
+class WritePanelOp(Op, opcode="nvidia.write_panel", effects=(Effect.SHARED,)):
+    """Shared memory = pass `number` of the tile, from which the copy engine stores it
+
+    block_shape: of the store; see store_panels.py.
+    """
+
+    stored: Value = operand(tile)
+    block_shape: tuple[int, ...] = attr()
+    number: int = attr()
+
+    def infer(self) -> None:
+        return None
+
+
+class StorePanelOp(
+    DescriptorAccess, opcode="nvidia.store_panel", effects=(Effect.SHARED, Effect.WRITE)
+):
+    """The copy engine is asked to store pass `number` of the tile, which is in shared memory
+
+    Its last pass is that of the `mem.descriptor_store` or `mem.descriptor_reduce` (of this kind).
+    """
+
+    base: Value = operand(pointer)
+    stored: Value = operand(tile)
+    numbers: tuple[Value, ...] = variadic(scalar_integer)
+    block_shape: tuple[int, ...] = attr()
+    number: int = attr()
+    kind: str = attr(default="")
 
     def infer(self) -> None:
         return None
@@ -152,6 +191,18 @@ def mbarrier_arrive(op: MbarrierArriveOp, barrier: Any, runs: Any) -> tuple[()]:
     """All warps at once."""
     if runs:
         barrier.item().read().arrive()
+    return ()
+
+
+@reference(WritePanelOp)
+def write_panel(op: WritePanelOp, stored: Any) -> tuple[()]:
+    """The op of the last pass stores the whole tile."""
+    return ()
+
+
+@reference(StorePanelOp)
+def store_panel(op: StorePanelOp, *inputs: Any) -> tuple[()]:
+    """As `write_panel`."""
     return ()
 
 

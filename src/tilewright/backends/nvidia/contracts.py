@@ -41,6 +41,8 @@ from tilewright.backends.nvidia.bulk_ops import (
     MbarriersOp,
     MbarrierWaitOp,
     ProxyFenceOp,
+    StorePanelOp,
+    WritePanelOp,
 )
 from tilewright.backends.nvidia.exchange_ops import (
     CountOp,
@@ -130,11 +132,14 @@ def legal_copies(arch: Arch, warps: int) -> Contract:
     buffers = (AllocOp, ViewOp, TransposeViewOp, WriteOp, ReadOp, PartOp)
     exchanges = (ReadAtOp, CountOp, SharedFmaDotOp, WriteLastOp, ScanJoinOp)
     steps_of_sorts = (ReadPartnerOp, OrderPairsOp, MergeRunsOp, KeepBetterOp)
-    copies = (AsyncCopyOp, CommitOp, WaitOp, BulkCopyOp, BulkStoreWaitOp, ProxyFenceOp)
+    copies = (AsyncCopyOp, CommitOp, WaitOp, BulkCopyOp)
+    stores = (WritePanelOp, StorePanelOp, BulkStoreWaitOp, ProxyFenceOp)
     barriers = (WarpBarrierOp, MbarriersOp, MbarrierWaitOp, MbarrierArriveOp)
     roles = (RolesOp, BlockOp, BlocksOp)
     products = (FmaDotOp, ConvertOp, ShareOp, WgmmaOp, WgmmaWaitOp)
-    ops = legal_ops(*products, *buffers, *exchanges, *steps_of_sorts, *copies, *barriers, *roles)
+    ops = legal_ops(
+        *products, *buffers, *exchanges, *steps_of_sorts, *copies, *stores, *barriers, *roles
+    )
     return Contract("nvidia-software-pipeline", ops, _missing_layout, _unlowerable(arch, warps))
 
 

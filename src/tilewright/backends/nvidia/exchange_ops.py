@@ -250,15 +250,16 @@ def read_partner(op: ReadPartnerOp, memory: Any) -> Any:
     """The tile in another order."""
     tile = memory.item().read()
     partners = [i ^ 1 << op.bit for i in range(tile.shape[op.axis])]
-    found: Any = np.take(tile, partners, op.axis)
-    return found
+    return tile[(*(slice(None),) * op.axis, partners)]
 
 
 @reference(OrderPairsOp)
 def order_pairs(op: OrderPairsOp, x: Any, partner: Any) -> Any:
     """By a mask along the axis."""
-    takes_higher = _bit(x, op.axis, op.bit) ^ _falls(op, x)
-    return np.where(takes_higher, np.maximum(x, partner), np.minimum(x, partner))
+    takes_higher, result = _bit(x, op.axis, op.bit) ^ _falls(op, x), x.copy()
+    swapped = takes_higher != (x > partner)
+    result[swapped] = partner[swapped]
+    return result
 
 
 @reference(MergeRunsOp)

@@ -94,7 +94,7 @@ def layout_pipeline(
     copied = stages if arch.cp_async else 0
     layouts = AssignLayouts(warps=warps, access=arch.access_bytes, stages=copied)
     expand = ExpandConversions(capability=arch.capability)
-    exchanges = ExpandExchanges(warps=warps)
+    exchanges = ExpandExchanges(warps=warps, capability=arch.capability)
     shared_barriers = InsertSharedBarriers(warps=warps, capability=arch.capability)
     fragments = "coalesced accesses, tensor-core fragments, few conversions"
     products = SelectProducts(warps=warps, capability=arch.capability)

@@ -27,7 +27,14 @@ from tilewright.backends.nvidia.buffer_ops import (
     users_of,
 )
 from tilewright.backends.nvidia.bulk_ops import MbarriersOp
-from tilewright.backends.nvidia.exchange_ops import WriteLastOp, is_scratch
+from tilewright.backends.nvidia.exchange_ops import (
+    CountOp,
+    ReadAtOp,
+    ReadPartnerOp,
+    SharedFmaDotOp,
+    WriteLastOp,
+    is_scratch,
+)
 from tilewright.backends.nvidia.layouts.access_vectors import MAX_VECTOR_BYTES
 from tilewright.backends.nvidia.lower.shared_usage import (
     Machine,
@@ -236,7 +243,22 @@ def _described(op: Op) -> str:
     extents = "x".join(map(str, type_.shape))
     slots = f"{type_.slots} slots of " if isinstance(type_, BufferType) and type_.slots > 1 else ""
     line = "" if op.loc is None else f", line {list(op.loc.frames())[-1].line}"
-    return f"{slots}{extents}x{type_.element} for {op.opcode}{line}"
+    return f"{slots}{extents}x{type_.element} for {_purpose(op)}{line}"
+
+
+_PURPOSES: Mapping[type[Op], str] = {
+    ReadAtOp: "tile.gather",
+    CountOp: "tile.histogram",
+    WriteLastOp: "tile.scan",
+    ReadPartnerOp: "tile.sort",
+    SharedFmaDotOp: "nvidia.dot_fma",
+}
+
+
+def _purpose(op: Op) -> str:
+    """The op that an exchange was before it was expanded."""
+    users = (_PURPOSES.get(type(u)) for u in op.results[0].uses) if isinstance(op, AllocOp) else ()
+    return next(filter(None, users), op.opcode)
 
 
 class BufferRoom:

@@ -1,8 +1,8 @@
 """Stores and reductions of whole blocks by the copy engine (TMA).
 
 All threads write a panel to shared memory; behind a barrier one asks for it to be stored, while all
-write the next one. Sources: PTX ISA, "cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor",
-"Async proxy".
+write the next one (expand_exchanges.py). Sources: PTX ISA, "cp.async.bulk.tensor",
+"cp.reduce.async.bulk.tensor", "Async proxy".
 """
 
 from __future__ import annotations
@@ -10,7 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import product
 
-from tilewright.backends.nvidia.bulk_ops import BulkStoreWaitOp, ProxyFenceOp
+from tilewright.backends.nvidia.bulk_ops import (
+    BulkStoreWaitOp,
+    ProxyFenceOp,
+    StorePanelOp,
+    WritePanelOp,
+)
 from tilewright.backends.nvidia.layouts.store_panels import StorePanels, StorePass, store_panels
 from tilewright.backends.nvidia.lower.buffers import FENCE
 from tilewright.backends.nvidia.lower.bulk_copies import first_thread, map_parameter
@@ -18,44 +23,61 @@ from tilewright.backends.nvidia.lower.gpu_lowering import GpuLowering, layout_of
 from tilewright.backends.nvidia.lower.layout_conversion import write_shared
 from tilewright.backends.nvidia.tensor_maps import tensor_map_source
 from tilewright.ir import Value
+from tilewright.ir.types import element_of
 from tilewright.llvm import Val
 from tilewright.ops import DescriptorReduceOp, DescriptorStoreOp
 
-BulkStore = DescriptorStoreOp | DescriptorReduceOp
+BulkStore = DescriptorStoreOp | DescriptorReduceOp | StorePanelOp
+"""Of the last pass of a tile, or of one before."""
+
+Panel = BulkStore | WritePanelOp
 
 
-def stored_tile(op: BulkStore) -> Value:
+def stored_tile(op: Panel) -> Value:
     """What is stored, or combined with what is there."""
-    return op.stored if isinstance(op, DescriptorStoreOp) else op.operand
+    return op.operand if isinstance(op, DescriptorReduceOp) else op.stored
 
 
-def panels_of(op: BulkStore, matrix_stores: bool) -> StorePanels:
+def panels_of(op: Panel, matrix_stores: bool) -> StorePanels:
     """How a store goes through shared memory."""
-    return store_panels(layout_of(stored_tile(op)), op.block, op.element.bytes, matrix_stores)
+    tile = stored_tile(op)
+    return store_panels(layout_of(tile), op.block_shape, element_of(tile.type).bytes, matrix_stores)
+
+
+def slot_of(op: Panel, panels: StorePanels) -> int:
+    """Where the pass of an op begins in the bytes of all."""
+    return _number(op, panels) % panels.slots * panels.slot_bytes
+
+
+def _number(op: Panel, panels: StorePanels) -> int:
+    return op.number if isinstance(op, WritePanelOp | StorePanelOp) else len(panels.passes) - 1
+
+
+def _kind(op: BulkStore) -> str:
+    return "" if isinstance(op, DescriptorStoreOp) else op.kind
 
 
 def store_instruction(op: BulkStore) -> str:
     """What stores one box."""
-    kind = "cp.async" if isinstance(op, DescriptorStoreOp) else "cp.reduce.async"
-    combined = "" if isinstance(op, DescriptorStoreOp) else f".{op.kind}"
+    kind, combined = "cp.reduce.async" if _kind(op) else "cp.async", _kind(op)
+    combined = f".{combined}" if combined else ""
     return f"{kind}.bulk.tensor.{op.rank}d.global.shared::cta{combined}.tile.bulk_group"
 
 
-@lowering(DescriptorStoreOp, DescriptorReduceOp)
+@lowering(WritePanelOp)
+def _write(state: GpuLowering, op: WritePanelOp) -> None:
+    panels, source = panels_of(op, state.arch.stmatrix), state.registers_of(op.stored)
+    registers = [source[register] for register in panels.passes[op.number].registers]
+    slot = state.offsets[op] + slot_of(op, panels)
+    write_shared(state, panels.access, registers, element_of(op.stored.type), slot)
+    state.asm(FENCE, "~{memory}", "void")
+
+
+@lowering(DescriptorStoreOp, DescriptorReduceOp, StorePanelOp)
 def _store(state: GpuLowering, op: BulkStore) -> None:
     panels = panels_of(op, state.arch.stmatrix)
-    source = state.registers_of(stored_tile(op))
-    for number, part in enumerate(panels.passes):
-        slot = state.offsets[op] + number % panels.slots * panels.slot_bytes
-        registers = [source[register] for register in part.registers]
-        write_shared(state, panels.access, registers, op.element, slot)
-        state.asm(FENCE, "~{memory}", "void")
-        following = number + 1
-        if panels.slots <= following < len(panels.passes):
-            # What stands in the next slot has been read: one barrier tells of this, too.
-            _wait(state, ".read", panels.slots - 2)
-        state.barrier()
-        _store_boxes(state, op, panels, part, slot)
+    part = panels.passes[_number(op, panels)]
+    _store_boxes(state, op, panels, part, state.offsets[op] + slot_of(op, panels))
 
 
 def _store_boxes(
@@ -71,7 +93,7 @@ def _store_boxes(
     for number, coordinates in enumerate(_coordinates(state, op, panels, part)):
         start = slot + number * panels.box_bytes
         place = state.code.let_here(f"add i32 {state.shared}, {start}", "i32")
-        runs = asks if isinstance(op, DescriptorStoreOp) else _is_inside(state, asks, coordinates)
+        runs = _is_inside(state, asks, coordinates) if _kind(op) else asks
         state.asm(text, constraints, "void", place, parameter, *coordinates, runs)
     state.asm("cp.async.bulk.commit_group;", "~{memory}", "void")
 
@@ -99,14 +121,11 @@ def _coordinates(
         yield moved[::-1]
 
 
-def _wait(state: GpuLowering, kind: str, pending: int) -> None:
-    """Threads that have asked for nothing do not wait."""
-    state.asm(f"cp.async.bulk.wait_group{kind} {pending};", "~{memory}", "void")
-
-
 @lowering(BulkStoreWaitOp)
 def _bulk_store_wait(state: GpuLowering, op: BulkStoreWaitOp) -> None:
-    _wait(state, "" if op.complete else ".read", 0)
+    """Threads that have asked for nothing do not wait."""
+    kind = "" if op.complete else ".read"
+    state.asm(f"cp.async.bulk.wait_group{kind} 0;", "~{memory}", "void")
 
 
 @lowering(ProxyFenceOp)

@@ -177,7 +177,13 @@ def both(state: GpuLowering, x: Val | None, y: Val) -> Val:
 
 @lowering(BarrierOp)
 def _barrier(state: GpuLowering, op: BarrierOp) -> None:
-    state.barrier()
+    """Of all threads of the program, which may be a group of several."""
+    if state.group is None:
+        state.asm("bar.sync 0;", "~{memory}", "void")
+        return
+    # Barrier 0 is that of all threads.
+    number = state.code.let_here(f"add i32 {state.group}, 1", "i32")
+    state.asm(f"bar.sync $0, {32 * state.warps};", "r,~{memory}", "void", number)
 
 
 def shared_store(state: GpuLowering, address: Val, register: Val, mask: Val | None) -> None:

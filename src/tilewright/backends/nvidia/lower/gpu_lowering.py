@@ -93,22 +93,6 @@ class GpuLowering:
         arguments = ", ".join(v.typed for v in operands)
         return self.code.let_here(f'call {type_} asm "{text}", "{constraints}"({arguments})', type_)
 
-    def barrier(self) -> None:
-        """All threads of the program wait for each other; orders memory.
-
-        Between the writes and the reads of an exchange; others are ops (insert_shared_barriers.py).
-        """
-        if self.group is None:
-            self.asm("bar.sync 0;", "~{memory}", "void")
-            return
-        # Barrier 0 is that of all threads.
-        number = self.code.let_here(f"add i32 {self.group}, 1", "i32")
-        self.asm(f"bar.sync $0, {32 * self.warps};", "r,~{memory}", "void", number)
-
-    def warp_barrier(self) -> None:
-        """The lanes of a warp wait for each other; orders memory among them."""
-        self.asm("bar.warp.sync -1;", "~{memory}", "void")
-
     # -- where a thread is ----------------------------------------------------------------------
 
     def program(self, axis: int) -> Val:

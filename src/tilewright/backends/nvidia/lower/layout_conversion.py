@@ -86,7 +86,7 @@ def _convert(state: GpuLowering, op: ConvertOp) -> None:
 
 @lowering(WarpBarrierOp)
 def _warp_barrier(state: GpuLowering, op: WarpBarrierOp) -> None:
-    state.warp_barrier()
+    state.asm("bar.warp.sync -1;", "~{memory}", "void")
 
 
 def thread_address(state: GpuLowering, access: SharedAccess, element: Element, offset: int) -> Val:

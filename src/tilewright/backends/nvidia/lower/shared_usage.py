@@ -7,8 +7,8 @@ Three kinds of op use it:
   (expand_conversions.py, expand_exchanges.py), it is one op, of which the bytes are known here.
 * A *buffer* lives longer. Asynchronous copies may write it from `nvidia.async_copy` until the
   `nvidia.wait` that their group is waited for, warpgroup products read it until they have ended.
-* A *store by the copy engine* has a barrier of its own, but the engine reads its bytes until
-  `nvidia.bulk_store_wait`. All stores share theirs, and nothing else has them from the first on.
+* *Stores by the copy engine*: it reads what threads have written until `nvidia.bulk_store_wait`.
+  All share their bytes, and nothing else has these from the first on.
 """
 
 from __future__ import annotations
@@ -26,7 +26,13 @@ from tilewright.backends.nvidia.buffer_ops import (
     WriteOp,
     alloc_of,
 )
-from tilewright.backends.nvidia.bulk_ops import BulkCopyOp, MbarriersOp, MbarrierWaitOp
+from tilewright.backends.nvidia.bulk_ops import (
+    BulkCopyOp,
+    MbarriersOp,
+    MbarrierWaitOp,
+    StorePanelOp,
+    WritePanelOp,
+)
 from tilewright.backends.nvidia.exchange_ops import (
     CountOp,
     ReadAtOp,
@@ -35,7 +41,7 @@ from tilewright.backends.nvidia.exchange_ops import (
     WriteLastOp,
 )
 from tilewright.backends.nvidia.layouts.access_vectors import MAX_VECTOR_BYTES
-from tilewright.backends.nvidia.lower.bulk_stores import panels_of
+from tilewright.backends.nvidia.lower.bulk_stores import panels_of, slot_of
 from tilewright.backends.nvidia.lower.gpu_lowering import layout_of
 from tilewright.backends.nvidia.lower.layout_conversion import conversion, halved_axes
 from tilewright.backends.nvidia.ops import ConvertOp, FmaDotOp
@@ -190,10 +196,21 @@ def is_converted_inside_warps(op: Op, machine: Machine) -> bool:
 
 
 def bulk_store_bytes(op: Op, machine: Machine) -> int:
-    """Bytes through which a store by the copy engine goes; 0 for an op that is none."""
-    if not isinstance(op, DescriptorStoreOp | DescriptorReduceOp):
-        return 0
-    return panels_of(op, machine.matrix_stores).bytes
+    """Bytes through which a store by the copy engine goes; 0 for an op that is of none."""
+    return panels_of(op, machine.matrix_stores).bytes if isinstance(op, _STORES) else 0
+
+
+def panel_used(op: Op, machine: Machine) -> tuple[int, int, bool] | None:
+    """Of the bytes of stores by the copy engine, the first and the end of what an op uses, and
+    whether it writes."""
+    if not isinstance(op, _STORES):
+        return None
+    panels = panels_of(op, machine.matrix_stores)
+    first = slot_of(op, panels)
+    return first, first + panels.slot_bytes, isinstance(op, WritePanelOp)
+
+
+_STORES = (DescriptorStoreOp, DescriptorReduceOp, WritePanelOp, StorePanelOp)
 
 
 def buffers_used(op: Op) -> list[tuple[Op, bool]]:

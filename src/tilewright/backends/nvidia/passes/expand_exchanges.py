@@ -23,6 +23,11 @@
                                                %j = nvidia.scan_join %w, %t
                                                %y = tile.reshape %j
 
+    mem.descriptor_store %p, %x, ...           nvidia.write_panel %x {number = 0}
+                                          ->   nvidia.store_panel %p, %x, ... {number = 0}
+                                               nvidia.write_panel %x {number = 1}
+                                               mem.descriptor_store %p, %x, ...     the last panel
+
 Sorts: expand_sorts.py. insert_shared_barriers.py puts barriers between.
 """
 
@@ -32,7 +37,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.buffer_ops import AllocOp, ReadOp, WriteOp
+from tilewright.backends.nvidia.bulk_ops import BulkStoreWaitOp, StorePanelOp, WritePanelOp
 from tilewright.backends.nvidia.exchange_ops import (
     CountOp,
     ReadAtOp,
@@ -40,6 +47,7 @@ from tilewright.backends.nvidia.exchange_ops import (
     SharedFmaDotOp,
     WriteLastOp,
 )
+from tilewright.backends.nvidia.lower.bulk_stores import panels_of
 from tilewright.backends.nvidia.lower.gpu_lowering import layout_of
 from tilewright.backends.nvidia.lower.shared_usage import exchange_buffers, groups_of_scan
 from tilewright.backends.nvidia.ops import FmaDotOp
@@ -52,6 +60,8 @@ from tilewright.ops import (
     AtomicCasOp,
     AtomicOp,
     ConstantOp,
+    DescriptorReduceOp,
+    DescriptorStoreOp,
     GatherOp,
     HistogramOp,
     ItemOp,
@@ -66,10 +76,11 @@ from tilewright.ops import (
 class ExpandExchanges(Pass, name="nvidia-expand-exchanges"):
     """Write and read buffers in place of ops that exchange what they compute.
 
-    warps: of a program instance.
+    warps: of a program instance; capability: of the architecture.
     """
 
     warps: int = 4
+    capability: int = 90
 
     def run(self, function: Function) -> bool:
         sorts = [op for op in function.walk() if isinstance(op, SortOp)]
@@ -81,7 +92,12 @@ class ExpandExchanges(Pass, name="nvidia-expand-exchanges"):
             build = Builder.at(op)
             buffers = [build.value(AllocOp(type_)) for type_ in exchange_buffers(op)]
             _EXPANSIONS[type(op)](op, build, buffers, self.warps)
-        return bool(sorts or others)
+        stores = [
+            op for op in function.walk() if isinstance(op, DescriptorStoreOp | DescriptorReduceOp)
+        ]
+        for op in stores:
+            _store_by_panels(op, Builder.at(op), row_for(self.capability).stmatrix)
+        return bool(sorts or others or stores)
 
 
 def _scan(op: ScanOp, build: Builder, buffers: Sequence[Value], _warps: int) -> None:
@@ -147,6 +163,22 @@ def _atomic(
     told = told if is_tile else behind.value(ItemOp(told))
     for user in users:
         Rewriter.replace_operand(user, op.result, told)
+
+
+def _store_by_panels(
+    op: DescriptorStoreOp | DescriptorReduceOp, build: Builder, matrix_stores: bool
+) -> None:
+    """Passes through slots in turn; op asks for the last one itself."""
+    panels, (base, stored, *numbers) = panels_of(op, matrix_stores), op.operands
+    last, shape = len(panels.passes) - 1, op.block_shape
+    kind = op.kind if isinstance(op, DescriptorReduceOp) else ""
+    for number in range(last + 1):
+        build.emit(WritePanelOp(stored, shape, number))
+        if panels.slots <= number + 1 <= last:
+            # What stands in the next slot has been read: the same barrier tells of this, too.
+            build.emit(BulkStoreWaitOp())
+        if number < last:
+            build.emit(StorePanelOp(base, stored, tuple(numbers), shape, number, kind))
 
 
 def _of_one(warps: int) -> LinearLayout:

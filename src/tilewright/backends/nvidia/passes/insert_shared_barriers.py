@@ -8,8 +8,8 @@
 
 Walks the program with the bytes that threads have read or written since the last barrier, and puts
 one before an op that would write what others may still read, or read what they have written. What
-threads exchange to compute one op is ops on buffers by now (expand_exchanges.py), but for stores by
-the copy engine, which have barriers of their own.
+threads exchange to compute one op is ops on buffers by now (expand_exchanges.py): no op that is
+lowered to code has a barrier inside, but assertions, which are one.
 
 Where each warp reads only what it wrote itself, barriers of warps suffice.
 
@@ -46,7 +46,7 @@ from tilewright.backends.nvidia.lower.allocate_shared import allocate_shared
 from tilewright.backends.nvidia.lower.shared_usage import (
     Machine,
     buffers_used,
-    bulk_store_bytes,
+    panel_used,
 )
 from tilewright.backends.nvidia.ops import WarpBarrierOp
 from tilewright.backends.nvidia.role_ops import RolesOp
@@ -205,17 +205,16 @@ class _Ordering:
         if any(earlier.forbids_lanes(use) for earlier in pending for use in uses):
             self.of_warps.add(op)
             pending = frozenset(replace(use, in_lanes=False) for use in pending)
-        if bulk_store_bytes(op, self._machine):
-            # The engine reads them; other stores alone write there, and wait for it.
-            return _Walked(barriers, _after_barrier(pending), needed)
         return _Walked(barriers, pending.union(uses), needed)
 
     def _uses(self, op: Op) -> list[Use]:
-        """What an op does first: a store by the copy engine writes."""
-        size = bulk_store_bytes(op, self._machine)
-        if size:
-            first = self._offsets[op]
-            return [Use(Kind.WRITTEN, first, first + size)]
+        panel = panel_used(op, self._machine)
+        if panel is not None:
+            # The engine reads what it stores: waits for it, which others know behind a barrier,
+            # stand before what writes there (order_bulk_stores.py, expand_exchanges.py).
+            first, end, writes = panel
+            kind, start = Kind.WRITTEN if writes else Kind.READ, self._offsets[op]
+            return [Use(kind, start + first, start + end)]
         return [self._of_buffer(op, buffer, writes) for buffer, writes in buffers_used(op)]
 
     def _of_buffer(self, op: Op, buffer: Op, writes: bool) -> Use:
@@ -305,7 +304,7 @@ class _Ordering:
             return any([self._ops(region) for region in op.regions])
         if isinstance(op, BarrierOp | AssertOp | WaitOp | WgmmaWaitOp):
             return True
-        return bulk_store_bytes(op, self._machine) > 0 or bool(buffers_used(op))
+        return panel_used(op, self._machine) is not None or bool(buffers_used(op))
 
 
 def _in_warps(buffer: Op | None) -> bool:
