@@ -88,7 +88,7 @@ def _build_type(text: str) -> Type:
         element, slots = parse_type(buffer[3]), int(buffer[1] or 1)
         if not isinstance(element, DType | PointerType) or not slots:
             raise ValueError(text)
-        layout = _parse_layout(buffer[4]) if buffer[4] else None
+        layout = None if buffer[4] is None else _parse_layout(buffer[4])
         return BufferType(shape, element, layout, slots)
     pointer = _POINTER.fullmatch(text)
     element = _types.get(pointer[1]) if pointer else None

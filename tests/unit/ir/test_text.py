@@ -76,7 +76,7 @@ def test_nan_keeps_its_bits(bits: int) -> None:
     ["i1", "f8e4m3", "ptr<bf16>", "ptr<u8, const>", "tile<8xi32>", "tile<1x2x3xptr<f32, const>>",
      "tile<4x4xf32, register=(0,1)(1,0) lane=(0,2)(2,0) -> dim0:4 dim1:4>",
      "buffer<4x4xf16, offset=(0,1..2)(1..2,0) -> dim0:4 dim1:4>",
-     "buffer<3 * 8xu8, offset=(1..4) -> dim0:8>"],
+     "buffer<3 * 8xu8, offset=(1..4) -> dim0:8>", "buffer<16x20xf32>"],
 )  # fmt: skip
 def test_types_are_interned_through_text(text: str) -> None:
     type_ = parse_type(text)
@@ -86,7 +86,7 @@ def test_types_are_interned_through_text(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "i33", "ptr<ptr<f32>>", "tile<f32>", "tile<4xi32", "ptr<>", "buffer<8xf32>",
+    ["", "i33", "ptr<ptr<f32>>", "tile<f32>", "tile<4xi32", "ptr<>", "buffer<8xf32,>",
      "buffer<8xf32, ->", "buffer<8xf32, offset=(1..4) -> dim0:8", "buffer<8xptr<a>, offset= ->>",
      "buffer<0 * 8xf32, offset=(1..4) -> dim0:8>", "buffer<-2 * 8xf32, offset=(1..4) -> dim0:8>",
      "buffer<xf32, offset=(1..4) -> dim0:8>", "tile<8xbuffer<8xf32, offset=(1..4) -> dim0:8>>"],
