@@ -41,7 +41,7 @@ def kernel(case: Case, image_bytes: int) -> str:
         code.line(f"store {chunk.typed}, ptr addrspace(3) {target}")
     # wgmma reads shared memory by a proxy of its own.
     state.asm("fence.proxy.async.shared::cta;", "~{memory}", "void")
-    state.barrier()
+    state.asm("bar.sync 0;", "~{memory}", "void")
     a, b = operands(state, case, Val("0", "i32"))
     zeros = [Val("0", llvm_type(case.types[2]))] * case.result.in_size(REGISTER)
     store_sums(state, case, emit_wgmma(state, case.block, zeros, a, b, accumulate=False))
