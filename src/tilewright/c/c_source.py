@@ -59,12 +59,12 @@ class CSource(KernelSource):
         self.name = name
         self.location = program.name
         self.defines = dict(defines)
-        self.signature = signature
+        self.arguments = signature
 
     def lower(self, options: FrontendOptions) -> Module:
         """The frontend's tile IR. Raises CompilationErrors."""
         parsed = self.program.parsed(self.defines)
-        return lower_kernel(parsed, kernel_named(parsed, self.name), self.signature, options)
+        return lower_kernel(parsed, kernel_named(parsed, self.name), self.arguments, options)
 
     @property
     def text(self) -> str:
@@ -75,4 +75,4 @@ class CSource(KernelSource):
         """Text that decides, with options and target, what is compiled."""
         digest = self.program.digest(self.defines)
         defines = sorted(self.defines.items())
-        return f"triton-c {digest} {self.name} {defines} {signature_text(self.signature)}"
+        return f"triton-c {digest} {self.name} {defines} {signature_text(self.arguments)}"

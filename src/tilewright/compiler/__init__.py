@@ -23,7 +23,7 @@ from tilewright.compiler.sources import (
     specialization_of,
 )
 from tilewright.compiler.type_names import find_type, is_type_name, name_of_type, type_named
-from tilewright.compiler.written_arguments import stored_arguments
+from tilewright.compiler.written_arguments import accessed_arguments, stored_arguments
 
 __all__ = [
     "ASTSource",
@@ -38,6 +38,7 @@ __all__ = [
     "PythonKernel",
     "Specialization",
     "Store",
+    "accessed_arguments",
     "compile",
     "compile_kernel",
     "compile_source",

@@ -38,7 +38,7 @@ NON_NEGATIVE = "tilewright.non_negative"
 class KernelSource(ABC):
     """A kernel in a source language, with the types and facts of its arguments.
 
-    name: of the kernel; location: "file:line" of it, for people; signature: of its arguments;
+    name: of the kernel; location: "file:line" of it, for people; arguments: of its launches;
     suffix: of files in that language; comment: what begins a comment there.
     """
 
@@ -47,7 +47,7 @@ class KernelSource(ABC):
     comment = "#"
     name: str
     location: str
-    signature: KernelSignature
+    arguments: KernelSignature
 
     @abstractmethod
     def lower(self, options: FrontendOptions) -> Module:
@@ -62,22 +62,33 @@ class KernelSource(ABC):
     def text(self) -> str:
         """The source text of the kernel."""
 
+    @property
+    def signature(self) -> dict[str, str]:
+        """The types of the arguments by name, as Triton has them."""
+        return specialization_of(self.arguments).signature
+
+    @property
+    def constants(self) -> dict[tuple[int, ...], object]:
+        """The compile-time arguments by (position,)."""
+        specs = enumerate(self.arguments.args)
+        return {(i,): spec.value for i, spec in specs if spec.kind == "constexpr"}
+
     def run_time_arguments(self, args: Sequence[object]) -> list[object]:
         """Those of a launch's arguments that are passed at run time, tuples flattened.
 
         Given may be all arguments of the kernel in order, or the run-time ones alone.
         """
-        specs = self.signature.args
+        specs = self.arguments.args
         if len(args) != len(specs):
             specs = tuple(spec for spec in specs if spec.kind != "constexpr")
             if len(args) != len(specs):
-                raise errors.ArgumentCount(self.name, len(self.signature.args), len(args))
+                raise errors.ArgumentCount(self.name, len(self.arguments.args), len(args))
         return _run_time(specs, args)
 
     def run_time_places(self) -> tuple[tuple[int, ...], int] | None:
         """Positions of these among all arguments of the kernel, and how many there are; None if
         some are in others, as in a tuple."""
-        kinds = [spec.kind for spec in self.signature.args]
+        kinds = [spec.kind for spec in self.arguments.args]
         if not {*kinds} <= {"value", "constexpr"}:
             return None
         return tuple(i for i, kind in enumerate(kinds) if kind == "value"), len(kinds)
@@ -133,12 +144,12 @@ class ASTSource(KernelSource):
         self.name = fn.__name__
         code = fn.fn.__code__
         self.location = f"{code.co_filename}:{code.co_firstlineno}"
-        self.signature = signature
+        self.arguments = signature
         self._digest = digest
 
     def lower(self, options: FrontendOptions) -> Module:
         """The frontend's tile IR. Raises CompilationErrors."""
-        module = lower_kernel(self.fn, self.signature, options)
+        module = lower_kernel(self.fn, self.arguments, options)
         module.kernel.name = self.name
         return module
 
@@ -152,7 +163,7 @@ class ASTSource(KernelSource):
         if self._digest is None:
             self._digest = dependencies(self.fn).hash
         named = "" if self.name == self.fn.__name__ else f" as {self.name}"
-        return f"{self._digest} {signature_text(self.signature)}{named}"
+        return f"{self._digest} {signature_text(self.arguments)}{named}"
 
 
 class Compilable(Protocol):

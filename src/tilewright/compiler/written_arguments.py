@@ -1,4 +1,5 @@
-"""Which pointer arguments a kernel may store through, so that read-only arrays can be refused.
+"""Which pointer arguments a kernel may store through, so that read-only arrays can be refused, or
+load from.
 
 A store names a pointer; it is followed back to the arguments that it may come from: through pointer
 arithmetic, shapes, selections, loops and branches. An address that has been an integer on its way
@@ -20,12 +21,15 @@ _NONE: Roots = frozenset()
 
 def stored_arguments(function: Function) -> tuple[int, ...]:
     """Positions of the arguments through which the function may write, in order."""
+    return tuple(sorted({*accessed_arguments(function, Effect.WRITE)}))
+
+
+def accessed_arguments(function: Function, effect: Effect) -> Iterator[int]:
+    """Positions of the arguments through which each op with an effect may access memory."""
     roots = _Roots(function)
-    positions: set[int] = set()
     for op in function.walk():
-        if Effect.WRITE in op.effects:
-            positions.update(*(roots.of(v) for v in op.operands if _is_pointer(v)))
-    return tuple(sorted(positions))
+        if effect in op.effects:
+            yield from sorted({*_NONE.union(*map(roots.of, filter(_is_pointer, op.operands)))})
 
 
 class _Roots:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import FunctionType, MethodType
-from typing import Any, cast, overload
+from typing import Any, Self, cast, overload
 
 from tilewright.backends import backend_named
 from tilewright.compiler import (
@@ -256,6 +256,15 @@ class JITFunction(DeviceFunction, KernelInterface):
             return super().__reduce__()
         described = {name: value for name, value in vars(self).items() if name in _DESCRIPTION}
         return object.__new__, (type(self),), described
+
+    def __deepcopy__(self, memo: object) -> Self:
+        """Itself, but for one without a function, which is going to get another one."""
+        if cast("object", self.fn) is not None:
+            return self
+        make, args, described = self.__reduce__()
+        copied: Self = make(*args)
+        vars(copied).update(described)
+        return copied
 
     def reduce_by_value(self) -> tuple[Any, ...]:
         """By the function itself, which some picklers can do without its name, and the options."""

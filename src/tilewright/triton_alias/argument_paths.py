@@ -102,6 +102,6 @@ def is_namedtuple(val: object) -> bool:
     return isinstance(val, type) and issubclass(val, tuple) and "_fields" in dir(cast("Any", val))
 
 
-def _base32(key: str) -> str:  # pyright: ignore[reportUnusedFunction] -- imported by Inductor
-    """A hexadecimal text in base 32, without padding."""
+def path_key(key: str) -> str:
+    """A hexadecimal text in base 32, without padding: the folder of a kernel in Triton's cache."""
     return base64.b32encode(bytes.fromhex(key)).decode().rstrip("=")

@@ -15,6 +15,7 @@ from tilewright.compiler import options_of
 from tilewright.runtime import ActiveDriver as DriverBase
 from tilewright.runtime import driver, driver_class
 from tilewright.support import errors
+from tilewright.triton_alias import memory_accesses
 
 __all__ = [
     "BaseBackend",
@@ -68,6 +69,16 @@ class BaseBackend(ABC):
         known = {name: value for name, value in opts.items() if name in backend.options.names()}
         options = options_of(backend, known)
         return SimpleNamespace(**asdict(options), hash=lambda: str(options.meaningful()))
+
+    load_dialects = staticmethod(memory_accesses.load_dialects)
+
+    def get_codegen_implementation(self, options: object) -> dict[str, object]:
+        """What Triton's front end would ask a back end for; ours asks nothing."""
+        return {}
+
+    def get_module_map(self) -> dict[str, object]:
+        """Modules that stand for others in kernels of this back end: none."""
+        return {}
 
     @staticmethod
     def parse_attr(desc: str) -> list[list[object]]:

@@ -50,7 +50,9 @@ _HERE = "triton_alias."
 _TUNERS = "runtime: Autotuner Config Heuristics autotune heuristics"
 _KERNELS = "runtime: JITFunction KernelInterface MockTensor TensorWrapper reinterpret"
 _LAUNCH_ERRORS = _ERRORS + "InterpreterError OutOfResources"
-_COMPILER = "compiler: ASTSource CompiledKernel IRSource compile"
+_COMPILE = _HERE + "compiled_files: compile"
+_COMPILER = "compiler: CompiledKernel IRSource"
+_SOURCE = _HERE + "memory_accesses: ASTSource"
 _LAZY = "runtime: LazyDict=LaunchMetadata"
 _BACKENDS = _HERE + "backend_classes: "
 
@@ -58,7 +60,7 @@ MODULES: dict[str, Row] = {
     "triton": _row(
         "runtime: Config JITFunction KernelInterface MockTensor TensorWrapper autotune cdiv "
         "heuristics jit next_power_of_2 reinterpret set_allocator AsyncCompileMode FutureKernel",
-        "compiler: compile",
+        _COMPILE,
         "language: aggregate constexpr_function must_use_result",
         _LAUNCH_ERRORS,
         _ERRORS + "CompilationError TritonError=TilewrightError",
@@ -68,6 +70,7 @@ MODULES: dict[str, Row] = {
     "triton._utils": _row(_HERE + "argument_paths"),
     "triton._C": _row(),
     "triton._C.libtriton": _row("support: getenv=environment_text getenv_bool=environment_flag"),
+    "triton._C.libtriton.ir": _row(_HERE + "memory_accesses: context load_dialects"),
     "triton.testing": _row("testing"),
     "triton.profiler": _row(_HERE + "profiler"),
     # --- the language -------------------------------------------------------------------------
@@ -104,6 +107,7 @@ MODULES: dict[str, Row] = {
         _HERE + "argument_paths: T=AnyType get_full_name get_jit_fn_file_line is_namedtuple",
         _HERE + "argument_paths: find_paths_if get_iterable_path type_canonicalisation_dict",
         "runtime: driver JitFunctionInfo",
+        _HERE + "memory_accesses: mangle_type native_specialize_impl",
     ),
     "triton.runtime.autotuner": _row(
         _TUNERS, "runtime: JITFunction KernelInterface driver",
@@ -114,7 +118,7 @@ MODULES: dict[str, Row] = {
         instance="tilewright.runtime:driver",
     ),
     "triton.runtime.cache": _with_modules(
-        _row("compiler: triton_key=package_version", _HERE + "argument_paths: _base32"),
+        _row("compiler: triton_key=package_version", _HERE + "argument_paths: _base32=path_key"),
         knobs="triton.knobs",
     ),
     "triton.runtime.errors": _row(
@@ -129,10 +133,12 @@ MODULES: dict[str, Row] = {
     ),
     "triton.runtime._async_compile": _row("runtime: AsyncCompileMode FutureKernel active_mode"),
     "triton.compiler": _row(
-        _COMPILER, _LAZY, _ERRORS + "CompilationError", _BACKENDS + "make_backend"
+        _COMPILER, _COMPILE, _SOURCE, _LAZY, _ERRORS + "CompilationError",
+        _BACKENDS + "make_backend",
     ),
     "triton.compiler.compiler": _row(
-        _COMPILER, _LAZY, _ERRORS + "CompilationError", "compiler: triton_key=package_version",
+        _COMPILER, _COMPILE, _SOURCE, _LAZY, _ERRORS + "CompilationError",
+        "compiler: triton_key=package_version",
         _BACKENDS + "make_backend max_shared_mem backends BaseBackend GPUTarget Language",
         "runtime: driver", _ERRORS + "OutOfResources",
     ),

@@ -115,7 +115,7 @@ def test_a_missing_name_has_triton_s_row_in_its_error(triton: ModuleType) -> Non
         ("triton.language", "gather make_tensor_descriptor load", "nope _experimental_x"),
         ("triton.language.math", "exp rsqrt", "fast_dividef"),
         ("triton.runtime.driver", "active driver set_active", "CudaUtils"),
-        ("triton.runtime.jit", "jit JITFunction KernelInterface", "mangle_type"),
+        ("triton.runtime.jit", "jit JITFunction mangle_type", "create_specialize_impl"),
     ],
 )
 def test_probes_are_answered_truthfully(

@@ -70,6 +70,11 @@ class KernelParam:
     declared: Declared | None = None
 
     @property
+    def is_const(self) -> bool:
+        """Triton's name of `const`."""
+        return self.const
+
+    @property
     def has_default(self) -> bool:
         """Whether a launch may leave it out."""
         return self.default is not _KINDS.empty

@@ -57,10 +57,10 @@ class Variation:
         )
 
     def _described(self) -> dict[str, Any]:
-        constants, signature = specialization_of(self.source.signature)
+        constants, signature = specialization_of(self.source.arguments)
         facts = [
             {(i,): [["tt.divisibility", 16]]}
-            for i, spec in enumerate(self.source.signature.args)
+            for i, spec in enumerate(self.source.arguments.args)
             if any(amount % 16 == 0 for amount in spec.facts.values())
         ]
         options = self.options

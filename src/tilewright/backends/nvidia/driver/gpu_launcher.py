@@ -118,9 +118,10 @@ def launch_shape(metadata: Metadata) -> LaunchShape:
 
 @dataclass(frozen=True, slots=True)
 class _Loaded:
-    """A kernel on one device."""
+    """A kernel on one device. on_stream: see `launch_on_stream`."""
 
     entry: Entry
+    on_stream: Entry
     registers: int
     local_bytes: int
 
@@ -149,8 +150,8 @@ class NvidiaLauncher:
         self.shape = launch_shape(metadata)
         self._asserts = cast("Sequence[str]", metadata.get("asserts") or ())
         self._prints = cast("Sequence[Sequence[object]]", metadata.get("prints") or ())
-        has_messages = bool(self._asserts or self._prints)
-        self._blocking = has_messages or bool(metadata.get("debug")) or blocking
+        self._has_messages = bool(self._asserts or self._prints)
+        self._blocking = self._has_messages or bool(metadata.get("debug")) or blocking
         self._names = cast("Sequence[str] | None", metadata.get("names"))
         self._binary = binary
         self._driver = api or driver()
@@ -184,10 +185,14 @@ class NvidiaLauncher:
 
     def launch_on_stream(self, x: int, y: int, z: int, stream: int | None, *values: object) -> bool:
         """The same in a given stream of the current device, whatever streams the arrays name; in
-        the current one where None is given. Returns True: takes arguments of all kinds."""
+        the current one where None is given. Returns True: takes arguments of all kinds.
+
+        Waits only for kernels that print or assert, not for those with the option `debug`, which
+        `torch.compile` gives all.
+        """
         device, current = device_and_stream()
-        entry = self._entries.get(device) or self.entry(device)
-        entry(x, y, z, current if stream is None else stream, *values)
+        loaded = self._loaded.get(device) or self._load(device)
+        loaded.on_stream(x, y, z, current if stream is None else stream, *values)
         return True
 
     def _launch_ordered(
@@ -243,8 +248,11 @@ class NvidiaLauncher:
             # every GPU with clusters takes 8 blocks; more must be allowed by function
             if self.shape.cluster[0] > _PORTABLE_CLUSTER:
                 api.allow_large_clusters(function)
-        entry = self._make_entry(device, function)
-        return _Loaded(entry, facts.registers, facts.local_bytes)
+        entry = self._make_entry(device, function, self._blocking)
+        on_stream = entry
+        if self._blocking != self._has_messages:
+            on_stream = self._make_entry(device, function, blocking=False)
+        return _Loaded(entry, on_stream, facts.registers, facts.local_bytes)
 
     def _check_resources(self, device: int, static_shared: int, max_threads: int) -> None:
         limit = self._driver.device(device).shared_optin
@@ -254,13 +262,13 @@ class NvidiaLauncher:
         if self.shape.threads > max_threads:
             raise errors.OutOfResources(self.shape.threads, max_threads, "threads")
 
-    def _make_entry(self, device: int, function: int) -> Entry:
+    def _make_entry(self, device: int, function: int, blocking: bool) -> Entry:
         state = _device_state(device, self._driver)
         console = self._console(device, function)
         python = _LaunchHandlers(self.name, function, self.kinds, self._names, state, console)
         # where nothing is waited for, a launch makes no call into Python
         after: Callable[[int, int, int, int], object] | None = None
-        if self._blocking:
+        if blocking:
             after = python.after
         state.names[function] = self.name
         encode = partial(self._encoder.encode, device)
