@@ -35,16 +35,16 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Outcomes]
     """Runs cases where `import triton` is the installed package; caches: of Inductor and ours."""
     packages = tmp_path_factory.mktemp("packages")
     install(packages)
-    script = Path(__file__).with_name("torch_compile_cases.py")
 
-    def run(caches: Path, *arguments: str) -> Outcomes:
+    def run(caches: Path, *arguments: str, script: str = "torch_compile_cases.py") -> Outcomes:
         environment = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join([str(packages), *sys.path]),
             "TORCHINDUCTOR_CACHE_DIR": str(caches / "inductor"),
             "TILEWRIGHT_CACHE_DIR": str(caches / "tilewright"),
         }
-        command = [sys.executable, "-W", "ignore", str(script), *arguments]
+        path = Path(__file__).with_name(script)
+        command = [sys.executable, "-W", "ignore", str(path), *arguments]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         lines = map(json.loads, done.stdout.splitlines())
@@ -85,3 +85,24 @@ def test_worker_processes_compile_the_same(kind: str, by_workers: Sequence[Outco
     assert max(cold["error"], warm["error"]) < 1e-5
     assert cold["kernels"] > 0
     assert cold["cache hits"] == 0 < warm["cache hits"]
+
+
+@pytest.fixture(scope="module")
+def with_user_kernels(
+    program: Callable[..., Outcomes], tmp_path_factory: pytest.TempPathFactory
+) -> Outcomes:
+    return program(tmp_path_factory.mktemp("user-kernels"), script="torch_user_kernels.py")
+
+
+@pytest.mark.parametrize("case", ["launch", "mutation", "autotune", "operator"])
+def test_users_kernels_are_parts_of_the_graph(case: str, with_user_kernels: Outcomes) -> None:
+    outcome = with_user_kernels[case]
+    assert outcome["error"] < 1e-6
+    assert outcome["kernels"] > 1  # the user's, and what Inductor makes of the rest
+    assert outcome["warnings"] == []
+
+
+def test_torch_finds_out_what_a_kernel_reads_and_writes(with_user_kernels: Outcomes) -> None:
+    accesses = with_user_kernels["accesses"]
+    assert accesses["add"] == [["x", "y"], ["out"]]
+    assert accesses["accumulate"] == [["count", "total", "x"], ["count", "total"]]

@@ -90,11 +90,12 @@ class Pruning:
             raise errors.InvalidOption("prune_configs_by", "a dictionary", by)
         names = ("early_config_prune", "perf_model", "top_k")
         for name in by:
-            if name not in names:
+            # the attribute's name is what `torch.compile` copies an autotuner with
+            if name not in (*names, "configs_top_k"):
                 raise errors.UnknownName("entry", name, names, "prune_configs_by")
         self.early: Callable[..., list[Config]] | None = by.get("early_config_prune")
         self.model: Callable[..., float] | None = by.get("perf_model")
-        self.top_k: float = by.get("top_k", 1.0)
+        self.top_k: float = by.get("top_k", by.get("configs_top_k", 1.0))
 
     def __call__(
         self,

@@ -1,0 +1,150 @@
+"""Kernels that users launch inside functions which `torch.compile` compiles; a program of its own,
+as `torch_compile_cases`. Prints one line of JSON for each case.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch._inductor.config as inductor
+from torch._higher_order_ops import triton_kernel_wrap
+from torch._inductor.utils import run_and_get_code
+from torch.library import triton_op, wrap_triton
+from torch.utils._pytree import tree_leaves
+
+import tilewright as triton
+import tilewright.language as tl
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+@triton.jit
+def add_kernel(x, y, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i, i < n) + tl.load(y + i, i < n), i < n)
+
+
+@triton.jit
+def accumulate_kernel(total, x, n, count, BLOCK: tl.constexpr):
+    """Stores to `total`, and adds to `count`, which it reads only by the atomic."""
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(total + i, tl.load(total + i, i < n) + tl.load(x + i, i < n), i < n)
+    tl.atomic_add(count, 1)
+
+
+@triton.autotune([triton.Config({"BLOCK": size}) for size in (64, 256)], key=["n"])
+@triton.heuristics({"EVEN": lambda args: args["n"] % args["BLOCK"] == 0})
+@triton.jit
+def double_kernel(x, out, n, BLOCK: tl.constexpr, EVEN: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = None if EVEN else i < n
+    tl.store(out + i, tl.load(x + i, mask) * 2, mask)
+
+
+def added(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    out, n = torch.empty_like(x), x.numel()
+    add_kernel[(triton.cdiv(n, 128),)](torch.sin(x), y, out, n, BLOCK=128)
+    return out * 2
+
+
+def accumulated(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    total, y, n = torch.ones_like(x), x + 1, x.numel()
+    count = torch.zeros(1, dtype=torch.int32, device=x.device)
+    accumulate_kernel[(triton.cdiv(n, 128),)](total, y, n, count, BLOCK=128)
+    accumulate_kernel[(triton.cdiv(n, 128),)](total, y, n, count, BLOCK=128)
+    return total, y, count
+
+
+def doubled(x: torch.Tensor) -> torch.Tensor:
+    out, n = torch.empty_like(x), x.numel()
+    double_kernel[lambda meta: (triton.cdiv(n, meta["BLOCK"]),)](x, out, n)
+    return out + 1
+
+
+def add_both(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    out, n = torch.empty_like(x), x.numel()
+    wrap_triton(add_kernel)[(triton.cdiv(n, 128),)](x, y, out, n, BLOCK=128)
+    return out
+
+
+add_op: Any = triton_op("tilewright_tests::add", add_both, mutates_args={})
+add_op.register_autograd(lambda ctx, gradient: (gradient, gradient))
+
+
+def by_op(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return add_op(x, y) * y
+
+
+Case = tuple[Callable[..., Any], int, Callable[..., Any]]
+CASES: dict[str, Case] = {
+    "launch": (added, 2, lambda x, y: (x.sin() + y) * 2),
+    "mutation": (accumulated, 1, lambda x: (2 * x + 3, x + 1, torch.tensor([16], device=x.device))),
+    "autotune": (doubled, 1, lambda x: x * 2 + 1),
+    "operator": (by_op, 2, lambda x, y: (x + y) * y),
+}
+
+
+class Warnings(logging.Handler):
+    """Keeps what is logged."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.texts: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.texts.append(record.getMessage())
+
+
+def outcome(name: str, warnings: Warnings) -> dict[str, Any]:
+    function, count, meant = CASES[name]
+    torch._dynamo.reset()
+    inputs = [torch.randn(1000, device=DEVICE) for _ in range(count)]
+    if name == "operator":
+        inputs = [x.requires_grad_() for x in inputs]
+    found, sources = run_and_get_code(torch.compile(function, fullgraph=True), *inputs)
+    expected = meant(*inputs)
+    results = [tree_leaves(found), tree_leaves(expected)]
+    if name == "operator":
+        for each in results:
+            each += torch.autograd.grad(each[0].sum(), inputs)
+    pairs = zip(*results, strict=True)
+    return {
+        "name": name,
+        "error": max(float((a - b).detach().abs().max()) for a, b in pairs),
+        "kernels": sum(text.count("@triton.jit") for text in sources),
+        "warnings": warnings.texts,
+    }
+
+
+def accesses() -> dict[str, Any]:
+    """What PyTorch's own analysis finds in the kernels."""
+    x = torch.ones(64, device=DEVICE)
+    cases = {
+        "add": (add_kernel, {"x": x, "y": x, "out": x, "n": 64, "BLOCK": 64}),
+        "accumulate": (
+            accumulate_kernel, {"total": x, "x": x, "n": 64, "count": x.int(), "BLOCK": 64}
+        ),
+    }  # fmt: skip
+    found: dict[str, Any] = {"name": "accesses"}
+    for name, (kernel, arguments) in cases.items():
+        result = triton_kernel_wrap.identify_accessed_tensors(kernel, arguments, {}).read_writes
+        found[name] = [sorted(dep.name for dep in deps) for deps in (result.reads, result.writes)]
+    return found
+
+
+def main() -> None:
+    """Print the outcome of each case."""
+    inductor.cpu_backend, inductor.compile_threads = "triton", 1
+    warnings = Warnings()
+    logging.getLogger("torch._higher_order_ops.triton_kernel_wrap").addHandler(warnings)
+    for name in CASES:
+        print(json.dumps(outcome(name, warnings)), flush=True)
+    print(json.dumps(accesses()), flush=True)
+
+
+if __name__ == "__main__":
+    main()
