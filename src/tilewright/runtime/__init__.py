@@ -34,7 +34,12 @@ from tilewright.runtime.bench import (
 from tilewright.runtime.jit import InterpretedFunction, JITFunction, jit
 from tilewright.runtime.kernel_interface import KernelInterface
 from tilewright.runtime.launch.compile_hooks import JitFunctionInfo
-from tilewright.runtime.launch_hooks import LaunchMetadata, launch_enter, launch_exit
+from tilewright.runtime.launch_hooks import (
+    LaunchMetadata,
+    launch_enter,
+    launch_exit,
+    profiled_launches,
+)
 from tilewright.runtime.scratch_allocator import set_allocator
 from tilewright.runtime.tuning.heuristics import Heuristics, heuristics
 from tilewright.runtime.tuning.kernel_wrapper import KernelWrapper
@@ -85,6 +90,7 @@ __all__ = [
     "kernel_parameters",
     "launch_enter",
     "launch_exit",
+    "profiled_launches",
     "next_power_of_2",
     "register_clock",
     "reinterpret",

@@ -12,7 +12,16 @@ import numpy as np
 import pytest
 
 import tilewright.language as tl
-from tilewright.runtime import AsyncCompileMode, Config, FutureKernel, autotune, jit
+from tilewright.runtime import (
+    AsyncCompileMode,
+    Config,
+    FutureKernel,
+    autotune,
+    jit,
+    launch_enter,
+    launch_exit,
+    profiled_launches,
+)
 from tilewright.support import TilewrightWarning, errors, kernel_hooks, settings
 
 
@@ -233,3 +242,25 @@ def test_a_constexpr_that_is_not_to_be_specialized_is_pointed_out() -> None:
     with pytest.warns(TilewrightWarning, match=r"'BLOCK' of add is a constexpr") as caught:
         new_kernel(do_not_specialize=["BLOCK", "n"])
     assert caught[0].filename == __file__
+
+
+@pytest.mark.torch
+def test_launches_in_a_block_are_in_torch_s_profile() -> None:
+    torch = pytest.importorskip("torch")
+    kernel = new_kernel()
+    x, out = torch.arange(5, dtype=torch.float32), torch.zeros(5)
+
+    def names(profiled: bool) -> set[str]:
+        with torch.profiler.profile() as profile:
+            for _ in range(3):  # by Python, then by machine code
+                kernel[(1,)](x, out, 5, 8)
+            if profiled:
+                with profiled_launches():
+                    kernel[(1,)](x, out, 5, 8)
+        return {event.key for event in profile.key_averages()}
+
+    name = kernel.__name__
+    assert name not in names(profiled=False)
+    assert name in names(profiled=True)
+    assert not launch_enter
+    assert not launch_exit

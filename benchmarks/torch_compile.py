@@ -1,0 +1,321 @@
+"""`torch.compile` by Tilewright beside Inductor's own: C++ on CPUs, the installed Triton on GPUs.
+
+    python benchmarks/torch_compile.py                  every function
+    python benchmarks/torch_compile.py softmax sum-0    some
+        [--threads N] [--rounds N] [--json FILE]
+
+Each contestant is a process of its own, since one process has one `triton`. They take turns: in
+each round both are sampled, in an order shuffled anew, and a ratio is taken within a round. Compile
+times are those of the first call, with empty caches. Results are compared with eager's in float64
+before anything is timed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch._inductor.config as inductor
+from rich.console import Console
+from rich.table import Table
+from torch.utils._pytree import tree_leaves
+
+from tilewright.triton_alias import install
+
+F = torch.nn.functional
+WARM_CALLS = 5
+SAMPLE_MS = 5.0
+TOLERANCE = 1e-4
+"""Largest difference beside float64, over the largest number."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One function. ratio: time of Inductor's own code over ours, median of the rounds; compile:
+    ours over theirs; microseconds, seconds: ours, theirs."""
+
+    name: str
+    ratio: float
+    quartiles: tuple[float, float]
+    compile: float
+    microseconds: tuple[float, float]
+    seconds: tuple[float, float]
+    errors: tuple[float, float]
+
+
+# --- the contestants ------------------------------------------------------------------------------
+
+
+def attention_scores(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
+    """Of causal attention."""
+    scores = q @ k.transpose(-1, -2) / 8
+    mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=q.device).tril()
+    return torch.softmax(scores.masked_fill(~mask, float("-inf")), -1)
+
+
+def rotary(x: torch.Tensor, c: torch.Tensor, s: torch.Tensor) -> torch.Tensor:
+    """Rotated pairs, of which one half stands in front of the other."""
+    return x * c + torch.cat([-x[..., 32:], x[..., :32]], -1) * s
+
+
+def gradients(x: torch.Tensor, up: torch.Tensor, down: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """Of the weights of two layers behind a norm."""
+    y = F.layer_norm(x, x.shape[-1:])
+    loss = (F.gelu(y @ up) @ down + x).square().mean()
+    return torch.autograd.grad(loss, [up, down])
+
+
+def optimizer_step(p: torch.Tensor, g: torch.Tensor, m: torch.Tensor, v: torch.Tensor) -> Any:
+    """Of Adam, without the corrections of the first steps."""
+    m, v = m.lerp(g, 0.1), v * 0.99 + g * g * 0.01
+    return p - 1e-3 * m / (v.sqrt() + 1e-8), m, v
+
+
+def functions(device: str) -> dict[str, Callable[[], tuple[Any, ...]]]:
+    """Name -> what makes (function, *arguments)."""
+    scale = 4 if device == "cuda" else 1
+    rows, columns = 2048 * scale, 1024 * scale
+
+    def normal(*shape: int) -> torch.Tensor:
+        return torch.randn(shape, device=device)
+
+    def labels(end: int, *shape: int) -> torch.Tensor:
+        return torch.randint(0, end, shape, device=device)
+
+    def matrix() -> torch.Tensor:
+        return normal(rows, columns)
+
+    def square() -> torch.Tensor:
+        return normal(columns, columns)
+
+    def weight(*shape: int) -> torch.Tensor:
+        return (normal(*shape) / 32).requires_grad_()
+
+    return {
+        "pointwise": lambda: (lambda x, y: torch.sin(x) * y + torch.exp(x), matrix(), matrix()),
+        "gelu": lambda: (F.gelu, matrix()),
+        "softmax": lambda: (lambda x: torch.softmax(x, -1), matrix()),
+        "layer-norm": lambda: (
+            lambda x, w, b: F.layer_norm(x, (columns,), w, b),
+            matrix(), normal(columns), normal(columns),
+        ),
+        "rms-norm": lambda: (lambda x, w: F.rms_norm(x, (columns,), w), matrix(), normal(columns)),
+        "batch-norm": lambda: (
+            lambda x: F.batch_norm(x, None, None, training=True), normal(16 * scale, 32, 56, 56)
+        ),
+        "sum": lambda: (lambda x: x.sum(), matrix()),
+        "sum-0": lambda: (lambda x: x.sum(0), normal(2 * rows, columns // 2)),
+        "sum-1": lambda: (lambda x: x.sum(1), matrix()),
+        "variance": lambda: (lambda x: torch.var_mean(x, 1), matrix()),
+        "argmax": lambda: (lambda x: x.argmax(1), matrix()),
+        "transposed-add": lambda: (lambda x, y: x.t() + y, square(), square()),
+        "cumsum": lambda: (lambda x: x.cumsum(-1), matrix()),
+        "cross-entropy": lambda: (F.cross_entropy, normal(rows, 4096), labels(4096, rows)),
+        "embedding": lambda: (
+            lambda w, i: F.embedding(i, w) * 2, normal(5000, 256), labels(5000, rows)
+        ),
+        "max-pool": lambda: (lambda x: F.max_pool2d(x, 3, 2), normal(8 * scale, 16, 56, 56)),
+        "rotary": lambda: (
+            rotary, normal(4 * scale, 8, 512, 64), normal(512, 64), normal(512, 64)
+        ),
+        "gelu-product": lambda: (
+            lambda x, w, b: F.gelu(x @ w + b), normal(512, 512), normal(512, 512), normal(512)
+        ),
+        "attention": lambda: (attention_scores, normal(4, 8, 256, 64), normal(4, 8, 256, 64)),
+        "gradients": lambda: (gradients, normal(512, 256), weight(256, 512), weight(512, 256)),
+        "optimizer": lambda: (optimizer_step, matrix(), matrix(), matrix(), matrix().abs()),
+        "small": lambda: (lambda x: x * 2 + 1, normal(100)),
+    }  # fmt: skip
+
+
+class Contestant:
+    """The side of the child: answers the parent's requests, one a line of JSON."""
+
+    def __init__(self, backend: str, device: str, threads: int) -> None:
+        self.device = device
+        torch.set_num_threads(threads)
+        inductor.cpu_backend = backend
+        self.functions = functions(device)
+        self.call: Callable[[], Any] = lambda: None
+        self.calls = 1
+        # pays for what only the first compile does
+        torch.compile(lambda x: x.cos() + 2)(torch.ones(64, device=device))
+
+    def synchronize(self) -> None:
+        """Wait for the device."""
+        if self.device == "cuda":
+            torch.cuda.synchronize()
+
+    def compile(self, name: str) -> dict[str, float]:
+        """Compile a function and compare it. -> seconds of the first call, error."""
+        torch._dynamo.reset()
+        torch.manual_seed(0)
+        function, *inputs = self.functions[name]()
+        compiled = torch.compile(function, dynamic=False)
+        self.call = lambda: compiled(*inputs)
+        began = time.perf_counter()
+        found = self.call()
+        self.synchronize()
+        seconds = time.perf_counter() - began
+        doubled = [
+            x.detach().double().requires_grad_(x.requires_grad) if x.is_floating_point() else x
+            for x in inputs
+        ]
+        error = self._error(found, function(*doubled))
+        for _ in range(WARM_CALLS):
+            self.call()
+        self.calls = 1
+        self.calls = max(1, int(SAMPLE_MS * 1e3 / self.sample()["microseconds"]))
+        return {"seconds": seconds, "error": error}
+
+    def _error(self, found: Any, exact: Any) -> float:
+        errors = [
+            (a.double() - b).abs().max() / b.double().abs().max().clamp(min=1)
+            for a, b in zip(tree_leaves(found), tree_leaves(exact), strict=True)
+        ]
+        return max(float(error) for error in errors)
+
+    def sample(self) -> dict[str, float]:
+        """The mean time of some calls."""
+        self.call()
+        self.synchronize()
+        began = time.perf_counter()
+        for _ in range(self.calls):
+            self.call()
+        self.synchronize()
+        return {"microseconds": (time.perf_counter() - began) / self.calls * 1e6}
+
+    def serve(self) -> None:
+        """Answer until the parent is done."""
+        print(json.dumps({"device": self.device}), flush=True)
+        for line in sys.stdin:
+            name = json.loads(line)
+            print(json.dumps(self.sample() if name is None else self.compile(name)), flush=True)
+
+
+# --- the parent -----------------------------------------------------------------------------------
+
+
+class Child:
+    """The process of a contestant, with caches of its own below a folder."""
+
+    def __init__(self, folder: Path, packages: Path | None, backend: str, threads: int) -> None:
+        path = [str(packages)] if packages else []
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([*path, *sys.path]),
+            "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor"),
+            "TILEWRIGHT_CACHE_DIR": str(folder / "tilewright"),
+            "OMP_NUM_THREADS": str(threads),
+        }
+        command = [sys.executable, "-W", "ignore", __file__, "--serve", backend, str(threads)]
+        self._process = subprocess.Popen(
+            command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self.device: str = self._answer()["device"]
+
+    def _answer(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise SystemExit(f"a contestant ended with status {self._process.wait()}")
+        return json.loads(line)
+
+    def ask(self, name: str | None) -> dict[str, Any]:
+        """Compile a function; or, with None, sample the latest one."""
+        assert self._process.stdin is not None
+        print(json.dumps(name), file=self._process.stdin, flush=True)
+        return self._answer()
+
+
+def measured(name: str, ours: Child, theirs: Child, rounds: int) -> Row:
+    """Both compiled, compared and sampled in turns."""
+    pair = (ours, theirs)
+    first = [child.ask(name) for child in pair]
+    samples: list[dict[Child, float]] = []
+    for _ in range(rounds):
+        order = random.sample(pair, 2)
+        samples.append({child: child.ask(None)["microseconds"] for child in order})
+    ratios = [sample[theirs] / sample[ours] for sample in samples]
+    low, middle, high = statistics.quantiles(ratios, n=4)
+    both = [statistics.median(sample[child] for sample in samples) for child in pair]
+    return Row(
+        name, middle, (low, high), first[0]["seconds"] / first[1]["seconds"],
+        (both[0], both[1]), (first[0]["seconds"], first[1]["seconds"]),
+        (first[0]["error"], first[1]["error"]),
+    )  # fmt: skip
+
+
+def table_of(rows: Sequence[Row]) -> Table:
+    """The rows, and what holds for all."""
+    table = Table(title="torch.compile: speed and compile time beside Inductor's own")
+    for heading in (
+        "function",
+        "speed",
+        "quartiles",
+        "us",
+        "theirs",
+        "compile",
+        "s",
+        "theirs",
+        "error",
+    ):
+        table.add_column(heading, justify="left" if heading == "function" else "right")
+    for row in rows:
+        low, high = row.quartiles
+        table.add_row(
+            row.name, f"{row.ratio:.2f}", f"{low:.2f}-{high:.2f}",
+            *(f"{us:.1f}" for us in row.microseconds), f"{row.compile:.2f}",
+            *(f"{s:.2f}" for s in row.seconds), f"{row.errors[0]:.0e}",
+        )  # fmt: skip
+    mean = statistics.geometric_mean(row.ratio for row in rows)
+    least = min(rows, key=lambda row: row.ratio)
+    compile_mean = statistics.geometric_mean(row.compile for row in rows)
+    wrong = [row.name for row in rows if row.errors[0] > TOLERANCE]
+    table.caption = (
+        f"speed: geometric mean {mean:.2f}, least {least.ratio:.2f} ({least.name}); "
+        f"compile time {compile_mean:.2f}; wrong: {', '.join(wrong) or 'none'}"
+    )
+    return table
+
+
+def main() -> None:
+    """Measure what the command line names."""
+    if sys.argv[1:2] == ["--serve"]:
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        Contestant(sys.argv[2], device, int(sys.argv[3])).serve()
+        return
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="FUNCTION")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=21)
+    parser.add_argument("--json", type=Path)
+    chosen = parser.parse_args()
+    with tempfile.TemporaryDirectory() as text:
+        folder = Path(text)
+        install(folder / "packages")
+        ours = Child(folder / "ours", folder / "packages", "triton", chosen.threads)
+        theirs = Child(folder / "theirs", None, "cpp", chosen.threads)
+        rows: list[Row] = []
+        for name in chosen.names or functions(ours.device):
+            rows.append(measured(name, ours, theirs, chosen.rounds))
+            print(rows[-1], file=sys.stderr)
+    Console(width=120).print(table_of(rows))
+    if chosen.json:
+        chosen.json.write_text(json.dumps([asdict(row) for row in rows], indent=1), "utf-8")
+
+
+if __name__ == "__main__":
+    main()
