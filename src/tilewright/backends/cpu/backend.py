@@ -78,6 +78,7 @@ def _llir(module: Module, context: StageContext) -> str:
         name=lowered.symbol,
         scratch_bytes=lowered.scratch_bytes,
         alone=lowered.alone,
+        together=lowered.together,
         shared=0,
         global_scratch_size=0,
     )
@@ -149,6 +150,6 @@ BACKEND = Backend(
     version=_version,
     properties=_properties,
     drop_lines=_drop_lines,
-    launch_metadata=("scratch_bytes", "alone", "checks"),
+    launch_metadata=("scratch_bytes", "alone", "together", "checks"),
     checks=True,
 )

@@ -11,10 +11,11 @@ from typing import Any, cast
 
 from tilewright.backends.cpu.driver.cpu_messages import console
 from tilewright.backends.cpu.driver.kernel_record import LaunchRecord, kernel_record
-from tilewright.backends.cpu.driver.thread_pool import NativePool, shared_pool
+from tilewright.backends.cpu.driver.thread_pool import NativePool, Pool, shared_pool
+from tilewright.backends.cpu.driver.thread_pool_program import MAX_THREADS
 from tilewright.backends.manifest import Metadata, WordLaunch
 from tilewright.llvm import load_object
-from tilewright.support import cached_property, thread_count
+from tilewright.support import cached_property, errors, thread_count
 
 _CODES = {
     "i1": "?7x", "i8": "b7x", "i16": "h6x", "i32": "i4x", "i64": "q",
@@ -82,6 +83,7 @@ class CpuLauncher:
         self._console = console()
         self._threads = threads
         self._pool = shared_pool(threads)
+        self._together = bool(metadata.get("together"))
         self._parameters = parameters
         record = ctypes.addressof(self._record)
         self._words = LaunchRecord(record, self._scratch, self._console.address, len(parameters))
@@ -90,7 +92,7 @@ class CpuLauncher:
         """How native dispatch launches it; None for parameters that Python has to convert, and
         where the pool is Python's."""
         slots = [_SLOTS.get(parameter, "word") for parameter in self._parameters]
-        if not isinstance(self._pool, NativePool) or "f16" in slots:
+        if not isinstance(self._pool, NativePool) or "f16" in slots or self._together:
             return None
         return WordLaunch(
             self._pool.launch_words,
@@ -116,6 +118,8 @@ class CpuLauncher:
 
         Written as text, for each kernel: a launch should do little.
         """
+        if self._together:
+            return lambda *_arguments: False
         names = [f"a{i}" for i in range(len(self._parameters))]
         passed = [
             f"{name}.data_ptr()" if parameter.startswith("ptr") else name
@@ -135,6 +139,13 @@ class CpuLauncher:
         exec(text, known)  # noqa: S102 -- the names above, and numbered ones
         return known["launch_on_stream"]
 
+    def _pool_of_all(self, grid: tuple[int, int, int]) -> Pool:
+        """One with a thread for each program, since they wait for each other. OutOfResources."""
+        programs = math.prod(grid)
+        if programs > MAX_THREADS:
+            raise errors.OutOfResources(programs, MAX_THREADS, "threads of programs that wait")
+        return self._pool if programs <= self._pool.threads else shared_pool(programs)
+
     def launch(self, grid: tuple[int, int, int], values: Sequence[int | float]) -> None:
         """Run the kernel; raises DeviceAssertionFailure if an assertion in it failed, and what
         handlers of signals raise: KeyboardInterrupt for Ctrl-C."""
@@ -142,7 +153,8 @@ class CpuLauncher:
             slots = self._pack(*values, self._console.address)
         except OverflowError:  # a float that its type cannot hold, which struct refuses to round
             slots = self._pack(*map(_rounded, values, self._codes), self._console.address)
-        self._pool.launch(self._record, slots, grid, self._scratch)
+        pool = self._pool_of_all(grid) if self._together else self._pool
+        pool.launch(self._record, slots, grid, self._scratch)
         # Tested without the lock to keep launches cheap; `check` looks again under it.
         if self._console.failures:
             self._console.check()

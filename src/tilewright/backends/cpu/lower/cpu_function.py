@@ -15,7 +15,7 @@ from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering, lowering
 from tilewright.backends.cpu.lower.fused_loop_nest import emit_loop_nest
 from tilewright.backends.cpu.lower.fusion import FusionPlanner, LoopNest
 from tilewright.backends.cpu.lower.lane_values import Address, Lanes, uniform
-from tilewright.backends.cpu.lower.program_cost import programs_alone
+from tilewright.backends.cpu.lower.program_cost import programs_alone, run_together
 from tilewright.backends.cpu.lower.region_functions import define_region_functions
 from tilewright.backends.cpu.lower.split_blocks import split_long_block
 from tilewright.backends.cpu.lower.streaming_stores import bytes_of_program
@@ -42,12 +42,13 @@ HANDLER_MODULES = (index_functions, non_fusible, structured_control)
 
 @dataclass(frozen=True, slots=True)
 class LoweredKernel:
-    """LLVM text of a kernel and what its launch needs; alone: see `programs_alone`."""
+    """LLVM text of a kernel and what its launch needs; alone, together: see `program_cost`."""
 
     text: str
     symbol: str
     scratch_bytes: int
     alone: int
+    together: bool
 
 
 def lower_function(
@@ -88,7 +89,8 @@ def lower_function(
     module.footer += lines.footer() if lines else ()
     # No triple and layout: `compile_ir` sets those of its target.
     alone = programs_alone(function, unit.bits)
-    return LoweredKernel(module.text("", ""), function.name, scratch_bytes, alone)
+    together = run_together(function)
+    return LoweredKernel(module.text("", ""), function.name, scratch_bytes, alone, together)
 
 
 def _bind_program_ids(state: CpuLowering, function: Function) -> None:
