@@ -105,7 +105,7 @@ def dot(A, B, C, M, N, K, lda, ldb, ldc, TM, TN, TK):
 def assert_same_ir(source: str, twin: Any, **macros: int) -> None:
     ours = CSource(source, macros)
     constants = [ArgSpec(name, "constexpr", value=value) for name, value in macros.items()]
-    signature = KernelSignature((*ours.signature.args, *constants))
+    signature = KernelSignature((*ours.arguments.args, *constants))
     theirs = lower_kernel(twin, signature, FrontendOptions())
     found = canonical(ours.lower(FrontendOptions()))
     assert found == canonical(theirs)
