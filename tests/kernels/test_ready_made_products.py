@@ -350,15 +350,16 @@ def test_offsets_are_wide_where_31_bits_do_not_suffice():
 
 
 @pytest.mark.parametrize(
-    ("sizes", "narrow", "threads", "blocks"),
-    [((1024, 1000, 512), False, 1, (256, 128, 64)), ((64, 64, 64), False, 1, (64, 64, 64)),
-     ((1, 17, 5), False, 1, (16, 32, 16)), ((1024, 1000, 512), True, 1, (256, 256, 64)),
-     ((512, 512, 512), False, 14, (128, 32, 64)), ((512, 256, 64), True, 14, (256, 64, 64))],
+    ("sizes", "item_bytes", "threads", "blocks"),
+    [((1024, 1000, 512), 4, 1, (256, 128, 64)), ((64, 64, 64), 4, 1, (64, 64, 64)),
+     ((1, 17, 5), 4, 1, (16, 32, 16)), ((1024, 1000, 512), 1, 1, (256, 256, 64)),
+     ((512, 512, 512), 4, 14, (128, 32, 64)), ((512, 256, 64), 1, 14, (256, 64, 64)),
+     ((1024, 1000, 512), 8, 1, (128, 128, 64))],
 )  # fmt: skip
 def test_blocks_on_cpus_fit_the_matrices_and_the_threads(
-    sizes: tuple[int, int, int], narrow: bool, threads: int, blocks: tuple[int, int, int]
+    sizes: tuple[int, int, int], item_bytes: int, threads: int, blocks: tuple[int, int, int]
 ):
-    chosen = matmul_plan.blocks_for_threads(*sizes, narrow=narrow, threads=threads)
+    chosen = matmul_plan.blocks_for_threads(*sizes, item_bytes=item_bytes, threads=threads)
     assert (chosen["BLOCK_M"], chosen["BLOCK_N"], chosen["BLOCK_K"]) == blocks
     random = np.random.default_rng(0)
     m, n, k = sizes

@@ -226,7 +226,7 @@ def _key(
 def multiply_on_cpu(product: Product, slope: float | None) -> None:
     """Launch in blocks for the cores; the next time arrays lie so, the launch is known."""
     sizes = product.sizes
-    blocks = blocks_for_threads(*sizes, int(product.a.itemsize) <= 2, threads_for(*sizes))
+    blocks = blocks_for_threads(*sizes, int(product.a.itemsize), threads_for(*sizes))
     words = {**product.constants, **blocks}
     bias = words.pop("bias_ptr")
     numbers = *product.numbers, product.slope
