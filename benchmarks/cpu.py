@@ -6,6 +6,8 @@
     python benchmarks/cpu.py elementwise matmul     some groups of kernels
         [--threads 1 2] [--rounds N] [--quick] [--json FILE] [--plot FILE] [--predict FILE]
 
+FILE of a plot gets the number of threads in its name.
+
 Limits come first; every other figure is printed as a fraction of its limit and as a ratio to torch.
 Kernels are compared twice: `turns`, where each waits until the other's threads sleep, and `mixed`,
 one right behind the other, as a program that uses both has them. FILE gets this run behind those
@@ -197,7 +199,7 @@ def plot(figures: list[Figure], limits, threads: int, path: Path) -> None:
         axes.scatter(places, rates, s=12, label=group)
     axes.set(xlabel="operations per byte", ylabel="G operations/s", title=f"{threads} threads")
     axes.legend()
-    picture.savefig(path)
+    picture.savefig(path.with_stem(f"{path.stem}-{threads}-threads"))
 
 
 def append_run(path: Path, run: dict[str, object]) -> None:
