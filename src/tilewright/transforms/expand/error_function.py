@@ -20,9 +20,9 @@ def erf(a: Arithmetic, x: Value) -> Value:
     """The error function; both forms are computed, and the right one is kept."""
     if a.single and a.avx512:
         y = a.at_most(a.abs(x), 3.99)  # the last number of the last piece is 4
-        number = a.bits(a.fma(y, _PIECES_PER_ONE, a.format.shifter))
-        small = a.compare("lt", y, 0.5 / _PIECES_PER_ONE)
-        result = piecewise(a, polynomials.ERF_PIECES, y, number, small)
+        shifted = a.fma(y, _PIECES_PER_ONE, a.format.shifter)
+        first = a.compare("eq", shifted, a.format.shifter)
+        result = piecewise(a, polynomials.ERF_PIECES, y, a.bits(shifted), first)
         return a.with_sign(result, a.sign_of(x))
     if a.single:
         near, far, end = polynomials.ERF_SMALL_32, polynomials.ERF_LARGE_32, 4.0

@@ -12,7 +12,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tests.unit.backends.cpu.elementwise import Array, compiled, math_kernel
+from tests.unit.backends.cpu.elementwise import (
+    Array,
+    compiled,
+    interpreted,
+    math_kernel,
+    prepared,
+)
 from tilewright.llvm import host_cpu
 
 COUNT = 1 << 20
@@ -111,6 +117,21 @@ def test_f32_is_within_its_bound(function: str) -> None:
 def test_avx512_is_within_the_bound(function: str, dtype: str) -> None:
     error, at = _worst(function, dtype, True, COUNT if dtype == "f32" else COUNT // 8, True)
     assert error <= BOUNDS[dtype, True][function], f"{error} ulp at {at!r}"
+
+
+ENDS = {"erf": [(i + 0.5) * 8 / 31 for i in range(16)],
+        "tanh": [2.0**e * (1 + q / 4) for e in range(-5, 4) for q in range(4)]}  # fmt: skip
+
+
+@pytest.mark.parametrize("function", ENDS)
+def test_where_pieces_meet_each_number_has_the_polynomial_of_its_piece(function: str) -> None:
+    """By the NumPy rules, so that it is seen on any machine."""
+    ends = np.array(ENDS[function], np.float32).view(np.int32)
+    x = np.resize(ends[:, None] + np.arange(-3, 4, dtype=np.int32), 256).view(np.float32)
+    function_text = math_kernel(function, "f32", 256)
+    found = interpreted(prepared(function_text, avx512=True), "f32", x, block=256)
+    errors = ulps(found, REFERENCES[function](x.astype(np.float64)))
+    assert errors.max() <= BOUNDS["f32", True][function], x[errors.argmax()]
 
 
 @pytest.mark.parametrize("function", REFERENCES)
