@@ -68,6 +68,14 @@ def _host_by_default(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyP
 
 
 @pytest.fixture(scope="session", autouse=True)
+def _verified_passes() -> Iterator[None]:  # pyright: ignore[reportUnusedFunction]
+    """Each pass is held to the invariants of the IR, also in subprocesses."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TILEWRIGHT_VERIFY", "1")
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:  # pyright: ignore[reportUnusedFunction]
     """A disk cache of the run's own; subprocesses inherit it."""
     folder = tmp_path_factory.mktemp("tilewright-cache")

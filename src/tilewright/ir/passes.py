@@ -11,9 +11,10 @@
 
 A pass is a frozen dataclass; its fields are its options, and the text of both is `unroll{limit=4}`.
 A pipeline is data: passes with one reason each. Running it verifies the IR before the first pass
-and after each that changes it (setting `compilation.verify`), and with it the contract of the
-latest step that has one, and reports every pass to the recorder of support/event_stream.py. Its
-text `a,b{x=1}` parses back, so that a failure names the passes that repeat it.
+and after the last, or (setting `compilation.verify`) after each that changes it, and with it the
+contract of the latest step that has one, and reports every pass to the recorder of
+support/event_stream.py. Its text `a,b{x=1}` parses back, so that a failure names the passes that
+repeat it.
 """
 
 from __future__ import annotations
@@ -107,21 +108,27 @@ class Pipeline:
         Raises InternalCompilerError if a pass fails or leaves invalid IR.
         """
         functions = (ir,) if isinstance(ir, Function) else tuple(ir.functions.values())
-        checked = settings().compilation.verify
+        # a list, not a generator: each function is to be run
+        return any([self._run_on(function) for function in functions])
+
+    def _run_on(self, function: Function) -> bool:
+        after_each = settings().compilation.verify
         recorder = current_recorder()
-        changed = False
-        for function in functions:
-            met = self.given
-            if checked:
-                _require_valid(function, met, None, self)
-            for index, step in enumerate(self.steps):
-                changes = self._run_step(step, function, recorder, index)
-                changed |= changes
-                contract = step.contract or met
-                # IR that was valid, and has not changed, is valid for the same contract
-                if checked and (changes or contract is not met):
-                    _require_valid(function, contract, step.work, self._from(index))
-                met = contract
+        changed = unverified = False
+        met = self.given
+        _require_valid(function, met, "before the first pass", self)
+        for index, step in enumerate(self.steps):
+            changes = self._run_step(step, function, recorder, index)
+            changed |= changes
+            contract = step.contract or met
+            # IR that was valid, and has not changed, is valid for the same contract
+            unverified |= changes or contract is not met
+            met = contract
+            if unverified and after_each:
+                _require_valid(function, met, f"after the pass {step.work}", self._from(index))
+                unverified = False
+        if unverified:
+            _require_valid(function, met, "after all passes (TILEWRIGHT_VERIFY=1 says which)", self)
         return changed
 
     def _run_step(
@@ -151,12 +158,11 @@ class Pipeline:
 
 
 def _require_valid(
-    function: Function, contract: Contract | None, after: Pass | None, passes: Pipeline
+    function: Function, contract: Contract | None, when: str, passes: Pipeline
 ) -> None:
     problems = report(function, contract)
     if problems is not None:
         notes = (f"passes: {passes}",)
-        when = "before the first pass" if after is None else f"after the pass {after}"
         raise InternalCompilerError(f"invalid tile IR {when}:\n{problems}", notes=notes)
 
 

@@ -295,11 +295,11 @@ class Compilation(Group):
         in_key=True,
     )
     verify = Setting(
-        True,
+        False,
         _flag,
         "TILEWRIGHT_VERIFY",
         expected=_FLAG,
-        doc="Verify the IR after every pass that changes it.",
+        doc="Verify the IR after every pass that changes it, not only after the last.",
     )
     f32_default = Setting[str | None](
         None,

@@ -143,9 +143,24 @@ def test_invalid_input_is_reported_before_the_first_pass(function: Function) -> 
         parse_pipeline("test-options").run(function)
 
 
-def test_verification_can_be_switched_off(function: Function) -> None:
-    with settings().compilation.scope(verify=False):
-        assert parse_pipeline("test-damage").run(function)
+def test_without_verification_of_each_pass_the_last_result_is_verified(function: Function) -> None:
+    passes = parse_pipeline("test-damage,test-options")
+    with (
+        settings().compilation.scope(verify=False),
+        pytest.raises(InternalCompilerError, match="after all passes") as caught,
+    ):
+        passes.run(function)
+    assert "TILEWRIGHT_VERIFY=1" in str(caught.value)
+
+
+def test_without_verification_of_each_pass_the_last_contract_is_held(function: Function) -> None:
+    strict = Contract("drop", frozenset((ops.ReturnOp,)))
+    pipeline = Pipeline("p", (Step(Options(), "", strict),))
+    with (
+        settings().compilation.scope(verify=False),
+        pytest.raises(InternalCompilerError, match="is not legal after drop"),
+    ):
+        pipeline.run(function)
 
 
 def test_a_crash_names_the_pass(function: Function) -> None:

@@ -26,7 +26,7 @@ def test_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
     now = settings()
     assert now.interpreter.enabled is False
     assert now.interpreter.program_id is None
-    assert now.compilation.verify is True
+    assert now.compilation.verify is False
     assert now.cpu.threads == 0
     assert now.cache.dir == Path("/somewhere/tilewright")
 
@@ -145,10 +145,10 @@ def test_scope_restores_also_what_was_assigned_inside() -> None:
     group = settings().compilation
     with pytest.raises(ZeroDivisionError), group.scope(debug=True):
         assert group.debug is True
-        group.verify = False
+        group.verify = True
         _ = 1 // 0
     assert group.debug is False
-    assert group.verify is True
+    assert group.verify is False
     with pytest.raises(AttributeError, match="verfy"), group.scope(verfy=False):
         pass
 
