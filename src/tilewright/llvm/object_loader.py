@@ -11,7 +11,6 @@ fmaf, ...), and the functions of `float_conversions`. Any other symbol raises Ll
 import ctypes
 import functools
 import itertools
-import os
 import platform
 import re
 import sys
@@ -26,11 +25,12 @@ from tilewright.llvm.code_targets import host_target, target_machine
 from tilewright.llvm.elf_linker import laid_out
 from tilewright.llvm.float_conversions import CONVERSION_SYMBOLS, conversions_ir
 from tilewright.llvm.llvm_lock import LLVM_LOCK
+from tilewright.support import operating_system
 
 __all__ = ["LoadedObject", "load_object"]
 
 _CONVERSIONS_LIBRARY = "tilewright.conversions"
-_LINKS_HERE = sys.platform == "linux" and platform.machine() == "x86_64"
+_LINKS_HERE = operating_system.IS_LINUX and platform.machine() == "x86_64"
 _numbers = itertools.count()
 
 
@@ -142,8 +142,8 @@ def _link(
 @functools.cache
 def _linker() -> binding.LLJIT:
     machine = target_machine(host_target())
-    on_windows = os.name == "nt"
-    return binding.create_lljit_compiler(machine, use_jit_link=not on_windows, suppress_errors=True)
+    linked = not operating_system.IS_WINDOWS
+    return binding.create_lljit_compiler(machine, use_jit_link=linked, suppress_errors=True)
 
 
 @functools.cache
@@ -164,4 +164,4 @@ def _explain(message: str, obj: bytes) -> str:
 
 
 def _in_process(name: str) -> bool:
-    return os.name != "nt" and hasattr(_process(), name)
+    return not operating_system.IS_WINDOWS and hasattr(_process(), name)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import sys
+
+from tilewright.support import operating_system
 
 __all__ = ["may_use_tiles"]
 
@@ -24,7 +25,7 @@ def may_use_tiles() -> bool:
 
     False on other systems, before Linux 5.16, and where a thread's stack for signals is too small.
     """
-    if sys.platform != "linux":
+    if not operating_system.IS_LINUX:
         return False
     call = ctypes.CDLL(None).syscall
     call.argtypes, call.restype = [ctypes.c_long] * 3, ctypes.c_long

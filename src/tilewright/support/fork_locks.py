@@ -14,12 +14,13 @@ are two kinds of critical section here, and the linter refuses other locks:
 from __future__ import annotations
 
 import importlib
-import os
 import threading
 import weakref
 from contextlib import AbstractContextManager
 from types import ModuleType, TracebackType
 from typing import Any, ClassVar
+
+from tilewright.support.operating_system import at_fork
 
 __all__ = ["ForkLock", "attribute_late", "fork_waits", "hold_across_forks", "import_late"]
 
@@ -118,9 +119,8 @@ def hold_across_forks(guard: Guard) -> None:
     _Forks.held.append(guard)
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_Forks.before,
-        after_in_parent=_Forks.after,
-        after_in_child=_Forks.after_in_child,
-    )
+at_fork(
+    before=_Forks.before,
+    after_in_parent=_Forks.after,
+    after_in_child=_Forks.after_in_child,
+)

@@ -8,13 +8,13 @@ kernel. Nothing of the IR is garbage before the compilation ends.
 from __future__ import annotations
 
 import gc
-import os
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import ClassVar
 
 from tilewright.support.fork_locks import ForkLock
+from tilewright.support.operating_system import at_fork
 
 
 class _Paused:
@@ -75,5 +75,4 @@ def collection_paused() -> Generator[None]:
         _Paused.leave(thread)
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_Paused.after_fork_in_child)
+at_fork(after_in_child=_Paused.after_fork_in_child)

@@ -20,6 +20,7 @@ from typing import Generic, Self, TypeVar, cast, overload
 
 from tilewright.support.errors import BadSetting
 from tilewright.support.fork_locks import fork_waits
+from tilewright.support.operating_system import user_number
 
 T = TypeVar("T")
 
@@ -244,8 +245,8 @@ def _platform_cache(*variables: str | None) -> Path:
     # a relative one would be another in each working folder
     if folder.is_absolute():
         return folder
-    user = os.getuid() if hasattr(os, "getuid") else "user"
-    return Path(tempfile.gettempdir()) / f"{_PACKAGE}-{user}"
+    user = user_number()
+    return Path(tempfile.gettempdir()) / f"{_PACKAGE}-{'user' if user is None else user}"
 
 
 _FLAG = "0 or 1"

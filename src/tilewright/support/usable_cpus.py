@@ -9,12 +9,12 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import ClassVar
 
+from tilewright.support.operating_system import affinity
+
 
 def usable_cpus() -> tuple[int, ...]:
     """Their numbers, at least one: containers and `taskset` may leave a process only some."""
-    if hasattr(os, "sched_getaffinity"):
-        return tuple(sorted(os.sched_getaffinity(0)))
-    return tuple(range(os.cpu_count() or 1))
+    return affinity() or tuple(range(os.cpu_count() or 1))
 
 
 def thread_count() -> int:

@@ -9,21 +9,21 @@ from pathlib import Path
 from typing import ClassVar
 
 from tilewright.support.errors import TilewrightWarning
+from tilewright.support.operating_system import user_number
 from tilewright.support.settings_table import settings
 
 __all__ = ["OWNER_ONLY", "cache_folder", "distrust"]
 
 OWNER_ONLY = 0o700
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
-_HAS_OWNERS = hasattr(os, "geteuid")
-"""Windows has access lists instead; folders of a user's profile are the user's there."""
 
 
 def distrust(status: os.stat_result) -> str | None:
     """Why something must not be read as code; None if only this user, or root, can have made it."""
-    if not _HAS_OWNERS:
+    user = user_number()
+    if user is None:  # folders of a user's profile are the user's there
         return None
-    if status.st_uid not in (os.geteuid(), 0):
+    if status.st_uid not in (user, 0):
         return f"it belongs to another user ({status.st_uid})"
     if status.st_mode & _OTHERS_WRITE:
         return f"other users may write to it (mode {stat.S_IMODE(status.st_mode):o})"

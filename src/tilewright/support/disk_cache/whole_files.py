@@ -17,6 +17,7 @@ from types import TracebackType
 
 from tilewright.support.disk_cache.fail_points import fail_point
 from tilewright.support.disk_cache.folder_trust import OWNER_ONLY, distrust
+from tilewright.support.operating_system import BY_FOLDER, FOLDER, NO_LINK, NO_WAIT, READ
 
 __all__ = [
     "OpenFolder",
@@ -29,14 +30,8 @@ __all__ = [
 ]
 
 _FILE_MODE = 0o600
-_READ = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
-_NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # or opening a pipe would wait for its writer
-_FOLDER = getattr(os, "O_DIRECTORY", 0)
-# _READ & ~O_RDONLY: the flags of _READ without its way of access; O_EXCL refuses a name in use
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | (_READ & ~os.O_RDONLY) | _NO_LINK
-_BY_FOLDER = os.open in os.supports_dir_fd
-"""Whether a file can be opened by its name in an open folder; not on Windows."""
+# READ & ~O_RDONLY: the flags of READ without its way of access; O_EXCL refuses a name in use
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | (READ & ~os.O_RDONLY) | NO_LINK
 
 _LARGEST = 1 << 30
 """Bytes of a file that is read: no kernel is near to that."""
@@ -61,8 +56,8 @@ class OpenFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._handle: int | None = None
-        if _BY_FOLDER:
-            self._handle = os.open(path, _READ | _FOLDER | _NO_LINK)
+        if BY_FOLDER:
+            self._handle = os.open(path, READ | FOLDER | NO_LINK)
             # of the folder that is open: the path may lead to another one by now
             reason = distrust(os.fstat(self._handle))
             if reason is not None:
@@ -95,7 +90,7 @@ class OpenFolder:
         """What a file holds. ValueError for what is no plain file, not this user's, or larger than
         `most` bytes; OSError where it cannot be read."""
         where = name if self._handle is not None else self.path / name
-        handle = os.open(where, _READ | _NO_LINK | _NO_WAIT, dir_fd=self._handle)
+        handle = os.open(where, READ | NO_LINK | NO_WAIT, dir_fd=self._handle)
         with open(handle, "rb", buffering=0) as file:
             status = os.fstat(handle)
             if not stat.S_ISREG(status.st_mode):
@@ -187,9 +182,9 @@ def _write(handle: int, content: bytes) -> None:
 
 def synchronized_folder(folder: Path) -> None:
     """Make sure that the names in a folder are on the disk, where the system can do that."""
-    if not _FOLDER:
+    if not FOLDER:
         return
-    handle = os.open(folder, _READ | _FOLDER)
+    handle = os.open(folder, READ | FOLDER)
     try:
         with suppress(OSError):  # some network file systems refuse it for folders
             os.fsync(handle)

@@ -22,7 +22,6 @@ that are being run; those that are not begun are left out, and arrays may be par
 import ctypes
 import functools
 import itertools
-import os
 import threading
 import time
 import weakref
@@ -38,7 +37,7 @@ from tilewright.backends.cpu.driver.thread_pool_program import (
 )
 from tilewright.llvm import LoadedObject, host_cpu, load_object
 from tilewright.native import NativeProgram
-from tilewright.support import ForkLock, settings, thread_count
+from tilewright.support import ForkLock, operating_system, settings, thread_count
 
 __all__ = ["Grid", "NativePool", "Pool", "PythonPool", "pool_object", "shared_pool"]
 
@@ -238,7 +237,7 @@ def compile_early() -> None:
 
     The first compile and launch of a process: 60 ms without, 53 with.
     """
-    if os.name == "nt" or _Early.started:
+    if _Early.started or not operating_system.HAS_NATIVE_THREADS:
         return
     thread = threading.Thread(target=_compiled_pool, name="tilewright-pool")
     try:
@@ -279,7 +278,8 @@ def shared_pool(threads: int = 0) -> Pool:
     count = threads or thread_count()
     with _Shared.lock:
         if count not in _Shared.pools:
-            _Shared.pools[count] = PythonPool(count) if os.name == "nt" else NativePool(count)
+            kind = NativePool if operating_system.HAS_NATIVE_THREADS else PythonPool
+            _Shared.pools[count] = kind(count)
         return _Shared.pools[count]
 
 
@@ -313,5 +313,4 @@ def _after_fork_in_child() -> None:
         pool.forget_workers()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_Early.finish, after_in_child=_after_fork_in_child)
+operating_system.at_fork(before=_Early.finish, after_in_child=_after_fork_in_child)

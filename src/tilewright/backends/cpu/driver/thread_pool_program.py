@@ -31,6 +31,7 @@ from pathlib import Path
 
 from tilewright.backends.cpu.driver.kernel_record import KernelRecord, LaunchRecord
 from tilewright.native import NativeProgram
+from tilewright.support import operating_system
 
 __all__ = ["CHUNKS_PER_THREAD", "MAX_THREADS", "pool_program"]
 
@@ -58,10 +59,10 @@ _PAUSES = {
     "arm64": "spin_pause_aarch64.ll",
 }
 
+_MACOS = operating_system.IS_MACOS
 _FAULTS = ("SIGILL", "SIGTRAP", "SIGABRT", "SIGBUS", "SIGFPE", "SIGSEGV", "SIGSYS")
 """Faults of a kernel must still reach the thread that caused them; all other signals belong to
 Python's main thread."""
-_MACOS = sys.platform == "darwin"
 
 
 class Ticket(ctypes.Structure):
@@ -119,7 +120,10 @@ class SigAction(ctypes.Structure):
 class SigInfo(ctypes.Structure):
     """The beginning of siginfo_t, from the same headers."""
 
-    _fields_ = (("head", ctypes.c_char * (24 if _MACOS else 16)), ("address", ctypes.c_void_p))
+    _fields_ = (
+        ("head", ctypes.c_char * (24 if _MACOS else 16)),
+        ("address", ctypes.c_void_p),
+    )
 
 
 _SIGACTION_FLAGS = 0x40 | 0x1 | 0x10 if _MACOS else 0x04 | 0x08000000 | 0x40000000

@@ -27,7 +27,7 @@ from typing import IO, cast
 from tilewright.backends.nvidia.arch import Arch
 from tilewright.backends.nvidia.assemble.nvptx_legality import unlisted
 from tilewright.llvm import LlvmError, TargetSpec, emit_assembly, is_long, leave_out_passes
-from tilewright.support import ForkLock, errors
+from tilewright.support import ForkLock, errors, operating_system
 
 __all__ = ["emit_ptx", "emit_ptx_isolated", "serve"]
 
@@ -171,8 +171,7 @@ class _Current:
             child.disown()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_Current.forget)
+operating_system.at_fork(after_in_child=_Current.forget)
 
 
 def _child() -> _Child:

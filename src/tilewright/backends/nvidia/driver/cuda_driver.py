@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import hashlib
-import os
 import weakref
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -30,7 +29,7 @@ from tilewright.backends.nvidia.driver.driver_api import (
     Status,
     load_api,
 )
-from tilewright.support import ForkLock, cached_property, errors, fork_waits
+from tilewright.support import ForkLock, cached_property, errors, fork_waits, operating_system
 
 __all__ = [
     "Device",
@@ -544,8 +543,7 @@ def driver() -> Driver:
         return Driver(load_api())
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=Driver.after_fork_in_child)
+operating_system.at_fork(after_in_child=Driver.after_fork_in_child)
 
 
 @functools.cache
