@@ -1,5 +1,6 @@
 """The devices that every kernel test runs on, and repeatable random numbers."""
 
+import os
 import zlib
 from collections.abc import Iterator
 from typing import Any
@@ -8,19 +9,18 @@ import numpy as np
 import pytest
 
 from tests.kernels.devices import DEVICES, Device
+from tests.qemu import MACHINES, ForeignCpu
+
+_USUAL = ["interpreter", "cpu", "emulated", pytest.param("nvidia", marks=pytest.mark.gpu)]
+_CHOSEN = os.environ.get("KERNEL_TEST_DEVICES", "").split()
+"""Devices to test instead of the usual ones, such as `aarch64`: see `tests/qemu`."""
 
 
-@pytest.fixture(
-    params=[
-        "interpreter",
-        "cpu",
-        "emulated",
-        pytest.param("nvidia", marks=pytest.mark.gpu),
-    ]
-)
+@pytest.fixture(params=_CHOSEN or _USUAL)
 def device(request: pytest.FixtureRequest) -> Device:
     """One of the devices; see `tests/kernels/devices.py`."""
-    return DEVICES[request.param]()
+    name: str = request.param
+    return ForeignCpu(name) if name in MACHINES else DEVICES[name]()
 
 
 @pytest.fixture(autouse=True)

@@ -216,6 +216,7 @@ class Backend:
     explain(front end's module, context, launch) -> how a kernel is compiled; the module is changed;
     the metadata of the context are those of the compiled kernel;
     checks: whether kernels can check their accesses, see `CommonOptions`;
+    architectures: names of other machines that code is generated for, as `GPUTarget.arch`;
     launch_metadata: names of a kernel's metadata that decide, beside its binary, how it is
     launched; None: all of it
     """
@@ -234,6 +235,7 @@ class Backend:
     drop_lines: Callable[[Sequence[tuple[int, int]]], bool] | None = None
     launch_metadata: tuple[str, ...] | None = None
     checks: bool = False
+    architectures: tuple[str, ...] = ()
     explain: Callable[[Module, StageContext, LaunchSizes | None], Explanation] | None = None
 
     def __post_init__(self) -> None:

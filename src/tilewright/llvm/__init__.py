@@ -8,13 +8,17 @@ from .code_generation import (
     leave_out_passes,
 )
 from .code_targets import (
-    HostCpu,
+    CPU_NAMES,
+    TargetCpu,
     TargetSpec,
+    cpu_named,
+    cpu_target,
     data_layout,
     host_cpu,
     host_target,
     llvm_version,
     target_machine,
+    width_attributes,
 )
 from .debug_lines import LINE_DIRECTIVES, LINE_TABLES, DebugLines
 from .ir_emitter import (
@@ -35,20 +39,23 @@ from .scalar_instructions import constant, convert_element, lower_elementwise
 from .scalar_instructions import rule as lowering_rule
 
 __all__ = [
+    "CPU_NAMES",
     "LINE_DIRECTIVES",
     "LINE_TABLES",
     "LLVM_FLOATS",
     "Code",
     "DebugLines",
-    "HostCpu",
     "LlvmError",
     "LoadedObject",
     "ModuleText",
+    "TargetCpu",
     "TargetSpec",
     "Val",
     "compile_ir",
     "constant",
     "convert_element",
+    "cpu_named",
+    "cpu_target",
     "data_layout",
     "emit_assembly",
     "float_text",
@@ -66,5 +73,6 @@ __all__ = [
     "splat_constant",
     "target_machine",
     "vector_of",
+    "width_attributes",
     "zero_of",
 ]

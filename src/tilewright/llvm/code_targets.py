@@ -5,7 +5,6 @@ Importing this module imports llvmlite (30 ms); backends are loaded at the first
 """
 
 import functools
-import os
 from dataclasses import dataclass
 
 import llvmlite
@@ -13,15 +12,20 @@ from llvmlite import binding
 
 from tilewright.llvm.llvm_lock import LLVM_LOCK
 from tilewright.llvm.tile_permission import may_use_tiles
+from tilewright.support import operating_system
 
 __all__ = [
-    "HostCpu",
+    "CPU_NAMES",
+    "TargetCpu",
     "TargetSpec",
+    "cpu_named",
+    "cpu_target",
     "data_layout",
     "host_cpu",
     "host_target",
     "llvm_version",
     "target_machine",
+    "width_attributes",
 ]
 
 
@@ -47,24 +51,33 @@ where fp32 has 177, and AMX 2,830."""
 
 
 @dataclass(frozen=True, slots=True)
-class HostCpu:
-    """The CPU of this machine, as LLVM detects it.
+class TargetCpu:
+    """A CPU that code is generated for.
 
     name:        LLVM's CPU name
     arch:        first part of the triple: x86_64, aarch64, arm64, ...
     features:    sorted, comma-separated `+name` / `-name` list for LLVM
     vector_bits: width of the widest vector register that generated code should use
+    triple:      of another machine; "" is this one
     """
 
     name: str
     arch: str
     features: str
     vector_bits: int
+    triple: str = ""
 
     @property
     def enabled(self) -> frozenset[str]:
         """Names of the features that this CPU has."""
         return frozenset(item[1:] for item in self.features.split(",") if item.startswith("+"))
+
+    @property
+    def runs_here(self) -> bool:
+        """Whether this machine runs its code."""
+        host = host_cpu()
+        own_system = not self.triple or operating_system.IS_LINUX
+        return own_system and self.arch == host.arch and self.enabled <= host.enabled
 
     @property
     def is_x86(self) -> bool:
@@ -103,18 +116,34 @@ class HostCpu:
         return tuple(k for k in ("bf16", "int8") if wide and f"amx-{k}" in self.enabled)
 
     @property
-    def function_attributes(self) -> str:
-        """Attributes that every emitted function needs, as LLVM text.
+    def has_scalable_vectors(self) -> bool:
+        """SVE registers, of `vector_bits` bits each."""
+        return "sve" in self.enabled
 
-        They make registers of `vector_bits` both legal and preferred: CPUs such as
-        skylake-avx512 otherwise get 256-bit code wherever LLVM itself chooses a width.
-        """
-        bits = self.vector_bits
-        return f'nounwind "prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}"'
+    @property
+    def function_attributes(self) -> str:
+        """Attributes that every emitted function needs, as LLVM text."""
+        return f"nounwind {width_attributes(self.vector_bits, self.has_scalable_vectors)}"
+
+
+_SCALE_BITS = 128
+"""Registers of SVE are a multiple of this."""
+
+
+def width_attributes(bits: int, scalable: bool = False) -> str:
+    """LLVM's attributes of a function whose registers have `bits` bits.
+
+    They make such registers both legal and preferred: CPUs such as skylake-avx512 otherwise get
+    256-bit code wherever LLVM itself chooses a width. Of a CPU with `scalable` vectors they say
+    how long these are.
+    """
+    if scalable:
+        return f"vscale_range({bits // _SCALE_BITS},{bits // _SCALE_BITS})"
+    return f'"prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}"'
 
 
 @functools.cache
-def host_cpu() -> HostCpu:
+def host_cpu() -> TargetCpu:
     """This machine's CPU. A feature set that LLVM cannot detect (older macOS) is empty.
 
     AMX is left out where the system does not let this process use it.
@@ -125,12 +154,40 @@ def host_cpu() -> HostCpu:
     arch = binding.get_process_triple().split("-", 1)[0].lower()
     enabled = {name for name, on in features.items() if on}
     bits = _vector_bits(arch, enabled)
-    return HostCpu(binding.get_host_cpu_name(), arch, features.flatten(), bits)
+    return TargetCpu(binding.get_host_cpu_name(), arch, features.flatten(), bits)
+
+
+_X86_64_V3 = "+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe,+popcnt"
+_X86_64_V4 = f"{_X86_64_V3},+avx512bw,+avx512cd,+avx512dq,+avx512f,+avx512vl"
+_LINUX = "{}-unknown-linux-gnu"
+_ARM = "aarch64", _LINUX.format("aarch64")
+_X86 = "x86_64", _LINUX.format("x86_64")
+
+_NAMED_CPUS = {
+    "aarch64": TargetCpu("generic", _ARM[0], "+neon", 128, _ARM[1]),
+    **{
+        f"aarch64-sve{bits}": TargetCpu("generic", _ARM[0], "+neon,+sve", bits, _ARM[1])
+        for bits in (128, 256, 512)
+    },
+    "x86-64": TargetCpu("x86-64", _X86[0], "", 128, _X86[1]),
+    "x86-64-v3": TargetCpu("x86-64-v3", _X86[0], _X86_64_V3, 256, _X86[1]),
+    "x86-64-v4": TargetCpu("x86-64-v4", _X86[0], _X86_64_V4, 512, _X86[1]),
+}
+"""CPUs under Linux that code is generated for on any machine: the least of each kind (System V ABI,
+AMD64 supplement, 3.1.1: microarchitecture levels). SVE code serves registers of one length."""
+
+CPU_NAMES = tuple(_NAMED_CPUS)
+
+
+def cpu_named(name: str) -> TargetCpu | None:
+    """One of CPU_NAMES, or this machine's: "" or its own name; None for any other."""
+    host = host_cpu()
+    return host if name in ("", host.name) else _NAMED_CPUS.get(name)
 
 
 def _vector_bits(arch: str, enabled: set[str]) -> int:
     if arch not in ("x86_64", "amd64"):
-        return 128  # NEON; SVE code would need scalable vectors
+        return 128  # NEON; how long SVE's registers are LLVM does not say
     # The subsets that general code needs; every AVX-512 server CPU since 2017 has them.
     if {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= enabled:
         return 512
@@ -142,9 +199,16 @@ def host_target(effort: int = 2) -> TargetSpec:
     """The target that runs in this process."""
     host = host_cpu()
     triple = binding.get_process_triple()
-    if os.name == "nt":
+    if operating_system.IS_WINDOWS:
         triple += "-elf"  # the object format that LLVM's in-memory linker loads best on Windows
     return TargetSpec(triple, host.name, host.features, effort)
+
+
+def cpu_target(cpu: TargetCpu) -> TargetSpec:
+    """What LLVM generates code for a CPU by."""
+    if not cpu.triple:
+        return host_target()
+    return TargetSpec(cpu.triple, cpu.name, cpu.features)
 
 
 @functools.cache

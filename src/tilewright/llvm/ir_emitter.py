@@ -160,13 +160,19 @@ class ModuleText:
 class Code:
     """The instructions of one function, in nested loop sections."""
 
-    __slots__ = ("attachment", "counter", "float_flags", "lines", "module", "sections")
+    __slots__ = ("attachment", "counter", "extrema", "float_flags", "lines", "module", "sections")
 
     def __init__(
-        self, module: ModuleText, float_flags: str = "contract ", lines: DebugLines | None = None
+        self,
+        module: ModuleText,
+        float_flags: str = "contract ",
+        lines: DebugLines | None = None,
+        extrema: str = "num",
     ) -> None:
         self.module = module
         self.float_flags = float_flags
+        self.extrema = extrema
+        """Which of LLVM's `min` and `max` give a number for a signaling NaN and a number."""
         self.counter = 0
         self.sections: list[list[str]] = [[]]
         self.lines = lines

@@ -123,7 +123,7 @@ def _extremum(code: Code, op: Op, operands: list[Val]) -> Val:
     kind, what = _kind(op), op.opcode[-3:]
     lhs, rhs = operands
     if kind.is_float:
-        name = f"{what}imum" if op.attrs["nan"] else f"{what}num"
+        name = f"{what}imum" if op.attrs["nan"] else f"{what}{code.extrema}"
         return code.intrinsic(name, lhs.type, lhs, rhs)
     return code.intrinsic(f"{'s' if kind.is_signed else 'u'}{what}", lhs.type, lhs, rhs)
 

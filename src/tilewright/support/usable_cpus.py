@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import ClassVar
 
-from tilewright.support.operating_system import affinity
+from tilewright.support.operating_system import affinity, at_fork
 
 
 def usable_cpus() -> tuple[int, ...]:
@@ -47,8 +47,7 @@ class _Process:
         cls.forked = True
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_Process.note_fork)
+at_fork(after_in_child=_Process.note_fork)
 
 
 @cache

@@ -160,7 +160,7 @@ class Nvidia(Device):
         copies: dict[int, tuple[Array, int, int]] = {}
 
         def on_device(array: Array) -> OnGpu:
-            memory = _whole(array)
+            memory = whole(array)
             if memory.ctypes.data not in copies:
                 block = cuda.allocate(memory.size + ALIGNMENT)
                 there = block + memory.ctypes.data % ALIGNMENT
@@ -203,7 +203,7 @@ def address(array: Array) -> int:
     return array.__array_interface__["data"][0]
 
 
-def _whole(array: Array) -> Array:
+def whole(array: Array) -> Array:
     """All the bytes that an array is a view of."""
     while isinstance(array.base, np.ndarray):
         array = array.base

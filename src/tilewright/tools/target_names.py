@@ -1,4 +1,4 @@
-"""Targets by the names that one types: `cpu`, `sm_90`, `cuda:90`."""
+"""Targets by the names that one types: `cpu`, `aarch64`, `sm_90`, `cuda:90`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import re
 from tilewright.backends import GPUTarget, backend_named, backend_names
 from tilewright.tools.command_failure import CommandFailed
 
+_CPU = "cpu"
 _CUDA_WARP = 32
 """Lanes of a warp on every NVIDIA GPU."""
 
@@ -17,17 +18,19 @@ def add_target(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--target",
         metavar="NAME",
-        help="cpu, or an architecture such as sm_90 (default: this machine)",
+        help="cpu, or an architecture such as sm_90 or aarch64 (default: this machine)",
     )
 
 
 def target_named(name: str) -> GPUTarget:
     """The target called `name`. Raises CommandFailed where no backend serves it."""
     cuda = re.fullmatch(r"(?:sm_?|cuda:)(\d+)a?", name)
-    backend = "cuda" if cuda else name
-    if backend not in backend_names():
-        supported = ", ".join(backend_names())
-        raise CommandFailed(f"no backend serves the target '{name}'; installed are: {supported}")
     if cuda:
         return GPUTarget("cuda", int(cuda[1]), _CUDA_WARP)
-    return backend_named(backend).target()
+    if name in backend_names():
+        return backend_named(name).target()
+    cpus = backend_named(_CPU).architectures
+    if name in cpus:
+        return GPUTarget(_CPU, name, 1)
+    supported = ", ".join((*backend_names(), *cpus))
+    raise CommandFailed(f"no backend serves the target '{name}'; there are: {supported}")

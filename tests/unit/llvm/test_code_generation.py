@@ -6,10 +6,13 @@ import sys
 import pytest
 
 from tilewright.llvm import (
-    HostCpu,
+    CPU_NAMES,
     LlvmError,
+    TargetCpu,
     TargetSpec,
     compile_ir,
+    cpu_named,
+    cpu_target,
     emit_assembly,
     host_cpu,
     host_target,
@@ -104,7 +107,7 @@ def test_target_machines_are_shared() -> None:
 @pytest.mark.parametrize(("bits", "whole"), [(256, False), (512, True)])
 def test_function_attributes_decide_the_register_width(bits: int, whole: bool) -> None:
     skylake = TargetSpec("x86_64-unknown-linux-gnu", "skylake-avx512")
-    cpu = HostCpu("skylake-avx512", "x86_64", "", bits)
+    cpu = TargetCpu("skylake-avx512", "x86_64", "", bits)
     asm = emit_assembly(WIDE_ADD.replace("ATTRIBUTES", cpu.function_attributes), skylake)
     assert ("zmm" in asm) == whole
 
@@ -116,6 +119,23 @@ def test_host_cpu_is_consistent() -> None:
     has_avx512 = {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= host.enabled
     assert has_avx512 == (host.vector_bits == 512)
     assert not host.is_x86 or "sse2" in host.enabled
+
+
+def test_named_cpus_are_what_they_are_called() -> None:
+    assert cpu_named("") is cpu_named(host_cpu().name) is host_cpu()
+    assert cpu_named("z80") is None
+    for name in CPU_NAMES:
+        cpu = cpu_named(name)
+        assert cpu is not None and cpu_target(cpu).triple.startswith(cpu.arch)
+        assert emit_assembly("define void @f() {\n  ret void\n}", cpu_target(cpu))
+
+
+def test_code_runs_where_the_processor_has_its_features() -> None:
+    host, v3, arm = host_cpu(), cpu_named("x86-64-v3"), cpu_named("aarch64")
+    assert host.runs_here and v3 is not None and arm is not None
+    on_linux = sys.platform == "linux"
+    assert v3.runs_here == (on_linux and host.is_x86 and {"avx2", "fma", "bmi2"} <= host.enabled)
+    assert arm.runs_here == (on_linux and host.is_arm64)
 
 
 def test_importing_tilewright_leaves_llvmlite_alone() -> None:

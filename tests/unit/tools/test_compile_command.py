@@ -1,5 +1,6 @@
 """`tilewright compile`: Python kernels and tile IR to each stage."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -100,6 +101,11 @@ def test_options_reach_the_backend(capsys):
     assert main(["compile", ADD, *TYPES, "--option", "num_warps=8"]) == 0
     assert main(["compile", ADD, *TYPES, "--option", "num_warps=3"]) == 1
     assert "num_warps" in capsys.readouterr().err
+
+
+def test_assembly_for_another_processor(capsys: pytest.CaptureFixture[str]):
+    assert main(["compile", ADD, *TYPES, "--emit", "asm", "--target", "aarch64"]) == 0
+    assert re.search(r"fadd\tv\d+\.4s", capsys.readouterr().out)
 
 
 @pytest.mark.parametrize(

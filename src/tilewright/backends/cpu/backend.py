@@ -23,8 +23,17 @@ from tilewright.backends.manifest import (
     StageContext,
 )
 from tilewright.ir import Module, Pipeline, parse_valid_module
-from tilewright.llvm import compile_ir, emit_assembly, host_cpu, host_target, llvm_version
-from tilewright.support import import_late, settings, thread_count
+from tilewright.llvm import (
+    CPU_NAMES,
+    TargetCpu,
+    compile_ir,
+    cpu_named,
+    cpu_target,
+    emit_assembly,
+    host_cpu,
+    llvm_version,
+)
+from tilewright.support import errors, import_late, settings, thread_count
 from tilewright.transforms.expand import load_expansion_ops
 
 _UNLIMITED_BYTES = 2**31 - 1
@@ -56,17 +65,25 @@ _MEANINGLESS = (
 )
 
 
+def _cpu(target: GPUTarget) -> TargetCpu:
+    """The CPU that a target names. Errors: UnknownTarget."""
+    cpu = cpu_named(str(target.arch))
+    if cpu is None:
+        raise errors.UnknownTarget(f"cpu:{target.arch}", (host_cpu().name, *CPU_NAMES))
+    return cpu
+
+
 def _ttir(module: Module, context: StageContext) -> Module:
-    run_pipeline(module, context)
+    run_pipeline(module, _cpu(context.target), context)
     return module
 
 
 def _pipeline(target: GPUTarget) -> Pipeline:
-    return pipeline_of(host_cpu())
+    return pipeline_of(_cpu(target))
 
 
 def _llir(module: Module, context: StageContext) -> str:
-    cpu = host_cpu()
+    cpu = _cpu(context.target)
     lowered = lower_function(
         module.kernel,
         vector_unit(cpu),
@@ -86,10 +103,14 @@ def _llir(module: Module, context: StageContext) -> str:
 
 
 def _obj(text: str, context: StageContext) -> bytes:
-    return compile_ir(text, host_target()).obj
+    return compile_ir(text, cpu_target(_cpu(context.target))).obj
 
 
 def _load(binary: bytes, metadata: Metadata, parameters: Sequence[str]) -> Launcher:
+    target = metadata.get("target")
+    if target is not None and not _cpu(target).runs_here:
+        what = f"the kernel was compiled for {target.arch}"
+        raise errors.BackendUnavailable("cpu", what, "compile it without naming a target")
     # Checked programs run in order: they note which of them have used what.
     threads = 1 if "checks" in metadata else settings().cpu.threads
     return CpuLauncher(binary, metadata, parameters, threads)
@@ -102,7 +123,7 @@ def _drop_lines(spans: Sequence[tuple[int, int]]) -> bool:
 
 
 def _assembly(artifacts: Mapping[str, str | bytes], target: GPUTarget) -> str:
-    return emit_assembly(cast("str", artifacts["llir"]), host_target())
+    return emit_assembly(cast("str", artifacts["llir"]), cpu_target(_cpu(target)))
 
 
 def _same(text: str, _: StageContext) -> Any:
@@ -126,7 +147,7 @@ def _properties(_device: int) -> dict[str, int]:
 
 def _version(target: GPUTarget) -> str:
     """Changes with whatever changes the machine code: LLVM and the CPU's features."""
-    cpu = host_cpu()
+    cpu = _cpu(target)
     return f"llvmlite {llvm_version()} {cpu.name} {cpu.features}"
 
 
@@ -149,6 +170,7 @@ BACKEND = Backend(
     artifacts={"asm": _assembly},
     version=_version,
     properties=_properties,
+    architectures=CPU_NAMES,
     drop_lines=_drop_lines,
     launch_metadata=("scratch_bytes", "alone", "together", "checks"),
     checks=True,

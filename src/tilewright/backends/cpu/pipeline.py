@@ -7,7 +7,7 @@ from tilewright.backends.cpu.passes.legalize import Legalize
 from tilewright.backends.cpu.passes.select_transposes import SelectTransposes
 from tilewright.backends.manifest import StageContext
 from tilewright.ir import Module, Pipeline, Step
-from tilewright.llvm import HostCpu, host_cpu
+from tilewright.llvm import TargetCpu
 from tilewright.transforms import (
     SHARED,
     Canonicalize,
@@ -44,14 +44,14 @@ def cpu_pipeline(
     return Pipeline("cpu", (*(checks if check else ()), *SHARED.steps, *own), front_end())
 
 
-def pipeline_of(cpu: HostCpu, check: str = "") -> Pipeline:
+def pipeline_of(cpu: TargetCpu, check: str = "") -> Pipeline:
     """With what this CPU has instructions for."""
     return cpu_pipeline(cpu.has_fma, cpu.dots, cpu.tile_dots, check, cpu.has_avx512)
 
 
-def run_pipeline(module: Module, context: StageContext) -> None:
+def run_pipeline(module: Module, cpu: TargetCpu, context: StageContext) -> None:
     """Run every pass on the kernel."""
-    pipeline_of(host_cpu(), context.options.check).run(module)
+    pipeline_of(cpu, context.options.check).run(module)
     checks = module.kernel.attrs.get("checks")
     if checks is not None:
         table = module.kernel.args[-1]

@@ -79,7 +79,7 @@ class CpuLauncher:
         self._record = kernel_record(self._code[self._name], title, names, kinds, alone)
         self._scratch = cast("int", metadata["scratch_bytes"])
         self._codes = [_code(p) for p in parameters]
-        self._pack = struct.Struct("<" + "".join(self._codes) + "Q").pack
+        self._pack = slots_of(parameters).pack
         self._console = console()
         self._threads = threads
         self._pool = shared_pool(threads)
@@ -158,6 +158,11 @@ class CpuLauncher:
         # Tested without the lock to keep launches cheap; `check` looks again under it.
         if self._console.failures:
             self._console.check()
+
+
+def slots_of(parameters: Sequence[str]) -> struct.Struct:
+    """8 bytes for each argument of these types, and for the address of the console."""
+    return struct.Struct("<" + "".join(map(_code, parameters)) + "Q")
 
 
 def _rounded(value: float, code: str) -> float:

@@ -65,7 +65,7 @@ def lower_function(
     """
     module = ModuleText()
     lines = DebugLines.of(function, LINE_TABLES)
-    code = Code(module, "contract " if contract else "", lines)
+    code = Code(module, "contract " if contract else "", lines, unit.extrema)
     state = CpuLowering(module, code, unit, lower_block, analyze_alignment(function))
     parameters = [_parameter(state, i, arg) for i, arg in enumerate(function.args)]
     state.program = tuple(Val(f"%pid{axis}", "i32") for axis in range(3))

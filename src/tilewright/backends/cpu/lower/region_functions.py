@@ -28,7 +28,7 @@ def define_region_functions(state: CpuLowering, function: Function) -> None:
 def _defined(state: CpuLowering, block: Block) -> RegionFunction:
     captured = tuple(dict.fromkeys(_captured(block)))
     name = f"region{len(state.env.functions)}"
-    code = Code(state.module, state.code.float_flags)
+    code = Code(state.module, state.code.float_flags, extrema=state.code.extrema)
     inner = CpuLowering(state.module, code, state.unit, state.lower_block, state.alignments)
     parameters = (*block.args, *captured)
     for number, value in enumerate(parameters):

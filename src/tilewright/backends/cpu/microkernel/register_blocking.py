@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tilewright.backends.cpu.microkernel.function_text import Run
 from tilewright.ir.types import DType, f32, f64, i32
-from tilewright.llvm import HostCpu, llvm_type
+from tilewright.llvm import TargetCpu, llvm_type, width_attributes
 
 CACHE_LINE = 64  # bytes; also the alignment of scratch buffers
 PANEL_VECTORS = 2  # vectors of columns in a full panel
@@ -31,17 +31,21 @@ class VectorUnit(NamedTuple):
     lane_broadcast: bool  # a multiply-add can take one lane of a register as a scalar operand
     tiles: frozenset[str] = frozenset()  # elements (`DotSpec.element`) that AMX multiplies
     fetches: bool = False  # rows that lie far apart are better fetched ahead by the program
+    scalable: bool = False  # SVE
+    extrema: str = "num"  # see `Code`
 
     @property
     def function_attributes(self) -> str:
         """Without the widths LLVM splits 512-bit vectors on CPUs for which it prefers 256 bits."""
-        widths = f'"prefer-vector-width"="{self.bits}" "min-legal-vector-width"="{self.bits}"'
-        return f"noinline nounwind {widths}"
+        return f"noinline nounwind {width_attributes(self.bits, self.scalable)}"
 
 
 AVX512 = VectorUnit(512, 32, fma=True, lane_broadcast=False)
 AVX2 = VectorUnit(256, 16, fma=True, lane_broadcast=False)
-NEON = VectorUnit(128, 32, fma=True, lane_broadcast=True)
+# fminnm of a signaling NaN and a number is a NaN, so LLVM's minnum is; minimumnum is the number
+NEON = VectorUnit(128, 32, fma=True, lane_broadcast=True, extrema="imumnum")
+# an instruction takes a lane from its own 128 bits only
+SVE = VectorUnit(128, 32, fma=True, lane_broadcast=False, scalable=True, extrema="imumnum")
 GENERIC = VectorUnit(128, 16, fma=False, lane_broadcast=False)  # SSE2, and any other 128 bits
 
 
@@ -171,7 +175,7 @@ def memory_step(spec: DotSpec) -> int:
     return group if spec.by_tiles else group * UNROLL
 
 
-def vector_unit(cpu: HostCpu) -> VectorUnit:
+def vector_unit(cpu: TargetCpu) -> VectorUnit:
     """The widest unit of `cpu` that has a row here.
 
     Products of 2048^3 from memory, panels of B fetched ahead: 1.1 to 1.2 times as fast on Zen 5,
@@ -180,7 +184,9 @@ def vector_unit(cpu: HostCpu) -> VectorUnit:
     return _widest_unit(cpu)._replace(fetches=cpu.name.startswith("znver"))
 
 
-def _widest_unit(cpu: HostCpu) -> VectorUnit:
+def _widest_unit(cpu: TargetCpu) -> VectorUnit:
+    if cpu.has_scalable_vectors:
+        return SVE._replace(bits=cpu.vector_bits)
     if cpu.is_arm64:
         return NEON
     if cpu.vector_bits == AVX512.bits:

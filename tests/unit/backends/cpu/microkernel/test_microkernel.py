@@ -23,7 +23,7 @@ from tilewright.backends.cpu.microkernel import (
 from tilewright.backends.cpu.microkernel.blocked_loops import dot_declarations, dot_function
 from tilewright.backends.cpu.microkernel.register_blocking import column_runs, panel_rows, row_runs
 from tilewright.llvm import (
-    HostCpu,
+    TargetCpu,
     TargetSpec,
     compile_ir,
     emit_assembly,
@@ -283,13 +283,13 @@ def test_a_spec_whose_rows_overlap_is_a_compiler_bug() -> None:
 @pytest.mark.parametrize(
     ("cpu", "unit"),
     [
-        (HostCpu("znver5", "x86_64", "+avx2,+avx512f,+fma", 512), AVX512),
-        (HostCpu("haswell", "x86_64", "+avx2,+fma", 256), AVX2),
-        (HostCpu("odd", "x86_64", "+avx2,-fma", 256), GENERIC),
-        (HostCpu("x86-64", "x86_64", "", 128), GENERIC),
-        (HostCpu("apple-m1", "arm64", "", 128), NEON),
-        (HostCpu("generic", "riscv64", "", 128), GENERIC),
+        (TargetCpu("znver5", "x86_64", "+avx2,+avx512f,+fma", 512), AVX512),
+        (TargetCpu("haswell", "x86_64", "+avx2,+fma", 256), AVX2),
+        (TargetCpu("odd", "x86_64", "+avx2,-fma", 256), GENERIC),
+        (TargetCpu("x86-64", "x86_64", "", 128), GENERIC),
+        (TargetCpu("apple-m1", "arm64", "", 128), NEON),
+        (TargetCpu("generic", "riscv64", "", 128), GENERIC),
     ],
 )
-def test_vector_unit_of_a_cpu(cpu: HostCpu, unit: VectorUnit) -> None:
+def test_vector_unit_of_a_cpu(cpu: TargetCpu, unit: VectorUnit) -> None:
     assert vector_unit(cpu) == unit._replace(fetches=cpu.name == "znver5")

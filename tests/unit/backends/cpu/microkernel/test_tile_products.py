@@ -17,7 +17,7 @@ from tilewright.backends.cpu.microkernel import AVX512, TILE_CONFIGURATION, DotS
 from tilewright.backends.cpu.microkernel.tile_products import dot_declarations, dot_function
 from tilewright.backends.cpu.passes.legalize import Legalize
 from tilewright.interp import run_function
-from tilewright.llvm import HostCpu, TargetSpec, compile_ir, emit_assembly, host_cpu, host_target
+from tilewright.llvm import TargetCpu, TargetSpec, compile_ir, emit_assembly, host_cpu, host_target
 from tilewright.ops import DotOp
 
 AMX = AVX512._replace(tiles=frozenset(KINDS))
@@ -80,16 +80,16 @@ def test_cpus_without_amx_multiply_by_vectors():
 
 def test_a_cpu_multiplies_by_tiles_what_its_features_say():
     features = "+avx512bf16,+avx512vnni,+amx-tile,+amx-bf16"
-    unit = vector_unit(HostCpu("sapphirerapids", "x86_64", features, 512))
+    unit = vector_unit(TargetCpu("sapphirerapids", "x86_64", features, 512))
     assert unit.tiles == {"bfloat"}
-    assert vector_unit(HostCpu("znver5", "x86_64", "+avx512bf16,+avx512vnni", 512)).tiles == set()
+    assert vector_unit(TargetCpu("znver5", "x86_64", "+avx512bf16,+avx512vnni", 512)).tiles == set()
 
 
 def test_bf16_is_widened_where_its_dots_are_slow():
     features = "+avx512bf16,+avx512vnni,+amx-tile,+amx-bf16"
-    cpu = HostCpu("emeraldrapids", "x86_64", features, 512)
+    cpu = TargetCpu("emeraldrapids", "x86_64", features, 512)
     assert (cpu.dots, cpu.tile_dots) == (("int8",), ("bf16",))
-    assert HostCpu("znver5", "x86_64", features, 512).dots == ("bf16", "int8")
+    assert TargetCpu("znver5", "x86_64", features, 512).dots == ("bf16", "int8")
     for rows, opcode in ((16, "cpu.dot_bf16"), (8, "tile.dot")):
         function = function_of(product_kernel("bf16", "bf16", "f32", (rows, 16, 32)))
         Legalize(True, cpu.dots, cpu.tile_dots).run(function)

@@ -1,0 +1,18 @@
+# What the runner asks of Linux on AArch64; numbers of <asm-generic/unistd.h>.
+	.globl read, write, map, exit
+read:	mov	x8, #63
+	svc	#0
+	ret
+write:	mov	x8, #64
+	svc	#0
+	ret
+# mmap of zeros: readable and writable (3), private, fixed and of no file (0x32)
+map:	mov	x2, #3
+	mov	x3, #0x32
+	mov	x4, #-1
+	mov	x5, #0
+	mov	x8, #222
+	svc	#0
+	ret
+exit:	mov	x8, #94
+	svc	#0
