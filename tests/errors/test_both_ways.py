@@ -380,16 +380,6 @@ def assembly_of_unknown_instructions(x, o):
     tl.inline_asm_elementwise("activemask.b32 $0;", "=r,r", [1], tl.int32, True, 1)
 
 
-@mistake(x="*f32", o="*f32")
-def assembly_with_too_few_constraints(x, o):
-    """cannot run the assembly '=r' here: the constraints must be those of 1 results and 1 arguments [TW113]
-    tl.inline_asm_elementwise("mov.u32 $0, $1;", "=r", [1], tl.int32, True, 1)
-    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-    hint: write it in the language, or launch the kernel on a GPU
-    """  # noqa: E501
-    tl.inline_asm_elementwise("mov.u32 $0, $1;", "=r", [1], tl.int32, True, 1)
-
-
 @jit
 def same(x):
     return x

@@ -115,17 +115,17 @@ def neg_arange(x):
     tl.arange(4, 0)
 
 
-@says("extent 0 of a tile of shape (-4,) must be a power of two, found -4 [TW115]")
+@says("extent 0 of a tile of shape (-4,) must be positive, found -4 [TW115]")
 def neg_zeros(x):
     tl.zeros((-4,), tl.float32)
 
 
-@says("extent 1 of a tile of shape (4, -4) must be a power of two, found -4 [TW115]")
+@says("extent 1 of a tile of shape (4, -4) must be positive, found -4 [TW115]")
 def neg_full(x):
     tl.full((4, -4), 1, tl.int32)
 
 
-@says("extent 0 of a tile of shape (-4,) must be a power of two, found -4 [TW115]")
+@says("extent 0 of a tile of shape (-4,) must be positive, found -4 [TW115]")
 def neg_hist(x):
     tl.histogram(tl.arange(0, 16), -4)
 
@@ -135,7 +135,7 @@ def neg_topk(x):
     tl.topk(tl.arange(0, 16), -1)
 
 
-@says("extent 0 of a tile of shape (-4, -4) must be a power of two, found -4 [TW115]")
+@says("extent 0 of a tile of shape (-4, -4) must be positive, found -4 [TW115]")
 def neg_reshape(x):
     tl.reshape(tl.arange(0, 16), (-4, -4))
 
@@ -207,10 +207,24 @@ def asm_garbage(x):
 
 
 @says(
-    "cannot run the assembly '=r' here: the constraints must be those of 1 results and 1 arguments [TW113]"
+    "inline_asm_elementwise: 'constraints' must be of 1 results, as '=r', and 1 arguments, found '=r' [TW112]"
 )
 def asm_few(x):
     tl.inline_asm_elementwise("mov.b32 $0, $1;", "=r", [tl.arange(0, 16)], tl.int32, True, 1)
+
+
+@says(
+    "inline_asm_elementwise: 'constraints' must be letters of c, h, r, l, f, d, or numbers of results, found 'q' [TW112]"
+)
+def asm_letter(x):
+    tl.inline_asm_elementwise("mov.b32 $0, $1;", "=q,r", [tl.arange(0, 16)], tl.int32, True, 1)
+
+
+@says(
+    "inline_asm_elementwise: 'constraints' must be letters of c, h, r, l, f, d, or numbers of results, found '1' [TW112]"
+)
+def asm_number(x):
+    tl.inline_asm_elementwise("mov.b32 $0, $1;", "=r,1", [tl.arange(0, 16)], tl.int32, True, 1)
 
 
 @says(

@@ -9,6 +9,7 @@ import tilewright.language as tl
 from tests.kernels.data import assert_near, assert_same
 from tests.kernels.devices import Device
 from tilewright import jit
+from tilewright.support import errors
 
 
 @jit
@@ -266,3 +267,16 @@ def test_assembly_of_bits(device: Device, rng: np.random.Generator, name: str):
         pytest.skip("the emulator knows few instructions; these are PTX as they stand")
     device.run(integer_kernel, (1,), device.array(x), out, ASM=assembly, SIZE=64)
     np.testing.assert_array_equal(out, expected(x).astype(np.int32))
+
+
+@jit
+def unknown_register_kernel(x, LETTERS: tl.constexpr):
+    i = tl.arange(0, 16)
+    text: tl.constexpr = "mov.b32 $0, $1;"
+    tl.store(x + i, tl.inline_asm_elementwise(text, LETTERS, [tl.load(x + i)], tl.int32, True, 1))
+
+
+@pytest.mark.parametrize("letters", ["=q,r", "=r,x", "=r,1", "r,r", "=r", "=r,r,r"])
+def test_constraints_that_no_register_meets_are_refused(device: Device, letters: str):
+    with pytest.raises(errors.InvalidValue, match="inline_asm_elementwise: 'constraints' must be"):
+        device.run(unknown_register_kernel, (1,), device.empty(16, np.int32), LETTERS=letters)

@@ -152,11 +152,15 @@ def inline_asm_elementwise(
     elements = [element_type(ctx, function, item) for item in dtypes]
     types = tuple(with_shape(element, shape) for element in elements)
     is_only_computed = constant_arguments.flag(ctx, function, "is_pure", is_pure)
+    args = tuple(type_of(element_of(value.type)) for value in inputs)
+    assembly = Assembly(text, registers, args, tuple(map(type_of, elements)), group)
+    mistake = assembly.mistake()
+    if mistake is not None:
+        ctx.fail(errors.InvalidValue, function, "constraints", *mistake)
     if ctx.options.capability:
         op = AsmOp if is_only_computed else VolatileAsmOp
         results = ctx.emitter.emit(op(tuple(inputs), text, registers, types, group)).results
     else:
-        assembly = Assembly(text, registers, tuple(map(type_of, elements)), group)
         results = _translated(ctx, inputs, assembly)
     if not many:
         return tensor(results[0])

@@ -29,17 +29,46 @@ from tilewright.support import errors
 _NOTHING = re.compile(r"(?:bar|barrier|membar|fence|griddepcontrol|nanosleep)(?:\..*)?")
 """Instructions without a meaning where one thread runs a program."""
 
-_SIZES = {"r": 32, "h": 16, "l": 64, "c": 8, "f": 32, "d": 64}
+_SIZES = {"c": 8, "h": 16, "r": 32, "l": 64, "f": 32, "d": 64}
 """Bits of the registers of a constraint."""
 
 
 class Assembly(NamedTuple):
-    """A call of inline assembly. results: dtypes; pack: elements of a group."""
+    """A call of inline assembly. args, results: dtypes; pack: elements of a group."""
 
     text: str
     constraints: str
+    args: tuple[dtype, ...]
     results: tuple[dtype, ...]
     pack: int
+
+    @property
+    def registers(self) -> list[str]:
+        """The constraints of results, then of arguments, without those of what is clobbered."""
+        parts = [part.strip() for part in self.constraints.split(",")]
+        return [part for part in parts if part and part[0] != "~"]
+
+    def share(self, kind: dtype) -> int:
+        """Elements of a group that share a register."""
+        return min(self.pack, max(1, 32 // max(8, kind.primitive_bitwidth)))
+
+    def registers_of(self, kinds: Sequence[dtype]) -> int:
+        """How many registers groups of elements take."""
+        return sum(self.pack // self.share(kind) for kind in kinds)
+
+    def mistake(self) -> tuple[str, str] | None:
+        """What the constraints must be and are, if they are wrong."""
+        results, args = map(self.registers_of, (self.results, self.args))
+        written, read = self.registers[:results], self.registers[results:]
+        are_results = [part.startswith("=") for part in self.registers]
+        if are_results != [True] * results + [False] * args:
+            return f"of {results} results, as '=r', and {args} arguments", repr(self.constraints)
+        same = [str(number) for number in range(results)]
+        for part in [part.lstrip("=&") for part in written] + [r for r in read if r not in same]:
+            if part not in _SIZES:
+                letters = f"letters of {', '.join(_SIZES)}, or numbers of results"
+                return letters, repr(part)
+        return None
 
 
 class Translation:
@@ -48,17 +77,12 @@ class Translation:
     def __init__(self, ctx: Context, assembly: Assembly) -> None:
         self.ctx, self.assembly = ctx, assembly
         self.registers: dict[str, tensor] = {}
-        letters = [part.strip() for part in assembly.constraints.split(",")]
-        self.letters = [part.lstrip("=&") for part in letters if part and part[0] != "~"]
+        self.letters = [part.lstrip("=&") for part in assembly.registers]
 
     def run(self, args: Sequence[tensor]) -> list[tensor]:
         """The groups of the results. Errors: InvalidOperation for what is not known."""
-        outputs = sum(self.assembly.pack // self._share(kind) for kind in self.assembly.results)
-        packed = self._packed(args)
-        if len(self.letters) != outputs + len(packed):
-            expected = f"{outputs} results and {len(packed)} arguments"
-            self._fail(self.assembly.constraints, f"the constraints must be those of {expected}")
-        for number, value in enumerate(packed, outputs):
+        outputs = self.assembly.registers_of(self.assembly.results)
+        for number, value in enumerate(self._packed(args), outputs):
             letter = self.letters[number]
             if letter.isdigit():
                 self.registers[f"${letter}"] = value
@@ -74,23 +98,19 @@ class Translation:
         self.ctx.fail(errors.InvalidOperation, doing, reason, advice)
 
     def _of_size(self, value: tensor, letter: str) -> tensor:
-        size = _SIZES.get(letter)
-        if size is None or value.dtype.is_ptr():
+        size = _SIZES[letter]
+        if value.dtype.is_ptr():
             self._fail(self.assembly.constraints, f"a register '{letter}' has no meaning here")
         same = value.dtype.primitive_bitwidth == size
         return value if same else typed(value, tl.get_int_dtype(size, False))
 
     # -- groups -----------------------------------------------------------------------------------
 
-    def _share(self, kind: dtype) -> int:
-        """Elements of a group that share a register."""
-        return min(self.assembly.pack, max(1, 32 // max(8, kind.primitive_bitwidth)))
-
     def _packed(self, args: Sequence[tensor]) -> list[tensor]:
         packed: list[tensor] = []
         pack = self.assembly.pack
         for start in range(0, len(args), pack):
-            count = self._share(args[start].dtype)
+            count = self.assembly.share(args[start].dtype)
             for first in range(start, start + pack, count):
                 group = args[first : first + count]
                 packed.append(group[0] if count == 1 else joined(group))
@@ -100,7 +120,7 @@ class Translation:
         results: list[tensor] = []
         number = 0
         for kind in self.assembly.results:
-            count = self._share(kind)
+            count = self.assembly.share(kind)
             for _ in range(self.assembly.pack // count):
                 results += self._elements(f"${number}", kind, count)
                 number += 1

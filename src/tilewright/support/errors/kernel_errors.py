@@ -367,15 +367,20 @@ class BlockTooLarge(CompilationError, ValueError):
 
 @dataclass(eq=False)
 class NonPowerOfTwo(CompilationError, ValueError):
-    """A tile size that is no power of two."""
+    """A tile size that is no power of two, or not even positive."""
 
     code = "TW115"
     of_language_function = True
-    template = "{what} must be a power of two, found {found}"
+    template = "{what} must be {expected}, found {found}"
     triton_template = "{what} must be a power of 2"
 
     what: str
     found: int
+
+    @property
+    def expected(self) -> str:
+        """Any positive extent will do, but where powers of two are asked for."""
+        return "positive" if self.found < 1 else "a power of two"
 
     @property
     def hint(self) -> str | None:
