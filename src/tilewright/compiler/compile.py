@@ -129,8 +129,8 @@ def compile_source(
     front = frontend_options(backend, options, target)
     store = shared_store(current.cache)
     work = _Compilation(source, backend, target, options, front, digest, store, current.compilation)
-    # Files that replace stages are no part of the key, so nothing may be kept or read.
-    if current.compilation.override_dir is not None:
+    # What replaces stages is no part of the key, so nothing may be kept or read.
+    if current.compilation.override_dir is not None or kernel_hooks.stages is not None:
         return work.made(keep=False)
     kept = None if current.cache.always_compile else work.kept()
     kernel = kept or work.made()

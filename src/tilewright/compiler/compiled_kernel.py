@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
@@ -23,6 +24,7 @@ from tilewright.compiler.kernel_store import shared_store
 from tilewright.compiler.launch_protocol import Run, general_run_function, run_function
 from tilewright.compiler.passed_values import Number, is_read_only, passed_value
 from tilewright.support import (
+    HookChain,
     LaunchMetadata,
     TilewrightError,
     errors,
@@ -167,15 +169,23 @@ class CompiledKernel:
     def _loaded(self) -> Launcher:
         # Where the source is now: an entry of the disk cache may come from another file.
         metadata = {**self.metadata.as_dict(), "location": self.src.location}
-        is_watched = kernel_hooks.load_start or kernel_hooks.load_end
-        files = shared_store(settings().cache).files(self.hash, self.name) if is_watched else {}
-        kernel_hooks.load_start(None, None, self.name, files, self.hash)
+        self._call(kernel_hooks.load_start, None)
         launcher = self.backend.load(self.kernel, metadata, self.parameters)
-        module, function = (getattr(launcher, n, launcher) for n in ("module", "function"))
-        kernel_hooks.load_end(module, function, self.name, files, self.hash)
+        self._call(kernel_hooks.load_end, launcher)
         # The device holds the code now, and the disk cache the texts.
         self.asm.forget()
         return launcher
+
+    def _call(self, hooks: HookChain[...], launcher: Launcher | None) -> None:
+        if hooks:
+            loaded = (getattr(launcher, n, launcher) for n in ("module", "function"))
+            files = shared_store(settings().cache).files(self.hash, self.name)
+            hooks(*loaded, self.name, files, self.hash)
+
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        here = getattr(self, "_here", None)  # a constructor may have failed before it is set
+        if here is not None and here.launcher is not None and not is_finalizing():
+            self._call(kernel_hooks.unload, here.launcher)
 
     @property
     def kernel(self) -> bytes:

@@ -13,14 +13,15 @@ import re
 import time
 import traceback
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from tilewright.analysis import argument_pairs
 from tilewright.backends import Backend, Stage, StageContext
 from tilewright.compiler.artifacts import SOURCE, Artifact
-from tilewright.compiler.sources import IRSource, KernelSource
+from tilewright.compiler.sources import IRSource, KernelSource, Language
 from tilewright.compiler.written_arguments import stored_arguments
 from tilewright.frontend.semantics import FrontendOptions
 from tilewright.ir import Module, print_module, valid_kernel
@@ -31,6 +32,7 @@ from tilewright.support import (
     collection_paused,
     current_recorder,
     errors,
+    kernel_hooks,
     timed,
 )
 from tilewright.support.disk_cache import cache_folder, wrote
@@ -62,6 +64,7 @@ class Run:
         self.digest = digest
         self.dump_dir = compilation.dump_dir
         self.override_dir = compilation.override_dir
+        self.stages = self._inspected(backend.stages)
         self.made: dict[str, Artifact] = {}
         self.times: list[int] = []
         """Microseconds of the front end, then of each stage."""
@@ -72,7 +75,26 @@ class Run:
 
     def run_module(self, module: Module) -> dict[str, Artifact]:
         """As `run`, on the tile IR of a front end; it is changed in place."""
-        return self._guarded(lambda: self._all(self._module(module), self.backend.stages))
+        return self._guarded(lambda: self._all(self._module(module), self.stages))
+
+    def _inspected(self, stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
+        """The stages as a hook has them, if there is one."""
+        hook, context = kernel_hooks.stages, self.context
+        if hook is None:
+            return stages
+        runs: dict[str, Callable[..., Any]] = {
+            stage.extension: lambda artifact, metadata, run=stage.run: run(artifact, context)
+            for stage in stages
+        }
+        hook(self.backend, runs, context.options, Language.TRITON, context.target.arch)
+        names = [stage.extension for stage in stages]
+        if sorted(runs) != sorted(names):
+            expected = f"left with the stages {', '.join(names)}"
+            raise errors.InvalidOption("add_stages_inspection_hook", expected, ", ".join(runs))
+        return tuple(
+            replace(stage, run=lambda artifact, context, run=run: run(artifact, context.metadata))
+            for stage, run in zip(stages, (runs[name] for name in names), strict=True)
+        )
 
     def _guarded(self, work: Callable[[], dict[str, Artifact]]) -> dict[str, Artifact]:
         try:
@@ -98,7 +120,7 @@ class Run:
 
     def _start(self, options: FrontendOptions) -> tuple[Artifact, tuple[Stage, ...]]:
         """The first artifact, and the stages after it."""
-        source, stages = self.source, self.backend.stages
+        source, stages = self.source, self.stages
         if isinstance(source, KernelSource):
             with timed("frontend"):
                 module = source.lower(options)

@@ -7,6 +7,7 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, cast
 
@@ -33,6 +34,13 @@ Place = int | str | tuple[int | str, ...]
 
 NON_NEGATIVE = "tilewright.non_negative"
 """The attribute of an integer argument that launches make known beside its divisibility."""
+
+
+class Language(Enum):
+    """What kernels are written in, for Triton's hooks."""
+
+    TRITON = 0
+    GLUON = 1
 
 
 class KernelSource(ABC):

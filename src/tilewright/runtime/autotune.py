@@ -30,7 +30,15 @@ from tilewright.runtime.tuning.tuning_arguments import (
     names_of,
 )
 from tilewright.runtime.tuning.tuning_config import Config, Pruning
-from tilewright.support import ForkLock, Settings, errors, settings, thread_count, user_boundary
+from tilewright.support import (
+    ForkLock,
+    Settings,
+    errors,
+    kernel_hooks,
+    settings,
+    thread_count,
+    user_boundary,
+)
 
 _BY_VALUE = (int, float, bool, type(None))
 """Keys that machine code compares by value."""
@@ -300,6 +308,7 @@ class Autotuner(KernelWrapper):
             tuning.timings = kept.read(left)
         if all(timing[0] == float("inf") for timing in tuning.timings.values()):
             tuning.timings = {}  # to be able to say why none can run
+        known = len(tuning.timings)
         tuning.run(left)
         self.bench_time = tuning.spent
         if not tuning.timings:
@@ -307,7 +316,19 @@ class Autotuner(KernelWrapper):
         best = self._best(tuning.timings, trial)
         if tuning_settings.print:
             self._print_choice(best)
+        self._tell(key, best, cache_hit=known == len(tuning.timings))
         return best
+
+    def _tell(self, key: tuple[object, ...], best: Config, *, cache_hit: bool) -> None:
+        if kernel_hooks.tuned is not None:
+            kernel_hooks.tuned(
+                fn=self.base_fn,
+                key=key,
+                best_config=best,
+                configs_timings=self.configs_timings,
+                duration=self.bench_time,
+                cache_hit=cache_hit,
+            )
 
     def _kept(
         self, trial: Trial, key: tuple[object, ...], backend: Backend, current: Settings

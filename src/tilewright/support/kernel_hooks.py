@@ -66,17 +66,26 @@ class KernelHooks:
 
     load_start, load_end(module, function, name, metadata_group, hash): around loading a binary;
     module and function are None before, metadata_group has the files of the disk cache, as
-    {"add.ttir": path}. listener(src=, metadata=, metadata_group=, times=,
-    cache_hit=): after each compilation, and each kernel from the disk cache.
+    {"add.ttir": path}. unload, with the same arguments: a loaded kernel is no longer used. Its code
+    stays where it is, since a graph of launches may hold it.
+    listener(src=, metadata=, metadata_group=, times=, cache_hit=): after each compilation, and each
+    kernel from the disk cache.
     jit_cache(key=, repr=, fn=, compile=, is_manual_warmup=, already_compiled=): before a variant is
     compiled, which is left undone if it returns true; jit_post_compile: the same, afterwards.
+    stages(backend, stages, options, language, capability): before the stages of a compilation, a
+    dictionary extension -> (artifact before, metadata) -> artifact, of which it may replace values.
+    tuned(fn=, key=, best_config=, configs_timings=, duration=, cache_hit=): after a choice of the
+    autotuner; milliseconds of each configuration, seconds of all, whether all were on disk.
     """
 
     load_start: HookChain[...] = field(default_factory=lambda: HookChain[...]())
     load_end: HookChain[...] = field(default_factory=lambda: HookChain[...](reversed=True))
+    unload: HookChain[...] = field(default_factory=lambda: HookChain[...]())
     listener: Callable[..., Any] | None = None
     jit_cache: Callable[..., Any] | None = None
     jit_post_compile: Callable[..., Any] | None = None
+    stages: Callable[..., Any] | None = None
+    tuned: Callable[..., Any] | None = None
 
 
 kernel_hooks = KernelHooks()

@@ -5,13 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from enum import Enum
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
 from tilewright.backends import GPUTarget, backend_named, backend_names
-from tilewright.compiler import options_of
+from tilewright.compiler import Language, options_of
 from tilewright.runtime import ActiveDriver as DriverBase
 from tilewright.runtime import driver, driver_class
 from tilewright.support import errors
@@ -34,13 +33,6 @@ __all__ = [
 Benchmarker = Callable[..., Any]
 """do_bench, or what is like it."""
 GPUDriver = DriverBase
-
-
-class Language(Enum):
-    """What kernels are written in."""
-
-    TRITON = 0
-    GLUON = 1
 
 
 class BaseBackend(ABC):

@@ -279,7 +279,7 @@ class autotuning_knobs(base_knobs):
 
     cache = _Shared("TRITON_CACHE_AUTOTUNING", "autotuning.cache")
     print = _Shared("TRITON_PRINT_AUTOTUNING", "autotuning.print")
-    listener: Callable[..., Any] | None = None
+    listener = _Hook(kernel_hooks, "tuned")
 
 
 class runtime_knobs(base_knobs):
@@ -294,8 +294,8 @@ class runtime_knobs(base_knobs):
     kernel_load_end_hook = _Chain(kernel_hooks.load_end)
     jit_cache_hook = _Hook(kernel_hooks, "jit_cache")
     jit_post_compile_hook = _Hook(kernel_hooks, "jit_post_compile")
-    kernel_unload_hook: HookChain[...] = HookChain[...]()
-    add_stages_inspection_hook: Callable[..., Any] | None = None
+    kernel_unload_hook = _Chain(kernel_hooks.unload)
+    add_stages_inspection_hook = _Hook(kernel_hooks, "stages")
 
 
 class language_knobs(base_knobs):

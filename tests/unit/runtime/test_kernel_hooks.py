@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
@@ -28,7 +29,9 @@ from tilewright.support import TilewrightWarning, errors, kernel_hooks, settings
 @pytest.fixture(autouse=True)
 def without_hooks() -> Generator[None]:
     yield
-    kernel_hooks.listener = kernel_hooks.jit_cache = kernel_hooks.jit_post_compile = None
+    for name in ("listener", "jit_cache", "jit_post_compile", "stages", "tuned"):
+        setattr(kernel_hooks, name, None)
+    kernel_hooks.unload.clear()
     kernel_hooks.load_start.clear()
     kernel_hooks.load_end.clear()
 
@@ -160,6 +163,69 @@ def test_a_listener_hears_of_each_compilation_and_its_times() -> None:
     launch(new_kernel())
     assert heard[1]["cache_hit"] is True
     assert heard[1]["times"].total_lowering == 0
+
+
+def test_a_hook_hears_of_a_kernel_that_is_no_longer_used() -> None:
+    calls: list[tuple[Any, ...]] = []
+    gc.collect()  # kernels of other tests
+    kernel_hooks.unload.add(lambda *given: calls.append(given))
+    never_loaded = new_kernel().warmup(tl.float32, tl.float32, 5, grid=(1,), BLOCK=8)
+    compiled = launch(new_kernel())
+    expected = (compiled.module, compiled.function, "add", compiled.hash)
+    del never_loaded, compiled
+    gc.collect()
+    assert [(*given[:3], given[4]) for given in calls] == [expected]
+    assert Path(calls[0][3]["add.ttir"]).exists()
+
+
+def test_a_hook_may_replace_stages_of_a_compilation() -> None:
+    seen: list[Any] = []
+
+    def two_for_one(
+        backend: Any, stages: dict[str, Any], options: Any, language: Any, capability: Any
+    ) -> None:
+        seen.append((backend.name, list(stages), options.num_warps, language.name))
+        lower = stages["llir"]
+
+        def changed(artifact: Any, metadata: dict[str, Any]) -> str:
+            assert metadata["name"] == "add"
+            return lower(artifact, metadata).replace("0x3FF0000000000000", "0x4000000000000000")
+
+        stages["llir"] = changed
+
+    kernel_hooks.stages = two_for_one
+    x, out = np.arange(5, dtype="f"), np.zeros(5, "f")
+    compiled = new_kernel()[(1,)](x, out, 5, BLOCK=8)
+    np.testing.assert_array_equal(out, x + 2)
+    names = [stage.extension for stage in compiled.backend.stages]
+    assert seen == [(compiled.backend.name, names, 4, "TRITON")]
+    kernel_hooks.stages = None
+    launch(new_kernel())  # what a hook has changed is not kept on disk
+
+
+def test_a_hook_leaves_no_stage_out() -> None:
+    kernel_hooks.stages = lambda backend, stages, *more: stages.popitem()
+    with pytest.raises(errors.InvalidOption, match="must be left with the stages .*llir"):
+        launch(new_kernel())
+
+
+def test_a_listener_hears_what_the_autotuner_has_chosen() -> None:
+    heard: list[dict[str, Any]] = []
+    kernel_hooks.tuned = lambda **given: heard.append(given)
+    configs = [Config({"BLOCK": 8}), Config({"BLOCK": 16})]
+    for _ in range(2):
+        kernel = new_kernel()
+        tuned = autotune(configs, key=["n"], cache_results=True, warmup=1, rep=1)(kernel)
+        tuned[(1,)](np.arange(5, dtype="f"), np.zeros(5, "f"), 5)
+        tuned[(1,)](np.arange(5, dtype="f"), np.zeros(5, "f"), 5)
+        assert heard[-1]["fn"] is kernel
+        assert heard[-1]["best_config"] is tuned.best_config
+        assert heard[-1]["configs_timings"].keys() == set(configs)
+    assert [(h["key"], h["cache_hit"]) for h in heard] == [
+        ((5, "float32", "float32"), False),
+        ((5, "float32", "float32"), True),
+    ]
+    assert heard[0]["duration"] > 0 == heard[1]["duration"]
 
 
 def test_a_compiled_kernel_is_launched_as_triton_s_launchers_do() -> None:

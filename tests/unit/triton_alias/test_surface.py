@@ -74,8 +74,10 @@ triton.compiler: ASTSource CompiledKernel
 triton.backends.compiler: GPUTarget
 triton.knobs: amd autotuning build cache compilation language nvidia proton redis runtime
 triton.knobs.runtime: add_stages_inspection_hook jit_cache_hook jit_post_compile_hook
-    kernel_load_end_hook kernel_load_start_hook launch_enter_hook launch_exit_hook
+    kernel_load_end_hook kernel_load_start_hook kernel_unload_hook launch_enter_hook
+    launch_exit_hook
 triton.knobs.compilation: listener
+triton.knobs.autotuning: listener
 triton.runtime.JITFunction: add_pre_run_hook cache_key preload run warmup
 triton.runtime.Autotuner: run warmup
 """
