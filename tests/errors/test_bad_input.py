@@ -213,7 +213,7 @@ INSIDE: list[tuple[Any, type[Exception], str, str]] = [
      "sum_of_two(tl.load(x), 1, 2)"),
     (unknown_inside, errors.UnknownArgument, "did you mean 'mask'?", "tl.load(x, maks=n > 0)"),
     (large_block, errors.BlockTooLarge, "the limit is 1048576", "i[:, None] + i[None, :]"),
-    (even_block, errors.NonPowerOfTwo, "power of two, found 0",
+    (even_block, errors.NonPowerOfTwo, "positive, found 0",
      "tl.zeros((BLOCK - 16,), tl.int32)"),
     (recursion, errors.RecursionNotSupported, "calls itself", "countdown(x, n)"),
     (stores_to_const, errors.StoreToConst, "const", "tl.store(x, 1.0)"),

@@ -82,19 +82,13 @@ class Run:
         hook, context = kernel_hooks.stages, self.context
         if hook is None:
             return stages
-        runs: dict[str, Callable[..., Any]] = {
-            stage.extension: lambda artifact, metadata, run=stage.run: run(artifact, context)
-            for stage in stages
-        }
+        runs = {stage.extension: _for_hook(stage, context) for stage in stages}
         hook(self.backend, runs, context.options, Language.TRITON, context.target.arch)
         names = [stage.extension for stage in stages]
         if sorted(runs) != sorted(names):
             expected = f"left with the stages {', '.join(names)}"
             raise errors.InvalidOption("add_stages_inspection_hook", expected, ", ".join(runs))
-        return tuple(
-            replace(stage, run=lambda artifact, context, run=run: run(artifact, context.metadata))
-            for stage, run in zip(stages, (runs[name] for name in names), strict=True)
-        )
+        return tuple(_from_hook(stage, runs[stage.extension]) for stage in stages)
 
     def _guarded(self, work: Callable[[], dict[str, Artifact]]) -> dict[str, Artifact]:
         try:
@@ -241,6 +235,20 @@ class Run:
             return print_module(self.source.lower(options))
         except Exception:  # the bug is in the front end
             return self.source.text
+
+
+def _for_hook(stage: Stage, context: StageContext) -> Callable[[Any, Any], Artifact]:
+    def run(artifact: Any, metadata: object) -> Artifact:
+        return stage.run(artifact, context)
+
+    return run
+
+
+def _from_hook(stage: Stage, run: Callable[[Any, Any], Artifact]) -> Stage:
+    def run_stage(artifact: Any, context: StageContext) -> Artifact:
+        return run(artifact, context.metadata)
+
+    return replace(stage, run=run_stage)
 
 
 def file_name(kernel: str) -> str:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from types import CodeType, FrameType, FunctionType
 from typing import Any, NamedTuple, cast
 
@@ -51,6 +53,7 @@ from tilewright.frontend.semantics import (
 from tilewright.interp import ConcreteValue, Machine, numpy_dtype
 from tilewright.ir import Value
 from tilewright.language import (
+    ACTIVE,
     BINARY_OPERATORS,
     COMPARISON_OPERATORS,
     UNARY_OPERATORS,
@@ -65,6 +68,10 @@ from tilewright.support.fresh_stack import nested
 _CONVERSIONS: dict[str, Callable[[Any], Any]] = {"int": int, "float": float, "index": int}
 
 
+_SESSION: ContextVar[Session] = ContextVar("session")
+"""Of the running program; those that wait for others have contexts of their own."""
+
+
 class _Runnable(NamedTuple):
     """A device function made ready to run."""
 
@@ -75,8 +82,7 @@ class _Runnable(NamedTuple):
 class EagerDispatcher:
     """One launch: the context of the semantics, and the functions that run in it.
 
-    codes: of all kernel functions that have run, with their files, for locations of errors;
-    session: the functions that are running, and the context.
+    codes: of all kernel functions that have run, with their files, for locations of errors.
     """
 
     def __init__(self, machine: Machine, options: FrontendOptions) -> None:
@@ -84,8 +90,6 @@ class EagerDispatcher:
         self._functions: dict[DeviceFunction, _Runnable] = {}
         self._plain: set[CodeType] = set()
         self._context = Context(EagerBuilder(machine), options, _Caller(self))
-        # Shared with what combine regions inline: recursion through those is refused too.
-        self.session = Session(self._context)
         constructs = PythonConstructs(self._context, self._indices, self.codes)
         self._namespaces = Namespaces(
             {
@@ -94,6 +98,23 @@ class EagerDispatcher:
                 "hasattr": constructs.has_attribute,
             }
         )
+
+    @property
+    def session(self) -> Session:
+        """The functions that run in the program, and the context.
+
+        Shared with what combine regions inline: recursion through those is refused too."""
+        return _SESSION.get()
+
+    @contextmanager
+    def running(self) -> Generator[None]:
+        """A program: stubs and operators come here, and no function of it runs yet."""
+        tokens = ACTIVE.set(self), _SESSION.set(Session(self._context))
+        try:
+            yield
+        finally:
+            ACTIVE.reset(tokens[0])
+            _SESSION.reset(tokens[1])
 
     # --- language.Dispatcher ----------------------------------------------------------------------
 

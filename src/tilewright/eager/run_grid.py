@@ -20,7 +20,7 @@ from tilewright.interp import (
     program_ids,
     write_to_stdout,
 )
-from tilewright.language import ACTIVE, DeviceFunction
+from tilewright.language import DeviceFunction
 from tilewright.support import TilewrightError, checks_of, errors, settings
 
 _REST = inspect.Parameter.VAR_POSITIONAL
@@ -54,19 +54,16 @@ def run_kernel(
     dispatcher = EagerDispatcher(machine, options or FrontendOptions())
     values = _values(fn, machine.memory, arguments)
     call = _call(fn, {name: dispatcher.argument(value) for name, value in values.items()})
-    for program in program_ids(machine.grid, None if only is None else pad(only, 0)):
-        machine.program = program
-        if machine.memory.races is not None:
-            machine.memory.races.begin(program)
-        _run_program(fn, dispatcher, *call)
+    programs = program_ids(machine.grid, None if only is None else pad(only, 0))
+    machine.run(programs, lambda: _run_program(fn, dispatcher, *call))
 
 
 def _run_program(
     fn: DeviceFunction, dispatcher: EagerDispatcher, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> None:
-    token = ACTIVE.set(dispatcher)
     try:
-        result = dispatcher.call_function(fn, args, kwargs)
+        with dispatcher.running():
+            result = dispatcher.call_function(fn, args, kwargs)
     except TilewrightError as error:
         # `fail` inside a stub has no location here: the traceback knows the kernel's line.
         place = location_in(error.__traceback__, dispatcher.codes)
@@ -82,8 +79,6 @@ def _run_program(
         place = location_in(error.__traceback__, dispatcher.codes)
         # The traceback too: debuggers stop in the kernel's own frame.
         raise mistake.with_loc(place).with_traceback(error.__traceback__) from None
-    finally:
-        ACTIVE.reset(token)
     if result is not None:
         raise errors.UnsupportedLanguageConstruct(
             "returning a value from a kernel",

@@ -41,10 +41,12 @@ def run_function(
     machine = Machine(Memory(function.name), pad(grid, 1), write=write)
     pairs = zip(function.args, args, strict=True)
     values = [_argument(machine.memory, parameter, arg) for parameter, arg in pairs]
-    for program in program_ids(machine.grid, None if pid is None else pad(pid, 0)):
-        machine.program = program
+
+    def run_program() -> None:
         with suppress(ProgramStopped):
             Interpreter(machine).run_block(function.body, values)
+
+    machine.run(program_ids(machine.grid, None if pid is None else pad(pid, 0)), run_program)
 
 
 def pad(extents: tuple[int, ...], fill: int) -> Grid:

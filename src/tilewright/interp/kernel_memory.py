@@ -74,8 +74,8 @@ class Access(NamedTuple):
 class Races(Protocol):
     """Who watches accesses for races: a `RaceWatch`."""
 
-    def begin(self, program: tuple[int, int, int]) -> None:
-        """A program begins."""
+    def enter(self, program: tuple[int, int, int]) -> None:
+        """A program begins, or goes on."""
         ...
 
     def synchronize(self, addresses: Array) -> None:

@@ -1,13 +1,13 @@
 """The state of a running program instance, and the ops that need it: memory, grid, messages.
 
-`@machine_rule(LoadOp)` registers `rule(machine, op, inputs) -> tuple of arrays`. Programs run one
-after the other, so atomics need no locks, and a barrier has nothing to wait for.
+`@machine_rule(LoadOp)` registers `rule(machine, op, inputs) -> tuple of arrays`. One program runs
+at any time, so atomics need no locks, and a barrier has nothing to wait for.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter_ns
 from typing import Any, NoReturn, TypeVar
@@ -20,6 +20,7 @@ from tilewright.interp.concrete_value import ConcreteValue
 from tilewright.interp.element_arithmetic import compute, maximum, minimum
 from tilewright.interp.kernel_memory import Access, Memory, WrongAddress, left_out
 from tilewright.interp.numpy_dtypes import Array, as_array, bits_of
+from tilewright.interp.waiting_programs import ProgramSchedule
 from tilewright.ir import Op
 from tilewright.ir.types import DType, PointerType, element_of, shape_of
 from tilewright.ops import (
@@ -58,7 +59,8 @@ class Machine:
     """The state that program instances run in.
 
     memory: the arrays; grid: extents; program: the indices of the running instance; write: takes
-    the text that kernels print; checks: what is looked at beyond bounds.
+    the text that kernels print; checks: what is looked at beyond bounds; schedule: who runs when,
+    None for one program alone.
     """
 
     memory: Memory
@@ -66,6 +68,17 @@ class Machine:
     program: Grid = (0, 0, 0)
     write: Callable[[str], object] = field(default=write_to_stdout)
     checks: AccessChecks | None = None
+    schedule: ProgramSchedule | None = None
+
+    def run(self, programs: Iterator[Grid], run_program: Callable[[], object]) -> None:
+        """Every program. run_program(): the one that `program` names, to its end."""
+        self.schedule = ProgramSchedule(run_program, self._enter)
+        self.schedule.run(programs)
+
+    def _enter(self, program: Grid) -> None:
+        self.program = program
+        if self.memory.races is not None:
+            self.memory.races.enter(program)
 
 
 def machine_rule(op_class: type[Op]) -> Callable[[R], R]:
@@ -109,6 +122,9 @@ def load(machine: Machine, op: LoadOp, inputs: Sequence[ConcreteValue]) -> tuple
     if machine.checks is not None:
         machine.checks.check_operands("load", pointer, inputs[1:2])
     loaded = lanes.read(access)
+    if machine.schedule is not None:
+        plain = not getattr(op, "volatile", False)  # descriptors are loaded by this rule too
+        machine.schedule.saw(access.root, lanes.addresses, loaded, plain=plain)
     if lanes.mask is None:
         return (loaded.reshape(pointer.data.shape),)
     shape = pointer.data.shape
@@ -127,6 +143,8 @@ def store(machine: Machine, op: StoreOp, inputs: Sequence[ConcreteValue]) -> tup
     if machine.checks is not None:
         machine.checks.check_operands("store", inputs[0], inputs[2:3], inputs[1])
     lanes.write(_access("store", inputs[0]), lanes.active(inputs[1].data))
+    if machine.schedule is not None:
+        machine.schedule.stored()
     return ()
 
 
@@ -216,13 +234,19 @@ def _take_turns(
 ) -> Array:
     """Read, update and write each lane; rounds of lanes whose addresses all differ."""
     # The dtype that memory holds, whatever the operands' is.
-    old = np.empty(lanes.addresses.shape, left_out(access.dtype, ()).dtype)
+    old, changes = np.empty(lanes.addresses.shape, left_out(access.dtype, ()).dtype), False
     for turn in _turns(lanes.addresses):
         addresses = lanes.addresses[turn]
         old[turn] = lanes.read(access, addresses)
         with np.errstate(all="ignore"):
             new = update(old[turn], *[x[turn] for x in operands])
         lanes.write(access, new, addresses)
+        changes = changes or not np.array_equal(bits_of(new), bits_of(old[turn]))
+    if (schedule := lanes.machine.schedule) is not None:
+        if changes:
+            schedule.stored()
+        else:
+            schedule.saw(access.root, lanes.addresses, old, plain=False)
     if lanes.mask is None:
         return old.reshape(lanes.shape)
     result = left_out(access.dtype, lanes.shape)
@@ -289,6 +313,8 @@ def device_assert(machine: Machine, op: AssertOp, inputs: Sequence[ConcreteValue
 
 @machine_rule(TimerOp)
 def timer(machine: Machine, op: TimerOp, inputs: Sequence[ConcreteValue]) -> tuple[Array]:
+    if machine.schedule is not None:
+        machine.schedule.timed()
     return (np.array(perf_counter_ns(), np.int64),)
 
 

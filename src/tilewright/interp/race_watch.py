@@ -1,6 +1,6 @@
 """Finds two programs that use one address, of which one writes, without an atomic between them.
 
-Programs of the interpreter run one after the other, so nothing goes wrong there. For each byte of
+One program of the interpreter runs at any time, so nothing goes wrong there. For each byte of
 an array the last program that wrote it and the last that read it are kept. An access of another
 program is a race, unless that program has released what this one has acquired: by atomics on one
 address, as counters and locks do. Atomics themselves race with nothing, and neither does storing
@@ -30,29 +30,33 @@ class RaceWatch:
     def __init__(self) -> None:
         self._writers: dict[int, Array] = {}
         self._readers: dict[int, Array] = {}
-        self._programs: list[Program] = []
+        self._numbers: dict[Program, int] = {}
+        self._me = _NOBODY
         self._released: dict[int, set[int]] = defaultdict(set[int])
-        self._ordered: set[int] = set()
+        self._acquired: dict[int, set[int]] = defaultdict(set[int])
 
-    def begin(self, program: Program) -> None:
-        """A program begins: nothing is before it yet."""
-        if not self._programs or self._programs[-1] != program:
-            self._programs.append(program)
-            self._ordered = set()
+    @property
+    def _ordered(self) -> set[int]:
+        """What is before the running program."""
+        return self._acquired[self._me]
+
+    def enter(self, program: Program) -> None:
+        """A program begins, before which nothing is yet, or goes on."""
+        self._me = self._numbers.setdefault(program, len(self._numbers) + 1)
 
     def synchronize(self, addresses: Array) -> None:
         """An atomic at addresses: acquires what others have released there, and releases."""
         places = cast("list[int]", np.unique(addresses).tolist())
         for place in places:
-            self._ordered |= self._released[place]
+            self._ordered.update(self._released[place])
         for place in places:
-            self._released[place] |= self._ordered | {len(self._programs)}
+            self._released[place] |= self._ordered | {self._me}
 
     def read(self, span: Span, addresses: Array, size: int) -> None:
         """A load of the running program. Errors: RaceCondition."""
         writers, readers, places = self._at(span, addresses, size)
         self._check(span, writers[places], addresses, size, "reads", "wrote")
-        before, me = readers[places], len(self._programs)
+        before, me = readers[places], self._me
         readers[places] = np.where((before == _NOBODY) | (before == me), me, _MANY)
 
     def write(self, span: Span, addresses: Array, size: int) -> None:
@@ -60,7 +64,7 @@ class RaceWatch:
         writers, readers, places = self._at(span, addresses, size)
         self._check(span, writers[places], addresses, size, "writes", "wrote")
         self._check(span, readers[places], addresses, size, "writes", "read")
-        writers[places] = len(self._programs)
+        writers[places] = self._me
 
     def _at(self, span: Span, addresses: Array, size: int) -> tuple[Array, Array, Array]:
         count = span.stop - span.start
@@ -75,12 +79,13 @@ class RaceWatch:
         self, span: Span, others: Array, addresses: Array, size: int, now: str, before: str
     ) -> None:
         # Who the many were is not known: whatever has been acquired may order them.
-        known = [len(self._programs), _NOBODY, *self._ordered, *([_MANY] if self._ordered else [])]
+        known = [self._me, _NOBODY, *self._ordered, *([_MANY] if self._ordered else [])]
         wrong = ~np.isin(others, known)
         if not wrong.any():
             return
         lane, byte = (int(i) for i in np.argwhere(wrong)[0])
         other = int(others[lane, byte])
-        who = None if other == _MANY else self._programs[other - 1]
+        names = list(self._numbers)
+        who = None if other == _MANY else names[other - 1]
         address = int(addresses[lane])
-        raise access_errors.race(self._programs[-1], span, address, now, before, who)
+        raise access_errors.race(names[self._me - 1], span, address, now, before, who)

@@ -401,6 +401,21 @@ class RaceCondition(KernelRunError):
 
 
 @dataclass(eq=False)
+class Deadlock(KernelRunError):
+    """A program that waits for a number in memory, while no other program is left to store it."""
+
+    code = "TW408"
+    template = (
+        "program {program} waits without end: it loads {place} again and again, and no program is "
+        "left to store to it"
+    )
+    hint_template = "look whether each lock is released, and who stores what is waited for"
+
+    program: tuple[int, ...]
+    place: str
+
+
+@dataclass(eq=False)
 class OffsetOverflow(KernelRunError, OverflowError):
     """An address that is computed by an int32 sum or product which has wrapped around."""
 
