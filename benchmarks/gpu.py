@@ -340,8 +340,8 @@ def _cold_process(program: Path, side: str, seed: int) -> dict[str, float]:
 # --- goals ----------------------------------------------------------------------------------------
 
 
-def kernel_checks(cases: list[Case]) -> list[Check]:
-    """The goals on kernels, from their cases."""
+def kernel_ratios(cases: list[Case]) -> list[Check]:
+    """The goals of each case: beside Triton and, where much is moved, beside a copy."""
     checks: list[Check] = []
     for case in cases:
         goal, ratio = case.goals["tilewright"], case.ratios["tilewright"].median
@@ -354,6 +354,12 @@ def kernel_checks(cases: list[Case]) -> list[Check]:
         ):
             share = _ratio(case, "copy", "tilewright")
             checks.append(Check(f"{case.name} / copy", share, COPY_SHARE))
+    return checks
+
+
+def kernel_checks(cases: list[Case]) -> list[Check]:
+    """The goals on kernels, from their cases."""
+    checks = kernel_ratios(cases)
     for size in ("fp32", "fp16"):
         ratios = [
             case.ratios["tilewright"].median

@@ -44,11 +44,9 @@ def source_with_callees(path: Path, function: str) -> str:
         name = wanted.pop()
         seen = [name, *(other for other in seen if other != name)]
         wanted += [
-            node.func.id
+            node.id  # called, or handed to a scan
             for node in ast.walk(ast.parse(source_of(path, name)))
-            if isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Name)
-            and node.func.id in names
+            if isinstance(node, ast.Name) and node.id in names
         ]
     return HEAD + "".join(DECORATOR + source_of(path, name) for name in seen)
 

@@ -1,4 +1,4 @@
-"""Scans within a warp: within a thread, then over lanes by butterfly shuffles; and their joining.
+"""Scans within a warp: within a thread, then over lanes by shuffles; and their joining.
 
 A scannable layout (layout_propagation.py) numbers the elements along the axis by register bits,
 then lanes, then warps, then register bits again: each thread holds a *run* of neighbours in each of
@@ -23,6 +23,7 @@ from tilewright.backends.nvidia.lower.combine_regions import apply_region
 from tilewright.backends.nvidia.lower.global_memory import shared_store
 from tilewright.backends.nvidia.lower.gpu_lowering import (
     GpuLowering,
+    gathered_bits,
     layout_of,
     lowering,
 )
@@ -54,6 +55,7 @@ class _Scan:
         self.layout = layout_of(op.inputs[0])
         self.order = axis_order(self.layout, op.axis)
         self.columns = [state.registers_of(v) for v in op.inputs]
+        self.steps = self._steps()
 
     def run(self) -> None:
         lines = [self._line(chunks) for chunks in self._lines()]
@@ -102,55 +104,64 @@ class _Scan:
         return folded
 
     def _over_lanes(self, total: Element) -> tuple[Element, Prefix | None]:
-        """The fold of all lanes, and of the lanes before this one."""
-        before: Prefix | None = None
-        passed = 0
-        # From the lowest coordinate bit up, so that each total is of neighbouring lanes.
-        for bit in self.order.lanes:
-            other = [self._shuffled(v, k, bit) for k, v in enumerate(total)]
-            later = self._has_bit(self.state.lane, bit)
-            first = [select(self.state, later, o, t) for o, t in zip(other, total, strict=True)]
-            second = [select(self.state, later, t, o) for o, t in zip(other, total, strict=True)]
-            total = self.combine(first, second)
-            if before is None:
-                before = Prefix(other, later)
-            else:
-                # In the later half: all of the earlier half, then what precedes in the own half.
-                inner = self._any_bit(passed)
-                longer = self.combine(other, before.value)
-                grown = self._choose(inner, longer, other)
-                value = self._choose(later, grown, before.value)
-                before = Prefix(value, self._any_bit(passed | 1 << bit))
-            passed |= 1 << bit
-        return total, before
+        """The fold of the lanes up to this one, and of those before it.
 
-    def _shuffled(self, value: Val, k: int, bit: int) -> Val:
+        After k steps each lane has folded 2^k lanes that end with it, or all there are.
+        """
+        if not self.steps:
+            return total, None
+        for source, exists in self.steps:
+            longer = self.combine(self._shuffled(total, source), total)
+            total = self._choose(exists, longer, total)
+        nearest, exists = self.steps[0]
+        return total, Prefix(self._shuffled(total, nearest), exists)
+
+    def _steps(self) -> list[tuple[Val, Val]]:
+        """Of each step: the lane to fold with, 2^k before this one, and whether there is one."""
+        count, code = len(self.order.lanes), self.code
+        place = self.state.linear(gathered_bits(self.order.lanes), self.state.lane)
+        steps: list[tuple[Val, Val]] = []
+        for distance in (1 << k for k in range(count)):
+            move, exists = f"sub i32 {place}, {distance}", f"uge i32 {place}, {distance}"
+            if self.op.reverse:
+                move, exists = f"add i32 {place}, {distance}", f"ult i32 {place}, "
+                exists += str((1 << count) - distance)
+            source = self._lane_at(code.let_here(move, "i32"))
+            steps.append((source, code.let_here(f"icmp {exists}", "i1")))
+        return steps
+
+    def _lane_at(self, place: Val) -> Val:
+        """The lane at a place along the axis, across it where this one is."""
+        lanes = self.order.lanes
+        others = [0 if bit in lanes else 1 << bit for bit in range(5)]
+        along = self.state.linear([1 << bit for bit in lanes], place)
+        across = self.state.linear(others, self.state.lane)
+        return self.code.let_here(f"or i32 {along}, {across}", "i32")
+
+    def _whole(self, total: Element) -> Element:
+        """The fold of all lanes, which the last one has."""
+        if not self.steps:
+            return total
+        last = 0 if self.op.reverse else (1 << len(self.steps)) - 1
+        return self._shuffled(total, self._lane_at(integer_literal(last)))
+
+    def _shuffled(self, values: Element, source: Val) -> Element:
+        return [self._moved(value, k, source) for k, value in enumerate(values)]
+
+    def _moved(self, value: Val, k: int, source: Val) -> Val:
         element = element_of(self.op.inputs[k].type)
         (packed_register,) = pack(self.state, [value], element)
-        moved = shuffle_packed(self.state, "bfly", packed_register, integer_literal(1 << bit))
+        moved = shuffle_packed(self.state, "idx", packed_register, source)
         return unpack(self.state, [moved], 1, element)[0]
-
-    def _has_bit(self, index: Val, bit: int) -> Val:
-        """Whether a lane comes later than its partner in a step of the butterfly."""
-        masked = self.code.let_here(f"and i32 {index}, {1 << bit}", "i32")
-        predicate = "eq" if self.op.reverse else "ne"
-        return self.code.let_here(f"icmp {predicate} i32 {masked}, 0", "i1")
-
-    def _any_bit(self, mask: int) -> Val:
-        """Whether this lane is not the first among those that differ in these bits."""
-        masked = self.code.let_here(f"and i32 {self.state.lane}, {mask}", "i32")
-        first = mask if self.op.reverse else 0
-        return self.code.let_here(f"icmp ne i32 {masked}, {first}", "i1")
 
     # -- chunks ---------------------------------------------------------------------------------
 
     def _over_chunks(self, totals: list[Element]) -> list[Prefix | None]:
-        prefixes: list[Prefix | None] = [None]
-        running = totals[0]
-        for total in totals[1:]:
-            prefixes.append(Prefix(running, None))
-            running = self.combine(running, total)
-        return prefixes
+        running: list[Element] = []
+        for total in totals[:-1]:
+            whole = self._whole(total)
+            running.append(self.combine(running[-1], whole) if running else whole)
+        return [None, *(Prefix(before, None) for before in running)]
 
     # -- values that may be missing -------------------------------------------------------------
 
@@ -175,8 +186,8 @@ class _Scan:
 
 @dataclass(frozen=True, slots=True)
 class _Chunk:
-    """A run of one thread: where it is, its results within the thread, the fold of all lanes, and
-    of the lanes before."""
+    """A run of one thread: where it is, its results within the thread, the fold of the lanes up to
+    this one, and of those before."""
 
     coordinates: list[tuple[int, ...]]
     values: list[Element]
