@@ -241,6 +241,24 @@ def stores_bytes_of_what_another_has_stored(x, y, n):
     tl.store(bytes + 4 + i, tl.program_id(0))
 
 
+@wrong(
+    errors.RaceCondition,
+    "program (1, 0, 0) writes element 3 of argument 'y', which has 16 "
+    "elements; program (0, 0, 0) wrote it",
+    "tl.store(y + tl.program_id(0) * 3 + i, tl.program_id(0) + 1.0)",
+)
+def stores_windows_that_overlap(x, y, n):
+    i = tl.arange(0, 4)
+    tl.store(y + tl.program_id(0) * 3 + i, tl.program_id(0) + 1.0)
+
+
+@right
+def stores_windows_of_its_own(x, y, n):
+    i = tl.arange(0, 2)
+    for k in range(0, 2):
+        tl.store(y + 12 - tl.program_id(0) * 4 + 2 * k + i, tl.load(x + k + i) + 1.0)
+
+
 @right
 def waits_for_its_turn(x, y, n):
     pid = tl.program_id(0)
@@ -294,6 +312,22 @@ def test_wrong_accesses_are_named_alike_in_compiled_and_interpreted_kernels(
 def test_right_accesses_are_no_mistakes(kernel: Callable[..., Any], interpret: bool):
     checked, plain = launch(kernel, check=EVERYTHING, interpret=interpret), launch(kernel)
     np.testing.assert_allclose(checked, plain, rtol=1e-6)
+
+
+@jit(check="race")
+def own_windows(x, y):
+    i = tl.program_id(0) * 4 + tl.arange(0, 4)
+    tl.store(y + i, tl.load(x + i) + tl.program_id(1) + 1.0)
+
+
+def test_windows_are_shared_where_the_launch_makes_them_so():
+    """What each program has for itself is not watched: other axes and other arrays count."""
+    memory = np.zeros(17, np.float32)
+    own_windows[(4, 1)](memory[:16], np.zeros(16, np.float32))
+    with pytest.raises(errors.RaceCondition, match=r"program \(0, 1, 0\) writes element 0"):
+        own_windows[(4, 2)](memory[:16], np.zeros(16, np.float32))
+    with pytest.raises(errors.RaceCondition, match=r"program \(1, 0, 0\) writes"):
+        own_windows[(4, 1)](memory[1:], memory[:16])
 
 
 def test_a_gpu_says_that_it_does_not_check():

@@ -123,12 +123,22 @@ class _CheckedLaunch:
                     self._set(number, kind, starts[whole.start] + _NOTE_BYTES * distance)
 
     def _tell_uses(self) -> None:
-        """Tell of each array whether the kernel may store to its memory, and load from it."""
-        for word, loads in ((check_table.STORED, False), (check_table.LOADED, True)):
-            used = {s.root for s in self._layout.sites if (s.verb == "load") is loads}
-            for number, span in enumerate(self._spans):
-                near = (i for i, s in enumerate(self._spans) if _overlap(s, span))
-                self._set(number, word, -1 in used or not used.isdisjoint(near))
+        """Tell of each array whether the kernel may store to its memory, and load from it, and
+        whether several programs may use an element."""
+        sites = self._layout.sites
+        stored = {s.root for s in sites if s.verb != "load"}
+        loaded = {s.root for s in sites if s.verb == "load"}
+        for number, span in enumerate(self._spans):
+            near = {i for i, s in enumerate(self._spans) if _overlap(s, span)}
+            shared = not self._has_windows(number) or len(near & (stored | loaded)) > 1
+            self._set(number, check_table.SHARED, shared)
+            for word, used in ((check_table.STORED, stored), (check_table.LOADED, loaded)):
+                self._set(number, word, shared and (-1 in used or not used.isdisjoint(near)))
+
+    def _has_windows(self, number: int) -> bool:
+        """Whether each program of this grid uses a part of an array of its own."""
+        axis = self._layout.windows[number]
+        return axis >= 0 and all(n <= 1 for a, n in enumerate(self._grid) if a != axis)
 
     def _whole(self, address: int) -> Any:
         """The range of one array, or of several that overlap, around an address."""

@@ -7,7 +7,7 @@
                     then as many empty ones as make 2 ** RANGE_BITS
     then            for each pointer parameter: begin and end of its array; where the last writer,
                     reader and atomic of its first element are noted; whether the kernel may store
-                    to that memory, and whether it may load from it
+                    to that memory, whether it may load from it, and whether programs may share it
 
 Programs are numbered over all launches, from 1 on, so that notes of earlier launches need not be
 erased: they are numbers up to word 5. A note is an int32; that of readers is negative where several
@@ -31,8 +31,8 @@ BASE, ACQUIRED, RANGES = 5, 6, 7
 RANGE_BITS = 9
 """Ranges of memory that are told of, as a power of two: a search takes so many steps."""
 _HEAD = 8
-BEGIN, END, WRITERS, READERS, TOUCHERS, STORED, LOADED = range(7)
-_PER_POINTER = 7
+BEGIN, END, WRITERS, READERS, TOUCHERS, STORED, LOADED, SHARED = range(8)
+_PER_POINTER = 8
 _KINDS = 8
 
 
@@ -81,7 +81,7 @@ def words_for(pointers: int) -> int:
 
 
 def pointer_word(pointer: int, word: int) -> int:
-    """Where one of BEGIN ... LOADED of a pointer parameter is."""
+    """Where one of BEGIN ... SHARED of a pointer parameter is."""
     return _HEAD + _PER_POINTER * pointer + word
 
 
@@ -89,12 +89,14 @@ def pointer_word(pointer: int, word: int) -> int:
 class CheckTable:
     """The table of one kernel, as the pass makes it.
 
-    kinds: that are checked; pointers: positions of the pointer parameters; granule: bytes that
-    are watched together for races; sites: accesses by number
+    kinds: that are checked; pointers: positions of the pointer parameters; windows: of each, the
+    axis of the grid along which programs use windows of their own, -1 for none; granule: bytes
+    that are watched together for races; sites: accesses by number
     """
 
     kinds: tuple[str, ...]
     pointers: tuple[int, ...] = ()
+    windows: tuple[int, ...] = ()
     granule: int = 1
     sites: list[CheckSite] = field(default_factory=list[CheckSite])
 
@@ -107,7 +109,8 @@ class CheckTable:
         """What `as_text` gave."""
         given = json.loads(text)
         sites = [replace(CheckSite(**s), shape=tuple(s["shape"])) for s in given["sites"]]
-        return cls(tuple(given["kinds"]), tuple(given["pointers"]), given["granule"], sites)
+        kinds, pointers, windows = (tuple(given[k]) for k in ("kinds", "pointers", "windows"))
+        return cls(kinds, pointers, windows, given["granule"], sites)
 
 
 def word_at(build: Builder, table: Value, word: int) -> Value:

@@ -15,12 +15,12 @@ memory the process has.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
-from tilewright.analysis import roots
+from tilewright.analysis import MemoryForms, roots
 from tilewright.ir import Block, Builder, Function, Op, Pass, Value
 from tilewright.ir.types import (
     DType,
@@ -52,6 +52,7 @@ from tilewright.transforms.checks.check_table import (
     LOADED,
     RANGE_BITS,
     RANGES,
+    SHARED,
     STORED,
     CheckSite,
     CheckTable,
@@ -63,6 +64,7 @@ from tilewright.transforms.checks.check_table import (
 )
 from tilewright.transforms.checks.lane_marks import Mark, Marked, follow, markable, none
 from tilewright.transforms.checks.lane_notation import Lanes, when
+from tilewright.transforms.checks.program_windows import ANY_PROGRAM, axis_of_windows
 from tilewright.transforms.checks.race_shadow import Found, RaceShadow, WatchedAccess
 
 TABLE = "checks"
@@ -110,8 +112,18 @@ class _Instrumenter:
         accesses = [op for op in function.walk() if isinstance(op, Access)]
         self.has_atomics = any(isinstance(op, AtomicOp | AtomicCasOp) for op in accesses)
         layout.pointers = tuple(arg.index for arg in pointers)
+        layout.windows = tuple(self._windows(pointers, accesses))
         layout.granule = min((_bytes(op) for op in accesses), default=1)
         self.shadow: RaceShadow | None = None
+
+    def _windows(self, pointers: Sequence[Value], accesses: Sequence[Access]) -> Iterator[int]:
+        """Of each pointer parameter: the axis along which programs use windows of their own."""
+        forms, by_root = MemoryForms(self.function), dict[Value | None, list[Access]]()
+        for op in accesses:
+            by_root.setdefault(self._root(op), []).append(op)
+        for pointer in pointers:
+            used = () if None in by_root else by_root.get(pointer, ())
+            yield axis_of_windows(forms, pointer, used) if used else ANY_PROGRAM
 
     def run(self) -> Block:
         """The body with checks."""
@@ -240,14 +252,19 @@ class _Instrumenter:
 
     def _watched(self, op: Access) -> WatchedAccess:
         mask = None if isinstance(op, AtomicCasOp) else op.mask
-        found = roots(op.pointer, self.roots)
-        root = self.numbers.get(next(iter(found)), -1) if len(found) == 1 else -1
+        root = self._root(op)
         return WatchedAccess(
             self.values[op.pointer],
             None if mask is None else self.values[mask],
-            -1 if self.has_casts else root,
+            -1 if root is None else self.numbers[root],
             _bytes(op),
         )
+
+    def _root(self, op: Access) -> Value | None:
+        """The parameter that an address starts from; None where that is not known."""
+        found = roots(op.pointer, self.roots)
+        root = next(iter(found)) if len(found) == 1 and not self.has_casts else None
+        return root if root in self.numbers else None
 
     def _forbidden(self, op: Access, access: WatchedAccess, build: Builder) -> list[Test]:
         """Lanes whose mask, address or value is marked."""
@@ -324,6 +341,9 @@ class _Instrumenter:
         """Look for races of a store, together with what else may be wrong, and note it."""
         shadow = self.shadow
         assert shadow is not None
+        if access.root >= 0 and self.layout.windows[access.root] != ANY_PROGRAM:
+            report.emit(build, tests)
+            build, tests = shadow.matters(build, access, SHARED), []
         lanes = Lanes(build, shape_of(access.pointer.type))
         allowed = replace(access, mask=lanes.both(inside, access.mask))
         changed = shadow.changed(build, allowed, self.values[op.stored])

@@ -114,7 +114,7 @@ class RaceShadow:
 
     def matters(self, build: Builder, access: WatchedAccess, word: int) -> Builder:
         """A builder of what is done where the kernel may store to the memory of an access (STORED),
-        or load from it (LOADED)."""
+        or load from it (LOADED), or several programs may use it (SHARED)."""
         if access.root < 0:
             return build
         flag = load_word(build, self._table, pointer_word(access.root, word))

@@ -1,0 +1,76 @@
+"""Arrays of which each program uses a window of its own: for those no two programs race.
+
+    %o + 4096 * program_id(0) + 4 * d0, with d0 up to 1023      windows of 4096 bytes, 4096 apart
+
+That is so where programs differ along that axis only, and no other array overlaps: the launch says
+whether they do. Where masks or loads decide the address, nothing is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple, cast
+
+from tilewright.analysis import MemoryForms
+from tilewright.analysis.access_overlap import is_program_number
+from tilewright.analysis.affine_addresses import Kind, Symbol
+from tilewright.ir import Value
+from tilewright.ops import AtomicCasOp, AtomicOp, LoadOp, StoreOp
+
+ANY_PROGRAM = -1
+"""Instead of an axis: programs may use the same elements."""
+
+
+class _Window(NamedTuple):
+    """Bytes from low up to but not including high, moved by stride for each program of an axis."""
+
+    axis: int
+    stride: int
+    low: int
+    high: int
+
+
+def axis_of_windows(
+    forms: MemoryForms, root: Value, accesses: Iterable[LoadOp | StoreOp | AtomicOp | AtomicCasOp]
+) -> int:
+    """The axis of the grid along which programs access windows behind a parameter that are apart;
+    ANY_PROGRAM if none is known. accesses: all that start from it."""
+    windows = [_window(forms, root, op) for op in accesses]
+    known = [window for window in windows if window is not None]
+    if len(known) < len(windows) or len({(w.axis, w.stride) for w in known}) != 1:
+        return ANY_PROGRAM
+    extent = max(w.high for w in known) - min(w.low for w in known)
+    return known[0].axis if extent <= abs(known[0].stride) else ANY_PROGRAM
+
+
+def _window(
+    forms: MemoryForms, root: Value, op: LoadOp | StoreOp | AtomicOp | AtomicCasOp
+) -> _Window | None:
+    access = forms.access(op)
+    axes: list[tuple[int, int]] = []
+    low, high = 0, access.size
+    for factors, coefficient in access.form:
+        if not factors:
+            low, high = low + coefficient, high + coefficient
+        elif len(factors) == 1 and is_program_number(factors[0]):
+            axes.append((_axis(factors[0]), coefficient))
+        elif factors != _symbol_of(forms, root):
+            last = access.last(factors[0]) if _is_counted(factors) else None
+            if last is None:
+                return None
+            low, high = low + min(0, coefficient * last), high + max(0, coefficient * last)
+    return _Window(*axes[0], low, high) if len(axes) == 1 else None
+
+
+def _symbol_of(forms: MemoryForms, root: Value) -> tuple[Symbol, ...]:
+    ((factors, _),) = forms.forms.form(root)
+    return factors
+
+
+def _is_counted(factors: tuple[Symbol, ...]) -> bool:
+    return len(factors) == 1 and factors[0].kind in (Kind.DIM, Kind.ITERATION)
+
+
+def _axis(program: Symbol) -> int:
+    _, attributes, _ = cast("tuple[str, tuple[tuple[str, int], ...], object]", program.key)
+    return dict(attributes)["axis"]
