@@ -272,7 +272,7 @@ def test_assembly_of_bits(device: Device, rng: np.random.Generator, name: str):
 @jit
 def unknown_register_kernel(x, LETTERS: tl.constexpr):
     i = tl.arange(0, 16)
-    text: tl.constexpr = "mov.b32 $0, $1;"
+    text = "mov.b32 $0, $1;"
     tl.store(x + i, tl.inline_asm_elementwise(text, LETTERS, [tl.load(x + i)], tl.int32, True, 1))
 
 
