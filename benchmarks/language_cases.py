@@ -17,6 +17,8 @@ from gpu import Bench, EventClock, kernel_ratios
 from harness import Case, Work, print_table, write_results
 from triton_twins import twin
 
+from tilewright.kernels.dropout import dropout_kernel
+
 ROWS = 8192
 HERE = Path(__file__).resolve().parent
 
@@ -70,15 +72,12 @@ def recurrence(decay: Any, x: Any) -> Any:
     return y
 
 
-def dropout_case(bench: Bench) -> Case:
+def dropout_case(bench: Bench, name: str, ours: Any, theirs: Any) -> Case:
     """Philox beside a copy: what it computes should hide behind what it moves."""
     import torch
 
-    from tilewright.kernels.dropout import dropout_kernel
-
     n, p, seed, block = 1 << 27, 0.25, 1234, 1024
     x = torch.randn(n, device="cuda")
-    theirs = twin("dropout.dropout_kernel")
 
     def run(kernel: Any, out: Any) -> object:
         return kernel[(n // block,)](x, out, n, p, seed, BLOCK=block)
@@ -90,8 +89,8 @@ def dropout_case(bench: Bench) -> Case:
     # the numbers are Triton's, bit for bit, so the same elements are kept
     reference = torch.where(kept != 0, x.double() / (1 - p), 0.0)
     return bench.compare(
-        "dropout 2^27 fp32",
-        {"tilewright": lambda out: run(dropout_kernel, out),
+        f"{name} 2^27 fp32",
+        {"tilewright": lambda out: run(ours, out),
          "triton": lambda out: run(theirs, out),
          "copy": lambda out: out.copy_(x)},
         x, reference, Work(2 * x.nbytes * 1e-9, "GB"), 1e-6, {"triton": 1.0},
@@ -105,7 +104,12 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     chosen = parser.parse_args()
     bench = Bench(chosen.rounds, EventClock(), {})
-    cases = [*order_cases(bench), dropout_case(bench)]
+    each = twin("order_kernels.rand_kernel", sources=HERE)
+    cases = [
+        *order_cases(bench),
+        dropout_case(bench, "dropout", dropout_kernel, twin("dropout.dropout_kernel")),
+        dropout_case(bench, "dropout by rand", order_kernels.rand_kernel, each),
+    ]
     print_table(cases)
     for check in kernel_ratios(cases):
         verdict = "met" if check.met else "MISSED"

@@ -42,3 +42,11 @@ def histogram_kernel(x_ptr, out_ptr, BLOCK: tl.constexpr, BINS: tl.constexpr):
 def gather_kernel(x_ptr, index_ptr, out_ptr, BLOCK: tl.constexpr):
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(out_ptr + at, tl.gather(tl.load(x_ptr + at), tl.load(index_ptr + at), 0))
+
+
+@jit
+def rand_kernel(x_ptr, out_ptr, n, p, seed, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + at, mask=at < n)
+    kept = tl.where(tl.rand(seed, at) > p, x / (1 - p), 0.0)
+    tl.store(out_ptr + at, kept, mask=at < n)

@@ -461,6 +461,14 @@ def _pick(match: re.Match[str], args: list[str]) -> Made:
     return run
 
 
+def _wide_product(match: re.Match[str], args: list[str]) -> Made:
+    def run(r: Registers) -> None:
+        left, right = (r.get(arg).astype(np.uint32).astype(np.uint64) for arg in args[1:])
+        r.put(args[0], left * right)
+
+    return run
+
+
 _HINTS = (
     r"(?:\.(?:volatile|relaxed|weak|ca|cg|cs|cv|wb|wt|nc|gpu|cta|sys|acquire|L1::\w+|L2::\w+))*"
 )
@@ -498,4 +506,5 @@ INSTRUCTIONS: list[tuple[str, Callable[[re.Match[str], list[str]], Made]]] = [
     ),
     (r"setp\.(?P<name>eq|ne|lt|le|gt|ge)\.(?P<kind>[bsu])(?P<bits>\d+)", _calculate),
     (r"selp\.[bsu]\d+", _pick),
+    (r"mul\.wide\.u32", _wide_product),
 ]

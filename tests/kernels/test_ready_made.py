@@ -119,6 +119,9 @@ def test_dropout(device: Device, rng: np.random.Generator):
     kept = out != 0
     assert 0.4 < kept.mean() < 0.6
     np.testing.assert_array_equal(out[kept], 2 * x[kept])
+    # neighbours share a counter, and each has a number of its own
+    words = kept.reshape(-1, 4)
+    assert all(0.3 < (words[:, 0] != words[:, k]).mean() < 0.7 for k in (1, 2, 3))
 
 
 # --- as functions over arrays ---------------------------------------------------------------------
