@@ -25,6 +25,7 @@ from tilewright.analysis.disjoint_windows import Advance, Way
 from tilewright.analysis.interval_packing import LiveRange, Request, pack
 from tilewright.analysis.memory_dependence import is_fence, memory_dependences
 from tilewright.analysis.pointer_roots import roots
+from tilewright.analysis.program_windows import ANY_PROGRAM, axis_of_windows
 from tilewright.analysis.strided_blocks import (
     BlockDim,
     Bound,
@@ -35,6 +36,8 @@ from tilewright.analysis.strided_blocks import (
 )
 
 __all__ = [
+    "ANY_PROGRAM",
+    "axis_of_windows",
     "LARGEST",
     "Advance",
     "Alignment",

@@ -160,7 +160,9 @@ def atomic(machine: Machine, op: AtomicOp, inputs: Sequence[ConcreteValue]) -> t
     def update(old: Array, operand: Array) -> Array:
         return combine(access.dtype, old, operand)
 
-    return (_take_turns(lanes, access, update, lanes.active(inputs[1].data)),)
+    operand = lanes.active(inputs[1].data)
+    old = _take_turns(lanes, access, update, operand)
+    return (lanes.whole(access, operand if op.kind == "store" else old),)
 
 
 @machine_rule(AtomicCasOp)
@@ -172,7 +174,8 @@ def atomic_cas(machine: Machine, op: AtomicCasOp, inputs: Sequence[ConcreteValue
         return as_array(np.where(bits_of(old) == bits_of(expected), new, old))
 
     operands = [lanes.active(value.data) for value in inputs[1:3]]
-    return (_take_turns(lanes, _access("atomic cas", inputs[0]), update, *operands),)
+    access = _access("atomic cas", inputs[0])
+    return (lanes.whole(access, _take_turns(lanes, access, update, *operands)),)
 
 
 _ATOMICS: dict[str, Callable[[DType, Array, Array], Array]] = {
@@ -206,6 +209,14 @@ class _Lanes:
         # The mask is applied after broadcasting, so scalars work as values too.
         return as_array(x.reshape(-1) if self.mask is None else x[self.mask])
 
+    def whole(self, access: Access, active: Array) -> Array:
+        """A tile of the elements of the active lanes, and 0 in the others."""
+        if self.mask is None:
+            return active.reshape(self.shape)
+        result = left_out(access.dtype, self.shape)
+        result[self.mask] = active
+        return result
+
     def read(self, access: Access, addresses: Array | None = None) -> Array:
         try:
             chosen = self.addresses if addresses is None else addresses
@@ -232,7 +243,8 @@ class _Lanes:
 def _take_turns(
     lanes: _Lanes, access: Access, update: Callable[..., Array], *operands: Array
 ) -> Array:
-    """Read, update and write each lane; rounds of lanes whose addresses all differ."""
+    """Read, update and write each lane; rounds of lanes whose addresses all differ. Returns what
+    was there, flat."""
     # The dtype that memory holds, whatever the operands' is.
     old, changes = np.empty(lanes.addresses.shape, left_out(access.dtype, ()).dtype), False
     for turn in _turns(lanes.addresses):
@@ -247,11 +259,7 @@ def _take_turns(
             schedule.stored()
         else:
             schedule.saw(access.root, lanes.addresses, old, plain=False)
-    if lanes.mask is None:
-        return old.reshape(lanes.shape)
-    result = left_out(access.dtype, lanes.shape)
-    result[lanes.mask] = old
-    return result
+    return old
 
 
 def _turns(addresses: Array) -> list[Array]:

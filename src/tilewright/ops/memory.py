@@ -147,7 +147,7 @@ class StoreOp(Op, opcode="mem.store", effects=(Effect.WRITE,)):
 class AtomicOp(Op, opcode="mem.atomic", effects=(Effect.READ, Effect.WRITE)):
     """result[i] = *pointer[i]; *pointer[i] = kind(result[i], operand[i]); atomic, where mask[i]
 
-    A load has no use for its operand; the result of a store is undefined.
+    A load has no use for its operand; the result of a store is its operand.
     """
 
     pointer: Value = operand(pointer)

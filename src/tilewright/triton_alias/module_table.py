@@ -73,6 +73,7 @@ MODULES: dict[str, Row] = {
     "triton._C.libtriton.ir": _row(_HERE + "memory_accesses: context load_dialects"),
     "triton.testing": _row("testing"),
     "triton.profiler": _row(_HERE + "profiler"),
+    "triton.profiler.viewer": _row(_HERE + "profile_viewer: parse print_tree"),
     # --- the language -------------------------------------------------------------------------
     "triton.language": _row("language"),
     "triton.language.core": _row(

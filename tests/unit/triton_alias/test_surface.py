@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 
 from tests.unit.triton_alias.alias_fixture import triton_alias
-from tilewright.support import errors
+from tilewright.support import TilewrightWarning, errors
 
 USED = """
 triton.language: PropagateNan TRITON_MAX_TENSOR_NUMEL abs add advance arange argmax argmin
@@ -69,6 +69,7 @@ triton.runtime.errors: AutotunerError OutOfResources PTXASError
 triton.tools.tensor_descriptor: TensorDescriptor
 triton.tools.mxfp: MXFP4Tensor MXScaleTensor
 triton.profiler: activate deactivate enter_scope exit_scope finalize scope start
+triton.profiler.viewer: parse print_tree
 triton.testing: Benchmark assert_close do_bench do_bench_cudagraph perf_report
 triton.compiler: ASTSource CompiledKernel
 triton.backends.compiler: GPUTarget
@@ -91,7 +92,8 @@ RARE = {
     "triton.testing": "get_dram_gbps get_max_tensorcore_tflops nvsmi set_gpu_clock",
     "triton.tools": "build_extern compile link ragged_tma",
     "triton.experimental": "gluon",
-    "triton.profiler": "viewer",
+    "triton.profiler": "specs",
+    "triton.profiler.viewer": "derive_metrics",
 }
 """Of tier C: what asks for one of them is told what it belongs to."""
 
@@ -138,3 +140,14 @@ def test_what_is_rare_says_what_it_belongs_to(triton: ModuleType, module: str) -
             problem = problem.__cause__
         assert isinstance(problem, errors.MissingInTriton)
         assert problem.wanted.startswith(module) and problem.reason
+
+
+def test_the_viewer_of_profiles_says_that_there_are_none(
+    triton: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import triton.profiler.viewer as viewer  # type: ignore[import-not-found]
+
+    with pytest.warns(TilewrightWarning, match="there is no profile 'matmul.hatchet'"):
+        tree, metrics = viewer.parse(["tflop/s", "time/ms"], "matmul.hatchet")
+    viewer.print_tree(tree, metrics)
+    assert capsys.readouterr().out == "nothing was measured: tflop/s, time/ms\n"

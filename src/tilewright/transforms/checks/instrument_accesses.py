@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
-from tilewright.analysis import MemoryForms, roots
+from tilewright.analysis import ANY_PROGRAM, MemoryForms, axis_of_windows, roots
 from tilewright.ir import Block, Builder, Function, Op, Pass, Value
 from tilewright.ir.types import (
     DType,
@@ -64,7 +64,6 @@ from tilewright.transforms.checks.check_table import (
 )
 from tilewright.transforms.checks.lane_marks import Mark, Marked, follow, markable, none
 from tilewright.transforms.checks.lane_notation import Lanes, when
-from tilewright.transforms.checks.program_windows import ANY_PROGRAM, axis_of_windows
 from tilewright.transforms.checks.race_shadow import Found, RaceShadow, WatchedAccess
 
 TABLE = "checks"

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple, cast
 
-from tilewright.analysis import MemoryForms
+from tilewright.analysis.access_forms import MemoryForms
 from tilewright.analysis.access_overlap import is_program_number
 from tilewright.analysis.affine_addresses import Kind, Symbol
 from tilewright.ir import Value
